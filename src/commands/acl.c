@@ -4,50 +4,9 @@
 
 #include "commands/grammar.h"
 
-static const char *const everywhereTips[] = {"request_policy:all_nodes", "response_policy:all_succeeded",
-                                             NULL};
-
-static const struct commandArg aclCatArgs[] = {
-    {.name = "category", .type = ARG_STRING, .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct commandArg aclDeluserArgs[] = {
-    {.name = "username", .type = ARG_STRING, .flags = ARG_MULTIPLE},
-    {0},
-};
-
-static const struct commandArg aclDryrunArgs[] = {
-    {.name = "username", .type = ARG_STRING},
-    {.name = "command", .type = ARG_STRING},
-    {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
-
-static const struct commandArg aclGenpassArgs[] = {
-    {.name = "bits", .type = ARG_INTEGER, .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct commandArg aclGetuserArgs[] = {
-    {.name = "username", .type = ARG_STRING},
-    {0},
-};
-
 static const struct commandArg aclLogArgs_operation[] = {
     {.name = "count", .type = ARG_INTEGER},
     {.name = "reset", .type = ARG_PURE_TOKEN, .token = "RESET"},
-    {0},
-};
-
-static const struct commandArg aclLogArgs[] = {
-    {.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = aclLogArgs_operation},
-    {0},
-};
-
-static const struct commandArg aclSetuserArgs[] = {
-    {.name = "username", .type = ARG_STRING},
-    {.name = "rule", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
     {0},
 };
 
@@ -62,7 +21,7 @@ static const struct commandSpec aclSubcommands[] = {
      .proc = aclCatCommand,
      .arity = -2,
      .flags = COMMON_FLAGS,
-     .args = aclCatArgs},
+     .args = ARGS({.name = "category", .type = ARG_STRING, .flags = ARG_OPTIONAL})},
     {.name = "deluser",
      .summary = "Delete users and close their connections.",
      .complexity = "O(1) per user, and O(N) for N connections",
@@ -72,8 +31,8 @@ static const struct commandSpec aclSubcommands[] = {
      .is_secret = redactAll,
      .arity = -3,
      .flags = CMD_ADMIN | COMMON_FLAGS,
-     .tips = everywhereTips,
-     .args = aclDeluserArgs},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "username", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
     {.name = "dryrun",
      .summary = "Tell whether a user may run a command, without running it.",
      .complexity = "O(1)",
@@ -82,7 +41,8 @@ static const struct commandSpec aclSubcommands[] = {
      .proc = aclDryrunCommand,
      .arity = -4,
      .flags = CMD_ADMIN | COMMON_FLAGS,
-     .args = aclDryrunArgs},
+     .args = ARGS({.name = "username", .type = ARG_STRING}, {.name = "command", .type = ARG_STRING},
+                  {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "genpass",
      .summary = "Make a random password.",
      .complexity = "O(1)",
@@ -91,7 +51,7 @@ static const struct commandSpec aclSubcommands[] = {
      .proc = aclGenpassCommand,
      .arity = -2,
      .flags = COMMON_FLAGS,
-     .args = aclGenpassArgs},
+     .args = ARGS({.name = "bits", .type = ARG_INTEGER, .flags = ARG_OPTIONAL})},
     {.name = "getuser",
      .summary = "Tell what a user may do.",
      .complexity = "O(N) for N rules of the user",
@@ -105,7 +65,7 @@ static const struct commandSpec aclSubcommands[] = {
      .is_secret = redactAll,
      .arity = 3,
      .flags = CMD_ADMIN | COMMON_FLAGS,
-     .args = aclGetuserArgs},
+     .args = ARGS({.name = "username", .type = ARG_STRING})},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -140,7 +100,8 @@ static const struct commandSpec aclSubcommands[] = {
      .proc = aclLogCommand,
      .arity = -2,
      .flags = CMD_ADMIN | COMMON_FLAGS,
-     .args = aclLogArgs},
+     .args =
+         ARGS({.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = aclLogArgs_operation})},
     {.name = "save",
      .summary = "Write the users to the ACL file.",
      .complexity = "O(N) for N users",
@@ -149,7 +110,7 @@ static const struct commandSpec aclSubcommands[] = {
      .proc = aclSaveCommand,
      .arity = 2,
      .flags = CMD_ADMIN | COMMON_FLAGS,
-     .tips = everywhereTips},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded")},
     {.name = "setuser",
      .summary = "Create a user, or change one, by rules.",
      .complexity = "O(N) for N rules",
@@ -162,8 +123,9 @@ static const struct commandSpec aclSubcommands[] = {
      .is_secret = redactAll,
      .arity = -3,
      .flags = CMD_ADMIN | COMMON_FLAGS,
-     .tips = everywhereTips,
-     .args = aclSetuserArgs},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "username", .type = ARG_STRING},
+                  {.name = "rule", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "users",
      .summary = "List the names of all users.",
      .complexity = "O(N) for N users",

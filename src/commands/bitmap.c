@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bitmap.c - the bitmap commands: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/bitmap.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec bitcountKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
 
 static const struct commandArg bitcountArgs_range_end_unit_block_unit[] = {
     {.name = "byte", .type = ARG_PURE_TOKEN, .token = "BYTE"},
@@ -34,19 +30,6 @@ static const struct commandArg bitcountArgs_range[] = {
      .flags = ARG_OPTIONAL,
      .args = bitcountArgs_range_end_unit_block},
     {0},
-};
-
-static const struct commandArg bitcountArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = bitcountArgs_range},
-    {0},
-};
-
-static const struct keySpec bitfieldKeys[] = {
-    {.notes = "Some of its operations read, others write.",
-     .flags = KEY_RW | KEY_UPDATE | KEY_ACCESS | KEY_VARIABLE_FLAGS,
-     KEYS_AT(1),
-     KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg bitfieldArgs_operation_get_block[] = {
@@ -104,15 +87,6 @@ static const struct commandArg bitfieldArgs_operation[] = {
     {0},
 };
 
-static const struct commandArg bitfieldArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "operation",
-     .type = ARG_ONEOF,
-     .flags = ARG_OPTIONAL | ARG_MULTIPLE,
-     .args = bitfieldArgs_operation},
-    {0},
-};
-
 static const struct commandArg bitfieldRoArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "get-block",
@@ -123,47 +97,11 @@ static const struct commandArg bitfieldRoArgs[] = {
     {0},
 };
 
-static const struct keySpec bitopKeys[] = {
-    {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(2), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(3), KEYS_RANGE(-1, 1)},
-};
-
 static const struct commandArg bitopArgs_operation[] = {
     {.name = "and", .type = ARG_PURE_TOKEN, .token = "AND"},
     {.name = "or", .type = ARG_PURE_TOKEN, .token = "OR"},
     {.name = "xor", .type = ARG_PURE_TOKEN, .token = "XOR"},
     {.name = "not", .type = ARG_PURE_TOKEN, .token = "NOT"},
-    {0},
-};
-
-static const struct commandArg bitopArgs[] = {
-    {.name = "operation", .type = ARG_ONEOF, .args = bitopArgs_operation},
-    {.name = "destkey", .type = ARG_KEY, .key_spec = 1},
-    {.name = "key", .type = ARG_KEY, .key_spec = 2, .flags = ARG_MULTIPLE},
-    {0},
-};
-
-static const struct commandArg bitposArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "bit", .type = ARG_INTEGER},
-    {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = bitcountArgs_range},
-    {0},
-};
-
-static const struct commandArg getbitArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "offset", .type = ARG_INTEGER},
-    {0},
-};
-
-static const struct keySpec setbitKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg setbitArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "offset", .type = ARG_INTEGER},
-    {.name = "value", .type = ARG_INTEGER},
     {0},
 };
 
@@ -179,9 +117,9 @@ const struct commandSpec commandsBitmap[] = {
      .arity = -2,
      .flags = CMD_READONLY,
      .acl = ACL_BITMAP,
-     .key_specs = bitcountKeys,
-     .key_spec_count = 1,
-     .args = bitcountArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = bitcountArgs_range})},
     {.name = "bitfield",
      .summary = "Read, write and add integers of any width at bit offsets.",
      .complexity = "O(n) in the number of operations",
@@ -191,10 +129,14 @@ const struct commandSpec commandsBitmap[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_BITMAP,
-     .key_specs = bitfieldKeys,
-     .key_spec_count = 1,
+     KEYS({.notes = "Some of its operations read, others write.",
+           .flags = KEY_RW | KEY_UPDATE | KEY_ACCESS | KEY_VARIABLE_FLAGS,
+           KEY_AT(1)}),
      .getkeys = bitfieldGetKeys,
-     .args = bitfieldArgs},
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "operation",
+                                                                    .type = ARG_ONEOF,
+                                                                    .flags = ARG_OPTIONAL | ARG_MULTIPLE,
+                                                                    .args = bitfieldArgs_operation})},
     {.name = "bitfield_ro",
      .summary = "Read integers of any width at bit offsets.",
      .complexity = "O(n) in the number of operations",
@@ -204,8 +146,7 @@ const struct commandSpec commandsBitmap[] = {
      .arity = -2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_BITMAP,
-     .key_specs = bitcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = bitfieldRoArgs},
     {.name = "bitop",
      .summary = "Combine strings bit by bit and store the result.",
@@ -216,9 +157,11 @@ const struct commandSpec commandsBitmap[] = {
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_BITMAP,
-     .key_specs = bitopKeys,
-     .key_spec_count = 2,
-     .args = bitopArgs},
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEY_AT(2)},
+          {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(3), KEYS_RANGE(-1, 1)}),
+     .args = ARGS({.name = "operation", .type = ARG_ONEOF, .args = bitopArgs_operation},
+                  {.name = "destkey", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "key", .type = ARG_KEY, .key_spec = 2, .flags = ARG_MULTIPLE})},
     {.name = "bitpos",
      .summary = "The first bit that is set, or clear.",
      .complexity = "O(n) in the length of the range",
@@ -229,9 +172,9 @@ const struct commandSpec commandsBitmap[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_BITMAP,
-     .key_specs = bitcountKeys,
-     .key_spec_count = 1,
-     .args = bitposArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "bit", .type = ARG_INTEGER},
+                  {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = bitcountArgs_range})},
     {.name = "getbit",
      .summary = "The bit at an offset.",
      .complexity = "O(1)",
@@ -241,9 +184,8 @@ const struct commandSpec commandsBitmap[] = {
      .arity = 3,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_BITMAP,
-     .key_specs = bitcountKeys,
-     .key_spec_count = 1,
-     .args = getbitArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "offset", .type = ARG_INTEGER})},
     {.name = "setbit",
      .summary = "Set or clear the bit at an offset.",
      .complexity = "O(1)",
@@ -253,8 +195,8 @@ const struct commandSpec commandsBitmap[] = {
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_BITMAP,
-     .key_specs = setbitKeys,
-     .key_spec_count = 1,
-     .args = setbitArgs},
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "offset", .type = ARG_INTEGER},
+                  {.name = "value", .type = ARG_INTEGER})},
     {0},
 };

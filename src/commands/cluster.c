@@ -4,11 +4,6 @@
 
 #include "commands/grammar.h"
 
-static const struct commandArg clusterAddslotsArgs[] = {
-    {.name = "slot", .type = ARG_INTEGER, .flags = ARG_MULTIPLE},
-    {0},
-};
-
 static const struct commandArg clusterAddslotsrangeArgs_range[] = {
     {.name = "start-slot", .type = ARG_INTEGER},
     {.name = "end-slot", .type = ARG_INTEGER},
@@ -20,26 +15,9 @@ static const struct commandArg clusterAddslotsrangeArgs[] = {
     {0},
 };
 
-static const char *const clusterBumpepochTips[] = {"nondeterministic_output", NULL};
-
-static const struct commandArg clusterCountFailureReportsArgs[] = {
-    {.name = "node-id", .type = ARG_STRING},
-    {0},
-};
-
-static const struct commandArg clusterCountkeysinslotArgs[] = {
-    {.name = "slot", .type = ARG_INTEGER},
-    {0},
-};
-
 static const struct commandArg clusterFailoverArgs_options[] = {
     {.name = "force", .type = ARG_PURE_TOKEN, .token = "FORCE"},
     {.name = "takeover", .type = ARG_PURE_TOKEN, .token = "TAKEOVER"},
-    {0},
-};
-
-static const struct commandArg clusterFailoverArgs[] = {
-    {.name = "options", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = clusterFailoverArgs_options},
     {0},
 };
 
@@ -49,43 +27,11 @@ static const struct commandArg clusterFlushslotArgs_flush_type[] = {
     {0},
 };
 
-static const struct commandArg clusterFlushslotArgs[] = {
-    {.name = "slot", .type = ARG_INTEGER},
-    {.name = "flush-type", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = clusterFlushslotArgs_flush_type},
-    {0},
-};
-
-static const struct commandArg clusterGetkeysinslotArgs[] = {
-    {.name = "slot", .type = ARG_INTEGER},
-    {.name = "count", .type = ARG_INTEGER},
-    {0},
-};
-
-static const struct commandArg clusterKeyslotArgs[] = {
-    {.name = "key", .type = ARG_STRING},
-    {0},
-};
-
-static const struct commandArg clusterMeetArgs[] = {
-    {.name = "ip", .type = ARG_STRING},
-    {.name = "port", .type = ARG_INTEGER},
-    {.name = "cluster-bus-port", .type = ARG_INTEGER, .since = "4.0.0", .flags = ARG_OPTIONAL},
-    {0},
-};
-
 static const struct commandArg clusterMigrateslotsArgs_migration_group[] = {
     {.name = "slotsrange-token", .type = ARG_PURE_TOKEN, .token = "SLOTSRANGE"},
     {.name = "range", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = clusterAddslotsrangeArgs_range},
     {.name = "node-token", .type = ARG_PURE_TOKEN, .token = "NODE"},
     {.name = "node-id", .type = ARG_STRING},
-    {0},
-};
-
-static const struct commandArg clusterMigrateslotsArgs[] = {
-    {.name = "migration-group",
-     .type = ARG_BLOCK,
-     .flags = ARG_MULTIPLE,
-     .args = clusterMigrateslotsArgs_migration_group},
     {0},
 };
 
@@ -101,24 +47,9 @@ static const struct commandArg clusterReplicateArgs_args[] = {
     {0},
 };
 
-static const struct commandArg clusterReplicateArgs[] = {
-    {.name = "args", .type = ARG_ONEOF, .args = clusterReplicateArgs_args},
-    {0},
-};
-
 static const struct commandArg clusterResetArgs_reset_type[] = {
     {.name = "hard", .type = ARG_PURE_TOKEN, .token = "HARD"},
     {.name = "soft", .type = ARG_PURE_TOKEN, .token = "SOFT"},
-    {0},
-};
-
-static const struct commandArg clusterResetArgs[] = {
-    {.name = "reset-type", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = clusterResetArgs_reset_type},
-    {0},
-};
-
-static const struct commandArg clusterSetConfigEpochArgs[] = {
-    {.name = "config-epoch", .type = ARG_INTEGER},
     {0},
 };
 
@@ -136,9 +67,6 @@ static const struct commandArg clusterSetslotArgs[] = {
     {.name = "timeout", .type = ARG_INTEGER, .token = "TIMEOUT", .since = "8.0.0", .flags = ARG_OPTIONAL},
     {0},
 };
-
-static const char *const clusterSlotStatsTips[] = {"nondeterministic_output", "request_policy:all_shards",
-                                                   NULL};
 
 static const struct commandArg clusterSlotStatsArgs_filter_orderby_order[] = {
     {.name = "asc", .type = ARG_PURE_TOKEN, .token = "ASC"},
@@ -162,11 +90,6 @@ static const struct commandArg clusterSlotStatsArgs_filter[] = {
     {0},
 };
 
-static const struct commandArg clusterSlotStatsArgs[] = {
-    {.name = "filter", .type = ARG_ONEOF, .args = clusterSlotStatsArgs_filter},
-    {0},
-};
-
 static const struct commandSpec clusterSubcommands[] = {
     {.name = "addslots",
      .summary = "Give slots to this node.",
@@ -176,7 +99,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = -3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_STALE,
-     .args = clusterAddslotsArgs},
+     .args = ARGS({.name = "slot", .type = ARG_INTEGER, .flags = ARG_MULTIPLE})},
     {.name = "addslotsrange",
      .summary = "Give ranges of slots to this node.",
      .complexity = "O(n) in the number of slots",
@@ -194,7 +117,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 2,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_STALE,
-     .tips = clusterBumpepochTips},
+     .tips = TIPS("nondeterministic_output")},
     {.name = "cancelslotmigrations",
      .summary = "End all migrations of slots that this node has begun.",
      .complexity = "O(n) in the number of migrations",
@@ -212,8 +135,8 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 3,
      .flags = CMD_ADMIN | CMD_STALE,
-     .tips = clusterBumpepochTips,
-     .args = clusterCountFailureReportsArgs},
+     .tips = TIPS("nondeterministic_output"),
+     .args = ARGS({.name = "node-id", .type = ARG_STRING})},
     {.name = "countkeysinslot",
      .summary = "How many keys of a slot are here.",
      .complexity = "O(1)",
@@ -222,7 +145,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 3,
      .flags = CMD_STALE,
-     .args = clusterCountkeysinslotArgs},
+     .args = ARGS({.name = "slot", .type = ARG_INTEGER})},
     {.name = "delslots",
      .summary = "Take slots away from whoever has them, in the view of this node.",
      .complexity = "O(n) in the number of slots",
@@ -231,7 +154,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = -3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_STALE,
-     .args = clusterAddslotsArgs},
+     .args = ARGS({.name = "slot", .type = ARG_INTEGER, .flags = ARG_MULTIPLE})},
     {.name = "delslotsrange",
      .summary = "Take ranges of slots away from whoever has them, in the view of this node.",
      .complexity = "O(n) in the number of slots",
@@ -249,7 +172,8 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = -2,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_STALE,
-     .args = clusterFailoverArgs},
+     .args = ARGS(
+         {.name = "options", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = clusterFailoverArgs_options})},
     {.name = "flushslot",
      .summary = "Delete all keys of a slot.",
      .complexity = "O(n) in the number of keys in the slot",
@@ -259,7 +183,10 @@ static const struct commandSpec clusterSubcommands[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_ALL_DBS,
      .acl = ACL_KEYSPACE,
-     .args = clusterFlushslotArgs},
+     .args = ARGS({.name = "slot", .type = ARG_INTEGER}, {.name = "flush-type",
+                                                          .type = ARG_ONEOF,
+                                                          .flags = ARG_OPTIONAL,
+                                                          .args = clusterFlushslotArgs_flush_type})},
     {.name = "flushslots",
      .summary = "Take all slots away from this node.",
      .complexity = "O(1)",
@@ -276,7 +203,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_STALE,
-     .args = clusterCountFailureReportsArgs},
+     .args = ARGS({.name = "node-id", .type = ARG_STRING})},
     {.name = "getkeysinslot",
      .summary = "Names of keys in a slot.",
      .complexity = "O(n) in the number of names asked for",
@@ -285,8 +212,8 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 4,
      .flags = CMD_STALE,
-     .tips = clusterBumpepochTips,
-     .args = clusterGetkeysinslotArgs},
+     .tips = TIPS("nondeterministic_output"),
+     .args = ARGS({.name = "slot", .type = ARG_INTEGER}, {.name = "count", .type = ARG_INTEGER})},
     {.name = "getslotmigrations",
      .summary = "How the migrations of slots from and to this node go on.",
      .complexity = "O(n) in the number of migrations",
@@ -311,7 +238,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 2,
      .flags = CMD_LOADING | CMD_STALE,
-     .tips = clusterBumpepochTips},
+     .tips = TIPS("nondeterministic_output")},
     {.name = "keyslot",
      .summary = "The slot that a key belongs to.",
      .complexity = "O(n) in the number of bytes of the key",
@@ -320,7 +247,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 3,
      .flags = CMD_STALE,
-     .args = clusterKeyslotArgs},
+     .args = ARGS({.name = "key", .type = ARG_STRING})},
     {.name = "links",
      .summary = "The connections between this node and the others.",
      .complexity = "O(n) in the number of nodes",
@@ -329,7 +256,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 2,
      .flags = CMD_STALE,
-     .tips = clusterBumpepochTips},
+     .tips = TIPS("nondeterministic_output")},
     {.name = "meet",
      .summary = "Join the cluster of another node.",
      .complexity = "O(1)",
@@ -339,7 +266,9 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = -4,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_STALE,
-     .args = clusterMeetArgs},
+     .args =
+         ARGS({.name = "ip", .type = ARG_STRING}, {.name = "port", .type = ARG_INTEGER},
+              {.name = "cluster-bus-port", .type = ARG_INTEGER, .since = "4.0.0", .flags = ARG_OPTIONAL})},
     {.name = "migrateslots",
      .summary = "Move slots with their keys to other nodes.",
      .complexity = "O(n) in the number of slots",
@@ -348,7 +277,10 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = -4,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_STALE | CMD_ALL_DBS,
-     .args = clusterMigrateslotsArgs},
+     .args = ARGS({.name = "migration-group",
+                   .type = ARG_BLOCK,
+                   .flags = ARG_MULTIPLE,
+                   .args = clusterMigrateslotsArgs_migration_group})},
     {.name = "myid",
      .summary = "The ID of this node.",
      .complexity = "O(1)",
@@ -365,7 +297,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 2,
      .flags = CMD_LOADING | CMD_STALE,
-     .tips = clusterBumpepochTips},
+     .tips = TIPS("nondeterministic_output")},
     {.name = "nodes",
      .summary = "One line for each node of the cluster.",
      .complexity = "O(n) in the number of nodes",
@@ -374,7 +306,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 2,
      .flags = CMD_LOADING | CMD_STALE,
-     .tips = clusterBumpepochTips},
+     .tips = TIPS("nondeterministic_output")},
     {.name = "replicas",
      .summary = "One line for each replica of a primary.",
      .complexity = "O(n) in the number of replicas",
@@ -383,8 +315,8 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 3,
      .flags = CMD_ADMIN | CMD_STALE,
-     .tips = clusterBumpepochTips,
-     .args = clusterCountFailureReportsArgs},
+     .tips = TIPS("nondeterministic_output"),
+     .args = ARGS({.name = "node-id", .type = ARG_STRING})},
     {.name = "replicate",
      .summary = "Make this node a replica of another.",
      .complexity = "O(1)",
@@ -394,7 +326,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = -3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_STALE,
-     .args = clusterReplicateArgs},
+     .args = ARGS({.name = "args", .type = ARG_ONEOF, .args = clusterReplicateArgs_args})},
     {.name = "reset",
      .summary = "Let this node forget its cluster.",
      .complexity = "O(n) in the number of nodes, and of keys when they have to go",
@@ -403,7 +335,10 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = -2,
      .flags = CMD_ADMIN | CMD_STALE | CMD_NOSCRIPT,
-     .args = clusterResetArgs},
+     .args = ARGS({.name = "reset-type",
+                   .type = ARG_ONEOF,
+                   .flags = ARG_OPTIONAL,
+                   .args = clusterResetArgs_reset_type})},
     {.name = "saveconfig",
      .summary = "Write the view of this node to its file.",
      .complexity = "O(1)",
@@ -420,7 +355,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_STALE,
-     .args = clusterSetConfigEpochArgs},
+     .args = ARGS({.name = "config-epoch", .type = ARG_INTEGER})},
     {.name = "setslot",
      .summary = "Say whose a slot is, or that it moves.",
      .complexity = "O(1)",
@@ -440,7 +375,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 2,
      .flags = CMD_LOADING | CMD_STALE,
-     .tips = clusterBumpepochTips},
+     .tips = TIPS("nondeterministic_output")},
     {.name = "slaves",
      .summary = "One line for each replica of a primary.",
      .complexity = "O(n) in the number of replicas",
@@ -452,8 +387,8 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 3,
      .flags = CMD_ADMIN | CMD_STALE,
-     .tips = clusterBumpepochTips,
-     .args = clusterCountFailureReportsArgs},
+     .tips = TIPS("nondeterministic_output"),
+     .args = ARGS({.name = "node-id", .type = ARG_STRING})},
     {.name = "slot-stats",
      .summary = "Figures about the use of single slots.",
      .complexity = "O(n) in the number of slots, O(n log n) with ORDERBY",
@@ -462,8 +397,8 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = -4,
      .flags = CMD_STALE | CMD_LOADING,
-     .tips = clusterSlotStatsTips,
-     .args = clusterSlotStatsArgs},
+     .tips = TIPS("nondeterministic_output", "request_policy:all_shards"),
+     .args = ARGS({.name = "filter", .type = ARG_ONEOF, .args = clusterSlotStatsArgs_filter})},
     {.name = "slots",
      .summary = "Which nodes have which slots.",
      .complexity = "O(n) in the number of nodes",
@@ -474,7 +409,7 @@ static const struct commandSpec clusterSubcommands[] = {
      .proc = clusterCommand,
      .arity = 2,
      .flags = CMD_LOADING | CMD_STALE,
-     .tips = clusterBumpepochTips},
+     .tips = TIPS("nondeterministic_output")},
     {.name = "syncslots",
      .summary = "What nodes tell each other while slots migrate.",
      .complexity = "Depends on the subcommand",
@@ -485,13 +420,6 @@ static const struct commandSpec clusterSubcommands[] = {
      .arity = -3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_STALE | CMD_MAY_REPLICATE},
     {0},
-};
-
-static const char *const clusterscanTips[] = {"nondeterministic_output", "request_policy:special",
-                                              "response_policy:special", NULL};
-
-static const struct keySpec clusterscanKeys[] = {
-    {.flags = KEY_NOT_KEY, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg clusterscanArgs[] = {
@@ -529,9 +457,8 @@ const struct commandSpec commandsCluster[] = {
      .arity = -2,
      .flags = CMD_READONLY | CMD_TOUCHES_ARBITRARY_KEYS,
      .acl = ACL_KEYSPACE,
-     .tips = clusterscanTips,
-     .key_specs = clusterscanKeys,
-     .key_spec_count = 1,
+     .tips = TIPS("nondeterministic_output", "request_policy:special", "response_policy:special"),
+     KEYS({.flags = KEY_NOT_KEY, KEY_AT(1)}),
      .args = clusterscanArgs},
     {.name = "readonly",
      .summary = "Let this connection read from a replica of a cluster.",

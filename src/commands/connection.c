@@ -2,19 +2,11 @@
 /* connection.c - commands about the connection itself: what clients, ACLs, clusters and COMMAND know about
  * them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/connection.h"
 
 #include "commands/grammar.h"
-
-static const struct commandArg authArgs[] = {
-    {.name = "username", .type = ARG_STRING, .since = "6.0.0", .flags = ARG_OPTIONAL},
-    {.name = "password", .type = ARG_STRING},
-    {0},
-};
-
-static const char *const clientListTips[] = {"nondeterministic_output", NULL};
 
 static const struct commandArg clientListArgs_client_type[] = {
     {.name = "normal", .type = ARG_PURE_TOKEN, .token = "NORMAL"},
@@ -225,27 +217,9 @@ static const struct commandArg clientKillArgs_filter[] = {
     {0},
 };
 
-static const struct commandArg clientKillArgs[] = {
-    {.name = "filter", .type = ARG_ONEOF, .args = clientKillArgs_filter},
-    {0},
-};
-
-static const char *const clientSetnameTips[] = {"request_policy:all_nodes", "response_policy:all_succeeded",
-                                                NULL};
-
-static const struct commandArg clientSetnameArgs[] = {
-    {.name = "connection-name", .type = ARG_STRING},
-    {0},
-};
-
 static const struct commandArg clientSetinfoArgs_attr[] = {
     {.name = "libname", .type = ARG_STRING, .token = "LIB-NAME"},
     {.name = "libver", .type = ARG_STRING, .token = "LIB-VER"},
-    {0},
-};
-
-static const struct commandArg clientSetinfoArgs[] = {
-    {.name = "attr", .type = ARG_ONEOF, .args = clientSetinfoArgs_attr},
     {0},
 };
 
@@ -256,23 +230,9 @@ static const struct commandArg clientReplyArgs_action[] = {
     {0},
 };
 
-static const struct commandArg clientReplyArgs[] = {
-    {.name = "action", .type = ARG_ONEOF, .args = clientReplyArgs_action},
-    {0},
-};
-
 static const struct commandArg clientUnblockArgs_unblock_type[] = {
     {.name = "timeout", .type = ARG_PURE_TOKEN, .token = "TIMEOUT"},
     {.name = "error", .type = ARG_PURE_TOKEN, .token = "ERROR"},
-    {0},
-};
-
-static const struct commandArg clientUnblockArgs[] = {
-    {.name = "client-id", .type = ARG_INTEGER},
-    {.name = "unblock-type",
-     .type = ARG_ONEOF,
-     .flags = ARG_OPTIONAL,
-     .args = clientUnblockArgs_unblock_type},
     {0},
 };
 
@@ -282,40 +242,15 @@ static const struct commandArg clientOnOff[] = {
     {0},
 };
 
-static const struct commandArg clientEnabledArgs[] = {
-    {.name = "enabled", .type = ARG_ONEOF, .args = clientOnOff},
-    {0},
-};
-
 static const struct commandArg clientCachingArgs_mode[] = {
     {.name = "yes", .type = ARG_PURE_TOKEN, .token = "YES"},
     {.name = "no", .type = ARG_PURE_TOKEN, .token = "NO"},
     {0},
 };
 
-static const struct commandArg clientCachingArgs[] = {
-    {.name = "mode", .type = ARG_ONEOF, .args = clientCachingArgs_mode},
-    {0},
-};
-
-static const struct commandArg clientCapaArgs[] = {
-    {.name = "capability", .type = ARG_STRING, .flags = ARG_MULTIPLE},
-    {0},
-};
-
 static const struct commandArg clientPauseArgs_mode[] = {
     {.name = "write", .type = ARG_PURE_TOKEN, .token = "WRITE"},
     {.name = "all", .type = ARG_PURE_TOKEN, .token = "ALL"},
-    {0},
-};
-
-static const struct commandArg clientPauseArgs[] = {
-    {.name = "timeout", .type = ARG_INTEGER},
-    {.name = "mode",
-     .type = ARG_ONEOF,
-     .since = "6.2.0",
-     .flags = ARG_OPTIONAL,
-     .args = clientPauseArgs_mode},
     {0},
 };
 
@@ -360,7 +295,7 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = -2,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .tips = clientListTips,
+     .tips = TIPS("nondeterministic_output"),
      .args = clientListArgs},
     {.name = "info",
      .summary = "One line about this connection.",
@@ -371,7 +306,7 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = 2,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .tips = clientListTips},
+     .tips = TIPS("nondeterministic_output")},
     {.name = "kill",
      .summary = "Close connections chosen by address or by filters.",
      .complexity = "O(n) in the number of connections",
@@ -390,7 +325,7 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = -3,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .args = clientKillArgs},
+     .args = ARGS({.name = "filter", .type = ARG_ONEOF, .args = clientKillArgs_filter})},
     {.name = "getname",
      .summary = "The name given to this connection.",
      .complexity = "O(1)",
@@ -409,8 +344,8 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = 3,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .tips = clientSetnameTips,
-     .args = clientSetnameArgs},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "connection-name", .type = ARG_STRING})},
     {.name = "setinfo",
      .summary = "Tell the server the name or version of the client library.",
      .complexity = "O(1)",
@@ -420,8 +355,8 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = 4,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .tips = clientSetnameTips,
-     .args = clientSetinfoArgs},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "attr", .type = ARG_ONEOF, .args = clientSetinfoArgs_attr})},
     {.name = "reply",
      .summary = "Turn replies to this connection on, off, or off for one command.",
      .complexity = "O(1)",
@@ -431,7 +366,7 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = 3,
      .flags = CMD_NOSCRIPT | CMD_NO_MULTI | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .args = clientReplyArgs},
+     .args = ARGS({.name = "action", .type = ARG_ONEOF, .args = clientReplyArgs_action})},
     {.name = "unblock",
      .summary = "Wake a client that waits in a blocking command.",
      .complexity = "O(log n) in the number of connections",
@@ -441,7 +376,10 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = -3,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .args = clientUnblockArgs},
+     .args = ARGS({.name = "client-id", .type = ARG_INTEGER}, {.name = "unblock-type",
+                                                               .type = ARG_ONEOF,
+                                                               .flags = ARG_OPTIONAL,
+                                                               .args = clientUnblockArgs_unblock_type})},
     {.name = "tracking",
      .summary = "Have this connection told of changes to keys that it has copies of.",
      .complexity = "O(1), and O(n) in the number of prefixes",
@@ -461,7 +399,7 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = 3,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .args = clientCachingArgs},
+     .args = ARGS({.name = "mode", .type = ARG_ONEOF, .args = clientCachingArgs_mode})},
     {.name = "getredir",
      .summary = "The connection that messages of tracking are sent to.",
      .complexity = "O(1)",
@@ -490,7 +428,11 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = -3,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .args = clientPauseArgs},
+     .args = ARGS({.name = "timeout", .type = ARG_INTEGER}, {.name = "mode",
+                                                             .type = ARG_ONEOF,
+                                                             .since = "6.2.0",
+                                                             .flags = ARG_OPTIONAL,
+                                                             .args = clientPauseArgs_mode})},
     {.name = "unpause",
      .summary = "Let the waiting commands go on.",
      .complexity = "O(n) in the number of paused connections",
@@ -509,7 +451,7 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = 3,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .args = clientEnabledArgs},
+     .args = ARGS({.name = "enabled", .type = ARG_ONEOF, .args = clientOnOff})},
     {.name = "no-touch",
      .summary = "Whether the commands of this connection count as uses of their keys.",
      .complexity = "O(1)",
@@ -519,7 +461,7 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = 3,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY,
      .acl = ACL_CONNECTION,
-     .args = clientEnabledArgs},
+     .args = ARGS({.name = "enabled", .type = ARG_ONEOF, .args = clientOnOff})},
     {.name = "capa",
      .summary = "Say what the client library can do.",
      .complexity = "O(1)",
@@ -529,7 +471,7 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY,
      .acl = ACL_CONNECTION,
-     .args = clientCapaArgs},
+     .args = ARGS({.name = "capability", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
     {.name = "import-source",
      .summary = "Mark this connection as one that imports data.",
      .complexity = "O(1)",
@@ -539,7 +481,7 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = 3,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
      .acl = ACL_CONNECTION,
-     .args = clientEnabledArgs},
+     .args = ARGS({.name = "enabled", .type = ARG_ONEOF, .args = clientOnOff})},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -549,11 +491,6 @@ static const struct commandSpec clientSubcommands[] = {
      .arity = 2,
      .flags = CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_CONNECTION},
-    {0},
-};
-
-static const struct commandArg echoArgs[] = {
-    {.name = "message", .type = ARG_STRING},
     {0},
 };
 
@@ -574,23 +511,6 @@ static const struct commandArg helloArgs_arguments[] = {
     {0},
 };
 
-static const struct commandArg helloArgs[] = {
-    {.name = "arguments", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = helloArgs_arguments},
-    {0},
-};
-
-static const char *const pingTips[] = {"request_policy:all_shards", "response_policy:all_succeeded", NULL};
-
-static const struct commandArg pingArgs[] = {
-    {.name = "message", .type = ARG_STRING, .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct commandArg selectArgs[] = {
-    {.name = "index", .type = ARG_INTEGER},
-    {0},
-};
-
 const struct commandSpec commandsConnection[] = {
     {.name = "auth",
      .summary = "Log in with a password, or a user name and a password.",
@@ -603,7 +523,8 @@ const struct commandSpec commandsConnection[] = {
      .arity = -2,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_SENTINEL | CMD_ALLOW_BUSY,
      .acl = ACL_CONNECTION,
-     .args = authArgs},
+     .args = ARGS({.name = "username", .type = ARG_STRING, .since = "6.0.0", .flags = ARG_OPTIONAL},
+                  {.name = "password", .type = ARG_STRING})},
     {.name = "client",
      .summary = "Commands about client connections.",
      .complexity = "Depends on the subcommand",
@@ -621,7 +542,7 @@ const struct commandSpec commandsConnection[] = {
      .arity = 2,
      .flags = CMD_LOADING | CMD_STALE | CMD_FAST,
      .acl = ACL_CONNECTION,
-     .args = echoArgs},
+     .args = ARGS({.name = "message", .type = ARG_STRING})},
     {.name = "hello",
      .summary = "Choose the protocol version; optionally log in and name the connection.",
      .complexity = "O(1)",
@@ -635,7 +556,8 @@ const struct commandSpec commandsConnection[] = {
      .arity = -1,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_SENTINEL | CMD_ALLOW_BUSY,
      .acl = ACL_CONNECTION,
-     .args = helloArgs},
+     .args =
+         ARGS({.name = "arguments", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = helloArgs_arguments})},
     {.name = "ping",
      .summary = "Answer PONG, or the given message.",
      .complexity = "O(1)",
@@ -645,8 +567,8 @@ const struct commandSpec commandsConnection[] = {
      .arity = -1,
      .flags = CMD_FAST | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .tips = pingTips,
-     .args = pingArgs},
+     .tips = TIPS("request_policy:all_shards", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "message", .type = ARG_STRING, .flags = ARG_OPTIONAL})},
     {.name = "quit",
      .summary = "Close this connection.",
      .complexity = "O(1)",
@@ -674,6 +596,6 @@ const struct commandSpec commandsConnection[] = {
      .arity = 2,
      .flags = CMD_LOADING | CMD_STALE | CMD_FAST | CMD_ALLOW_BUSY,
      .acl = ACL_CONNECTION,
-     .args = selectArgs},
+     .args = ARGS({.name = "index", .type = ARG_INTEGER})},
     {0},
 };

@@ -2,53 +2,11 @@
 /* generic.c - commands that work on keys of any type: what clients, ACLs, clusters and COMMAND know about
  * them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/generic.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec copyKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg copyArgs[] = {
-    {.name = "source", .type = ARG_KEY, .key_spec = 1},
-    {.name = "destination", .type = ARG_KEY, .key_spec = 2},
-    {.name = "destination-db", .type = ARG_INTEGER, .token = "DB", .flags = ARG_OPTIONAL},
-    {.name = "replace", .type = ARG_PURE_TOKEN, .token = "REPLACE", .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const char *const delTips[] = {"request_policy:multi_shard", "response_policy:agg_sum", NULL};
-
-static const struct keySpec delKeys[] = {
-    {.flags = KEY_RM | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(-1, 1)},
-};
-
-static const struct commandArg delArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
-    {0},
-};
-
-static const struct keySpec existsKeys[] = {
-    {.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(-1, 1)},
-};
-
-static const struct keySpec expireKeys[] = {
-    {.flags = KEY_RW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct keySpec moveKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg moveArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "db", .type = ARG_INTEGER},
-    {0},
-};
 
 static const struct commandArg expireArgs_condition[] = {
     {.name = "nx", .type = ARG_PURE_TOKEN, .token = "NX"},
@@ -78,37 +36,6 @@ static const struct commandArg expireatArgs[] = {
      .flags = ARG_OPTIONAL,
      .args = expireArgs_condition},
     {0},
-};
-
-static const struct keySpec expiretimeKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg expiretimeArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {0},
-};
-
-static const char *const keysTips[] = {"request_policy:all_shards", "nondeterministic_output_order", NULL};
-
-static const struct commandArg keysArgs[] = {
-    {.name = "pattern", .type = ARG_PATTERN},
-    {0},
-};
-
-static const char *const objectEncodingTips[] = {"nondeterministic_output", NULL};
-
-static const struct keySpec objectEncodingKeys[] = {
-    {.flags = KEY_RO, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
-static const struct keySpec migrateKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(3), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE | KEY_INCOMPLETE,
-     .begin = KEYS_BEGIN_KEYWORD,
-     .keyword = "KEYS",
-     .pos = -2,
-     KEYS_RANGE(-1, 1)},
 };
 
 static const struct commandArg migrateArgs_selector[] = {
@@ -148,10 +75,6 @@ static const struct commandArg migrateArgs[] = {
     {0},
 };
 
-static const struct keySpec restoreKeys[] = {
-    {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg restoreArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "ttl", .type = ARG_INTEGER},
@@ -173,10 +96,9 @@ static const struct commandSpec objectSubcommands[] = {
      .arity = 3,
      .flags = CMD_READONLY,
      .acl = ACL_KEYSPACE,
-     .tips = objectEncodingTips,
-     .key_specs = objectEncodingKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO, KEY_AT(2)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "freq",
      .summary = "The logarithmic counter of accesses to a key.",
      .complexity = "O(1)",
@@ -186,10 +108,9 @@ static const struct commandSpec objectSubcommands[] = {
      .arity = 3,
      .flags = CMD_READONLY,
      .acl = ACL_KEYSPACE,
-     .tips = objectEncodingTips,
-     .key_specs = objectEncodingKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO, KEY_AT(2)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "idletime",
      .summary = "Seconds since a key was last accessed.",
      .complexity = "O(1)",
@@ -199,10 +120,9 @@ static const struct commandSpec objectSubcommands[] = {
      .arity = 3,
      .flags = CMD_READONLY,
      .acl = ACL_KEYSPACE,
-     .tips = objectEncodingTips,
-     .key_specs = objectEncodingKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO, KEY_AT(2)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "refcount",
      .summary = "The number of references to a value.",
      .complexity = "O(1)",
@@ -212,10 +132,9 @@ static const struct commandSpec objectSubcommands[] = {
      .arity = 3,
      .flags = CMD_READONLY,
      .acl = ACL_KEYSPACE,
-     .tips = objectEncodingTips,
-     .key_specs = objectEncodingKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO, KEY_AT(2)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -250,38 +169,10 @@ static const struct commandArg pexpireatArgs[] = {
     {0},
 };
 
-static const char *const randomkeyTips[] = {"request_policy:all_shards", "response_policy:special",
-                                            "nondeterministic_output", NULL};
-
-static const struct keySpec renameKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg renameArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "newkey", .type = ARG_KEY, .key_spec = 2},
     {0},
-};
-
-static const struct keySpec renamenxKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_OW | KEY_INSERT, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
-static const char *const scanTips[] = {"nondeterministic_output", "request_policy:special",
-                                       "response_policy:special", NULL};
-
-static const struct commandArg scanArgs[] = {
-    {.name = "cursor", .type = ARG_INTEGER},
-    {.name = "pattern", .type = ARG_PATTERN, .token = "MATCH", .flags = ARG_OPTIONAL},
-    {.name = "count", .type = ARG_INTEGER, .token = "COUNT", .flags = ARG_OPTIONAL},
-    {.name = "type", .type = ARG_STRING, .token = "TYPE", .since = "6.0.0", .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct keySpec typeKeys[] = {
-    {.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 const struct commandSpec commandsGeneric[] = {
@@ -294,9 +185,11 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_KEYSPACE,
-     .key_specs = copyKeys,
-     .key_spec_count = 2,
-     .args = copyArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}, {.flags = KEY_OW | KEY_UPDATE, KEY_AT(2)}),
+     .args = ARGS({.name = "source", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "destination", .type = ARG_KEY, .key_spec = 2},
+                  {.name = "destination-db", .type = ARG_INTEGER, .token = "DB", .flags = ARG_OPTIONAL},
+                  {.name = "replace", .type = ARG_PURE_TOKEN, .token = "REPLACE", .flags = ARG_OPTIONAL})},
     {.name = "del",
      .summary = "Delete keys.",
      .complexity = "O(n) in the number of keys, plus the elements of collections",
@@ -306,10 +199,9 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -2,
      .flags = CMD_WRITE,
      .acl = ACL_KEYSPACE,
-     .tips = delTips,
-     .key_specs = delKeys,
-     .key_spec_count = 1,
-     .args = delArgs},
+     .tips = TIPS("request_policy:multi_shard", "response_policy:agg_sum"),
+     KEYS({.flags = KEY_RM | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(-1, 1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE})},
     {.name = "dump",
      .summary = "The value of a key as bytes that RESTORE understands.",
      .complexity = "O(1) to find the key, O(n * m) for n elements of m bytes on average",
@@ -319,10 +211,9 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 2,
      .flags = CMD_READONLY,
      .acl = ACL_KEYSPACE,
-     .tips = objectEncodingTips,
-     .key_specs = expiretimeKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "exists",
      .summary = "How many of the keys exist.",
      .complexity = "O(n) in the number of keys",
@@ -333,10 +224,9 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .tips = delTips,
-     .key_specs = existsKeys,
-     .key_spec_count = 1,
-     .args = delArgs},
+     .tips = TIPS("request_policy:multi_shard", "response_policy:agg_sum"),
+     KEYS({.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(-1, 1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE})},
     {.name = "expire",
      .summary = "Let a key expire after some seconds.",
      .complexity = "O(1)",
@@ -347,8 +237,7 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .key_specs = expireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = expireArgs},
     {.name = "expireat",
      .summary = "Let a key expire at a Unix time in seconds.",
@@ -360,8 +249,7 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .key_specs = expireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = expireatArgs},
     {.name = "expiretime",
      .summary = "The Unix time in seconds at which a key expires.",
@@ -372,9 +260,8 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .key_specs = expiretimeKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "keys",
      .summary = "All keys that match a pattern.",
      .complexity = "O(n) in the size of the database",
@@ -384,8 +271,8 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 2,
      .flags = CMD_READONLY,
      .acl = ACL_KEYSPACE | ACL_DANGEROUS,
-     .tips = keysTips,
-     .args = keysArgs},
+     .tips = TIPS("request_policy:all_shards", "nondeterministic_output_order"),
+     .args = ARGS({.name = "pattern", .type = ARG_PATTERN})},
     {.name = "migrate",
      .summary = "Move keys to another server, whole.",
      .complexity = "for each key what DUMP and DEL cost here, and RESTORE there, and the way between them",
@@ -398,9 +285,13 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -6,
      .flags = CMD_WRITE,
      .acl = ACL_KEYSPACE | ACL_DANGEROUS,
-     .tips = objectEncodingTips,
-     .key_specs = migrateKeys,
-     .key_spec_count = 2,
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(3)},
+          {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE | KEY_INCOMPLETE,
+           .begin = KEYS_BEGIN_KEYWORD,
+           .keyword = "KEYS",
+           .pos = -2,
+           KEYS_RANGE(-1, 1)}),
      .getkeys = migrateGetKeys,
      .args = migrateArgs},
     {.name = "move",
@@ -412,9 +303,8 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .key_specs = moveKeys,
-     .key_spec_count = 1,
-     .args = moveArgs},
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "db", .type = ARG_INTEGER})},
     {.name = "object",
      .summary = "Commands about how a value is stored.",
      .complexity = "Depends on the subcommand",
@@ -431,9 +321,8 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 2,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .key_specs = expireKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "pexpire",
      .summary = "Let a key expire after some milliseconds.",
      .complexity = "O(1)",
@@ -444,8 +333,7 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .key_specs = expireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = pexpireArgs},
     {.name = "pexpireat",
      .summary = "Let a key expire at a Unix time in milliseconds.",
@@ -457,8 +345,7 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .key_specs = expireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = pexpireatArgs},
     {.name = "pexpiretime",
      .summary = "The Unix time in milliseconds at which a key expires.",
@@ -469,9 +356,8 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .key_specs = expiretimeKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "pttl",
      .summary = "Milliseconds until a key expires.",
      .complexity = "O(1)",
@@ -482,10 +368,9 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .tips = objectEncodingTips,
-     .key_specs = expiretimeKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "randomkey",
      .summary = "A key chosen at random.",
      .complexity = "O(1)",
@@ -495,7 +380,7 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 1,
      .flags = CMD_READONLY | CMD_TOUCHES_ARBITRARY_KEYS,
      .acl = ACL_KEYSPACE,
-     .tips = randomkeyTips},
+     .tips = TIPS("request_policy:all_shards", "response_policy:special", "nondeterministic_output")},
     {.name = "rename",
      .summary = "Rename a key, replacing the target.",
      .complexity = "O(1), plus freeing the replaced value",
@@ -505,8 +390,7 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 3,
      .flags = CMD_WRITE,
      .acl = ACL_KEYSPACE,
-     .key_specs = renameKeys,
-     .key_spec_count = 2,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}, {.flags = KEY_OW | KEY_UPDATE, KEY_AT(2)}),
      .args = renameArgs},
     {.name = "renamenx",
      .summary = "Rename a key unless the target exists.",
@@ -518,8 +402,7 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .key_specs = renamenxKeys,
-     .key_spec_count = 2,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}, {.flags = KEY_OW | KEY_INSERT, KEY_AT(2)}),
      .args = renameArgs},
     {.name = "restore",
      .summary = "Create a key from what DUMP gave.",
@@ -532,8 +415,7 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_KEYSPACE | ACL_DANGEROUS,
-     .key_specs = restoreKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEY_AT(1)}),
      .args = restoreArgs},
     {.name = "restore-asking",
      .summary = "RESTORE as servers of a cluster send it to each other.",
@@ -546,8 +428,7 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_ASKING,
      .acl = ACL_KEYSPACE | ACL_DANGEROUS,
-     .key_specs = restoreKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEY_AT(1)}),
      .args = restoreArgs},
     {.name = "scan",
      .summary = "Walk over the keys of the database, some per call.",
@@ -559,8 +440,12 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -2,
      .flags = CMD_READONLY | CMD_TOUCHES_ARBITRARY_KEYS,
      .acl = ACL_KEYSPACE,
-     .tips = scanTips,
-     .args = scanArgs},
+     .tips = TIPS("nondeterministic_output", "request_policy:special", "response_policy:special"),
+     .args = ARGS(
+         {.name = "cursor", .type = ARG_INTEGER},
+         {.name = "pattern", .type = ARG_PATTERN, .token = "MATCH", .flags = ARG_OPTIONAL},
+         {.name = "count", .type = ARG_INTEGER, .token = "COUNT", .flags = ARG_OPTIONAL},
+         {.name = "type", .type = ARG_STRING, .token = "TYPE", .since = "6.0.0", .flags = ARG_OPTIONAL})},
     {.name = "touch",
      .summary = "Mark keys as accessed; how many exist.",
      .complexity = "O(n) in the number of keys",
@@ -570,10 +455,9 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .tips = delTips,
-     .key_specs = existsKeys,
-     .key_spec_count = 1,
-     .args = delArgs},
+     .tips = TIPS("request_policy:multi_shard", "response_policy:agg_sum"),
+     KEYS({.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(-1, 1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE})},
     {.name = "ttl",
      .summary = "Seconds until a key expires.",
      .complexity = "O(1)",
@@ -584,10 +468,9 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .tips = objectEncodingTips,
-     .key_specs = expiretimeKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "type",
      .summary = "The type of the value at a key.",
      .complexity = "O(1)",
@@ -597,9 +480,8 @@ const struct commandSpec commandsGeneric[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .key_specs = typeKeys,
-     .key_spec_count = 1,
-     .args = expiretimeArgs},
+     KEYS({.flags = KEY_RO, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "unlink",
      .summary = "Delete keys at once and give their memory back in the background.",
      .complexity = "O(n) in the number of keys; the memory is freed by another thread",
@@ -609,9 +491,8 @@ const struct commandSpec commandsGeneric[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .tips = delTips,
-     .key_specs = delKeys,
-     .key_spec_count = 1,
-     .args = delArgs},
+     .tips = TIPS("request_policy:multi_shard", "response_policy:agg_sum"),
+     KEYS({.flags = KEY_RM | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(-1, 1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE})},
     {0},
 };

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* geo.c - the geo commands: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/geo.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec geoaddKeys[] = {
-    {.flags = KEY_RW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
 
 static const struct commandArg geoaddArgs_condition[] = {
     {.name = "nx", .type = ARG_PURE_TOKEN, .token = "NX"},
@@ -36,10 +32,6 @@ static const struct commandArg geoaddArgs[] = {
     {0},
 };
 
-static const struct keySpec geodistKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg geodistArgs_unit[] = {
     {.name = "m", .type = ARG_PURE_TOKEN, .token = "M"},
     {.name = "km", .type = ARG_PURE_TOKEN, .token = "KM"},
@@ -60,20 +52,6 @@ static const struct commandArg geohashArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "member", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
     {0},
-};
-
-static const struct keySpec georadiusKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS,
-     .begin = KEYS_BEGIN_KEYWORD,
-     .keyword = "STORE",
-     .pos = 6,
-     KEYS_RANGE(0, 1)},
-    {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS,
-     .begin = KEYS_BEGIN_KEYWORD,
-     .keyword = "STOREDIST",
-     .pos = 6,
-     KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg georadiusArgs_count_block[] = {
@@ -107,20 +85,6 @@ static const struct commandArg georadiusArgs[] = {
     {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = georadiusArgs_order},
     {.name = "store", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = georadiusArgs_store},
     {0},
-};
-
-static const struct keySpec georadiusbymemberKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS,
-     .begin = KEYS_BEGIN_KEYWORD,
-     .keyword = "STORE",
-     .pos = 5,
-     KEYS_RANGE(0, 1)},
-    {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS,
-     .begin = KEYS_BEGIN_KEYWORD,
-     .keyword = "STOREDIST",
-     .pos = 5,
-     KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg georadiusbymemberArgs_count_block[] = {
@@ -235,11 +199,6 @@ static const struct commandArg geosearchArgs[] = {
     {0},
 };
 
-static const struct keySpec geosearchstoreKeys[] = {
-    {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg geosearchstoreArgs[] = {
     {.name = "destination", .type = ARG_KEY, .key_spec = 1},
     {.name = "source", .type = ARG_KEY, .key_spec = 2},
@@ -265,8 +224,7 @@ const struct commandSpec commandsGeo[] = {
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_GEO,
-     .key_specs = geoaddKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = geoaddArgs},
     {.name = "geodist",
      .summary = "The distance between two members.",
@@ -277,8 +235,7 @@ const struct commandSpec commandsGeo[] = {
      .arity = -4,
      .flags = CMD_READONLY,
      .acl = ACL_GEO,
-     .key_specs = geodistKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = geodistArgs},
     {.name = "geohash",
      .summary = "Members' positions as standard geohash strings.",
@@ -289,8 +246,7 @@ const struct commandSpec commandsGeo[] = {
      .arity = -2,
      .flags = CMD_READONLY,
      .acl = ACL_GEO,
-     .key_specs = geodistKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = geohashArgs},
     {.name = "geopos",
      .summary = "Members' coordinates.",
@@ -301,8 +257,7 @@ const struct commandSpec commandsGeo[] = {
      .arity = -2,
      .flags = CMD_READONLY,
      .acl = ACL_GEO,
-     .key_specs = geodistKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = geohashArgs},
     {.name = "georadius",
      .summary = "Members within a distance of a point; optionally store them.",
@@ -314,8 +269,17 @@ const struct commandSpec commandsGeo[] = {
      .arity = -6,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_GEO,
-     .key_specs = georadiusKeys,
-     .key_spec_count = 3,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)},
+          {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS,
+           .begin = KEYS_BEGIN_KEYWORD,
+           .keyword = "STORE",
+           .pos = 6,
+           KEYS_RANGE(0, 1)},
+          {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS,
+           .begin = KEYS_BEGIN_KEYWORD,
+           .keyword = "STOREDIST",
+           .pos = 6,
+           KEYS_RANGE(0, 1)}),
      .getkeys = georadiusGetKeys,
      .args = georadiusArgs},
     {.name = "georadiusbymember",
@@ -328,8 +292,17 @@ const struct commandSpec commandsGeo[] = {
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_GEO,
-     .key_specs = georadiusbymemberKeys,
-     .key_spec_count = 3,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)},
+          {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS,
+           .begin = KEYS_BEGIN_KEYWORD,
+           .keyword = "STORE",
+           .pos = 5,
+           KEYS_RANGE(0, 1)},
+          {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS,
+           .begin = KEYS_BEGIN_KEYWORD,
+           .keyword = "STOREDIST",
+           .pos = 5,
+           KEYS_RANGE(0, 1)}),
      .getkeys = georadiusbymemberGetKeys,
      .args = georadiusbymemberArgs},
     {.name = "georadiusbymember_ro",
@@ -342,8 +315,7 @@ const struct commandSpec commandsGeo[] = {
      .arity = -5,
      .flags = CMD_READONLY,
      .acl = ACL_GEO,
-     .key_specs = geodistKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = georadiusbymemberRoArgs},
     {.name = "georadius_ro",
      .summary = "Members within a distance of a point.",
@@ -355,8 +327,7 @@ const struct commandSpec commandsGeo[] = {
      .arity = -6,
      .flags = CMD_READONLY,
      .acl = ACL_GEO,
-     .key_specs = geodistKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = georadiusRoArgs},
     {.name = "geosearch",
      .summary = "Members within a circle, a box or a polygon.",
@@ -368,8 +339,7 @@ const struct commandSpec commandsGeo[] = {
      .arity = -7,
      .flags = CMD_READONLY,
      .acl = ACL_GEO,
-     .key_specs = geodistKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = geosearchArgs},
     {.name = "geosearchstore",
      .summary = "Store the members within a circle, a box or a polygon.",
@@ -381,8 +351,7 @@ const struct commandSpec commandsGeo[] = {
      .arity = -8,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_GEO,
-     .key_specs = geosearchstoreKeys,
-     .key_spec_count = 2,
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEY_AT(1)}, {.flags = KEY_RO | KEY_ACCESS, KEY_AT(2)}),
      .args = geosearchstoreArgs},
     {0},
 };

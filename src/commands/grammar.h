@@ -46,7 +46,13 @@ struct commandChange { /* what is new in a command since a version */
     const char *since, *what;
 };
 
-/* How the tables spell where keys are. Keys start at argument `at` ... */
+/* Where a command's keys are: KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}, ...), one for each key spec. */
+#define KEYS(...)                                                                                            \
+    .key_specs = (const struct keySpec[]){__VA_ARGS__},                                                      \
+    .key_spec_count = sizeof((const struct keySpec[]){__VA_ARGS__}) / sizeof(struct keySpec)
+/* One key is argument `at`. */
+#define KEY_AT(at) KEYS_AT(at), KEYS_RANGE(0, 1)
+/* Keys start at argument `at` ... */
 #define KEYS_AT(at) .begin = KEYS_BEGIN_INDEX, .pos = (at)
 /* ... and go to `last` (relative to the first; negative: counted from the end of the line) by `by`, ... */
 #define KEYS_RANGE(last, by) .find = KEYS_FIND_RANGE, .lastkey = (last), .step = (by)
@@ -60,4 +66,18 @@ struct commandChange { /* what is new in a command since a version */
         __VA_ARGS__, {                                                                                       \
             NULL, NULL                                                                                       \
         }                                                                                                    \
+    }
+
+/* The arguments of a command that has few: ARGS({.name = "count", .type = ARG_INTEGER}, ...) */
+#define ARGS(...)                                                                                            \
+    (const struct commandArg[]) {                                                                            \
+        __VA_ARGS__, {                                                                                       \
+            0                                                                                                \
+        }                                                                                                    \
+    }
+
+/* The tips of a command: TIPS("nondeterministic_output", ...) */
+#define TIPS(...)                                                                                            \
+    (const char *const[]) {                                                                                  \
+        __VA_ARGS__, NULL                                                                                    \
     }

@@ -1,34 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hash.c - the hash commands: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/hash.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec hdelKeys[] = {
-    {.flags = KEY_RW | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
 
 static const struct commandArg hdelArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "field", .type = ARG_STRING, .flags = ARG_MULTIPLE},
     {0},
-};
-
-static const struct keySpec hexistsKeys[] = {
-    {.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg hexistsArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "field", .type = ARG_STRING},
-    {0},
-};
-
-static const struct keySpec hexpireKeys[] = {
-    {.flags = KEY_RW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg hexpireArgs_condition[] = {
@@ -71,29 +53,10 @@ static const struct commandArg hexpireatArgs[] = {
     {0},
 };
 
-static const struct keySpec hexpiretimeKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg hexpiretimeArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hashFieldsArgs},
     {0},
-};
-
-static const char *const hgetallTips[] = {"nondeterministic_output_order", NULL};
-
-static const struct commandArg hgetallArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {0},
-};
-
-static const struct keySpec hgetdelKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct keySpec hgetexKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg hgetexArgs_expiration[] = {
@@ -109,24 +72,6 @@ static const struct commandArg hgetexArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = hgetexArgs_expiration},
     {.name = "fields", .type = ARG_BLOCK, .token = "FIELDS", .args = hashFieldsArgs},
-    {0},
-};
-
-static const struct keySpec hincrbyKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg hincrbyArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "field", .type = ARG_STRING},
-    {.name = "increment", .type = ARG_INTEGER},
-    {0},
-};
-
-static const struct commandArg hincrbyfloatArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "field", .type = ARG_STRING},
-    {.name = "increment", .type = ARG_DOUBLE},
     {0},
 };
 
@@ -166,17 +111,9 @@ static const struct commandArg hpexpireatArgs[] = {
     {0},
 };
 
-static const char *const hrandfieldTips[] = {"nondeterministic_output", NULL};
-
 static const struct commandArg hrandfieldArgs_options[] = {
     {.name = "count", .type = ARG_INTEGER},
     {.name = "withvalues", .type = ARG_PURE_TOKEN, .token = "WITHVALUES", .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct commandArg hrandfieldArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "options", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = hrandfieldArgs_options},
     {0},
 };
 
@@ -187,10 +124,6 @@ static const struct commandArg hscanArgs[] = {
     {.name = "count", .type = ARG_INTEGER, .token = "COUNT", .flags = ARG_OPTIONAL},
     {.name = "novalues", .type = ARG_PURE_TOKEN, .token = "NOVALUES", .flags = ARG_OPTIONAL},
     {0},
-};
-
-static const struct keySpec hsetexKeys[] = {
-    {.flags = KEY_RW | KEY_INSERT, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg hsetexArgs_key_condition[] = {
@@ -232,13 +165,6 @@ static const struct commandArg hsetexArgs[] = {
     {0},
 };
 
-static const struct commandArg hsetnxArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "field", .type = ARG_STRING},
-    {.name = "value", .type = ARG_STRING},
-    {0},
-};
-
 const struct commandSpec commandsHash[] = {
     {.name = "hdel",
      .summary = "Remove fields.",
@@ -250,8 +176,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hdelKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
      .args = hdelArgs,
      .prefetch = PREFETCH_MEMBER},
     {.name = "hexists",
@@ -263,9 +188,8 @@ const struct commandSpec commandsHash[] = {
      .arity = 3,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hexistsKeys,
-     .key_spec_count = 1,
-     .args = hexistsArgs,
+     KEYS({.flags = KEY_RO, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "field", .type = ARG_STRING}),
      .prefetch = PREFETCH_MEMBER},
     {.name = "hexpire",
      .summary = "Let fields expire after some seconds.",
@@ -276,8 +200,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -6,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_WRITE,
-     .key_specs = hexpireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = hexpireArgs},
     {.name = "hexpireat",
      .summary = "Let fields expire at a Unix time in seconds.",
@@ -288,8 +211,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -6,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_WRITE,
-     .key_specs = hexpireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = hexpireatArgs},
     {.name = "hexpiretime",
      .summary = "The Unix time in seconds at which fields expire.",
@@ -300,8 +222,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -5,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_READ,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = hexpiretimeArgs},
     {.name = "hget",
      .summary = "The value of a field.",
@@ -312,9 +233,8 @@ const struct commandSpec commandsHash[] = {
      .arity = 3,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
-     .args = hexistsArgs,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "field", .type = ARG_STRING}),
      .prefetch = PREFETCH_MEMBER},
     {.name = "hgetall",
      .summary = "All fields and values.",
@@ -325,10 +245,9 @@ const struct commandSpec commandsHash[] = {
      .arity = 2,
      .flags = CMD_READONLY,
      .acl = ACL_HASH,
-     .tips = hgetallTips,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
-     .args = hgetallArgs},
+     .tips = TIPS("nondeterministic_output_order"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "hgetdel",
      .summary = "The values of fields, which are then removed.",
      .complexity = "O(n) in the number of fields given",
@@ -338,8 +257,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -5,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_WRITE,
-     .key_specs = hgetdelKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}),
      .args = hexpiretimeArgs},
     {.name = "hgetex",
      .summary = "The values of fields; optionally change their expiry.",
@@ -350,8 +268,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -5,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_WRITE,
-     .key_specs = hgetexKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
      .args = hgetexArgs},
     {.name = "hincrby",
      .summary = "Add an integer to the value of a field.",
@@ -362,9 +279,9 @@ const struct commandSpec commandsHash[] = {
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hincrbyKeys,
-     .key_spec_count = 1,
-     .args = hincrbyArgs,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "field", .type = ARG_STRING},
+                  {.name = "increment", .type = ARG_INTEGER}),
      .prefetch = PREFETCH_MEMBER},
     {.name = "hincrbyfloat",
      .summary = "Add a floating-point number to the value of a field.",
@@ -375,9 +292,9 @@ const struct commandSpec commandsHash[] = {
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hincrbyKeys,
-     .key_spec_count = 1,
-     .args = hincrbyfloatArgs,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "field", .type = ARG_STRING},
+                  {.name = "increment", .type = ARG_DOUBLE}),
      .prefetch = PREFETCH_MEMBER},
     {.name = "hkeys",
      .summary = "All fields.",
@@ -388,10 +305,9 @@ const struct commandSpec commandsHash[] = {
      .arity = 2,
      .flags = CMD_READONLY,
      .acl = ACL_HASH,
-     .tips = hgetallTips,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
-     .args = hgetallArgs},
+     .tips = TIPS("nondeterministic_output_order"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "hlen",
      .summary = "The number of fields.",
      .complexity = "O(1)",
@@ -401,9 +317,8 @@ const struct commandSpec commandsHash[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hexistsKeys,
-     .key_spec_count = 1,
-     .args = hgetallArgs},
+     KEYS({.flags = KEY_RO, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "hmget",
      .summary = "The values of several fields.",
      .complexity = "O(n) in the number of fields given",
@@ -413,8 +328,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -3,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = hdelArgs,
      .prefetch = PREFETCH_MEMBER},
     {.name = "hmset",
@@ -426,8 +340,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hexpireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = hmsetArgs,
      .prefetch = PREFETCH_MEMBER},
     {.name = "hpersist",
@@ -439,8 +352,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -5,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_WRITE,
-     .key_specs = hexpireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = hexpiretimeArgs},
     {.name = "hpexpire",
      .summary = "Let fields expire after some milliseconds.",
@@ -451,8 +363,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -6,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_WRITE,
-     .key_specs = hexpireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = hpexpireArgs},
     {.name = "hpexpireat",
      .summary = "Let fields expire at a Unix time in milliseconds.",
@@ -463,8 +374,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -6,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_WRITE,
-     .key_specs = hexpireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = hpexpireatArgs},
     {.name = "hpexpiretime",
      .summary = "The Unix time in milliseconds at which fields expire.",
@@ -475,8 +385,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -5,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_READ,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = hexpiretimeArgs},
     {.name = "hpttl",
      .summary = "Milliseconds until fields expire.",
@@ -487,8 +396,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -5,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_READ,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = hexpiretimeArgs},
     {.name = "hrandfield",
      .summary = "Random fields, optionally with their values.",
@@ -499,10 +407,11 @@ const struct commandSpec commandsHash[] = {
      .arity = -2,
      .flags = CMD_READONLY,
      .acl = ACL_HASH,
-     .tips = hrandfieldTips,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
-     .args = hrandfieldArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args =
+         ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
+              {.name = "options", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = hrandfieldArgs_options})},
     {.name = "hscan",
      .summary = "Walk over fields and values, some per call.",
      .complexity = "O(1) per call, O(n) for the whole walk",
@@ -512,9 +421,8 @@ const struct commandSpec commandsHash[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_HASH,
-     .tips = hrandfieldTips,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = hscanArgs},
     {.name = "hset",
      .summary = "Set fields.",
@@ -526,8 +434,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hexpireKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = hmsetArgs,
      .prefetch = PREFETCH_MEMBER},
     {.name = "hsetex",
@@ -539,8 +446,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -6,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hsetexKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(1)}),
      .args = hsetexArgs},
     {.name = "hsetnx",
      .summary = "Set a field unless it exists.",
@@ -551,9 +457,9 @@ const struct commandSpec commandsHash[] = {
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hsetexKeys,
-     .key_spec_count = 1,
-     .args = hsetnxArgs,
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "field", .type = ARG_STRING},
+                  {.name = "value", .type = ARG_STRING}),
      .prefetch = PREFETCH_MEMBER},
     {.name = "hstrlen",
      .summary = "The length of a field's value.",
@@ -564,9 +470,8 @@ const struct commandSpec commandsHash[] = {
      .arity = 3,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_HASH,
-     .key_specs = hexistsKeys,
-     .key_spec_count = 1,
-     .args = hexistsArgs,
+     KEYS({.flags = KEY_RO, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "field", .type = ARG_STRING}),
      .prefetch = PREFETCH_MEMBER},
     {.name = "httl",
      .summary = "Seconds until fields expire.",
@@ -577,8 +482,7 @@ const struct commandSpec commandsHash[] = {
      .arity = -5,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_FAST | ACL_HASH | ACL_READ,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = hexpiretimeArgs},
     {.name = "hvals",
      .summary = "All values.",
@@ -589,9 +493,8 @@ const struct commandSpec commandsHash[] = {
      .arity = 2,
      .flags = CMD_READONLY,
      .acl = ACL_HASH,
-     .tips = hgetallTips,
-     .key_specs = hexpiretimeKeys,
-     .key_spec_count = 1,
-     .args = hgetallArgs},
+     .tips = TIPS("nondeterministic_output_order"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {0},
 };

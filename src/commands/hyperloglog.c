@@ -1,54 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hyperloglog.c - the HyperLogLog commands: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/hyperloglog.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec pfaddKeys[] = {
-    {.flags = KEY_RW | KEY_INSERT, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg pfaddArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "element", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
-
-static const struct keySpec pfcountKeys[] = {
-    {.notes = "The count is kept in the key, so reading may write.",
-     .flags = KEY_RW | KEY_ACCESS,
-     KEYS_AT(1),
-     KEYS_RANGE(-1, 1)},
-};
-
-static const struct commandArg pfcountArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
-    {0},
-};
-
-static const struct keySpec pfdebugKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg pfdebugArgs[] = {
-    {.name = "subcommand", .type = ARG_STRING},
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {0},
-};
-
-static const struct keySpec pfmergeKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_INSERT, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_RANGE(-1, 1)},
-};
-
-static const struct commandArg pfmergeArgs[] = {
-    {.name = "destkey", .type = ARG_KEY, .key_spec = 1},
-    {.name = "sourcekey", .type = ARG_KEY, .key_spec = 2, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
 
 const struct commandSpec commandsHyperloglog[] = {
     {.name = "pfadd",
@@ -60,9 +17,9 @@ const struct commandSpec commandsHyperloglog[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_HYPERLOGLOG,
-     .key_specs = pfaddKeys,
-     .key_spec_count = 1,
-     .args = pfaddArgs},
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "element", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "pfcount",
      .summary = "The estimated number of distinct elements, of one or several.",
      .complexity = "O(n) in the number of keys",
@@ -72,9 +29,11 @@ const struct commandSpec commandsHyperloglog[] = {
      .arity = -2,
      .flags = CMD_READONLY | CMD_MAY_REPLICATE,
      .acl = ACL_HYPERLOGLOG,
-     .key_specs = pfcountKeys,
-     .key_spec_count = 1,
-     .args = pfcountArgs},
+     KEYS({.notes = "The count is kept in the key, so reading may write.",
+           .flags = KEY_RW | KEY_ACCESS,
+           KEYS_AT(1),
+           KEYS_RANGE(-1, 1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE})},
     {.name = "pfdebug",
      .summary = "Look into a HyperLogLog.",
      .complexity = "Depends on the subcommand",
@@ -85,9 +44,9 @@ const struct commandSpec commandsHyperloglog[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_ADMIN,
      .acl = ACL_HYPERLOGLOG,
-     .key_specs = pfdebugKeys,
-     .key_spec_count = 1,
-     .args = pfdebugArgs},
+     KEYS({.flags = KEY_RW | KEY_ACCESS, KEY_AT(2)}),
+     .args =
+         ARGS({.name = "subcommand", .type = ARG_STRING}, {.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "pfmerge",
      .summary = "Merge HyperLogLogs into one.",
      .complexity = "O(n) in the number of keys",
@@ -97,9 +56,11 @@ const struct commandSpec commandsHyperloglog[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_HYPERLOGLOG,
-     .key_specs = pfmergeKeys,
-     .key_spec_count = 2,
-     .args = pfmergeArgs},
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_INSERT, KEY_AT(1)},
+          {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_RANGE(-1, 1)}),
+     .args =
+         ARGS({.name = "destkey", .type = ARG_KEY, .key_spec = 1},
+              {.name = "sourcekey", .type = ARG_KEY, .key_spec = 2, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "pfselftest",
      .summary = "Test the HyperLogLog code.",
      .complexity = "Some seconds",

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* list.c - the list commands: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/list.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec blmoveKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RW | KEY_INSERT, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
 
 static const struct commandArg endArgs[] = {
     {.name = "left", .type = ARG_PURE_TOKEN, .token = "LEFT"},
@@ -27,10 +22,6 @@ static const struct commandArg blmoveArgs[] = {
     {0},
 };
 
-static const struct keySpec blmpopKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(2), KEYS_COUNTED(0, 1)},
-};
-
 static const struct commandArg blmpopArgs[] = {
     {.name = "timeout", .type = ARG_DOUBLE},
     {.name = "numkeys", .type = ARG_INTEGER},
@@ -40,57 +31,15 @@ static const struct commandArg blmpopArgs[] = {
     {0},
 };
 
-static const struct keySpec blpopKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(-2, 1)},
-};
-
 static const struct commandArg blpopArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
     {.name = "timeout", .type = ARG_DOUBLE},
     {0},
 };
 
-static const struct commandArg brpoplpushArgs[] = {
-    {.name = "source", .type = ARG_KEY, .key_spec = 1},
-    {.name = "destination", .type = ARG_KEY, .key_spec = 2},
-    {.name = "timeout", .type = ARG_DOUBLE},
-    {0},
-};
-
-static const struct keySpec lindexKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg lindexArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "index", .type = ARG_INTEGER},
-    {0},
-};
-
-static const struct keySpec linsertKeys[] = {
-    {.flags = KEY_RW | KEY_INSERT, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg linsertArgs_where[] = {
     {.name = "before", .type = ARG_PURE_TOKEN, .token = "BEFORE"},
     {.name = "after", .type = ARG_PURE_TOKEN, .token = "AFTER"},
-    {0},
-};
-
-static const struct commandArg linsertArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "where", .type = ARG_ONEOF, .args = linsertArgs_where},
-    {.name = "pivot", .type = ARG_STRING},
-    {.name = "element", .type = ARG_STRING},
-    {0},
-};
-
-static const struct keySpec llenKeys[] = {
-    {.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg llenArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {0},
 };
 
@@ -102,20 +51,12 @@ static const struct commandArg lmoveArgs[] = {
     {0},
 };
 
-static const struct keySpec lmpopKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_COUNTED(0, 1)},
-};
-
 static const struct commandArg lmpopArgs[] = {
     {.name = "numkeys", .type = ARG_INTEGER},
     {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
     {.name = "where", .type = ARG_ONEOF, .args = endArgs},
     {.name = "count", .type = ARG_INTEGER, .token = "COUNT", .flags = ARG_OPTIONAL},
     {0},
-};
-
-static const struct keySpec lpopKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg lpopArgs[] = {
@@ -146,34 +87,6 @@ static const struct commandArg lrangeArgs[] = {
     {0},
 };
 
-static const struct keySpec lremKeys[] = {
-    {.flags = KEY_RW | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg lremArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "count", .type = ARG_INTEGER},
-    {.name = "element", .type = ARG_STRING},
-    {0},
-};
-
-static const struct keySpec lsetKeys[] = {
-    {.flags = KEY_RW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg lsetArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "index", .type = ARG_INTEGER},
-    {.name = "element", .type = ARG_STRING},
-    {0},
-};
-
-static const struct commandArg rpoplpushArgs[] = {
-    {.name = "source", .type = ARG_KEY, .key_spec = 1},
-    {.name = "destination", .type = ARG_KEY, .key_spec = 2},
-    {0},
-};
-
 const struct commandSpec commandsList[] = {
     {.name = "blmove",
      .summary = "As LMOVE; waits for an element.",
@@ -184,8 +97,7 @@ const struct commandSpec commandsList[] = {
      .arity = 6,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
      .acl = ACL_LIST,
-     .key_specs = blmoveKeys,
-     .key_spec_count = 2,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}, {.flags = KEY_RW | KEY_INSERT, KEY_AT(2)}),
      .args = blmoveArgs,
      .prefetch = PREFETCH_HEAD | PREFETCH_TAIL},
     {.name = "blmpop",
@@ -197,8 +109,7 @@ const struct commandSpec commandsList[] = {
      .arity = -5,
      .flags = CMD_WRITE | CMD_BLOCKING,
      .acl = ACL_LIST,
-     .key_specs = blmpopKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(2), KEYS_COUNTED(0, 1)}),
      .args = blmpopArgs},
     {.name = "blpop",
      .summary = "As LPOP on the first key that holds a list; waits for one.",
@@ -210,8 +121,7 @@ const struct commandSpec commandsList[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_BLOCKING,
      .acl = ACL_LIST,
-     .key_specs = blpopKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(-2, 1)}),
      .args = blpopArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "brpop",
@@ -224,8 +134,7 @@ const struct commandSpec commandsList[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_BLOCKING,
      .acl = ACL_LIST,
-     .key_specs = blpopKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(-2, 1)}),
      .args = blpopArgs,
      .prefetch = PREFETCH_TAIL},
     {.name = "brpoplpush",
@@ -238,9 +147,10 @@ const struct commandSpec commandsList[] = {
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
      .acl = ACL_LIST,
-     .key_specs = blmoveKeys,
-     .key_spec_count = 2,
-     .args = brpoplpushArgs,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}, {.flags = KEY_RW | KEY_INSERT, KEY_AT(2)}),
+     .args = ARGS({.name = "source", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "destination", .type = ARG_KEY, .key_spec = 2},
+                  {.name = "timeout", .type = ARG_DOUBLE}),
      .prefetch = PREFETCH_HEAD | PREFETCH_TAIL},
     {.name = "lindex",
      .summary = "The element at an index.",
@@ -251,9 +161,8 @@ const struct commandSpec commandsList[] = {
      .arity = 3,
      .flags = CMD_READONLY,
      .acl = ACL_LIST,
-     .key_specs = lindexKeys,
-     .key_spec_count = 1,
-     .args = lindexArgs,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "index", .type = ARG_INTEGER}),
      .prefetch = PREFETCH_HEAD},
     {.name = "linsert",
      .summary = "Insert an element beside the first one that equals a pivot.",
@@ -264,9 +173,10 @@ const struct commandSpec commandsList[] = {
      .arity = 5,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_LIST,
-     .key_specs = linsertKeys,
-     .key_spec_count = 1,
-     .args = linsertArgs,
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "where", .type = ARG_ONEOF, .args = linsertArgs_where},
+                  {.name = "pivot", .type = ARG_STRING}, {.name = "element", .type = ARG_STRING}),
      .prefetch = PREFETCH_HEAD},
     {.name = "llen",
      .summary = "The number of elements.",
@@ -277,9 +187,8 @@ const struct commandSpec commandsList[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_LIST,
-     .key_specs = llenKeys,
-     .key_spec_count = 1,
-     .args = llenArgs},
+     KEYS({.flags = KEY_RO, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "lmove",
      .summary = "Take an element from an end of one list and add it to an end of another, or of the same.",
      .complexity = "O(1)",
@@ -289,8 +198,7 @@ const struct commandSpec commandsList[] = {
      .arity = 5,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_LIST,
-     .key_specs = blmoveKeys,
-     .key_spec_count = 2,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}, {.flags = KEY_RW | KEY_INSERT, KEY_AT(2)}),
      .args = lmoveArgs,
      .prefetch = PREFETCH_HEAD | PREFETCH_TAIL},
     {.name = "lmpop",
@@ -302,8 +210,7 @@ const struct commandSpec commandsList[] = {
      .arity = -4,
      .flags = CMD_WRITE,
      .acl = ACL_LIST,
-     .key_specs = lmpopKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_COUNTED(0, 1)}),
      .args = lmpopArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "lpop",
@@ -316,8 +223,7 @@ const struct commandSpec commandsList[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_LIST,
-     .key_specs = lpopKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}),
      .args = lpopArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "lpos",
@@ -329,8 +235,7 @@ const struct commandSpec commandsList[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_LIST,
-     .key_specs = lindexKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = lposArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "lpush",
@@ -343,8 +248,7 @@ const struct commandSpec commandsList[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_LIST,
-     .key_specs = linsertKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(1)}),
      .args = lpushArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "lpushx",
@@ -357,8 +261,7 @@ const struct commandSpec commandsList[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_LIST,
-     .key_specs = linsertKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(1)}),
      .args = lpushArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "lrange",
@@ -370,8 +273,7 @@ const struct commandSpec commandsList[] = {
      .arity = 4,
      .flags = CMD_READONLY,
      .acl = ACL_LIST,
-     .key_specs = lindexKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = lrangeArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "lrem",
@@ -383,9 +285,9 @@ const struct commandSpec commandsList[] = {
      .arity = 4,
      .flags = CMD_WRITE,
      .acl = ACL_LIST,
-     .key_specs = lremKeys,
-     .key_spec_count = 1,
-     .args = lremArgs,
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "count", .type = ARG_INTEGER},
+                  {.name = "element", .type = ARG_STRING}),
      .prefetch = PREFETCH_HEAD},
     {.name = "lset",
      .summary = "Replace the element at an index.",
@@ -396,9 +298,9 @@ const struct commandSpec commandsList[] = {
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_LIST,
-     .key_specs = lsetKeys,
-     .key_spec_count = 1,
-     .args = lsetArgs,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "index", .type = ARG_INTEGER},
+                  {.name = "element", .type = ARG_STRING}),
      .prefetch = PREFETCH_HEAD},
     {.name = "ltrim",
      .summary = "Delete everything outside a range.",
@@ -409,8 +311,7 @@ const struct commandSpec commandsList[] = {
      .arity = 4,
      .flags = CMD_WRITE,
      .acl = ACL_LIST,
-     .key_specs = lremKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
      .args = lrangeArgs,
      .prefetch = PREFETCH_HEAD | PREFETCH_TAIL},
     {.name = "rpop",
@@ -423,8 +324,7 @@ const struct commandSpec commandsList[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_LIST,
-     .key_specs = lpopKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}),
      .args = lpopArgs,
      .prefetch = PREFETCH_TAIL},
     {.name = "rpoplpush",
@@ -436,9 +336,9 @@ const struct commandSpec commandsList[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_LIST,
-     .key_specs = blmoveKeys,
-     .key_spec_count = 2,
-     .args = rpoplpushArgs,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}, {.flags = KEY_RW | KEY_INSERT, KEY_AT(2)}),
+     .args = ARGS({.name = "source", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "destination", .type = ARG_KEY, .key_spec = 2}),
      .prefetch = PREFETCH_HEAD | PREFETCH_TAIL},
     {.name = "rpush",
      .summary = "Add elements at the right end, one after the other.",
@@ -450,8 +350,7 @@ const struct commandSpec commandsList[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_LIST,
-     .key_specs = linsertKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(1)}),
      .args = lpushArgs,
      .prefetch = PREFETCH_TAIL},
     {.name = "rpushx",
@@ -464,8 +363,7 @@ const struct commandSpec commandsList[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_LIST,
-     .key_specs = linsertKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(1)}),
      .args = lpushArgs,
      .prefetch = PREFETCH_TAIL},
     {0},

@@ -4,14 +4,6 @@
 
 #include "commands/grammar.h"
 
-static const char *const moduleListTips[] = {"nondeterministic_output_order", NULL};
-
-static const struct commandArg moduleLoadArgs[] = {
-    {.name = "path", .type = ARG_STRING},
-    {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
-
 static const struct commandArg moduleLoadexArgs_configs[] = {
     {.name = "name", .type = ARG_STRING},
     {.name = "value", .type = ARG_STRING},
@@ -26,11 +18,6 @@ static const struct commandArg moduleLoadexArgs[] = {
      .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN,
      .args = moduleLoadexArgs_configs},
     {.name = "args", .type = ARG_STRING, .token = "ARGS", .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
-
-static const struct commandArg moduleUnloadArgs[] = {
-    {.name = "name", .type = ARG_STRING},
     {0},
 };
 
@@ -51,7 +38,7 @@ static const struct commandSpec moduleSubcommands[] = {
      .proc = moduleListCommand,
      .arity = 2,
      .flags = CMD_ADMIN | CMD_NOSCRIPT,
-     .tips = moduleListTips},
+     .tips = TIPS("nondeterministic_output_order")},
     {.name = "load",
      .summary = "Load a module.",
      .complexity = "O(1)",
@@ -60,7 +47,8 @@ static const struct commandSpec moduleSubcommands[] = {
      .proc = moduleLoadCommand,
      .arity = -3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_NOSCRIPT | CMD_PROTECTED,
-     .args = moduleLoadArgs},
+     .args = ARGS({.name = "path", .type = ARG_STRING},
+                  {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "loadex",
      .summary = "Load a module, and set its directives.",
      .complexity = "O(1)",
@@ -78,7 +66,7 @@ static const struct commandSpec moduleSubcommands[] = {
      .proc = moduleUnloadCommand,
      .arity = 3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_NOSCRIPT | CMD_PROTECTED,
-     .args = moduleUnloadArgs},
+     .args = ARGS({.name = "name", .type = ARG_STRING})},
     {0},
 };
 

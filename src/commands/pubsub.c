@@ -1,67 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pubsub.c - the commands about channels: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments. A shard channel is placed in a cluster as a key is, so it is named by a key spec, which says
- * that it is none. */
+ * An entry names its handler. A shard channel is placed in a cluster as a key is, so a key spec names it and
+ * says that it is no key (KEY_NOT_KEY). */
 #include "commands/pubsub.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec spublishKeys[] = {
-    {.flags = KEY_NOT_KEY, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct keySpec ssubscribeKeys[] = {
-    {.flags = KEY_NOT_KEY, KEYS_AT(1), KEYS_RANGE(-1, 1)},
-};
-
-static const struct commandArg psubscribeArgs[] = {
-    {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_MULTIPLE},
-    {0},
-};
-
-static const struct commandArg publishArgs[] = {
-    {.name = "channel", .type = ARG_STRING},
-    {.name = "message", .type = ARG_STRING},
-    {0},
-};
-
-static const struct commandArg pubsubChannelsArgs[] = {
-    {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct commandArg pubsubNumsubArgs[] = {
-    {.name = "channel", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
-
-static const struct commandArg pubsubShardnumsubArgs[] = {
-    {.name = "shardchannel", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
-
-static const struct commandArg punsubscribeArgs[] = {
-    {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
-
-static const struct commandArg spublishArgs[] = {
-    {.name = "shardchannel", .type = ARG_STRING},
-    {.name = "message", .type = ARG_STRING},
-    {0},
-};
-
-static const struct commandArg ssubscribeArgs[] = {
-    {.name = "shardchannel", .type = ARG_STRING, .flags = ARG_MULTIPLE},
-    {0},
-};
-
-static const struct commandArg subscribeArgs[] = {
-    {.name = "channel", .type = ARG_STRING, .flags = ARG_MULTIPLE},
-    {0},
-};
 
 static const struct commandSpec pubsubSubcommands[] = {
     {.name = "channels",
@@ -72,7 +16,7 @@ static const struct commandSpec pubsubSubcommands[] = {
      .proc = pubsubChannelsCommand,
      .arity = -2,
      .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE,
-     .args = pubsubChannelsArgs},
+     .args = ARGS({.name = "pattern", .type = ARG_PATTERN, .flags = ARG_OPTIONAL})},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -97,7 +41,7 @@ static const struct commandSpec pubsubSubcommands[] = {
      .proc = pubsubNumsubCommand,
      .arity = -2,
      .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE,
-     .args = pubsubNumsubArgs},
+     .args = ARGS({.name = "channel", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "shardchannels",
      .summary = "List the shard channels that somebody listens to.",
      .complexity = "O(N) for N shard channels",
@@ -106,7 +50,7 @@ static const struct commandSpec pubsubSubcommands[] = {
      .proc = pubsubShardchannelsCommand,
      .arity = -2,
      .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE,
-     .args = pubsubChannelsArgs},
+     .args = ARGS({.name = "pattern", .type = ARG_PATTERN, .flags = ARG_OPTIONAL})},
     {.name = "shardnumsub",
      .summary = "Count the subscribers of shard channels.",
      .complexity = "O(N) for N shard channels asked for",
@@ -115,7 +59,7 @@ static const struct commandSpec pubsubSubcommands[] = {
      .proc = pubsubShardnumsubCommand,
      .arity = -2,
      .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE,
-     .args = pubsubShardnumsubArgs},
+     .args = ARGS({.name = "shardchannel", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {0},
 };
 
@@ -128,7 +72,7 @@ const struct commandSpec commandsPubsub[] = {
      .proc = psubscribeCommand,
      .arity = -2,
      .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
-     .args = psubscribeArgs},
+     .args = ARGS({.name = "pattern", .type = ARG_PATTERN, .flags = ARG_MULTIPLE})},
     {.name = "publish",
      .summary = "Send a message to a channel.",
      .complexity = "O(N+M) for N subscribers of the channel and M patterns in use",
@@ -137,7 +81,7 @@ const struct commandSpec commandsPubsub[] = {
      .proc = publishCommand,
      .arity = 3,
      .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_MAY_REPLICATE | CMD_SENTINEL,
-     .args = publishArgs},
+     .args = ARGS({.name = "channel", .type = ARG_STRING}, {.name = "message", .type = ARG_STRING})},
     {.name = "pubsub",
      .summary = "Commands about channels and those who listen.",
      .complexity = "Depends on the subcommand",
@@ -153,7 +97,7 @@ const struct commandSpec commandsPubsub[] = {
      .proc = punsubscribeCommand,
      .arity = -1,
      .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
-     .args = punsubscribeArgs},
+     .args = ARGS({.name = "pattern", .type = ARG_PATTERN, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "spublish",
      .summary = "Send a message to a shard channel.",
      .complexity = "O(N) for N subscribers of the channel",
@@ -162,9 +106,8 @@ const struct commandSpec commandsPubsub[] = {
      .proc = spublishCommand,
      .arity = 3,
      .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_MAY_REPLICATE,
-     .key_specs = spublishKeys,
-     .key_spec_count = 1,
-     .args = spublishArgs},
+     KEYS({.flags = KEY_NOT_KEY, KEY_AT(1)}),
+     .args = ARGS({.name = "shardchannel", .type = ARG_STRING}, {.name = "message", .type = ARG_STRING})},
     {.name = "ssubscribe",
      .summary = "Listen to shard channels.",
      .complexity = "O(N) for N shard channels",
@@ -173,9 +116,8 @@ const struct commandSpec commandsPubsub[] = {
      .proc = ssubscribeCommand,
      .arity = -2,
      .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
-     .key_specs = ssubscribeKeys,
-     .key_spec_count = 1,
-     .args = ssubscribeArgs},
+     KEYS({.flags = KEY_NOT_KEY, KEYS_AT(1), KEYS_RANGE(-1, 1)}),
+     .args = ARGS({.name = "shardchannel", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
     {.name = "subscribe",
      .summary = "Listen to channels.",
      .complexity = "O(N) for N channels",
@@ -184,7 +126,7 @@ const struct commandSpec commandsPubsub[] = {
      .proc = subscribeCommand,
      .arity = -2,
      .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
-     .args = subscribeArgs},
+     .args = ARGS({.name = "channel", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
     {.name = "sunsubscribe",
      .summary = "Stop listening to shard channels, or to all of them.",
      .complexity = "O(N) for N shard channels",
@@ -193,9 +135,8 @@ const struct commandSpec commandsPubsub[] = {
      .proc = sunsubscribeCommand,
      .arity = -1,
      .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
-     .key_specs = ssubscribeKeys,
-     .key_spec_count = 1,
-     .args = pubsubShardnumsubArgs},
+     KEYS({.flags = KEY_NOT_KEY, KEYS_AT(1), KEYS_RANGE(-1, 1)}),
+     .args = ARGS({.name = "shardchannel", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "unsubscribe",
      .summary = "Stop listening to channels, or to all of them.",
      .complexity = "O(N) for N channels",
@@ -204,6 +145,6 @@ const struct commandSpec commandsPubsub[] = {
      .proc = unsubscribeCommand,
      .arity = -1,
      .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
-     .args = pubsubNumsubArgs},
+     .args = ARGS({.name = "channel", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {0},
 };

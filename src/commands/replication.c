@@ -18,12 +18,6 @@ static const struct commandArg failoverArgs[] = {
     {0},
 };
 
-static const struct commandArg psyncArgs[] = {
-    {.name = "replicationid", .type = ARG_STRING},
-    {.name = "offset", .type = ARG_INTEGER},
-    {0},
-};
-
 static const struct commandArg replicaofArgs_args_host_port[] = {
     {.name = "host", .type = ARG_STRING},
     {.name = "port", .type = ARG_INTEGER},
@@ -39,26 +33,6 @@ static const struct commandArg replicaofArgs_args_no_one[] = {
 static const struct commandArg replicaofArgs_args[] = {
     {.name = "host-port", .type = ARG_BLOCK, .args = replicaofArgs_args_host_port},
     {.name = "no-one", .type = ARG_BLOCK, .args = replicaofArgs_args_no_one},
-    {0},
-};
-
-static const struct commandArg replicaofArgs[] = {
-    {.name = "args", .type = ARG_ONEOF, .args = replicaofArgs_args},
-    {0},
-};
-
-static const char *const waitTips[] = {"request_policy:all_shards", "response_policy:agg_min", NULL};
-
-static const struct commandArg waitArgs[] = {
-    {.name = "numreplicas", .type = ARG_INTEGER},
-    {.name = "timeout", .type = ARG_INTEGER},
-    {0},
-};
-
-static const struct commandArg waitaofArgs[] = {
-    {.name = "numlocal", .type = ARG_INTEGER},
-    {.name = "numreplicas", .type = ARG_INTEGER},
-    {.name = "timeout", .type = ARG_INTEGER},
     {0},
 };
 
@@ -79,7 +53,7 @@ const struct commandSpec commandsReplication[] = {
      .proc = psyncCommand,
      .arity = -3,
      .flags = CMD_AT_HOME | CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_NO_MULTI | CMD_NOSCRIPT,
-     .args = psyncArgs},
+     .args = ARGS({.name = "replicationid", .type = ARG_STRING}, {.name = "offset", .type = ARG_INTEGER})},
     {.name = "replconf",
      .summary = "What a replica and its primary tell each other.",
      .complexity = "O(1)",
@@ -97,7 +71,7 @@ const struct commandSpec commandsReplication[] = {
      .proc = replicaofCommand,
      .arity = 3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_NOSCRIPT | CMD_STALE,
-     .args = replicaofArgs},
+     .args = ARGS({.name = "args", .type = ARG_ONEOF, .args = replicaofArgs_args})},
     {.name = "slaveof",
      .summary = "Make this server a replica of another, or a primary again.",
      .complexity = "O(1)",
@@ -109,7 +83,7 @@ const struct commandSpec commandsReplication[] = {
      .proc = replicaofCommand,
      .arity = 3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_NOSCRIPT | CMD_STALE,
-     .args = replicaofArgs},
+     .args = ARGS({.name = "args", .type = ARG_ONEOF, .args = replicaofArgs_args})},
     {.name = "sync",
      .summary = "Begin to follow this server.",
      .since = "1.0.0",
@@ -126,8 +100,8 @@ const struct commandSpec commandsReplication[] = {
      .arity = 3,
      .flags = CMD_BLOCKING,
      .acl = ACL_CONNECTION,
-     .tips = waitTips,
-     .args = waitArgs},
+     .tips = TIPS("request_policy:all_shards", "response_policy:agg_min"),
+     .args = ARGS({.name = "numreplicas", .type = ARG_INTEGER}, {.name = "timeout", .type = ARG_INTEGER})},
     {.name = "waitaof",
      .summary =
          "Wait until what this connection has written is safe in append-only files: here, and of replicas.",
@@ -138,7 +112,8 @@ const struct commandSpec commandsReplication[] = {
      .arity = 4,
      .flags = CMD_BLOCKING,
      .acl = ACL_CONNECTION,
-     .tips = waitTips,
-     .args = waitaofArgs},
+     .tips = TIPS("request_policy:all_shards", "response_policy:agg_min"),
+     .args = ARGS({.name = "numlocal", .type = ARG_INTEGER}, {.name = "numreplicas", .type = ARG_INTEGER},
+                  {.name = "timeout", .type = ARG_INTEGER})},
     {0},
 };

@@ -2,22 +2,11 @@
 /* scripting.c - the commands that run and manage scripts: what clients, ACLs, clusters and COMMAND know about
  * them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/scripting.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec evalKeys[] = {
-    {.notes = "What a script does with its keys is not known beforehand: anything.",
-     .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
-     KEYS_AT(2),
-     KEYS_COUNTED(0, 1)},
-};
-
-static const struct keySpec evalshaKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEYS_AT(2), KEYS_COUNTED(0, 1)},
-};
 
 static const struct commandArg evalArgs[] = {
     {.name = "script", .type = ARG_STRING},
@@ -35,53 +24,9 @@ static const struct commandArg evalshaArgs[] = {
     {0},
 };
 
-static const struct keySpec evalRoKeys[] = {
-    {.notes = "What a script does with its keys is not known beforehand: it may read them.",
-     .flags = KEY_RO | KEY_ACCESS,
-     KEYS_AT(2),
-     KEYS_COUNTED(0, 1)},
-};
-
-static const struct keySpec evalshaRoKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_COUNTED(0, 1)},
-};
-
-static const char *const scriptLoadTips[] = {"request_policy:all_nodes", "response_policy:all_succeeded",
-                                             NULL};
-
-static const struct commandArg scriptLoadArgs[] = {
-    {.name = "script", .type = ARG_STRING},
-    {0},
-};
-
-static const char *const scriptExistsTips[] = {"request_policy:all_shards", "response_policy:agg_logical_and",
-                                               NULL};
-
-static const struct commandArg scriptExistsArgs[] = {
-    {.name = "sha1", .type = ARG_STRING, .flags = ARG_MULTIPLE},
-    {0},
-};
-
 static const struct commandArg scriptFlushArgs_flush_type[] = {
     {.name = "async", .type = ARG_PURE_TOKEN, .token = "ASYNC"},
     {.name = "sync", .type = ARG_PURE_TOKEN, .token = "SYNC"},
-    {0},
-};
-
-static const struct commandArg scriptFlushArgs[] = {
-    {.name = "flush-type",
-     .type = ARG_ONEOF,
-     .since = "6.2.0",
-     .flags = ARG_OPTIONAL,
-     .args = scriptFlushArgs_flush_type},
-    {0},
-};
-
-static const char *const scriptKillTips[] = {"request_policy:all_shards", "response_policy:one_succeeded",
-                                             NULL};
-
-static const struct commandArg scriptShowArgs[] = {
-    {.name = "sha1", .type = ARG_STRING},
     {0},
 };
 
@@ -89,12 +34,6 @@ static const struct commandArg scriptDebugArgs_mode[] = {
     {.name = "yes", .type = ARG_PURE_TOKEN, .token = "YES"},
     {.name = "sync", .type = ARG_PURE_TOKEN, .token = "SYNC"},
     {.name = "no", .type = ARG_PURE_TOKEN, .token = "NO"},
-    {0},
-};
-
-static const struct commandArg scriptDebugArgs[] = {
-    {.name = "mode", .type = ARG_ONEOF, .args = scriptDebugArgs_mode},
-    {.name = "engine", .type = ARG_STRING, .since = "9.1.0", .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -106,46 +45,10 @@ static const struct commandArg fcallArgs[] = {
     {0},
 };
 
-static const char *const functionWriteTips[] = {"request_policy:all_shards", "response_policy:all_succeeded",
-                                                NULL};
-
-static const char *const functionListTips[] = {"nondeterministic_output_order", NULL};
-
-static const char *const functionStatsTips[] = {"nondeterministic_output", "request_policy:all_shards",
-                                                "response_policy:special", NULL};
-
-static const struct commandArg functionDeleteArgs[] = {
-    {.name = "library-name", .type = ARG_STRING},
-    {0},
-};
-
-static const struct commandArg functionFlushArgs[] = {
-    {.name = "flush-type", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = scriptFlushArgs_flush_type},
-    {0},
-};
-
-static const struct commandArg functionListArgs[] = {
-    {.name = "library-name-pattern", .type = ARG_STRING, .token = "LIBRARYNAME", .flags = ARG_OPTIONAL},
-    {.name = "withcode", .type = ARG_PURE_TOKEN, .token = "WITHCODE", .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct commandArg functionLoadArgs[] = {
-    {.name = "replace", .type = ARG_PURE_TOKEN, .token = "REPLACE", .flags = ARG_OPTIONAL},
-    {.name = "function-code", .type = ARG_STRING},
-    {0},
-};
-
 static const struct commandArg functionRestoreArgs_policy[] = {
     {.name = "flush", .type = ARG_PURE_TOKEN, .token = "FLUSH"},
     {.name = "append", .type = ARG_PURE_TOKEN, .token = "APPEND"},
     {.name = "replace", .type = ARG_PURE_TOKEN, .token = "REPLACE"},
-    {0},
-};
-
-static const struct commandArg functionRestoreArgs[] = {
-    {.name = "serialized-value", .type = ARG_STRING},
-    {.name = "policy", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = functionRestoreArgs_policy},
     {0},
 };
 
@@ -159,8 +62,8 @@ static const struct commandSpec functionSubcommands[] = {
      .arity = 3,
      .flags = CMD_NOSCRIPT | CMD_WRITE,
      .acl = ACL_SCRIPTING,
-     .tips = functionWriteTips,
-     .args = functionDeleteArgs},
+     .tips = TIPS("request_policy:all_shards", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "library-name", .type = ARG_STRING})},
     {.name = "dump",
      .summary = "All libraries as a payload for FUNCTION RESTORE.",
      .complexity = "O(n) in the length of the libraries",
@@ -179,8 +82,11 @@ static const struct commandSpec functionSubcommands[] = {
      .arity = -2,
      .flags = CMD_NOSCRIPT | CMD_WRITE,
      .acl = ACL_SCRIPTING,
-     .tips = functionWriteTips,
-     .args = functionFlushArgs},
+     .tips = TIPS("request_policy:all_shards", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "flush-type",
+                   .type = ARG_ONEOF,
+                   .flags = ARG_OPTIONAL,
+                   .args = scriptFlushArgs_flush_type})},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -199,7 +105,7 @@ static const struct commandSpec functionSubcommands[] = {
      .arity = 2,
      .flags = CMD_NOSCRIPT | CMD_ALLOW_BUSY,
      .acl = ACL_SCRIPTING,
-     .tips = scriptKillTips},
+     .tips = TIPS("request_policy:all_shards", "response_policy:one_succeeded")},
     {.name = "list",
      .summary = "Describe libraries and their functions.",
      .complexity = "O(n) in the number of functions",
@@ -209,8 +115,10 @@ static const struct commandSpec functionSubcommands[] = {
      .arity = -2,
      .flags = CMD_NOSCRIPT,
      .acl = ACL_SCRIPTING,
-     .tips = functionListTips,
-     .args = functionListArgs},
+     .tips = TIPS("nondeterministic_output_order"),
+     .args = ARGS(
+         {.name = "library-name-pattern", .type = ARG_STRING, .token = "LIBRARYNAME", .flags = ARG_OPTIONAL},
+         {.name = "withcode", .type = ARG_PURE_TOKEN, .token = "WITHCODE", .flags = ARG_OPTIONAL})},
     {.name = "load",
      .summary = "Load a library of functions.",
      .complexity = "Depends on the library",
@@ -220,8 +128,9 @@ static const struct commandSpec functionSubcommands[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_SCRIPTING,
-     .tips = functionWriteTips,
-     .args = functionLoadArgs},
+     .tips = TIPS("request_policy:all_shards", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "replace", .type = ARG_PURE_TOKEN, .token = "REPLACE", .flags = ARG_OPTIONAL},
+                  {.name = "function-code", .type = ARG_STRING})},
     {.name = "restore",
      .summary = "Load the libraries of a payload.",
      .complexity = "O(n) in the number of libraries",
@@ -231,8 +140,10 @@ static const struct commandSpec functionSubcommands[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_SCRIPTING,
-     .tips = functionWriteTips,
-     .args = functionRestoreArgs},
+     .tips = TIPS("request_policy:all_shards", "response_policy:all_succeeded"),
+     .args = ARGS(
+         {.name = "serialized-value", .type = ARG_STRING},
+         {.name = "policy", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = functionRestoreArgs_policy})},
     {.name = "stats",
      .summary = "The running function, and how many there are.",
      .complexity = "O(1)",
@@ -242,7 +153,7 @@ static const struct commandSpec functionSubcommands[] = {
      .arity = 2,
      .flags = CMD_NOSCRIPT | CMD_ALLOW_BUSY,
      .acl = ACL_SCRIPTING,
-     .tips = functionStatsTips},
+     .tips = TIPS("nondeterministic_output", "request_policy:all_shards", "response_policy:special")},
     {0},
 };
 
@@ -256,7 +167,8 @@ static const struct commandSpec scriptSubcommands[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_AT_HOME,
      .acl = ACL_SCRIPTING,
-     .args = scriptDebugArgs},
+     .args = ARGS({.name = "mode", .type = ARG_ONEOF, .args = scriptDebugArgs_mode},
+                  {.name = "engine", .type = ARG_STRING, .since = "9.1.0", .flags = ARG_OPTIONAL})},
     {.name = "show",
      .summary = "The text of a script in the cache.",
      .complexity = "O(n) in the length of the script",
@@ -266,7 +178,7 @@ static const struct commandSpec scriptSubcommands[] = {
      .arity = 3,
      .flags = CMD_NOSCRIPT | CMD_STALE,
      .acl = ACL_SCRIPTING,
-     .args = scriptShowArgs},
+     .args = ARGS({.name = "sha1", .type = ARG_STRING})},
     {.name = "load",
      .summary = "Put a script into the cache without running it.",
      .complexity = "O(n) in the length of the script",
@@ -276,8 +188,8 @@ static const struct commandSpec scriptSubcommands[] = {
      .arity = 3,
      .flags = CMD_NOSCRIPT | CMD_STALE,
      .acl = ACL_SCRIPTING,
-     .tips = scriptLoadTips,
-     .args = scriptLoadArgs},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "script", .type = ARG_STRING})},
     {.name = "exists",
      .summary = "Which of the scripts are in the cache.",
      .complexity = "O(n) in the number of hashes",
@@ -287,8 +199,8 @@ static const struct commandSpec scriptSubcommands[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_STALE,
      .acl = ACL_SCRIPTING,
-     .tips = scriptExistsTips,
-     .args = scriptExistsArgs},
+     .tips = TIPS("request_policy:all_shards", "response_policy:agg_logical_and"),
+     .args = ARGS({.name = "sha1", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
     {.name = "flush",
      .summary = "Empty the cache of scripts.",
      .complexity = "O(n) in the number of scripts",
@@ -299,8 +211,12 @@ static const struct commandSpec scriptSubcommands[] = {
      .arity = -2,
      .flags = CMD_NOSCRIPT | CMD_STALE,
      .acl = ACL_SCRIPTING,
-     .tips = scriptLoadTips,
-     .args = scriptFlushArgs},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "flush-type",
+                   .type = ARG_ONEOF,
+                   .since = "6.2.0",
+                   .flags = ARG_OPTIONAL,
+                   .args = scriptFlushArgs_flush_type})},
     {.name = "kill",
      .summary = "Stop the running script, if it has written nothing.",
      .complexity = "O(1)",
@@ -310,7 +226,7 @@ static const struct commandSpec scriptSubcommands[] = {
      .arity = 2,
      .flags = CMD_NOSCRIPT | CMD_ALLOW_BUSY,
      .acl = ACL_SCRIPTING,
-     .tips = scriptKillTips},
+     .tips = TIPS("request_policy:all_shards", "response_policy:one_succeeded")},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -334,8 +250,10 @@ const struct commandSpec commandsScripting[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_SKIP_MONITOR | CMD_MAY_REPLICATE | CMD_NO_MANDATORY_KEYS | CMD_STALE,
      .acl = ACL_SCRIPTING,
-     .key_specs = evalKeys,
-     .key_spec_count = 1,
+     KEYS({.notes = "What a script does with its keys is not known beforehand: anything.",
+           .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
+           KEYS_AT(2),
+           KEYS_COUNTED(0, 1)}),
      .args = evalArgs},
     {.name = "evalsha",
      .summary = "Run a cached Lua script, named by its SHA-1.",
@@ -347,8 +265,7 @@ const struct commandSpec commandsScripting[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_SKIP_MONITOR | CMD_MAY_REPLICATE | CMD_NO_MANDATORY_KEYS | CMD_STALE,
      .acl = ACL_SCRIPTING,
-     .key_specs = evalshaKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEYS_AT(2), KEYS_COUNTED(0, 1)}),
      .args = evalshaArgs},
     {.name = "evalsha_ro",
      .summary = "Run a cached Lua script that only reads, named by its SHA-1.",
@@ -360,8 +277,7 @@ const struct commandSpec commandsScripting[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_STALE | CMD_READONLY,
      .acl = ACL_SCRIPTING,
-     .key_specs = evalshaRoKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_COUNTED(0, 1)}),
      .args = evalshaArgs},
     {.name = "eval_ro",
      .summary = "Run a Lua script that only reads.",
@@ -373,8 +289,10 @@ const struct commandSpec commandsScripting[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_STALE | CMD_READONLY,
      .acl = ACL_SCRIPTING,
-     .key_specs = evalRoKeys,
-     .key_spec_count = 1,
+     KEYS({.notes = "What a script does with its keys is not known beforehand: it may read them.",
+           .flags = KEY_RO | KEY_ACCESS,
+           KEYS_AT(2),
+           KEYS_COUNTED(0, 1)}),
      .args = evalArgs},
     {.name = "fcall",
      .summary = "Call a function.",
@@ -386,8 +304,10 @@ const struct commandSpec commandsScripting[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_SKIP_MONITOR | CMD_MAY_REPLICATE | CMD_NO_MANDATORY_KEYS | CMD_STALE,
      .acl = ACL_SCRIPTING,
-     .key_specs = evalKeys,
-     .key_spec_count = 1,
+     KEYS({.notes = "What a script does with its keys is not known beforehand: anything.",
+           .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
+           KEYS_AT(2),
+           KEYS_COUNTED(0, 1)}),
      .args = fcallArgs},
     {.name = "fcall_ro",
      .summary = "Call a function that only reads.",
@@ -399,8 +319,10 @@ const struct commandSpec commandsScripting[] = {
      .arity = -3,
      .flags = CMD_NOSCRIPT | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_STALE | CMD_READONLY,
      .acl = ACL_SCRIPTING,
-     .key_specs = evalRoKeys,
-     .key_spec_count = 1,
+     KEYS({.notes = "What a script does with its keys is not known beforehand: it may read them.",
+           .flags = KEY_RO | KEY_ACCESS,
+           KEYS_AT(2),
+           KEYS_COUNTED(0, 1)}),
      .args = fcallArgs},
     {.name = "function",
      .summary = "Commands about libraries of functions.",

@@ -8,11 +8,6 @@
 
 #define ON_SENTINELS (CMD_SENTINEL | CMD_ONLY_SENTINEL)
 
-static const struct commandArg primaryNameArgs[] = {
-    {.name = "primary-name", .type = ARG_STRING},
-    {0},
-};
-
 static const struct commandArg parameterAndValueArgs[] = {
     {.name = "parameter", .type = ARG_STRING},
     {.name = "value", .type = ARG_STRING},
@@ -25,49 +20,11 @@ static const struct commandArg configArgs_action[] = {
     {0},
 };
 
-static const struct commandArg configArgs[] = {
-    {.name = "action", .type = ARG_ONEOF, .args = configArgs_action},
-    {0},
-};
-
-static const struct commandArg debugArgs[] = {
-    {.name = "data", .type = ARG_BLOCK, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .args = parameterAndValueArgs},
-    {0},
-};
-
-static const struct commandArg failoverArgs[] = {
-    {.name = "primary-name", .type = ARG_STRING},
-    {.name = "coordinated",
-     .type = ARG_PURE_TOKEN,
-     .token = "COORDINATED",
-     .since = "9.0.0",
-     .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct commandArg infoCacheArgs[] = {
-    {.name = "nodename", .type = ARG_STRING, .flags = ARG_MULTIPLE},
-    {0},
-};
-
 static const struct commandArg isPrimaryDownArgs[] = {
     {.name = "ip", .type = ARG_STRING},
     {.name = "port", .type = ARG_INTEGER},
     {.name = "current-epoch", .type = ARG_INTEGER},
     {.name = "runid", .type = ARG_STRING},
-    {0},
-};
-
-static const struct commandArg monitorArgs[] = {
-    {.name = "name", .type = ARG_STRING},
-    {.name = "ip", .type = ARG_STRING},
-    {.name = "port", .type = ARG_INTEGER},
-    {.name = "quorum", .type = ARG_INTEGER},
-    {0},
-};
-
-static const struct commandArg resetArgs[] = {
-    {.name = "pattern", .type = ARG_PATTERN},
     {0},
 };
 
@@ -77,24 +34,10 @@ static const struct commandArg setArgs_data[] = {
     {0},
 };
 
-static const struct commandArg setArgs[] = {
-    {.name = "primary-name", .type = ARG_STRING},
-    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = setArgs_data},
-    {0},
-};
-
 static const struct commandArg simulateFailureArgs_mode[] = {
     {.name = "crash-after-election", .type = ARG_PURE_TOKEN},
     {.name = "crash-after-promotion", .type = ARG_PURE_TOKEN},
     {.name = "help", .type = ARG_PURE_TOKEN},
-    {0},
-};
-
-static const struct commandArg simulateFailureArgs[] = {
-    {.name = "mode",
-     .type = ARG_ONEOF,
-     .flags = ARG_OPTIONAL | ARG_MULTIPLE,
-     .args = simulateFailureArgs_mode},
     {0},
 };
 
@@ -106,7 +49,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = primaryNameArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING})},
     {.name = "config",
      .summary = "Read or change the configuration of the Sentinel itself.",
      .complexity = "O(n) in the number of parameters",
@@ -117,7 +60,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .is_secret = sentinelConfigIsSecret,
      .arity = -4,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = configArgs},
+     .args = ARGS({.name = "action", .type = ARG_ONEOF, .args = configArgs_action})},
     {.name = "debug",
      .summary = "Read or change the time limits of the Sentinel.",
      .complexity = "O(n) in the number of parameters",
@@ -126,7 +69,10 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = -2,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = debugArgs},
+     .args = ARGS({.name = "data",
+                   .type = ARG_BLOCK,
+                   .flags = ARG_OPTIONAL | ARG_MULTIPLE,
+                   .args = parameterAndValueArgs})},
     {.name = "failover",
      .summary = "Replace a primary by one of its replicas, whether it is down or not.",
      .since = "2.8.4",
@@ -135,7 +81,11 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = -3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = failoverArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING}, {.name = "coordinated",
+                                                                 .type = ARG_PURE_TOKEN,
+                                                                 .token = "COORDINATED",
+                                                                 .since = "9.0.0",
+                                                                 .flags = ARG_OPTIONAL})},
     {.name = "flushconfig",
      .summary = "Write the configuration file anew.",
      .complexity = "O(1)",
@@ -155,7 +105,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = primaryNameArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING})},
     {.name = "get-primary-addr-by-name",
      .summary = "The address of a primary.",
      .complexity = "O(1)",
@@ -164,7 +114,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = primaryNameArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING})},
     {.name = "help",
      .summary = "A short text about the subcommands.",
      .complexity = "O(1)",
@@ -181,7 +131,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = -3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = infoCacheArgs},
+     .args = ARGS({.name = "nodename", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
     {.name = "is-master-down-by-addr",
      .summary = "For other Sentinels: is this primary down; and their request for a vote.",
      .complexity = "O(1)",
@@ -214,7 +164,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = primaryNameArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING})},
     {.name = "masters",
      .summary = "What is known of all primaries.",
      .complexity = "O(n) in the number of primaries",
@@ -234,7 +184,8 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 6,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = monitorArgs},
+     .args = ARGS({.name = "name", .type = ARG_STRING}, {.name = "ip", .type = ARG_STRING},
+                  {.name = "port", .type = ARG_INTEGER}, {.name = "quorum", .type = ARG_INTEGER})},
     {.name = "myid",
      .summary = "The id of this Sentinel.",
      .complexity = "O(1)",
@@ -266,7 +217,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = primaryNameArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING})},
     {.name = "remove",
      .summary = "Watch a primary no longer.",
      .complexity = "O(1)",
@@ -275,7 +226,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = primaryNameArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING})},
     {.name = "replicas",
      .summary = "What is known of the replicas of a primary.",
      .complexity = "O(n) in the number of replicas",
@@ -284,7 +235,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = primaryNameArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING})},
     {.name = "reset",
      .summary = "Forget the replicas and Sentinels of primaries, to find them anew.",
      .complexity = "O(n) in the number of primaries",
@@ -293,7 +244,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = resetArgs},
+     .args = ARGS({.name = "pattern", .type = ARG_PATTERN})},
     {.name = "sentinels",
      .summary = "What is known of the other Sentinels of a primary.",
      .complexity = "O(n) in the number of Sentinels",
@@ -302,7 +253,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = primaryNameArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING})},
     {.name = "set",
      .summary = "Change how a primary is watched.",
      .complexity = "O(1)",
@@ -312,7 +263,8 @@ static const struct commandSpec sentinelSubcommands[] = {
      .is_secret = sentinelSetIsSecret,
      .arity = -5,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = setArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING},
+                  {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = setArgs_data})},
     {.name = "simulate-failure",
      .summary = "Crash in the middle of the next failover, as a test.",
      .since = "3.2.0",
@@ -320,7 +272,10 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = -3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = simulateFailureArgs},
+     .args = ARGS({.name = "mode",
+                   .type = ARG_ONEOF,
+                   .flags = ARG_OPTIONAL | ARG_MULTIPLE,
+                   .args = simulateFailureArgs_mode})},
     {.name = "slaves",
      .summary = "What is known of the replicas of a primary.",
      .complexity = "O(n) in the number of replicas",
@@ -332,7 +287,7 @@ static const struct commandSpec sentinelSubcommands[] = {
      .proc = sentinelCommand,
      .arity = 3,
      .flags = CMD_ADMIN | ON_SENTINELS,
-     .args = primaryNameArgs},
+     .args = ARGS({.name = "primary-name", .type = ARG_STRING})},
     {0},
 };
 

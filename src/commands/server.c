@@ -1,32 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* server.c - commands about the server as a whole: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/server.h"
 
 #include "commands/grammar.h"
-
-static const char *const commandTips[] = {"nondeterministic_output_order", NULL};
-
-static const struct commandArg commandDocsArgs[] = {
-    {.name = "command-name", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
 
 static const struct commandArg commandListArgs_filterby[] = {
     {.name = "module-name", .type = ARG_STRING, .token = "MODULE"},
     {.name = "category", .type = ARG_STRING, .token = "ACLCAT"},
     {.name = "pattern", .type = ARG_PATTERN, .token = "PATTERN"},
-    {0},
-};
-
-static const struct commandArg commandListArgs[] = {
-    {.name = "filterby",
-     .type = ARG_ONEOF,
-     .token = "FILTERBY",
-     .flags = ARG_OPTIONAL,
-     .args = commandListArgs_filterby},
     {0},
 };
 
@@ -55,8 +39,8 @@ static const struct commandSpec commandSubcommands[] = {
      .arity = -2,
      .flags = CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .tips = commandTips,
-     .args = commandDocsArgs},
+     .tips = TIPS("nondeterministic_output_order"),
+     .args = ARGS({.name = "command-name", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "info",
      .summary = "Facts about some or all commands.",
      .complexity = "O(n) in the number of commands asked for",
@@ -67,8 +51,8 @@ static const struct commandSpec commandSubcommands[] = {
      .arity = -2,
      .flags = CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .tips = commandTips,
-     .args = commandDocsArgs},
+     .tips = TIPS("nondeterministic_output_order"),
+     .args = ARGS({.name = "command-name", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "list",
      .summary = "Names of the commands, all or filtered.",
      .complexity = "O(n) in the number of commands",
@@ -78,8 +62,12 @@ static const struct commandSpec commandSubcommands[] = {
      .arity = -2,
      .flags = CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .tips = commandTips,
-     .args = commandListArgs},
+     .tips = TIPS("nondeterministic_output_order"),
+     .args = ARGS({.name = "filterby",
+                   .type = ARG_ONEOF,
+                   .token = "FILTERBY",
+                   .flags = ARG_OPTIONAL,
+                   .args = commandListArgs_filterby})},
     {.name = "getkeys",
      .summary = "The keys in a full command line.",
      .complexity = "O(n) in the number of arguments",
@@ -112,27 +100,14 @@ static const struct commandSpec commandSubcommands[] = {
     {0},
 };
 
-static const char *const logGetTips[] = {"request_policy:all_nodes", "nondeterministic_output", NULL};
 static const char *const logLenTips[] = {"request_policy:all_nodes", "response_policy:agg_sum",
                                          "nondeterministic_output", NULL};
-static const char *const logResetTips[] = {"request_policy:all_nodes", "response_policy:all_succeeded", NULL};
-
 static const struct commandArg commandlogArgs_type[] = {
     {.name = "slow", .type = ARG_PURE_TOKEN, .token = "SLOW"},
     {.name = "large-request", .type = ARG_PURE_TOKEN, .token = "LARGE-REQUEST"},
     {.name = "large-reply", .type = ARG_PURE_TOKEN, .token = "LARGE-REPLY"},
     {0},
 };
-static const struct commandArg commandlogArgs[] = {
-    {.name = "type", .type = ARG_ONEOF, .args = commandlogArgs_type},
-    {0},
-};
-static const struct commandArg commandlogGetArgs[] = {
-    {.name = "count", .type = ARG_INTEGER},
-    {.name = "type", .type = ARG_ONEOF, .args = commandlogArgs_type},
-    {0},
-};
-
 static const struct commandSpec commandlogSubcommands[] = {
     {.name = "get",
      .summary = "The newest entries of one of the logs.",
@@ -142,8 +117,9 @@ static const struct commandSpec commandlogSubcommands[] = {
      .proc = commandlogGetCommand,
      .arity = 4,
      .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
-     .tips = logGetTips,
-     .args = commandlogGetArgs},
+     .tips = TIPS("request_policy:all_nodes", "nondeterministic_output"),
+     .args = ARGS({.name = "count", .type = ARG_INTEGER},
+                  {.name = "type", .type = ARG_ONEOF, .args = commandlogArgs_type})},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -161,7 +137,7 @@ static const struct commandSpec commandlogSubcommands[] = {
      .arity = 3,
      .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
      .tips = logLenTips,
-     .args = commandlogArgs},
+     .args = ARGS({.name = "type", .type = ARG_ONEOF, .args = commandlogArgs_type})},
     {.name = "reset",
      .summary = "Empty one of the logs.",
      .complexity = "O(n) in the number of entries",
@@ -170,13 +146,8 @@ static const struct commandSpec commandlogSubcommands[] = {
      .proc = commandlogResetCommand,
      .arity = 3,
      .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
-     .tips = logResetTips,
-     .args = commandlogArgs},
-    {0},
-};
-
-static const struct commandArg slowlogGetArgs[] = {
-    {.name = "count", .type = ARG_INTEGER, .flags = ARG_OPTIONAL},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "type", .type = ARG_ONEOF, .args = commandlogArgs_type})},
     {0},
 };
 
@@ -190,8 +161,8 @@ static const struct commandSpec slowlogSubcommands[] = {
      .proc = slowlogGetCommand,
      .arity = -2,
      .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
-     .tips = logGetTips,
-     .args = slowlogGetArgs},
+     .tips = TIPS("request_policy:all_nodes", "nondeterministic_output"),
+     .args = ARGS({.name = "count", .type = ARG_INTEGER, .flags = ARG_OPTIONAL})},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -217,27 +188,12 @@ static const struct commandSpec slowlogSubcommands[] = {
      .proc = slowlogResetCommand,
      .arity = 2,
      .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
-     .tips = logResetTips},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded")},
     {0},
 };
 
 static const char *const latencyTips[] = {"nondeterministic_output", "request_policy:all_nodes",
                                           "response_policy:special", NULL};
-static const char *const latencyResetTips[] = {"request_policy:all_nodes", "response_policy:agg_sum", NULL};
-
-static const struct commandArg latencyEventArgs[] = {
-    {.name = "event", .type = ARG_STRING},
-    {0},
-};
-static const struct commandArg latencyResetArgs[] = {
-    {.name = "event", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
-static const struct commandArg latencyHistogramArgs[] = {
-    {.name = "command", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
-    {0},
-};
-
 static const struct commandSpec latencySubcommands[] = {
     {.name = "doctor",
      .summary = "What spikes of latency may come from, in words.",
@@ -257,7 +213,7 @@ static const struct commandSpec latencySubcommands[] = {
      .arity = 3,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
      .tips = latencyTips,
-     .args = latencyEventArgs},
+     .args = ARGS({.name = "event", .type = ARG_STRING})},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -275,7 +231,7 @@ static const struct commandSpec latencySubcommands[] = {
      .arity = -2,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
      .tips = latencyTips,
-     .args = latencyHistogramArgs},
+     .args = ARGS({.name = "command", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "history",
      .summary = "The spikes of an event.",
      .complexity = "O(1)",
@@ -285,7 +241,7 @@ static const struct commandSpec latencySubcommands[] = {
      .arity = 3,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
      .tips = latencyTips,
-     .args = latencyEventArgs},
+     .args = ARGS({.name = "event", .type = ARG_STRING})},
     {.name = "latest",
      .summary = "The last spike of every event.",
      .complexity = "O(1)",
@@ -303,32 +259,14 @@ static const struct commandSpec latencySubcommands[] = {
      .proc = latencyResetCommand,
      .arity = -2,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
-     .tips = latencyResetTips,
-     .args = latencyResetArgs},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:agg_sum"),
+     .args = ARGS({.name = "event", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {0},
 };
-
-static const struct commandArg lolwutArgs[] = {
-    {.name = "version", .type = ARG_INTEGER, .token = "VERSION", .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct commandArg configGetArgs[] = {
-    {.name = "parameter", .type = ARG_STRING, .flags = ARG_MULTIPLE},
-    {0},
-};
-
-static const char *const configSetTips[] = {"request_policy:all_nodes", "response_policy:all_succeeded",
-                                            NULL};
 
 static const struct commandArg configSetArgs_data[] = {
     {.name = "parameter", .type = ARG_STRING},
     {.name = "value", .type = ARG_STRING},
-    {0},
-};
-
-static const struct commandArg configSetArgs[] = {
-    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = configSetArgs_data},
     {0},
 };
 
@@ -342,7 +280,7 @@ static const struct commandSpec configSubcommands[] = {
      .proc = configGetCommand,
      .arity = -3,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
-     .args = configGetArgs},
+     .args = ARGS({.name = "parameter", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
     {.name = "set",
      .summary = "Change directives while the server runs.",
      .complexity = "O(n) in the number of directives given",
@@ -353,8 +291,8 @@ static const struct commandSpec configSubcommands[] = {
      .is_secret = configSetIsSecret,
      .arity = -4,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
-     .tips = configSetTips,
-     .args = configSetArgs},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded"),
+     .args = ARGS({.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = configSetArgs_data})},
     {.name = "resetstat",
      .summary = "Set the counters of INFO back to zero.",
      .complexity = "O(1)",
@@ -363,7 +301,7 @@ static const struct commandSpec configSubcommands[] = {
      .proc = configResetstatCommand,
      .arity = 2,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
-     .tips = configSetTips},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded")},
     {.name = "rewrite",
      .summary = "Write the configuration in use back to its file.",
      .complexity = "O(n) in the length of the file",
@@ -372,7 +310,7 @@ static const struct commandSpec configSubcommands[] = {
      .proc = configRewriteCommand,
      .arity = 2,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
-     .tips = configSetTips},
+     .tips = TIPS("request_policy:all_nodes", "response_policy:all_succeeded")},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -384,11 +322,6 @@ static const struct commandSpec configSubcommands[] = {
     {0},
 };
 
-static const char *const dbsizeTips[] = {"request_policy:all_shards", "response_policy:agg_sum", NULL};
-
-static const char *const flushallTips[] = {"request_policy:all_shards", "response_policy:all_succeeded",
-                                           NULL};
-
 static const struct commandArg flushallArgs_flush_type[] = {
     {.name = "async", .type = ARG_PURE_TOKEN, .token = "ASYNC", .since = "4.0.0"},
     {.name = "sync", .type = ARG_PURE_TOKEN, .token = "SYNC", .since = "6.2.0"},
@@ -397,14 +330,6 @@ static const struct commandArg flushallArgs_flush_type[] = {
 
 static const struct commandArg flushallArgs[] = {
     {.name = "flush-type", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = flushallArgs_flush_type},
-    {0},
-};
-
-static const char *const infoTips[] = {"nondeterministic_output", "request_policy:all_shards",
-                                       "response_policy:special", NULL};
-
-static const struct commandArg infoArgs[] = {
-    {.name = "section", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE},
     {0},
 };
 
@@ -438,23 +363,8 @@ static const struct commandArg shutdownArgs_abort_selector[] = {
     {0},
 };
 
-static const struct commandArg shutdownArgs[] = {
-    {.name = "abort-selector", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = shutdownArgs_abort_selector},
-    {0},
-};
-
 static const char *const memoryTips[] = {"nondeterministic_output", "request_policy:all_shards",
                                          "response_policy:special", NULL};
-
-static const struct keySpec memoryUsageKeys[] = {
-    {.flags = KEY_RO, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg memoryUsageArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "count", .type = ARG_INTEGER, .token = "SAMPLES", .flags = ARG_OPTIONAL},
-    {0},
-};
 
 static const struct commandSpec memorySubcommands[] = {
     {.name = "doctor",
@@ -490,7 +400,7 @@ static const struct commandSpec memorySubcommands[] = {
      .proc = memoryPurgeCommand,
      .arity = 2,
      .flags = CMD_LOADING,
-     .tips = flushallTips},
+     .tips = TIPS("request_policy:all_shards", "response_policy:all_succeeded")},
     {.name = "stats",
      .summary = "Where the memory is, in figures.",
      .complexity = "O(1)",
@@ -507,15 +417,9 @@ static const struct commandSpec memorySubcommands[] = {
      .proc = memoryUsageCommand,
      .arity = -3,
      .flags = CMD_READONLY,
-     .key_specs = memoryUsageKeys,
-     .key_spec_count = 1,
-     .args = memoryUsageArgs},
-    {0},
-};
-
-static const struct commandArg swapdbArgs[] = {
-    {.name = "index1", .type = ARG_INTEGER},
-    {.name = "index2", .type = ARG_INTEGER},
+     KEYS({.flags = KEY_RO, KEY_AT(2)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "count", .type = ARG_INTEGER, .token = "SAMPLES", .flags = ARG_OPTIONAL})},
     {0},
 };
 
@@ -524,13 +428,6 @@ static const struct commandArg bgsaveArgs_operation[] = {
     {.name = "cancel", .type = ARG_PURE_TOKEN, .token = "CANCEL", .since = "8.1.0"},
     {0},
 };
-
-static const struct commandArg bgsaveArgs[] = {
-    {.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = bgsaveArgs_operation},
-    {0},
-};
-
-static const char *const timeTips[] = {"nondeterministic_output", NULL};
 
 const struct commandSpec commandsServer[] = {
     {.name = "bgrewriteaof",
@@ -550,7 +447,8 @@ const struct commandSpec commandsServer[] = {
      .proc = bgsaveCommand,
      .arity = -1,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_NOSCRIPT,
-     .args = bgsaveArgs},
+     .args =
+         ARGS({.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = bgsaveArgs_operation})},
     {.name = "command",
      .summary = "Facts about every command.",
      .complexity = "O(n) in the number of commands",
@@ -560,7 +458,7 @@ const struct commandSpec commandsServer[] = {
      .arity = -1,
      .flags = CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_CONNECTION,
-     .tips = commandTips,
+     .tips = TIPS("nondeterministic_output_order"),
      .subcommands = commandSubcommands},
     {.name = "commandlog",
      .summary = "Commands about the logs of slow and large commands.",
@@ -585,7 +483,7 @@ const struct commandSpec commandsServer[] = {
      .arity = 1,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_KEYSPACE,
-     .tips = dbsizeTips},
+     .tips = TIPS("request_policy:all_shards", "response_policy:agg_sum")},
     {.name = "debug",
      .summary = "Tools for those who work on the server.",
      .complexity = "Depends on the subcommand",
@@ -605,7 +503,7 @@ const struct commandSpec commandsServer[] = {
      .arity = -1,
      .flags = CMD_WRITE | CMD_ALL_DBS,
      .acl = ACL_KEYSPACE | ACL_DANGEROUS,
-     .tips = flushallTips,
+     .tips = TIPS("request_policy:all_shards", "response_policy:all_succeeded"),
      .args = flushallArgs},
     {.name = "flushdb",
      .summary = "Delete every key of the chosen database.",
@@ -617,7 +515,7 @@ const struct commandSpec commandsServer[] = {
      .arity = -1,
      .flags = CMD_WRITE,
      .acl = ACL_KEYSPACE | ACL_DANGEROUS,
-     .tips = flushallTips,
+     .tips = TIPS("request_policy:all_shards", "response_policy:all_succeeded"),
      .args = flushallArgs},
     {.name = "info",
      .summary = "Figures about the server, in sections.",
@@ -629,8 +527,8 @@ const struct commandSpec commandsServer[] = {
      .arity = -1,
      .flags = CMD_LOADING | CMD_STALE | CMD_SENTINEL,
      .acl = ACL_DANGEROUS,
-     .tips = infoTips,
-     .args = infoArgs},
+     .tips = TIPS("nondeterministic_output", "request_policy:all_shards", "response_policy:special"),
+     .args = ARGS({.name = "section", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE})},
     {.name = "lastsave",
      .summary = "When the data was last saved, in Unix time.",
      .complexity = "O(1)",
@@ -640,7 +538,7 @@ const struct commandSpec commandsServer[] = {
      .arity = 1,
      .flags = CMD_LOADING | CMD_STALE | CMD_FAST,
      .acl = ACL_ADMIN | ACL_DANGEROUS,
-     .tips = timeTips},
+     .tips = TIPS("nondeterministic_output")},
     {.name = "latency",
      .summary = "Commands about delays and the time that commands take.",
      .complexity = "Depends on the subcommand",
@@ -655,7 +553,7 @@ const struct commandSpec commandsServer[] = {
      .proc = lolwutCommand,
      .arity = -1,
      .flags = CMD_READONLY | CMD_FAST,
-     .args = lolwutArgs},
+     .args = ARGS({.name = "version", .type = ARG_INTEGER, .token = "VERSION", .flags = ARG_OPTIONAL})},
     {.name = "memory",
      .summary = "Commands about the server's memory.",
      .complexity = "Depends on the subcommand",
@@ -697,7 +595,10 @@ const struct commandSpec commandsServer[] = {
      .arity = -1,
      .flags =
          CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_NO_MULTI | CMD_SENTINEL | CMD_ALLOW_BUSY,
-     .args = shutdownArgs},
+     .args = ARGS({.name = "abort-selector",
+                   .type = ARG_ONEOF,
+                   .flags = ARG_OPTIONAL,
+                   .args = shutdownArgs_abort_selector})},
     {.name = "slowlog",
      .summary = "Commands about the log of slow commands.",
      .complexity = "Depends on the subcommand",
@@ -714,7 +615,7 @@ const struct commandSpec commandsServer[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_KEYSPACE | ACL_DANGEROUS,
-     .args = swapdbArgs},
+     .args = ARGS({.name = "index1", .type = ARG_INTEGER}, {.name = "index2", .type = ARG_INTEGER})},
     {.name = "time",
      .summary = "The server's clock: seconds and microseconds.",
      .complexity = "O(1)",
@@ -723,6 +624,6 @@ const struct commandSpec commandsServer[] = {
      .proc = timeCommand,
      .arity = 1,
      .flags = CMD_LOADING | CMD_STALE | CMD_FAST,
-     .tips = timeTips},
+     .tips = TIPS("nondeterministic_output")},
     {0},
 };

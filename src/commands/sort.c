@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sort.c - SORT and SORT_RO, of the generic group: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/sort.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec sortKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RO | KEY_ACCESS,
-     .notes = "What BY and GET read: the names are made of elements of the key.",
-     .begin = KEYS_BEGIN_UNKNOWN,
-     .find = KEYS_FIND_UNKNOWN},
-    {.flags = KEY_OW | KEY_UPDATE,
-     .notes = "What STORE writes: it may stand anywhere behind the key.",
-     .begin = KEYS_BEGIN_UNKNOWN,
-     .find = KEYS_FIND_UNKNOWN},
-};
 
 static const struct commandArg sortArgs_limit[] = {
     {.name = "offset", .type = ARG_INTEGER},
@@ -52,14 +40,6 @@ static const struct commandArg sortArgs[] = {
     {0},
 };
 
-static const struct keySpec sortRoKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RO | KEY_ACCESS,
-     .notes = "What BY and GET read: the names are made of elements of the key.",
-     .begin = KEYS_BEGIN_UNKNOWN,
-     .find = KEYS_FIND_UNKNOWN},
-};
-
 static const struct commandArg sortRoArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "by-pattern",
@@ -90,8 +70,15 @@ const struct commandSpec commandsSort[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS,
-     .key_specs = sortKeys,
-     .key_spec_count = 3,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)},
+          {.flags = KEY_RO | KEY_ACCESS,
+           .notes = "What BY and GET read: the names are made of elements of the key.",
+           .begin = KEYS_BEGIN_UNKNOWN,
+           .find = KEYS_FIND_UNKNOWN},
+          {.flags = KEY_OW | KEY_UPDATE,
+           .notes = "What STORE writes: it may stand anywhere behind the key.",
+           .begin = KEYS_BEGIN_UNKNOWN,
+           .find = KEYS_FIND_UNKNOWN}),
      .getkeys = sortGetKeys,
      .args = sortArgs},
     {.name = "sort_ro",
@@ -103,8 +90,11 @@ const struct commandSpec commandsSort[] = {
      .arity = -2,
      .flags = CMD_READONLY,
      .acl = ACL_SET | ACL_SORTEDSET | ACL_LIST | ACL_DANGEROUS,
-     .key_specs = sortRoKeys,
-     .key_spec_count = 2,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)},
+          {.flags = KEY_RO | KEY_ACCESS,
+           .notes = "What BY and GET read: the names are made of elements of the key.",
+           .begin = KEYS_BEGIN_UNKNOWN,
+           .find = KEYS_FIND_UNKNOWN}),
      .args = sortRoArgs},
     {0},
 };

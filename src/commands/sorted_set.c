@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sorted_set.c - the sorted set commands: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/sorted_set.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec bzmpopKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(2), KEYS_COUNTED(0, 1)},
-};
 
 static const struct commandArg bzmpopArgs_where[] = {
     {.name = "min", .type = ARG_PURE_TOKEN, .token = "MIN"},
@@ -26,18 +22,10 @@ static const struct commandArg bzmpopArgs[] = {
     {0},
 };
 
-static const struct keySpec bzpopmaxKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(-2, 1)},
-};
-
 static const struct commandArg bzpopmaxArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
     {.name = "timeout", .type = ARG_DOUBLE},
     {0},
-};
-
-static const struct keySpec zaddKeys[] = {
-    {.flags = KEY_RW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg zaddArgs_condition[] = {
@@ -76,57 +64,10 @@ static const struct commandArg zaddArgs[] = {
     {0},
 };
 
-static const struct keySpec zcardKeys[] = {
-    {.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg zcardArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {0},
-};
-
-static const struct keySpec zcountKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg zcountArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "min", .type = ARG_DOUBLE},
     {.name = "max", .type = ARG_DOUBLE},
-    {0},
-};
-
-static const struct keySpec zdiffKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_COUNTED(0, 1)},
-};
-
-static const struct commandArg zdiffArgs[] = {
-    {.name = "numkeys", .type = ARG_INTEGER},
-    {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
-    {.name = "withscores", .type = ARG_PURE_TOKEN, .token = "WITHSCORES", .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct keySpec zdiffstoreKeys[] = {
-    {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_COUNTED(0, 1)},
-};
-
-static const struct commandArg zdiffstoreArgs[] = {
-    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
-    {.name = "numkeys", .type = ARG_INTEGER},
-    {.name = "key", .type = ARG_KEY, .key_spec = 2, .flags = ARG_MULTIPLE},
-    {0},
-};
-
-static const struct keySpec zincrbyKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg zincrbyArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "increment", .type = ARG_INTEGER},
-    {.name = "member", .type = ARG_STRING},
     {0},
 };
 
@@ -150,13 +91,6 @@ static const struct commandArg zinterArgs[] = {
     {0},
 };
 
-static const struct commandArg zintercardArgs[] = {
-    {.name = "numkeys", .type = ARG_INTEGER},
-    {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
-    {.name = "limit", .type = ARG_INTEGER, .token = "LIMIT", .flags = ARG_OPTIONAL},
-    {0},
-};
-
 static const struct commandArg zinterstoreArgs[] = {
     {.name = "destination", .type = ARG_KEY, .key_spec = 1},
     {.name = "numkeys", .type = ARG_INTEGER},
@@ -177,10 +111,6 @@ static const struct commandArg zlexcountArgs[] = {
     {0},
 };
 
-static const struct keySpec zmpopKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_COUNTED(0, 1)},
-};
-
 static const struct commandArg zmpopArgs[] = {
     {.name = "numkeys", .type = ARG_INTEGER},
     {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
@@ -195,27 +125,15 @@ static const struct commandArg zmscoreArgs[] = {
     {0},
 };
 
-static const struct keySpec zpopmaxKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg zpopmaxArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "count", .type = ARG_INTEGER, .flags = ARG_OPTIONAL},
     {0},
 };
 
-static const char *const zrandmemberTips[] = {"nondeterministic_output", NULL};
-
 static const struct commandArg zrandmemberArgs_options[] = {
     {.name = "count", .type = ARG_INTEGER},
     {.name = "withscores", .type = ARG_PURE_TOKEN, .token = "WITHSCORES", .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct commandArg zrandmemberArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "options", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = zrandmemberArgs_options},
     {0},
 };
 
@@ -268,11 +186,6 @@ static const struct commandArg zrangebyscoreArgs[] = {
     {0},
 };
 
-static const struct keySpec zrangestoreKeys[] = {
-    {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg zrangestoreArgs[] = {
     {.name = "dst", .type = ARG_KEY, .key_spec = 1},
     {.name = "src", .type = ARG_KEY, .key_spec = 2},
@@ -288,25 +201,6 @@ static const struct commandArg zrankArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "member", .type = ARG_STRING},
     {.name = "withscore", .type = ARG_PURE_TOKEN, .token = "WITHSCORE", .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct keySpec zremKeys[] = {
-    {.flags = KEY_RW | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg zremrangebyrankArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "start", .type = ARG_INTEGER},
-    {.name = "stop", .type = ARG_INTEGER},
-    {0},
-};
-
-static const struct commandArg zrevrangeArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "start", .type = ARG_INTEGER},
-    {.name = "stop", .type = ARG_INTEGER},
-    {.name = "withscores", .type = ARG_PURE_TOKEN, .token = "WITHSCORES", .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -336,12 +230,6 @@ static const struct commandArg zscanArgs[] = {
     {0},
 };
 
-static const struct commandArg zscoreArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "member", .type = ARG_STRING},
-    {0},
-};
-
 const struct commandSpec commandsSortedSet[] = {
     {.name = "bzmpop",
      .summary = "Pop members from the first non-empty key; waits for one.",
@@ -352,8 +240,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -5,
      .flags = CMD_WRITE | CMD_BLOCKING,
      .acl = ACL_SORTEDSET,
-     .key_specs = bzmpopKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(2), KEYS_COUNTED(0, 1)}),
      .args = bzmpopArgs},
     {.name = "bzpopmax",
      .summary = "As ZPOPMAX on the first non-empty key; waits for one.",
@@ -365,8 +252,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_FAST | CMD_BLOCKING,
      .acl = ACL_SORTEDSET,
-     .key_specs = bzpopmaxKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(-2, 1)}),
      .args = bzpopmaxArgs},
     {.name = "bzpopmin",
      .summary = "As ZPOPMIN on the first non-empty key; waits for one.",
@@ -378,8 +264,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_FAST | CMD_BLOCKING,
      .acl = ACL_SORTEDSET,
-     .key_specs = bzpopmaxKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(-2, 1)}),
      .args = bzpopmaxArgs},
     {.name = "zadd",
      .summary = "Add members with scores, or update their scores.",
@@ -392,8 +277,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zaddKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = zaddArgs,
      .prefetch = PREFETCH_NEW_MEMBER | PREFETCH_SCORE},
     {.name = "zcard",
@@ -405,9 +289,8 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcardKeys,
-     .key_spec_count = 1,
-     .args = zcardArgs},
+     KEYS({.flags = KEY_RO, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "zcount",
      .summary = "How many members have a score in a range.",
      .complexity = "O(log n)",
@@ -417,8 +300,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = 4,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zcountArgs},
     {.name = "zdiff",
      .summary = "Members of the first sorted set that are in none of the others.",
@@ -429,9 +311,11 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .key_specs = zdiffKeys,
-     .key_spec_count = 1,
-     .args = zdiffArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_COUNTED(0, 1)}),
+     .args =
+         ARGS({.name = "numkeys", .type = ARG_INTEGER},
+              {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
+              {.name = "withscores", .type = ARG_PURE_TOKEN, .token = "WITHSCORES", .flags = ARG_OPTIONAL})},
     {.name = "zdiffstore",
      .summary = "Store the members of the first sorted set that are in none of the others.",
      .complexity = "O(n + m*log m) for n elements read and m in the result",
@@ -441,9 +325,11 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_SORTEDSET,
-     .key_specs = zdiffstoreKeys,
-     .key_spec_count = 2,
-     .args = zdiffstoreArgs},
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEY_AT(1)},
+          {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_COUNTED(0, 1)}),
+     .args = ARGS({.name = "destination", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "numkeys", .type = ARG_INTEGER},
+                  {.name = "key", .type = ARG_KEY, .key_spec = 2, .flags = ARG_MULTIPLE})},
     {.name = "zincrby",
      .summary = "Add to the score of a member.",
      .complexity = "O(log n)",
@@ -453,9 +339,9 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zincrbyKeys,
-     .key_spec_count = 1,
-     .args = zincrbyArgs,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "increment", .type = ARG_INTEGER},
+                  {.name = "member", .type = ARG_STRING}),
      .prefetch = PREFETCH_NEW_MEMBER},
     {.name = "zinter",
      .summary = "The intersection of several sorted sets.",
@@ -466,8 +352,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .key_specs = zdiffKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_COUNTED(0, 1)}),
      .args = zinterArgs},
     {.name = "zintercard",
      .summary = "The number of members in the intersection.",
@@ -478,9 +363,10 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .key_specs = zdiffKeys,
-     .key_spec_count = 1,
-     .args = zintercardArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_COUNTED(0, 1)}),
+     .args = ARGS({.name = "numkeys", .type = ARG_INTEGER},
+                  {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
+                  {.name = "limit", .type = ARG_INTEGER, .token = "LIMIT", .flags = ARG_OPTIONAL})},
     {.name = "zinterstore",
      .summary = "Store the intersection of several sorted sets.",
      .complexity = "O(n*k + m*log m) with k keys, n members in the smallest, m in the result",
@@ -490,8 +376,8 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_SORTEDSET,
-     .key_specs = zdiffstoreKeys,
-     .key_spec_count = 2,
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEY_AT(1)},
+          {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_COUNTED(0, 1)}),
      .args = zinterstoreArgs},
     {.name = "zlexcount",
      .summary = "How many members are in a lexicographical range.",
@@ -502,8 +388,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = 4,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zlexcountArgs},
     {.name = "zmpop",
      .summary = "Pop members from the first non-empty key.",
@@ -514,8 +399,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_WRITE,
      .acl = ACL_SORTEDSET,
-     .key_specs = zmpopKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_COUNTED(0, 1)}),
      .args = zmpopArgs},
     {.name = "zmscore",
      .summary = "The scores of several members.",
@@ -526,8 +410,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zmscoreArgs,
      .prefetch = PREFETCH_MEMBER},
     {.name = "zpopmax",
@@ -539,8 +422,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zpopmaxKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}),
      .args = zpopmaxArgs,
      .prefetch = PREFETCH_TAIL},
     {.name = "zpopmin",
@@ -552,8 +434,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zpopmaxKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}),
      .args = zpopmaxArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "zrandmember",
@@ -565,10 +446,11 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -2,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .tips = zrandmemberTips,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
-     .args = zrandmemberArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS(
+         {.name = "key", .type = ARG_KEY, .key_spec = 1},
+         {.name = "options", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = zrandmemberArgs_options})},
     {.name = "zrange",
      .summary = "Members in a range of positions, scores, or names.",
      .complexity = "O(log n + m) for m members",
@@ -579,8 +461,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zrangeArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "zrangebylex",
@@ -592,8 +473,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zrangebylexArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "zrangebyscore",
@@ -606,8 +486,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zrangebyscoreArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "zrangestore",
@@ -619,8 +498,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_SORTEDSET,
-     .key_specs = zrangestoreKeys,
-     .key_spec_count = 2,
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEY_AT(1)}, {.flags = KEY_RO | KEY_ACCESS, KEY_AT(2)}),
      .args = zrangestoreArgs},
     {.name = "zrank",
      .summary = "The position of a member, lowest score first.",
@@ -632,8 +510,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zrankArgs,
      .prefetch = PREFETCH_MEMBER | PREFETCH_RANK},
     {.name = "zrem",
@@ -646,8 +523,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zremKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
      .args = zmscoreArgs,
      .prefetch = PREFETCH_MEMBER},
     {.name = "zremrangebylex",
@@ -659,8 +535,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = 4,
      .flags = CMD_WRITE,
      .acl = ACL_SORTEDSET,
-     .key_specs = zremKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
      .args = zlexcountArgs},
     {.name = "zremrangebyrank",
      .summary = "Remove the members in a range of positions.",
@@ -671,9 +546,9 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = 4,
      .flags = CMD_WRITE,
      .acl = ACL_SORTEDSET,
-     .key_specs = zremKeys,
-     .key_spec_count = 1,
-     .args = zremrangebyrankArgs},
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "start", .type = ARG_INTEGER},
+                  {.name = "stop", .type = ARG_INTEGER})},
     {.name = "zremrangebyscore",
      .summary = "Remove the members with a score in a range.",
      .complexity = "O(log n + m) to remove m members",
@@ -683,8 +558,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = 4,
      .flags = CMD_WRITE,
      .acl = ACL_SORTEDSET,
-     .key_specs = zremKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
      .args = zcountArgs},
     {.name = "zrevrange",
      .summary = "Members in a range of positions, highest score first.",
@@ -695,9 +569,11 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
-     .args = zrevrangeArgs,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args =
+         ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "start", .type = ARG_INTEGER},
+              {.name = "stop", .type = ARG_INTEGER},
+              {.name = "withscores", .type = ARG_PURE_TOKEN, .token = "WITHSCORES", .flags = ARG_OPTIONAL}),
      .prefetch = PREFETCH_TAIL},
     {.name = "zrevrangebylex",
      .summary = "Members in a lexicographical range, backwards.",
@@ -708,8 +584,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zrevrangebylexArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "zrevrangebyscore",
@@ -722,8 +597,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zrevrangebyscoreArgs,
      .prefetch = PREFETCH_HEAD},
     {.name = "zrevrank",
@@ -736,8 +610,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zrankArgs,
      .prefetch = PREFETCH_MEMBER | PREFETCH_RANK},
     {.name = "zscan",
@@ -750,9 +623,8 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .tips = zrandmemberTips,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = zscanArgs},
     {.name = "zscore",
      .summary = "The score of a member.",
@@ -763,9 +635,8 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = 3,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_SORTEDSET,
-     .key_specs = zcountKeys,
-     .key_spec_count = 1,
-     .args = zscoreArgs,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "member", .type = ARG_STRING}),
      .prefetch = PREFETCH_MEMBER},
     {.name = "zunion",
      .summary = "The union of several sorted sets.",
@@ -776,8 +647,7 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_SORTEDSET,
-     .key_specs = zdiffKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_COUNTED(0, 1)}),
      .args = zinterArgs},
     {.name = "zunionstore",
      .summary = "Store the union of several sorted sets.",
@@ -788,8 +658,8 @@ const struct commandSpec commandsSortedSet[] = {
      .arity = -4,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_SORTEDSET,
-     .key_specs = zdiffstoreKeys,
-     .key_spec_count = 2,
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEY_AT(1)},
+          {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_COUNTED(0, 1)}),
      .args = zinterstoreArgs},
     {0},
 };

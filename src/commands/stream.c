@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream.c - the stream commands: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/stream.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec xackKeys[] = {
-    {.flags = KEY_RW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg xackArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "group", .type = ARG_STRING},
-    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE},
-    {0},
-};
-
-static const char *const xaddTips[] = {"nondeterministic_output", NULL};
 
 static const struct commandArg xaddArgs_trim_strategy[] = {
     {.name = "maxlen", .type = ARG_PURE_TOKEN, .token = "MAXLEN"},
@@ -65,10 +52,6 @@ static const struct commandArg xaddArgs[] = {
     {0},
 };
 
-static const struct keySpec xautoclaimKeys[] = {
-    {.flags = KEY_RW | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg xautoclaimArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "group", .type = ARG_STRING},
@@ -93,23 +76,6 @@ static const struct commandArg xclaimArgs[] = {
     {.name = "justid", .type = ARG_PURE_TOKEN, .token = "JUSTID", .flags = ARG_OPTIONAL},
     {.name = "lastid", .type = ARG_STRING, .token = "LASTID", .flags = ARG_OPTIONAL},
     {0},
-};
-
-static const struct commandArg xdelArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE},
-    {0},
-};
-
-static const struct keySpec xaddKeys[] = {
-    {.notes = "Trimming deletes entries while one is added.",
-     .flags = KEY_RW | KEY_UPDATE,
-     KEYS_AT(1),
-     KEYS_RANGE(0, 1)},
-};
-
-static const struct keySpec xgroupCreateKeys[] = {
-    {.flags = KEY_RW | KEY_INSERT, KEYS_AT(2), KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg xgroupCreateArgs_id_selector[] = {
@@ -138,20 +104,6 @@ static const struct commandArg xgroupCreateconsumerArgs[] = {
     {0},
 };
 
-static const struct keySpec xgroupDelconsumerKeys[] = {
-    {.flags = KEY_RW | KEY_DELETE, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg xgroupDestroyArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "group", .type = ARG_STRING},
-    {0},
-};
-
-static const struct keySpec xgroupSetidKeys[] = {
-    {.flags = KEY_RW | KEY_UPDATE, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
 static const struct commandArg xgroupSetidArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "group", .type = ARG_STRING},
@@ -175,8 +127,7 @@ static const struct commandSpec xgroupSubcommands[] = {
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_STREAM,
-     .key_specs = xgroupCreateKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(2)}),
      .args = xgroupCreateArgs},
     {.name = "createconsumer",
      .summary = "Create a consumer in a group.",
@@ -187,8 +138,7 @@ static const struct commandSpec xgroupSubcommands[] = {
      .arity = 5,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_STREAM,
-     .key_specs = xgroupCreateKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(2)}),
      .args = xgroupCreateconsumerArgs},
     {.name = "delconsumer",
      .summary = "Delete a consumer from a group.",
@@ -199,8 +149,7 @@ static const struct commandSpec xgroupSubcommands[] = {
      .arity = 5,
      .flags = CMD_WRITE,
      .acl = ACL_STREAM,
-     .key_specs = xgroupDelconsumerKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(2)}),
      .args = xgroupCreateconsumerArgs},
     {.name = "destroy",
      .summary = "Delete a consumer group.",
@@ -211,9 +160,8 @@ static const struct commandSpec xgroupSubcommands[] = {
      .arity = 4,
      .flags = CMD_WRITE,
      .acl = ACL_STREAM,
-     .key_specs = xgroupDelconsumerKeys,
-     .key_spec_count = 1,
-     .args = xgroupDestroyArgs},
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(2)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "group", .type = ARG_STRING})},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -233,30 +181,14 @@ static const struct commandSpec xgroupSubcommands[] = {
      .arity = -5,
      .flags = CMD_WRITE,
      .acl = ACL_STREAM,
-     .key_specs = xgroupSetidKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(2)}),
      .args = xgroupSetidArgs},
-    {0},
-};
-
-static const struct keySpec xinfoConsumersKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(2), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg xinfoGroupsArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {0},
 };
 
 static const struct commandArg xinfoStreamArgs_full_block[] = {
     {.name = "full", .type = ARG_PURE_TOKEN, .token = "FULL"},
     {.name = "count", .type = ARG_INTEGER, .token = "COUNT", .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct commandArg xinfoStreamArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "full-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = xinfoStreamArgs_full_block},
     {0},
 };
 
@@ -271,10 +203,9 @@ static const struct commandSpec xinfoSubcommands[] = {
      .arity = 4,
      .flags = CMD_READONLY,
      .acl = ACL_STREAM,
-     .tips = xaddTips,
-     .key_specs = xinfoConsumersKeys,
-     .key_spec_count = 1,
-     .args = xgroupDestroyArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(2)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "group", .type = ARG_STRING})},
     {.name = "groups",
      .summary = "The groups of a stream.",
      .complexity = "O(n) in the number of groups",
@@ -285,9 +216,8 @@ static const struct commandSpec xinfoSubcommands[] = {
      .arity = 3,
      .flags = CMD_READONLY,
      .acl = ACL_STREAM,
-     .key_specs = xinfoConsumersKeys,
-     .key_spec_count = 1,
-     .args = xinfoGroupsArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(2)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "help",
      .summary = "Describe the subcommands.",
      .complexity = "O(1)",
@@ -311,18 +241,12 @@ static const struct commandSpec xinfoSubcommands[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_STREAM,
-     .key_specs = xinfoConsumersKeys,
-     .key_spec_count = 1,
-     .args = xinfoStreamArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(2)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "full-block",
+                                                                    .type = ARG_BLOCK,
+                                                                    .flags = ARG_OPTIONAL,
+                                                                    .args = xinfoStreamArgs_full_block})},
     {0},
-};
-
-static const struct keySpec xlenKeys[] = {
-    {.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct keySpec xpendingKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg xpendingArgs_filters[] = {
@@ -332,30 +256,6 @@ static const struct commandArg xpendingArgs_filters[] = {
     {.name = "count", .type = ARG_INTEGER},
     {.name = "consumer", .type = ARG_STRING, .flags = ARG_OPTIONAL},
     {0},
-};
-
-static const struct commandArg xpendingArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "group", .type = ARG_STRING},
-    {.name = "filters", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = xpendingArgs_filters},
-    {0},
-};
-
-static const struct commandArg xrangeArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "start", .type = ARG_STRING},
-    {.name = "end", .type = ARG_STRING},
-    {.name = "count", .type = ARG_INTEGER, .token = "COUNT", .flags = ARG_OPTIONAL},
-    {0},
-};
-
-static const struct keySpec xreadKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS,
-     .begin = KEYS_BEGIN_KEYWORD,
-     .keyword = "STREAMS",
-     .pos = 1,
-     KEYS_RANGE(-1, 1),
-     .limit = 2},
 };
 
 static const struct commandArg xreadArgs_streams[] = {
@@ -371,15 +271,6 @@ static const struct commandArg xreadArgs[] = {
     {0},
 };
 
-static const struct keySpec xreadgroupKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS,
-     .begin = KEYS_BEGIN_KEYWORD,
-     .keyword = "STREAMS",
-     .pos = 4,
-     KEYS_RANGE(-1, 1),
-     .limit = 2},
-};
-
 static const struct commandArg xreadgroupArgs_group_block[] = {
     {.name = "group", .type = ARG_STRING},
     {.name = "consumer", .type = ARG_STRING},
@@ -392,14 +283,6 @@ static const struct commandArg xreadgroupArgs[] = {
     {.name = "milliseconds", .type = ARG_INTEGER, .token = "BLOCK", .flags = ARG_OPTIONAL},
     {.name = "noack", .type = ARG_PURE_TOKEN, .token = "NOACK", .flags = ARG_OPTIONAL},
     {.name = "streams", .type = ARG_BLOCK, .token = "STREAMS", .args = xreadArgs_streams},
-    {0},
-};
-
-static const struct commandArg xrevrangeArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "end", .type = ARG_STRING},
-    {.name = "start", .type = ARG_STRING},
-    {.name = "count", .type = ARG_INTEGER, .token = "COUNT", .flags = ARG_OPTIONAL},
     {0},
 };
 
@@ -419,12 +302,6 @@ static const struct commandArg xsetidArgs[] = {
     {0},
 };
 
-static const struct commandArg xtrimArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "trim", .type = ARG_BLOCK, .args = xaddArgs_trim},
-    {0},
-};
-
 const struct commandSpec commandsStream[] = {
     {.name = "xack",
      .summary = "Mark entries as processed by a group.",
@@ -435,9 +312,9 @@ const struct commandSpec commandsStream[] = {
      .arity = -4,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_STREAM,
-     .key_specs = xackKeys,
-     .key_spec_count = 1,
-     .args = xackArgs},
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "group", .type = ARG_STRING},
+                  {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
     {.name = "xadd",
      .summary = "Append an entry; optionally trim the stream.",
      .complexity = "O(1), plus the entries trimmed",
@@ -449,9 +326,8 @@ const struct commandSpec commandsStream[] = {
      .arity = -5,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STREAM,
-     .tips = xaddTips,
-     .key_specs = xaddKeys,
-     .key_spec_count = 1,
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.notes = "Trimming deletes entries while one is added.", .flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = xaddArgs},
     {.name = "xautoclaim",
      .summary = "Take over entries that were pending for long.",
@@ -463,9 +339,8 @@ const struct commandSpec commandsStream[] = {
      .arity = -6,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_STREAM,
-     .tips = xaddTips,
-     .key_specs = xautoclaimKeys,
-     .key_spec_count = 1,
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
      .args = xautoclaimArgs},
     {.name = "xclaim",
      .summary = "Take over certain pending entries.",
@@ -476,9 +351,8 @@ const struct commandSpec commandsStream[] = {
      .arity = -6,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_STREAM,
-     .tips = xaddTips,
-     .key_specs = xackKeys,
-     .key_spec_count = 1,
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = xclaimArgs},
     {.name = "xdel",
      .summary = "Delete entries.",
@@ -489,9 +363,9 @@ const struct commandSpec commandsStream[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_STREAM,
-     .key_specs = xautoclaimKeys,
-     .key_spec_count = 1,
-     .args = xdelArgs},
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE})},
     {.name = "xgroup",
      .summary = "Commands about consumer groups.",
      .complexity = "Depends on the subcommand",
@@ -515,9 +389,8 @@ const struct commandSpec commandsStream[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_STREAM,
-     .key_specs = xlenKeys,
-     .key_spec_count = 1,
-     .args = xinfoGroupsArgs},
+     KEYS({.flags = KEY_RO, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "xpending",
      .summary = "Pending entries of a group, summed up or listed.",
      .complexity = "O(n) in the number of entries listed",
@@ -528,10 +401,11 @@ const struct commandSpec commandsStream[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_STREAM,
-     .tips = xaddTips,
-     .key_specs = xpendingKeys,
-     .key_spec_count = 1,
-     .args = xpendingArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args =
+         ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "group", .type = ARG_STRING},
+              {.name = "filters", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .args = xpendingArgs_filters})},
     {.name = "xrange",
      .summary = "The entries in a range of IDs.",
      .complexity = "O(n) in the number of entries answered",
@@ -542,9 +416,10 @@ const struct commandSpec commandsStream[] = {
      .arity = -4,
      .flags = CMD_READONLY,
      .acl = ACL_STREAM,
-     .key_specs = xpendingKeys,
-     .key_spec_count = 1,
-     .args = xrangeArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "start", .type = ARG_STRING},
+                  {.name = "end", .type = ARG_STRING},
+                  {.name = "count", .type = ARG_INTEGER, .token = "COUNT", .flags = ARG_OPTIONAL})},
     {.name = "xread",
      .summary = "Entries after given IDs, of several streams; may wait.",
      .since = "5.0.0",
@@ -553,8 +428,12 @@ const struct commandSpec commandsStream[] = {
      .arity = -4,
      .flags = CMD_BLOCKING | CMD_READONLY,
      .acl = ACL_STREAM,
-     .key_specs = xreadKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS,
+           .begin = KEYS_BEGIN_KEYWORD,
+           .keyword = "STREAMS",
+           .pos = 1,
+           KEYS_RANGE(-1, 1),
+           .limit = 2}),
      .getkeys = xreadGetKeys,
      .args = xreadArgs},
     {.name = "xreadgroup",
@@ -566,8 +445,12 @@ const struct commandSpec commandsStream[] = {
      .arity = -7,
      .flags = CMD_BLOCKING | CMD_WRITE,
      .acl = ACL_STREAM,
-     .key_specs = xreadgroupKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS,
+           .begin = KEYS_BEGIN_KEYWORD,
+           .keyword = "STREAMS",
+           .pos = 4,
+           KEYS_RANGE(-1, 1),
+           .limit = 2}),
      .getkeys = xreadGetKeys,
      .args = xreadgroupArgs},
     {.name = "xrevrange",
@@ -580,9 +463,10 @@ const struct commandSpec commandsStream[] = {
      .arity = -4,
      .flags = CMD_READONLY,
      .acl = ACL_STREAM,
-     .key_specs = xpendingKeys,
-     .key_spec_count = 1,
-     .args = xrevrangeArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "end", .type = ARG_STRING},
+                  {.name = "start", .type = ARG_STRING},
+                  {.name = "count", .type = ARG_INTEGER, .token = "COUNT", .flags = ARG_OPTIONAL})},
     {.name = "xsetid",
      .summary = "Set the last ID of a stream.",
      .complexity = "O(1)",
@@ -593,8 +477,7 @@ const struct commandSpec commandsStream[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STREAM,
-     .key_specs = xackKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
      .args = xsetidArgs},
     {.name = "xtrim",
      .summary = "Remove the oldest entries.",
@@ -606,9 +489,9 @@ const struct commandSpec commandsStream[] = {
      .arity = -4,
      .flags = CMD_WRITE,
      .acl = ACL_STREAM,
-     .tips = xaddTips,
-     .key_specs = xautoclaimKeys,
-     .key_spec_count = 1,
-     .args = xtrimArgs},
+     .tips = TIPS("nondeterministic_output"),
+     KEYS({.flags = KEY_RW | KEY_DELETE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "trim", .type = ARG_BLOCK, .args = xaddArgs_trim})},
     {0},
 };

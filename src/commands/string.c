@@ -1,43 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* string.c - the string commands: what clients, ACLs, clusters and COMMAND know about them.
  *
- * An entry names its handler, and the tables above the list hold what does not fit into a line: key specs,
- * arguments, tips. Equal tables are written once, under the name of the first command that uses them. */
+ * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. */
 #include "commands/string.h"
 
 #include "commands/grammar.h"
-
-static const struct keySpec appendKeys[] = {
-    {.flags = KEY_RW | KEY_INSERT, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
 
 static const struct commandArg appendArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "value", .type = ARG_STRING},
     {0},
-};
-
-static const struct keySpec decrKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg decrArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {0},
-};
-
-static const struct commandArg decrbyArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "decrement", .type = ARG_INTEGER},
-    {0},
-};
-
-static const struct keySpec getKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct keySpec getdelKeys[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg getexArgs_expiration[] = {
@@ -49,12 +22,6 @@ static const struct commandArg getexArgs_expiration[] = {
     {0},
 };
 
-static const struct commandArg getexArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = getexArgs_expiration},
-    {0},
-};
-
 static const struct commandArg getrangeArgs[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 1},
     {.name = "start", .type = ARG_INTEGER},
@@ -62,58 +29,7 @@ static const struct commandArg getrangeArgs[] = {
     {0},
 };
 
-static const struct commandArg incrbyArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "increment", .type = ARG_INTEGER},
-    {0},
-};
-
-static const struct commandArg incrbyfloatArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "increment", .type = ARG_DOUBLE},
-    {0},
-};
-
-static const char *const mgetTips[] = {"request_policy:multi_shard", NULL};
-
-static const struct keySpec mgetKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(-1, 1)},
-};
-
-static const struct commandArg mgetArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
-    {0},
-};
-
 static const char *const msetTips[] = {"request_policy:multi_shard", "response_policy:all_succeeded", NULL};
-
-static const struct keySpec msetKeys[] = {
-    {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(-1, 2)},
-};
-
-static const struct commandArg msetArgs[] = {
-    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = appendArgs},
-    {0},
-};
-
-static const struct keySpec msetnxKeys[] = {
-    {.flags = KEY_OW | KEY_INSERT, KEYS_AT(1), KEYS_RANGE(-1, 2)},
-};
-
-static const struct keySpec delifeqKeys[] = {
-    {.flags = KEY_RM | KEY_DELETE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct keySpec getexKeys[] = {
-    {.notes = "Its expiry may change.",
-     .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
-     KEYS_AT(1),
-     KEYS_RANGE(0, 1)},
-};
-
-static const struct keySpec lcsKeys[] = {
-    {.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(1, 1)},
-};
 
 static const struct commandArg lcsArgs[] = {
     {.name = "key1", .type = ARG_KEY, .key_spec = 1},
@@ -123,15 +39,6 @@ static const struct commandArg lcsArgs[] = {
     {.name = "min-match-len", .type = ARG_INTEGER, .token = "MINMATCHLEN", .flags = ARG_OPTIONAL},
     {.name = "withmatchlen", .type = ARG_PURE_TOKEN, .token = "WITHMATCHLEN", .flags = ARG_OPTIONAL},
     {0},
-};
-
-static const struct keySpec msetexKeys[] = {
-    {.flags = KEY_OW | KEY_UPDATE,
-     KEYS_AT(1),
-     .find = KEYS_FIND_KEYNUM,
-     .keynumidx = 0,
-     .firstkey = 1,
-     .keynum_step = 2},
 };
 
 static const struct commandArg msetexArgs_condition[] = {
@@ -155,24 +62,6 @@ static const struct commandArg msetexArgs[] = {
     {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = msetexArgs_condition},
     {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = msetexArgs_expiration},
     {0},
-};
-
-static const struct keySpec psetexKeys[] = {
-    {.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg psetexArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "milliseconds", .type = ARG_INTEGER},
-    {.name = "value", .type = ARG_STRING},
-    {0},
-};
-
-static const struct keySpec setKeys[] = {
-    {.notes = "Read, too, where GET is given.",
-     .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE_FLAGS,
-     KEYS_AT(1),
-     KEYS_RANGE(0, 1)},
 };
 
 static const struct commandArg setArgs_condition[] = {
@@ -204,32 +93,6 @@ static const struct commandArg setArgs[] = {
     {0},
 };
 
-static const struct commandArg setexArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "seconds", .type = ARG_INTEGER},
-    {.name = "value", .type = ARG_STRING},
-    {0},
-};
-
-static const struct keySpec setnxKeys[] = {
-    {.flags = KEY_OW | KEY_INSERT, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct keySpec setrangeKeys[] = {
-    {.flags = KEY_RW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
-static const struct commandArg setrangeArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1},
-    {.name = "offset", .type = ARG_INTEGER},
-    {.name = "value", .type = ARG_STRING},
-    {0},
-};
-
-static const struct keySpec strlenKeys[] = {
-    {.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(0, 1)},
-};
-
 const struct commandSpec commandsString[] = {
     {.name = "append",
      .summary = "Append to the string at a key.",
@@ -240,8 +103,7 @@ const struct commandSpec commandsString[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = appendKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_INSERT, KEY_AT(1)}),
      .args = appendArgs},
     {.name = "decr",
      .summary = "Subtract one from the integer at a key.",
@@ -252,9 +114,8 @@ const struct commandSpec commandsString[] = {
      .arity = 2,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = decrKeys,
-     .key_spec_count = 1,
-     .args = decrArgs},
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "decrby",
      .summary = "Subtract from the integer at a key.",
      .complexity = "O(1)",
@@ -264,9 +125,9 @@ const struct commandSpec commandsString[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = decrKeys,
-     .key_spec_count = 1,
-     .args = decrbyArgs},
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args =
+         ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "decrement", .type = ARG_INTEGER})},
     {.name = "delifeq",
      .summary = "Delete a string if it has the value given.",
      .complexity = "O(1)",
@@ -276,8 +137,7 @@ const struct commandSpec commandsString[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = delifeqKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RM | KEY_DELETE, KEY_AT(1)}),
      .args = appendArgs},
     {.name = "get",
      .summary = "The string at a key.",
@@ -288,9 +148,8 @@ const struct commandSpec commandsString[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = getKeys,
-     .key_spec_count = 1,
-     .args = decrArgs},
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "getdel",
      .summary = "The string at a key, which is then deleted.",
      .complexity = "O(1)",
@@ -300,9 +159,8 @@ const struct commandSpec commandsString[] = {
      .arity = 2,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = getdelKeys,
-     .key_spec_count = 1,
-     .args = decrArgs},
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "getex",
      .summary = "The string at a key, whose expiry is then changed.",
      .complexity = "O(1)",
@@ -312,9 +170,10 @@ const struct commandSpec commandsString[] = {
      .arity = -2,
      .flags = CMD_WRITE | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = getexKeys,
-     .key_spec_count = 1,
-     .args = getexArgs},
+     KEYS({.notes = "Its expiry may change.", .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS(
+         {.name = "key", .type = ARG_KEY, .key_spec = 1},
+         {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .args = getexArgs_expiration})},
     {.name = "getrange",
      .summary = "A part of the string at a key.",
      .complexity = "O(n) in the length of the part",
@@ -324,8 +183,7 @@ const struct commandSpec commandsString[] = {
      .arity = 4,
      .flags = CMD_READONLY,
      .acl = ACL_STRING,
-     .key_specs = getKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = getrangeArgs},
     {.name = "getset",
      .summary = "Store a string and answer the previous one.",
@@ -336,8 +194,7 @@ const struct commandSpec commandsString[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = decrKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
      .args = appendArgs},
     {.name = "incr",
      .summary = "Add one to the integer at a key.",
@@ -348,9 +205,8 @@ const struct commandSpec commandsString[] = {
      .arity = 2,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = decrKeys,
-     .key_spec_count = 1,
-     .args = decrArgs},
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "incrby",
      .summary = "Add to the integer at a key.",
      .complexity = "O(1)",
@@ -360,9 +216,9 @@ const struct commandSpec commandsString[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = decrKeys,
-     .key_spec_count = 1,
-     .args = incrbyArgs},
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args =
+         ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "increment", .type = ARG_INTEGER})},
     {.name = "incrbyfloat",
      .summary = "Add to the floating-point number at a key.",
      .complexity = "O(1)",
@@ -372,9 +228,9 @@ const struct commandSpec commandsString[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = decrKeys,
-     .key_spec_count = 1,
-     .args = incrbyfloatArgs},
+     KEYS({.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, KEY_AT(1)}),
+     .args =
+         ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "increment", .type = ARG_DOUBLE})},
     {.name = "lcs",
      .summary = "The longest text common to two strings, bytes left out of both.",
      .complexity = "O(n * m) in the lengths of the two",
@@ -384,8 +240,7 @@ const struct commandSpec commandsString[] = {
      .arity = -3,
      .flags = CMD_READONLY,
      .acl = ACL_STRING,
-     .key_specs = lcsKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(1, 1)}),
      .args = lcsArgs},
     {.name = "mget",
      .summary = "The strings at several keys.",
@@ -397,10 +252,9 @@ const struct commandSpec commandsString[] = {
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_STRING,
      .prefetch = PREFETCH_WHOLE,
-     .tips = mgetTips,
-     .key_specs = mgetKeys,
-     .key_spec_count = 1,
-     .args = mgetArgs},
+     .tips = TIPS("request_policy:multi_shard"),
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEYS_AT(1), KEYS_RANGE(-1, 1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE})},
     {.name = "mset",
      .summary = "Store several strings in one step.",
      .complexity = "O(n) in the number of keys",
@@ -411,9 +265,8 @@ const struct commandSpec commandsString[] = {
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_STRING,
      .tips = msetTips,
-     .key_specs = msetKeys,
-     .key_spec_count = 1,
-     .args = msetArgs},
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(-1, 2)}),
+     .args = ARGS({.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = appendArgs})},
     {.name = "msetex",
      .summary = "Store several strings with one expiry, when all or none of the keys exist.",
      .complexity = "O(n) in the number of keys",
@@ -424,8 +277,12 @@ const struct commandSpec commandsString[] = {
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_STRING,
      .tips = msetTips,
-     .key_specs = msetexKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_OW | KEY_UPDATE,
+           KEYS_AT(1),
+           .find = KEYS_FIND_KEYNUM,
+           .keynumidx = 0,
+           .firstkey = 1,
+           .keynum_step = 2}),
      .args = msetexArgs},
     {.name = "msetnx",
      .summary = "Store several strings, but only if none of the keys exists.",
@@ -436,9 +293,8 @@ const struct commandSpec commandsString[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_STRING,
-     .key_specs = msetnxKeys,
-     .key_spec_count = 1,
-     .args = msetArgs},
+     KEYS({.flags = KEY_OW | KEY_INSERT, KEYS_AT(1), KEYS_RANGE(-1, 2)}),
+     .args = ARGS({.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .args = appendArgs})},
     {.name = "psetex",
      .summary = "Store a string that expires after some milliseconds.",
      .complexity = "O(1)",
@@ -448,9 +304,9 @@ const struct commandSpec commandsString[] = {
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_STRING,
-     .key_specs = psetexKeys,
-     .key_spec_count = 1,
-     .args = psetexArgs},
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1},
+                  {.name = "milliseconds", .type = ARG_INTEGER}, {.name = "value", .type = ARG_STRING})},
     {.name = "set",
      .summary = "Store a string, whatever was at the key before.",
      .complexity = "O(1)",
@@ -463,8 +319,9 @@ const struct commandSpec commandsString[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_STRING,
-     .key_specs = setKeys,
-     .key_spec_count = 1,
+     KEYS({.notes = "Read, too, where GET is given.",
+           .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE_FLAGS,
+           KEY_AT(1)}),
      .getkeys = setGetKeys,
      .args = setArgs},
     {.name = "setex",
@@ -476,9 +333,9 @@ const struct commandSpec commandsString[] = {
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_STRING,
-     .key_specs = psetexKeys,
-     .key_spec_count = 1,
-     .args = setexArgs},
+     KEYS({.flags = KEY_OW | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "seconds", .type = ARG_INTEGER},
+                  {.name = "value", .type = ARG_STRING})},
     {.name = "setnx",
      .summary = "Store a string unless the key exists.",
      .complexity = "O(1)",
@@ -488,8 +345,7 @@ const struct commandSpec commandsString[] = {
      .arity = 3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = setnxKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_OW | KEY_INSERT, KEY_AT(1)}),
      .args = appendArgs},
     {.name = "setrange",
      .summary = "Overwrite a part of the string at a key.",
@@ -500,9 +356,9 @@ const struct commandSpec commandsString[] = {
      .arity = 4,
      .flags = CMD_WRITE | CMD_DENYOOM,
      .acl = ACL_STRING,
-     .key_specs = setrangeKeys,
-     .key_spec_count = 1,
-     .args = setrangeArgs},
+     KEYS({.flags = KEY_RW | KEY_UPDATE, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1}, {.name = "offset", .type = ARG_INTEGER},
+                  {.name = "value", .type = ARG_STRING})},
     {.name = "strlen",
      .summary = "The length of the string at a key.",
      .complexity = "O(1)",
@@ -512,9 +368,8 @@ const struct commandSpec commandsString[] = {
      .arity = 2,
      .flags = CMD_READONLY | CMD_FAST,
      .acl = ACL_STRING,
-     .key_specs = strlenKeys,
-     .key_spec_count = 1,
-     .args = decrArgs},
+     KEYS({.flags = KEY_RO, KEY_AT(1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1})},
     {.name = "substr",
      .summary = "A part of the string at a key.",
      .complexity = "O(n) in the length of the part",
@@ -524,8 +379,7 @@ const struct commandSpec commandsString[] = {
      .arity = 4,
      .flags = CMD_READONLY,
      .acl = ACL_STRING,
-     .key_specs = getKeys,
-     .key_spec_count = 1,
+     KEYS({.flags = KEY_RO | KEY_ACCESS, KEY_AT(1)}),
      .args = getrangeArgs},
     {0},
 };

@@ -4,15 +4,6 @@
 
 #include "commands/grammar.h"
 
-static const struct keySpec watchKeys[] = {
-    {.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(-1, 1)},
-};
-
-static const struct commandArg watchArgs[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE},
-    {0},
-};
-
 const struct commandSpec commandsTransactions[] = {
     {.name = "discard",
      .summary = "Drop the queued commands and leave the transaction.",
@@ -60,8 +51,7 @@ const struct commandSpec commandsTransactions[] = {
      .arity = -2,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_MULTI | CMD_ALLOW_BUSY,
      .acl = ACL_TRANSACTION,
-     .key_specs = watchKeys,
-     .key_spec_count = 1,
-     .args = watchArgs},
+     KEYS({.flags = KEY_RO, KEYS_AT(1), KEYS_RANGE(-1, 1)}),
+     .args = ARGS({.name = "key", .type = ARG_KEY, .key_spec = 1, .flags = ARG_MULTIPLE})},
     {0},
 };
