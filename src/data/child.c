@@ -99,7 +99,7 @@ bool childIs(void) {
 }
 
 void childOnFork(void (*fn)(enum childKind kind)) {
-    serverAssert(hook_count < HOOKS_MAX);
+    serverAssert(fn && hook_count < HOOKS_MAX);
     hooks[hook_count++] = fn;
 }
 

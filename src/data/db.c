@@ -264,7 +264,7 @@ static void dropKey(struct db *db, struct object *o, bool async, bool propagate,
 }
 
 void dbAddExpiryVeto(bool (*fn)(void)) {
-    serverAssert(expiry_veto_count < VETOES_MAX);
+    serverAssert(fn && expiry_veto_count < VETOES_MAX);
     expiry_vetoes[expiry_veto_count++] = fn;
 }
 

@@ -73,7 +73,7 @@ static int exempt_count, veto_count;
 
 /* ---- Candidates ---- */
 
-static struct candidate {
+static struct evictCandidate {
     sds key; /* NULL: the place is free */
     int dbid;
     uint64_t score, hash;
@@ -85,7 +85,7 @@ static uint64_t scoreOf(const struct object *o) {
     return INT64_MAX - (uint64_t)objectExpire(o);
 }
 
-static void candidateDrop(struct candidate *c) {
+static void candidateDrop(struct evictCandidate *c) {
     sdsfree(c->key);
     c->key = NULL;
 }
@@ -95,8 +95,8 @@ static void poolForget(void) {
 }
 
 /* The place that a better candidate may take: a free one, or that of the worst. */
-static struct candidate *poolWorst(void) {
-    struct candidate *worst = &pool[0];
+static struct evictCandidate *poolWorst(void) {
+    struct evictCandidate *worst = &pool[0];
     for (int i = 0; i < POOL_SIZE; i++) {
         if (!pool[i].key) return &pool[i];
         if (pool[i].score < worst->score) worst = &pool[i];
@@ -104,8 +104,8 @@ static struct candidate *poolWorst(void) {
     return worst;
 }
 
-static struct candidate *poolBest(void) {
-    struct candidate *best = NULL;
+static struct evictCandidate *poolBest(void) {
+    struct evictCandidate *best = NULL;
     for (int i = 0; i < POOL_SIZE; i++) {
         if (pool[i].key && (!best || pool[i].score > best->score)) best = &pool[i];
     }
@@ -120,14 +120,14 @@ static bool poolHas(const struct db *db, uint64_t hash) {
 }
 
 static void poolOffer(const struct db *db, const struct object *o) {
-    struct candidate *place = poolWorst();
+    struct evictCandidate *place = poolWorst();
     uint64_t score = scoreOf(o);
     if (place->key && place->score >= score) return;
     struct str key = objectKey(o);
     uint64_t hash = keyHash(key);
     if (poolHas(db, hash)) return;
     candidateDrop(place);
-    *place = (struct candidate){.key = sdsnewstr(key), .dbid = db->id, .score = score, .hash = hash};
+    *place = (struct evictCandidate){.key = sdsnewstr(key), .dbid = db->id, .score = score, .hash = hash};
 }
 
 /* Offers a sample of every database. False: there is no key to choose. */
@@ -143,7 +143,7 @@ static bool poolFill(void) {
 }
 
 /* The object of a candidate, if it is still as good as it was. */
-static struct object *stillGood(const struct candidate *c) {
+static struct object *stillGood(const struct evictCandidate *c) {
     struct object *o = dbFind(&dbs[c->dbid], sdsview(c->key));
     if (!o || (evict_policy & OF_VOLATILE && !objectHasExpire(o))) return NULL;
     if (keyspaceHidesKey(&dbs[c->dbid].keyspace, sdsview(c->key))) return NULL;
@@ -153,7 +153,7 @@ static struct object *stillGood(const struct candidate *c) {
 /* What was sampled just now is as good as it was then, so this ends. */
 static struct object *bestVictim(struct db **db) {
     while (poolFill()) {
-        struct candidate *c;
+        struct evictCandidate *c;
         while ((c = poolBest())) {
             struct object *o = stillGood(c);
             *db = &dbs[c->dbid];
@@ -227,7 +227,7 @@ static bool allowed(void) {
     return true;
 }
 
-enum outcome { BELOW, NOT_YET, CANNOT };
+enum evictOutcome { BELOW, NOT_YET, CANNOT };
 
 static void evictObject(struct db *db, struct object *o) {
     serverAssert(!evictionIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
@@ -243,7 +243,7 @@ static void evictObject(struct db *db, struct object *o) {
 
 /* What other commands have unlinked may still be on its way out: worth waiting for, before refusing a
  * command. */
-static enum outcome waitForThread(uint64_t start, uint64_t limit_us) {
+static enum evictOutcome waitForThread(uint64_t start, uint64_t limit_us) {
     if (evictionIsOff()) return CANNOT;
     while (bioPending(BIO_LAZY_FREE) && (uint64_t)monotonicUs() - start < limit_us) {
         if (!overLimit()) return BELOW;
@@ -252,7 +252,7 @@ static enum outcome waitForThread(uint64_t start, uint64_t limit_us) {
     return overLimit() ? CANNOT : BELOW;
 }
 
-static enum outcome evict(void) {
+static enum evictOutcome evict(void) {
     if (!overLimit()) return BELOW;
     uint64_t start = (uint64_t)monotonicUs(), limit_us = timeLimitUs();
     for (unsigned keys = 1; overLimit(); keys++) {
@@ -267,10 +267,10 @@ static enum outcome evict(void) {
 
 static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data);
 
-static enum outcome perform(void) {
+static enum evictOutcome perform(void) {
     if (!allowed()) return BELOW;
     int64_t started_us = latencyTimerStart();
-    enum outcome outcome = evict();
+    enum evictOutcome outcome = evict();
     latencyTimerEnd("eviction-cycle", started_us);
     noteExceeded(outcome != BELOW);
     if (outcome == NOT_YET && !timer_set) {
@@ -308,12 +308,12 @@ bool evictOutOfMemory(void) {
 }
 
 void evictExempt(size_t (*fn)(void)) {
-    serverAssert(exempt_count < HOOKS_MAX);
+    serverAssert(fn && exempt_count < HOOKS_MAX);
     exempt[exempt_count++] = fn;
 }
 
 void evictAddVeto(bool (*fn)(void)) {
-    serverAssert(veto_count < HOOKS_MAX);
+    serverAssert(fn && veto_count < HOOKS_MAX);
     vetoes[veto_count++] = fn;
 }
 

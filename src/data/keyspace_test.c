@@ -64,7 +64,7 @@ static const struct objectType counting = {.id = TYPE_ID,
 static char names[NAMES][16];
 static unsigned rng = 7;
 
-static struct modelKey {
+static struct keyspaceModelKey {
     struct object *o; /* NULL: absent */
     int64_t expire_ms;
     int value;
@@ -113,7 +113,7 @@ static int valueOf(const struct object *o) {
 static int slots[NAMES]; /* of the names */
 
 /* Slots have the keys that are theirs, and no others do. */
-static void compareSlots(struct keyspace *ks, const struct modelKey *m) {
+static void compareSlots(struct keyspace *ks, const struct keyspaceModelKey *m) {
     static size_t sizes[KEY_SLOTS];
     memset(sizes, 0, sizeof sizes);
     for (int i = 0; i < NAMES; i++) sizes[slots[i]] += keys_by_slot && m[i].o;
@@ -127,7 +127,7 @@ static void compareSlots(struct keyspace *ks, const struct modelKey *m) {
     assert_int_equal(next, KEY_SLOTS);
 }
 
-static void compare(struct keyspace *ks, const struct modelKey *m) {
+static void compare(struct keyspace *ks, const struct keyspaceModelKey *m) {
     size_t size = 0, expires = 0, shown = 0, shown_expires = 0;
     for (int i = 0; i < NAMES; i++) {
         struct object *o = keyspaceFind(ks, name(i), hashOf(i));
@@ -152,7 +152,7 @@ static void compare(struct keyspace *ks, const struct modelKey *m) {
     keyspaceVerify(ks);
 }
 
-static void modelAdd(struct keyspace *ks, struct modelKey *m, int i) {
+static void modelAdd(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
     char text[32];
     m[i].value = (int)randomBelow(100000);
     m[i].expire_ms = randomExpire();
@@ -160,7 +160,7 @@ static void modelAdd(struct keyspace *ks, struct modelKey *m, int i) {
     keyspaceAdd(ks, m[i].o, hashOf(i));
 }
 
-static void modelReplace(struct keyspace *ks, struct modelKey *m, int i) {
+static void modelReplace(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
     char text[32];
     struct value old = objectValue(m[i].o);
     m[i].value = (int)randomBelow(100000);
@@ -172,7 +172,7 @@ static void modelReplace(struct keyspace *ks, struct modelKey *m, int i) {
     if (!old.embedded) typeFree(old);
 }
 
-static void modelRemove(struct keyspace *ks, struct modelKey *m, int i) {
+static void modelRemove(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
     if (randomBelow(2))
         keyspaceRemove(ks, m[i].o, hashOf(i));
     else
@@ -181,7 +181,7 @@ static void modelRemove(struct keyspace *ks, struct modelKey *m, int i) {
     m[i].o = NULL;
 }
 
-static void change(struct keyspace *ks, struct modelKey *m, int i) {
+static void change(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
     if (!m[i].o)
         modelAdd(ks, m, i);
     else if (randomBelow(2))
@@ -191,9 +191,9 @@ static void change(struct keyspace *ks, struct modelKey *m, int i) {
 }
 
 /* A keyspace that is filled beside it takes its place. */
-static void exchangeAll(struct keyspace *ks, struct modelKey *m) {
+static void exchangeAll(struct keyspace *ks, struct keyspaceModelKey *m) {
     struct keyspace *other = keyspaceCreate();
-    struct modelKey fresh[NAMES] = {0};
+    struct keyspaceModelKey fresh[NAMES] = {0};
     for (int i = 0; i < NAMES; i += 3) modelAdd(other, fresh, i);
     keyspaceExchange(ks, other);
     compare(other, m);
@@ -205,7 +205,7 @@ static void exchangeAll(struct keyspace *ks, struct modelKey *m) {
     assert_int_equal(lazyfreedObjects() - before, async ? had : 0);
 }
 
-static void emptyAll(struct keyspace *ks, struct modelKey *m) {
+static void emptyAll(struct keyspace *ks, struct keyspaceModelKey *m) {
     size_t n = keyspaceSize(ks);
     assert_int_equal(keyspaceEmpty(ks, randomBelow(2)), n);
     assert_null(keyspaceAnyKey(ks, false));
@@ -228,7 +228,7 @@ static void noteGone(void *priv, const struct object *o) {
 }
 
 /* Of the slot of many keys, or of another, which may have none. */
-static void dropSlot(struct keyspace *ks, struct modelKey *m) {
+static void dropSlot(struct keyspace *ks, struct keyspaceModelKey *m) {
     int slot = slots[randomBelow(2) ? 1 : randomBelow(NAMES)];
     uint64_t n = keyspaceSlotSize(ks, slot), before = lazyfreedObjects();
     bool async = randomBelow(2), tells = randomBelow(2);
@@ -246,7 +246,7 @@ static struct keyspace spaces[SPACES];
 static uint64_t seen_states[3];
 
 static void swapBoth(void) {
-    struct modelKey was[NAMES];
+    struct keyspaceModelKey was[NAMES];
     keyspaceExchange(&spaces[0], &spaces[1]);
     memcpy(was, model[0], sizeof was);
     memcpy(model[0], model[1], sizeof was);
@@ -293,7 +293,7 @@ static void notePassed(void *priv, void *entry) {
 }
 
 /* The first third is there, in every second round all the rest, too; nothing has been passed yet. */
-static void fillForScan(struct keyspace *ks, struct modelKey *m, int round) {
+static void fillForScan(struct keyspace *ks, struct keyspaceModelKey *m, int round) {
     for (int i = 0; i < NAMES; i++) {
         if (!m[i].o && (i < NAMES / 3 || round % 2)) modelAdd(ks, m, i);
     }
@@ -305,7 +305,7 @@ static void fillForScan(struct keyspace *ks, struct modelKey *m, int round) {
 static void scanPassesWhatStays(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
-    struct modelKey *m = model[0];
+    struct keyspaceModelKey *m = model[0];
     for (int round = 0; round < 50; round++) {
         fillForScan(ks, m, round);
         uint64_t cursor = 0;
@@ -333,7 +333,7 @@ static void *moveAlways(void *priv, void *ptr) {
 /* Looks for keys with an expiry, of which so many in a hundred are. */
 static void lookForExpires(unsigned percent, enum volatileState expected) {
     struct keyspace *ks = keyspaceCreate();
-    struct modelKey *m = model[0];
+    struct keyspaceModelKey *m = model[0];
     expire_percent = percent;
     for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
     assert_int_equal(ks->expires.state, expected);
@@ -369,7 +369,7 @@ static void tableOfExpiresComesBack(void **state) {
     (void)state;
     for (int idle = 0; idle < 2; idle++) {
         struct keyspace *ks = keyspaceCreate();
-        struct modelKey *m = model[0];
+        struct keyspaceModelKey *m = model[0];
         int changes = 0, moved = 0;
         expire_percent = 100;
         for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
@@ -402,7 +402,7 @@ static void tableOfExpiresComesBack(void **state) {
 static void iteratorAllowsDeleting(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
-    struct modelKey *m = model[0];
+    struct keyspaceModelKey *m = model[0];
     for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
     struct keyspaceIterator it;
     struct object *o;
@@ -423,7 +423,7 @@ static void iteratorAllowsDeleting(void **state) {
 static void fillAndEmptySlots(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
-    struct modelKey *m = model[0];
+    struct keyspaceModelKey *m = model[0];
     struct keyspaceIterator it;
     struct object *o;
     keyspaceIteratorInitSlots(&it, ks, slots[1], slots[1]);
@@ -452,7 +452,7 @@ static void mayBeSeen(void *priv, void *entry) {
     passed[i] = true;
 }
 
-static void lookAround(struct keyspace *ks, struct modelKey *m) {
+static void lookAround(struct keyspace *ks, struct keyspaceModelKey *m) {
     struct object *sample[16];
     struct keyspaceIterator it;
     struct object *o;
@@ -489,7 +489,7 @@ static void hiddenSlots(void **state) {
     (void)state;
     for (int round = 0; round < 3; round++) {
         struct keyspace *ks = keyspaceCreate();
-        struct modelKey *m = model[0];
+        struct keyspaceModelKey *m = model[0];
         expire_percent = (unsigned[]){10, 33, 100}[round];
         keyspaceHideSlot(ks, slots[1], true);
         for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
@@ -515,7 +515,7 @@ static void hiddenSlots(void **state) {
 static void scanOfSlot(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
-    struct modelKey *m = model[0];
+    struct keyspaceModelKey *m = model[0];
     for (int round = 0; round < 50; round++) {
         fillForScan(ks, m, round);
         uint64_t cursor = 0;
@@ -546,7 +546,7 @@ static void noteOrder(void *priv, void *entry) {
 static void orderOfSlots(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
-    struct modelKey *m = model[0];
+    struct keyspaceModelKey *m = model[0];
     for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
     struct keyspaceIterator it;
     struct object *o;
@@ -567,7 +567,7 @@ static void orderOfSlots(void **state) {
 static void hostileCursors(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
-    struct modelKey *m = model[0];
+    struct keyspaceModelKey *m = model[0];
     for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
     for (int i = 0; i < 200000; i++) {
         uint64_t cursor = ((uint64_t)randomBelow(1 << 22) << 32 | (uint64_t)randomBelow(1 << 16) << 16) ^
@@ -585,7 +585,7 @@ static void hostileCursors(void **state) {
 static void anyKeyIsFair(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
-    struct modelKey *m = model[0];
+    struct keyspaceModelKey *m = model[0];
     int draws = 60000, of_one_slot = 0, least = draws;
     static int times[NAMES];
     memset(times, 0, sizeof times);
@@ -617,7 +617,7 @@ static void estimateOfTtl(void **state) {
 static void objectsMove(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
-    struct modelKey *m = model[0];
+    struct keyspaceModelKey *m = model[0];
     int moved = 0;
     for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
     for (int i = 0; i < NAMES; i++) m[i].o = keyspaceMoveObject(ks, m[i].o, moveAlways, &moved);

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "base/assert.h"
 #include "base/zmalloc.h"
 #include "data/type.h"
 #include "registry/background.h"
@@ -71,6 +72,7 @@ static void freeContentsJob(void *arg) {
 }
 
 void lazyfreeContents(void (*free)(void *arg), void *arg, size_t objects) {
+    serverAssert(free && arg);
     struct contents *c = zmalloc(sizeof *c);
     *c = (struct contents){free, arg, objects};
     atomic_fetch_add_explicit(&pending_objects, objects, memory_order_relaxed);

@@ -26,14 +26,14 @@ static inline void modified(struct client *c, struct db *db, struct str key) {
         if (*modified_sinks[i].interest) modified_sinks[i].fn(c, db, key);
 }
 
-static inline void eventOf(int class, const char *event, struct str key, const struct db *db) {
+void keyEvent(int class, const char *event, struct str key, const struct db *db) {
     for (int i = 0; i < event_count; i++) event_sinks[i](class, event, key, db->id);
 }
 
 void keyChanged(struct client *c, struct db *db, struct str key, int class, const char *event,
                 uint64_t changes) {
     modified(c, db, key);
-    if (event) eventOf(class, event, key, db);
+    if (event) keyEvent(class, event, key, db);
     dbstats.dirty += changes;
 }
 
@@ -41,13 +41,13 @@ void keyMoved(struct client *c, struct db *from, struct str src, const char *fro
               struct str dst, const char *to_event) {
     modified(c, from, src);
     modified(c, to, dst);
-    eventOf(NOTIFY_GENERIC, from_event, src, from);
-    eventOf(NOTIFY_GENERIC, to_event, dst, to);
+    keyEvent(NOTIFY_GENERIC, from_event, src, from);
+    keyEvent(NOTIFY_GENERIC, to_event, dst, to);
     dbstats.dirty++;
 }
 
 void keyDropped(struct db *db, struct str key, int class, const char *event) {
-    if (event) eventOf(class, event, key, db);
+    if (event) keyEvent(class, event, key, db);
     modified(NULL, db, key);
 }
 
@@ -60,7 +60,7 @@ bool notifyIsHeard(bool events) {
 
 void keyStateChanged(struct db *db, struct str key, int class, const char *event, uint64_t changes) {
     keyUsed(db, key, KEY_USE_CHANGE);
-    if (event) eventOf(class, event, key, db);
+    if (event) keyEvent(class, event, key, db);
     dbstats.dirty += changes;
 }
 
@@ -68,22 +68,18 @@ bool notifySinks(void) {
     return event_count > 0;
 }
 
-void keyEvent(int class, const char *event, struct str key, struct db *db) {
-    eventOf(class, event, key, db);
-}
-
 void signalFlushedDb(int dbid) {
     for (int i = 0; i < flush_count; i++) flush_sinks[i](dbid);
 }
 
 void notifyAddModifiedSink(modifiedSink *fn, const size_t *interest) {
-    serverAssert(modified_count < SINKS_MAX);
+    serverAssert(fn && modified_count < SINKS_MAX);
     modified_sinks[modified_count].fn = fn;
     modified_sinks[modified_count++].interest = interest;
 }
 
 void notifyAddEventSink(eventSink *fn) {
-    serverAssert(event_count < SINKS_MAX);
+    serverAssert(fn && event_count < SINKS_MAX);
     event_sinks[event_count++] = fn;
 }
 
@@ -102,6 +98,6 @@ void notifyRemoveEventSink(eventSink *fn) {
 }
 
 void notifyAddFlushSink(flushSink *fn) {
-    serverAssert(flush_count < SINKS_MAX);
+    serverAssert(fn && flush_count < SINKS_MAX);
     flush_sinks[flush_count++] = fn;
 }

@@ -50,7 +50,7 @@ void keyDropped(struct db *db, struct str key, int class, const char *event);
 void keyStateChanged(struct db *db, struct str key, int class, const char *event, uint64_t changes);
 bool notifySinks(void); /* does anybody hear of events? */
 /* One more event about a key, behind that of its change; or about one that has not changed. */
-void keyEvent(int class, const char *event, struct str key, struct db *db);
+void keyEvent(int class, const char *event, struct str key, const struct db *db);
 /* Changes that are no single key's: whole databases, libraries of functions. */
 static inline void changesCount(uint64_t changes) {
     dbstats.dirty += changes;

@@ -24,15 +24,15 @@ void objectSetWideField(struct object *o, unsigned i, uint64_t word) {
     memcpy((char *)o + objectFieldOffset(true, i), &word, sizeof word);
 }
 
-struct layout {
+struct objectLayout {
     size_t key_offset, value_offset, total;
     bool wide, expire, ptr, longvalue;
 };
 
-static struct layout layoutFor(size_t keylen, int64_t expire_ms, const struct value *v) {
-    struct layout l = {.expire = expire_ms != OBJ_NO_EXPIRE,
-                       .ptr = !v->embedded,
-                       .longvalue = v->embedded && v->bytes.len >= OBJ_LONG_VALUE};
+static struct objectLayout layoutFor(size_t keylen, int64_t expire_ms, const struct value *v) {
+    struct objectLayout l = {.expire = expire_ms != OBJ_NO_EXPIRE,
+                             .ptr = !v->embedded,
+                             .longvalue = v->embedded && v->bytes.len >= OBJ_LONG_VALUE};
     l.wide = keylen >= OBJ_WIDE || (l.expire && !objectFieldIsNarrow((uint64_t)expire_ms)) ||
              (l.ptr && !NARROW_POINTERS);
     l.key_offset = objectFieldOffset(l.wide, (unsigned)l.expire + l.ptr);
@@ -42,7 +42,7 @@ static struct layout layoutFor(size_t keylen, int64_t expire_ms, const struct va
 }
 
 /* Everything but the key, the value and lru. */
-static void fillHeader(struct object *o, const struct layout *l, size_t keylen, int64_t expire_ms,
+static void fillHeader(struct object *o, const struct objectLayout *l, size_t keylen, int64_t expire_ms,
                        const struct value *v) {
     o->type = v->type & 15;
     o->encoding = v->encoding & 15;
@@ -60,7 +60,7 @@ static void fillHeader(struct object *o, const struct layout *l, size_t keylen, 
 
 /* The bytes may be a view on the value itself, elsewhere in it (INCR) or behind another length: they move
  * before the length is written. */
-static void fillValue(struct object *o, const struct layout *l, struct str bytes) {
+static void fillValue(struct object *o, const struct objectLayout *l, struct str bytes) {
     char *to = (char *)o + l->value_offset;
     memmove(to, bytes.ptr, bytes.len);
     if (l->longvalue) to[-1] = (char)bytes.len;
@@ -78,7 +78,7 @@ struct value objectValue(const struct object *o) {
 
 struct object *objectCreate(struct str key, int64_t expire_ms, struct value v) {
     serverAssert(!v.embedded || v.bytes.len <= OBJ_EMBED_MAX);
-    struct layout l = layoutFor(key.len, expire_ms, &v);
+    struct objectLayout l = layoutFor(key.len, expire_ms, &v);
     struct object *o = zmalloc(l.total < sizeof(struct object) ? sizeof(struct object) : l.total);
     fillHeader(o, &l, key.len, expire_ms, &v);
     o->lru = 0;
@@ -88,8 +88,9 @@ struct object *objectCreate(struct str key, int64_t expire_ms, struct value v) {
 }
 
 bool objectRewrite(struct object *o, int64_t expire_ms, struct value v) {
+    debugAssert(!v.embedded || v.bytes.len <= OBJ_EMBED_MAX);
     struct str key = objectKey(o);
-    struct layout l = layoutFor(key.len, expire_ms, &v);
+    struct objectLayout l = layoutFor(key.len, expire_ms, &v);
     if (l.key_offset != objectKeyOffset(o)) return false;
     size_t now = objectRequestedSize(o);
     if (l.total != now && !zmallocSameRoom(o, now, l.total)) return false;

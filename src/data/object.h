@@ -120,10 +120,12 @@ static inline int64_t objectExpire(const struct object *o) {
 }
 /* The container behind the object; only when objectHasPtr. */
 static inline void *objectPtr(const struct object *o) {
+    debugAssert(objectHasPtr(o));
     return (void *)(uintptr_t)objectField(o, 0);
 }
 /* Embedded bytes; only when not objectHasPtr. */
 static inline struct str objectEmbedded(const struct object *o) {
+    debugAssert(!objectHasPtr(o));
     struct str key = objectKey(o), value = {key.ptr + key.len, o->info & OBJ_INFO_LEN};
     if (value.len == OBJ_LONG_VALUE) value.len = (uint8_t)*value.ptr++;
     return value;
@@ -134,13 +136,15 @@ static inline char *objectEmbeddedBytes(struct object *o) {
 }
 /* Replace the container (a conversion). The object does not move. */
 static inline void objectSetPtr(struct object *o, int encoding, void *ptr) {
+    debugAssert(objectHasPtr(o) && encoding >= 0 && encoding < 16);
     o->encoding = (uint32_t)encoding & 15;
     objectSetField(o, 0, (uintptr_t)ptr);
 }
 /* The value as a `struct value`: a view on an embedded one, shared (not owned) container otherwise. */
 struct value objectValue(const struct object *o);
 
-/* For data/db.c. expire may be OBJ_NO_EXPIRE. The value's container passes to the object. */
+/* For db.c, keyspace.c and rdb_load.c only. `expire_ms` may be OBJ_NO_EXPIRE. The value's container passes to
+ * the object. */
 struct object *objectCreate(struct str key, int64_t expire_ms, struct value v);
 /* Rewrites value and expiry in place when that needs no other allocation class and no other layout; the old
  * container, if any, is NOT freed. False: nothing changed. */

@@ -13,7 +13,7 @@ static void (*loaded[HOOKS_MAX])(const struct rdbReplication *replication, bool 
 static int saved_count, loaded_count;
 
 void persistenceOnSaved(void (*fn)(bool success)) {
-    serverAssert(saved_count < HOOKS_MAX);
+    serverAssert(fn && saved_count < HOOKS_MAX);
     saved[saved_count++] = fn;
 }
 
@@ -22,7 +22,7 @@ void persistenceSaved(bool success) {
 }
 
 void persistenceOnLoaded(void (*fn)(const struct rdbReplication *replication, bool from_aof)) {
-    serverAssert(loaded_count < HOOKS_MAX);
+    serverAssert(fn && loaded_count < HOOKS_MAX);
     loaded[loaded_count++] = fn;
 }
 

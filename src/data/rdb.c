@@ -79,6 +79,7 @@ static bool writeShortInteger(struct rioWriter *w, int64_t n) {
 }
 
 void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length) {
+    serverAssert(compressed.len && compressed.len < length);
     rioWriteByte(w, LEN_ENCODED << 6 | RDB_ENC_LZF);
     rdbWriteLen(w, compressed.len);
     rdbWriteLen(w, length);
@@ -524,7 +525,7 @@ static const struct rdbSection *sections[SECTIONS_MAX];
 static int section_count;
 
 void rdbSectionRegister(const struct rdbSection *section) {
-    serverAssert(section_count < SECTIONS_MAX);
+    serverAssert(section_count < SECTIONS_MAX && section->opcode && section->save && section->load);
     sections[section_count++] = section;
 }
 
@@ -537,7 +538,7 @@ static const struct rdbField *fields[SECTIONS_MAX];
 static int field_count;
 
 void rdbFieldRegister(const struct rdbField *field) {
-    serverAssert(field_count < SECTIONS_MAX);
+    serverAssert(field_count < SECTIONS_MAX && field->name && field->value && field->load);
     fields[field_count++] = field;
 }
 

@@ -38,7 +38,7 @@ struct rdbLoadResult rdb_last_load;
 struct rdbModules rdb_modules;
 void (*rdb_load_used_memory)(uint64_t bytes);
 
-struct loader {
+struct rdbLoader {
     struct rdbReader *r;
     const struct rdbLoadOptions *options;
     struct keyspace *keyspace; /* of the database... */
@@ -81,7 +81,7 @@ bool rdbMagicReadable(const char magic[RDB_MAGIC_LEN]) {
     return rdbVersionReadable(version) && valkey == (version == RDB_VERSION_EXPIRING);
 }
 
-static bool readMagic(struct loader *l) {
+static bool readMagic(struct rdbLoader *l) {
     char magic[RDB_MAGIC_LEN];
     struct rdbReader *r = l->r;
     if (!rioRead(&r->io, magic, sizeof magic)) return false;
@@ -93,7 +93,7 @@ static bool readMagic(struct loader *l) {
 /* ---- Keys ---- */
 
 /* Of two with the same name the later one counts, where that is allowed. */
-static bool addOne(struct loader *l, struct object *o, uint64_t hash) {
+static bool addOne(struct rdbLoader *l, struct object *o, uint64_t hash) {
     struct str key = objectKey(o);
     if (__builtin_expect(keyspaceFind(l->keyspace, key, hash) != NULL, 0)) {
         if (!l->options->merge) {
@@ -108,14 +108,14 @@ static bool addOne(struct loader *l, struct object *o, uint64_t hash) {
     return true;
 }
 
-static bool addOldest(struct loader *l) {
+static bool addOldest(struct rdbLoader *l) {
     serverAssert(l->in != l->out && l->in - l->out <= QUEUE);
     unsigned at = l->out++ % QUEUE;
     return addOne(l, l->queue[at].o, l->queue[at].hash);
 }
 
 /* All that wait. After a failure they are dropped. */
-static bool addAll(struct loader *l) {
+static bool addAll(struct rdbLoader *l) {
     while (l->out != l->in && !rioFailed(&l->r->io)) addOldest(l);
     while (l->out != l->in) objectFree(l->queue[l->out++ % QUEUE].o);
     return !rioFailed(&l->r->io);
@@ -125,7 +125,7 @@ static void freeValue(struct value v) {
     if (!v.embedded) objectTypes[v.type]->free(v);
 }
 
-static bool enqueue(struct loader *l, struct value v, uint64_t hash) {
+static bool enqueue(struct rdbLoader *l, struct value v, uint64_t hash) {
     if (l->in - l->out == QUEUE && !addOldest(l)) {
         freeValue(v);
         return false;
@@ -139,30 +139,30 @@ static bool enqueue(struct loader *l, struct value v, uint64_t hash) {
     return true;
 }
 
-static void forgetAttributes(struct loader *l) {
+static void forgetAttributes(struct rdbLoader *l) {
     l->expire_ms = OBJ_NO_EXPIRE;
     l->idle_s = l->frequency = -1;
 }
 
-static bool keyHasExpired(const struct loader *l) {
+static bool keyHasExpired(const struct rdbLoader *l) {
     return l->expire_ms != OBJ_NO_EXPIRE && l->expire_ms < l->now_ms && !l->options->keep_expired;
 }
 
 /* For tests. A client should not have to wait for a buffer's worth of delays. */
-static void slowDown(struct loader *l) {
+static void slowDown(struct rdbLoader *l) {
     rdbDelay(rdb_key_load_delay_us, l->result.keys);
     if (l->r->io.progress) l->r->io.progress(&l->r->io);
 }
 
 /* It has to be in its place for that. */
-static bool tellLoaded(struct loader *l) {
+static bool tellLoaded(struct rdbLoader *l) {
     if (!notifySinks()) return true;
     if (!addAll(l)) return false;
     keyEvent(NOTIFY_LOADED, "loaded", sdsview(l->key), dbGet(l->dbid));
     return true;
 }
 
-static bool readKey(struct loader *l, uint8_t type) {
+static bool readKey(struct rdbLoader *l, uint8_t type) {
     struct str key;
     struct value v;
     if (!rdbReadString(l->r, &key)) return false;
@@ -194,28 +194,28 @@ static bool readKey(struct loader *l, uint8_t type) {
 
 /* ---- Opcodes ---- */
 
-static bool readExpireSeconds(struct loader *l) {
+static bool readExpireSeconds(struct rdbLoader *l) {
     int32_t s;
     if (!rdbReadInt32(l->r, &s)) return false;
     l->expire_ms = (int64_t)s * 1000;
     return true;
 }
 
-static bool readIdle(struct loader *l) {
+static bool readIdle(struct rdbLoader *l) {
     uint64_t s;
     if (!rdbReadLen(l->r, &s)) return false;
     l->idle_s = s > INT64_MAX ? INT64_MAX : (int64_t)s;
     return true;
 }
 
-static bool readFrequency(struct loader *l) {
+static bool readFrequency(struct rdbLoader *l) {
     uint8_t uses;
     if (!rioReadByte(&l->r->io, &uses)) return false;
     l->frequency = uses;
     return true;
 }
 
-static void selectDb(struct loader *l, int dbid) {
+static void selectDb(struct rdbLoader *l, int dbid) {
     struct keyspace **into = l->options->into;
     serverAssert(dbid >= 0 && dbid < dbCount());
     serverAssert(l->in == l->out); /* those that wait are for the database before */
@@ -224,7 +224,7 @@ static void selectDb(struct loader *l, int dbid) {
     l->keyspace = into ? into[dbid] : &dbGet(dbid)->keyspace;
 }
 
-static bool readSelectDb(struct loader *l) {
+static bool readSelectDb(struct rdbLoader *l) {
     uint64_t id;
     if (!rdbReadLen(l->r, &id) || !addAll(l)) return false;
     if (id >= (uint64_t)dbCount())
@@ -243,13 +243,13 @@ static uint64_t least(uint64_t a, uint64_t b) {
 
 /* As many as fit into the rest of the file; of a stream whose length nobody knows, into the memory that its
  * writer told of. */
-static uint64_t possibleKeys(const struct loader *l) {
+static uint64_t possibleKeys(const struct rdbLoader *l) {
     const struct rioReader *io = &l->r->io;
     return io->size == RIO_SIZE_UNKNOWN ? l->used_memory / KEY_MEMORY_MIN : rioLeft(io) / KEY_BYTES_MIN;
 }
 
 /* Tables that cannot be made now may still grow, step by step. */
-static bool readSizes(struct loader *l) {
+static bool readSizes(struct rdbLoader *l) {
     uint64_t keys, with_expire;
     if (!rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
     uint64_t possible = possibleKeys(l);
@@ -260,7 +260,7 @@ static bool readSizes(struct loader *l) {
 
 /* So many keys of a slot follow. All that has been announced so far has come, or may be what is left of the
  * file: more is a lie. */
-static void expandSlot(struct loader *l, uint64_t slot, uint64_t keys) {
+static void expandSlot(struct rdbLoader *l, uint64_t slot, uint64_t keys) {
     uint64_t possible = possibleKeys(l);
     if (!keys_by_slot || slot >= KEY_SLOTS || keys > possible) return;
     l->announced += keys;
@@ -268,7 +268,7 @@ static void expandSlot(struct loader *l, uint64_t slot, uint64_t keys) {
     if (l->announced <= come + possible) keyspaceTryExpandSlot(l->keyspace, (int)slot, keys);
 }
 
-static bool readSlotInfo(struct loader *l) {
+static bool readSlotInfo(struct rdbLoader *l) {
     uint64_t slot, keys, with_expire;
     if (!rdbReadLen(l->r, &slot) || !rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
     expandSlot(l, slot, keys);
@@ -276,7 +276,7 @@ static bool readSlotInfo(struct loader *l) {
 }
 
 /* The same as text: `slot,keys,...`. */
-static void noteSlotInfo(struct loader *l, struct str value) {
+static void noteSlotInfo(struct rdbLoader *l, struct str value) {
     const char *first = memchr(value.ptr, ',', value.len), *end = value.ptr + value.len;
     const char *second = first ? memchr(first + 1, ',', (size_t)(end - first - 1)) : NULL;
     uint64_t slot, keys;
@@ -310,7 +310,7 @@ static bool noteField(struct str name, struct str value) {
     return false;
 }
 
-static void noteAux(struct loader *l, struct str name, struct str value) {
+static void noteAux(struct rdbLoader *l, struct str name, struct str value) {
     int64_t n = 0;
     bool number = string2ll(value, &n);
     if (strIs(name, "valkey-ver") || strIs(name, "redis-ver")) {
@@ -339,7 +339,7 @@ static void noteAux(struct loader *l, struct str name, struct str value) {
     }
 }
 
-static bool readAux(struct loader *l) {
+static bool readAux(struct rdbLoader *l) {
     struct str name, value;
     if (!rdbReadString(l->r, &name)) return false;
     sdssetlen(l->key, 0);
@@ -355,7 +355,7 @@ void rdbModuleName(uint64_t id, char name[10]) {
     name[9] = '\0';
 }
 
-static bool readModuleAside(struct loader *l) {
+static bool readModuleAside(struct rdbLoader *l) {
     uint64_t id;
     char name[10];
     if (!rdbReadLen(l->r, &id)) return false;
@@ -365,7 +365,7 @@ static bool readModuleAside(struct loader *l) {
                    name);
 }
 
-static bool readSection(struct loader *l, uint8_t opcode) {
+static bool readSection(struct rdbLoader *l, uint8_t opcode) {
     int count;
     const struct rdbSection *const *sections = rdbSections(&count);
     for (int i = 0; i < count; i++) {
@@ -376,7 +376,7 @@ static bool readSection(struct loader *l, uint8_t opcode) {
 }
 
 /* Everything but keys and the end. */
-static bool readOpcode(struct loader *l, uint8_t opcode) {
+static bool readOpcode(struct rdbLoader *l, uint8_t opcode) {
     switch (opcode) {
     case RDB_OP_EXPIRETIME_MS: return rdbReadInt64(l->r, &l->expire_ms);
     case RDB_OP_EXPIRETIME: return readExpireSeconds(l);
@@ -392,7 +392,7 @@ static bool readOpcode(struct loader *l, uint8_t opcode) {
     }
 }
 
-static bool readChecksum(struct loader *l) {
+static bool readChecksum(struct rdbLoader *l) {
     struct rdbReader *r = l->r;
     if (r->version < CHECKSUM_SINCE) return true;
     uint64_t computed = rioReaderCrc(&r->io);
@@ -408,7 +408,7 @@ static bool readChecksum(struct loader *l) {
                    (unsigned long long)computed, (unsigned long long)stored);
 }
 
-static bool readAll(struct loader *l) {
+static bool readAll(struct rdbLoader *l) {
     struct rioReader *io = &l->r->io;
     uint8_t opcode;
     if (!readMagic(l)) return false;
@@ -423,7 +423,7 @@ static bool readAll(struct loader *l) {
 }
 
 /* With its name, an operator finds out what is lost, and whether there is another copy of it. */
-static void loaderNameKey(const struct loader *l) {
+static void loaderNameKey(const struct rdbLoader *l) {
     struct str key = sdsview(l->key);
     sds shown = sdscatrepr(sdsempty(), key.ptr, key.len < KEY_SHOWN_MAX ? key.len : KEY_SHOWN_MAX);
     serverLog(LL_WARNING,
@@ -433,7 +433,7 @@ static void loaderNameKey(const struct loader *l) {
 }
 
 bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, struct rdbLoadResult *result) {
-    struct loader l = {.r = r, .options = options, .now_ms = mstime(), .key = sdsempty(), .type = -1};
+    struct rdbLoader l = {.r = r, .options = options, .now_ms = mstime(), .key = sdsempty(), .type = -1};
     l.result.replication = (struct rdbReplication){.stream_db = -1, .offset = -1};
     selectDb(&l, 0);
     forgetAttributes(&l);

@@ -30,7 +30,7 @@ bool rdb_checksum;
 void (*rdb_replication_now)(struct rdbReplication *r);
 int64_t rdb_key_save_delay_us;
 
-struct saver {
+struct rdbSaver {
     struct rioWriter *w;
     void (*progress)(uint64_t keys);
     uint64_t keys, told_at; /* keys so far; bytes that had gone out when progress was told */
@@ -117,7 +117,7 @@ static void writeHead(struct rioWriter *w, const struct rdbSaveOptions *options)
 /* ---- Keys ---- */
 
 /* Nothing is left out: who reads this would never know. */
-static void refuse(struct saver *s) {
+static void refuse(struct rdbSaver *s) {
     if (s->w->error) return;
     serverLog(LL_WARNING, "Can't store key (db %d) in RDB version %d", s->dbid, s->w->version);
     s->w->error = EPROTO;
@@ -125,7 +125,7 @@ static void refuse(struct saver *s) {
 
 /* By slot, the keys of each come together; in front of them stands how many there are, for whoever makes
  * tables of that size: `slot,keys,with an expiry,0`. (The last would be those with parts that expire.) */
-static void announceSlot(struct saver *s, const struct object *o) {
+static void announceSlot(struct rdbSaver *s, const struct object *o) {
     struct db *db = dbGet(s->dbid);
     char text[4 * LONG_STR_SIZE];
     int slot = keySlot(objectKey(o));
@@ -136,7 +136,7 @@ static void announceSlot(struct saver *s, const struct object *o) {
     writeAux(s->w, "slot-info", strN(text, (size_t)len));
 }
 
-static void writeObject(struct saver *s, const struct object *o) {
+static void writeObject(struct rdbSaver *s, const struct object *o) {
     struct rioWriter *w = s->w;
     if (keys_by_slot && !s->left_in_slot) announceSlot(s, o);
     s->left_in_slot -= keys_by_slot;
@@ -162,7 +162,7 @@ static void writeObject(struct saver *s, const struct object *o) {
 }
 
 /* Progress is told once in a buffer's worth: that needs no clock for small keys. */
-static void wroteKey(struct saver *s, const struct object *o) {
+static void wroteKey(struct rdbSaver *s, const struct object *o) {
     s->keys++;
     if (childIs()) {
         if (__builtin_expect(rdb_key_save_delay_us != 0, 0)) rdbDelay(rdb_key_save_delay_us, s->keys);
@@ -174,7 +174,7 @@ static void wroteKey(struct saver *s, const struct object *o) {
     s->progress(s->keys);
 }
 
-static bool writeKeys(struct saver *s, struct db *db) {
+static bool writeKeys(struct rdbSaver *s, struct db *db) {
     struct iteratorAhead ahead = {.in = 0};
     const struct object *o;
     uint64_t before = s->keys;
@@ -189,7 +189,7 @@ static bool writeKeys(struct saver *s, struct db *db) {
     return true;
 }
 
-static bool writeDb(struct saver *s, struct db *db) {
+static bool writeDb(struct rdbSaver *s, struct db *db) {
     if (keyspaceSize(&db->keyspace) == 0) return true;
     s->dbid = db->id;
     rioWriteByte(s->w, RDB_OP_SELECTDB);
@@ -201,11 +201,11 @@ static bool writeDb(struct saver *s, struct db *db) {
 }
 
 bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
-    struct saver s = {.w = w,
-                      .progress = options->progress,
-                      .strict = options->version != 0,
-                      .idle = evict_policy & BY_LRU,
-                      .frequency = evict_policy & BY_LFU};
+    struct rdbSaver s = {.w = w,
+                         .progress = options->progress,
+                         .strict = options->version != 0,
+                         .idle = evict_policy & BY_LRU,
+                         .frequency = evict_policy & BY_LFU};
     w->checksum = rdb_checksum && !options->without_checksum;
     w->lzf_learns = true;
     w->version = options->version ? options->version : versionNeeded();

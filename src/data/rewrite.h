@@ -14,6 +14,11 @@ void rewriteArg(struct rioWriter *w, struct str arg);
 void rewriteArgInt(struct rioWriter *w, int64_t n);
 void rewriteArgDouble(struct rioWriter *w, double d); /* shortest text that reads back equal */
 #define rewriteWord(w, literal) rewriteArg(w, STR(literal))
+/* Several arguments at once, each a struct str. */
+#define rewriteArgs(w, ...)                                                                                  \
+    rewriteArgsOf(w, (const struct str[]){__VA_ARGS__},                                                      \
+                  sizeof((const struct str[]){__VA_ARGS__}) / sizeof(struct str))
+void rewriteArgsOf(struct rioWriter *w, const struct str *args, size_t count);
 /* Elements in several commands, each as: head's words, then up to REWRITE_ITEMS_PER_COMMAND items of
  * `args_per_item` arguments.
  *

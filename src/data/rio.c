@@ -16,6 +16,7 @@
 /* ---- Writing ---- */
 
 void rioWriterInit(struct rioWriter *w, int (*sink)(void *priv, const char *p, size_t n), void *priv) {
+    serverAssert(sink);
     *w = (struct rioWriter){.buf = zmalloc(RIO_BUFFER), .size = RIO_BUFFER, .sink = sink, .priv = priv};
 }
 
@@ -79,6 +80,7 @@ int rioSinkFile(void *priv, const char *p, size_t n) {
 
 void rioReaderInit(struct rioReader *r, ssize_t (*source)(void *priv, char *p, size_t n), void *priv,
                    uint64_t size) {
+    serverAssert(source);
     *r = (struct rioReader){.buf = zmalloc(RIO_BUFFER), .source = source, .priv = priv, .size = size};
     r->at = r->end = r->crc_at = r->buf;
 }

@@ -56,13 +56,13 @@ static void whatIsWrittenArrives(void **state) {
     }
 }
 
-struct source {
+struct rioTestSource {
     size_t at, size;
     int fail_errno; /* at the end */
     int interrupts;
 };
 static ssize_t pull(void *priv, char *p, size_t n) {
-    struct source *s = priv;
+    struct rioTestSource *s = priv;
     if (s->interrupts && randomBelow(3) == 0) {
         s->interrupts--;
         errno = EINTR;
@@ -106,7 +106,7 @@ static void readPieces(struct rioReader *r) {
 static void whatIsThereIsRead(void **state) {
     (void)state;
     for (int round = 0; round < 20; round++) {
-        struct source s = {.size = TOTAL, .interrupts = 5};
+        struct rioTestSource s = {.size = TOTAL, .interrupts = 5};
         struct rioReader r;
         rioReaderInit(&r, pull, &s, round % 2 ? TOTAL : RIO_SIZE_UNKNOWN);
         r.checksum = true;
@@ -125,7 +125,7 @@ static void whatIsThereIsRead(void **state) {
 static void tooFewBytes(void **state) {
     (void)state;
     for (size_t size = 0; size < 300; size += 7) {
-        struct source s = {.size = size};
+        struct rioTestSource s = {.size = size};
         struct rioReader r;
         char room[400];
         uint8_t b;
@@ -147,7 +147,7 @@ static void tooFewBytes(void **state) {
 
 static void aSourceMayFail(void **state) {
     (void)state;
-    struct source s = {.size = 1000, .fail_errno = EIO};
+    struct rioTestSource s = {.size = 1000, .fail_errno = EIO};
     struct rioReader r;
     char room[2000];
     rioReaderInit(&r, pull, &s, RIO_SIZE_UNKNOWN);
@@ -172,12 +172,12 @@ static void onlyTheFirstErrorCounts(void **state) {
     rioReaderFree(&r);
 }
 
-struct sink {
+struct rioTestSink {
     size_t took;
     int calls;
 };
 static int failAfter(void *priv, const char *p, size_t n) {
-    struct sink *s = priv;
+    struct rioTestSink *s = priv;
     (void)p;
     s->took += n;
     return s->calls++ ? ENOSPC : 0;
@@ -185,7 +185,7 @@ static int failAfter(void *priv, const char *p, size_t n) {
 
 static void aSinkMayFail(void **state) {
     (void)state;
-    struct sink s = {0};
+    struct rioTestSink s = {0};
     struct rioWriter w;
     rioWriterInit(&w, failAfter, &s);
     writePieces(&w);

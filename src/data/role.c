@@ -21,7 +21,7 @@ const char *roleModeText(void) {
 }
 
 void roleOnChange(void (*fn)(bool replica)) {
-    serverAssert(hook_count < HOOKS_MAX);
+    serverAssert(fn && hook_count < HOOKS_MAX);
     hooks[hook_count++] = fn;
 }
 

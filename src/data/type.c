@@ -8,6 +8,7 @@ const struct objectType *objectTypes[OBJ_TYPES_MAX];
 
 void objectTypeRegister(const struct objectType *type) {
     serverAssert(type->id < OBJ_TYPES_MAX && !objectTypes[type->id]);
+    serverAssert(type->free && type->freeEffort);
     objectTypes[type->id] = type;
 }
 

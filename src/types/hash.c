@@ -571,18 +571,18 @@ const void *hashRandomPlace(const struct hash *h) {
     return p;
 }
 
-struct scanCall {
+struct hashScanCall {
     void (*fn)(void *priv, const void *place);
     void *priv;
 };
 static void scanEntry(void *priv, void *entry) {
-    struct scanCall *call = priv;
+    struct hashScanCall *call = priv;
     if (!isDead(entry)) call->fn(call->priv, entry);
 }
 
 uint64_t hashScan(const struct hash *h, uint64_t cursor, void (*fn)(void *priv, const void *place),
                   void *priv) {
-    struct scanCall call = {fn, priv};
+    struct hashScanCall call = {fn, priv};
     if (isTable(h)) return hashtableScan(h->ptr, cursor, scanEntry, &call);
     struct hashIterator it;
     const void *place;

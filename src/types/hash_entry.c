@@ -31,7 +31,7 @@ struct hashEntry {
 
 /* ---- Layout ---- */
 
-struct layout {
+struct hashEntryLayout {
     size_t field_at, total;
     uint8_t head;
 };
@@ -46,9 +46,9 @@ static inline size_t fieldAt(uint8_t head) {
     return head & HAS_PTR ? ((at + 7) & ~(size_t)7) + 8 : at;
 }
 
-static struct layout layoutFor(size_t flen, size_t vlen, bool expire) {
+static struct hashEntryLayout layoutFor(size_t flen, size_t vlen, bool expire) {
     bool ptr = vlen > HASH_EMBED_MAX;
-    struct layout l;
+    struct hashEntryLayout l;
     l.head =
         (uint8_t)((flen < LONG_FIELD ? flen : LONG_FIELD) | (expire ? HAS_EXPIRE : 0) | (ptr ? HAS_PTR : 0));
     l.field_at = fieldAt(l.head);
@@ -82,7 +82,7 @@ static size_t requestedSize(const struct hashEntry *e) {
     return fieldAt(e->head) + fieldLen(e) + (e->head & HAS_PTR ? 0 : e->vlen);
 }
 
-static void hashEntryWriteHead(struct hashEntry *e, const struct layout *l, size_t flen) {
+static void hashEntryWriteHead(struct hashEntry *e, const struct hashEntryLayout *l, size_t flen) {
     e->head = l->head;
     uint32_t longlen = (uint32_t)flen;
     if (flen >= LONG_FIELD) memcpy(e->data, &longlen, sizeof longlen);
@@ -171,7 +171,7 @@ size_t hashEntryMemory(const struct hashEntry *e) {
 
 struct hashEntry *hashEntryNew(struct str field, struct hashInput value) {
     value = readable(value);
-    struct layout l = layoutFor(field.len, lengthInside(value), false);
+    struct hashEntryLayout l = layoutFor(field.len, lengthInside(value), false);
     struct hashEntry *e = zmalloc(l.total);
     hashEntryWriteHead(e, &l, field.len);
     memcpy(bytesAt(e, l.field_at), field.ptr, field.len);
@@ -201,7 +201,7 @@ void hashEntryFree(struct hashEntry *e) {
 struct hashEntry *hashEntrySetValue(struct hashEntry *e, struct hashInput value) {
     value = readable(value);
     struct str field = hashEntryField(e);
-    struct layout l = layoutFor(field.len, lengthInside(value), e->head & HAS_EXPIRE);
+    struct hashEntryLayout l = layoutFor(field.len, lengthInside(value), e->head & HAS_EXPIRE);
     if (l.head == e->head && zmallocSameRoom(e, requestedSize(e), l.total)) {
         freeValue(e);
         writeValue(e, field.len, value);
@@ -220,7 +220,7 @@ struct hashEntry *hashEntrySetValue(struct hashEntry *e, struct hashInput value)
 struct hashEntry *hashEntrySetExpire(struct hashEntry *e, int64_t expire_ms) {
     bool expire = expire_ms != HASH_NO_EXPIRE, ptr = e->head & HAS_PTR;
     size_t flen = fieldLen(e), now_size = requestedSize(e), from = fieldAt(e->head);
-    struct layout l = layoutFor(flen, ptr ? HASH_EMBED_MAX + 1 : e->vlen, expire);
+    struct hashEntryLayout l = layoutFor(flen, ptr ? HASH_EMBED_MAX + 1 : e->vlen, expire);
     if (l.head != e->head) {
         sds value = ptr ? valuePtr(e) : NULL;
         struct hashEntry *to = zmallocSameRoom(e, now_size, l.total) ? e : zmalloc(l.total);

@@ -81,18 +81,18 @@ static void usualEntriesCostTwoBytes(void **state) {
 /* ---- Heap ---- */
 
 #define ITEMS 300
-struct item {
+struct hashEntryItem {
     int64_t when;
     uint32_t pos;
     bool in;
 };
-static struct item items[ITEMS];
+static struct hashEntryItem items[ITEMS];
 
 static int64_t itemWhen(const void *p) {
-    return ((const struct item *)p)->when;
+    return ((const struct hashEntryItem *)p)->when;
 }
 static void itemPlaced(void *p, uint32_t pos) {
-    ((struct item *)p)->pos = pos;
+    ((struct hashEntryItem *)p)->pos = pos;
 }
 static const struct hashHeapType item_type = {itemWhen, itemPlaced};
 
@@ -110,7 +110,7 @@ static void checkHeap(const struct hashHeap *h) {
     assert_int_equal(before, hashHeapCountBefore(h, &item_type, limit, UINT32_MAX));
     assert_int_equal(before < 5 ? before : 5, hashHeapCountBefore(h, &item_type, limit, 5));
     if (in)
-        assert_int_equal(first, ((struct item *)hashHeapFirst(h))->when);
+        assert_int_equal(first, ((struct hashEntryItem *)hashHeapFirst(h))->when);
     else
         assert_null(hashHeapFirst(h));
 }
@@ -121,7 +121,7 @@ static void heapKnowsWhatIsDueFirst(void **state) {
     for (int round = 0; round < 20000; round++) {
         /* It grows for a while, then shrinks, so that both resizes happen. */
         bool growing = (round / 2000) % 2 == 0;
-        struct item *it = &items[randomBelow(ITEMS)];
+        struct hashEntryItem *it = &items[randomBelow(ITEMS)];
         if (!it->in && (growing || randomBelow(4) == 0)) {
             it->when = (int64_t)randomBelow(100);
             it->in = true;

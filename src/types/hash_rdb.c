@@ -163,14 +163,11 @@ enum rdbLoaded hashRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *
 
 static void rewriteExpiring(struct rioWriter *w, struct str key, const struct hashItem *item) {
     rewriteCommand(w, 8);
-    rewriteArg(w, STR("HSETEX"));
-    rewriteArg(w, key);
-    rewriteArg(w, STR("PXAT"));
+    rewriteArgs(w, STR("HSETEX"), key, STR("PXAT"));
     rewriteArgInt(w, item->expire_ms);
     rewriteArg(w, STR("FIELDS"));
     rewriteArgInt(w, 1);
-    rewriteArg(w, item->field.s);
-    rewriteArg(w, item->value.s);
+    rewriteArgs(w, item->field.s, item->value.s);
 }
 
 void hashRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
@@ -185,8 +182,7 @@ void hashRdbRewrite(struct rioWriter *w, struct str key, const struct object *o)
     while (hashNext(&it, &item)) {
         if (item.expire_ms != HASH_NO_EXPIRE) continue;
         rewriteItem(&items);
-        rewriteArg(w, item.field.s);
-        rewriteArg(w, item.value.s);
+        rewriteArgs(w, item.field.s, item.value.s);
     }
     hashStop(&it);
     if (!expiring) return;

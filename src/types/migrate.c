@@ -179,7 +179,7 @@ static bool receiveLine(struct target *t, int64_t timeout_ms, struct str *line) 
 
 bool migrate_within_cluster;
 
-struct migration {
+struct migrateRequest {
     struct client *c;
     int64_t timeout_ms, db;
     bool copy, replace, may_retry;
@@ -192,7 +192,7 @@ struct migration {
     sds failure; /* the first error that the target has replied */
 };
 
-static bool parseKeys(struct client *c, struct migration *m, int from) {
+static bool parseKeys(struct client *c, struct migrateRequest *m, int from) {
     if (c->argv[3].len) {
         replyError(c, "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string");
         return false;
@@ -228,7 +228,7 @@ int migrateGetKeys(const struct serverCommand *cmd, const struct str *argv, int 
 }
 
 /* m->keys become those that were asked for. */
-static bool parse(struct client *c, struct migration *m) {
+static bool parse(struct client *c, struct migrateRequest *m) {
     m->keys = c->argv + 3;
     m->count = 1;
     for (int i = 6, words; i < c->argc; i++) {
@@ -257,7 +257,7 @@ static bool parse(struct client *c, struct migration *m) {
 }
 
 /* m->keys become those that exist, in memory of their own. */
-static void findKeys(struct client *c, struct migration *m) {
+static void findKeys(struct client *c, struct migrateRequest *m) {
     const struct str *asked = m->keys;
     m->keys = zmalloc(((size_t)m->count + 1) * sizeof *m->keys);
     int n = 0;
@@ -266,7 +266,7 @@ static void findKeys(struct client *c, struct migration *m) {
     m->count = n;
 }
 
-static void writeRestore(struct rioWriter *w, const struct migration *m, struct str key,
+static void writeRestore(struct rioWriter *w, const struct migrateRequest *m, struct str key,
                          const struct object *o) {
     int64_t ttl = 0;
     if (objectHasExpire(o)) {
@@ -283,7 +283,7 @@ static void writeRestore(struct rioWriter *w, const struct migration *m, struct 
     sdsfree(payload);
 }
 
-static sds migrateCompose(const struct migration *m, bool select) {
+static sds migrateCompose(const struct migrateRequest *m, bool select) {
     sds message = sdsempty();
     struct rioWriter w;
     rioWriterInit(&w, rioSinkSds, &message);
@@ -303,7 +303,7 @@ static sds migrateCompose(const struct migration *m, bool select) {
     return message;
 }
 
-static void deleteKey(struct migration *m, struct str key) {
+static void deleteKey(struct migrateRequest *m, struct str key) {
     struct client *c = m->c;
     if (!dbDelete(c->db, key)) return; /* it was named twice */
     keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
@@ -311,7 +311,7 @@ static void deleteKey(struct migration *m, struct str key) {
 }
 
 /* One reply. False: none came. */
-static bool receive(struct target *t, struct migration *m, bool *ok) {
+static bool receive(struct target *t, struct migrateRequest *m, bool *ok) {
     struct str line;
     if (!receiveLine(t, m->timeout_ms, &line)) return false;
     *ok = line.len && line.ptr[0] != '-';
@@ -321,7 +321,7 @@ static bool receive(struct target *t, struct migration *m, bool *ok) {
 }
 
 /* False: the reason is what failed, "writing" or "reading". */
-static bool transfer(struct target *t, struct migration *m, const char **failed) {
+static bool transfer(struct target *t, struct migrateRequest *m, const char **failed) {
     bool select = t->selected_db != m->db, ok, ready = true;
     sds message = migrateCompose(m, select);
     bool sent = sendAll(t, sdsview(message), m->timeout_ms);
@@ -342,7 +342,7 @@ static bool transfer(struct target *t, struct migration *m, const char **failed)
 }
 
 /* False: to be tried again. */
-static bool attempt(struct migration *m) {
+static bool attempt(struct migrateRequest *m) {
     struct client *c = m->c;
     const char *failed;
     struct target *t = targetGet(c->argv[1], c->argv[2], (int)m->timeout_ms);
@@ -365,7 +365,7 @@ static bool attempt(struct migration *m) {
 }
 
 void migrateCommand(struct client *c) {
-    struct migration m = {.c = c, .may_retry = true};
+    struct migrateRequest m = {.c = c, .may_retry = true};
     if (!parse(c, &m)) return;
     findKeys(c, &m);
     if (m.count == 0) {

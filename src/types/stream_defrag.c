@@ -18,13 +18,13 @@ enum { IN_NODES, IN_GROUPS, IN_PENDING };
 
 /* ---- Trees by ID, in pieces ---- */
 
-struct piece {
+struct streamDefragPiece {
     struct defragCursor *at;
     raxValueFn *value;
 };
 
 static void *pieceValue(void *priv, struct str key, void *value) {
-    struct piece *piece = priv;
+    struct streamDefragPiece *piece = priv;
     struct streamID id = streamKeyID(key);
     piece->at->at[1] = id.ms;
     piece->at->at[2] = id.seq;
@@ -33,7 +33,7 @@ static void *pieceValue(void *priv, struct str key, void *value) {
 
 /* True when there is more. No ID is 0-0. */
 static bool movePiece(struct rax *r, struct defragCursor *at, raxValueFn *value) {
-    struct piece piece = {at, value};
+    struct streamDefragPiece piece = {at, value};
     struct streamID last = {at->at[1], at->at[2]};
     struct streamKey key = streamKeyOf(last);
     const char *op = streamIDIsZero(last) ? "^" : ">";

@@ -138,21 +138,21 @@ static bool sameNames(struct streamNode *n, const struct str *pairs, size_t coun
 }
 
 /* What is in front of an entry's elements. */
-struct head {
+struct streamNodeHead {
     int flags;
     unsigned ms_width, seq_width;
     uint64_t ms, seq;
 };
 
-static struct head headOf(int flags, uint64_t ms, uint64_t seq) {
-    return (struct head){flags, widthOf(ms), widthOf(seq), ms, seq};
+static struct streamNodeHead headOf(int flags, uint64_t ms, uint64_t seq) {
+    return (struct streamNodeHead){flags, widthOf(ms), widthOf(seq), ms, seq};
 }
 
-static size_t headBytes(const struct head *h) {
+static size_t headBytes(const struct streamNodeHead *h) {
     return 1u + width_bytes[h->ms_width] + width_bytes[h->seq_width];
 }
 
-static unsigned char *writeHead(unsigned char *p, const struct head *h) {
+static unsigned char *writeHead(unsigned char *p, const struct streamNodeHead *h) {
     *p++ = (unsigned char)((unsigned)h->flags | h->ms_width << MS_SHIFT | h->seq_width << SEQ_SHIFT);
     return putNumber(putNumber(p, h->ms, h->ms_width), h->seq, h->seq_width);
 }
@@ -179,7 +179,7 @@ static size_t elementsBound(const struct str *pairs, size_t count, bool same) {
 struct streamNode *nodeAppend(struct streamNode *n, struct streamID base, struct streamID id,
                               const struct str *pairs, size_t count) {
     bool same = sameNames(n, pairs, count);
-    struct head h = headOf(same ? ENTRY_SAME_NAMES : 0, id.ms - base.ms, id.seq);
+    struct streamNodeHead h = headOf(same ? ENTRY_SAME_NAMES : 0, id.ms - base.ms, id.seq);
     n = roomForEntry(n, headBytes(&h) + elementsBound(pairs, count, same));
     unsigned char *p = writeHead(nodeEnd(n), &h), *elements = p;
     if (!same) p = lpElementWriteInt(p, (int64_t)count);
@@ -330,7 +330,7 @@ static struct streamNode *takeEntry(struct streamNode *n, struct streamID base, 
         return NULL;
     }
     struct streamID id = {base.ms + (uint64_t)ms, base.seq + (uint64_t)seq};
-    struct head h = headOf((int)flags, (uint64_t)ms, id.seq);
+    struct streamNodeHead h = headOf((int)flags, (uint64_t)ms, id.seq);
     size_t bytes = (same ? 0 : lpIntBytes(pairs)) + (size_t)(end - values);
     n = roomForEntry(n, headBytes(&h) + bytes);
     unsigned char *to = writeHead(nodeEnd(n), &h);

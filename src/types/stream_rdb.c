@@ -269,15 +269,13 @@ static void findMissing(struct stream *s, struct rax *missing) {
 
 static void rewriteAdd(struct rioWriter *w, struct str key, struct streamID id, int64_t pairs) {
     rewriteCommand(w, 3 + 2 * pairs);
-    rewriteArg(w, STR("XADD"));
-    rewriteArg(w, key);
+    rewriteArgs(w, STR("XADD"), key);
     rewriteID(w, id);
 }
 
 static void rewriteHolder(struct rioWriter *w, struct str key, struct streamID id) {
     rewriteAdd(w, key, id, 1);
-    rewriteArg(w, STR("x"));
-    rewriteArg(w, STR("y"));
+    rewriteArgs(w, STR("x"), STR("y"));
 }
 
 static void rewriteEntries(struct rioWriter *w, struct str key, struct stream *s, const struct rax *missing) {
@@ -293,8 +291,7 @@ static void rewriteEntries(struct rioWriter *w, struct str key, struct stream *s
         for (int64_t i = 0; i < it.pairs; i++) {
             struct str field, value;
             streamNextPair(&it, &field, &value);
-            rewriteArg(w, field);
-            rewriteArg(w, value);
+            rewriteArgs(w, field, value);
         }
     }
     streamStop(&it);
@@ -309,23 +306,18 @@ static void removeHolders(struct rioWriter *w, struct str key, const struct stre
     raxStart(&it, missing);
     if (raxSeek(&it, "^", STR("")) && s->length && streamIDCompare(streamKeyID(it.key), s->first_id) < 0) {
         rewriteCommand(w, 4);
-        rewriteArg(w, STR("XTRIM"));
-        rewriteArg(w, key);
-        rewriteArg(w, STR("MINID"));
+        rewriteArgs(w, STR("XTRIM"), key, STR("MINID"));
         rewriteID(w, s->first_id);
     } else if (it.valid && !s->length) {
         rewriteCommand(w, 4);
-        rewriteArg(w, STR("XTRIM"));
-        rewriteArg(w, key);
-        rewriteArg(w, STR("MAXLEN"));
+        rewriteArgs(w, STR("XTRIM"), key, STR("MAXLEN"));
         rewriteArgInt(w, 0);
     }
     struct streamKey first = streamKeyOf(s->first_id);
     bool more = s->length && raxSeek(&it, ">", streamKeyView(&first));
     for (; more; more = raxNext(&it)) {
         rewriteCommand(w, 3);
-        rewriteArg(w, STR("XDEL"));
-        rewriteArg(w, key);
+        rewriteArgs(w, STR("XDEL"), key);
         rewriteID(w, streamKeyID(it.key));
     }
     raxStop(&it);
@@ -334,19 +326,14 @@ static void removeHolders(struct rioWriter *w, struct str key, const struct stre
 /* An entry that is trimmed away as it is added leaves an empty stream. */
 static void rewriteEmpty(struct rioWriter *w, struct str key, struct streamID last) {
     rewriteCommand(w, 7);
-    rewriteArg(w, STR("XADD"));
-    rewriteArg(w, key);
-    rewriteArg(w, STR("MAXLEN"));
-    rewriteArg(w, STR("0"));
+    rewriteArgs(w, STR("XADD"), key, STR("MAXLEN"), STR("0"));
     rewriteID(w, streamIDIsZero(last) ? (struct streamID){0, 1} : last);
-    rewriteArg(w, STR("x"));
-    rewriteArg(w, STR("y"));
+    rewriteArgs(w, STR("x"), STR("y"));
 }
 
 static void rewriteCounters(struct rioWriter *w, struct str key, const struct stream *s) {
     rewriteCommand(w, 7);
-    rewriteArg(w, STR("XSETID"));
-    rewriteArg(w, key);
+    rewriteArgs(w, STR("XSETID"), key);
     rewriteID(w, s->last_id);
     rewriteArg(w, STR("ENTRIESADDED"));
     rewriteArgInt(w, (int64_t)s->entries_added);
@@ -357,29 +344,20 @@ static void rewriteCounters(struct rioWriter *w, struct str key, const struct st
 static void rewriteClaim(struct rioWriter *w, struct str key, struct str group, struct str consumer,
                          struct streamID id, const struct streamNack *nack) {
     rewriteCommand(w, 12);
-    rewriteArg(w, STR("XCLAIM"));
-    rewriteArg(w, key);
-    rewriteArg(w, group);
-    rewriteArg(w, consumer);
-    rewriteArg(w, STR("0"));
+    rewriteArgs(w, STR("XCLAIM"), key, group, consumer, STR("0"));
     rewriteID(w, id);
     rewriteArg(w, STR("TIME"));
     rewriteArgInt(w, nack->delivered_ms);
     rewriteArg(w, STR("RETRYCOUNT"));
     rewriteArgInt(w, (int64_t)nack->deliveries);
-    rewriteArg(w, STR("JUSTID"));
-    rewriteArg(w, STR("FORCE"));
+    rewriteArgs(w, STR("JUSTID"), STR("FORCE"));
 }
 
 static void rewriteConsumer(struct rioWriter *w, struct str key, struct str group,
                             const struct streamConsumer *consumer) {
     struct raxIterator it;
     rewriteCommand(w, 5);
-    rewriteArg(w, STR("XGROUP"));
-    rewriteArg(w, STR("CREATECONSUMER"));
-    rewriteArg(w, key);
-    rewriteArg(w, group);
-    rewriteArg(w, sdsview(consumer->name));
+    rewriteArgs(w, STR("XGROUP"), STR("CREATECONSUMER"), key, group, sdsview(consumer->name));
     raxStart(&it, &consumer->pending);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
         rewriteClaim(w, key, group, sdsview(consumer->name), streamKeyID(it.key), it.value);
@@ -389,10 +367,7 @@ static void rewriteConsumer(struct rioWriter *w, struct str key, struct str grou
 static void rewriteGroup(struct rioWriter *w, struct str key, struct str name, const struct streamGroup *g) {
     struct raxIterator it;
     rewriteCommand(w, 7);
-    rewriteArg(w, STR("XGROUP"));
-    rewriteArg(w, STR("CREATE"));
-    rewriteArg(w, key);
-    rewriteArg(w, name);
+    rewriteArgs(w, STR("XGROUP"), STR("CREATE"), key, name);
     rewriteID(w, g->last_id);
     rewriteArg(w, STR("ENTRIESREAD"));
     rewriteArgInt(w, g->entries_read);

@@ -27,30 +27,30 @@ struct modelEntry {
     size_t pairs;
     char text[2 * PAIRS_MAX][12];
 };
-struct model {
+struct streamModel {
     struct modelEntry e[MODEL_MAX];
     size_t n;
     struct streamID last, max_deleted;
     uint64_t added;
 };
 
-static void modelRemoveAt(struct model *m, size_t at, size_t n) {
+static void modelRemoveAt(struct streamModel *m, size_t at, size_t n) {
     memmove(m->e + at, m->e + at + n, (m->n - at - n) * sizeof *m->e);
     m->n -= n;
 }
 
 /* The first entry whose ID is not lower. */
-static size_t modelLower(const struct model *m, struct streamID id) {
+static size_t modelLower(const struct streamModel *m, struct streamID id) {
     size_t at = 0;
     while (at < m->n && streamIDCompare(m->e[at].id, id) < 0) at++;
     return at;
 }
 
-static bool modelHas(const struct model *m, size_t at, struct streamID id) {
+static bool modelHas(const struct streamModel *m, size_t at, struct streamID id) {
     return at < m->n && !streamIDCompare(m->e[at].id, id);
 }
 
-static struct streamID nearID(const struct model *m) {
+static struct streamID nearID(const struct streamModel *m) {
     uint64_t back = randomBelow(60);
     return (struct streamID){m->last.ms > back ? m->last.ms - back : 0, randomBelow(4)};
 }
@@ -66,7 +66,7 @@ static void fillEntry(struct modelEntry *e) {
     }
 }
 
-static void addOne(struct stream *s, struct model *m) {
+static void addOne(struct stream *s, struct streamModel *m) {
     struct str pairs[2 * PAIRS_MAX];
     if (m->n == MODEL_MAX) return;
     struct modelEntry *e = &m->e[m->n++];
@@ -79,7 +79,7 @@ static void addOne(struct stream *s, struct model *m) {
     m->added++;
 }
 
-static void deleteOne(struct stream *s, struct model *m) {
+static void deleteOne(struct stream *s, struct streamModel *m) {
     struct streamID id = nearID(m);
     size_t at = modelLower(m, id);
     bool has = modelHas(m, at, id);
@@ -90,7 +90,7 @@ static void deleteOne(struct stream *s, struct model *m) {
     if (streamIDCompare(id, m->max_deleted) > 0) m->max_deleted = id;
 }
 
-static void trimSome(struct stream *s, struct model *m) {
+static void trimSome(struct stream *s, struct streamModel *m) {
     struct streamTrim t = {.kind = randomBelow(2) ? TRIM_MAXLEN : TRIM_MINID, .approximate = randomBelow(2)};
     t.maxlen = (int64_t)(m->n - randomBelow(m->n / 4 + 1));
     t.minid = nearID(m);
@@ -120,7 +120,8 @@ static void expectEntry(struct streamIterator *it, const struct modelEntry *e, b
     }
 }
 
-static void checkRange(struct stream *s, const struct model *m, struct streamID start, struct streamID end) {
+static void checkRange(struct stream *s, const struct streamModel *m, struct streamID start,
+                       struct streamID end) {
     struct streamIterator it;
     size_t from = modelLower(m, start), to = modelLower(m, end);
     bool reverse = randomBelow(2), read = randomBelow(4);
@@ -161,7 +162,7 @@ static void checkNode(struct streamNode *n, struct streamID id) {
     assert_int_equal(seen, n->entries + n->deleted);
 }
 
-static void checkAll(struct stream *s, const struct model *m) {
+static void checkAll(struct stream *s, const struct streamModel *m) {
     struct raxIterator it;
     checkRange(s, m, STREAM_ID_MIN, STREAM_ID_MAX);
     raxVerify(&s->nodes);
@@ -173,7 +174,7 @@ static void checkAll(struct stream *s, const struct model *m) {
     if (s->tail) checkNode(s->tail, s->tail_id);
 }
 
-static void checkCounters(struct stream *s, const struct model *m) {
+static void checkCounters(struct stream *s, const struct streamModel *m) {
     assert_int_equal(s->length, m->n);
     assert_int_equal(s->entries_added, m->added);
     assert_int_equal(streamIDCompare(s->last_id, m->last), 0);
@@ -183,7 +184,7 @@ static void checkCounters(struct stream *s, const struct model *m) {
 }
 
 /* One finder for many IDs, most of them ascending, some twice; entries are read, deleted, or left alone. */
-static void findSome(struct stream *s, struct model *m) {
+static void findSome(struct stream *s, struct streamModel *m) {
     struct streamFinder f;
     struct streamID id = nearID(m);
     streamFinderStart(&f, s);
@@ -224,7 +225,7 @@ static void testModel(void **state) {
     static const int64_t limits[][2] = {{4096, 100}, {0, 0}, {200, 0}, {0, 3}, {1, 0}, {0, 1}};
     for (size_t l = 0; l < sizeof limits / sizeof *limits; l++) {
         struct stream *s = streamNew();
-        struct model *m = calloc(1, sizeof *m);
+        struct streamModel *m = calloc(1, sizeof *m);
         setLimits(limits[l][0], limits[l][1]);
         for (int i = 0; i < 20000; i++) {
             unsigned r = (unsigned)randomBelow(100);

@@ -26,7 +26,5 @@ enum rdbLoaded stringRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value
 void stringRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
     char text[LONG_STR_SIZE];
     rewriteCommand(w, 3);
-    rewriteArg(w, STR("SET"));
-    rewriteArg(w, key);
-    rewriteArg(w, stringView(o, text));
+    rewriteArgs(w, STR("SET"), key, stringView(o, text));
 }

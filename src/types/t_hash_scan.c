@@ -142,7 +142,7 @@ void hrandfieldCommand(struct client *c) {
 
 /* ---- HSCAN ---- */
 
-struct scanCall {
+struct hscanCall {
     const struct hash *h;
     const struct scanOptions *opt;
     const void **places;
@@ -152,7 +152,7 @@ struct scanCall {
 
 /* Entries stay where they are while the table is scanned; what matches is replied after the cursor. */
 static void collectPlace(void *priv, const void *place) {
-    struct scanCall *call = priv;
+    struct hscanCall *call = priv;
     struct hashItem item;
     call->seen++;
     hashRead(call->h, place, &item);
@@ -164,7 +164,7 @@ static void collectPlace(void *priv, const void *place) {
     call->places[call->count++] = place;
 }
 
-static void replyScan(struct client *c, uint64_t cursor, const struct scanCall *call, bool values) {
+static void replyScan(struct client *c, uint64_t cursor, const struct hscanCall *call, bool values) {
     char text[LONG_STR_SIZE];
     replyArrayLen(c, 2);
     replyBulk(c, strN(text, ull2string(text, cursor)));
@@ -180,7 +180,7 @@ static void replyScan(struct client *c, uint64_t cursor, const struct scanCall *
 void hscanCommand(struct client *c) {
     struct hashKey k;
     struct scanOptions opt = {0};
-    struct scanCall call = {.h = &k.h, .opt = &opt};
+    struct hscanCall call = {.h = &k.h, .opt = &opt};
     uint64_t cursor;
     if (!scanParseCursor(c, c->argv[2], &cursor) || !hashKeyRead(c, &k)) return;
     if (!k.o) {

@@ -338,13 +338,13 @@ void srandmemberCommand(struct client *c) {
 /* ---- SSCAN ---- */
 
 /* What one call has met. Entries of the table stay where they are while it is scanned. */
-struct scanned {
+struct sscanFound {
     void **entries;
     size_t count, cap;
 };
 
 static void collectEntry(void *priv, void *entry) {
-    struct scanned *s = priv;
+    struct sscanFound *s = priv;
     if (s->count == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 64;
         s->entries = zrealloc(s->entries, s->cap * sizeof *s->entries);
@@ -365,7 +365,7 @@ static void replyCursor(struct client *c, uint64_t cursor) {
 }
 
 static void scanTable(struct client *c, hashtable *ht, uint64_t cursor, const struct scanOptions *opt) {
-    struct scanned found = {0};
+    struct sscanFound found = {0};
     int64_t steps = scanMaxSteps(opt), n = 0;
     do {
         cursor = hashtableScan(ht, cursor, collectEntry, &found);

@@ -20,12 +20,12 @@
 #include "types/types.h"
 
 /* The sets of a command; ptr NULL: no such key. */
-struct operands {
+struct setOperands {
     struct setRef *sets;
     int count;
 };
 
-static bool openSets(struct client *c, int first, int count, struct operands *ops) {
+static bool openSets(struct client *c, int first, int count, struct setOperands *ops) {
     ops->sets = zmalloc((size_t)count * sizeof *ops->sets);
     ops->count = count;
     for (int i = 0; i < count; i++) {
@@ -43,7 +43,7 @@ static bool openSets(struct client *c, int first, int count, struct operands *op
 #define ESTIMATE_AT 1024 /* results: by then it is known how many there will be */
 
 /* Where a result goes: to the client, into a new set, or only counted. */
-struct sink {
+struct setSink {
     struct client *c;     /* NULL: not replied */
     bool store, strings;  /* strings: the new set does not start as an intset */
     struct setRef set;    /* ptr NULL until the first member */
@@ -53,14 +53,14 @@ struct sink {
 
 /* Members come in no order that matters to the operation, so what was true of the first ones goes for the
  * rest: room for the result is made once. */
-static void setOpsMakeRoom(struct sink *sink) {
+static void setOpsMakeRoom(struct setSink *sink) {
     if (sink->count != ESTIMATE_AT) return;
     double expected = 1.05 * (double)sink->count * (double)sink->total / (double)sink->walked;
     setExpand(&sink->set, expected < (double)sink->total ? (size_t)expected : sink->total);
 }
 
 /* False: enough. */
-static bool sinkAdd(struct sink *sink, struct str member) {
+static bool sinkAdd(struct setSink *sink, struct str member) {
     if (sink->store) {
         if (!sink->set.ptr) sink->set = sink->strings ? setNewStrings(member, 1) : setNew(member, 1);
         sink->count += setAdd(&sink->set, member);
@@ -79,14 +79,14 @@ static int bySize(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static bool inAll(const struct operands *ops, int from, struct str member) {
+static bool inAll(const struct setOperands *ops, int from, struct str member) {
     for (int i = from; i < ops->count; i++) {
         if (!setContains(ops->sets[i], member)) return false;
     }
     return true;
 }
 
-static bool inAny(const struct operands *ops, int from, struct str member) {
+static bool inAny(const struct setOperands *ops, int from, struct str member) {
     for (int i = from; i < ops->count; i++) {
         if (ops->sets[i].ptr && setContains(ops->sets[i], member)) return true;
     }
@@ -94,7 +94,7 @@ static bool inAny(const struct operands *ops, int from, struct str member) {
 }
 
 /* The next members of a walk, as far as they go together; where other sets have them is on its way. */
-static int nextMembers(struct setIterator *it, struct setMember *members, const struct operands *ops,
+static int nextMembers(struct setIterator *it, struct setMember *members, const struct setOperands *ops,
                        int from, struct setRef to) {
     int n = 0;
     for (; n < WINDOW && setNext(it, &members[n]); n++) {
@@ -106,7 +106,7 @@ static int nextMembers(struct setIterator *it, struct setMember *members, const 
 }
 
 /* Those members of the first set that are in all others, or in none. */
-static void filter(const struct operands *ops, bool all, struct sink *sink) {
+static void filter(const struct setOperands *ops, bool all, struct setSink *sink) {
     struct setIterator it;
     struct setMember members[WINDOW];
     bool more = true;
@@ -123,7 +123,7 @@ static void filter(const struct operands *ops, bool all, struct sink *sink) {
     setStop(&it);
 }
 
-static void intersect(struct operands *ops, struct sink *sink) {
+static void intersect(struct setOperands *ops, struct setSink *sink) {
     for (int i = 0; i < ops->count; i++) {
         if (!ops->sets[i].ptr) return;
     }
@@ -144,7 +144,7 @@ static void addAll(struct setRef *to, struct setRef s) {
     setStop(&it);
 }
 
-static struct setRef unite(const struct operands *ops) {
+static struct setRef unite(const struct setOperands *ops) {
     struct setRef result = {NULL, 0};
     for (int i = 0; i < ops->count; i++) {
         if (ops->sets[i].ptr) addAll(&result, ops->sets[i]);
@@ -154,20 +154,20 @@ static struct setRef unite(const struct operands *ops) {
 
 /* Ask all others about each member of the first, or take the members of all others out of a copy of the
  * first: what is less work. */
-static bool subtractByAsking(const struct operands *ops) {
+static bool subtractByAsking(const struct setOperands *ops) {
     size_t ask = setSize(ops->sets[0]) * (size_t)ops->count / 2, take = 0;
     for (int i = 0; i < ops->count; i++) take += ops->sets[i].ptr ? setSize(ops->sets[i]) : 0;
     return ask <= take;
 }
 
-static bool sameAsFirst(const struct operands *ops) {
+static bool sameAsFirst(const struct setOperands *ops) {
     for (int i = 1; i < ops->count; i++) {
         if (ops->sets[i].ptr == ops->sets[0].ptr) return true;
     }
     return false;
 }
 
-static struct setRef subtractFromCopy(const struct operands *ops) {
+static struct setRef subtractFromCopy(const struct setOperands *ops) {
     struct setRef result = {NULL, 0};
     addAll(&result, ops->sets[0]);
     for (int i = 1; i < ops->count && setSize(result); i++) {
@@ -183,7 +183,7 @@ static struct setRef subtractFromCopy(const struct operands *ops) {
     return result;
 }
 
-static void emit(struct setRef s, struct sink *sink) {
+static void emit(struct setRef s, struct setSink *sink) {
     struct setIterator it;
     struct setMember m;
     sink->total = setSize(s);
@@ -192,7 +192,7 @@ static void emit(struct setRef s, struct sink *sink) {
     setStop(&it);
 }
 
-static void subtract(const struct operands *ops, struct sink *sink) {
+static void subtract(const struct setOperands *ops, struct setSink *sink) {
     if (!ops->sets[0].ptr || sameAsFirst(ops)) return;
     if (!subtractByAsking(ops)) {
         struct setRef result = subtractFromCopy(ops);
@@ -205,9 +205,9 @@ static void subtract(const struct operands *ops, struct sink *sink) {
 
 /* ---- Commands ---- */
 
-enum operation { OP_INTER, OP_UNION, OP_DIFF };
+enum setOperation { OP_INTER, OP_UNION, OP_DIFF };
 
-static void run(enum operation op, struct operands *ops, struct sink *sink) {
+static void run(enum setOperation op, struct setOperands *ops, struct setSink *sink) {
     if (op == OP_INTER) {
         intersect(ops, sink);
     } else if (op == OP_DIFF) {
@@ -225,21 +225,21 @@ static void run(enum operation op, struct operands *ops, struct sink *sink) {
     }
 }
 
-static void replyOperation(struct client *c, enum operation op) {
-    struct operands ops;
+static void replyOperation(struct client *c, enum setOperation op) {
+    struct setOperands ops;
     if (!openSets(c, 1, c->argc - 1, &ops)) return;
-    struct sink sink = {.c = c};
+    struct setSink sink = {.c = c};
     struct replyMark mark = replyDeferLen(c);
     run(op, &ops, &sink);
     replySetSetLen(c, mark, sink.count);
     zfree(ops.sets);
 }
 
-static void storeOperation(struct client *c, enum operation op, const char *event) {
+static void storeOperation(struct client *c, enum setOperation op, const char *event) {
     struct str dst = c->argv[1];
-    struct operands ops;
+    struct setOperands ops;
     if (!openSets(c, 2, c->argc - 2, &ops)) return;
-    struct sink sink = {.store = true};
+    struct setSink sink = {.store = true};
     run(op, &ops, &sink);
     zfree(ops.sets);
     if (sink.set.ptr && sink.count) {
@@ -292,9 +292,9 @@ void sintercardCommand(struct client *c) {
         }
         if (!argPositive(c, c->argv[i + 1], &limit, "ERR LIMIT can't be negative")) return;
     }
-    struct operands ops;
+    struct setOperands ops;
     if (!openSets(c, 2, (int)numkeys, &ops)) return;
-    struct sink sink = {.limit = limit};
+    struct setSink sink = {.limit = limit};
     intersect(&ops, &sink);
     replyLongLong(c, sink.count);
     zfree(ops.sets);

@@ -165,7 +165,7 @@ void xpendingCommand(struct client *c) {
 /* ---- Claiming ---- */
 
 /* How an entry changes hands. */
-struct claim {
+struct xclaimOptions {
     struct client *c;
     struct stream *stream;
     struct streamFinder *finder; /* of entries of the stream */
@@ -176,7 +176,7 @@ struct claim {
     bool just_id, force;
 };
 
-static void claimEntry(const struct claim *cl, struct streamID id, struct streamNack *nack) {
+static void claimEntry(const struct xclaimOptions *cl, struct streamID id, struct streamNack *nack) {
     struct client *c = cl->c;
     streamPendingGive(cl->group, id, nack, cl->consumer);
     nack->delivered_ms = cl->delivered_ms;
@@ -194,13 +194,13 @@ static void claimEntry(const struct claim *cl, struct streamID id, struct stream
 }
 
 /* A pending entry that is no longer in the stream. */
-static void dropEntry(const struct claim *cl, struct streamID id) {
+static void dropEntry(const struct xclaimOptions *cl, struct streamID id) {
     if (!streamPendingRemove(cl->group, id)) return;
     propagateAck(cl->c, cl->c->argv[1], cl->c->argv[2], id);
     keyStateChanged(cl->c->db, cl->c->argv[1], NOTIFY_STREAM, NULL, 1);
 }
 
-static bool idleEnough(const struct claim *cl, const struct streamNack *nack) {
+static bool idleEnough(const struct xclaimOptions *cl, const struct streamNack *nack) {
     return !cl->min_idle_ms || cl->now_ms - nack->delivered_ms >= cl->min_idle_ms;
 }
 
@@ -221,7 +221,7 @@ static bool claimNumber(struct client *c, struct str arg, const char *option, in
     return false;
 }
 
-static bool claimOption(struct claim *cl, int *i, int64_t *time, struct streamID *last_id) {
+static bool claimOption(struct xclaimOptions *cl, int *i, int64_t *time, struct streamID *last_id) {
     struct client *c = cl->c;
     struct str opt = c->argv[*i];
     bool more = *i + 1 < c->argc;
@@ -241,7 +241,7 @@ static bool claimOption(struct claim *cl, int *i, int64_t *time, struct streamID
 }
 
 /* Options from argv[i] on. */
-static bool parseClaim(struct claim *cl, int i, struct streamID *last_id) {
+static bool parseClaim(struct xclaimOptions *cl, int i, struct streamID *last_id) {
     int64_t time = -1;
     for (; i < cl->c->argc; i++)
         if (!claimOption(cl, &i, &time, last_id)) return false;
@@ -249,7 +249,7 @@ static bool parseClaim(struct claim *cl, int i, struct streamID *last_id) {
     return true;
 }
 
-static bool claimOne(const struct claim *cl, struct streamID id) {
+static bool claimOne(const struct xclaimOptions *cl, struct streamID id) {
     struct streamNack *nack = streamPendingFind(cl->group, id);
     if (!streamFinderFind(cl->finder, id)) {
         dropEntry(cl, id);
@@ -264,7 +264,7 @@ static bool claimOne(const struct claim *cl, struct streamID id) {
 }
 
 void xclaimCommand(struct client *c) {
-    struct claim cl = {.c = c, .now_ms = mstime(), .retry_count = -1};
+    struct xclaimOptions cl = {.c = c, .now_ms = mstime(), .retry_count = -1};
     struct streamID last_id = STREAM_ID_MIN, id;
     cl.group = groupOfArgs(c, &cl.stream);
     if (!cl.group || !argMinIdle(c, "XCLAIM", &cl.min_idle_ms)) return;
@@ -293,7 +293,7 @@ void xclaimCommand(struct client *c) {
 
 /* ---- XAUTOCLAIM ---- */
 
-static bool parseAutoclaim(struct claim *cl, struct streamID *start, int64_t *count) {
+static bool parseAutoclaim(struct xclaimOptions *cl, struct streamID *start, int64_t *count) {
     struct client *c = cl->c;
     *count = AUTOCLAIM_COUNT;
     if (!argMinIdle(c, "XAUTOCLAIM", &cl->min_idle_ms) || !argStreamStart(c, c->argv[5], start)) return false;
@@ -326,7 +326,7 @@ static void idListAdd(struct idList *list, struct streamID id) {
 
 /* The reply begins with the place to go on from, so what to claim is chosen first. Returns that place; 0-0 at
  * the end. */
-static struct streamID chooseEntries(const struct claim *cl, struct streamID start, int64_t count,
+static struct streamID chooseEntries(const struct xclaimOptions *cl, struct streamID start, int64_t count,
                                      struct idList *claimed, struct idList *deleted) {
     struct raxIterator it;
     struct streamKey key = streamKeyOf(start);
@@ -344,7 +344,7 @@ static struct streamID chooseEntries(const struct claim *cl, struct streamID sta
     return next;
 }
 
-static void autoclaim(const struct claim *cl, struct streamID start, int64_t count) {
+static void autoclaim(const struct xclaimOptions *cl, struct streamID start, int64_t count) {
     struct client *c = cl->c;
     struct idList claimed = {0}, deleted = {0};
     replyArrayLen(c, 3);
@@ -362,7 +362,7 @@ static void autoclaim(const struct claim *cl, struct streamID start, int64_t cou
 }
 
 void xautoclaimCommand(struct client *c) {
-    struct claim cl = {.c = c, .now_ms = mstime(), .retry_count = -1};
+    struct xclaimOptions cl = {.c = c, .now_ms = mstime(), .retry_count = -1};
     struct streamID start;
     int64_t count;
     if (!parseAutoclaim(&cl, &start, &count)) return;

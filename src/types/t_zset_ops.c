@@ -31,7 +31,7 @@ static const struct hashtableType itemIndexType = {.entryKey = itemMember};
 
 /* ---- Sources ---- */
 
-struct source {
+struct zsetSource {
     enum { SOURCE_ABSENT, SOURCE_ZSET, SOURCE_SET } kind;
     int order; /* among the arguments */
     double weight;
@@ -40,7 +40,7 @@ struct source {
     struct setRef set;
 };
 
-static void sourceOpen(struct source *s, const struct object *o) {
+static void sourceOpen(struct zsetSource *s, const struct object *o) {
     if (!o) return;
     if (o->type == OBJ_ZSET) {
         s->kind = SOURCE_ZSET;
@@ -53,7 +53,7 @@ static void sourceOpen(struct source *s, const struct object *o) {
     }
 }
 
-static bool sourceFind(const struct source *s, struct str member, double *score) {
+static bool sourceFind(const struct zsetSource *s, struct str member, double *score) {
     struct zsetPlace p;
     switch (s->kind) {
     case SOURCE_ZSET:
@@ -67,12 +67,12 @@ static bool sourceFind(const struct source *s, struct str member, double *score)
 
 /* One element after the other of a source. */
 struct sourceIterator {
-    const struct source *source;
+    const struct zsetSource *source;
     struct zsetIterator zset;
     struct setIterator set;
 };
 
-static void sourceIterate(struct sourceIterator *it, const struct source *s) {
+static void sourceIterate(struct sourceIterator *it, const struct zsetSource *s) {
     it->source = s;
     if (s->kind == SOURCE_ZSET) it->zset = zsetIterate(s->zset, 0);
     if (s->kind == SOURCE_SET) setIterate(&it->set, s->set);
@@ -98,17 +98,17 @@ static void sourceStop(struct sourceIterator *it) {
 
 /* ---- The operations ---- */
 
-struct operation {
+struct zsetOperation {
     enum zsetOp op;
     enum zsetAggregate aggregate;
     bool withscores;
     int64_t limit; /* of ZINTERCARD; 0: none */
     int count;
-    struct source *sources;
+    struct zsetSource *sources;
 };
 
 /* inf * 0 counts as 0, and so does inf - inf. */
-static double weighted(const struct source *s, double score) {
+static double weighted(const struct zsetSource *s, double score) {
     double v = s->weight * score;
     return isnan(v) ? 0 : v;
 }
@@ -123,12 +123,12 @@ static double aggregated(enum zsetAggregate how, double a, double b) {
 
 /* Small sources first; equal ones as they came. The order shows in sums of floating point numbers. */
 static int compareSources(const void *a, const void *b) {
-    const struct source *x = a, *y = b;
+    const struct zsetSource *x = a, *y = b;
     if (x->length != y->length) return x->length < y->length ? -1 : 1;
     return x->order - y->order;
 }
 
-static void unite(const struct operation *op, struct zsetItems *out) {
+static void unite(const struct zsetOperation *op, struct zsetItems *out) {
     hashtable index;
     struct zsetElement e;
     uint64_t total = 0;
@@ -137,7 +137,7 @@ static void unite(const struct operation *op, struct zsetItems *out) {
     hashtableInit(&index, &itemIndexType);
     if (op->count > 1) hashtableExpand(&index, op->sources[op->count - 1].length);
     for (int i = 0; i < op->count; i++) {
-        const struct source *s = &op->sources[i];
+        const struct zsetSource *s = &op->sources[i];
         struct sourceIterator it;
         sourceIterate(&it, s);
         while (sourceNext(&it, &e)) {
@@ -157,17 +157,17 @@ static void unite(const struct operation *op, struct zsetItems *out) {
 }
 
 /* Is the member in all the others? Its score is aggregated on the way. */
-static bool isInAll(const struct operation *op, struct str member, double *score) {
+static bool isInAll(const struct zsetOperation *op, struct str member, double *score) {
     double other;
     for (int i = 1; i < op->count; i++) {
-        const struct source *s = &op->sources[i];
+        const struct zsetSource *s = &op->sources[i];
         if (!sourceFind(s, member, &other)) return false;
         *score = aggregated(op->aggregate, *score, s->weight * other);
     }
     return true;
 }
 
-static void intersect(const struct operation *op, struct zsetItems *out) {
+static void intersect(const struct zsetOperation *op, struct zsetItems *out) {
     struct sourceIterator it;
     struct zsetElement e;
     zsetItemsInit(out, 0);
@@ -179,7 +179,7 @@ static void intersect(const struct operation *op, struct zsetItems *out) {
     sourceStop(&it);
 }
 
-static uint64_t countIntersection(const struct operation *op) {
+static uint64_t countIntersection(const struct zsetOperation *op) {
     struct sourceIterator it;
     struct zsetElement e;
     uint64_t count = 0;
@@ -190,18 +190,18 @@ static uint64_t countIntersection(const struct operation *op) {
     return count;
 }
 
-static bool isInAnyOther(const struct operation *op, struct str member) {
+static bool isInAnyOther(const struct zsetOperation *op, struct str member) {
     double score;
     for (int i = 1; i < op->count; i++)
         if (sourceFind(&op->sources[i], member, &score)) return true;
     return false;
 }
 
-static const void *sourceContainer(const struct source *s) {
+static const void *sourceContainer(const struct zsetSource *s) {
     return s->kind == SOURCE_ZSET ? s->zset.ptr : s->kind == SOURCE_SET ? s->set.ptr : NULL;
 }
 
-static bool firstIsRepeated(const struct operation *op) {
+static bool firstIsRepeated(const struct zsetOperation *op) {
     const void *first = sourceContainer(&op->sources[0]);
     for (int i = 1; i < op->count; i++)
         if (first && sourceContainer(&op->sources[i]) == first) return true;
@@ -210,7 +210,7 @@ static bool firstIsRepeated(const struct operation *op) {
 
 /* Ask all others about each member of the first, or look for the members of all others in an index of the
  * first: what is less work. */
-static bool subtractByAsking(const struct operation *op) {
+static bool subtractByAsking(const struct zsetOperation *op) {
     uint64_t ask = op->sources[0].length * (uint64_t)op->count / 2, take = 0;
     for (int i = 0; i < op->count; i++) take += op->sources[i].length;
     return ask <= take;
@@ -224,7 +224,7 @@ static void dropMarked(struct zsetItems *items) {
 }
 
 /* No score is NaN, so that marks what goes. */
-static void subtractByTaking(const struct operation *op, struct zsetItems *out) {
+static void subtractByTaking(const struct zsetOperation *op, struct zsetItems *out) {
     struct sourceIterator it;
     struct zsetElement e;
     hashtable index;
@@ -247,7 +247,7 @@ static void subtractByTaking(const struct operation *op, struct zsetItems *out) 
     dropMarked(out);
 }
 
-static void subtract(const struct operation *op, struct zsetItems *out) {
+static void subtract(const struct zsetOperation *op, struct zsetItems *out) {
     if (firstIsRepeated(op)) {
         zsetItemsInit(out, 0);
         return;
@@ -265,7 +265,7 @@ static void subtract(const struct operation *op, struct zsetItems *out) {
     sourceStop(&it);
 }
 
-static void compute(const struct operation *op, struct zsetItems *out) {
+static void compute(const struct zsetOperation *op, struct zsetItems *out) {
     switch (op->op) {
     case ZSET_UNION: unite(op, out); break;
     case ZSET_INTER: intersect(op, out); break;
@@ -285,7 +285,7 @@ struct opForm {
 };
 
 /* Opens the sources. False: an error was replied. */
-static bool openSources(struct client *c, const struct opForm *f, struct operation *op) {
+static bool openSources(struct client *c, const struct opForm *f, struct zsetOperation *op) {
     int64_t numkeys;
     if (!argLongLong(c, c->argv[f->numkeys], &numkeys, NULL)) return false;
     if (numkeys < 1) {
@@ -298,7 +298,7 @@ static bool openSources(struct client *c, const struct opForm *f, struct operati
     }
     op->sources = zcalloc((size_t)numkeys, sizeof *op->sources);
     for (op->count = 0; op->count < numkeys; op->count++) {
-        struct source *s = &op->sources[op->count];
+        struct zsetSource *s = &op->sources[op->count];
         struct object *o = lookupKeyRead(c, c->argv[f->numkeys + 1 + op->count]);
         s->order = op->count;
         s->weight = 1;
@@ -311,7 +311,7 @@ static bool openSources(struct client *c, const struct opForm *f, struct operati
     return true;
 }
 
-static bool parseWeights(struct client *c, int at, struct operation *op) {
+static bool parseWeights(struct client *c, int at, struct zsetOperation *op) {
     for (int i = 0; i < op->count; i++)
         if (!argDouble(c, c->argv[at + i], &op->sources[i].weight, "ERR weight value is not a float"))
             return false;
@@ -330,7 +330,7 @@ static bool parseAggregate(struct str arg, enum zsetAggregate *how) {
     return true;
 }
 
-static bool zsetOpsParseOptions(struct client *c, const struct opForm *f, struct operation *op) {
+static bool zsetOpsParseOptions(struct client *c, const struct opForm *f, struct zsetOperation *op) {
     bool scores = f->op != ZSET_DIFF && !f->card;
     for (int i = f->numkeys + 1 + op->count; i < c->argc; i++) {
         struct str arg = c->argv[i];
@@ -355,7 +355,7 @@ static bool zsetOpsParseOptions(struct client *c, const struct opForm *f, struct
 
 /* ---- Commands ---- */
 
-static void replyOrStore(struct client *c, const struct opForm *f, const struct operation *op) {
+static void replyOrStore(struct client *c, const struct opForm *f, const struct zsetOperation *op) {
     struct zsetItems items;
     compute(op, &items);
     if (f->event)
@@ -366,7 +366,7 @@ static void replyOrStore(struct client *c, const struct opForm *f, const struct 
 }
 
 static void opGeneric(struct client *c, const struct opForm *f) {
-    struct operation op = {.op = f->op};
+    struct zsetOperation op = {.op = f->op};
     if (openSources(c, f, &op) && zsetOpsParseOptions(c, f, &op)) {
         if (op.op != ZSET_DIFF) qsort(op.sources, (size_t)op.count, sizeof *op.sources, compareSources);
         if (f->card)

@@ -186,12 +186,12 @@ static void btreeEmit(const void *z, struct client *c, struct zsetPlace p, uint6
     zsetWriterEnd(&w);
 }
 
-struct scanCall {
+struct zbtreeScanCall {
     void (*fn)(void *priv, const struct zsetElement *e);
     void *priv;
 };
 static void scanElement(void *priv, struct str member, double score) {
-    struct scanCall *call = priv;
+    struct zbtreeScanCall *call = priv;
     struct zsetElement e;
     e.member = member;
     e.score = score;
@@ -200,7 +200,7 @@ static void scanElement(void *priv, struct str member, double score) {
 
 static uint64_t btreeScan(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
                           void *priv) {
-    struct scanCall call = {fn, priv};
+    struct zbtreeScanCall call = {fn, priv};
     return zbtScan(z, cursor, scanElement, &call);
 }
 

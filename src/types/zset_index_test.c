@@ -30,31 +30,31 @@ const struct commandSpec commandsSortedSet[] = {{0}};
 
 /* ---- The model ---- */
 
-struct pair {
+struct zsetPair {
     char name[NAME_SIZE];
     double score;
 };
-static struct pair model[MODEL_MAX];
+static struct zsetPair model[MODEL_MAX];
 static size_t count;
 
-static struct str nameOf(const struct pair *p) {
+static struct str nameOf(const struct zsetPair *p) {
     return strOf(p->name);
 }
 
 static int comparePairs(const void *a, const void *b) {
-    const struct pair *x = a, *y = b;
+    const struct zsetPair *x = a, *y = b;
     if (x->score != y->score) return x->score < y->score ? -1 : 1;
     return strCmp(nameOf(x), nameOf(y));
 }
 
-static struct pair *modelFind(struct str name) {
+static struct zsetPair *modelFind(struct str name) {
     for (size_t i = 0; i < count; i++)
         if (strEq(nameOf(&model[i]), name)) return &model[i];
     return NULL;
 }
 
 static void modelPut(struct str name, double score) {
-    struct pair *p = modelFind(name);
+    struct zsetPair *p = modelFind(name);
     if (!p) {
         p = &model[count++];
         memcpy(p->name, name.ptr, name.len + 1);
@@ -83,7 +83,7 @@ static void checkInvariants(struct zsetRef z) {
     }
 }
 
-static void checkElement(struct zsetRef z, const struct zsetPlace *p, const struct pair *want) {
+static void checkElement(struct zsetRef z, const struct zsetPlace *p, const struct zsetPair *want) {
     struct zsetElement e;
     z.index->read(p, &e);
     assert_true(strEq(e.member, nameOf(want)));
@@ -124,7 +124,7 @@ static void checkAll(struct zsetRef z) {
 }
 
 /* The slice that the model says, by looking at each pair. */
-static bool isWithin(const struct pair *p, const struct zsetRange *r) {
+static bool isWithin(const struct zsetPair *p, const struct zsetRange *r) {
     return zscoreGteMin(p->score, &r->score) && zscoreLteMax(p->score, &r->score);
 }
 
@@ -156,7 +156,7 @@ static void checkRandomSlices(struct zsetRef z) {
 
 static void markSeen(void *priv, const struct zsetElement *e) {
     bool *seen = priv;
-    struct pair *p = modelFind(e->member);
+    struct zsetPair *p = modelFind(e->member);
     assert_non_null(p);
     assert_true(p->score == e->score);
     seen[p - model] = true;
@@ -206,7 +206,7 @@ static void eraseRandom(struct zsetRef *z) {
     char buf[NAME_SIZE];
     struct zsetPlace p;
     struct str name = randomName(buf);
-    struct pair *known = modelFind(name);
+    struct zsetPair *known = modelFind(name);
     assert_int_equal(zsetFind(*z, name, &p), known != NULL);
     if (!known) return;
     z->ptr = z->index->erase(z->ptr, &p);

@@ -220,12 +220,12 @@ static void skiplistEmit(const void *z, struct client *c, struct zsetPlace p, ui
     zsetWriterEnd(&w);
 }
 
-struct scanCall {
+struct zskiplistScanCall {
     void (*fn)(void *priv, const struct zsetElement *e);
     void *priv;
 };
 static void scanNode(void *priv, void *node) {
-    struct scanCall *call = priv;
+    struct zskiplistScanCall *call = priv;
     struct zsetElement e;
     e.member = zslGetNodeElement(node);
     e.score = zslGetNodeScore(node);
@@ -234,7 +234,7 @@ static void scanNode(void *priv, void *node) {
 
 static uint64_t skiplistScan(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
                              void *priv) {
-    struct scanCall call = {fn, priv};
+    struct zskiplistScanCall call = {fn, priv};
     return hashtableScan(&((struct zset *)z)->members, cursor, scanNode, &call);
 }
 
