@@ -44,13 +44,13 @@ static void setExpiry(struct client *c, struct object *o, struct str key, int64_
 
 static void genericExpire(struct client *c, enum expiryKind kind) {
     struct str key = c->argv[1];
-    struct expiryCondition cond;
+    struct expiryCondition cond = {0};
     int64_t when_ms;
-    if (!expiryParseCondition(c, 3, c->argc, &cond) ||
+    if ((c->argc > 3 && !expiryParseCondition(c, 3, c->argc, &cond)) ||
         !expiryParseTime(c, c->argv[2], kind, INT64_MIN, &when_ms))
         return;
     struct object *o = lookupKeyWrite(c, key);
-    if (!o || !expiryConditionHolds(&cond, objectExpire(o), when_ms)) {
+    if (!o || (c->argc > 3 && !expiryConditionHolds(&cond, objectExpire(o), when_ms))) {
         replyLongLong(c, 0);
         return;
     }
