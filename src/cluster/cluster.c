@@ -183,7 +183,3 @@ void clusterOnExit(bool hand_over, uint64_t offset) {
     serverLog(LL_NOTICE, "The cluster configuration file is saved before the server exits");
     (void)nodesFileSave(clusterTopology(), true);
 }
-
-void clusterStop(void) {
-    if (cluster_enabled) nodeStop();
-}

@@ -29,4 +29,3 @@ bool clusterMayExit(bool forced);
  * takes over. */
 void clusterOnExit(bool hand_over, uint64_t offset);
 bool clusterIsEnabled(void);
-void clusterStop(void); /* before the process is replaced by itself (DEBUG RESTART) */

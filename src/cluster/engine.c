@@ -51,6 +51,7 @@ const char *nodeLogName(const struct clusterNode *n) {
 /* ---- Life ---- */
 
 void engineInit(struct engine *e, const struct engineWorld *world, void *w, int64_t now_ms) {
+    serverAssert(world && now_ms > 0);
     memset(e, 0, sizeof *e);
     topologyInit(&e->t);
     e->world = world;
@@ -458,6 +459,7 @@ static bool received(struct engine *e, struct busLink *link, const uint8_t *pack
 
 bool engineReceive(struct engine *e, struct busLink *link, const uint8_t *packet, uint32_t len,
                    int64_t now_ms) {
+    serverAssert(link && packet);
     engineSetTime(e, now_ms);
     e->receiving = link;
     bool good = received(e, link, packet, len) && e->receiving == link;

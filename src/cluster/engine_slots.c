@@ -66,7 +66,7 @@ void slotsInherit(struct engine *e, struct clusterNode *from, struct clusterNode
 
 /* ---- Claims ---- */
 
-struct claim {
+struct engineClaim {
     struct clusterNode *by;
     uint64_t epoch;
     int lost;             /* slots of our shard that are its now */
@@ -76,13 +76,13 @@ struct claim {
 
 static bool epochAtHand(struct engine *e);
 
-static bool claimWins(struct engine *e, const struct claim *c, int slot) {
+static bool claimWins(struct engine *e, const struct engineClaim *c, int slot) {
     const struct clusterNode *owner = e->t.owner[slot];
     return !owner || slotSetHas(&e->t.unclaimed, slot) || owner->config_epoch < c->epoch ||
            (owner == e->t.myself && e->world->slotGranted(e->w, slot, c->by));
 }
 
-static void claimSlot(struct engine *e, struct claim *c, int slot) {
+static void claimSlot(struct engine *e, struct engineClaim *c, int slot) {
     struct clusterNode *owner = e->t.owner[slot];
     if (owner == c->by) {
         slotSetRemove(&e->t.unclaimed, slot);
@@ -115,7 +115,7 @@ static void claimEnded(struct engine *e, struct clusterNode *by, int slot) {
     engineTodo(e, TODO_SAVE | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
 }
 
-static void deleteDirty(struct engine *e, const struct claim *c) {
+static void deleteDirty(struct engine *e, const struct engineClaim *c) {
     for (int last, slot = slotSetRun(&c->dirty, 0, &last); slot >= 0;
          slot = slotSetRun(&c->dirty, last + 1, &last)) {
         for (; slot <= last; slot++) {
@@ -136,7 +136,7 @@ static struct clusterNode *shardHeir(struct engine *e) {
 
 /* Our shard has lost slots: the last ones, perhaps. We stay in it if another of its nodes has the rest of
  * them, even if that had given some to the claimer: nobody else would be its replica. */
-static void slotsLost(struct engine *e, const struct claim *c) {
+static void slotsLost(struct engine *e, const struct engineClaim *c) {
     struct clusterNode *me = e->t.myself, *primary = myPrimary(e), *heir = shardHeir(e);
     if (primary->slot_count == 0 && (heir || e->settings.allow_replica_migration)) {
         struct clusterNode *to = heir ? heir : c->by;
@@ -156,7 +156,7 @@ static void slotsLost(struct engine *e, const struct claim *c) {
 
 void slotsClaimed(struct engine *e, struct clusterNode *owner, uint64_t epoch, const struct slotSet *slots) {
     if (owner == e->t.myself) return;
-    struct claim c = {.by = owner, .epoch = epoch};
+    struct engineClaim c = {.by = owner, .epoch = epoch};
     exportTargetChanged(e, owner, epoch);
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (slotSetHas(slots, slot))

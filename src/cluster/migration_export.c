@@ -546,6 +546,7 @@ static int64_t pauseMs(void) {
 
 void exportDo(struct migrationJob *job, unsigned actions) {
     struct migrationExport *x = job->link;
+    serverAssert(job->m.export);
     if (!x) return;
     if (actions & DO_SEND_AUTH) sayAuth(x);
     if (actions & DO_SEND_ESTABLISH) sayEstablish(x);

@@ -6,6 +6,7 @@
  * deleted, also where our replicas have them. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/key_slot.h"
 #include "base/log.h"
 #include "base/num.h"
@@ -28,7 +29,8 @@
 int migration_links;
 static void afterCall(struct client *c);
 
-struct migrationJob *importOf(const struct client *c) {
+/* NULL: the client is not the link of a migration. */
+static struct migrationJob *importOf(const struct client *c) {
     if (!migration_links) return NULL;
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
@@ -117,6 +119,7 @@ static void takeSlots(struct migrationJob *job) {
 }
 
 void importDo(struct migrationJob *job, unsigned actions) {
+    serverAssert(!job->m.export);
     if (actions & DO_SEND_ACK) say(job, "ACK");
     if (actions & DO_SEND_REQUEST_PAUSE) say(job, "REQUEST-PAUSE");
     if (actions & DO_ASK_REPLICAS) askReplicas(job);
@@ -189,7 +192,7 @@ static bool linkRuns(void) {
     return owner && migrationIsLink(owner);
 }
 
-void importBegin(struct client *c, struct migrationJob *job) {
+static void importBegin(struct client *c, struct migrationJob *job) {
     job->client_id = c->id;
     job->net_in_before = c->net_in;
     c->brings_much = true;

@@ -97,7 +97,8 @@ void jobLogState(const struct migrationJob *job, enum migrationState before) {
     sdsfree(who);
 }
 
-void jobDo(struct migrationJob *job, unsigned actions) {
+/* Does what the state machine asks for, and logs the new state. */
+static void jobDo(struct migrationJob *job, unsigned actions) {
     if (!actions) return;
     if (job->m.export)
         exportDo(job, actions);
@@ -256,7 +257,7 @@ void migrationJobsEndOfTurn(void) {
 /* ---- MIGRATESLOTS ---- */
 
 #define GROUPS_MAX 16
-struct asked { /* of one MIGRATESLOTS */
+struct migrateSlotsRequest { /* of one MIGRATESLOTS */
     struct slotSet slots[GROUPS_MAX];
     struct clusterNode *target[GROUPS_MAX];
     int count;
@@ -331,7 +332,7 @@ static struct clusterNode *targetParse(struct client *c, struct str id) {
 }
 
 /* SLOTSRANGE a b ... NODE id; what follows it, -1: an error has been replied. */
-static int groupParse(struct client *c, int i, struct asked *asked) {
+static int groupParse(struct client *c, int i, struct migrateSlotsRequest *asked) {
     struct clusterNode *shard = NULL;
     struct slotSet *slots = &asked->slots[asked->count];
     if (!strIs(c->argv[i], "slotsrange") || asked->count == GROUPS_MAX) {
@@ -403,7 +404,7 @@ bool jobMayBegin(struct client *c) {
 }
 
 void clusterMigrateslotsCommand(struct client *c) {
-    struct asked asked = {.count = 0};
+    struct migrateSlotsRequest asked = {.count = 0};
     if (!jobMayBegin(c)) return;
     for (int i = 2; i < c->argc;) {
         i = groupParse(c, i, &asked);

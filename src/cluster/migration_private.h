@@ -33,8 +33,6 @@ struct migrationJob {
 };
 extern struct list migration_jobs; /* newest first */
 
-/* Does what the state machine wants, and logs where it has come to. */
-void jobDo(struct migrationJob *job, unsigned actions);
 void jobStep(struct migrationJob *job, enum migrationEvent event);
 void jobFail(struct migrationJob *job, const char *message); /* of static life */
 void jobFailWith(struct migrationJob *job, const char *what, struct str detail);
@@ -73,8 +71,6 @@ void importHeard(
 void importDo(struct migrationJob *job, unsigned actions);
 void importEndOfTurn(struct migrationJob *job);
 struct client *importClient(const struct migrationJob *job); /* its link; NULL: none */
-struct migrationJob *importOf(const struct client *c);       /* NULL: it is no such client */
-void importBegin(struct client *c, struct migrationJob *job);
 void importInit(void);
 
 /* ---- migration_track.c ---- */

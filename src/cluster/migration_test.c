@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-struct pair {
+struct migrationPair {
     struct migration source, target;
 };
 
 /* What the source's actions are to the target, and the other way round. */
-static unsigned toTarget(struct pair *p, unsigned did, int64_t now_ms) {
+static unsigned toTarget(struct migrationPair *p, unsigned did, int64_t now_ms) {
     unsigned actions = 0;
     if (did & DO_SEND_ACK) actions |= migrationStep(&p->target, HEARD_ACK, now_ms);
     if (did & DO_SEND_SNAPSHOT_EOF) actions |= migrationStep(&p->target, HEARD_SNAPSHOT_EOF, now_ms);
@@ -27,7 +27,7 @@ static unsigned toTarget(struct pair *p, unsigned did, int64_t now_ms) {
     if (did & DO_SEND_GRANTED) actions |= migrationStep(&p->target, HEARD_GRANTED, now_ms);
     return actions;
 }
-static unsigned toSource(struct pair *p, unsigned did, int64_t now_ms) {
+static unsigned toSource(struct migrationPair *p, unsigned did, int64_t now_ms) {
     unsigned actions = 0;
     if (did & DO_SEND_REQUEST_PAUSE) actions |= migrationStep(&p->source, HEARD_REQUEST_PAUSE, now_ms);
     if (did & DO_SEND_REQUEST_FAILOVER) actions |= migrationStep(&p->source, HEARD_REQUEST_FAILOVER, now_ms);
@@ -35,7 +35,7 @@ static unsigned toSource(struct pair *p, unsigned did, int64_t now_ms) {
 }
 
 /* Up to a state of the source. */
-static void lead(struct pair *p, bool auth, enum migrationState until) {
+static void lead(struct migrationPair *p, bool auth, enum migrationState until) {
     migrationBegin(&p->source, true, auth, 0);
     migrationBegin(&p->target, false, false, 0);
     unsigned did = migrationStep(&p->source, HAPPENED_CONNECTED, 1);
@@ -66,7 +66,7 @@ static void lead(struct pair *p, bool auth, enum migrationState until) {
 
 static void testWay(void **state) {
     (void)state;
-    struct pair p;
+    struct migrationPair p;
     for (int auth = 0; auth < 2; auth++) {
         lead(&p, auth, MIGRATION_SUCCESS);
         assert_int_equal(p.source.state, MIGRATION_SUCCESS);
@@ -84,7 +84,7 @@ static const enum migrationState leading[] = {
 static void testLost(void **state) {
     (void)state;
     for (size_t i = 0; i < LEADING; i++) {
-        struct pair p;
+        struct migrationPair p;
         lead(&p, false, leading[i]);
         assert_int_equal(p.source.state, leading[i]);
         assert_int_equal(migrationStep(&p.target, HAPPENED_LOST, 20), DO_END | DO_DELETE_KEYS);
@@ -104,7 +104,7 @@ static void testLost(void **state) {
  * has to come within the time-out. */
 static void testSilence(void **state) {
     (void)state;
-    struct pair p;
+    struct migrationPair p;
     lead(&p, false, EXPORT_WAITING_TO_SNAPSHOT);
     assert_int_equal(migrationTick(&p.source, 60000, 1003), DO_SEND_ACK);
     assert_int_equal(migrationTick(&p.target, 60000, 1003), DO_SEND_ACK);
@@ -127,7 +127,7 @@ static void testSilence(void **state) {
 
 static void testOutOfTurn(void **state) {
     (void)state;
-    struct pair p;
+    struct migrationPair p;
     lead(&p, false, EXPORT_REPLICATING);
     assert_int_equal(migrationStep(&p.source, HEARD_REQUEST_FAILOVER, 20), DO_END);
     assert_string_equal(p.source.message, "Unexpected state machine transition");
@@ -140,7 +140,7 @@ static void testOutOfTurn(void **state) {
 /* Who stood still since it asked does not know what the source has written meanwhile. */
 static void testLateGrant(void **state) {
     (void)state;
-    struct pair p;
+    struct migrationPair p;
     lead(&p, false, EXPORT_GRANTED);
     int64_t asked_ms = p.target.updated_ms;
     assert_int_equal(migrationStep(&p.target, HEARD_GRANTED, asked_ms + MIGRATION_FRESH_MS + 1),
@@ -153,7 +153,7 @@ static void testLateGrant(void **state) {
 
 static void testCancel(void **state) {
     (void)state;
-    struct pair p;
+    struct migrationPair p;
     lead(&p, false, EXPORT_REPLICATING);
     assert_int_equal(migrationCancel(&p.source, 20), DO_END);
     assert_int_equal(p.source.state, MIGRATION_CANCELLED);
@@ -185,7 +185,7 @@ static void testTracked(void **state) {
 /* Who takes part hears nothing of that kind. */
 static void testToldWhileRunning(void **state) {
     (void)state;
-    struct pair p;
+    struct migrationPair p;
     lead(&p, false, EXPORT_REPLICATING);
     enum migrationState before = p.target.state;
     migrationTold(&p.target, MIGRATION_SUCCESS, "", 9);

@@ -342,11 +342,6 @@ void nodeDataLoaded(void) {
     engineTodo(&cluster_engine, TODO_STATE);
 }
 
-void nodeStop(void) {
-    busLinksStop();
-    nodesFileUnlock();
-}
-
 void nodeInit(void) {
     cronRegister(tick, ENGINE_TICK_MS);
     beforeSleepRegister(endOfTurn);

@@ -4,6 +4,6 @@
 
 #include <stdint.h>
 
-void nodeInit(void);                                        /* jobs */
-void nodeStart(void), nodeDataLoaded(void), nodeStop(void); /* see cluster.h */
-uint64_t clusterLinksOverLimit(void); /* closed since the start, as they had too much to send */
+void nodeInit(void);                        /* jobs */
+void nodeStart(void), nodeDataLoaded(void); /* see cluster.h */
+uint64_t clusterLinksOverLimit(void);       /* closed since the start, as they had too much to send */

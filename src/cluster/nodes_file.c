@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -43,7 +44,7 @@ static void lockOrExit(int fd) {
     exit(1);
 }
 
-void nodesFileUnlock(void) {
+static void nodesFileUnlock(void) {
     if (locked_fd >= 0) close(locked_fd);
     locked_fd = -1;
 }
@@ -104,6 +105,7 @@ static bool replace(int fd, const char *temporary, const char *path, sds text, b
 }
 
 bool nodesFileSave(const struct topology *t, bool sync) {
+    serverAssert(t->myself);
     const char *path = cluster_settings.config_file;
     sds text = topologyText(sdsempty(), t, cluster_engine.settings.tls);
     sds temporary = sdscatprintf(sdsempty(), "%s.tmp-%d-%lld", path, (int)getpid(), (long long)clusterNow());

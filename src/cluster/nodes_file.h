@@ -10,4 +10,3 @@
 bool nodesFileLoad(struct topology *t);
 /* False: that failed, and the reason is logged. With `sync` it is on disk when this returns. */
 bool nodesFileSave(const struct topology *t, bool sync);
-void nodesFileUnlock(void);

@@ -495,7 +495,7 @@ static void whateverHappensTheyAgreeInTheEnd(void **state) {
 
 /* ---- Figures ---- */
 
-struct figures {
+struct simulationFigures {
     int64_t met_ms, agreed_ms, failed_ms, elected_ms, all_know_ms;
     double messages, bytes; /* of one node in a second, when nothing happens */
 };
@@ -521,7 +521,7 @@ static bool allKnowTheOwner(struct clusterSim *s) {
     return true;
 }
 
-static void traffic(struct clusterSim *s, struct figures *f) {
+static void traffic(struct clusterSim *s, struct simulationFigures *f) {
     const int seconds = 20;
     uint64_t messages = clusterSimMessages(s), bytes = clusterSimBytes(s);
     clusterSimRun(s, seconds * 1000);
@@ -529,7 +529,7 @@ static void traffic(struct clusterSim *s, struct figures *f) {
     f->bytes = (double)(clusterSimBytes(s) - bytes) / seconds / clusterSimCount(s);
 }
 
-static void failover(struct clusterSim *s, struct figures *f) {
+static void failover(struct clusterSim *s, struct simulationFigures *f) {
     char id[NODE_ID_LEN + 1];
     memcpy(id, clusterSimEngine(s, 0)->t.myself->id, sizeof id);
     clusterSimKill(s, 0);
@@ -552,7 +552,7 @@ static void printFigures(int nodes) {
                                   .no_disk = true,
                                   .seed = 1};
     struct clusterSim *s = clusterSimCreate(&o);
-    struct figures f = {.met_ms = clusterSimMetMs(s), .agreed_ms = untilAgreed(s, 120000)};
+    struct simulationFigures f = {.met_ms = clusterSimMetMs(s), .agreed_ms = untilAgreed(s, 120000)};
     traffic(s, &f);
     failover(s, &f);
     printf("| %d | %.1f s | %.1f s | %.0f | %.1f | %.1f s | %.2f s | %.2f s |\n", nodes,

@@ -2,6 +2,8 @@
 /* slot_set.c - see slot_set.h. */
 #include "cluster/slot_set.h"
 
+#include "base/assert.h"
+
 _Static_assert(sizeof(struct slotSet) == 2048, "as many bytes as on the bus");
 
 static uint64_t wordAt(const struct slotSet *set, int i) {
@@ -27,6 +29,7 @@ static int findFrom(const struct slotSet *set, int from, uint64_t flip) {
 }
 
 int slotSetRun(const struct slotSet *set, int from, int *last) {
+    serverAssert(from >= 0 && last);
     if (from >= KEY_SLOTS) return -1;
     int first = findFrom(set, from, 0);
     if (first == KEY_SLOTS) return -1;

@@ -203,13 +203,13 @@ static void replyRange(struct client *c) {
 }
 
 /* How they are to be ordered. */
-struct order {
+struct slotStatsOrder {
     enum metric by;
     bool ascending;
     int limit;
 };
 
-static bool readOrder(struct client *c, struct order *order) {
+static bool readOrder(struct client *c, struct slotStatsOrder *order) {
     bool limited = false, directed = false;
     int m = 0;
     while (m < metricsShown() && !strIs(c->argv[3], metric_names[m])) m++;
@@ -217,7 +217,7 @@ static bool readOrder(struct client *c, struct order *order) {
         replyError(c, "ERR Unrecognized sort metric for ORDERBY.");
         return false;
     }
-    *order = (struct order){.by = (enum metric)m, .limit = KEY_SLOTS};
+    *order = (struct slotStatsOrder){.by = (enum metric)m, .limit = KEY_SLOTS};
     for (int i = 4; i < c->argc; i++) {
         bool limit = strIs(c->argv[i], "limit") && i + 1 < c->argc, ascending = strIs(c->argv[i], "asc");
         if (!limit && !ascending && !strIs(c->argv[i], "desc")) {
@@ -261,7 +261,7 @@ static int descending(const void *x, const void *y) {
 }
 
 static void replyOrdered(struct client *c) {
-    struct order order;
+    struct slotStatsOrder order;
     if (!readOrder(c, &order)) return;
     struct ranked *ranked = zmalloc(KEY_SLOTS * sizeof *ranked);
     int count = 0;

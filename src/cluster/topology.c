@@ -164,10 +164,12 @@ void nodeBecomeReplica(struct topology *t, struct clusterNode *n, struct cluster
 /* ---- Slots ---- */
 
 void slotAssign(struct topology *t, int slot, struct clusterNode *n) {
+    serverAssert(slot >= 0 && slot < KEY_SLOTS);
     struct clusterNode *was = t->owner[slot];
     slotSetRemove(&t->unclaimed, slot);
     if (was == n) return;
     if (was) {
+        serverAssert(was->slot_count > 0);
         slotSetRemove(&was->slots, slot);
         was->slot_count--;
     }
@@ -215,6 +217,7 @@ struct openSlot *slotOpen(const struct topology *t, int slot) {
 }
 
 static void slotSetOpen(struct topology *t, int slot, struct clusterNode *to, struct clusterNode *from) {
+    serverAssert(slot >= 0 && slot < KEY_SLOTS);
     int i = openPlace(t, slot);
     bool there = i < t->open_count && t->open[i].slot == slot;
     if (!to && !from) {
