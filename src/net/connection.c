@@ -428,12 +428,8 @@ bool connIsLocal(const struct connection *conn) {
     return a.any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
 }
 
-int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, char *err, size_t errlen) {
-    return netListenBy((struct netWay){0}, bind, port, backlog, unsupported, err, errlen);
-}
-
-int netListenBy(struct netWay way, const char *bind, int port, int backlog, bool *unsupported, char *err,
-                size_t errlen) {
+static int netListenBy(struct netWay way, const char *bind, int port, int backlog, bool *unsupported,
+                       char *err, size_t errlen) {
     bool all4 = strcmp(bind, "*") == 0, all6 = strcmp(bind, "::*") == 0;
     struct addrinfo *list;
     *unsupported = false;
@@ -452,6 +448,10 @@ int netListenBy(struct netWay way, const char *bind, int port, int backlog, bool
     }
     if (fd == -1) *unsupported = familyMissing(errno);
     return fd;
+}
+
+int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, char *err, size_t errlen) {
+    return netListenBy((struct netWay){0}, bind, port, backlog, unsupported, err, errlen);
 }
 
 int netListenAll(struct netWay way, char *const *addresses, int count, int port, int backlog, int *fds,

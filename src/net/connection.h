@@ -121,8 +121,6 @@ struct netWay {
     bool mptcp;    /* several paths, RFC 8684 */
     uint32_t mark; /* SO_MARK, for listening only; 0: none. Takes CAP_NET_ADMIN. */
 };
-int netListenBy(struct netWay way, const char *bind, int port, int backlog, bool *unsupported, char *err,
-                size_t errlen);
 /* At each of the addresses: fds gets the sockets, of which there are as many as is returned. An address with
  * a leading '-' may be missing on this host, and beside others one of a family that the host lacks. -1: none
  * is open, *failed is the address that could not be, err says why. */

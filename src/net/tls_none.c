@@ -49,6 +49,10 @@ bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s) {
     return false;
 }
 
+void tlsCertificateFactsEarliest(const char *path, sds *serial, int64_t *good_until_s) {
+    (void)path, (void)serial, (void)good_until_s;
+}
+
 bool tlsIs(const struct connection *conn) {
     (void)conn;
     return false;
@@ -72,5 +76,10 @@ bool tlsHasInput(const struct connection *conn) {
 sds *tlsPeerNames(const struct connection *conn, enum tlsName field, int *count) {
     (void)conn, (void)field;
     *count = 0;
+    return NULL;
+}
+
+sds tlsPeerCertificate(const struct connection *conn) {
+    (void)conn;
     return NULL;
 }

@@ -68,6 +68,7 @@ struct aofFile *aofManifestLast(const struct aofManifest *m) {
 }
 
 int64_t aofManifestNextSeq(const struct aofManifest *m, char type) {
+    serverAssert(type == 'b' || type == 'i');
     int64_t highest = 0;
     for (size_t i = 0; i < m->count; i++) {
         /* History counts: its names may still be on the disk. */
@@ -96,7 +97,7 @@ void aofManifestDropHistory(struct aofManifest *m) {
 
 /* ---- Text ---- */
 
-sds aofManifestText(const struct aofManifest *m) {
+static sds aofManifestText(const struct aofManifest *m) {
     sds s = sdsempty();
     for (size_t i = 0; i < m->count; i++) {
         const struct aofFile *f = &m->files[i];

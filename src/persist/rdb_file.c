@@ -89,6 +89,7 @@ static bool saveTo(const char *path, const char *temporary, const struct rdbSave
 }
 
 bool rdbSaveFile(const char *path, const struct rdbSaveOptions *options) {
+    serverAssert(*path && options);
     sds temporary = temporaryFor(path, getpid());
     serverEvent(SERVER_PERSISTENCE, childIs() ? EVENT_RDB : EVENT_RDB_AT_ONCE, NULL);
     bool ok = saveTo(path, temporary, options);

@@ -63,6 +63,7 @@ static void dropFirst(struct chain *c) {
 
 void chainRestart(struct chain *c, uint64_t at) {
     while (c->first) dropFirst(c);
+    serverAssert(!c->blocks && !c->memory);
     c->start = c->end = at;
 }
 
@@ -83,6 +84,7 @@ bool chainAppendSlow(struct chain *c, const struct str *pieces, int count) {
 }
 
 void chainTrim(struct chain *c, int blocks) {
+    serverAssert(c->start <= c->end);
     while (blocks-- > 0 && c->first && c->first != c->last && !c->first->readers &&
            c->end - c->first->next->at >= c->keep)
         dropFirst(c);
@@ -111,6 +113,7 @@ bool chainReaderStart(struct chainReader *r, struct chain *c, uint64_t at) {
 }
 
 void chainReaderStop(struct chainReader *r) {
+    serverAssert(!r->block || r->block->readers);
     if (r->block) r->block->readers--;
     *r = (struct chainReader){0};
 }
@@ -127,6 +130,7 @@ static void stepOn(struct chainReader *r) {
 int chainReaderView(struct chainReader *r, struct chain *c, struct iovec *iov, int max) {
     int count = 0;
     stepOn(r);
+    serverAssert(max > 0 && r->at >= r->block->at && r->at <= c->end);
     size_t skip = (size_t)(r->at - r->block->at);
     for (struct chainBlock *b = r->block; b && count < max; b = b->next) {
         size_t used = (size_t)(blockEnd(c, b) - b->at);
@@ -151,6 +155,7 @@ void chainReaderAdvance(struct chainReader *r, struct chain *c, size_t n) {
 /* ---- Memory ---- */
 
 size_t chainReaderMemory(const struct chainReader *r, const struct chain *c) {
+    serverAssert(r->block && r->block->taken_before <= c->taken_ever);
     return (size_t)(c->taken_ever - r->block->taken_before);
 }
 

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
@@ -166,6 +167,7 @@ static bool toSockets(void) {
 }
 
 void fullSyncRequest(struct replicaClient *r) {
+    serverAssert(r->state == REPLICA_WAIT_START && !r->transfer);
     if (toSockets())
         serverLog(LL_NOTICE, "Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
     else if (childRunning() == CHILD_RDB)
@@ -235,6 +237,7 @@ bool fullSyncJoinChannels(struct replicaClient *main, uint64_t rdb_client_id) {
 }
 
 void fullSyncStreamTaken(const struct replicaClient *main) {
+    serverAssert(main->rdb_client_id);
     syncDirectCame(main->rdb_client_id);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "client/client_output.h"
 #include "data/child.h"
@@ -22,12 +23,14 @@ ssize_t transferSend(struct replicaClient *r, const struct iovec *iov, int count
 
 void transferSent(struct replicaClient *r, size_t n) {
     if (n == 0) return;
+    serverAssert(r->transfer);
     clientNoteSent(r->client, n);
     replstats.net_out += n;
     transferOf(r)->taken_ms = cmd_time_ms;
 }
 
 void transferDone(struct replicaClient *r, bool at_once) {
+    serverAssert(r->transfer);
     transferOf(r)->way->leave(r);
     replicaOnline(r, at_once);
 }

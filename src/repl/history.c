@@ -95,6 +95,7 @@ void historyCreateBacklog(bool keep_id) {
 }
 
 void historyFreeBacklog(void) {
+    serverAssert(history.backlog);
     produce(false);
     history.backlog = false;
     chainRestart(&history.chain, historyOffset());
@@ -131,6 +132,7 @@ static void keepAsSecond(void) {
 }
 
 void historyBecomePrimary(void) {
+    serverAssert(!producing);
     keepAsSecond();
     randomHexChars(history.id, REPL_ID_LEN);
     serverLog(LL_NOTICE,
@@ -139,6 +141,7 @@ void historyBecomePrimary(void) {
 }
 
 void historyAdopt(const char *id, uint64_t offset) {
+    serverAssert(offset <= HISTORY_OFFSET_MAX);
     serverAssert(!producing);
     memcpy(history.id, id, REPL_ID_LEN);
     noSecondId();
@@ -147,6 +150,7 @@ void historyAdopt(const char *id, uint64_t offset) {
 }
 
 void historyRename(const char *newid) {
+    serverAssert(strlen(newid) == REPL_ID_LEN && !historyIdIs(history.id, strOf(newid)));
     keepAsSecond();
     memcpy(history.id, newid, REPL_ID_LEN);
 }

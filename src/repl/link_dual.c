@@ -238,6 +238,7 @@ void dualStart(struct connection *main, const char *host, int port, void (*alive
                void (*end)(const struct dualEnd *how)) {
     char err[256];
     serverAssert(!dual.running);
+    serverAssert(main && alive && end);
     dual.running = true;
     dual.loaded = dual.begun = false;
     dual.end = end;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/version.h"
@@ -44,6 +45,7 @@ static struct {
 /* ---- What is said ---- */
 
 static void say(enum saying what, int argc, const struct str *argv) {
+    serverAssert(hand.count < SAID_MAX);
     hand.said[hand.count].what = what;
     hand.said[hand.count++].option = what == SAID_OPTION ? argv[1].ptr : NULL;
     wireSay(&hand.wire, argc, argv);
@@ -289,6 +291,7 @@ bool handshakeStart(const char *host, int port, const struct handshakeWish *wish
                     void (*end)(const struct handshakeAnswer *answer)) {
     char err[256];
     handshakeCancel();
+    serverAssert(end);
     hand.wish = *wish;
     hand.end = end;
     hand.last_io_ms = cmd_time_ms;

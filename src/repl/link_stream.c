@@ -168,6 +168,7 @@ static void errorUnread(const struct client *c, struct str msg) {
 
 struct client *linkStreamOpen(struct connection *conn, int dbid, struct str input, bool acks) {
     serverAssert(!stream.client);
+    serverAssert(conn && !conn->read_handler && !stream.transaction);
     struct client *c = clientCreate(conn);
     clientReadOn(c);
     c->flags |= CLIENT_PRIMARY | CLIENT_AUTHENTICATED | CLIENT_REPLY_OFF | CLIENT_DENY_BLOCKING;

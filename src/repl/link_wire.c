@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "net/resp.h"
 #include "registry/config.h"
 
@@ -19,6 +20,7 @@ static bool use_mptcp;
 
 struct connection *wireTake(struct wire *w) {
     struct connection *conn = w->conn;
+    serverAssert(conn && conn->data == w);
     connSetReadHandler(conn, NULL);
     conn->data = NULL;
     w->conn = NULL;
@@ -70,6 +72,7 @@ void wireListen(struct wire *w, bool on) {
 }
 
 void wireSayRaw(struct wire *w, struct str bytes) {
+    serverAssert(w->conn && bytes.len);
     struct iovec iov = {(char *)bytes.ptr, bytes.len};
     connWritev(w->conn, &iov, 1); /* what did not go is noticed by the silence that follows */
 }
@@ -96,6 +99,7 @@ static void onConnected(struct dial *d, struct connection *conn, const char *err
 }
 
 bool wireConnect(struct wire *w, const char *host, int port, char *err, size_t errlen) {
+    serverAssert(wireFree(w) && w->connected && w->heard && w->failed);
     struct dialTarget target = {host, port, .tls = dial_settings.replication_tls, .mptcp = use_mptcp};
     return dialStart(&w->dial, target, onConnected, err, errlen);
 }

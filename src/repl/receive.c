@@ -267,6 +267,7 @@ static void step(void) {
 /* ---- For link ---- */
 
 void receiveStart(const struct receivePlan *plan) {
+    serverAssert(plan->conn && plan->done && plan->offset <= HISTORY_OFFSET_MAX);
     if (receiving.state == RECEIVE_IDLE) {
         begin(plan);
         return;

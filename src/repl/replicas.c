@@ -187,6 +187,8 @@ void replicaTell(struct replicaClient *r, const char *fmt, ...) {
 }
 
 bool replicaSetup(struct replicaClient *r, uint64_t offset) {
+    serverAssert((r->state == REPLICA_WAIT_START || r->state == REPLICA_WAIT_END) &&
+                 offset <= historyOffset());
     if (r->client->flags & CLIENT_CLOSE_ASAP) return false;
     r->start_offset = offset;
     if (!r->rdb_only && !r->rdb_channel) takePlace(r, offset);
@@ -197,6 +199,7 @@ bool replicaSetup(struct replicaClient *r, uint64_t offset) {
 }
 
 void replicaContinue(struct replicaClient *r, uint64_t at) {
+    serverAssert(history.backlog && at <= historyOffset());
     replicaJoin(r, r->rdb_client_id ? REPLICA_BG_TRANSFER : REPLICA_ONLINE);
     takePlace(r, at);
     if (r->rdb_client_id && replica_hooks.streamTaken) replica_hooks.streamTaken(r);
@@ -209,6 +212,7 @@ void replicaContinue(struct replicaClient *r, uint64_t at) {
 }
 
 void replicaOnline(struct replicaClient *r, bool at_once) {
+    serverAssert(r->state == REPLICA_WAIT_END || r->state == REPLICA_SEND || r->state == REPLICA_BG_TRANSFER);
     r->acked_ms = cmd_time_ms;
     if (r->rdb_only || r->rdb_channel) {
         r->state = REPLICA_RDB_TRANSMITTED;
