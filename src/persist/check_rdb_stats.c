@@ -3,7 +3,6 @@
  * formats are three ways through the same table of figures by type. */
 #include "persist/check_rdb_stats.h"
 
-#include "base/assert.h"
 #include "base/histogram.h"
 #include "base/zmalloc.h"
 #include "data/type.h"
