@@ -34,7 +34,7 @@ static void serverWithoutLoop(void) {
     randomSeed(1);
     ticksCalibrate();
     clockRefresh();
-    registerRooms();
+    registerModules();
     configLoadText("port 0\nsave \"\"\ndatabases 4\nrdbchecksum no\nappendonly no\n"
                    "proto-max-bulk-len 1mb\nbusy-reply-threshold 50\n");
     logSetLevel(getenv("FUZZ_VERBOSE") ? LL_DEBUG : LL_NOTHING);
