@@ -247,10 +247,6 @@ bool logSetFile(const char *file) {
     return true;
 }
 
-const char *logGetFile(void) {
-    return path;
-}
-
 void logSetRole(char r) {
     role = r;
 }

@@ -19,8 +19,7 @@ void logSetLevel(int level); /* messages below are dropped; default LL_NOTICE */
 int logGetLevel(void);
 bool logSetFile(const char *path); /* "" is stdout. Opened for each message, as users rotate by renaming.
                                       False and errno when it cannot be opened for append; then unchanged. */
-const char *logGetFile(void);
-void logSetRole(char role); /* 'M' at start */
+void logSetRole(char role);        /* 'M' at start */
 
 /* How a line looks: the classic one above, logfmt: pid=1 role=primary timestamp="..." level=notice
  * message="...", or an object of JSON with the same fields. As JSON, what comes without a prefix is an object

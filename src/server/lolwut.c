@@ -3,10 +3,9 @@
  *
  * The drawing is a town by the water: every tower is a node of a skip list, as high as chance has made it,
  * the way sorted sets are kept here. The lights are on where somebody is up late. */
-#include "server/lolwut.h"
-
 #include "base/num.h"
 #include "base/random.h"
+#include "base/sds.h"
 #include "registry/product.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
@@ -39,7 +38,8 @@ static sds drawSkyRow(sds s, const int *heights, int towers, int level) {
     return sdscat(s, "\n");
 }
 
-sds lolwutDraw(sds s, int columns, int rows) {
+/* Appends a drawing of so many characters by so many lines, another one each time. */
+static sds lolwutDraw(sds s, int columns, int rows) {
     int towers = columns / TOWER_WIDTH;
     int *heights = zmalloc((size_t)towers * sizeof *heights);
     for (int i = 0; i < towers; i++) heights[i] = skylineHeight(rows);

@@ -88,7 +88,6 @@ void clusterNodePrint(const struct clusterNode *n, const char *indent);
 bool clusterLoad(struct cluster *c, const char *host, int port);
 /* Add a node and count it as the others' replica. */
 void clusterAdd(struct cluster *c, struct clusterNode *n);
-void clusterCountReplicas(struct cluster *c);
 void clusterFree(struct cluster *c);
 struct clusterNode *clusterFind(const struct cluster *c, const char *id);
 /* By the beginning of its id; NULL when there is none, or more than one. */

@@ -294,7 +294,7 @@ struct clusterNode *clusterFindByStart(const struct cluster *c, const char *star
     return found;
 }
 
-void clusterCountReplicas(struct cluster *c) {
+static void clusterCountReplicas(struct cluster *c) {
     for (int i = 0; i < c->count; i++) c->nodes[i]->replicas = 0;
     for (int i = 0; i < c->count; i++) {
         struct clusterNode *replica = c->nodes[i];

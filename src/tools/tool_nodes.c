@@ -61,7 +61,7 @@ bool toolAddressRead(struct str text, sds *host, int *port, int *bus) {
 
 /* ---- Nodes ---- */
 
-bool toolFlagsHave(const char *flags, const char *name) {
+static bool toolFlagsHave(const char *flags, const char *name) {
     size_t len = strlen(name);
     for (const char *at = flags; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         if (strncmp(at, name, len) == 0 && (at[len] == ',' || at[len] == '\0')) return true;

@@ -61,9 +61,6 @@ int toolNodesRead(struct str text, struct toolNode **nodes);
 void toolNodesFree(struct toolNode *nodes, int count);
 /* What all nodes have to agree on: "id:[0-5],[7]|..." of those with slots, ordered by id. */
 sds toolNodesSignature(const struct toolNode *nodes, int count);
-/* Two flags are one: "slave" and "replica" ("master" and "primary"). */
-bool toolFlagsHave(const char *flags, const char *name);
-
 /* "host:port", "[v6]:port" or "v6:port", with "@bus" behind it perhaps (*bus NULL: it is not wanted). False
  * when it is none. *host is the caller's. */
 bool toolAddressRead(struct str text, sds *host, int *port, int *bus);
