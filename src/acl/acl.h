@@ -33,7 +33,7 @@
 #include "command/command.h"
 #include "command/multi.h"
 #include "command/request.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 
 /* A verdict: `cmd` may run in `db`, when its key begins like this. */
 struct aclMemo {

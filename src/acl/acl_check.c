@@ -5,16 +5,16 @@
  * when one selector says yes. When none does, the refusal that came furthest is the one to tell: the user may
  * nearly do that. */
 #include "acl/acl_private.h"
-#include "commands/grammar.h"
+#include "commands/cmd_grammar.h"
 
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
-#include "commands/connection.h"
-#include "commands/generic.h"
-#include "commands/pubsub.h"
-#include "commands/server.h"
-#include "data/db.h"
+#include "commands/cmd_connection.h"
+#include "commands/cmd_generic.h"
+#include "commands/cmd_pubsub.h"
+#include "commands/cmd_server.h"
+#include "data/keyspace/db.h"
 #include "client/reply.h"
 #include "registry/server_events.h"
 

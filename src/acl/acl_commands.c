@@ -9,9 +9,9 @@
 #include "base/random.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
-#include "commands/acl.h"
+#include "commands/cmd_acl.h"
 #include "acl/client_auth.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "client/client_log.h"
 #include "client/reply.h"
 

@@ -11,7 +11,7 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/script_running.h"
-#include "commands/acl.h"
+#include "commands/cmd_acl.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"

@@ -12,7 +12,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 
 #define RULE_NAME_MAX 128 /* longest name of a command or category looked at */
 

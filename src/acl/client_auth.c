@@ -5,7 +5,7 @@
  * Until it is, its user is the default one. */
 #include "acl/client_auth.h"
 
-#include "commands/connection.h"
+#include "commands/cmd_connection.h"
 #include "acl/acl.h"
 #include "client/client_session.h"
 #include "command/admission.h"

@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/crc.h"
 #include "base/glob.h"
-#include "base/hash.h"
+#include "base/hash_function.h"
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "base/model_ops.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* siphash.h - SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), to be inlined
- * where a call counts; hash.h has it for everybody.
+ * where a call counts; hash_function.h has it for everybody.
  *
  *     four words, from the key -> for each 8 bytes of input: xor in, 1 round, xor in -> the last 0-7 bytes
  *     with the length on top, likewise -> 3 rounds -> the words xor'ed

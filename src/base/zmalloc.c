@@ -33,7 +33,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/log.h"
 #include "base/slab.h"
 

@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/sds.h"
 #include "base/str.h"
 #include "net/resp.h"
@@ -82,7 +82,7 @@ enum {
     CLIENT_REPLICA = 1 << 28,  /* it follows us */
     CLIENT_READONLY = 1 << 29, /* READONLY: it reads from replicas, and need not be redirected for that */
 
-    CLIENT_AWAY = 1 << 30, /* an I/O thread reads and sends for it (command/port.h) */
+    CLIENT_AWAY = 1 << 30, /* an I/O thread reads and sends for it (command/io_client.h) */
 };
 #define CLIENT_ASKING (1u << 31) /* ASKING: the next command may use a slot that is imported (cluster/) */
 
@@ -113,12 +113,12 @@ struct client {
     uint8_t resp;         /* 2 or 3 */
     bool requeue : 1;     /* became runnable during its round: serve its input in the next */
     bool brings_much : 1; /* it sends data by the gigabyte: read in large pieces */
-    bool input_held : 1;  /* nothing is read from it: it cannot run, and enough has come (round.c) */
+    bool input_held : 1;  /* nothing is read from it: it cannot run, and enough has come (turn.c) */
     uint8_t errors_held;  /* of a call: enum heldErrors */
 
     struct clientOutput out;
 
-    /* Input (round.c). */
+    /* Input (turn.c). */
     struct {
         char *in;
         size_t in_len, in_pos; /* in_pos: first byte not parsed yet */
@@ -153,7 +153,7 @@ struct client {
 
 /* ---- Life ---- */
 struct client *clientCreate(struct connection *conn); /* does not read yet; NULL conn: a fake client */
-/* What is run when bytes have come for a client, or may have (round.c). */
+/* What is run when bytes have come for a client, or may have (turn.c). */
 void clientSetReadHandler(void (*fn)(struct connection *conn));
 void clientReadOn(struct client *c); /* has its connection call that */
 void clientClose(struct client *c);  /* frees it after the round; idempotent */

@@ -11,11 +11,11 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
-#include "client/client_away.h"
+#include "client/client_offload.h"
 #include "client/client_log.h"
 #include "registry/config.h"
 #include "registry/cron.h"
-#include "data/evict.h"
+#include "data/lifetime/evict.h"
 #include "registry/info.h"
 
 #define LEAST_BITS 15 /* clients below 32 KiB are all alike */

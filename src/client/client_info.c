@@ -4,12 +4,12 @@
 
 #include "base/assert.h"
 #include "base/num.h"
-#include "client/client_away.h"
+#include "client/client_offload.h"
 #include "client/client_session.h"
 #include "client/client_stream.h"
 #include "client/reply_block.h"
 #include "registry/cron.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "net/connection.h"
 
 #define LINE_ROOM 512 /* bytes; most lines are shorter */

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "client/client.h"
-#include "client/client_away.h"
+#include "client/client_offload.h"
 #include "registry/cron.h"
 
 /* client-output-buffer-limit of a class, in bytes; 0: none. */

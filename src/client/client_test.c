@@ -18,7 +18,7 @@
 #include "client/client_output.h"
 #include "client/client_session.h"
 #include "client/reply.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 
 static sds freed; /* what was given back, in order */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* write_turn.h - the first pieces of many output chains, sent in one go: what a turn of a loop owes its
  * connections. Whoever has such chains has one of these: client_output.c, and each I/O thread
- * (command/port.c). */
+ * (command/io_client.c). */
 #pragma once
 
 #include <stddef.h>

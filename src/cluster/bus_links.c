@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "base/zmalloc.h"

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/sds.h"
-#include "cluster/engine.h"
+#include "cluster/cluster_engine.h"
 #include "net/tls.h"
 
 struct busLinkHandlers {

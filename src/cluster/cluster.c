@@ -13,16 +13,16 @@
 #include "cluster/node.h"
 #include "cluster/nodes_file.h"
 #include "cluster/redirect.h"
-#include "cluster/settings.h"
+#include "cluster/cluster_settings.h"
 #include "cluster/slot_stats.h"
 #include "cluster/view.h"
 #include "command/command.h"
 #include "command/propagate.h"
-#include "commands/cluster.h"
-#include "data/db.h"
-#include "data/role.h"
+#include "commands/cmd_cluster.h"
+#include "data/keyspace/db.h"
+#include "data/server_state/role.h"
 #include "registry/info.h"
-#include "types/dump.h"
+#include "types/keys/dump.h"
 
 static const struct {
     const char *name;

@@ -11,7 +11,7 @@
 #include "cluster/slot_keys.h"
 #include "client/client_log.h"
 #include "client/reply.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 
 /* Who has asked, for the log. Good until the next call. */
 static const char *requester(struct client *c) {

@@ -19,11 +19,11 @@
 #include "cluster/migration_jobs.h"
 #include "cluster/slot_tag.h"
 #include "command/command.h"
-#include "commands/cluster.h"
-#include "data/db.h"
-#include "data/lazyfree.h"
+#include "commands/cmd_cluster.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/lazyfree.h"
 #include "data/notify.h"
-#include "types/generic.h"
+#include "types/keys/generic.h"
 
 #define FINGERPRINT_LEN 6
 #define CURSOR_LEN      (FINGERPRINT_LEN + sizeof "-{abc}-" + LONG_STR_SIZE)

@@ -23,7 +23,7 @@
 #include "command/propagate.h"
 #include "command/request.h"
 #include "command/wait.h"
-#include "data/rdb.h"
+#include "data/rdb/rdb.h"
 
 #define REPLICAS_TIMEOUT_MS 2000
 

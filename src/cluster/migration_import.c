@@ -20,10 +20,10 @@
 #include "command/data_hooks.h"
 #include "command/propagate.h"
 #include "command/wait.h"
-#include "data/db.h"
-#include "data/evict.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/evict.h"
 #include "data/notify.h"
-#include "data/persistence.h"
+#include "data/server_state/persistence.h"
 #include "net/resp.h"
 
 int migration_links;

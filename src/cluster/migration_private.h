@@ -2,7 +2,7 @@
 /* migration_private.h - what the files of atomic migration share. */
 #pragma once
 
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/sds.h"
 #include "client/client.h"
 #include "cluster/migration.h"

@@ -2,7 +2,7 @@
 /* migration_track.c - imports as those see them who do not take part: the target's clients, its replicas,
  * files.
  *
- * From ESTABLISH on nobody sees what is in the slots (data/hidden_slots.h), up to the end of the import. The
+ * From ESTABLISH on nobody sees what is in the slots (data/keyspace/hidden_slots.h), up to the end of the import. The
  * target tells its replicas and its append-only file of both ends, in the stream of changes:
  *
  *     ESTABLISH     keys, as ordinary commands     deletions, if it has failed     FINISH
@@ -24,10 +24,10 @@
 #include "cluster/migration_jobs.h"
 #include "cluster/migration_private.h"
 #include "command/propagate.h"
-#include "data/db.h"
-#include "data/rdb.h"
-#include "data/rewrite.h"
-#include "data/role.h"
+#include "data/keyspace/db.h"
+#include "data/rdb/rdb.h"
+#include "data/rdb/rewrite.h"
+#include "data/server_state/role.h"
 
 static const char unknown[NODE_ID_LEN + 1]; /* a node */
 

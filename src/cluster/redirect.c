@@ -29,9 +29,9 @@
 #include "command/multi.h"
 #include "command/pubsub.h"
 #include "command/script_running.h"
-#include "commands/connection.h"
-#include "commands/transactions.h"
-#include "data/db.h"
+#include "commands/cmd_connection.h"
+#include "commands/cmd_transactions.h"
+#include "data/keyspace/db.h"
 #include "registry/cron.h"
 
 #define ASKING_CRON_MS 1000

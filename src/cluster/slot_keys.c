@@ -6,8 +6,8 @@
 #include "base/num.h"
 #include "cluster/state.h"
 #include "command/propagate.h"
-#include "data/db.h"
-#include "data/lazyfree.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/lazyfree.h"
 
 uint64_t slotKeys(int slot) {
     uint64_t n = 0;

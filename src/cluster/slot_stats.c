@@ -21,9 +21,9 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/multi.h"
-#include "commands/grammar.h"
-#include "commands/transactions.h"
-#include "data/role.h"
+#include "commands/cmd_grammar.h"
+#include "commands/cmd_transactions.h"
+#include "data/server_state/role.h"
 #include "registry/config.h"
 
 enum metric { KEY_COUNT, CPU_USEC, BYTES_IN, BYTES_OUT, METRICS };

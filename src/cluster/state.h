@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/sds.h"
-#include "cluster/engine.h"
-#include "data/role.h"
+#include "cluster/cluster_engine.h"
+#include "data/server_state/role.h"
 
 /* The state of this node. Only when enabled. Whoever changes it says what is to be done (engineTodo). */
 extern struct engine cluster_engine;

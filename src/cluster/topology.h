@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topology.h - what this node believes of its cluster: nodes, who replicates whom, who owns which slot. Data
- * and their invariants; no decisions (engine.h), no sockets, no clock.
+ * and their invariants; no decisions (cluster_engine.h), no sockets, no clock.
  *
  *     struct topology ─┬─ nodes[]     in order of ids; every one that is known, this one and handshakes
  *                      │              included. An array: its order is the same in each run (simulations), is
@@ -25,7 +25,7 @@
 #include "cluster/bus.h"
 #include "cluster/slot_set.h"
 
-struct busLink; /* engine.h; whoever runs the engine has them */
+struct busLink; /* cluster_engine.h; whoever runs the engine has them */
 
 /* A node says that another one does not answer. */
 struct failureReport {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* view.c - what rooms beside this one see of the cluster (data/cluster_view.h). */
+/* view.c - what rooms beside this one see of the cluster (data/server_state/cluster_view.h). */
 #include "cluster/view.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cluster/slot_tag.h"
 #include "cluster/state.h"
 #include "cluster/topology_file.h"
-#include "data/cluster_view.h"
+#include "data/server_state/cluster_view.h"
 
 _Static_assert(CLUSTER_VIEW_ID == NODE_ID_LEN, "ids are those of the bus");
 

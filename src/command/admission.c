@@ -8,7 +8,7 @@
 #include "client/client_session.h"
 #include "client/reply.h"
 #include "command/command.h"
-#include "commands/transactions.h"
+#include "commands/cmd_transactions.h"
 #include "registry/cron.h"
 
 #define HTTP_WARNING_MS  60000 /* the log is told of an attack once in so long */
@@ -18,7 +18,7 @@
 /* Y: requests of this origin are asked.   odd: the row is only about requests that requestIsOdd tells.
  * Scripts: what memory there is for them was decided when they started, so that row is one of their own; and
  * they miss replicas before they look at files.
- * Modules: what their commands are asked, each call says (module/call.c), row by row (admissionAskRow). */
+ * Modules: what their commands are asked, each call says (module/module_call.c), row by row (admissionAskRow). */
 #define Y true
 #define n false
 static const struct rule {

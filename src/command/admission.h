@@ -17,7 +17,7 @@
 #include "base/assert.h"
 #include "command/command.h"
 #include "command/request.h"
-#include "commands/spec.h"
+#include "commands/cmd_spec.h"
 
 enum admissionRule { /* in the order of the table */
                      RULE_FILTER,

@@ -22,11 +22,11 @@
 #include "registry/cron.h"
 #include "command/declared_keys.h"
 #include "command/propagate.h"
-#include "data/hooks.h"
+#include "data/keyspace/hooks.h"
 #include "registry/info.h"
 #include "data/notify.h"
 #include "client/reply.h"
-#include "command/round.h"
+#include "command/turn.h"
 #include "data/type.h"
 #include "net/ae.h"
 

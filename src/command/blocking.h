@@ -12,7 +12,7 @@
 
 #include "client/client.h"
 #include "command/request.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 
 /* Parse a timeout argument in seconds (float, 0 waits for ever) into *deadline_ms (0: none). Replies "timeout
  * is not a float or out of range" / "timeout is negative" / "timeout is out of range" and returns false. */

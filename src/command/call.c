@@ -14,7 +14,7 @@
 #include "command/declared_keys.h"
 #include "command/latency_histogram.h"
 #include "command/propagate.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"

@@ -5,7 +5,7 @@
 
 #include "base/num.h"
 #include "base/version.h"
-#include "commands/connection.h"
+#include "commands/cmd_connection.h"
 #include "command/blocking.h"
 #include "client/client_evict.h"
 #include "client/client_info.h"
@@ -14,7 +14,7 @@
 #include "registry/config.h"
 #include "registry/product.h"
 #include "registry/cron.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "registry/info.h"
 #include "command/modules.h"
 #include "command/monitor.h"
@@ -22,7 +22,7 @@
 #include "command/pubsub.h"
 #include "client/reply.h"
 #include "command/tracking.h"
-#include "data/role.h"
+#include "data/server_state/role.h"
 
 static sds availability_zone;
 

@@ -6,11 +6,11 @@
  * kills itself goes when its reply is sent; any other as soon as the running command is done. */
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "commands/connection.h"
+#include "commands/cmd_connection.h"
 #include "client/client.h"
 #include "client/client_info.h"
 #include "client/client_session.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "client/reply.h"
 
 /* ---- Filters of LIST and KILL ---- */

@@ -7,8 +7,8 @@
 #include "base/assert.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
-#include "commands/grammar.h"
-#include "data/role.h"
+#include "commands/cmd_grammar.h"
+#include "data/server_state/role.h"
 #include "net/io_thread.h"
 #include "registry/config.h"
 

@@ -14,7 +14,7 @@
 #include "base/sds.h"
 #include "base/str.h"
 #include "client/client.h"
-#include "commands/spec.h"
+#include "commands/cmd_spec.h"
 #include "ds/hashtable.h"
 
 struct serverCommand;

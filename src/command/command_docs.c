@@ -5,8 +5,8 @@
  * row of ten fields (INFO) or a map (DOCS), and either holds its subcommands in the same shape, so the
  * writers below call themselves. Sets of flags are written from tables of names, one writer for all. */
 #include "command/command.h"
-#include "commands/server.h"
-#include "commands/grammar.h"
+#include "commands/cmd_server.h"
+#include "commands/cmd_grammar.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
  *
  * Both steps end in the same three numbers, a run (first, last, step), so there is one place that checks
  * bounds and one that writes the result. Commands whose specs cannot tell have a function of their own. */
-#include "commands/string.h"
-#include "commands/grammar.h"
+#include "commands/cmd_string.h"
+#include "commands/cmd_grammar.h"
 
 #include "base/num.h"
 #include "base/zmalloc.h"

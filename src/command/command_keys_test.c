@@ -10,7 +10,7 @@
 
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "commands/grammar.h"
+#include "commands/cmd_grammar.h"
 #include "command/command.h"
 
 typedef int findKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys);

@@ -6,10 +6,10 @@
 #include "client/reply.h"
 #include "command/call.h"
 #include "command/propagate.h"
-#include "commands/connection.h"
-#include "data/hooks.h"
-#include "data/import_mode.h"
-#include "data/role.h"
+#include "commands/cmd_connection.h"
+#include "data/keyspace/hooks.h"
+#include "data/server_state/import_mode.h"
+#include "data/server_state/role.h"
 
 /* Also when a module's call propagates nothing: no replica deletes an expired key by itself. */
 static void propagateDelete(int dbid, struct str key, bool async) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* data_hooks.h - what the data asks of this floor (data/hooks.h). */
+/* data_hooks.h - what the data asks of this floor (data/keyspace/hooks.h). */
 #pragma once
 
 #include <stdbool.h>

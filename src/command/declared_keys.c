@@ -8,9 +8,9 @@
 #include "base/assert.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "commands/grammar.h"
+#include "commands/cmd_grammar.h"
 #include "command/command.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 
 struct declaredKey {
     sds name; /* a copy: handlers may replace and take over their arguments */

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "data/key_use.h"
+#include "data/keyspace/key_use.h"
 
 struct client;
 

@@ -11,9 +11,9 @@
 
 #include "base/sds.h"
 #include "command/command.h"
-#include "commands/grammar.h"
+#include "commands/cmd_grammar.h"
 #include "client/client.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 
 static struct db db0 = {.id = 0}, db1 = {.id = 1};
 

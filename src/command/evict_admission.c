@@ -7,8 +7,8 @@
 #include "command/admission.h"
 #include "command/busy.h"
 #include "command/call.h"
-#include "command/round.h"
-#include "data/evict.h"
+#include "command/turn.h"
+#include "data/lifetime/evict.h"
 
 /* ---- Keys ---- */
 

@@ -7,7 +7,7 @@
  *     next              the first that nobody has taken
  *     error             the protocol is broken behind the last request: what comes then is dropped unread
  *
- * An input is made, filled and emptied by a thread that reads (port.h), and belongs to the main thread while
+ * An input is made, filled and emptied by a thread that reads (io_client.h), and belongs to the main thread while
  * that runs what is in it. It is used again and again: a turn allocates nothing.
  *
  * The bytes that do not make a whole request yet stay with the reader, in struct ioReader. */

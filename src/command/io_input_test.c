@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/hash.h"
+#include "base/hash_function.h"
 #include "base/model_ops.h"
 #include "base/zmalloc.h"
 #include "command/test_commands.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* latency_histogram.h - how long each command takes: a histogram for each, made when it is first called;
  * values in nanoseconds, with an error of less than one in a hundred. LATENCY HISTOGRAM and INFO latencystats
- * show them (metrics/latency_histogram.c). */
+ * show them (metrics/latency_histogram_command.c). */
 #pragma once
 
 #include <stdbool.h>

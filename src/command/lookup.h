@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lookup.h - a command looks up its keys here: in its client's database. A look-up counts as a use of the key
  * unless the client set CLIENT NO-TOUCH. A key that is missing or expired gives NULL. O(1).
- * data/db.h has the look-ups without a client. */
+ * data/keyspace/db.h has the look-ups without a client. */
 #pragma once
 
 #include "client/client.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 
 struct object *lookupKeyRead(struct client *c, struct str key);
 struct object *lookupKeyWrite(struct client *c, struct str key);

@@ -3,15 +3,15 @@
 #include "command/pause.h"
 
 #include "base/clock.h"
-#include "commands/connection.h"
+#include "commands/cmd_connection.h"
 #include "command/admission.h"
 #include "command/blocking.h"
 #include "command/command.h"
-#include "data/db.h"
-#include "data/evict.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/evict.h"
 #include "registry/info.h"
 #include "client/reply.h"
-#include "command/round.h"
+#include "command/turn.h"
 #include "net/ae.h"
 
 enum pauseLevel pause_level;

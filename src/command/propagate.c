@@ -22,7 +22,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "net/resp.h"
 
 #define SINKS_MAX   4

@@ -13,10 +13,10 @@
 #include "base/random.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "commands/grammar.h"
+#include "commands/cmd_grammar.h"
 #include "command/command.h"
 #include "command/propagate.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "net/resp.h"
 
 static sds seen;  /* "SELECT 0|SET a|DEL b|": as they came */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/hash.h"
+#include "base/hash_function.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 

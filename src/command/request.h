@@ -23,7 +23,7 @@
 #include "base/sds.h"
 #include "base/str.h"
 #include "client/client.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "data/type.h"
 #include "net/resp.h"
 

@@ -5,8 +5,8 @@
  *     script/   texts, names, flags, what is cached, who may run
  *        │ compile, run, release, reset, memory
  *        ▼
- *     struct scriptEngine ◀── LUA (script/lua_engine.c)
- *                         ◀── what modules register (module/engine.c)
+ *     struct scriptEngine ◀── LUA (script/lua/lua_engine.c)
+ *                         ◀── what modules register (module/module_engine.c)
  *
  * What an engine makes of a text is a number to all others, its `code`. */
 #pragma once

@@ -6,7 +6,7 @@
 #include "base/ticks.h"
 #include "client/reply.h"
 #include "command/busy.h"
-#include "command/round.h"
+#include "command/turn.h"
 #include "registry/product.h"
 
 struct scriptRun script_run;

@@ -3,7 +3,7 @@
  * it.
  *
  * An engine calls scriptTick now and then. Past busy-reply-threshold the script is `busy`: from then on each
- * tick runs a nested round (command/round.h), in which RULE_BUSY answers BUSY to all commands but a few.
+ * tick runs a nested round (command/turn.h), in which RULE_BUSY answers BUSY to all commands but a few.
  * SCRIPT KILL and FUNCTION KILL only set a flag, which the tick tells. */
 #pragma once
 

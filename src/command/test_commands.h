@@ -4,7 +4,7 @@
 #pragma once
 
 #include "command/command.h"
-#include "commands/grammar.h"
+#include "commands/cmd_grammar.h"
 
 /* A group's setup. */
 static int registerCommandsOfTests(void **state) {

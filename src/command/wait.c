@@ -12,9 +12,9 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/propagate.h"
-#include "commands/replication.h"
-#include "data/persistence.h"
-#include "data/role.h"
+#include "commands/cmd_replication.h"
+#include "data/server_state/persistence.h"
+#include "data/server_state/role.h"
 #include "registry/cron.h"
 
 struct waitSources wait_sources;

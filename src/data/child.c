@@ -29,7 +29,7 @@
 #include "registry/config.h"
 #include "base/cpulist.h"
 #include "registry/cron.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "registry/debug.h"
 #include "registry/info.h"
 #include "registry/latency.h"

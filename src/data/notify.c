@@ -3,7 +3,7 @@
 #include "data/notify.h"
 
 #include "base/assert.h"
-#include "data/key_use.h"
+#include "data/keyspace/key_use.h"
 
 #define SINKS_MAX 8
 

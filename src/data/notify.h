@@ -13,7 +13,7 @@
 #pragma once
 
 #include "base/str.h"
-#include "data/database.h"
+#include "data/keyspace/database.h"
 
 struct client;
 

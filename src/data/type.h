@@ -23,7 +23,7 @@ struct prefetchState {
 
 /* What a command will look for in a value, for its prefetch hook. A part of the command's request. */
 struct prefetchWants {
-    unsigned parts;    /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/spec.h) */
+    unsigned parts;    /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/cmd_spec.h) */
     struct str member; /* of the value, to be looked up there; ptr NULL: none */
     struct str score;  /* with PREFETCH_SCORE, what may be one. Only when there are others to overlap with */
     uint64_t member_hash;
@@ -88,7 +88,7 @@ struct objectType {
     void (*enter)(struct keyspace *ks, const struct object *o);
     void (*leave)(struct keyspace *ks, const struct object *o);
     void (*leaveAll)(struct keyspace *ks);
-    /* The RDB encoding (data/rdb.h). rdbType tells which of the RDB_TYPE_* save() writes for this value, in
+    /* The RDB encoding (data/rdb/rdb.h). rdbType tells which of the RDB_TYPE_* save() writes for this value, in
      * the version of the format that the writer asks for as far as that can hold it;
      * rdb_types has the bit of each that load() reads. save runs in fork children and must not change the
      * value. load has not finished with *v unless it returns RDB_LOADED: it frees what it made. */
@@ -104,11 +104,11 @@ struct objectType {
     /* In a fork child, which will not look at this container again: gives its large blocks back to the system
      * (zmallocDismiss), so that the parent does not have to copy them when it writes. NULL: it has none. */
     void (*dismiss)(const struct object *o);
-    /* Defragmentation (data/defrag.h), for values behind a pointer: offers their allocations to defragMove,
+    /* Defragmentation (data/lifetime/defrag.h), for values behind a pointer: offers their allocations to defragMove,
      * some with each call, and mends what points to those that moved. The value may change between the
      * calls. True when there is more to do. */
     bool (*defrag)(struct db *db, struct object *o, struct defragCursor *at);
-    /* The commands that bring the value back under this key (data/rewrite.h), without its expiry. */
+    /* The commands that bring the value back under this key (data/rdb/rewrite.h), without its expiry. */
     void (*rewrite)(struct rioWriter *w, struct str key, const struct object *o);
 };
 

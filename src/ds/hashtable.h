@@ -48,7 +48,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hash.h"
+#include "base/hash_function.h"
 #include "base/sds.h"
 #include "base/str.h"
 #include "ds/hashtable_ref.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/assert.h"
-#include "base/hash.h"
+#include "base/hash_function.h"
 #include "base/zmalloc.h"
 #include "ds/zbtree.h"
 

@@ -6,8 +6,8 @@
 #include "base/ticks.h"
 #include "client/reply.h"
 #include "command/command.h"
-#include "commands/server.h"
-#include "data/role.h"
+#include "commands/cmd_server.h"
+#include "data/server_state/role.h"
 #include "registry/info.h"
 
 void infoCommand(struct client *c) {

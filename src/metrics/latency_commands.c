@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latency_commands.c - LATENCY LATEST, HISTORY, RESET and HELP; see latency.h. */
+/* latency_commands.c - LATENCY LATEST, HISTORY, RESET and HELP; see latency_commands.h. */
 #include "base/num.h"
 #include "client/client.h"
 #include "client/reply.h"
 #include "command/commandlog.h"
-#include "commands/server.h"
-#include "metrics/latency.h"
+#include "commands/cmd_server.h"
+#include "metrics/latency_commands.h"
 #include "registry/config.h"
 #include "registry/latency.h"
 

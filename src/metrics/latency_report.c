@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latency_report.c - Part of latency.h: LATENCY GRAPH and LATENCY DOCTOR, spikes for people to read. */
+/* latency_report.c - Part of latency_commands.h: LATENCY GRAPH and LATENCY DOCTOR, spikes for people to read. */
 #include "registry/latency.h"
 
 #include <stdio.h>
 
 #include "client/client.h"
 #include "client/reply.h"
-#include "commands/server.h"
+#include "commands/cmd_server.h"
 
 /* ---- GRAPH ----
  *

@@ -11,7 +11,7 @@
 #include "client/reply.h"
 #include "command/blocking.h"
 #include "command/call.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "module/lock.h"
 #include "module/parts.h"
 #include "types/types.h"

@@ -10,10 +10,10 @@
 #include "client/client.h"
 #include "command/command.h"
 #include "command/propagate.h"
-#include "data/db.h"
-#include "module/call.h"
-#include "module/call_format.h"
-#include "module/call_reply.h"
+#include "data/keyspace/db.h"
+#include "module/module_call.h"
+#include "module/module_call_format.h"
+#include "module/module_call_reply.h"
 
 /* ---- Call ---- */
 

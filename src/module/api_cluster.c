@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_cluster.c - other nodes for modules, and messages to them (data/cluster_view.h).
+/* api_cluster.c - other nodes for modules, and messages to them (data/server_state/cluster_view.h).
  *
  * A message goes to the modules of the same name; on the bus that is a number, made of names of nine
  * characters and 0 for all others. */
@@ -8,8 +8,8 @@
 #include "base/key_slot.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
-#include "data/cluster_view.h"
-#include "data/role.h"
+#include "data/server_state/cluster_view.h"
+#include "data/server_state/role.h"
 #include "module/api.h"
 #include "module/parts.h"
 

@@ -15,7 +15,7 @@
 #include "client/reply.h"
 #include "command/propagate.h"
 #include "command/request.h"
-#include "data/role.h"
+#include "data/server_state/role.h"
 #include "module/block.h"
 #include "module/parts.h"
 

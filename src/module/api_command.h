@@ -5,10 +5,10 @@
 #include <stddef.h>
 
 #include "command/command.h"
-#include "commands/grammar.h"
+#include "commands/cmd_grammar.h"
 #include "module/api.h"
 
-/* What only modules say of their commands; bits beside those of commands/spec.h. */
+/* What only modules say of their commands; bits beside those of commands/cmd_spec.h. */
 #define MODULE_GETKEYS    (1ull << 60)
 #define MODULE_NO_CLUSTER (1ull << 61)
 #define MODULE_FLAGS      (3ull << 60)

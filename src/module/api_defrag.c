@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_defrag.c - defragmentation of what modules have allocated (data/defrag.h). A value that takes long is
+/* api_defrag.c - defragmentation of what modules have allocated (data/lifetime/defrag.h). A value that takes long is
  * done in pieces: the module keeps in a cursor where it is. */
 #include "base/clock.h"
 #include "base/zmalloc.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "module/module_key.h"
-#include "types/hash.h"
+#include "types/hash/hash.h"
 
 #define SET_FLAGS                                                                                            \
     (VALKEYMODULE_HASH_NX | VALKEYMODULE_HASH_XX | VALKEYMODULE_HASH_CFIELDS | VALKEYMODULE_HASH_COUNT_ALL)

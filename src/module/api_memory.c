@@ -10,7 +10,7 @@
 
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "data/evict.h"
+#include "data/lifetime/evict.h"
 #include "module/api.h"
 #include "module/parts.h"
 

@@ -11,12 +11,12 @@
 #include "command/loading.h"
 #include "command/script_running.h"
 #include "data/child.h"
-#include "data/db.h"
-#include "data/persistence.h"
-#include "data/rdb.h"
-#include "data/role.h"
+#include "data/keyspace/db.h"
+#include "data/server_state/persistence.h"
+#include "data/rdb/rdb.h"
+#include "data/server_state/role.h"
 #include "module/api.h"
-#include "types/generic.h"
+#include "types/keys/generic.h"
 
 struct ValkeyModuleRdbStream {
     sds path;

@@ -14,7 +14,7 @@
 #include "client/reply.h"
 #include "client/reply_block.h"
 #include "module/api.h"
-#include "module/call_reply.h"
+#include "module/module_call_reply.h"
 #include "module/parts.h"
 #include "net/resp.h"
 

@@ -7,8 +7,8 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "module/module_key.h"
-#include "types/hash.h"
-#include "types/set.h"
+#include "types/hash/hash.h"
+#include "types/set/set.h"
 
 struct ValkeyModuleScanCursor {
     uint64_t cursor;

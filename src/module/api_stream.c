@@ -5,7 +5,7 @@
 #include "base/zmalloc.h"
 #include "module/module_key.h"
 #include "registry/cron.h"
-#include "types/stream.h"
+#include "types/stream/stream.h"
 
 static struct streamID idOf(const ValkeyModuleStreamID *id) {
     return (struct streamID){id->ms, id->seq};

@@ -8,7 +8,7 @@
 
 #include "base/zmalloc.h"
 #include "client/client.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "module/block.h"
 #include "module/lock.h"
 #include "module/parts.h"

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "ds/hashtable.h"
 #include "module/api.h"
 #include "module/lock.h"

@@ -6,7 +6,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "data/digest.h"
-#include "data/rdb.h"
+#include "data/rdb/rdb.h"
 #include "module/events.h"
 #include "module/module_key.h"
 #include "module/module_type.h"

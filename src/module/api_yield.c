@@ -9,7 +9,7 @@
 #include "client/reply.h"
 #include "command/busy.h"
 #include "command/loading.h"
-#include "command/round.h"
+#include "command/turn.h"
 #include "module/api.h"
 #include "module/lock.h"
 #include "net/ae.h"

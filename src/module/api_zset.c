@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "module/module_key.h"
-#include "types/zset.h"
+#include "types/zset/zset.h"
 
 #define IN_FLAGS (VALKEYMODULE_ZADD_XX | VALKEYMODULE_ZADD_NX | VALKEYMODULE_ZADD_GT | VALKEYMODULE_ZADD_LT)
 

@@ -12,7 +12,7 @@
 #include "client/reply_block.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "data/database.h"
+#include "data/keyspace/database.h"
 #include "module/events.h"
 #include "module/parts.h"
 

@@ -5,7 +5,7 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "client/reply.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "module/api.h"
 
 #define POOL_BLOCK_SIZE 8192

@@ -8,7 +8,7 @@
 #include "command/command.h"
 #include "command/modules.h"
 #include "command/permit.h"
-#include "commands/module.h"
+#include "commands/cmd_module.h"
 #include "module/api.h"
 #include "module/module.h"
 #include "module/module_config.h"

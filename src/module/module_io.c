@@ -6,7 +6,7 @@
  *     aside   | 247 | id | 2 | when | item ... | 0 |   before and behind all keys
  *     item    | 2 number | 3 float | 4 double | 5 string |
  *
- * Each number is written as RDB has lengths (data/rdb.h). A module that has not said that it looks for errors
+ * Each number is written as RDB has lengths (data/rdb/rdb.h). A module that has not said that it looks for errors
  * would go on with what it has not got: that is the end of the server. */
 #include <errno.h>
 #include <math.h>
@@ -18,10 +18,10 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
-#include "data/rdb.h"
-#include "data/rdb_dataset.h"
-#include "data/rewrite.h"
-#include "module/call_format.h"
+#include "data/rdb/rdb.h"
+#include "data/rdb/rdb_dataset.h"
+#include "data/rdb/rewrite.h"
+#include "module/module_call_format.h"
 #include "module/module_type.h"
 #include "module/parts.h"
 

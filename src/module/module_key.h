@@ -3,11 +3,11 @@
  * have changed it in other ways, and objects move. */
 #pragma once
 
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "module/api.h"
-#include "types/list.h"
-#include "types/stream.h"
-#include "types/zset.h"
+#include "types/list/list.h"
+#include "types/stream/stream.h"
+#include "types/zset/zset.h"
 
 struct client;
 

@@ -7,8 +7,8 @@
  * To the house they are one type, OBJ_MODULE: its hooks (data/type.h) ask the type of the value. */
 #pragma once
 
-#include "data/db.h"
-#include "data/defrag.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/defrag.h"
 #include "data/type.h"
 #include "module/api.h"
 #include "types/types.h"

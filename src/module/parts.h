@@ -31,7 +31,7 @@ void configPartInit(void);
 void sharedApisInit(void);
 void infoPartInit(void);
 void filterPartInit(void);
-void enginePartInit(void); /* engine.c */
+void enginePartInit(void); /* module_engine.c */
 
 int moduleFilterCount(const struct module *m);
 

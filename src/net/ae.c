@@ -24,7 +24,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/zmalloc.h"
 #include "net/ae.h"
 #include "net/ae_uring.h"

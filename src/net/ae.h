@@ -4,7 +4,7 @@
  *
  * One turn (aeProcessEvents): beforeSleep hook, poll, afterSleep hook, every ready file event, the
  * afterEvents hook, due timers. The read handlers of clients only gather input; afterEvents is where the
- * server runs the gathered batch (command/round.h). Nested calls are allowed (busy scripts, loading): a
+ * server runs the gathered batch (command/turn.h). Nested calls are allowed (busy scripts, loading): a
  * nested turn has its own event array. Handlers may remove any event,
  * also those that are ready in this turn. */
 #pragma once

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/sds.h"
 #include "net/ae.h"
 

@@ -19,7 +19,7 @@
  *     I/O thread that has more to do may do that first: it wakes the main thread when a batch of messages
  *     has come together, and at the latest before it sleeps.
  *
- * Which bytes these are, and what a message means, the room above knows (command/port.h). */
+ * Which bytes these are, and what a message means, the room above knows (command/io_client.h). */
 #pragma once
 
 #include <stdbool.h>

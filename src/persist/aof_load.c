@@ -22,14 +22,14 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "registry/cron.h"
-#include "data/db.h"
-#include "data/role.h"
+#include "data/keyspace/db.h"
+#include "data/server_state/role.h"
 #include "command/loading.h"
 #include "client/reply.h"
 #include "net/resp.h"
 #include "persist/aof_private.h"
 #include "persist/snapshot.h"
-#include "data/rdb_dataset.h"
+#include "data/rdb/rdb_dataset.h"
 
 #define COMMANDS_PER_CLOCK 1024
 

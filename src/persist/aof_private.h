@@ -57,7 +57,7 @@ bool aofSwitchOn(const char **err); /* the first base is made by a child. False:
 void aofSwitchOff(void);
 
 /* ---- aof_replace.c ---- */
-void aofReplaceInit(void); /* data/persistence.h: aofStop, aofRestart */
+void aofReplaceInit(void); /* data/server_state/persistence.h: aofStop, aofRestart */
 
 /* ---- aof_load.c ---- */
 enum aofLoaded { AOF_LOADED, AOF_CUT, AOF_EMPTY, AOF_FAILED };

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "data/persistence.h"
+#include "data/server_state/persistence.h"
 
 static void stop(void) {
     if (aof.state != AOF_OFF) aofSwitchOff();

@@ -28,17 +28,17 @@
 #include "client/client.h"
 #include "registry/config.h"
 #include "registry/cron.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "registry/info.h"
 #include "registry/latency.h"
 #include "registry/server_events.h"
 #include "registry/background.h"
 #include "command/propagate.h"
 #include "client/reply.h"
-#include "data/rewrite.h"
+#include "data/rdb/rewrite.h"
 #include "data/type.h"
 #include "persist/aof_private.h"
-#include "data/rdb_dataset.h"
+#include "data/rdb/rdb_dataset.h"
 
 #define SYNC_BYTES        (4 * 1024 * 1024)
 #define CRON_MS           100

@@ -16,11 +16,11 @@
 #include "base/num.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "data/type.h"
 #include "persist/check.h"
 #include "persist/check_rdb_stats.h"
-#include "data/rdb_dataset.h"
+#include "data/rdb/rdb_dataset.h"
 
 #define CHECKSUM_SINCE    5                   /* version */
 #define PROGRESS_INTERVAL (256 * 1024 * 1024) /* bytes between two lines about progress */

@@ -6,9 +6,9 @@
 #include "base/histogram.h"
 #include "base/zmalloc.h"
 #include "data/type.h"
-#include "types/hash.h"
-#include "types/stream.h"
-#include "types/t_string.h"
+#include "types/hash/hash.h"
+#include "types/stream/stream.h"
+#include "types/string/string_commands.h"
 
 #define HISTOGRAM_BITS 10 /* percentiles are exact up to 2,047 and one part in 1,024 above */
 #define HISTOGRAM_MAX  (UINT64_C(1) << 40)

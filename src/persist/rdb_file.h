@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rdb_file.h - a dataset (data/rdb_dataset.h) as a file with a name. */
+/* rdb_file.h - a dataset (data/rdb/rdb_dataset.h) as a file with a name. */
 #pragma once
 
 #include <sys/types.h>
 
 #include "base/sds.h"
-#include "data/rdb_dataset.h"
+#include "data/rdb/rdb_dataset.h"
 
 /* To a temporary file beside `path`, synced, renamed to it, the directory synced. False: errno, and the old
  * file is as it was; what happened has been logged. */

@@ -23,7 +23,7 @@
 
 #include "base/assert.h"
 #include "base/glob.h"
-#include "base/hash.h"
+#include "base/hash_function.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/version.h"

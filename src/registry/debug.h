@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* debug.h - what rooms add to DEBUG, and what it has switched on for tests. The command itself is in
- * server/debug.c. */
+ * server/debug_command.c. */
 #pragma once
 
 #include <stdbool.h>

@@ -16,7 +16,7 @@
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "data/child.h"
-#include "data/persistence.h"
+#include "data/server_state/persistence.h"
 #include "net/tls.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -24,7 +24,7 @@
 #include "repl/full_sync_file.h"
 #include "repl/full_sync_pipe.h"
 #include "repl/history.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 #define SET              CONFIG_MODIFIABLE
 #define TIMER_MS         1000

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/assert.h"
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "client/client_output.h"
@@ -20,7 +20,7 @@
 #include "registry/server_events.h"
 #include "registry/debug.h"
 #include "repl/history.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 #define GRACE_S 5
 

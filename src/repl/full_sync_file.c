@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "client/client_output.h"
-#include "data/persistence.h"
+#include "data/server_state/persistence.h"
 #include "net/connection.h"
 #include "registry/background.h"
 

@@ -11,7 +11,7 @@
 #include "data/child.h"
 #include "net/connection.h"
 #include "registry/cron.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 ssize_t transferSend(struct replicaClient *r, const struct iovec *iov, int count) {
     ssize_t n = connWritev(r->client->conn, iov, count);

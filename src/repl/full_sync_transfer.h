@@ -8,7 +8,7 @@
 
 #include <sys/uio.h>
 
-#include "data/rdb_dataset.h"
+#include "data/rdb/rdb_dataset.h"
 #include "repl/replicas.h"
 
 struct transfer {

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "command/propagate.h"
 #include "client/reply.h"
-#include "data/role.h"
+#include "data/server_state/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/debug.h"

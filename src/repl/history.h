@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "data/rdb_dataset.h"
+#include "data/rdb/rdb_dataset.h"
 #include "repl/chain.h"
 
 #define REPL_ID_LEN RDB_REPLICATION_ID

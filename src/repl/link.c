@@ -21,11 +21,11 @@
 #include "client/client_log.h"
 #include "client/reply.h"
 #include "command/propagate.h"
-#include "command/round.h"
-#include "commands/replication.h"
-#include "data/db.h"
-#include "data/persistence.h"
-#include "data/role.h"
+#include "command/turn.h"
+#include "commands/cmd_replication.h"
+#include "data/keyspace/db.h"
+#include "data/server_state/persistence.h"
+#include "data/server_state/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
@@ -37,7 +37,7 @@
 #include "repl/link_stream.h"
 #include "repl/receive.h"
 #include "repl/replicas.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 #define SET      CONFIG_MODIFIABLE
 #define PORT_MAX 65535

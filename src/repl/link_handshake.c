@@ -10,12 +10,12 @@
 #include "base/num.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
-#include "data/role.h"
+#include "data/server_state/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "repl/history.h"
 #include "repl/link_wire.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 #define PORT_MAX     65535
 #define SAID_MAX     8 /* commands of an introduction */

@@ -12,15 +12,15 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/propagate.h"
-#include "command/round.h"
-#include "commands/replication.h"
-#include "data/persistence.h"
-#include "data/role.h"
+#include "command/turn.h"
+#include "commands/cmd_replication.h"
+#include "data/server_state/persistence.h"
+#include "data/server_state/role.h"
 #include "net/resp.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "repl/history.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 static struct {
     struct client *client; /* NULL: there is none */

@@ -19,14 +19,14 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "client/client.h"
-#include "data/db.h"
-#include "data/persistence.h"
-#include "data/role.h"
+#include "data/keyspace/db.h"
+#include "data/server_state/persistence.h"
+#include "data/server_state/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "repl/history.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 #define HEADER_MAX   1024
 #define ALIVE_MS     1000

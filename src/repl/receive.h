@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/sds.h"
-#include "data/rdb_dataset.h"
+#include "data/rdb/rdb_dataset.h"
 #include "net/connection.h"
 
 struct receivePlan {

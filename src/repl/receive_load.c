@@ -18,14 +18,14 @@
 #include "base/zmalloc.h"
 #include "command/loading.h"
 #include "data/child.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "data/persistence.h"
+#include "data/server_state/persistence.h"
 #include "registry/server_events.h"
 #include "repl/history.h"
 #include "repl/receive_private.h"
 #include "repl/replicas.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 #define WAIT_MS 100 /* at most, before plan.alive and the time-out are looked at */
 

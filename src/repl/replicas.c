@@ -32,13 +32,13 @@
 #include "command/pause.h"
 #include "command/propagate.h"
 #include "command/wait.h"
-#include "data/role.h"
+#include "data/server_state/role.h"
 #include "net/connection.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/server_events.h"
 #include "repl/history.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 #define SET                 CONFIG_MODIFIABLE
 #define UNDERSTANDS_SETSLOT 0x070300 /* in the stream, as versions are told */

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/sds.h"
 #include "client/client.h"
 #include "repl/chain.h"

@@ -10,11 +10,11 @@
 #include "base/num.h"
 #include "client/client_log.h"
 #include "client/reply.h"
-#include "commands/replication.h"
-#include "data/role.h"
+#include "commands/cmd_replication.h"
+#include "data/server_state/role.h"
 #include "repl/history.h"
 #include "repl/replicas.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 #define IP_ADDRESS_MAX 255 /* bytes of what a replica says of its address */
 #define VERSION_PARTS  3

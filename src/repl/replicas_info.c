@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* replicas_info.c - what is said of the replicas: INFO, ROLE, memory, min-replicas. Part of replicas.h. */
 #include "client/reply.h"
-#include "data/evict.h"
+#include "data/lifetime/evict.h"
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "registry/memory_report.h"
 #include "repl/history.h"
 #include "repl/replicas.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 /* Since it was heard of. */
 static int64_t lagSeconds(const struct replicaClient *r) {

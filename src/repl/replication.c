@@ -3,8 +3,8 @@
 #include "repl/replication.h"
 
 #include "command/command.h"
-#include "commands/replication.h"
-#include "data/role.h"
+#include "commands/cmd_replication.h"
+#include "data/server_state/role.h"
 #include "repl/failover.h"
 #include "repl/full_sync.h"
 #include "repl/history.h"
@@ -14,7 +14,7 @@
 #include "repl/receive.h"
 #include "repl/replicas.h"
 #include "repl/rules.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 static void wire(void) {
     replica_hooks = (struct replicaHooks){

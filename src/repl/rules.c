@@ -13,16 +13,16 @@
 #include "command/blocking.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "commands/connection.h"
-#include "data/db.h"
-#include "data/evict.h"
-#include "data/role.h"
+#include "commands/cmd_connection.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/evict.h"
+#include "data/server_state/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "repl/link.h"
 #include "repl/own_expiry.h"
 #include "repl/replicas.h"
-#include "repl/settings.h"
+#include "repl/repl_settings.h"
 
 #define SET           CONFIG_MODIFIABLE
 #define DISK_ERROR_MS 10000 /* the log is told once in so long that what our primary sends cannot be kept */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* function_commands.c - FUNCTION and its subcommands, FCALL. Part of functions.h. */
 #include "base/glob.h"
-#include "commands/scripting.h"
+#include "commands/cmd_scripting.h"
 #include "command/command.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "data/notify.h"
 #include "client/reply.h"
 #include "script/function_set.h"

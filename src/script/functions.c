@@ -5,7 +5,7 @@
 #include "base/zmalloc.h"
 #include "registry/background.h"
 #include "registry/memory_report.h"
-#include "data/rewrite.h"
+#include "data/rdb/rewrite.h"
 #include "script/function_set.h"
 
 struct functionSet functions;

@@ -10,11 +10,11 @@
 
 #include "base/sds.h"
 #include "base/str.h"
-#include "data/rdb.h"
+#include "data/rdb/rdb.h"
 
 void functionsFlush(bool async); /* drops all libraries */
 
-/* In RDB files (where they are a section of data/rdb.h) and in FUNCTION DUMP a library is RDB_OP_FUNCTION and
+/* In RDB files (where they are a section of data/rdb/rdb.h) and in FUNCTION DUMP a library is RDB_OP_FUNCTION and
  * its text as a string. */
 void functionsSave(struct rioWriter *w); /* all of them */
 

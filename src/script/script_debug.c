@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
-#include "command/port.h"
+#include "command/io_client.h"
 #include "net/connection.h"
 #include "registry/cron.h"
 

@@ -7,8 +7,8 @@
 #include "command/call.h"
 #include "command/command.h"
 #include "command/propagate.h"
-#include "data/evict.h"
-#include "data/role.h"
+#include "data/lifetime/evict.h"
+#include "data/server_state/role.h"
 #include "registry/debug.h"
 #include "script/script_private.h"
 

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/zmalloc.h"
 #include "net/dial.h"
 #include "registry/cron.h"

@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "client/reply.h"
 #include "command/command.h"
-#include "commands/sentinel.h"
+#include "commands/cmd_sentinel.h"
 #include "sentinel/supervisor_private.h"
 
 /* ---- What is watched ---- */

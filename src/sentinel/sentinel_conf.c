@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/zmalloc.h"
-#include "data/role.h"
+#include "data/server_state/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "sentinel/sentinel.h"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "sentinel/sentinel.h"

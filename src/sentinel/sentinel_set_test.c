@@ -7,7 +7,7 @@
 
 #include "command/command.h"
 #include "command/redact.h"
-#include "commands/sentinel.h"
+#include "commands/cmd_sentinel.h"
 
 static struct serverCommand sentinel_command;
 

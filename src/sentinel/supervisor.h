@@ -2,7 +2,7 @@
 /* supervisor.h - the decisions of a Sentinel: who is down, who leads, who is promoted, what everybody is
  * told. A state machine that knows neither sockets nor clocks: time, random numbers and answers come in as
  * arguments, and what it wants done goes out through a table of functions (struct supervisorWorld). A
- * simulation runs many of them in virtual time (tests/sim/sentinel_simulation.h); sentinel_world.c runs one.
+ * simulation runs many of them in virtual time (tests/sim/sentinel_simulation.h); sentinel_env.c runs one.
  *
  *                   ticks, channels, answers, messages             connect, send, close, save,
  *     the world  ────────────────────────────────────▶ supervisor ─────────────────────────────▶  the world

@@ -15,7 +15,7 @@
 #include "client/client.h"
 #include "client/client_log.h"
 #include "client/reply.h"
-#include "commands/server.h"
+#include "commands/cmd_server.h"
 #include "registry/config.h"
 #include "registry/server_events.h"
 #include "command/permit.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_defrag.c - Part of debug.h: everything moves in memory. */
+/* debug_defrag.c - Part of debug_command.h: everything moves in memory. */
 #include "client/client.h"
 #include "client/reply.h"
-#include "data/defrag.h"
+#include "data/lifetime/defrag.h"
 #include "registry/debug.h"
-#include "server/debug.h"
+#include "server/debug_command.h"
 
 static void debugDefragAll(struct client *c) {
     defragAll();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_switches.c - Part of debug.h: what tests of servers switch on and off, and sizes that they ask for.
+/* debug_switches.c - Part of debug_command.h: what tests of servers switch on and off, and sizes that they ask for.
  *
  * Suites written for other servers throw switches of parts that are not here: of replication, of a cluster,
  * of a reply buffer whose size changes (our output is a chain of blocks from its first byte). Such a switch
  * is accepted and has nothing to act on. */
-#include "server/debug.h"
+#include "server/debug_command.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 #include "client/client_evict.h"
 #include "registry/config.h"
 #include "registry/debug.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "data/object.h"
 #include "client/reply.h"
 #include "data/type.h"
-#include "types/t_string.h"
+#include "types/string/string_commands.h"
 
 #define MATCH_ROUNDS     1000000
 #define MATCH_MAX_LENGTH 32

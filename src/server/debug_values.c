@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_values.c - Part of debug.h: how single values are stored. */
-#include "server/debug.h"
+/* debug_values.c - Part of debug_command.h: how single values are stored. */
+#include "server/debug_command.h"
 
 #include <stdio.h>
 
 #include "registry/cron.h"
 #include "registry/debug.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "client/client.h"
 #include "client/reply.h"
-#include "data/rio.h"
+#include "data/rdb/rio.h"
 #include "data/type.h"
 
 /* Expired or not. */

@@ -9,7 +9,7 @@
 #include "registry/product.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
-#include "commands/server.h"
+#include "commands/cmd_server.h"
 #include "client/reply.h"
 
 #define DRAWING_VERSION 9

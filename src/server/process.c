@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "data/child.h"
-#include "data/role.h"
+#include "data/server_state/role.h"
 #include "registry/config.h"
 #include "registry/info.h"
 #include "server/listen.h"

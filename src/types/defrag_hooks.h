@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* defrag_hooks.h - each type's `defrag` of struct objectType (data/defrag.h), in the type's own file. */
+/* defrag_hooks.h - each type's `defrag` of struct objectType (data/lifetime/defrag.h), in the type's own file. */
 #pragma once
 
-#include "data/db.h"
-#include "data/defrag.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/defrag.h"
 #include "data/object.h"
 
 /* The hooks that have files of their own. */

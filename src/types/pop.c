@@ -9,7 +9,7 @@
 #include "command/command.h"
 #include "command/lookup.h"
 #include "command/propagate.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 
 /* Run again as the plain command, key [count]. */
 static void propagatePop(struct client *c, const struct popType *t, struct str key, enum popEnd end,

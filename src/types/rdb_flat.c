@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_flat.c - flat containers in RDB data: listpacks, and their predecessors (part of rdb_hooks.h). */
-#include "base/hash.h"
+#include "base/hash_function.h"
 #include "base/zmalloc.h"
 #include "ds/listpack.h"
 #include "ds/ziplist.h"

@@ -8,7 +8,7 @@
  * saved as. */
 #pragma once
 
-#include "data/rdb.h"
+#include "data/rdb/rdb.h"
 
 #define RDB_BIT(type) (1ull << (type))
 #define RDB_HOOKS(name)                                                                                      \

@@ -15,7 +15,7 @@
 #include "client/client.h"
 #include "client/client_session.h"
 #include "command/command.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "registry/config.h"
 #include "web/base64.h"
 #include "web/http.h"

@@ -23,7 +23,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/zmalloc.h"
 #include "command/call.h"
 #include "net/connection.h"

@@ -2,7 +2,7 @@
 /* hot_keys.c - see hot_keys.h. */
 #include "web/hot_keys.h"
 
-#include "base/hash.h"
+#include "base/hash_function.h"
 #include "base/random.h"
 #include "command/call.h"
 #include "command/command.h"

@@ -14,7 +14,7 @@
 #include "command/command.h"
 #include "command/commandlog.h"
 #include "command/latency_histogram.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "command/call.h"
-#include "data/db.h"
+#include "data/keyspace/db.h"
 #include "net/ae.h"
 #include "web/watch.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
-#include "cluster/engine.h"
+#include "cluster/cluster_engine.h"
 #include "cluster/topology_file.h"
 
 #define LINKS_MAX   24

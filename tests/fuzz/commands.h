@@ -6,9 +6,9 @@
 
 #include "server.h"
 #include "client/reply.h"
-#include "commands/hash.h"
-#include "commands/set.h"
-#include "commands/sorted_set.h"
+#include "commands/cmd_hash.h"
+#include "commands/cmd_set.h"
+#include "commands/cmd_sorted_set.h"
 
 #define ELEMENTS_MAX 1000
 

@@ -10,7 +10,7 @@
  * The seed says in which pieces they come. What counts as applied does not depend on that; and that is what
  * replicas of ours would be sent. */
 #include "turns.h"
-#include "data/role.h"
+#include "data/server_state/role.h"
 #include "repl/history.h"
 #include "repl/link.h"
 #include "repl/link_stream.h"

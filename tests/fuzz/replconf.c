@@ -11,7 +11,7 @@
  * No child is made: a snapshot for the disk fails at once, one for sockets waits for others that want it. */
 #include "turns.h"
 #include "acl/client_auth.h"
-#include "data/role.h"
+#include "data/server_state/role.h"
 #include "repl/history.h"
 #include "repl/link.h"
 #include "repl/replicas.h"

@@ -6,12 +6,12 @@
  * An input is | flags | type | value |: see exerciseFuzzed. What it finds goes into corpus/restore, which the
  * unit test types/rdb_hooks_test.c replays. */
 #include "command/command.h"
-#include "commands/hash.h"
-#include "commands/list.h"
-#include "commands/set.h"
-#include "commands/sorted_set.h"
-#include "commands/stream.h"
-#include "commands/string.h"
+#include "commands/cmd_hash.h"
+#include "commands/cmd_list.h"
+#include "commands/cmd_set.h"
+#include "commands/cmd_sorted_set.h"
+#include "commands/cmd_stream.h"
+#include "commands/cmd_string.h"
 #include "registry/cron.h"
 #include "types/rdb_exercise.h"
 

@@ -10,7 +10,7 @@
 #undef main
 
 #include "data/digest.h"
-#include "data/rdb_dataset.h"
+#include "data/rdb/rdb_dataset.h"
 #include "script/functions.h"
 #include "script/script_private.h"
 #include "types/rdb_exercise.h"

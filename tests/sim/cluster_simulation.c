@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/list.h"
+#include "base/linked_list.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "cluster/topology_file.h"

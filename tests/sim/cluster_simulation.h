@@ -16,7 +16,7 @@
  * which nothing more can arrive. A lost message is not delivered, and its link stays up. */
 #pragma once
 
-#include "cluster/engine.h"
+#include "cluster/cluster_engine.h"
 
 #define CLUSTER_SIM_NODES_MAX       1000
 #define CLUSTER_SIM_MIGRATION_SLOTS 100

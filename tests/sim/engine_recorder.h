@@ -4,7 +4,7 @@
  * members of the copy. */
 #pragma once
 
-#include "cluster/engine.h"
+#include "cluster/cluster_engine.h"
 
 #define RECORDED_LINKS_MAX 64
 

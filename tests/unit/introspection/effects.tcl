@@ -36,7 +36,7 @@ tags {introspection external:skip} {
     test {docs/differences.md names every field of INFO that is always the same} {
         if {![file exists $top/src/server/absent_features.c]} { skip "no sources here" }
         set constant {}
-        foreach path [glob $top/src/*/*.c] {
+        foreach path [glob $top/src/*/*.c $top/src/*/*/*.c] {
             if {[string match *_test.c $path] || [string match */tools/* $path]} { continue }
             foreach {- name value} [regexp -all -inline {infoField\(\w+,\s*"([a-z_0-9]+):([^"%]*)"\)} [source_text $path]] {
                 if {$name ne "module"} { lappend constant $name } ;# a line of a list, not a field

@@ -21,7 +21,7 @@
 #   CVE-2024-31449, bit.tohex        INT_MIN digits: our own tohex, "bit.tohex" here
 # liblzf
 #   lengths that lie                 what is unpacked goes into a buffer of the announced size, which the packed size
-#                                    bounds (data/rdb.c); rdb_hooks_test.c and the fuzzers break them in every place
+#                                    bounds (data/rdb/rdb.c); rdb_hooks_test.c and the fuzzers break them in every place
 # Before authentication
 #   CVE-2025-21605, output           "output before AUTH"
 #   CVE-2021-32675, requests        10 arguments of 16 KiB: protocol.tcl, malformed.py

@@ -1,4 +1,4 @@
-# Expiry of fields. What is propagated, and a random model test, are in src/types/hash_expire_test.c.
+# Expiry of fields. What is propagated, and a random model test, are in src/types/hash/hash_expire_test.c.
 
 set bad_count "ERR numfields should be greater than 0 and match the provided number of fields"
 

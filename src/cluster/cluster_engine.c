@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cluster_engine.c - the cluster's state machine: its life, and what happens in which order when a message comes. */
+#include "cluster/cluster_engine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "cluster/cluster_engine_private.h"
+
+#define LEARNT_FLAGS                                                                                         \
+    (NODE_EXTENSIONS | NODE_LIGHT_PUBSUB | NODE_LIGHT_MODULE | NODE_PRIMARY_FAIL | NODE_NOFAILOVER)
+
+/* ---- The log ---- */
+
+static void engineLogV(struct engine *e, int level, const char *fmt, va_list ap) {
+    char line[1024];
+    vsnprintf(line, sizeof line, fmt, ap);
+    e->world->log(e->w, level, line);
+}
+
+void engineLog(struct engine *e, int level, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    engineLogV(e, level, fmt, ap);
+    va_end(ap);
+}
+
+void engineLogLimited(struct engine *e, int level, const char *fmt, ...) {
+    unsigned held;
+    if (!logLimitAllows(&e->hostile_log, e->now_ms, &held)) return;
+    if (held) engineLog(e, level, "%u more bad messages on the cluster bus were not logged", held);
+    va_list ap;
+    va_start(ap, fmt);
+    engineLogV(e, level, fmt, ap);
+    va_end(ap);
+}
+
+const char *nodeLogName(const struct clusterNode *n) {
+    static char names[3][NODE_ID_LEN + 320];
+    static int turn;
+    char *name = names[turn++ % 3];
+    if (sdslen(n->human_name))
+        snprintf(name, sizeof names[0], "%s (%s)", n->id, n->human_name);
+    else
+        snprintf(name, sizeof names[0], "%s (%s:%u)", n->id, n->ip, n->tcp_port ? n->tcp_port : n->tls_port);
+    return name;
+}
+
+/* ---- Life ---- */
+
+void engineInit(struct engine *e, const struct engineWorld *world, void *w, int64_t now_ms) {
+    serverAssert(world && now_ms > 0);
+    memset(e, 0, sizeof *e);
+    topologyInit(&e->t);
+    e->world = world;
+    e->w = w;
+    e->now_ms = e->started_ms = now_ms;
+    e->down = DOWN_STARTING;
+    e->settings.announced_ip = "";
+}
+
+void engineBorn(struct engine *e) {
+    char id[NODE_ID_LEN];
+    newNodeId(e, id);
+    e->t.myself = topologyAdd(&e->t, id, NODE_MYSELF | NODE_PRIMARY, e->now_ms);
+    newNodeId(e, e->t.myself->shard_id);
+    engineTodo(e, TODO_SAVE);
+}
+
+void engineDestroy(struct engine *e) {
+    topologyClear(&e->t);
+}
+
+/* ---- Time ---- */
+
+static void shift(int64_t *time_ms, int64_t by_ms) {
+    if (*time_ms) *time_ms += by_ms;
+}
+
+static void shiftNode(struct clusterNode *n, int64_t by_ms) {
+    int64_t *const times[] = {&n->created_ms,       &n->ping_sent_ms,    &n->pong_received_ms,
+                              &n->data_received_ms, &n->connect_ms,      &n->fail_ms,
+                              &n->orphaned_ms,      &n->inbound_lost_ms, &n->offset_ms};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) shift(times[i], by_ms);
+    for (int i = 0; i < n->report_count; i++) n->reports[i].at_ms += by_ms;
+    if (n->out) shift(&n->out->created_ms, by_ms);
+    if (n->in) shift(&n->in->created_ms, by_ms);
+}
+
+/* When the clock was set back, what was measured would lie in the future, and nobody be missed before that
+ * comes: all of it goes back, too. (A clock that is set forward is like a server that stood still.) */
+void engineSetTime(struct engine *e, int64_t now_ms) {
+    int64_t by_ms = now_ms - e->now_ms;
+    e->now_ms = now_ms;
+    if (by_ms >= 0) return;
+    int64_t *const times[] = {&e->started_ms,        &e->minority_ms,        &e->logged_down_ms,
+                              &e->election.start_ms, &e->election.reason_ms, &e->manual.end_ms,
+                              &e->announce_ms,       &e->bar.asked_ms};
+    if (by_ms <= -ENGINE_TICK_MS)
+        engineLog(e, LL_WARNING, "The clock went back by %lld ms", (long long)-by_ms);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) shift(times[i], by_ms);
+    for (int i = 0; i < e->t.forgotten_count; i++) e->t.forgotten[i].until_ms += by_ms;
+    topologyForEach(&e->t, n) shiftNode(n, by_ms);
+}
+
+void engineTick(struct engine *e, int64_t now_ms) {
+    engineSetTime(e, now_ms);
+    e->ticks++;
+    manualTick(e);
+    topologyForEach(&e->t, n) linkTick(e, n);
+    heartbeatTick(e);
+    if (e->announce_ms && e->now_ms >= e->announce_ms) {
+        e->announce_ms = 0;
+        engineTodo(e, TODO_BROADCAST);
+    }
+    if (nodeIsReplica(e->t.myself)) {
+        electionTick(e);
+        orphansTick(e);
+    }
+    if (!engineStateOk(e) || e->ticks % 10 == 0) engineTodo(e, TODO_STATE);
+}
+
+void engineFlush(struct engine *e, int64_t now_ms) {
+    if (!e->todo) return;
+    engineSetTime(e, now_ms);
+    unsigned todo = e->todo;
+    e->todo = 0;
+    /* One that is planned for now begins now. */
+    for (int i = 0; i < 2 && todo & TODO_ELECTION && nodeIsReplica(e->t.myself); i++) {
+        electionTick(e);
+        if (!(e->todo & TODO_ELECTION)) break;
+    }
+    if (todo & (TODO_STATE | TODO_SLOTS)) stateUpdate(e);
+    todo |= e->todo;
+    e->todo = 0;
+    if (todo & (TODO_SAVE | TODO_SYNC)) e->world->save(e->w, todo & TODO_SYNC);
+    if (todo & TODO_BROADCAST) broadcastPong(e, TO_ALL);
+    if (todo & TODO_SLOTS) e->world->slotsChanged(e->w);
+}
+
+/* ---- What a message says of who sent it ---- */
+
+/* What no node of ours would say: an id that is none, and that would get into logs and files; an epoch above
+ * which there is no room for the next ones. */
+static bool headerDecent(const struct busHeader *h) {
+    return busIdValid(h->sender) && h->current_epoch <= EPOCH_MAX && h->config_epoch <= EPOCH_MAX;
+}
+
+/* The node that it is from, if we know it by its own id. */
+static struct clusterNode *senderOf(struct engine *e, struct busLink *link, const struct busHeader *h) {
+    struct clusterNode *n = link->node;
+    if (!n || n->flags & NODE_HANDSHAKE) n = topologyFind(&e->t, h->sender);
+    return n && !(n->flags & NODE_HANDSHAKE) ? n : NULL;
+}
+
+static bool isHeartbeat(const struct busHeader *h) {
+    return h->type == BUS_PING || h->type == BUS_PONG || h->type == BUS_MEET;
+}
+
+static bool claimsPrimary(const struct busHeader *h) {
+    return h->primary[0] == '\0';
+}
+
+static void senderEpochs(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
+    sender->current_epoch = h->current_epoch;
+    if (h->current_epoch > e->t.current_epoch) {
+        e->t.current_epoch = h->current_epoch;
+        /* A voter that answers with this epoch votes in no lower one, not even after a power failure. */
+        engineTodo(e, nodeVotes(e->t.myself) ? TODO_SAVE | TODO_SYNC : TODO_SAVE);
+    }
+    /* With its slots only, which are looked at in heartbeats: a new epoch with slots of before would be told
+     * on in an UPDATE, and take from others what this one has given to them. */
+    if (h->config_epoch > sender->config_epoch && claimsPrimary(h) && isHeartbeat(h)) {
+        sender->config_epoch = h->config_epoch;
+        engineTodo(e, TODO_SAVE);
+        electionOvertaken(e, sender, h->config_epoch);
+    }
+    sender->offset = h->offset;
+    sender->offset_ms = e->now_ms;
+    manualOffsetTold(e, sender, h);
+}
+
+/* An inbound link is its sender's once that is known. A second one replaces the first. */
+static void bindInbound(struct engine *e, struct busLink *link, struct clusterNode *sender) {
+    if (!link->inbound || link->node == sender || sender == e->t.myself) return;
+    if (link->node) link->node->in = NULL;
+    nodeDropLink(e, sender, false);
+    link->node = sender;
+    sender->in = link;
+    sender->inbound_lost_ms = 0;
+}
+
+/* ---- Roles ---- */
+
+static void becamePrimary(struct engine *e, struct clusterNode *n) {
+    if (nodeIsPrimary(n)) return;
+    engineLog(e, LL_NOTICE, "Node %s is now the primary of shard %s", nodeLogName(n), n->shard_id);
+    nodeBecomePrimary(&e->t, n);
+    n->flags |= NODE_MIGRATE_TO; /* its replica it may have lost to this */
+    engineTodo(e, TODO_SAVE | TODO_STATE);
+}
+
+/* A primary says that it is a replica of `primary` (NULL: of somebody we do not know). False: that is old. Of
+ * one that owns nothing it never is: the two links of a pair keep no order between them, so it may be the
+ * other message that was old, and no later one would ever have a greater epoch. */
+static bool steppedDown(struct engine *e, struct clusterNode *n, struct clusterNode *primary,
+                        const struct busHeader *h) {
+    if (primary && inSameShard(n, primary)) {
+        if (h->config_epoch < n->config_epoch && n->slot_count) return false;
+        if (nodeIsReplica(primary) && primary != e->t.myself) {
+            engineLog(e, LL_NOTICE,
+                      "In shard %s, node %s has lost %d slot(s) by a failover to node %s with configuration "
+                      "epoch %llu",
+                      n->shard_id, nodeLogName(n), n->slot_count, nodeLogName(primary),
+                      (unsigned long long)h->config_epoch);
+            becamePrimary(e, primary);
+            slotsInherit(e, n, primary);
+            primary->config_epoch = h->config_epoch;
+        }
+    }
+    slotsInherit(e, n, NULL);
+    n->flags &= (uint16_t)~NODE_MIGRATE_TO;
+    return true;
+}
+
+/* My primary has become somebody's replica: so I am that one's, too. same_shard: as it was before that. */
+static void followFurther(struct engine *e, struct clusterNode *primary, bool same_shard) {
+    if (!primary || primary == e->t.myself || nodeIsReplica(primary)) return;
+    engineLog(e, LL_NOTICE, "I'm a sub-replica! Reconfiguring myself from %s to %s",
+              e->t.myself->primary ? nodeLogName(e->t.myself->primary) : "nobody", nodeLogName(primary));
+    engineFollow(e, primary, !same_shard);
+}
+
+/* False: the message is out of date. */
+static bool senderRole(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
+    if (claimsPrimary(h)) {
+        becamePrimary(e, sender);
+        return true;
+    }
+    struct clusterNode *primary = topologyFind(&e->t, h->primary);
+    if (primary && primary->flags & NODE_HANDSHAKE) primary = NULL; /* that id is ours, and for a moment */
+    if (primary == sender) return false;
+    if (nodeIsPrimary(sender) && !steppedDown(e, sender, primary, h)) return false;
+    bool same_shard = primary && inSameShard(primary, e->t.myself);
+    if (nodeIsPrimary(sender) || sender->primary != primary) {
+        if (primary)
+            engineLog(e, LL_NOTICE, "Node %s now replicates node %s in shard %s", nodeLogName(sender),
+                      nodeLogName(primary), primary->shard_id);
+        nodeBecomeReplica(&e->t, sender, primary);
+        engineTodo(e, TODO_SAVE | TODO_STATE);
+    }
+    if (e->t.myself->primary == sender) followFurther(e, primary, same_shard);
+    return true;
+}
+
+/* ---- PING, PONG, MEET ---- */
+
+/* Which address others see us at, the socket knows. */
+static void ownAddress(struct engine *e, const struct busLink *link, enum busType type) {
+    struct clusterNode *me = e->t.myself;
+    if (*e->settings.announced_ip || !*link->own_ip || (type != BUS_MEET && *me->ip)) return;
+    if (strcmp(me->ip, link->own_ip) == 0) return;
+    memcpy(me->ip, link->own_ip, NODE_IP_LEN);
+    engineLog(e, LL_NOTICE, "The IP address of this node is now %s", me->ip);
+    engineTodo(e, TODO_SAVE);
+}
+
+static void meetReceived(struct engine *e, struct busLink *link, struct clusterNode *sender,
+                         const struct busHeader *h) {
+    if (!sender) {
+        const char *ip = *h->ip ? h->ip : link->peer_ip;
+        uint16_t port = e->settings.tls ? h->other_port : h->port;
+        nodeHandshake(e, false, ip, port ? port : h->port, h->bus_port);
+    } else if (sender->created_ms < e->now_ms - handshakeTimeout(e)) {
+        nodeDropLink(e, sender, true); /* it does not know us any more: our link to it is made anew */
+    }
+}
+
+/* The first answer over a link to a node that is known by its address alone. False: the link is of no use. */
+static bool handshakeDone(struct engine *e, struct busLink *link, struct clusterNode *sender,
+                          const struct busHeader *h) {
+    struct clusterNode *n = link->node;
+    if (sender) { /* we knew it already */
+        if (sender != e->t.myself && nodeTakeAddress(e, sender, link, h))
+            engineTodo(e, TODO_SAVE | TODO_STATE);
+        nodeDetach(n, link);
+        nodeRemove(e, n);
+        return false;
+    }
+    if (!busIdValid(h->sender) || topologyFind(&e->t, h->sender)) return true;
+    topologyRename(&e->t, n, h->sender);
+    memcpy(n->shard_id, n->id, NODE_ID_LEN);
+    n->flags &= (uint16_t) ~(NODE_HANDSHAKE | NODE_MEET | NODE_PRIMARY | NODE_REPLICA);
+    n->flags |= claimsPrimary(h) ? NODE_PRIMARY : NODE_REPLICA;
+    engineLog(e, LL_NOTICE, "The handshake with %s is complete", nodeLogName(n));
+    engineTodo(e, TODO_SAVE | TODO_STATE);
+    return true;
+}
+
+/* Somebody else lives at that address now. */
+static void strangerAnswered(struct engine *e, struct busLink *link, const struct busHeader *h) {
+    struct clusterNode *n = link->node;
+    engineLog(
+        e, LL_NOTICE,
+        "PONG contains mismatching sender ID. About node %s in shard %s added %lld ms ago, having flags %d: %.40s",
+        nodeLogName(n), n->shard_id, (long long)(e->now_ms - n->created_ms), n->flags, h->sender);
+    n->flags |= NODE_NOADDR;
+    n->flags &= (uint16_t)~NODE_PFAIL;
+    n->ip[0] = '\0';
+    n->tcp_port = n->tls_port = n->bus_port = 0;
+    if (!nodeFailed(n)) markFailed(e, n);
+    nodeDetach(n, link);
+    engineTodo(e, TODO_SAVE);
+}
+
+static void pongReceived(struct engine *e, struct busLink *link, struct clusterNode *n) {
+    link->ponged = true;
+    n->flags &= (uint16_t)~NODE_MEET;
+    n->pong_received_ms = e->now_ms;
+    n->ping_sent_ms = 0;
+    if (n->flags & NODE_PFAIL) {
+        n->flags &= (uint16_t)~NODE_PFAIL;
+        engineTodo(e, TODO_SAVE | TODO_STATE);
+    } else if (nodeFailed(n)) {
+        clearFailIfSafe(e, n);
+    }
+}
+
+/* False: the link is of no use any more. */
+static bool heartbeatReceived(struct engine *e, struct busLink *link, struct clusterNode *sender,
+                              const struct busMessage *m) {
+    const struct busHeader *h = &m->header;
+    if (h->type != BUS_PONG) {
+        ownAddress(e, link, (enum busType)h->type);
+        if (h->type == BUS_MEET) meetReceived(e, link, sender, h);
+        if (!e->receiving) return false; /* that dropped this very link */
+        sendPing(e, link, BUS_PONG);
+    }
+    if (!link->inbound) {
+        if (link->node->flags & NODE_HANDSHAKE) {
+            if (!handshakeDone(e, link, sender, h)) return false;
+            if (link->node->flags & NODE_HANDSHAKE) return true;
+            sender = link->node;
+            sender->data_received_ms = e->now_ms;
+        } else if (memcmp(link->node->id, h->sender, NODE_ID_LEN) != 0) {
+            strangerAnswered(e, link, h);
+            return false;
+        }
+        if (h->type == BUS_PONG) pongReceived(e, link, link->node);
+    }
+    if (!sender || sender == e->t.myself) return true;
+    if (h->type == BUS_PING && link->inbound && nodeTakeAddress(e, sender, link, h))
+        engineTodo(e, TODO_SAVE | TODO_STATE);
+    if (!senderRole(e, sender, h)) return true;
+    struct clusterNode *primary = nodeShardPrimary(sender);
+    if (primary && !slotSetEqual(&primary->slots, &h->slots)) {
+        if (sender == primary) slotsClaimed(e, sender, h->config_epoch, &h->slots);
+        correctClaims(e, sender, link, h);
+    }
+    if (nodeIsPrimary(sender) && nodeIsPrimary(e->t.myself) && h->config_epoch == e->t.myself->config_epoch)
+        epochCollision(e, sender, &h->slots);
+    gossipProcess(e, sender, m);
+    extensionsProcess(e, sender, m); /* last: what was said above is of the shard that was known before */
+    return true;
+}
+
+static void failReceived(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {
+    struct clusterNode *n = topologyFind(&e->t, m->about.id);
+    if (!n || n->flags & (NODE_FAIL | NODE_MYSELF)) return;
+    engineLog(e, LL_NOTICE, "Node %s reports that node %s has failed", nodeLogName(sender), nodeLogName(n));
+    n->flags = (uint16_t)((n->flags & ~NODE_PFAIL) | NODE_FAIL);
+    n->fail_ms = e->now_ms;
+    engineTodo(e, TODO_SAVE | TODO_STATE | TODO_ELECTION);
+}
+
+/* ---- Messages ---- */
+
+static bool lengthOk(struct engine *e, enum busVerdict verdict, const struct busMessage *m, uint32_t len,
+                     uint32_t expected) {
+    switch (verdict) {
+    case BUS_READ: return true;
+    case BUS_WRONG_LENGTH:
+    case BUS_BROKEN:
+        engineLogLimited(e, LL_WARNING, "A %s packet with %u bytes was received, but it should have %u",
+                         bus_type_names[m->header.type], len, expected);
+        return false;
+    case BUS_UNKNOWN_TYPE:
+        engineLogLimited(e, LL_WARNING, "A packet of the unknown type %d was received", m->header.type);
+        return false;
+    default: return false;
+    }
+}
+
+static void countReceived(struct engine *e, const struct busMessage *m, uint32_t len) {
+    e->stats.received[m->header.type]++;
+    if (m->header.type == BUS_PUBLISH || m->header.type == BUS_PUBLISHSHARD)
+        e->stats.pubsub_bytes_received += len;
+    if (m->header.type == BUS_MODULE) e->stats.module_bytes_received += len;
+}
+
+/* What is for others than the cluster itself. */
+static void deliver(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {
+    if (m->header.type == BUS_MODULE)
+        e->world->moduleMessage(e->w, sender, m->module.id, m->module.type, m->module.payload);
+    else
+        e->world->published(e->w, sender, m->header.type == BUS_PUBLISHSHARD, m->channel, m->message);
+}
+
+static bool received(struct engine *e, struct busLink *link, const uint8_t *packet, uint32_t len) {
+    e->stats.bytes_received += len;
+    struct busMessage m;
+    uint32_t expected;
+    enum busVerdict verdict = busRead(packet, len, &m, &expected);
+    if (!lengthOk(e, verdict, &m, len, expected)) return true;
+    if (m.light) {
+        struct clusterNode *n = link->node;
+        if (!n || n->flags & NODE_HANDSHAKE) {
+            if (n) nodeDetach(n, link);
+            return false;
+        }
+        countReceived(e, &m, len);
+        n->data_received_ms = e->now_ms;
+        deliver(e, n, &m);
+        return true;
+    }
+    countReceived(e, &m, len);
+    const struct busHeader *h = &m.header;
+    if (!headerDecent(h)) return true;
+    struct clusterNode *sender = senderOf(e, link, h);
+    bool stranger =
+        sender && memcmp(sender->id, h->sender, NODE_ID_LEN) != 0; /* on the link of another one */
+    if (stranger && (link->inbound || !isHeartbeat(h))) return true;
+    if (sender && sender != e->t.myself && !stranger) {
+        bindInbound(e, link, sender);
+        sender->flags = (uint16_t)((sender->flags & ~LEARNT_FLAGS) | (h->node_flags & LEARNT_FLAGS));
+        sender->data_received_ms = e->now_ms;
+        senderEpochs(e, sender, h);
+    }
+    if (isHeartbeat(h)) return heartbeatReceived(e, link, sender, &m);
+    if (!sender || sender == e->t.myself) {
+        if (h->type == BUS_FAIL)
+            engineLogLimited(e, LL_NOTICE,
+                             "The FAIL message of the unknown node %.40s about %.40s is ignored", h->sender,
+                             m.about.id);
+        return true;
+    }
+    switch (h->type) {
+    case BUS_FAIL: failReceived(e, sender, &m); break;
+    case BUS_AUTH_REQUEST: voteRequested(e, sender, link, h); break;
+    case BUS_AUTH_ACK: voteReceived(e, sender, h); break;
+    case BUS_UPDATE: updateReceived(e, &m); break;
+    case BUS_MFSTART: manualRequested(e, sender); break;
+    default: deliver(e, sender, &m); break;
+    }
+    return true;
+}
+
+bool engineReceive(struct engine *e, struct busLink *link, const uint8_t *packet, uint32_t len,
+                   int64_t now_ms) {
+    serverAssert(link && packet);
+    engineSetTime(e, now_ms);
+    e->receiving = link;
+    bool good = received(e, link, packet, len) && e->receiving == link;
+    e->receiving = NULL;
+    return good;
+}
+
+/* ---- Roles of our own ---- */
+
+void engineFollow(struct engine *e, struct clusterNode *primary, bool full_sync) {
+    struct clusterNode *me = e->t.myself;
+    serverAssert(primary && primary != me);
+    if (nodeIsPrimary(me)) slotsInherit(e, me, NULL);
+    if (full_sync) topologyCloseSlots(&e->t); /* they were of the shard that it leaves */
+    nodeBecomeReplica(&e->t, me, primary);
+    manualReset(e);
+    e->election = (struct engineElection){0};
+    e->world->follow(e->w, primary, full_sync);
+    /* The two links of a pair keep no order: an older message, that we are a primary, may come last. In a big
+     * cluster it would be long before the next one. */
+    e->announce_ms = e->now_ms + ANNOUNCE_AGAIN_MS;
+    engineTodo(e, TODO_SAVE | TODO_STATE | TODO_BROADCAST | TODO_SLOTS);
+}
+
+static void becomeOwnPrimary(struct engine *e) {
+    struct clusterNode *me = e->t.myself;
+    if (nodeIsReplica(me)) {
+        nodeBecomePrimary(&e->t, me);
+        e->world->follow(e->w, NULL, false);
+    }
+    newNodeId(e, me->shard_id);
+    manualReset(e);
+    e->election = (struct engineElection){0};
+}
+
+void engineLeaveShard(struct engine *e) {
+    becomeOwnPrimary(e);
+    e->t.myself->config_epoch = 0;
+    engineTodo(e, TODO_SAVE | TODO_STATE | TODO_BROADCAST | TODO_SLOTS);
+}
+
+void engineReset(struct engine *e, bool hard, int64_t now_ms) {
+    engineSetTime(e, now_ms);
+    struct clusterNode *me = e->t.myself;
+    becomeOwnPrimary(e);
+    for (int slot = 0; slot < KEY_SLOTS; slot++) slotAssign(&e->t, slot, NULL);
+    topologyCloseSlots(&e->t);
+    topologyForEach(&e->t, n) {
+        if (n != me) nodeRemove(e, n);
+    }
+    topologyForgottenTrim(&e->t, INT64_MAX);
+    e->bar = (struct engineBar){0};
+    if (hard) {
+        char id[NODE_ID_LEN];
+        e->t.current_epoch = e->t.last_vote_epoch = 0;
+        me->config_epoch = 0;
+        newNodeId(e, id);
+        topologyRename(&e->t, me, id);
+        engineLog(e, LL_NOTICE, "After the hard reset the ID of this node is %s", me->id);
+    }
+    engineTodo(e, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS);
+}

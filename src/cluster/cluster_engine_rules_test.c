@@ -1,0 +1,773 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cluster_engine_rules_test.c - the rules that keep elections, failure detection and slots safe, one by one: one
+ * engine, the time given to it, and messages made by hand. What hostile peers do is in cluster_engine_test.c, what
+ * many engines do together in simulation_test.c.
+ *
+ * The engine is one of five primaries with a slot each, or a replica of the first of the others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cluster/cluster_engine_private.h"
+#include "tests/sim/engine_recorder.h"
+
+#define NOW        1000000000LL
+#define TIMEOUT    2000
+#define FACTOR     10
+#define PING_S     10
+#define VOTERS     5
+#define LINKS_MAX  64
+#define REPLICA_ID "rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr"
+
+static const char *const ids[VOTERS] = {
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+    "cccccccccccccccccccccccccccccccccccccccc", "dddddddddddddddddddddddddddddddddddddddd",
+    "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"};
+static struct clusterNode *voters[VOTERS];
+static struct clusterNode *candidate; /* a replica of voters[0] */
+static struct engine e;
+static int64_t now;
+
+/* ---- What the engine sends and saves ---- */
+
+static int sent[BUS_TYPES];
+static struct busHeader last_sent;
+static struct {
+    uint64_t current_epoch, last_vote_epoch, config_epoch;
+} on_disk; /* what would be there after a power failure */
+
+/* A promise must outlive the node: it is on disk before it is made. */
+static void rulesSend(void *w, struct busLink *link, const char *bytes, size_t len) {
+    (void)w, (void)link;
+    struct busMessage m;
+    uint32_t expected;
+    assert_int_equal(busRead((const uint8_t *)bytes, (uint32_t)len, &m, &expected), BUS_READ);
+    last_sent = m.header;
+    sent[m.header.type]++;
+    if (m.header.type == BUS_AUTH_REQUEST) assert_int_equal(on_disk.current_epoch, e.election.epoch);
+    if (m.header.type == BUS_AUTH_ACK) assert_int_equal(on_disk.last_vote_epoch, m.header.current_epoch);
+    if (recorded.follows_nobody) assert_int_equal(on_disk.config_epoch, m.header.config_epoch);
+}
+static void rulesSave(void *w, bool sync) {
+    (void)w;
+    if (!sync) return;
+    on_disk.current_epoch = e.t.current_epoch;
+    on_disk.last_vote_epoch = e.t.last_vote_epoch;
+    on_disk.config_epoch = e.t.myself->config_epoch;
+}
+
+static struct clusterNode *rulesKnowNode(const char *id, uint16_t flags) {
+    struct clusterNode *n = topologyAdd(&e.t, id, flags, NOW - 100 * TIMEOUT);
+    memcpy(n->ip, "10.0.0.1", 9);
+    n->tcp_port = 6379;
+    n->bus_port = 16379;
+    return n;
+}
+
+static void connectAll(void) {
+    engineTick(&e, now);
+    for (int i = 0; i < recorded.link_count; i++) {
+        if (recorded.links[i].node && !recorded.links[i].node->connected)
+            engineLinkUp(&e, &recorded.links[i], now);
+    }
+}
+
+/* Voters have slots 0 to 4, and epochs 1 to 5. */
+static void rulesStart(bool as_replica) {
+    static struct engineWorld world;
+    world = engine_recorder;
+    world.send = rulesSend;
+    world.save = rulesSave;
+    engineRecorderReset(NOW);
+    memset(sent, 0, sizeof sent);
+    memset(&on_disk, 0, sizeof on_disk);
+    now = NOW;
+    engineInit(&e, &world, NULL, NOW);
+    e.settings = (struct engineSettings){.node_timeout_ms = TIMEOUT,
+                                         .manual_failover_timeout_ms = 5000,
+                                         .blacklist_ttl_s = 60,
+                                         .replica_validity_factor = FACTOR,
+                                         .gossip_percent = 10,
+                                         .repl_ping_period_s = PING_S,
+                                         .no_random_pings = true,
+                                         .announced_ip = ""};
+    engineBorn(&e);
+    for (int i = 0; i < VOTERS; i++) {
+        bool is_me = !as_replica && i == VOTERS - 1;
+        voters[i] = is_me ? e.t.myself : rulesKnowNode(ids[i], NODE_PRIMARY);
+        voters[i]->config_epoch = (uint64_t)i + 1;
+        slotAssign(&e.t, i, voters[i]);
+    }
+    e.t.current_epoch = VOTERS;
+    candidate = rulesKnowNode(REPLICA_ID, NODE_REPLICA);
+    nodeBecomeReplica(&e.t, candidate, voters[0]);
+    if (as_replica) engineFollow(&e, voters[0], true);
+    engineFlush(&e, now);
+    connectAll();
+}
+
+static int asPrimary(void **state) {
+    (void)state;
+    rulesStart(false);
+    return 0;
+}
+static int asReplica(void **state) {
+    (void)state;
+    rulesStart(true);
+    return 0;
+}
+static int rulesTeardown(void **state) {
+    (void)state;
+    for (int i = 0; i < e.t.count; i++) e.t.nodes[i]->in = e.t.nodes[i]->out = NULL;
+    engineDestroy(&e);
+    return 0;
+}
+
+/* ---- Messages ---- */
+
+static struct busHeader headerOf(const struct clusterNode *n, enum busType type) {
+    struct busHeader h = {.type = (uint16_t)type,
+                          .port = 6379,
+                          .bus_port = 16379,
+                          .node_flags = n->flags,
+                          .current_epoch = e.t.current_epoch};
+    const struct clusterNode *primary = nodeIsPrimary(n) ? n : n->primary;
+    memcpy(h.sender, n->id, NODE_ID_LEN);
+    memcpy(h.ip, "10.0.0.1", 9);
+    if (primary != n) memcpy(h.primary, primary->id, NODE_ID_LEN);
+    h.config_epoch = primary->config_epoch;
+    h.slots = primary->slots;
+    return h;
+}
+
+static void rulesReceive(sds message) {
+    static struct busLink inbound[LINKS_MAX];
+    static int turn;
+    struct busLink *link = &inbound[turn++ % LINKS_MAX];
+    *link = (struct busLink){.inbound = true, .peer_ip = "10.0.0.1", .created_ms = now};
+    busEnd(message, 0);
+    assert_true(engineReceive(&e, link, (const uint8_t *)message, (uint32_t)sdslen(message), now));
+    if (link->node) nodeDetach(link->node, link);
+    sdsfree(message);
+    engineFlush(&e, now);
+    topologyVerify(&e.t);
+}
+static void receiveHeader(const struct busHeader *h) {
+    rulesReceive(busBegin(sdsempty(), h));
+}
+static void rulesHearFrom(const struct clusterNode *from) {
+    struct busHeader h = headerOf(from, BUS_PING);
+    receiveHeader(&h);
+}
+static void rulesReceivePong(struct clusterNode *from) {
+    struct busHeader h = headerOf(from, BUS_PONG);
+    sds message = busBegin(sdsempty(), &h);
+    busEnd(message, 0);
+    assert_true(engineReceive(&e, from->out, (const uint8_t *)message, (uint32_t)sdslen(message), now));
+    sdsfree(message);
+    engineFlush(&e, now);
+}
+static void rulesReceiveGossip(const struct clusterNode *by, const struct clusterNode *about,
+                               uint16_t flags) {
+    struct busHeader h = headerOf(by, BUS_PING);
+    struct busGossip g = {.port = 6379, .bus_port = 16379, .flags = flags};
+    memcpy(g.id, about->id, NODE_ID_LEN);
+    memcpy(g.ip, "10.0.0.1", 9);
+    rulesReceive(busAddGossip(busBegin(sdsempty(), &h), 0, &g));
+}
+
+/* Time goes on, with nothing but ticks. */
+static void rulesPassTime(int64_t ms) {
+    for (int64_t end = now + ms; now < end;) {
+        now += end - now < ENGINE_TICK_MS ? end - now : ENGINE_TICK_MS;
+        engineTick(&e, now);
+        engineFlush(&e, now);
+    }
+}
+
+/* ---- Votes that are given ---- */
+
+static bool votesFor(struct busHeader h) {
+    int before = sent[BUS_AUTH_ACK];
+    receiveHeader(&h);
+    return sent[BUS_AUTH_ACK] > before;
+}
+
+/* The candidate asks for the next epoch; its primary has failed. */
+static struct busHeader rulesVoteRequest(void) {
+    voters[0]->flags |= NODE_FAIL;
+    struct busHeader h = headerOf(candidate, BUS_AUTH_REQUEST);
+    h.current_epoch = e.t.current_epoch + 1;
+    return h;
+}
+
+static void aVoteIsGivenOnceInAnEpoch(void **state) {
+    (void)state;
+    now += START_DELAY_MS;
+    struct busHeader h = rulesVoteRequest();
+    assert_true(votesFor(h));
+    assert_int_equal(last_sent.current_epoch, VOTERS + 1);
+    assert_false(votesFor(h));
+    struct clusterNode *other = rulesKnowNode("ssssssssssssssssssssssssssssssssssssssss", NODE_REPLICA);
+    nodeBecomeReplica(&e.t, other, voters[0]);
+    struct busHeader its = headerOf(other, BUS_AUTH_REQUEST);
+    assert_false(votesFor(its));
+    its.current_epoch++;
+    assert_true(votesFor(its));
+}
+
+static void nobodyVotesRightAfterItsStart(void **state) {
+    (void)state;
+    now += START_DELAY_MS - 1;
+    struct busHeader h = rulesVoteRequest();
+    assert_false(votesFor(h));
+    now++;
+    assert_true(votesFor(h));
+}
+
+static void noVoteInAnEpochThatIsOver(void **state) {
+    (void)state;
+    now += START_DELAY_MS;
+    struct busHeader h = rulesVoteRequest();
+    h.current_epoch = e.t.current_epoch - 1;
+    assert_false(votesFor(h));
+}
+
+static void noVoteAgainstAPrimaryThatIsUp(void **state) {
+    (void)state;
+    now += START_DELAY_MS;
+    struct busHeader h = rulesVoteRequest();
+    voters[0]->flags &= (uint16_t)~NODE_FAIL;
+    assert_false(votesFor(h));
+    h.current_epoch = e.t.current_epoch + 1;
+    h.flags = BUS_FORCE_ACK;
+    assert_true(votesFor(h));
+}
+
+static void noVoteForAPrimary(void **state) {
+    (void)state;
+    now += START_DELAY_MS;
+    struct busHeader h = headerOf(voters[1], BUS_AUTH_REQUEST);
+    h.current_epoch = e.t.current_epoch + 1;
+    h.flags = BUS_FORCE_ACK;
+    assert_false(votesFor(h));
+}
+
+/* A node that claims a slot which has another owner by now is told of that owner. */
+static void noVoteForOldSlots(void **state) {
+    (void)state;
+    now += START_DELAY_MS;
+    struct busHeader h = rulesVoteRequest();
+    slotSetAdd(&h.slots, 1);
+    assert_false(votesFor(h));
+    assert_int_equal(sent[BUS_UPDATE], 1);
+}
+
+static void noVoteOfOneWithoutSlots(void **state) {
+    (void)state;
+    now += START_DELAY_MS;
+    slotAssign(&e.t, VOTERS - 1, voters[1]);
+    assert_false(votesFor(rulesVoteRequest()));
+}
+
+/* ---- An election of its own ---- */
+
+/* It asks for votes. */
+static void rulesElect(void) {
+    voters[0]->flags |= NODE_FAIL;
+    candidate->flags |= NODE_NOFAILOVER;
+    for (int i = 0; i < 20 && !e.election.sent; i++) rulesPassTime(ENGINE_TICK_MS);
+    assert_true(e.election.sent);
+    assert_int_equal(sent[BUS_AUTH_REQUEST] > 0, true);
+}
+static void rulesReceiveVote(const struct clusterNode *by) {
+    struct busHeader h = headerOf(by, BUS_AUTH_ACK);
+    receiveHeader(&h);
+}
+
+static void mostVotersElect(void **state) {
+    (void)state;
+    rulesElect();
+    rulesReceiveVote(voters[1]);
+    rulesReceiveVote(voters[2]);
+    assert_true(nodeIsReplica(e.t.myself));
+    rulesReceiveVote(voters[3]);
+    assert_true(nodeIsPrimary(e.t.myself));
+    assert_ptr_equal(e.t.owner[0], e.t.myself);
+    assert_int_equal(e.t.myself->config_epoch, VOTERS + 1);
+}
+
+static void aVoteCountsOnce(void **state) {
+    (void)state;
+    rulesElect();
+    for (int i = 0; i < VOTERS; i++) rulesReceiveVote(voters[1]);
+    rulesReceiveVote(voters[2]);
+    assert_int_equal(e.election.votes, 2);
+    assert_true(nodeIsReplica(e.t.myself));
+}
+
+static void votesOfOthersAndOfOtherElectionsDoNotCount(void **state) {
+    (void)state;
+    rulesElect();
+    rulesReceiveVote(candidate);
+    struct busHeader h = headerOf(voters[1], BUS_AUTH_ACK);
+    h.current_epoch = e.election.epoch - 1;
+    receiveHeader(&h);
+    slotAssign(&e.t, 2, voters[1]);
+    rulesReceiveVote(voters[2]);
+    assert_int_equal(e.election.votes, 0);
+}
+
+/* The next one is for another epoch. */
+static void anElectionEnds(void **state) {
+    (void)state;
+    rulesElect();
+    uint64_t epoch = e.election.epoch;
+    rulesReceiveVote(voters[1]);
+    rulesReceiveVote(voters[2]);
+    rulesPassTime(2 * TIMEOUT + 2 * ENGINE_TICK_MS); /* twice the time-out, from its beginning */
+    rulesReceiveVote(voters[3]);
+    assert_true(nodeIsReplica(e.t.myself));
+    recorded.replication.data_ms = now;
+    for (int i = 0; i < 100 && e.election.epoch == epoch; i++) rulesPassTime(ENGINE_TICK_MS);
+    rulesPassTime(TIMEOUT);
+    assert_true(e.election.sent);
+    assert_int_equal(e.election.epoch, epoch + 1);
+    assert_int_equal(e.election.votes, 0);
+}
+
+static void anElectionThatAnotherWonIsOver(void **state) {
+    (void)state;
+    rulesElect();
+    rulesReceiveVote(voters[1]);
+    rulesReceiveVote(voters[2]);
+    voters[4]->config_epoch = 0;
+    struct busHeader h = headerOf(voters[4], BUS_PING);
+    h.config_epoch = h.current_epoch = e.election.epoch;
+    receiveHeader(&h);
+    assert_int_equal(e.election.votes, 0);
+    rulesReceiveVote(voters[3]);
+    assert_true(nodeIsReplica(e.t.myself));
+}
+
+/* However often it is asked: one ping period, the time-out, and so many times the time-out. */
+static void oldDataAreNotElected(void **state) {
+    (void)state;
+    const int64_t limit_ms = PING_S * 1000 + FACTOR * TIMEOUT + TIMEOUT;
+    voters[0]->flags |= NODE_FAIL;
+    candidate->flags |= NODE_NOFAILOVER;
+    recorded.replication.link_up = false;
+    now += limit_ms + 1;
+    rulesPassTime(20 * ENGINE_TICK_MS);
+    assert_int_equal(e.election.start_ms, 0);
+    recorded.replication.data_ms = now - limit_ms + ENGINE_TICK_MS;
+    rulesPassTime(ENGINE_TICK_MS);
+    assert_int_not_equal(e.election.start_ms, 0);
+}
+
+static void oneThatShallNotIsNotElected(void **state) {
+    (void)state;
+    e.settings.replica_no_failover = true;
+    voters[0]->flags |= NODE_FAIL;
+    rulesPassTime(20 * ENGINE_TICK_MS);
+    assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
+}
+
+static void nobodyIsElectedWhileItsPrimaryIsUp(void **state) {
+    (void)state;
+    voters[0]->flags |= NODE_PFAIL;
+    rulesPassTime(5 * ENGINE_TICK_MS);
+    assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
+}
+
+/* ---- Failures ---- */
+
+/* A primary fails by our own word and those of others, as long as the reports are new. */
+static void reportsGrowOld(void **state) {
+    (void)state;
+    rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    now += 2 * TIMEOUT + 1;
+    for (int i = 1; i < VOTERS - 1; i++) rulesHearFrom(voters[i]);
+    voters[0]->flags |= NODE_PFAIL;
+    rulesReceiveGossip(voters[2], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    assert_false(nodeFailed(voters[0])); /* two of five */
+    rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    assert_true(nodeFailed(voters[0]));
+    assert_true(sent[BUS_FAIL] > 0);
+}
+
+static void aReportIsTakenBack(void **state) {
+    (void)state;
+    rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY);
+    voters[0]->flags |= NODE_PFAIL;
+    rulesReceiveGossip(voters[2], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    assert_false(nodeFailed(voters[0]));
+}
+
+static void reportsOfReplicasDoNotCount(void **state) {
+    (void)state;
+    voters[0]->flags |= NODE_PFAIL;
+    rulesReceiveGossip(candidate, voters[0], NODE_PRIMARY | NODE_PFAIL);
+    rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    assert_false(nodeFailed(voters[0]));
+}
+
+/* And nothing fails that answers here, whatever others say. */
+static void aNodeThatAnswersDoesNotFail(void **state) {
+    (void)state;
+    for (int i = 1; i < VOTERS - 1; i++) rulesReceiveGossip(voters[i], voters[0], NODE_PRIMARY | NODE_PFAIL);
+    assert_false(nodeFailed(voters[0]));
+}
+
+static void oneThatIsSilentIsSuspected(void **state) {
+    (void)state;
+    voters[1]->ping_sent_ms = voters[1]->data_received_ms = now;
+    rulesPassTime(TIMEOUT);
+    assert_false(voters[1]->flags & NODE_PFAIL);
+    rulesPassTime(ENGINE_TICK_MS);
+    assert_true(voters[1]->flags & NODE_PFAIL);
+}
+
+/* A primary that returns must first learn whether its replica has its slots now. */
+static void failIsNotTakenBackAtOnce(void **state) {
+    (void)state;
+    voters[0]->flags |= NODE_FAIL;
+    voters[0]->fail_ms = now;
+    now += 2 * TIMEOUT;
+    rulesReceivePong(voters[0]);
+    assert_true(nodeFailed(voters[0]));
+    now++;
+    rulesReceivePong(voters[0]);
+    assert_false(nodeFailed(voters[0]));
+}
+
+static void failOfOneWithoutSlotsIs(void **state) {
+    (void)state;
+    candidate->flags |= NODE_FAIL;
+    candidate->fail_ms = now;
+    rulesReceivePong(candidate);
+    assert_false(nodeFailed(candidate));
+}
+
+/* Asking a dead voter again and again does not make it look alive. */
+static void aVoterThatIsAskedAgainIsMissedInTime(void **state) {
+    (void)state;
+    struct clusterNode *mine = rulesKnowNode("ssssssssssssssssssssssssssssssssssssssss", NODE_REPLICA);
+    nodeBecomeReplica(&e.t, mine, e.t.myself);
+    voters[1]->ping_sent_ms = voters[1]->data_received_ms = now;
+    for (int64_t end = now + TIMEOUT; now < end;) {
+        rulesPassTime(ENGINE_TICK_MS);
+        engineBarEpoch(&e, now);
+    }
+    rulesPassTime(ENGINE_TICK_MS);
+    assert_true(voters[1]->flags & NODE_PFAIL);
+}
+
+/* Nor does a new link to it. */
+static void oneToWhichLinksAreMadeIsMissedInTime(void **state) {
+    (void)state;
+    voters[1]->ping_sent_ms = voters[1]->data_received_ms = now;
+    rulesPassTime(TIMEOUT / 2);
+    voters[1]->connected = false;
+    engineLinkUp(&e, voters[1]->out, now);
+    rulesPassTime(TIMEOUT / 2 + ENGINE_TICK_MS);
+    assert_true(voters[1]->flags & NODE_PFAIL);
+}
+
+/* ---- The state ---- */
+
+static void suspectMost(bool suspected) {
+    for (int i = 0; i < 3; i++) {
+        if (suspected)
+            voters[i]->flags |= NODE_PFAIL;
+        else
+            voters[i]->flags &= (uint16_t)~NODE_PFAIL;
+    }
+    engineTodo(&e, TODO_STATE);
+    engineFlush(&e, now);
+}
+
+static void aPrimaryServesSomeTimeAfterItsStart(void **state) {
+    (void)state;
+    now += START_DELAY_MS - 1;
+    engineTodo(&e, TODO_STATE);
+    engineFlush(&e, now);
+    assert_false(engineStateOk(&e));
+    now++;
+    engineTodo(&e, TODO_STATE);
+    engineFlush(&e, now);
+    assert_true(engineStateOk(&e));
+}
+
+/* Others may have been elected meanwhile. */
+static void aPrimaryServesSomeTimeAfterItWasCutOff(void **state) {
+    (void)state;
+    now += START_DELAY_MS;
+    suspectMost(false);
+    assert_true(engineStateOk(&e));
+    suspectMost(true);
+    assert_false(engineStateOk(&e));
+    now += 10;
+    suspectMost(false);
+    assert_false(engineStateOk(&e));
+    now += TIMEOUT - 11;
+    suspectMost(false);
+    assert_false(engineStateOk(&e));
+    now++;
+    suspectMost(false);
+    assert_true(engineStateOk(&e));
+}
+
+static void allSlotsMustBeServed(void **state) {
+    (void)state;
+    e.settings.require_full_coverage = true;
+    now += START_DELAY_MS;
+    suspectMost(false);
+    assert_int_equal(e.down, DOWN_COVERAGE);
+    for (int slot = VOTERS; slot < KEY_SLOTS; slot++) slotAssign(&e.t, slot, e.t.myself);
+    suspectMost(false);
+    assert_true(engineStateOk(&e));
+    voters[1]->flags |= NODE_FAIL;
+    suspectMost(false);
+    assert_int_equal(e.down, DOWN_COVERAGE);
+}
+
+/* ---- Slots ---- */
+
+static void rulesReceiveClaim(struct clusterNode *by, int slot, uint64_t epoch) {
+    struct busHeader h = headerOf(by, BUS_PING);
+    slotSetAdd(&h.slots, slot);
+    h.config_epoch = epoch;
+    if (epoch > h.current_epoch) h.current_epoch = epoch;
+    receiveHeader(&h);
+}
+
+static void aSlotGoesToAGreaterEpochOnly(void **state) {
+    (void)state;
+    rulesReceiveClaim(voters[0], 1, voters[0]->config_epoch);
+    assert_ptr_equal(e.t.owner[1], voters[1]);
+    assert_int_equal(sent[BUS_UPDATE], 1); /* it is told whose it is */
+    rulesReceiveClaim(voters[0], 1, VOTERS + 1);
+    assert_ptr_equal(e.t.owner[1], voters[0]);
+}
+
+static void ourOwnSlotsToo(void **state) {
+    (void)state;
+    rulesReceiveClaim(voters[0], VOTERS - 1, VOTERS - 1);
+    assert_ptr_equal(e.t.owner[VOTERS - 1], e.t.myself);
+    rulesReceiveClaim(voters[0], VOTERS - 1, VOTERS + 1);
+    assert_ptr_equal(e.t.owner[VOTERS - 1], voters[0]);
+}
+
+/* Its replica has been elected while it was away, and has given a slot to another shard since. Whichever of
+ * the two is heard last, it belongs to its replica's shard, though replicas shall stay where they are. */
+static void oneThatReturnsFollowsItsHeir(void **state) {
+    for (int last = 0; last < 2; last++) {
+        if (last) {
+            rulesTeardown(state);
+            asPrimary(state);
+        }
+        slotAssign(&e.t, 5, e.t.myself);
+        nodeBecomeReplica(&e.t, candidate, e.t.myself);
+        nodeBecomePrimary(&e.t, candidate);
+        for (int i = 0; i < 2; i++) {
+            if (i == last)
+                rulesReceiveClaim(candidate, VOTERS - 1, VOTERS + 1);
+            else
+                rulesReceiveClaim(voters[0], 5, VOTERS + 2);
+        }
+        assert_ptr_equal(e.t.myself->primary, candidate);
+        assert_false(recorded.follows_anew);
+    }
+}
+
+/* All of it is another shard's now: that is where it goes, or it stays, without slots. */
+static void oneWithoutAnHeirGoesToAnotherShardIfItMay(void **state) {
+    for (int may = 0; may < 2; may++) {
+        if (may) {
+            rulesTeardown(state);
+            asPrimary(state);
+        }
+        e.settings.allow_replica_migration = may;
+        rulesReceiveClaim(voters[0], VOTERS - 1, VOTERS + 1);
+        assert_ptr_equal(e.t.myself->primary, may ? voters[0] : NULL);
+        assert_int_equal(recorded.follows_anew, may);
+    }
+}
+
+static void rulesReceiveUpdate(struct clusterNode *about, int slot, uint64_t epoch) {
+    struct busHeader h = headerOf(voters[3], BUS_UPDATE);
+    struct slotSet slots = about->slots;
+    slotSetAdd(&slots, slot);
+    rulesReceive(busAddUpdate(busBegin(sdsempty(), &h), about->id, epoch, &slots));
+}
+
+static void whatIsToldOfOthersIsNewOrIgnored(void **state) {
+    (void)state;
+    rulesReceiveUpdate(voters[0], 1, voters[0]->config_epoch);
+    assert_ptr_equal(e.t.owner[1], voters[1]);
+    rulesReceiveUpdate(voters[2], 2, voters[2]->config_epoch - 1);
+    assert_int_equal(voters[2]->config_epoch, 3);
+    rulesReceiveUpdate(voters[0], 1, VOTERS + 1);
+    assert_ptr_equal(e.t.owner[1], voters[0]);
+}
+
+/* The one with the smaller id takes a greater epoch, which is on disk when others hear of it. */
+static void ofTwoInOneEpochOneTakesAnother(void **state) {
+    (void)state;
+    struct clusterNode *greater = rulesKnowNode("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz", NODE_PRIMARY);
+    slotAssign(&e.t, 10, greater);
+    uint64_t mine = e.t.myself->config_epoch;
+    greater->config_epoch = mine;
+    rulesHearFrom(greater);
+    assert_true(e.t.myself->config_epoch > mine);
+    assert_int_equal(on_disk.config_epoch, e.t.myself->config_epoch);
+    struct clusterNode *smaller = rulesKnowNode("0000000000000000000000000000000000000000", NODE_PRIMARY);
+    slotAssign(&e.t, 11, smaller);
+    smaller->config_epoch = mine = e.t.myself->config_epoch;
+    rulesHearFrom(smaller);
+    assert_int_equal(e.t.myself->config_epoch, mine);
+}
+
+/* An epoch without votes is taken when most voters know a greater one, and have said so since they were
+ * asked. */
+static void anEpochIsBarredByMostVoters(void **state) {
+    (void)state;
+    now += START_DELAY_MS;
+    engineBarEpoch(&e, now);
+    engineFlush(&e, now);
+    for (int i = 0; i < 2; i++) {
+        assert_false(engineEpochBarred(&e));
+        rulesHearFrom(voters[i]);
+    }
+    assert_true(engineEpochBarred(&e)); /* with ourselves, three of five */
+    struct busHeader h = rulesVoteRequest();
+    h.current_epoch = e.bar.epoch;
+    assert_false(votesFor(h));
+}
+
+/* The answer to it is a promise. */
+static void whatAVoterKnowsIsOnDisk(void **state) {
+    (void)state;
+    struct busHeader h = headerOf(voters[0], BUS_PING);
+    h.current_epoch = VOTERS + 2;
+    receiveHeader(&h);
+    assert_int_equal(on_disk.current_epoch, VOTERS + 2);
+}
+
+static void whoKnowsNoGreaterEpochBarsNothing(void **state) {
+    (void)state;
+    uint64_t before = e.t.current_epoch;
+    engineBarEpoch(&e, now);
+    for (int i = 0; i < 3; i++) {
+        struct busHeader h = headerOf(voters[i], BUS_PING);
+        h.current_epoch = before;
+        receiveHeader(&h);
+    }
+    assert_false(engineEpochBarred(&e));
+}
+
+/* ---- Failovers by hand ---- */
+
+static void askByHand(void) {
+    engineFailover(&e, FAILOVER_ASK, now);
+    engineFlush(&e, now);
+    assert_int_equal(sent[BUS_MFSTART], 1);
+}
+static void rulesReceivePaused(uint64_t offset) {
+    struct busHeader h = headerOf(voters[0], BUS_PING);
+    h.flags = BUS_PAUSED;
+    h.offset = offset;
+    receiveHeader(&h);
+}
+
+static void byHandNothingIsLost(void **state) {
+    (void)state;
+    askByHand();
+    rulesPassTime(5 * ENGINE_TICK_MS);
+    assert_int_equal(sent[BUS_AUTH_REQUEST], 0); /* its primary does not stand still yet */
+    rulesReceivePaused(101);
+    rulesPassTime(5 * ENGINE_TICK_MS);
+    assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
+    recorded.replication.link_up = false;
+    recorded.replication.offset = 101;
+    rulesPassTime(5 * ENGINE_TICK_MS);
+    assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
+    recorded.replication.link_up = true;
+    rulesPassTime(ENGINE_TICK_MS);
+    assert_true(sent[BUS_AUTH_REQUEST] > 0);
+}
+
+static void byHandItIsGivenUpInTime(void **state) {
+    (void)state;
+    askByHand();
+    rulesPassTime(e.settings.manual_failover_timeout_ms + ENGINE_TICK_MS);
+    rulesReceivePaused(100);
+    rulesPassTime(5 * ENGINE_TICK_MS);
+    assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
+    assert_int_equal(e.manual.end_ms, 0);
+}
+
+static void aPrimaryStandsStillForItsOwnReplicasOnly(void **state) {
+    (void)state;
+    struct busHeader h = headerOf(candidate, BUS_MFSTART);
+    receiveHeader(&h);
+    assert_int_equal(e.manual.end_ms, 0);
+    nodeBecomeReplica(&e.t, candidate, e.t.myself);
+    h = headerOf(candidate, BUS_MFSTART);
+    receiveHeader(&h);
+    assert_int_not_equal(e.manual.end_ms, 0);
+}
+
+#define AS_PRIMARY(test) cmocka_unit_test_setup_teardown(test, asPrimary, rulesTeardown)
+#define AS_REPLICA(test) cmocka_unit_test_setup_teardown(test, asReplica, rulesTeardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        AS_PRIMARY(aVoteIsGivenOnceInAnEpoch),
+        AS_PRIMARY(nobodyVotesRightAfterItsStart),
+        AS_PRIMARY(noVoteInAnEpochThatIsOver),
+        AS_PRIMARY(noVoteAgainstAPrimaryThatIsUp),
+        AS_PRIMARY(noVoteForAPrimary),
+        AS_PRIMARY(noVoteForOldSlots),
+        AS_PRIMARY(noVoteOfOneWithoutSlots),
+        AS_REPLICA(mostVotersElect),
+        AS_REPLICA(aVoteCountsOnce),
+        AS_REPLICA(votesOfOthersAndOfOtherElectionsDoNotCount),
+        AS_REPLICA(anElectionEnds),
+        AS_REPLICA(anElectionThatAnotherWonIsOver),
+        AS_REPLICA(oldDataAreNotElected),
+        AS_REPLICA(oneThatShallNotIsNotElected),
+        AS_REPLICA(nobodyIsElectedWhileItsPrimaryIsUp),
+        AS_PRIMARY(reportsGrowOld),
+        AS_PRIMARY(aReportIsTakenBack),
+        AS_PRIMARY(reportsOfReplicasDoNotCount),
+        AS_PRIMARY(aNodeThatAnswersDoesNotFail),
+        AS_PRIMARY(oneThatIsSilentIsSuspected),
+        AS_PRIMARY(failIsNotTakenBackAtOnce),
+        AS_PRIMARY(failOfOneWithoutSlotsIs),
+        AS_PRIMARY(aVoterThatIsAskedAgainIsMissedInTime),
+        AS_PRIMARY(oneToWhichLinksAreMadeIsMissedInTime),
+        AS_PRIMARY(aPrimaryServesSomeTimeAfterItsStart),
+        AS_PRIMARY(aPrimaryServesSomeTimeAfterItWasCutOff),
+        AS_PRIMARY(allSlotsMustBeServed),
+        AS_PRIMARY(aSlotGoesToAGreaterEpochOnly),
+        AS_PRIMARY(ourOwnSlotsToo),
+        AS_PRIMARY(oneThatReturnsFollowsItsHeir),
+        AS_PRIMARY(oneWithoutAnHeirGoesToAnotherShardIfItMay),
+        AS_PRIMARY(whatIsToldOfOthersIsNewOrIgnored),
+        AS_PRIMARY(ofTwoInOneEpochOneTakesAnother),
+        AS_PRIMARY(anEpochIsBarredByMostVoters),
+        AS_PRIMARY(whatAVoterKnowsIsOnDisk),
+        AS_PRIMARY(whoKnowsNoGreaterEpochBarsNothing),
+        AS_REPLICA(byHandNothingIsLost),
+        AS_REPLICA(byHandItIsGivenUpInTime),
+        AS_PRIMARY(aPrimaryStandsStillForItsOwnReplicasOnly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cluster_engine_send.c - messages of ours: the header, gossip, extensions, and to whom they go. */
+#include <string.h>
+
+#include "base/assert.h"
+#include "cluster/cluster_engine_private.h"
+
+#define GOSSIP_LEAST 3
+#define GOSSIP_TRIES 3 /* random nodes looked at, for each one wanted */
+
+/* ---- The header ---- */
+
+static uint16_t ownFlags(struct engine *e) {
+    struct clusterNode *me = e->t.myself;
+    uint16_t flags = me->flags | NODE_EXTENSIONS | NODE_LIGHT_PUBSUB | NODE_LIGHT_MODULE;
+    flags &= (uint16_t) ~(NODE_PRIMARY_FAIL | NODE_NOFAILOVER);
+    if (e->settings.replica_no_failover) flags |= NODE_NOFAILOVER;
+    if (me->primary && nodeFailed(me->primary)) flags |= NODE_PRIMARY_FAIL;
+    return flags;
+}
+
+static void ownHeader(struct engine *e, struct busHeader *h) {
+    struct clusterNode *me = e->t.myself, *primary = nodeShardPrimary(me);
+    me->flags = ownFlags(e);
+    memset(h, 0, sizeof *h);
+    h->port = e->settings.tls ? me->tls_port : me->tcp_port;
+    h->other_port = e->settings.tls ? me->tcp_port : me->tls_port;
+    h->bus_port = me->bus_port;
+    h->node_flags = me->flags;
+    h->state = !engineStateOk(e);
+    h->current_epoch = e->t.current_epoch;
+    h->config_epoch = primary ? primary->config_epoch : 0;
+    h->offset = engineOffset(e);
+    memcpy(h->sender, me->id, NODE_ID_LEN);
+    if (me->primary) memcpy(h->primary, me->primary->id, NODE_ID_LEN);
+    if (primary) h->slots = primary->slots;
+    strncpy(h->ip, e->settings.announced_ip, NODE_IP_LEN - 1);
+    if (nodeIsPrimary(me) && e->manual.end_ms) h->flags |= BUS_PAUSED;
+}
+
+sds messageBegin(struct engine *e, enum busType type, uint8_t flags) {
+    struct busHeader h;
+    ownHeader(e, &h);
+    h.type = (uint16_t)type;
+    h.flags |= flags;
+    return busBegin(sdsempty(), &h);
+}
+
+/* ---- Sending ---- */
+
+static void sendBytes(struct engine *e, struct busLink *link, sds message, enum busType type) {
+    e->stats.sent[type]++;
+    e->stats.bytes_sent += sdslen(message);
+    if (type == BUS_PUBLISH || type == BUS_PUBLISHSHARD) e->stats.pubsub_bytes_sent += sdslen(message);
+    if (type == BUS_MODULE) e->stats.module_bytes_sent += sdslen(message);
+    e->world->send(e->w, link, message, sdslen(message));
+}
+
+static enum busType typeOf(const char *message) {
+    return (enum busType)(((unsigned char)message[12] & 0x7f) << 8 | (unsigned char)message[13]);
+}
+
+void messageSend(struct engine *e, struct busLink *link, sds message) {
+    busEnd(message, 0);
+    sendBytes(e, link, message, typeOf(message));
+    sdsfree(message);
+}
+
+void messageBroadcast(struct engine *e, sds message) {
+    busEnd(message, 0);
+    topologyForEach(&e->t, n) {
+        if (nodeUsable(n) && n->connected) sendBytes(e, n->out, message, typeOf(message));
+    }
+    sdsfree(message);
+}
+
+/* ---- PING, PONG, MEET ---- */
+
+static sds addGossip(struct engine *e, sds s, const struct clusterNode *n) {
+    struct busGossip g = {.ping_sent_s = (uint32_t)(n->ping_sent_ms / 1000),
+                          .pong_received_s = (uint32_t)(n->pong_received_ms / 1000),
+                          .port = e->settings.tls ? n->tls_port : n->tcp_port,
+                          .other_port = e->settings.tls ? n->tcp_port : n->tls_port,
+                          .bus_port = n->bus_port,
+                          .flags = n->flags};
+    memcpy(g.id, n->id, NODE_ID_LEN);
+    memcpy(g.ip, n->ip, NODE_IP_LEN);
+    return busAddGossip(s, 0, &g);
+}
+
+/* Worth telling? Those that we do not reach are told anyway, and those that nobody is linked to and that have
+ * nothing are no news. */
+static bool worthGossip(const struct clusterNode *n) {
+    return nodeUsable(n) && !(n->flags & NODE_PFAIL) && (n->out || n->slot_count);
+}
+
+/* Some nodes by chance, none twice; then all that we do not reach. */
+static sds addGossips(struct engine *e, sds s, const struct clusterNode *to) {
+    int others = e->t.count - 2; /* not us, not the receiver */
+    int wanted = (int)(e->t.count * e->settings.gossip_percent / 100);
+    if (wanted < GOSSIP_LEAST) wanted = GOSSIP_LEAST;
+    if (wanted > others) wanted = others;
+    struct clusterNode *chosen[wanted > 0 ? wanted : 1];
+    int count = 0;
+    for (int tries = wanted * GOSSIP_TRIES; tries > 0 && count < wanted; tries--) {
+        struct clusterNode *n = e->t.nodes[e->world->random(e->w) % (uint64_t)e->t.count];
+        bool again = n == to || !worthGossip(n);
+        for (int i = 0; i < count && !again; i++) again = chosen[i] == n;
+        if (again) continue;
+        chosen[count++] = n;
+        s = addGossip(e, s, n);
+    }
+    topologyForEach(&e->t, n) {
+        if (n->flags & NODE_PFAIL && nodeUsable(n)) s = addGossip(e, s, n);
+    }
+    return s;
+}
+
+static sds addTextIfAny(sds s, enum busExtensionType type, const char *text) {
+    return *text ? busAddText(s, 0, type, strOf(text)) : s;
+}
+
+static sds addExtensions(struct engine *e, sds s) {
+    const struct clusterNode *me = e->t.myself;
+    s = addTextIfAny(s, EXT_HOSTNAME, me->hostname);
+    s = addTextIfAny(s, EXT_HUMAN_NAME, me->human_name);
+    s = addTextIfAny(s, EXT_CLIENT_IPV4, me->client_ipv4);
+    s = addTextIfAny(s, EXT_CLIENT_IPV6, me->client_ipv6);
+    if (me->client_tcp_port) s = busAddPort(s, 0, EXT_CLIENT_PORT, me->client_tcp_port);
+    if (me->client_tls_port) s = busAddPort(s, 0, EXT_CLIENT_TLS_PORT, me->client_tls_port);
+    s = addTextIfAny(s, EXT_AVAILABILITY_ZONE, me->availability_zone);
+    topologyForgottenTrim(&e->t, e->now_ms);
+    for (int i = 0; i < e->t.forgotten_count; i++) {
+        const struct forgottenNode *f = &e->t.forgotten[i];
+        s = busAddForgotten(s, 0, f->id, (uint64_t)(f->until_ms - e->now_ms) / 1000);
+    }
+    return busAddShardId(s, 0, me->shard_id);
+}
+
+void sendPing(struct engine *e, struct busLink *link, enum busType type) {
+    struct clusterNode *to = link->node;
+    if (!link->inbound && type == BUS_PING && to) to->ping_sent_ms = e->now_ms;
+    sds s = messageBegin(e, type, BUS_HAS_EXTENSIONS);
+    s = addGossips(e, s, to);
+    if (to && to->flags & NODE_EXTENSIONS) s = addExtensions(e, s);
+    messageSend(e, link, s);
+}
+
+void broadcastPong(struct engine *e, enum whom whom) {
+    topologyForEach(&e->t, n) {
+        if (!nodeUsable(n) || !n->connected) continue;
+        if (whom == TO_ALL || inSameShard(n, e->t.myself)) sendPing(e, n->out, BUS_PONG);
+    }
+}
+
+void sendUpdate(struct engine *e, struct busLink *link, const struct clusterNode *about) {
+    struct slotSet claimed = about->slots;
+    slotSetWithout(&claimed, &e->t.unclaimed);
+    sds s = messageBegin(e, BUS_UPDATE, 0);
+    messageSend(e, link, busAddUpdate(s, about->id, about->config_epoch, &claimed));
+}
+
+/* ---- What is not about the cluster itself ---- */
+
+/* Light for those who understand it, and know who we are. `parts` adds what is behind the header. */
+struct payload {
+    enum busType type;
+    struct str channel, message; /* or */
+    uint64_t module;
+    uint8_t module_type;
+};
+
+static sds addPayload(sds s, const struct payload *p) {
+    s = p->type == BUS_MODULE ? busAddModule(s, p->module, p->module_type, p->message)
+                              : busAddPublish(s, p->channel, p->message);
+    busEnd(s, 0);
+    return s;
+}
+
+/* Both forms are made once at most. */
+static void payloadSend(struct engine *e, const struct payload *p,
+                        bool (*to)(struct engine *e, struct clusterNode *n), struct clusterNode *only) {
+    uint16_t light_flag = p->type == BUS_MODULE ? NODE_LIGHT_MODULE : NODE_LIGHT_PUBSUB;
+    sds full = NULL, light = NULL;
+    topologyForEach(&e->t, n) {
+        if (!nodeUsable(n) || !n->connected || (only && n != only) || (to && !to(e, n))) continue;
+        bool as_light = n->flags & light_flag && n->out->ponged;
+        sds *form = as_light ? &light : &full;
+        if (!*form) {
+            *form = as_light ? busBeginLight(sdsempty(), p->type) : messageBegin(e, p->type, 0);
+            *form = addPayload(*form, p);
+        }
+        sendBytes(e, n->out, *form, p->type);
+    }
+    sdsfree(full);
+    sdsfree(light);
+}
+
+static bool ofMyShard(struct engine *e, struct clusterNode *n) {
+    return inSameShard(n, e->t.myself);
+}
+
+void enginePublish(struct engine *e, bool shard, struct str channel, struct str message, int64_t now_ms) {
+    engineSetTime(e, now_ms);
+    struct payload p = {
+        .type = shard ? BUS_PUBLISHSHARD : BUS_PUBLISH, .channel = channel, .message = message};
+    payloadSend(e, &p, shard ? ofMyShard : NULL, NULL);
+}
+
+void engineModuleSend(struct engine *e, struct clusterNode *to, uint64_t id, uint8_t type, struct str payload,
+                      int64_t now_ms) {
+    engineSetTime(e, now_ms);
+    struct payload p = {.type = BUS_MODULE, .message = payload, .module = id, .module_type = type};
+    payloadSend(e, &p, NULL, to);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cluster_engine_test.c - one engine and messages made by hand, of peers that are wrong, hostile, or late. What many
+ * engines do together is in simulation_test.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cluster/topology_file.h"
+#include "tests/sim/engine_recorder.h"
+
+#define NOW     1000000000LL
+#define TIMEOUT 2000
+
+static struct engine e;
+
+/* ---- A node that knows two others, both primaries, with links to them ---- */
+
+static const char *const ids[] = {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                                  "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+                                  "cccccccccccccccccccccccccccccccccccccccc"};
+static struct clusterNode *others[2];
+
+static int setup(void **state) {
+    (void)state;
+    engineRecorderReset(NOW);
+    engineInit(&e, &engine_recorder, NULL, NOW);
+    e.settings = (struct engineSettings){.node_timeout_ms = TIMEOUT,
+                                         .manual_failover_timeout_ms = 5000,
+                                         .blacklist_ttl_s = 60,
+                                         .replica_validity_factor = 10,
+                                         .gossip_percent = 10,
+                                         .repl_ping_period_s = 10,
+                                         .announced_ip = ""};
+    engineBorn(&e);
+    for (int i = 0; i < 2; i++) {
+        struct clusterNode *n = topologyAdd(&e.t, ids[i], NODE_PRIMARY, NOW - 100 * TIMEOUT);
+        memcpy(n->ip, "10.0.0.1", 9);
+        n->tcp_port = 6379;
+        n->bus_port = 16379;
+        others[i] = n;
+    }
+    slotAssign(&e.t, 0, e.t.myself);
+    slotAssign(&e.t, 1, others[0]);
+    slotAssign(&e.t, 2, others[1]);
+    engineTick(&e, NOW);
+    for (int i = 0; i < recorded.link_count; i++) engineLinkUp(&e, &recorded.links[i], NOW);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    for (int i = 0; i < e.t.count; i++) e.t.nodes[i]->in = e.t.nodes[i]->out = NULL;
+    engineDestroy(&e);
+    return 0;
+}
+
+static struct busHeader headerOf(const char *id, enum busType type) {
+    struct busHeader h = {
+        .type = (uint16_t)type, .port = 6379, .bus_port = 16379, .node_flags = NODE_PRIMARY};
+    memcpy(h.sender, id, NODE_ID_LEN);
+    memcpy(h.ip, "10.0.0.1", 9);
+    const struct clusterNode *n = topologyFind(&e.t, id);
+    if (n) h.slots = n->slots;
+    return h;
+}
+
+/* Takes the message. */
+static bool receive(struct busLink *link, sds message) {
+    busEnd(message, 0);
+    bool good = engineReceive(&e, link, (const uint8_t *)message, (uint32_t)sdslen(message), e.now_ms);
+    sdsfree(message);
+    topologyVerify(&e.t);
+    return good;
+}
+static bool receiveHeader(struct busLink *link, const struct busHeader *h) {
+    return receive(link, busBegin(sdsempty(), h));
+}
+
+static sds gossipOf(const char *by, const char *about, const char *ip, uint16_t flags) {
+    struct busHeader h = headerOf(by, BUS_PING);
+    struct busGossip g = {.port = 7000, .bus_port = 17000, .flags = flags};
+    memcpy(g.id, about, NODE_ID_LEN);
+    strncpy(g.ip, ip, NODE_IP_LEN - 1);
+    return busAddGossip(busBegin(sdsempty(), &h), 0, &g);
+}
+
+/* ---- Peers that are wrong ---- */
+
+static void aMeetOnOurOwnLinkDropsIt(void **state) {
+    (void)state;
+    struct busHeader h = headerOf(ids[0], BUS_MEET);
+    struct busLink *link = others[0]->out;
+    assert_false(receiveHeader(link, &h));
+    assert_null(link->node);
+    assert_null(others[0]->out);
+}
+
+/* Who says MEET knows us: it needs none back, which would have it take another address for its own. */
+static void whoMeetsUsIsPinged(void **state) {
+    (void)state;
+    struct busHeader h = headerOf(ids[2], BUS_MEET);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    assert_true(receiveHeader(&inbound, &h));
+    assert_int_equal(e.t.count, 4);
+    engineTick(&e, NOW + 100);
+    engineLinkUp(&e, &recorded.links[recorded.link_count - 1], NOW + 100);
+    assert_true(recorded.links[recorded.link_count - 1].node->flags & NODE_HANDSHAKE);
+    assert_int_equal(e.stats.sent[BUS_MEET], 0);
+    assert_int_equal(engineMeet(&e, "10.0.0.7", 6379, 16379, NOW + 100), MEET_BEGUN);
+    engineTick(&e, NOW + 200);
+    engineLinkUp(&e, &recorded.links[recorded.link_count - 1], NOW + 200);
+    assert_int_equal(e.stats.sent[BUS_MEET], 1);
+}
+
+/* Which it gave itself a moment before it was cut off. An id that is none of a node is greater than ours. */
+static void whoWasReplacedInAnEpochOfItsOwnGivesWay(void **state) {
+    (void)state;
+    static const char heir[] = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz";
+    struct clusterNode *me = e.t.myself, *n = topologyAdd(&e.t, heir, NODE_REPLICA, NOW - 100 * TIMEOUT);
+    nodeBecomeReplica(&e.t, n, me);
+    assert_true(engineBumpEpoch(&e, NOW));
+    struct busHeader h = headerOf(heir, BUS_PING);
+    h.current_epoch = h.config_epoch = me->config_epoch;
+    h.slots = me->slots;
+    slotAssign(&e.t, 3, me); /* what it had just been given, and nobody knows of */
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    assert_true(receiveHeader(&inbound, &h));
+    assert_ptr_equal(e.t.owner[0], n);
+    assert_ptr_equal(e.t.owner[3], me);
+    assert_true(nodeIsPrimary(me) && me->config_epoch > n->config_epoch);
+}
+
+/* Of a message that is none of the heartbeats only the header's slots would go with that epoch, and they are
+ * not looked at. */
+static void anEpochIsTakenWithItsSlots(void **state) {
+    (void)state;
+    static const char other[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
+    topologyAdd(&e.t, other, NODE_PRIMARY, NOW - 100 * TIMEOUT);
+    slotAssign(&e.t, 5, others[0]);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    struct busHeader h = headerOf(ids[0], BUS_FAIL);
+    slotSetRemove(&h.slots, 5); /* which it has given away */
+    h.current_epoch = h.config_epoch = 11;
+    receive(&inbound, busAddFail(busBegin(sdsempty(), &h), ids[2]));
+    assert_int_equal(others[0]->config_epoch, 0);
+    assert_int_equal(e.t.current_epoch, 11);
+    h.type = BUS_PING;
+    assert_true(receiveHeader(&inbound, &h));
+    assert_int_equal(others[0]->config_epoch, 11);
+    assert_true(slotSetHas(&e.t.unclaimed, 5));
+}
+
+/* A slot goes key by key to a node that is replaced: the keys that have gone are at its heir's. */
+static void aSlotGoesOnToTheHeirOfItsTarget(void **state) {
+    (void)state;
+    static const char heir[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
+    struct clusterNode *target = others[0], *n = topologyAdd(&e.t, heir, NODE_REPLICA, NOW - 100 * TIMEOUT);
+    nodeBecomeReplica(&e.t, n, target);
+    slotAssign(&e.t, 3, e.t.myself);
+    slotAssign(&e.t, 4, target);
+    slotSetMigrating(&e.t, 3, target);
+    struct busHeader h = headerOf(heir, BUS_PING);
+    h.current_epoch = h.config_epoch = 7;
+    slotSetAdd(&h.slots, 4);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    assert_true(receiveHeader(&inbound, &h));
+    assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
+    h = headerOf(ids[0], BUS_PING); /* the other one comes back, and learns of it */
+    h.node_flags = NODE_PRIMARY;
+    h.config_epoch = 1;
+    slotSetAdd(&h.slots, 4);
+    struct busLink back = {.inbound = true, .peer_ip = "10.0.0.2"};
+    assert_true(receiveHeader(&back, &h));
+    assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
+    h.node_flags = NODE_REPLICA;
+    h.config_epoch = 7;
+    memcpy(h.primary, heir, NODE_ID_LEN);
+    assert_true(receiveHeader(&back, &h));
+    assert_true(nodeIsReplica(target));
+    assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
+}
+
+static void lightMessagesOfOddTypesAreDropped(void **state) {
+    (void)state;
+    for (int type = 0; type < 0x8000; type += type < 20 ? 1 : 997) {
+        sds message = busBeginLight(sdsempty(), (enum busType)type);
+        struct busLink inbound = {.inbound = true};
+        if (type == BUS_PUBLISH || type == BUS_PUBLISHSHARD || type == BUS_MODULE)
+            sdsfree(message);
+        else
+            assert_true(receive(&inbound, message));
+    }
+}
+
+static void nobodyElseIsMyself(void **state) {
+    (void)state;
+    struct clusterNode *me = e.t.myself;
+    memcpy(me->ip, "10.0.0.9", 9);
+    me->tcp_port = 1;
+    assert_int_equal(engineMeet(&e, "10.0.0.7", 6379, 16379, NOW), MEET_BEGUN);
+    engineTick(&e, NOW + 100);
+    struct busLink *link = &recorded.links[recorded.link_count - 1];
+    engineLinkUp(&e, link, NOW + 100);
+    struct busHeader h = headerOf(me->id, BUS_PONG);
+    assert_false(receiveHeader(link, &h)); /* the handshake is over */
+    assert_int_equal(e.t.count, 3);
+    assert_string_equal(me->ip, "10.0.0.9");
+    assert_int_equal(me->tcp_port, 1);
+}
+
+static void epochsAndIdsThatCannotBeAreIgnored(void **state) {
+    (void)state;
+    struct busLink inbound = {.inbound = true};
+    struct busHeader h = headerOf(ids[0], BUS_PING);
+    h.current_epoch = h.config_epoch = UINT64_MAX;
+    receiveHeader(&inbound, &h);
+    h.config_epoch = 0;
+    receiveHeader(&inbound, &h);
+    h = headerOf(ids[0], BUS_UPDATE);
+    struct slotSet none = {0};
+    receive(&inbound, busAddUpdate(busBegin(sdsempty(), &h), ids[1], UINT64_MAX, &none));
+    assert_int_equal(e.t.current_epoch, 0);
+    assert_int_equal(others[0]->config_epoch, 0);
+    assert_int_equal(others[1]->config_epoch, 0);
+    h = headerOf("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\nq\nr\ns\nt\n", BUS_MEET);
+    receiveHeader(&inbound, &h);
+    assert_int_equal(e.t.count, 3);
+}
+
+/* Who answers at a node's address, and is another one, must not speak in its name. */
+static void aStrangerDoesNotSpeakForTheNodeItReplaced(void **state) {
+    (void)state;
+    struct busHeader h = headerOf(ids[2], BUS_PONG);
+    h.config_epoch = h.current_epoch = 77;
+    h.offset = 5;
+    assert_false(receiveHeader(others[0]->out, &h));
+    assert_true(others[0]->flags & NODE_NOADDR);
+    assert_int_equal(others[0]->config_epoch, 0);
+    assert_int_equal(e.t.current_epoch, 0);
+    assert_int_equal(others[0]->offset, 0);
+}
+
+/* What stands in nodes.conf can be read back, whatever others say. */
+static void addressesDoNotBreakTheFile(void **state) {
+    (void)state;
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    struct busHeader h = headerOf(ids[0], BUS_PING);
+    strncpy(h.ip, "10.0.0.2 fail\nvars", NODE_IP_LEN - 1);
+    receiveHeader(&inbound, &h);
+    assert_string_equal(others[0]->ip, "10.0.0.1");
+    others[1]->flags |= NODE_PFAIL;
+    receive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3\nx", NODE_PRIMARY));
+    assert_string_equal(others[1]->ip, "10.0.0.1");
+    receive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3", NODE_PRIMARY));
+    assert_string_equal(others[1]->ip, "10.0.0.3");
+    sds text = topologyText(sdsempty(), &e.t, false), err = NULL;
+    struct topology copy;
+    topologyInit(&copy);
+    assert_true(topologyRead(&copy, sdsview(text), false, NOW, &err));
+    topologyClear(&copy);
+    sdsfree(text);
+}
+
+static void aReplicaFollowsWhereItsPrimaryWentByHearsay(void **state) {
+    (void)state;
+    engineFollow(&e, others[1], true);
+    others[1]->flags |= NODE_PFAIL;
+    recorded.follow_count = 0;
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    receive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3", NODE_PRIMARY));
+    assert_int_equal(recorded.follow_count, 1);
+    assert_string_equal(recorded.followed_ip, "10.0.0.3");
+}
+
+/* ---- Whose data a replica has ---- */
+
+static void followWithSlots(struct clusterNode *primary) {
+    slotAssign(&e.t, 0, primary); /* a replica owns none */
+    engineFollow(&e, primary, true);
+    engineFlush(&e, e.now_ms);
+}
+
+/* A replica whose primary goes to another shard follows: what it has is not of that shard, though the shard
+ * of both has been noted by then. */
+static void dataOfAShardDoNotGoWithItToAnother(void **state) {
+    (void)state;
+    followWithSlots(others[1]);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    struct busHeader h = headerOf(ids[1], BUS_PING);
+    h.node_flags = NODE_REPLICA;
+    memcpy(h.primary, ids[0], NODE_ID_LEN);
+    memset(&h.slots, 0, sizeof h.slots);
+    recorded.follow_count = 0;
+    receiveHeader(&inbound, &h);
+    assert_int_equal(recorded.follow_count, 1);
+    assert_ptr_equal(e.t.myself->primary, others[0]);
+    assert_true(recorded.follows_anew);
+}
+
+/* The same, of a shard that is named before its primary is known. */
+static void norWhenItsPrimaryIsLearntLater(void **state) {
+    (void)state;
+    static const char unknown[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
+    followWithSlots(others[1]);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    struct busHeader h = headerOf(ids[1], BUS_PING);
+    h.node_flags = NODE_REPLICA;
+    memcpy(h.primary, unknown, NODE_ID_LEN);
+    memset(&h.slots, 0, sizeof h.slots);
+    h.flags = BUS_HAS_EXTENSIONS;
+    receive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
+    topologyAdd(&e.t, unknown, NODE_PRIMARY, NOW - 100 * TIMEOUT);
+    recorded.follow_count = 0;
+    receive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
+    assert_int_equal(recorded.follow_count, 1);
+    assert_true(recorded.follows_anew);
+}
+
+/* A failover in the shard is no reason to begin anew. */
+static void aReplicaGoesOnWithTheHeirOfItsPrimary(void **state) {
+    (void)state;
+    static const char heir[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
+    followWithSlots(others[1]);
+    struct clusterNode *n = topologyAdd(&e.t, heir, NODE_REPLICA, NOW - 100 * TIMEOUT);
+    nodeBecomeReplica(&e.t, n, others[1]);
+    struct busHeader h = headerOf(heir, BUS_PING);
+    h.slots = others[1]->slots;
+    h.config_epoch = h.current_epoch = 9;
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.2"};
+    recorded.follow_count = 0;
+    receiveHeader(&inbound, &h);
+    assert_ptr_equal(e.t.myself->primary, n);
+    assert_int_equal(recorded.follow_count, 1);
+    assert_false(recorded.follows_anew);
+}
+
+/* Of nothing, and of data of another shard, there is no offset: a sibling that has less is not kept waiting.
+ */
+static void whatIsNotWholeDoesNotCount(void **state) {
+    (void)state;
+    followWithSlots(others[1]);
+    assert_int_equal(engineOffset(&e), 100);
+    recorded.replication.whole = false;
+    assert_int_equal(engineOffset(&e), 0);
+    nodeBecomePrimary(&e.t, e.t.myself);
+    assert_int_equal(engineOffset(&e), 100); /* a primary's own */
+}
+
+/* Neither at once nor later, and whatever the validity factor is; but for a user who forces it. */
+static void whatIsNotWholeIsNotElected(void **state) {
+    (void)state;
+    followWithSlots(others[1]);
+    others[1]->flags |= NODE_FAIL;
+    recorded.replication.whole = false;
+    e.settings.replica_validity_factor = 0;
+    int64_t now = NOW;
+    for (int i = 0; i < 10; i++) engineTick(&e, now += ENGINE_TICK_MS);
+    assert_int_equal(e.election.start_ms, 0);
+    engineFailover(&e, FAILOVER_FORCE, now);
+    engineFlush(&e, now);
+    assert_true(e.election.sent);
+}
+
+/* ---- Failovers by hand ---- */
+
+/* The primary's own words to its replicas go on while it stands still. */
+static void moreThanThePausedOffsetIsEnough(void **state) {
+    (void)state;
+    slotAssign(&e.t, 0, others[1]);
+    engineFollow(&e, others[1], true);
+    engineFlush(&e, NOW);
+    engineFailover(&e, FAILOVER_ASK, NOW);
+    struct busHeader h = headerOf(ids[1], BUS_PING);
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    h.flags = BUS_PAUSED;
+    h.offset = 86; /* a PING of the stream behind that: 14 bytes */
+    receiveHeader(&inbound, &h);
+    engineTick(&e, NOW + 100);
+    assert_true(e.manual.can_start);
+}
+
+/* ---- The clock ---- */
+
+static void aClockThatGoesBackHidesNoFailure(void **state) {
+    (void)state;
+    struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
+    int64_t now = NOW - 3600 * 1000;
+    struct busHeader h = headerOf(ids[0], BUS_PING);
+    engineTick(&e, now);
+    for (int i = 0; i < 3 * TIMEOUT / ENGINE_TICK_MS; i++) engineTick(&e, now += ENGINE_TICK_MS);
+    assert_true(others[0]->flags & NODE_PFAIL);
+    receiveHeader(&inbound, &h);
+    assert_in_range(others[0]->data_received_ms, now - 1000, now);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(aMeetOnOurOwnLinkDropsIt, setup, teardown),
+        cmocka_unit_test_setup_teardown(whoMeetsUsIsPinged, setup, teardown),
+        cmocka_unit_test_setup_teardown(whoWasReplacedInAnEpochOfItsOwnGivesWay, setup, teardown),
+        cmocka_unit_test_setup_teardown(anEpochIsTakenWithItsSlots, setup, teardown),
+        cmocka_unit_test_setup_teardown(aSlotGoesOnToTheHeirOfItsTarget, setup, teardown),
+        cmocka_unit_test_setup_teardown(lightMessagesOfOddTypesAreDropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(nobodyElseIsMyself, setup, teardown),
+        cmocka_unit_test_setup_teardown(epochsAndIdsThatCannotBeAreIgnored, setup, teardown),
+        cmocka_unit_test_setup_teardown(aStrangerDoesNotSpeakForTheNodeItReplaced, setup, teardown),
+        cmocka_unit_test_setup_teardown(addressesDoNotBreakTheFile, setup, teardown),
+        cmocka_unit_test_setup_teardown(aReplicaFollowsWhereItsPrimaryWentByHearsay, setup, teardown),
+        cmocka_unit_test_setup_teardown(dataOfAShardDoNotGoWithItToAnother, setup, teardown),
+        cmocka_unit_test_setup_teardown(norWhenItsPrimaryIsLearntLater, setup, teardown),
+        cmocka_unit_test_setup_teardown(aReplicaGoesOnWithTheHeirOfItsPrimary, setup, teardown),
+        cmocka_unit_test_setup_teardown(whatIsNotWholeDoesNotCount, setup, teardown),
+        cmocka_unit_test_setup_teardown(whatIsNotWholeIsNotElected, setup, teardown),
+        cmocka_unit_test_setup_teardown(moreThanThePausedOffsetIsEnough, setup, teardown),
+        cmocka_unit_test_setup_teardown(aClockThatGoesBackHidesNoFailure, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* io_client.c - see io_client.h.
+ *
+ *     main thread             message               I/O thread
+ *     portGive                PORT_TAKE ──▶         attach, read
+ *     receiver->part       ◀── PORT_PART            bytes that do not make a request whole
+ *     receiver->input      ◀── PORT_INPUT           requests that are whole
+ *     send, flush             PORT_GO_ON ──▶        blocks to send; an input given back: read on
+ *                          ◀── PORT_BLOCKS          sent, and not the thread's to free
+ *     who waits for it     ◀── PORT_SHAKEN          the handshake is over, well or not
+ *     receiver->gone       ◀── PORT_BROKEN          the other side has gone: nothing is read or sent any more
+ *     clientClose          ◀── PORT_SENT            all is sent, of one that closes then
+ *     portAskHome             PORT_GO_HOME ──▶      detach
+ *     receiver->home       ◀── PORT_HOME
+ *     portsTrim               PORT_TRIM ──▶         what was not needed for a while is given back
+ *     the client is freed     PORT_CLOSE ──▶        close
+ *     free                 ◀── PORT_CLOSED          with what was not sent
+ *
+ * A thread sends once a turn: what many ports were given goes out together, as the main thread's own turn
+ * does at home (client_output.c). */
+#include "command/io_client.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "client/client_offload.h"
+#include "client/client_output.h"
+#include "client/write_turn.h"
+
+enum { PORT_TAKE, PORT_GO_ON, PORT_GO_HOME, PORT_CLOSE, PORT_TRIM }; /* to a thread */
+enum {
+    PORT_PART,
+    PORT_INPUT,
+    PORT_BLOCKS,
+    PORT_BROKEN,
+    PORT_SENT,
+    PORT_HOME,
+    PORT_CLOSED,
+    PORT_SHAKEN
+}; /* to the main thread */
+enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_TELL_WHEN_SENT = 1 << 1, GO_ON_SHAKEN = 1 << 2 };
+
+#define FREE_INPUTS_MAX 512 /* that a thread keeps */
+#define SPARES_MAX      512
+#define KEPT_AT_REST    (64 * 1024) /* bytes for which a thread need not be woken */
+
+struct portStats portstats;
+
+/* ==== The I/O thread ==== */
+
+struct portThread {
+    struct ioThread *thread;
+    struct ioInput *free_inputs;
+    int free_input_count, least_free_inputs; /* since the last PORT_TRIM */
+    struct replyBlock *spares;               /* sent blocks of the standard size */
+    int spare_count, least_spares;
+    struct replyBlock *foreign; /* sent blocks that the main thread must free */
+    unsigned freed;             /* blocks and inputs, in this turn */
+    struct port *to_write, **to_write_end;
+    struct writeTurn turn;
+};
+
+/* What threads keep to be used again, by their numbers; as it was at the end of a turn. */
+static _Atomic size_t memory[IO_THREADS_MAX + 1];
+
+static struct portThread *stateOf(const struct port *p) {
+    return ioThreadState(p->thread);
+}
+
+static void tell(struct port *p, uint32_t what, void *a) {
+    ioThreadTell(p->thread, (struct ioMessage){.what = what, .port = p, .a = a});
+}
+
+/* ---- Sending ---- */
+
+static void blockSent(struct portThread *pt, struct replyBlock *b) {
+    if (!replyBlockIsPlain(b)) {
+        b->next = pt->foreign;
+        pt->foreign = b;
+    } else if (b->cap == REPLY_BLOCK_ROOM && pt->spare_count < SPARES_MAX) {
+        b->next = pt->spares;
+        pt->spares = b;
+        pt->spare_count++;
+    } else {
+        replyBlockFreePlain(b);
+        pt->freed++;
+    }
+}
+
+static void portBroken(struct port *p, int error) {
+    if (p->broken) return;
+    p->broken = true;
+    connSetReadHandler(p->conn, NULL);
+    connSetWriteHandler(p->conn, NULL);
+    tell(p, PORT_BROKEN, (void *)(intptr_t)error);
+}
+
+static void noteSent(struct port *p, size_t n) {
+    struct portThread *pt = stateOf(p);
+    atomic_store_explicit(&p->sent, atomic_load_explicit(&p->sent, memory_order_relaxed) + n,
+                          memory_order_release);
+    for (n += p->sent_of_head; p->head && n >= p->head->used;) {
+        struct replyBlock *b = p->head;
+        n -= b->used;
+        p->head = b->next;
+        blockSent(pt, b);
+    }
+    p->sent_of_head = n;
+    if (!p->head) p->tail = NULL;
+}
+
+static void portWritable(struct connection *conn);
+
+/* A write of its first pieces has ended so. */
+static void wrote(const struct connWrite *w) {
+    struct port *p = w->conn->data;
+    if (w->result >= 0) noteSent(p, (size_t)w->result);
+    if (w->result < 0 && w->error != EAGAIN && w->error != EINTR) {
+        portBroken(p, w->error);
+        return;
+    }
+    connSetWriteHandler(p->conn, p->head ? portWritable : NULL);
+    if (!p->head && p->tell_when_sent) {
+        p->tell_when_sent = false;
+        tell(p, PORT_SENT, NULL);
+    }
+}
+
+/* Sends for all ports that were given something. What does not fit into one write goes when the socket can
+ * take more, which the loop says at once where that is so. */
+static void writeAll(struct portThread *pt) {
+    while (pt->to_write) {
+        struct port *p = pt->to_write;
+        pt->to_write = p->next_to_write;
+        p->to_write = false;
+        if (!p->broken && p->head) writeTurnAdd(&pt->turn, p->conn, p->head, p->sent_of_head, wrote);
+    }
+    pt->to_write_end = &pt->to_write;
+    writeTurnSend(&pt->turn, wrote);
+}
+
+static void writeLater(struct port *p) {
+    struct portThread *pt = stateOf(p);
+    if (p->to_write || p->broken || p->conn->write_handler) return;
+    p->to_write = true;
+    p->next_to_write = NULL;
+    *pt->to_write_end = p;
+    pt->to_write_end = &p->next_to_write;
+}
+
+static void portWritable(struct connection *conn) {
+    struct port *p = conn->data;
+    struct iovec iov[WRITE_IOV_MAX];
+    struct connWrite w = {conn, iov, replyBlocksPieces(p->head, p->sent_of_head, iov, WRITE_IOV_MAX), 0, 0};
+    connWriteMany(&w, 1);
+    wrote(&w);
+}
+
+/* ---- Reading ---- */
+
+static struct ioInput *takeInput(struct portThread *pt) {
+    struct ioInput *in = pt->free_inputs;
+    if (!in) return ioInputNew();
+    pt->free_inputs = in->next_free;
+    if (--pt->free_input_count < pt->least_free_inputs) pt->least_free_inputs = pt->free_input_count;
+    return in;
+}
+
+static void recycle(struct portThread *pt, struct ioInput *in) {
+    if (pt->free_input_count == FREE_INPUTS_MAX) {
+        ioInputFree(in);
+        pt->freed++;
+        return;
+    }
+    pt->freed += (unsigned)ioInputClear(in);
+    in->next_free = pt->free_inputs;
+    pt->free_inputs = in;
+    pt->free_input_count++;
+}
+
+static void passOn(struct port *p, struct ioInput *in) {
+    struct portThread *pt = stateOf(p);
+    struct replyBlock *spare = pt->spares;
+    if (spare) {
+        pt->spares = spare->next;
+        if (--pt->spare_count < pt->least_spares) pt->least_spares = pt->spare_count;
+    }
+    p->input_away = true;
+    ioThreadTell(p->thread, (struct ioMessage){.what = PORT_INPUT, .port = p, .a = in, .b = spare});
+}
+
+static void took(struct port *p, struct ioInput *in, const char *dst, size_t n) {
+    if (ioReaderTake(&p->reader, in, dst, n)) {
+        passOn(p, in);
+        return;
+    }
+    ioThreadTell(p->thread,
+                 (struct ioMessage){.what = PORT_PART, .port = p, .a = (void *)n, .b = (void *)in->kept});
+    recycle(stateOf(p), in);
+}
+
+static void portReadable(struct connection *conn) {
+    struct port *p = conn->data;
+    if (p->input_away) {
+        p->muted = true;
+        connSetReadHandler(conn, NULL);
+        return;
+    }
+    struct ioInput *in = takeInput(stateOf(p));
+    char *dst;
+    size_t room = ioReaderSpace(&p->reader, in, &dst);
+    ssize_t n = connRead(conn, dst, room);
+    if (n > 0) {
+        took(p, in, dst, (size_t)n);
+        return;
+    }
+    recycle(stateOf(p), in);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    portBroken(p, n < 0 ? errno : 0);
+}
+
+static void readOn(struct port *p) {
+    p->input_away = false;
+    if (p->broken) return;
+    if (p->reader.unparsed) {
+        struct ioInput *in = takeInput(stateOf(p));
+        took(p, in, NULL, 0);
+        if (p->input_away) return;
+    }
+    if (!p->muted) return;
+    p->muted = false;
+    connSetReadHandler(p->conn, portReadable);
+}
+
+/* ---- Messages ---- */
+
+/* Loops of threads begin small: most servers have few clients. */
+static void makeRoom(struct aeEventLoop *loop, int fd) {
+    int size = aeGetSize(loop);
+    if (fd >= size) aeSetSize(loop, fd >= 2 * size ? fd + 1 : 2 * size);
+}
+
+static void take(struct port *p) {
+    struct aeEventLoop *el = ioThreadLoop(p->thread);
+    makeRoom(el, p->conn->fd);
+    p->conn->data = p;
+    connAttach(p->conn, el);
+    if (tlsShakesHands(p->conn))
+        p->muted = p->input_away = true;
+    else
+        connSetReadHandler(p->conn, portReadable);
+}
+
+static void handshakeDone(struct connection *conn, const char *error) {
+    tell(conn->data, PORT_SHAKEN, error ? sdsnew(error) : NULL);
+}
+
+static void appendBlocks(struct port *p, struct replyBlock *first) {
+    if (p->tail)
+        p->tail->next = first;
+    else
+        p->head = first;
+    for (p->tail = first; p->tail->next;) p->tail = p->tail->next;
+}
+
+static void goOn(struct port *p, const struct ioMessage *m) {
+    p->reader.authenticated = m->flags & GO_ON_AUTHENTICATED;
+    if (m->a) {
+        appendBlocks(p, m->a);
+        writeLater(p);
+    }
+    if (m->flags & GO_ON_TELL_WHEN_SENT) {
+        connSetReadHandler(p->conn, NULL);
+        p->tell_when_sent = p->head != NULL;
+        if (!p->head) tell(p, PORT_SENT, NULL);
+    }
+    if (m->flags & GO_ON_SHAKEN) readOn(p);
+    if (m->b) {
+        recycle(stateOf(p), m->b);
+        if (!(m->flags & GO_ON_TELL_WHEN_SENT)) readOn(p);
+    }
+}
+
+static void goHome(struct port *p) {
+    writeAll(stateOf(p));
+    connDetach(p->conn);
+    tell(p, PORT_HOME, NULL);
+}
+
+static void closePort(struct port *p) {
+    writeAll(stateOf(p));
+    connClose(p->conn);
+    ioReaderFree(&p->reader);
+    tell(p, PORT_CLOSED, p->head);
+}
+
+static void freeInputs(struct portThread *pt, int n) {
+    for (; n; n--) {
+        struct ioInput *in = pt->free_inputs;
+        pt->free_inputs = in->next_free;
+        pt->free_input_count--;
+        ioInputFree(in);
+    }
+    pt->least_free_inputs = pt->free_input_count;
+}
+
+static void freeSpares(struct portThread *pt, int n) {
+    for (; n; n--) {
+        struct replyBlock *b = pt->spares;
+        pt->spares = b->next;
+        pt->spare_count--;
+        replyBlockFreePlain(b);
+    }
+    pt->least_spares = pt->spare_count;
+}
+
+static void toThread(struct ioThread *t, const struct ioMessage *m) {
+    struct portThread *pt = ioThreadState(t);
+    struct port *p = m->port;
+    switch (m->what) {
+    case PORT_TAKE: take(p); break;
+    case PORT_GO_ON: goOn(p, m); break;
+    case PORT_GO_HOME: goHome(p); break;
+    case PORT_CLOSE: closePort(p); break;
+    case PORT_TRIM:
+        freeInputs(pt, pt->least_free_inputs);
+        freeSpares(pt, pt->least_spares);
+        break;
+    }
+}
+
+static void *threadBegin(struct ioThread *t) {
+    struct portThread *pt = zcalloc(1, sizeof *pt);
+    pt->thread = t;
+    pt->to_write_end = &pt->to_write;
+    return pt;
+}
+
+static void noteMemory(const struct portThread *pt) {
+    size_t inputs = (size_t)pt->free_input_count * sizeof(struct ioInput);
+    size_t blocks = (size_t)pt->spare_count * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM);
+    atomic_store_explicit(&memory[ioThreadNumber(pt->thread)], sizeof *pt + inputs + blocks,
+                          memory_order_relaxed);
+}
+
+static void threadTurn(struct ioThread *t) {
+    struct portThread *pt = ioThreadState(t);
+    writeAll(pt);
+    noteMemory(pt);
+    atomic_fetch_add_explicit(&portstats.polls, 1, memory_order_relaxed);
+    if (pt->freed) atomic_fetch_add_explicit(&portstats.freed, pt->freed, memory_order_relaxed);
+    pt->freed = 0;
+    if (!pt->foreign) return;
+    ioThreadTell(t, (struct ioMessage){.what = PORT_BLOCKS, .a = pt->foreign});
+    pt->foreign = NULL;
+}
+
+static void threadEnd(struct ioThread *t) {
+    struct portThread *pt = ioThreadState(t);
+    threadTurn(t);
+    freeInputs(pt, pt->free_input_count);
+    freeSpares(pt, pt->spare_count);
+    zfree(pt);
+}
+
+/* ==== The main thread ==== */
+
+static struct aeEventLoop *main_loop;
+static const struct portReceiver *receiver;
+static tlsDone *shaken; /* whom to tell of the end of a handshake: the same for all who shake hands here */
+static bool (*keeps_home)(const struct client *c);
+static size_t counts[IO_THREADS_MAX + 1]; /* of ports, by number of the thread */
+static struct list done;                  /* ports whose thread shall go on, though nothing was sent */
+
+static void send(struct port *p, struct ioMessage m) {
+    m.port = p;
+    ioThreadSend(p->thread, m);
+}
+
+static void laterGoOn(struct port *p) {
+    if (!listLinked(&p->base.pending_node)) listAddTail(&done, &p->base.pending_node);
+}
+
+/* ---- The connection that stands for it ---- */
+
+static ssize_t proxyRead(struct connection *conn, void *buf, size_t len) {
+    (void)conn, (void)buf, (void)len;
+    errno = EAGAIN;
+    return -1;
+}
+
+static ssize_t proxyWritev(struct connection *conn, const struct iovec *iov, int count) {
+    (void)conn, (void)iov, (void)count;
+    serverPanic("only its thread writes to it");
+}
+
+static void freePort(struct port *p) {
+    if (p->input) ioInputFree(p->input);
+    if (listLinked(&p->base.pending_node)) listRemove(&done, &p->base.pending_node);
+    counts[ioThreadNumber(p->thread)]--;
+    zfreeSized(p, sizeof *p);
+}
+
+static void proxyClose(struct connection *conn) {
+    struct port *p = (struct port *)conn;
+    p->client = NULL;
+    if (!p->home) {
+        send(p, (struct ioMessage){.what = PORT_CLOSE});
+        return;
+    }
+    connClose(p->conn);
+    ioReaderFree(&p->reader);
+    replyBlocksFree(p->head);
+    freePort(p);
+}
+
+/* A client that closes after its replies: nothing of it is read any more. */
+static void proxySetReadHandler(struct connection *conn, connHandler *fn) {
+    struct port *p = (struct port *)conn;
+    if (fn || p->closing) return;
+    p->closing = true;
+    laterGoOn(p);
+}
+
+static void proxySetWriteHandler(struct connection *conn, connHandler *fn) {
+    (void)conn, (void)fn;
+}
+
+static void proxyMove(struct connection *conn) {
+    (void)conn;
+    serverPanic("a port belongs to no loop");
+}
+
+static void proxyAttach(struct connection *conn, struct aeEventLoop *el) {
+    (void)el;
+    proxyMove(conn);
+}
+
+static void proxyHandler(struct connection *conn) {
+    (void)conn;
+}
+
+static const struct connType proxy_type = {
+    .name = "port",
+    .read = proxyRead,
+    .writev = proxyWritev,
+    .close = proxyClose,
+    .setReadHandler = proxySetReadHandler,
+    .setWriteHandler = proxySetWriteHandler,
+    .detach = proxyMove,
+    .attach = proxyAttach,
+};
+
+/* ---- Away and home ---- */
+
+static bool mayGo(const struct client *c) {
+    const uint32_t stays = CLIENT_AWAY | CLIENT_FAKE | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY |
+                           CLIENT_REPLICA | CLIENT_PRIMARY | CLIENT_EXECUTING;
+    if (!c->conn || c->flags & stays || c->replica || (keeps_home && keeps_home(c))) return false;
+    if (c->round || listLinked(&c->round_node) || c->querybuf || c->input_error) return false;
+    return respParserIdle(&c->parser) && !c->out.head && !c->conn->write_handler;
+}
+
+bool portGive(struct client *c, struct ioThread *t) {
+    if (!mayGo(c)) return false;
+    struct port *p = zmallocAligned(64, sizeof *p);
+    *p = (struct port){.client = c, .thread = t, .conn = c->conn};
+    p->base =
+        (struct connection){.type = &proxy_type, .fd = c->conn->fd, .data = c, .read_handler = proxyHandler};
+    p->reader.authenticated = c->flags & CLIENT_AUTHENTICATED;
+    respParserReset(&c->parser);
+    connDetach(c->conn);
+    p->shaking = tlsShakesHands(c->conn);
+    if (p->shaking) shaken = tlsSwapDone(c->conn, handshakeDone);
+    c->conn = &p->base;
+    c->flags |= CLIENT_AWAY;
+    counts[ioThreadNumber(t)]++;
+    send(p, (struct ioMessage){.what = PORT_TAKE});
+    return true;
+}
+
+void portAskHome(struct client *c) {
+    struct port *p = portOf(c);
+    if (p->home_asked) return;
+    p->home_asked = true;
+    send(p, (struct ioMessage){.what = PORT_GO_HOME});
+}
+
+static uint64_t sentSoFar(const struct port *p) {
+    return atomic_load_explicit(&p->sent, memory_order_acquire);
+}
+
+/* What the thread has not sent goes before what it was not given. */
+static void takeOutputBack(struct client *c, struct port *p) {
+    if (!p->head) return;
+    serverAssert(!c->out.sent);
+    for (const struct replyBlock *b = p->head; b; b = b->next) {
+        c->out.bytes += b->used;
+        c->out.mem += sizeof *b + b->cap;
+    }
+    p->given = sentSoFar(p);
+    c->out.sent = p->sent_of_head;
+    p->tail->next = c->out.head;
+    c->out.head = p->head;
+    if (!c->out.tail) c->out.tail = p->tail;
+    p->head = p->tail = NULL;
+}
+
+/* What the main thread has set aside is whole requests; the thread's are behind them. */
+static void takeInputBack(struct client *c, struct port *p) {
+    sds partial = ioReaderGiveBack(&p->reader, &c->parser);
+    if (c->querybuf && partial) {
+        c->querybuf = sdscatstr(c->querybuf, sdsview(partial));
+        sdsfree(partial);
+    } else if (partial) {
+        c->querybuf = partial;
+        c->parse_at = 0;
+    }
+}
+
+static void comeHome(struct port *p) {
+    struct client *c = p->client;
+    serverAssert(!c->round && (!p->input || p->input_state == PORT_INPUT_DONE));
+    c->conn = p->conn;
+    c->conn->data = c;
+    c->flags &= ~CLIENT_AWAY;
+    if (p->shaking) tlsSwapDone(c->conn, shaken);
+    connAttach(c->conn, main_loop);
+    takeInputBack(c, p);
+    takeOutputBack(c, p);
+    bool broken = p->broken;
+    freePort(p);
+    bool closing = c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
+    if (!broken && !closing && !c->input_held) clientReadOn(c);
+    if (c->out.head)
+        clientWriteLater(c);
+    else if (c->flags & CLIENT_CLOSE_AFTER_REPLY)
+        clientClose(c);
+    receiver->home(c);
+}
+
+void portBringHome(struct client *c) {
+    struct ioThread *t = portOf(c)->thread;
+    serverAssert(!c->round);
+    portAskHome(c);
+    while (c->flags & CLIENT_AWAY) ioThreadAwait(t);
+}
+
+void portLeftRound(struct client *c) {
+    struct port *p = portOf(c);
+    if (p->home) comeHome(p);
+}
+
+void portInputReady(struct port *p, struct ioInput *in) {
+    serverAssert(!p->input);
+    p->input = in;
+    p->input_state = PORT_INPUT_READY;
+}
+
+void portInputLater(struct port *p, struct ioInput *in) {
+    serverAssert(!p->input);
+    p->input = in;
+    p->input_state = PORT_INPUT_LATER;
+}
+
+void portInputDone(struct port *p, struct ioInput *in) {
+    serverAssert(!p->input || p->input == in);
+    p->input = in;
+    p->input_state = PORT_INPUT_DONE;
+    laterGoOn(p);
+}
+
+void portInputHeld(struct port *p, struct ioInput *in) {
+    serverAssert(!p->input || p->input == in);
+    ioInputFree(in);
+    p->input = NULL;
+    p->input_state = PORT_INPUT_HELD;
+}
+
+/* ---- Sending ---- */
+
+static uint32_t goOnFlags(const struct port *p, const struct client *c) {
+    return (c->flags & CLIENT_AUTHENTICATED ? GO_ON_AUTHENTICATED : 0) |
+           (p->closing ? GO_ON_TELL_WHEN_SENT : 0);
+}
+
+static void sendGoOn(struct port *p, struct replyBlock *blocks) {
+    struct ioMessage m = {.what = PORT_GO_ON, .flags = goOnFlags(p, p->client), .a = blocks};
+    if (p->input_state == PORT_INPUT_DONE) {
+        m.b = p->input;
+        p->input = NULL;
+        p->input_state = PORT_INPUT_NONE;
+    }
+    if (listLinked(&p->base.pending_node)) listRemove(&done, &p->base.pending_node);
+    send(p, m);
+}
+
+/* The connection has come home, and the client is in a round still: no thread sends for it any more. */
+static void sendFromHome(struct client *c, struct port *p) {
+    takeOutputBack(c, p);
+    c->conn = p->conn;
+    bool well = clientSendNow(c);
+    c->conn = &p->base;
+    if (!well) clientClose(c);
+}
+
+static void awaySend(struct client *c) {
+    struct port *p = portOf(c);
+    if (p->home) sendFromHome(c, p);
+    if (p->home_asked) return; /* it goes when the connection is at home */
+    struct replyBlock *blocks = c->out.head;
+    p->given += c->out.bytes;
+    clientNoteSent(c, c->out.bytes);
+    c->out.head = c->out.tail = NULL;
+    c->out.bytes = c->out.mem = 0;
+    portstats.writes++;
+    sendGoOn(p, blocks);
+}
+
+void portsFlush(void) {
+    listForEach(&done, it) {
+        struct port *p = listEntry(it, struct port, base.pending_node);
+        if (p->client && !p->home_asked)
+            sendGoOn(p, NULL);
+        else
+            listRemove(&done, it);
+    }
+}
+
+static size_t awayPending(const struct client *c) {
+    const struct port *p = portOf(c);
+    return (size_t)(p->given - sentSoFar(p));
+}
+
+/* Looks at what the thread writes only where it may be much. */
+static size_t awayAtMost(const struct client *c) {
+    struct port *p = portOf(c);
+    uint32_t at_most = (uint32_t)p->given - p->sent_seen;
+    if (at_most < REPLY_BLOCK_ROOM) return at_most;
+    p->sent_seen = (uint32_t)sentSoFar(p);
+    return awayPending(c);
+}
+
+static size_t awayKept(const struct client *c) {
+    return portOf(c)->kept;
+}
+
+static bool awayProgress(const struct client *c) {
+    struct port *p = portOf(c);
+    uint64_t sent = sentSoFar(p);
+    bool progress = sent != p->given && (uint32_t)sent != p->seen;
+    p->seen = (uint32_t)sent;
+    return progress;
+}
+
+/* ---- Messages ---- */
+
+static void onPart(struct port *p, size_t n, size_t kept) {
+    p->kept = portCounted(kept);
+    if (p->client && n) receiver->part(p->client, n);
+}
+
+static void fetch(const struct ioMessage *m) {
+    if (m->what != PORT_INPUT) return;
+    const struct client *c = ((const struct port *)m->port)->client;
+    if (c) {
+        __builtin_prefetch(c);
+        __builtin_prefetch(&c->out);
+    }
+    ioInputFetch(m->a);
+    if (m->b) __builtin_prefetch(m->b, 1);
+}
+
+static void onInput(struct port *p, struct ioInput *in, struct replyBlock *spare) {
+    if (spare) replyBlockFree(spare);
+    portstats.reads++;
+    if (p->client)
+        receiver->input(p->client, in);
+    else
+        ioInputFree(in);
+}
+
+static void onHome(struct port *p) {
+    if (!p->client) return; /* PORT_CLOSED is on its way */
+    p->home = true;
+    if (p->client->round)
+        clientWriteLater(p->client);
+    else
+        comeHome(p);
+}
+
+/* Until the thread is told to go on, it leaves the connection alone. */
+static void onShaken(struct port *p, sds error) {
+    struct client *c = p->client;
+    p->shaking = false;
+    portstats.accepts++;
+    if (c) {
+        p->conn->data = c;
+        shaken(p->conn, error);
+        p->conn->data = p;
+        if (!(c->flags & CLIENT_CLOSE_ASAP) && !p->home_asked)
+            send(p, (struct ioMessage){.what = PORT_GO_ON, .flags = goOnFlags(p, c) | GO_ON_SHAKEN});
+    }
+    sdsfree(error);
+}
+
+static void toMain(struct ioThread *t, const struct ioMessage *m) {
+    (void)t;
+    struct port *p = m->port;
+    switch (m->what) {
+    case PORT_PART: onPart(p, (size_t)m->a, (size_t)m->b); break;
+    case PORT_INPUT: onInput(p, m->a, m->b); break;
+    case PORT_BLOCKS: replyBlocksFree(m->a); break;
+    case PORT_BROKEN:
+        if (p->client) receiver->gone(p->client, (int)(intptr_t)m->a);
+        break;
+    case PORT_SENT:
+        if (p->client && !p->client->out.head) clientClose(p->client);
+        break;
+    case PORT_HOME: onHome(p); break;
+    case PORT_SHAKEN: onShaken(p, m->a); break;
+    case PORT_CLOSED:
+        replyBlocksFree(m->a);
+        freePort(p);
+        break;
+    }
+}
+
+static const struct ioThreadHandlers handlers = {
+    .to_thread = toThread,
+    .to_main = toMain,
+    .fetch = fetch,
+    .begin = threadBegin,
+    .turn = threadTurn,
+    .end = threadEnd,
+};
+
+void portSetReceiver(const struct portReceiver *r) {
+    receiver = r;
+}
+
+void portKeepHome(bool (*fn)(const struct client *c)) {
+    keeps_home = fn;
+}
+
+size_t portCount(const struct ioThread *t) {
+    return counts[ioThreadNumber(t)];
+}
+
+size_t portsMemory(const struct ioThread *t) {
+    return atomic_load_explicit(&memory[ioThreadNumber(t)], memory_order_relaxed);
+}
+
+void portsTrim(struct ioThread *t) {
+    if (portsMemory(t) > KEPT_AT_REST) ioThreadSend(t, (struct ioMessage){.what = PORT_TRIM});
+}
+
+void portsStart(struct aeEventLoop *loop, void (*flush)(void)) {
+    static struct clientAway away = {.send = awaySend,
+                                     .pending = awayPending,
+                                     .at_most = awayAtMost,
+                                     .kept = awayKept,
+                                     .progress = awayProgress};
+    main_loop = loop;
+    away.flush = flush;
+    client_away = &away;
+    listInit(&done);
+    receiver->begin();
+    ioThreadsInit(loop, &handlers);
+}

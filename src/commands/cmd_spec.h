@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cmd_spec.h - what is known of a command before it runs: its flags, categories, keys and handler. The facts
+ * themselves stand in src/commands/, one file and one header per group; what only COMMAND DOCS and the
+ * finding of keys read of them is in cmd_grammar.h. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct client;
+struct serverCommand;
+struct keySpec;
+struct commandArg;
+struct commandChange;
+
+#define CMD_WRITE                  (1ull << 0)
+#define CMD_READONLY               (1ull << 1)
+#define CMD_DENYOOM                (1ull << 2)
+#define CMD_ADMIN                  (1ull << 3)
+#define CMD_PUBSUB                 (1ull << 4)
+#define CMD_NOSCRIPT               (1ull << 5)
+#define CMD_BLOCKING               (1ull << 6)
+#define CMD_LOADING                (1ull << 7)
+#define CMD_STALE                  (1ull << 8)
+#define CMD_SKIP_MONITOR           (1ull << 9)
+#define CMD_SKIP_COMMANDLOG        (1ull << 10)
+#define CMD_ASKING                 (1ull << 11)
+#define CMD_FAST                   (1ull << 12)
+#define CMD_NO_AUTH                (1ull << 13)
+#define CMD_MAY_REPLICATE          (1ull << 14)
+#define CMD_SENTINEL               (1ull << 15)
+#define CMD_ONLY_SENTINEL          (1ull << 16)
+#define CMD_NO_MANDATORY_KEYS      (1ull << 17)
+#define CMD_PROTECTED              (1ull << 18)
+#define CMD_NO_ASYNC_LOADING       (1ull << 19)
+#define CMD_NO_MULTI               (1ull << 20)
+#define CMD_ALLOW_BUSY             (1ull << 21)
+#define CMD_TOUCHES_ARBITRARY_KEYS (1ull << 22)
+#define CMD_AT_HOME                (1ull << 24) /* ours: the handler uses the connection itself (command/io_client.h) */
+#define CMD_MODULE                 (1ull << 25) /* of a module: it is in no category by its flags */
+#define CMD_GONE                   (1ull << 26) /* ours: it was removed; see commandRemove */
+#define CMD_TELLS_CHANNELS         (1ull << 27) /* of a module: getchannels says which it is about */
+#define CMD_ALL_DBS                (1ull << 28) /* it touches all databases, whichever is selected */
+#define CMD_MOVABLE_KEYS           (1ull << 23) /* computed: the legacy key triple does not tell all */
+
+#define ACL_KEYSPACE    (1ull << 0)
+#define ACL_READ        (1ull << 1)
+#define ACL_WRITE       (1ull << 2)
+#define ACL_SET         (1ull << 3)
+#define ACL_SORTEDSET   (1ull << 4)
+#define ACL_LIST        (1ull << 5)
+#define ACL_HASH        (1ull << 6)
+#define ACL_STRING      (1ull << 7)
+#define ACL_BITMAP      (1ull << 8)
+#define ACL_HYPERLOGLOG (1ull << 9)
+#define ACL_GEO         (1ull << 10)
+#define ACL_STREAM      (1ull << 11)
+#define ACL_PUBSUB      (1ull << 12)
+#define ACL_ADMIN       (1ull << 13)
+#define ACL_FAST        (1ull << 14)
+#define ACL_SLOW        (1ull << 15)
+#define ACL_BLOCKING    (1ull << 16)
+#define ACL_DANGEROUS   (1ull << 17)
+#define ACL_CONNECTION  (1ull << 18)
+#define ACL_TRANSACTION (1ull << 19)
+#define ACL_SCRIPTING   (1ull << 20)
+#define ACL_BUILT_IN    21 /* bits; those above are of modules */
+
+#define KEY_RO             (1u << 0)
+#define KEY_RW             (1u << 1)
+#define KEY_OW             (1u << 2)
+#define KEY_RM             (1u << 3)
+#define KEY_ACCESS         (1u << 4)
+#define KEY_UPDATE         (1u << 5)
+#define KEY_INSERT         (1u << 6)
+#define KEY_DELETE         (1u << 7)
+#define KEY_NOT_KEY        (1u << 8)
+#define KEY_INCOMPLETE     (1u << 9)
+#define KEY_VARIABLE_FLAGS (1u << 10)
+
+#define CHANNEL_PATTERN     (1u << 0)
+#define CHANNEL_PUBLISH     (1u << 1)
+#define CHANNEL_SUBSCRIBE   (1u << 2)
+#define CHANNEL_UNSUBSCRIBE (1u << 3)
+
+typedef void commandProc(struct client *c);
+struct keyRef { /* one key of a command */
+    int pos;
+    unsigned flags;
+};
+/* For commands whose keys the specs do not tell exactly: those with options that may look like keywords, or
+ * that decide what is done to a key. It stands beside the handler and reads the options with the handler's
+ * own functions, so that what is declared is what is touched. -1: syntax error. */
+typedef int commandGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
+                           struct keyRef **keys);
+
+/* The flags of this call, where they depend on the arguments:
+ * what a script says of itself (c->argv is set). */
+typedef uint64_t commandFlagsOf(const struct client *c, uint64_t flags);
+
+/* Is argv[i] a secret, which logs do not show? Asked for what stands behind the command's name. */
+typedef bool commandIsSecret(const struct str *argv, int argc, int i);
+commandIsSecret redactAll; /* every argument is (command/redact.c) */
+
+struct commandSpec {     /* arrays end with name NULL */
+    const char *name;    /* lower case; of a subcommand without its container */
+    const char *summary; /* our words */
+    const char *complexity, *since, *group;
+    const char *module;                  /* its name, of a module's command; NULL: the server's */
+    const struct commandChange *history; /* ends with since NULL */
+    const char *deprecated_since, *replaced_by;
+    unsigned doc_flags; /* CMD_DOC_* */
+    commandProc *proc;
+    int arity; /* negative: at least; counts the name (and the container's) */
+    uint64_t flags, acl;
+    const char *const *tips; /* NULL-terminated, lower case */
+    const struct keySpec *key_specs;
+    int key_spec_count;
+    commandGetKeys *getkeys;
+    commandGetKeys *getchannels; /* of CMD_TELLS_CHANNELS: with CHANNEL_... */
+    commandFlagsOf *flags_of;
+    commandIsSecret *is_secret; /* NULL: no argument is */
+    const struct commandArg *args;
+    const struct commandSpec *subcommands;
+    unsigned prefetch; /* PREFETCH_* : hints for the type's prefetch hook */
+};
+enum { CMD_DOC_DEPRECATED = 1, CMD_DOC_SYSCMD = 2 };
+/* What a command will touch of its key's value. */
+enum {
+    PREFETCH_HEAD = 1,       /* the first elements */
+    PREFETCH_TAIL = 2,       /* the last ones */
+    PREFETCH_MEMBER = 4,     /* argv[2], looked up in the value's index */
+    PREFETCH_NEW_MEMBER = 8, /* argv[3], likewise (argv[2] is its score) */
+    PREFETCH_RANK = 16,      /* with MEMBER: and then its rank */
+    PREFETCH_SCORE = 32,     /* with NEW_MEMBER: and the place where that score belongs */
+    PREFETCH_WHOLE = 64,     /* all bytes of a string */
+};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cmd_stream.h - the stream commands: their facts, and the handlers that these name. */
+#pragma once
+
+#include "commands/cmd_spec.h"
+
+extern const struct commandSpec commandsStream[];
+
+commandProc xackCommand, xaddCommand, xautoclaimCommand, xclaimCommand, xdelCommand, xgroupCreateCommand,
+    xgroupCreateconsumerCommand, xgroupDelconsumerCommand, xgroupDestroyCommand, xgroupHelpCommand,
+    xgroupSetidCommand, xinfoConsumersCommand, xinfoGroupsCommand, xinfoHelpCommand, xinfoStreamCommand,
+    xlenCommand, xpendingCommand, xrangeCommand, xreadCommand, xreadgroupCommand, xrevrangeCommand,
+    xsetidCommand, xtrimCommand;
+
+commandGetKeys xreadGetKeys;

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* module.h - the module commands: their facts, and the handlers that these name. */
-#pragma once
-
-#include "commands/spec.h"
-
-extern const struct commandSpec commandsModule[];
-
-commandProc moduleHelpCommand, moduleListCommand, moduleLoadCommand, moduleLoadexCommand, moduleUnloadCommand;

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* database.h - what a database is, and what is counted over all of them. What can be done with one: db.h. */
+#pragma once
+
+#include <stdint.h>
+
+#include "data/keyspace/keyspace.h"
+
+struct db {
+    int id;
+    struct keyspace keyspace;
+};
+
+struct dbStats {
+    uint64_t hits, misses, expired, expired_fields, expired_time_cap;
+    double expired_stale_perc;
+    uint64_t expire_cycle_us;
+    uint64_t dirty; /* changes since the start: data/notify.h adds to it */
+};
+extern struct dbStats dbstats;

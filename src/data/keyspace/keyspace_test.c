@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* keyspace_test.c - keyspaces against a naive model: what is in them, with which expiry, what types are told,
+ * SCAN's guarantee, and contents that are exchanged and released. All of it with one pair of tables and with
+ * one for each slot, where half of the keys are of one slot and the others of slots of their own. */
+#include "data/keyspace/keyspace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/model_ops.h"
+#include "base/zmalloc.h"
+#include "data/lifetime/lazyfree.h"
+#include "data/type.h"
+
+#define NAMES   300 /* keys that there can be */
+#define SPACES  2
+#define TYPE_ID 3
+
+/* ---- A type that counts its values: in `inner`, while there are any ---- */
+
+static int freed;
+
+static void typeFree(struct value v) {
+    zfree(v.ptr);
+    freed++;
+}
+static size_t typeEffort(const struct object *o) {
+    (void)o;
+    return 1;
+}
+static void typeEnter(struct keyspace *ks, const struct object *o) {
+    (void)o;
+    if (!ks->inner) ks->inner = zcalloc(1, sizeof(size_t));
+    (*(size_t *)ks->inner)++;
+}
+static void typeLeave(struct keyspace *ks, const struct object *o) {
+    (void)o;
+    assert_non_null(ks->inner);
+    assert_true((*(size_t *)ks->inner)-- > 0);
+}
+static void typeLeaveAll(struct keyspace *ks) {
+    zfree(ks->inner);
+    ks->inner = NULL;
+}
+static size_t typeCount(const struct keyspace *ks, bool overdue) {
+    return ks->inner && !overdue ? *(size_t *)ks->inner : 0;
+}
+static const struct objectType counting = {.id = TYPE_ID,
+                                           .name = "counting",
+                                           .free = typeFree,
+                                           .freeEffort = typeEffort,
+                                           .enter = typeEnter,
+                                           .leave = typeLeave,
+                                           .leaveAll = typeLeaveAll,
+                                           .volatileCount = typeCount};
+
+/* ---- The model ---- */
+
+static char names[NAMES][16];
+static unsigned rng = 7;
+
+static struct keyspaceModelKey {
+    struct object *o; /* NULL: absent */
+    int64_t expire_ms;
+    int value;
+} model[SPACES][NAMES];
+
+static unsigned randomBelow(unsigned n) {
+    rng = rng * 1103515245 + 12345;
+    return (rng >> 8) % n;
+}
+
+static struct str name(int i) {
+    return strOf(names[i]);
+}
+static uint64_t hashOf(int i) {
+    return keyHash(name(i));
+}
+static int indexOf(const struct object *o) {
+    struct str key = objectKey(o);
+    int i = 0;
+    for (size_t at = 4; at < key.len && key.ptr[at] != '{'; at++) i = i * 10 + key.ptr[at] - '0';
+    return i;
+}
+static unsigned expire_percent = 33;
+static int64_t randomExpire(void) {
+    return randomBelow(100) >= expire_percent ? OBJ_NO_EXPIRE : (int64_t)randomBelow(1000);
+}
+
+/* Every second value is behind a pointer. */
+static struct value makeValue(int n, char *text, size_t size) {
+    if (n % 2) {
+        int *p = zmalloc(sizeof *p);
+        *p = n;
+        return valuePtr(TYPE_ID, 0, p);
+    }
+    snprintf(text, size, "%d", n);
+    return valueEmbed(TYPE_ID, 0, strOf(text));
+}
+static int valueOf(const struct object *o) {
+    if (objectHasPtr(o)) return *(int *)objectPtr(o);
+    char text[32] = {0};
+    struct str s = objectEmbedded(o);
+    memcpy(text, s.ptr, s.len);
+    return atoi(text);
+}
+
+static int slots[NAMES]; /* of the names */
+
+/* Slots have the keys that are theirs, and no others do. */
+static void compareSlots(struct keyspace *ks, const struct keyspaceModelKey *m) {
+    static size_t sizes[KEY_SLOTS];
+    memset(sizes, 0, sizeof sizes);
+    for (int i = 0; i < NAMES; i++) sizes[slots[i]] += keys_by_slot && m[i].o;
+    int next = keyspaceNextSlot(ks, 0);
+    for (int slot = 0; slot < KEY_SLOTS; slot++) {
+        assert_int_equal(keyspaceSlotSize(ks, slot), sizes[slot]);
+        if (!sizes[slot] || keyspaceHides(ks, slot)) continue;
+        assert_int_equal(next, slot);
+        next = keyspaceNextSlot(ks, slot + 1);
+    }
+    assert_int_equal(next, KEY_SLOTS);
+}
+
+static void compare(struct keyspace *ks, const struct keyspaceModelKey *m) {
+    size_t size = 0, expires = 0, shown = 0, shown_expires = 0;
+    for (int i = 0; i < NAMES; i++) {
+        struct object *o = keyspaceFind(ks, name(i), hashOf(i));
+        assert_ptr_equal(o, m[i].o);
+        if (!o) continue;
+        size++;
+        expires += m[i].expire_ms != OBJ_NO_EXPIRE;
+        shown += !keyspaceHides(ks, slots[i]);
+        shown_expires += !keyspaceHides(ks, slots[i]) && m[i].expire_ms != OBJ_NO_EXPIRE;
+        assert_true(objectExpire(o) == m[i].expire_ms);
+        assert_int_equal(valueOf(o), m[i].value);
+        assert_non_null(keyspacePeek(ks, hashOf(i)));
+    }
+    assert_int_equal(keyspaceSize(ks), size);
+    assert_int_equal(keyspaceExpiresSize(ks), expires);
+    assert_int_equal(keyspaceShownSize(ks), shown);
+    assert_int_equal(keyspaceShownExpires(ks), shown_expires);
+    assert_int_equal(keyspaceVolatileCount(ks, false), size);
+    assert_int_equal(keyspaceVolatileCount(ks, true), 0);
+    assert_true(!size || keyspaceMemory(ks).keys >= size * 6 /* bytes of a slot */);
+    compareSlots(ks, m);
+    keyspaceVerify(ks);
+}
+
+static void modelAdd(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
+    char text[32];
+    m[i].value = (int)randomBelow(100000);
+    m[i].expire_ms = randomExpire();
+    m[i].o = objectCreate(name(i), m[i].expire_ms, makeValue(m[i].value, text, sizeof text));
+    keyspaceAdd(ks, m[i].o, hashOf(i));
+}
+
+static void modelReplace(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
+    char text[32];
+    struct value old = objectValue(m[i].o);
+    m[i].value = (int)randomBelow(100000);
+    m[i].expire_ms = randomExpire();
+    keyspaceLeaving(ks, m[i].o);
+    struct value v = makeValue(m[i].value, text, sizeof text);
+    m[i].o = keyspaceReplace(ks, m[i].o, v, m[i].expire_ms, hashOf(i));
+    keyspaceEntered(ks, m[i].o);
+    if (!old.embedded) typeFree(old);
+}
+
+static void modelRemove(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
+    if (randomBelow(2))
+        keyspaceRemove(ks, m[i].o, hashOf(i));
+    else
+        assert_ptr_equal(keyspacePop(ks, name(i), hashOf(i)), m[i].o);
+    objectFree(m[i].o);
+    m[i].o = NULL;
+}
+
+static void change(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
+    if (!m[i].o)
+        modelAdd(ks, m, i);
+    else if (randomBelow(2))
+        modelReplace(ks, m, i);
+    else
+        modelRemove(ks, m, i);
+}
+
+/* A keyspace that is filled beside it takes its place. */
+static void exchangeAll(struct keyspace *ks, struct keyspaceModelKey *m) {
+    struct keyspace *other = keyspaceCreate();
+    struct keyspaceModelKey fresh[NAMES] = {0};
+    for (int i = 0; i < NAMES; i += 3) modelAdd(other, fresh, i);
+    keyspaceExchange(ks, other);
+    compare(other, m);
+    memcpy(m, fresh, sizeof fresh);
+    compare(ks, m);
+    uint64_t had = keyspaceSize(other), before = lazyfreedObjects();
+    bool async = randomBelow(2);
+    keyspaceRelease(other, async);
+    assert_int_equal(lazyfreedObjects() - before, async ? had : 0);
+}
+
+static void emptyAll(struct keyspace *ks, struct keyspaceModelKey *m) {
+    size_t n = keyspaceSize(ks);
+    assert_int_equal(keyspaceEmpty(ks, randomBelow(2)), n);
+    assert_null(keyspaceAnyKey(ks, false));
+    memset(m, 0, NAMES * sizeof *m);
+    compare(ks, m);
+}
+
+/* Half of the keys are of slots[1]; the rest has slots of its own. */
+static void hideOrShow(struct keyspace *ks) {
+    int slot = slots[randomBelow(4) ? randomBelow(NAMES) : 1];
+    if (keys_by_slot) keyspaceHideSlot(ks, slot, !keyspaceHides(ks, slot));
+}
+
+static int told;
+
+static void noteGone(void *priv, const struct object *o) {
+    struct keyspace *ks = priv;
+    assert_null(keyspaceFind(ks, objectKey(o), keyHash(objectKey(o))));
+    told++;
+}
+
+/* Of the slot of many keys, or of another, which may have none. */
+static void dropSlot(struct keyspace *ks, struct keyspaceModelKey *m) {
+    int slot = slots[randomBelow(2) ? 1 : randomBelow(NAMES)];
+    uint64_t n = keyspaceSlotSize(ks, slot), before = lazyfreedObjects();
+    bool async = randomBelow(2), tells = randomBelow(2);
+    told = 0;
+    assert_int_equal(keyspaceDropSlot(ks, slot, async, tells ? noteGone : NULL, ks), n);
+    assert_int_equal(told, tells ? n : 0);
+    assert_int_equal(lazyfreedObjects() - before, async ? n : 0);
+    for (int i = 0; keys_by_slot && i < NAMES; i++) {
+        if (slots[i] == slot) m[i].o = NULL;
+    }
+    compare(ks, m);
+}
+
+static struct keyspace spaces[SPACES];
+static uint64_t seen_states[3];
+
+static void swapBoth(void) {
+    struct keyspaceModelKey was[NAMES];
+    keyspaceExchange(&spaces[0], &spaces[1]);
+    memcpy(was, model[0], sizeof was);
+    memcpy(model[0], model[1], sizeof was);
+    memcpy(model[1], was, sizeof was);
+}
+
+static void randomOperations(void **state) {
+    (void)state;
+    uint64_t ops = modelShare(200000);
+    for (int s = 0; s < SPACES; s++) keyspaceInit(&spaces[s]);
+    for (uint64_t n = 0; n < ops; n++) {
+        unsigned s = randomBelow(SPACES), what = randomBelow(20000);
+        if (what == 0)
+            emptyAll(&spaces[s], model[s]);
+        else if (what == 1)
+            exchangeAll(&spaces[s], model[s]);
+        else if (what < 10)
+            swapBoth();
+        else if (what < 30)
+            dropSlot(&spaces[s], model[s]);
+        else if (what < 50)
+            hideOrShow(&spaces[s]);
+        else
+            change(&spaces[s], model[s], (int)randomBelow(NAMES));
+        if (n % 5000 == 0) expire_percent = (unsigned[]){0, 10, 33, 90, 100}[randomBelow(5)];
+        seen_states[spaces[s].expires.state]++;
+        if (n % 500 == 0 || spaces[s].expires.state == VOLATILE_MAKING) compare(&spaces[s], model[s]);
+    }
+    for (int s = 0; s < SPACES; s++) {
+        exchangeAll(&spaces[s], model[s]);
+        emptyAll(&spaces[s], model[s]);
+    }
+    for (int i = 0; i < 3; i++) assert_true(ops < 100000 || seen_states[i] > 50);
+    expire_percent = 33;
+}
+
+/* ---- Scans ---- */
+
+static bool passed[NAMES];
+
+static void notePassed(void *priv, void *entry) {
+    (void)priv;
+    passed[indexOf(entry)] = true;
+}
+
+/* The first third is there, in every second round all the rest, too; nothing has been passed yet. */
+static void fillForScan(struct keyspace *ks, struct keyspaceModelKey *m, int round) {
+    for (int i = 0; i < NAMES; i++) {
+        if (!m[i].o && (i < NAMES / 3 || round % 2)) modelAdd(ks, m, i);
+    }
+    memset(passed, 0, sizeof passed);
+}
+
+/* The first third stays, the rest comes and goes while the scan is under way, and the table changes its size.
+ */
+static void scanPassesWhatStays(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct keyspaceModelKey *m = model[0];
+    for (int round = 0; round < 50; round++) {
+        fillForScan(ks, m, round);
+        uint64_t cursor = 0;
+        do {
+            cursor = keyspaceScan(ks, cursor, SLOTS_SHOWN, notePassed, NULL);
+            assert_true(cursor < 1ULL << 53);
+            for (int k = 0; k < 5; k++) change(ks, m, NAMES / 3 + (int)randomBelow(NAMES - NAMES / 3));
+        } while (cursor);
+        for (int i = 0; i < NAMES / 3; i++) assert_true(passed[i]);
+    }
+    compare(ks, m);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+static void *moveAlways(void *priv, void *ptr) {
+    (*(int *)priv)++;
+    size_t size = zmallocSize(ptr);
+    void *now = zmalloc(size);
+    memcpy(now, ptr, size);
+    zfree(ptr);
+    return now;
+}
+
+/* Looks for keys with an expiry, of which so many in a hundred are. */
+static void lookForExpires(unsigned percent, enum volatileState expected) {
+    struct keyspace *ks = keyspaceCreate();
+    struct keyspaceModelKey *m = model[0];
+    expire_percent = percent;
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    assert_int_equal(ks->expires.state, expected);
+    for (int round = 0; round < 3; round++) {
+        memset(passed, 0, sizeof passed);
+        while (keyspaceScanExpires(ks, notePassed, NULL)) {
+        }
+        for (int i = 0; i < NAMES; i++) assert_int_equal(passed[i], m[i].expire_ms != OBJ_NO_EXPIRE);
+    }
+    struct object *sample[16];
+    size_t n = keyspaceSample(ks, true, sample, 16);
+    assert_int_equal(n, 16);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(objectHasExpire(sample[i]));
+        for (size_t j = 0; j < i; j++) assert_ptr_not_equal(sample[i], sample[j]);
+    }
+    assert_true(objectHasExpire(keyspaceAnyKey(ks, true)));
+    keyspaceRelease(ks, true);
+    memset(m, 0, NAMES * sizeof *m);
+    expire_percent = 33;
+}
+
+static void scanOfExpiresPassesThemAll(void **state) {
+    (void)state;
+    lookForExpires(33, VOLATILE_TABLE);
+    lookForExpires(90, VOLATILE_NONE);
+    lookForExpires(100, VOLATILE_NONE);
+}
+
+/* Where most keys had an expiry and few have one now, the table is made, a piece with each change, and idle
+ * time helps; what moves in memory meanwhile is found. */
+static void tableOfExpiresComesBack(void **state) {
+    (void)state;
+    for (int idle = 0; idle < 2; idle++) {
+        struct keyspace *ks = keyspaceCreate();
+        struct keyspaceModelKey *m = model[0];
+        int changes = 0, moved = 0;
+        expire_percent = 100;
+        for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+        assert_int_equal(ks->expires.state, VOLATILE_NONE);
+        expire_percent = 0;
+        for (int i = 0; ks->expires.state == VOLATILE_NONE; i++) modelReplace(ks, m, i);
+        assert_in_range(keyspaceExpiresSize(ks), NAMES / 5, NAMES / 4);
+        for (; ks->expires.state == VOLATILE_MAKING; changes++) {
+            for (int i = 0; i < NAMES; i += 7)
+                if (m[i].o) m[i].o = keyspaceMoveObject(ks, m[i].o, moveAlways, &moved);
+            compare(ks, m);
+            assert_true(objectHasExpire(keyspaceAnyKey(ks, true)));
+            if (idle)
+                keyspaceResize(ks, 1000);
+            else if (m[0].o)
+                modelRemove(ks, m, 0);
+            else
+                modelAdd(ks, m, 0);
+        }
+        assert_int_equal(ks->expires.state, VOLATILE_TABLE);
+        assert_in_range(changes, 1, idle ? 1 : NAMES / (keys_by_slot ? 4 : 10)); /* slots of one key each */
+        assert_true(moved > 0);
+        compare(ks, m);
+        keyspaceRelease(ks, false);
+        memset(m, 0, NAMES * sizeof *m);
+        expire_percent = 33;
+    }
+}
+
+static void iteratorAllowsDeleting(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct keyspaceModelKey *m = model[0];
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    struct keyspaceIterator it;
+    struct object *o;
+    int n = 0;
+    keyspaceIteratorInit(&it, ks, SLOTS_SHOWN);
+    while ((o = keyspaceIteratorNext(&it))) {
+        modelRemove(ks, m, indexOf(o));
+        n++;
+    }
+    keyspaceIteratorStop(&it);
+    assert_int_equal(n, NAMES);
+    compare(ks, m);
+    keyspaceRelease(ks, false);
+}
+
+/* ---- Slots ---- */
+
+static void fillAndEmptySlots(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct keyspaceModelKey *m = model[0];
+    struct keyspaceIterator it;
+    struct object *o;
+    keyspaceIteratorInitSlots(&it, ks, slots[1], slots[1]);
+    assert_null(keyspaceIteratorNext(&it));
+    keyspaceIteratorStop(&it);
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    size_t n = 0, had = keyspaceSlotSize(ks, slots[1]);
+    keyspaceIteratorInitSlots(&it, ks, slots[1], slots[1]);
+    for (; (o = keyspaceIteratorNext(&it)); n++) {
+        assert_int_equal(keySlot(objectKey(o)), slots[1]);
+        modelRemove(ks, m, indexOf(o));
+    }
+    keyspaceIteratorStop(&it);
+    assert_true(n >= NAMES / 2 && n == had);
+    assert_int_equal(keyspaceScanSlot(ks, slots[1], 0, notePassed, NULL), 0);
+    compare(ks, m);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+/* Only keys of slots that are shown come by chance, or one after the other. */
+static void mayBeSeen(void *priv, void *entry) {
+    struct keyspace *ks = priv;
+    int i = indexOf(entry);
+    assert_false(keyspaceHides(ks, slots[i]));
+    passed[i] = true;
+}
+
+static void lookAround(struct keyspace *ks, struct keyspaceModelKey *m) {
+    struct object *sample[16];
+    struct keyspaceIterator it;
+    struct object *o;
+    for (int k = 0; k < 50; k++) {
+        bool volatiles = k % 2;
+        size_t n = keyspaceSample(ks, volatiles, sample, 16);
+        size_t all = volatiles ? keyspaceShownExpires(ks) : keyspaceShownSize(ks);
+        assert_true(n > 0 || !all);
+        for (size_t i = 0; i < n; i++) mayBeSeen(ks, sample[i]);
+        o = keyspaceAnyKey(ks, volatiles);
+        assert_true((o != NULL) == (all > 0));
+        if (o) mayBeSeen(ks, o);
+    }
+    memset(passed, 0, sizeof passed);
+    while (keyspaceScanExpires(ks, mayBeSeen, ks)) {
+    }
+    for (int i = 0; i < NAMES; i++)
+        assert_int_equal(passed[i], !keyspaceHides(ks, slots[i]) && m[i].expire_ms != OBJ_NO_EXPIRE);
+    for (uint64_t cursor = 0; (cursor = keyspaceScan(ks, cursor, SLOTS_SHOWN, mayBeSeen, ks));) continue;
+    for (int i = 0; i < NAMES; i++) assert_int_equal(passed[i], !keyspaceHides(ks, slots[i]));
+    for (enum slotsSeen seen = SLOTS_SHOWN; seen <= SLOTS_ALL; seen++) {
+        size_t n = 0;
+        keyspaceIteratorInit(&it, ks, seen);
+        for (; (o = keyspaceIteratorNext(&it)); n++) {
+            if (seen == SLOTS_SHOWN) mayBeSeen(ks, o);
+        }
+        keyspaceIteratorStop(&it);
+        assert_int_equal(n, seen == SLOTS_ALL ? keyspaceSize(ks) : keyspaceShownSize(ks));
+    }
+}
+
+/* From none to all, and back; what most keys are decides how those with an expiry are looked for. */
+static void hiddenSlots(void **state) {
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        struct keyspace *ks = keyspaceCreate();
+        struct keyspaceModelKey *m = model[0];
+        expire_percent = (unsigned[]){10, 33, 100}[round];
+        keyspaceHideSlot(ks, slots[1], true);
+        for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+        for (bool hide = true;; hide = false) {
+            for (int i = 0; i < NAMES; i++) {
+                keyspaceHideSlot(ks, slots[i], hide);
+                if (i % 30 && i < NAMES - 2) continue;
+                compare(ks, m);
+                lookAround(ks, m);
+            }
+            assert_int_equal(keyspaceShownSize(ks), hide ? 0 : NAMES);
+            if (!hide) break;
+        }
+        assert_null(ks->hidden);
+        keyspaceHideSlot(ks, slots[1], true);
+        keyspaceRelease(ks, round % 2);
+        memset(m, 0, NAMES * sizeof *m);
+    }
+    expire_percent = 33;
+}
+
+/* A scan of a slot passes what stays in it, and nothing else, while others come and go. */
+static void scanOfSlot(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct keyspaceModelKey *m = model[0];
+    for (int round = 0; round < 50; round++) {
+        fillForScan(ks, m, round);
+        uint64_t cursor = 0;
+        do {
+            cursor = keyspaceScanSlot(ks, slots[1], cursor, notePassed, NULL);
+            for (int k = 0; k < 5; k++) change(ks, m, NAMES / 3 + (int)randomBelow(NAMES - NAMES / 3));
+        } while (cursor);
+        for (int i = 0; i < NAMES; i++) {
+            if (i < NAMES / 3 || slots[i] != slots[1]) assert_int_equal(passed[i], slots[i] == slots[1]);
+        }
+    }
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+/* Keys of a whole keyspace come in the order of their slots, by iterator and by scan; a scan passes each once
+ * when nothing changes. */
+static int last_slot, passes;
+
+static void noteOrder(void *priv, void *entry) {
+    (void)priv;
+    int slot = keySlot(objectKey(entry));
+    assert_true(slot >= last_slot);
+    last_slot = slot;
+    passes++;
+}
+
+static void orderOfSlots(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct keyspaceModelKey *m = model[0];
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    struct keyspaceIterator it;
+    struct object *o;
+    last_slot = passes = 0;
+    keyspaceIteratorInit(&it, ks, SLOTS_SHOWN);
+    while ((o = keyspaceIteratorNext(&it))) noteOrder(NULL, o);
+    keyspaceIteratorStop(&it);
+    assert_int_equal(passes, NAMES);
+    uint64_t cursor = last_slot = passes = 0;
+    while ((cursor = keyspaceScan(ks, cursor, SLOTS_SHOWN, noteOrder, NULL))) {
+    }
+    assert_int_equal(passes, NAMES);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+/* Any number is a harmless cursor. */
+static void hostileCursors(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct keyspaceModelKey *m = model[0];
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < 200000; i++) {
+        uint64_t cursor = ((uint64_t)randomBelow(1 << 22) << 32 | (uint64_t)randomBelow(1 << 16) << 16) ^
+                          randomBelow(1 << 20);
+        cursor >>= randomBelow(54);
+        assert_true(keyspaceScan(ks, cursor, SLOTS_SHOWN, notePassed, NULL) < 1ULL << 53);
+        keyspaceScanSlot(ks, slots[1], cursor, notePassed, NULL);
+    }
+    assert_int_equal(keyspaceScan(ks, UINT64_MAX, SLOTS_SHOWN, notePassed, NULL), 0);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+/* Each key is as likely as another, whatever the size of its slot. */
+static void anyKeyIsFair(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct keyspaceModelKey *m = model[0];
+    int draws = 60000, of_one_slot = 0, least = draws;
+    static int times[NAMES];
+    memset(times, 0, sizeof times);
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < draws; i++) times[indexOf(keyspaceAnyKey(ks, false))]++;
+    for (int i = 0; i < NAMES; i++) {
+        if (times[i] < least) least = times[i];
+        if (slots[i] == slots[1]) of_one_slot += times[i];
+    }
+    assert_true(least > draws / NAMES / 2);
+    assert_true(of_one_slot > draws * 45 / 100 && of_one_slot < draws * 55 / 100);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+static void estimateOfTtl(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    keyspaceNoteTtl(ks, 1000);
+    assert_int_equal(ks->avg_ttl_ms, 1000);
+    keyspaceNoteTtl(ks, 6000);
+    assert_int_equal(ks->avg_ttl_ms, 1100);
+    keyspaceNoteTtl(ks, 0);
+    assert_int_equal(ks->avg_ttl_ms, 0);
+    keyspaceRelease(ks, false);
+}
+
+/* Objects that move in memory are found where they are now. */
+static void objectsMove(void **state) {
+    (void)state;
+    struct keyspace *ks = keyspaceCreate();
+    struct keyspaceModelKey *m = model[0];
+    int moved = 0;
+    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < NAMES; i++) m[i].o = keyspaceMoveObject(ks, m[i].o, moveAlways, &moved);
+    assert_int_equal(moved, NAMES);
+    compare(ks, m);
+    keyspaceRelease(ks, false);
+    memset(m, 0, NAMES * sizeof *m);
+}
+
+static void nothingLeaks(void **state) {
+    (void)state;
+    size_t before = zmallocUsedMemory();
+    randomOperations(NULL);
+    scanPassesWhatStays(NULL);
+    iteratorAllowsDeleting(NULL);
+    objectsMove(NULL);
+    assert_int_equal(zmallocUsedMemory(), before);
+}
+
+int main(void) {
+    objectTypeRegister(&counting);
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], i % 2 ? "key:%d{one}" : "key:%d", i);
+        slots[i] = keySlot(name(i));
+    }
+    const struct CMUnitTest of_slots[] = {
+        cmocka_unit_test(fillAndEmptySlots),
+        cmocka_unit_test(hiddenSlots),
+        cmocka_unit_test(scanOfSlot),
+        cmocka_unit_test(orderOfSlots),
+    };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(randomOperations),
+        cmocka_unit_test(scanPassesWhatStays),
+        cmocka_unit_test(scanOfExpiresPassesThemAll),
+        cmocka_unit_test(tableOfExpiresComesBack),
+        cmocka_unit_test(iteratorAllowsDeleting),
+        cmocka_unit_test(hostileCursors),
+        cmocka_unit_test(anyKeyIsFair),
+        cmocka_unit_test(estimateOfTtl),
+        cmocka_unit_test(objectsMove),
+        cmocka_unit_test(nothingLeaks),
+    };
+    int failed = cmocka_run_group_tests_name("one pair of tables", tests, NULL, NULL);
+    keys_by_slot = true;
+    failed += cmocka_run_group_tests_name("tables by slot", tests, NULL, NULL);
+    return failed + cmocka_run_group_tests_name("slots", of_slots, NULL, NULL);
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* evict.c - eviction; see evict.h. The marks of use on objects are in evict_marks.c.
+ *
+ * Finding the best key of all would take an order of all keys. Instead a few are sampled for each eviction,
+ * and the best ones ever seen are remembered until they are evicted or used again:
+ *
+ *     sample of each database  ──▶  pool of 16 candidates  ──▶  the one with the highest score goes
+ *
+ * The score is the higher the better the candidate: idle seconds (LRU), uses short of 255 (LFU), nearness of
+ * the expiry (TTL). The pool makes up for small samples: soon nearly all of it is older than anything a
+ * sample is likely to bring. A candidate is known by its key, as its object may be gone or have moved; when
+ * its turn comes its score is computed anew, and it is dropped if it has fallen: the key was used meanwhile.
+ *
+ * Invariant: a key goes only while memory is over the limit, nobody has vetoed it, and the policy may choose
+ * that key. Asserted where it goes (evictObject). */
+#include "data/lifetime/evict.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "registry/config.h"
+#include "data/keyspace/db.h"
+#include "data/server_state/import_mode.h"
+#include "registry/info.h"
+#include "registry/latency.h"
+#include "data/lifetime/lazyfree.h"
+#include "data/server_state/role.h"
+#include "registry/background.h"
+#include "data/type.h"
+#include "net/ae.h"
+
+#define POOL_SIZE        16
+#define SAMPLES_MAX      64
+#define HOOKS_MAX        8
+#define VALUE_SAMPLES    5   /* elements looked at to estimate a value's size */
+#define CLOCK_PERIOD     16  /* keys between two looks at the clock */
+#define TENACITY_US      500 /* of one call, by default ... */
+#define TENACITY_DEFAULT 10
+#define TENACITY_DOUBLE  5.0 /* ... and twice as much for every so many more */
+#define TENACITY_NO_END  100
+#define THREAD_WAIT_US   1000 /* for the lazy-free thread, when nothing else can free */
+
+static const struct configEnum policies[] = {
+    {"volatile-lru", BY_LRU | OF_VOLATILE},
+    {"volatile-lfu", BY_LFU | OF_VOLATILE},
+    {"volatile-random", BY_CHANCE | OF_VOLATILE},
+    {"volatile-ttl", BY_TTL | OF_VOLATILE},
+    {"allkeys-lru", BY_LRU},
+    {"allkeys-lfu", BY_LFU},
+    {"allkeys-random", BY_CHANCE},
+    {"noeviction", NO_EVICTION},
+    {NULL, 0},
+};
+
+const char err_oom[] = "OOM command not allowed when used memory > 'maxmemory'.";
+
+static int64_t maxmemory, samples, tenacity;
+static void (*limit_changed)(void);
+
+static bool out_of_memory, timer_set;
+static size_t on_its_way; /* bytes of evicted values that the lazy-free thread has not freed yet, about */
+static uint64_t evicted_keys, exceeded_us;
+static int64_t exceeded_since_us; /* 0: memory is below the limit */
+
+static size_t (*exempt[HOOKS_MAX])(void);
+static bool (*vetoes[HOOKS_MAX])(void);
+static int exempt_count, veto_count;
+
+/* ---- Candidates ---- */
+
+static struct evictCandidate {
+    sds key; /* NULL: the place is free */
+    int dbid;
+    uint64_t score, hash;
+} pool[POOL_SIZE];
+
+static uint64_t scoreOf(const struct object *o) {
+    if (evict_policy & BY_LRU) return objectIdleSeconds(o);
+    if (evict_policy & BY_LFU) return LFU_MAX - objectFrequency(o);
+    return INT64_MAX - (uint64_t)objectExpire(o);
+}
+
+static void candidateDrop(struct evictCandidate *c) {
+    sdsfree(c->key);
+    c->key = NULL;
+}
+
+static void poolForget(void) {
+    for (int i = 0; i < POOL_SIZE; i++) candidateDrop(&pool[i]);
+}
+
+/* The place that a better candidate may take: a free one, or that of the worst. */
+static struct evictCandidate *poolWorst(void) {
+    struct evictCandidate *worst = &pool[0];
+    for (int i = 0; i < POOL_SIZE; i++) {
+        if (!pool[i].key) return &pool[i];
+        if (pool[i].score < worst->score) worst = &pool[i];
+    }
+    return worst;
+}
+
+static struct evictCandidate *poolBest(void) {
+    struct evictCandidate *best = NULL;
+    for (int i = 0; i < POOL_SIZE; i++) {
+        if (pool[i].key && (!best || pool[i].score > best->score)) best = &pool[i];
+    }
+    return best;
+}
+
+static bool poolHas(const struct db *db, uint64_t hash) {
+    for (int i = 0; i < POOL_SIZE; i++) {
+        if (pool[i].key && pool[i].hash == hash && pool[i].dbid == db->id) return true;
+    }
+    return false;
+}
+
+static void poolOffer(const struct db *db, const struct object *o) {
+    struct evictCandidate *place = poolWorst();
+    uint64_t score = scoreOf(o);
+    if (place->key && place->score >= score) return;
+    struct str key = objectKey(o);
+    uint64_t hash = keyHash(key);
+    if (poolHas(db, hash)) return;
+    candidateDrop(place);
+    *place = (struct evictCandidate){.key = sdsnewstr(key), .dbid = db->id, .score = score, .hash = hash};
+}
+
+/* Offers a sample of every database. False: there is no key to choose. */
+static bool poolFill(void) {
+    struct object *sample[SAMPLES_MAX];
+    bool any = false;
+    for (int i = 0; i < dbCount(); i++) {
+        size_t n = keyspaceSample(&dbs[i].keyspace, evict_policy & OF_VOLATILE, sample, (size_t)samples);
+        for (size_t j = 0; j < n; j++) poolOffer(&dbs[i], sample[j]);
+        any |= n > 0;
+    }
+    return any;
+}
+
+/* The object of a candidate, if it is still as good as it was. */
+static struct object *stillGood(const struct evictCandidate *c) {
+    struct object *o = dbFind(&dbs[c->dbid], sdsview(c->key));
+    if (!o || (evict_policy & OF_VOLATILE && !objectHasExpire(o))) return NULL;
+    if (keyspaceHidesKey(&dbs[c->dbid].keyspace, sdsview(c->key))) return NULL;
+    return scoreOf(o) >= c->score ? o : NULL;
+}
+
+/* What was sampled just now is as good as it was then, so this ends. */
+static struct object *bestVictim(struct db **db) {
+    while (poolFill()) {
+        struct evictCandidate *c;
+        while ((c = poolBest())) {
+            struct object *o = stillGood(c);
+            *db = &dbs[c->dbid];
+            candidateDrop(c);
+            if (o) return o;
+        }
+    }
+    return NULL;
+}
+
+/* The databases take turns. */
+static struct object *randomVictim(struct db **db) {
+    static int next_db;
+    for (int i = 0; i < dbCount(); i++) {
+        *db = &dbs[next_db++ % dbCount()];
+        struct object *o = keyspaceAnyKey(&(*db)->keyspace, evict_policy & OF_VOLATILE);
+        if (o) return o;
+    }
+    return NULL;
+}
+
+/* A primary into which another server copies its data keeps all keys: the other one decides what goes. */
+static bool evictionIsOff(void) {
+    return evict_policy & NO_EVICTION || (import_mode && !roleIsReplica());
+}
+
+static struct object *findVictim(struct db **db) {
+    if (evictionIsOff()) return NULL;
+    return evict_policy & BY_CHANCE ? randomVictim(db) : bestVictim(db);
+}
+
+/* ---- The limit ---- */
+
+static size_t notCounted(void) {
+    size_t sum = 0;
+    for (int i = 0; i < exempt_count; i++) sum += exempt[i]();
+    return sum;
+}
+
+/* The main thread unlinks faster than the other one frees: without counting what is on its way, one big value
+ * too many in memory would cost all of them. */
+static bool overLimit(void) {
+    size_t used = zmallocUsedMemory();
+    if (used <= (size_t)maxmemory) return false;
+    if (on_its_way && !bioPending(BIO_LAZY_FREE)) on_its_way = 0;
+    size_t uncounted = notCounted() + on_its_way;
+    return used > uncounted && used - uncounted > (size_t)maxmemory;
+}
+
+static uint64_t timeLimitUs(void) {
+    if (tenacity == TENACITY_NO_END) return UINT64_MAX;
+    if (tenacity <= TENACITY_DEFAULT) return (uint64_t)(tenacity * TENACITY_US / TENACITY_DEFAULT);
+    return (uint64_t)(TENACITY_US * exp2((double)(tenacity - TENACITY_DEFAULT) / TENACITY_DOUBLE));
+}
+
+static uint64_t exceededNowUs(void) {
+    return exceeded_since_us ? (uint64_t)(monotonicUs() - exceeded_since_us) : 0;
+}
+
+static void noteExceeded(bool exceeded) {
+    if (exceeded == (exceeded_since_us != 0)) return;
+    exceeded_us += exceededNowUs();
+    exceeded_since_us = exceeded ? monotonicUs() : 0;
+}
+
+static bool allowed(void) {
+    if (!maxmemory) return false;
+    for (int i = 0; i < veto_count; i++) {
+        if (vetoes[i]()) return false;
+    }
+    return true;
+}
+
+enum evictOutcome { BELOW, NOT_YET, CANNOT };
+
+static void evictObject(struct db *db, struct object *o) {
+    serverAssert(!evictionIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
+    debugAssert(overLimit() && allowed());
+    if (lazyfree_lazy_eviction && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
+        on_its_way += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
+    }
+    int64_t started_us = latencyTimerStart();
+    dbEvictKey(db, o);
+    latencyTimerEnd("eviction-del", started_us);
+    evicted_keys++;
+}
+
+/* What other commands have unlinked may still be on its way out: worth waiting for, before refusing a
+ * command. */
+static enum evictOutcome waitForThread(uint64_t start, uint64_t limit_us) {
+    if (evictionIsOff()) return CANNOT;
+    while (bioPending(BIO_LAZY_FREE) && (uint64_t)monotonicUs() - start < limit_us) {
+        if (!overLimit()) return BELOW;
+        usleep(limit_us < THREAD_WAIT_US ? (useconds_t)limit_us : THREAD_WAIT_US);
+    }
+    return overLimit() ? CANNOT : BELOW;
+}
+
+static enum evictOutcome evict(void) {
+    if (!overLimit()) return BELOW;
+    uint64_t start = (uint64_t)monotonicUs(), limit_us = timeLimitUs();
+    for (unsigned keys = 1; overLimit(); keys++) {
+        struct db *db;
+        struct object *o = findVictim(&db);
+        if (!o) return waitForThread(start, limit_us);
+        evictObject(db, o);
+        if (keys % CLOCK_PERIOD == 0 && (uint64_t)monotonicUs() - start > limit_us) return NOT_YET;
+    }
+    return BELOW;
+}
+
+static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data);
+
+static enum evictOutcome perform(void) {
+    if (!allowed()) return BELOW;
+    int64_t started_us = latencyTimerStart();
+    enum evictOutcome outcome = evict();
+    latencyTimerEnd("eviction-cycle", started_us);
+    noteExceeded(outcome != BELOW);
+    if (outcome == NOT_YET && !timer_set) {
+        timer_set = true;
+        aeCreateTimeEvent(server_el, 0, evictTimer, NULL);
+    }
+    return outcome;
+}
+
+static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id, (void)data;
+    clockRefresh();
+    timer_set = perform() == NOT_YET;
+    return timer_set ? 0 : AE_NOMORE;
+}
+
+/* ---- Public API ---- */
+
+bool evictNow(void) {
+    out_of_memory = perform() == CANNOT;
+    return !out_of_memory;
+}
+
+void evictOnLimitChange(void (*fn)(void)) {
+    serverAssert(!limit_changed);
+    limit_changed = fn;
+}
+
+size_t evictLimit(void) {
+    return (size_t)maxmemory;
+}
+
+bool evictOutOfMemory(void) {
+    return maxmemory && out_of_memory;
+}
+
+void evictExempt(size_t (*fn)(void)) {
+    serverAssert(fn && exempt_count < HOOKS_MAX);
+    exempt[exempt_count++] = fn;
+}
+
+void evictAddVeto(bool (*fn)(void)) {
+    serverAssert(fn && veto_count < HOOKS_MAX);
+    vetoes[veto_count++] = fn;
+}
+
+static const char *policyName(void) {
+    const struct configEnum *p = policies;
+    while (p->value != evict_policy) p++;
+    return p->name;
+}
+
+static sds memoryFields(sds s) {
+    char human[64];
+    bytesToHuman(human, sizeof human, (uint64_t)maxmemory);
+    s = infoField(s, "maxmemory:%lld", (long long)maxmemory);
+    s = infoField(s, "maxmemory_human:%s", human);
+    s = infoField(s, "maxmemory_policy:%s", policyName());
+    return infoField(s, "mem_not_counted_for_evict:%zu", notCounted());
+}
+
+static sds statsFields(sds s) {
+    uint64_t now_us = exceededNowUs();
+    s = infoField(s, "evicted_keys:%llu", (unsigned long long)evicted_keys);
+    s = infoField(s, "total_eviction_exceeded_time:%llu", (unsigned long long)(exceeded_us + now_us) / 1000);
+    return infoField(s, "current_eviction_exceeded_time:%llu", (unsigned long long)now_us / 1000);
+}
+
+static void evictResetStats(void) {
+    evicted_keys = exceeded_us = 0;
+    if (exceeded_since_us) exceeded_since_us = monotonicUs();
+}
+
+/* Scores of two policies cannot be compared. The marks on the objects are left as they are: they get right
+ * with use. */
+static bool policyChanged(const char **err) {
+    (void)err;
+    poolForget();
+    return true;
+}
+
+static bool limitChanged(const char **err) {
+    (void)err;
+    if (limit_changed) limit_changed();
+    if (!maxmemory) noteExceeded(false);
+    if (!maxmemory || !overLimit()) return true;
+    serverLog(
+        LL_WARNING,
+        "maxmemory was set to %lld bytes, but %zu are in use. Keys are evicted or write commands refused, "
+        "depending on maxmemory-policy.",
+        (long long)maxmemory, zmallocUsedMemory());
+    if (!timer_set) aeCreateTimeEvent(server_el, 0, evictTimer, NULL);
+    timer_set = true;
+    return true;
+}
+
+void evictInit(void) {
+    static struct configDirective directives[] = {
+        {.name = "maxmemory",
+         .type = CONFIG_TYPE_INT,
+         .flags = CONFIG_MODIFIABLE | CONFIG_MEMORY,
+         .var.i = &maxmemory,
+         .max = INT64_MAX,
+         .clamp_max = INT64_MAX, /* from 2^63 on: as good as unlimited */
+         .apply = limitChanged},
+        CONFIG_ENUM("maxmemory-policy", NULL, CONFIG_MODIFIABLE, &evict_policy, NO_EVICTION, policies,
+                    policyChanged),
+        CONFIG_INT("maxmemory-samples", NULL, CONFIG_MODIFIABLE, &samples, 5, 1, SAMPLES_MAX, NULL),
+        CONFIG_INT("maxmemory-eviction-tenacity", NULL, CONFIG_MODIFIABLE, &tenacity, TENACITY_DEFAULT, 0,
+                   TENACITY_NO_END, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    evictMarksInit();
+    infoRegister("memory", memoryFields);
+    infoRegister("stats", statsFields);
+    configOnResetStat(evictResetStats);
+}
+
+void evictStart(void) {
+    if (limit_changed) limit_changed();
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* expire.c - active expiry: deleting keys whose time has come though nobody asks for them. Part of db.h.
+ *
+ * Each cycle walks the table of keys with an expiry by a scan cursor, a few buckets at a time, and goes on in
+ * a database while the share of expired keys it meets stays above a tenth and the time budget lasts. The slow
+ * cycle may use a quarter of the time, in slices of two milliseconds: the first by cron, and when it ran out
+ * of time a timer has the others follow. The fast one (before sleep) may use one millisecond of two, and only
+ * after a slow cycle that ran out of time. That is effort 1; `active-expire-effort` up to 10 looks at more
+ * keys, for longer, and is content with fewer expired ones.
+ *
+ * Invariant: a key goes only when its own time is past (dbExpireKey asserts it), and none while expired keys
+ * are kept (asserted below). */
+#include "base/assert.h"
+#include "base/clock.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "data/keyspace/db.h"
+#include "registry/latency.h"
+#include "net/ae.h"
+
+/* At effort 1, and for each step of effort above. */
+#define CYCLE_SHARE_PERCENT (25 + 2 * (effort - 1))
+#define SLICE_US            2000
+#define PAUSE_MS            (SLICE_US * (100 - CYCLE_SHARE_PERCENT) / CYCLE_SHARE_PERCENT / 1000)
+#define FAST_BUDGET_US      (1000 + 250 * (effort - 1))
+#define SAMPLE_KEYS         (20 + 5 * (uint64_t)(effort - 1))
+#define ACCEPTED_STALE      (0.10 - 0.01 * (double)(effort - 1))
+#define SAMPLE_SCANS        100 /* bound on empty stretches of a sparse table */
+
+static int64_t effort; /* 1 to 10 */
+bool active_expire_enabled = true;
+static bool timed_out, timer_set;
+
+struct sample {
+    struct db *db;
+    uint64_t looked, expired;
+    double ttl_sum; /* of times that may be as far away as an int64 reaches */
+    int64_t ttl_count;
+};
+
+static void sampleKey(void *priv, void *entry) {
+    struct sample *s = priv;
+    struct object *o = entry;
+    s->looked++;
+    int64_t ttl = objectExpire(o) - cmd_time_ms;
+    if (ttl < 0) {
+        dbExpireKey(s->db, o);
+        s->expired++;
+    } else {
+        s->ttl_sum += (double)ttl;
+        s->ttl_count++;
+    }
+}
+
+/* One sample of a database; the share of expired keys in it. */
+static double sampleDb(struct db *db, struct sample *total) {
+    struct sample s = {.db = db};
+    debugAssert(!dbKeepsExpired());
+    int wrapped = 0;
+    for (int i = 0; i < SAMPLE_SCANS && s.looked < SAMPLE_KEYS; i++) {
+        if (!keyspaceScanExpires(&db->keyspace, sampleKey, &s) && wrapped++) break;
+    }
+    if (s.ttl_count) {
+        int64_t avg = (int64_t)(s.ttl_sum / (double)s.ttl_count);
+        keyspaceNoteTtl(&db->keyspace, avg);
+    }
+    total->looked += s.looked;
+    total->expired += s.expired;
+    return s.looked ? (double)s.expired / (double)s.looked : 0;
+}
+
+/* From cron (slow) and before sleep (fast): deletes expired keys within a time budget. */
+static void activeExpireCycle(bool fast) {
+    static int next_db;
+    static int64_t fast_from; /* no fast cycle before */
+    if (fast && !timed_out) return;
+    int64_t start = monotonicUs();
+    if (fast && start < fast_from) return;
+    timed_out = false;
+    if (!active_expire_enabled || dbKeepsExpired()) return;
+    int64_t share = 10000 * CYCLE_SHARE_PERCENT / server_hz;
+    int64_t budget = fast ? FAST_BUDGET_US : share < SLICE_US ? share : SLICE_US;
+    struct sample total = {0};
+    for (int i = 0; i < dbCount() && !timed_out; i++) {
+        struct db *db = &dbs[next_db];
+        next_db = (next_db + 1) % dbCount();
+        if (!keyspaceShownExpires(&db->keyspace)) {
+            keyspaceNoteTtl(&db->keyspace, 0);
+            continue;
+        }
+        while (sampleDb(db, &total) > ACCEPTED_STALE && keyspaceShownExpires(&db->keyspace)) {
+            if (monotonicUs() - start > budget) {
+                timed_out = true;
+                dbstats.expired_time_cap++;
+                break;
+            }
+        }
+    }
+    double stale = total.looked ? (double)total.expired / (double)total.looked : 0;
+    dbstats.expired_stale_perc = stale * 0.05 + dbstats.expired_stale_perc * 0.95;
+    int64_t took_us = monotonicUs() - start;
+    dbstats.expire_cycle_us += (uint64_t)took_us;
+    if (fast) fast_from = start + 2 * FAST_BUDGET_US;
+    latencyAddSampleIfNeeded("expire-cycle", took_us / 1000);
+}
+
+static int64_t expireTimer(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id, (void)data;
+    clockRefresh();
+    activeExpireCycle(false);
+    timer_set = timed_out;
+    return timed_out ? PAUSE_MS : AE_NOMORE;
+}
+
+static void expireCron(void) {
+    if (timer_set) return;
+    activeExpireCycle(false);
+    if (!timed_out) return;
+    timer_set = true;
+    aeCreateTimeEvent(server_el, PAUSE_MS, expireTimer, NULL);
+}
+static void expireBeforeSleep(void) {
+    activeExpireCycle(true);
+}
+
+void expireInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("active-expire-effort", NULL, CONFIG_MODIFIABLE, &effort, 1, 1, 10, NULL),
+    };
+    configRegister(directives, 1);
+    cronRegister(expireCron, 0);
+    beforeSleepRegister(expireBeforeSleep);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lazyfree.c - what is freed, and on which thread; see lazyfree.h.
+ *
+ * The main thread only unlinks; what takes many calls of free is a job of the background thread BIO_LAZY_FREE
+ * (registry/background.h). */
+#include "data/lifetime/lazyfree.h"
+
+#include <stdatomic.h>
+
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "data/type.h"
+#include "registry/background.h"
+#include "registry/config.h"
+#include "registry/info.h"
+
+bool lazyfree_lazy_eviction, lazyfree_lazy_expire, lazyfree_lazy_server_del, lazyfree_lazy_user_del,
+    lazyfree_lazy_user_flush;
+
+static atomic_size_t pending_objects;
+static atomic_ullong freed_objects;
+
+static void freedOnThread(size_t objects) {
+    atomic_fetch_sub_explicit(&pending_objects, objects, memory_order_relaxed);
+    atomic_fetch_add_explicit(&freed_objects, objects, memory_order_relaxed);
+}
+
+static void freeObjectJob(void *arg) {
+    objectFree(arg);
+    freedOnThread(1);
+}
+
+static void freeValueJob(void *arg) {
+    struct value *v = arg;
+    objectTypes[v->type]->free(*v);
+    zfree(v);
+    freedOnThread(1);
+}
+
+void lazyfreeObject(struct object *o, bool async) {
+    if (async && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
+        atomic_fetch_add_explicit(&pending_objects, 1, memory_order_relaxed);
+        bioSubmit(BIO_LAZY_FREE, freeObjectJob, o);
+    } else {
+        objectFree(o);
+    }
+}
+
+void lazyfreeValue(struct value v, bool async, size_t effort) {
+    if (v.embedded) return;
+    if (async && effort > LAZYFREE_THRESHOLD) {
+        struct value *copy = zmalloc(sizeof *copy);
+        *copy = v;
+        atomic_fetch_add_explicit(&pending_objects, 1, memory_order_relaxed);
+        bioSubmit(BIO_LAZY_FREE, freeValueJob, copy);
+    } else {
+        objectTypes[v.type]->free(v);
+    }
+}
+
+struct contents {
+    void (*free)(void *arg);
+    void *arg;
+    size_t objects;
+};
+
+static void freeContentsJob(void *arg) {
+    struct contents *c = arg;
+    c->free(c->arg);
+    freedOnThread(c->objects);
+    zfree(c);
+}
+
+void lazyfreeContents(void (*free)(void *arg), void *arg, size_t objects) {
+    serverAssert(free && arg);
+    struct contents *c = zmalloc(sizeof *c);
+    *c = (struct contents){free, arg, objects};
+    atomic_fetch_add_explicit(&pending_objects, objects, memory_order_relaxed);
+    bioSubmit(BIO_LAZY_FREE, freeContentsJob, c);
+}
+
+/* Tables may come by the thousand, one for each slot that has left: they are one job. */
+struct deadTable {
+    struct deadTable *next;
+    struct hashtable table;
+};
+static _Atomic(struct deadTable *) dead_tables; /* there is a job while there are any */
+
+static size_t ownedEntries(const struct hashtable *ht) {
+    return ht->type->entryFree ? hashtableSize(ht) : 0;
+}
+
+static void freeTablesJob(void *arg) {
+    (void)arg;
+    struct deadTable *next, *t = atomic_exchange(&dead_tables, NULL);
+    for (; t; t = next) {
+        size_t entries = ownedEntries(&t->table);
+        next = t->next;
+        hashtableDestroy(&t->table);
+        zfree(t);
+        freedOnThread(entries);
+    }
+}
+
+void lazyfreeTable(struct hashtable *ht, bool async) {
+    if (!async) {
+        hashtableEmpty(ht, NULL);
+        return;
+    }
+    struct deadTable *t = zmalloc(sizeof *t);
+    t->table = *ht;
+    hashtableInit(ht, t->table.type);
+    atomic_fetch_add_explicit(&pending_objects, ownedEntries(&t->table), memory_order_relaxed);
+    struct deadTable *before = atomic_load(&dead_tables);
+    do t->next = before;
+    while (!atomic_compare_exchange_weak(&dead_tables, &before, t));
+    if (!before) bioSubmit(BIO_LAZY_FREE, freeTablesJob, NULL);
+}
+
+static size_t lazyfreePendingObjects(void) {
+    return atomic_load_explicit(&pending_objects, memory_order_relaxed);
+}
+uint64_t lazyfreedObjects(void) {
+    return atomic_load_explicit(&freed_objects, memory_order_relaxed);
+}
+static void lazyfreeResetStats(void) {
+    atomic_store_explicit(&freed_objects, 0, memory_order_relaxed);
+}
+
+static sds lazyfreeInfo(sds s) {
+    s = infoField(s, "lazyfree_pending_objects:%zu", lazyfreePendingObjects());
+    return infoField(s, "lazyfreed_objects:%llu", (unsigned long long)lazyfreedObjects());
+}
+
+void lazyfreeInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_BOOL("lazyfree-lazy-eviction", NULL, CONFIG_MODIFIABLE, &lazyfree_lazy_eviction, true, NULL),
+        CONFIG_BOOL("lazyfree-lazy-expire", NULL, CONFIG_MODIFIABLE, &lazyfree_lazy_expire, true, NULL),
+        CONFIG_BOOL("lazyfree-lazy-server-del", NULL, CONFIG_MODIFIABLE, &lazyfree_lazy_server_del, true,
+                    NULL),
+        CONFIG_BOOL("lazyfree-lazy-user-del", NULL, CONFIG_MODIFIABLE, &lazyfree_lazy_user_del, true, NULL),
+        CONFIG_BOOL("lazyfree-lazy-user-flush", NULL, CONFIG_MODIFIABLE, &lazyfree_lazy_user_flush, true,
+                    NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    configOnResetStat(lazyfreeResetStats);
+    infoRegister("memory", lazyfreeInfo);
+}

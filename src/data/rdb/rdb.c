@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rdb.c - numbers, strings and whole values in the RDB encoding.
+ *
+ * What comes from a file or a client is never believed: a length is compared with what is left of the stream
+ * before anything is allocated for it, and where that is not known (a socket) memory grows with what has
+ * really come. LZF cannot make more than LZF_RATIO_MAX bytes out of one, so neither does a short string claim
+ * gigabytes. */
+#include "data/rdb/rdb.h"
+
+#include <errno.h>
+#include <lzf.h>
+#include <math.h>
+
+#include "base/assert.h"
+#include "base/crc.h"
+#include "registry/debug.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "registry/config.h"
+#include "registry/info.h"
+#include "data/type.h"
+
+#define LZF_MIN_LENGTH    20 /* shorter strings are not worth a try */
+#define LZF_WORTH         16 /* of a string that is compressed such a part should be saved */
+#define LZF_PATIENCE      8  /* strings in a row of which less was */
+#define LZF_SKIPS_MAX     64 /* not tried after one of those */
+#define LZF_RATIO_MAX     264
+#define GROW_CHUNK        (1024 * 1024) /* trusted at a time when the stream's size is not known */
+#define UNTRUSTED_PRESIZE (1u << 20)    /* elements */
+#define SECTIONS_MAX      4
+
+bool rdb_compression;
+int rdb_version_check;
+int rdb_sanitize;
+
+enum { LEN_6BIT = 0, LEN_14BIT = 1, LEN_ENCODED = 3, LEN_32BIT_BYTE = 0x80, LEN_64BIT_BYTE = 0x81 };
+
+/* ---- Writing ---- */
+
+static void writeBigEndian(struct rioWriter *w, uint8_t head, uint64_t n, int bytes) {
+    uint8_t b[9] = {head};
+    for (int i = 0; i < bytes; i++) b[1 + i] = (uint8_t)(n >> 8 * (bytes - 1 - i));
+    rioWrite(w, b, (size_t)bytes + 1);
+}
+
+static void writeLittleEndian(struct rioWriter *w, uint64_t n, int bytes) {
+    uint8_t b[8];
+    for (int i = 0; i < bytes; i++) b[i] = (uint8_t)(n >> 8 * i);
+    rioWrite(w, b, (size_t)bytes);
+}
+
+void rdbWriteLen(struct rioWriter *w, uint64_t n) {
+    if (n < 1 << 6) {
+        rioWriteByte(w, (uint8_t)n);
+    } else if (n < 1 << 14) {
+        uint8_t b[2] = {(uint8_t)(LEN_14BIT << 6 | n >> 8), (uint8_t)n};
+        rioWrite(w, b, 2);
+    } else if (n <= UINT32_MAX) {
+        writeBigEndian(w, LEN_32BIT_BYTE, n, 4);
+    } else {
+        writeBigEndian(w, LEN_64BIT_BYTE, n, 8);
+    }
+}
+
+/* False: needs more than 32 bits. */
+static bool writeShortInteger(struct rioWriter *w, int64_t n) {
+    int enc, bytes;
+    if (n >= INT8_MIN && n <= INT8_MAX)
+        enc = RDB_ENC_INT8, bytes = 1;
+    else if (n >= INT16_MIN && n <= INT16_MAX)
+        enc = RDB_ENC_INT16, bytes = 2;
+    else if (n >= INT32_MIN && n <= INT32_MAX)
+        enc = RDB_ENC_INT32, bytes = 4;
+    else
+        return false;
+    rioWriteByte(w, (uint8_t)(LEN_ENCODED << 6 | enc));
+    writeLittleEndian(w, (uint64_t)n, bytes);
+    return true;
+}
+
+void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length) {
+    serverAssert(compressed.len && compressed.len < length);
+    rioWriteByte(w, LEN_ENCODED << 6 | RDB_ENC_LZF);
+    rdbWriteLen(w, compressed.len);
+    rdbWriteLen(w, length);
+    rioWriteStr(w, compressed);
+}
+
+/* False: it would not become shorter. */
+static bool writeCompressed(struct rioWriter *w, struct str s) {
+    if (s.len > UINT32_MAX) return false;
+    size_t room = s.len - 4; /* what the two lengths take has to be saved as well */
+    char small[2048];
+    char *out = room <= sizeof small ? small : ztrymalloc(room);
+    if (!out) return false;
+    unsigned len = lzf_compress(s.ptr, (unsigned)s.len, out, (unsigned)room);
+    if (len) rdbWriteLzf(w, strN(out, len), s.len);
+    if (out != small) zfree(out);
+    return len > 0;
+}
+
+/* To find out that a string gets hardly shorter takes longer than all else that is done for it. Where none in
+ * a row does, only some are tried, ever fewer, until one does. */
+static bool tryCompressed(struct rioWriter *w, struct str s) {
+    if (w->lzf_skips) {
+        w->lzf_skips--;
+        return false;
+    }
+    uint64_t before = rioWritten(w);
+    bool done = writeCompressed(w, s);
+    if (done && rioWritten(w) - before <= s.len - s.len / LZF_WORTH) {
+        w->lzf_failed = 0;
+        return true;
+    }
+    if (w->lzf_failed < LZF_SKIPS_MAX) w->lzf_failed++;
+    if (w->lzf_learns && w->lzf_failed >= LZF_PATIENCE) w->lzf_skips = w->lzf_failed;
+    return done;
+}
+
+void rdbWriteString(struct rioWriter *w, struct str s) {
+    int64_t n;
+    if (s.len <= 11 && string2ll(s, &n) && writeShortInteger(w, n)) return;
+    if (rdb_compression && s.len > LZF_MIN_LENGTH && tryCompressed(w, s)) return;
+    rdbWriteLen(w, s.len);
+    rioWriteStr(w, s);
+}
+
+void rdbWriteInt64(struct rioWriter *w, int64_t n) {
+    writeLittleEndian(w, (uint64_t)n, 8);
+}
+
+void rdbWriteDouble(struct rioWriter *w, double d) {
+    uint64_t bits;
+    memcpy(&bits, &d, 8);
+    writeLittleEndian(w, bits, 8);
+}
+
+/* ---- Reading ---- */
+
+void rdbReaderFree(struct rdbReader *r) {
+    rioReaderFree(&r->io);
+    sdsfree(r->scratch);
+    r->scratch = NULL;
+}
+
+/* *encoded: n is an RDB_ENC_*. */
+static bool readLen(struct rdbReader *r, uint64_t *n, bool *encoded) {
+    uint8_t b, more[8];
+    *encoded = false;
+    *n = 0;
+    if (!rioReadByte(&r->io, &b)) return false;
+    switch (b >> 6) {
+    case LEN_6BIT: *n = b & 63; return true;
+    case LEN_14BIT:
+        if (!rioReadByte(&r->io, more)) return false;
+        *n = (uint64_t)(b & 63) << 8 | more[0];
+        return true;
+    case LEN_ENCODED:
+        *n = b & 63;
+        *encoded = true;
+        return true;
+    }
+    if (b != LEN_32BIT_BYTE && b != LEN_64BIT_BYTE)
+        return rioFail(&r->io, "unknown length encoding 0x%02x", b);
+    int bytes = b == LEN_32BIT_BYTE ? 4 : 8;
+    if (!rioRead(&r->io, more, (size_t)bytes)) return false;
+    *n = 0;
+    for (int i = 0; i < bytes; i++) *n = *n << 8 | more[i];
+    return true;
+}
+
+bool rdbReadLen(struct rdbReader *r, uint64_t *n) {
+    bool encoded;
+    if (!readLen(r, n, &encoded)) return false;
+    return !encoded || rioFail(&r->io, "a number was expected, not an encoded string");
+}
+
+static bool fits(struct rdbReader *r, uint64_t bytes) {
+    return bytes <= rioLeft(&r->io) ||
+           rioFail(&r->io, "%llu bytes announced, %llu left", (unsigned long long)bytes,
+                   (unsigned long long)rioLeft(&r->io));
+}
+
+bool rdbReadCount(struct rdbReader *r, size_t min_bytes, uint64_t *n) {
+    if (!rdbReadLen(r, n)) return false;
+    if (*n <= rioLeft(&r->io) / (min_bytes ? min_bytes : 1)) return true;
+    return rioFail(&r->io, "%llu elements announced, %llu bytes left", (unsigned long long)*n,
+                   (unsigned long long)rioLeft(&r->io));
+}
+
+static bool readLittleEndian(struct rdbReader *r, int bytes, uint64_t *n) {
+    uint8_t b[8];
+    if (!rioRead(&r->io, b, (size_t)bytes)) return false;
+    *n = 0;
+    for (int i = bytes; i-- > 0;) *n = *n << 8 | b[i];
+    return true;
+}
+
+static bool readEncodedInteger(struct rdbReader *r, uint64_t enc, int64_t *n) {
+    uint64_t bits;
+    int bytes = enc == RDB_ENC_INT8 ? 1 : enc == RDB_ENC_INT16 ? 2 : 4;
+    if (!readLittleEndian(r, bytes, &bits)) return false;
+    *n = bytes == 1 ? (int8_t)bits : bytes == 2 ? (int16_t)bits : (int32_t)bits;
+    return true;
+}
+
+/* Memory for `len` bytes that are to come, or NULL and an error. */
+static void *allocate(struct rdbReader *r, uint64_t len) {
+    void *p = len <= SIZE_MAX / 2 ? ztrymalloc(len ? len : 1) : NULL;
+    if (!p) rioFail(&r->io, "no memory for a string of %llu bytes", (unsigned long long)len);
+    return p;
+}
+
+/* len bytes of the stream into memory from zmalloc. Grows as they come where the stream may be lying. */
+static char *rdbReadBytes(struct rdbReader *r, uint64_t len) {
+    if (!fits(r, len)) return NULL;
+    bool trusted = r->io.size != RIO_SIZE_UNKNOWN || len <= GROW_CHUNK;
+    uint64_t have = 0, room = trusted ? len : GROW_CHUNK;
+    char *p = allocate(r, room);
+    while (p && have < len) {
+        if (!rioRead(&r->io, p + have, room - have)) break;
+        have = room;
+        if (have == len) break;
+        room = room * 2 < len ? room * 2 : len;
+        char *more = ztryrealloc(p, room);
+        if (!more) {
+            rioFail(&r->io, "no memory for a string of %llu bytes", (unsigned long long)len);
+            break;
+        }
+        p = more;
+    }
+    if (p && have < len) {
+        zfree(p);
+        p = NULL;
+    }
+    return p;
+}
+
+struct lzfHead {
+    uint64_t compressed, length;
+};
+
+static bool readLzfHead(struct rdbReader *r, struct lzfHead *h) {
+    if (!rdbReadLen(r, &h->compressed) || !rdbReadLen(r, &h->length) || !fits(r, h->compressed)) return false;
+    if (h->length > UINT32_MAX || h->compressed == 0 || h->length > h->compressed * LZF_RATIO_MAX)
+        return rioFail(&r->io, "compressed string of impossible length");
+    return true;
+}
+
+/* h->length bytes to dst. */
+static bool decompress(struct rdbReader *r, const struct lzfHead *h, char *dst) {
+    bool in_place = h->compressed <= RIO_BUFFER || !r->io.buf;
+    char *copy = in_place ? NULL : rdbReadBytes(r, h->compressed);
+    const char *src = in_place ? rioView(&r->io, h->compressed) : copy;
+    if (!src) return false;
+    unsigned got = lzf_decompress(src, (unsigned)h->compressed, dst, (unsigned)h->length);
+    zfree(copy);
+    return got == h->length || rioFail(&r->io, "a compressed string does not expand to its announced length");
+}
+
+static bool badEncoding(struct rdbReader *r, uint64_t enc) {
+    return rioFail(&r->io, "unknown string encoding %llu", (unsigned long long)enc);
+}
+
+/* Room for len bytes in r->scratch, whose length becomes len. */
+static bool scratchRoom(struct rdbReader *r, uint64_t len) {
+    if (!r->scratch || sdslen(r->scratch) + sdsavail(r->scratch) < len) {
+        sds more = len <= SIZE_MAX / 2 ? sdstrynewlen(NULL, len) : NULL;
+        if (!more) return rioFail(&r->io, "no memory for a string of %llu bytes", (unsigned long long)len);
+        sdsfree(r->scratch);
+        r->scratch = more;
+    }
+    sdssetlen(r->scratch, len);
+    return true;
+}
+
+bool rdbReadString(struct rdbReader *r, struct str *s) {
+    uint64_t n;
+    bool encoded;
+    if (!readLen(r, &n, &encoded)) return false;
+    if (encoded && n == RDB_ENC_LZF) {
+        struct lzfHead h;
+        if (!readLzfHead(r, &h) || !scratchRoom(r, h.length) || !decompress(r, &h, r->scratch)) return false;
+        *s = strN(r->scratch, h.length);
+        return true;
+    }
+    if (encoded) {
+        int64_t i;
+        if (n > RDB_ENC_INT32) return badEncoding(r, n);
+        if (!readEncodedInteger(r, n, &i)) return false;
+        *s = strN(r->small, ll2string(r->small, i));
+        return true;
+    }
+    if (n <= RIO_BUFFER || !r->io.buf) {
+        if (!fits(r, n)) return false;
+        const char *p = rioView(&r->io, n);
+        if (!p) return false;
+        *s = strN(p, n);
+        return true;
+    }
+    if (!fits(r, n)) return false;
+    if (r->io.size == RIO_SIZE_UNKNOWN) { /* do not believe the length */
+        char *p = rdbReadBytes(r, n);
+        if (!p) return false;
+        sdsfree(r->scratch);
+        r->scratch = sdsnewlen(p, n);
+        zfree(p);
+    } else if (!scratchRoom(r, n) || !rioRead(&r->io, r->scratch, n)) {
+        return false;
+    }
+    *s = strN(r->scratch, n);
+    return true;
+}
+
+sds rdbTakeString(struct rdbReader *r, struct str s) {
+    if (s.ptr != r->scratch || s.len <= RIO_BUFFER || sdsavail(r->scratch) > s.len / 8)
+        return sdsnewlen(s.ptr, s.len);
+    sds own = r->scratch;
+    r->scratch = NULL;
+    return own;
+}
+
+sds rdbReadSds(struct rdbReader *r) {
+    struct str s;
+    return rdbReadString(r, &s) ? rdbTakeString(r, s) : NULL;
+}
+
+bool rdbReadElement(struct rdbReader *r, struct str *s) {
+    if (!rdbReadString(r, s)) return false;
+    return s->len <= RDB_ELEMENT_MAX || rioFail(&r->io, "an element of %zu bytes", s->len);
+}
+
+bool rdbReadHeld(struct rdbReader *r, struct rdbHeld *h) {
+    h->own = NULL;
+    if (!rdbReadElement(r, &h->s)) return false;
+    if (h->s.len <= sizeof h->room) {
+        memcpy(h->room, h->s.ptr, h->s.len);
+        h->s.ptr = h->room;
+    } else {
+        h->own = rdbTakeString(r, h->s);
+        h->s = sdsview(h->own);
+    }
+    return true;
+}
+
+size_t rdbPresize(const struct rdbReader *r, uint64_t n) {
+    bool trusted = !r->from_client && r->io.size != RIO_SIZE_UNKNOWN;
+    return trusted || n <= UNTRUSTED_PRESIZE ? n : UNTRUSTED_PRESIZE;
+}
+
+static uint64_t rdb_sanitizations; /* blobs that were checked to the bottom */
+
+unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len) {
+    uint64_t n;
+    bool encoded;
+    char *p;
+    rdb_sanitizations += r->deep;
+    if (!readLen(r, &n, &encoded)) return NULL;
+    if (!encoded) {
+        p = rdbReadBytes(r, n);
+        *len = n;
+        return (unsigned char *)p;
+    }
+    struct lzfHead h;
+    if (n == RDB_ENC_LZF) {
+        if (!readLzfHead(r, &h)) return NULL;
+        p = allocate(r, h.length);
+        if (p && !decompress(r, &h, p)) {
+            zfree(p);
+            return NULL;
+        }
+        *len = h.length;
+        return (unsigned char *)p;
+    }
+    rioFail(&r->io, "a container cannot be an integer");
+    return NULL;
+}
+
+bool rdbReadInt64(struct rdbReader *r, int64_t *n) {
+    uint64_t bits;
+    if (!readLittleEndian(r, 8, &bits)) return false;
+    *n = (int64_t)bits;
+    return true;
+}
+
+bool rdbReadInt32(struct rdbReader *r, int32_t *n) {
+    uint64_t bits;
+    if (!readLittleEndian(r, 4, &bits)) return false;
+    *n = (int32_t)bits;
+    return true;
+}
+
+bool rdbReadDouble(struct rdbReader *r, double *d) {
+    uint64_t bits;
+    if (!readLittleEndian(r, 8, &bits)) return false;
+    memcpy(d, &bits, 8);
+    return true;
+}
+
+bool rdbReadDoubleText(struct rdbReader *r, double *d) {
+    enum { IS_NAN = 253, IS_INF = 254, IS_NEGATIVE_INF = 255 };
+    uint8_t len;
+    if (!rioReadByte(&r->io, &len)) return false;
+    if (len == IS_NAN) *d = NAN;
+    if (len == IS_INF) *d = INFINITY;
+    if (len == IS_NEGATIVE_INF) *d = -INFINITY;
+    if (len >= IS_NAN) return true;
+    const char *p = rioView(&r->io, len);
+    if (!p) return false;
+    return string2d(strN(p, len), d) || rioFail(&r->io, "a score is not a number");
+}
+
+/* Past n bytes without keeping them. */
+static bool skip(struct rdbReader *r, uint64_t n) {
+    if (!fits(r, n)) return false;
+    while (n > 0) {
+        size_t part = n < RIO_BUFFER ? n : RIO_BUFFER;
+        if (!rioView(&r->io, part)) return false;
+        n -= part;
+    }
+    return true;
+}
+
+bool rdbSkipString(struct rdbReader *r) {
+    uint64_t n;
+    bool encoded;
+    if (!readLen(r, &n, &encoded)) return false;
+    if (!encoded) return skip(r, n);
+    if (n <= RDB_ENC_INT32) return skip(r, 1u << n);
+    if (n != RDB_ENC_LZF) return badEncoding(r, n);
+    uint64_t compressed, length;
+    return rdbReadLen(r, &compressed) && rdbReadLen(r, &length) && skip(r, compressed);
+}
+
+/* ---- Values ---- */
+
+uint8_t rdbValueType(const struct rioWriter *w, const struct object *o) {
+    return objectTypeOf(o)->rdbType(o, w->version);
+}
+
+void rdbWriteValue(struct rioWriter *w, const struct object *o) {
+    objectTypeOf(o)->save(w, o);
+}
+
+enum rdbLoaded rdbReadValue(struct rdbReader *r, uint8_t type, struct value *v) {
+    for (int i = 0; i < OBJ_TYPES_MAX; i++) {
+        const struct objectType *t = objectTypes[i];
+        if (t && type < 64 && t->rdb_types >> type & 1) return t->load(r, type, v);
+    }
+    if (type == RDB_TYPE_MODULE || type == RDB_TYPE_MODULE_2)
+        rioFail(&r->io, "the value belongs to a module, and there are no modules here");
+    else
+        rioFail(&r->io, "unknown type of value: %d", type);
+    return RDB_FAILED;
+}
+
+/* ---- DUMP payloads ---- */
+
+sds rdbDumpSeal(sds body, int version) {
+    uint8_t b[2] = {(uint8_t)version, (uint8_t)(version >> 8)};
+    body = sdscatlen(body, b, 2);
+    uint64_t crc = crc64(0, body, sdslen(body));
+    uint8_t sum[8];
+    for (int i = 0; i < 8; i++) sum[i] = (uint8_t)(crc >> 8 * i);
+    return sdscatlen(body, sum, 8);
+}
+
+sds rdbDump(const struct object *o) {
+    sds out = sdsempty();
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkSds, &out);
+    uint8_t type = rdbValueType(&w, o);
+    rioWriteByte(&w, type);
+    rdbWriteValue(&w, o);
+    rioFlush(&w);
+    rioWriterFree(&w);
+    return rdbDumpSeal(out, type == RDB_TYPE_HASH_EXPIRING ? RDB_VERSION_EXPIRING : RDB_VERSION);
+}
+
+bool rdbDumpValid(struct str payload, struct str *body, int *version) {
+    if (payload.len < 10) return false;
+    const uint8_t *foot = (const uint8_t *)payload.ptr + payload.len - 10;
+    int v = foot[0] | foot[1] << 8;
+    uint64_t sum = 0;
+    for (int i = 8; i-- > 0;) sum = sum << 8 | foot[2 + i];
+    if (!rdbVersionReadable(v) && !(rdb_version_check == RDB_CHECK_RELAXED && v > RDB_VERSION)) return false;
+    if (sum != crc64(0, payload.ptr, payload.len - 8) && !debug_switches.skip_checksum) return false;
+    if (version) *version = v;
+    *body = strN(payload.ptr, payload.len - 10);
+    return true;
+}
+
+/* ---- Sections of other rooms ---- */
+
+const char *rdbTypeName(int type) {
+    static const char *const names[RDB_TYPES] = {
+        "string",
+        "list-linked",
+        "set-hashtable",
+        "zset-v1",
+        "hash-hashtable",
+        "zset-v2",
+        "module-pre-release",
+        "module-value",
+        "",
+        "hash-zipmap",
+        "list-ziplist",
+        "set-intset",
+        "zset-ziplist",
+        "hash-ziplist",
+        "quicklist",
+        "stream",
+        "hash-listpack",
+        "zset-listpack",
+        "quicklist-v2",
+        "stream-v2",
+        "set-listpack",
+        "stream-v3",
+        "hash-expiring",
+    };
+    return type >= 0 && type < RDB_TYPES ? names[type] : "";
+}
+
+static const struct rdbSection *sections[SECTIONS_MAX];
+static int section_count;
+
+void rdbSectionRegister(const struct rdbSection *section) {
+    serverAssert(section_count < SECTIONS_MAX && section->opcode && section->save && section->load);
+    sections[section_count++] = section;
+}
+
+const struct rdbSection *const *rdbSections(int *count) {
+    *count = section_count;
+    return sections;
+}
+
+static const struct rdbField *fields[SECTIONS_MAX];
+static int field_count;
+
+void rdbFieldRegister(const struct rdbField *field) {
+    serverAssert(field_count < SECTIONS_MAX && field->name && field->value && field->load);
+    fields[field_count++] = field;
+}
+
+const struct rdbField *const *rdbFields(int *count) {
+    *count = field_count;
+    return fields;
+}
+
+void rdbSectionsEmpty(void) {
+    for (int i = 0; i < section_count; i++) {
+        if (sections[i]->empty) sections[i]->empty();
+    }
+}
+
+void rdbSectionsExchange(bool take) {
+    for (int i = 0; i < section_count; i++) sections[i]->exchange(take);
+}
+
+/* ---- Directives ---- */
+
+static const struct configEnum check_names[] = {
+    {"strict", RDB_CHECK_STRICT}, {"relaxed", RDB_CHECK_RELAXED}, {NULL, 0}};
+static const struct configEnum sanitize_names[] = {
+    {"no", RDB_SANITIZE_NO}, {"yes", RDB_SANITIZE_YES}, {"clients", RDB_SANITIZE_CLIENTS}, {NULL, 0}};
+
+static struct configDirective directives[] = {
+    CONFIG_BOOL("rdbcompression", NULL, CONFIG_MODIFIABLE, &rdb_compression, true, NULL),
+    CONFIG_ENUM("rdb-version-check", NULL, CONFIG_MODIFIABLE, &rdb_version_check, RDB_CHECK_STRICT,
+                check_names, NULL),
+    CONFIG_ENUM("sanitize-dump-payload", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &rdb_sanitize,
+                RDB_SANITIZE_NO, sanitize_names, NULL),
+};
+
+static sds rdbInfo(sds s) {
+    return infoField(s, "dump_payload_sanitizations:%llu", (unsigned long long)rdb_sanitizations);
+}
+
+static void rdbResetStats(void) {
+    rdb_sanitizations = 0;
+}
+
+void rdbInit(void) {
+    configRegister(directives, sizeof directives / sizeof *directives);
+    infoRegister("stats", rdbInfo);
+    configOnResetStat(rdbResetStats);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rdb_load.c - reading a whole dataset. Part of rdb_dataset.h.
+ *
+ * The bucket that a key belongs into is a cache miss, as tables are larger than caches. So a key that has
+ * been read, and whose object is made, waits in a queue of a few while its bucket is fetched:
+ *
+ *     read ──> | hash, object | ... | ──> keyspaceAdd
+ *              bucket prefetched      bucket there
+ *
+ * What is in the file is not believed: numbers are compared with what is left of it (data/rdb/rdb.c), tables are
+ * made no larger than the rest of the file can fill. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/hash_function.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
+#include "registry/debug.h"
+#include "data/lifetime/evict.h"
+#include "data/type.h"
+#include "data/rdb/rdb_dataset.h"
+
+#define QUEUE           8  /* a power of two */
+#define KEY_BYTES_MIN   3  /* of a key and its value in a file: type, length, length */
+#define KEY_MEMORY_MIN  24 /* of the same in memory: an object, its place in a table */
+#define KEY_SHOWN_MAX   256
+#define CHECKSUM_SINCE  5 /* version */
+#define PRE_GA_FUNCTION "Functions in the format of a pre-release version cannot be read"
+_Static_assert((QUEUE & (QUEUE - 1)) == 0, "numbers of places wrap");
+
+int64_t rdb_key_load_delay_us;
+struct rdbLoadResult rdb_last_load;
+struct rdbModules rdb_modules;
+void (*rdb_load_used_memory)(uint64_t bytes);
+
+struct rdbLoader {
+    struct rdbReader *r;
+    const struct rdbLoadOptions *options;
+    struct keyspace *keyspace; /* of the database... */
+    int dbid;                  /* ...with this number */
+    int64_t now_ms;
+    struct {
+        struct object *o;
+        uint64_t hash;
+    } queue[QUEUE];
+    unsigned in, out;
+    sds key;  /* of the value that is being read, */
+    int type; /* of what encoding; -1: no value is being read */
+    /* What the opcodes before a key have said about it. */
+    int64_t expire_ms;         /* OBJ_NO_EXPIRE: none */
+    int64_t idle_s, frequency; /* -1: not told */
+    uint64_t used_memory;      /* of the server that wrote it; 0: not told */
+    uint64_t announced;        /* keys, slot by slot */
+    struct rdbLoadResult result;
+};
+
+/* ---- Magic ---- */
+
+int rdbMagicVersion(const char magic[RDB_MAGIC_LEN]) {
+    size_t name = memcmp(magic, "REDIS", 5) == 0 ? 5 : memcmp(magic, "VALKEY", 6) == 0 ? 6 : 0;
+    int version = 0;
+    for (size_t i = name; name && i < RDB_MAGIC_LEN; i++) {
+        if (magic[i] < '0' || magic[i] > '9') return -1;
+        version = version * 10 + magic[i] - '0';
+    }
+    return name ? version : -1;
+}
+
+/* Which name is on it must go with the version, and the version must be one of ours, or newer if that may be
+ * tried. */
+bool rdbMagicReadable(const char magic[RDB_MAGIC_LEN]) {
+    int version = rdbMagicVersion(magic);
+    bool valkey = magic[0] == 'V';
+    if (version < RDB_VERSION_OLDEST || (valkey && version < RDB_VERSION_EXPIRING)) return false;
+    if (rdb_version_check == RDB_CHECK_RELAXED) return valkey || version < RDB_VERSION_EXPIRING;
+    return rdbVersionReadable(version) && valkey == (version == RDB_VERSION_EXPIRING);
+}
+
+static bool readMagic(struct rdbLoader *l) {
+    char magic[RDB_MAGIC_LEN];
+    struct rdbReader *r = l->r;
+    if (!rioRead(&r->io, magic, sizeof magic)) return false;
+    r->version = rdbMagicVersion(magic);
+    if (r->version < 0) return rioFail(&r->io, "The file does not begin with the signature of an RDB file");
+    return rdbMagicReadable(magic) || rioFail(&r->io, "Can't handle RDB format version %d", r->version);
+}
+
+/* ---- Keys ---- */
+
+/* Of two with the same name the later one counts, where that is allowed. */
+static bool addOne(struct rdbLoader *l, struct object *o, uint64_t hash) {
+    struct str key = objectKey(o);
+    if (__builtin_expect(keyspaceFind(l->keyspace, key, hash) != NULL, 0)) {
+        if (!l->options->merge) {
+            rioFail(&l->r->io, "The file holds the key '%.*s' in database %d twice",
+                    (int)(key.len < 128 ? key.len : 128), key.ptr, l->dbid);
+            objectFree(o);
+            return false;
+        }
+        objectFree(keyspacePop(l->keyspace, key, hash));
+    }
+    keyspaceAdd(l->keyspace, o, hash);
+    return true;
+}
+
+static bool addOldest(struct rdbLoader *l) {
+    serverAssert(l->in != l->out && l->in - l->out <= QUEUE);
+    unsigned at = l->out++ % QUEUE;
+    return addOne(l, l->queue[at].o, l->queue[at].hash);
+}
+
+/* All that wait. After a failure they are dropped. */
+static bool addAll(struct rdbLoader *l) {
+    while (l->out != l->in && !rioFailed(&l->r->io)) addOldest(l);
+    while (l->out != l->in) objectFree(l->queue[l->out++ % QUEUE].o);
+    return !rioFailed(&l->r->io);
+}
+
+static void freeValue(struct value v) {
+    if (!v.embedded) objectTypes[v.type]->free(v);
+}
+
+static bool enqueue(struct rdbLoader *l, struct value v, uint64_t hash) {
+    if (l->in - l->out == QUEUE && !addOldest(l)) {
+        freeValue(v);
+        return false;
+    }
+    struct object *o = objectCreate(sdsview(l->key), l->expire_ms, v);
+    o->lru = objectFirstUse() & 0xffffff;
+    objectSetUse(o, l->idle_s, l->frequency);
+    unsigned at = l->in++ % QUEUE;
+    l->queue[at].o = o;
+    l->queue[at].hash = hash;
+    return true;
+}
+
+static void forgetAttributes(struct rdbLoader *l) {
+    l->expire_ms = OBJ_NO_EXPIRE;
+    l->idle_s = l->frequency = -1;
+}
+
+static bool keyHasExpired(const struct rdbLoader *l) {
+    return l->expire_ms != OBJ_NO_EXPIRE && l->expire_ms < l->now_ms && !l->options->keep_expired;
+}
+
+/* For tests. A client should not have to wait for a buffer's worth of delays. */
+static void slowDown(struct rdbLoader *l) {
+    rdbDelay(rdb_key_load_delay_us, l->result.keys);
+    if (l->r->io.progress) l->r->io.progress(&l->r->io);
+}
+
+/* It has to be in its place for that. */
+static bool tellLoaded(struct rdbLoader *l) {
+    if (!notifySinks()) return true;
+    if (!addAll(l)) return false;
+    keyEvent(NOTIFY_LOADED, "loaded", sdsview(l->key), dbGet(l->dbid));
+    return true;
+}
+
+static bool readKey(struct rdbLoader *l, uint8_t type) {
+    struct str key;
+    struct value v;
+    if (!rdbReadString(l->r, &key)) return false;
+    sdssetlen(l->key, 0);
+    l->key = sdscatstr(l->key, key);
+    l->type = type;
+    uint64_t hash = keyHash(key);
+    keyspacePrefetch(l->keyspace, hash);
+    l->r->key = sdsview(l->key);
+    enum rdbLoaded got = rdbReadValue(l->r, type, &v);
+    if (got == RDB_FAILED) return false;
+    l->type = -1;
+    bool ok = true;
+    if (got == RDB_EMPTY) {
+        if (l->result.empty++ < 10) serverLog(LL_NOTICE, "rdbLoadObject skipping empty key: %s", l->key);
+    } else if (keyHasExpired(l)) {
+        freeValue(v);
+        l->result.expired++;
+        if (l->options->expired) l->options->expired(l->options->priv, l->dbid, sdsview(l->key));
+    } else {
+        ok = enqueue(l, v, hash);
+        l->result.keys++;
+        if (ok && !l->options->into) ok = tellLoaded(l);
+    }
+    forgetAttributes(l);
+    if (__builtin_expect(rdb_key_load_delay_us != 0, 0)) slowDown(l);
+    return ok;
+}
+
+/* ---- Opcodes ---- */
+
+static bool readExpireSeconds(struct rdbLoader *l) {
+    int32_t s;
+    if (!rdbReadInt32(l->r, &s)) return false;
+    l->expire_ms = (int64_t)s * 1000;
+    return true;
+}
+
+static bool readIdle(struct rdbLoader *l) {
+    uint64_t s;
+    if (!rdbReadLen(l->r, &s)) return false;
+    l->idle_s = s > INT64_MAX ? INT64_MAX : (int64_t)s;
+    return true;
+}
+
+static bool readFrequency(struct rdbLoader *l) {
+    uint8_t uses;
+    if (!rioReadByte(&l->r->io, &uses)) return false;
+    l->frequency = uses;
+    return true;
+}
+
+static void selectDb(struct rdbLoader *l, int dbid) {
+    struct keyspace **into = l->options->into;
+    serverAssert(dbid >= 0 && dbid < dbCount());
+    serverAssert(l->in == l->out); /* those that wait are for the database before */
+    l->dbid = l->r->dbid = dbid;
+    if (into && !into[dbid]) into[dbid] = keyspaceCreate();
+    l->keyspace = into ? into[dbid] : &dbGet(dbid)->keyspace;
+}
+
+static bool readSelectDb(struct rdbLoader *l) {
+    uint64_t id;
+    if (!rdbReadLen(l->r, &id) || !addAll(l)) return false;
+    if (id >= (uint64_t)dbCount())
+        return rioFail(
+            &l->r->io,
+            "The file has keys in a database beyond the %d that are configured: raise the directive "
+            "databases",
+            dbCount());
+    selectDb(l, (int)id);
+    return true;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* As many as fit into the rest of the file; of a stream whose length nobody knows, into the memory that its
+ * writer told of. */
+static uint64_t possibleKeys(const struct rdbLoader *l) {
+    const struct rioReader *io = &l->r->io;
+    return io->size == RIO_SIZE_UNKNOWN ? l->used_memory / KEY_MEMORY_MIN : rioLeft(io) / KEY_BYTES_MIN;
+}
+
+/* Tables that cannot be made now may still grow, step by step. */
+static bool readSizes(struct rdbLoader *l) {
+    uint64_t keys, with_expire;
+    if (!rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
+    uint64_t possible = possibleKeys(l);
+    keyspaceTryExpand(l->keyspace, keyspaceSize(l->keyspace) + least(keys, possible),
+                      keyspaceExpiresSize(l->keyspace) + least(with_expire, possible));
+    return true;
+}
+
+/* So many keys of a slot follow. All that has been announced so far has come, or may be what is left of the
+ * file: more is a lie. */
+static void expandSlot(struct rdbLoader *l, uint64_t slot, uint64_t keys) {
+    uint64_t possible = possibleKeys(l);
+    if (!keys_by_slot || slot >= KEY_SLOTS || keys > possible) return;
+    l->announced += keys;
+    uint64_t come = l->result.keys + l->result.expired + l->result.empty;
+    if (l->announced <= come + possible) keyspaceTryExpandSlot(l->keyspace, (int)slot, keys);
+}
+
+static bool readSlotInfo(struct rdbLoader *l) {
+    uint64_t slot, keys, with_expire;
+    if (!rdbReadLen(l->r, &slot) || !rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
+    expandSlot(l, slot, keys);
+    return true;
+}
+
+/* The same as text: `slot,keys,...`. */
+static void noteSlotInfo(struct rdbLoader *l, struct str value) {
+    const char *first = memchr(value.ptr, ',', value.len), *end = value.ptr + value.len;
+    const char *second = first ? memchr(first + 1, ',', (size_t)(end - first - 1)) : NULL;
+    uint64_t slot, keys;
+    if (second && string2ull(strN(value.ptr, (size_t)(first - value.ptr)), &slot) &&
+        string2ull(strN(first + 1, (size_t)(second - first - 1)), &keys))
+        expandSlot(l, slot, keys);
+}
+
+static bool noteReplicationAux(struct rdbReplication *r, struct str name, struct str value, int64_t n) {
+    if (strIs(name, "repl-stream-db")) {
+        r->stream_db = n >= 0 && n < dbCount() ? (int)n : -1;
+    } else if (strIs(name, "repl-id") && value.len == RDB_REPLICATION_ID) {
+        memcpy(r->id, value.ptr, value.len);
+    } else if (strIs(name, "repl-offset")) {
+        r->offset = n;
+    } else {
+        return false;
+    }
+    r->known = r->id[0] && r->offset >= 0;
+    return true;
+}
+
+static bool noteField(struct str name, struct str value) {
+    int count;
+    const struct rdbField *const *fields = rdbFields(&count);
+    for (int i = 0; i < count; i++) {
+        if (!strIs(name, fields[i]->name)) continue;
+        fields[i]->load(value);
+        return true;
+    }
+    return false;
+}
+
+static void noteAux(struct rdbLoader *l, struct str name, struct str value) {
+    int64_t n = 0;
+    bool number = string2ll(value, &n);
+    if (strIs(name, "valkey-ver") || strIs(name, "redis-ver")) {
+        serverLog(LL_NOTICE, "Loading RDB produced by %s version %.*s",
+                  strIs(name, "valkey-ver") ? "Valkey" : "Redis", (int)least(value.len, 64), value.ptr);
+    } else if (strIs(name, "ctime") && number) {
+        int64_t age_s = time(NULL) - n;
+        serverLog(LL_NOTICE, "The RDB file is %lld seconds old", (long long)(age_s < 0 ? 0 : age_s));
+    } else if (strIs(name, "used-mem") && number) {
+        serverLog(LL_NOTICE, "The server that wrote the RDB file was using %.2f MB",
+                  (double)n / (1024 * 1024));
+        l->used_memory = n > 0 ? (uint64_t)n : 0;
+        if (rdb_load_used_memory) rdb_load_used_memory(l->used_memory);
+    } else if (strIs(name, "aof-base") && number) {
+        if (n) serverLog(LL_NOTICE, "The RDB file is the base of an append-only file");
+    } else if (name.len && name.ptr[0] == '%') {
+        serverLog(LL_NOTICE, "RDB '%.*s': %.*s", (int)least(name.len, 64), name.ptr,
+                  (int)least(value.len, 256), value.ptr);
+    } else if (strEq(name, STR("slot-info"))) {
+        noteSlotInfo(l, value);
+    } else if (noteField(name, value)) {
+        return;
+    } else if (!noteReplicationAux(&l->result.replication, name, value, number ? n : -1)) {
+        serverLog(LL_DEBUG, "Unknown auxiliary field in the RDB file: '%.*s'", (int)least(name.len, 64),
+                  name.ptr);
+    }
+}
+
+static bool readAux(struct rdbLoader *l) {
+    struct str name, value;
+    if (!rdbReadString(l->r, &name)) return false;
+    sdssetlen(l->key, 0);
+    l->key = sdscatstr(l->key, name);
+    if (!rdbReadString(l->r, &value)) return false;
+    noteAux(l, sdsview(l->key), value);
+    return true;
+}
+
+void rdbModuleName(uint64_t id, char name[10]) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    for (int i = 8; i >= 0; i--) name[8 - i] = letters[id >> (10 + 6 * i) & 63];
+    name[9] = '\0';
+}
+
+static bool readModuleAside(struct rdbLoader *l) {
+    uint64_t id;
+    char name[10];
+    if (!rdbReadLen(l->r, &id)) return false;
+    if (rdb_modules.knowsAside && rdb_modules.knowsAside(id)) return rdb_modules.loadAside(l->r, id);
+    rdbModuleName(id, name);
+    return rioFail(&l->r->io, "The RDB file holds auxiliary data of the module '%s', which is not loaded",
+                   name);
+}
+
+static bool readSection(struct rdbLoader *l, uint8_t opcode) {
+    int count;
+    const struct rdbSection *const *sections = rdbSections(&count);
+    for (int i = 0; i < count; i++) {
+        if (sections[i]->opcode != opcode) continue;
+        return l->options->into ? sections[i]->loadAside(l->r) : sections[i]->load(l->r);
+    }
+    return rioFail(&l->r->io, "unknown opcode %d", opcode);
+}
+
+/* Everything but keys and the end. */
+static bool readOpcode(struct rdbLoader *l, uint8_t opcode) {
+    switch (opcode) {
+    case RDB_OP_EXPIRETIME_MS: return rdbReadInt64(l->r, &l->expire_ms);
+    case RDB_OP_EXPIRETIME: return readExpireSeconds(l);
+    case RDB_OP_IDLE: return readIdle(l);
+    case RDB_OP_FREQ: return readFrequency(l);
+    case RDB_OP_SELECTDB: return readSelectDb(l);
+    case RDB_OP_RESIZEDB: return readSizes(l);
+    case RDB_OP_SLOT_INFO: return readSlotInfo(l);
+    case RDB_OP_AUX: return readAux(l);
+    case RDB_OP_MODULE_AUX: return readModuleAside(l);
+    case RDB_OP_FUNCTION_PRE_GA: return rioFail(&l->r->io, PRE_GA_FUNCTION);
+    default: return readSection(l, opcode);
+    }
+}
+
+static bool readChecksum(struct rdbLoader *l) {
+    struct rdbReader *r = l->r;
+    if (r->version < CHECKSUM_SINCE) return true;
+    uint64_t computed = rioReaderCrc(&r->io);
+    int64_t stored;
+    r->io.checksum = false;
+    if (!rdbReadInt64(r, &stored)) return false;
+    if (!rdb_checksum || debug_switches.skip_checksum || (uint64_t)stored == computed) return true;
+    if (stored == 0) {
+        serverLog(LL_NOTICE, "The RDB file has no checksum, so its contents were not verified");
+        return true;
+    }
+    return rioFail(&r->io, "The contents have the checksum %llx, but the file says %llx",
+                   (unsigned long long)computed, (unsigned long long)stored);
+}
+
+static bool readAll(struct rdbLoader *l) {
+    struct rioReader *io = &l->r->io;
+    uint8_t opcode;
+    if (!readMagic(l)) return false;
+    if (l->options->accepted) l->options->accepted(l->options->priv);
+    for (;;) {
+        if (!rioReadByte(io, &opcode)) return false;
+        if (opcode == RDB_OP_EOF) break;
+        bool ok = opcode < RDB_TYPES ? readKey(l, opcode) : readOpcode(l, opcode);
+        if (!ok) return false;
+    }
+    return addAll(l) && readChecksum(l);
+}
+
+/* With its name, an operator finds out what is lost, and whether there is another copy of it. */
+static void loaderNameKey(const struct rdbLoader *l) {
+    struct str key = sdsview(l->key);
+    sds shown = sdscatrepr(sdsempty(), key.ptr, key.len < KEY_SHOWN_MAX ? key.len : KEY_SHOWN_MAX);
+    serverLog(LL_WARNING,
+              "Loading failed within the value of key %s in database %d, which has RDB type %d (%s).", shown,
+              l->dbid, l->type, rdbTypeName(l->type));
+    sdsfree(shown);
+}
+
+bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, struct rdbLoadResult *result) {
+    struct rdbLoader l = {.r = r, .options = options, .now_ms = mstime(), .key = sdsempty(), .type = -1};
+    l.result.replication = (struct rdbReplication){.stream_db = -1, .offset = -1};
+    selectDb(&l, 0);
+    forgetAttributes(&l);
+    r->io.checksum = rdb_checksum;
+    r->keep_expired = options->keep_expired;
+    r->deep = rdb_sanitize == RDB_SANITIZE_YES;
+    bool ok = readAll(&l);
+    addAll(&l);
+    serverAssert(ok || r->io.error);
+    if (!ok && l.type >= 0) loaderNameKey(&l);
+    sdsfree(l.key);
+    rdb_last_load = l.result;
+    if (result) *result = l.result;
+    if (!ok || rioFailed(&r->io)) return false;
+    if (!options->prefix && !rioAtEnd(&r->io))
+        serverLog(LL_WARNING, "There is more behind the end of the RDB data: it is ignored.");
+    char skipped[64] = "";
+    if (l.result.empty)
+        snprintf(skipped, sizeof skipped, ", empty keys skipped: %llu", (unsigned long long)l.result.empty);
+    serverLog(LL_NOTICE,
+              "Done loading RDB, keys loaded: %llu, keys expired: %llu, all fields expired hashes: 0%s.",
+              (unsigned long long)l.result.keys, (unsigned long long)l.result.expired, skipped);
+    return true;
+}

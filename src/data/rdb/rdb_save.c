@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rdb_save.c - writing the whole dataset. Part of rdb_dataset.h.
+ *
+ * Runs in a fork child as a rule, so nothing is changed, and nothing but what must be is written to.
+ *
+ * A table gives its objects in no order of memory: each would be a cache miss or two. So the iterator runs
+ * ahead, and the objects lie in a ring meanwhile:
+ *
+ *     iterator ──> | o o o o o o o o | o o o o o o o o | ──> written
+ *                    object fetched     its container */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/version.h"
+#include "base/zmalloc.h"
+#include "data/child.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/evict.h"
+#include "data/type.h"
+#include "data/rdb/rdb_dataset.h"
+#include "data/keyspace/read_ahead.h"
+
+bool rdb_checksum;
+void (*rdb_replication_now)(struct rdbReplication *r);
+int64_t rdb_key_save_delay_us;
+
+struct rdbSaver {
+    struct rioWriter *w;
+    void (*progress)(uint64_t keys);
+    uint64_t keys, told_at; /* keys so far; bytes that had gone out when progress was told */
+    int dbid;
+    size_t left_in_slot;  /* keys, by slot */
+    bool strict;          /* the version was asked for: another one is of no use */
+    bool idle, frequency; /* tell of use: as the eviction policy goes by it */
+};
+
+/* ---- Head ---- */
+
+static int versionNeeded(void) {
+    for (int i = 0; i < OBJ_TYPES_MAX; i++) {
+        if (!objectTypes[i] || !objectTypes[i]->needsNewRdb) continue;
+        for (int id = 0; id < dbCount(); id++) {
+            if (objectTypes[i]->needsNewRdb(&dbs[id].keyspace)) return RDB_VERSION_EXPIRING;
+        }
+    }
+    int count;
+    const struct rdbSection *const *sections = rdbSections(&count);
+    for (int i = 0; i < count; i++) {
+        if (sections[i]->needsNewRdb && sections[i]->needsNewRdb()) return RDB_VERSION_EXPIRING;
+    }
+    return RDB_VERSION;
+}
+
+static void writeMagic(struct rioWriter *w, int version) {
+    char magic[16];
+    int len =
+        snprintf(magic, sizeof magic, version == RDB_VERSION_EXPIRING ? "VALKEY%03d" : "REDIS%04d", version);
+    serverAssert(len == RDB_MAGIC_LEN && rdbMagicVersion(magic) == version);
+    rioWrite(w, magic, RDB_MAGIC_LEN);
+}
+
+static void writeAux(struct rioWriter *w, const char *name, struct str value) {
+    rioWriteByte(w, RDB_OP_AUX);
+    rdbWriteString(w, strOf(name));
+    rdbWriteString(w, value);
+}
+
+static void writeAuxInt(struct rioWriter *w, const char *name, int64_t value) {
+    char text[LONG_STR_SIZE];
+    writeAux(w, name, strN(text, ll2string(text, value)));
+}
+
+static void writeReplication(struct rioWriter *w, const struct rdbReplication *given) {
+    struct rdbReplication r = {0};
+    if (given)
+        r = *given;
+    else if (rdb_replication_now)
+        rdb_replication_now(&r);
+    if (!r.known) return;
+    serverAssert(r.id[0] && r.offset >= 0); /* else it would not be known to the reader */
+    writeAuxInt(w, "repl-stream-db", r.stream_db < 0 ? 0 : r.stream_db);
+    writeAux(w, "repl-id", strN(r.id, RDB_REPLICATION_ID));
+    writeAuxInt(w, "repl-offset", r.offset);
+}
+
+static void writeFields(struct rioWriter *w) {
+    int count;
+    const struct rdbField *const *fields = rdbFields(&count);
+    for (int i = 0; i < count; i++) {
+        sds value = fields[i]->value();
+        if (value) writeAux(w, fields[i]->name, sdsview(value));
+        sdsfree(value);
+    }
+}
+
+static void writeHead(struct rioWriter *w, const struct rdbSaveOptions *options) {
+    writeMagic(w, w->version);
+    writeAux(w, "valkey-ver", STR(VALKEY_VERSION));
+    writeAuxInt(w, "redis-bits", (int64_t)sizeof(void *) * 8);
+    writeAuxInt(w, "ctime", time(NULL));
+    writeAuxInt(w, "used-mem", (int64_t)zmallocUsedMemory());
+    writeReplication(w, options->replication);
+    writeAuxInt(w, "aof-base", options->aof_base);
+    if (options->replication) writeFields(w);
+    if (options->without_functions) return;
+    int count;
+    const struct rdbSection *const *sections = rdbSections(&count);
+    for (int i = 0; i < count; i++) sections[i]->save(w);
+}
+
+/* ---- Keys ---- */
+
+/* Nothing is left out: who reads this would never know. */
+static void refuse(struct rdbSaver *s) {
+    if (s->w->error) return;
+    serverLog(LL_WARNING, "Can't store key (db %d) in RDB version %d", s->dbid, s->w->version);
+    s->w->error = EPROTO;
+}
+
+/* By slot, the keys of each come together; in front of them stands how many there are, for whoever makes
+ * tables of that size: `slot,keys,with an expiry,0`. (The last would be those with parts that expire.) */
+static void announceSlot(struct rdbSaver *s, const struct object *o) {
+    struct db *db = dbGet(s->dbid);
+    char text[4 * LONG_STR_SIZE];
+    int slot = keySlot(objectKey(o));
+    bool expires = keyspaceExpiresSize(&db->keyspace) > 0;
+    s->left_in_slot = keyspaceSlotSize(&db->keyspace, slot);
+    int len = snprintf(text, sizeof text, "%d,%zu,%zu,0", slot, s->left_in_slot,
+                       expires ? keyspaceSlotExpires(&db->keyspace, slot) : 0);
+    writeAux(s->w, "slot-info", strN(text, (size_t)len));
+}
+
+static void writeObject(struct rdbSaver *s, const struct object *o) {
+    struct rioWriter *w = s->w;
+    if (keys_by_slot && !s->left_in_slot) announceSlot(s, o);
+    s->left_in_slot -= keys_by_slot;
+    if (objectHasExpire(o)) {
+        rioWriteByte(w, RDB_OP_EXPIRETIME_MS);
+        rdbWriteInt64(w, objectExpire(o));
+    }
+    if (s->idle) {
+        rioWriteByte(w, RDB_OP_IDLE);
+        rdbWriteLen(w, objectIdleSeconds(o));
+    } else if (s->frequency) {
+        rioWriteByte(w, RDB_OP_FREQ);
+        rioWriteByte(w, (uint8_t)objectFrequency(o));
+    }
+    uint8_t type = rdbValueType(w, o);
+    if (s->strict && !rdbVersionHas(w->version, type)) {
+        refuse(s);
+        return;
+    }
+    rioWriteByte(w, type);
+    rdbWriteString(w, objectKey(o));
+    rdbWriteValue(w, o);
+}
+
+/* Progress is told once in a buffer's worth: that needs no clock for small keys. */
+static void wroteKey(struct rdbSaver *s, const struct object *o) {
+    s->keys++;
+    if (childIs()) {
+        if (__builtin_expect(rdb_key_save_delay_us != 0, 0)) rdbDelay(rdb_key_save_delay_us, s->keys);
+        const struct objectType *type = objectTypeOf(o);
+        if (type->dismiss && objectHasPtr(o)) type->dismiss(o);
+    }
+    if (!s->progress || (s->told_at == s->w->flushed && !rdb_key_save_delay_us)) return;
+    s->told_at = s->w->flushed;
+    s->progress(s->keys);
+}
+
+static bool writeKeys(struct rdbSaver *s, struct db *db) {
+    struct iteratorAhead ahead = {.in = 0};
+    const struct object *o;
+    uint64_t before = s->keys;
+    keyspaceIteratorInit(&ahead.it, &db->keyspace, SLOTS_ALL);
+    while (!s->w->error && (o = iteratorAheadNext(&ahead))) {
+        writeObject(s, o);
+        wroteKey(s, o);
+    }
+    keyspaceIteratorStop(&ahead.it);
+    if (s->w->error) return false;
+    serverAssert(s->keys - before == keyspaceSize(&db->keyspace)); /* as many as RESIZEDB has told */
+    return true;
+}
+
+static bool writeDb(struct rdbSaver *s, struct db *db) {
+    if (keyspaceSize(&db->keyspace) == 0) return true;
+    s->dbid = db->id;
+    rioWriteByte(s->w, RDB_OP_SELECTDB);
+    rdbWriteLen(s->w, (uint64_t)db->id);
+    rioWriteByte(s->w, RDB_OP_RESIZEDB);
+    rdbWriteLen(s->w, keyspaceSize(&db->keyspace));
+    rdbWriteLen(s->w, keyspaceExpiresSize(&db->keyspace));
+    return writeKeys(s, db);
+}
+
+bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
+    struct rdbSaver s = {.w = w,
+                         .progress = options->progress,
+                         .strict = options->version != 0,
+                         .idle = evict_policy & BY_LRU,
+                         .frequency = evict_policy & BY_LFU};
+    w->checksum = rdb_checksum && !options->without_checksum;
+    w->lzf_learns = true;
+    w->version = options->version ? options->version : versionNeeded();
+    writeHead(w, options);
+    bool aside = rdb_modules.saveAside && !options->without_keys;
+    if (aside) rdb_modules.saveAside(w, false);
+    for (int i = 0; i < dbCount() && !options->without_keys; i++) {
+        if (!writeDb(&s, &dbs[i])) return false;
+    }
+    if (aside) rdb_modules.saveAside(w, true);
+    rioWriteByte(w, RDB_OP_EOF);
+    uint64_t crc = rioWriterCrc(w); /* 0, when none is kept, says so to the reader */
+    w->checksum = false;
+    rdbWriteInt64(w, (int64_t)crc);
+    return rioFlush(w);
+}

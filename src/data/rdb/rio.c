@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rio.c - the rare paths of streams: full buffers, empty buffers, ends and errors. */
+#define _GNU_SOURCE
+#include "data/rdb/rio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/crc.h"
+#include "base/fd.h"
+#include "base/zmalloc.h"
+
+/* ---- Writing ---- */
+
+void rioWriterInit(struct rioWriter *w, int (*sink)(void *priv, const char *p, size_t n), void *priv) {
+    serverAssert(sink);
+    *w = (struct rioWriter){.buf = zmalloc(RIO_BUFFER), .size = RIO_BUFFER, .sink = sink, .priv = priv};
+}
+
+void rioWriterFree(struct rioWriter *w) {
+    zfree(w->buf);
+    w->buf = NULL;
+}
+
+static void toSink(struct rioWriter *w, const char *p, size_t n) {
+    if (n == 0) return;
+    if (w->checksum) w->crc = crc64(w->crc, p, n);
+    if (!w->error) w->error = w->sink(w->priv, p, n);
+    w->flushed += n;
+}
+
+bool rioFlush(struct rioWriter *w) {
+    toSink(w, w->buf, w->used);
+    w->used = 0;
+    return w->error == 0;
+}
+
+void rioWriteSlow(struct rioWriter *w, const void *p, size_t n) {
+    rioFlush(w);
+    if (n >= w->size) {
+        toSink(w, p, n);
+    } else {
+        memcpy(w->buf, p, n);
+        w->used = n;
+    }
+}
+
+char *rioRoom(struct rioWriter *w, size_t n) {
+    serverAssert(n <= w->size);
+    if (n > w->size - w->used) rioFlush(w);
+    return w->buf + w->used;
+}
+
+uint64_t rioWriterCrc(struct rioWriter *w) {
+    rioFlush(w);
+    return w->crc;
+}
+
+int rioSinkSds(void *priv, const char *p, size_t n) {
+    sds *s = priv;
+    *s = sdscatlen(*s, p, n);
+    return 0;
+}
+
+int rioSinkFile(void *priv, const char *p, size_t n) {
+    struct rioFile *f = priv;
+    if (!fdWriteAll(f->fd, strN(p, n))) return errno;
+    f->unsynced += n;
+    if (f->sync_bytes && f->unsynced >= f->sync_bytes) {
+        if (fdatasync(f->fd) != 0) return errno;
+        f->unsynced = 0;
+    }
+    return 0;
+}
+
+/* ---- Reading ---- */
+
+void rioReaderInit(struct rioReader *r, ssize_t (*source)(void *priv, char *p, size_t n), void *priv,
+                   uint64_t size) {
+    serverAssert(source);
+    *r = (struct rioReader){.buf = zmalloc(RIO_BUFFER), .source = source, .priv = priv, .size = size};
+    r->at = r->end = r->crc_at = r->buf;
+}
+
+void rioReaderInitMemory(struct rioReader *r, struct str bytes) {
+    *r = (struct rioReader){.at = bytes.ptr,
+                            .end = bytes.ptr + bytes.len,
+                            .crc_at = bytes.ptr,
+                            .end_offset = bytes.len,
+                            .size = bytes.len};
+}
+
+void rioReaderFree(struct rioReader *r) {
+    zfree(r->buf);
+    sdsfree(r->error);
+    r->buf = NULL;
+    r->error = NULL;
+}
+
+bool rioFail(struct rioReader *r, const char *fmt, ...) {
+    if (!r->error) {
+        va_list ap;
+        va_start(ap, fmt);
+        r->error = sdscatvprintf(sdsempty(), fmt, ap);
+        va_end(ap);
+        r->error_offset = rioOffset(r);
+    }
+    r->end_offset -= (uint64_t)(r->end - r->at);
+    r->end = r->at; /* every later read takes the slow path, and fails there */
+    return false;
+}
+
+static void sumUpTo(struct rioReader *r, const char *p) {
+    if (r->checksum && p > r->crc_at) r->crc = crc64(r->crc, r->crc_at, (size_t)(p - r->crc_at));
+    r->crc_at = p;
+}
+
+uint64_t rioReaderCrc(struct rioReader *r) {
+    sumUpTo(r, r->at);
+    return r->crc;
+}
+
+/* As many bytes as the source gives at once, at least one, into [p, p + n). 0: the end, or an error. */
+static size_t pull(struct rioReader *r, char *p, size_t n) {
+    if (r->error || !r->source) return 0;
+    ssize_t got;
+    do got = r->source(r->priv, p, n);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) rioFail(r, "read error: %s", strerror(errno));
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* Moves the unread bytes to the front of the buffer and reads until there are n of them. */
+static bool refill(struct rioReader *r, size_t n) {
+    if (!r->buf) return false;
+    sumUpTo(r, r->at);
+    size_t left = (size_t)(r->end - r->at);
+    memmove(r->buf, r->at, left);
+    r->at = r->crc_at = r->buf;
+    r->end = r->buf + left;
+    while ((size_t)(r->end - r->at) < n) {
+        size_t got = pull(r, r->buf + (r->end - r->at), RIO_BUFFER - (size_t)(r->end - r->at));
+        if (got == 0) return false;
+        r->end += got;
+        r->end_offset += got;
+    }
+    if (r->progress) r->progress(r);
+    return true;
+}
+
+static bool failShort(struct rioReader *r) {
+    if (!r->error) r->ended = true;
+    return rioFail(r, "unexpected end of data");
+}
+
+bool rioReadSlow(struct rioReader *r, void *dst, size_t n) {
+    char *p = dst;
+    while (n > RIO_BUFFER) { /* long: what is in the buffer, then in pieces */
+        size_t part = (size_t)(r->end - r->at);
+        if (part == 0) {
+            if (!refill(r, 1)) return failShort(r);
+            continue;
+        }
+        if (part > n) part = n;
+        memcpy(p, r->at, part);
+        r->at += part;
+        p += part;
+        n -= part;
+    }
+    if (n > (size_t)(r->end - r->at) && !refill(r, n)) return failShort(r);
+    memcpy(p, r->at, n);
+    r->at += n;
+    return true;
+}
+
+const char *rioViewSlow(struct rioReader *r, size_t n) {
+    serverAssert(n <= RIO_BUFFER || !r->buf);
+    if (!refill(r, n)) {
+        failShort(r);
+        return NULL;
+    }
+    r->at += n;
+    return r->at - n;
+}
+
+bool rioAtEnd(struct rioReader *r) {
+    return r->error || (r->at == r->end && !refill(r, 1));
+}
+
+ssize_t rioSourceFd(void *priv, char *p, size_t n) {
+    return read(*(int *)priv, p, n);
+}

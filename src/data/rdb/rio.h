@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rio.h - streams of bytes, out and in: over a file, a socket, or memory.
+ *
+ *     struct rioWriter   | buffer ......used|....size |  -> sink(bytes)       when full, and at rioFlush
+ *     struct rioReader   | buffer ..at ====== end |....  <- source(room)      when what is left is not enough
+ *
+ * The one idea: whoever encodes or decodes works on the buffer, inline, and a function is called once per
+ * buffer. The CRC-64 that files end with is taken of whole buffers too, not of the pieces.
+ *
+ * Errors stick. After the first one a writer drops what it is given and a reader gives nothing any more, so
+ * that callers may check once at the end (writer) or at each result that they use (reader). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/sds.h"
+#include "base/str.h"
+
+#define RIO_BUFFER       (64 * 1024) /* also the longest rioView */
+#define RIO_SIZE_UNKNOWN UINT64_MAX
+
+/* ---- Writing ---- */
+struct rioWriter {
+    char *buf;
+    size_t used, size;
+    uint64_t flushed; /* bytes that have gone to the sink */
+    bool checksum;    /* keep `crc` */
+    uint64_t crc;     /* CRC-64 of the flushed bytes */
+    int error;        /* errno of the first failure, or 0 */
+    /* For those who encode (data/rdb/rdb.h): */
+    int version;                   /* of the format that is wanted; 0: any */
+    bool lzf_learns;               /* do not try to compress what does not get shorter anyway */
+    uint8_t lzf_failed, lzf_skips; /* in a row; how many strings are not tried now */
+    int (*sink)(void *priv, const char *p, size_t n); /* all of them, or an errno */
+    void *priv;
+};
+void rioWriterInit(struct rioWriter *w, int (*sink)(void *priv, const char *p, size_t n), void *priv);
+void rioWriterFree(struct rioWriter *w); /* what is in the buffer is dropped */
+bool rioFlush(struct rioWriter *w);      /* everything to the sink; false: w->error */
+void rioWriteSlow(struct rioWriter *w, const void *p, size_t n);
+static inline void rioWrite(struct rioWriter *w, const void *p, size_t n) {
+    if (n <= w->size - w->used) {
+        memcpy(w->buf + w->used, p, n);
+        w->used += n;
+    } else {
+        rioWriteSlow(w, p, n);
+    }
+}
+static inline void rioWriteByte(struct rioWriter *w, uint8_t b) {
+    rioWrite(w, &b, 1);
+}
+static inline void rioWriteStr(struct rioWriter *w, struct str s) {
+    rioWrite(w, s.ptr, s.len);
+}
+/* Room for n <= RIO_BUFFER bytes to be filled in place; then rioWrote(w, how many). */
+char *rioRoom(struct rioWriter *w, size_t n);
+static inline void rioWrote(struct rioWriter *w, size_t n) {
+    w->used += n;
+}
+static inline uint64_t rioWritten(const struct rioWriter *w) {
+    return w->flushed + w->used;
+}
+/* CRC-64 of everything written so far (flushes). */
+uint64_t rioWriterCrc(struct rioWriter *w);
+
+/* A sink into a string: priv is an sds *. */
+int rioSinkSds(void *priv, const char *p, size_t n);
+/* A sink into a file. With sync_bytes, the file is synced each time that many have been written, so that the
+ * last fsync is short and the disk's queue never long. */
+struct rioFile {
+    int fd;
+    uint64_t sync_bytes, unsynced;
+};
+int rioSinkFile(void *priv, const char *p, size_t n);
+
+/* ---- Reading ---- */
+struct rioReader {
+    const char *at, *end; /* unread bytes */
+    char *buf;            /* NULL when reading memory */
+    uint64_t end_offset;  /* offset in the stream of `end` */
+    uint64_t size;        /* of the whole stream, or RIO_SIZE_UNKNOWN */
+    bool checksum;
+    uint64_t crc; /* of the bytes before crc_at */
+    const char *crc_at;
+    ssize_t (*source)(void *priv, char *p, size_t n); /* read(2)'s results */
+    void *priv;
+    void (*progress)(struct rioReader *r); /* after each refill; may be NULL */
+    sds error;                             /* NULL: none. Why, in words; */
+    uint64_t error_offset;                 /* and where */
+    bool ended;                            /* the error is that there were fewer bytes than needed */
+};
+void rioReaderInit(struct rioReader *r, ssize_t (*source)(void *priv, char *p, size_t n), void *priv,
+                   uint64_t size);
+void rioReaderInitMemory(struct rioReader *r, struct str bytes); /* which stay the caller's */
+void rioReaderFree(struct rioReader *r);
+static inline uint64_t rioOffset(const struct rioReader *r) { /* of the next byte */
+    return r->end_offset - (uint64_t)(r->end - r->at);
+}
+/* Bytes that are still to come at most. */
+static inline uint64_t rioLeft(const struct rioReader *r) {
+    return r->size == RIO_SIZE_UNKNOWN ? UINT64_MAX : r->size - rioOffset(r);
+}
+static inline bool rioFailed(const struct rioReader *r) {
+    return r->error != NULL;
+}
+/* The data is not what it should be. Only the first call counts. Always false. */
+bool rioFail(struct rioReader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool rioReadSlow(struct rioReader *r, void *dst, size_t n);
+const char *rioViewSlow(struct rioReader *r, size_t n);
+/* Exactly n bytes; false (and an error) when there are fewer. */
+static inline bool rioRead(struct rioReader *r, void *dst, size_t n) {
+    if (n <= (size_t)(r->end - r->at)) {
+        memcpy(dst, r->at, n);
+        r->at += n;
+        return true;
+    }
+    return rioReadSlow(r, dst, n);
+}
+static inline bool rioReadByte(struct rioReader *r, uint8_t *b) {
+    return rioRead(r, b, 1);
+}
+/* The next n bytes (n <= RIO_BUFFER, or anything that memory holds) in place, good until the next call. NULL
+ * when there are fewer. */
+static inline const char *rioView(struct rioReader *r, size_t n) {
+    if (n <= (size_t)(r->end - r->at)) {
+        r->at += n;
+        return r->at - n;
+    }
+    return rioViewSlow(r, n);
+}
+bool rioAtEnd(struct rioReader *r); /* no byte left (reads ahead) */
+/* CRC-64 of everything read so far. */
+uint64_t rioReaderCrc(struct rioReader *r);
+ssize_t rioSourceFd(void *priv, char *p, size_t n); /* priv: an int *fd */

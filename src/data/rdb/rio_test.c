@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rio_test.c - streams: whatever the sizes of the pieces, what goes in comes out, with the same checksum; and
+ * errors stick. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/crc.h"
+#include "base/random.h"
+#include "data/rdb/rio.h"
+
+#define TOTAL (5 * RIO_BUFFER + 12345)
+
+static char data[TOTAL];
+
+static void writePieces(struct rioWriter *w) {
+    size_t at = 0;
+    while (at < TOTAL) {
+        static const size_t most[] = {1, 9, 1000, RIO_BUFFER, 3 * RIO_BUFFER};
+        size_t n = 1 + randomBelow(most[randomBelow(5)]);
+        if (n > TOTAL - at) n = TOTAL - at;
+        if (n <= RIO_BUFFER && randomBelow(2)) {
+            memcpy(rioRoom(w, RIO_BUFFER), data + at, n);
+            rioWrote(w, n);
+        } else {
+            rioWrite(w, data + at, n);
+        }
+        at += n;
+        assert_int_equal(rioWritten(w), at);
+        if (w->checksum && randomBelow(50) == 0) assert_int_equal(rioWriterCrc(w), crc64(0, data, at));
+    }
+}
+
+static void whatIsWrittenArrives(void **state) {
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        sds out = sdsempty();
+        struct rioWriter w;
+        rioWriterInit(&w, rioSinkSds, &out);
+        w.checksum = true;
+        writePieces(&w);
+        assert_int_equal(rioWriterCrc(&w), crc64(0, data, TOTAL));
+        assert_true(rioFlush(&w));
+        rioWriterFree(&w);
+        assert_int_equal(sdslen(out), TOTAL);
+        assert_memory_equal(out, data, TOTAL);
+        sdsfree(out);
+    }
+}
+
+struct rioTestSource {
+    size_t at, size;
+    int fail_errno; /* at the end */
+    int interrupts;
+};
+static ssize_t pull(void *priv, char *p, size_t n) {
+    struct rioTestSource *s = priv;
+    if (s->interrupts && randomBelow(3) == 0) {
+        s->interrupts--;
+        errno = EINTR;
+        return -1;
+    }
+    if (s->at == s->size && s->fail_errno) {
+        errno = s->fail_errno;
+        return -1;
+    }
+    if (n > s->size - s->at) n = s->size - s->at;
+    if (n > 1) n = 1 + randomBelow(randomBelow(2) ? n : n < 100 ? n : 100);
+    memcpy(p, data + s->at, n);
+    s->at += n;
+    return (ssize_t)n;
+}
+
+static void readPieces(struct rioReader *r) {
+    static char room[3 * RIO_BUFFER];
+    size_t at = 0;
+    while (at < TOTAL) {
+        static const size_t most[] = {1, 9, 1000, RIO_BUFFER, 3 * RIO_BUFFER};
+        size_t n = 1 + randomBelow(most[randomBelow(5)]);
+        if (n > TOTAL - at) n = TOTAL - at;
+        assert_false(rioAtEnd(r));
+        if (n <= RIO_BUFFER && randomBelow(2)) {
+            const char *view = rioView(r, n);
+            assert_non_null(view);
+            assert_memory_equal(view, data + at, n);
+        } else {
+            assert_true(rioRead(r, room, n));
+            assert_memory_equal(room, data + at, n);
+        }
+        at += n;
+        assert_int_equal(rioOffset(r), at);
+        if (r->size != RIO_SIZE_UNKNOWN) assert_int_equal(rioLeft(r), TOTAL - at);
+        if (r->checksum && randomBelow(50) == 0) assert_int_equal(rioReaderCrc(r), crc64(0, data, at));
+    }
+    if (r->checksum) assert_int_equal(rioReaderCrc(r), crc64(0, data, TOTAL));
+}
+
+static void whatIsThereIsRead(void **state) {
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        struct rioTestSource s = {.size = TOTAL, .interrupts = 5};
+        struct rioReader r;
+        rioReaderInit(&r, pull, &s, round % 2 ? TOTAL : RIO_SIZE_UNKNOWN);
+        r.checksum = true;
+        readPieces(&r);
+        assert_true(rioAtEnd(&r));
+        assert_false(rioFailed(&r));
+        rioReaderFree(&r);
+
+        rioReaderInitMemory(&r, strN(data, TOTAL));
+        readPieces(&r);
+        assert_true(rioAtEnd(&r));
+        rioReaderFree(&r);
+    }
+}
+
+static void tooFewBytes(void **state) {
+    (void)state;
+    for (size_t size = 0; size < 300; size += 7) {
+        struct rioTestSource s = {.size = size};
+        struct rioReader r;
+        char room[400];
+        uint8_t b;
+        rioReaderInit(&r, pull, &s, RIO_SIZE_UNKNOWN);
+        assert_false(size % 2 ? rioRead(&r, room, size + 1) : rioView(&r, size + 1) != NULL);
+        assert_true(rioFailed(&r));
+        assert_string_equal(r.error, "unexpected end of data");
+        assert_false(rioReadByte(&r, &b)); /* although there are some: errors stick */
+        assert_null(rioView(&r, 1));
+        assert_true(rioAtEnd(&r));
+        rioReaderFree(&r);
+
+        rioReaderInitMemory(&r, strN(data, size));
+        assert_false(rioRead(&r, room, size + 1));
+        assert_true(rioFailed(&r));
+        rioReaderFree(&r);
+    }
+}
+
+static void aSourceMayFail(void **state) {
+    (void)state;
+    struct rioTestSource s = {.size = 1000, .fail_errno = EIO};
+    struct rioReader r;
+    char room[2000];
+    rioReaderInit(&r, pull, &s, RIO_SIZE_UNKNOWN);
+    assert_true(rioRead(&r, room, 600));
+    assert_false(rioRead(&r, room, 600));
+    assert_non_null(strstr(r.error, strerror(EIO)));
+    rioReaderFree(&r);
+}
+
+static void onlyTheFirstErrorCounts(void **state) {
+    (void)state;
+    struct rioReader r;
+    uint8_t b;
+    rioReaderInitMemory(&r, strN(data, 100));
+    assert_non_null(rioView(&r, 7));
+    assert_false(rioFail(&r, "number %d", 1));
+    assert_false(rioFail(&r, "number %d", 2));
+    assert_string_equal(r.error, "number 1");
+    assert_int_equal(r.error_offset, 7);
+    assert_int_equal(rioOffset(&r), 7);
+    assert_false(rioReadByte(&r, &b));
+    rioReaderFree(&r);
+}
+
+struct rioTestSink {
+    size_t took;
+    int calls;
+};
+static int failAfter(void *priv, const char *p, size_t n) {
+    struct rioTestSink *s = priv;
+    (void)p;
+    s->took += n;
+    return s->calls++ ? ENOSPC : 0;
+}
+
+static void aSinkMayFail(void **state) {
+    (void)state;
+    struct rioTestSink s = {0};
+    struct rioWriter w;
+    rioWriterInit(&w, failAfter, &s);
+    writePieces(&w);
+    assert_false(rioFlush(&w));
+    assert_int_equal(w.error, ENOSPC);
+    assert_int_equal(s.calls, 2); /* it is not asked again */
+    rioWriterFree(&w);
+}
+
+static void filesAreWrittenAndRead(void **state) {
+    (void)state;
+    FILE *f = tmpfile();
+    assert_non_null(f);
+    struct rioFile file = {.fd = fileno(f), .sync_bytes = 100000};
+    struct rioWriter w;
+    rioWriterInit(&w, rioSinkFile, &file);
+    writePieces(&w);
+    assert_true(rioFlush(&w));
+    assert_true(file.unsynced < 100000 + 3 * RIO_BUFFER);
+    rioWriterFree(&w);
+    assert_int_equal(lseek(file.fd, 0, SEEK_SET), 0);
+    struct rioReader r;
+    rioReaderInit(&r, rioSourceFd, &file.fd, TOTAL);
+    readPieces(&r);
+    assert_true(rioAtEnd(&r));
+    rioReaderFree(&r);
+    fclose(f);
+    struct rioFile closed = {.fd = -1};
+    assert_int_equal(rioSinkFile(&closed, data, 1), EBADF);
+}
+
+static int setup(void **state) {
+    (void)state;
+    uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
+    print_message("SEED=%llu\n", (unsigned long long)seed);
+    randomSeed(seed);
+    for (size_t i = 0; i < TOTAL; i++) data[i] = (char)randomU64();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whatIsWrittenArrives),
+        cmocka_unit_test(whatIsThereIsRead),
+        cmocka_unit_test(tooFewBytes),
+        cmocka_unit_test(aSourceMayFail),
+        cmocka_unit_test(onlyTheFirstErrorCounts),
+        cmocka_unit_test(aSinkMayFail),
+        cmocka_unit_test(filesAreWrittenAndRead),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}

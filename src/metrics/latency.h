@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* latency.h - LATENCY: spikes (registry/latency.h) and the histograms of commands
- * (command/latency_histogram.h) for people to read; INFO latencystats. */
-#pragma once
-
-void latencyInit(void);      /* latency-monitor-threshold, and the next one */
-void latencyStatsInit(void); /* by latencyInit; latency_histogram.c */

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* latency_histogram_command.c - Part of latency_commands.h: how long each command takes, as LATENCY HISTOGRAM and INFO
+ * latencystats have it.
+ *
+ * What clients see is coarser than what is kept: LATENCY HISTOGRAM counts the calls up to 1024, 2048, 4096
+ * ... nanoseconds, and shows such a limit in microseconds. The edge of the bucket that holds the limit is
+ * shown, so that the figures are exact: hence 33 behind 16, and 66 behind 33. */
+#include "command/latency_histogram.h"
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "client/reply.h"
+#include "command/command.h"
+#include "commands/cmd_server.h"
+#include "metrics/latency_commands.h"
+#include "registry/config.h"
+#include "registry/info.h"
+
+#define FIRST_LEVEL_NS 1024
+
+static double *percentiles;
+static int percentile_count;
+
+static void resetHistogram(void *priv, struct serverCommand *cmd) {
+    (void)priv;
+    histogramFree(cmd->latency);
+    cmd->latency = NULL;
+}
+
+static void resetHistograms(void) {
+    commandForEach(resetHistogram, NULL);
+}
+
+/* ---- LATENCY HISTOGRAM ---- */
+
+struct histogramReply {
+    struct client *c;
+    int64_t commands;
+};
+
+static void replyCommand(void *priv, struct serverCommand *cmd) {
+    struct histogramReply *r = priv;
+    const struct histogram *h = cmd->latency;
+    if (!h) return;
+    uint64_t total = histogramTotal(h), shown = 0;
+    if (!total) return;
+    r->commands++;
+    replyBulkCstr(r->c, cmd->fullname);
+    replyMapLen(r->c, 2);
+    replyBulkCstr(r->c, "calls");
+    replyLongLong(r->c, (int64_t)total);
+    replyBulkCstr(r->c, "histogram_usec");
+    struct replyMark mark = replyDeferLen(r->c);
+    int64_t pairs = 0;
+    for (uint64_t level = FIRST_LEVEL_NS; shown < total; level *= 2) {
+        uint64_t up_to = histogramTotalUpTo(h, level);
+        if (up_to == shown) continue;
+        shown = up_to;
+        replyLongLong(r->c, (int64_t)(histogramHighest(h, histogramIndex(h, level)) / 1000));
+        replyLongLong(r->c, (int64_t)shown);
+        pairs++;
+    }
+    replySetMapLen(r->c, mark, pairs);
+}
+
+/* A container stands for its subcommands. */
+void latencyHistogramCommand(struct client *c) {
+    struct histogramReply r = {.c = c};
+    struct replyMark mark = replyDeferLen(c);
+    if (c->argc == 2) commandForEach(replyCommand, &r);
+    for (int i = 2; i < c->argc; i++) {
+        struct serverCommand *cmd = commandLookupName(c->argv[i]);
+        if (!cmd) continue;
+        commandAndSubcommands(cmd, replyCommand, &r);
+    }
+    replySetMapLen(c, mark, r.commands);
+}
+
+/* ---- INFO latencystats ---- */
+
+/* The observation at `percent` of them all, rounded to the nearest. 0 is the least there can have been. */
+static uint64_t valueAt(const struct histogram *h, uint64_t total, double percent) {
+    uint64_t rank = (uint64_t)(percent / 100 * (double)total + 0.5);
+    int index = histogramFind(h, rank < 1 ? 1 : rank > total ? total : rank);
+    return percent == 0 ? histogramLowest(h, index) : histogramHighest(h, index);
+}
+
+static void appendPercentiles(void *priv, struct serverCommand *cmd) {
+    sds *s = priv;
+    uint64_t total = cmd->latency ? histogramTotal(cmd->latency) : 0;
+    if (!total) return;
+    *s = sdscatprintf(*s, "latency_percentiles_usec_%s:", cmd->fullname);
+    for (int i = 0; i < percentile_count; i++) {
+        char name[DOUBLE_STR_SIZE];
+        d2string(name, percentiles[i]);
+        *s = sdscatprintf(*s, "%sp%s=%.3f", i ? "," : "", name,
+                          (double)valueAt(cmd->latency, total, percentiles[i]) / 1000);
+    }
+    *s = sdscat(*s, "\r\n");
+}
+
+static sds infoLatencyStats(sds s) {
+    if (latency_tracking) commandForEach(appendPercentiles, &s);
+    return s;
+}
+
+/* ---- Directives ---- */
+
+static bool setPercentiles(const struct configDirective *d, int argc, const struct str *argv,
+                           const char **err) {
+    (void)d;
+    if (argc == 1 && argv[0].len == 0) argc = 0;
+    double *now = zmalloc(((size_t)argc + 1) * sizeof *now);
+    for (int i = 0; i < argc; i++) {
+        *err = NULL;
+        if (memchr(argv[i].ptr, 'x', argv[i].len) || !string2d(argv[i], &now[i])) /* no 0x10 */
+            *err = "Invalid latency-tracking-info-percentiles parameters";
+        else if (!(now[i] >= 0 && now[i] <= 100))
+            *err = "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]";
+        if (!*err) continue;
+        zfree(now);
+        return false;
+    }
+    zfree(percentiles);
+    percentiles = now;
+    percentile_count = argc;
+    return true;
+}
+
+static sds getPercentiles(const struct configDirective *d) {
+    (void)d;
+    sds s = sdsempty();
+    for (int i = 0; i < percentile_count; i++) {
+        char text[DOUBLE_STR_SIZE];
+        d2string(text, percentiles[i]);
+        s = sdscatprintf(s, "%s%s", i ? " " : "", text);
+    }
+    return s;
+}
+
+void latencyStatsInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_SPECIAL("latency-tracking-info-percentiles", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG,
+                       setPercentiles, getPercentiles, NULL),
+    };
+    const char *err;
+    setPercentiles(NULL, 3, (struct str[]){STR("50"), STR("99"), STR("99.9")}, &err);
+    configRegister(directives, sizeof directives / sizeof *directives);
+    configOnResetStat(resetHistograms);
+    infoRegister("latencystats", infoLatencyStats);
+}

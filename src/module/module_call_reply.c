@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* module_call_reply.c - replies of commands, looked at by modules. See module_call_reply.h. The bytes are this server's
+ * own. */
+#include "module/module_call_reply.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "module/module_call.h"
+#include "module/parts.h"
+
+/* ---- Parsing ---- */
+
+static const char *parse(struct ValkeyModuleCallReply *r, const char *p);
+
+#define DEPTH_MAX    4096
+#define ELEMENT_MIN  3 /* bytes: "_\r\n" */
+#define SHORT_LENGTH 4 /* digits */
+
+/* What is parsed now. The server's own commands reply well, a module's may not: behind the first fault all is
+ * empty, and nothing is read beyond the end. */
+static struct {
+    const char *end;
+    bool broken;
+    int depth;
+} parsing;
+
+static size_t left(const char *p) {
+    return (size_t)(parsing.end - p);
+}
+
+static const char *lineEnd(const char *p) {
+    for (; (p = memchr(p, '\r', left(p))); p++) {
+        if (left(p) >= 2 && p[1] == '\n') return p;
+    }
+    return NULL;
+}
+
+/* The line at p without its end; *next is what follows. */
+static struct str line(const char *p, const char **next) {
+    const char *end = parsing.broken ? NULL : lineEnd(p);
+    *next = end ? end + 2 : parsing.end;
+    if (end) return strN(p, (size_t)(end - p));
+    parsing.broken = true;
+    return strN(parsing.end, 0);
+}
+
+static long long lineNumber(const char *p, const char **next) {
+    int64_t n = 0;
+    struct str digits = line(p, next);
+    parsing.broken |= !string2ll(digits, &n);
+    return n;
+}
+
+/* The same for the lengths of strings, most of which have few digits. */
+static inline long long lineLength(const char *p, const char **next) {
+    unsigned n = 0;
+    for (size_t i = 0; i < SHORT_LENGTH + 1 && i + 1 < left(p) && !parsing.broken; i++) {
+        unsigned digit = (unsigned char)p[i] - (unsigned)'0';
+        if (digit <= 9) {
+            n = 10 * n + digit;
+            continue;
+        }
+        if (!i || p[i] != '\r' || p[i + 1] != '\n') break;
+        *next = p + i + 2;
+        return n;
+    }
+    return lineNumber(p, next);
+}
+
+static struct ValkeyModuleCallReply *child(struct ValkeyModuleCallReply *parent,
+                                           struct ValkeyModuleCallReply *at) {
+    memset(at, 0, sizeof *at);
+    at->ctx = parent->ctx;
+    at->resp = parent->resp;
+    at->parsed = true;
+    return at;
+}
+
+static const char *parseElements(struct ValkeyModuleCallReply *r, const char *p, size_t each) {
+    parsing.broken |= r->count > left(p) / (each * ELEMENT_MIN) || ++parsing.depth > DEPTH_MAX;
+    if (parsing.broken) r->count = 0;
+    r->elements = zmalloc((r->count * each + 1) * sizeof *r->elements);
+    for (size_t i = 0; i < r->count * each; i++) {
+        p = parse(child(r, &r->elements[i]), p);
+        r->has_resp3 |= r->elements[i].has_resp3;
+        r->nested |= r->elements[i].elements || r->elements[i].attribute;
+    }
+    parsing.depth--;
+    return p;
+}
+
+static const char *parseBulk(struct ValkeyModuleCallReply *r, const char *p) {
+    long long len = lineLength(p, &p);
+    r->type = len < 0 ? VALKEYMODULE_REPLY_NULL : VALKEYMODULE_REPLY_STRING;
+    if (len < 0) return p;
+    if (left(p) < 2 || (size_t)len > left(p) - 2) {
+        parsing.broken = true;
+        return parsing.end;
+    }
+    r->text = strN(p, (size_t)len);
+    return p + len + 2;
+}
+
+static const char *parseVerbatim(struct ValkeyModuleCallReply *r, const char *p) {
+    p = parseBulk(r, p);
+    r->type = VALKEYMODULE_REPLY_VERBATIM_STRING;
+    parsing.broken |= r->text.len < 4;
+    if (parsing.broken) return p;
+    r->format = r->text.ptr;
+    r->text = strN(r->text.ptr + 4, r->text.len - 4);
+    return p;
+}
+
+static const char *parseArray(struct ValkeyModuleCallReply *r, const char *p, int type, size_t each) {
+    long long n = lineNumber(p, &p);
+    r->type = n < 0 ? (r->exact ? VALKEYMODULE_REPLY_ARRAY_NULL : VALKEYMODULE_REPLY_NULL) : type;
+    if (n < 0) return p;
+    r->count = (size_t)n;
+    return parseElements(r, p, each);
+}
+
+static const char *parseText(struct ValkeyModuleCallReply *r, const char *p, int type) {
+    r->type = type;
+    r->text = line(p, &p);
+    return p;
+}
+
+static const char *parseDouble(struct ValkeyModuleCallReply *r, const char *p) {
+    struct str text = line(p, &p);
+    r->type = VALKEYMODULE_REPLY_DOUBLE;
+    if (!string2dSaturating(text, &r->real)) r->real = strtod(text.ptr, NULL); /* nan */
+    return p;
+}
+
+static const char *parseAttribute(struct ValkeyModuleCallReply *r, const char *p) {
+    r->attribute = child(r, zmalloc(sizeof *r->attribute));
+    r->attribute->type = VALKEYMODULE_REPLY_ATTRIBUTE;
+    r->attribute->proto.ptr = p - 1;
+    r->attribute->count = (size_t)lineNumber(p, &p);
+    p = parseElements(r->attribute, p, 2);
+    r->attribute->proto.len = (size_t)(p - r->attribute->proto.ptr);
+    return p;
+}
+
+static const char *parseTyped(struct ValkeyModuleCallReply *r, char type, const char *p) {
+    switch (type) {
+    case '+': return parseText(r, p, r->exact ? VALKEYMODULE_REPLY_SIMPLE_STRING : VALKEYMODULE_REPLY_STRING);
+    case '-': return parseText(r, p, VALKEYMODULE_REPLY_ERROR);
+    case '$': return parseBulk(r, p);
+    case '*': return parseArray(r, p, VALKEYMODULE_REPLY_ARRAY, 1);
+    case ':':
+        r->type = VALKEYMODULE_REPLY_INTEGER;
+        r->integer = lineNumber(p, &p);
+        return p;
+    default: break;
+    }
+    r->has_resp3 = true;
+    switch (type) {
+    case '_': return parseText(r, p, VALKEYMODULE_REPLY_NULL);
+    case '#':
+        r->type = VALKEYMODULE_REPLY_BOOL;
+        r->integer = *p == 't';
+        line(p, &p);
+        return p;
+    case ',': return parseDouble(r, p);
+    case '(': return parseText(r, p, VALKEYMODULE_REPLY_BIG_NUMBER);
+    case '=': return parseVerbatim(r, p);
+    case '%': return parseArray(r, p, VALKEYMODULE_REPLY_MAP, 2);
+    case '~': return parseArray(r, p, VALKEYMODULE_REPLY_SET, 1);
+    case '>': return parseArray(r, p, VALKEYMODULE_REPLY_ARRAY, 1);
+    default: parsing.broken = true; return parsing.end;
+    }
+}
+
+/* What follows it. */
+static const char *parse(struct ValkeyModuleCallReply *r, const char *p) {
+    bool resp3 = *p == '|';
+    if (resp3) p = parseAttribute(r, p + 1);
+    r->proto.ptr = p;
+    parsing.broken |= !left(p);
+    p = parsing.broken ? parsing.end : parseTyped(r, *p, p + 1);
+    r->proto.len = (size_t)(p - r->proto.ptr);
+    r->has_resp3 |= resp3;
+    return p;
+}
+
+static void freeParts(struct ValkeyModuleCallReply *r) {
+    bool pairs = r->type == VALKEYMODULE_REPLY_MAP || r->type == VALKEYMODULE_REPLY_ATTRIBUTE;
+    for (size_t i = 0; r->nested && i < r->count * (pairs ? 2u : 1u); i++) freeParts(&r->elements[i]);
+    if (r->elements) zfree(r->elements);
+    if (!r->attribute) return;
+    freeParts(r->attribute);
+    zfree(r->attribute);
+}
+
+/* It is no reply. */
+static void forget(struct ValkeyModuleCallReply *r) {
+    freeParts(r);
+    r->elements = r->attribute = NULL;
+    r->type = VALKEYMODULE_REPLY_UNKNOWN;
+    r->count = 0;
+    r->text = strN("", 0);
+}
+
+void callReplyParse(struct ValkeyModuleCallReply *r) {
+    if (r->parsed) return;
+    r->parsed = true;
+    parsing.end = r->bytes + sdslen(r->bytes);
+    parsing.broken = false;
+    parsing.depth = 0;
+    parse(r, r->bytes);
+    if (parsing.broken) forget(r);
+    r->proto = sdsview(r->bytes); /* with the attribute, if there is one */
+}
+
+/* ---- Life ---- */
+
+/* A reply that AutoMemory does not free may outlive its context. */
+static struct ValkeyModuleCtx *ownerOf(struct ValkeyModuleCtx *ctx) {
+    return ctx && ctx->flags & CTX_AUTO_MEMORY ? ctx : NULL;
+}
+
+struct ValkeyModuleCallReply *callReplyNew(struct ValkeyModuleCtx *ctx, sds bytes, bool exact) {
+    struct ValkeyModuleCallReply *r = zcalloc(1, sizeof *r);
+    r->ctx = ownerOf(ctx);
+    r->bytes = bytes;
+    r->proto = sdsview(bytes);
+    r->exact = exact;
+    r->resp = 2;
+    if (sdslen(bytes)) return r;
+    r->type = VALKEYMODULE_REPLY_UNKNOWN; /* it has replied nothing, or not even run */
+    r->parsed = true;
+    return r;
+}
+
+struct ValkeyModuleCallReply *callReplyPromise(struct ValkeyModuleCtx *ctx, struct promise *p, bool exact) {
+    struct ValkeyModuleCallReply *r = zcalloc(1, sizeof *r);
+    r->ctx = ownerOf(ctx);
+    r->exact = exact;
+    r->type = VALKEYMODULE_REPLY_PROMISE;
+    r->parsed = true;
+    r->promise = p;
+    return r;
+}
+
+void callReplyErrors(struct ValkeyModuleCallReply *r, void (*fn)(void *priv, struct str error), void *priv) {
+    callReplyParse(r);
+    bool pairs = r->type == VALKEYMODULE_REPLY_MAP || r->type == VALKEYMODULE_REPLY_ATTRIBUTE;
+    if (r->type == VALKEYMODULE_REPLY_ERROR) fn(priv, r->text);
+    for (size_t i = 0; r->elements && i < r->count * (pairs ? 2u : 1u); i++)
+        callReplyErrors(&r->elements[i], fn, priv);
+}
+
+void callReplyFree(struct ValkeyModuleCallReply *r) {
+    freeParts(r);
+    if (r->promise) promiseRelease(r->promise);
+    sdsfree(r->bytes);
+    zfree(r);
+}
+
+static void releaseReply(void *what) {
+    callReplyFree(what);
+}
+
+/* An element goes with its root. */
+void vmFreeCallReply(struct ValkeyModuleCallReply *reply) {
+    if (!reply || (!reply->bytes && !reply->promise)) return;
+    contextAutoForget(reply->ctx, AUTO_REPLY, reply);
+    callReplyFree(reply);
+}
+
+/* ---- Looking ---- */
+
+int vmCallReplyType(struct ValkeyModuleCallReply *reply) {
+    if (!reply) return VALKEYMODULE_REPLY_UNKNOWN;
+    callReplyParse(reply);
+    return reply->type;
+}
+
+static bool is(struct ValkeyModuleCallReply *reply, int type) {
+    return vmCallReplyType(reply) == type;
+}
+
+static bool isText(struct ValkeyModuleCallReply *reply) {
+    return is(reply, VALKEYMODULE_REPLY_STRING) || is(reply, VALKEYMODULE_REPLY_SIMPLE_STRING) ||
+           is(reply, VALKEYMODULE_REPLY_ERROR);
+}
+
+const char *vmCallReplyProto(struct ValkeyModuleCallReply *reply, size_t *len) {
+    if (len) *len = reply->proto.len;
+    return reply->proto.ptr;
+}
+
+size_t vmCallReplyLength(struct ValkeyModuleCallReply *reply) {
+    bool counts = is(reply, VALKEYMODULE_REPLY_STRING) || is(reply, VALKEYMODULE_REPLY_ERROR);
+    return counts ? reply->text.len : reply ? reply->count : 0;
+}
+
+long long vmCallReplyInteger(struct ValkeyModuleCallReply *reply) {
+    return is(reply, VALKEYMODULE_REPLY_INTEGER) ? reply->integer : LLONG_MIN;
+}
+
+double vmCallReplyDouble(struct ValkeyModuleCallReply *reply) {
+    return is(reply, VALKEYMODULE_REPLY_DOUBLE) ? reply->real : (double)LLONG_MIN;
+}
+
+int vmCallReplyBool(struct ValkeyModuleCallReply *reply) {
+    return is(reply, VALKEYMODULE_REPLY_BOOL) ? (int)reply->integer : INT_MIN;
+}
+
+static const char *textOf(struct ValkeyModuleCallReply *reply, size_t *len) {
+    if (len) *len = reply->text.len;
+    return reply->text.ptr;
+}
+
+const char *vmCallReplyStringPtr(struct ValkeyModuleCallReply *reply, size_t *len) {
+    return isText(reply) ? textOf(reply, len) : NULL;
+}
+const char *vmCallReplyBigNumber(struct ValkeyModuleCallReply *reply, size_t *len) {
+    return is(reply, VALKEYMODULE_REPLY_BIG_NUMBER) ? textOf(reply, len) : NULL;
+}
+const char *vmCallReplyVerbatim(struct ValkeyModuleCallReply *reply, size_t *len, const char **format) {
+    if (!is(reply, VALKEYMODULE_REPLY_VERBATIM_STRING)) return NULL;
+    if (format) *format = reply->format;
+    return textOf(reply, len);
+}
+
+static struct ValkeyModuleCallReply *element(struct ValkeyModuleCallReply *reply, int type, size_t idx) {
+    return is(reply, type) && idx < reply->count ? &reply->elements[idx] : NULL;
+}
+struct ValkeyModuleCallReply *vmCallReplyArrayElement(struct ValkeyModuleCallReply *reply, size_t idx) {
+    return element(reply, VALKEYMODULE_REPLY_ARRAY, idx);
+}
+struct ValkeyModuleCallReply *vmCallReplySetElement(struct ValkeyModuleCallReply *reply, size_t idx) {
+    return element(reply, VALKEYMODULE_REPLY_SET, idx);
+}
+
+static int pairAt(struct ValkeyModuleCallReply *reply, int type, size_t idx,
+                  struct ValkeyModuleCallReply **key, struct ValkeyModuleCallReply **val) {
+    if (!is(reply, type) || idx >= reply->count) return VALKEYMODULE_ERR;
+    if (key) *key = &reply->elements[2 * idx];
+    if (val) *val = &reply->elements[2 * idx + 1];
+    return VALKEYMODULE_OK;
+}
+int vmCallReplyMapElement(struct ValkeyModuleCallReply *reply, size_t idx, struct ValkeyModuleCallReply **key,
+                          struct ValkeyModuleCallReply **val) {
+    return pairAt(reply, VALKEYMODULE_REPLY_MAP, idx, key, val);
+}
+int vmCallReplyAttributeElement(struct ValkeyModuleCallReply *reply, size_t idx,
+                                struct ValkeyModuleCallReply **key, struct ValkeyModuleCallReply **val) {
+    return pairAt(reply, VALKEYMODULE_REPLY_ATTRIBUTE, idx, key, val);
+}
+
+struct ValkeyModuleCallReply *vmCallReplyAttribute(struct ValkeyModuleCallReply *reply) {
+    return reply && vmCallReplyType(reply) != VALKEYMODULE_REPLY_UNKNOWN ? reply->attribute : NULL;
+}
+
+struct ValkeyModuleString *vmCreateStringFromCallReply(struct ValkeyModuleCallReply *reply) {
+    if (is(reply, VALKEYMODULE_REPLY_INTEGER)) return vmCreateStringFromLongLong(reply->ctx, reply->integer);
+    return isText(reply) ? vmCreateString(reply->ctx, reply->text.ptr, reply->text.len) : NULL;
+}
+
+void callReplyPartInit(void) {
+    contextSetRelease(AUTO_REPLY, releaseReply);
+}

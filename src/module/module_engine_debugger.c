@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* module_engine_debugger.c - debuggers of modules' engines: their part in a session (command/debug_session.h), and
+ * the functions by which they speak with its client. Outside a session these do nothing. */
+#include <string.h>
+
+#include "base/zmalloc.h"
+#include "command/debug_session.h"
+#include "module/module_call_reply.h"
+#include "module/module_engine.h"
+
+#define NAME_WIDTH 22 /* of the words of a command, in help */
+
+typedef ValkeyModuleScriptingEngineDebuggerCommand debuggerCommand;
+
+/* ---- A session ---- */
+
+static bool hasDebugger(const struct moduleEngine *e) {
+    const ValkeyModuleScriptingEngineMethods *m = &e->methods;
+    return m->debugger_enable && m->debugger_disable && m->debugger_start && m->debugger_end;
+}
+
+static enum scriptDebugging enable(struct scriptEngine *engine) {
+    struct moduleEngine *e = moduleEngineOf(engine);
+    struct ValkeyModuleCtx ctx;
+    if (!hasDebugger(e)) return DEBUGGING_NOT_SUPPORTED;
+    e->commands = NULL;
+    e->command_count = 0;
+    contextOpen(&ctx, e->module, NULL, 0);
+    ValkeyModuleScriptingEngineDebuggerEnableRet enabled =
+        e->methods.debugger_enable(&ctx, e->ctx, VMSE_EVAL, &e->commands, &e->command_count);
+    contextClose(&ctx);
+    return enabled == VMSE_DEBUG_ENABLED         ? DEBUGGING_ENABLED
+           : enabled == VMSE_DEBUG_NOT_SUPPORTED ? DEBUGGING_NOT_SUPPORTED
+                                                 : DEBUGGING_FAILED;
+}
+
+static void tell(struct moduleEngine *e, ValkeyModuleScriptingEngineDebuggerDisableFunc fn) {
+    struct ValkeyModuleCtx ctx;
+    contextOpen(&ctx, e->module, NULL, 0);
+    fn(&ctx, e->ctx, VMSE_EVAL);
+    contextClose(&ctx);
+}
+
+static void disable(struct scriptEngine *engine) {
+    struct moduleEngine *e = moduleEngineOf(engine);
+    tell(e, e->methods.debugger_disable);
+}
+
+static void end(struct scriptEngine *engine) {
+    struct moduleEngine *e = moduleEngineOf(engine);
+    tell(e, e->methods.debugger_end);
+}
+
+static void start(struct scriptEngine *engine, struct str source) {
+    struct moduleEngine *e = moduleEngineOf(engine);
+    struct ValkeyModuleCtx ctx;
+    struct ValkeyModuleString *text = stringNew(source);
+    contextOpen(&ctx, e->module, NULL, 0);
+    e->methods.debugger_start(&ctx, e->ctx, VMSE_EVAL, text);
+    contextClose(&ctx);
+    stringRelease(text);
+}
+
+const struct scriptDebugger module_debugger = {
+    .enable = enable, .disable = disable, .start = start, .end = end};
+
+/* ---- What it tells ---- */
+
+static sds printable(struct ValkeyModuleString *s) {
+    return sdsnewstr(stringText(s));
+}
+
+void vmScriptingEngineDebuggerLog(struct ValkeyModuleString *msg, int truncate) {
+    if (!msg) return;
+    if (debug_session.on) {
+        size_t trim = debug_session.trim;
+        if (!truncate) debug_session.trim = 0;
+        debugLineTrimmed(printable(msg));
+        debug_session.trim = trim;
+    }
+    stringRelease(msg);
+}
+
+static void logReply(const char *bytes, size_t len) {
+    struct respReply reply = {0};
+    if (!debug_session.on || respReadReply(bytes, len, &reply) <= 0) return;
+    debugLineTrimmed(debugReplyText(sdsnew("<reply> "), &reply));
+    respReplyFree(&reply);
+}
+
+void vmScriptingEngineDebuggerLogRespReplyStr(const char *reply) {
+    if (reply) logReply(reply, strlen(reply));
+}
+
+void vmScriptingEngineDebuggerLogRespReply(struct ValkeyModuleCallReply *reply) {
+    size_t len;
+    const char *bytes = reply ? vmCallReplyProto(reply, &len) : NULL;
+    if (bytes) logReply(bytes, len);
+}
+
+void vmScriptingEngineDebuggerFlushLogs(void) {
+    if (debug_session.on) debugSend();
+}
+
+/* ---- What its client asks ---- */
+
+static bool isCalled(const char *name, size_t prefix_len, const sds word) {
+    return !strcasecmp(word, name) ||
+           (prefix_len && sdslen(word) == prefix_len && !strncasecmp(word, name, prefix_len));
+}
+
+static bool takes(const debuggerCommand *command, size_t words) {
+    size_t needed = 0;
+    bool any = false;
+    for (size_t i = 0; i < command->params_len; i++) {
+        needed += !command->params[i].optional;
+        any |= command->params[i].variadic != 0;
+    }
+    return words >= needed && (any || words <= command->params_len);
+}
+
+static const debuggerCommand *find(const struct moduleEngine *e, sds *argv, int argc) {
+    for (size_t i = 0; i < e->command_count; i++) {
+        const debuggerCommand *command = &e->commands[i];
+        if (isCalled(command->name, command->prefix_len, argv[0]) && takes(command, (size_t)argc - 1))
+            return command;
+    }
+    return NULL;
+}
+
+static void helpLine(const char *name, size_t prefix_len, const debuggerCommand *command, const char *what) {
+    size_t len = strlen(name), prefix = prefix_len < len ? prefix_len : len;
+    sds words = sdscatprintf(sdsempty(), prefix ? "[%.*s]%s" : "%.*s%s", (int)prefix, name, name + prefix);
+    for (size_t i = 0; command && i < command->params_len; i++) {
+        const ValkeyModuleScriptingEngineDebuggerCommandParam *p = &command->params[i];
+        words = sdscatprintf(words, p->optional ? " [%s%s]" : " <%s%s>", p->name, p->variadic ? " ..." : "");
+    }
+    debugLine("%-*s%s", NAME_WIDTH, words, what ? what : "");
+    sdsfree(words);
+}
+
+static void help(const struct moduleEngine *e) {
+    debugLine("Requests to the debugger of %s; what stands in brackets is enough of a name.", e->engine.name);
+    helpLine("help", 1, NULL, "this text");
+    helpLine("maxlen", 3, NULL, "cut lines after so many bytes, 0: never; without a number: how many");
+    for (size_t i = 0; i < e->command_count; i++) {
+        const debuggerCommand *command = &e->commands[i];
+        if (!command->invisible) helpLine(command->name, command->prefix_len, command, command->desc);
+    }
+}
+
+static bool callHandler(struct moduleEngine *e, const debuggerCommand *command, sds *argv, int argc) {
+    struct str *words = zmalloc((size_t)argc * sizeof *words);
+    struct stringArgs args;
+    for (int i = 0; i < argc; i++) words[i] = sdsview(argv[i]);
+    stringArgsOpen(&args, words, argc);
+    zfree(words);
+    int more = command->handler(args.argv, (size_t)argc, command->context ? command->context : e->ctx);
+    stringArgsClose(&args);
+    return more != 0;
+}
+
+/* False: the script goes on. */
+static bool serve(struct moduleEngine *e, sds *argv, int argc) {
+    const debuggerCommand *command = find(e, argv, argc);
+    if (command && command->handler) return callHandler(e, command, argv, argc);
+    if (argc == 1 && isCalled("help", 1, argv[0]))
+        help(e);
+    else if (argc <= 2 && isCalled("maxlen", 3, argv[0]))
+        debugMaxlen(argv, argc);
+    else
+        debugUnknown();
+    debugSend();
+    return true;
+}
+
+/* The session's engine, if it is a module's. */
+static struct moduleEngine *ofSession(void) {
+    struct scriptEngine *e = debug_session.on ? debug_session.engine : NULL;
+    return e && moduleEngineIsOne(e) ? moduleEngineOf(e) : NULL;
+}
+
+void vmScriptingEngineDebuggerProcessCommands(int *client_disconnected, struct ValkeyModuleString **err) {
+    struct moduleEngine *e = ofSession();
+    bool more = e != NULL;
+    while (more) {
+        int argc;
+        sds *argv = debugReadRequest(&argc);
+        if (!argv) break;
+        more = argc == 0 || serve(e, argv, argc);
+        sdsfreesplitres(argv, argc);
+        e = ofSession(); /* the request may have been its last */
+        more &= e != NULL;
+    }
+    const char *reason = debug_session.on ? debug_session.abort_reason : NULL;
+    if (client_disconnected) *client_disconnected = reason && debug_session.client_gone;
+    if (err) *err = reason && !debug_session.client_gone ? stringNew(strOf(reason)) : NULL;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* repl_settings.h - what the parts of replication share: directives that several look at, and counters. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+extern int64_t repl_timeout_s;
+extern bool repl_disable_tcp_nodelay, repl_dual_channel, repl_diskless_sync;
+extern bool replica_read_only, replica_serve_stale_data; /* registered by rules.c */
+extern int64_t repl_min_replicas, repl_max_lag_s;        /* registered by rules.c; either 0: any will do */
+enum { DISKLESS_LOAD_DISABLED, DISKLESS_LOAD_WHEN_EMPTY, DISKLESS_LOAD_SWAPDB, DISKLESS_LOAD_FLUSH };
+extern int repl_diskless_load;
+
+/* Counters of INFO stats. */
+struct replStats {
+    uint64_t full, partial_ok, partial_err;
+    uint64_t net_in, net_out; /* bytes of streams and snapshots */
+};
+extern struct replStats replstats;
+
+void settingsInit(void); /* directives, INFO stats */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lua_debug_text.c - values and replies as the debugger shows them: tools read these lines, so the forms
+ * are Valkey's. Part of lua_debug.h. */
+#include <lauxlib.h>
+
+#include "client/reply.h"
+#include "net/resp.h"
+#include "script/lua/lua_debug.h"
+
+#define DEPTH_MAX 10
+static const char too_deep[] = "<max recursion level reached! Nested table?>";
+
+static sds value(sds s, lua_State *L, int depth);
+
+/* Are the keys of the table on top 1, 2, 3 ... and come in this order? */
+static bool isList(lua_State *L) {
+    int expected = 1;
+    for (lua_pushnil(L); lua_next(L, -2); expected++) {
+        lua_pop(L, 1);
+        if (lua_type(L, -1) == LUA_TNUMBER && lua_tonumber(L, -1) == expected) continue;
+        lua_pop(L, 1);
+        return false;
+    }
+    return true;
+}
+
+static sds table(sds s, lua_State *L, int depth) {
+    bool list = isList(L);
+    s = sdscat(s, "{");
+    for (lua_pushnil(L); lua_next(L, -2);) {
+        if (!list) {
+            s = sdscat(s, "[");
+            lua_pushvalue(L, -2);
+            s = value(s, L, depth);
+            lua_pop(L, 1);
+            s = sdscat(s, "]=");
+        }
+        s = sdscat(value(s, L, depth), "; ");
+        lua_pop(L, 1);
+    }
+    return sdscat(s, "}");
+}
+
+/* As it is, but for bytes that would end the line it is shown in. */
+static sds scriptDebugAppendString(sds s, struct str text) {
+    size_t at = sdslen(s);
+    s = sdscatstr(s, text);
+    for (; at < sdslen(s); at++)
+        if (s[at] == '\r' || s[at] == '\n' || !s[at]) s[at] = ' ';
+    return s;
+}
+
+/* Of the value on top. */
+static sds value(sds s, lua_State *L, int depth) {
+    if (depth == DEPTH_MAX || !lua_checkstack(L, 4)) return sdscat(s, too_deep);
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING: return scriptDebugAppendString(s, strN(lua_tostring(L, -1), lua_objlen(L, -1)));
+    case LUA_TBOOLEAN: return sdscat(s, lua_toboolean(L, -1) ? "true" : "false");
+    case LUA_TNUMBER: return sdscatprintf(s, "%g", lua_tonumber(L, -1));
+    case LUA_TNIL: return sdscat(s, "nil");
+    case LUA_TTABLE: return table(s, L, depth + 1);
+    default: return sdscatprintf(s, " \"%s@%p\"", luaL_typename(L, -1), lua_topointer(L, -1));
+    }
+}
+
+sds luaDebugValue(sds s, lua_State *L, int index) {
+    lua_pushvalue(L, index);
+    s = value(s, L, 0);
+    lua_pop(L, 1);
+    return s;
+}

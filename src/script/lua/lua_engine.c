@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lua_engine.c - Lua as an engine (command/script_engine.h; see lua_private.h).
+ *
+ * A script is compiled once, to a function that the interpreter's registry holds: that reference is its code.
+ * Lua calls the hook every LUA_HOOK_PERIOD instructions, which looks at the clock. When the script is to
+ * stop, the hook raises the error, and from then on at every instruction, so that no pcall() can hold it up.
+ */
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "command/modules.h"
+#include "registry/info.h"
+#include "script/lua/lua_debug.h"
+#include "script/lua/lua_engine.h"
+#include "script/lua/lua_private.h"
+
+#include <lauxlib.h>
+
+#define SCRIPT_CHUNKNAME "@user_script"
+
+#define LUA_ENGINE_ABI 4 /* what it would be registered with, were it a module */
+
+struct luaRun lua_run;
+
+/* ---- Time limit ---- */
+
+static void raiseKilled(lua_State *L, lua_Hook hook) {
+    bool first = lua_gethookcount(lua_run.main) != 1;
+    if (first) serverLog(LL_NOTICE, "The running script is ended by %s", scriptKilledBy());
+    lua_sethook(L, hook, LUA_MASKCOUNT, 1);
+    lua_sethook(lua_run.main, hook, LUA_MASKCOUNT, 1);
+    lua_pushfstring(L, "Script killed by user with %s.", scriptKilledBy());
+    lua_error(L);
+}
+
+static void timeHook(lua_State *L, lua_Debug *ar) {
+    (void)ar;
+    if (scriptTick()) raiseKilled(L, timeHook);
+}
+
+void luaArmHook(lua_State *L) {
+    lua_sethook(L, timeHook, LUA_MASKCOUNT, LUA_HOOK_PERIOD);
+}
+
+/* ---- Errors ---- */
+
+void luaForgetErrorPlace(void) {
+    sdsfree(lua_run.error_source);
+    lua_run.error_source = NULL;
+}
+
+sds luaErrorText(lua_State *L, bool *counted) {
+    *counted = false;
+    if (lua_istable(L, -1)) {
+        lua_pushvalue(L, SLOT_COUNTED);
+        lua_rawget(L, -2);
+        *counted = lua_toboolean(L, -1);
+        lua_pop(L, 1);
+        lua_pushvalue(L, SLOT_ERR);
+        lua_rawget(L, -2);
+        struct str err;
+        if (lua_type(L, -1) != LUA_TSTRING) return sdsnew("ERR unknown error");
+        err.ptr = lua_tolstring(L, -1, &err.len);
+        return sdsnewstr(err);
+    }
+    if (lua_isboolean(L, -1)) return sdsnew(lua_toboolean(L, -1) ? "ERR true" : "ERR false");
+    struct str text = STR("nil");
+    if (lua_isstring(L, -1)) text.ptr = lua_tolstring(L, -1, &text.len);
+    return sdscatstr(sdsnew("ERR "), text);
+}
+
+static void replyRunError(struct client *c, lua_State *L) {
+    bool counted;
+    sds text = luaErrorText(L, &counted);
+    if (lua_run.error_source) {
+        text = sdscatprintf(text, " script: on %s:%d.", lua_run.error_source, lua_run.error_line);
+    }
+    luaReplyError(c, sdsview(text), counted);
+    sdsfree(text);
+}
+
+/* ---- Running ---- */
+
+static void pushStrings(lua_State *L, const struct str *values, int count) {
+    lua_createtable(L, count, 0);
+    for (int i = 0; i < count; i++) {
+        lua_pushlstring(L, values[i].ptr, values[i].len);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+/* Scripts find their keys and arguments in globals. */
+static int passAsGlobals(lua_State *L, const struct scriptCode *code, const struct client *c, int keys) {
+    lua_pushvalue(L, SLOT_KEYS);
+    pushStrings(L, c->argv + 3, keys);
+    lua_rawset(L, SLOT_GLOBALS);
+    lua_pushvalue(L, SLOT_ARGV);
+    pushStrings(L, c->argv + 3 + keys, c->argc - 3 - keys);
+    lua_rawset(L, SLOT_GLOBALS);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, (int)code->code);
+    return 0;
+}
+
+/* Functions are called with them. */
+static int passAsArguments(lua_State *L, const struct scriptCode *code, const struct client *c, int keys) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, (int)code->code);
+    pushStrings(L, c->argv + 3, keys);
+    pushStrings(L, c->argv + 3 + keys, c->argc - 3 - keys);
+    return 2;
+}
+
+static void runLua(struct scriptEngine *e, struct client *c, const struct scriptCode *code, int keys) {
+    (void)e;
+    lua_State *L = lua_run.main = luaVm(code->kind);
+    lua_run.repl = REPL_ALL;
+    int argc =
+        code->kind == SCRIPT_EVAL ? passAsGlobals(L, code, c, keys) : passAsArguments(L, code, c, keys);
+    if (lua_pcall(L, argc, 1, SLOT_HANDLER) == 0)
+        luaReplyValue(c, L);
+    else
+        replyRunError(c, L);
+    lua_settop(L, SLOT_LAST);
+    if (script_run.killed) luaArmHook(L);
+    if (lua_run.error_source) luaForgetErrorPlace();
+    luaReplyCleanup();
+    luaVmMarkUsed(code->kind);
+}
+
+/* ---- Compiling ---- */
+
+static bool compileScript(struct scriptCompilation *job, sds *error) {
+    lua_State *L = luaVm(SCRIPT_EVAL);
+    if (!luaCompileText(L, job->text, SCRIPT_CHUNKNAME)) {
+        *error =
+            sdscatprintf(sdsempty(), "ERR Error compiling script (new function): %s", lua_tostring(L, -1));
+        lua_pop(L, 1);
+        return false;
+    }
+    struct scriptFunction f = {.code = (uintptr_t)luaL_ref(L, LUA_REGISTRYINDEX)};
+    job->add(job, &f);
+    return true;
+}
+
+static bool luaCompile(struct scriptEngine *e, struct scriptCompilation *job, sds *error) {
+    (void)e;
+    return job->kind == SCRIPT_EVAL ? compileScript(job, error) : luaLibraryRun(job, error);
+}
+
+static void luaRelease(struct scriptEngine *e, enum scriptKind kind, uintptr_t code) {
+    (void)e;
+    luaL_unref(luaVm(kind), LUA_REGISTRYINDEX, (int)code);
+    luaVmMarkUsed(kind);
+}
+
+/* ---- The interpreters ---- */
+
+static struct scriptMemory luaMemory(struct scriptEngine *e, enum scriptKind kind) {
+    (void)e;
+    if (kind != SCRIPT_KINDS) return (struct scriptMemory){.used = luaVmMemory(kind)};
+    return (struct scriptMemory){.used = luaVmMemory(SCRIPT_EVAL) + luaVmMemory(SCRIPT_FUNCTION)};
+}
+
+static void closeVm(void *vm) {
+    lua_close(vm);
+}
+
+static struct scriptLeftover luaReset(struct scriptEngine *e, enum scriptKind kind, bool async) {
+    (void)e, (void)async;
+    lua_State *old = luaVmReplace(kind);
+    if (kind == SCRIPT_FUNCTION) luaLibraryVmReady(luaVm(kind));
+    return (struct scriptLeftover){closeVm, old};
+}
+
+static const struct scriptEngineMethods methods = {.compile = luaCompile,
+                                                   .release = luaRelease,
+                                                   .run = runLua,
+                                                   .memory = luaMemory,
+                                                   .reset = luaReset,
+                                                   .reset_releases = true,
+                                                   .debugger = &lua_debugger};
+
+static struct scriptEngine lua = {
+    .name = "LUA", .module = "lua", .abi_version = LUA_ENGINE_ABI, .how = &methods};
+
+/* ---- Where modules can be loaded, it looks like one of them ---- */
+
+static bool luaEnd(void);
+static struct listedModule listed = {.name = "lua", .path = "lua", .version = 1, .end = luaEnd};
+
+/* It may have been removed already, though not from the list: then it stays there. */
+static bool luaEnd(void) {
+    bool runs = script_run.name && script_run.engine == &lua;
+    if (runs || scriptEngineByName(strOf(lua.name)) != &lua) return false;
+    scriptEngineRemove(&lua);
+    for (int kind = 0; kind < SCRIPT_KINDS; kind++) luaVmClose((enum scriptKind)kind);
+    modulesListRemove(&listed);
+    return true;
+}
+
+static sds modulesInfo(sds s) {
+    if (modulesListFind(strOf(listed.name)) != &listed) return s;
+    return infoField(s, "module:name=lua,ver=1,api=1,filters=0,usedby=[],using=[],"
+                        "options=[handle-repl-async-load|handle-atomic-slot-migration]");
+}
+
+void luaEngineInit(void) {
+    luaVmInit();
+    infoRegister("modules", modulesInfo);
+}
+
+void luaEngineStart(void) {
+    if (scriptEngineByName(strOf(lua.name))) return;
+    for (int kind = 0; kind < SCRIPT_KINDS; kind++) luaReset(&lua, (enum scriptKind)kind, false);
+    scriptEngineAdd(&lua);
+    modulesListAdd(&listed);
+    serverLog(LL_NOTICE, "The built-in module '%s' is loaded", listed.name);
+    if (!luaJsonIsThere() || !luaBitIsThere())
+        serverLog(LL_WARNING, "WARNING This build had no %s: scripts that use %s will fail.",
+                  luaJsonIsThere()  ? "lua-bitop"
+                  : luaBitIsThere() ? "lua-cjson"
+                                    : "lua-cjson and no lua-bitop",
+                  luaJsonIsThere()  ? "bit"
+                  : luaBitIsThere() ? "cjson"
+                                    : "cjson or bit");
+}

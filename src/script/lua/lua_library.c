@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lua_library.c - loading a library of functions in Lua (see lua_private.h).
+ *
+ * All libraries share an interpreter and its globals, which nobody can write to: what a library keeps is in
+ * its local variables. While its text runs, the globals are others (lua_sandbox.c, luaShowGlobals): nothing
+ * but `redis` and `server` with register_function and the log, so that loading can depend on nothing and has
+ * no effects. Functions get the usual globals when they are called.
+ *
+ * A library keeps its text as it was compiled (its `whole`): applications load theirs each time they start,
+ * mostly the one that is there, and compiling is most of what that takes. Run again, it makes functions and
+ * local variables anew, as from the text itself. */
+#include <lauxlib.h>
+
+#include "base/ticks.h"
+#include "script/lua/lua_private.h"
+
+#define CHUNKNAME        "@user_function"
+#define LOAD_HOOK_PERIOD 10000 /* Lua instructions between two looks at the clock */
+
+static struct scriptCompilation *loading; /* whose text runs; NULL: none */
+static const char *load_error; /* what FUNCTION LOAD is answered for it, word by word; NULL: nothing */
+static uint64_t load_end;      /* ticks; 0: no limit */
+static int load_globals;       /* reference: the globals meanwhile */
+
+/* ---- server.register_function: its arguments stand in these places of the stack ---- */
+
+enum { ARG_TABLE = 1, ARG_NAME, ARG_DESCRIPTION, ARG_CALLBACK, ARG_FLAGS, ARG_LAST = ARG_FLAGS };
+
+static int libraryRefuse(lua_State *L, const char *message) {
+    luaPushError(L, strOf(message), false);
+    return lua_error(L);
+}
+
+static int refuseUnlessString(lua_State *L, int index, const char *message) {
+    return lua_isstring(L, index) ? 0 : libraryRefuse(L, message);
+}
+
+/* The value on top is what was given for the name below it. */
+static void takeNamed(lua_State *L, struct str key) {
+    static const char *const names[] = {"function_name", "description", "callback", "flags"};
+    for (int i = 0; i < 4; i++) {
+        if (!strIs(key, names[i])) continue;
+        lua_replace(L, ARG_NAME + i);
+        return;
+    }
+    libraryRefuse(L, "ERR unknown argument given to server.register_function");
+}
+
+static void takeTable(lua_State *L) {
+    lua_settop(L, ARG_LAST);
+    for (lua_pushnil(L); lua_next(L, ARG_TABLE);) {
+        if (!lua_isstring(L, -2)) {
+            libraryRefuse(L, "ERR named argument key given to server.register_function is not a string");
+        }
+        struct str key = {"", 0};
+        if (lua_type(L, -2) == LUA_TSTRING) key.ptr = lua_tolstring(L, -2, &key.len);
+        takeNamed(L, key);
+    }
+}
+
+static void checkTable(lua_State *L) {
+    if (!lua_isnil(L, ARG_NAME)) {
+        refuseUnlessString(L, ARG_NAME,
+                           "ERR function_name argument given to server.register_function must be a string");
+    }
+    if (!lua_isnil(L, ARG_DESCRIPTION)) {
+        refuseUnlessString(L, ARG_DESCRIPTION,
+                           "ERR description argument given to server.register_function must be a string");
+    }
+    if (!lua_isnil(L, ARG_CALLBACK) && !lua_isfunction(L, ARG_CALLBACK)) {
+        libraryRefuse(L, "ERR callback argument given to server.register_function must be a function");
+    }
+    if (!lua_isnil(L, ARG_FLAGS) && !lua_istable(L, ARG_FLAGS)) {
+        libraryRefuse(
+            L, "ERR flags argument to server.register_function must be a table representing function flags");
+    }
+    if (lua_isnil(L, ARG_NAME)) {
+        libraryRefuse(L, "ERR server.register_function must get a function name argument");
+    }
+    if (lua_isnil(L, ARG_CALLBACK))
+        libraryRefuse(L, "ERR server.register_function must get a callback argument");
+}
+
+static void takePositional(lua_State *L) {
+    refuseUnlessString(L, 1, "ERR first argument to server.register_function must be a string");
+    if (!lua_isfunction(L, 2)) {
+        libraryRefuse(L, "ERR second argument to server.register_function must be a function");
+    }
+    lua_settop(L, ARG_LAST);
+    lua_pushvalue(L, 2);
+    lua_replace(L, ARG_CALLBACK);
+    lua_pushvalue(L, 1);
+    lua_replace(L, ARG_NAME);
+    lua_pushnil(L);
+    lua_replace(L, ARG_DESCRIPTION);
+}
+
+static void takeArguments(lua_State *L) {
+    int argc = lua_gettop(L);
+    if (argc < 1 || argc > 2) libraryRefuse(L, "ERR wrong number of arguments to server.register_function");
+    if (argc == 2) {
+        takePositional(L);
+        return;
+    }
+    if (!lua_istable(L, 1)) {
+        libraryRefuse(
+            L, "ERR calling server.register_function with a single argument is only applicable to Lua table "
+               "(representing named arguments).");
+    }
+    takeTable(L);
+    checkTable(L);
+}
+
+static unsigned readFlags(lua_State *L) {
+    unsigned flags = SCRIPT_SHEBANG;
+    if (lua_isnil(L, ARG_FLAGS)) return flags;
+    for (int i = 1;; i++, lua_pop(L, 1)) {
+        lua_rawgeti(L, ARG_FLAGS, i);
+        if (lua_isnil(L, -1)) break;
+        struct str name = {"", 0};
+        if (lua_type(L, -1) == LUA_TSTRING) name.ptr = lua_tolstring(L, -1, &name.len);
+        unsigned flag = scriptFlagByName(name, true);
+        if (!flag) libraryRefuse(L, "ERR unknown flag given");
+        flags |= flag;
+    }
+    lua_pop(L, 1);
+    return flags;
+}
+
+static int registerFunction(lua_State *L) {
+    if (!loading) {
+        return libraryRefuse(L, "ERR server.register_function can only be called on FUNCTION LOAD command");
+    }
+    takeArguments(L);
+    struct scriptFunction f = {.flags = readFlags(L)};
+    f.name.ptr = lua_tolstring(L, ARG_NAME, &f.name.len);
+    if (!lua_isnil(L, ARG_DESCRIPTION)) {
+        f.description.ptr = lua_tolstring(L, ARG_DESCRIPTION, &f.description.len);
+    }
+    lua_pushvalue(L, ARG_CALLBACK);
+    int callback = luaL_ref(L, LUA_REGISTRYINDEX);
+    f.code = (uintptr_t)callback;
+    const char *error = loading->add(loading, &f);
+    if (!error) return 0;
+    load_error = error;
+    luaL_unref(L, LUA_REGISTRYINDEX, callback);
+    return libraryRefuse(L, error);
+}
+
+/* ---- Running the text ---- */
+
+void luaLibraryVmReady(lua_State *L) {
+    lua_createtable(L, 0, 2);
+    luaOpenLoadApi(L);
+    lua_pushcfunction(L, registerFunction);
+    lua_setfield(L, -2, "register_function");
+    luaPushStrict(L);
+    lua_setmetatable(L, -2);
+    luaFreezeTable(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "redis");
+    lua_setfield(L, -2, "server");
+    luaPushStrict(L);
+    lua_setmetatable(L, -2);
+    load_globals = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+static void limitHook(lua_State *L, lua_Debug *ar) {
+    (void)ar;
+    if (!load_end || ticksNow() < load_end) return;
+    lua_sethook(L, limitHook, LUA_MASKCOUNT, 1);
+    lua_pushliteral(L, "FUNCTION LOAD timeout");
+    lua_error(L);
+}
+
+static bool callText(lua_State *L, sds *error) {
+    bool ok = lua_pcall(L, 0, 0, SLOT_HANDLER) == 0;
+    if (ok) return true;
+    if (load_error) {
+        *error = sdsnew(load_error);
+        return false;
+    }
+    bool counted;
+    sds text = luaErrorText(L, &counted);
+    *error = sdscatprintf(sdsempty(), "ERR Error registering functions: %s", text);
+    sdsfree(text);
+    return false;
+}
+
+/* Pushes the compiled text. */
+static bool pushChunk(lua_State *L, struct scriptCompilation *job) {
+    if (job->before)
+        lua_rawgeti(L, LUA_REGISTRYINDEX, (int)job->before);
+    else if (!luaCompileText(L, job->text, CHUNKNAME))
+        return false;
+    lua_pushvalue(L, -1);
+    job->whole = (uintptr_t)luaL_ref(L, LUA_REGISTRYINDEX);
+    return true;
+}
+
+bool luaLibraryRun(struct scriptCompilation *job, sds *error) {
+    lua_State *L = luaVm(SCRIPT_FUNCTION);
+    luaVmMarkUsed(SCRIPT_FUNCTION);
+    if (!pushChunk(L, job)) {
+        *error = sdscatprintf(sdsempty(), "ERR Error compiling function: %s", lua_tostring(L, -1));
+        lua_settop(L, SLOT_LAST);
+        return false;
+    }
+    loading = job;
+    load_error = NULL;
+    load_end = job->limit_ms ? ticksNow() + (uint64_t)job->limit_ms * 1000 * ticks_per_us : 0;
+    lua_sethook(L, limitHook, LUA_MASKCOUNT, LOAD_HOOK_PERIOD);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, load_globals);
+    luaShowGlobals(L);
+    bool ok = callText(L, error);
+    loading = NULL;
+    lua_settop(L, SLOT_LAST);
+    lua_pushvalue(L, SLOT_GLOBALS);
+    luaShowGlobals(L);
+    luaArmHook(L);
+    luaForgetErrorPlace();
+    return ok;
+}

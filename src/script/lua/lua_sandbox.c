@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lua_sandbox.c - the interpreter and its sandbox.
+ *
+ * Stock Lua 5.1 has no read-only tables, so scripts get views:
+ *
+ *     view {}  --metatable-->  { __index = real table, __newindex = refuse, [frozen_key] = real table }
+ *
+ * A view is empty: reading falls through to the real table, writing is refused. The base functions that look
+ * past metatables (rawget, next, pairs, ...) are replaced by ones that know views, and the few that would
+ * write to one refuse. The real tables are in reach of no script: not of getmetatable, which shows nothing of
+ * a view's metatable, and not of pairs, which hands out the view. The globals are such a view, too; every
+ * chunk is compiled with it as its environment.
+ *
+ * The globals are chosen by name. What is not listed here does not exist. */
+#include <lauxlib.h>
+#include <limits.h>
+#include <lualib.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "script/lua/lua_private.h"
+
+static const char readonly_message[] = "Attempt to modify a readonly table";
+/* Elements that one call of a library function may go over, out of SCRIPT KILL's reach: about a second. A
+ * table with few elements, at powers of two, passes for one of a billion. */
+#define ELEMENTS_MAX (1 << 26)
+/* Bytes of a chunk. The compiler counts some things in an int. */
+#define CHUNK_MAX ((size_t)512 * 1024 * 1024)
+
+static const char chunk_too_long[] = "chunk has too many bytes";
+
+static char frozen_key, shown_key; /* their addresses are keys in a view's metatable */
+
+/* The originals of what we replace, called with the caller's arguments as they are. */
+static lua_CFunction stock_rawget, stock_rawset, stock_setmetatable, stock_getmetatable, stock_insert,
+    stock_remove, stock_foreach, stock_foreachi, stock_xpcall;
+
+/* ---- Views ---- */
+
+/* A table's metatable has `key` (an address of ours): push its value. */
+static bool pushHidden(lua_State *L, int index, void *key) {
+    if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
+    lua_pushlightuserdata(L, key);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+    if (!lua_isnil(L, -1)) return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+static bool isFrozen(lua_State *L, int index) {
+    if (!pushHidden(L, index, &frozen_key)) return false;
+    lua_pop(L, 1);
+    return true;
+}
+
+/* Argument `index` is a view: put the real table in its place. */
+static void unfreeze(lua_State *L, int index) {
+    if (pushHidden(L, index, &frozen_key)) lua_replace(L, index);
+}
+
+static int refuseWrite(lua_State *L) {
+    return luaL_error(L, readonly_message);
+}
+
+void luaFreezeTable(lua_State *L) {
+    lua_newtable(L);
+    lua_createtable(L, 0, 4);
+    lua_pushvalue(L, -3);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, refuseWrite);
+    lua_setfield(L, -2, "__newindex");
+    lua_pushlightuserdata(L, &frozen_key);
+    lua_pushvalue(L, -4);
+    lua_rawset(L, -3);
+    lua_setmetatable(L, -2);
+    lua_remove(L, -2);
+}
+
+/* getmetatable() of the view below the top gives the value on top (popped). */
+static void setShownMetatable(lua_State *L) {
+    lua_getmetatable(L, -2);
+    lua_pushlightuserdata(L, &shown_key);
+    lua_pushvalue(L, -3);
+    lua_rawset(L, -3);
+    lua_pop(L, 2);
+}
+
+/* ---- Base functions that know views ---- */
+
+/* As from the core, without the position that luaL_error would add. */
+static int refuseFrozen(lua_State *L) {
+    lua_pushstring(L, readonly_message);
+    return lua_error(L);
+}
+
+static int baseRawget(lua_State *L) {
+    unfreeze(L, 1);
+    return stock_rawget(L);
+}
+
+static int baseRawset(lua_State *L) {
+    return isFrozen(L, 1) ? refuseFrozen(L) : stock_rawset(L);
+}
+
+static int baseSetmetatable(lua_State *L) {
+    return isFrozen(L, 1) ? refuseFrozen(L) : stock_setmetatable(L);
+}
+
+static int baseGetmetatable(lua_State *L) {
+    if (!isFrozen(L, 1)) return stock_getmetatable(L);
+    if (!pushHidden(L, 1, &shown_key)) lua_pushnil(L);
+    return 1;
+}
+
+static int baseNext(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    unfreeze(L, 1);
+    lua_settop(L, 2);
+    if (lua_next(L, 1)) return 2;
+    lua_pushnil(L);
+    return 1;
+}
+
+static int basePairs(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_pushcfunction(L, baseNext);
+    lua_pushvalue(L, 1);
+    lua_pushnil(L);
+    return 3;
+}
+
+/* ---- Stock functions that trust their numbers too much ---- */
+
+/* The room for the results is counted without overflow. */
+static int baseUnpack(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    int first = luaL_optint(L, 2, 1), last = luaL_opt(L, luaL_checkint, 3, luaL_getn(L, 1));
+    int64_t n = (int64_t)last - first + 1;
+    if (n <= 0) return 0;
+    if (n >= INT_MAX || !lua_checkstack(L, (int)n)) return luaL_error(L, "too many results to unpack");
+    for (int64_t i = first; i <= last; i++) lua_rawgeti(L, 1, (int)i);
+    return (int)n;
+}
+
+/* The elements from the position in argument 2 to the end move one by one. A position that is no int would be
+ * read as a negative one. */
+static int tableInsert(lua_State *L) {
+    if (isFrozen(L, 1)) return refuseFrozen(L);
+    bool far = false;
+    if (lua_gettop(L) == 3 && lua_istable(L, 1) && lua_isnumber(L, 2)) {
+        double position = lua_tonumber(L, 2);
+        far = !(position <= INT_MAX && luaL_getn(L, 1) - position <= ELEMENTS_MAX);
+    }
+    return far ? luaL_argerror(L, 2, "position out of bounds") : stock_insert(L);
+}
+
+static int tableRemove(lua_State *L) {
+    bool far =
+        lua_istable(L, 1) && lua_tonumber(L, 2) >= 1 && luaL_getn(L, 1) - lua_tonumber(L, 2) > ELEMENTS_MAX;
+    return far ? luaL_argerror(L, 2, "position out of bounds") : stock_remove(L);
+}
+
+static int tableForeachi(lua_State *L) {
+    bool far = lua_istable(L, 1) && luaL_getn(L, 1) > ELEMENTS_MAX;
+    return far ? luaL_argerror(L, 1, "table is too large") : stock_foreachi(L);
+}
+
+static int tableForeach(lua_State *L) {
+    unfreeze(L, 1);
+    return stock_foreach(L);
+}
+
+/* A caught error of ours is its text, as scripts have come to expect it. */
+static int basePcall(lua_State *L) {
+    int argc = lua_gettop(L);
+    lua_pushboolean(L, true);
+    lua_insert(L, 1);
+    if (lua_pcall(L, argc - 1, LUA_MULTRET, 0) == 0) return lua_gettop(L);
+    if (lua_istable(L, -1)) {
+        lua_pushliteral(L, "err");
+        lua_rawget(L, -2);
+        if (!lua_isstring(L, -1)) lua_pop(L, 1);
+    }
+    lua_pushboolean(L, false);
+    lua_insert(L, -2);
+    return 2;
+}
+
+/* An error raised by a hook calls the handler while hooks are off: of a script that is being killed, which
+ * could go on in there for ever, no handler is called. */
+static int guardedHandler(lua_State *L) {
+    if (script_run.killed) return 1;
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+#define HANDLER_DEPTH 3 /* levels: guardedHandler, what raised the error, its caller */
+
+/* For xpcall: the error as a table, with the place in the script. The field `err` of a table stays what it
+ * is; anything else becomes its text. */
+static int errorHandler(lua_State *L) {
+    lua_Debug ar;
+    lua_settop(L, 1);
+    if (!lua_istable(L, 1)) {
+        lua_newtable(L);
+        const char *text =
+            lua_isboolean(L, 1) ? (lua_toboolean(L, 1) ? "true" : "false") : lua_tostring(L, 1);
+        lua_pushfstring(L, "ERR %s", text ? text : "nil");
+        lua_setfield(L, 2, "err");
+    }
+    for (int level = 1; level <= HANDLER_DEPTH && lua_getstack(L, level, &ar) && lua_getinfo(L, "Sl", &ar);
+         level++) {
+        if (*ar.what == 'C') continue;
+        lua_pushstring(L, ar.source);
+        lua_setfield(L, -2, "source");
+        lua_pushinteger(L, ar.currentline);
+        lua_setfield(L, -2, "line");
+        break;
+    }
+    return 1;
+}
+
+static int baseXpcall(lua_State *L) {
+    if (lua_isfunction(L, 2)) {
+        lua_pushvalue(L, 2);
+        lua_pushcclosure(L, guardedHandler, 1);
+        lua_replace(L, 2);
+    }
+    return stock_xpcall(L);
+}
+
+/* ---- math.random: the generator of POSIX's lrand48,
+ * so that a seed gives the same numbers everywhere ---- */
+
+static unsigned short random_state[3];
+
+static void seedRandom(uint32_t seed) {
+    random_state[0] = 0x330e;
+    random_state[1] = (unsigned short)seed;
+    random_state[2] = (unsigned short)(seed >> 16);
+}
+
+static int mathRandom(lua_State *L) {
+    double r = (double)(nrand48(random_state) % INT32_MAX) / INT32_MAX;
+    int argc = lua_gettop(L);
+    if (argc == 0) {
+        lua_pushnumber(L, r);
+        return 1;
+    }
+    if (argc > 2) return luaL_error(L, "wrong number of arguments");
+    int low = argc == 2 ? luaL_checkint(L, 1) : 1, high = luaL_checkint(L, argc);
+    luaL_argcheck(L, low <= high, argc, "interval is empty");
+    lua_pushnumber(L, floor(r * ((double)high - low + 1)) + low);
+    return 1;
+}
+
+static int mathRandomseed(lua_State *L) {
+    seedRandom((uint32_t)luaL_checkint(L, 1));
+    return 0;
+}
+
+/* ---- Compiling ---- */
+
+/* Hands text to the compiler piece by piece. Bytecode is known by its first byte; with a blank in front of
+ * it, the compiler takes it for text, and finds the syntax error. */
+struct textReader {
+    struct str piece;
+    size_t total;
+    bool begun, pending;
+};
+
+static const char *firstBlank(struct textReader *r, size_t *size) {
+    r->begun = true;
+    if (!r->piece.len || r->piece.ptr[0] != LUA_SIGNATURE[0]) return NULL;
+    r->pending = true;
+    *size = 1;
+    return " ";
+}
+
+static const char *takePiece(struct textReader *r, size_t *size) {
+    *size = r->piece.len;
+    r->piece.len = 0;
+    r->pending = false;
+    return *size ? r->piece.ptr : NULL;
+}
+
+static const char *readString(lua_State *L, void *data, size_t *size) {
+    (void)L;
+    struct textReader *r = data;
+    const char *blank = r->begun ? NULL : firstBlank(r, size);
+    return blank ? blank : takePiece(r, size);
+}
+
+/* The chunk's name stays on the stack meanwhile: the compiler does not hold on to it from the start. */
+bool luaCompileText(lua_State *L, struct str text, const char *chunkname) {
+    if (text.len > CHUNK_MAX) {
+        lua_pushstring(L, chunk_too_long);
+        return false;
+    }
+    struct textReader reader = {.piece = text};
+    lua_pushstring(L, chunkname);
+    bool ok = lua_load(L, readString, &reader, chunkname) == 0;
+    lua_remove(L, -2);
+    return ok;
+}
+
+static int compiled(lua_State *L, bool ok) {
+    if (ok) return 1;
+    lua_pushnil(L);
+    lua_insert(L, -2);
+    return 2;
+}
+
+static int baseLoadstring(lua_State *L) {
+    struct str text;
+    text.ptr = luaL_checklstring(L, 1, &text.len);
+    return compiled(L, luaCompileText(L, text, luaL_optstring(L, 2, text.ptr)));
+}
+
+/* The function at 1 gives the pieces; slot 3 keeps the current one alive, slot 4 the chunk's name: it is a
+ * string of its own when what the script gave has a NUL byte in it. */
+static const char *readFunction(lua_State *L, void *data, size_t *size) {
+    struct textReader *r = data;
+    if (r->pending) return takePiece(r, size);
+    luaL_checkstack(L, 2, "too many nested functions");
+    lua_pushvalue(L, 1);
+    lua_call(L, 0, 1);
+    *size = 0;
+    if (lua_isnil(L, -1)) return NULL;
+    if (!lua_isstring(L, -1)) luaL_error(L, "reader function must return a string");
+    r->piece.ptr = lua_tolstring(L, -1, &r->piece.len);
+    r->total += r->piece.len;
+    if (r->total > CHUNK_MAX) luaL_error(L, chunk_too_long);
+    lua_replace(L, 3);
+    const char *blank = r->begun ? NULL : firstBlank(r, size);
+    return blank ? blank : takePiece(r, size);
+}
+
+static int baseLoad(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_settop(L, 3);
+    if (lua_isnil(L, 2)) {
+        lua_pushliteral(L, "=(load)");
+        lua_replace(L, 2);
+    }
+    const char *name = luaL_checkstring(L, 2);
+    lua_pushstring(L, name);
+    struct textReader reader = {0};
+    return compiled(L, lua_load(L, readFunction, &reader, name) == 0);
+}
+
+/* ---- Globals ---- */
+
+static int refuseUnknownGlobal(lua_State *L) {
+    if (lua_type(L, 2) != LUA_TSTRING) {
+        lua_pushnil(L);
+        return 1;
+    }
+    return luaL_error(L, "Script attempted to access nonexistent global variable '%s'", lua_tostring(L, 2));
+}
+
+static lua_CFunction stockFunction(lua_State *L, const char *library, const char *name) {
+    lua_getglobal(L, library);
+    lua_getfield(L, -1, name);
+    lua_CFunction fn = lua_tocfunction(L, -1);
+    serverAssert(fn);
+    lua_pop(L, 2);
+    return fn;
+}
+
+static void rememberStock(lua_State *L) {
+    stock_rawget = stockFunction(L, "_G", "rawget");
+    stock_rawset = stockFunction(L, "_G", "rawset");
+    stock_setmetatable = stockFunction(L, "_G", "setmetatable");
+    stock_getmetatable = stockFunction(L, "_G", "getmetatable");
+    stock_xpcall = stockFunction(L, "_G", "xpcall");
+    stock_insert = stockFunction(L, "table", "insert");
+    stock_remove = stockFunction(L, "table", "remove");
+    stock_foreach = stockFunction(L, "table", "foreach");
+    stock_foreachi = stockFunction(L, "table", "foreachi");
+}
+
+static void openLibraries(lua_State *L) {
+    static const lua_CFunction openers[] = {luaopen_base, luaopen_table, luaopen_string, luaopen_math,
+                                            luaopen_os};
+    for (size_t i = 0; i < sizeof openers / sizeof *openers; i++) {
+        lua_pushcfunction(L, openers[i]);
+        lua_call(L, 0, 0);
+    }
+}
+
+/* From the table on top into the one below it, and pops the former. */
+static void moveFields(lua_State *L, const char *const *names) {
+    for (; *names; names++) {
+        lua_getfield(L, -1, *names);
+        lua_setfield(L, -3, *names);
+    }
+    lua_pop(L, 1);
+}
+
+/* Libraries as they come: the table of that name, frozen, into the new globals on top. */
+static void addStockLibraries(lua_State *L) {
+    static const char *const names[] = {"table", "string", "math", "coroutine", NULL};
+    for (const char *const *name = names; *name; name++) {
+        lua_getglobal(L, *name);
+        luaFreezeTable(L);
+        lua_setfield(L, -2, *name);
+    }
+}
+
+static void addOwnLibraries(lua_State *L, enum scriptKind kind) {
+    static const luaL_Reg openers[] = {{"cjson", luaOpenJson},
+                                       {"bit", luaOpenBit},
+                                       {"struct", luaOpenStruct},
+                                       {"cmsgpack", luaOpenCmsgpack},
+                                       {NULL, NULL}};
+    for (const luaL_Reg *o = openers; o->name; o++) {
+        lua_pushcfunction(L, o->func);
+        lua_call(L, 0, 1);
+        if (lua_istable(L, -1)) luaFreezeTable(L);
+        lua_setfield(L, -2, o->name);
+    }
+    static const char *const os_names[] = {"clock", NULL};
+    lua_newtable(L);
+    lua_getglobal(L, "os");
+    moveFields(L, os_names);
+    luaFreezeTable(L);
+    lua_setfield(L, -2, "os");
+    luaOpenApi(L, kind);
+    luaFreezeTable(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "redis");
+    lua_setfield(L, -2, "server");
+}
+
+static void addBaseFunctions(lua_State *L) {
+    static const char *const names[] = {"assert", "collectgarbage", "error",    "gcinfo",
+                                        "ipairs", "rawequal",       "select",   "tonumber",
+                                        "type",   "tostring",       "_VERSION", NULL};
+    static const luaL_Reg replaced[] = {{"getmetatable", baseGetmetatable},
+                                        {"setmetatable", baseSetmetatable},
+                                        {"rawget", baseRawget},
+                                        {"rawset", baseRawset},
+                                        {"next", baseNext},
+                                        {"pairs", basePairs},
+                                        {"pcall", basePcall},
+                                        {"unpack", baseUnpack},
+                                        {"xpcall", baseXpcall},
+                                        {"load", baseLoad},
+                                        {"loadstring", baseLoadstring},
+                                        {NULL, NULL}};
+    lua_pushvalue(L, LUA_GLOBALSINDEX);
+    moveFields(L, names);
+    luaL_register(L, NULL, replaced);
+}
+
+/* Under both names. */
+static void addErrorHandler(lua_State *L) {
+    lua_pushcfunction(L, errorHandler);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "__redis__err__handler");
+    lua_setfield(L, -2, "__server__err__handler");
+}
+
+static void patchLibrary(lua_State *L, const char *name, const luaL_Reg *replaced) {
+    lua_getglobal(L, name);
+    luaL_register(L, NULL, replaced);
+    lua_pop(L, 1);
+}
+
+static void patchLibraries(lua_State *L) {
+    static const luaL_Reg table[] = {{"insert", tableInsert},
+                                     {"remove", tableRemove},
+                                     {"foreach", tableForeach},
+                                     {"foreachi", tableForeachi},
+                                     {NULL, NULL}};
+    static const luaL_Reg math[] = {{"random", mathRandom}, {"randomseed", mathRandomseed}, {NULL, NULL}};
+    patchLibrary(L, "table", table);
+    lua_getglobal(L, "string");
+    luaGuardStrings(L);
+    lua_pop(L, 1);
+    patchLibrary(L, "math", math);
+    seedRandom((uint32_t)randomU64());
+}
+
+/* getmetatable("") shows a view whose __index is the string library's. Expects the new globals on top. */
+static void hideStringMetatable(lua_State *L) {
+    lua_pushliteral(L, "");
+    lua_getmetatable(L, -1);
+    lua_createtable(L, 0, 1);
+    lua_getfield(L, -4, "string");
+    lua_setfield(L, -2, "__index");
+    luaFreezeTable(L);
+    lua_setfield(L, -2, "__metatable");
+    lua_pop(L, 2);
+}
+
+void luaPushStrict(lua_State *L) {
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, refuseUnknownGlobal);
+    lua_setfield(L, -2, "__index");
+}
+
+/* Makes a view of the new globals on top the environment of all chunks; the real table stays on the stack. */
+static void installGlobals(lua_State *L) {
+    luaPushStrict(L);
+    lua_pushvalue(L, -1);
+    lua_setmetatable(L, -3);
+    luaFreezeTable(L);
+    lua_pushvalue(L, -2);
+    luaFreezeTable(L); /* stack: globals, view of their metatable, view of them */
+    lua_insert(L, -2);
+    setShownMetatable(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "_G");
+    lua_replace(L, LUA_GLOBALSINDEX);
+}
+
+void luaShowGlobals(lua_State *L) {
+    lua_getmetatable(L, LUA_GLOBALSINDEX);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "__index");
+    lua_pushlightuserdata(L, &frozen_key);
+    lua_pushvalue(L, -3);
+    lua_rawset(L, -3);
+    lua_pop(L, 2);
+}
+
+/* ---- The state ---- */
+
+static void *allocate(void *data, void *p, size_t old_size, size_t size) {
+    (void)data;
+    if (size) return p ? ztryrealloc(p, size) : ztrymalloc(size);
+    if (p) zfreeSized(p, old_size);
+    return NULL;
+}
+
+static int panic(lua_State *L) {
+    serverPanic("Lua failed outside of a script: %s", lua_tostring(L, -1));
+}
+
+/* The message handler. It keeps the value, and notes where the error came from: the function that raised it,
+ * or, when that is one of ours, the Lua function that called it. */
+static int noteErrorPlace(lua_State *L) {
+    lua_Debug ar;
+    luaForgetErrorPlace();
+    for (int level = 1; level <= 2; level++) {
+        if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "Sl", &ar)) break;
+        if (*ar.what == 'C') continue;
+        lua_run.error_source = sdsnew(ar.source);
+        lua_run.error_line = ar.currentline;
+        break;
+    }
+    return 1;
+}
+
+static void fillSlots(lua_State *L) {
+    static const char *const names[] = {
+        "KEYS",   "ARGV",   "err",        "ok", "double", "map", "set", "big_number", "verbatim_string",
+        "format", "string", FIELD_COUNTED};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) lua_pushstring(L, names[i]);
+    serverAssert(lua_gettop(L) == SLOT_LAST);
+}
+
+lua_State *luaVmCreate(enum scriptKind kind) {
+    lua_State *L = lua_newstate(allocate, NULL);
+    serverAssert(L);
+    lua_atpanic(L, panic);
+    openLibraries(L);
+    rememberStock(L);
+    patchLibraries(L);
+    lua_settop(L, 0);
+    lua_pushcfunction(L, noteErrorPlace);
+    lua_createtable(L, 0, 64);
+    addBaseFunctions(L);
+    if (kind == SCRIPT_EVAL) addErrorHandler(L);
+    addStockLibraries(L);
+    addOwnLibraries(L, kind);
+    hideStringMetatable(L);
+    installGlobals(L);
+    fillSlots(L);
+    return L;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lua_vm.c - the two interpreters: one for scripts, one for functions (see lua_private.h).
+ *
+ * They share nothing, so that a flush of either throws a whole interpreter away, in the background when that
+ * is wanted.
+ *
+ * Lua collects garbage as it allocates: what the last script left would stay until the next one. While idle,
+ * a job goes on in small steps, for two whole cycles after the last use: the one that is going on may have
+ * passed by what died since. */
+#include "base/assert.h"
+#include "base/clock.h"
+#include "registry/cron.h"
+#include "script/lua/lua_private.h"
+
+#define GC_PERIOD_MS 100
+#define GC_STEP_KB   64
+#define GC_BUDGET_US 1000
+#define GC_CYCLES    2
+
+static struct {
+    lua_State *main;
+    int gc_cycles; /* still to do */
+} vms[SCRIPT_KINDS];
+
+lua_State *luaVm(enum scriptKind kind) {
+    return vms[kind].main;
+}
+
+lua_State *luaVmReplace(enum scriptKind kind) {
+    lua_State *old = vms[kind].main;
+    vms[kind].main = luaVmCreate(kind);
+    vms[kind].gc_cycles = GC_CYCLES;
+    luaArmHook(vms[kind].main);
+    return old;
+}
+
+void luaVmClose(enum scriptKind kind) {
+    lua_close(vms[kind].main);
+    vms[kind].main = NULL;
+    vms[kind].gc_cycles = 0;
+}
+
+void luaVmMarkUsed(enum scriptKind kind) {
+    vms[kind].gc_cycles = GC_CYCLES;
+}
+
+size_t luaVmMemory(enum scriptKind kind) {
+    lua_State *L = vms[kind].main;
+    if (!L) return 0;
+    return (size_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024 + (size_t)lua_gc(L, LUA_GCCOUNTB, 0);
+}
+
+static void collectGarbage(void) {
+    if (script_run.name) return;
+    int64_t end = monotonicUs() + GC_BUDGET_US;
+    for (int kind = 0; kind < SCRIPT_KINDS; kind++) {
+        while (vms[kind].gc_cycles && monotonicUs() < end) {
+            vms[kind].gc_cycles -= lua_gc(vms[kind].main, LUA_GCSTEP, GC_STEP_KB);
+        }
+    }
+}
+
+void luaVmInit(void) {
+    cronRegister(collectGarbage, GC_PERIOD_MS);
+}

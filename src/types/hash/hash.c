@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hash.c - the hash container in its encodings; see hash.h.
+ *
+ *     packed      | n:8 | field | m:8 | value | n:8 | field | ...      up to 63 bytes, in the object
+ *
+ * A packed hash is changed in a copy on the stack (struct hash's room), which hashCommit writes into the
+ * object: that costs less than an allocation, and reading one touches the object's own cache line only.
+ * Hashes only ever convert towards tables; an expiring hash becomes a plain table when its last expiry is
+ * gone. */
+#include "types/hash/hash.h"
+
+#include "base/assert.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "registry/cron.h"
+#include "registry/server_events.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/lazyfree.h"
+#include "types/hash/hash_private.h"
+#include "types/types.h"
+
+#define RANDOM_TRIES 64
+
+int64_t hash_max_listpack_entries, hash_max_listpack_value;
+
+static struct str entryKey(const void *entry) {
+    return hashEntryField(entry);
+}
+static void hashTableEntryFree(void *entry) {
+    hashEntryFree(entry);
+}
+static const struct hashtableType hashTableType = {.entryKey = entryKey, .entryFree = hashTableEntryFree};
+
+static int64_t entryWhen(const void *entry) {
+    return hashEntryExpire(entry);
+}
+static void entryPlaced(void *entry, uint32_t pos) {
+    hashEntrySetHeapPos(entry, pos);
+}
+static const struct hashHeapType hashFieldHeap = {.when = entryWhen, .placed = entryPlaced};
+
+static bool isDead(const struct hashEntry *e) {
+    return hashTimeHasExpired(hashEntryExpire(e), cmd_time_ms) && !dbSeesExpired();
+}
+
+static bool isTable(const struct hash *h) {
+    return h->encoding >= HASH_TABLE;
+}
+
+/* ---- Packed ---- */
+
+static inline const unsigned char *packedEnd(const struct hash *h) {
+    return (const unsigned char *)h->ptr + h->used;
+}
+
+static inline struct str packedText(const unsigned char *p) {
+    return strN((const char *)p + 1, *p);
+}
+
+static inline unsigned char *packedNext(const unsigned char *p) {
+    return (unsigned char *)p + 1 + *p;
+}
+
+static unsigned char *packedFind(const struct hash *h, struct str field) {
+    for (unsigned char *p = h->ptr; p < packedEnd(h); p = packedNext(packedNext(p))) {
+        if (strEq(packedText(p), field)) return p;
+    }
+    return NULL;
+}
+
+static size_t packedCount(const struct hash *h) {
+    size_t n = 0;
+    for (const unsigned char *p = h->ptr; p < packedEnd(h); p = packedNext(packedNext(p))) n++;
+    return n;
+}
+
+/* Before the first change: from the object to the stack. */
+static size_t packedToRoom(struct hash *h, const unsigned char *p) {
+    size_t at = p ? (size_t)(p - (unsigned char *)h->ptr) : h->used;
+    if (h->ptr != h->room) {
+        memcpy(h->room, h->ptr, h->used);
+        h->ptr = h->room;
+    }
+    return at;
+}
+
+/* Make `len` bytes out of `old_len` at p. */
+static char *packedResize(struct hash *h, const unsigned char *p, size_t old_len, size_t len) {
+    size_t at = packedToRoom(h, p);
+    memmove(h->room + at + len, h->room + at + old_len, h->used - at - old_len);
+    h->used = (uint8_t)(h->used - old_len + len);
+    return h->room + at;
+}
+
+static char *writeText(char *to, struct str s) {
+    *to++ = (char)s.len;
+    memcpy(to, s.ptr, s.len);
+    return to + s.len;
+}
+
+/* False: there is no room. `p` is the field when it is there. */
+static bool packedSet(struct hash *h, unsigned char *p, struct str field, struct str value) {
+    unsigned char *old = p ? packedNext(p) : NULL;
+    size_t old_len = old ? 1u + *old : 0, len = 1 + value.len + (p ? 0 : 1 + field.len);
+    if (h->used - old_len + len > HASH_PACKED_MAX) return false;
+    char *to = packedResize(h, old, old_len, len);
+    if (!p) to = writeText(to, field);
+    writeText(to, value);
+    return true;
+}
+
+static void packedRemove(struct hash *h, unsigned char *p) {
+    packedResize(h, p, (size_t)(packedNext(packedNext(p)) - p), 0);
+}
+
+/* ---- Listpack ---- */
+
+static unsigned char *hashListpackFind(unsigned char *lp, struct str field) {
+    unsigned char *p = lpFirst(lp);
+    return p ? lpFind(lp, p, field, 1) : NULL;
+}
+
+static void listpackSet(struct hash *h, unsigned char *p, struct str field, struct str value) {
+    if (p) {
+        h->ptr = lpInsert(h->ptr, value, lpNext(h->ptr, p), LP_REPLACE, NULL);
+    } else {
+        h->ptr = lpAppend(h->ptr, field);
+        h->ptr = lpAppend(h->ptr, value);
+    }
+}
+
+static void listpackRemove(struct hash *h, unsigned char *p) {
+    h->ptr = lpDelete(h->ptr, p, &p);
+    h->ptr = lpDelete(h->ptr, p, NULL);
+}
+
+/* ---- Table ---- */
+
+/* The entry at `ref` has moved to `now`. */
+static void entryMoved(struct hash *h, struct hashtableRef *ref, struct hashEntry *now) {
+    if (hashtableRefEntry(ref) == now) return;
+    hashtableRefSet(ref, now);
+    if (hashEntryExpire(now) != HASH_NO_EXPIRE)
+        hashHeapReplace(&hashExpiring(h)->due, hashEntryHeapPos(now), now);
+}
+
+static void dropExpiry(struct hash *h, struct hashtableRef *ref) {
+    struct hashEntry *e = hashtableRefEntry(ref);
+    hashHeapRemove(&hashExpiring(h)->due, &hashFieldHeap, hashEntryHeapPos(e));
+    hashtableRefSet(ref, hashEntrySetExpire(e, HASH_NO_EXPIRE));
+}
+
+static bool tableSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
+    uint64_t hash = dbHashMember(field);
+    struct hashtableRef *ref = hashtableFindRef(h->ptr, field, hash);
+    if (!ref) {
+        hashtableAddUnchecked(h->ptr, hashEntryNew(field, value), hash);
+        return true;
+    }
+    struct hashEntry *e = hashtableRefEntry(ref);
+    bool dead = isDead(e);
+    h->dead_gone += dead;
+    if (hashEntryExpire(e) != HASH_NO_EXPIRE && (dead || !keep_expiry)) dropExpiry(h, ref);
+    entryMoved(h, ref, hashEntrySetValue(hashtableRefEntry(ref), value));
+    return dead;
+}
+
+static struct hashEntry *tableFind(const struct hash *h, struct str field) {
+    return hashtableFindHashed(h->ptr, field, dbHashMember(field));
+}
+
+/* Removes the field if it is there and as dead as that. */
+static bool tableRemove(struct hash *h, struct str field, bool dead) {
+    struct hashEntry *e = tableFind(h, field);
+    if (!e || isDead(e) != dead) return false;
+    if (hashEntryExpire(e) != HASH_NO_EXPIRE)
+        hashHeapRemove(&hashExpiring(h)->due, &hashFieldHeap, hashEntryHeapPos(e));
+    hashtablePopHashed(h->ptr, field, dbHashMember(field));
+    hashEntryFree(e);
+    return true;
+}
+
+static void hashExpiringFree(struct expiringHash *e) {
+    hashtableDestroy(&e->fields);
+    hashHeapFree(&e->due);
+    sdsfree(e->key);
+    zfreeSized(e, sizeof *e);
+}
+
+static struct expiringHash *expiringNew(void) {
+    struct expiringHash *e = zcalloc(1, sizeof *e);
+    hashtableInit(&e->fields, &hashTableType);
+    return e;
+}
+
+void *hashTableCopy(const struct hash *h) {
+    bool expiring = h->encoding == HASH_EXPIRING;
+    hashtable *ht = expiring ? &expiringNew()->fields : hashtableCreate(&hashTableType);
+    hashtableExpand(ht, hashtableSize(h->ptr));
+    struct hashtableIterator it;
+    void *entry;
+    hashtableInitIterator(&it, h->ptr, true);
+    while (hashtableNext(&it, &entry)) {
+        struct str field = hashEntryField(entry);
+        struct hashEntry *copy = hashEntryCopy(entry);
+        hashtableAddUnchecked(ht, copy, hashBytes(field.ptr, field.len));
+        if (hashEntryExpire(copy) != HASH_NO_EXPIRE)
+            hashHeapAdd(&((struct expiringHash *)ht)->due, &hashFieldHeap, copy);
+    }
+    hashtableStopIterator(&it);
+    return ht;
+}
+
+size_t hashTakeDead(struct hash *h, struct hashEntry **entries, size_t max) {
+    struct expiringHash *e = hashExpiring(h);
+    size_t n = 0;
+    struct hashEntry *first;
+    while (n < max && (first = hashHeapFirst(&e->due)) && isDead(first)) {
+        hashHeapRemove(&e->due, &hashFieldHeap, 0);
+        struct str field = hashEntryField(first);
+        hashtableRemoveEntry(&e->fields, first, hashBytes(field.ptr, field.len));
+        entries[n++] = first;
+    }
+    return n;
+}
+
+/* ---- Conversion ---- */
+
+static void toListpack(struct hash *h) {
+    unsigned char *lp = lpNew(0);
+    for (const unsigned char *p = h->ptr; p < packedEnd(h); p = packedNext(p))
+        lp = lpAppend(lp, packedText(p));
+    h->ptr = lp;
+    h->encoding = HASH_LISTPACK;
+}
+
+static void toTable(struct hash *h, size_t expected) {
+    hashtable *ht = hashtableCreate(&hashTableType);
+    size_t size = hashSize(h);
+    hashtableExpand(ht, expected > size ? expected : size + 1);
+    struct hashIterator it;
+    struct hashItem item;
+    hashIterate(&it, h);
+    while (hashNext(&it, &item)) {
+        struct str field = item.field.s;
+        hashtableAddUnchecked(ht, hashEntryNew(field, (struct hashInput){.text = item.value.s}),
+                              hashBytes(field.ptr, field.len));
+    }
+    hashStop(&it);
+    if (h->encoding == HASH_LISTPACK) lpFree(h->ptr);
+    h->ptr = ht;
+    h->encoding = HASH_TABLE;
+}
+
+static void toExpiring(struct hash *h) {
+    if (!isTable(h)) toTable(h, 0);
+    if (h->encoding == HASH_EXPIRING) return;
+    struct expiringHash *e = expiringNew();
+    e->fields = *(struct hashtable *)h->ptr;
+    zfreeSized(h->ptr, sizeof(struct hashtable));
+    h->ptr = e;
+    h->encoding = HASH_EXPIRING;
+}
+
+/* The last expiry is gone. */
+static void toPlain(struct hash *h, struct db *db) {
+    struct expiringHash *e = hashExpiring(h);
+    serverAssert(!e->due.used);
+    hashUntrack(&db->keyspace, e);
+    struct hashtable *ht = zmalloc(sizeof *ht);
+    *ht = e->fields;
+    zfreeSized(e, sizeof *e);
+    h->ptr = ht;
+    h->encoding = HASH_TABLE;
+}
+
+/* ---- Life ---- */
+
+void hashOpen(struct hash *h, const struct object *o) {
+    debugAssert(o->type == OBJ_HASH);
+    h->encoding = (uint8_t)o->encoding;
+    h->dead_gone = 0;
+    if (objectHasPtr(o)) {
+        h->used = 0;
+        h->ptr = objectPtr(o);
+    } else {
+        struct str bytes = objectEmbedded(o);
+        h->used = (uint8_t)bytes.len;
+        h->ptr = (char *)bytes.ptr;
+    }
+}
+
+void hashNew(struct hash *h) {
+    h->encoding = HASH_PACKED;
+    h->used = 0;
+    h->dead_gone = 0;
+    h->ptr = h->room;
+}
+
+bool hashListpackStays(unsigned char *lp) {
+    char text[LP_INTBUF_SIZE];
+    size_t longest = 0, packed = 0;
+    for (unsigned char *p = lpFirst(lp); p; p = lpNext(lp, p)) {
+        size_t len = lpView(p, text).len;
+        if (len > longest) longest = len;
+        packed += 1 + len;
+    }
+    return packed > HASH_PACKED_MAX && longest <= (size_t)hash_max_listpack_value &&
+           lpLength(lp) / 2 <= (size_t)hash_max_listpack_entries;
+}
+
+void hashExpect(struct hash *h, size_t pairs) {
+    if (isTable(h)) {
+        if (!hashtableSize(h->ptr)) hashtableExpand(h->ptr, pairs);
+    } else if (pairs > (size_t)hash_max_listpack_entries) {
+        toTable(h, hashSize(h) + pairs);
+    }
+}
+
+void hashDrop(struct hash *h) {
+    switch (h->encoding) {
+    case HASH_PACKED: break;
+    case HASH_LISTPACK: lpFree(h->ptr); break;
+    case HASH_TABLE: hashtableRelease(h->ptr); break;
+    default: hashExpiringFree(h->ptr);
+    }
+}
+
+struct value hashValue(struct hash *h) {
+    if (h->encoding == HASH_PACKED) return valueEmbed(OBJ_HASH, HASH_PACKED, strN(h->ptr, h->used));
+    return valuePtr(OBJ_HASH, h->encoding, h->ptr);
+}
+
+/* Puts what is in the struct into the object;
+ * the container that was there has been freed or changed hands. */
+static void store(struct hash *h, struct db *db, struct object *o) {
+    if (objectHasPtr(o))
+        objectSetPtr(o, h->encoding, h->ptr);
+    else if (h->encoding != HASH_PACKED || h->ptr == h->room)
+        dbReplaceValue(db, o, hashValue(h));
+}
+
+hashtable *hashTable(const struct hash *h) {
+    return isTable(h) ? h->ptr : NULL;
+}
+
+bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o) {
+    bool empty = hashSize(h) == 0;
+    if (h->encoding == HASH_EXPIRING && !hashExpiring(h)->due.used) toPlain(h, db);
+    if (empty && !o) {
+        hashDrop(h);
+    } else if (empty) {
+        bool told = serverEventWanted(SERVER_KEY); /* modules are, of keys that go: they find it empty */
+        if (objectHasPtr(o) || told) store(h, db, o);
+        dbDeleteObject(db, told ? dbFind(db, key) : o, lazyfree_lazy_server_del);
+    } else if (!o) {
+        dbAdd(db, key, hashValue(h));
+    } else {
+        store(h, db, o);
+        if (h->encoding == HASH_EXPIRING) hashTrack(&db->keyspace, key, h->ptr);
+    }
+    return !empty;
+}
+
+/* ---- Fields ---- */
+
+size_t hashSize(const struct hash *h) {
+    switch (h->encoding) {
+    case HASH_PACKED: return packedCount(h);
+    case HASH_LISTPACK: return lpLength(h->ptr) / 2;
+    default: return hashtableSize(h->ptr);
+    }
+}
+
+size_t hashLive(const struct hash *h) {
+    size_t size = hashSize(h);
+    if (h->encoding != HASH_EXPIRING || dbSeesExpired()) return size;
+    return size - hashHeapCountBefore(&hashExpiring(h)->due, &hashFieldHeap, cmd_time_ms, UINT32_MAX);
+}
+
+bool hashHasExpiring(const struct hash *h) {
+    return h->encoding == HASH_EXPIRING && hashExpiring(h)->due.used;
+}
+
+bool hashHasDead(const struct hash *h) {
+    return hashHasExpiring(h) && isDead(hashHeapFirst(&hashExpiring(h)->due));
+}
+
+static bool foundText(struct hashText *out, struct str s) {
+    if (out) out->s = s;
+    return true;
+}
+
+bool hashGet(const struct hash *h, struct str field, struct hashText *value) {
+    if (h->encoding == HASH_PACKED) {
+        const unsigned char *p = packedFind(h, field);
+        return p && foundText(value, packedText(packedNext(p)));
+    }
+    if (h->encoding == HASH_LISTPACK) {
+        unsigned char *p = hashListpackFind(h->ptr, field);
+        return p && (!value || foundText(value, lpView(lpNext(h->ptr, p), value->text)));
+    }
+    struct hashEntry *e = tableFind(h, field);
+    return e && !isDead(e) && foundText(value, hashEntryValue(e));
+}
+
+static bool fitsLimits(struct str field, struct str value) {
+    size_t longest = field.len > value.len ? field.len : value.len;
+    return longest <= (size_t)hash_max_listpack_value;
+}
+
+static bool smallSet(struct hash *h, struct str field, struct hashInput value) {
+    bool packed = h->encoding == HASH_PACKED;
+    unsigned char *p = packed ? packedFind(h, field) : hashListpackFind(h->ptr, field);
+    bool added = !p;
+    if (hashSize(h) + added > (size_t)hash_max_listpack_entries) {
+        toTable(h, 0);
+        return tableSet(h, field, value, false);
+    }
+    if (packed && !packedSet(h, p, field, value.text)) {
+        toListpack(h);
+        if (p) p = hashListpackFind(h->ptr, field);
+        packed = false;
+    }
+    if (!packed) listpackSet(h, p, field, value.text);
+    return added;
+}
+
+bool hashKeepsSds(const struct hash *h, size_t len) {
+    return len > HASH_EMBED_MAX && (isTable(h) || len > (size_t)hash_max_listpack_value);
+}
+
+bool hashSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
+    if (!isTable(h)) {
+        bool safe = h->encoding == HASH_PACKED || lpSafeToAdd(h->ptr, field.len + value.text.len);
+        if (!value.owned && safe && fitsLimits(field, value.text)) return smallSet(h, field, value);
+        toTable(h, 0);
+    }
+    return tableSet(h, field, value, keep_expiry);
+}
+
+bool hashIsElsewhere(const struct hash *h, struct str field) {
+    struct hashEntry *e = isTable(h) ? tableFind(h, field) : NULL;
+    return e && !isDead(e) && hashEntryIsElsewhere(e);
+}
+
+bool hashRemove(struct hash *h, struct str field) {
+    if (isTable(h)) return tableRemove(h, field, false);
+    bool packed = h->encoding == HASH_PACKED;
+    unsigned char *p = packed ? packedFind(h, field) : hashListpackFind(h->ptr, field);
+    if (!p) return false;
+    if (packed)
+        packedRemove(h, p);
+    else
+        listpackRemove(h, p);
+    return true;
+}
+
+bool hashRemoveDead(struct hash *h, struct str field) {
+    bool removed = h->encoding == HASH_EXPIRING && tableRemove(h, field, true);
+    h->dead_gone += removed;
+    return removed;
+}
+
+int64_t hashExpire(const struct hash *h, struct str field) {
+    if (h->encoding != HASH_EXPIRING) return hashGet(h, field, NULL) ? HASH_NO_EXPIRE : HASH_NO_FIELD;
+    struct hashEntry *e = tableFind(h, field);
+    return !e || isDead(e) ? HASH_NO_FIELD : hashEntryExpire(e);
+}
+
+void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms) {
+    if (expire_ms == HASH_NO_EXPIRE && h->encoding != HASH_EXPIRING) return;
+    toExpiring(h);
+    struct hashHeap *due = &hashExpiring(h)->due;
+    struct hashtableRef *ref = hashtableFindRef(h->ptr, field, dbHashMember(field));
+    serverAssert(ref);
+    struct hashEntry *e = hashtableRefEntry(ref);
+    bool had = hashEntryExpire(e) != HASH_NO_EXPIRE;
+    if (expire_ms == HASH_NO_EXPIRE) {
+        if (had) dropExpiry(h, ref);
+        return;
+    }
+    e = hashEntrySetExpire(e, expire_ms);
+    hashtableRefSet(ref, e);
+    if (had)
+        hashHeapAdjust(due, &hashFieldHeap, hashEntryHeapPos(e));
+    else
+        hashHeapAdd(due, &hashFieldHeap, e);
+}
+
+/* ---- Walking ---- */
+
+void hashIterate(struct hashIterator *it, const struct hash *h) {
+    it->h = h;
+    if (isTable(h))
+        hashtableInitIterator(&it->table, h->ptr, true);
+    else
+        it->next = h->encoding == HASH_PACKED ? h->ptr : lpFirst(h->ptr);
+}
+
+static const void *nextSmall(struct hashIterator *it) {
+    const struct hash *h = it->h;
+    const unsigned char *p = it->next;
+    if (h->encoding == HASH_PACKED) {
+        if (p >= packedEnd(h)) return NULL;
+        it->next = packedNext(packedNext(p));
+    } else if (p) {
+        it->next = lpNext(h->ptr, lpNext(h->ptr, (unsigned char *)p));
+    }
+    return p;
+}
+
+const void *hashNextPlace(struct hashIterator *it) {
+    if (!isTable(it->h)) return nextSmall(it);
+    void *entry;
+    while (hashtableNext(&it->table, &entry)) {
+        if (!isDead(entry)) return entry;
+    }
+    return NULL;
+}
+
+bool hashNext(struct hashIterator *it, struct hashItem *item) {
+    const void *place = hashNextPlace(it);
+    if (place) hashRead(it->h, place, item);
+    return place;
+}
+
+void hashStop(struct hashIterator *it) {
+    if (isTable(it->h)) hashtableStopIterator(&it->table);
+}
+
+void hashRead(const struct hash *h, const void *place, struct hashItem *item) {
+    item->expire_ms = HASH_NO_EXPIRE;
+    if (h->encoding == HASH_PACKED) {
+        item->field.s = packedText(place);
+        item->value.s = packedText(packedNext(place));
+    } else if (h->encoding == HASH_LISTPACK) {
+        item->field.s = lpView((unsigned char *)place, item->field.text);
+        item->value.s = lpView(lpNext(h->ptr, (unsigned char *)place), item->value.text);
+    } else {
+        item->field.s = hashEntryField(place);
+        item->value.s = hashEntryValue(place);
+        item->expire_ms = hashEntryExpire(place);
+    }
+}
+
+/* When almost all fields are dead, drawing finds none: then all that live are counted off. */
+static const void *randomLive(const struct hash *h) {
+    size_t live = hashLive(h), n = live ? randomBelow(live) : 0;
+    struct hashIterator it;
+    hashIterate(&it, h);
+    const void *place = hashNextPlace(&it);
+    while (place && n--) place = hashNextPlace(&it);
+    hashStop(&it);
+    return place;
+}
+
+const void *hashRandomPlace(const struct hash *h) {
+    if (isTable(h)) {
+        for (int i = 0; i < RANDOM_TRIES && hashtableSize(h->ptr); i++) {
+            void *entry = hashtableFairRandomEntry(h->ptr);
+            if (!isDead(entry)) return entry;
+        }
+        return randomLive(h);
+    }
+    size_t size = hashSize(h);
+    if (!size) return NULL;
+    if (h->encoding == HASH_LISTPACK) return lpSeek(h->ptr, 2 * (long)randomBelow(size));
+    const unsigned char *p = h->ptr;
+    for (size_t n = randomBelow(size); n; n--) p = packedNext(packedNext(p));
+    return p;
+}
+
+struct hashScanCall {
+    void (*fn)(void *priv, const void *place);
+    void *priv;
+};
+static void scanEntry(void *priv, void *entry) {
+    struct hashScanCall *call = priv;
+    if (!isDead(entry)) call->fn(call->priv, entry);
+}
+
+uint64_t hashScan(const struct hash *h, uint64_t cursor, void (*fn)(void *priv, const void *place),
+                  void *priv) {
+    struct hashScanCall call = {fn, priv};
+    if (isTable(h)) return hashtableScan(h->ptr, cursor, scanEntry, &call);
+    struct hashIterator it;
+    const void *place;
+    hashIterate(&it, h);
+    while ((place = hashNextPlace(&it))) fn(priv, place);
+    hashStop(&it);
+    return 0;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hash_commands.c - the hash commands: setting, reading, counting, incrementing. Random fields and HSCAN are in
+ * hash_scan.c, field expiry in hash_expire_commands.c. */
+#include "types/hash/hash_commands.h"
+
+#include <math.h>
+
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "command/request.h"
+#include "commands/cmd_hash.h"
+#include "command/lookup.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/reply.h"
+#include "data/keyspace/read_ahead.h"
+#include "types/types.h"
+
+/* ---- Shared (hash_commands.h) ---- */
+
+static bool openKey(struct client *c, struct hashKey *k) {
+    k->c = c;
+    k->key = c->argv[1];
+    if (k->o)
+        hashOpen(&k->h, k->o);
+    else
+        hashNew(&k->h);
+    return true;
+}
+
+bool hashKeyRead(struct client *c, struct hashKey *k) {
+    return lookupKeyReadType(c, c->argv[1], OBJ_HASH, &k->o) && openKey(c, k);
+}
+
+bool hashKeyWrite(struct client *c, struct hashKey *k) {
+    return lookupKeyWriteType(c, c->argv[1], OBJ_HASH, &k->o) && openKey(c, k);
+}
+
+bool hashKeyCommit(struct hashKey *k, const char *event, size_t changes) {
+    struct db *db = k->c->db;
+    bool left = hashCommit(&k->h, db, k->key, k->o);
+    if (__builtin_expect(!k->h.dead_gone, 1)) {
+        keyChanged(k->c, db, k->key, NOTIFY_HASH, event, changes);
+    } else { /* fields that had expired have made room for others: this is told first */
+        dbstats.expired_fields += k->h.dead_gone;
+        keyChanged(k->c, db, k->key, NOTIFY_HASH, "hexpired", changes);
+        if (event) keyEvent(NOTIFY_HASH, event, k->key, db);
+    }
+    return left || !k->o;
+}
+
+void hashKeyChanged(struct hashKey *k, const char *event, const char *then, size_t changes) {
+    bool left = hashKeyCommit(k, event, changes);
+    if (then) keyEvent(NOTIFY_HASH, then, k->key, k->c->db);
+    if (!left) keyEvent(NOTIFY_GENERIC, "del", k->key, k->c->db);
+}
+
+void hashReplyField(struct client *c, const struct hash *h, struct str field) {
+    struct hashText value;
+    if (hashGet(h, field, &value))
+        replyBulk(c, value.s);
+    else
+        replyNull(c);
+}
+
+void hashPropagate(struct hashKey *k, struct str name, const struct str *middle, size_t middle_count,
+                   const struct str *fields, size_t count) {
+    if (!count || !propagateWanted()) return;
+    struct str *argv = zmalloc((2 + middle_count + count) * sizeof *argv);
+    argv[0] = name;
+    argv[1] = k->key;
+    if (middle_count) memcpy(argv + 2, middle, middle_count * sizeof *argv);
+    memcpy(argv + 2 + middle_count, fields, count * sizeof *argv);
+    propagateRewrite(k->c, (int)(2 + middle_count + count), argv);
+    zfree(argv);
+}
+
+/* ---- Setting ---- */
+
+/* The only value that a command sets; a big one is taken over without copying. (Of several, a later one could
+ * free an earlier one, which is still to be propagated.) */
+static struct hashInput onlyInput(struct hashKey *k, int i) {
+    struct client *c = k->c;
+    if (clientArgIsBig(c, i) && hashKeepsSds(&k->h, c->argv[i].len))
+        return (struct hashInput){.owned = clientTakeArg(c, i)};
+    return (struct hashInput){.text = c->argv[i]};
+}
+
+/* Pairs from argument 2 on; how many fields are new, or -1 after an error reply. */
+static int64_t setPairs(struct client *c) {
+    struct hashKey k;
+    if (c->argc % 2) {
+        replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
+        return -1;
+    }
+    if (!hashKeyWrite(c, &k)) return -1;
+    size_t pairs = (size_t)(c->argc - 2) / 2;
+    int64_t added = 0;
+    if (pairs == 1) {
+        added = hashSet(&k.h, c->argv[2], onlyInput(&k, 3), false);
+    } else {
+        hashExpect(&k.h, pairs);
+        struct argsAhead ahead = membersAhead(c->argv + 2, 2, (int)pairs);
+        for (int i = 2; i < c->argc; i += 2) {
+            membersAheadNext(&ahead, hashTable(&k.h));
+            added += hashSet(&k.h, c->argv[i], (struct hashInput){.text = c->argv[i + 1]}, false);
+        }
+    }
+    hashKeyChanged(&k, "hset", NULL, pairs);
+    return added;
+}
+
+void hsetCommand(struct client *c) {
+    int64_t added = setPairs(c);
+    if (added >= 0) replyLongLong(c, added);
+}
+
+void hmsetCommand(struct client *c) {
+    if (setPairs(c) >= 0) replyOk(c);
+}
+
+/* One field has been set to what does not depend on its former value, with the expiry that it has. */
+static void propagateSet(struct hashKey *k, struct str field, struct str value) {
+    char ms[LONG_STR_SIZE];
+    int64_t when_ms = hashExpire(&k->h, field);
+    struct str middle[] = {STR("PXAT"), strN(ms, ll2string(ms, when_ms)), STR("FIELDS"), STR("1")};
+    bool expires = when_ms >= 0;
+    hashPropagate(k, expires ? STR("HSETEX") : STR("HSET"), middle, expires ? 4 : 0,
+                  (struct str[]){field, value}, 2);
+}
+
+void hsetnxCommand(struct client *c) {
+    struct hashKey k;
+    struct str field = c->argv[2];
+    if (!hashKeyWrite(c, &k)) return;
+    if (hashGet(&k.h, field, NULL)) {
+        replyLongLong(c, 0);
+        return;
+    }
+    /* Elsewhere a field that has expired here may still be there, and HSETNX would do nothing. */
+    if (hashHasExpiring(&k.h)) hashPropagate(&k, STR("HSET"), NULL, 0, c->argv + 2, 2);
+    hashSet(&k.h, field, onlyInput(&k, 3), false);
+    hashKeyChanged(&k, "hset", NULL, 1);
+    replyLongLong(c, 1);
+}
+
+void hdelCommand(struct client *c) {
+    struct hashKey k;
+    if (!hashKeyWrite(c, &k)) return;
+    int64_t removed = 0;
+    struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    for (int i = 2; k.o && i < c->argc; i++) {
+        membersAheadNext(&ahead, hashTable(&k.h));
+        removed += hashRemove(&k.h, c->argv[i]);
+    }
+    if (removed) hashKeyChanged(&k, "hdel", NULL, (size_t)removed);
+    replyLongLong(c, removed);
+}
+
+/* ---- Numbers ---- */
+
+void hincrbyCommand(struct client *c) {
+    struct hashKey k;
+    struct hashText old;
+    int64_t by, v = 0;
+    if (!argLongLong(c, c->argv[3], &by, NULL) || !hashKeyWrite(c, &k)) return;
+    bool found = hashGet(&k.h, c->argv[2], &old);
+    if (found && !string2ll(old.s, &v)) {
+        replyError(c, "ERR hash value is not an integer");
+        return;
+    }
+    if (__builtin_add_overflow(v, by, &v)) {
+        replyError(c, "ERR increment or decrement would overflow");
+        return;
+    }
+    char buf[LONG_STR_SIZE];
+    struct str text = strN(buf, ll2string(buf, v));
+    /* As with HSETNX: elsewhere an expired field may still have a value to add to. */
+    bool expiring = hashHasExpiring(&k.h);
+    hashSet(&k.h, c->argv[2], (struct hashInput){.text = text}, true);
+    if (expiring) propagateSet(&k, c->argv[2], text);
+    hashKeyChanged(&k, "hincrby", NULL, 1);
+    replyLongLong(c, v);
+}
+
+void hincrbyfloatCommand(struct client *c) {
+    struct hashKey k;
+    struct hashText old;
+    long double by, v = 0;
+    if (!string2ld(c->argv[3], &by)) {
+        replyError(c, err_notfloat);
+        return;
+    }
+    if (isinf(by)) {
+        replyError(c, "ERR value is NaN or Infinity");
+        return;
+    }
+    if (!hashKeyWrite(c, &k)) return;
+    if (hashGet(&k.h, c->argv[2], &old) && !string2ld(old.s, &v)) {
+        replyError(c, "ERR hash value is not a float");
+        return;
+    }
+    v += by;
+    if (isnan(v) || isinf(v)) {
+        replyError(c, "ERR increment would produce NaN or Infinity");
+        return;
+    }
+    char buf[LONG_DOUBLE_STR_SIZE];
+    struct str text = strN(buf, ld2string(buf, sizeof buf, v));
+    hashSet(&k.h, c->argv[2], (struct hashInput){.text = text}, true);
+    propagateSet(&k, c->argv[2], text);
+    hashKeyChanged(&k, "hincrbyfloat", NULL, 1);
+    replyBulk(c, text);
+}
+
+/* ---- Reading ---- */
+
+void hgetCommand(struct client *c) {
+    struct hashKey k;
+    if (hashKeyRead(c, &k)) hashReplyField(c, &k.h, c->argv[2]);
+}
+
+void hmgetCommand(struct client *c) {
+    struct hashKey k;
+    if (!hashKeyRead(c, &k)) return;
+    replyArrayLen(c, c->argc - 2);
+    struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) {
+        membersAheadNext(&ahead, hashTable(&k.h));
+        hashReplyField(c, &k.h, c->argv[i]);
+    }
+}
+
+void hstrlenCommand(struct client *c) {
+    struct hashKey k;
+    struct hashText value;
+    if (hashKeyRead(c, &k)) replyLongLong(c, hashGet(&k.h, c->argv[2], &value) ? (int64_t)value.s.len : 0);
+}
+
+void hexistsCommand(struct client *c) {
+    struct hashKey k;
+    if (hashKeyRead(c, &k)) replyLongLong(c, hashGet(&k.h, c->argv[2], NULL));
+}
+
+void hlenCommand(struct client *c) {
+    struct hashKey k;
+    if (hashKeyRead(c, &k)) replyLongLong(c, (int64_t)hashSize(&k.h));
+}
+
+enum { FIELDS = 1, VALUES = 2 };
+
+static void replyAll(struct client *c, int what) {
+    struct hashKey k;
+    if (!hashKeyRead(c, &k)) return;
+    struct hashIterator it;
+    struct hashItem item;
+    int64_t n = (int64_t)hashLive(&k.h);
+    if (what == (FIELDS | VALUES))
+        replyMapLen(c, n);
+    else
+        replyArrayLen(c, n);
+    hashIterate(&it, &k.h);
+    while (hashNext(&it, &item)) {
+        if (what & FIELDS) replyBulk(c, item.field.s);
+        if (what & VALUES) replyBulk(c, item.value.s);
+    }
+    hashStop(&it);
+}
+
+void hgetallCommand(struct client *c) {
+    replyAll(c, FIELDS | VALUES);
+}
+void hkeysCommand(struct client *c) {
+    replyAll(c, FIELDS);
+}
+void hvalsCommand(struct client *c) {
+    replyAll(c, VALUES);
+}

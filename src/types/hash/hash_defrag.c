@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hash_defrag.c - part of hash.h: defragmentation of hashes, a large one by homes of its table.
+ *
+ * An entry that expires is in the hash's heap, too, and a hash that has such is in its database's: they know
+ * their places there. */
+#include "types/defrag_hooks.h"
+#include "types/hash/hash_private.h"
+
+static void moveEntry(void *priv, void *entry) {
+    const struct object *o = priv;
+    hashtable *ht = objectPtr(o);
+    struct hashEntry *now = hashEntryMove(entry, defragMove, NULL);
+    if (now == entry) return;
+    hashtableReplaceEntry(ht, entry, now, hashtableHash(ht, hashEntryField(now)));
+    if (hashEntryExpire(now) == HASH_NO_EXPIRE) return;
+    struct expiringHash *e = objectPtr(o);
+    hashHeapReplace(&e->due, hashEntryHeapPos(now), now);
+}
+
+/* The container, and what of it is not an entry. */
+static void moveContainer(struct db *db, struct object *o) {
+    defragContainer(o);
+    if (o->encoding < HASH_TABLE) return;
+    hashtableMoveArrays(objectPtr(o), defragMove, NULL);
+    if (o->encoding != HASH_EXPIRING) return;
+    struct expiringHash *e = objectPtr(o);
+    defragPointer(&e->due.slot);
+    if (!e->key) return;
+    sds key = sdsMove(e->key, defragMove, NULL);
+    if (key) e->key = key;
+    hashHeapReplace(db->keyspace.inner, e->pos, e);
+}
+
+bool hashDefrag(struct db *db, struct object *o, struct defragCursor *at) {
+    if (at->at[0] == 0) moveContainer(db, o);
+    if (o->encoding < HASH_TABLE) return false;
+    at->at[0] = hashtableScan(objectPtr(o), at->at[0], moveEntry, o);
+    return at->at[0] != 0;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hash_expire.c - which hashes have fields that expire, and the job that takes out those whose time is over.
+ *
+ *     keyspace->inner     heap of expiring hashes, by the time of their first due field
+ *                            └─ heap of expiring fields, by their time (struct expiringHash)
+ *
+ * So what is due next is always at the top of the top: nothing is sampled, and hashes whose time has not come
+ * cost nothing. A hash is known by its key, since objects move; a type's enter and leave hooks keep the heap
+ * right through RENAME, COPY, overwriting and FLUSHALL.
+ *
+ * The job works in slices of a millisecond. When a tick of cron leaves something over, a timer goes on a few
+ * milliseconds later, so that commands run in between,
+ * and a quarter of the time goes into the job at most. */
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/zmalloc.h"
+#include "registry/cron.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "net/ae.h"
+#include "types/hash/hash_private.h"
+
+#define SLICE_US  1000
+#define PAUSE_MS  3
+#define HIDDEN_MS 200
+#define BATCH     64 /* fields of one hash between two looks at the clock, and in one HDEL */
+
+static bool running; /* the timer is set */
+
+static int64_t hashWhen(const void *item) {
+    return ((const struct expiringHash *)item)->due_ms;
+}
+static void hashPlaced(void *item, uint32_t pos) {
+    ((struct expiringHash *)item)->pos = pos;
+}
+static const struct hashHeapType dbHeap = {.when = hashWhen, .placed = hashPlaced};
+
+/* ---- Tracking ---- */
+
+void hashTrack(struct keyspace *ks, struct str key, struct expiringHash *e) {
+    serverAssert(e->due.used); /* else it would be a plain table */
+    if (!ks->inner) ks->inner = zcalloc(1, sizeof(struct hashHeap));
+    int64_t due_ms = hashEntryExpire(hashHeapFirst(&e->due));
+    if (e->key) {
+        if (e->due_ms == due_ms) return;
+        e->due_ms = due_ms;
+        hashHeapAdjust(ks->inner, &dbHeap, e->pos);
+    } else {
+        e->key = sdsnewstr(key);
+        e->due_ms = due_ms;
+        hashHeapAdd(ks->inner, &dbHeap, e);
+    }
+}
+
+void hashUntrack(struct keyspace *ks, struct expiringHash *e) {
+    if (!e->key) return;
+    hashHeapRemove(ks->inner, &dbHeap, e->pos);
+    sdsfree(e->key);
+    e->key = NULL;
+}
+
+/* The hashes keep their copies of their keys, and free them with the rest. */
+void hashForgetAll(struct keyspace *ks) {
+    if (!ks->inner) return;
+    hashHeapFree(ks->inner);
+    zfree(ks->inner);
+    ks->inner = NULL;
+}
+
+bool hashAnyExpiring(const struct keyspace *ks) {
+    return hashCountExpiring(ks, false) > 0;
+}
+
+size_t hashCountExpiring(const struct keyspace *ks, bool overdue) {
+    const struct hashHeap *heap = ks->inner;
+    if (!heap) return 0;
+    return overdue ? hashHeapCountBefore(heap, &dbHeap, cmd_time_ms, UINT32_MAX) : heap->used;
+}
+
+/* ---- The job ---- */
+
+static void propagateRemoved(struct db *db, struct str key, struct hashEntry **entries, size_t n) {
+    if (!propagateWanted()) return;
+    struct str argv[BATCH + 2] = {STR("HDEL"), key};
+    for (size_t i = 0; i < n; i++) argv[i + 2] = hashEntryField(entries[i]);
+    propagateNow(db->id, (int)n + 2, argv);
+}
+
+/* Takes a batch of dead fields out of a hash. */
+static void reclaim(struct db *db, struct expiringHash *e) {
+    struct hashEntry *entries[BATCH];
+    sds key = sdsdup(e->key);
+    struct str view = sdsview(key);
+    struct object *o = dbFind(db, view);
+    serverAssert(o && objectHasPtr(o) && objectPtr(o) == e);
+    struct hash h;
+    hashOpen(&h, o);
+    size_t n = hashTakeDead(&h, entries, BATCH);
+    propagateRemoved(db, view, entries, n);
+    for (size_t i = 0; i < n; i++) hashEntryFree(entries[i]);
+    bool left = hashCommit(&h, db, view, o);
+    if (n) {
+        dbstats.expired_fields += n;
+        keyChanged(NULL, db, view, NOTIFY_HASH, "hexpired", 0);
+    }
+    if (!left) keyEvent(NOTIFY_GENERIC, "del", view, db);
+    sdsfree(key);
+}
+
+/* The hash of this database with the field that is due first, if that is over. */
+static struct expiringHash *overdue(struct db *db) {
+    struct expiringHash *e = db->keyspace.inner ? hashHeapFirst(db->keyspace.inner) : NULL;
+    return e && hashTimeHasExpired(e->due_ms, cmd_time_ms) ? e : NULL;
+}
+
+/* Of a hidden slot: what is in it goes when it has been shown, or when its owner says so. */
+static void postpone(struct db *db, struct expiringHash *e) {
+    e->due_ms = cmd_time_ms + HIDDEN_MS;
+    hashHeapAdjust(db->keyspace.inner, &dbHeap, e->pos);
+}
+
+/* Each slice begins with the next database, so that none starves. */
+bool hashReclaimSlice(void) {
+    static int next_db;
+    int64_t start = monotonicUs();
+    for (int i = 0; i < dbCount(); i++) {
+        struct db *db = &dbs[(next_db + i) % dbCount()];
+        struct expiringHash *e;
+        while ((e = overdue(db))) {
+            if (monotonicUs() - start > SLICE_US) {
+                next_db = (next_db + i + 1) % dbCount();
+                return true;
+            }
+            if (keyspaceHidesKey(&db->keyspace, sdsview(e->key)))
+                postpone(db, e);
+            else
+                reclaim(db, e);
+        }
+    }
+    return false;
+}
+
+static int64_t reclaimTimer(struct aeEventLoop *el, int64_t id, void *data) {
+    (void)el, (void)id, (void)data;
+    clockRefresh();
+    running = active_expire_enabled && !dbKeepsExpired() && hashReclaimSlice();
+    return running ? PAUSE_MS : AE_NOMORE;
+}
+
+static void reclaimCron(void) {
+    if (running || !active_expire_enabled || dbKeepsExpired() || !hashReclaimSlice()) return;
+    running = true;
+    aeCreateTimeEvent(server_el, PAUSE_MS, reclaimTimer, NULL);
+}
+
+void hashExpireInit(void) {
+    cronRegister(reclaimCron, 0);
+}

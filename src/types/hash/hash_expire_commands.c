@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hash_expire_commands.c - the commands on the expiry of fields: HEXPIRE and HTTL with their families, HPERSIST,
+ * HGETEX, HSETEX, HGETDEL.
+ *
+ * All of them name their fields in a block "FIELDS n field ..." at the end. What they do is propagated in
+ * terms that mean the same at any time: HPEXPIREAT, HSETEX PXAT, HPERSIST, HDEL.
+ *
+ * Elsewhere (in a file that is read again) a field that is dead here may still be alive, and a command that
+ * names it would give it a new time. So one that comes upon dead fields names only those it has changed. */
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_hash.h"
+#include "registry/cron.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/reply.h"
+#include "types/expiry_options.h"
+#include "types/hash/hash_commands.h"
+
+enum { FIELD_MISSING = -2, NOT_CHANGED = 0, CHANGED = 1, DELETED = 2 };
+
+static const char err_numfields[] =
+    "ERR numfields should be greater than 0 and match the provided number of fields";
+
+/* ---- Arguments ---- */
+
+/* The fields that a command names: argv[first], every step-th. */
+struct fieldArgs {
+    int first, step;
+    size_t count;
+};
+
+/* Where FIELDS stands, from argument `from` on, with something behind it; 0, and an error is replied, when it
+ * does not. */
+static int findFields(struct client *c, int from) {
+    for (int i = from; i + 1 < c->argc; i++) {
+        if (strIs(c->argv[i], "fields")) return i;
+    }
+    replyError(c, err_numfields);
+    return 0;
+}
+
+/* `at` is where FIELDS stands. */
+static bool parseFields(struct client *c, int at, int step, const char *error, struct fieldArgs *f) {
+    int64_t n = 0;
+    if (!argLongLong(c, c->argv[at + 1], &n, NULL)) return false;
+    int given = c->argc - at - 2;
+    f->first = at + 2;
+    f->step = step;
+    f->count = (size_t)n;
+    if (n >= 1 && given % step == 0 && n == given / step) return true;
+    replyError(c, error);
+    return false;
+}
+
+static struct str fieldAt(const struct client *c, const struct fieldArgs *f, size_t i) {
+    return c->argv[f->first + (int)i * f->step];
+}
+
+/* The fields of a command that it did something to, for propagation. */
+struct fieldList {
+    struct str *fields;
+    size_t count;
+};
+
+static void fieldListInit(struct fieldList *l, const struct fieldArgs *f) {
+    l->fields = zmalloc(f->count * sizeof *l->fields);
+    l->count = 0;
+}
+
+static void fieldListAdd(struct fieldList *l, struct str field) {
+    l->fields[l->count++] = field;
+}
+
+/* ---- Propagation ---- */
+
+static void propagateDeleted(struct hashKey *k, const struct fieldList *l) {
+    hashPropagate(k, STR("HDEL"), NULL, 0, l->fields, l->count);
+}
+
+static void propagateExpire(struct hashKey *k, int64_t when_ms, const struct fieldList *l) {
+    char ms[LONG_STR_SIZE], n[LONG_STR_SIZE];
+    struct str middle[] = {strN(ms, ll2string(ms, when_ms)), STR("FIELDS"), strN(n, ull2string(n, l->count))};
+    hashPropagate(k, STR("HPEXPIREAT"), middle, 3, l->fields, l->count);
+}
+
+static void propagatePersist(struct hashKey *k, const struct fieldList *l) {
+    char n[LONG_STR_SIZE];
+    struct str middle[] = {STR("FIELDS"), strN(n, ull2string(n, l->count))};
+    hashPropagate(k, STR("HPERSIST"), middle, 2, l->fields, l->count);
+}
+
+/* ---- HEXPIRE ... ---- */
+
+static int expireField(struct hashKey *k, struct str field, const struct expiryCondition *cond,
+                       int64_t when_ms) {
+    int64_t now_ms = hashExpire(&k->h, field);
+    if (now_ms == HASH_NO_FIELD) return FIELD_MISSING;
+    if (!expiryConditionHolds(cond, now_ms, when_ms)) return NOT_CHANGED;
+    if (dbTimeHasExpired(when_ms)) {
+        hashRemove(&k->h, field);
+        return DELETED;
+    }
+    hashSetExpire(&k->h, field, when_ms);
+    return CHANGED;
+}
+
+/* The fields in the list have got this time, or are deleted when it is over. `whole`: the command may be
+ * propagated as it came, but for the time in argv[2]. */
+static void expireDone(struct hashKey *k, int64_t when_ms, const struct fieldList *l, bool whole) {
+    if (!l->count) return;
+    bool past = dbTimeHasExpired(when_ms);
+    char ms[LONG_STR_SIZE];
+    struct str time = strN(ms, ll2string(ms, when_ms));
+    if (past)
+        propagateDeleted(k, l);
+    else if (whole)
+        hashPropagate(k, STR("HPEXPIREAT"), &time, 1, k->c->argv + 3, (size_t)k->c->argc - 3);
+    else
+        propagateExpire(k, when_ms, l);
+    if (past) dbstats.expired_fields += l->count;
+    hashKeyChanged(k, past ? "hexpired" : "hexpire", NULL, l->count);
+}
+
+static void expireFields(struct client *c, enum expiryKind kind) {
+    struct hashKey k;
+    struct expiryCondition cond;
+    struct fieldArgs f;
+    struct fieldList changed;
+    int64_t when_ms;
+    int at = findFields(c, 3);
+    if (!at || !expiryParseCondition(c, 3, at, &cond) || !parseFields(c, at, 1, err_numfields, &f) ||
+        !expiryParseTime(c, c->argv[2], kind, 0, &when_ms) || !hashKeyWrite(c, &k))
+        return;
+    bool whole = !hashHasDead(&k.h);
+    fieldListInit(&changed, &f);
+    replyArrayLen(c, (int64_t)f.count);
+    for (size_t i = 0; i < f.count; i++) {
+        int result = expireField(&k, fieldAt(c, &f, i), &cond, when_ms);
+        if (result > NOT_CHANGED) fieldListAdd(&changed, fieldAt(c, &f, i));
+        replyLongLong(c, result);
+    }
+    expireDone(&k, when_ms, &changed, whole);
+    zfree(changed.fields);
+}
+
+void hexpireCommand(struct client *c) {
+    expireFields(c, EXPIRY_EX);
+}
+void hpexpireCommand(struct client *c) {
+    expireFields(c, EXPIRY_PX);
+}
+void hexpireatCommand(struct client *c) {
+    expireFields(c, EXPIRY_EXAT);
+}
+void hpexpireatCommand(struct client *c) {
+    expireFields(c, EXPIRY_PXAT);
+}
+
+/* ---- HTTL ..., HPERSIST ---- */
+
+/* argv[at] must be FIELDS. */
+static bool parseOnlyFields(struct client *c, int at, int step, const char *error, struct fieldArgs *f) {
+    if (strIs(c->argv[at], "fields")) return parseFields(c, at, step, error, f);
+    replySyntaxError(c);
+    return false;
+}
+
+static void replyExpiries(struct client *c, bool absolute, bool seconds) {
+    struct hashKey k;
+    struct fieldArgs f;
+    if (!parseOnlyFields(c, 2, 1, err_syntax, &f) || !hashKeyRead(c, &k)) return;
+    replyArrayLen(c, (int64_t)f.count);
+    for (size_t i = 0; i < f.count; i++) {
+        int64_t ms = hashExpire(&k.h, fieldAt(c, &f, i));
+        if (ms < 0)
+            replyLongLong(c, ms); /* HASH_NO_EXPIRE or HASH_NO_FIELD */
+        else
+            expiryReply(c, ms, absolute, seconds);
+    }
+}
+
+void httlCommand(struct client *c) {
+    replyExpiries(c, false, true);
+}
+void hpttlCommand(struct client *c) {
+    replyExpiries(c, false, false);
+}
+void hexpiretimeCommand(struct client *c) {
+    replyExpiries(c, true, true);
+}
+void hpexpiretimeCommand(struct client *c) {
+    replyExpiries(c, true, false);
+}
+
+/* Takes the expiry from a field. False when it has none, or is not there. */
+static bool persistField(struct hashKey *k, struct str field, struct fieldList *l) {
+    if (hashExpire(&k->h, field) < 0) return false;
+    hashSetExpire(&k->h, field, HASH_NO_EXPIRE);
+    fieldListAdd(l, field);
+    return true;
+}
+
+/* `whole`: the command may be propagated as it came. */
+static void persistDone(struct hashKey *k, const struct fieldList *l, bool whole) {
+    if (!l->count) return;
+    if (!whole) propagatePersist(k, l);
+    hashKeyChanged(k, "hpersist", NULL, l->count);
+}
+
+void hpersistCommand(struct client *c) {
+    struct hashKey k;
+    struct fieldArgs f;
+    struct fieldList changed;
+    if (!parseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyWrite(c, &k)) return;
+    bool whole = !hashHasDead(&k.h);
+    fieldListInit(&changed, &f);
+    replyArrayLen(c, (int64_t)f.count);
+    for (size_t i = 0; i < f.count; i++) {
+        struct str field = fieldAt(c, &f, i);
+        int64_t now_ms = hashExpire(&k.h, field);
+        replyLongLong(c, now_ms < 0 ? now_ms : persistField(&k, field, &changed));
+    }
+    persistDone(&k, &changed, whole);
+    zfree(changed.fields);
+}
+
+/* ---- HGETEX, HGETDEL ---- */
+
+/* After its reply: a field named twice may be gone the second time. */
+static void getexField(struct hashKey *k, struct str field, enum expiryKind kind, int64_t when_ms,
+                       struct fieldList *changed) {
+    static const struct expiryCondition always = {0};
+    if (kind == EXPIRY_PERSIST)
+        persistField(k, field, changed);
+    else if (kind != EXPIRY_NONE && expireField(k, field, &always, when_ms) > NOT_CHANGED)
+        fieldListAdd(changed, field);
+}
+
+void hgetexCommand(struct client *c) {
+    struct hashKey k;
+    enum expiryKind kind;
+    struct str time;
+    struct fieldArgs f;
+    struct fieldList changed;
+    int64_t when_ms = HASH_NO_EXPIRE;
+    int at = findFields(c, 2);
+    if (!at || !expiryParseOptions(c, 2, at, &kind, &time) || !parseFields(c, at, 1, err_numfields, &f) ||
+        !hashKeyRead(c, &k) || (kind >= EXPIRY_EX && !expiryParseTime(c, time, kind, 0, &when_ms)))
+        return;
+    fieldListInit(&changed, &f);
+    replyArrayLen(c, (int64_t)f.count);
+    for (size_t i = 0; i < f.count; i++) {
+        struct str field = fieldAt(c, &f, i);
+        hashReplyField(c, &k.h, field);
+        getexField(&k, field, kind, when_ms, &changed);
+    }
+    if (kind == EXPIRY_PERSIST)
+        persistDone(&k, &changed, false);
+    else
+        expireDone(&k, when_ms, &changed, false);
+    zfree(changed.fields);
+}
+
+/* Removes the fields; what was there is in the list. */
+static void removeFields(struct hashKey *k, const struct fieldArgs *f, struct fieldList *removed) {
+    fieldListInit(removed, f);
+    for (size_t i = 0; i < f->count; i++) {
+        struct str field = fieldAt(k->c, f, i);
+        if (hashRemove(&k->h, field)) fieldListAdd(removed, field);
+    }
+    propagateDeleted(k, removed);
+}
+
+void hgetdelCommand(struct client *c) {
+    struct hashKey k;
+    struct fieldArgs f;
+    if (!parseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyWrite(c, &k)) return;
+    size_t removed = 0;
+    replyArrayLen(c, (int64_t)f.count);
+    for (size_t i = 0; i < f.count; i++) {
+        struct str field = fieldAt(c, &f, i);
+        hashReplyField(c, &k.h, field);
+        removed += hashRemove(&k.h, field);
+    }
+    if (removed) hashKeyChanged(&k, "hdel", NULL, removed);
+}
+
+/* ---- HSETEX ---- */
+
+struct setexOptions {
+    bool nx, xx, fnx, fxx;
+    enum expiryKind kind;
+    struct str time;
+    int64_t when_ms;
+};
+
+static bool setexOption(struct client *c, int end, struct setexOptions *opt, int *i) {
+    struct str arg = c->argv[*i];
+    enum expiryKind kind = strIs(arg, "keepttl") ? EXPIRY_KEEP : expiryKindOf(arg);
+    if (kind) {
+        if ((opt->kind != EXPIRY_NONE && opt->kind != kind) || (kind != EXPIRY_KEEP && *i + 1 >= end))
+            return false;
+        opt->kind = kind;
+        if (kind != EXPIRY_KEEP) opt->time = c->argv[++*i];
+        return true;
+    }
+    if (strIs(arg, "nx")) return !opt->xx && (opt->nx = true);
+    if (strIs(arg, "xx")) return !opt->nx && (opt->xx = true);
+    if (strIs(arg, "fnx")) return !opt->fxx && (opt->fnx = true);
+    if (strIs(arg, "fxx")) return !opt->fnx && (opt->fxx = true);
+    return false;
+}
+
+/* Up to argument `end`. */
+static bool parseSetexOptions(struct client *c, int end, struct setexOptions *opt) {
+    *opt = (struct setexOptions){.when_ms = HASH_NO_EXPIRE};
+    for (int i = 2; i < end; i++) {
+        if (setexOption(c, end, opt, &i)) continue;
+        replySyntaxError(c);
+        return false;
+    }
+    return true;
+}
+
+static bool fieldsAllowed(const struct hashKey *k, const struct setexOptions *opt,
+                          const struct fieldArgs *f) {
+    for (size_t i = 0; (opt->fnx || opt->fxx) && i < f->count; i++) {
+        if (hashGet(&k->h, fieldAt(k->c, f, i), NULL) != opt->fxx) return false;
+    }
+    return true;
+}
+
+/* Elsewhere a field that is dead here may be alive: KEEPTTL would keep an expiry that is gone here. */
+static void removeDead(struct hashKey *k, const struct fieldArgs *f) {
+    struct fieldList dead;
+    fieldListInit(&dead, f);
+    for (size_t i = 0; i < f->count; i++) {
+        struct str field = fieldAt(k->c, f, i);
+        if (hashRemoveDead(&k->h, field)) fieldListAdd(&dead, field);
+    }
+    propagateDeleted(k, &dead);
+    zfree(dead.fields);
+}
+
+static void propagateSetex(struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
+    char ms[LONG_STR_SIZE], n[LONG_STR_SIZE];
+    struct str middle[4];
+    size_t count = 0;
+    if (opt->kind == EXPIRY_KEEP) {
+        middle[count++] = STR("KEEPTTL");
+    } else if (opt->kind) {
+        middle[count++] = STR("PXAT");
+        middle[count++] = strN(ms, ll2string(ms, opt->when_ms));
+    }
+    middle[count++] = STR("FIELDS");
+    middle[count++] = strN(n, ull2string(n, f->count));
+    hashPropagate(k, STR("HSETEX"), middle, count, k->c->argv + f->first, 2 * f->count);
+}
+
+static void setexFields(struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
+    if (opt->kind == EXPIRY_KEEP) removeDead(k, f);
+    propagateSetex(k, opt, f);
+    for (size_t i = 0; i < f->count; i++) {
+        struct str field = fieldAt(k->c, f, i), value = k->c->argv[f->first + 2 * (int)i + 1];
+        hashSet(&k->h, field, (struct hashInput){.text = value}, opt->kind == EXPIRY_KEEP);
+        if (opt->kind >= EXPIRY_EX) hashSetExpire(&k->h, field, opt->when_ms);
+    }
+    hashKeyChanged(k, "hset", opt->kind >= EXPIRY_EX ? "hexpire" : NULL, f->count);
+}
+
+/* A time that is over: to those who listen the fields are set and expire, though all that happens is that
+ * those which were there go. */
+static void setexPast(struct hashKey *k, const struct fieldArgs *f) {
+    struct fieldList removed;
+    struct db *db = k->c->db;
+    bool left = k->o;
+    removeFields(k, f, &removed);
+    if (!k->o) keyEvent(NOTIFY_NEW, "new", k->key, db);
+    if (removed.count)
+        left = hashKeyCommit(k, "hset", removed.count);
+    else
+        keyEvent(NOTIFY_HASH, "hset", k->key, db);
+    keyEvent(NOTIFY_HASH, "hexpire", k->key, db);
+    keyEvent(NOTIFY_HASH, "hexpired", k->key, db);
+    if (!left) keyEvent(NOTIFY_GENERIC, "del", k->key, db);
+    dbstats.expired_fields += f->count;
+    zfree(removed.fields);
+}
+
+void hsetexCommand(struct client *c) {
+    struct hashKey k;
+    struct setexOptions opt;
+    struct fieldArgs f;
+    int at = findFields(c, 2);
+    if (!at || !parseSetexOptions(c, at, &opt) || !parseFields(c, at, 2, err_numfields, &f) ||
+        !hashKeyWrite(c, &k))
+        return;
+    bool allowed = !(opt.nx && k.o) && !(opt.xx && !k.o);
+    if (allowed && opt.kind >= EXPIRY_EX && !expiryParseTime(c, opt.time, opt.kind, 0, &opt.when_ms)) return;
+    if (!allowed || !fieldsAllowed(&k, &opt, &f)) {
+        replyLongLong(c, 0);
+        return;
+    }
+    if (opt.kind >= EXPIRY_EX && dbTimeHasExpired(opt.when_ms))
+        setexPast(&k, &f);
+    else
+        setexFields(&k, &opt, &f);
+    replyLongLong(c, 1);
+}

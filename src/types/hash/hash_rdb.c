@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hash_rdb.c - hashes in files (part of rdb_hooks.h).
+ *
+ *     listpack      field, value, field, value ...                     (ziplist, zipmap: the same)
+ *     hash          number of fields, then each: field | value
+ *     expiring      the same: field | value | expiry in ms, or -1
+ *
+ * A hash packed into its object is written as the listpack that others would have it in. Fields whose time is
+ * over are written like all others; the reader leaves them out. */
+#include "base/zmalloc.h"
+#include "registry/cron.h"
+#include "data/rdb/rewrite.h"
+#include "types/hash/hash_private.h"
+#include "types/rdb_hooks.h"
+#include "types/types.h"
+
+uint8_t hashRdbType(const struct object *o, int version) {
+    (void)version;
+    static const uint8_t types[] = {
+        [HASH_PACKED] = RDB_TYPE_HASH_LISTPACK,
+        [HASH_LISTPACK] = RDB_TYPE_HASH_LISTPACK,
+        [HASH_TABLE] = RDB_TYPE_HASH,
+        [HASH_EXPIRING] = RDB_TYPE_HASH_EXPIRING,
+    };
+    return types[o->encoding];
+}
+
+static void savePacked(struct rioWriter *w, const struct hash *h) {
+    struct hashIterator it;
+    struct hashItem item;
+    unsigned char *lp = lpNew(2 * HASH_PACKED_MAX);
+    hashIterate(&it, h);
+    while (hashNext(&it, &item)) lp = lpAppend(lpAppend(lp, item.field.s), item.value.s);
+    hashStop(&it);
+    rdbWriteString(w, strN((const char *)lp, lpBytes(lp)));
+    lpFree(lp);
+}
+
+static void saveTable(struct rioWriter *w, hashtable *ht, bool expiring) {
+    struct hashtableIterator it;
+    void *entry;
+    rdbWriteLen(w, hashtableSize(ht));
+    hashtableInitIterator(&it, ht, true);
+    while (hashtableNext(&it, &entry)) {
+        rdbWriteString(w, hashEntryField(entry));
+        rdbWriteString(w, hashEntryValue(entry));
+        if (expiring) rdbWriteInt64(w, hashEntryExpire(entry));
+    }
+    hashtableStopIterator(&it);
+}
+
+void hashRdbSave(struct rioWriter *w, const struct object *o) {
+    struct hash h;
+    hashOpen(&h, o);
+    switch (h.encoding) {
+    case HASH_PACKED: savePacked(w, &h); break;
+    case HASH_LISTPACK: rdbWriteString(w, strN(h.ptr, lpBytes(h.ptr))); break;
+    default: saveTable(w, h.ptr, h.encoding == HASH_EXPIRING);
+    }
+}
+
+/* ---- Loading ---- */
+
+static enum rdbLoaded loaded(struct rdbReader *r, struct hash *h, struct value *v) {
+    if (hashSize(h) == 0) {
+        hashDrop(h);
+        return RDB_EMPTY;
+    }
+    if (h->encoding == HASH_PACKED) { /* its bytes are in *h: they have to stay */
+        memcpy(r->small, h->ptr, h->used);
+        h->ptr = r->small;
+    }
+    *v = hashValue(h);
+    return RDB_LOADED;
+}
+
+static bool failTwice(struct rdbReader *r) {
+    return rioFail(&r->io, "a field is in the hash twice");
+}
+
+static bool isOver(const struct rdbReader *r, int64_t expire_ms) {
+    return !r->keep_expired && hashTimeHasExpired(expire_ms, cmd_time_ms);
+}
+
+/* The value of a field and, in a hash with such, the expiry. */
+static bool loadValue(struct rdbReader *r, bool expiring, struct hash *h, struct str field) {
+    struct rdbHeld held;
+    struct str value;
+    int64_t expire_ms = HASH_NO_EXPIRE;
+    bool ok = true;
+    held.own = NULL;
+    if (expiring) {
+        ok = rdbReadHeld(r, &held) && rdbReadInt64(r, &expire_ms);
+        value = held.s;
+        if (ok && expire_ms < HASH_NO_EXPIRE)
+            ok = rioFail(&r->io, "a field expires at %lld", (long long)expire_ms);
+    } else {
+        ok = rdbReadElement(r, &value);
+    }
+    if (ok && !isOver(r, expire_ms)) {
+        ok = hashSet(h, field, (struct hashInput){.text = value}, false) || failTwice(r);
+        if (ok && expire_ms != HASH_NO_EXPIRE) hashSetExpire(h, field, expire_ms);
+    }
+    rdbHeldFree(&held);
+    return ok;
+}
+
+static enum rdbLoaded loadFields(struct rdbReader *r, bool expiring, struct value *v) {
+    uint64_t n;
+    if (!rdbReadCount(r, expiring ? 10 : 2, &n)) return RDB_FAILED;
+    struct hash h;
+    hashNew(&h);
+    hashExpect(&h, rdbPresize(r, n));
+    for (; n; n--) {
+        struct rdbHeld field;
+        bool ok = rdbReadHeld(r, &field) && loadValue(r, expiring, &h, field.s);
+        rdbHeldFree(&field);
+        if (ok) continue;
+        hashDrop(&h);
+        return RDB_FAILED;
+    }
+    return loaded(r, &h, v);
+}
+
+/* The pairs of a listpack, one by one: into the encoding that they fit into. */
+static void hashRdbFill(struct hash *h, unsigned char *lp) {
+    char field_text[LP_INTBUF_SIZE], value_text[LP_INTBUF_SIZE];
+    hashNew(h);
+    hashExpect(h, lpLength(lp) / 2);
+    for (unsigned char *p = lpFirst(lp); p;) {
+        unsigned char *value = lpNext(lp, p);
+        hashSet(h, lpView(p, field_text), (struct hashInput){.text = lpView(value, value_text)}, false);
+        p = lpNext(lp, value);
+    }
+}
+
+static enum rdbLoaded loadFlat(struct rdbReader *r, enum rdbFlatForm form, struct value *v) {
+    unsigned char *lp = rdbReadFlat(r, form);
+    if (!lp) return RDB_FAILED;
+    bool pairs = lpLength(lp) % 2 == 0 || rioFail(&r->io, "a field without a value");
+    if (!pairs || (!rdbFlatEachOnce(lp, 2) && !failTwice(r))) {
+        lpFree(lp);
+        return RDB_FAILED;
+    }
+    struct hash h = {.encoding = HASH_LISTPACK, .ptr = lp};
+    if (!hashListpackStays(lp)) {
+        hashRdbFill(&h, lp);
+        lpFree(lp);
+    }
+    return loaded(r, &h, v);
+}
+
+enum rdbLoaded hashRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
+    switch (rdb_type) {
+    case RDB_TYPE_HASH_LISTPACK: return loadFlat(r, RDB_FLAT_LISTPACK, v);
+    case RDB_TYPE_HASH_ZIPLIST: return loadFlat(r, RDB_FLAT_ZIPLIST, v);
+    case RDB_TYPE_HASH_ZIPMAP: return loadFlat(r, RDB_FLAT_ZIPMAP, v);
+    default: return loadFields(r, rdb_type == RDB_TYPE_HASH_EXPIRING, v);
+    }
+}
+
+/* ---- Rewriting ---- */
+
+static void rewriteExpiring(struct rioWriter *w, struct str key, const struct hashItem *item) {
+    rewriteCommand(w, 8);
+    rewriteArgs(w, STR("HSETEX"), key, STR("PXAT"));
+    rewriteArgInt(w, item->expire_ms);
+    rewriteArg(w, STR("FIELDS"));
+    rewriteArgInt(w, 1);
+    rewriteArgs(w, item->field.s, item->value.s);
+}
+
+void hashRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
+    struct hash h;
+    struct hashIterator it;
+    struct hashItem item;
+    hashOpen(&h, o);
+    size_t expiring = h.encoding == HASH_EXPIRING ? hashExpiring(&h)->due.used : 0;
+    struct rewriteItems items = {
+        .w = w, .left = hashSize(&h) - expiring, .args_per_item = 2, .name = STR("HSET"), .key = key};
+    hashIterate(&it, &h);
+    while (hashNext(&it, &item)) {
+        if (item.expire_ms != HASH_NO_EXPIRE) continue;
+        rewriteItem(&items);
+        rewriteArgs(w, item.field.s, item.value.s);
+    }
+    hashStop(&it);
+    if (!expiring) return;
+    hashIterate(&it, &h);
+    while (hashNext(&it, &item))
+        if (item.expire_ms != HASH_NO_EXPIRE) rewriteExpiring(w, key, &item);
+    hashStop(&it);
+}

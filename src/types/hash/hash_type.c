@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hash_type.c - what core asks of hashes: the type's table of functions, its directives, and its
+ * registration. */
+#include "command/command.h"
+#include "commands/cmd_hash.h"
+#include "registry/config.h"
+#include "data/digest.h"
+#include "data/type.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "types/hash/hash_private.h"
+#include "types/members_table.h"
+#include "types/defrag_hooks.h"
+#include "types/rdb_hooks.h"
+#include "types/types.h"
+
+#define LINE 64
+
+static const char *hashHookEncodingName(const struct object *o) {
+    return o->encoding >= HASH_TABLE ? "hashtable" : "listpack";
+}
+
+static void hashHookFree(struct value v) {
+    struct hash h = {.encoding = v.encoding, .ptr = v.ptr};
+    hashDrop(&h);
+}
+
+static size_t hashHookFreeEffort(const struct object *o) {
+    return o->encoding >= HASH_TABLE ? hashtableSize(objectPtr(o)) : 1;
+}
+
+static size_t entryMemory(const void *entry) {
+    return hashEntryMemory(entry);
+}
+
+static size_t hashHookMemoryUsage(const struct object *o, size_t samples) {
+    if (o->encoding == HASH_PACKED) return 0;
+    size_t bytes = zmallocSize(objectPtr(o));
+    if (o->encoding == HASH_LISTPACK) return bytes;
+    bytes += hashtableMemory(objectPtr(o)) + membersTableMemory(objectPtr(o), samples, entryMemory);
+    if (o->encoding == HASH_EXPIRING) {
+        struct expiringHash *e = objectPtr(o);
+        bytes += zmallocSize(e->due.slot) + (e->key ? sdsAllocSize(e->key) : 0);
+    }
+    return bytes;
+}
+
+static struct value hashHookCopy(const struct object *o) {
+    struct hash h;
+    hashOpen(&h, o);
+    if (o->encoding == HASH_PACKED) return hashValue(&h);
+    return valuePtr(OBJ_HASH, (int)o->encoding,
+                    o->encoding == HASH_LISTPACK ? lpDup(h.ptr) : hashTableCopy(&h));
+}
+
+static void hashHookDigest(const struct object *o, uint8_t digest[20]) {
+    struct hash h;
+    struct hashIterator it;
+    struct hashItem item;
+    hashOpen(&h, o);
+    hashIterate(&it, &h);
+    while (hashNext(&it, &item)) {
+        uint8_t one[20] = {0};
+        digestMix(one, item.field.s);
+        digestMix(one, item.value.s);
+        if (item.expire_ms != HASH_NO_EXPIRE) {
+            char text[LONG_STR_SIZE];
+            digestMix(one, strN(text, ll2string(text, item.expire_ms)));
+        }
+        digestXorDigest(digest, one);
+    }
+    hashStop(&it);
+}
+
+/* A packed hash is in its object, of which the second line may be needed. */
+static bool hashHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+                             struct prefetchState *state) {
+    (void)state;
+    if (step == 0) {
+        __builtin_prefetch(objectHasPtr(o) ? objectPtr(o) : (const char *)o + LINE - 1);
+        return o->encoding >= HASH_TABLE && wants->member.ptr;
+    }
+    return membersTablePrefetch(objectPtr(o), wants->member_hash, step);
+}
+
+/* SORT and scans of elements see the fields. */
+static void hashHookIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
+    struct hash h;
+    struct hashIterator it;
+    struct hashItem item;
+    hashOpen(&h, o);
+    hashIterate(&it, &h);
+    while (hashNext(&it, &item) && fn(priv, item.field.s)) {
+    }
+    hashStop(&it);
+}
+
+static sds hashHookDebugInfo(const struct object *o, sds s) {
+    if (o->encoding != HASH_EXPIRING) return s;
+    return sdscatprintf(s, "expiring_fields:%u ", ((struct expiringHash *)objectPtr(o))->due.used);
+}
+
+static void typeEnter(struct keyspace *ks, const struct object *o) {
+    if (o->encoding == HASH_EXPIRING) hashTrack(ks, objectKey(o), objectPtr(o));
+}
+
+static void typeLeave(struct keyspace *ks, const struct object *o) {
+    if (o->encoding == HASH_EXPIRING) hashUntrack(ks, objectPtr(o));
+}
+
+static struct hashtable *hashHookTable(const struct object *o) {
+    return o->encoding >= HASH_TABLE ? objectPtr(o) : NULL;
+}
+
+static const struct objectType hash_type = {
+    .id = OBJ_HASH,
+    .name = "hash",
+    .encodingName = hashHookEncodingName,
+    .free = hashHookFree,
+    .freeEffort = hashHookFreeEffort,
+    .memoryUsage = hashHookMemoryUsage,
+    .copy = hashHookCopy,
+    .digest = hashHookDigest,
+    .prefetch = hashHookPrefetch,
+    .iterate = hashHookIterate,
+    .table = hashHookTable,
+    .debugInfo = hashHookDebugInfo,
+    .enter = typeEnter,
+    .leave = typeLeave,
+    .leaveAll = hashForgetAll,
+    .defrag = hashDefrag,
+    RDB_HOOK_FIELDS(hash, HASH_RDB_TYPES),
+    .needsNewRdb = hashAnyExpiring,
+    .volatileCount = hashCountExpiring,
+};
+
+void hashTypeInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("hash-max-listpack-entries", "hash-max-ziplist-entries", CONFIG_MODIFIABLE,
+                   &hash_max_listpack_entries, 512, 0, INT64_MAX, NULL),
+        CONFIG_INT("hash-max-listpack-value", "hash-max-ziplist-value", CONFIG_MODIFIABLE | CONFIG_MEMORY,
+                   &hash_max_listpack_value, 64, 0, INT64_MAX, NULL),
+    };
+    configRegister(directives, sizeof directives / sizeof *directives);
+    objectTypeRegister(&hash_type);
+    commandRegister(commandsHash);
+    hashExpireInit();
+}

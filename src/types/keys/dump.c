@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dump.c - DUMP and RESTORE: a value to bytes and back (part of dump.h; the bytes are in rdb.h). */
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_generic.h"
+#include "registry/cron.h"
+#include "command/lookup.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/evict.h"
+#include "data/lifetime/lazyfree.h"
+#include "command/loading.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "data/rdb/rdb.h"
+#include "client/reply.h"
+#include "data/type.h"
+
+void dumpCommand(struct client *c) {
+    struct object *o = lookupKeyRead(c, c->argv[1]);
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    sds payload = rdbDump(o);
+    replyBulk(c, sdsview(payload));
+    sdsfree(payload);
+}
+
+struct restoreOptions {
+    bool replace, absolute;
+    int64_t idle_s, freq; /* -1: not given */
+};
+
+static bool parseIdle(struct client *c, struct str arg, int64_t *idle_s) {
+    if (!argLongLong(c, arg, idle_s, NULL)) return false;
+    if (*idle_s >= 0) return true;
+    replyError(c, "ERR Invalid IDLETIME value, must be >= 0");
+    return false;
+}
+
+static bool parseFreq(struct client *c, struct str arg, int64_t *freq) {
+    if (!argLongLong(c, arg, freq, NULL)) return false;
+    if (*freq >= 0 && *freq <= LFU_MAX) return true;
+    replyError(c, "ERR Invalid FREQ value, must be >= 0 and <= 255");
+    return false;
+}
+
+static bool dumpParseOptions(struct client *c, struct restoreOptions *opt) {
+    *opt = (struct restoreOptions){.idle_s = -1, .freq = -1};
+    for (int i = 4; i < c->argc; i++) {
+        struct str word = c->argv[i];
+        bool more = i + 1 < c->argc;
+        if (strIs(word, "replace")) {
+            opt->replace = true;
+        } else if (strIs(word, "absttl")) {
+            opt->absolute = true;
+        } else if (strIs(word, "idletime") && more && opt->freq == -1) {
+            if (!parseIdle(c, c->argv[++i], &opt->idle_s)) return false;
+        } else if (strIs(word, "freq") && more && opt->idle_s == -1) {
+            if (!parseFreq(c, c->argv[++i], &opt->freq)) return false;
+        } else {
+            replySyntaxError(c);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool isDeep(const struct client *c) {
+    if (rdb_sanitize == RDB_SANITIZE_CLIENTS) return c->user;
+    return rdb_sanitize == RDB_SANITIZE_YES;
+}
+
+/* Replies the error when there is one. *r must live as long as the value is not in the keyspace. */
+static bool readPayload(struct client *c, struct str key, struct str payload, struct rdbReader *r,
+                        struct value *v) {
+    struct str body;
+    int version;
+    if (!rdbDumpValid(payload, &body, &version)) {
+        replyError(c, "ERR DUMP payload version or checksum are wrong");
+        return false;
+    }
+    uint8_t type;
+    *r = (struct rdbReader){.version = version,
+                            .deep = isDeep(c),
+                            .from_client = true,
+                            .keep_expired = true, /* they go as they would have where they come from */
+                            .key = key,
+                            .dbid = c->db->id};
+    rioReaderInitMemory(&r->io, body);
+    if (rioReadByte(&r->io, &type) && rdbReadValue(r, type, v) == RDB_LOADED) return true;
+    rdbReaderFree(r);
+    replyError(c, "ERR Bad data format");
+    return false;
+}
+
+/* Its time is over before it begins: as if it had been restored and had expired. */
+static void expireOnArrival(struct client *c, struct str key, struct object *old) {
+    if (old) {
+        bool lazy = lazyfree_lazy_server_del;
+        dbDeleteObject(c->db, old, lazy);
+        propagateRewrite(c, 2, (struct str[]){lazy ? STR("UNLINK") : STR("DEL"), key});
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
+    }
+    replyOk(c);
+}
+
+/* With a time that means the same whenever it is read. */
+static void propagateAbsolute(struct client *c, int64_t expire_ms) {
+    if (!propagateWanted()) return;
+    char text[LONG_STR_SIZE];
+    size_t argc = (size_t)c->argc;
+    struct str *argv = zmalloc((argc + 1) * sizeof *argv);
+    memcpy(argv, c->argv, argc * sizeof *argv);
+    argv[2] = strN(text, ll2string(text, expire_ms));
+    argv[argc] = STR("ABSTTL");
+    propagateRewrite(c, (int)argc + 1, argv);
+    zfree(argv);
+}
+
+void restoreCommand(struct client *c) {
+    struct str key = c->argv[1];
+    struct restoreOptions opt;
+    struct rdbReader r;
+    struct value v;
+    int64_t ttl;
+    if (!dumpParseOptions(c, &opt)) return;
+    struct object *old = lookupKeyWrite(c, key);
+    if (old && !opt.replace) {
+        replyError(c, "BUSYKEY Target key name already exists.");
+        return;
+    }
+    if (!argLongLong(c, c->argv[2], &ttl, NULL)) return;
+    if (ttl < 0) {
+        replyError(c, "ERR Invalid TTL value, must be >= 0");
+        return;
+    }
+    if (!readPayload(c, key, c->argv[3], &r, &v)) return;
+    bool relative = ttl && !opt.absolute;
+    if (relative) ttl = (int64_t)((uint64_t)ttl + (uint64_t)cmd_time_ms);
+    if (ttl && ttl <= cmd_time_ms && !loadingActive()) {
+        if (!v.embedded) objectTypes[v.type]->free(v);
+        rdbReaderFree(&r);
+        expireOnArrival(c, key, old);
+        return;
+    }
+    bool replaced = old;
+    struct object *o = dbSetWithExpire(c->db, key, old, v, ttl ? ttl : OBJ_NO_EXPIRE);
+    rdbReaderFree(&r);
+    objectSetUse(o, opt.idle_s, opt.freq);
+    if (relative) propagateAbsolute(c, ttl);
+    if (replaced) {
+        keyChanged(c, c->db, key, NOTIFY_NEW, "new", 1); /* else dbSetWithExpire has told of that */
+        keyEvent(NOTIFY_GENERIC, "restore", key, c->db);
+    } else {
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "restore", 1);
+    }
+    replyOk(c);
+}

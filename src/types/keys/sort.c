@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sort.c - see sort.h.
+ *
+ * All elements are copied, as texts that end in a NUL, into one string; so are the weights that BY looks up
+ * when they are to be compared as texts (without BY, an element is its own weight). Looking up may expire
+ * keys and so change anything, hence the copies.
+ *
+ *     texts:     | banana\0 | 17\0 | apple\0 | ...
+ *     weights:   | 3\0 | x\0 | ...                       (ALPHA with BY)
+ *     elements:  | text, weight | ...
+ *     keys:      | number or beginning of the weight, place of the element | ...     this is sorted
+ *
+ * A pattern names a key: its first * stands for the element, and what follows "->" is a field of a hash.
+ *
+ *     user_*->name     prefix "user_", suffix "", field "name"
+ *
+ * Without sorting (BY something constant), only what is answered is copied. */
+#define _GNU_SOURCE /* memmem */
+#include "types/keys/sort.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/key_slot.h"
+#include "base/num.h"
+#include "base/sds.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_sort.h"
+#include "acl/acl.h"
+#include "command/lookup.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
+#include "data/server_state/role.h"
+#include "client/reply.h"
+#include "data/type.h"
+#include "ds/keysort.h"
+#include "types/hash/hash.h"
+#include "types/list/list.h"
+#include "types/set/set.h"
+#include "types/string/string_commands.h"
+#include "types/types.h"
+#include "types/zset/zset.h"
+
+struct sortPattern {
+    bool element; /* "#": the element itself */
+    bool star;    /* without one, nothing is looked up */
+    struct str prefix, suffix, field;
+};
+
+struct sortArgs {
+    bool alpha, desc, may_store;
+    bool nosort; /* BY something constant */
+    bool has_by;
+    struct sortPattern by;
+    struct sortPattern *gets; /* owned */
+    int get_count;
+    int64_t offset, limit; /* limit < 0: no limit */
+    struct str store;      /* ptr NULL: reply */
+};
+
+struct sortElement {
+    size_t text_at, text_len;
+    struct str text;
+    size_t weight_at;
+    struct str weight; /* ALPHA: what is compared; ptr NULL: none, sorts first */
+};
+
+/* The elements that are answered: positions in the order that was asked for. */
+struct sortSlice {
+    size_t first, end;
+};
+
+struct sortRun {
+    struct client *c;
+    const struct sortArgs *args;
+    sds texts, weights, key; /* key: of the lookup at hand */
+    struct sortElement *element;
+    struct sortKey *keys; /* as many, in the order that was asked for; NULL: as they came */
+    size_t count, capacity;
+    struct sortSlice answer;
+    bool bytes;     /* ALPHA: they are compared as bytes, not in the order of a language */
+    bool scattered; /* what is stored lies in another order on each server: the texts settle ties */
+};
+
+/* What a lookup found: a view of the value, of `buf` or of the hash's text. */
+struct sortLookup {
+    bool found;
+    struct str value;
+    char buf[LONG_STR_SIZE];
+    struct hash hash;
+    struct hashText field;
+};
+
+/* ---- Arguments ---- */
+
+static struct sortPattern parsePattern(struct str s) {
+    struct sortPattern p = {.element = strEq(s, STR("#"))};
+    const char *end = s.ptr + s.len, *star = s.len ? memchr(s.ptr, '*', s.len) : NULL;
+    if (!star) return p;
+    const char *arrow = memmem(star + 1, (size_t)(end - star - 1), "->", 2);
+    if (arrow && arrow + 2 == end) arrow = NULL; /* no field: then it is part of the name */
+    p.star = true;
+    p.prefix = strN(s.ptr, (size_t)(star - s.ptr));
+    p.suffix = strN(star + 1, (size_t)((arrow ? arrow : end) - star - 1));
+    if (arrow) p.field = strN(arrow + 2, (size_t)(end - arrow - 2));
+    return p;
+}
+
+enum sortOption { SORT_UNKNOWN, SORT_ASC, SORT_DESC, SORT_ALPHA, SORT_LIMIT, SORT_STORE, SORT_BY, SORT_GET };
+
+/* The option at argv[i]; *args: how many arguments it takes. */
+static enum sortOption optionAt(const struct str *argv, int argc, int i, int *args) {
+    static const struct {
+        const char *name;
+        int args;
+        enum sortOption option;
+    } options[] = {{"asc", 0, SORT_ASC},     {"desc", 0, SORT_DESC},   {"alpha", 0, SORT_ALPHA},
+                   {"limit", 2, SORT_LIMIT}, {"store", 1, SORT_STORE}, {"by", 1, SORT_BY},
+                   {"get", 1, SORT_GET}};
+    for (size_t o = 0; o < sizeof options / sizeof *options; o++) {
+        *args = options[o].args;
+        if (strIs(argv[i], options[o].name) && i + *args < argc) return options[o].option;
+    }
+    *args = 0;
+    return SORT_UNKNOWN;
+}
+
+/* The key, and that of the last STORE. What BY and GET read cannot be told without the elements. */
+int sortGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
+    (void)cmd;
+    int store = 0;
+    for (int i = 2, args; i < argc; i += 1 + args)
+        if (optionAt(argv, argc, i, &args) == SORT_STORE) store = i + 1;
+    int count = keyRefsAdd(keys, 0, 1, 1, 1, KEY_RO | KEY_ACCESS);
+    return store ? keyRefsAdd(keys, count, store, store, 1, KEY_OW | KEY_UPDATE) : count;
+}
+
+/* The keys that BY and GET read are known only when the elements are: so in a cluster their pattern must tell
+ * that they are all of the slot of the list. */
+static bool keepsToSlot(struct client *c, struct str pattern, const char *error) {
+    if (!cluster_enabled || patternSlot(pattern) == keySlot(c->argv[1])) return true;
+    replyError(c, error);
+    return false;
+}
+
+static bool mayReadAll(struct client *c, const char *error) {
+    if (aclMayReadAllKeys(c)) return true;
+    replyError(c, error);
+    return false;
+}
+
+static bool parseBy(struct client *c, struct str pattern, struct sortArgs *a) {
+    a->by = parsePattern(pattern);
+    if (a->by.star && !keepsToSlot(c, pattern,
+                                   "ERR BY option of SORT denied in Cluster mode when keys formed by the "
+                                   "pattern may be in different slots."))
+        return false;
+    if (a->by.star && !mayReadAll(c, "ERR BY option of SORT denied due to insufficient ACL permissions."))
+        return false;
+    a->has_by = true;
+    if (!a->by.star) a->nosort = true; /* for good, whatever BY follows */
+    return true;
+}
+
+static bool parseGet(struct client *c, struct str pattern, struct sortArgs *a) {
+    if (!strEq(pattern, STR("#")) &&
+        !keepsToSlot(c, pattern,
+                     "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be "
+                     "in different slots."))
+        return false;
+    if (!mayReadAll(c, "ERR GET option of SORT denied due to insufficient ACL permissions.")) return false;
+    a->gets[a->get_count++] = parsePattern(pattern);
+    return true;
+}
+
+static bool parseOption(struct client *c, int *i, struct sortArgs *a) {
+    int args;
+    enum sortOption option = optionAt(c->argv, c->argc, *i, &args);
+    const struct str *arg = c->argv + *i + 1;
+    if (option == SORT_UNKNOWN || (option == SORT_STORE && !a->may_store)) {
+        replySyntaxError(c);
+        return false;
+    }
+    *i += args;
+    if (option == SORT_LIMIT)
+        return argLongLong(c, arg[0], &a->offset, NULL) && argLongLong(c, arg[1], &a->limit, NULL);
+    if (option == SORT_BY) return parseBy(c, *arg, a);
+    if (option == SORT_GET) return parseGet(c, *arg, a);
+    if (option == SORT_STORE)
+        a->store = *arg;
+    else if (option == SORT_ALPHA)
+        a->alpha = true;
+    else
+        a->desc = option == SORT_DESC;
+    return true;
+}
+
+static bool sortParseOptions(struct client *c, struct sortArgs *a) {
+    a->gets = zmalloc((size_t)c->argc * sizeof *a->gets);
+    for (int i = 2; i < c->argc; i++)
+        if (!parseOption(c, &i, a)) return false;
+    return true;
+}
+
+/* ---- Looking up ---- */
+
+static void lookupPattern(struct sortRun *run, const struct sortPattern *p, struct str element,
+                          struct sortLookup *l) {
+    l->found = p->element;
+    l->value = element;
+    if (!p->star) return;
+    sdssetlen(run->key, 0);
+    run->key = sdscatstr(run->key, p->prefix);
+    run->key = sdscatstr(run->key, element);
+    run->key = sdscatstr(run->key, p->suffix);
+    struct object *o = lookupKeyRead(run->c, sdsview(run->key));
+    if (!o) return;
+    if (p->field.len && o->type == OBJ_HASH) {
+        hashOpen(&l->hash, o);
+        l->found = hashGet(&l->hash, p->field, &l->field);
+        l->value = l->field.s;
+    } else if (!p->field.len && o->type == OBJ_STRING) {
+        l->found = true;
+        l->value = stringView(o, l->buf);
+    }
+}
+
+/* ---- Collecting ---- */
+
+static size_t keepText(sds *pool, struct str s) {
+    size_t at = sdslen(*pool);
+    *pool = sdsMakeRoomFor(*pool, s.len + 1);
+    if (s.len) memcpy(*pool + at, s.ptr, s.len);
+    (*pool)[at + s.len] = 0;
+    sdssetlen(*pool, at + s.len + 1);
+    return at;
+}
+
+static bool collectElement(void *priv, struct str text) {
+    struct sortRun *run = priv;
+    if (run->count == run->capacity) {
+        run->capacity = run->capacity ? 2 * run->capacity : 64;
+        run->element = zrealloc(run->element, run->capacity * sizeof *run->element);
+    }
+    run->element[run->count++] =
+        (struct sortElement){.text_at = keepText(&run->texts, text), .text_len = text.len};
+    return true;
+}
+
+static void collectList(struct sortRun *run, struct listRef l, size_t first, size_t count, bool back) {
+    struct listIterator it;
+    int64_t at = (int64_t)first;
+    if (!count || !listTypeSeek(&it, l, back ? -1 - at : at)) return;
+    do {
+        char text[LP_INTBUF_SIZE];
+        collectElement(run, listTypeText(&it, text));
+    } while (--count && (back ? listTypePrev(&it) : listTypeNext(&it)));
+    listTypeStop(&it);
+}
+
+static void collectZset(struct sortRun *run, struct zsetRef z, size_t first, size_t count, bool back) {
+    struct zsetPlace p;
+    if (!count || !z.index->atRank(z.ptr, back ? zsetLength(z) - 1 - first : first, &p)) return;
+    do {
+        struct zsetElement e;
+        z.index->read(&p, &e);
+        collectElement(run, e.member);
+    } while (--count && z.index->step(z.ptr, &p, back));
+}
+
+static void collectSet(struct sortRun *run, struct setRef s, size_t first, size_t count) {
+    struct setIterator it;
+    struct setMember m;
+    setIterate(&it, s);
+    for (size_t i = 0; i < first + count && setNext(&it, &m); i++)
+        if (i >= first) collectElement(run, m.s);
+    setStop(&it);
+}
+
+static struct sortSlice sliceOf(const struct sortArgs *a, size_t count) {
+    struct sortSlice s = {a->offset > 0 ? (size_t)a->offset : 0, count};
+    if (s.first > count) s.first = count;
+    if (a->limit >= 0 && (uint64_t)a->limit < count - s.first) s.end = s.first + (size_t)a->limit;
+    return s;
+}
+
+/* As they lie, or from the end; a set has no direction. */
+static void collectUnsorted(struct sortRun *run, const struct object *o) {
+    const struct sortArgs *a = run->args;
+    size_t count = o->type == OBJ_LIST   ? listTypeLength(listTypeOpen(o))
+                   : o->type == OBJ_ZSET ? zsetLength(zsetOpen(o))
+                                         : setSize(setOpen(o));
+    struct sortSlice s = sliceOf(a, count);
+    if (o->type == OBJ_LIST)
+        collectList(run, listTypeOpen(o), s.first, s.end - s.first, a->desc);
+    else if (o->type == OBJ_ZSET)
+        collectZset(run, zsetOpen(o), s.first, s.end - s.first, a->desc);
+    else
+        collectSet(run, setOpen(o), s.first, s.end - s.first);
+    run->answer = (struct sortSlice){0, run->count};
+}
+
+static void collect(struct sortRun *run, const struct object *o) {
+    if (run->args->nosort) {
+        collectUnsorted(run, o);
+    } else {
+        objectTypeOf(o)->iterate(o, collectElement, run);
+        run->answer = sliceOf(run->args, run->count);
+    }
+    /* The pool does not grow any more: its places are addresses now. */
+    for (size_t i = 0; i < run->count; i++) {
+        struct sortElement *e = &run->element[i];
+        e->text = strN(run->texts + e->text_at, e->text_len);
+    }
+}
+
+/* As C reads numbers, but for hexadecimal ones and blanks in front. The text ends in a NUL. */
+static bool readNumber(const char *text, double *v) {
+    char *end;
+    errno = 0;
+    if (!*text || isspace((unsigned char)*text) || strpbrk(text, "xX")) return false;
+    *v = strtod(text, &end);
+    return !*end && errno != ERANGE && !isnan(*v);
+}
+
+/* Integers are read as such, which is no different up to 2^53 and rounds likewise above. */
+static bool numberOf(struct sortRun *run, struct str weight, bool ends_in_nul, double *v) {
+    int64_t integer;
+    if (string2ll(weight, &integer)) {
+        *v = (double)integer;
+        return true;
+    }
+    if (ends_in_nul) return readNumber(weight.ptr, v);
+    sdssetlen(run->weights, 0); /* needed for this conversion only */
+    keepText(&run->weights, weight);
+    return readNumber(run->weights, v);
+}
+
+/* What the elements are compared by, one of which is no number: false. */
+static bool weighNumbers(struct sortRun *run) {
+    const struct sortArgs *a = run->args;
+    for (size_t i = 0; i < run->count; i++) {
+        const struct sortElement *e = &run->element[i];
+        struct sortLookup l = {.found = true, .value = e->text};
+        double number = 0;
+        if (a->has_by) lookupPattern(run, &a->by, e->text, &l);
+        if (l.found && !numberOf(run, l.value, !a->has_by, &number)) return false;
+        run->keys[i] = (struct sortKey){keysortDouble(number), i};
+    }
+    return true;
+}
+
+static void lookUpWeights(struct sortRun *run) {
+    enum { NO_WEIGHT = -1 };
+    for (size_t i = 0; i < run->count; i++) {
+        struct sortElement *e = &run->element[i];
+        struct sortLookup l;
+        lookupPattern(run, &run->args->by, e->text, &l);
+        e->weight_at = l.found ? keepText(&run->weights, l.value) : (size_t)NO_WEIGHT;
+        e->weight.len = l.value.len;
+    }
+    for (size_t i = 0; i < run->count; i++) {
+        struct sortElement *e = &run->element[i];
+        e->weight.ptr = e->weight_at == (size_t)NO_WEIGHT ? NULL : run->weights + e->weight_at;
+    }
+}
+
+/* Does strcoll() compare bytes? In the locales that belong to no language. */
+static bool collatesBytes(void) {
+    static const char *const names[] = {"C", "POSIX", "C.UTF-8", "C.utf8"};
+    const char *locale = setlocale(LC_COLLATE, NULL);
+    for (size_t i = 0; locale && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(locale, names[i])) return true;
+    return false;
+}
+
+/* How many bytes all weights begin with alike. */
+static size_t commonBeginning(const struct sortRun *run) {
+    const char *first = NULL;
+    size_t len = 0;
+    for (size_t i = 0; i < run->count; i++) {
+        struct str weight = run->element[i].weight;
+        if (!weight.ptr) continue;
+        if (!first) {
+            first = weight.ptr;
+            len = weight.len;
+        }
+        size_t n = 0;
+        while (n < len && n < weight.len && weight.ptr[n] == first[n]) n++;
+        len = n;
+    }
+    return len;
+}
+
+/* What is stored is ordered by all of its bytes, so that replicas have the same whatever their locale is.
+ * What is replied is compared as strcoll() does, which ends at a NUL. */
+static void sortCutWeights(struct sortRun *run) {
+    for (size_t i = 0; i < run->count; i++) {
+        struct str *weight = &run->element[i].weight;
+        if (weight->ptr) weight->len = strlen(weight->ptr);
+    }
+}
+
+/* What names have in common tells them not apart: the keys are what comes behind it. Where a language
+ * decides, nothing can be told from how texts begin. */
+static void weighTexts(struct sortRun *run) {
+    if (run->args->has_by)
+        lookUpWeights(run);
+    else
+        for (size_t i = 0; i < run->count; i++) run->element[i].weight = run->element[i].text;
+    bool stores = run->args->store.ptr;
+    if (!stores) sortCutWeights(run);
+    run->bytes = stores || collatesBytes();
+    size_t common = run->bytes ? commonBeginning(run) : 0;
+    for (size_t i = 0; i < run->count; i++) {
+        struct str weight = run->element[i].weight;
+        uint64_t key = 0;
+        if (weight.ptr && run->bytes) key = keysortText(strN(weight.ptr + common, weight.len - common));
+        run->keys[i] = (struct sortKey){key, i};
+    }
+}
+
+/* ---- Sorting ---- */
+
+/* Two elements whose keys are equal. */
+static int compareElements(void *priv, size_t a, size_t b) {
+    const struct sortRun *run = priv;
+    const struct sortElement *x = &run->element[a], *y = &run->element[b];
+    int cmp;
+    if (!run->args->alpha)
+        cmp = strCmp(x->text, y->text);
+    else if (!x->weight.ptr || !y->weight.ptr)
+        cmp = !y->weight.ptr - !x->weight.ptr;
+    else
+        cmp = run->bytes ? strCmp(x->weight, y->weight) : strcoll(x->weight.ptr, y->weight.ptr);
+    if (!cmp && run->scattered) cmp = strCmp(x->text, y->text);
+    return run->args->desc ? -cmp : cmp;
+}
+
+/* False: an error has been replied. */
+static bool order(struct sortRun *run, const struct sortArgs *a) {
+    if (a->nosort) return true;
+    run->keys = zmalloc(run->count * sizeof *run->keys);
+    if (a->alpha) {
+        weighTexts(run);
+    } else if (!weighNumbers(run)) {
+        replyError(run->c, "ERR One or more scores can't be converted into double");
+        return false;
+    }
+    for (size_t i = 0; a->desc && i < run->count; i++) run->keys[i].key = ~run->keys[i].key;
+    size_t wanted = run->answer.end;
+    if (wanted < run->count) keysortSelect(run->keys, run->count, wanted, compareElements, run);
+    keysort(run->keys, wanted, compareElements, run);
+    return true;
+}
+
+/* ---- Results ---- */
+
+/* Every value of the result, in order; found is false for a missing one. */
+typedef void sortOutput(void *priv, bool found, struct str value);
+
+static void emitResult(struct sortRun *run, const struct sortSlice *s, sortOutput *out, void *priv) {
+    const struct sortArgs *a = run->args;
+    for (size_t i = s->first; i < s->end; i++) {
+        struct str text = run->element[run->keys ? run->keys[i].at : i].text;
+        if (!a->get_count) out(priv, true, text);
+        for (int g = 0; g < a->get_count; g++) {
+            struct sortLookup l;
+            lookupPattern(run, &a->gets[g], text, &l);
+            out(priv, l.found, l.value);
+        }
+    }
+}
+
+static void replyValue(void *priv, bool found, struct str value) {
+    if (found)
+        replyBulk(priv, value);
+    else
+        replyNull(priv);
+}
+
+static void pushValue(void *priv, bool found, struct str value) {
+    listTypePush(priv, found ? value : STR(""), LIST_RIGHT);
+}
+
+static void storeResult(struct sortRun *run, const struct sortSlice *s, size_t length) {
+    struct client *c = run->c;
+    struct str key = run->args->store;
+    if (length) {
+        struct listRef l = listTypeNew(0);
+        char room[LIST_EMBED_MAX];
+        emitResult(run, s, pushValue, &l);
+        dbSet(c->db, key, listTypeValue(l, room), false);
+        keyChanged(c, c->db, key, NOTIFY_LIST, "sortstore", length);
+    } else if (dbDelete(c->db, key)) {
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
+    }
+    replyLongLong(c, (int64_t)length);
+}
+
+static void answer(struct sortRun *run) {
+    const struct sortArgs *a = run->args;
+    struct sortSlice s = run->answer;
+    size_t length = (s.end - s.first) * (size_t)(a->get_count ? a->get_count : 1);
+    if (a->store.ptr) {
+        storeResult(run, &s, length);
+        return;
+    }
+    replyArrayLen(run->c, (int64_t)length);
+    emitResult(run, &s, replyValue, run->c);
+}
+
+/* ---- SORT, SORT_RO ---- */
+
+/* A set has no order that another server would have, too: where that matters, it gets one. */
+static void orderSet(const struct client *c, struct sortArgs *a) {
+    if (!a->nosort || !(a->store.ptr || c->flags & CLIENT_SCRIPT)) return;
+    a->nosort = a->has_by = false;
+    a->alpha = true;
+}
+
+static void sortObject(struct client *c, const struct object *o, struct sortArgs *a) {
+    if (o && o->type != OBJ_LIST && o->type != OBJ_SET && o->type != OBJ_ZSET) {
+        replyWrongType(c);
+        return;
+    }
+    struct sortRun run = {.c = c, .args = a, .texts = sdsempty(), .weights = sdsempty(), .key = sdsempty()};
+    if (o && o->type == OBJ_SET) orderSet(c, a);
+    run.scattered = a->store.ptr && o && o->type == OBJ_SET && o->encoding == SET_HASHTABLE;
+    if (o) collect(&run, o);
+    if (order(&run, a)) answer(&run);
+    zfree(run.element);
+    zfree(run.keys);
+    sdsfree(run.key);
+    sdsfree(run.weights);
+    sdsfree(run.texts);
+}
+
+static void sortGeneric(struct client *c, bool may_store) {
+    struct sortArgs a = {.limit = -1, .may_store = may_store};
+    if (sortParseOptions(c, &a)) sortObject(c, lookupKeyRead(c, c->argv[1]), &a);
+    zfree(a.gets);
+}
+
+void sortCommand(struct client *c) {
+    sortGeneric(c, true);
+}
+
+void sortRoCommand(struct client *c) {
+    sortGeneric(c, false);
+}
+
+void sortInit(void) {
+    commandRegister(commandsSort);
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* set_commands.c - the commands on single sets (part of set.h); the algebra of several is in set_operations.c. */
+#include "types/set/set.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/glob.h"
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_set.h"
+#include "command/lookup.h"
+#include "data/keyspace/db.h"
+#include "types/keys/generic.h"
+#include "data/keyspace/read_ahead.h"
+#include "data/lifetime/lazyfree.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/reply.h"
+#include "types/types.h"
+
+/* The set has shrunk: delete its key when nothing is left. */
+static void setShrunk(struct client *c, struct object *o, struct str key, const char *event,
+                      uint64_t removed) {
+    debugAssert(removed > 0);
+    keyChanged(c, c->db, key, NOTIFY_SET, event, removed);
+    if (setSize(setOpen(o))) return;
+    dbDelete(c->db, key);
+    keyEvent(NOTIFY_GENERIC, "del", key, c->db);
+}
+
+static __attribute__((noinline)) int64_t addMany(struct client *c, struct setRef *s) {
+    struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    int64_t added = 0;
+    for (int i = 2; i < c->argc; i++) {
+        membersAheadNext(&ahead, setTable(*s));
+        added += setAdd(s, c->argv[i]);
+    }
+    return added;
+}
+
+void saddCommand(struct client *c) {
+    struct str key = c->argv[1];
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_SET, &o)) return;
+    struct setRef s = o ? setOpen(o) : setNew(c->argv[2], (size_t)c->argc - 2);
+    int64_t added = c->argc == 3 ? setAdd(&s, c->argv[2]) : addMany(c, &s);
+    if (o)
+        setCommit(o, s);
+    else
+        dbAdd(c->db, key, setValue(s));
+    if (added) {
+        keyChanged(c, c->db, key, NOTIFY_SET, "sadd", (uint64_t)added);
+    }
+    replyLongLong(c, added);
+}
+
+void sremCommand(struct client *c) {
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_SET, &o)) return;
+    int64_t removed = 0;
+    if (o) {
+        struct setRef s = setOpen(o);
+        struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+        for (int i = 2; i < c->argc && setSize(s); i++) {
+            membersAheadNext(&ahead, setTable(s));
+            removed += setRemove(&s, c->argv[i]);
+        }
+        setCommit(o, s);
+    }
+    if (removed) setShrunk(c, o, c->argv[1], "srem", (uint64_t)removed);
+    replyLongLong(c, removed);
+}
+
+void smoveCommand(struct client *c) {
+    struct str src = c->argv[1], dst = c->argv[2], member = c->argv[3];
+    struct object *from;
+    if (!lookupKeyWriteType(c, src, OBJ_SET, &from)) return;
+    if (!from) {
+        replyLongLong(c, 0);
+        return;
+    }
+    struct object *to;
+    if (!lookupKeyWriteType(c, dst, OBJ_SET, &to)) return;
+    struct setRef s = setOpen(from);
+    if (from == to) {
+        replyLongLong(c, setContains(s, member));
+        return;
+    }
+    if (!setRemove(&s, member)) {
+        replyLongLong(c, 0);
+        return;
+    }
+    setCommit(from, s);
+    setShrunk(c, from, src, "srem", 1);
+    struct setRef t = to ? setOpen(to) : setNew(member, 1);
+    bool added = setAdd(&t, member);
+    if (to)
+        setCommit(to, t);
+    else
+        dbAdd(c->db, dst, setValue(t));
+    if (added) keyChanged(c, c->db, dst, NOTIFY_SET, "sadd", 1);
+    replyLongLong(c, 1);
+}
+
+void sismemberCommand(struct client *c) {
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
+    replyLongLong(c, o && setContains(setOpen(o), c->argv[2]));
+}
+
+void smismemberCommand(struct client *c) {
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
+    replyArrayLen(c, c->argc - 2);
+    struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) {
+        if (o) membersAheadNext(&ahead, setTable(setOpen(o)));
+        replyLongLong(c, o && setContains(setOpen(o), c->argv[i]));
+    }
+}
+
+void scardCommand(struct client *c) {
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
+    replyLongLong(c, o ? (int64_t)setSize(setOpen(o)) : 0);
+}
+
+/* ---- Random members ---- */
+
+#define KEEP_FACTOR 5    /* so many times more go than stay: make a new set of those that stay */
+#define SREM_BATCH  1024 /* so many members in one command */
+
+/* The i-th of `count` members that go. Propagated by name: the choice must not be made again elsewhere. */
+static void propagateRemoved(struct client *c, struct str key, struct str member, size_t i, size_t count) {
+    if (!propagateWanted()) return;
+    if (i % SREM_BATCH == 0) {
+        int argc = 2 + (int)(count - i < SREM_BATCH ? count - i : SREM_BATCH);
+        propagateRewriteOpen(c, argc, STR("SREM"), key);
+    }
+    propagateRewriteArg(member);
+}
+
+static void popAll(struct client *c, struct object *o, struct str key) {
+    struct setIterator it;
+    struct setMember m;
+    struct setRef s = setOpen(o);
+    size_t size = setSize(s);
+    replySetLen(c, (int64_t)size);
+    setIterate(&it, s);
+    while (setNext(&it, &m)) replyBulk(c, m.s);
+    setStop(&it);
+    dbDelete(c->db, key);
+    propagateRewrite(c, 2, (struct str[]){lazyfree_lazy_server_del ? STR("UNLINK") : STR("DEL"), key});
+    keyChanged(c, c->db, key, NOTIFY_SET, "spop", size);
+    keyEvent(NOTIFY_GENERIC, "del", key, c->db);
+}
+
+/* One random member out of the set, the i-th of `count`: replied, removed, propagated. */
+static void popOne(struct client *c, struct setRef *s, struct str key, size_t i, size_t count) {
+    struct setDrawn d;
+    setDraw(*s, &d);
+    replyBulk(c, d.m.s);
+    propagateRemoved(c, key, d.m.s, i, count);
+    setDrop(s, &d);
+}
+
+/* Fewer stay than go: those that stay are drawn, into a set of their own. */
+static void popAllBut(struct client *c, struct setRef *s, struct str key, size_t keep) {
+    struct setRef kept = {NULL, 0};
+    struct setMember m;
+    for (size_t i = 0; i < keep; i++) {
+        struct setDrawn d;
+        setDraw(*s, &d);
+        if (!i) kept = setNewStrings(d.m.s, keep);
+        setAdd(&kept, d.m.s);
+        setDrop(s, &d);
+    }
+    struct setIterator it;
+    size_t count = setSize(*s), n = 0;
+    setIterate(&it, *s);
+    while (setNext(&it, &m)) {
+        replyBulk(c, m.s);
+        propagateRemoved(c, key, m.s, n++, count);
+    }
+    setStop(&it);
+    setFree(*s);
+    *s = kept;
+}
+
+static void popCount(struct client *c) {
+    struct str key = c->argv[1];
+    int64_t count;
+    if (!argPositive(c, c->argv[2], &count, NULL)) return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_SET, &o)) return;
+    if (!o || count == 0) {
+        replySetLen(c, 0);
+        return;
+    }
+    struct setRef s = setOpen(o);
+    if ((uint64_t)count >= setSize(s)) {
+        dbstats.hits++;
+        popAll(c, o, key);
+        return;
+    }
+    replySetLen(c, count);
+    size_t keep = setSize(s) - (size_t)count;
+    if (s.encoding == SET_HASHTABLE && (size_t)count / KEEP_FACTOR >= keep)
+        popAllBut(c, &s, key, keep);
+    else
+        for (int64_t i = 0; i < count; i++) popOne(c, &s, key, (size_t)i, (size_t)count);
+    setCommit(o, s);
+    setShrunk(c, o, key, "spop", (uint64_t)count);
+}
+
+void spopCommand(struct client *c) {
+    if (c->argc == 3) {
+        popCount(c);
+        return;
+    }
+    if (c->argc > 3) {
+        replySyntaxError(c);
+        return;
+    }
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_SET, &o)) return;
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    struct setRef s = setOpen(o);
+    popOne(c, &s, c->argv[1], 0, 1);
+    setCommit(o, s);
+    setShrunk(c, o, c->argv[1], "spop", 1);
+}
+
+/* All members as views, when they are few or wanted almost all; ints are rendered into `texts`. */
+struct memberArray {
+    struct setMember *members;
+    size_t count;
+};
+
+static struct memberArray collectMembers(struct setRef s) {
+    struct memberArray a = {.members = zmalloc(setSize(s) * sizeof(struct setMember))};
+    struct setIterator it;
+    setIterate(&it, s);
+    while (setNext(&it, &a.members[a.count])) a.count++;
+    setStop(&it);
+    return a;
+}
+
+/* `count` different members, count < size: a partial Fisher-Yates shuffle over an index of all. */
+static void replyDistinctByShuffle(struct client *c, struct setRef s, size_t count) {
+    struct memberArray a = collectMembers(s);
+    size_t *order = zmalloc(a.count * sizeof *order);
+    for (size_t i = 0; i < a.count; i++) order[i] = i;
+    for (size_t i = 0; i < count; i++) {
+        size_t k = i + randomBelow(a.count - i), chosen = order[k];
+        order[k] = order[i];
+        replyBulk(c, a.members[chosen].s);
+    }
+    zfree(order);
+    zfree(a.members);
+}
+
+/* Few of many: draw until enough different ones were met. */
+static void replyDistinctByDrawing(struct client *c, struct setRef s, size_t count) {
+    struct setRef met = {NULL, 0};
+    for (size_t n = 0; n < count;) {
+        struct setMember m;
+        setRandom(s, &m);
+        if (!met.ptr) met = setNew(m.s, count);
+        if (!setAdd(&met, m.s)) continue;
+        replyBulk(c, m.s);
+        n++;
+    }
+    setFree(met);
+}
+
+#define DRAW_FACTOR 4 /* draw when at most a quarter of the members is wanted */
+#define DRAW_MIN    64
+
+static void randomMembers(struct client *c, struct setRef s, int64_t count) {
+    size_t size = setSize(s);
+    if (count < 0) { /* with repetitions */
+        replyArrayLen(c, -count);
+        for (; count < 0; count++) {
+            struct setMember m;
+            setRandom(s, &m);
+            replyBulk(c, m.s);
+        }
+        return;
+    }
+    size_t n = (uint64_t)count < size ? (size_t)count : size;
+    replyArrayLen(c, (int64_t)n);
+    if (n == size) {
+        struct setIterator it;
+        struct setMember m;
+        setIterate(&it, s);
+        while (setNext(&it, &m)) replyBulk(c, m.s);
+        setStop(&it);
+    } else if (size > DRAW_MIN && n < size / DRAW_FACTOR) {
+        replyDistinctByDrawing(c, s, n);
+    } else {
+        replyDistinctByShuffle(c, s, n);
+    }
+}
+
+void srandmemberCommand(struct client *c) {
+    bool many = c->argc == 3;
+    int64_t count = 0;
+    if (c->argc > 3) {
+        replySyntaxError(c);
+        return;
+    }
+    if (many && !argRange(c, c->argv[2], -INT64_MAX, INT64_MAX, &count, NULL)) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
+    if (many) {
+        if (o && count)
+            randomMembers(c, setOpen(o), count);
+        else
+            replyArrayLen(c, 0);
+        return;
+    }
+    struct setMember m;
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    setRandom(setOpen(o), &m);
+    replyBulk(c, m.s);
+}
+
+/* ---- SSCAN ---- */
+
+/* What one call has met. Entries of the table stay where they are while it is scanned. */
+struct sscanFound {
+    void **entries;
+    size_t count, cap;
+};
+
+static void collectEntry(void *priv, void *entry) {
+    struct sscanFound *s = priv;
+    if (s->count == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 64;
+        s->entries = zrealloc(s->entries, s->cap * sizeof *s->entries);
+    }
+    s->entries[s->count++] = entry;
+}
+
+static bool replyIfMatches(struct client *c, const struct scanOptions *opt, struct str member) {
+    if (opt->use_pattern && !globMatch(opt->pattern, member, false)) return false;
+    replyBulk(c, member);
+    return true;
+}
+
+static void replyCursor(struct client *c, uint64_t cursor) {
+    char text[LONG_STR_SIZE];
+    replyArrayLen(c, 2);
+    replyBulk(c, strN(text, ull2string(text, cursor)));
+}
+
+static void scanTable(struct client *c, hashtable *ht, uint64_t cursor, const struct scanOptions *opt) {
+    struct sscanFound found = {0};
+    int64_t steps = scanMaxSteps(opt), n = 0;
+    do {
+        cursor = hashtableScan(ht, cursor, collectEntry, &found);
+    } while (cursor && --steps && found.count < (size_t)opt->count);
+    replyCursor(c, cursor);
+    struct replyMark mark = replyDeferLen(c);
+    for (size_t i = 0; i < found.count; i++)
+        n += replyIfMatches(c, opt, ht->type->entryKey(found.entries[i]));
+    replySetArrayLen(c, mark, n);
+    zfree(found.entries);
+}
+
+/* Small encodings are answered whole. */
+static void scanAll(struct client *c, struct setRef s, const struct scanOptions *opt) {
+    struct setIterator it;
+    struct setMember m;
+    int64_t n = 0;
+    replyCursor(c, 0);
+    struct replyMark mark = replyDeferLen(c);
+    setIterate(&it, s);
+    while (setNext(&it, &m)) n += replyIfMatches(c, opt, m.s);
+    setStop(&it);
+    replySetArrayLen(c, mark, n);
+}
+
+void sscanCommand(struct client *c) {
+    uint64_t cursor;
+    struct scanOptions opt;
+    if (!scanParseCursor(c, c->argv[2], &cursor)) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
+    if (!o) {
+        replyCursor(c, 0);
+        replyArrayLen(c, 0);
+        return;
+    }
+    if (!scanParseOptions(c, 3, NULL, false, &opt)) return;
+    if (o->encoding == SET_HASHTABLE) {
+        scanTable(c, objectPtr(o), cursor, &opt);
+    } else {
+        scanAll(c, setOpen(o), &opt);
+    }
+}

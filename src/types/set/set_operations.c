@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* set_operations.c - intersection, union and difference of sets. Part of set.h.
+ *
+ * A key that is not there is an empty set. The result of an intersection or of a difference is walked
+ * straight out of the sets into the reply or into a new set; only a union, or a difference of a large set,
+ * needs a set of its own to collect in. */
+#include <stdlib.h>
+
+#include "base/hash_function.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_set.h"
+#include "command/lookup.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/reply.h"
+#include "types/set/set.h"
+#include "types/types.h"
+
+/* The sets of a command; ptr NULL: no such key. */
+struct setOperands {
+    struct setRef *sets;
+    int count;
+};
+
+static bool openSets(struct client *c, int first, int count, struct setOperands *ops) {
+    ops->sets = zmalloc((size_t)count * sizeof *ops->sets);
+    ops->count = count;
+    for (int i = 0; i < count; i++) {
+        struct object *o;
+        if (!lookupKeyReadType(c, c->argv[first + i], OBJ_SET, &o)) {
+            zfree(ops->sets);
+            return false;
+        }
+        ops->sets[i] = o ? setOpen(o) : (struct setRef){NULL, 0};
+    }
+    return true;
+}
+
+#define WINDOW      16   /* members walked together: their cache misses overlap */
+#define ESTIMATE_AT 1024 /* results: by then it is known how many there will be */
+
+/* Where a result goes: to the client, into a new set, or only counted. */
+struct setSink {
+    struct client *c;     /* NULL: not replied */
+    bool store, strings;  /* strings: the new set does not start as an intset */
+    struct setRef set;    /* ptr NULL until the first member */
+    int64_t count, limit; /* limit 0: none */
+    size_t walked, total; /* members of the set that is walked */
+};
+
+/* Members come in no order that matters to the operation, so what was true of the first ones goes for the
+ * rest: room for the result is made once. */
+static void setOpsMakeRoom(struct setSink *sink) {
+    if (sink->count != ESTIMATE_AT) return;
+    double expected = 1.05 * (double)sink->count * (double)sink->total / (double)sink->walked;
+    setExpand(&sink->set, expected < (double)sink->total ? (size_t)expected : sink->total);
+}
+
+/* False: enough. */
+static bool sinkAdd(struct setSink *sink, struct str member) {
+    if (sink->store) {
+        if (!sink->set.ptr) sink->set = sink->strings ? setNewStrings(member, 1) : setNew(member, 1);
+        sink->count += setAdd(&sink->set, member);
+        setOpsMakeRoom(sink);
+    } else {
+        if (sink->c) replyBulk(sink->c, member);
+        sink->count++;
+    }
+    return sink->count != sink->limit;
+}
+
+/* ---- The three operations ---- */
+
+static int bySize(const void *a, const void *b) {
+    size_t x = setSize(*(const struct setRef *)a), y = setSize(*(const struct setRef *)b);
+    return x < y ? -1 : x > y;
+}
+
+static bool inAll(const struct setOperands *ops, int from, struct str member) {
+    for (int i = from; i < ops->count; i++) {
+        if (!setContains(ops->sets[i], member)) return false;
+    }
+    return true;
+}
+
+static bool inAny(const struct setOperands *ops, int from, struct str member) {
+    for (int i = from; i < ops->count; i++) {
+        if (ops->sets[i].ptr && setContains(ops->sets[i], member)) return true;
+    }
+    return false;
+}
+
+/* The next members of a walk, as far as they go together; where other sets have them is on its way. */
+static int nextMembers(struct setIterator *it, struct setMember *members, const struct setOperands *ops,
+                       int from, struct setRef to) {
+    int n = 0;
+    for (; n < WINDOW && setNext(it, &members[n]); n++) {
+        uint64_t hash = hashBytes(members[n].s.ptr, members[n].s.len);
+        for (int i = from; ops && i < ops->count; i++) setPrefetch(ops->sets[i], hash);
+        setPrefetch(to, hash);
+    }
+    return n;
+}
+
+/* Those members of the first set that are in all others, or in none. */
+static void filter(const struct setOperands *ops, bool all, struct setSink *sink) {
+    struct setIterator it;
+    struct setMember members[WINDOW];
+    bool more = true;
+    int n;
+    sink->total = setSize(ops->sets[0]);
+    setIterate(&it, ops->sets[0]);
+    while (more && (n = nextMembers(&it, members, ops, 1, sink->set))) {
+        for (int i = 0; more && i < n; i++) {
+            struct str member = members[i].s;
+            sink->walked++;
+            if (all ? inAll(ops, 1, member) : !inAny(ops, 1, member)) more = sinkAdd(sink, member);
+        }
+    }
+    setStop(&it);
+}
+
+static void intersect(struct setOperands *ops, struct setSink *sink) {
+    for (int i = 0; i < ops->count; i++) {
+        if (!ops->sets[i].ptr) return;
+    }
+    qsort(ops->sets, (size_t)ops->count, sizeof *ops->sets, bySize);
+    sink->strings = ops->sets[0].encoding != SET_INTSET;
+    filter(ops, true, sink);
+}
+
+static void addAll(struct setRef *to, struct setRef s) {
+    struct setIterator it;
+    struct setMember members[WINDOW];
+    int n;
+    setIterate(&it, s);
+    while ((n = nextMembers(&it, members, NULL, 0, *to))) {
+        if (!to->ptr) *to = setNew(members[0].s, setSize(s));
+        for (int i = 0; i < n; i++) setAdd(to, members[i].s);
+    }
+    setStop(&it);
+}
+
+static struct setRef unite(const struct setOperands *ops) {
+    struct setRef result = {NULL, 0};
+    for (int i = 0; i < ops->count; i++) {
+        if (ops->sets[i].ptr) addAll(&result, ops->sets[i]);
+    }
+    return result;
+}
+
+/* Ask all others about each member of the first, or take the members of all others out of a copy of the
+ * first: what is less work. */
+static bool subtractByAsking(const struct setOperands *ops) {
+    size_t ask = setSize(ops->sets[0]) * (size_t)ops->count / 2, take = 0;
+    for (int i = 0; i < ops->count; i++) take += ops->sets[i].ptr ? setSize(ops->sets[i]) : 0;
+    return ask <= take;
+}
+
+static bool sameAsFirst(const struct setOperands *ops) {
+    for (int i = 1; i < ops->count; i++) {
+        if (ops->sets[i].ptr == ops->sets[0].ptr) return true;
+    }
+    return false;
+}
+
+static struct setRef subtractFromCopy(const struct setOperands *ops) {
+    struct setRef result = {NULL, 0};
+    addAll(&result, ops->sets[0]);
+    for (int i = 1; i < ops->count && setSize(result); i++) {
+        if (!ops->sets[i].ptr) continue;
+        struct setIterator it;
+        struct setMember members[WINDOW];
+        int n;
+        setIterate(&it, ops->sets[i]);
+        while ((n = nextMembers(&it, members, NULL, 0, result)))
+            for (int k = 0; k < n; k++) setRemove(&result, members[k].s);
+        setStop(&it);
+    }
+    return result;
+}
+
+static void emit(struct setRef s, struct setSink *sink) {
+    struct setIterator it;
+    struct setMember m;
+    sink->total = setSize(s);
+    setIterate(&it, s);
+    for (; setNext(&it, &m); sinkAdd(sink, m.s)) sink->walked++;
+    setStop(&it);
+}
+
+static void subtract(const struct setOperands *ops, struct setSink *sink) {
+    if (!ops->sets[0].ptr || sameAsFirst(ops)) return;
+    if (!subtractByAsking(ops)) {
+        struct setRef result = subtractFromCopy(ops);
+        emit(result, sink);
+        setFree(result);
+        return;
+    }
+    filter(ops, false, sink);
+}
+
+/* ---- Commands ---- */
+
+enum setOperation { OP_INTER, OP_UNION, OP_DIFF };
+
+static void run(enum setOperation op, struct setOperands *ops, struct setSink *sink) {
+    if (op == OP_INTER) {
+        intersect(ops, sink);
+    } else if (op == OP_DIFF) {
+        subtract(ops, sink);
+    } else {
+        struct setRef result = unite(ops);
+        if (!result.ptr) return;
+        if (sink->store) {
+            sink->set = result;
+            sink->count = (int64_t)setSize(result);
+            return;
+        }
+        emit(result, sink);
+        setFree(result);
+    }
+}
+
+static void replyOperation(struct client *c, enum setOperation op) {
+    struct setOperands ops;
+    if (!openSets(c, 1, c->argc - 1, &ops)) return;
+    struct setSink sink = {.c = c};
+    struct replyMark mark = replyDeferLen(c);
+    run(op, &ops, &sink);
+    replySetSetLen(c, mark, sink.count);
+    zfree(ops.sets);
+}
+
+static void storeOperation(struct client *c, enum setOperation op, const char *event) {
+    struct str dst = c->argv[1];
+    struct setOperands ops;
+    if (!openSets(c, 2, c->argc - 2, &ops)) return;
+    struct setSink sink = {.store = true};
+    run(op, &ops, &sink);
+    zfree(ops.sets);
+    if (sink.set.ptr && sink.count) {
+        if (sink.strings) setCompact(&sink.set); /* which Valkey does for SINTERSTORE alone */
+        dbSet(c->db, dst, setValue(sink.set), false);
+        keyChanged(c, c->db, dst, NOTIFY_SET, event, 1);
+    } else {
+        if (sink.set.ptr) setFree(sink.set);
+        if (lookupKeyWrite(c, dst)) {
+            dbDelete(c->db, dst);
+            keyChanged(c, c->db, dst, NOTIFY_GENERIC, "del", 1);
+        }
+    }
+    replyLongLong(c, sink.count);
+}
+
+void smembersCommand(struct client *c) {
+    replyOperation(c, OP_INTER);
+}
+void sinterCommand(struct client *c) {
+    replyOperation(c, OP_INTER);
+}
+void sunionCommand(struct client *c) {
+    replyOperation(c, OP_UNION);
+}
+void sdiffCommand(struct client *c) {
+    replyOperation(c, OP_DIFF);
+}
+void sinterstoreCommand(struct client *c) {
+    storeOperation(c, OP_INTER, "sinterstore");
+}
+void sunionstoreCommand(struct client *c) {
+    storeOperation(c, OP_UNION, "sunionstore");
+}
+void sdiffstoreCommand(struct client *c) {
+    storeOperation(c, OP_DIFF, "sdiffstore");
+}
+
+void sintercardCommand(struct client *c) {
+    int64_t numkeys, limit = 0;
+    if (!argRange(c, c->argv[1], 1, INT64_MAX, &numkeys, "ERR numkeys should be greater than 0")) return;
+    if (numkeys > c->argc - 2) {
+        replyError(c, "ERR Number of keys can't be greater than number of args");
+        return;
+    }
+    for (int i = 2 + (int)numkeys; i < c->argc; i += 2) {
+        if (!strIs(c->argv[i], "limit") || i + 1 == c->argc) {
+            replySyntaxError(c);
+            return;
+        }
+        if (!argPositive(c, c->argv[i + 1], &limit, "ERR LIMIT can't be negative")) return;
+    }
+    struct setOperands ops;
+    if (!openSets(c, 2, (int)numkeys, &ops)) return;
+    struct setSink sink = {.limit = limit};
+    intersect(&ops, &sink);
+    replyLongLong(c, sink.count);
+    zfree(ops.sets);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_defrag.c - part of stream.h: defragmentation of streams, some entries of one tree at a time.
+ *
+ *     at[0]       what        at[1], at[2]: the ID that the last call came to
+ *     0           the stream itself and the tree of its nodes
+ *     1           the tree of groups, and the groups
+ *     2 + i       the i-th group by name: its pending entries, with their place in their consumers' trees;
+ *                 at the end its consumers
+ *
+ * Groups are few as a rule; one that is added or dropped meanwhile has another one done twice, or not. */
+#include "types/defrag_hooks.h"
+#include "types/stream/stream.h"
+
+#define KEYS_PER_CALL 128
+#define MANY_PENDING  1000 /* each would have to learn that its consumer has moved */
+
+enum { IN_NODES, IN_GROUPS, IN_PENDING };
+
+/* ---- Trees by ID, in pieces ---- */
+
+struct streamDefragPiece {
+    struct defragCursor *at;
+    raxValueFn *value;
+};
+
+static void *pieceValue(void *priv, struct str key, void *value) {
+    struct streamDefragPiece *piece = priv;
+    struct streamID id = streamKeyID(key);
+    piece->at->at[1] = id.ms;
+    piece->at->at[2] = id.seq;
+    return piece->value(NULL, key, value);
+}
+
+/* True when there is more. No ID is 0-0. */
+static bool movePiece(struct rax *r, struct defragCursor *at, raxValueFn *value) {
+    struct streamDefragPiece piece = {at, value};
+    struct streamID last = {at->at[1], at->at[2]};
+    struct streamKey key = streamKeyOf(last);
+    const char *op = streamIDIsZero(last) ? "^" : ">";
+    return raxMove(r, op, streamKeyView(&key), KEYS_PER_CALL, defragMove, pieceValue, &piece);
+}
+
+static void nextStage(struct defragCursor *at) {
+    *at = (struct defragCursor){.at = {at->at[0] + 1}};
+}
+
+/* ---- Values ---- */
+
+static void *moveValue(void *priv, struct str key, void *value) {
+    (void)priv, (void)key;
+    defragPointer(&value);
+    return value;
+}
+
+static void *knownPlace(void *priv, struct str key, void *value) {
+    (void)key, (void)value;
+    return priv;
+}
+
+static void *moveNack(void *priv, struct str key, void *value) {
+    (void)priv;
+    defragPointer(&value);
+    struct streamNack *nack = value;
+    raxMove(&nack->consumer->pending, "=", key, 1, defragMove, knownPlace, nack);
+    return nack;
+}
+
+static void *tellConsumer(void *priv, struct str key, void *value) {
+    (void)key;
+    ((struct streamNack *)value)->consumer = priv;
+    return value;
+}
+
+static void *staysPut(void *priv, void *ptr) {
+    (void)priv, (void)ptr;
+    return NULL;
+}
+
+static void *moveConsumer(void *priv, struct str key, void *value) {
+    (void)priv, (void)key;
+    struct streamConsumer *consumer = value;
+    if (consumer->pending.size <= MANY_PENDING) defragPointer(&consumer);
+    sds name = sdsMove(consumer->name, defragMove, NULL);
+    if (name) consumer->name = name;
+    if (consumer != value)
+        raxMove(&consumer->pending, "^", STR(""), SIZE_MAX, staysPut, tellConsumer, consumer);
+    return consumer;
+}
+
+/* ---- Stages ---- */
+
+static bool moveNodes(struct object *o, struct defragCursor *at) {
+    if (!at->at[1] && !at->at[2]) {
+        defragContainer(o);
+        defragPointer(&streamOpen(o)->tail);
+    }
+    return movePiece(&streamOpen(o)->nodes, at, moveValue);
+}
+
+/* A piece of the group with this number. False: there is none. */
+static bool moveGroup(struct stream *s, uint64_t number, struct defragCursor *at) {
+    struct raxIterator it;
+    raxStart(&it, &s->groups);
+    bool found = raxSeek(&it, "^", STR(""));
+    while (found && number--) found = raxNext(&it);
+    struct streamGroup *g = it.value;
+    raxStop(&it);
+    if (!found) return false;
+    if (movePiece(&g->pending, at, moveNack)) return true;
+    raxMove(&g->consumers, "^", STR(""), SIZE_MAX, defragMove, moveConsumer, NULL);
+    nextStage(at);
+    return true;
+}
+
+bool streamDefrag(struct db *db, struct object *o, struct defragCursor *at) {
+    (void)db;
+    struct stream *s;
+    switch (at->at[0]) {
+    case IN_NODES:
+        if (!moveNodes(o, at)) nextStage(at);
+        return true;
+    case IN_GROUPS:
+        s = streamOpen(o);
+        raxMove(&s->groups, "^", STR(""), SIZE_MAX, defragMove, moveValue, NULL);
+        nextStage(at);
+        return s->groups.size > 0;
+    default: return moveGroup(streamOpen(o), at->at[0] - IN_PENDING, at);
+    }
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_group.c - consumer groups: who has been given which entry and has not acknowledged it (part of
+ * stream.h).
+ *
+ * A nack is in two trees, the group's and its consumer's, and is owned by the group's. */
+#include "base/assert.h"
+#include "base/zmalloc.h"
+#include "types/stream/stream.h"
+
+/* ---- Consumers ---- */
+
+static void consumerFree(void *p) {
+    struct streamConsumer *consumer = p;
+    raxDestroy(&consumer->pending, NULL);
+    sdsfree(consumer->name);
+    zfree(consumer);
+}
+
+struct streamConsumer *streamConsumerFind(struct streamGroup *g, struct str name) {
+    void *consumer = NULL;
+    raxFind(&g->consumers, name, &consumer);
+    return consumer;
+}
+
+struct streamConsumer *streamConsumerCreate(struct streamGroup *g, struct str name, int64_t now_ms) {
+    struct streamConsumer *consumer = zmalloc(sizeof *consumer);
+    consumer->name = sdsnewstr(name);
+    consumer->seen_ms = now_ms;
+    consumer->active_ms = -1;
+    raxInit(&consumer->pending);
+    bool added = raxInsert(&g->consumers, name, consumer, NULL);
+    serverAssert(added);
+    return consumer;
+}
+
+void streamConsumerDelete(struct streamGroup *g, struct streamConsumer *consumer) {
+    struct raxIterator it;
+    raxStart(&it, &consumer->pending);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        raxRemove(&g->pending, it.key, NULL);
+        zfree(it.value);
+    }
+    raxStop(&it);
+    raxRemove(&g->consumers, sdsview(consumer->name), NULL);
+    consumerFree(consumer);
+}
+
+/* ---- Pending entries ---- */
+
+struct streamNack *streamPendingFind(struct streamGroup *g, struct streamID id) {
+    struct streamKey key = streamKeyOf(id);
+    void *nack = NULL;
+    raxFind(&g->pending, streamKeyView(&key), &nack);
+    return nack;
+}
+
+void streamPendingGive(struct streamGroup *g, struct streamID id, struct streamNack *nack,
+                       struct streamConsumer *consumer) {
+    struct streamKey key = streamKeyOf(id);
+    (void)g;
+    if (nack->consumer == consumer) return;
+    bool had = raxRemove(&nack->consumer->pending, streamKeyView(&key), NULL);
+    bool fresh = raxInsert(&consumer->pending, streamKeyView(&key), nack, NULL);
+    serverAssert(had && fresh); /* each entry is pending with one consumer */
+    nack->consumer = consumer;
+}
+
+struct streamNack *streamPendingSet(struct streamGroup *g, struct streamID id,
+                                    struct streamConsumer *consumer, int64_t now_ms) {
+    struct streamKey key = streamKeyOf(id);
+    struct streamNack *nack = streamPendingFind(g, id);
+    if (nack) {
+        streamPendingGive(g, id, nack, consumer);
+    } else {
+        nack = zmalloc(sizeof *nack);
+        nack->consumer = consumer;
+        raxInsert(&g->pending, streamKeyView(&key), nack, NULL);
+        raxInsert(&consumer->pending, streamKeyView(&key), nack, NULL);
+    }
+    nack->delivered_ms = now_ms;
+    nack->deliveries = 1;
+    return nack;
+}
+
+bool streamPendingRemove(struct streamGroup *g, struct streamID id) {
+    struct streamKey key = streamKeyOf(id);
+    void *p;
+    if (!raxRemove(&g->pending, streamKeyView(&key), &p)) return false;
+    struct streamNack *nack = p;
+    bool had = raxRemove(&nack->consumer->pending, streamKeyView(&key), NULL);
+    serverAssert(had);
+    zfree(nack);
+    return true;
+}
+
+/* ---- How far a group has come ----
+ *
+ * "Entries read" is a position in the sequence of all entries ever added. It can be told from an ID at both
+ * ends of the stream and, as long as nothing was deleted after a place that is known, by counting.
+ * Clients may set it to anything, so sums wrap around. */
+
+/* Is there a gap in the entries behind `id`? Only the highest ID ever deleted is known: there may be. */
+static bool gapBehind(const struct stream *s, struct streamID id) {
+    if (!s->length || streamIDIsZero(s->max_deleted_id)) return false;
+    return streamIDCompare(id, s->max_deleted_id) <= 0;
+}
+
+static int64_t streamGroupPositionOf(const struct stream *s, struct streamID id) {
+    int64_t added = (int64_t)s->entries_added;
+    if (!added) return 0;
+    int to_last = streamIDCompare(id, s->last_id);
+    if (!s->length && to_last < 0) return added;
+    if (!to_last) return added;
+    if (to_last > 0) return STREAM_READ_UNKNOWN;
+    int to_first = streamIDCompare(id, s->first_id);
+    bool whole = streamIDCompare(s->max_deleted_id, s->first_id) < 0;
+    bool behind_gaps = streamIDIsZero(id) || streamIDCompare(id, s->max_deleted_id) >= 0;
+    if (!whole || !behind_gaps || to_first > 0) return STREAM_READ_UNKNOWN;
+    return (int64_t)(s->entries_added - s->length + (to_first == 0));
+}
+
+void streamGroupAdvance(struct stream *s, struct streamGroup *g, struct streamID id) {
+    bool in_sequence = streamIDCompare(g->last_id, s->first_id) >= 0 && !gapBehind(s, g->last_id);
+    if (g->entries_read != STREAM_READ_UNKNOWN && in_sequence)
+        g->entries_read = (int64_t)((uint64_t)g->entries_read + 1);
+    else if (s->entries_added)
+        g->entries_read = streamGroupPositionOf(s, id);
+    g->last_id = id;
+}
+
+bool streamGroupLag(struct stream *s, const struct streamGroup *g, int64_t *lag) {
+    int64_t read = g->entries_read;
+    *lag = 0;
+    if (!s->entries_added) return true;
+    if (read == STREAM_READ_UNKNOWN || gapBehind(s, g->last_id)) read = streamGroupPositionOf(s, g->last_id);
+    *lag = (int64_t)(s->entries_added - (uint64_t)read);
+    return read != STREAM_READ_UNKNOWN;
+}
+
+/* ---- Groups ---- */
+
+struct streamGroup *streamGroupFind(struct stream *s, struct str name) {
+    void *group = NULL;
+    raxFind(&s->groups, name, &group);
+    return group;
+}
+
+struct streamGroup *streamGroupCreate(struct stream *s, struct str name, struct streamID id,
+                                      int64_t entries_read) {
+    if (streamGroupFind(s, name)) return NULL;
+    struct streamGroup *g = zmalloc(sizeof *g);
+    g->last_id = id;
+    g->entries_read = entries_read;
+    raxInit(&g->pending);
+    raxInit(&g->consumers);
+    raxInsert(&s->groups, name, g, NULL);
+    return g;
+}
+
+void streamGroupFree(struct streamGroup *g) {
+    raxDestroy(&g->consumers, consumerFree);
+    raxDestroy(&g->pending, zfree);
+    zfree(g);
+}
+
+bool streamGroupDestroy(struct stream *s, struct str name) {
+    void *group;
+    if (!raxRemove(&s->groups, name, &group)) return false;
+    streamGroupFree(group);
+    return true;
+}
+
+struct streamGroup *streamGroupDup(struct streamGroup *g) {
+    struct streamGroup *copy = zmalloc(sizeof *copy);
+    struct raxIterator it;
+    copy->last_id = g->last_id;
+    copy->entries_read = g->entries_read;
+    raxInit(&copy->pending);
+    raxInit(&copy->consumers);
+    raxStart(&it, &g->consumers);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        struct streamConsumer *from = it.value, *to = streamConsumerCreate(copy, it.key, from->seen_ms);
+        to->active_ms = from->active_ms;
+    }
+    raxStop(&it);
+    raxStart(&it, &g->pending);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        struct streamNack *from = it.value;
+        struct streamConsumer *consumer = streamConsumerFind(copy, sdsview(from->consumer->name));
+        streamPendingSet(copy, streamKeyID(it.key), consumer, from->delivered_ms)->deliveries =
+            from->deliveries;
+    }
+    raxStop(&it);
+    return copy;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_pending.c - commands about entries that were delivered and not acknowledged: XACK, XPENDING,
+ * XCLAIM, XAUTOCLAIM (part of stream.h).
+ *
+ * An entry may be pending that was deleted from the stream. Claiming it is how it leaves the list. All of
+ * them look at the stream as readers (hits and misses count), and what they write is the group. */
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_stream.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/reply.h"
+#include "types/stream/stream_commands.h"
+#include "types/types.h"
+
+#define AUTOCLAIM_COUNT     100
+#define AUTOCLAIM_ATTEMPTS  10                 /* pending entries looked at, for each that may be claimed */
+#define AUTOCLAIM_COUNT_MAX ((int64_t)1 << 32) /* more than memory has room for */
+
+/* The group argv[2] of the stream argv[1]. NULL: an error was replied. */
+static struct streamGroup *groupOfArgs(struct client *c, struct stream **s) {
+    struct str key = c->argv[1], group = c->argv[2];
+    if (!lookupStreamRead(c, key, s)) return NULL;
+    struct streamGroup *g = *s ? streamGroupFind(*s, group) : NULL;
+    if (!g)
+        replyErrorFmt(c, "NOGROUP No such key '%.*s' or consumer group '%.*s'", (int)key.len, key.ptr,
+                      (int)group.len, group.ptr);
+    return g;
+}
+
+/* ---- XACK ---- */
+
+void xackCommand(struct client *c) {
+    struct stream *s;
+    if (!lookupStreamRead(c, c->argv[1], &s)) return;
+    struct streamGroup *g = s ? streamGroupFind(s, c->argv[2]) : NULL;
+    if (!g) {
+        replyLongLong(c, 0);
+        return;
+    }
+    struct streamID *ids = argStreamIDs(c, 3);
+    if (!ids) return;
+    int64_t acknowledged = 0;
+    for (int i = 3; i < c->argc; i++) acknowledged += streamPendingRemove(g, ids[i - 3]);
+    zfree(ids);
+    keyStateChanged(c->db, c->argv[1], NOTIFY_STREAM, NULL, (uint64_t)acknowledged);
+    replyLongLong(c, acknowledged);
+}
+
+/* ---- XPENDING ---- */
+
+static void replyEdge(struct client *c, const struct rax *pending, const char *edge) {
+    struct raxIterator it;
+    raxStart(&it, pending);
+    raxSeek(&it, edge, STR(""));
+    replyStreamID(c, streamKeyID(it.key));
+    raxStop(&it);
+}
+
+static void replyBusyConsumers(struct client *c, struct streamGroup *g) {
+    struct raxIterator it;
+    int64_t n = 0;
+    struct replyMark mark = replyDeferLen(c);
+    raxStart(&it, &g->consumers);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        struct streamConsumer *consumer = it.value;
+        if (!consumer->pending.size) continue;
+        replyArrayLen(c, 2);
+        replyBulk(c, it.key);
+        replyBulkLongLong(c, (int64_t)consumer->pending.size);
+        n++;
+    }
+    raxStop(&it);
+    replySetArrayLen(c, mark, n);
+}
+
+static void pendingSummary(struct client *c) {
+    struct stream *s;
+    struct streamGroup *g = groupOfArgs(c, &s);
+    if (!g) return;
+    replyArrayLen(c, 4);
+    replyLongLong(c, (int64_t)g->pending.size);
+    if (!g->pending.size) {
+        replyNull(c);
+        replyNull(c);
+        replyNullArray(c);
+        return;
+    }
+    replyEdge(c, &g->pending, "^");
+    replyEdge(c, &g->pending, "$");
+    replyBusyConsumers(c, g);
+}
+
+struct pendingArgs {
+    int64_t min_idle_ms, count;
+    struct streamID start, end;
+    bool consumer_given;
+    struct str consumer;
+};
+
+static bool parsePending(struct client *c, struct pendingArgs *a) {
+    int at = 3;
+    *a = (struct pendingArgs){0};
+    if (c->argc < 6 || c->argc > 9) goto syntax;
+    if (strIs(c->argv[3], "idle")) {
+        if (!argLongLong(c, c->argv[4], &a->min_idle_ms, NULL)) return false;
+        if (c->argc < 8) goto syntax;
+        at = 5;
+    }
+    if (!argLongLong(c, c->argv[at + 2], &a->count, NULL)) return false;
+    if (!argStreamStart(c, c->argv[at], &a->start) || !argStreamEnd(c, c->argv[at + 1], &a->end))
+        return false;
+    a->consumer_given = at + 3 < c->argc;
+    if (a->consumer_given) a->consumer = c->argv[at + 3];
+    return true;
+syntax:
+    replySyntaxError(c);
+    return false;
+}
+
+static void pendingList(struct client *c, const struct rax *pending, const struct pendingArgs *a) {
+    struct raxIterator it;
+    struct streamKey start = streamKeyOf(a->start);
+    int64_t n = 0, now = mstime();
+    struct replyMark mark = replyDeferLen(c);
+    raxStart(&it, pending);
+    bool more = raxSeek(&it, ">=", streamKeyView(&start));
+    for (; more && n < a->count; more = raxNext(&it)) {
+        struct streamNack *nack = it.value;
+        struct streamID id = streamKeyID(it.key);
+        int64_t idle = now - nack->delivered_ms;
+        if (streamIDCompare(id, a->end) > 0) break;
+        if (a->min_idle_ms && idle < a->min_idle_ms) continue;
+        replyArrayLen(c, 4);
+        replyStreamID(c, id);
+        replyBulk(c, sdsview(nack->consumer->name));
+        replyLongLong(c, idle < 0 ? 0 : idle);
+        replyLongLong(c, (int64_t)nack->deliveries);
+        n++;
+    }
+    raxStop(&it);
+    replySetArrayLen(c, mark, n);
+}
+
+void xpendingCommand(struct client *c) {
+    struct pendingArgs a;
+    struct stream *s;
+    if (c->argc == 3) {
+        pendingSummary(c);
+        return;
+    }
+    if (!parsePending(c, &a)) return;
+    struct streamGroup *g = groupOfArgs(c, &s);
+    if (!g) return;
+    struct streamConsumer *consumer = a.consumer_given ? streamConsumerFind(g, a.consumer) : NULL;
+    if (a.consumer_given && !consumer)
+        replyArrayLen(c, 0);
+    else
+        pendingList(c, consumer ? &consumer->pending : &g->pending, &a);
+}
+
+/* ---- Claiming ---- */
+
+/* How an entry changes hands. */
+struct xclaimOptions {
+    struct client *c;
+    struct stream *stream;
+    struct streamFinder *finder; /* of entries of the stream */
+    struct streamGroup *group;
+    struct streamConsumer *consumer;
+    int64_t now_ms, delivered_ms, min_idle_ms;
+    int64_t retry_count; /* -1: one more, or as before with just_id */
+    bool just_id, force;
+};
+
+static void claimEntry(const struct xclaimOptions *cl, struct streamID id, struct streamNack *nack) {
+    struct client *c = cl->c;
+    streamPendingGive(cl->group, id, nack, cl->consumer);
+    nack->delivered_ms = cl->delivered_ms;
+    if (cl->retry_count >= 0)
+        nack->deliveries = (uint64_t)cl->retry_count;
+    else if (!cl->just_id)
+        nack->deliveries++;
+    if (cl->just_id)
+        replyStreamID(c, id);
+    else
+        replyStreamOne(c, cl->finder, id);
+    cl->consumer->active_ms = cl->now_ms;
+    propagateClaim(c, c->argv[1], c->argv[2], cl->group, id, nack);
+    keyStateChanged(c->db, c->argv[1], NOTIFY_STREAM, NULL, 1);
+}
+
+/* A pending entry that is no longer in the stream. */
+static void dropEntry(const struct xclaimOptions *cl, struct streamID id) {
+    if (!streamPendingRemove(cl->group, id)) return;
+    propagateAck(cl->c, cl->c->argv[1], cl->c->argv[2], id);
+    keyStateChanged(cl->c->db, cl->c->argv[1], NOTIFY_STREAM, NULL, 1);
+}
+
+static bool idleEnough(const struct xclaimOptions *cl, const struct streamNack *nack) {
+    return !cl->min_idle_ms || cl->now_ms - nack->delivered_ms >= cl->min_idle_ms;
+}
+
+static bool argMinIdle(struct client *c, const char *command, int64_t *min_idle_ms) {
+    if (!string2ll(c->argv[4], min_idle_ms)) {
+        replyErrorFmt(c, "ERR Invalid min-idle-time argument for %s", command);
+        return false;
+    }
+    if (*min_idle_ms < 0) *min_idle_ms = 0;
+    return true;
+}
+
+/* ---- XCLAIM ---- */
+
+static bool claimNumber(struct client *c, struct str arg, const char *option, int64_t *n) {
+    if (string2ll(arg, n)) return true;
+    replyErrorFmt(c, "ERR Invalid %s option argument for XCLAIM", option);
+    return false;
+}
+
+static bool claimOption(struct xclaimOptions *cl, int *i, int64_t *time, struct streamID *last_id) {
+    struct client *c = cl->c;
+    struct str opt = c->argv[*i];
+    bool more = *i + 1 < c->argc;
+    if (strIs(opt, "force")) return cl->force = true;
+    if (strIs(opt, "justid")) return cl->just_id = true;
+    if (more && strIs(opt, "idle")) {
+        if (!claimNumber(c, c->argv[++*i], "IDLE", time)) return false;
+        *time = (int64_t)((uint64_t)cl->now_ms - (uint64_t)*time);
+        return true;
+    }
+    if (more && strIs(opt, "time")) return claimNumber(c, c->argv[++*i], "TIME", time);
+    if (more && strIs(opt, "retrycount"))
+        return claimNumber(c, c->argv[++*i], "RETRYCOUNT", &cl->retry_count);
+    if (more && strIs(opt, "lastid")) return argStreamID(c, c->argv[++*i], 0, last_id);
+    replyErrorFmt(c, "ERR Unrecognized XCLAIM option '%.*s'", (int)opt.len, opt.ptr);
+    return false;
+}
+
+/* Options from argv[i] on. */
+static bool parseClaim(struct xclaimOptions *cl, int i, struct streamID *last_id) {
+    int64_t time = -1;
+    for (; i < cl->c->argc; i++)
+        if (!claimOption(cl, &i, &time, last_id)) return false;
+    cl->delivered_ms = time < 0 || time > cl->now_ms ? cl->now_ms : time;
+    return true;
+}
+
+static bool claimOne(const struct xclaimOptions *cl, struct streamID id) {
+    struct streamNack *nack = streamPendingFind(cl->group, id);
+    if (!streamFinderFind(cl->finder, id)) {
+        dropEntry(cl, id);
+        return false;
+    }
+    if (!nack && cl->force)
+        nack = streamPendingSet(cl->group, id, cl->consumer, cl->now_ms);
+    else if (!nack || !idleEnough(cl, nack))
+        return false;
+    claimEntry(cl, id, nack);
+    return true;
+}
+
+void xclaimCommand(struct client *c) {
+    struct xclaimOptions cl = {.c = c, .now_ms = mstime(), .retry_count = -1};
+    struct streamID last_id = STREAM_ID_MIN, id;
+    cl.group = groupOfArgs(c, &cl.stream);
+    if (!cl.group || !argMinIdle(c, "XCLAIM", &cl.min_idle_ms)) return;
+    int ids_end = 5;
+    while (ids_end < c->argc && streamIDParse(c->argv[ids_end], 0, &id)) ids_end++;
+    if (!parseClaim(&cl, ids_end, &last_id)) return;
+
+    cl.consumer = streamConsumerFor(c, c->argv[1], c->argv[2], cl.group, c->argv[3], cl.now_ms);
+    struct streamFinder finder;
+    cl.finder = &finder;
+    streamFinderStart(&finder, cl.stream);
+    bool moved = streamIDCompare(last_id, cl.group->last_id) > 0;
+    if (moved) cl.group->last_id = last_id;
+    int64_t claimed = 0;
+    struct replyMark mark = replyDeferLen(c);
+    for (int i = 5; i < ids_end; i++) {
+        streamIDParse(c->argv[i], 0, &id);
+        claimed += claimOne(&cl, id);
+    }
+    streamFinderStop(&finder);
+    replySetArrayLen(c, mark, claimed);
+    if (!moved || claimed) return; /* a claim carries the last ID */
+    propagateGroupID(c, c->argv[1], c->argv[2], cl.group);
+    keyStateChanged(c->db, c->argv[1], NOTIFY_STREAM, NULL, 1);
+}
+
+/* ---- XAUTOCLAIM ---- */
+
+static bool parseAutoclaim(struct xclaimOptions *cl, struct streamID *start, int64_t *count) {
+    struct client *c = cl->c;
+    *count = AUTOCLAIM_COUNT;
+    if (!argMinIdle(c, "XAUTOCLAIM", &cl->min_idle_ms) || !argStreamStart(c, c->argv[5], start)) return false;
+    for (int i = 6; i < c->argc; i++) {
+        if (strIs(c->argv[i], "count") && i + 1 < c->argc) {
+            int64_t most = INT64_MAX / (int64_t)sizeof(struct streamID);
+            if (!argRange(c, c->argv[++i], 1, most, count, "ERR COUNT must be > 0")) return false;
+        } else if (strIs(c->argv[i], "justid")) {
+            cl->just_id = true;
+        } else {
+            replySyntaxError(c);
+            return false;
+        }
+    }
+    return true;
+}
+
+struct idList {
+    struct streamID *ids;
+    size_t count, room;
+};
+
+static void idListAdd(struct idList *list, struct streamID id) {
+    if (list->count == list->room) {
+        list->room = list->room ? list->room * 2 : 16;
+        list->ids = zrealloc(list->ids, list->room * sizeof *list->ids);
+    }
+    list->ids[list->count++] = id;
+}
+
+/* The reply begins with the place to go on from, so what to claim is chosen first. Returns that place; 0-0 at
+ * the end. */
+static struct streamID chooseEntries(const struct xclaimOptions *cl, struct streamID start, int64_t count,
+                                     struct idList *claimed, struct idList *deleted) {
+    struct raxIterator it;
+    struct streamKey key = streamKeyOf(start);
+    raxStart(&it, &cl->group->pending);
+    bool more = raxSeek(&it, ">=", streamKeyView(&key));
+    for (int64_t attempts = count * AUTOCLAIM_ATTEMPTS; more && count && attempts--; more = raxNext(&it)) {
+        struct streamID id = streamKeyID(it.key);
+        bool exists = streamFinderFind(cl->finder, id);
+        if (exists && !idleEnough(cl, it.value)) continue;
+        idListAdd(exists ? claimed : deleted, id);
+        count--;
+    }
+    struct streamID next = more ? streamKeyID(it.key) : STREAM_ID_MIN;
+    raxStop(&it);
+    return next;
+}
+
+static void autoclaim(const struct xclaimOptions *cl, struct streamID start, int64_t count) {
+    struct client *c = cl->c;
+    struct idList claimed = {0}, deleted = {0};
+    replyArrayLen(c, 3);
+    replyStreamID(c, chooseEntries(cl, start, count, &claimed, &deleted));
+    replyArrayLen(c, (int64_t)claimed.count);
+    for (size_t i = 0; i < claimed.count; i++)
+        claimEntry(cl, claimed.ids[i], streamPendingFind(cl->group, claimed.ids[i]));
+    replyArrayLen(c, (int64_t)deleted.count);
+    for (size_t i = 0; i < deleted.count; i++) {
+        replyStreamID(c, deleted.ids[i]);
+        dropEntry(cl, deleted.ids[i]);
+    }
+    zfree(claimed.ids);
+    zfree(deleted.ids);
+}
+
+void xautoclaimCommand(struct client *c) {
+    struct xclaimOptions cl = {.c = c, .now_ms = mstime(), .retry_count = -1};
+    struct streamID start;
+    int64_t count;
+    if (!parseAutoclaim(&cl, &start, &count)) return;
+    cl.group = groupOfArgs(c, &cl.stream);
+    if (!cl.group) return;
+    if (count > AUTOCLAIM_COUNT_MAX) {
+        replyError(c, "ERR Insufficient memory, failed allocating transient memory, COUNT too high.");
+        return;
+    }
+    struct streamFinder finder;
+    cl.finder = &finder;
+    cl.delivered_ms = cl.now_ms;
+    cl.consumer = streamConsumerFor(c, c->argv[1], c->argv[2], cl.group, c->argv[3], cl.now_ms);
+    streamFinderStart(&finder, cl.stream);
+    autoclaim(&cl, start, count);
+    streamFinderStop(&finder);
+}

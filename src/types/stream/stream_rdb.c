@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_rdb.c - streams in files (part of rdb_hooks.h).
+ *
+ *     number of nodes, then each:  ID of the node: a string of 16 bytes, big endian | listpack
+ *     length | last ID | (2: first ID | highest deleted ID | entries ever added)
+ *     number of groups, then each:
+ *         name | last delivered ID | (2: entries read)
+ *         number of pending entries, then each:  ID: 16 bytes | delivered: ms | times delivered
+ *         number of consumers, then each:
+ *             name | seen: ms | (3: active: ms)
+ *             number of pending entries, then each:  ID: 16 bytes
+ *
+ * IDs without a note are two numbers. What is behind 2 and 3 was added by these versions of the format. */
+#include "base/zmalloc.h"
+#include "data/rdb/rewrite.h"
+#include "types/rdb_hooks.h"
+#include "types/stream/stream.h"
+#include "types/stream/stream_node.h"
+#include "types/types.h"
+
+#define KEY_BYTES  sizeof(struct streamKey)
+#define NODE_MIN   (1 + KEY_BYTES + 1) /* bytes that one takes in a file, at least */
+#define GROUP_MIN  5
+#define NACK_MIN   (KEY_BYTES + 9)
+#define PERSON_MIN 10 /* a consumer */
+
+uint8_t streamRdbType(const struct object *o, int version) {
+    (void)o;
+    return rdbIsForRedis7(version) ? RDB_TYPE_STREAM_LISTPACKS_2 : RDB_TYPE_STREAM_LISTPACKS_3;
+}
+
+/* ---- Saving ---- */
+
+static void writeID(struct rioWriter *w, struct streamID id) {
+    rdbWriteLen(w, id.ms);
+    rdbWriteLen(w, id.seq);
+}
+
+static void writeNode(struct rioWriter *w, struct str key, struct streamNode *node) {
+    size_t bytes = nodePublishedBytes(node);
+    unsigned char *lp = zmalloc(bytes);
+    nodePublish(node, streamKeyID(key), lp);
+    rdbWriteString(w, key);
+    rdbWriteString(w, strN((const char *)lp, bytes));
+    zfree(lp);
+}
+
+static void writeNodes(struct rioWriter *w, struct stream *s) {
+    struct raxIterator it;
+    rdbWriteLen(w, streamNodes(s));
+    raxStart(&it, &s->nodes);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) writeNode(w, it.key, it.value);
+    raxStop(&it);
+    if (s->tail) {
+        struct streamKey key = streamKeyOf(s->tail_id);
+        writeNode(w, streamKeyView(&key), s->tail);
+    }
+}
+
+static void writePending(struct rioWriter *w, const struct rax *pending, bool with_details) {
+    struct raxIterator it;
+    rdbWriteLen(w, pending->size);
+    raxStart(&it, pending);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        const struct streamNack *nack = it.value;
+        rioWriteStr(w, it.key);
+        if (!with_details) continue;
+        rdbWriteInt64(w, nack->delivered_ms);
+        rdbWriteLen(w, nack->deliveries);
+    }
+    raxStop(&it);
+}
+
+static void writeGroup(struct rioWriter *w, struct str name, const struct streamGroup *g) {
+    struct raxIterator it;
+    rdbWriteString(w, name);
+    writeID(w, g->last_id);
+    rdbWriteLen(w, (uint64_t)g->entries_read);
+    writePending(w, &g->pending, true);
+    rdbWriteLen(w, g->consumers.size);
+    raxStart(&it, &g->consumers);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
+        const struct streamConsumer *consumer = it.value;
+        rdbWriteString(w, it.key);
+        rdbWriteInt64(w, consumer->seen_ms);
+        if (!rdbIsForRedis7(w->version)) rdbWriteInt64(w, consumer->active_ms);
+        writePending(w, &consumer->pending, false);
+    }
+    raxStop(&it);
+}
+
+void streamRdbSave(struct rioWriter *w, const struct object *o) {
+    struct stream *s = streamOpen(o);
+    struct raxIterator it;
+    writeNodes(w, s);
+    rdbWriteLen(w, s->length);
+    writeID(w, s->last_id);
+    writeID(w, s->first_id);
+    writeID(w, s->max_deleted_id);
+    rdbWriteLen(w, s->entries_added);
+    rdbWriteLen(w, s->groups.size);
+    raxStart(&it, &s->groups);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) writeGroup(w, it.key, it.value);
+    raxStop(&it);
+}
+
+/* ---- Loading ---- */
+
+static bool readID(struct rdbReader *r, struct streamID *id) {
+    return rdbReadLen(r, &id->ms) && rdbReadLen(r, &id->seq);
+}
+
+static bool readKey(struct rdbReader *r, struct streamKey *key) {
+    return rioRead(&r->io, key->bytes, sizeof key->bytes);
+}
+
+static bool loadNode(struct rdbReader *r, struct stream *s) {
+    struct str key;
+    size_t size;
+    if (!rdbReadString(r, &key)) return false;
+    if (key.len != KEY_BYTES) return rioFail(&r->io, "a stream node's ID of %zu bytes", key.len);
+    struct streamID id = streamKeyID(key);
+    if (streamNodes(s) && streamIDCompare(id, s->tail_id) <= 0)
+        return rioFail(&r->io, "stream nodes out of order");
+    unsigned char *lp = rdbReadBlob(r, &size);
+    if (!lp) return false;
+    struct streamNode *node = nodeOfPublished(lp, size, id);
+    zfree(lp);
+    if (!node) return rioFail(&r->io, "a stream node that is not sound");
+    s->length += node->entries;
+    streamAddNode(s, id, node);
+    return true;
+}
+
+static bool isInOrder(struct stream *s) {
+    struct streamIterator it;
+    struct streamID last = STREAM_ID_MIN;
+    bool ordered = true, first = true;
+    streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
+    for (; ordered && streamNext(&it); last = it.id, first = false)
+        ordered = first || streamIDCompare(last, it.id) < 0;
+    streamStop(&it);
+    return ordered;
+}
+
+/* The numbers. Those that follow from the nodes have to agree with them, but for the first ID: servers are
+ * known to have written a wrong one. */
+static bool loadCounters(struct rdbReader *r, struct stream *s, bool first_version) {
+    uint64_t length;
+    struct streamID first;
+    if (!rdbReadLen(r, &length) || !readID(r, &s->last_id)) return false;
+    if (length != s->length) return rioFail(&r->io, "a stream's length is not that of its nodes");
+    streamMendFirst(s);
+    if (s->length && streamIDCompare(s->last_id, streamHighestID(s)) < 0)
+        return rioFail(&r->io, "a stream has entries behind its last ID");
+    if (r->deep && !isInOrder(s)) return rioFail(&r->io, "entries of a stream are out of order");
+    s->entries_added = length;
+    if (first_version) return true;
+    return readID(r, &first) && readID(r, &s->max_deleted_id) && rdbReadLen(r, &s->entries_added);
+}
+
+static bool loadPending(struct rdbReader *r, struct streamGroup *g) {
+    uint64_t n;
+    if (!rdbReadCount(r, NACK_MIN, &n)) return false;
+    for (; n; n--) {
+        struct streamKey key;
+        struct streamNack nack = {.consumer = NULL};
+        if (!readKey(r, &key) || !rdbReadInt64(r, &nack.delivered_ms) || !rdbReadLen(r, &nack.deliveries))
+            return false;
+        struct streamNack *own = zmalloc(sizeof *own);
+        void *old;
+        *own = nack;
+        if (raxInsert(&g->pending, streamKeyView(&key), own, &old)) continue;
+        zfree(old);
+        return rioFail(&r->io, "an entry is pending twice");
+    }
+    return true;
+}
+
+static bool loadConsumer(struct rdbReader *r, struct streamGroup *g, bool has_active, uint64_t *claimed) {
+    struct str name;
+    struct streamConsumer *consumer;
+    uint64_t n;
+    if (!rdbReadElement(r, &name)) return false;
+    if (streamConsumerFind(g, name)) return rioFail(&r->io, "a consumer is in its group twice");
+    consumer = streamConsumerCreate(g, name, 0);
+    if (!rdbReadInt64(r, &consumer->seen_ms)) return false;
+    consumer->active_ms = consumer->seen_ms;
+    if (has_active && !rdbReadInt64(r, &consumer->active_ms)) return false;
+    if (!rdbReadCount(r, KEY_BYTES, &n)) return false;
+    *claimed += n;
+    for (; n; n--) {
+        struct streamKey key;
+        void *p;
+        if (!readKey(r, &key)) return false;
+        if (!raxFind(&g->pending, streamKeyView(&key), &p))
+            return rioFail(&r->io, "an entry is pending for a consumer, but not in its group");
+        struct streamNack *nack = p;
+        if (nack->consumer) return rioFail(&r->io, "an entry is pending for two consumers");
+        nack->consumer = consumer;
+        raxInsert(&consumer->pending, streamKeyView(&key), nack, NULL);
+    }
+    return true;
+}
+
+static bool loadGroup(struct rdbReader *r, struct stream *s, uint8_t rdb_type) {
+    struct str name;
+    struct streamID last;
+    uint64_t read = (uint64_t)STREAM_READ_UNKNOWN, n, claimed = 0;
+    if (!rdbReadElement(r, &name)) return false;
+    struct streamGroup *g = streamGroupCreate(s, name, STREAM_ID_MIN, STREAM_READ_UNKNOWN);
+    if (!g) return rioFail(&r->io, "a group is in its stream twice");
+    if (!readID(r, &last)) return false;
+    if (rdb_type != RDB_TYPE_STREAM_LISTPACKS && !rdbReadLen(r, &read)) return false;
+    g->last_id = last;
+    g->entries_read = (int64_t)read;
+    int64_t lag; /* the oldest form does not say: at an end of the stream it is known all the same */
+    if (rdb_type == RDB_TYPE_STREAM_LISTPACKS && streamGroupLag(s, g, &lag))
+        g->entries_read = (int64_t)(s->entries_added - (uint64_t)lag);
+    if (!loadPending(r, g) || !rdbReadCount(r, PERSON_MIN, &n)) return false;
+    for (; n; n--)
+        if (!loadConsumer(r, g, rdb_type == RDB_TYPE_STREAM_LISTPACKS_3, &claimed)) return false;
+    return claimed == g->pending.size || rioFail(&r->io, "an entry is pending for no consumer");
+}
+
+static bool loadStream(struct rdbReader *r, uint8_t rdb_type, struct stream *s) {
+    uint64_t n;
+    if (!rdbReadCount(r, NODE_MIN, &n)) return false;
+    for (; n; n--)
+        if (!loadNode(r, s)) return false;
+    if (!loadCounters(r, s, rdb_type == RDB_TYPE_STREAM_LISTPACKS)) return false;
+    if (!rdbReadCount(r, GROUP_MIN, &n)) return false;
+    for (; n; n--)
+        if (!loadGroup(r, s, rdb_type)) return false;
+    return true;
+}
+
+/* A stream without entries is a value, too. */
+enum rdbLoaded streamRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
+    struct stream *s = streamNew();
+    if (!loadStream(r, rdb_type, s)) {
+        streamFree(s);
+        return RDB_FAILED;
+    }
+    *v = streamValue(s);
+    return RDB_LOADED;
+}
+
+/* ---- Rewriting ---- */
+
+static void rewriteID(struct rioWriter *w, struct streamID id) {
+    char text[STREAM_ID_TEXT];
+    rewriteArg(w, streamIDText(id, text));
+}
+
+/* Pending entries that are no longer in the stream: XCLAIM takes only what is there. So they are added among
+ * the others, with nothing in them, and removed when they have been claimed. */
+static void findMissing(struct stream *s, struct rax *missing) {
+    struct raxIterator groups, it;
+    raxStart(&groups, &s->groups);
+    for (bool more = raxSeek(&groups, "^", STR("")); more; more = raxNext(&groups)) {
+        raxStart(&it, &((struct streamGroup *)groups.value)->pending);
+        for (bool next = raxSeek(&it, "^", STR("")); next; next = raxNext(&it))
+            if (!streamExists(s, streamKeyID(it.key))) raxInsert(missing, it.key, NULL, NULL);
+        raxStop(&it);
+    }
+    raxStop(&groups);
+}
+
+static void rewriteAdd(struct rioWriter *w, struct str key, struct streamID id, int64_t pairs) {
+    rewriteCommand(w, 3 + 2 * pairs);
+    rewriteArgs(w, STR("XADD"), key);
+    rewriteID(w, id);
+}
+
+static void rewriteHolder(struct rioWriter *w, struct str key, struct streamID id) {
+    rewriteAdd(w, key, id, 1);
+    rewriteArgs(w, STR("x"), STR("y"));
+}
+
+static void rewriteEntries(struct rioWriter *w, struct str key, struct stream *s, const struct rax *missing) {
+    struct streamIterator it;
+    struct raxIterator hole;
+    raxStart(&hole, missing);
+    bool more = raxSeek(&hole, "^", STR(""));
+    streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
+    while (streamNext(&it)) {
+        for (; more && streamIDCompare(streamKeyID(hole.key), it.id) < 0; more = raxNext(&hole))
+            rewriteHolder(w, key, streamKeyID(hole.key));
+        rewriteAdd(w, key, it.id, it.pairs);
+        for (int64_t i = 0; i < it.pairs; i++) {
+            struct str field, value;
+            streamNextPair(&it, &field, &value);
+            rewriteArgs(w, field, value);
+        }
+    }
+    streamStop(&it);
+    for (; more; more = raxNext(&hole)) rewriteHolder(w, key, streamKeyID(hole.key));
+    raxStop(&hole);
+}
+
+/* Those before the first entry had been trimmed, and are again: XDEL would say that something was deleted. */
+static void removeHolders(struct rioWriter *w, struct str key, const struct stream *s,
+                          const struct rax *missing) {
+    struct raxIterator it;
+    raxStart(&it, missing);
+    if (raxSeek(&it, "^", STR("")) && s->length && streamIDCompare(streamKeyID(it.key), s->first_id) < 0) {
+        rewriteCommand(w, 4);
+        rewriteArgs(w, STR("XTRIM"), key, STR("MINID"));
+        rewriteID(w, s->first_id);
+    } else if (it.valid && !s->length) {
+        rewriteCommand(w, 4);
+        rewriteArgs(w, STR("XTRIM"), key, STR("MAXLEN"));
+        rewriteArgInt(w, 0);
+    }
+    struct streamKey first = streamKeyOf(s->first_id);
+    bool more = s->length && raxSeek(&it, ">", streamKeyView(&first));
+    for (; more; more = raxNext(&it)) {
+        rewriteCommand(w, 3);
+        rewriteArgs(w, STR("XDEL"), key);
+        rewriteID(w, streamKeyID(it.key));
+    }
+    raxStop(&it);
+}
+
+/* An entry that is trimmed away as it is added leaves an empty stream. */
+static void rewriteEmpty(struct rioWriter *w, struct str key, struct streamID last) {
+    rewriteCommand(w, 7);
+    rewriteArgs(w, STR("XADD"), key, STR("MAXLEN"), STR("0"));
+    rewriteID(w, streamIDIsZero(last) ? (struct streamID){0, 1} : last);
+    rewriteArgs(w, STR("x"), STR("y"));
+}
+
+static void rewriteCounters(struct rioWriter *w, struct str key, const struct stream *s) {
+    rewriteCommand(w, 7);
+    rewriteArgs(w, STR("XSETID"), key);
+    rewriteID(w, s->last_id);
+    rewriteArg(w, STR("ENTRIESADDED"));
+    rewriteArgInt(w, (int64_t)s->entries_added);
+    rewriteArg(w, STR("MAXDELETEDID"));
+    rewriteID(w, s->max_deleted_id);
+}
+
+static void rewriteClaim(struct rioWriter *w, struct str key, struct str group, struct str consumer,
+                         struct streamID id, const struct streamNack *nack) {
+    rewriteCommand(w, 12);
+    rewriteArgs(w, STR("XCLAIM"), key, group, consumer, STR("0"));
+    rewriteID(w, id);
+    rewriteArg(w, STR("TIME"));
+    rewriteArgInt(w, nack->delivered_ms);
+    rewriteArg(w, STR("RETRYCOUNT"));
+    rewriteArgInt(w, (int64_t)nack->deliveries);
+    rewriteArgs(w, STR("JUSTID"), STR("FORCE"));
+}
+
+static void rewriteConsumer(struct rioWriter *w, struct str key, struct str group,
+                            const struct streamConsumer *consumer) {
+    struct raxIterator it;
+    rewriteCommand(w, 5);
+    rewriteArgs(w, STR("XGROUP"), STR("CREATECONSUMER"), key, group, sdsview(consumer->name));
+    raxStart(&it, &consumer->pending);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        rewriteClaim(w, key, group, sdsview(consumer->name), streamKeyID(it.key), it.value);
+    raxStop(&it);
+}
+
+static void rewriteGroup(struct rioWriter *w, struct str key, struct str name, const struct streamGroup *g) {
+    struct raxIterator it;
+    rewriteCommand(w, 7);
+    rewriteArgs(w, STR("XGROUP"), STR("CREATE"), key, name);
+    rewriteID(w, g->last_id);
+    rewriteArg(w, STR("ENTRIESREAD"));
+    rewriteArgInt(w, g->entries_read);
+    raxStart(&it, &g->consumers);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        rewriteConsumer(w, key, name, it.value);
+    raxStop(&it);
+}
+
+/* The counters come last: what is added and removed before changes them. */
+void streamRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
+    struct stream *s = streamOpen(o);
+    struct raxIterator it;
+    struct rax missing;
+    raxInit(&missing);
+    findMissing(s, &missing);
+    if (s->length || missing.size)
+        rewriteEntries(w, key, s, &missing);
+    else
+        rewriteEmpty(w, key, s->last_id);
+    raxStart(&it, &s->groups);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        rewriteGroup(w, key, it.key, it.value);
+    raxStop(&it);
+    removeHolders(w, key, s, &missing);
+    rewriteCounters(w, key, s);
+    raxDestroy(&missing, NULL);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bitfield.c - BITFIELD: integers of 1 to 64 bits at any bit offset of a string. Part of bitops.h.
+ *
+ * The whole command is parsed before anything is done, so that an error changes nothing; then the string is
+ * made long enough for the furthest write, once. */
+#include "base/assert.h"
+#include "base/num.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_bitmap.h"
+#include "command/lookup.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
+#include "client/reply.h"
+#include "types/string/bitops.h"
+#include "types/string/string_commands.h"
+#include "types/types.h"
+
+enum fieldOp { FIELD_GET, FIELD_SET, FIELD_INCRBY };
+enum overflow { OVERFLOW_WRAP, OVERFLOW_SAT, OVERFLOW_FAIL };
+
+struct fieldCommand {
+    enum fieldOp op;
+    enum overflow overflow;
+    bool is_signed;
+    unsigned bits;
+    uint64_t offset;
+    int64_t value;
+};
+
+/* ---- Bits ---- */
+
+static uint64_t readBits(const unsigned char *p, size_t len, uint64_t offset, unsigned bits) {
+    uint64_t v = 0;
+    for (unsigned i = 0; i < bits; i++, offset++) {
+        uint64_t byte = offset / 8;
+        unsigned bit = byte < len ? (p[byte] >> (7 - offset % 8)) & 1 : 0;
+        v = v << 1 | bit;
+    }
+    return v;
+}
+
+static void writeBits(unsigned char *p, uint64_t offset, unsigned bits, uint64_t v) {
+    for (unsigned i = 0; i < bits; i++, offset++) {
+        unsigned char mask = (unsigned char)(0x80 >> (offset % 8));
+        if (v >> (bits - 1 - i) & 1)
+            p[offset / 8] |= mask;
+        else
+            p[offset / 8] &= (unsigned char)~mask;
+    }
+}
+
+/* The low bits of v as the field's integer. */
+static int64_t fieldValue(const struct fieldCommand *f, uint64_t v) {
+    if (f->bits < 64) v &= (1ull << f->bits) - 1;
+    if (f->is_signed && f->bits < 64 && v >> (f->bits - 1)) v |= UINT64_MAX << f->bits;
+    return (int64_t)v;
+}
+
+/* old + by, or by alone for SET (old 0), brought into the field's range as its overflow rule says. False:
+ * FAIL. */
+static bool fitValue(const struct fieldCommand *f, int64_t old, int64_t by, int64_t *result) {
+    __int128 max = f->is_signed ? ((__int128)1 << (f->bits - 1)) - 1 : ((__int128)1 << f->bits) - 1;
+    __int128 min = f->is_signed ? -((__int128)1 << (f->bits - 1)) : 0;
+    __int128 sum = (__int128)old + by;
+    /* A SET value of an unsigned field is taken as 64 unsigned bits. */
+    if (!f->is_signed && f->op == FIELD_SET) sum = (__int128)(uint64_t)by;
+    if (sum < min || sum > max) {
+        if (f->overflow == OVERFLOW_FAIL) return false;
+        if (f->overflow == OVERFLOW_SAT) sum = sum < min ? min : max;
+    }
+    *result = fieldValue(f, (uint64_t)sum);
+    return true;
+}
+
+/* ---- Parsing ---- */
+
+static bool parseType(struct client *c, struct str arg, struct fieldCommand *f) {
+    int64_t bits = 0;
+    bool ok = arg.len > 1 && (arg.ptr[0] == 'i' || arg.ptr[0] == 'u') &&
+              string2ll(strN(arg.ptr + 1, arg.len - 1), &bits);
+    f->is_signed = ok && arg.ptr[0] == 'i';
+    if (!ok || bits < 1 || bits > (f->is_signed ? 64 : 63)) {
+        replyError(
+            c,
+            "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.");
+        return false;
+    }
+    f->bits = (unsigned)bits;
+    return true;
+}
+
+static bool parseOverflow(struct client *c, struct str arg, enum overflow *out) {
+    if (strIs(arg, "wrap"))
+        *out = OVERFLOW_WRAP;
+    else if (strIs(arg, "sat"))
+        *out = OVERFLOW_SAT;
+    else if (strIs(arg, "fail"))
+        *out = OVERFLOW_FAIL;
+    else {
+        replyError(c, "ERR Invalid OVERFLOW type specified");
+        return false;
+    }
+    return true;
+}
+
+static bool isOverflow(const struct str *argv, int argc, int at) {
+    return strIs(argv[at], "overflow") && at + 1 < argc;
+}
+
+/* How many words the operation at argv[at] takes; 0: there is none. */
+static int operationAt(const struct str *argv, int argc, int at, enum fieldOp *op) {
+    static const struct {
+        const char *name;
+        int words;
+    } operations[] = {[FIELD_GET] = {"get", 3}, [FIELD_SET] = {"set", 4}, [FIELD_INCRBY] = {"incrby", 4}};
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        if (!strIs(argv[at], operations[i].name) || argc - at < operations[i].words) continue;
+        *op = (enum fieldOp)i;
+        return operations[i].words;
+    }
+    return 0;
+}
+
+/* A command of nothing but GET only reads. One that is not understood to its end may do anything. */
+int bitfieldGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
+    (void)cmd;
+    unsigned flags = KEY_RO | KEY_ACCESS;
+    enum fieldOp op;
+    for (int at = 2, words; at < argc; at += words) {
+        words = isOverflow(argv, argc, at) ? 2 : operationAt(argv, argc, at, &op);
+        if (isOverflow(argv, argc, at) || (words && op == FIELD_GET)) continue;
+        flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
+        break;
+    }
+    return keyRefsAdd(keys, 0, 1, 1, 1, flags);
+}
+
+/* One operation at argv[*at]; *at moves behind it. */
+static bool parseField(struct client *c, int *at, struct fieldCommand *f) {
+    int words = operationAt(c->argv, c->argc, *at, &f->op);
+    if (!words) {
+        replySyntaxError(c);
+        return false;
+    }
+    if (!parseType(c, c->argv[*at + 1], f) || !bitopsOffset(c, c->argv[*at + 2], f->bits, &f->offset))
+        return false;
+    if (words == 4 && !argLongLong(c, c->argv[*at + 3], &f->value, NULL)) return false;
+    *at += words;
+    return true;
+}
+
+/* All operations; their number, or -1 when an error has been replied. *bytes: length that the writes need. */
+static int parseFields(struct client *c, bool read_only, struct fieldCommand *fields, size_t *bytes) {
+    enum overflow overflow = OVERFLOW_WRAP;
+    int n = 0;
+    *bytes = 0;
+    for (int at = 2; at < c->argc;) {
+        if (isOverflow(c->argv, c->argc, at)) {
+            if (!parseOverflow(c, c->argv[at + 1], &overflow)) return -1;
+            at += 2;
+            continue;
+        }
+        struct fieldCommand *f = &fields[n];
+        f->overflow = overflow;
+        if (!parseField(c, &at, f)) return -1;
+        if (f->op != FIELD_GET) {
+            size_t need = (f->offset + f->bits - 1) / 8 + 1;
+            if (need > *bytes) *bytes = need;
+        }
+        n++;
+    }
+    if (read_only && *bytes) {
+        replyError(c, "ERR BITFIELD_RO only supports the GET subcommand");
+        return -1;
+    }
+    return n;
+}
+
+/* ---- Running ---- */
+
+/* True when that changed the string; one that had to grow for the command is changed by each write. */
+static bool runWrite(struct client *c, const struct fieldCommand *f, unsigned char *p, size_t len,
+                     bool grew) {
+    int64_t old = fieldValue(f, readBits(p, len, f->offset, f->bits)), now;
+    bool set = f->op == FIELD_SET;
+    serverAssert(f->offset + f->bits <= 8 * (uint64_t)len);
+    if (!fitValue(f, set ? 0 : old, f->value, &now)) {
+        replyNull(c);
+        return false;
+    }
+    writeBits(p, f->offset, f->bits, (uint64_t)now);
+    replyLongLong(c, set ? old : now);
+    return grew || now != old;
+}
+
+static void runFields(struct client *c, const struct fieldCommand *fields, int n, size_t bytes) {
+    struct str key = c->argv[1];
+    struct object *o;
+    if (!(bytes ? lookupKeyWriteType : lookupKeyReadType)(c, key, OBJ_STRING, &o)) return;
+    char buf[LONG_STR_SIZE];
+    struct str s = o ? stringView(o, buf) : STR("");
+    bool grew = s.len < bytes;
+    if (bytes) s.ptr = stringForWrite(c->db, key, o, bytes, &s.len);
+    uint64_t changes = 0;
+    replyArrayLen(c, n);
+    for (int i = 0; i < n; i++) {
+        unsigned char *p = (unsigned char *)s.ptr;
+        if (fields[i].op == FIELD_GET)
+            replyLongLong(c, fieldValue(&fields[i], readBits(p, s.len, fields[i].offset, fields[i].bits)));
+        else
+            changes += runWrite(c, &fields[i], p, s.len, grew);
+    }
+    if (!changes && !grew) return;
+    /* Though each write has failed, the key is there now, or longer: a change. */
+    keyChanged(c, c->db, key, NOTIFY_STRING, "setbit", changes ? changes : 1);
+}
+
+static void bitfield(struct client *c, bool read_only) {
+    struct fieldCommand *fields = zcalloc((size_t)c->argc, sizeof *fields);
+    size_t bytes;
+    int n = parseFields(c, read_only, fields, &bytes);
+    if (n >= 0) runFields(c, fields, n, bytes);
+    zfree(fields);
+}
+
+void bitfieldCommand(struct client *c) {
+    bitfield(c, false);
+}
+void bitfieldRoCommand(struct client *c) {
+    bitfield(c, true);
+}

@@ -1,0 +1,739 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* string_commands.c - strings: their three encodings, and the commands that read and write whole values and parts of
+ * them.
+ *
+ *     int      8 bytes of an int64, embedded in the object; INCR changes them where they are
+ *     text     set as a whole
+ *     raw      text that was changed in place
+ *     linked   long text that replies refer to, or have referred to
+ *
+ * Text is embedded up to OBJ_EMBED_MAX bytes, else an sds behind the object. What clients are told is another
+ * matter: OBJECT ENCODING calls text "embstr" while it would fit into two cache lines with its key, as in
+ * Valkey, whose layout tools and tests know.
+ *
+ * SET of a value that fits where the old one was touches no table and allocates nothing (objectRewrite).
+ *
+ *     raw, text   object -> sds
+ *     linked      object -> replyShared -> sds        GET puts the replyShared in between
+ *                   block of a reply -^
+ *
+ * A long text is not copied into replies: they and the key share it, and the last of them frees it. Whoever
+ * changes it in place takes it out first (ownText): himself, when no reply refers to it any more, else he
+ * works on a copy, and the replies keep the old text. Short texts know nothing of this, and pay nothing. */
+#include "types/string/string_commands.h"
+
+#include <math.h>
+
+#include "base/assert.h"
+#include "base/sds.h"
+#include "base/zmalloc.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "data/keyspace/read_ahead.h"
+#include "command/request.h"
+#include "commands/cmd_string.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "command/lookup.h"
+#include "data/keyspace/db.h"
+#include "data/digest.h"
+#include "data/keyspace/key_use.h"
+#include "types/expiry_options.h"
+#include "types/keys/generic.h"
+#include "data/notify.h"
+#include "command/propagate.h"
+#include "client/reply.h"
+#include "client/reply_block.h"
+#include "command/turn.h"
+#include "data/type.h"
+#include "types/defrag_hooks.h"
+#include "types/rdb_hooks.h"
+#include "types/types.h"
+
+enum { STRING_RAW, STRING_INT, STRING_TEXT, STRING_LINKED };
+
+/* min-string-size-avoid-copy-reply: in bytes; 0: everything is copied. What may be called "embstr" is not
+ * long enough, whatever is set. */
+static int64_t link_size;
+#define LINK_SIZE_DEFAULT 16384
+#define LINK_PART         2 /* a part of a text is linked from one half of it on: it keeps alive all of it */
+
+#define INT_TEXT_MAX 20
+/* Of a string that will be read as a whole: from there on, the processor has seen where this leads. */
+#define LINES_OF_WHOLE 4
+#define CACHE_LINE     64
+/* Most bytes of a key and a text that is called "embstr", and what an expiry takes of them. */
+#define EMBSTR_ROOM          113
+#define EMBSTR_ROOM_LONG_KEY 111 /* for keys from LONG_KEY bytes on */
+#define LONG_KEY             32
+#define EMBSTR_EXPIRE        8
+
+/* ---- Value API ---- */
+
+bool stringIsInt(const struct object *o, int64_t *v) {
+    if (o->encoding == STRING_INT) {
+        memcpy(v, objectEmbedded(o).ptr, 8);
+        return true;
+    }
+    char unused[LONG_STR_SIZE];
+    return string2ll(stringView(o, unused), v);
+}
+
+/* The text of a string that is not embedded. */
+sds stringApart(const struct object *o) {
+    debugAssert(objectHasPtr(o));
+    if (__builtin_expect(o->encoding != STRING_LINKED, 1)) return objectPtr(o);
+    const struct replyShared *s = objectPtr(o);
+    return s->bytes;
+}
+
+bool stringIsReferredTo(const struct object *o) {
+    return o->encoding == STRING_LINKED && replySharedInUse(objectPtr(o));
+}
+
+/* The same, to be changed: nobody else refers to it. */
+static sds ownText(struct object *o) {
+    if (o->encoding == STRING_LINKED) objectSetPtr(o, STRING_RAW, replySharedTakeText(objectPtr(o)));
+    return objectPtr(o);
+}
+
+struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]) {
+    debugAssert(o->type == OBJ_STRING);
+    if (objectHasPtr(o)) return sdsview(stringApart(o));
+    struct str bytes = objectEmbedded(o);
+    if (o->encoding != STRING_INT) return bytes;
+    int64_t v;
+    memcpy(&v, bytes.ptr, 8);
+    return strN(buf, ll2string(buf, v));
+}
+
+static struct value intValue(int64_t v, char scratch[8]) {
+    memcpy(scratch, &v, 8);
+    return valueEmbed(OBJ_STRING, STRING_INT, strN(scratch, 8));
+}
+
+/* Text that stays text, even when it reads as an integer. */
+static struct value textValue(struct str text) {
+    if (text.len <= OBJ_EMBED_MAX) return valueEmbed(OBJ_STRING, STRING_TEXT, text);
+    return valuePtr(OBJ_STRING, STRING_TEXT, sdsnewstr(text));
+}
+
+struct value stringValue(struct str text, char scratch[8]) {
+    int64_t v;
+    if (text.len <= INT_TEXT_MAX && string2ll(text, &v)) return intValue(v, scratch);
+    return textValue(text);
+}
+
+struct value stringTakenValue(sds text) {
+    return valuePtr(OBJ_STRING, STRING_RAW, text);
+}
+
+/* Text that must not turn into an integer: the result of APPEND and SETRANGE. */
+struct value stringRawValue(struct str text) {
+    if (text.len <= OBJ_EMBED_MAX) return valueEmbed(OBJ_STRING, STRING_RAW, text);
+    return valuePtr(OBJ_STRING, STRING_RAW, sdsnewstr(text));
+}
+
+/* The value of an argument; a big one is taken over without copying. */
+static struct value argValue(struct client *c, int i, char scratch[8]) {
+    if (clientArgIsBig(c, i)) return valuePtr(OBJ_STRING, STRING_RAW, clientTakeArg(c, i));
+    return stringValue(c->argv[i], scratch);
+}
+
+/* Replies an error unless size + add bytes are allowed. */
+static bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
+    /* What is loaded was within the limit when it was written. */
+    if (add <= roundMaxBulk() - size || c->flags & CLIENT_FAKE || callReplays()) return true;
+    replyError(c, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    return false;
+}
+
+sds stringEditBegin(struct object *o) {
+    if (!o) return sdsempty();
+    if (objectHasPtr(o)) return ownText(o);
+    char buf[LONG_STR_SIZE];
+    return sdsnewstr(stringView(o, buf));
+}
+
+void stringEditEnd(struct db *db, struct str key, struct object *o, sds text) {
+    struct value v = valuePtr(OBJ_STRING, STRING_RAW, text);
+    if (!o)
+        dbAdd(db, key, v);
+    else if (objectHasPtr(o))
+        objectSetPtr(o, STRING_RAW, text);
+    else
+        dbReplaceValue(db, o, v);
+}
+
+char *stringForWrite(struct db *db, struct str key, struct object *o, size_t size, size_t *len) {
+    sds text = sdsgrowzero(stringEditBegin(o), size);
+    stringEditEnd(db, key, o, text);
+    if (len) *len = sdslen(text);
+    debugAssert(sdslen(text) >= size);
+    return text;
+}
+
+/* ---- Type hooks ---- */
+
+static bool fitsEmbstr(const struct object *o) {
+    size_t key = objectKey(o).len, text = objectHasPtr(o) ? sdslen(stringApart(o)) : objectEmbedded(o).len;
+    size_t room = key < LONG_KEY ? EMBSTR_ROOM : EMBSTR_ROOM_LONG_KEY;
+    return key + text + (objectHasExpire(o) ? EMBSTR_EXPIRE : 0) <= room;
+}
+
+static const char *stringEncodingName(const struct object *o) {
+    if (o->encoding == STRING_INT) return "int";
+    return o->encoding == STRING_TEXT && fitsEmbstr(o) ? "embstr" : "raw";
+}
+
+static void stringFree(struct value v) {
+    if (v.encoding == STRING_LINKED)
+        replySharedRelease(v.ptr);
+    else
+        sdsfree(v.ptr);
+}
+
+static size_t stringFreeEffort(const struct object *o) {
+    (void)o;
+    return 1;
+}
+
+static size_t stringMemoryUsage(const struct object *o, size_t samples) {
+    (void)samples;
+    if (!objectHasPtr(o)) return 0;
+    return sdsAllocSize(stringApart(o)) + (o->encoding == STRING_LINKED ? zmallocSize(objectPtr(o)) : 0);
+}
+
+static struct value stringCopy(const struct object *o) {
+    struct value v = objectValue(o);
+    if (v.encoding == STRING_LINKED) return stringTakenValue(sdsdup(stringApart(o)));
+    if (!v.embedded) v.ptr = sdsdup(v.ptr);
+    return v;
+}
+
+static void stringDigest(const struct object *o, uint8_t digest[20]) {
+    char buf[LONG_STR_SIZE];
+    digestMix(digest, stringView(o, buf));
+}
+
+static bool stringPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+                           struct prefetchState *state) {
+    (void)step, (void)state;
+    if (!objectHasPtr(o)) return false;
+    bool linked = o->encoding == STRING_LINKED;
+    const char *p = linked ? objectPtr(o) : sdsAllocPtr(objectPtr(o));
+    __builtin_prefetch(p);
+    for (int i = 1; !linked && wants->parts & PREFETCH_WHOLE && i < LINES_OF_WHOLE; i++)
+        __builtin_prefetch(p + i * CACHE_LINE);
+    return false;
+}
+
+static void stringDismiss(const struct object *o) {
+    struct str s = sdsview(stringApart(o));
+    zmallocDismiss(s.ptr, s.len);
+}
+
+/* A text that replies refer to stays where it is. */
+static bool stringDefrag(struct db *db, struct object *o, struct defragCursor *at) {
+    (void)db, (void)at;
+    if (stringIsReferredTo(o)) return false;
+    sds now = sdsMove(stringEditBegin(o), defragMove, NULL);
+    if (now) objectSetPtr(o, (int)o->encoding, now);
+    return false;
+}
+
+static const struct objectType string_type = {
+    .id = OBJ_STRING,
+    .name = "string",
+    .encodingName = stringEncodingName,
+    .free = stringFree,
+    .freeEffort = stringFreeEffort,
+    .memoryUsage = stringMemoryUsage,
+    .copy = stringCopy,
+    .digest = stringDigest,
+    .prefetch = stringPrefetch,
+    .defrag = stringDefrag,
+    RDB_HOOK_FIELDS(string, STRING_RDB_TYPES),
+    .dismiss = stringDismiss,
+};
+
+/* ---- SET and GET ---- */
+
+struct setOptions {
+    bool nx, xx, get, ifeq;
+    struct str compare;
+    enum expiryKind ttl;
+    struct str ttl_arg;
+    int64_t when_ms; /* what ttl_arg says, when there is one */
+};
+
+/* `many`: of MSETEX, which has fewer. */
+static bool parseSetOptions(struct client *c, int from, bool many, struct setOptions *opt) {
+    for (int i = from; i < c->argc; i++) {
+        struct str arg = c->argv[i];
+        enum expiryKind ttl = expiryKindOf(arg);
+        bool more = i + 1 < c->argc;
+        if (strIs(arg, "nx") && !opt->xx && !opt->ifeq)
+            opt->nx = true;
+        else if (strIs(arg, "xx") && !opt->nx && !opt->ifeq)
+            opt->xx = true;
+        else if (strIs(arg, "ifeq") && !many && more && !opt->nx && !opt->xx && !opt->ifeq) {
+            opt->ifeq = true;
+            opt->compare = c->argv[++i];
+        } else if (strIs(arg, "get") && !many)
+            opt->get = true;
+        else if (strIs(arg, "keepttl") && (opt->ttl == EXPIRY_NONE || opt->ttl == EXPIRY_KEEP))
+            opt->ttl = EXPIRY_KEEP;
+        else if (ttl && more && (opt->ttl == EXPIRY_NONE || opt->ttl == ttl)) {
+            opt->ttl = ttl;
+            opt->ttl_arg = c->argv[++i];
+        } else {
+            replySyntaxError(c);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Long enough for a link: len bytes of the text of o, which has `whole`. */
+static bool mayLink(const struct client *c, const struct object *o, size_t whole, size_t len) {
+    return link_size && len > EMBSTR_ROOM && len >= whole / LINK_PART && objectHasPtr(o) && replyLinks(c);
+}
+
+static struct replyShared *shareText(struct object *o) {
+    if (o->encoding != STRING_LINKED) objectSetPtr(o, STRING_LINKED, replySharedOfText(objectPtr(o)));
+    return objectPtr(o);
+}
+
+/* A part of o's text. */
+static inline void replyText(struct client *c, struct object *o, struct str text, size_t from, size_t len) {
+    if (__builtin_expect(len >= (size_t)link_size, 0) && mayLink(c, o, text.len, len))
+        replyBulkShared(c, shareText(o), from, len);
+    else
+        replyBulk(c, strN(text.ptr + from, len));
+}
+
+static void replyString(struct client *c, struct object *o) {
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    char buf[LONG_STR_SIZE];
+    struct str text = stringView(o, buf);
+    replyText(c, o, text, 0, text.len);
+}
+
+static bool setAllowed(const struct setOptions *opt, const struct object *o) {
+    if (opt->nx) return !o;
+    if (opt->xx) return o;
+    if (!opt->ifeq) return true;
+    char buf[LONG_STR_SIZE];
+    return o && strEq(stringView(o, buf), opt->compare);
+}
+
+/* Without the words GET: nobody reads the reply. */
+static void propagateWithoutGet(struct client *c) {
+    struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
+    int argc = 0;
+    for (int i = 0; i < c->argc; i++) {
+        bool option = i >= 3 && !strIs(c->argv[i - 1], "ifeq"); /* else a key or a value, whatever it says */
+        if (!option || !strIs(c->argv[i], "get")) argv[argc++] = c->argv[i];
+    }
+    propagateRewrite(c, argc, argv);
+    zfree(argv);
+}
+
+/* Before the value is stored, which may take the argument over. A time in PXAT means the same at any time. */
+static void propagateSet(struct client *c, const struct setOptions *opt, int vi) {
+    if (!propagateWanted() || opt->ttl == EXPIRY_PXAT) return;
+    if (opt->ttl >= EXPIRY_EX) {
+        char ms[LONG_STR_SIZE];
+        bool plain = c->argc == 5; /* no other options: only the time is another */
+        propagateRewrite(c, 5,
+                         (struct str[]){plain ? c->argv[0] : STR("SET"), c->argv[1], c->argv[vi], STR("PXAT"),
+                                        strN(ms, ll2string(ms, opt->when_ms))});
+    } else if (opt->get) {
+        propagateWithoutGet(c);
+    }
+}
+
+/* The value has been stored: tell everybody. */
+static void setDone(struct client *c, struct str key, int64_t expire_ms) {
+    keyChanged(c, c->db, key, NOTIFY_STRING, "set", 1);
+    if (expire_ms != OBJ_NO_EXPIRE) keyEvent(NOTIFY_GENERIC, "expire", key, c->db);
+}
+
+static inline void storeSet(struct client *c, struct object *o, int vi, const struct setOptions *opt) {
+    struct str key = c->argv[1];
+    bool expires = opt->ttl >= EXPIRY_EX;
+    if (__builtin_expect(expires, 0) && dbTimeHasExpired(opt->when_ms)) {
+        if (o) expireAtOnce(c, o, key);
+        return;
+    }
+    char scratch[8];
+    int64_t when_ms = expires ? opt->when_ms : OBJ_NO_EXPIRE;
+    if (expires || opt->get) propagateSet(c, opt, vi);
+    int64_t new_expire = opt->ttl == EXPIRY_KEEP && o ? objectExpire(o) : when_ms;
+    dbSetWithExpire(c->db, key, o, argValue(c, vi, scratch), new_expire);
+    setDone(c, key, when_ms);
+}
+
+/* SET and its old relatives; the value is argument `vi`. */
+static inline __attribute__((always_inline)) void genericSet(struct client *c, int vi, struct setOptions *opt,
+                                                             bool reply_integer) {
+    struct str key = c->argv[1];
+    if (opt->ttl >= EXPIRY_EX && !expiryParseTime(c, opt->ttl_arg, opt->ttl, 1, &opt->when_ms)) return;
+    struct object *o = opt->get ? lookupKeyRead(c, key) : lookupKeyWrite(c, key);
+    if (o && o->type != OBJ_STRING && (opt->get || opt->ifeq)) {
+        replyWrongType(c);
+        return;
+    }
+    if (opt->get) replyString(c, o);
+    if (!setAllowed(opt, o)) {
+        if (!opt->get) {
+            if (reply_integer)
+                replyLongLong(c, 0);
+            else
+                replyNull(c);
+        }
+        return;
+    }
+    storeSet(c, o, vi, opt);
+    if (opt->get) return;
+    if (reply_integer)
+        replyLongLong(c, 1);
+    else
+        replyOk(c);
+}
+
+void setCommand(struct client *c) {
+    struct setOptions opt = {0};
+    if (c->argc > 3 && !parseSetOptions(c, 3, false, &opt)) return;
+    genericSet(c, 2, &opt, false);
+}
+
+void setnxCommand(struct client *c) {
+    genericSet(c, 2, &(struct setOptions){.nx = true}, true);
+}
+
+void setexCommand(struct client *c) {
+    genericSet(c, 3, &(struct setOptions){.ttl = EXPIRY_EX, .ttl_arg = c->argv[2]}, false);
+}
+
+void psetexCommand(struct client *c) {
+    genericSet(c, 3, &(struct setOptions){.ttl = EXPIRY_PX, .ttl_arg = c->argv[2]}, false);
+}
+
+void getCommand(struct client *c) {
+    struct object *o;
+    if (lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) replyString(c, o);
+}
+
+void getsetCommand(struct client *c) {
+    struct str key = c->argv[1];
+    struct object *o;
+    if (!lookupKeyReadType(c, key, OBJ_STRING, &o)) return;
+    replyString(c, o);
+    propagateRewrite(c, 3, (struct str[]){STR("SET"), key, c->argv[2]});
+    char scratch[8];
+    dbSetWithExpire(c->db, key, o, argValue(c, 2, scratch), OBJ_NO_EXPIRE);
+    setDone(c, key, OBJ_NO_EXPIRE);
+}
+
+static void deleteString(struct client *c, struct str key) {
+    propagateRewrite(c, 2, (struct str[]){STR("DEL"), key});
+    dbDelete(c->db, key);
+    keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
+}
+
+void getdelCommand(struct client *c) {
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
+    replyString(c, o);
+    if (o) deleteString(c, c->argv[1]);
+}
+
+void delifeqCommand(struct client *c) {
+    char buf[LONG_STR_SIZE];
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_STRING, &o)) return;
+    bool equal = o && strEq(stringView(o, buf), c->argv[2]);
+    if (equal) deleteString(c, c->argv[1]);
+    replyLongLong(c, equal);
+}
+
+void getexCommand(struct client *c) {
+    struct str key = c->argv[1], arg = {0};
+    enum expiryKind ttl;
+    int64_t when_ms = OBJ_NO_EXPIRE;
+    if (!expiryParseOptions(c, 2, c->argc, &ttl, &arg)) return;
+    if (ttl >= EXPIRY_EX && !expiryParseTime(c, arg, ttl, 1, &when_ms)) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, key, OBJ_STRING, &o)) return;
+    replyString(c, o);
+    if (!o) return;
+    if (when_ms != OBJ_NO_EXPIRE && dbTimeHasExpired(when_ms)) {
+        expireAtOnce(c, o, key);
+    } else if (when_ms != OBJ_NO_EXPIRE) {
+        dbSetExpire(c->db, o, when_ms);
+        char ms[LONG_STR_SIZE];
+        propagateRewrite(c, 3, (struct str[]){STR("PEXPIREAT"), key, strN(ms, ll2string(ms, when_ms))});
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "expire", 1);
+    } else if (ttl == EXPIRY_PERSIST && objectHasExpire(o)) {
+        dbRemoveExpire(c->db, o);
+        propagateRewrite(c, 2, (struct str[]){STR("PERSIST"), key});
+        keyChanged(c, c->db, key, NOTIFY_GENERIC, "persist", 1);
+    }
+}
+
+void mgetCommand(struct client *c) {
+    struct keysAhead ahead;
+    keysAheadStart(&ahead, c->db, c->argv + 1, c->argc - 1);
+    replyArrayLen(c, c->argc - 1);
+    for (int i = 1; i < c->argc; i++) {
+        keysAheadNext(&ahead);
+        struct object *o = lookupKeyRead(c, c->argv[i]);
+        replyString(c, o && o->type == OBJ_STRING ? o : NULL);
+    }
+    keysAheadStop(&ahead);
+}
+
+/* Are all of the pairs' keys there, or none? Looks no further than to the first that says no. */
+static bool pairsThere(struct client *c, int at, int end, bool all) {
+    for (int i = at; i < end; i += 2) {
+        if ((lookupKeyWrite(c, c->argv[i]) != NULL) != all) return false;
+    }
+    return true;
+}
+
+/* Pairs from argument `at` to argument `end`. What gets a time that is over stays until somebody comes upon
+ * it: if that were this very command, with a key given twice, the file would hold the deletion before it. */
+static void setPairs(struct client *c, int at, int end, bool keep_ttl, int64_t expire_ms) {
+    bool over = expire_ms != OBJ_NO_EXPIRE && dbTimeHasExpired(expire_ms);
+    for (int i = at; over && i < end; i += 2)
+        lookupKeyWrite(c, c->argv[i]); /* what expired before goes first */
+    for (int i = at; i < end; i += 2) {
+        char scratch[8];
+        struct object *o = over ? dbFind(c->db, c->argv[i]) : lookupKeyWrite(c, c->argv[i]);
+        dbSetWithExpire(c->db, c->argv[i], o, argValue(c, i + 1, scratch),
+                        keep_ttl && o ? objectExpire(o) : expire_ms);
+        setDone(c, c->argv[i], expire_ms);
+    }
+}
+
+static bool pairsComplete(struct client *c) {
+    if (c->argc % 2 == 1) return true;
+    replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
+    return false;
+}
+
+void msetCommand(struct client *c) {
+    if (!pairsComplete(c)) return;
+    setPairs(c, 1, c->argc, false, OBJ_NO_EXPIRE);
+    replyOk(c);
+}
+
+void msetnxCommand(struct client *c) {
+    if (!pairsComplete(c)) return;
+    bool none = pairsThere(c, 1, c->argc, false);
+    if (none) setPairs(c, 1, c->argc, false, OBJ_NO_EXPIRE);
+    replyLongLong(c, none);
+}
+
+/* With an absolute time, the rest as it came. `end` is where the options begin. */
+static void propagateMsetex(struct client *c, int end, int64_t when_ms) {
+    if (!propagateWanted()) return;
+    char ms[LONG_STR_SIZE];
+    struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
+    memcpy(argv, c->argv, (size_t)c->argc * sizeof *argv);
+    for (int i = end; i < c->argc; i++) {
+        if (!expiryKindOf(argv[i])) continue;
+        argv[i] = STR("PXAT");
+        argv[++i] = strN(ms, ll2string(ms, when_ms));
+    }
+    propagateRewrite(c, c->argc, argv);
+    zfree(argv);
+}
+
+void msetexCommand(struct client *c) {
+    int64_t count, when_ms = OBJ_NO_EXPIRE;
+    struct setOptions opt = {0};
+    if (!argRange(c, c->argv[1], 1, INT32_MAX, &count, "ERR invalid numkeys value or out of range")) return;
+    if (count > (c->argc - 2) / 2) {
+        replySyntaxError(c);
+        return;
+    }
+    int at = 2, end = at + 2 * (int)count;
+    if (!parseSetOptions(c, end, true, &opt)) return;
+    if (opt.ttl >= EXPIRY_EX && !expiryParseTime(c, opt.ttl_arg, opt.ttl, 1, &when_ms)) return;
+    bool allowed = !(opt.nx || opt.xx) || pairsThere(c, at, end, opt.xx);
+    if (allowed) {
+        if (when_ms != OBJ_NO_EXPIRE) propagateMsetex(c, end, when_ms);
+        setPairs(c, at, end, opt.ttl == EXPIRY_KEEP, when_ms);
+    }
+    replyLongLong(c, allowed);
+}
+
+/* ---- Numbers ---- */
+
+static void increment(struct client *c, int64_t by) {
+    struct str key = c->argv[1];
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
+    int64_t v = 0;
+    if (o && !stringIsInt(o, &v)) {
+        replyError(c, err_notint);
+        return;
+    }
+    if (__builtin_add_overflow(v, by, &v)) {
+        replyError(c, "ERR increment or decrement would overflow");
+        return;
+    }
+    if (o && o->encoding == STRING_INT) {
+        keyUsed(c->db, key, KEY_USE_CHANGE);
+        memcpy(objectEmbeddedBytes(o), &v, sizeof v);
+    } else {
+        char scratch[8];
+        dbSetWithExpire(c->db, key, o, intValue(v, scratch), o ? objectExpire(o) : OBJ_NO_EXPIRE);
+    }
+    keyChanged(c, c->db, key, NOTIFY_STRING, "incrby", 1);
+    replyLongLong(c, v);
+}
+
+void incrCommand(struct client *c) {
+    increment(c, 1);
+}
+void decrCommand(struct client *c) {
+    increment(c, -1);
+}
+
+void incrbyCommand(struct client *c) {
+    int64_t by;
+    if (argLongLong(c, c->argv[2], &by, NULL)) increment(c, by);
+}
+
+void decrbyCommand(struct client *c) {
+    int64_t by;
+    if (!argLongLong(c, c->argv[2], &by, NULL)) return;
+    if (by == INT64_MIN) {
+        replyError(c, "ERR decrement would overflow");
+        return;
+    }
+    increment(c, -by);
+}
+
+void incrbyfloatCommand(struct client *c) {
+    struct str key = c->argv[1];
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
+    char buf[LONG_STR_SIZE];
+    long double v = 0, by;
+    if ((o && !string2ld(stringView(o, buf), &v)) || !string2ld(c->argv[2], &by)) {
+        replyError(c, err_notfloat);
+        return;
+    }
+    v += by;
+    if (isnan(v) || isinf(v)) {
+        replyError(c, "ERR increment would produce NaN or Infinity");
+        return;
+    }
+    char text[LONG_DOUBLE_STR_SIZE];
+    struct str s = strN(text, ld2string(text, sizeof text, v));
+    dbSetWithExpire(c->db, key, o, textValue(s), o ? objectExpire(o) : OBJ_NO_EXPIRE);
+    keyChanged(c, c->db, key, NOTIFY_STRING, "incrbyfloat", 1);
+    propagateRewrite(c, 4, (struct str[]){STR("SET"), key, s, STR("KEEPTTL")});
+    replyBulk(c, s);
+}
+
+/* ---- Parts of strings ---- */
+
+void strlenCommand(struct client *c) {
+    struct object *o;
+    char buf[LONG_STR_SIZE];
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
+    replyLongLong(c, o ? (int64_t)stringView(o, buf).len : 0);
+}
+
+void appendCommand(struct client *c) {
+    struct str key = c->argv[1], tail = c->argv[2];
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
+    size_t total = tail.len;
+    if (!o) {
+        char scratch[8];
+        dbAdd(c->db, key, argValue(c, 2, scratch));
+    } else {
+        char buf[LONG_STR_SIZE], joined[OBJ_EMBED_MAX];
+        struct str head = stringView(o, buf);
+        if (!stringCheckLength(c, (int64_t)head.len, (int64_t)tail.len)) return;
+        total += head.len;
+        if (objectHasPtr(o)) {
+            objectSetPtr(o, STRING_RAW, sdscatstr(ownText(o), tail));
+        } else if (total <= OBJ_EMBED_MAX) {
+            memcpy(joined, head.ptr, head.len);
+            memcpy(joined + head.len, tail.ptr, tail.len);
+            dbReplaceValue(c->db, o, stringRawValue(strN(joined, total)));
+        } else {
+            sds s = sdscatstr(sdsMakeRoomFor(sdsnewstr(head), tail.len), tail);
+            dbReplaceValue(c->db, o, valuePtr(OBJ_STRING, STRING_RAW, s));
+        }
+    }
+    keyChanged(c, c->db, key, NOTIFY_STRING, "append", 1);
+    replyLongLong(c, (int64_t)total);
+}
+
+void setrangeCommand(struct client *c) {
+    struct str key = c->argv[1], piece = c->argv[3];
+    int64_t offset;
+    if (!argLongLong(c, c->argv[2], &offset, NULL)) return;
+    if (offset < 0) {
+        replyError(c, "ERR offset is out of range");
+        return;
+    }
+    struct object *o;
+    if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
+    char buf[LONG_STR_SIZE];
+    struct str old = o ? stringView(o, buf) : STR("");
+    if (piece.len == 0) {
+        replyLongLong(c, (int64_t)old.len);
+        return;
+    }
+    if (!stringCheckLength(c, offset, (int64_t)piece.len)) return;
+    size_t total;
+    char *bytes = stringForWrite(c->db, key, o, (size_t)offset + piece.len, &total);
+    memcpy(bytes + offset, piece.ptr, piece.len);
+    keyChanged(c, c->db, key, NOTIFY_STRING, "setrange", 1);
+    replyLongLong(c, (int64_t)total);
+}
+
+void getrangeCommand(struct client *c) {
+    int64_t start, end;
+    if (!argLongLong(c, c->argv[2], &start, NULL) || !argLongLong(c, c->argv[3], &end, NULL)) return;
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
+    char buf[LONG_STR_SIZE];
+    struct str s = o ? stringView(o, buf) : STR("");
+    int64_t len = (int64_t)s.len;
+    bool backwards = start < 0 && end < 0 && start > end;
+    if (start < 0) start = start < -len ? 0 : start + len;
+    if (end < 0) end = end < -len ? 0 : end + len;
+    if (end >= len) end = len - 1;
+    if (backwards || start > end || len == 0)
+        replyBulk(c, STR(""));
+    else
+        replyText(c, o, s, (size_t)start, (size_t)(end - start + 1));
+}
+
+void substrCommand(struct client *c) {
+    getrangeCommand(c);
+}
+
+void stringInit(void) {
+    static struct configDirective directives[] = {
+        CONFIG_INT("min-string-size-avoid-copy-reply", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &link_size,
+                   LINK_SIZE_DEFAULT, 0, INT32_MAX, NULL),
+    };
+    configRegister(directives, 1);
+    objectTypeRegister(&string_type);
+    commandRegister(commandsString);
+}

@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* t_hyperloglog.h - PFADD and its family, on strings that hold a HyperLogLog (ds/hyperloglog.h). */
-#pragma once
-
-void hyperloglogInit(void); /* commands, directive hll-sparse-max-bytes */

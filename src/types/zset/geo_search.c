@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* geo_search.c - GEOSEARCH, GEORADIUS and their kin: the members of a sorted set that lie within a shape.
+ *
+ * geoCover (ds/geohash.h) turns the shape into a few intervals of scores; their members are read one after
+ * the other and the shape decides about each. What belongs to it becomes a hit:
+ *
+ *     items:  | member, score | member, score | ...       as they were found: by interval and score
+ *     hits:   | distance, number of the item | ...        this is sorted
+ *
+ * All commands are one: they differ in where the arguments begin, and in which options they know. */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_geo.h"
+#include "command/lookup.h"
+#include "data/keyspace/db.h"
+#include "client/reply.h"
+#include "ds/keysort.h"
+#include "types/zset/geo.h"
+#include "types/zset/zset_commands.h"
+#include "types/types.h"
+
+#define VERTICES_MIN 3
+
+/* What a command fixes by its name. */
+struct geoForm {
+    int key, options; /* positions of the source key, and of the first option */
+    enum { FORM_SEARCH, FORM_POINT, FORM_MEMBER } kind; /* center and radius by option, or before them */
+    bool may_store;                                     /* knows STORE key and STOREDIST key */
+    bool stores;                                        /* to argv[1]; STOREDIST is a flag */
+};
+
+struct geoQuery {
+    enum { FROM_NOTHING, FROM_MEMBER, FROM_POINT } from;
+    bool has_shape;
+    struct geoShape shape;
+    struct geoPoint *vertices; /* owned */
+    double unit_m;
+    enum { UNSORTED, NEAR_FIRST, FAR_FIRST } order;
+    int64_t count; /* 0: all */
+    bool any;      /* any `count`, not the nearest */
+    bool withdist, withhash, withcoord;
+    struct str store; /* ptr NULL: reply */
+    bool storedist;
+};
+
+struct geoHit {
+    double distance_m;
+    size_t item;
+};
+struct geoHits {
+    struct zsetItems items;
+    struct geoHit *hit;
+    size_t count, capacity;
+};
+
+/* ---- Arguments ---- */
+
+static bool geoSearchRefuse(struct client *c, const char *error) {
+    replyError(c, error);
+    return false;
+}
+
+static bool parseMember(struct client *c, const struct object *o, struct str member, struct geoQuery *q) {
+    uint64_t hash;
+    if (!geoFind(o, member, &hash)) {
+        replyErrorFmt(c, "ERR member %.*s does not exist", (int)member.len, member.ptr);
+        return false;
+    }
+    q->shape.center = geoDecode(hash);
+    return true;
+}
+
+static bool parseRadius(struct client *c, const struct str *arg, struct geoQuery *q) {
+    double radius;
+    if (!argDouble(c, arg[0], &radius, "ERR need numeric radius")) return false;
+    if (radius < 0) return geoSearchRefuse(c, "ERR radius cannot be negative");
+    if (!geoArgUnit(c, arg[1], &q->unit_m)) return false;
+    q->shape.kind = GEO_CIRCLE;
+    q->shape.radius_m = radius * q->unit_m;
+    return true;
+}
+
+static bool parseBox(struct client *c, const struct str *arg, struct geoQuery *q) {
+    double width, height;
+    if (!argDouble(c, arg[0], &width, "ERR need numeric width") ||
+        !argDouble(c, arg[1], &height, "ERR need numeric height"))
+        return false;
+    if (width < 0 || height < 0) return geoSearchRefuse(c, "ERR height or width cannot be negative");
+    if (!geoArgUnit(c, arg[2], &q->unit_m)) return false;
+    q->shape.kind = GEO_BOX;
+    q->shape.width_m = width * q->unit_m;
+    q->shape.height_m = height * q->unit_m;
+    return true;
+}
+
+/* Returns the number of arguments taken, -1 after an error. */
+static int parsePolygon(struct client *c, int i, struct geoQuery *q) {
+    int64_t n;
+    if (!argRange(c, c->argv[i], INT_MIN, INT_MAX, &n, "ERR invalid number of vertices")) return -1;
+    if (n < VERTICES_MIN || n > (c->argc - i - 1) / 2) {
+        replyError(c, "ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
+        return -1;
+    }
+    q->vertices = zrealloc(q->vertices, (size_t)n * sizeof *q->vertices);
+    for (int64_t v = 0; v < n; v++)
+        if (!geoArgPoint(c, &c->argv[i + 1 + 2 * v], &q->vertices[v])) return -1;
+    q->unit_m = 1;
+    q->shape = (struct geoShape){.kind = GEO_POLYGON,
+                                 .center = geoMean(q->vertices, (size_t)n),
+                                 .vertices = q->vertices,
+                                 .vertex_count = (size_t)n};
+    return 1 + 2 * (int)n;
+}
+
+/* GEOSEARCH's FROM... and BY... at i. Like all functions of options it returns how many arguments it took; 0:
+ * none of its options stands there; -1: an error has been replied. */
+static int parseArea(struct client *c, const struct object *o, int i, struct geoQuery *q) {
+    struct str arg = c->argv[i];
+    int more = c->argc - i - 1;
+    bool polygon = q->has_shape && q->shape.kind == GEO_POLYGON;
+    if (strIs(arg, "frommember") && more >= 1 && q->from != FROM_POINT && !polygon) {
+        q->from = FROM_MEMBER;
+        return !o || parseMember(c, o, c->argv[i + 1], q) ? 2 : -1;
+    }
+    if (strIs(arg, "fromlonlat") && more >= 2 && q->from != FROM_MEMBER && !polygon) {
+        q->from = FROM_POINT;
+        return geoArgPoint(c, &c->argv[i + 1], &q->shape.center) ? 3 : -1;
+    }
+    int taken = 0;
+    if (strIs(arg, "byradius") && more >= 2 && (!q->has_shape || q->shape.kind == GEO_CIRCLE))
+        taken = parseRadius(c, &c->argv[i + 1], q) ? 3 : -1;
+    else if (strIs(arg, "bybox") && more >= 3 && (!q->has_shape || q->shape.kind == GEO_BOX))
+        taken = parseBox(c, &c->argv[i + 1], q) ? 4 : -1;
+    else if (strIs(arg, "bypolygon") && more >= 1 && (!q->has_shape || polygon) && q->from == FROM_NOTHING)
+        taken = (taken = parsePolygon(c, i + 1, q)) < 0 ? -1 : taken + 1;
+    if (taken > 0) q->has_shape = true;
+    return taken;
+}
+
+static int parseResult(struct client *c, int i, struct geoQuery *q) {
+    struct str arg = c->argv[i];
+    if (strIs(arg, "withdist")) {
+        q->withdist = true;
+    } else if (strIs(arg, "withhash")) {
+        q->withhash = true;
+    } else if (strIs(arg, "withcoord")) {
+        q->withcoord = true;
+    } else if (strIs(arg, "any")) {
+        q->any = true;
+    } else if (strIs(arg, "asc")) {
+        q->order = NEAR_FIRST;
+    } else if (strIs(arg, "desc")) {
+        q->order = FAR_FIRST;
+    } else if (strIs(arg, "count") && i + 1 < c->argc) {
+        if (!argLongLong(c, c->argv[i + 1], &q->count, NULL)) return -1;
+        if (q->count > 0) return 2;
+        replyError(c, "ERR COUNT must be > 0");
+        return -1;
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+static bool isStore(const struct str *argv, int argc, int i) {
+    return i + 1 < argc && (strIs(argv[i], "store") || strIs(argv[i], "storedist"));
+}
+
+static int parseStore(struct client *c, const struct geoForm *f, int i, struct geoQuery *q) {
+    bool dist = strIs(c->argv[i], "storedist");
+    if (f->stores && dist) {
+        q->storedist = true;
+        return 1;
+    }
+    if (!f->may_store || !isStore(c->argv, c->argc, i)) return 0;
+    q->store = c->argv[i + 1]; /* the last one counts */
+    q->storedist = dist;
+    return 2;
+}
+
+static bool geoSearchParseOptions(struct client *c, const struct geoForm *f, const struct object *o,
+                                  struct geoQuery *q) {
+    for (int i = f->options; i < c->argc;) {
+        int taken = parseResult(c, i, q);
+        if (!taken) taken = parseStore(c, f, i, q);
+        if (!taken && f->kind == FORM_SEARCH) taken = parseArea(c, o, i, q);
+        if (!taken) replySyntaxError(c);
+        if (taken <= 0) return false;
+        i += taken;
+    }
+    return true;
+}
+
+/* What stands before the options. For a member of a key that is not there, nothing is looked at. */
+static bool parseFixed(struct client *c, const struct geoForm *f, const struct object *o,
+                       struct geoQuery *q) {
+    if (f->kind == FORM_POINT)
+        return geoArgPoint(c, &c->argv[2], &q->shape.center) && parseRadius(c, &c->argv[4], q);
+    if (f->kind == FORM_MEMBER && o)
+        return parseMember(c, o, c->argv[2], q) && parseRadius(c, &c->argv[3], q);
+    if (f->stores) q->store = c->argv[1];
+    return true;
+}
+
+/* Do the options go together? */
+static bool checkQuery(struct client *c, const struct geoForm *f, struct geoQuery *q) {
+    int name_len = (int)c->argv[0].len;
+    const char *name = c->argv[0].ptr; /* as it was written */
+    if (q->store.ptr && (q->withdist || q->withhash || q->withcoord)) {
+        replyErrorFmt(c, "ERR %s is not compatible with WITHDIST, WITHHASH and WITHCOORD options",
+                      f->stores ? "GEOSEARCHSTORE" : "STORE option in GEORADIUS");
+        return false;
+    }
+    if (f->kind == FORM_SEARCH && !q->from && !(q->has_shape && q->shape.kind == GEO_POLYGON)) {
+        replyErrorFmt(c, "ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for %.*s", name_len,
+                      name);
+        return false;
+    }
+    if (f->kind == FORM_SEARCH && !q->has_shape) {
+        replyErrorFmt(c, "ERR exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for %.*s",
+                      name_len, name);
+        return false;
+    }
+    if (q->any && !q->count) return geoSearchRefuse(c, "ERR the ANY argument requires COUNT argument");
+    if (q->count && !q->any && q->order == UNSORTED) q->order = NEAR_FIRST;
+    return true;
+}
+
+/* ---- Searching ---- */
+
+static void addHit(struct geoHits *hits, const struct zsetElement *e, double distance_m) {
+    if (hits->count == hits->capacity) {
+        hits->capacity = hits->capacity ? 2 * hits->capacity : 16;
+        hits->hit = zrealloc(hits->hit, hits->capacity * sizeof *hits->hit);
+    }
+    hits->hit[hits->count] = (struct geoHit){distance_m, hits->count};
+    hits->count++;
+    zsetItemsAddElement(&hits->items, e);
+}
+
+/* False: there are enough. */
+static bool searchInterval(struct zsetRef z, const struct geoQuery *q, const struct geoBounds *bounds,
+                           const struct geoInterval *interval, struct geoHits *hits) {
+    struct zsetRange range = {.by = ZRANGE_SCORE,
+                              .score = {.min = (double)interval->min, .max = (double)interval->max},
+                              .limit = -1};
+    struct zsetPlace p;
+    uint64_t rank;
+    if (!z.index->seek(z.ptr, &range, false, &p, &rank)) return true;
+    do {
+        struct zsetElement e;
+        double distance_m;
+        z.index->read(&p, &e);
+        if (e.score > range.score.max) break;
+        struct geoPoint place = geoDecode(geoScoreHash(e.score));
+        if (!geoInBounds(bounds, place) || !geoContains(&q->shape, place, &distance_m)) continue;
+        addHit(hits, &e, distance_m);
+        if (q->any && (int64_t)hits->count == q->count) return false;
+    } while (z.index->step(z.ptr, &p, false));
+    return true;
+}
+
+/* Those at the same distance stay as they were found. */
+static void sortHits(struct geoHits *hits, bool near_first) {
+    struct sortKey *keys = zmalloc(hits->count * sizeof *keys);
+    for (size_t i = 0; i < hits->count; i++) {
+        uint64_t key = keysortDouble(hits->hit[i].distance_m);
+        keys[i] = (struct sortKey){near_first ? key : ~key, i};
+    }
+    keysort(keys, hits->count, NULL, NULL);
+    struct geoHit *sorted = zmalloc(hits->capacity * sizeof *sorted);
+    for (size_t i = 0; i < hits->count; i++) sorted[i] = hits->hit[keys[i].at];
+    zfree(hits->hit);
+    zfree(keys);
+    hits->hit = sorted;
+}
+
+/* All hits that are wanted, in the order that is wanted. */
+static void search(struct zsetRef z, const struct geoQuery *q, struct geoHits *hits) {
+    struct geoInterval intervals[GEO_INTERVALS_MAX];
+    int n = geoCover(&q->shape, intervals);
+    struct geoBounds bounds = geoBoundsOf(&q->shape);
+    for (int i = 0; i < n; i++)
+        if (!searchInterval(z, q, &bounds, &intervals[i], hits)) break;
+    if (q->order != UNSORTED && hits->count) sortHits(hits, q->order == NEAR_FIRST);
+    if (q->count && (int64_t)hits->count > q->count) hits->count = (size_t)q->count;
+}
+
+/* ---- Results ---- */
+
+static void replyHits(struct client *c, const struct geoQuery *q, const struct geoHits *hits) {
+    int parts = 1 + q->withdist + q->withhash + q->withcoord;
+    replyArrayLen(c, (int64_t)hits->count);
+    for (size_t i = 0; i < hits->count; i++) {
+        const struct geoHit *hit = &hits->hit[i];
+        const struct zsetItem *item = &hits->items.item[hit->item];
+        uint64_t hash = geoScoreHash(item->score);
+        if (parts > 1) replyArrayLen(c, parts);
+        replyBulk(c, item->member);
+        if (q->withdist) geoReplyDistance(c, hit->distance_m / q->unit_m);
+        if (q->withhash) replyLongLong(c, (int64_t)hash);
+        if (q->withcoord) geoReplyPoint(c, geoDecode(hash));
+    }
+}
+
+static void storeHits(struct client *c, const struct geoForm *f, const struct geoQuery *q,
+                      const struct geoHits *hits) {
+    struct zsetItems result;
+    zsetItemsInit(&result, hits->count);
+    for (size_t i = 0; i < hits->count; i++) {
+        const struct zsetItem *item = &hits->items.item[hits->hit[i].item];
+        zsetItemsAdd(&result, item->member, q->storedist ? hits->hit[i].distance_m / q->unit_m : item->score,
+                     false);
+    }
+    zsetItemsSort(&result);
+    zsetStoreResult(c, q->store, zsetItemsToSet(&result), f->stores ? "geosearchstore" : "georadiusstore",
+                    hits->count); /* each of them is a change, not their set */
+    zsetItemsFree(&result);
+}
+
+static void searchGeneric(struct client *c, const struct geoForm *f) {
+    struct geoQuery q = {.unit_m = 1};
+    struct geoHits hits = {.count = 0};
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[f->key], OBJ_ZSET, &o)) return;
+    if (parseFixed(c, f, o, &q) && geoSearchParseOptions(c, f, o, &q) && checkQuery(c, f, &q)) {
+        if (o) search(zsetOpen(o), &q, &hits);
+        if (q.store.ptr)
+            storeHits(c, f, &q, &hits);
+        else
+            replyHits(c, &q, &hits);
+    }
+    zsetItemsFree(&hits.items);
+    zfree(hits.hit);
+    zfree(q.vertices);
+}
+
+static const struct geoForm form_radius = {.key = 1, .options = 6, .kind = FORM_POINT, .may_store = true};
+static const struct geoForm form_member = {.key = 1, .options = 5, .kind = FORM_MEMBER, .may_store = true};
+
+/* The only option besides STORE and STOREDIST that takes an argument is COUNT, whose number is no keyword. */
+static int getKeys(const struct geoForm *f, const struct str *argv, int argc, struct keyRef **keys) {
+    int store = 0;
+    for (int i = f->options; i < argc; i++)
+        if (isStore(argv, argc, i)) store = ++i;
+    int count = keyRefsAdd(keys, 0, f->key, f->key, 1, KEY_RO | KEY_ACCESS);
+    return store ? keyRefsAdd(keys, count, store, store, 1, KEY_OW | KEY_UPDATE) : count;
+}
+
+int georadiusGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
+                     struct keyRef **keys) {
+    (void)cmd;
+    return getKeys(&form_radius, argv, argc, keys);
+}
+
+int georadiusbymemberGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
+                             struct keyRef **keys) {
+    (void)cmd;
+    return getKeys(&form_member, argv, argc, keys);
+}
+
+void geosearchCommand(struct client *c) {
+    searchGeneric(c, &(struct geoForm){.key = 1, .options = 2, .kind = FORM_SEARCH});
+}
+
+void geosearchstoreCommand(struct client *c) {
+    searchGeneric(c, &(struct geoForm){.key = 2, .options = 3, .kind = FORM_SEARCH, .stores = true});
+}
+
+void georadiusCommand(struct client *c) {
+    searchGeneric(c, &form_radius);
+}
+
+void georadiusRoCommand(struct client *c) {
+    searchGeneric(c, &(struct geoForm){.key = 1, .options = 6, .kind = FORM_POINT});
+}
+
+void georadiusbymemberCommand(struct client *c) {
+    searchGeneric(c, &form_member);
+}
+
+void georadiusbymemberRoCommand(struct client *c) {
+    searchGeneric(c, &(struct geoForm){.key = 1, .options = 5, .kind = FORM_MEMBER});
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* zset.c - the sorted set as a value: choice of the encoding, changes that may convert it, and the hooks of
+ * the type table. The contract is in zset.h.
+ *
+ * A set starts as a listpack and becomes a skiplist, or what zset-index says, for good when it gets more than
+ * zset-max-listpack-entries elements or a member of more than zset-max-listpack-value bytes. */
+#include "types/zset/zset.h"
+
+#include <math.h>
+
+#include "base/assert.h"
+#include "base/num.h"
+#include "command/command.h"
+#include "commands/cmd_sorted_set.h"
+#include "registry/config.h"
+#include "data/digest.h"
+#include "types/defrag_hooks.h"
+#include "types/rdb_hooks.h"
+#include "types/types.h"
+
+/* Bytes that a score and the headers take in a listpack, at most. */
+#define SCORE_ROOM (LP_INTBUF_SIZE + DOUBLE_STR_SIZE)
+
+/* So many elements may be allocated for before they come: a count in a corrupt file costs no more. */
+#define PRESIZE_MAX (1u << 20)
+
+static int64_t max_listpack_entries, max_listpack_value;
+static int large_encoding; /* of sets that are no listpack any more: ZSET_SKIPLIST or ZSET_BTREE */
+
+const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS] = {
+    [ZSET_LISTPACK] = &zsetListpack,
+    [ZSET_SKIPLIST] = &zsetSkiplist,
+    [ZSET_BTREE] = &zsetBtree,
+};
+
+/* ---- Encodings ---- */
+
+static bool fitsListpack(size_t entries, size_t longest) {
+    return entries <= (size_t)max_listpack_entries && longest <= (size_t)max_listpack_value;
+}
+
+/* `entries`: what to size it for. */
+static void convert(struct zsetRef *z, size_t entries) {
+    const struct zsetIndex *index = zsetIndexes[large_encoding];
+    struct zsetRef to = {index->create(entries), index};
+    struct zsetIterator it = zsetIterate(*z, 0);
+    struct zsetElement e;
+    while (zsetNext(&it, &e)) to.ptr = to.index->append(to.ptr, e.member, e.score);
+    zsetFree(*z);
+    *z = to;
+}
+
+static bool mustConvert(struct zsetRef z, struct str member) {
+    return z.index == &zsetListpack &&
+           (!fitsListpack(zsetLength(z) + 1, member.len) || !lpSafeToAdd(z.ptr, member.len + SCORE_ROOM));
+}
+
+/* Called before a member is added. True when that converted the set: places are no longer valid. */
+static bool zsetMakeRoom(struct zsetRef *z, struct str member) {
+    if (!mustConvert(*z, member)) return false;
+    convert(z, zsetLength(*z) + 1);
+    return true;
+}
+
+struct zsetRef zsetNew(size_t entries, size_t longest) {
+    const struct zsetIndex *index =
+        zsetIndexes[fitsListpack(entries, longest) ? ZSET_LISTPACK : large_encoding];
+    return (struct zsetRef){index->create(entries), index};
+}
+
+void zsetFree(struct zsetRef z) {
+    z.index->destroy(z.ptr);
+}
+
+struct value zsetValue(struct zsetRef z) {
+    debugAssert(zsetLength(z) > 0);
+    return valuePtr(OBJ_ZSET, z.index->encoding, z.ptr);
+}
+
+/* ---- Changing ---- */
+
+static enum zsetAdded addNew(struct zsetRef *z, struct str member, double score, int flags,
+                             struct zsetPlace *missed) {
+    if (flags & ZADD_XX) return ZADD_NOP;
+    if (zsetMakeRoom(z, member)) zsetFind(*z, member, missed);
+    z->ptr = z->index->insert(z->ptr, member, score, missed);
+    return ZADD_ADDED;
+}
+
+enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int flags) {
+    struct zsetPlace p;
+    if (!zsetFind(*z, member, &p)) return addNew(z, member, *score, flags, &p);
+    if (flags & ZADD_NX) return ZADD_NOP;
+    double wanted = flags & ZADD_INCR ? p.score + *score : *score;
+    if (isnan(wanted)) return ZADD_NAN;
+    if ((flags & ZADD_GT && wanted <= p.score) || (flags & ZADD_LT && wanted >= p.score)) return ZADD_NOP;
+    *score = wanted;
+    if (wanted == p.score) return ZADD_SAME;
+    z->ptr = z->index->update(z->ptr, member, wanted, &p);
+    return ZADD_UPDATED;
+}
+
+void zsetAppend(struct zsetRef *z, struct str member, double score) {
+    zsetMakeRoom(z, member);
+    z->ptr = z->index->append(z->ptr, member, score);
+}
+
+bool zsetRemove(struct zsetRef *z, struct str member) {
+    struct zsetPlace p;
+    if (!zsetFind(*z, member, &p)) return false;
+    z->ptr = z->index->erase(z->ptr, &p);
+    return true;
+}
+
+void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count) {
+    serverAssert(count <= zsetLength(*z) && rank <= zsetLength(*z) - count);
+    z->ptr = z->index->eraseRange(z->ptr, rank, count);
+}
+
+/* ---- Loading ---- */
+
+struct zsetLoader zsetLoad(size_t entries) {
+    size_t ahead = entries < PRESIZE_MAX ? entries : PRESIZE_MAX;
+    return (struct zsetLoader){zsetNew(ahead, 0), ahead};
+}
+
+static bool isBeforeFirst(struct zsetRef z, struct str member, double score) {
+    struct zsetPlace p;
+    struct zsetElement e;
+    if (!z.index->atRank(z.ptr, 0, &p)) return true;
+    if (score != p.score) return score < p.score;
+    z.index->read(&p, &e);
+    return strCmp(member, e.member) < 0;
+}
+
+bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score) {
+    struct zsetPlace p;
+    if (isnan(score) || zsetFind(l->z, member, &p)) return false;
+    if (mustConvert(l->z, member)) {
+        convert(&l->z, l->entries);
+        zsetFind(l->z, member, &p); /* for the hash */
+    }
+    const struct zsetIndex *index = l->z.index;
+    l->z.ptr = isBeforeFirst(l->z, member, score) ? index->prepend(l->z.ptr, member, score, &p)
+                                                  : index->insert(l->z.ptr, member, score, &p);
+    return true;
+}
+
+static bool isInOrder(struct zsetRef z) {
+    struct zsetElement e[2];
+    struct zsetIterator it = zsetIterate(z, 0);
+    bool ordered = true;
+    for (unsigned i = 0; ordered && zsetNext(&it, &e[i % 2]); i++) {
+        const struct zsetElement *now = &e[i % 2], *last = &e[1 - i % 2];
+        ordered = i == 0 || last->score < now->score ||
+                  (last->score == now->score && strCmp(last->member, now->member) < 0);
+    }
+    return ordered;
+}
+
+/* Each member once: loaded into a set of its own, where it shows. */
+static bool eachOnce(struct zsetRef z) {
+    struct zsetLoader l = {{zsetIndexes[large_encoding]->create(zsetLength(z)), zsetIndexes[large_encoding]},
+                           zsetLength(z)};
+    struct zsetIterator it = zsetIterateDown(z);
+    struct zsetElement e;
+    bool once = true;
+    while (once && zsetNext(&it, &e)) once = zsetLoadAdd(&l, e.member, e.score);
+    zsetFree(l.z);
+    return once;
+}
+
+bool zsetFromListpack(unsigned char *lp, bool deep, struct zsetRef *z) {
+    size_t longest;
+    *z = (struct zsetRef){lp, &zsetListpack};
+    if (!zsetListpackIsPairs(lp, &longest) || !isInOrder(*z) || (deep && !eachOnce(*z))) {
+        lpFree(lp);
+        return false;
+    }
+    if (!fitsListpack(zsetLength(*z), longest)) convert(z, zsetLength(*z));
+    return true;
+}
+
+/* ---- The type ---- */
+
+static const char *zsetHookEncodingName(const struct object *o) {
+    return zsetOpen(o).index->name;
+}
+
+static void zsetHookFree(struct value v) {
+    zsetIndexes[v.encoding]->destroy(v.ptr);
+}
+
+static size_t zsetHookFreeEffort(const struct object *o) {
+    struct zsetRef z = zsetOpen(o);
+    return z.index->allocations(z.ptr);
+}
+
+static size_t zsetHookMemoryUsage(const struct object *o, size_t samples) {
+    struct zsetRef z = zsetOpen(o);
+    return z.index->memory(z.ptr, samples);
+}
+
+static struct value zsetHookCopy(const struct object *o) {
+    struct zsetRef z = zsetOpen(o);
+    return valuePtr(OBJ_ZSET, z.index->encoding, z.index->copy(z.ptr));
+}
+
+/* The elements in any order; -0 reads as 0, which is all that a listpack can hold. */
+static void zsetHookDigest(const struct object *o, uint8_t digest[20]) {
+    struct zsetIterator it = zsetIterate(zsetOpen(o), 0);
+    struct zsetElement e;
+    while (zsetNext(&it, &e)) {
+        uint8_t element[20] = {0};
+        char text[DOUBLE_STR_SIZE];
+        digestMix(element, e.member);
+        digestMix(element, strN(text, d2string(text, e.score == 0 ? 0 : e.score)));
+        digestXorDigest(digest, element);
+    }
+}
+
+static bool zsetHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+                             struct prefetchState *state) {
+    struct zsetRef z = zsetOpen(o);
+    return z.index->prefetch(z.ptr, wants, step, state);
+}
+
+static sds zsetHookDebugInfo(const struct object *o, sds s) {
+    struct zsetRef z = zsetOpen(o);
+    return z.index->debugInfo(z.ptr, s);
+}
+
+static void zsetHookIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
+    struct zsetIterator it = zsetIterate(zsetOpen(o), 0);
+    struct zsetElement e;
+    while (zsetNext(&it, &e) && fn(priv, e.member)) {
+    }
+}
+
+static struct hashtable *zsetHookTable(const struct object *o) {
+    return zsetTable(zsetOpen(o));
+}
+
+static bool zsetDefrag(struct db *db, struct object *o, struct defragCursor *at) {
+    (void)db;
+    struct zsetRef z = zsetOpen(o);
+    z.ptr = z.index->defrag(z.ptr, &at->at[0], defragMove, NULL);
+    zsetCommit(o, z);
+    return at->at[0] != 0;
+}
+
+static const struct objectType zsetType = {
+    .id = OBJ_ZSET,
+    .name = "zset",
+    .encodingName = zsetHookEncodingName,
+    .free = zsetHookFree,
+    .freeEffort = zsetHookFreeEffort,
+    .memoryUsage = zsetHookMemoryUsage,
+    .copy = zsetHookCopy,
+    .digest = zsetHookDigest,
+    .prefetch = zsetHookPrefetch,
+    .iterate = zsetHookIterate,
+    .table = zsetHookTable,
+    .debugInfo = zsetHookDebugInfo,
+    .defrag = zsetDefrag,
+    RDB_HOOK_FIELDS(zset, ZSET_RDB_TYPES),
+};
+
+static const struct configEnum large_encodings[] = {
+    {"skiplist", ZSET_SKIPLIST}, {"btree", ZSET_BTREE}, {NULL, 0}};
+
+static struct configDirective directives[] = {
+    CONFIG_INT("zset-max-listpack-entries", "zset-max-ziplist-entries", CONFIG_MODIFIABLE,
+               &max_listpack_entries, 128, 0, INT64_MAX, NULL),
+    CONFIG_INT("zset-max-listpack-value", "zset-max-ziplist-value", CONFIG_MODIFIABLE | CONFIG_MEMORY,
+               &max_listpack_value, 64, 0, INT64_MAX, NULL),
+    CONFIG_ENUM("zset-index", NULL, CONFIG_MODIFIABLE, &large_encoding, ZSET_SKIPLIST, large_encodings, NULL),
+};
+
+void zsetInit(void) {
+    objectTypeRegister(&zsetType);
+    configRegister(directives, sizeof directives / sizeof *directives);
+    commandRegister(commandsSortedSet);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* zset_btree.c - the other encoding of large sorted sets: a packed B+ tree for both order and members. Chosen
+ * by `zset-index btree`.
+ *
+ *     tree | leaf: fp fp fp .. | slot slot ..  | .. member member |      129 elements: one allocation
+ *     tree | map | --> leaf <-> leaf <-> leaf ..                          a million: 7,000 leaves, and a map
+ *
+ * All of it is in ds/zbtree; here it gets the shape of struct zsetIndex, and the loops that reply many
+ * elements, which read leaves in place.
+ *
+ * `place.at` is the leaf, `place.slot` the element in it. */
+#include "types/zset/zset.h"
+
+#include "command/command.h"
+#include "data/keyspace/db.h"
+#include "ds/zbtree.h"
+#include "types/zset/zset_writer.h"
+
+/* With a limit of up to this many elements, their bounds are compared one by one. */
+#define EXTENT_WALK 16
+
+static inline bool zsetBtreePutPlace(struct zsetPlace *p, struct zbtPos pos) {
+    p->at = pos.leaf;
+    p->slot = pos.slot;
+    if (pos.leaf) p->score = zbtScore(pos);
+    return pos.leaf != NULL;
+}
+
+static inline struct zbtPos posOf(const struct zsetPlace *p) {
+    return (struct zbtPos){p->at, p->slot};
+}
+
+/* ---- Life ---- */
+
+static void *btreeCreate(size_t entries) {
+    return zbtCreate(entries);
+}
+static void btreeDestroy(void *z) {
+    zbtFree(z);
+}
+static void *btreeCopy(const void *z) {
+    return zbtCopy(z);
+}
+static uint64_t btreeLength(const void *z) {
+    return zbtLength(z);
+}
+static size_t btreeMemory(const void *z, size_t samples) {
+    return zbtMemory(z, samples);
+}
+static size_t btreeAllocations(const void *z) {
+    return zbtAllocations(z);
+}
+
+/* ---- Searching ---- */
+
+static bool btreeFind(void *z, struct str member, struct zsetPlace *p) {
+    p->hash = dbHashMember(member);
+    return zsetBtreePutPlace(p, zbtFind(z, member, p->hash));
+}
+
+static bool btreeAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
+    struct zbtPos pos = {NULL, 0};
+    zbtAtRank(z, rank, &pos);
+    return zsetBtreePutPlace(p, pos);
+}
+
+static bool btreeSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
+                      uint64_t *rank) {
+    struct zbtPos pos;
+    bool found = r->by == ZRANGE_SCORE ? zbtSeekScore(z, &r->score, last, &pos, rank)
+                                       : zbtSeekLex(z, &r->lex, last, &pos, rank);
+    if (!found) pos.leaf = NULL;
+    return zsetBtreePutPlace(p, pos);
+}
+
+static bool isInside(struct zbtPos pos, const struct zsetRange *r) {
+    if (r->by == ZRANGE_SCORE) {
+        double score = zbtScore(pos);
+        return zscoreGteMin(score, &r->score) && zscoreLteMax(score, &r->score);
+    }
+    struct str member = zbtMember(pos);
+    return zlexGteMin(member, &r->lex) && zlexLteMax(member, &r->lex);
+}
+
+static uint64_t btreeExtent(const void *z, const struct zsetRange *r, const struct zsetPlace *p,
+                            uint64_t rank, uint64_t max) {
+    struct zbtPos pos = posOf(p);
+    uint64_t count = 0, end;
+    if (r->by == ZRANGE_SCORE && !r->reverse && max <= pos.leaf->count - pos.slot) {
+        struct zbtPos end = {pos.leaf, pos.slot + (unsigned)max - 1}; /* a limit that ends in this leaf */
+        if (zscoreLteMax(zbtScore(end), &r->score) && isInside(pos, r)) return max;
+    }
+    if (max <= EXTENT_WALK) {
+        for (bool more = true; more && count < max && isInside(pos, r); count++)
+            more = zbtStep(&pos, r->reverse);
+        return count;
+    }
+    struct zsetPlace far;
+    if (!isInside(pos, r)) return 0;
+    if (r->by == ZRANGE_SCORE && zbtSeekScoreFrom(&pos, &r->score, !r->reverse)) {
+        count = (r->reverse ? p->slot - pos.slot : pos.slot - p->slot) + 1;
+        return count < max ? count : max;
+    }
+    if (!btreeSeek(z, r, !r->reverse, &far, &end)) return 0;
+    uint64_t low = r->reverse ? end : rank, high = r->reverse ? rank : end;
+    if (low > high) return 1; /* a lex range over unequal scores: without meaning, but not dangerous */
+    count = high - low + 1;
+    return count < max ? count : max;
+}
+
+static uint64_t btreeRank(const void *z, const struct zsetPlace *p) {
+    return zbtRank(z, posOf(p));
+}
+
+static bool btreeStep(const void *z, struct zsetPlace *p, bool back) {
+    struct zbtPos pos = posOf(p);
+    (void)z;
+    zbtStep(&pos, back);
+    return zsetBtreePutPlace(p, pos);
+}
+
+static void btreeRead(const struct zsetPlace *p, struct zsetElement *e) {
+    e->member = zbtMember(posOf(p));
+    e->score = p->score;
+}
+
+/* ---- Changing ---- */
+
+static void *btreeInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
+    return zbtInsert(z, score, member, missed->hash);
+}
+
+static void *btreeAppend(void *z, struct str member, double score) {
+    return zbtAppend(z, score, member);
+}
+
+static void *btreePrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
+    return zbtPrepend(z, score, member, missed->hash);
+}
+
+static void *btreeUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
+    (void)member;
+    return zbtUpdate(z, posOf(found), score, found->hash);
+}
+
+static void *btreeErase(void *z, const struct zsetPlace *found) {
+    return zbtErase(z, posOf(found), found->hash);
+}
+
+static void *btreeEraseRange(void *z, uint64_t rank, uint64_t count) {
+    return zbtEraseRange(z, rank, count);
+}
+
+/* ---- Replying ---- */
+
+/* `count` elements of one leaf from slot i on. Width and shape are constants in each copy of this. */
+ZBT_INLINE void emitRun(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count, int step,
+                        unsigned width) {
+    const uint8_t *slot = zbtSlot(l, i);
+    int stride = step * (int)(2 + width);
+    int64_t base = l->base;
+    for (; count; count--, slot += stride)
+        zsetWrite(w, zbtMemberIn(l, slot), w->shape == ZSHAPE_MEMBERS ? 0 : zbtScoreIn(slot, width, base));
+}
+
+static void emitLeaf(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count, int step) {
+    emitRun(w, l, i, count, step, l->width);
+}
+
+/* The next leaf is on its way while this one is written. */
+static void btreeEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count, bool reverse,
+                      enum zsetShape shape) {
+    struct zsetWriter w;
+    struct zbtPos pos = posOf(&p);
+    (void)z;
+    zsetWriterBegin(&w, c, shape);
+    while (count) {
+        const struct zbtLeaf *next = reverse ? pos.leaf->prev : pos.leaf->next;
+        unsigned n = reverse ? pos.slot + 1 : pos.leaf->count - pos.slot;
+        if (n > count) n = (unsigned)count;
+        __builtin_prefetch(next);
+        emitLeaf(&w, pos.leaf, pos.slot, n, reverse ? -1 : 1);
+        count -= n;
+        if (count) pos = (struct zbtPos){(struct zbtLeaf *)next, reverse ? next->count - 1u : 0};
+    }
+    zsetWriterEnd(&w);
+}
+
+struct zbtreeScanCall {
+    void (*fn)(void *priv, const struct zsetElement *e);
+    void *priv;
+};
+static void scanElement(void *priv, struct str member, double score) {
+    struct zbtreeScanCall *call = priv;
+    struct zsetElement e;
+    e.member = member;
+    e.score = score;
+    call->fn(call->priv, &e);
+}
+
+static uint64_t btreeScan(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
+                          void *priv) {
+    struct zbtreeScanCall call = {fn, priv};
+    return zbtScan(z, cursor, scanElement, &call);
+}
+
+static void *btreeDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {
+    return zbtMove(z, cursor, move, priv);
+}
+
+static sds btreeDebugInfo(const void *z, sds s) {
+    return zbtStats(z, s);
+}
+
+/* ---- Prefetching ---- */
+
+static bool btreePrefetch(const void *z, const struct prefetchWants *wants, int step,
+                          struct prefetchState *state) {
+    if (state->at) {
+        zbtPrefetchElement(state->at, wants->member_hash);
+        return false;
+    }
+    unsigned parts = wants->parts;
+    if (step == 0) {
+        zbtPrefetchTree(z);
+        return parts != 0;
+    }
+    if (wants->member.ptr) return zbtPrefetchLeaf(z, wants->member_hash, step, &state->at);
+    return zbtPrefetchEnd(z, parts & PREFETCH_TAIL, step);
+}
+
+const struct zsetIndex zsetBtree = {
+    .encoding = ZSET_BTREE,
+    .name = "btree",
+    .create = btreeCreate,
+    .destroy = btreeDestroy,
+    .copy = btreeCopy,
+    .length = btreeLength,
+    .memory = btreeMemory,
+    .allocations = btreeAllocations,
+    .find = btreeFind,
+    .atRank = btreeAtRank,
+    .seek = btreeSeek,
+    .extent = btreeExtent,
+    .rank = btreeRank,
+    .step = btreeStep,
+    .read = btreeRead,
+    .insert = btreeInsert,
+    .append = btreeAppend,
+    .prepend = btreePrepend,
+    .update = btreeUpdate,
+    .erase = btreeErase,
+    .eraseRange = btreeEraseRange,
+    .emit = btreeEmit,
+    .scan = btreeScan,
+    .defrag = btreeDefrag,
+    .debugInfo = btreeDebugInfo,
+    .prefetch = btreePrefetch,
+};

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* zset_index_test.c - all encodings of sorted sets against a naive model: an array that is sorted after each
+ * change. The same random operations run on each; every search, step, rank, range and scan must agree with
+ * the model, and the containers' own invariants hold after each step. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/num.h"
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "commands/cmd_sorted_set.h"
+#include "command/command.h"
+#include "registry/config.h"
+#include "ds/zbtree.h"
+#include "types/zset/zset.h"
+
+/* zsetInit() registers these; the commands themselves are above this floor. */
+const struct commandSpec commandsSortedSet[] = {{0}};
+
+#define MODEL_MAX        100
+#define NAME_SIZE        24
+#define LISTPACK_ENTRIES 40
+
+/* ---- The model ---- */
+
+struct zsetPair {
+    char name[NAME_SIZE];
+    double score;
+};
+static struct zsetPair model[MODEL_MAX];
+static size_t count;
+
+static struct str nameOf(const struct zsetPair *p) {
+    return strOf(p->name);
+}
+
+static int comparePairs(const void *a, const void *b) {
+    const struct zsetPair *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? -1 : 1;
+    return strCmp(nameOf(x), nameOf(y));
+}
+
+static struct zsetPair *modelFind(struct str name) {
+    for (size_t i = 0; i < count; i++)
+        if (strEq(nameOf(&model[i]), name)) return &model[i];
+    return NULL;
+}
+
+static void modelPut(struct str name, double score) {
+    struct zsetPair *p = modelFind(name);
+    if (!p) {
+        p = &model[count++];
+        memcpy(p->name, name.ptr, name.len + 1);
+    }
+    p->score = score;
+    qsort(model, count, sizeof *model, comparePairs);
+}
+
+static void modelErase(size_t at, size_t n) {
+    memmove(model + at, model + at + n, (count - at - n) * sizeof *model);
+    count -= n;
+}
+
+/* ---- Checks ---- */
+
+static void checkInvariants(struct zsetRef z) {
+    if (z.index == &zsetSkiplist) {
+        struct zset *zs = z.ptr;
+        zslVerify(&zs->list);
+        hashtableVerify(&zs->members);
+        assert_int_equal(hashtableSize(&zs->members), zslGetLength(&zs->list));
+    } else if (z.index == &zsetBtree) {
+        zbtVerify(z.ptr);
+    } else {
+        assert_true(lpValidate(z.ptr, lpBytes(z.ptr), true, NULL, NULL));
+    }
+}
+
+static void checkElement(struct zsetRef z, const struct zsetPlace *p, const struct zsetPair *want) {
+    struct zsetElement e;
+    z.index->read(p, &e);
+    assert_true(strEq(e.member, nameOf(want)));
+    assert_true(e.score == want->score);
+    assert_true(p->score == want->score);
+}
+
+static void checkIterators(struct zsetRef z) {
+    struct zsetIterator up = zsetIterate(z, count / 3), down = zsetIterateDown(z);
+    struct zsetElement e;
+    for (size_t i = count / 3; i < count; i++) {
+        assert_true(zsetNext(&up, &e));
+        assert_true(strEq(e.member, nameOf(&model[i])) && e.score == model[i].score);
+    }
+    assert_false(zsetNext(&up, &e));
+    for (size_t i = count; i--;) {
+        assert_true(zsetNext(&down, &e));
+        assert_true(strEq(e.member, nameOf(&model[i])) && e.score == model[i].score);
+    }
+    assert_false(zsetNext(&down, &e));
+}
+
+static void checkAll(struct zsetRef z) {
+    struct zsetPlace p;
+    checkIterators(z);
+    assert_int_equal(zsetLength(z), count);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(zsetFind(z, nameOf(&model[i]), &p));
+        checkElement(z, &p, &model[i]);
+        assert_int_equal(z.index->rank(z.ptr, &p), i);
+        assert_true(z.index->atRank(z.ptr, i, &p));
+        checkElement(z, &p, &model[i]);
+        assert_int_equal(z.index->step(z.ptr, &p, i % 2), i % 2 || i + 1 < count);
+        if (p.at) checkElement(z, &p, &model[i % 2 ? i - 1 : i + 1]);
+    }
+    assert_false(zsetFind(z, STR("no such member"), &p));
+    assert_false(z.index->atRank(z.ptr, count, &p));
+}
+
+/* The slice that the model says, by looking at each pair. */
+static bool isWithin(const struct zsetPair *p, const struct zsetRange *r) {
+    return zscoreGteMin(p->score, &r->score) && zscoreLteMax(p->score, &r->score);
+}
+
+static void checkSlice(struct zsetRef z, const struct zsetRange *r) {
+    struct zsetSlice s;
+    size_t first = 0, n = 0;
+    while (first < count && !isWithin(&model[first], r)) first++;
+    while (first + n < count && isWithin(&model[first + n], r)) n++;
+    size_t skip = (size_t)r->offset < n ? (size_t)r->offset : n, left = n - skip;
+    if (r->limit >= 0 && (size_t)r->limit < left) left = (size_t)r->limit;
+    zsetSliceOf(z, r, &s);
+    assert_int_equal(s.count, left);
+    if (left) assert_int_equal(s.rank, r->reverse ? first + n - skip - left : first + skip);
+}
+
+static double randomScore(void) {
+    return (double)randomBelow(40) / 4 - 3;
+}
+
+static void checkRandomSlices(struct zsetRef z) {
+    for (int i = 0; i < 20; i++) {
+        struct zsetRange r = {.by = ZRANGE_SCORE, .reverse = randomBelow(2), .limit = -1};
+        r.score = (struct zscoreRange){randomScore(), randomScore(), randomBelow(2), randomBelow(2)};
+        r.offset = (int64_t)randomBelow(10);
+        if (randomBelow(2)) r.limit = (int64_t)randomBelow(40);
+        checkSlice(z, &r);
+    }
+}
+
+static void markSeen(void *priv, const struct zsetElement *e) {
+    bool *seen = priv;
+    struct zsetPair *p = modelFind(e->member);
+    assert_non_null(p);
+    assert_true(p->score == e->score);
+    seen[p - model] = true;
+}
+
+static void checkScan(struct zsetRef z) {
+    bool seen[MODEL_MAX] = {false};
+    uint64_t cursor = 0;
+    do cursor = z.index->scan(z.ptr, cursor, markSeen, seen);
+    while (cursor);
+    for (size_t i = 0; i < count; i++) assert_true(seen[i]);
+}
+
+static void checkCopy(struct zsetRef z) {
+    struct zsetRef copy = {z.index->copy(z.ptr), z.index};
+    checkInvariants(copy);
+    checkAll(copy);
+    copy.ptr = copy.index->eraseRange(copy.ptr, 0, count); /* leaves the original alone */
+    assert_int_equal(zsetLength(copy), 0);
+    copy.index->destroy(copy.ptr);
+    checkAll(z);
+}
+
+/* ---- Random operations ---- */
+
+static struct str randomName(char *buf) {
+    static const char *const prefixes[] = {"", "-", "m:", "a longer member "};
+    const char *prefix = prefixes[randomBelow(4)];
+    size_t len = strlen(prefix);
+    memcpy(buf, prefix, len);
+    return strN(buf, len + ull2string(buf + len, randomBelow(40)));
+}
+
+static void putRandom(struct zsetRef *z) {
+    char buf[NAME_SIZE];
+    struct zsetPlace p;
+    struct str name = randomName(buf);
+    double score = randomScore();
+    bool known = zsetFind(*z, name, &p);
+    assert_int_equal(known, modelFind(name) != NULL);
+    if (!known && count == MODEL_MAX) return;
+    z->ptr = known ? z->index->update(z->ptr, name, score, &p) : z->index->insert(z->ptr, name, score, &p);
+    modelPut(name, score);
+}
+
+static void eraseRandom(struct zsetRef *z) {
+    char buf[NAME_SIZE];
+    struct zsetPlace p;
+    struct str name = randomName(buf);
+    struct zsetPair *known = modelFind(name);
+    assert_int_equal(zsetFind(*z, name, &p), known != NULL);
+    if (!known) return;
+    z->ptr = z->index->erase(z->ptr, &p);
+    modelErase((size_t)(known - model), 1);
+}
+
+static void eraseRandomRange(struct zsetRef *z) {
+    if (!count) return;
+    size_t at = randomBelow(count), n = 1 + randomBelow(count - at < 8 ? count - at : 8);
+    z->ptr = z->index->eraseRange(z->ptr, at, n);
+    modelErase(at, n);
+}
+
+static void testRandomOperations(void **state) {
+    struct zsetRef z = {.index = *state};
+    z.ptr = z.index->create(0);
+    count = 0;
+    for (int step = 0; step < 4000; step++) {
+        switch (randomBelow(12)) {
+        case 0: eraseRandomRange(&z); break;
+        case 1:
+        case 2: eraseRandom(&z); break;
+        default: putRandom(&z);
+        }
+        checkInvariants(z);
+        if (step % 20) continue;
+        checkAll(z);
+        checkRandomSlices(z);
+        checkScan(z);
+        checkCopy(z);
+    }
+    assert_true(z.index->memory(z.ptr, 0) > count * sizeof(double));
+    assert_true(z.index->allocations(z.ptr) >= 1);
+    z.index->destroy(z.ptr);
+}
+
+/* ---- Particular cases ---- */
+
+static void testAppend(void **state) {
+    struct zsetRef z = {.index = *state};
+    z.ptr = z.index->create(MODEL_MAX);
+    count = 0;
+    for (int i = 0; i < MODEL_MAX; i++) {
+        char name[NAME_SIZE] = "m";
+        ll2string(name + 1, 1000 + i);
+        modelPut(strOf(name), i / 3);
+    }
+    for (size_t i = 0; i < count; i++) z.ptr = z.index->append(z.ptr, nameOf(&model[i]), model[i].score);
+    checkInvariants(z);
+    checkAll(z);
+    z.index->destroy(z.ptr);
+}
+
+/* Scores of all kinds come back equal; a listpack has no -0. */
+static void testScores(void **state) {
+    static const double scores[] = {-INFINITY, -1e300, -1e18,  -4.0e18,  -3.5,   -1,     5e-324, 0.1,
+                                    1,         127,    128.25, 16777216, 4.1e18, 9.3e18, 1e300,  INFINITY};
+    struct zsetRef z = {.index = *state};
+    z.ptr = z.index->create(0);
+    count = 0;
+    for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {
+        char name[NAME_SIZE] = "s";
+        struct zsetPlace p;
+        ll2string(name + 1, (int64_t)i);
+        assert_false(zsetFind(z, strOf(name), &p));
+        z.ptr = z.index->insert(z.ptr, strOf(name), scores[i], &p);
+        modelPut(strOf(name), scores[i]);
+    }
+    checkAll(z);
+    z.index->destroy(z.ptr);
+}
+
+static struct zsetSlice lexSlice(struct zsetRef z, struct zlexBound min, struct zlexBound max, bool reverse) {
+    struct zsetSlice s;
+    struct zsetRange r = {.by = ZRANGE_LEX, .reverse = reverse, .limit = -1, .lex = {.min = min, .max = max}};
+    zsetSliceOf(z, &r, &s);
+    return s;
+}
+
+static void testLexRanges(void **state) {
+    struct zsetRef z = {.index = *state};
+    z.ptr = z.index->create(0);
+    for (const char *name = "abcdefg"; *name; name++) z.ptr = z.index->append(z.ptr, strN(name, 1), 0);
+    const struct zlexBound low = {.kind = ZLEX_MIN}, high = {.kind = ZLEX_MAX};
+    const struct zlexBound b = {ZLEX_VALUE, false, STR("b")}, afterB = {ZLEX_VALUE, true, STR("b")};
+    const struct zlexBound e = {ZLEX_VALUE, false, STR("e")}, beforeE = {ZLEX_VALUE, true, STR("e")};
+    for (int reverse = 0; reverse < 2; reverse++) {
+        assert_int_equal(lexSlice(z, low, high, reverse).count, 7);
+        assert_int_equal(lexSlice(z, b, e, reverse).count, 4);
+        assert_int_equal(lexSlice(z, afterB, beforeE, reverse).count, 2);
+        assert_int_equal(lexSlice(z, afterB, beforeE, reverse).rank, 2);
+        assert_int_equal(lexSlice(z, e, b, reverse).count, 0);
+        assert_int_equal(lexSlice(z, low, afterB, reverse).count, 1);
+        assert_int_equal(lexSlice(z, high, low, reverse).count, 0);
+    }
+    z.index->destroy(z.ptr);
+}
+
+/* ---- Loading ---- */
+
+static void setLarge(const struct zsetIndex *index) {
+    const char *err;
+    assert_true(configSet("zset-index", strOf(index->name), &err));
+}
+
+static void fillModel(size_t n, const char *prefix) {
+    count = 0;
+    for (size_t i = 0; i < n; i++) {
+        char name[NAME_SIZE];
+        size_t len = strlen(prefix);
+        memcpy(name, prefix, len);
+        ll2string(name + len, (int64_t)i);
+        modelPut(strOf(name), randomScore());
+    }
+}
+
+/* From the highest score down, and one element now and then where it does not belong; what is twice or no
+ * number is refused. Listpack or not: as the limits say. */
+static void testLoad(void **state) {
+    const struct zsetIndex *large = *state;
+    setLarge(large);
+    for (size_t n = 0; n <= MODEL_MAX; n += 5) {
+        for (int disorder = 0; disorder < 2; disorder++) {
+            fillModel(n, disorder ? "member " : "12");
+            struct zsetLoader l = zsetLoad(n);
+            size_t skipped = disorder && n ? randomBelow(n) : n;
+            for (size_t i = n; i--;)
+                if (i != skipped) assert_true(zsetLoadAdd(&l, nameOf(&model[i]), model[i].score));
+            if (skipped < n) assert_true(zsetLoadAdd(&l, nameOf(&model[skipped]), model[skipped].score));
+            if (n) assert_false(zsetLoadAdd(&l, nameOf(&model[n / 2]), 1000));
+            assert_false(zsetLoadAdd(&l, STR("new"), NAN));
+            assert_ptr_equal(l.z.index, n <= LISTPACK_ENTRIES ? &zsetListpack : large);
+            checkInvariants(l.z);
+            checkAll(l.z);
+            zsetFree(l.z);
+        }
+    }
+}
+
+/* More elements than were announced, or far fewer; and a member that is too long for a listpack. */
+static void testLoadWrongSize(void **state) {
+    const struct zsetIndex *large = *state;
+    setLarge(large);
+    fillModel(MODEL_MAX, "m");
+    for (int i = 0; i < 3; i++) {
+        struct zsetLoader l = zsetLoad((size_t[]){0, 3, SIZE_MAX}[i]);
+        for (size_t k = count; k--;) assert_true(zsetLoadAdd(&l, nameOf(&model[k]), model[k].score));
+        assert_ptr_equal(l.z.index, large);
+        checkInvariants(l.z);
+        checkAll(l.z);
+        zsetFree(l.z);
+    }
+    struct zsetLoader l = zsetLoad(2);
+    assert_true(zsetLoadAdd(&l, STR("b"), 2));
+    assert_ptr_equal(l.z.index, &zsetListpack);
+    assert_true(
+        zsetLoadAdd(&l, STR("a member of more than sixty-four bytes, which no listpack may have"), 1));
+    assert_ptr_equal(l.z.index, large);
+    checkInvariants(l.z);
+    assert_int_equal(zsetLength(l.z), 2);
+    zsetFree(l.z);
+}
+
+/* Many: leaves and map of the B+ tree, several levels of the skiplist. */
+static void testLoadMany(void **state) {
+    enum { MANY = 20000 };
+    setLarge(*state);
+    struct zsetLoader l = zsetLoad(MANY);
+    char name[NAME_SIZE];
+    for (int i = MANY; i--;)
+        assert_true(zsetLoadAdd(&l, strN(name, ll2string(name, (int64_t)i * 7919 % 1000003)), i / 2));
+    checkInvariants(l.z);
+    struct zsetIterator it = zsetIterateDown(l.z);
+    struct zsetElement e;
+    for (int i = MANY; i--;) assert_true(zsetNext(&it, &e) && e.score == i / 2);
+    assert_false(zsetNext(&it, &e));
+    zsetFree(l.z);
+}
+
+/* ---- Moving ---- */
+
+/* Every allocation, or every other one, goes to another place; the old bytes are spoilt. */
+static size_t moves;
+static void *moveSome(void *priv, void *ptr) {
+    if (moves++ % *(size_t *)priv) return NULL;
+    size_t size = zmallocSize(ptr);
+    void *now = size % 64 ? zmalloc(size) : zmallocAligned(64, size);
+    memcpy(now, ptr, size);
+    memset(ptr, 0xaa, size);
+    zfree(ptr);
+    return now;
+}
+
+static void defragAll(struct zsetRef *z, size_t every) {
+    uint64_t cursor = 0;
+    do z->ptr = z->index->defrag(z->ptr, &cursor, moveSome, &every);
+    while (cursor);
+}
+
+static void testDefrag(void **state) {
+    char name[600];
+    struct zsetPlace p;
+    for (int many = 1; many < 20000; many *= 11) {
+        struct zsetRef z = {.index = *state};
+        if (z.index == &zsetListpack && many > 100) break;
+        z.ptr = z.index->create(0);
+        for (int i = 0; i < many; i++) {
+            size_t len = ll2string(name, i);
+            if (i % 50 == 7) memset(name + len, 'x', 400), len += 400; /* not inside the leaf */
+            assert_false(zsetFind(z, strN(name, len), &p));
+            z.ptr = z.index->insert(z.ptr, strN(name, len), i * 7919 % many, &p);
+        }
+        for (size_t every = 1; every <= 3; every++) {
+            moves = 0;
+            defragAll(&z, every);
+            assert_true(every > 1 || moves >= z.index->allocations(z.ptr) / 2);
+            checkInvariants(z);
+        }
+        assert_int_equal(zsetLength(z), many);
+        for (int i = 0; i < many; i++) {
+            size_t len = ll2string(name, i);
+            if (i % 50 == 7) memset(name + len, 'x', 400), len += 400;
+            assert_true(zsetFind(z, strN(name, len), &p));
+            assert_true(p.score == i * 7919 % many);
+            if (i % 3 == 0) z.ptr = z.index->erase(z.ptr, &p); /* what is left can be changed, and freed */
+        }
+        checkInvariants(z);
+        z.index->destroy(z.ptr);
+    }
+}
+
+static unsigned char *packOf(const char *const *text) {
+    unsigned char *lp = lpNew(0);
+    for (; *text; text++) lp = lpAppend(lp, strOf(*text));
+    return lp;
+}
+
+static void testFromListpack(void **state) {
+    static const char *const good[] = {"b", "-inf", "7", "1", "a", "1.5", "c", "1.5", NULL};
+    static const char *const odd[] = {"a", "1", "b", NULL}, *const empty[] = {NULL};
+    static const char *const text[] = {"a", "1", "b", "x", NULL}, *const nan[] = {"a", "nan", NULL};
+    static const char *const twice[] = {"a", "1", "b", "2", "a", "3", NULL};
+    static const char *const order[] = {"a", "2", "b", "1", NULL}, *const ties[] = {"b", "1", "a", "1", NULL};
+    const struct zsetIndex *large = *state;
+    struct zsetRef z;
+    setLarge(large);
+    for (int deep = 0; deep < 2; deep++) {
+        assert_true(zsetFromListpack(packOf(good), deep, &z));
+        assert_ptr_equal(z.index, &zsetListpack);
+        assert_int_equal(zsetLength(z), 4);
+        zsetFree(z);
+        assert_false(zsetFromListpack(packOf(odd), deep, &z));
+        assert_false(zsetFromListpack(packOf(empty), deep, &z));
+        assert_false(zsetFromListpack(packOf(text), deep, &z));
+        assert_false(zsetFromListpack(packOf(nan), deep, &z));
+    }
+    assert_false(zsetFromListpack(packOf(twice), true, &z));
+    assert_false(zsetFromListpack(packOf(order), true, &z));
+    assert_false(zsetFromListpack(packOf(ties), true, &z));
+
+    fillModel(LISTPACK_ENTRIES + 1, "m");
+    struct zsetRef lp = {lpNew(0), &zsetListpack};
+    for (size_t i = 0; i < count; i++) lp.ptr = lp.index->append(lp.ptr, nameOf(&model[i]), model[i].score);
+    assert_true(zsetFromListpack(lp.ptr, true, &z));
+    assert_ptr_equal(z.index, large);
+    checkAll(z);
+    zsetFree(z);
+}
+
+/* Of the table, at its emptiest. Leak checkers have addresses in it once more. */
+#ifdef LEAK_CHECKED
+#define SLOT_BYTES_MAX 30
+#else
+#define SLOT_BYTES_MAX 14
+#endif
+
+/* Bytes of a member beside its own, by its length: random doubles, added in the order of their names. */
+static void testBytesBeside(void **state) {
+    enum { MANY = 20000, LONGEST = 300 };
+    static const size_t lengths[] = {6, 10, 14, 20, 28, 36, 48, 200, LONGEST};
+    const struct zsetIndex *index = *state;
+    char name[LONGEST + 1];
+    for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        size_t len = lengths[i], before = zmallocUsedMemory();
+        struct zsetRef z = {index->create(0), index};
+        memset(name, 'x', sizeof name);
+        for (unsigned k = 0; k < MANY; k++) {
+            struct zsetPlace p;
+            memcpy(name, (char[]){(char)k, (char)(k >> 8)}, 2);
+            assert_false(zsetFind(z, strN(name, len), &p));
+            z.ptr = index->insert(z.ptr, strN(name, len), randomDouble(), &p);
+        }
+        double bytes = (double)(zmallocUsedMemory() - before) / MANY - (double)len;
+        size_t told = index->memory(z.ptr, 0), used = zmallocUsedMemory() - before;
+        assert_in_range(told, used - used / 50, used + used / 50);
+        if (index ==
+            &zsetSkiplist) /* a node of height 1, a third of a level in addition, a slot of the table */
+            assert_true(bytes <= (double)(zmallocGoodSize(24 + len) - len) + 8 + SLOT_BYTES_MAX);
+        else if (len < LONGEST) /* 3 and 7 for the score; its part of leaf and map; a tenth that is free */
+            assert_true(bytes <= 11 + 3 + 8.5 + (double)len / 8);
+        checkInvariants(z);
+        zsetFree(z);
+        assert_int_equal(zmallocUsedMemory(), before);
+    }
+}
+
+int main(void) {
+    const char *err;
+    union {
+        const struct zsetIndex *index;
+        void *state;
+    } lp = {&zsetListpack}, sl = {&zsetSkiplist}, bt = {&zsetBtree};
+    zsetInit();
+    if (!configSet("zset-max-listpack-entries", STR("40"), &err)) return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(testRandomOperations, lp.state),
+        cmocka_unit_test_prestate(testRandomOperations, sl.state),
+        cmocka_unit_test_prestate(testAppend, lp.state),
+        cmocka_unit_test_prestate(testAppend, sl.state),
+        cmocka_unit_test_prestate(testScores, lp.state),
+        cmocka_unit_test_prestate(testScores, sl.state),
+        cmocka_unit_test_prestate(testLexRanges, lp.state),
+        cmocka_unit_test_prestate(testLexRanges, sl.state),
+        cmocka_unit_test_prestate(testRandomOperations, bt.state),
+        cmocka_unit_test_prestate(testAppend, bt.state),
+        cmocka_unit_test_prestate(testScores, bt.state),
+        cmocka_unit_test_prestate(testLexRanges, bt.state),
+        cmocka_unit_test_prestate(testLoad, sl.state),
+        cmocka_unit_test_prestate(testLoad, bt.state),
+        cmocka_unit_test_prestate(testLoadWrongSize, sl.state),
+        cmocka_unit_test_prestate(testLoadWrongSize, bt.state),
+        cmocka_unit_test_prestate(testLoadMany, sl.state),
+        cmocka_unit_test_prestate(testLoadMany, bt.state),
+        cmocka_unit_test_prestate(testFromListpack, sl.state),
+        cmocka_unit_test_prestate(testFromListpack, bt.state),
+        cmocka_unit_test_prestate(testDefrag, lp.state),
+        cmocka_unit_test_prestate(testDefrag, sl.state),
+        cmocka_unit_test_prestate(testDefrag, bt.state),
+        cmocka_unit_test_prestate(testBytesBeside, sl.state),
+        cmocka_unit_test_prestate(testBytesBeside, bt.state),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

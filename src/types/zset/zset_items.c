@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* zset_items.c - elements collected from other places: results of ZUNION and its kin, of ZSCAN. Drawn in
+ * zset_commands.h.
+ *
+ * A result is an array that is sorted once, at the end, and then replied or made into a set by appending: no
+ * ordered index is kept while it grows. */
+#include "base/zmalloc.h"
+#include "client/reply.h"
+#include "ds/keysort.h"
+#include "types/zset/zset_commands.h"
+#include "types/zset/zset_writer.h"
+
+#define CHUNK_SIZE 4096
+
+struct zsetChunk {
+    struct zsetChunk *next;
+    size_t used, size;
+    char bytes[];
+};
+
+static const char *keepBytes(struct zsetItems *items, struct str s) {
+    struct zsetChunk *chunk = items->chunks;
+    if (!chunk || chunk->size - chunk->used < s.len) {
+        size_t size = s.len > CHUNK_SIZE ? s.len : CHUNK_SIZE;
+        chunk = zmalloc(sizeof *chunk + size);
+        chunk->next = items->chunks;
+        chunk->used = 0;
+        chunk->size = size;
+        items->chunks = chunk;
+    }
+    char *dst = chunk->bytes + chunk->used;
+    if (s.len) memcpy(dst, s.ptr, s.len);
+    chunk->used += s.len;
+    return dst;
+}
+
+void zsetItemsInit(struct zsetItems *items, size_t capacity) {
+    *items = (struct zsetItems){.capacity = capacity};
+    if (capacity) items->item = zmalloc(capacity * sizeof *items->item);
+}
+
+void zsetItemsFree(struct zsetItems *items) {
+    for (struct zsetChunk *chunk = items->chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        zfree(chunk);
+    }
+    zfree(items->item);
+}
+
+struct zsetItem *zsetItemsAdd(struct zsetItems *items, struct str member, double score, bool copy) {
+    if (items->count == items->capacity) {
+        items->capacity = items->capacity ? 2 * items->capacity : 16;
+        items->item = zrealloc(items->item, items->capacity * sizeof *items->item);
+    }
+    if (copy) member.ptr = keepBytes(items, member);
+    struct zsetItem *item = &items->item[items->count++];
+    *item = (struct zsetItem){member, score};
+    return item;
+}
+
+struct zsetItem *zsetItemsAddElement(struct zsetItems *items, const struct zsetElement *e) {
+    return zsetItemsAdd(items, e->member, e->score, e->member.ptr == e->text);
+}
+
+static int compareMembers(void *priv, size_t a, size_t b) {
+    const struct zsetItem *items = priv;
+    return strCmp(items[a].member, items[b].member);
+}
+
+static bool inOrder(const struct zsetItem *a, const struct zsetItem *b) {
+    if (a->score != b->score) return a->score < b->score;
+    return strCmp(a->member, b->member) <= 0;
+}
+
+/* The items move once, to where their keys have come to stand. */
+void zsetItemsSort(struct zsetItems *items) {
+    size_t i = 1;
+    while (i < items->count && inOrder(&items->item[i - 1], &items->item[i])) i++;
+    if (i >= items->count) return;
+    struct sortKey *keys = zmalloc(items->count * sizeof *keys);
+    for (i = 0; i < items->count; i++) keys[i] = (struct sortKey){keysortDouble(items->item[i].score), i};
+    keysort(keys, items->count, compareMembers, items->item);
+    struct zsetItem *sorted = zmalloc(items->capacity * sizeof *sorted);
+    for (i = 0; i < items->count; i++) sorted[i] = items->item[keys[i].at];
+    zfree(items->item);
+    zfree(keys);
+    items->item = sorted;
+}
+
+struct zsetRef zsetItemsToSet(const struct zsetItems *items) {
+    size_t longest = 0;
+    for (size_t i = 0; i < items->count; i++)
+        if (items->item[i].member.len > longest) longest = items->item[i].member.len;
+    struct zsetRef z = zsetNew(items->count, longest);
+    for (size_t i = 0; i < items->count; i++) zsetAppend(&z, items->item[i].member, items->item[i].score);
+    return z;
+}
+
+void zsetItemsReply(struct client *c, const struct zsetItems *items, bool withscores) {
+    struct zsetWriter w;
+    enum zsetShape shape = zsetScoresShape(c, withscores);
+    zsetReplyLen(c, items->count, shape);
+    zsetWriterBegin(&w, c, shape);
+    for (size_t i = 0; i < items->count; i++) zsetWrite(&w, items->item[i].member, items->item[i].score);
+    zsetWriterEnd(&w);
+}

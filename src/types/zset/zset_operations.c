@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* zset_operations.c - union, intersection and difference of sorted sets and sets: ZUNION, ZINTER, ZDIFF, their
+ * STORE forms, ZINTERCARD.
+ *
+ *     sources  -->  items: member, score | ..  -->  sorted once  -->  reply, or a new set
+ *                       ^ ^ ^
+ *                   union: a hash table finds members that came before
+ *
+ * Sources are read in place. The members of a set have the score 1. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "command/lookup.h"
+#include "commands/cmd_sorted_set.h"
+#include "client/reply.h"
+#include "types/set/set.h"
+#include "types/zset/zset_commands.h"
+#include "types/types.h"
+
+enum zsetOp { ZSET_UNION, ZSET_INTER, ZSET_DIFF };
+enum zsetAggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
+
+/* ---- Items by member ---- */
+
+static struct str itemMember(const void *item) {
+    return ((const struct zsetItem *)item)->member;
+}
+static const struct hashtableType itemIndexType = {.entryKey = itemMember};
+
+/* ---- Sources ---- */
+
+struct zsetSource {
+    enum { SOURCE_ABSENT, SOURCE_ZSET, SOURCE_SET } kind;
+    int order; /* among the arguments */
+    double weight;
+    uint64_t length;
+    struct zsetRef zset;
+    struct setRef set;
+};
+
+static void sourceOpen(struct zsetSource *s, const struct object *o) {
+    if (!o) return;
+    if (o->type == OBJ_ZSET) {
+        s->kind = SOURCE_ZSET;
+        s->zset = zsetOpen(o);
+        s->length = zsetLength(s->zset);
+    } else {
+        s->kind = SOURCE_SET;
+        s->set = setOpen(o);
+        s->length = setSize(s->set);
+    }
+}
+
+static bool sourceFind(const struct zsetSource *s, struct str member, double *score) {
+    struct zsetPlace p;
+    switch (s->kind) {
+    case SOURCE_ZSET:
+        if (!zsetFind(s->zset, member, &p)) return false;
+        *score = p.score;
+        return true;
+    case SOURCE_SET: *score = 1; return setContains(s->set, member);
+    default: return false;
+    }
+}
+
+/* One element after the other of a source. */
+struct sourceIterator {
+    const struct zsetSource *source;
+    struct zsetIterator zset;
+    struct setIterator set;
+};
+
+static void sourceIterate(struct sourceIterator *it, const struct zsetSource *s) {
+    it->source = s;
+    if (s->kind == SOURCE_ZSET) it->zset = zsetIterate(s->zset, 0);
+    if (s->kind == SOURCE_SET) setIterate(&it->set, s->set);
+}
+
+static bool sourceNext(struct sourceIterator *it, struct zsetElement *e) {
+    struct setMember m;
+    switch (it->source->kind) {
+    case SOURCE_ZSET: return zsetNext(&it->zset, e);
+    case SOURCE_SET:
+        if (!setNext(&it->set, &m)) return false;
+        e->member = m.s;
+        e->score = 1;
+        if (m.s.ptr == m.text) e->member.ptr = memcpy(e->text, m.text, m.s.len);
+        return true;
+    default: return false;
+    }
+}
+
+static void sourceStop(struct sourceIterator *it) {
+    if (it->source->kind == SOURCE_SET) setStop(&it->set);
+}
+
+/* ---- The operations ---- */
+
+struct zsetOperation {
+    enum zsetOp op;
+    enum zsetAggregate aggregate;
+    bool withscores;
+    int64_t limit; /* of ZINTERCARD; 0: none */
+    int count;
+    struct zsetSource *sources;
+};
+
+/* inf * 0 counts as 0, and so does inf - inf. */
+static double weighted(const struct zsetSource *s, double score) {
+    double v = s->weight * score;
+    return isnan(v) ? 0 : v;
+}
+
+static double aggregated(enum zsetAggregate how, double a, double b) {
+    switch (how) {
+    case AGGREGATE_MIN: return b < a ? b : a;
+    case AGGREGATE_MAX: return b > a ? b : a;
+    default: a += b; return isnan(a) ? 0 : a;
+    }
+}
+
+/* Small sources first; equal ones as they came. The order shows in sums of floating point numbers. */
+static int compareSources(const void *a, const void *b) {
+    const struct zsetSource *x = a, *y = b;
+    if (x->length != y->length) return x->length < y->length ? -1 : 1;
+    return x->order - y->order;
+}
+
+static void unite(const struct zsetOperation *op, struct zsetItems *out) {
+    hashtable index;
+    struct zsetElement e;
+    uint64_t total = 0;
+    for (int i = 0; i < op->count; i++) total += op->sources[i].length;
+    zsetItemsInit(out, total); /* so it never moves: the table points into it */
+    hashtableInit(&index, &itemIndexType);
+    if (op->count > 1) hashtableExpand(&index, op->sources[op->count - 1].length);
+    for (int i = 0; i < op->count; i++) {
+        const struct zsetSource *s = &op->sources[i];
+        struct sourceIterator it;
+        sourceIterate(&it, s);
+        while (sourceNext(&it, &e)) {
+            e.score = weighted(s, e.score);
+            uint64_t hash = op->count > 1 ? hashtableHash(&index, e.member) : 0;
+            struct zsetItem *known = i ? hashtableFindHashed(&index, e.member, hash) : NULL;
+            if (known)
+                known->score = aggregated(op->aggregate, known->score, e.score);
+            else if (op->count > 1)
+                hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hash);
+            else
+                zsetItemsAddElement(out, &e);
+        }
+        sourceStop(&it);
+    }
+    hashtableDestroy(&index);
+}
+
+/* Is the member in all the others? Its score is aggregated on the way. */
+static bool isInAll(const struct zsetOperation *op, struct str member, double *score) {
+    double other;
+    for (int i = 1; i < op->count; i++) {
+        const struct zsetSource *s = &op->sources[i];
+        if (!sourceFind(s, member, &other)) return false;
+        *score = aggregated(op->aggregate, *score, s->weight * other);
+    }
+    return true;
+}
+
+static void intersect(const struct zsetOperation *op, struct zsetItems *out) {
+    struct sourceIterator it;
+    struct zsetElement e;
+    zsetItemsInit(out, 0);
+    sourceIterate(&it, &op->sources[0]);
+    while (sourceNext(&it, &e)) {
+        e.score = weighted(&op->sources[0], e.score);
+        if (isInAll(op, e.member, &e.score)) zsetItemsAddElement(out, &e);
+    }
+    sourceStop(&it);
+}
+
+static uint64_t countIntersection(const struct zsetOperation *op) {
+    struct sourceIterator it;
+    struct zsetElement e;
+    uint64_t count = 0;
+    sourceIterate(&it, &op->sources[0]);
+    while (sourceNext(&it, &e) && (!op->limit || count < (uint64_t)op->limit))
+        count += isInAll(op, e.member, &e.score);
+    sourceStop(&it);
+    return count;
+}
+
+static bool isInAnyOther(const struct zsetOperation *op, struct str member) {
+    double score;
+    for (int i = 1; i < op->count; i++)
+        if (sourceFind(&op->sources[i], member, &score)) return true;
+    return false;
+}
+
+static const void *sourceContainer(const struct zsetSource *s) {
+    return s->kind == SOURCE_ZSET ? s->zset.ptr : s->kind == SOURCE_SET ? s->set.ptr : NULL;
+}
+
+static bool firstIsRepeated(const struct zsetOperation *op) {
+    const void *first = sourceContainer(&op->sources[0]);
+    for (int i = 1; i < op->count; i++)
+        if (first && sourceContainer(&op->sources[i]) == first) return true;
+    return false;
+}
+
+/* Ask all others about each member of the first, or look for the members of all others in an index of the
+ * first: what is less work. */
+static bool subtractByAsking(const struct zsetOperation *op) {
+    uint64_t ask = op->sources[0].length * (uint64_t)op->count / 2, take = 0;
+    for (int i = 0; i < op->count; i++) take += op->sources[i].length;
+    return ask <= take;
+}
+
+static void dropMarked(struct zsetItems *items) {
+    size_t kept = 0;
+    for (size_t i = 0; i < items->count; i++)
+        if (!isnan(items->item[i].score)) items->item[kept++] = items->item[i];
+    items->count = kept;
+}
+
+/* No score is NaN, so that marks what goes. */
+static void subtractByTaking(const struct zsetOperation *op, struct zsetItems *out) {
+    struct sourceIterator it;
+    struct zsetElement e;
+    hashtable index;
+    hashtableInit(&index, &itemIndexType);
+    hashtableExpand(&index, op->sources[0].length);
+    zsetItemsInit(out, op->sources[0].length); /* so it never moves: the table points into it */
+    sourceIterate(&it, &op->sources[0]);
+    while (sourceNext(&it, &e))
+        hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hashtableHash(&index, e.member));
+    sourceStop(&it);
+    for (int i = 1; i < op->count; i++) {
+        sourceIterate(&it, &op->sources[i]);
+        while (sourceNext(&it, &e)) {
+            struct zsetItem *item = hashtableFind(&index, e.member);
+            if (item) item->score = NAN;
+        }
+        sourceStop(&it);
+    }
+    hashtableDestroy(&index);
+    dropMarked(out);
+}
+
+static void subtract(const struct zsetOperation *op, struct zsetItems *out) {
+    if (firstIsRepeated(op)) {
+        zsetItemsInit(out, 0);
+        return;
+    }
+    if (!subtractByAsking(op)) {
+        subtractByTaking(op, out);
+        return;
+    }
+    struct sourceIterator it;
+    struct zsetElement e;
+    zsetItemsInit(out, 0);
+    sourceIterate(&it, &op->sources[0]);
+    while (sourceNext(&it, &e))
+        if (!isInAnyOther(op, e.member)) zsetItemsAddElement(out, &e);
+    sourceStop(&it);
+}
+
+static void compute(const struct zsetOperation *op, struct zsetItems *out) {
+    switch (op->op) {
+    case ZSET_UNION: unite(op, out); break;
+    case ZSET_INTER: intersect(op, out); break;
+    case ZSET_DIFF: subtract(op, out); break;
+    }
+    zsetItemsSort(out);
+}
+
+/* ---- Arguments ---- */
+
+/* Which options a command takes. */
+struct opForm {
+    enum zsetOp op;
+    int numkeys;       /* position */
+    const char *event; /* of a STORE command, whose destination is argument 1; NULL: reply */
+    bool card;         /* ZINTERCARD */
+};
+
+/* Opens the sources. False: an error was replied. */
+static bool openSources(struct client *c, const struct opForm *f, struct zsetOperation *op) {
+    int64_t numkeys;
+    if (!argLongLong(c, c->argv[f->numkeys], &numkeys, NULL)) return false;
+    if (numkeys < 1) {
+        replyErrorFmt(c, "ERR at least 1 input key is needed for '%s' command", c->cmd->fullname);
+        return false;
+    }
+    if (numkeys > c->argc - f->numkeys - 1) {
+        replySyntaxError(c);
+        return false;
+    }
+    op->sources = zcalloc((size_t)numkeys, sizeof *op->sources);
+    for (op->count = 0; op->count < numkeys; op->count++) {
+        struct zsetSource *s = &op->sources[op->count];
+        struct object *o = lookupKeyRead(c, c->argv[f->numkeys + 1 + op->count]);
+        s->order = op->count;
+        s->weight = 1;
+        if (o && o->type != OBJ_ZSET && o->type != OBJ_SET) {
+            replyWrongType(c);
+            return false;
+        }
+        sourceOpen(s, o);
+    }
+    return true;
+}
+
+static bool parseWeights(struct client *c, int at, struct zsetOperation *op) {
+    for (int i = 0; i < op->count; i++)
+        if (!argDouble(c, c->argv[at + i], &op->sources[i].weight, "ERR weight value is not a float"))
+            return false;
+    return true;
+}
+
+static bool parseAggregate(struct str arg, enum zsetAggregate *how) {
+    if (strIs(arg, "sum"))
+        *how = AGGREGATE_SUM;
+    else if (strIs(arg, "min"))
+        *how = AGGREGATE_MIN;
+    else if (strIs(arg, "max"))
+        *how = AGGREGATE_MAX;
+    else
+        return false;
+    return true;
+}
+
+static bool zsetOpsParseOptions(struct client *c, const struct opForm *f, struct zsetOperation *op) {
+    bool scores = f->op != ZSET_DIFF && !f->card;
+    for (int i = f->numkeys + 1 + op->count; i < c->argc; i++) {
+        struct str arg = c->argv[i];
+        int left = c->argc - i - 1;
+        if (scores && left >= op->count && strIs(arg, "weights")) {
+            if (!parseWeights(c, i + 1, op)) return false;
+            i += op->count;
+        } else if (scores && left >= 1 && strIs(arg, "aggregate") &&
+                   parseAggregate(c->argv[i + 1], &op->aggregate)) {
+            i++;
+        } else if (!f->event && !f->card && strIs(arg, "withscores")) {
+            op->withscores = true;
+        } else if (f->card && left >= 1 && strIs(arg, "limit")) {
+            if (!argPositive(c, c->argv[++i], &op->limit, "ERR LIMIT can't be negative")) return false;
+        } else {
+            replySyntaxError(c);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Commands ---- */
+
+static void replyOrStore(struct client *c, const struct opForm *f, const struct zsetOperation *op) {
+    struct zsetItems items;
+    compute(op, &items);
+    if (f->event)
+        zsetStoreResult(c, c->argv[1], zsetItemsToSet(&items), f->event, 1);
+    else
+        zsetItemsReply(c, &items, op->withscores);
+    zsetItemsFree(&items);
+}
+
+static void opGeneric(struct client *c, const struct opForm *f) {
+    struct zsetOperation op = {.op = f->op};
+    if (openSources(c, f, &op) && zsetOpsParseOptions(c, f, &op)) {
+        if (op.op != ZSET_DIFF) qsort(op.sources, (size_t)op.count, sizeof *op.sources, compareSources);
+        if (f->card)
+            replyLongLong(c, (int64_t)countIntersection(&op));
+        else
+            replyOrStore(c, f, &op);
+    }
+    zfree(op.sources);
+}
+
+void zunionCommand(struct client *c) {
+    opGeneric(c, &(struct opForm){.op = ZSET_UNION, .numkeys = 1});
+}
+
+void zinterCommand(struct client *c) {
+    opGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 1});
+}
+
+void zdiffCommand(struct client *c) {
+    opGeneric(c, &(struct opForm){.op = ZSET_DIFF, .numkeys = 1});
+}
+
+void zunionstoreCommand(struct client *c) {
+    opGeneric(c, &(struct opForm){.op = ZSET_UNION, .numkeys = 2, .event = "zunionstore"});
+}
+
+void zinterstoreCommand(struct client *c) {
+    opGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 2, .event = "zinterstore"});
+}
+
+void zdiffstoreCommand(struct client *c) {
+    opGeneric(c, &(struct opForm){.op = ZSET_DIFF, .numkeys = 2, .event = "zdiffstore"});
+}
+
+void zintercardCommand(struct client *c) {
+    opGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 1, .card = true});
+}

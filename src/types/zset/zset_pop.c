@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* zset_pop.c - sorted set commands that take elements from an end (ZPOPMIN, ZMPOP and the blocking ones;
+ * what they have in common with lists is in pop.h) or at random (ZRANDMEMBER). */
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_sorted_set.h"
+#include "command/lookup.h"
+#include "client/reply.h"
+#include "types/pop.h"
+#include "types/zset/zset_commands.h"
+#include "types/types.h"
+#include "types/zset/zset_writer.h"
+
+/* ---- Popping ---- */
+
+static const char *popEvent(bool max) {
+    return max ? "zpopmax" : "zpopmin";
+}
+
+static struct zsetSlice endSlice(struct zsetRef z, bool max, uint64_t count) {
+    uint64_t length = zsetLength(z);
+    count = popAtMost(count, length);
+    return (struct zsetSlice){.rank = max ? length - count : 0, .count = count};
+}
+
+/* Reply the elements in the order of popping, then remove them. */
+static void popSlice(struct client *c, struct str key, struct object *o, bool max, const struct zsetSlice *s,
+                     enum zsetShape shape) {
+    zsetEmit(zsetOpen(o), c, s, max, shape);
+    zsetRemoveSlice(c, key, o, s, popEvent(max));
+}
+
+static void popGeneric(struct client *c, bool max) {
+    int64_t count = 1;
+    if (c->argc > 3) {
+        replySyntaxError(c);
+        return;
+    }
+    if (c->argc == 3 && !argPositive(c, c->argv[2], &count, "ERR value is out of range, must be positive"))
+        return;
+    struct object *o;
+    if (!lookupKeyWriteType(c, c->argv[1], OBJ_ZSET, &o)) return;
+    if (!o || !count) {
+        replyArrayLen(c, 0);
+        return;
+    }
+    struct zsetSlice s = endSlice(zsetOpen(o), max, (uint64_t)count);
+    enum zsetShape shape = c->argc == 3 ? zsetScoresShape(c, true) : ZSHAPE_FLAT;
+    zsetReplyLen(c, s.count, shape);
+    popSlice(c, c->argv[1], o, max, &s, shape);
+}
+
+void zpopminCommand(struct client *c) {
+    popGeneric(c, false);
+}
+
+void zpopmaxCommand(struct client *c) {
+    popGeneric(c, true);
+}
+
+/* ---- Popping from the first of several keys ---- */
+
+static uint64_t zsetLengthOf(const struct object *o) {
+    return zsetLength(zsetOpen(o));
+}
+
+static void popFromEnd(struct client *c, struct str key, struct object *o, enum popEnd end, uint64_t count,
+                       bool many) {
+    struct zsetSlice s = endSlice(zsetOpen(o), end == POP_LAST, count);
+    popSlice(c, key, o, end == POP_LAST, &s, many ? ZSHAPE_PAIRS : ZSHAPE_FLAT);
+}
+
+static const struct popType zset_pop = {.type = OBJ_ZSET,
+                                        .word = {"min", "max"},
+                                        .command = {"ZPOPMIN", "ZPOPMAX"},
+                                        .single = 3,
+                                        .length = zsetLengthOf,
+                                        .pop = popFromEnd};
+
+void bzpopminCommand(struct client *c) {
+    popOneBlocking(c, &zset_pop, POP_FIRST);
+}
+
+void bzpopmaxCommand(struct client *c) {
+    popOneBlocking(c, &zset_pop, POP_LAST);
+}
+
+void zmpopCommand(struct client *c) {
+    popMany(c, &zset_pop);
+}
+
+void bzmpopCommand(struct client *c) {
+    popManyBlocking(c, &zset_pop);
+}
+
+/* ---- ZRANDMEMBER ----
+ *
+ * Every element has the same chance: ranks are drawn, not places in the hash table. */
+
+static void writeAtRank(struct zsetWriter *w, struct zsetRef z, uint64_t rank) {
+    struct zsetPlace p;
+    struct zsetElement e;
+    bool found = z.index->atRank(z.ptr, rank, &p);
+    if (!found) return;
+    z.index->read(&p, &e);
+    zsetWrite(w, e.member, e.score);
+}
+
+/* Independent draws. A listpack is read into an array first when many are wanted, so that a draw does not
+ * walk. */
+static void writeDraws(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
+    uint64_t length = zsetLength(z);
+    if (z.index != &zsetListpack || count < length) {
+        while (count--) writeAtRank(w, z, randomBelow(length));
+        return;
+    }
+    struct zsetItems items;
+    struct zsetIterator it = zsetIterate(z, 0);
+    struct zsetElement e;
+    zsetItemsInit(&items, length);
+    while (zsetNext(&it, &e)) zsetItemsAddElement(&items, &e);
+    while (count--) {
+        const struct zsetItem *item = &items.item[randomBelow(length)];
+        zsetWrite(w, item->member, item->score);
+    }
+    zsetItemsFree(&items);
+}
+
+/* A subset by walking over all: an element is taken with the chance wanted / left (Knuth's algorithm S). */
+static void writeSubsetWalking(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
+    struct zsetIterator it = zsetIterate(z, 0);
+    struct zsetElement e;
+    for (uint64_t left = zsetLength(z); count && zsetNext(&it, &e); left--) {
+        if (randomBelow(left) >= count) continue;
+        zsetWrite(w, e.member, e.score);
+        count--;
+    }
+}
+
+static int compareRanks(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* A small part of a large set: ranks are drawn, and drawn again for those that came twice. */
+static void writeSubsetDrawing(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
+    uint64_t *ranks = zmalloc(count * sizeof *ranks), have = 0, length = zsetLength(z);
+    while (have < count) {
+        for (uint64_t i = have; i < count; i++) ranks[i] = randomBelow(length);
+        qsort(ranks, count, sizeof *ranks, compareRanks);
+        have = 1;
+        for (uint64_t i = 1; i < count; i++)
+            if (ranks[i] != ranks[have - 1]) ranks[have++] = ranks[i];
+    }
+    for (uint64_t i = 0; i < count; i++) writeAtRank(w, z, ranks[i]);
+    zfree(ranks);
+}
+
+static void replyRandom(struct client *c, struct zsetRef z, int64_t count, bool withscores) {
+    struct zsetWriter w;
+    enum zsetShape shape = zsetScoresShape(c, withscores);
+    uint64_t length = zsetLength(z), n = count < 0 ? -(uint64_t)count : (uint64_t)count;
+    if (count > 0 && n > length) n = length;
+    zsetReplyLen(c, n, shape);
+    zsetWriterBegin(&w, c, shape);
+    if (count < 0)
+        writeDraws(&w, z, n);
+    else if (z.index == &zsetListpack || n > length / 4)
+        writeSubsetWalking(&w, z, n);
+    else if (n)
+        writeSubsetDrawing(&w, z, n);
+    zsetWriterEnd(&w);
+}
+
+static void replyOneRandom(struct client *c, struct object *o) {
+    struct zsetElement e;
+    struct zsetPlace p;
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    struct zsetRef z = zsetOpen(o);
+    z.index->atRank(z.ptr, randomBelow(zsetLength(z)), &p);
+    z.index->read(&p, &e);
+    replyBulk(c, e.member);
+}
+
+void zrandmemberCommand(struct client *c) {
+    bool withscores = c->argc == 4;
+    int64_t count = 0;
+    if (c->argc >= 3 && !argRange(c, c->argv[2], -INT64_MAX, INT64_MAX, &count, NULL)) return;
+    if (c->argc > 4 || (withscores && !strIs(c->argv[3], "withscores"))) {
+        replySyntaxError(c);
+        return;
+    }
+    if (withscores && (count > INT64_MAX / 2 || count < -(INT64_MAX / 2))) {
+        replyError(c, "ERR value is out of range");
+        return;
+    }
+    struct object *o;
+    if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
+    if (c->argc == 2)
+        replyOneRandom(c, o);
+    else if (!o || !count)
+        replyArrayLen(c, 0);
+    else
+        replyRandom(c, zsetOpen(o), count, withscores);
+}
