@@ -167,7 +167,7 @@ static bool namedChannelsAllowed(struct aclSelector *s, const struct question *q
 }
 
 static bool channelsAllowed(struct aclSelector *s, const struct question *q, int *arg) {
-    if (q->cmd->flags & CMD_TELLS_CHANNELS) return namedChannelsAllowed(s, q, arg);
+    if (q->cmd->flags & CMD_HAS_CHANNELS) return namedChannelsAllowed(s, q, arg);
     commandProc *proc = q->cmd->spec->proc;
     bool publish = proc == publishCommand || proc == spublishCommand, pattern = proc == psubscribeCommand;
     if (!publish && !pattern && proc != subscribeCommand && proc != ssubscribeCommand) return true;
@@ -184,7 +184,7 @@ static enum aclDenial askSelector(struct aclSelector *s, struct question *q, int
     if (!(s->flags & SELECTOR_ALL_DBS) && !dbsAllowed(s, q, arg)) return ACL_DENIED_DB;
     if (!commandAllowed(s, q)) return ACL_DENIED_COMMAND;
     if (!(s->flags & SELECTOR_ALL_KEYS) && !keysAllowed(s, q, arg)) return ACL_DENIED_KEY;
-    if (q->cmd->flags & (CMD_PUBSUB | CMD_TELLS_CHANNELS) && !channelsAllowed(s, q, arg))
+    if (q->cmd->flags & (CMD_PUBSUB | CMD_HAS_CHANNELS) && !channelsAllowed(s, q, arg))
         return ACL_DENIED_CHANNEL;
     return ACL_ALLOWED;
 }
@@ -195,7 +195,7 @@ static void aclCheckRemember(struct aclUser *u, const struct aclSelector *s, con
     const struct serverCommand *cmd = q->cmd;
     bool all_keys = s->flags & SELECTOR_ALL_KEYS || !mayHaveKeys(cmd);
     bool all_dbs = s->flags & SELECTOR_ALL_DBS;
-    if (!aclSelectorHasCommand(s, cmd->id) || cmd->flags & (CMD_PUBSUB | CMD_TELLS_CHANNELS | CMD_ALL_DBS))
+    if (!aclSelectorHasCommand(s, cmd->id) || cmd->flags & (CMD_PUBSUB | CMD_HAS_CHANNELS | CMD_ALL_DBS))
         return;
     if (!all_dbs && !(cmd->only_key.pos && cmd->spec->proc != moveCommand)) return;
     if (!all_keys && !(cmd->only_key.pos && q->begin.ptr)) return;

@@ -29,8 +29,8 @@ static inline struct str hashedPart(struct str key) {
 }
 
 #ifdef FOLDING
-#define BRIEF_MIN 8 /* bytes of keys that fit into two registers */
-#define BRIEF_MAX 32
+#define SHORT_REQUEST_MIN 8 /* bytes of keys that fit into two registers */
+#define SHORT_REQUEST_MAX 32
 
 static inline uint32_t bytesThatAre(char c, __m128i bytes) {
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)));
@@ -38,7 +38,7 @@ static inline uint32_t bytesThatAre(char c, __m128i bytes) {
 
 /* The first bytes of the key and the last ones, which overlap; a bit for each of its bytes that is a brace.
  */
-static inline struct str hashedPartOfBrief(struct str key) {
+static inline struct str hashedPartOfShortRequest(struct str key) {
     const char *p = key.ptr;
     bool wide = key.len >= sizeof(__m128i);
     size_t at = key.len - (wide ? sizeof(__m128i) : sizeof(uint64_t));
@@ -64,9 +64,9 @@ static __attribute__((noinline)) int slotOfAny(struct str key) {
 
 #ifdef FOLDING
 FOLDING static inline int slotOf(struct str key) {
-    bool brief = key.len >= BRIEF_MIN && key.len <= BRIEF_MAX;
+    bool brief = key.len >= SHORT_REQUEST_MIN && key.len <= SHORT_REQUEST_MAX;
     if (__builtin_expect(!brief || !crc_can_fold, 0)) return slotOfAny(key);
-    key = hashedPartOfBrief(key);
+    key = hashedPartOfShortRequest(key);
     return crc16Fold(key.ptr, key.len) & (KEY_SLOTS - 1);
 }
 #else

@@ -73,7 +73,7 @@ void clientOnMemory(size_t (*fn)(const struct client *c)) {
 size_t clientMemory(const struct client *c) {
     size_t n = zmallocSize(c) + (c->querybuf ? sdsAllocSize(c->querybuf) : 0) + c->parser.big_bytes;
     n += c->out.mem;
-    if (__builtin_expect(c->flags & CLIENT_AWAY, 0)) n += client_away->pending(c) + client_away->kept(c);
+    if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0)) n += client_offload->pending(c) + client_offload->kept(c);
     for (int i = 0; i < memory_hook_count; i++) n += memory_hooks[i](c);
     return n;
 }
@@ -119,14 +119,14 @@ void clientCloseAfterReply(struct client *c) {
     c->flags |= CLIENT_CLOSE_AFTER_REPLY;
     if (!c->conn) return;
     connSetReadHandler(c->conn, NULL); /* nobody takes its input: it must not wake the loop */
-    bool away = c->flags & CLIENT_AWAY && client_away->pending(c);
+    bool away = c->flags & CLIENT_OFFLOADED && client_offload->pending(c);
     if (!c->out.head && !away) clientClose(c);
 }
 
 /* Every part is given back, and no list holds the client. */
 static bool isAlone(const struct client *c) {
     bool parts = c->session || c->limits || c->blocked || c->multi || c->pubsub || c->tracking || c->replica;
-    bool listed = listLinked(&c->round_node) || listLinked(&c->out.write_node) || listLinked(&c->paused_node);
+    bool listed = listLinked(&c->turn_node) || listLinked(&c->out.write_node) || listLinked(&c->paused_node);
     return !parts && !listed && !c->round && !c->out.head;
 }
 
@@ -167,7 +167,7 @@ static void clientCloseIdle(void) {
         struct client *c = listEntry(it, struct client, node);
         if (c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED | CLIENT_CLOSE_ASAP)) continue;
         if (clientClassOf(c) != CLIENT_CLASS_NORMAL || c->flags & CLIENT_PRIMARY) continue;
-        if (c->flags & CLIENT_AWAY && client_away->progress(c)) c->last_active_ms = cmd_time_ms;
+        if (c->flags & CLIENT_OFFLOADED && client_offload->progress(c)) c->last_active_ms = cmd_time_ms;
         if ((cmd_time_ms - c->last_active_ms) / 1000 <= idle_timeout_s) continue;
         serverLog(LL_VERBOSE, "A client was idle for longer than timeout and is disconnected");
         clientClose(c);

@@ -82,7 +82,7 @@ enum {
     CLIENT_REPLICA = 1 << 28,  /* it follows us */
     CLIENT_READONLY = 1 << 29, /* READONLY: it reads from replicas, and need not be redirected for that */
 
-    CLIENT_AWAY = 1 << 30, /* an I/O thread reads and sends for it (command/io_client.h) */
+    CLIENT_OFFLOADED = 1 << 30, /* an I/O thread reads and sends for it (command/io_client.h) */
 };
 #define CLIENT_ASKING (1u << 31) /* ASKING: the next command may use a slot that is imported (cluster/) */
 
@@ -112,7 +112,7 @@ struct client {
     struct blockingState *blocked;
     uint8_t resp;         /* 2 or 3 */
     bool requeue : 1;     /* became runnable during its round: serve its input in the next */
-    bool brings_much : 1; /* it sends data by the gigabyte: read in large pieces */
+    bool bulk_sender : 1; /* it sends data by the gigabyte: read in large pieces */
     bool input_held : 1;  /* nothing is read from it: it cannot run, and enough has come (turn.c) */
     uint8_t errors_held;  /* of a call: enum heldErrors */
 
@@ -127,7 +127,7 @@ struct client {
         struct respParser parser;
         sds input_error;            /* a protocol error was found at parse_at; NULL: none so far */
         struct round *round;        /* the round that holds this client's input, NULL when it is set aside */
-        struct listNode round_node; /* in the round's or the pending-input list */
+        struct listNode turn_node; /* in the round's or the pending-input list */
     };
 
     uint64_t id;

@@ -90,7 +90,7 @@ static bool counts(const struct client *c) {
     return clientClassOf(c) != CLIENT_CLASS_REPLICA;
 }
 
-void clientWeigh(struct client *c) {
+void clientAccountMemory(struct client *c) {
     if (!counts(c)) {
         leaveBucket(c);
         return;
@@ -118,17 +118,17 @@ static void evictOne(struct client *c) {
 }
 
 /* Threads send for clients without telling: those take less than it seems. */
-static void weighAway(void) {
+static void accountOffloaded(void) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
-        if (c->flags & CLIENT_AWAY) clientWeigh(c);
+        if (c->flags & CLIENT_OFFLOADED) clientAccountMemory(c);
     }
 }
 
 static void evictClients(void) {
     size_t most = limitBytes();
     if (!most) return; /* a percentage of no limit */
-    if (total > most && client_away) weighAway();
+    if (total > most && client_offload) accountOffloaded();
     for (int i = BUCKETS; i-- > 0 && total > most;) {
         while (buckets[i].length && total > most) {
             evictOne(listEntry(listFirst(&buckets[i]), struct clientLimits, bucket_node)->client);
@@ -141,11 +141,11 @@ bool clientEvict(const struct client *c) {
     return c->flags & CLIENT_CLOSE_ASAP;
 }
 
-static void weighAll(void) {
+static void accountAll(void) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
         if (client_weighing)
-            clientWeigh(c);
+            clientAccountMemory(c);
         else
             leaveBucket(c);
     }
@@ -156,7 +156,7 @@ static void follow(void) {
     if (want == client_weighing) return;
     client_weighing = want;
     if (weighing_changed) weighing_changed(want);
-    weighAll();
+    accountAll();
 }
 
 void clientOnWeighing(void (*fn)(bool on)) {

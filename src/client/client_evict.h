@@ -22,7 +22,7 @@ extern bool client_weighing;                /* a limit is set */
 void clientOnWeighing(void (*fn)(bool on)); /* is told when that changes */
 
 /* The memory of c may have changed. Only while client_weighing; O(1). */
-void clientWeigh(struct client *c);
+void clientAccountMemory(struct client *c);
 /* Before a command of c runs: disconnects who must go. True: c is among them. */
 bool clientEvict(const struct client *c);
 

@@ -130,12 +130,12 @@ static sds catResp(sds s, struct client *c) {
     return clientInfoNumber(s, c->resp);
 }
 /* What a thread has been given to send for it. */
-static size_t awayPending(const struct client *c) {
-    return c->flags & CLIENT_AWAY ? client_away->pending(c) : 0;
+static size_t offloadedPending(const struct client *c) {
+    return c->flags & CLIENT_OFFLOADED ? client_offload->pending(c) : 0;
 }
 static sds catEvents(sds s, struct client *c) {
     if (c->conn && c->conn->read_handler) s = sdscatlen(s, "r", 1);
-    bool waits = awayPending(c) || (c->conn && c->conn->write_handler);
+    bool waits = offloadedPending(c) || (c->conn && c->conn->write_handler);
     return waits ? sdscatlen(s, "w", 1) : s;
 }
 
@@ -144,7 +144,7 @@ static sds catEvents(sds s, struct client *c) {
 /* Of a buffer of its own: not of what all share. */
 static sds catQbuf(sds s, struct client *c) {
     size_t input = !c->querybuf ? 0 : c->in ? c->in_len : sdslen(c->querybuf);
-    if (c->flags & CLIENT_AWAY) input += client_away->kept(c);
+    if (c->flags & CLIENT_OFFLOADED) input += client_offload->kept(c);
     return catSize(s, input + c->parser.big_bytes);
 }
 static sds catQbufFree(sds s, struct client *c) {
@@ -170,12 +170,12 @@ static sds catOll(sds s, struct client *c) {
     size_t blocks = 0;
     for (const struct replyBlock *b = c->out.head; b; b = b->next) blocks++;
     if (blocks) blocks--;
-    blocks += (awayPending(c) + REPLY_BLOCK_ROOM - 1) / REPLY_BLOCK_ROOM;
+    blocks += (offloadedPending(c) + REPLY_BLOCK_ROOM - 1) / REPLY_BLOCK_ROOM;
     return catSize(s, c->flags & CLIENT_REPLICA ? blocks + client_stream->blocks(c) : blocks);
 }
 static sds catOmem(sds s, struct client *c) {
     const struct replyBlock *first = c->out.head;
-    size_t bytes = awayPending(c) + (first ? c->out.mem - (sizeof *first + first->cap) : 0);
+    size_t bytes = offloadedPending(c) + (first ? c->out.mem - (sizeof *first + first->cap) : 0);
     return catSize(s, c->flags & CLIENT_REPLICA ? bytes + client_stream->pending(c) : bytes);
 }
 static sds catTotMem(sds s, struct client *c) {
@@ -185,7 +185,7 @@ static sds catNetIn(sds s, struct client *c) {
     return catSize(s, c->net_in);
 }
 static sds catNetOut(sds s, struct client *c) {
-    return catSize(s, c->net_out - awayPending(c));
+    return catSize(s, c->net_out - offloadedPending(c));
 }
 static sds catCommands(sds s, struct client *c) {
     return catSize(s, c->commands);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_offload.h - clients with CLIENT_AWAY: an I/O thread reads and sends for them. What the sending of
+/* client_offload.h - clients with CLIENT_OFFLOADED: an I/O thread reads and sends for them. What the sending of
  * output asks of the room that has them (command/io_client.h). */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 struct client;
 
-struct clientAway {
+struct clientOffload {
     void (*send)(struct client *c);            /* its chain, which is the thread's from then on */
     void (*flush)(void);                       /* all that threads were given in this turn: they go on */
     size_t (*pending)(const struct client *c); /* bytes given and not sent yet */
@@ -16,4 +16,4 @@ struct clientAway {
     size_t (*kept)(const struct client *c);    /* bytes of a request that is not whole */
     bool (*progress)(const struct client *c);  /* some of what is pending was sent since the last call */
 };
-extern const struct clientAway *client_away; /* client_output.c; there before the first such client */
+extern const struct clientOffload *client_offload; /* client_output.c; there before the first such client */

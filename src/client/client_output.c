@@ -30,7 +30,7 @@
 
 static struct list writing;
 const struct clientStream *client_stream;
-const struct clientAway *client_away;
+const struct clientOffload *client_offload;
 /* `writing` holds some who did not ask, as subscribers: who publishes to thousands need not wait for them
  * all. */
 static bool unasked_waiting;
@@ -97,9 +97,9 @@ static __attribute__((noinline)) void checkLimits(struct client *c, size_t pendi
 }
 
 void clientCheckOutput(struct client *c, size_t more) {
-    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
     size_t pending = c->out.bytes - c->out.sent + more;
-    if (__builtin_expect(c->flags & CLIENT_AWAY, 0)) pending += client_away->at_most(c);
+    if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0)) pending += client_offload->at_most(c);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) pending += client_stream->pending(c);
     if (pending > OUTPUT_FREE || __builtin_expect(over_soft != 0, 0)) checkLimits(c, pending);
 }
@@ -237,7 +237,7 @@ static bool sendAll(struct client *c) {
     bool well = clientSendNow(c);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && well && !c->out.head)
         well = client_stream->write(c);
-    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
     return well;
 }
 
@@ -268,7 +268,7 @@ static struct writeTurn turn;
 static void turnWrote(const struct connWrite *w) {
     struct client *c = w->conn->data;
     enum sent sent = wrote(c, w);
-    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
     turnEnded(c, sent == SENT_WHOLE ? sendAll(c) : sent == SENT_SOME);
 }
 
@@ -281,15 +281,15 @@ void clientsWritePending(void) {
         if (c->out.bytes > clientstats.max_output_buffer) clientstats.max_output_buffer = c->out.bytes;
         clientCheckOutput(c, 0);
         if (c->flags & CLIENT_CLOSE_ASAP) continue;
-        if (__builtin_expect(c->flags & CLIENT_AWAY, 0))
-            client_away->send(c);
+        if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0))
+            client_offload->send(c);
         else if (c->out.head)
             writeTurnAdd(&turn, c->conn, c->out.head, c->out.sent, turnWrote);
         else
             turnEnded(c, sendAll(c));
     }
     writeTurnSend(&turn, turnWrote);
-    if (client_away) client_away->flush();
+    if (client_offload) client_offload->flush();
 }
 
 /* ---- The end of a client, and registration ---- */

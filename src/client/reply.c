@@ -347,7 +347,7 @@ void replyAppendShared(struct client *c, struct replyShared *s) {
 
 /* ---- Errors ---- */
 
-const char *reply_error_lead;
+const char *reply_error_prefix;
 void (*reply_error_unread)(const struct client *c, struct str msg);
 
 static struct errorKind {
@@ -421,7 +421,7 @@ static void appendError(struct client *c, struct str msg) {
 static sds withLead(struct str msg) {
     bool plain = msg.len > 4 && memcmp(msg.ptr, "ERR ", 4) == 0;
     if (plain) msg = strN(msg.ptr + 4, msg.len - 4);
-    return sdscatstr(sdsnew(reply_error_lead), msg);
+    return sdscatstr(sdsnew(reply_error_prefix), msg);
 }
 
 void replyErrorCounted(struct client *c, struct str msg) {
@@ -435,7 +435,7 @@ void replyErrorCounted(struct client *c, struct str msg) {
 void replyErrorStr(struct client *c, struct str msg) {
     if (msg.len && msg.ptr[0] == '-') msg = strN(msg.ptr + 1, msg.len - 1);
     while (msg.len && (msg.ptr[msg.len - 1] == '\n' || msg.ptr[msg.len - 1] == '\r')) msg.len--;
-    sds led = reply_error_lead ? withLead(msg) : NULL;
+    sds led = reply_error_prefix ? withLead(msg) : NULL;
     if (led) msg = sdsview(led);
     if (c->errors_held)
         c->errors_held = ERRORS_HELD_SOME;

@@ -104,7 +104,7 @@ sds replyChainToSds(struct client *c); /* all bytes as one string; empties the c
 
 /* Stands before the text of every error, in the place of its "ERR "; NULL: errors are as they are. Set only
  * while a command is checked whose refusal means more than itself (EXEC). */
-extern const char *reply_error_lead;
+extern const char *reply_error_prefix;
 /* Is told of each error that a client without connection (CLIENT_FAKE) or our primary is owed, and nobody
  * reads. */
 extern void (*reply_error_unread)(const struct client *c, struct str msg);

@@ -100,9 +100,9 @@ static void errors(void **state) {
          "+    Print this help.\r\n");
     replyErrorStr(c, STR("-WRONG two\r\nlines\n"));
     owed("-WRONG two  lines\r\n");
-    reply_error_lead = "EXECABORT because of: ";
+    reply_error_prefix = "EXECABORT because of: ";
     replyError(c, "ERR reason");
-    reply_error_lead = NULL;
+    reply_error_prefix = NULL;
     owed("-EXECABORT because of: reason\r\n");
     assert_int_equal(errorStatsTotal(), before + 4);
     assert_true(c->flags & CLIENT_ERROR);
@@ -325,7 +325,7 @@ static void messagesOfTheDead(void **state) {
 /* What a turn has needed stays for the next one, and goes when a time has passed in which none needed it. */
 static void blocksAreKeptForTheNextTurn(void **state) {
     (void)state;
-    enum { MANY = 1000, KEPT = 256 };
+    enum { MANY = 1000, DEFERRED = 256 };
     static struct replyBlock *blocks[MANY];
     replyPoolTrim();
     replyPoolTrim();
@@ -338,10 +338,10 @@ static void blocksAreKeptForTheNextTurn(void **state) {
         assert_int_equal(zmallocUsedMemory(), most);
     }
     replyPoolTrim();
-    assert_true(zmallocUsedMemory() <= before + KEPT * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM));
-    for (int i = 0; i < KEPT; i++) blocks[i] = replyBlockNew(1); /* they are still there */
-    assert_true(zmallocUsedMemory() <= before + KEPT * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM));
-    for (int i = 0; i < KEPT; i++) replyBlockFree(blocks[i]);
+    assert_true(zmallocUsedMemory() <= before + DEFERRED * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM));
+    for (int i = 0; i < DEFERRED; i++) blocks[i] = replyBlockNew(1); /* they are still there */
+    assert_true(zmallocUsedMemory() <= before + DEFERRED * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM));
+    for (int i = 0; i < DEFERRED; i++) replyBlockFree(blocks[i]);
 }
 
 static bool isInCall(void) {

@@ -30,7 +30,7 @@ struct link {
     struct dial dial;            /* runs while it connects */
     struct connection *conn;     /* NULL: not connected yet */
     bool busy, closing;          /* somebody looks at it; it is to be freed then */
-    int64_t heard_ms;            /* the last whole message, or since it is there */
+    int64_t received_ms;            /* the last whole message, or since it is there */
     sds in, out;                 /* NULL: nothing */
     size_t sent;                 /* of `out` */
 };
@@ -59,7 +59,7 @@ static size_t roomOf(sds s) {
 
 static struct link *linkNew(void) {
     struct link *l = zcalloc(1, sizeof *l);
-    l->heard_ms = mstime();
+    l->received_ms = mstime();
     listAddTail(&all, &l->node);
     return l;
 }
@@ -105,14 +105,14 @@ static bool leave(struct link *l) {
 
 /* ---- Reading ---- */
 
-static bool isStranger(const struct link *l) {
+static bool isUnknownNode(const struct link *l) {
     return l->bus.inbound && !l->bus.node;
 }
 
 /* Of the message that begins there. 0: none that we want. */
 static uint32_t lengthFrom(const struct link *l, const uint8_t *prefix) {
     uint32_t length = busLength(prefix);
-    return isStranger(l) && length > BUS_STRANGERS_MESSAGE_MAX ? 0 : length;
+    return isUnknownNode(l) && length > BUS_STRANGERS_MESSAGE_MAX ? 0 : length;
 }
 
 static void logBadMessage(const struct link *l) {
@@ -145,7 +145,7 @@ static bool takeMessages(struct link *l) {
     if (!leave(l)) return false;
     if (!at) return true;
     sdsrange(l->in, (ptrdiff_t)at, -1);
-    l->heard_ms = mstime();
+    l->received_ms = mstime();
     return true;
 }
 
@@ -296,7 +296,7 @@ struct busLink *busLinkConnect(const char *ip, uint16_t port) {
     return NULL;
 }
 
-static void onShaken(struct connection *conn, const char *error) {
+static void onHandshakeDone(struct connection *conn, const char *error) {
     struct link *l = conn->data;
     if (!error) {
         connSetReadHandler(conn, onReadable);
@@ -310,7 +310,7 @@ static void onShaken(struct connection *conn, const char *error) {
 static void acceptOne(int fd) {
     struct tlsContext *ctx = use_tls ? server_context() : NULL;
     struct connection *conn = !use_tls ? connCreateTcp(server_el, fd, KEEPALIVE_S)
-                              : ctx    ? tlsAccept(server_el, ctx, fd, KEEPALIVE_S, onShaken)
+                              : ctx    ? tlsAccept(server_el, ctx, fd, KEEPALIVE_S, onHandshakeDone)
                                        : NULL;
     if (!conn) {
         close(fd);
@@ -318,7 +318,7 @@ static void acceptOne(int fd) {
     }
     struct link *l = linkNew();
     l->bus.inbound = true;
-    l->bus.created_ms = l->heard_ms;
+    l->bus.created_ms = l->received_ms;
     carry(l, conn);
     if (!use_tls) connSetReadHandler(conn, onReadable);
 }
@@ -327,11 +327,11 @@ static void acceptOne(int fd) {
 static void enforceStrangersMax(void) {
     size_t strangers = 0;
     if (all.length <= BUS_STRANGERS_MAX) return;
-    listForEach(&all, it) strangers += isStranger(listEntry(it, struct link, node));
+    listForEach(&all, it) strangers += isUnknownNode(listEntry(it, struct link, node));
     listForEach(&all, it) {
         if (strangers <= BUS_STRANGERS_MAX) return;
         struct link *l = listEntry(it, struct link, node);
-        if (!isStranger(l)) continue;
+        if (!isUnknownNode(l)) continue;
         linkDown(l);
         strangers--;
     }
@@ -410,8 +410,8 @@ int busLinksDropStrangers(int64_t silent_ms) {
     int closed = 0;
     listForEach(&all, it) {
         struct link *l = listEntry(it, struct link, node);
-        if (l->heard_ms > now_ms) l->heard_ms = now_ms; /* the clock was set back */
-        if (!isStranger(l) || now_ms - l->heard_ms <= silent_ms) continue;
+        if (l->received_ms > now_ms) l->received_ms = now_ms; /* the clock was set back */
+        if (!isUnknownNode(l) || now_ms - l->received_ms <= silent_ms) continue;
         serverLog(LL_VERBOSE, "Closing a link of the cluster bus from %s: it does not say whose it is",
                   l->bus.peer_ip);
         linkDown(l);

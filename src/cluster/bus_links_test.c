@@ -484,7 +484,7 @@ static void strangersThatAreSilentAreClosed(void **state) {
 static void strangersSayNothingLong(void **state) {
     (void)state;
     int known = inboundKnown();
-    int stranger = inbound(), fds[] = {known, stranger};
+    int unknown_node = inbound(), fds[] = {known, unknown_node};
     sds longest = packet(BUS_STRANGERS_MESSAGE_MAX - 100, 'x'),
         longer = packet(BUS_STRANGERS_MESSAGE_MAX, 'x');
     for (int i = 0; i < 2; i++) {
@@ -493,8 +493,8 @@ static void strangersSayNothingLong(void **state) {
     }
     say(known, sdsview(longer));
     UNTIL(told.messages == 3);
-    say(stranger, strN(longer, BUS_PREFIX));
-    UNTIL(hasEnded(stranger));
+    say(unknown_node, strN(longer, BUS_PREFIX));
+    UNTIL(hasEnded(unknown_node));
     assert_false(hasEnded(known));
     assert_int_equal(told.messages, 3);
     sdsfree(longest);

@@ -92,7 +92,7 @@ void askingCommand(struct client *c) {
         replyError(c, err_disabled);
         return;
     }
-    redirectAsked(c);
+    redirectAsking(c);
     replyOk(c);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster.h - this server as a node of a cluster: the engine in the world. What decides is cluster_engine.h; here are
+/* cluster.h - this server as a node of a cluster: the engine in the environment. What decides is cluster_engine.h; here are
  * its sockets, its clock, its file (nodes.conf), and what it wants of replication and of the data.
  *
- *     engine*, topology, bus   the logic, apart from the world
+ *     engine*, topology, bus   the logic, apart from the environment
  *     state, settings          what the parts share; directives
- *     node                     the engine in the world: jobs, the start
+ *     node                     the engine in the environment: jobs, the start
  *     bus_links, nodes_file    its sockets and its file
  *     cluster_show, _change    what users see, and what they ask for
  *     cluster_keys             the same about the keys of slots

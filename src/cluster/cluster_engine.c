@@ -17,7 +17,7 @@
 static void engineLogV(struct engine *e, int level, const char *fmt, va_list ap) {
     char line[1024];
     vsnprintf(line, sizeof line, fmt, ap);
-    e->world->log(e->w, level, line);
+    e->env->log(e->w, level, line);
 }
 
 void engineLog(struct engine *e, int level, const char *fmt, ...) {
@@ -50,18 +50,18 @@ const char *nodeLogName(const struct clusterNode *n) {
 
 /* ---- Life ---- */
 
-void engineInit(struct engine *e, const struct engineWorld *world, void *w, int64_t now_ms) {
-    serverAssert(world && now_ms > 0);
+void engineInit(struct engine *e, const struct engineEnv *env, void *w, int64_t now_ms) {
+    serverAssert(env && now_ms > 0);
     memset(e, 0, sizeof *e);
     topologyInit(&e->t);
-    e->world = world;
+    e->env = env;
     e->w = w;
     e->now_ms = e->started_ms = now_ms;
     e->down = DOWN_STARTING;
     e->settings.announced_ip = "";
 }
 
-void engineBorn(struct engine *e) {
+void engineCreated(struct engine *e) {
     char id[NODE_ID_LEN];
     newNodeId(e, id);
     e->t.myself = topologyAdd(&e->t, id, NODE_MYSELF | NODE_PRIMARY, e->now_ms);
@@ -135,9 +135,9 @@ void engineFlush(struct engine *e, int64_t now_ms) {
     if (todo & (TODO_STATE | TODO_SLOTS)) stateUpdate(e);
     todo |= e->todo;
     e->todo = 0;
-    if (todo & (TODO_SAVE | TODO_SYNC)) e->world->save(e->w, todo & TODO_SYNC);
+    if (todo & (TODO_SAVE | TODO_SYNC)) e->env->save(e->w, todo & TODO_SYNC);
     if (todo & TODO_BROADCAST) broadcastPong(e, TO_ALL);
-    if (todo & TODO_SLOTS) e->world->slotsChanged(e->w);
+    if (todo & TODO_SLOTS) e->env->slotsChanged(e->w);
 }
 
 /* ---- What a message says of who sent it ---- */
@@ -300,7 +300,7 @@ static bool handshakeDone(struct engine *e, struct busLink *link, struct cluster
 }
 
 /* Somebody else lives at that address now. */
-static void strangerAnswered(struct engine *e, struct busLink *link, const struct busHeader *h) {
+static void unknownNodeAnswered(struct engine *e, struct busLink *link, const struct busHeader *h) {
     struct clusterNode *n = link->node;
     engineLog(
         e, LL_NOTICE,
@@ -345,7 +345,7 @@ static bool heartbeatReceived(struct engine *e, struct busLink *link, struct clu
             sender = link->node;
             sender->data_received_ms = e->now_ms;
         } else if (memcmp(link->node->id, h->sender, NODE_ID_LEN) != 0) {
-            strangerAnswered(e, link, h);
+            unknownNodeAnswered(e, link, h);
             return false;
         }
         if (h->type == BUS_PONG) pongReceived(e, link, link->node);
@@ -403,9 +403,9 @@ static void countReceived(struct engine *e, const struct busMessage *m, uint32_t
 /* What is for others than the cluster itself. */
 static void deliver(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {
     if (m->header.type == BUS_MODULE)
-        e->world->moduleMessage(e->w, sender, m->module.id, m->module.type, m->module.payload);
+        e->env->moduleMessage(e->w, sender, m->module.id, m->module.type, m->module.payload);
     else
-        e->world->published(e->w, sender, m->header.type == BUS_PUBLISHSHARD, m->channel, m->message);
+        e->env->published(e->w, sender, m->header.type == BUS_PUBLISHSHARD, m->channel, m->message);
 }
 
 static bool received(struct engine *e, struct busLink *link, const uint8_t *packet, uint32_t len) {
@@ -429,10 +429,10 @@ static bool received(struct engine *e, struct busLink *link, const uint8_t *pack
     const struct busHeader *h = &m.header;
     if (!headerDecent(h)) return true;
     struct clusterNode *sender = senderOf(e, link, h);
-    bool stranger =
+    bool unknown_node =
         sender && memcmp(sender->id, h->sender, NODE_ID_LEN) != 0; /* on the link of another one */
-    if (stranger && (link->inbound || !isHeartbeat(h))) return true;
-    if (sender && sender != e->t.myself && !stranger) {
+    if (unknown_node && (link->inbound || !isHeartbeat(h))) return true;
+    if (sender && sender != e->t.myself && !unknown_node) {
         bindInbound(e, link, sender);
         sender->flags = (uint16_t)((sender->flags & ~LEARNT_FLAGS) | (h->node_flags & LEARNT_FLAGS));
         sender->data_received_ms = e->now_ms;
@@ -477,7 +477,7 @@ void engineFollow(struct engine *e, struct clusterNode *primary, bool full_sync)
     nodeBecomeReplica(&e->t, me, primary);
     manualReset(e);
     e->election = (struct engineElection){0};
-    e->world->follow(e->w, primary, full_sync);
+    e->env->follow(e->w, primary, full_sync);
     /* The two links of a pair keep no order: an older message, that we are a primary, may come last. In a big
      * cluster it would be long before the next one. */
     e->announce_ms = e->now_ms + ANNOUNCE_AGAIN_MS;
@@ -488,7 +488,7 @@ static void becomeOwnPrimary(struct engine *e) {
     struct clusterNode *me = e->t.myself;
     if (nodeIsReplica(me)) {
         nodeBecomePrimary(&e->t, me);
-        e->world->follow(e->w, NULL, false);
+        e->env->follow(e->w, NULL, false);
     }
     newNodeId(e, me->shard_id);
     manualReset(e);
@@ -511,7 +511,7 @@ void engineReset(struct engine *e, bool hard, int64_t now_ms) {
         if (n != me) nodeRemove(e, n);
     }
     topologyForgottenTrim(&e->t, INT64_MAX);
-    e->bar = (struct engineBar){0};
+    e->bar = (struct engineReservation){0};
     if (hard) {
         char id[NODE_ID_LEN];
         e->t.current_epoch = e->t.last_vote_epoch = 0;

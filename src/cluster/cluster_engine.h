@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_engine.h - the decisions of a cluster node: who is alive, who owns what, who is elected. A state machine
  * that knows neither sockets nor clocks nor the data: time, random numbers and messages come in as arguments,
- * and what it wants done goes out through a table of functions (struct engineWorld). A simulator runs
- * hundreds of them in virtual time (simulation_test.c); cluster.c runs one in the world.
+ * and what it wants done goes out through a table of functions (struct engineEnv). A simulator runs
+ * hundreds of them in virtual time (simulation_test.c); cluster.c runs one in the environment.
  *
  *                   messages, links, ticks                    send, connect, close, save,
- *     the world  ───────────────────────────▶  struct engine ─────────────────────────────▶  the world
+ *     the environment  ───────────────────────────▶  struct engine ─────────────────────────────▶  the environment
  *                   commands of users                         follow, pause, delete keys, log
  *
  * What is where: cluster_engine.c life and the order of things; cluster_engine_members.c handshake, links, gossip;
@@ -13,12 +13,12 @@
  * cluster_engine_election.c ranks, votes; cluster_engine_manual.c manual failover; cluster_engine_orphans.c replicas that move.
  *
  * Invariants
- *  - In one epoch a node votes once; the vote is on disk before the answer leaves (world->save with `sync`).
+ *  - In one epoch a node votes once; the vote is on disk before the answer leaves (environment->save with `sync`).
  *  - config_epoch of this node only grows, and never exceeds current_epoch.
  *  - A slot passes from one owner to another only to a higher config_epoch, or by the owner's own will.
- *  - An epoch is won by votes, or barred before it is taken (cluster_engine_slots.c); but for those that a user asks
+ *  - An epoch is won by votes, or reserved before it is taken (cluster_engine_slots.c); but for those that a user asks
  *    for, and of nodes without replicas.
- *  - Nothing is called from within a function of the world: the engine is not reentered.
+ *  - Nothing is called from within a function of the environment: the engine is not reentered.
  *
  * Every function takes the time first of all: now_ms of the wall clock, which goes into files and replies,
  * and by which all is measured. When it is set back, what was measured goes back with it. */
@@ -32,7 +32,7 @@
 #include "cluster/bus.h"
 #include "cluster/topology.h"
 
-/* One connection of the bus, one half of a pair. The world has it embedded in what it knows of it. */
+/* One connection of the bus, one half of a pair. The environment has it embedded in what it knows of it. */
 struct busLink {
     struct clusterNode *node; /* whose it is; NULL: not known yet (inbound only) */
     bool inbound;
@@ -64,7 +64,7 @@ struct engineReplication {
     int64_t data_ms; /* when they were last as new as the primary's; 0: not since the start */
 };
 
-struct engineWorld {
+struct engineEnv {
     /* Links. A new outbound one to this address, or NULL when that cannot be tried; how it went is told by
      * engineLinkUp or engineLinkDown, later. */
     struct busLink *(*connect)(void *w, const char *ip, uint16_t bus_port);
@@ -119,7 +119,7 @@ struct engineManual {
 };
 
 /* An epoch to be taken without votes (cluster_engine_slots.c). */
-struct engineBar {
+struct engineReservation {
     uint64_t epoch;   /* 0: none; the one above it has been told */
     int64_t asked_ms; /* when that was last told to all voters */
     bool holds;       /* enough of them know: nobody can be elected with `epoch` any more */
@@ -134,7 +134,7 @@ enum {
     TODO_STATE = 4,
     TODO_ELECTION = 8,
     TODO_BROADCAST = 16, /* a PONG to everybody: what we are has changed */
-    TODO_SLOTS = 32,     /* world->slotsChanged */
+    TODO_SLOTS = 32,     /* environment->slotsChanged */
 };
 
 struct busStats {
@@ -145,7 +145,7 @@ struct busStats {
 struct engine {
     struct topology t;
     struct engineSettings settings;
-    const struct engineWorld *world;
+    const struct engineEnv *env;
     void *w;
     int64_t now_ms;
     int64_t started_ms, minority_ms; /* when it began; when it last was in a minority */
@@ -159,7 +159,7 @@ struct engine {
     unsigned todo;        /* TODO_… */
     struct engineElection election;
     struct engineManual manual;
-    struct engineBar bar;
+    struct engineReservation bar;
     struct busStats stats;
     struct logLimit hostile_log; /* about messages that anybody can send */
 };
@@ -167,10 +167,10 @@ static inline bool engineStateOk(const struct engine *e) {
     return e->down == DOWN_NOT;
 }
 
-/* With an empty topology: it is either read from a file, or engineBorn. The settings are the caller's to
+/* With an empty topology: it is either read from a file, or engineCreated. The settings are the caller's to
  * fill. */
-void engineInit(struct engine *e, const struct engineWorld *world, void *w, int64_t now_ms);
-void engineBorn(struct engine *e);    /* a node with a new id, that knows nobody */
+void engineInit(struct engine *e, const struct engineEnv *env, void *w, int64_t now_ms);
+void engineCreated(struct engine *e);    /* a node with a new id, that knows nobody */
 void engineDestroy(struct engine *e); /* links have been closed */
 /* What is to be done at the end of the turn. */
 static inline void engineTodo(struct engine *e, unsigned what) {
@@ -184,7 +184,7 @@ static inline int64_t handshakeTimeout(const struct engine *e) {
     return timeout < HANDSHAKE_MIN_MS ? HANDSHAKE_MIN_MS : timeout;
 }
 
-/* ---- What happens in the world ---- */
+/* ---- What happens in the environment ---- */
 void engineTick(struct engine *e, int64_t now_ms); /* every ENGINE_TICK_MS */
 #define ENGINE_TICK_MS 100
 void engineLinkUp(struct engine *e, struct busLink *link, int64_t now_ms);   /* an outbound one */
@@ -213,17 +213,17 @@ void engineLeaveShard(struct engine *e);
 enum failoverKind { FAILOVER_ASK, FAILOVER_FORCE, FAILOVER_TAKEOVER };
 void engineFailover(struct engine *e, enum failoverKind kind, int64_t now_ms); /* of a replica */
 void engineReset(struct engine *e, bool hard, int64_t now_ms);
-/* Takes the epoch that was barred, or else one above all that are known, without asking anybody; false: ours
+/* Takes the epoch that was reserved, or else one above all that are known, without asking anybody; false: ours
  * was the greatest already, and no other's. */
 bool engineBumpEpoch(struct engine *e, int64_t now_ms);
 /* Before that, by who can wait: all voters are told of an epoch above the one that is to be taken, and vote
  * in no lower one then. May be said again, until most of them have answered (since then). */
-void engineBarEpoch(struct engine *e, int64_t now_ms);
+void engineReserveEpoch(struct engine *e, int64_t now_ms);
 /* The same, for a new one that is also above what another node may have given itself of what is known: */
-void engineBarEpochAbove(struct engine *e, int64_t now_ms);
-bool engineEpochBarred(struct engine *e);
-/* Was that one among those who have answered? Then the barred epoch is above its own. */
-bool engineBarKnownBy(const struct engine *e, const struct clusterNode *n);
+void engineReserveEpochAbove(struct engine *e, int64_t now_ms);
+bool engineEpochReserved(struct engine *e);
+/* Was that one among those who have answered? Then the reserved epoch is above its own. */
+bool engineReservationKnownBy(const struct engine *e, const struct clusterNode *n);
 /* The name of a node in the log: id (human name, or address). A buffer of its own, used again by the third
  * call from now. */
 const char *nodeLogName(const struct clusterNode *n);

@@ -104,14 +104,14 @@ static bool electionCalledFor(const struct engine *e) {
 }
 
 uint64_t engineOffset(const struct engine *e) {
-    struct engineReplication r = e->world->replication(e->w);
+    struct engineReplication r = e->env->replication(e->w);
     return nodeIsReplica(e->t.myself) && !r.whole ? 0 : r.offset;
 }
 
 /* May our data be taken for the primary's? */
 static enum cannotFailover dataVerdict(const struct engine *e) {
     int64_t timeout = e->settings.node_timeout_ms, factor = e->settings.replica_validity_factor;
-    struct engineReplication r = e->world->replication(e->w);
+    struct engineReplication r = e->env->replication(e->w);
     int64_t age = e->now_ms - r.data_ms;
     if (age > timeout) age -= timeout;
     if (manualRuns(e)) return CAN_FAILOVER;
@@ -137,7 +137,7 @@ static void electionPlan(struct engine *e) {
         engineLog(e, LL_NOTICE, "This is the best ranked replica and can initiate the election immediately.");
         engineTodo(e, TODO_ELECTION);
     } else {
-        x->start_ms += unit + (int64_t)(e->world->random(e->w) % (uint64_t)unit) + 2 * unit * x->rank +
+        x->start_ms += unit + (int64_t)(e->env->random(e->w) % (uint64_t)unit) + 2 * unit * x->rank +
                        unit * x->primary_rank + (offset ? 0 : EMPTY_DELAY_MS);
     }
     engineLog(e, LL_NOTICE,
@@ -181,7 +181,7 @@ static void electionStart(struct engine *e) {
     x->votes = 0;
     engineLog(e, LL_NOTICE, "The election for epoch %llu begins; the configuration epoch is %llu",
               (unsigned long long)x->epoch, (unsigned long long)e->t.myself->primary->config_epoch);
-    e->world->save(e->w, true); /* the same epoch must not be asked for again after a restart */
+    e->env->save(e->w, true); /* the same epoch must not be asked for again after a restart */
     messageBroadcast(e, messageBegin(e, BUS_AUTH_REQUEST, x->force_ack ? BUS_FORCE_ACK : 0));
 }
 
@@ -194,10 +194,10 @@ void takeOver(struct engine *e) {
     nodeBecomePrimary(&e->t, me);
     me->flags |= NODE_MIGRATE_TO;
     slotsInherit(e, old, me);
-    e->world->follow(e->w, NULL, false);
+    e->env->follow(e->w, NULL, false);
     manualReset(e);
     e->election = (struct engineElection){0};
-    e->world->save(e->w, true);
+    e->env->save(e->w, true);
     broadcastPong(e, TO_ALL);
     engineTodo(e, TODO_STATE | TODO_SLOTS);
 }
@@ -321,7 +321,7 @@ void voteRequested(struct engine *e, struct clusterNode *sender, struct busLink 
                    const struct busHeader *h) {
     if (!nodeVotes(e->t.myself) || !mayVoteFor(e, sender, link, h)) return;
     e->t.last_vote_epoch = e->t.current_epoch;
-    e->world->save(e->w, true);
+    e->env->save(e->w, true);
     messageSend(e, sender->connected ? sender->out : link, messageBegin(e, BUS_AUTH_ACK, 0));
     engineLog(e, LL_NOTICE, "This node votes for %s in epoch %llu", nodeLogName(sender),
               (unsigned long long)e->t.current_epoch);

@@ -12,7 +12,7 @@
 static void pingSomebody(struct engine *e) {
     struct clusterNode *oldest = NULL;
     for (int i = 0; i < RANDOM_PING_CHOICES; i++) {
-        struct clusterNode *n = e->t.nodes[e->world->random(e->w) % (uint64_t)e->t.count];
+        struct clusterNode *n = e->t.nodes[e->env->random(e->w) % (uint64_t)e->t.count];
         if (!n->connected || n->ping_sent_ms || n->flags & (NODE_MYSELF | NODE_HANDSHAKE)) continue;
         if (!oldest || n->pong_received_ms < oldest->pong_received_ms) oldest = n;
     }
@@ -161,5 +161,5 @@ void stateUpdate(struct engine *e) {
     if (was_ok == engineStateOk(e)) return;
     if (engineStateOk(e)) e->logged_down = DOWN_NOT;
     engineLog(e, LL_NOTICE, "The cluster state is now %s", engineStateOk(e) ? "ok" : "fail");
-    e->world->stateChanged(e->w, engineStateOk(e));
+    e->env->stateChanged(e->w, engineStateOk(e));
 }

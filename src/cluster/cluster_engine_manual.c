@@ -12,7 +12,7 @@
 void manualReset(struct engine *e) {
     bool paused = e->manual.replica; /* as a primary; it may be none any more */
     e->manual = (struct engineManual){0};
-    if (paused) e->world->pause(e->w, 0);
+    if (paused) e->env->pause(e->w, 0);
 }
 
 /* ---- The replica's side ---- */
@@ -58,7 +58,7 @@ void manualTick(struct engine *e) {
     }
     if (nodeIsPrimary(e->t.myself) || m->can_start || !m->has_offset) return;
     /* More than that is nothing but what the primary sends while it stands still, to be heard of. */
-    struct engineReplication r = e->world->replication(e->w);
+    struct engineReplication r = e->env->replication(e->w);
     if (!r.link_up || r.offset < m->paused_offset) return;
     m->can_start = true;
     engineLog(e, LL_NOTICE,
@@ -74,6 +74,6 @@ void manualRequested(struct engine *e, struct clusterNode *sender) {
     e->manual.end_ms = e->now_ms + e->settings.manual_failover_timeout_ms;
     e->manual.replica = sender;
     engineLog(e, LL_NOTICE, "Manual failover requested by replica %s.", nodeLogName(sender));
-    e->world->pause(e->w, e->now_ms + PAUSE_FACTOR * e->settings.manual_failover_timeout_ms);
+    e->env->pause(e->w, e->now_ms + PAUSE_FACTOR * e->settings.manual_failover_timeout_ms);
     if (sender->connected) sendPing(e, sender->out, BUS_PING);
 }

@@ -28,7 +28,7 @@ void nodeDropLink(struct engine *e, struct clusterNode *n, bool outbound) {
     if (link == e->receiving)
         e->receiving = NULL;
     else
-        e->world->close(e->w, link);
+        e->env->close(e->w, link);
 }
 
 void engineLinkUp(struct engine *e, struct busLink *link, int64_t now_ms) {
@@ -52,7 +52,7 @@ void engineLinkDown(struct engine *e, struct busLink *link, int64_t now_ms) {
 static void connectTo(struct engine *e, struct clusterNode *n) {
     if (e->now_ms - n->connect_ms < e->settings.node_timeout_ms / CONNECT_RETRIES || !*n->ip) return;
     n->connect_ms = e->now_ms;
-    struct busLink *link = e->world->connect(e->w, n->ip, n->bus_port);
+    struct busLink *link = e->env->connect(e->w, n->ip, n->bus_port);
     /* One that cannot even be tried counts as one that does not answer. */
     if (n->ping_sent_ms == 0) n->ping_sent_ms = e->now_ms;
     if (!link) return;
@@ -98,7 +98,7 @@ void newNodeId(struct engine *e, char id[NODE_ID_LEN]) {
     static const char digits[] = "0123456789abcdef";
     uint64_t bits = 0;
     for (int i = 0; i < NODE_ID_LEN; i++) {
-        if (i % 16 == 0) bits = e->world->random(e->w);
+        if (i % 16 == 0) bits = e->env->random(e->w);
         id[i] = digits[bits & 15];
         bits >>= 4;
     }
@@ -169,7 +169,7 @@ bool nodeTakeAddress(struct engine *e, struct clusterNode *n, const struct busLi
     n->flags &= (uint16_t)~NODE_NOADDR;
     nodeDropLink(e, n, true);
     engineLog(e, LL_NOTICE, "The address of node %s is now %s:%u", nodeLogName(n), n->ip, h->port);
-    if (e->t.myself->primary == n) e->world->follow(e->w, n, false);
+    if (e->t.myself->primary == n) e->env->follow(e->w, n, false);
     return true;
 }
 
@@ -209,7 +209,7 @@ static void gossipAboutKnown(struct engine *e, struct clusterNode *sender, struc
     memcpy(n->ip, g->ip, NODE_IP_LEN);
     setPorts(e, n, g->port, g->other_port, g->bus_port);
     n->flags &= (uint16_t)~NODE_NOADDR;
-    if (e->t.myself->primary == n) e->world->follow(e->w, n, false);
+    if (e->t.myself->primary == n) e->env->follow(e->w, n, false);
     engineTodo(e, TODO_SAVE);
 }
 

@@ -78,15 +78,15 @@ static void connectAll(void) {
 
 /* Voters have slots 0 to 4, and epochs 1 to 5. */
 static void rulesStart(bool as_replica) {
-    static struct engineWorld world;
-    world = engine_recorder;
-    world.send = rulesSend;
-    world.save = rulesSave;
+    static struct engineEnv env;
+    env = engine_recorder;
+    env.send = rulesSend;
+    env.save = rulesSave;
     engineRecorderReset(NOW);
     memset(sent, 0, sizeof sent);
     memset(&on_disk, 0, sizeof on_disk);
     now = NOW;
-    engineInit(&e, &world, NULL, NOW);
+    engineInit(&e, &env, NULL, NOW);
     e.settings = (struct engineSettings){.node_timeout_ms = TIMEOUT,
                                          .manual_failover_timeout_ms = 5000,
                                          .blacklist_ttl_s = 60,
@@ -95,7 +95,7 @@ static void rulesStart(bool as_replica) {
                                          .repl_ping_period_s = PING_S,
                                          .no_random_pings = true,
                                          .announced_ip = ""};
-    engineBorn(&e);
+    engineCreated(&e);
     for (int i = 0; i < VOTERS; i++) {
         bool is_me = !as_replica && i == VOTERS - 1;
         voters[i] = is_me ? e.t.myself : rulesKnowNode(ids[i], NODE_PRIMARY);
@@ -462,7 +462,7 @@ static void aVoterThatIsAskedAgainIsMissedInTime(void **state) {
     voters[1]->ping_sent_ms = voters[1]->data_received_ms = now;
     for (int64_t end = now + TIMEOUT; now < end;) {
         rulesPassTime(ENGINE_TICK_MS);
-        engineBarEpoch(&e, now);
+        engineReserveEpoch(&e, now);
     }
     rulesPassTime(ENGINE_TICK_MS);
     assert_true(voters[1]->flags & NODE_PFAIL);
@@ -639,13 +639,13 @@ static void ofTwoInOneEpochOneTakesAnother(void **state) {
 static void anEpochIsBarredByMostVoters(void **state) {
     (void)state;
     now += START_DELAY_MS;
-    engineBarEpoch(&e, now);
+    engineReserveEpoch(&e, now);
     engineFlush(&e, now);
     for (int i = 0; i < 2; i++) {
-        assert_false(engineEpochBarred(&e));
+        assert_false(engineEpochReserved(&e));
         rulesHearFrom(voters[i]);
     }
-    assert_true(engineEpochBarred(&e)); /* with ourselves, three of five */
+    assert_true(engineEpochReserved(&e)); /* with ourselves, three of five */
     struct busHeader h = rulesVoteRequest();
     h.current_epoch = e.bar.epoch;
     assert_false(votesFor(h));
@@ -663,13 +663,13 @@ static void whatAVoterKnowsIsOnDisk(void **state) {
 static void whoKnowsNoGreaterEpochBarsNothing(void **state) {
     (void)state;
     uint64_t before = e.t.current_epoch;
-    engineBarEpoch(&e, now);
+    engineReserveEpoch(&e, now);
     for (int i = 0; i < 3; i++) {
         struct busHeader h = headerOf(voters[i], BUS_PING);
         h.current_epoch = before;
         receiveHeader(&h);
     }
-    assert_false(engineEpochBarred(&e));
+    assert_false(engineEpochReserved(&e));
 }
 
 /* ---- Failovers by hand ---- */

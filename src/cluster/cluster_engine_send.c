@@ -53,7 +53,7 @@ static void sendBytes(struct engine *e, struct busLink *link, sds message, enum 
     e->stats.bytes_sent += sdslen(message);
     if (type == BUS_PUBLISH || type == BUS_PUBLISHSHARD) e->stats.pubsub_bytes_sent += sdslen(message);
     if (type == BUS_MODULE) e->stats.module_bytes_sent += sdslen(message);
-    e->world->send(e->w, link, message, sdslen(message));
+    e->env->send(e->w, link, message, sdslen(message));
 }
 
 static enum busType typeOf(const char *message) {
@@ -103,7 +103,7 @@ static sds addGossips(struct engine *e, sds s, const struct clusterNode *to) {
     struct clusterNode *chosen[wanted > 0 ? wanted : 1];
     int count = 0;
     for (int tries = wanted * GOSSIP_TRIES; tries > 0 && count < wanted; tries--) {
-        struct clusterNode *n = e->t.nodes[e->world->random(e->w) % (uint64_t)e->t.count];
+        struct clusterNode *n = e->t.nodes[e->env->random(e->w) % (uint64_t)e->t.count];
         bool again = n == to || !worthGossip(n);
         for (int i = 0; i < count && !again; i++) again = chosen[i] == n;
         if (again) continue;

@@ -6,7 +6,7 @@
  * could both be right, so one of them takes a greater one.
  *
  * An epoch that a node takes without votes may be the one that its replica is elected with meanwhile, when it
- * is cut off just then: two owners in one epoch. So it is barred first:
+ * is cut off just then: two owners in one epoch. So it is reserved first:
  *
  *     6 is the greatest ── all voters are told of 8 ──▶ most have answered: no vote in 7 ──▶ 7 is taken
  *
@@ -79,7 +79,7 @@ static bool epochAtHand(struct engine *e);
 static bool claimWins(struct engine *e, const struct engineClaim *c, int slot) {
     const struct clusterNode *owner = e->t.owner[slot];
     return !owner || slotSetHas(&e->t.unclaimed, slot) || owner->config_epoch < c->epoch ||
-           (owner == e->t.myself && e->world->slotGranted(e->w, slot, c->by));
+           (owner == e->t.myself && e->env->slotGranted(e->w, slot, c->by));
 }
 
 static void claimSlot(struct engine *e, struct engineClaim *c, int slot) {
@@ -89,7 +89,7 @@ static void claimSlot(struct engine *e, struct engineClaim *c, int slot) {
         return;
     }
     if (!claimWins(e, c, slot)) return;
-    if (owner == e->t.myself && e->world->keysInSlot(e->w, slot)) {
+    if (owner == e->t.myself && e->env->keysInSlot(e->w, slot)) {
         slotSetAdd(&c->dirty, slot);
         c->dirty_count++;
     }
@@ -121,13 +121,13 @@ static void deleteDirty(struct engine *e, const struct engineClaim *c) {
         for (; slot <= last; slot++) {
             engineLog(e, LL_NOTICE, "Deleting keys in dirty slot %d on node %s after migration to node %s",
                       slot, nodeLogName(e->t.myself), nodeLogName(c->by));
-            e->world->deleteSlot(e->w, slot);
+            e->env->deleteSlot(e->w, slot);
         }
     }
 }
 
 /* Returns the node that has taken the place of our shard's primary. NULL: there is none. */
-static struct clusterNode *shardHeir(struct engine *e) {
+static struct clusterNode *shardNewOwner(struct engine *e) {
     topologyForEach(&e->t, n) {
         if (n != myPrimary(e) && nodeVotes(n) && inSameShard(n, e->t.myself)) return n;
     }
@@ -137,14 +137,14 @@ static struct clusterNode *shardHeir(struct engine *e) {
 /* Our shard has lost slots: the last ones, perhaps. We stay in it if another of its nodes has the rest of
  * them, even if that had given some to the claimer: nobody else would be its replica. */
 static void slotsLost(struct engine *e, const struct engineClaim *c) {
-    struct clusterNode *me = e->t.myself, *primary = myPrimary(e), *heir = shardHeir(e);
-    if (primary->slot_count == 0 && (heir || e->settings.allow_replica_migration)) {
-        struct clusterNode *to = heir ? heir : c->by;
+    struct clusterNode *me = e->t.myself, *primary = myPrimary(e), *new_owner = shardNewOwner(e);
+    if (primary->slot_count == 0 && (new_owner || e->settings.allow_replica_migration)) {
+        struct clusterNode *to = new_owner ? new_owner : c->by;
         engineLog(
             e, LL_NOTICE,
             "The slots of this shard have a new owner, so this node becomes a replica of %s in shard %s",
             nodeLogName(to), to->shard_id);
-        engineFollow(e, to, !heir);
+        engineFollow(e, to, !new_owner);
         return;
     }
     if (primary->slot_count == 0 && primary == me)
@@ -217,15 +217,15 @@ static uint64_t greatestEpoch(const struct engine *e) {
 }
 
 /* Ours, and what is above it is nothing but its bar. */
-static bool haveBarred(const struct engine *e) {
+static bool reserveEpochs(const struct engine *e) {
     return e->bar.epoch && e->t.myself->config_epoch == e->bar.epoch &&
            e->t.current_epoch == e->bar.epoch + 1;
 }
 
 /* Is it still one to be taken, or kept? */
-static bool barIsGood(const struct engine *e) {
+static bool reservationIsValid(const struct engine *e) {
     bool unused = e->bar.epoch > e->t.myself->config_epoch;
-    return (unused || haveBarred(e)) && e->bar.epoch > greatestOfOthers(e);
+    return (unused || reserveEpochs(e)) && e->bar.epoch > greatestOfOthers(e);
 }
 
 static void tellVoters(struct engine *e) {
@@ -237,38 +237,38 @@ static void tellVoters(struct engine *e) {
     }
 }
 
-static void barAnew(struct engine *e, unsigned above) {
-    e->bar = (struct engineBar){.epoch = greatestEpoch(e) + above, .asked_ms = e->now_ms};
+static void reserveAgain(struct engine *e, unsigned above) {
+    e->bar = (struct engineReservation){.epoch = greatestEpoch(e) + above, .asked_ms = e->now_ms};
     e->t.current_epoch = e->bar.epoch + 1;
     engineTodo(e, TODO_SAVE);
     tellVoters(e);
 }
 
-void engineBarEpoch(struct engine *e, int64_t now_ms) {
+void engineReserveEpoch(struct engine *e, int64_t now_ms) {
     engineSetTime(e, now_ms);
-    if (!barIsGood(e)) {
-        barAnew(e, 1);
-    } else if (now_ms - e->bar.asked_ms >= BAR_AGAIN_MS) {
+    if (!reservationIsValid(e)) {
+        reserveAgain(e, 1);
+    } else if (now_ms - e->bar.asked_ms >= RESERVE_AGAIN_MS) {
         e->bar.asked_ms = now_ms;
         tellVoters(e);
     }
 }
 
-void engineBarEpochAbove(struct engine *e, int64_t now_ms) {
+void engineReserveEpochAbove(struct engine *e, int64_t now_ms) {
     engineSetTime(e, now_ms);
-    barAnew(e, 2);
+    reserveAgain(e, 2);
 }
 
-bool engineBarKnownBy(const struct engine *e, const struct clusterNode *n) {
+bool engineReservationKnownBy(const struct engine *e, const struct clusterNode *n) {
     return n->current_epoch > e->bar.epoch && n->data_received_ms >= e->bar.asked_ms;
 }
 
-bool engineEpochBarred(struct engine *e) {
-    if (!barIsGood(e)) return false;
+bool engineEpochReserved(struct engine *e) {
+    if (!reservationIsValid(e)) return false;
     int heard = nodeVotes(e->t.myself);
     for (int i = 0; i < e->t.count; i++) {
         const struct clusterNode *n = e->t.nodes[i];
-        heard += n != e->t.myself && nodeVotes(n) && engineBarKnownBy(e, n);
+        heard += n != e->t.myself && nodeVotes(n) && engineReservationKnownBy(e, n);
     }
     bool enough = heard >= topologySureQuorum(&e->t);
     e->bar.holds |= enough;
@@ -277,14 +277,14 @@ bool engineEpochBarred(struct engine *e) {
 
 /* May one be taken now? Of who has no replicas, nobody can take the place. */
 static bool epochAtHand(struct engine *e) {
-    if (!e->t.myself->replica_count || engineEpochBarred(e)) return true;
-    engineBarEpoch(e, e->now_ms);
+    if (!e->t.myself->replica_count || engineEpochReserved(e)) return true;
+    engineReserveEpoch(e, e->now_ms);
     return false;
 }
 
 static void takeEpoch(struct engine *e) {
-    bool barred = barIsGood(e) && e->bar.holds && e->bar.epoch > e->t.myself->config_epoch;
-    uint64_t epoch = barred ? e->bar.epoch : greatestEpoch(e) + 1;
+    bool reserved_epoch = reservationIsValid(e) && e->bar.holds && e->bar.epoch > e->t.myself->config_epoch;
+    uint64_t epoch = reserved_epoch ? e->bar.epoch : greatestEpoch(e) + 1;
     e->t.myself->config_epoch = e->given_epoch = epoch;
     if (e->t.current_epoch < epoch) e->t.current_epoch = epoch;
     engineTodo(e, TODO_SAVE | TODO_SYNC | TODO_BROADCAST);
@@ -294,8 +294,8 @@ bool engineBumpEpoch(struct engine *e, int64_t now_ms) {
     engineSetTime(e, now_ms);
     uint64_t *mine = &e->t.myself->config_epoch;
     bool greatest = *mine != 0 && *mine == greatestEpoch(e);
-    if (greatest || (haveBarred(e) && barIsGood(e))) return false;
-    (void)engineEpochBarred(e);
+    if (greatest || (reserveEpochs(e) && reservationIsValid(e))) return false;
+    (void)engineEpochReserved(e);
     takeEpoch(e);
     engineLog(e, LL_NOTICE, "This node takes configuration epoch %llu", (unsigned long long)*mine);
     return true;

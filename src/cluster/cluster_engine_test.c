@@ -35,7 +35,7 @@ static int setup(void **state) {
                                          .gossip_percent = 10,
                                          .repl_ping_period_s = 10,
                                          .announced_ip = ""};
-    engineBorn(&e);
+    engineCreated(&e);
     for (int i = 0; i < 2; i++) {
         struct clusterNode *n = topologyAdd(&e.t, ids[i], NODE_PRIMARY, NOW - 100 * TIMEOUT);
         memcpy(n->ip, "10.0.0.1", 9);
@@ -119,11 +119,11 @@ static void whoMeetsUsIsPinged(void **state) {
 /* Which it gave itself a moment before it was cut off. An id that is none of a node is greater than ours. */
 static void whoWasReplacedInAnEpochOfItsOwnGivesWay(void **state) {
     (void)state;
-    static const char heir[] = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz";
-    struct clusterNode *me = e.t.myself, *n = topologyAdd(&e.t, heir, NODE_REPLICA, NOW - 100 * TIMEOUT);
+    static const char new_owner[] = "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz";
+    struct clusterNode *me = e.t.myself, *n = topologyAdd(&e.t, new_owner, NODE_REPLICA, NOW - 100 * TIMEOUT);
     nodeBecomeReplica(&e.t, n, me);
     assert_true(engineBumpEpoch(&e, NOW));
-    struct busHeader h = headerOf(heir, BUS_PING);
+    struct busHeader h = headerOf(new_owner, BUS_PING);
     h.current_epoch = h.config_epoch = me->config_epoch;
     h.slots = me->slots;
     slotAssign(&e.t, 3, me); /* what it had just been given, and nobody knows of */
@@ -154,16 +154,16 @@ static void anEpochIsTakenWithItsSlots(void **state) {
     assert_true(slotSetHas(&e.t.unclaimed, 5));
 }
 
-/* A slot goes key by key to a node that is replaced: the keys that have gone are at its heir's. */
+/* A slot goes key by key to a node that is replaced: the keys that have gone are at its new owner's. */
 static void aSlotGoesOnToTheHeirOfItsTarget(void **state) {
     (void)state;
-    static const char heir[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
-    struct clusterNode *target = others[0], *n = topologyAdd(&e.t, heir, NODE_REPLICA, NOW - 100 * TIMEOUT);
+    static const char new_owner[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
+    struct clusterNode *target = others[0], *n = topologyAdd(&e.t, new_owner, NODE_REPLICA, NOW - 100 * TIMEOUT);
     nodeBecomeReplica(&e.t, n, target);
     slotAssign(&e.t, 3, e.t.myself);
     slotAssign(&e.t, 4, target);
     slotSetMigrating(&e.t, 3, target);
-    struct busHeader h = headerOf(heir, BUS_PING);
+    struct busHeader h = headerOf(new_owner, BUS_PING);
     h.current_epoch = h.config_epoch = 7;
     slotSetAdd(&h.slots, 4);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
@@ -178,7 +178,7 @@ static void aSlotGoesOnToTheHeirOfItsTarget(void **state) {
     assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
     h.node_flags = NODE_REPLICA;
     h.config_epoch = 7;
-    memcpy(h.primary, heir, NODE_ID_LEN);
+    memcpy(h.primary, new_owner, NODE_ID_LEN);
     assert_true(receiveHeader(&back, &h));
     assert_true(nodeIsReplica(target));
     assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
@@ -323,11 +323,11 @@ static void norWhenItsPrimaryIsLearntLater(void **state) {
 /* A failover in the shard is no reason to begin anew. */
 static void aReplicaGoesOnWithTheHeirOfItsPrimary(void **state) {
     (void)state;
-    static const char heir[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
+    static const char new_owner[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
     followWithSlots(others[1]);
-    struct clusterNode *n = topologyAdd(&e.t, heir, NODE_REPLICA, NOW - 100 * TIMEOUT);
+    struct clusterNode *n = topologyAdd(&e.t, new_owner, NODE_REPLICA, NOW - 100 * TIMEOUT);
     nodeBecomeReplica(&e.t, n, others[1]);
-    struct busHeader h = headerOf(heir, BUS_PING);
+    struct busHeader h = headerOf(new_owner, BUS_PING);
     h.slots = others[1]->slots;
     h.config_epoch = h.current_epoch = 9;
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.2"};

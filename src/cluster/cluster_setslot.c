@@ -214,10 +214,10 @@ void clusterSetslotCommand(struct client *c) {
     if (!argue(c, c->argv, c->argc, &s)) return;
     /* A replica that is no node of the cluster (a tool that copies the data) has no use for it. */
     bool behind = !obeys && clusterMyself()->replica_count;
-    if (behind) propagateAnyway();
+    if (behind) propagateForced();
     int replicas = behind ? clusterReplicasOnline() : 0;
     bool will_bump = s.verb == IMPORTING || (s.verb == NODE && s.node == clusterMyself());
-    if (replicas && will_bump) engineBarEpoch(&cluster_engine, clusterNow());
+    if (replicas && will_bump) engineReserveEpoch(&cluster_engine, clusterNow());
     if (replicas && !(c->flags & CLIENT_DENY_BLOCKING)) {
         waitThen(c, replicas, s.timeout_ms ? mstime() + s.timeout_ms : 0, goOn);
         return;

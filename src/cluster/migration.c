@@ -41,7 +41,7 @@ void migrationBegin(struct migration *m, bool export, bool auth, int64_t now_ms)
                             .message = "",
                             .created_ms = now_ms,
                             .updated_ms = now_ms,
-                            .heard_ms = now_ms,
+                            .received_ms = now_ms,
                             .said_ms = now_ms};
 }
 
@@ -80,18 +80,18 @@ static const struct {
     enum migrationState from, to;
     unsigned actions;
 } steps[] = {
-    {HAPPENED_OK, EXPORT_AUTH, EXPORT_ESTABLISH, DO_SEND_ESTABLISH},
-    {HAPPENED_OK, EXPORT_ESTABLISH, EXPORT_WAITING_TO_SNAPSHOT, DO_SEND_ACK},
-    {HAPPENED_SNAPSHOT_BEGUN, EXPORT_WAITING_TO_SNAPSHOT, EXPORT_SNAPSHOTTING, 0},
-    {HAPPENED_SNAPSHOT_SENT, EXPORT_SNAPSHOTTING, EXPORT_REPLICATING, DO_SEND_SNAPSHOT_EOF},
-    {HEARD_REQUEST_PAUSE, EXPORT_REPLICATING, EXPORT_WAITING_TO_PAUSE, 0},
-    {HAPPENED_DRAINED, EXPORT_WAITING_TO_PAUSE, EXPORT_PAUSED, DO_PAUSE | DO_SEND_PAUSED},
-    {HEARD_REQUEST_FAILOVER, EXPORT_PAUSED, EXPORT_GRANTED, DO_EXTEND_PAUSE | DO_SEND_GRANTED},
-    {HEARD_ACK, IMPORT_WAITING_ACK, IMPORT_RECEIVING, 0},
-    {HEARD_SNAPSHOT_EOF, IMPORT_RECEIVING, IMPORT_WAITING_PAUSED, DO_SEND_REQUEST_PAUSE},
-    {HEARD_PAUSED, IMPORT_WAITING_PAUSED, IMPORT_PAUSED, DO_ASK_REPLICAS},
-    {HAPPENED_REPLICATED, IMPORT_PAUSED, IMPORT_REQUESTED, DO_SEND_REQUEST_FAILOVER},
-    {HEARD_GRANTED, IMPORT_REQUESTED, IMPORT_GRANTED, 0},
+    {EV_OK, EXPORT_AUTH, EXPORT_ESTABLISH, DO_SEND_ESTABLISH},
+    {EV_OK, EXPORT_ESTABLISH, EXPORT_WAITING_TO_SNAPSHOT, DO_SEND_ACK},
+    {EV_SNAPSHOT_BEGUN, EXPORT_WAITING_TO_SNAPSHOT, EXPORT_SNAPSHOTTING, 0},
+    {EV_SNAPSHOT_SENT, EXPORT_SNAPSHOTTING, EXPORT_REPLICATING, DO_SEND_SNAPSHOT_EOF},
+    {MSG_REQUEST_PAUSE, EXPORT_REPLICATING, EXPORT_WAITING_TO_PAUSE, 0},
+    {EV_DRAINED, EXPORT_WAITING_TO_PAUSE, EXPORT_PAUSED, DO_PAUSE | DO_SEND_PAUSED},
+    {MSG_REQUEST_FAILOVER, EXPORT_PAUSED, EXPORT_GRANTED, DO_EXTEND_PAUSE | DO_SEND_GRANTED},
+    {MSG_ACK, IMPORT_WAITING_ACK, IMPORT_RECEIVING, 0},
+    {MSG_SNAPSHOT_EOF, IMPORT_RECEIVING, IMPORT_WAITING_PAUSED, DO_SEND_REQUEST_PAUSE},
+    {MSG_PAUSED, IMPORT_WAITING_PAUSED, IMPORT_PAUSED, DO_ASK_REPLICAS},
+    {EV_REPLICATED, IMPORT_PAUSED, IMPORT_REQUESTED, DO_SEND_REQUEST_FAILOVER},
+    {MSG_GRANTED, IMPORT_REQUESTED, IMPORT_GRANTED, 0},
 };
 
 static unsigned pauseEnded(struct migration *m, int64_t now_ms) {
@@ -111,32 +111,32 @@ static unsigned lost(struct migration *m, int64_t now_ms) {
 static bool stepAnywhere(struct migration *m, enum migrationEvent event, int64_t now_ms, unsigned *actions) {
     *actions = 0;
     switch (event) {
-    case HAPPENED_PAUSE_ENDED: *actions = pauseEnded(m, now_ms); return true;
-    case HAPPENED_LOST: *actions = lost(m, now_ms); return true;
-    case HAPPENED_TARGET_OWNS:
+    case EV_PAUSE_ENDED: *actions = pauseEnded(m, now_ms); return true;
+    case EV_LOST: *actions = lost(m, now_ms); return true;
+    case EV_TARGET_OWNS:
         *actions = m->state == EXPORT_GRANTED
                        ? end(m, MIGRATION_SUCCESS, "", now_ms)
                        : migrationFail(m, "Slots are no longer owned by myself", now_ms);
         return true;
-    case HAPPENED_OWNER_LOST:
+    case EV_OWNER_LOST:
         *actions = migrationFail(
             m, m->export ? "Slots are no longer owned by myself" : "Slots are no longer owned by source node",
             now_ms);
         return true;
-    case HAPPENED_CONNECTED:
+    case EV_CONNECTED:
         if (m->state != EXPORT_CONNECTING) return false;
         enter(m, m->auth ? EXPORT_AUTH : EXPORT_ESTABLISH, now_ms);
         *actions = m->auth ? DO_SEND_AUTH : DO_SEND_ESTABLISH;
         return true;
-    case HEARD_GRANTED:
+    case MSG_GRANTED:
         if (m->state != IMPORT_REQUESTED || now_ms - m->updated_ms <= MIGRATION_FRESH_MS) return false;
         *actions = migrationFail(m, "The source has granted, but it may write again since then", now_ms);
         return true;
-    case HAPPENED_MAY_CLAIM:
+    case EV_MAY_CLAIM:
         if (m->state != IMPORT_GRANTED) return false;
         *actions = DO_TAKE_SLOTS | end(m, MIGRATION_SUCCESS, "", now_ms);
         return true;
-    case HEARD_ACK: return m->state != IMPORT_WAITING_ACK;
+    case MSG_ACK: return m->state != IMPORT_WAITING_ACK;
     default: return false;
     }
 }
@@ -144,7 +144,7 @@ static bool stepAnywhere(struct migration *m, enum migrationEvent event, int64_t
 unsigned migrationStep(struct migration *m, enum migrationEvent event, int64_t now_ms) {
     unsigned actions;
     if (!migrationRuns(m)) return 0;
-    if (event >= HEARD_ACK || event == HAPPENED_OK || event == HAPPENED_CONNECTED) m->heard_ms = now_ms;
+    if (event >= MSG_ACK || event == EV_OK || event == EV_CONNECTED) m->received_ms = now_ms;
     if (stepAnywhere(m, event, now_ms, &actions)) return actions;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (steps[i].event != event || steps[i].from != m->state) continue;
@@ -167,7 +167,7 @@ static bool says(const struct migration *m) {
 
 unsigned migrationTick(struct migration *m, int64_t timeout_ms, int64_t now_ms) {
     if (!migrationRuns(m)) return 0;
-    if (expectsWords(m) && now_ms - m->heard_ms > timeout_ms)
+    if (expectsWords(m) && now_ms - m->received_ms > timeout_ms)
         return migrationFail(m, "Timed out after too long with no interaction", now_ms);
     if (!says(m) || now_ms - m->said_ms < MIGRATION_ACK_MS) return 0;
     m->said_ms = now_ms;

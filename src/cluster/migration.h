@@ -23,7 +23,7 @@
  * Before the target asks for the slots, a replica of its own has their keys, and before it takes them, its
  * append-only file: whoever dies then, what the source's replica has acknowledged is there. A target whose
  * replicas do not answer asks after MIGRATION_REPLICA_MS all the same; one that most voters do not answer
- * fails after MIGRATION_VOTERS_MS, and has asked for nothing (engineBarEpoch). */
+ * fails after MIGRATION_VOTERS_MS, and has asked for nothing (engineReserveEpoch). */
 #pragma once
 
 #include <stdbool.h>
@@ -52,23 +52,23 @@ enum migrationState {
 };
 
 enum migrationEvent {
-    HAPPENED_CONNECTED,
-    HAPPENED_OK, /* to what was asked: AUTH, ESTABLISH */
-    HAPPENED_SNAPSHOT_BEGUN,
-    HAPPENED_SNAPSHOT_SENT,
-    HAPPENED_DRAINED,     /* what is to be sent has been, as far as was asked for */
-    HAPPENED_PAUSE_ENDED, /* by its time */
-    HAPPENED_LOST,        /* the connection */
-    HAPPENED_REPLICATED,  /* what was brought: a replica of ours has it, if there is one */
-    HAPPENED_MAY_CLAIM,   /* what was granted */
-    HAPPENED_TARGET_OWNS,
-    HAPPENED_OWNER_LOST, /* somebody else owns the slots */
-    HEARD_ACK,
-    HEARD_SNAPSHOT_EOF,
-    HEARD_REQUEST_PAUSE,
-    HEARD_PAUSED,
-    HEARD_REQUEST_FAILOVER,
-    HEARD_GRANTED
+    EV_CONNECTED,
+    EV_OK, /* to what was asked: AUTH, ESTABLISH */
+    EV_SNAPSHOT_BEGUN,
+    EV_SNAPSHOT_SENT,
+    EV_DRAINED,     /* what is to be sent has been, as far as was asked for */
+    EV_PAUSE_ENDED, /* by its time */
+    EV_LOST,        /* the connection */
+    EV_REPLICATED,  /* what was brought: a replica of ours has it, if there is one */
+    EV_MAY_CLAIM,   /* what was granted */
+    EV_TARGET_OWNS,
+    EV_OWNER_LOST, /* somebody else owns the slots */
+    MSG_ACK,
+    MSG_SNAPSHOT_EOF,
+    MSG_REQUEST_PAUSE,
+    MSG_PAUSED,
+    MSG_REQUEST_FAILOVER,
+    MSG_GRANTED
 };
 
 enum { /* to be done, in this order */
@@ -98,7 +98,7 @@ struct migration {
     bool export, auth;       /* a password is to be sent */
     const char *message;     /* why it has failed; "" before; of static life */
     int64_t paused_until_ms; /* the writes of a source */
-    int64_t created_ms, updated_ms, heard_ms, said_ms;
+    int64_t created_ms, updated_ms, received_ms, said_ms;
 };
 
 /* Begins as connecting, or as waiting-for-ack. */

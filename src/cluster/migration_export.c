@@ -196,7 +196,7 @@ static void onWritable(struct connection *conn);
 
 static void lose(struct migrationExport *x) {
     disconnect(x);
-    jobStep(x->job, HAPPENED_LOST);
+    jobStep(x->job, EV_LOST);
 }
 
 static void flush(struct migrationExport *x) {
@@ -231,7 +231,7 @@ static void onWritable(struct connection *conn) {
 
 static void reply(struct migrationExport *x, struct str line) {
     if (line.len && line.ptr[0] == '+') {
-        jobStep(x->job, HAPPENED_OK);
+        jobStep(x->job, EV_OK);
         return;
     }
     jobFailWith(x->job, "Received error during handshake to target", line);
@@ -240,11 +240,11 @@ static void reply(struct migrationExport *x, struct str line) {
 static void hear(struct migrationExport *x, const struct str *argv, int argc) {
     if (argc < 3 || !strIs(argv[0], "cluster") || !strIs(argv[1], "syncslots")) return;
     if (strIs(argv[2], "ack"))
-        jobStep(x->job, HEARD_ACK);
+        jobStep(x->job, MSG_ACK);
     else if (strIs(argv[2], "request-pause"))
-        jobStep(x->job, HEARD_REQUEST_PAUSE);
+        jobStep(x->job, MSG_REQUEST_PAUSE);
     else if (strIs(argv[2], "request-failover"))
-        jobStep(x->job, HEARD_REQUEST_FAILOVER);
+        jobStep(x->job, MSG_REQUEST_FAILOVER);
     else if (!strIs(argv[2], "capa"))
         jobFail(x->job, "Unknown SYNCSLOTS subcommand used");
 }
@@ -311,7 +311,7 @@ static void onDialed(struct dial *d, struct connection *conn, const char *error)
     x->conn = conn;
     conn->data = x;
     connSetReadHandler(conn, onReadable);
-    jobStep(x->job, HAPPENED_CONNECTED);
+    jobStep(x->job, EV_CONNECTED);
 }
 
 void exportStart(struct migrationJob *job) {
@@ -405,7 +405,7 @@ static void snapshotMaybeDone(struct migrationExport *x) {
     if (x->pipe >= 0 || !x->child_ended) return;
     snapshot = NULL;
     if (x->child_good)
-        jobStep(x->job, HAPPENED_SNAPSHOT_SENT);
+        jobStep(x->job, EV_SNAPSHOT_SENT);
     else
         jobFail(x->job, "Failed to perform snapshot");
 }
@@ -474,7 +474,7 @@ static void snapshotBegin(struct migrationExport *x) {
     x->child_started = true;
     snapshot = x;
     wantChanges(true);
-    jobStep(x->job, HAPPENED_SNAPSHOT_BEGUN);
+    jobStep(x->job, EV_SNAPSHOT_BEGUN);
 }
 
 static void watch(struct migrationExport *x) {
@@ -597,17 +597,17 @@ static bool isOverLimit(struct migrationExport *x) {
  * Those who have heard of the claim tell us as soon as they are asked. False: the slots may be the other's.
  */
 static bool tookBack(struct migrationJob *job) {
-    if (!job->takes_back || !engineEpochBarred(&cluster_engine)) return false;
+    if (!job->reclaims || !engineEpochReserved(&cluster_engine)) return false;
     engineBumpEpoch(&cluster_engine, clusterNow());
     jobFail(job, "The target has not claimed the slots in time, and does not get them any more");
     return true;
 }
 
 static void prepareToTakeBack(struct migrationJob *job) {
-    if (job->m.state != EXPORT_GRANTED || job->takes_back) return;
+    if (job->m.state != EXPORT_GRANTED || job->reclaims) return;
     if (job->m.paused_until_ms - clusterNow() > MIGRATION_GRANTED_MS - MIGRATION_FRESH_MS) return;
-    job->takes_back = true;
-    engineBarEpochAbove(&cluster_engine, clusterNow());
+    job->reclaims = true;
+    engineReserveEpochAbove(&cluster_engine, clusterNow());
 }
 
 void exportEndOfTurn(struct migrationJob *job) {
@@ -622,10 +622,10 @@ void exportEndOfTurn(struct migrationJob *job) {
     prepareToTakeBack(job);
     bool paused = job->m.state == EXPORT_PAUSED || job->m.state == EXPORT_GRANTED;
     if (paused && clusterNow() >= job->m.paused_until_ms && !tookBack(job))
-        jobStep(job, HAPPENED_PAUSE_ENDED);
+        jobStep(job, EV_PAUSE_ENDED);
     if (!job->link || job->m.state != EXPORT_WAITING_TO_PAUSE || !isDrained(x) || jobsClaim() ||
         migration_debug.prevent_pause)
         return;
-    jobStep(job, HAPPENED_DRAINED);
+    jobStep(job, EV_DRAINED);
     if (job->link && x->conn && !x->conn->write_handler) flush(x);
 }

@@ -71,7 +71,7 @@ static void say(struct migrationJob *job, const char *word) {
 static void askReplicas(struct migrationJob *job) {
     job->brought = propagateOffset();
     if (clusterReplicasOnline() && wait_sources.askReplicas) wait_sources.askReplicas();
-    engineBarEpoch(&cluster_engine, clusterNow());
+    engineReserveEpoch(&cluster_engine, clusterNow());
 }
 
 /* One of them has to have it before the slots are ours: it may be asked to take our place. */
@@ -86,20 +86,20 @@ static bool replicasBehind(const struct migrationJob *job) {
 static bool othersKnow(const struct migrationJob *job) {
     struct engine *e = &cluster_engine;
     const struct clusterNode *source = topologyFind(&e->t, job->source);
-    bool barred = engineEpochBarred(e) && source && engineBarKnownBy(e, source);
-    if (!barred) engineBarEpoch(e, clusterNow());
-    return barred && !jobsLeave();
+    bool reserved_epoch = engineEpochReserved(e) && source && engineReservationKnownBy(e, source);
+    if (!reserved_epoch) engineReserveEpoch(e, clusterNow());
+    return reserved_epoch && !jobsLeave();
 }
 
 static void waitForOthers(struct migrationJob *job) {
-    bool behind = replicasBehind(job), barred = othersKnow(job);
+    bool behind = replicasBehind(job), reserved_epoch = othersKnow(job);
     int64_t waited_ms = clusterNow() - job->m.updated_ms;
-    if (!barred && waited_ms >= MIGRATION_VOTERS_MS) jobFail(job, "Other primaries did not answer in time");
-    if (!barred || (behind && waited_ms < MIGRATION_REPLICA_MS)) return;
+    if (!reserved_epoch && waited_ms >= MIGRATION_VOTERS_MS) jobFail(job, "Other primaries did not answer in time");
+    if (!reserved_epoch || (behind && waited_ms < MIGRATION_REPLICA_MS)) return;
     if (behind)
         serverLog(LL_NOTICE, "Slot migration %s goes on, though no replica has all that was brought.",
                   job->name);
-    jobStep(job, HAPPENED_REPLICATED);
+    jobStep(job, EV_REPLICATED);
 }
 
 /* Our file has the keys before the cluster's has the slots: who is started again with these has those, too.
@@ -115,7 +115,7 @@ static void takeSlots(struct migrationJob *job) {
     engineBumpEpoch(&cluster_engine, clusterNow());
     engineTodo(&cluster_engine, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
     importShow(job);
-    importTellEnd(job);
+    importReportEnd(job);
 }
 
 void importDo(struct migrationJob *job, unsigned actions) {
@@ -136,7 +136,7 @@ void importDo(struct migrationJob *job, unsigned actions) {
  * them to its primary. */
 void importEndOfTurn(struct migrationJob *job) {
     if (job->m.state == IMPORT_PAUSED) waitForOthers(job);
-    if (job->m.state == IMPORT_GRANTED && !migration_debug.prevent_failover) jobStep(job, HAPPENED_MAY_CLAIM);
+    if (job->m.state == IMPORT_GRANTED && !migration_debug.prevent_failover) jobStep(job, EV_MAY_CLAIM);
     if (!job->keys_to_delete || !trackMayChange()) return;
     job->keys_to_delete = false;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
@@ -145,7 +145,7 @@ void importEndOfTurn(struct migrationJob *job) {
     }
     if (!migrationEnded(&job->m)) return;
     importShow(job);
-    importTellEnd(job);
+    importReportEnd(job);
 }
 
 struct client *importClient(const struct migrationJob *job) {
@@ -155,9 +155,9 @@ struct client *importClient(const struct migrationJob *job) {
 /* (When the link was last active does not tell: what we say ourselves counts there, too.) */
 void importHeard(struct migrationJob *job) {
     const struct client *c = importClient(job);
-    if (!c || c->net_in == job->net_in_heard) return;
-    job->net_in_heard = c->net_in;
-    job->m.heard_ms = clusterNow();
+    if (!c || c->net_in == job->net_in_counted) return;
+    job->net_in_counted = c->net_in;
+    job->m.received_ms = clusterNow();
 }
 
 /* ---- What happens to the client ---- */
@@ -166,7 +166,7 @@ static void clientGone(struct client *c) {
     struct migrationJob *job = importOf(c);
     if (!job) return;
     forgetLink(job, c);
-    jobStep(job, HAPPENED_LOST);
+    jobStep(job, EV_LOST);
 }
 
 static void afterCall(struct client *c) {
@@ -195,7 +195,7 @@ static bool linkRuns(void) {
 static void importBegin(struct client *c, struct migrationJob *job) {
     job->client_id = c->id;
     job->net_in_before = c->net_in;
-    c->brings_much = true;
+    c->bulk_sender = true;
     migration_links++;
     callHookIdle(afterCall, false);
     client_brings_slots = migrationIsLink;
@@ -318,7 +318,7 @@ static void establish(struct client *c) {
     job->keys_to_delete = true; /* that an earlier import may have left, where a replica took over in it */
     importHide(job);
     importBegin(c, job);
-    jobTell(job, EVENT_IMPORT_STARTED);
+    jobSend(job, EVENT_IMPORT_STARTED);
     changesCount(1); /* replicas and files have to know */
     replyOk(c);
     c->flags |= CLIENT_REPLY_OFF;
@@ -328,10 +328,10 @@ static const struct {
     const char *word;
     enum migrationEvent event;
 } heard[] = {
-    {"ack", HEARD_ACK},
-    {"snapshot-eof", HEARD_SNAPSHOT_EOF},
-    {"paused", HEARD_PAUSED},
-    {"failover-granted", HEARD_GRANTED},
+    {"ack", MSG_ACK},
+    {"snapshot-eof", MSG_SNAPSHOT_EOF},
+    {"paused", MSG_PAUSED},
+    {"failover-granted", MSG_GRANTED},
 };
 static const char *const others[] = {"request-pause", "request-failover"};
 

@@ -107,7 +107,7 @@ static void jobDo(struct migrationJob *job, unsigned actions) {
 }
 
 /* Modules hear of it. */
-void jobTell(const struct migrationJob *job, enum eventSlotMigrationStep import_step) {
+void jobSend(const struct migrationJob *job, enum eventSlotMigrationStep import_step) {
     if (!serverEventWanted(SERVER_SLOT_MIGRATION)) return;
     int(*ranges)[2] = zmalloc(KEY_SLOTS / 2 * sizeof *ranges), count = 0;
     for (int last, slot = slotSetRun(&job->slots, 0, &last); slot >= 0;
@@ -124,7 +124,7 @@ static void jobMoved(struct migrationJob *job, enum migrationState before, unsig
     if (job->m.state != before) jobLogState(job, before);
     jobDo(job, actions);
     if (job->m.state != before && migrationEnded(&job->m))
-        jobTell(job, job->m.state == MIGRATION_SUCCESS ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
+        jobSend(job, job->m.state == MIGRATION_SUCCESS ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
 }
 
 void jobStep(struct migrationJob *job, enum migrationEvent event) {
@@ -206,7 +206,7 @@ void migrationSlotsChanged(void) {
         struct clusterNode *owner = ownerOf(&job->slots);
         if (owner && memcmp(owner->id, job->source, NODE_ID_LEN) == 0) continue;
         bool targets = owner && memcmp(owner->id, job->target, NODE_ID_LEN) == 0;
-        jobStep(job, job->m.export && targets ? HAPPENED_TARGET_OWNS : HAPPENED_OWNER_LOST);
+        jobStep(job, job->m.export && targets ? EV_TARGET_OWNS : EV_OWNER_LOST);
     }
 }
 
@@ -418,7 +418,7 @@ void clusterMigrateslotsCommand(struct client *c) {
             jobAdd(true, hasPassword(), name, &asked.slots[i], clusterMyself()->id, asked.target[i]->id);
     }
     for (int i = 0; i < asked.count; i++) {
-        jobTell(jobs[i], EVENT_IMPORT_STARTED);
+        jobSend(jobs[i], EVENT_IMPORT_STARTED);
         exportStart(jobs[i]);
     }
     replyOk(c);
@@ -462,7 +462,7 @@ void clusterGetslotmigrationsCommand(struct client *c) {
         if (known) field(c, "source_node", job->source);
         fieldInt(c, "create_time", job->m.created_ms / 1000);
         fieldInt(c, "last_update_time", job->m.updated_ms / 1000);
-        fieldInt(c, "last_ack_time", job->m.heard_ms / 1000);
+        fieldInt(c, "last_ack_time", job->m.received_ms / 1000);
         field(c, "state", migrationStateName(job->m.state));
         field(c, "message", job->m.message);
         fieldInt(c, "cow_size", (int64_t)job->cow_bytes);

@@ -22,10 +22,10 @@ struct migrationJob {
     uint64_t cow_bytes;
     uint64_t client_id;     /* of an import's link; 0: none */
     uint64_t net_in_before; /* of the link: bytes that do not count as imported */
-    uint64_t net_in_heard;  /* of the link, when it was last looked at */
+    uint64_t net_in_counted;  /* of the link, when it was last looked at */
     uint64_t brought;       /* by an import's source, when it has stopped writing: propagated up to there */
     struct migrationExport *link; /* of an export; NULL: none */
-    bool takes_back; /* an export: what was granted, and nobody has claimed yet; the epoch for that is barred
+    bool reclaims; /* an export: what was granted, and nobody has claimed yet; the epoch for that is reserved
                       */
     bool keys_to_delete;
     bool hides;       /* its slots */
@@ -56,7 +56,7 @@ void jobLogState(const struct migrationJob *job, enum migrationState before);
 sds jobText(const struct migrationJob *job); /* for the log; the caller's */
 
 /* Tells modules that it has come to this step: that of an import; of an export the one behind it is meant. */
-void jobTell(const struct migrationJob *job, enum eventSlotMigrationStep import_step);
+void jobSend(const struct migrationJob *job, enum eventSlotMigrationStep import_step);
 
 /* ---- migration_export.c ---- */
 void exportStart(struct migrationJob *job); /* connects */
@@ -76,7 +76,7 @@ void importInit(void);
 /* ---- migration_track.c ---- */
 void importHide(struct migrationJob *job);
 void importShow(struct migrationJob *job);
-void importTellEnd(const struct migrationJob *job);
+void importReportEnd(const struct migrationJob *job);
 void trackBegin(const char *name, const struct slotSet *slots);
 void trackEnd(const char *name, bool success, struct str message);
 void trackEndOfTurn(struct migrationJob *job);

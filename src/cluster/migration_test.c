@@ -17,20 +17,20 @@ struct migrationPair {
 /* What the source's actions are to the target, and the other way round. */
 static unsigned toTarget(struct migrationPair *p, unsigned did, int64_t now_ms) {
     unsigned actions = 0;
-    if (did & DO_SEND_ACK) actions |= migrationStep(&p->target, HEARD_ACK, now_ms);
-    if (did & DO_SEND_SNAPSHOT_EOF) actions |= migrationStep(&p->target, HEARD_SNAPSHOT_EOF, now_ms);
+    if (did & DO_SEND_ACK) actions |= migrationStep(&p->target, MSG_ACK, now_ms);
+    if (did & DO_SEND_SNAPSHOT_EOF) actions |= migrationStep(&p->target, MSG_SNAPSHOT_EOF, now_ms);
     if (did & DO_SEND_PAUSED) {
-        assert_int_equal(migrationStep(&p->target, HEARD_PAUSED, now_ms), DO_ASK_REPLICAS);
+        assert_int_equal(migrationStep(&p->target, MSG_PAUSED, now_ms), DO_ASK_REPLICAS);
         assert_int_equal(p->target.state, IMPORT_PAUSED); /* it asks for nothing before its replica has all */
-        actions |= migrationStep(&p->target, HAPPENED_REPLICATED, now_ms);
+        actions |= migrationStep(&p->target, EV_REPLICATED, now_ms);
     }
-    if (did & DO_SEND_GRANTED) actions |= migrationStep(&p->target, HEARD_GRANTED, now_ms);
+    if (did & DO_SEND_GRANTED) actions |= migrationStep(&p->target, MSG_GRANTED, now_ms);
     return actions;
 }
 static unsigned toSource(struct migrationPair *p, unsigned did, int64_t now_ms) {
     unsigned actions = 0;
-    if (did & DO_SEND_REQUEST_PAUSE) actions |= migrationStep(&p->source, HEARD_REQUEST_PAUSE, now_ms);
-    if (did & DO_SEND_REQUEST_FAILOVER) actions |= migrationStep(&p->source, HEARD_REQUEST_FAILOVER, now_ms);
+    if (did & DO_SEND_REQUEST_PAUSE) actions |= migrationStep(&p->source, MSG_REQUEST_PAUSE, now_ms);
+    if (did & DO_SEND_REQUEST_FAILOVER) actions |= migrationStep(&p->source, MSG_REQUEST_FAILOVER, now_ms);
     return actions;
 }
 
@@ -38,20 +38,20 @@ static unsigned toSource(struct migrationPair *p, unsigned did, int64_t now_ms) 
 static void lead(struct migrationPair *p, bool auth, enum migrationState until) {
     migrationBegin(&p->source, true, auth, 0);
     migrationBegin(&p->target, false, false, 0);
-    unsigned did = migrationStep(&p->source, HAPPENED_CONNECTED, 1);
+    unsigned did = migrationStep(&p->source, EV_CONNECTED, 1);
     assert_int_equal(did, auth ? DO_SEND_AUTH : DO_SEND_ESTABLISH);
-    if (auth) assert_int_equal(migrationStep(&p->source, HAPPENED_OK, 1), DO_SEND_ESTABLISH);
-    did = migrationStep(&p->source, HAPPENED_OK, 2);
+    if (auth) assert_int_equal(migrationStep(&p->source, EV_OK, 1), DO_SEND_ESTABLISH);
+    did = migrationStep(&p->source, EV_OK, 2);
     assert_int_equal(did, DO_SEND_ACK);
     assert_int_equal(toTarget(p, did, 3), 0);
     if (p->source.state == until) return;
-    migrationStep(&p->source, HAPPENED_SNAPSHOT_BEGUN, 4);
+    migrationStep(&p->source, EV_SNAPSHOT_BEGUN, 4);
     if (p->source.state == until) return;
-    did = toTarget(p, migrationStep(&p->source, HAPPENED_SNAPSHOT_SENT, 5), 5);
+    did = toTarget(p, migrationStep(&p->source, EV_SNAPSHOT_SENT, 5), 5);
     if (p->source.state == until) return;
     assert_int_equal(toSource(p, did, 6), 0);
     if (p->source.state == until) return;
-    did = migrationStep(&p->source, HAPPENED_DRAINED, 7);
+    did = migrationStep(&p->source, EV_DRAINED, 7);
     assert_true(did & DO_PAUSE);
     did = toTarget(p, did, 7);
     if (p->source.state == until) return;
@@ -60,8 +60,8 @@ static void lead(struct migrationPair *p, bool auth, enum migrationState until) 
     if (p->source.state == until) return;
     assert_int_equal(toTarget(p, did, 9), 0);
     assert_int_equal(p->target.state, IMPORT_GRANTED);
-    assert_int_equal(migrationStep(&p->target, HAPPENED_MAY_CLAIM, 9), DO_TAKE_SLOTS | DO_END);
-    assert_int_equal(migrationStep(&p->source, HAPPENED_TARGET_OWNS, 10), DO_END);
+    assert_int_equal(migrationStep(&p->target, EV_MAY_CLAIM, 9), DO_TAKE_SLOTS | DO_END);
+    assert_int_equal(migrationStep(&p->source, EV_TARGET_OWNS, 10), DO_END);
 }
 
 static void testWay(void **state) {
@@ -87,13 +87,13 @@ static void testLost(void **state) {
         struct migrationPair p;
         lead(&p, false, leading[i]);
         assert_int_equal(p.source.state, leading[i]);
-        assert_int_equal(migrationStep(&p.target, HAPPENED_LOST, 20), DO_END | DO_DELETE_KEYS);
+        assert_int_equal(migrationStep(&p.target, EV_LOST, 20), DO_END | DO_DELETE_KEYS);
         assert_int_equal(p.target.state, MIGRATION_FAILED);
-        unsigned did = migrationStep(&p.source, HAPPENED_LOST, 20);
+        unsigned did = migrationStep(&p.source, EV_LOST, 20);
         if (leading[i] == EXPORT_GRANTED) { /* it may have been heard */
             assert_int_equal(did, 0);
             assert_int_equal(p.source.state, EXPORT_GRANTED);
-            did = migrationStep(&p.source, HAPPENED_PAUSE_ENDED, 3000);
+            did = migrationStep(&p.source, EV_PAUSE_ENDED, 3000);
         }
         assert_int_equal(did, DO_END);
         assert_int_equal(p.source.state, MIGRATION_FAILED);
@@ -111,7 +111,7 @@ static void testSilence(void **state) {
     lead(&p, false, EXPORT_SNAPSHOTTING);
     assert_int_equal(migrationTick(&p.source, 60000, 1003), 0);
     assert_int_equal(migrationTick(&p.target, 60000, 1003), DO_SEND_ACK);
-    assert_int_equal(migrationStep(&p.source, HEARD_ACK, 1010), 0);
+    assert_int_equal(migrationStep(&p.source, MSG_ACK, 1010), 0);
     assert_int_equal(migrationTick(&p.source, 60000, 61000), 0);
     assert_int_equal(migrationTick(&p.source, 60000, 61011), DO_END);
     assert_string_equal(p.source.message, "Timed out after too long with no interaction");
@@ -129,11 +129,11 @@ static void testOutOfTurn(void **state) {
     (void)state;
     struct migrationPair p;
     lead(&p, false, EXPORT_REPLICATING);
-    assert_int_equal(migrationStep(&p.source, HEARD_REQUEST_FAILOVER, 20), DO_END);
+    assert_int_equal(migrationStep(&p.source, MSG_REQUEST_FAILOVER, 20), DO_END);
     assert_string_equal(p.source.message, "Unexpected state machine transition");
-    assert_int_equal(migrationStep(&p.target, HEARD_GRANTED, 20), DO_END | DO_DELETE_KEYS);
+    assert_int_equal(migrationStep(&p.target, MSG_GRANTED, 20), DO_END | DO_DELETE_KEYS);
     lead(&p, false, EXPORT_PAUSED);
-    assert_int_equal(migrationStep(&p.source, HAPPENED_TARGET_OWNS, 20), DO_END); /* it was not granted */
+    assert_int_equal(migrationStep(&p.source, EV_TARGET_OWNS, 20), DO_END); /* it was not granted */
     assert_int_equal(p.source.state, MIGRATION_FAILED);
 }
 
@@ -143,11 +143,11 @@ static void testLateGrant(void **state) {
     struct migrationPair p;
     lead(&p, false, EXPORT_GRANTED);
     int64_t asked_ms = p.target.updated_ms;
-    assert_int_equal(migrationStep(&p.target, HEARD_GRANTED, asked_ms + MIGRATION_FRESH_MS + 1),
+    assert_int_equal(migrationStep(&p.target, MSG_GRANTED, asked_ms + MIGRATION_FRESH_MS + 1),
                      DO_END | DO_DELETE_KEYS);
     assert_int_equal(p.target.state, MIGRATION_FAILED);
     lead(&p, false, EXPORT_GRANTED);
-    assert_int_equal(migrationStep(&p.target, HEARD_GRANTED, asked_ms + MIGRATION_FRESH_MS), 0);
+    assert_int_equal(migrationStep(&p.target, MSG_GRANTED, asked_ms + MIGRATION_FRESH_MS), 0);
     assert_int_equal(p.target.state, IMPORT_GRANTED);
 }
 
@@ -158,7 +158,7 @@ static void testCancel(void **state) {
     assert_int_equal(migrationCancel(&p.source, 20), DO_END);
     assert_int_equal(p.source.state, MIGRATION_CANCELLED);
     assert_int_equal(migrationCancel(&p.source, 21), 0);
-    assert_int_equal(migrationStep(&p.source, HEARD_REQUEST_PAUSE, 22), 0);
+    assert_int_equal(migrationStep(&p.source, MSG_REQUEST_PAUSE, 22), 0);
 }
 
 /* Of another's import only its end is heard; it may fail here, when this node takes over. */
@@ -168,7 +168,7 @@ static void testTracked(void **state) {
     migrationTrack(&m, 1);
     assert_string_equal(migrationStateName(m.state), "occurring-on-primary");
     assert_false(migrationEnded(&m) || migrationRuns(&m));
-    for (enum migrationEvent event = HAPPENED_CONNECTED; event <= HEARD_GRANTED; event++)
+    for (enum migrationEvent event = EV_CONNECTED; event <= MSG_GRANTED; event++)
         assert_int_equal(migrationStep(&m, event, 2), 0);
     assert_int_equal(migrationTick(&m, 10, 100000), 0);
     assert_int_equal(m.state, IMPORT_TRACKED);

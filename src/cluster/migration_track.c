@@ -67,7 +67,7 @@ void importShow(struct migrationJob *job) {
 
 /* ---- What is told ---- */
 
-void importTellEnd(const struct migrationJob *job) {
+void importReportEnd(const struct migrationJob *job) {
     struct str argv[] = {STR("CLUSTER"),   STR("SYNCSLOTS"), STR("FINISH"),
                          STR("STATE"),     STR("FAILED"),    STR("NAME"),
                          strOf(job->name), STR("MESSAGE"),   strOf(job->m.message)};
@@ -83,7 +83,7 @@ void trackBegin(const char *name, const struct slotSet *slots) {
     job = jobAdd(false, false, name, slots, unknown, unknown);
     migrationTrack(&job->m, clusterNow());
     importHide(job);
-    jobTell(job, EVENT_IMPORT_STARTED);
+    jobSend(job, EVENT_IMPORT_STARTED);
 }
 
 /* It may be one of our own, from the time when we were a primary. */
@@ -95,7 +95,7 @@ void trackEnd(const char *name, bool success, struct str message) {
     migrationTold(&job->m, success ? MIGRATION_SUCCESS : MIGRATION_FAILED, job->reason, clusterNow());
     if (job->m.state != before) {
         jobLogState(job, before);
-        jobTell(job, success ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
+        jobSend(job, success ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
     }
     job->keys_to_delete = false;
     importShow(job);

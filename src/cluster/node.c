@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.c - the engine in the world: what it asks for is done here, and it is told what happens; see
+/* node.c - the engine in the environment: what it asks for is done here, and it is told what happens; see
  * cluster.h.
  *
  * Within a turn of the loop messages and commands change the topology; at its end, before any reply leaves,
@@ -46,26 +46,26 @@ static int64_t save_logged_ms;
  * end of the turn: until then the data stands still. */
 static struct {
     struct slotSet slots;              /* to be emptied */
-    bool slots_any, follow, full_sync; /* full_sync: as worldFollow got it */
+    bool slots_any, follow, full_sync; /* full_sync: as envFollow got it */
 } put_off;
 
 /* ---- What the engine asks for: links, file, chance ---- */
 
-static struct busLink *worldConnect(void *w, const char *ip, uint16_t bus_port) {
+static struct busLink *envConnect(void *w, const char *ip, uint16_t bus_port) {
     (void)w;
     if (cluster_debug.no_reconnection) return NULL;
     return busLinkConnect(ip, bus_port);
 }
-static void worldClose(void *w, struct busLink *link) {
+static void envClose(void *w, struct busLink *link) {
     (void)w;
     busLinkClose(link);
 }
-static void worldSend(void *w, struct busLink *link, const char *bytes, size_t len) {
+static void envSend(void *w, struct busLink *link, const char *bytes, size_t len) {
     (void)w;
     busLinkSend(link, bytes, len);
 }
 
-static void worldSave(void *w, bool sync) {
+static void envSave(void *w, bool sync) {
     (void)w;
     if (nodesFileSave(clusterTopology(), sync)) return;
     if (cluster_settings.save_behavior == SAVE_SYNC) {
@@ -78,18 +78,18 @@ static void worldSave(void *w, bool sync) {
               "Cluster config updated even though writing the cluster config file to disk failed.");
 }
 
-static uint64_t worldRandom(void *w) {
+static uint64_t envRandom(void *w) {
     (void)w;
     return randomU64();
 }
-static void worldLog(void *w, int level, const char *line) {
+static void envLog(void *w, int level, const char *line) {
     (void)w;
     serverLog(level, "%s", line);
 }
 
 /* ---- Replication ---- */
 
-static struct engineReplication worldReplication(void *w) {
+static struct engineReplication envReplication(void *w) {
     (void)w;
     const struct replicationControl *r = &replication_control;
     struct engineReplication now = {.offset = r->offset(), .link_up = roleIsReplica() && r->linkIsUp()};
@@ -98,7 +98,7 @@ static struct engineReplication worldReplication(void *w) {
 }
 
 /* A primary whose address is not known is followed when it is found: this is called again then. */
-static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
+static void envFollow(void *w, struct clusterNode *primary, bool full_sync) {
     (void)w;
     const struct replicationControl *r = &replication_control;
     if (!primary) {
@@ -117,7 +117,7 @@ static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
     if (full_sync && !(known && r->linkIsUp())) r->setDataWhole(false);
 }
 
-static void worldPause(void *w, int64_t until_ms) {
+static void envPause(void *w, int64_t until_ms) {
     (void)w;
     if (until_ms)
         pauseClients(PAUSE_FAILOVER, PAUSE_WRITES, until_ms);
@@ -127,13 +127,13 @@ static void worldPause(void *w, int64_t until_ms) {
 
 /* ---- Data ---- */
 
-static uint64_t worldKeysInSlot(void *w, int slot) {
+static uint64_t envKeysInSlot(void *w, int slot) {
     (void)w;
     return slotKeys(slot);
 }
-static void worldDeleteSlot(void *w, int slot) {
+static void envDeleteSlot(void *w, int slot) {
     (void)w;
-    if (!roundIsNested()) {
+    if (!turnIsNested()) {
         slotDropKeys(slot);
         return;
     }
@@ -153,26 +153,26 @@ static void nodeDoPutOff(void) {
     }
     bool follow = put_off.follow && nodeIsReplica(me), full_sync = put_off.full_sync;
     memset(&put_off, 0, sizeof put_off);
-    if (follow) worldFollow(NULL, me->primary, full_sync);
+    if (follow) envFollow(NULL, me->primary, full_sync);
 }
-static void worldSlotsChanged(void *w) {
+static void envSlotsChanged(void *w) {
     (void)w;
     migrationSlotsChanged();
     redirectRecheck();
     slotStatsRecheck();
 }
-static void worldStateChanged(void *w, bool ok) {
+static void envStateChanged(void *w, bool ok) {
     (void)w, (void)ok;
     redirectRecheck();
 }
-static bool worldSlotGranted(void *w, int slot, const struct clusterNode *to) {
+static bool envSlotGranted(void *w, int slot, const struct clusterNode *to) {
     (void)w;
     return migrationGranted(slot, to);
 }
 
 /* ---- What is not about the cluster itself ---- */
 
-static void worldPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
+static void envPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
                            struct str message) {
     (void)w, (void)by;
     if (shard)
@@ -180,7 +180,7 @@ static void worldPublished(void *w, struct clusterNode *by, bool shard, struct s
     else
         pubsubPublish(channel, message);
 }
-static void worldModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type, struct str payload) {
+static void envModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type, struct str payload) {
     (void)w;
     if (cluster_view_message) cluster_view_message(by->id, id, type, payload);
 }
@@ -192,26 +192,26 @@ static bool toCluster(bool shard, struct str channel, struct str message) {
     return true;
 }
 
-static const struct engineWorld world = {
-    .connect = worldConnect,
-    .close = worldClose,
-    .send = worldSend,
-    .save = worldSave,
-    .random = worldRandom,
-    .replication = worldReplication,
-    .follow = worldFollow,
-    .pause = worldPause,
-    .keysInSlot = worldKeysInSlot,
-    .deleteSlot = worldDeleteSlot,
-    .slotsChanged = worldSlotsChanged,
-    .stateChanged = worldStateChanged,
-    .slotGranted = worldSlotGranted,
-    .published = worldPublished,
-    .moduleMessage = worldModule,
-    .log = worldLog,
+static const struct engineEnv env = {
+    .connect = envConnect,
+    .close = envClose,
+    .send = envSend,
+    .save = envSave,
+    .random = envRandom,
+    .replication = envReplication,
+    .follow = envFollow,
+    .pause = envPause,
+    .keysInSlot = envKeysInSlot,
+    .deleteSlot = envDeleteSlot,
+    .slotsChanged = envSlotsChanged,
+    .stateChanged = envStateChanged,
+    .slotGranted = envSlotGranted,
+    .published = envPublished,
+    .moduleMessage = envModule,
+    .log = envLog,
 };
 
-/* ---- What happens in the world ---- */
+/* ---- What happens in the environment ---- */
 
 static bool linkAccepts(void) {
     return !(db_loading && nodeIsPrimary(clusterMyself()));
@@ -301,22 +301,22 @@ static const struct clusterMembership membership = {myId, knowsNode};
 
 void nodeStart(void) {
     struct engineSettings settings = cluster_engine.settings; /* directives have been read into it */
-    engineInit(&cluster_engine, &world, NULL, clusterNow());
+    engineInit(&cluster_engine, &env, NULL, clusterNow());
     cluster_engine.settings = settings;
     clusterSettingsApply();
     if (nodesFileLoad(clusterTopology())) {
         serverLog(LL_NOTICE, "The cluster configuration is loaded; the ID of this node is %s",
                   clusterMyself()->id);
     } else {
-        engineBorn(&cluster_engine);
+        engineCreated(&cluster_engine);
         serverLog(LL_NOTICE, "There is no cluster configuration yet; this new node gets the ID %s",
                   clusterMyself()->id);
     }
     clusterSettingsApply();
     cluster_membership = &membership;
-    worldSave(NULL, true);
+    envSave(NULL, true);
     /* An RDB file tells where in its primary's stream it stands, and a replica goes on from there. */
-    if (clusterMyself()->primary && !persistenceAofOn()) worldFollow(NULL, clusterMyself()->primary, false);
+    if (clusterMyself()->primary && !persistenceAofOn()) envFollow(NULL, clusterMyself()->primary, false);
     startBus();
 }
 
@@ -334,7 +334,7 @@ void nodeDataLoaded(void) {
     cluster_engine.started_ms = clusterNow();
     migrationDataLoaded();
     if (primary) {
-        worldFollow(NULL, primary, false);
+        envFollow(NULL, primary, false);
         replication_control.setDataWhole(hasKeysOf(primary));
     } else {
         slotsOfKeysFound();

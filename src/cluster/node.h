@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.h - the engine in the world: what it asks for is done, and it is told what happens. */
+/* node.h - the engine in the environment: what it asks for is done, and it is told what happens. */
 #pragma once
 
 #include <stdint.h>

@@ -286,10 +286,10 @@ static __attribute__((noinline)) enum admission checkRoute(struct client *c, str
         addRequest(&route, c, r);
     enum verdict verdict = decide(c, r, &route);
     if (verdict == RUNS_HERE) return ADMITTED;
-    const char *lead = reply_error_lead; /* EXEC is redirected as it is */
-    reply_error_lead = NULL;
+    const char *lead = reply_error_prefix; /* EXEC is redirected as it is */
+    reply_error_prefix = NULL;
     replyVerdict(c, verdict, &route);
-    reply_error_lead = lead;
+    reply_error_prefix = lead;
     if (exec) multiReset(c);
     return REFUSED;
 }
@@ -309,7 +309,7 @@ static void forgetAsking(struct client *c) {
         c->flags &= ~CLIENT_ASKING;
 }
 
-void redirectAsked(struct client *c) {
+void redirectAsking(struct client *c) {
     c->flags |= CLIENT_ASKING;
     if (anybody_asks) return;
     anybody_asks = true;

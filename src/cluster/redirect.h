@@ -11,7 +11,7 @@ void redirectInit(void);
 void redirectNobody(void);
 void redirectStart(void); /* this server is a node of a cluster */
 /* ASKING: c may use a slot that is imported, in its next command. */
-void redirectAsked(struct client *c);
+void redirectAsking(struct client *c);
 /* Owners of slots, or the state of the cluster, have changed: clients that wait for keys which are not ours
  * any more are told where they are; so are subscribers of shard channels. */
 void redirectRecheck(void);

@@ -111,9 +111,9 @@ static enum admission askAll(struct client *c, struct request *r, enum requestOr
 enum admission admissionAskAll(struct client *c, struct request *r, enum requestOrigin origin) {
     bool of_client = origin == ORIGIN_CLIENT; /* a script has no transaction that would be over */
     if (!of_client || !r->cmd || r->cmd->spec->proc != execCommand) return askAll(c, r, origin);
-    reply_error_lead = exec_refused;
+    reply_error_prefix = exec_refused;
     enum admission verdict = askAll(c, r, origin);
-    reply_error_lead = NULL;
+    reply_error_prefix = NULL;
     return verdict;
 }
 
@@ -147,7 +147,7 @@ static enum admission checkHttp(struct client *c, struct request *r, enum reques
         told_ms = cmd_time_ms;
     }
     clientClose(c);
-    return KEPT;
+    return DEFERRED;
 }
 
 /* An argument is quoted up to its first NUL. */

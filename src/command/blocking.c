@@ -190,12 +190,12 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
     blocked_clients += c->conn != NULL;
 }
 
-void blockFirmly(struct client *c, void (*on_end)(struct client *c)) {
+void blockUninterruptibly(struct client *c, void (*on_end)(struct client *c)) {
     blockForKeys(c, NULL, 0, 0, 0, on_end, false);
     c->blocked->firm = true;
 }
 
-bool blockedFirmly(const struct client *c) {
+bool blockedUninterruptibly(const struct client *c) {
     return c->blocked && c->blocked->firm;
 }
 
@@ -203,7 +203,7 @@ bool blockedForKeys(const struct client *c) {
     return c->blocked && c->blocked->count;
 }
 
-void blockForHandler(struct client *c, const struct str *keys, int count, const struct blockingWish *wish) {
+void blockForHandler(struct client *c, const struct str *keys, int count, const struct blockingOptions *wish) {
     blockForKeys(c, keys, count, ITS_OWN_TYPES, wish->deadline_ms, NULL, wish->wake_on_delete);
     c->blocked->firm = wish->patient;
     c->blocked->whose = wish->whose;
@@ -256,7 +256,7 @@ static void unblockClient(struct client *c, bool requeue) {
     release(c);
     if (!requeue) return;
     if (c->conn)
-        roundQueueClient(c);
+        turnQueueClient(c);
     else
         inner_ended(c);
 }
@@ -418,7 +418,7 @@ static void serveKey(struct blockingKey *k) {
 /* A script or a module that lets others have answers is in the middle of what it does: those that its changes
  * wake run when it has ended, as does every other change of the data. */
 static bool blockingIsAmidCommand(void) {
-    return busyNow() || roundIsNested();
+    return busyNow() || turnIsNested();
 }
 
 void blockingHandleReady(void) {

@@ -24,8 +24,8 @@ bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *de
 void blockForKeys(struct client *c, const struct str *keys, int count, int type, int64_t deadline_ms,
                   void (*on_timeout)(struct client *c), bool wake_on_delete);
 /* With count 0 and no deadline, and CLIENT UNBLOCK has no power over it. */
-void blockFirmly(struct client *c, void (*on_end)(struct client *c));
-bool blockedFirmly(const struct client *c);
+void blockUninterruptibly(struct client *c, void (*on_end)(struct client *c));
+bool blockedUninterruptibly(const struct client *c);
 /* Does it wait for keys? */
 bool blockedForKeys(const struct client *c);
 
@@ -40,7 +40,7 @@ struct blockingEnd {
     struct str key; /* that has made it run again */
 };
 extern struct blockingEnd blocking_end; /* of the handler that runs again */
-struct blockingWish {
+struct blockingOptions {
     int64_t deadline_ms; /* 0: none */
     bool wake_on_delete, patient;
     bool (*wants)(const struct object *o);
@@ -50,7 +50,7 @@ struct blockingWish {
     void *whose;
     void (*left)(struct client *c, void *whose);
 };
-void blockForHandler(struct client *c, const struct str *keys, int count, const struct blockingWish *wish);
+void blockForHandler(struct client *c, const struct str *keys, int count, const struct blockingOptions *wish);
 void *blockedWhose(const struct client *c);
 void blockingResume(struct client *c);
 /* Time that others have spent on its command while it waited. */

@@ -38,7 +38,7 @@ enum {
     PROPAGATED = 4,
     OWN_TIME   = 8, /* no call around it counts the same time */
 };
-static const uint8_t manners[ORIGINS] = {
+static const uint8_t origin_flags[ORIGINS] = {
     [ORIGIN_CLIENT]    = TOP | COUNTED | PROPAGATED | OWN_TIME,
     [ORIGIN_UNBLOCKED] = TOP | COUNTED | PROPAGATED | OWN_TIME,
     [ORIGIN_RESUMED]   = TOP | COUNTED | PROPAGATED | OWN_TIME,
@@ -163,7 +163,7 @@ static inline void mirror(struct client *c, struct request *r) {
 static inline void begin(struct call *call, struct client *c, struct request *r) {
     call_running = call;
     mirror(c, r);
-    dbSetHints(r->hints, r->hint_count);
+    dbSetKeyHashes(r->hints, r->hint_count);
 }
 
 static inline void end(const struct call *call, struct client *c, struct call *outer) {
@@ -174,10 +174,10 @@ static inline void end(const struct call *call, struct client *c, struct call *o
     c->argv = NULL;
     c->argc = 0;
     if (__builtin_expect(!outer, 1)) {
-        dbSetHints(NULL, 0);
+        dbSetKeyHashes(NULL, 0);
         return;
     }
-    dbSetHints(outer->request->hints, outer->request->hint_count);
+    dbSetKeyHashes(outer->request->hints, outer->request->hint_count);
     if (outer->client == c) mirror(c, outer->request);
 }
 
@@ -204,7 +204,7 @@ static void propagateNotToAll(struct client *c, const struct request *r, bool di
 
 static inline __attribute__((always_inline)) void callHandler(struct call *call, struct client *c,
                                                               struct request *r, enum requestOrigin origin) {
-    unsigned how = manners[origin];
+    unsigned how = origin_flags[origin];
     debugAssert(r->cmd && commandArityOk(r->cmd, r->argc)); /* rows of admission, or who made the request */
     callReached(CALL_BEFORE, c);
     size_t output = c->out.bytes; /* of which nothing is sent while it runs, but in nested rounds */
@@ -257,7 +257,7 @@ static __attribute__((noinline, cold)) enum admission runReplacement(struct call
     struct request *original = call->request, *r = call_replacement;
     call->request = r;
     mirror(c, r);
-    dbSetHints(NULL, 0);
+    dbSetKeyHashes(NULL, 0);
     if (origin == ORIGIN_CLIENT) c->lastcmd = r->cmd;
     enum admission verdict = admissionAskAll(c, r, origin);
     call_replacement = NULL;
@@ -275,7 +275,7 @@ static __attribute__((noinline, cold)) enum admission runReplacement(struct call
 
 static inline __attribute__((always_inline)) bool run(struct client *c, struct request *r,
                                                       enum requestOrigin origin) {
-    unsigned how = manners[origin];
+    unsigned how = origin_flags[origin];
     struct call *outer = call_running;
     struct call call = {
         .client = c, .request = r, .origin = origin, .slot = CALL_SLOT_NONE_YET, .outer = outer};

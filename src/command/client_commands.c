@@ -106,7 +106,7 @@ void clientNoTouchCommand(struct client *c) {
 
 void clientNoEvictCommand(struct client *c) {
     setFlag(c, CLIENT_NO_EVICT);
-    if (client_weighing) clientWeigh(c);
+    if (client_weighing) clientAccountMemory(c);
 }
 
 /* What is not known here may be of use to later versions: no error. */
@@ -130,7 +130,7 @@ void clientUnblockCommand(struct client *c) {
     if (!argLongLong(c, c->argv[2], &id, NULL)) return;
     struct client *other = clientById((uint64_t)id);
     bool woken =
-        other && !blockedFirmly(other) && (with_error ? unblockWithError(other) : unblockWithTimeout(other));
+        other && !blockedUninterruptibly(other) && (with_error ? unblockWithError(other) : unblockWithTimeout(other));
     replyLongLong(c, woken);
 }
 

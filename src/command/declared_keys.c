@@ -93,7 +93,7 @@ bool declaredKeysCover(const struct db *db, struct str key, enum keyUse use) {
 }
 
 /* Keys of other databases (MOVE, COPY) are not counted. */
-bool declaredKeysTell(const struct db *db, struct str key) {
+bool declaredKeysNotify(const struct db *db, struct str key) {
     struct declaredKeys *d = running;
     if (!d || !d->client || db->id != d->db) return true;
     int i = placeOf(d, key);
@@ -104,8 +104,8 @@ bool declaredKeysTell(const struct db *db, struct str key) {
 /* For data/, which tells of each use of a key. */
 static void checkUse(const struct db *db, struct str key, enum keyUse use) {
     static const char *const uses[] = {"looked up", "read", "changed"};
-    if (use == KEY_USE_TELL) {
-        if (declaredKeysTell(db, key)) return;
+    if (use == KEY_USE_NOTIFY) {
+        if (declaredKeysNotify(db, key)) return;
         serverPanic("'%s' has told once too often that the key '%.*s' has changed",
                     running->client->cmd->fullname, (int)key.len, key.ptr);
     }

@@ -31,7 +31,7 @@ void declaredKeysPop(struct declaredKeys *d);
 bool declaredKeysCover(const struct db *db, struct str key, enum keyUse use);
 /* The running command tells everybody that it has changed this key. False: that is once too often, for one
  * that it names so many times. */
-bool declaredKeysTell(const struct db *db, struct str key);
+bool declaredKeysNotify(const struct db *db, struct str key);
 
 /* Until the matching end, what is touched is to be among the keys of c's command. NULL: may be anything. */
 static inline void declaredKeysBegin(struct declaredKeys *d, const struct client *c) {

@@ -67,14 +67,14 @@ static void testTelling(void **state) {
     struct client c = {.cmd = &cmd, .argv = argv, .argc = 4, .db = &db0};
     struct declaredKeys d;
     declaredKeysPush(&d, &c);
-    assert_true(declaredKeysTell(&db0, STR("a")));
-    assert_false(declaredKeysTell(&db0, STR("a")));
-    assert_true(declaredKeysTell(&db0, STR("b")));
-    assert_true(declaredKeysTell(&db0, STR("b")));
-    assert_false(declaredKeysTell(&db0, STR("b")));
-    assert_true(declaredKeysTell(&db1, STR("a")));
+    assert_true(declaredKeysNotify(&db0, STR("a")));
+    assert_false(declaredKeysNotify(&db0, STR("a")));
+    assert_true(declaredKeysNotify(&db0, STR("b")));
+    assert_true(declaredKeysNotify(&db0, STR("b")));
+    assert_false(declaredKeysNotify(&db0, STR("b")));
+    assert_true(declaredKeysNotify(&db1, STR("a")));
     declaredKeysPop(&d);
-    assert_true(declaredKeysTell(&db0, STR("a"))); /* nobody runs */
+    assert_true(declaredKeysNotify(&db0, STR("a"))); /* nobody runs */
     sdsfree(cmd.fullname);
 }
 

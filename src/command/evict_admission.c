@@ -27,22 +27,22 @@ static void limitChanged(void) {
 
 static enum admission checkEvicted(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)r, (void)origin;
-    return clientEvict(c) ? KEPT : ADMITTED;
+    return clientEvict(c) ? DEFERRED : ADMITTED;
 }
 
 static void weighingChanged(bool on) {
     admissionIdle(RULE_EVICTED, !on);
-    callHookIdle(clientWeigh, !on);
+    callHookIdle(clientAccountMemory, !on);
 }
 
 void evictAdmissionInit(void) {
     admissionFill(RULE_OOM, checkMemory);
     admissionIdle(RULE_OOM, true);
     evictOnLimitChange(limitChanged);
-    evictAddVeto(roundIsNested); /* a script does not expect keys to go */
+    evictAddVeto(turnIsNested); /* a script does not expect keys to go */
     evictAddVeto(busyNow);       /* nor does one that a module's thread runs, between whose lines are turns */
     admissionFill(RULE_EVICTED, checkEvicted);
-    callAddHook(BETWEEN_CALLS, clientWeigh, true);
+    callAddHook(BETWEEN_CALLS, clientAccountMemory, true);
     weighingChanged(false);
     clientOnWeighing(weighingChanged);
 }

@@ -45,7 +45,7 @@ static void assertSame(const struct request *brief, const struct request *full) 
     if (full->wants.member.ptr) assert_true(brief->wants.member_hash == full->wants.member_hash);
 }
 
-static void takenInBriefItIsTheSame(void **state) {
+static void takenAsShortRequestItIsTheSame(void **state) {
     (void)state;
     static const char *const requests[] = {
         "*1\r\n$4\r\nPING\r\n",
@@ -64,24 +64,24 @@ static void takenInBriefItIsTheSame(void **state) {
         struct ioReader r = {0};
         struct ioInput *in = inputOf(&r, requests[i]);
         assert_int_equal(in->count, 1);
-        assert_true(ioInputIsBrief(in));
+        assert_true(ioInputIsShort(in));
         assert_int_equal(ioInputRead(in), strlen(requests[i]));
         assert_int_equal(in->kept, 0);
         assert_false(ioInputIsEmpty(in));
-        struct str argv[BRIEF_ARGS];
-        struct keyHint hints[BRIEF_HINTS];
+        struct str argv[SHORT_ARGS];
+        struct keyHint hints[SHORT_KEY_HASHES];
         struct request req = {.argv = argv};
-        ioInputTakeBrief(in, &req, argv, hints);
+        ioInputTakeShort(in, &req, argv, hints);
         assertSame(&req, &in->requests[0]);
         assert_true(ioInputIsEmpty(in));
         ioInputClear(in);
-        assert_false(ioInputIsBrief(in));
+        assert_false(ioInputIsShort(in));
         ioInputFree(in);
         ioReaderFree(&r);
     }
 }
 
-static void whatSaysMoreIsNotBrief(void **state) {
+static void aLongerRequestIsNotShort(void **state) {
     (void)state;
     static const char *const requests[] = {
         "PING\r\nPING\r\n",       /* two */
@@ -95,14 +95,14 @@ static void whatSaysMoreIsNotBrief(void **state) {
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         struct ioReader r = {0};
         struct ioInput *in = inputOf(&r, requests[i]);
-        assert_false(ioInputIsBrief(in));
+        assert_false(ioInputIsShort(in));
         assert_int_equal(ioInputRead(in), strlen(requests[i]));
         ioInputFree(in);
         ioReaderFree(&r);
     }
 }
 
-static void theSecondHalfOfARequestIsNotBrief(void **state) {
+static void theSecondHalfOfARequestIsNotShort(void **state) {
     (void)state;
     struct ioReader r = {0};
     struct ioInput *in = inputOf(&r, "*2\r\n$3\r\nGET\r\n$3\r\nk");
@@ -110,16 +110,16 @@ static void theSecondHalfOfARequestIsNotBrief(void **state) {
     ioInputFree(in);
     in = inputOf(&r, "ey\r\n");
     assert_int_equal(in->count, 1);
-    assert_false(ioInputIsBrief(in));
+    assert_false(ioInputIsShort(in));
     ioInputFree(in);
     ioReaderFree(&r);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takenInBriefItIsTheSame),
-        cmocka_unit_test(whatSaysMoreIsNotBrief),
-        cmocka_unit_test(theSecondHalfOfARequestIsNotBrief),
+        cmocka_unit_test(takenAsShortRequestItIsTheSame),
+        cmocka_unit_test(aLongerRequestIsNotShort),
+        cmocka_unit_test(theSecondHalfOfARequestIsNotShort),
     };
     return cmocka_run_group_tests(tests, registerCommandsOfTests, NULL);
 }

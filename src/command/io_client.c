@@ -2,19 +2,19 @@
 /* io_client.c - see io_client.h.
  *
  *     main thread             message               I/O thread
- *     portGive                PORT_TAKE ──▶         attach, read
- *     receiver->part       ◀── PORT_PART            bytes that do not make a request whole
- *     receiver->input      ◀── PORT_INPUT           requests that are whole
- *     send, flush             PORT_GO_ON ──▶        blocks to send; an input given back: read on
- *                          ◀── PORT_BLOCKS          sent, and not the thread's to free
- *     who waits for it     ◀── PORT_SHAKEN          the handshake is over, well or not
- *     receiver->gone       ◀── PORT_BROKEN          the other side has gone: nothing is read or sent any more
- *     clientClose          ◀── PORT_SENT            all is sent, of one that closes then
- *     portAskHome             PORT_GO_HOME ──▶      detach
- *     receiver->home       ◀── PORT_HOME
- *     portsTrim               PORT_TRIM ──▶         what was not needed for a while is given back
- *     the client is freed     PORT_CLOSE ──▶        close
- *     free                 ◀── PORT_CLOSED          with what was not sent
+ *     ioClientOffload                IO_CLIENT_TAKE ──▶         attach, read
+ *     receiver->part       ◀── IO_CLIENT_PART            bytes that do not make a request whole
+ *     receiver->input      ◀── IO_CLIENT_INPUT           requests that are whole
+ *     send, flush             IO_CLIENT_GO_ON ──▶        blocks to send; an input given back: read on
+ *                          ◀── IO_CLIENT_BLOCKS          sent, and not the thread's to free
+ *     who waits for it     ◀── IO_CLIENT_HANDSHAKE_DONE          the handshake is over, well or not
+ *     receiver->gone       ◀── IO_CLIENT_BROKEN          the other side has gone: nothing is read or sent any more
+ *     clientClose          ◀── IO_CLIENT_SENT            all is sent, of one that closes then
+ *     ioClientRequestRecall             IO_CLIENT_RECALL ──▶      detach
+ *     receiver->home       ◀── IO_CLIENT_RECALLED
+ *     ioClientsTrim               IO_CLIENT_TRIM ──▶         what was not needed for a while is given back
+ *     the client is freed     IO_CLIENT_CLOSE ──▶        close
+ *     free                 ◀── IO_CLIENT_CLOSED          with what was not sent
  *
  * A thread sends once a turn: what many ports were given goes out together, as the main thread's own turn
  * does at home (client_output.c). */
@@ -29,53 +29,53 @@
 #include "client/client_output.h"
 #include "client/write_turn.h"
 
-enum { PORT_TAKE, PORT_GO_ON, PORT_GO_HOME, PORT_CLOSE, PORT_TRIM }; /* to a thread */
+enum { IO_CLIENT_TAKE, IO_CLIENT_GO_ON, IO_CLIENT_RECALL, IO_CLIENT_CLOSE, IO_CLIENT_TRIM }; /* to a thread */
 enum {
-    PORT_PART,
-    PORT_INPUT,
-    PORT_BLOCKS,
-    PORT_BROKEN,
-    PORT_SENT,
-    PORT_HOME,
-    PORT_CLOSED,
-    PORT_SHAKEN
+    IO_CLIENT_PART,
+    IO_CLIENT_INPUT,
+    IO_CLIENT_BLOCKS,
+    IO_CLIENT_BROKEN,
+    IO_CLIENT_SENT,
+    IO_CLIENT_RECALLED,
+    IO_CLIENT_CLOSED,
+    IO_CLIENT_HANDSHAKE_DONE
 }; /* to the main thread */
-enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_TELL_WHEN_SENT = 1 << 1, GO_ON_SHAKEN = 1 << 2 };
+enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_REPORT_WHEN_SENT = 1 << 1, GO_ON_HANDSHAKE_DONE = 1 << 2 };
 
 #define FREE_INPUTS_MAX 512 /* that a thread keeps */
 #define SPARES_MAX      512
 #define KEPT_AT_REST    (64 * 1024) /* bytes for which a thread need not be woken */
 
-struct portStats portstats;
+struct ioClientStats io_client_stats;
 
 /* ==== The I/O thread ==== */
 
-struct portThread {
+struct ioClientThread {
     struct ioThread *thread;
     struct ioInput *free_inputs;
-    int free_input_count, least_free_inputs; /* since the last PORT_TRIM */
+    int free_input_count, least_free_inputs; /* since the last IO_CLIENT_TRIM */
     struct replyBlock *spares;               /* sent blocks of the standard size */
     int spare_count, least_spares;
     struct replyBlock *foreign; /* sent blocks that the main thread must free */
     unsigned freed;             /* blocks and inputs, in this turn */
-    struct port *to_write, **to_write_end;
+    struct ioClient *to_write, **to_write_end;
     struct writeTurn turn;
 };
 
 /* What threads keep to be used again, by their numbers; as it was at the end of a turn. */
 static _Atomic size_t memory[IO_THREADS_MAX + 1];
 
-static struct portThread *stateOf(const struct port *p) {
+static struct ioClientThread *stateOf(const struct ioClient *p) {
     return ioThreadState(p->thread);
 }
 
-static void tell(struct port *p, uint32_t what, void *a) {
-    ioThreadTell(p->thread, (struct ioMessage){.what = what, .port = p, .a = a});
+static void tell(struct ioClient *p, uint32_t what, void *a) {
+    ioThreadPost(p->thread, (struct ioMessage){.what = what, .port = p, .a = a});
 }
 
 /* ---- Sending ---- */
 
-static void blockSent(struct portThread *pt, struct replyBlock *b) {
+static void blockSent(struct ioClientThread *pt, struct replyBlock *b) {
     if (!replyBlockIsPlain(b)) {
         b->next = pt->foreign;
         pt->foreign = b;
@@ -89,16 +89,16 @@ static void blockSent(struct portThread *pt, struct replyBlock *b) {
     }
 }
 
-static void portBroken(struct port *p, int error) {
+static void portBroken(struct ioClient *p, int error) {
     if (p->broken) return;
     p->broken = true;
     connSetReadHandler(p->conn, NULL);
     connSetWriteHandler(p->conn, NULL);
-    tell(p, PORT_BROKEN, (void *)(intptr_t)error);
+    tell(p, IO_CLIENT_BROKEN, (void *)(intptr_t)error);
 }
 
-static void noteSent(struct port *p, size_t n) {
-    struct portThread *pt = stateOf(p);
+static void noteSent(struct ioClient *p, size_t n) {
+    struct ioClientThread *pt = stateOf(p);
     atomic_store_explicit(&p->sent, atomic_load_explicit(&p->sent, memory_order_relaxed) + n,
                           memory_order_release);
     for (n += p->sent_of_head; p->head && n >= p->head->used;) {
@@ -115,24 +115,24 @@ static void portWritable(struct connection *conn);
 
 /* A write of its first pieces has ended so. */
 static void wrote(const struct connWrite *w) {
-    struct port *p = w->conn->data;
+    struct ioClient *p = w->conn->data;
     if (w->result >= 0) noteSent(p, (size_t)w->result);
     if (w->result < 0 && w->error != EAGAIN && w->error != EINTR) {
         portBroken(p, w->error);
         return;
     }
     connSetWriteHandler(p->conn, p->head ? portWritable : NULL);
-    if (!p->head && p->tell_when_sent) {
-        p->tell_when_sent = false;
-        tell(p, PORT_SENT, NULL);
+    if (!p->head && p->report_when_sent) {
+        p->report_when_sent = false;
+        tell(p, IO_CLIENT_SENT, NULL);
     }
 }
 
 /* Sends for all ports that were given something. What does not fit into one write goes when the socket can
  * take more, which the loop says at once where that is so. */
-static void writeAll(struct portThread *pt) {
+static void writeAll(struct ioClientThread *pt) {
     while (pt->to_write) {
-        struct port *p = pt->to_write;
+        struct ioClient *p = pt->to_write;
         pt->to_write = p->next_to_write;
         p->to_write = false;
         if (!p->broken && p->head) writeTurnAdd(&pt->turn, p->conn, p->head, p->sent_of_head, wrote);
@@ -141,8 +141,8 @@ static void writeAll(struct portThread *pt) {
     writeTurnSend(&pt->turn, wrote);
 }
 
-static void writeLater(struct port *p) {
-    struct portThread *pt = stateOf(p);
+static void writeLater(struct ioClient *p) {
+    struct ioClientThread *pt = stateOf(p);
     if (p->to_write || p->broken || p->conn->write_handler) return;
     p->to_write = true;
     p->next_to_write = NULL;
@@ -151,7 +151,7 @@ static void writeLater(struct port *p) {
 }
 
 static void portWritable(struct connection *conn) {
-    struct port *p = conn->data;
+    struct ioClient *p = conn->data;
     struct iovec iov[WRITE_IOV_MAX];
     struct connWrite w = {conn, iov, replyBlocksPieces(p->head, p->sent_of_head, iov, WRITE_IOV_MAX), 0, 0};
     connWriteMany(&w, 1);
@@ -160,7 +160,7 @@ static void portWritable(struct connection *conn) {
 
 /* ---- Reading ---- */
 
-static struct ioInput *takeInput(struct portThread *pt) {
+static struct ioInput *takeInput(struct ioClientThread *pt) {
     struct ioInput *in = pt->free_inputs;
     if (!in) return ioInputNew();
     pt->free_inputs = in->next_free;
@@ -168,7 +168,7 @@ static struct ioInput *takeInput(struct portThread *pt) {
     return in;
 }
 
-static void recycle(struct portThread *pt, struct ioInput *in) {
+static void recycle(struct ioClientThread *pt, struct ioInput *in) {
     if (pt->free_input_count == FREE_INPUTS_MAX) {
         ioInputFree(in);
         pt->freed++;
@@ -180,30 +180,30 @@ static void recycle(struct portThread *pt, struct ioInput *in) {
     pt->free_input_count++;
 }
 
-static void passOn(struct port *p, struct ioInput *in) {
-    struct portThread *pt = stateOf(p);
+static void passOn(struct ioClient *p, struct ioInput *in) {
+    struct ioClientThread *pt = stateOf(p);
     struct replyBlock *spare = pt->spares;
     if (spare) {
         pt->spares = spare->next;
         if (--pt->spare_count < pt->least_spares) pt->least_spares = pt->spare_count;
     }
-    p->input_away = true;
-    ioThreadTell(p->thread, (struct ioMessage){.what = PORT_INPUT, .port = p, .a = in, .b = spare});
+    p->input_with_main = true;
+    ioThreadPost(p->thread, (struct ioMessage){.what = IO_CLIENT_INPUT, .port = p, .a = in, .b = spare});
 }
 
-static void took(struct port *p, struct ioInput *in, const char *dst, size_t n) {
+static void took(struct ioClient *p, struct ioInput *in, const char *dst, size_t n) {
     if (ioReaderTake(&p->reader, in, dst, n)) {
         passOn(p, in);
         return;
     }
-    ioThreadTell(p->thread,
-                 (struct ioMessage){.what = PORT_PART, .port = p, .a = (void *)n, .b = (void *)in->kept});
+    ioThreadPost(p->thread,
+                 (struct ioMessage){.what = IO_CLIENT_PART, .port = p, .a = (void *)n, .b = (void *)in->kept});
     recycle(stateOf(p), in);
 }
 
 static void portReadable(struct connection *conn) {
-    struct port *p = conn->data;
-    if (p->input_away) {
+    struct ioClient *p = conn->data;
+    if (p->input_with_main) {
         p->muted = true;
         connSetReadHandler(conn, NULL);
         return;
@@ -221,13 +221,13 @@ static void portReadable(struct connection *conn) {
     portBroken(p, n < 0 ? errno : 0);
 }
 
-static void readOn(struct port *p) {
-    p->input_away = false;
+static void readOn(struct ioClient *p) {
+    p->input_with_main = false;
     if (p->broken) return;
     if (p->reader.unparsed) {
         struct ioInput *in = takeInput(stateOf(p));
         took(p, in, NULL, 0);
-        if (p->input_away) return;
+        if (p->input_with_main) return;
     }
     if (!p->muted) return;
     p->muted = false;
@@ -242,22 +242,22 @@ static void makeRoom(struct aeEventLoop *loop, int fd) {
     if (fd >= size) aeSetSize(loop, fd >= 2 * size ? fd + 1 : 2 * size);
 }
 
-static void take(struct port *p) {
+static void take(struct ioClient *p) {
     struct aeEventLoop *el = ioThreadLoop(p->thread);
     makeRoom(el, p->conn->fd);
     p->conn->data = p;
     connAttach(p->conn, el);
     if (tlsShakesHands(p->conn))
-        p->muted = p->input_away = true;
+        p->muted = p->input_with_main = true;
     else
         connSetReadHandler(p->conn, portReadable);
 }
 
 static void handshakeDone(struct connection *conn, const char *error) {
-    tell(conn->data, PORT_SHAKEN, error ? sdsnew(error) : NULL);
+    tell(conn->data, IO_CLIENT_HANDSHAKE_DONE, error ? sdsnew(error) : NULL);
 }
 
-static void appendBlocks(struct port *p, struct replyBlock *first) {
+static void appendBlocks(struct ioClient *p, struct replyBlock *first) {
     if (p->tail)
         p->tail->next = first;
     else
@@ -265,38 +265,38 @@ static void appendBlocks(struct port *p, struct replyBlock *first) {
     for (p->tail = first; p->tail->next;) p->tail = p->tail->next;
 }
 
-static void goOn(struct port *p, const struct ioMessage *m) {
+static void goOn(struct ioClient *p, const struct ioMessage *m) {
     p->reader.authenticated = m->flags & GO_ON_AUTHENTICATED;
     if (m->a) {
         appendBlocks(p, m->a);
         writeLater(p);
     }
-    if (m->flags & GO_ON_TELL_WHEN_SENT) {
+    if (m->flags & GO_ON_REPORT_WHEN_SENT) {
         connSetReadHandler(p->conn, NULL);
-        p->tell_when_sent = p->head != NULL;
-        if (!p->head) tell(p, PORT_SENT, NULL);
+        p->report_when_sent = p->head != NULL;
+        if (!p->head) tell(p, IO_CLIENT_SENT, NULL);
     }
-    if (m->flags & GO_ON_SHAKEN) readOn(p);
+    if (m->flags & GO_ON_HANDSHAKE_DONE) readOn(p);
     if (m->b) {
         recycle(stateOf(p), m->b);
-        if (!(m->flags & GO_ON_TELL_WHEN_SENT)) readOn(p);
+        if (!(m->flags & GO_ON_REPORT_WHEN_SENT)) readOn(p);
     }
 }
 
-static void goHome(struct port *p) {
+static void goHome(struct ioClient *p) {
     writeAll(stateOf(p));
     connDetach(p->conn);
-    tell(p, PORT_HOME, NULL);
+    tell(p, IO_CLIENT_RECALLED, NULL);
 }
 
-static void closePort(struct port *p) {
+static void closePort(struct ioClient *p) {
     writeAll(stateOf(p));
     connClose(p->conn);
     ioReaderFree(&p->reader);
-    tell(p, PORT_CLOSED, p->head);
+    tell(p, IO_CLIENT_CLOSED, p->head);
 }
 
-static void freeInputs(struct portThread *pt, int n) {
+static void freeInputs(struct ioClientThread *pt, int n) {
     for (; n; n--) {
         struct ioInput *in = pt->free_inputs;
         pt->free_inputs = in->next_free;
@@ -306,7 +306,7 @@ static void freeInputs(struct portThread *pt, int n) {
     pt->least_free_inputs = pt->free_input_count;
 }
 
-static void freeSpares(struct portThread *pt, int n) {
+static void freeSpares(struct ioClientThread *pt, int n) {
     for (; n; n--) {
         struct replyBlock *b = pt->spares;
         pt->spares = b->next;
@@ -317,14 +317,14 @@ static void freeSpares(struct portThread *pt, int n) {
 }
 
 static void toThread(struct ioThread *t, const struct ioMessage *m) {
-    struct portThread *pt = ioThreadState(t);
-    struct port *p = m->port;
+    struct ioClientThread *pt = ioThreadState(t);
+    struct ioClient *p = m->port;
     switch (m->what) {
-    case PORT_TAKE: take(p); break;
-    case PORT_GO_ON: goOn(p, m); break;
-    case PORT_GO_HOME: goHome(p); break;
-    case PORT_CLOSE: closePort(p); break;
-    case PORT_TRIM:
+    case IO_CLIENT_TAKE: take(p); break;
+    case IO_CLIENT_GO_ON: goOn(p, m); break;
+    case IO_CLIENT_RECALL: goHome(p); break;
+    case IO_CLIENT_CLOSE: closePort(p); break;
+    case IO_CLIENT_TRIM:
         freeInputs(pt, pt->least_free_inputs);
         freeSpares(pt, pt->least_spares);
         break;
@@ -332,13 +332,13 @@ static void toThread(struct ioThread *t, const struct ioMessage *m) {
 }
 
 static void *threadBegin(struct ioThread *t) {
-    struct portThread *pt = zcalloc(1, sizeof *pt);
+    struct ioClientThread *pt = zcalloc(1, sizeof *pt);
     pt->thread = t;
     pt->to_write_end = &pt->to_write;
     return pt;
 }
 
-static void noteMemory(const struct portThread *pt) {
+static void noteMemory(const struct ioClientThread *pt) {
     size_t inputs = (size_t)pt->free_input_count * sizeof(struct ioInput);
     size_t blocks = (size_t)pt->spare_count * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM);
     atomic_store_explicit(&memory[ioThreadNumber(pt->thread)], sizeof *pt + inputs + blocks,
@@ -346,19 +346,19 @@ static void noteMemory(const struct portThread *pt) {
 }
 
 static void threadTurn(struct ioThread *t) {
-    struct portThread *pt = ioThreadState(t);
+    struct ioClientThread *pt = ioThreadState(t);
     writeAll(pt);
     noteMemory(pt);
-    atomic_fetch_add_explicit(&portstats.polls, 1, memory_order_relaxed);
-    if (pt->freed) atomic_fetch_add_explicit(&portstats.freed, pt->freed, memory_order_relaxed);
+    atomic_fetch_add_explicit(&io_client_stats.polls, 1, memory_order_relaxed);
+    if (pt->freed) atomic_fetch_add_explicit(&io_client_stats.freed, pt->freed, memory_order_relaxed);
     pt->freed = 0;
     if (!pt->foreign) return;
-    ioThreadTell(t, (struct ioMessage){.what = PORT_BLOCKS, .a = pt->foreign});
+    ioThreadPost(t, (struct ioMessage){.what = IO_CLIENT_BLOCKS, .a = pt->foreign});
     pt->foreign = NULL;
 }
 
 static void threadEnd(struct ioThread *t) {
-    struct portThread *pt = ioThreadState(t);
+    struct ioClientThread *pt = ioThreadState(t);
     threadTurn(t);
     freeInputs(pt, pt->free_input_count);
     freeSpares(pt, pt->spare_count);
@@ -368,18 +368,18 @@ static void threadEnd(struct ioThread *t) {
 /* ==== The main thread ==== */
 
 static struct aeEventLoop *main_loop;
-static const struct portReceiver *receiver;
+static const struct ioClientReceiver *receiver;
 static tlsDone *shaken; /* whom to tell of the end of a handshake: the same for all who shake hands here */
-static bool (*keeps_home)(const struct client *c);
+static bool (*keeps_on_main_thread)(const struct client *c);
 static size_t counts[IO_THREADS_MAX + 1]; /* of ports, by number of the thread */
 static struct list done;                  /* ports whose thread shall go on, though nothing was sent */
 
-static void send(struct port *p, struct ioMessage m) {
+static void send(struct ioClient *p, struct ioMessage m) {
     m.port = p;
     ioThreadSend(p->thread, m);
 }
 
-static void laterGoOn(struct port *p) {
+static void laterGoOn(struct ioClient *p) {
     if (!listLinked(&p->base.pending_node)) listAddTail(&done, &p->base.pending_node);
 }
 
@@ -396,7 +396,7 @@ static ssize_t proxyWritev(struct connection *conn, const struct iovec *iov, int
     serverPanic("only its thread writes to it");
 }
 
-static void freePort(struct port *p) {
+static void freePort(struct ioClient *p) {
     if (p->input) ioInputFree(p->input);
     if (listLinked(&p->base.pending_node)) listRemove(&done, &p->base.pending_node);
     counts[ioThreadNumber(p->thread)]--;
@@ -404,10 +404,10 @@ static void freePort(struct port *p) {
 }
 
 static void proxyClose(struct connection *conn) {
-    struct port *p = (struct port *)conn;
+    struct ioClient *p = (struct ioClient *)conn;
     p->client = NULL;
     if (!p->home) {
-        send(p, (struct ioMessage){.what = PORT_CLOSE});
+        send(p, (struct ioMessage){.what = IO_CLIENT_CLOSE});
         return;
     }
     connClose(p->conn);
@@ -418,7 +418,7 @@ static void proxyClose(struct connection *conn) {
 
 /* A client that closes after its replies: nothing of it is read any more. */
 static void proxySetReadHandler(struct connection *conn, connHandler *fn) {
-    struct port *p = (struct port *)conn;
+    struct ioClient *p = (struct ioClient *)conn;
     if (fn || p->closing) return;
     p->closing = true;
     laterGoOn(p);
@@ -456,44 +456,44 @@ static const struct connType proxy_type = {
 /* ---- Away and home ---- */
 
 static bool mayGo(const struct client *c) {
-    const uint32_t stays = CLIENT_AWAY | CLIENT_FAKE | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY |
+    const uint32_t stays = CLIENT_OFFLOADED | CLIENT_FAKE | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY |
                            CLIENT_REPLICA | CLIENT_PRIMARY | CLIENT_EXECUTING;
-    if (!c->conn || c->flags & stays || c->replica || (keeps_home && keeps_home(c))) return false;
-    if (c->round || listLinked(&c->round_node) || c->querybuf || c->input_error) return false;
+    if (!c->conn || c->flags & stays || c->replica || (keeps_on_main_thread && keeps_on_main_thread(c))) return false;
+    if (c->round || listLinked(&c->turn_node) || c->querybuf || c->input_error) return false;
     return respParserIdle(&c->parser) && !c->out.head && !c->conn->write_handler;
 }
 
-bool portGive(struct client *c, struct ioThread *t) {
+bool ioClientOffload(struct client *c, struct ioThread *t) {
     if (!mayGo(c)) return false;
-    struct port *p = zmallocAligned(64, sizeof *p);
-    *p = (struct port){.client = c, .thread = t, .conn = c->conn};
+    struct ioClient *p = zmallocAligned(64, sizeof *p);
+    *p = (struct ioClient){.client = c, .thread = t, .conn = c->conn};
     p->base =
         (struct connection){.type = &proxy_type, .fd = c->conn->fd, .data = c, .read_handler = proxyHandler};
     p->reader.authenticated = c->flags & CLIENT_AUTHENTICATED;
     respParserReset(&c->parser);
     connDetach(c->conn);
-    p->shaking = tlsShakesHands(c->conn);
-    if (p->shaking) shaken = tlsSwapDone(c->conn, handshakeDone);
+    p->in_handshake = tlsShakesHands(c->conn);
+    if (p->in_handshake) shaken = tlsSwapDone(c->conn, handshakeDone);
     c->conn = &p->base;
-    c->flags |= CLIENT_AWAY;
+    c->flags |= CLIENT_OFFLOADED;
     counts[ioThreadNumber(t)]++;
-    send(p, (struct ioMessage){.what = PORT_TAKE});
+    send(p, (struct ioMessage){.what = IO_CLIENT_TAKE});
     return true;
 }
 
-void portAskHome(struct client *c) {
-    struct port *p = portOf(c);
-    if (p->home_asked) return;
-    p->home_asked = true;
-    send(p, (struct ioMessage){.what = PORT_GO_HOME});
+void ioClientRequestRecall(struct client *c) {
+    struct ioClient *p = ioClientOf(c);
+    if (p->recall_requested) return;
+    p->recall_requested = true;
+    send(p, (struct ioMessage){.what = IO_CLIENT_RECALL});
 }
 
-static uint64_t sentSoFar(const struct port *p) {
+static uint64_t sentSoFar(const struct ioClient *p) {
     return atomic_load_explicit(&p->sent, memory_order_acquire);
 }
 
 /* What the thread has not sent goes before what it was not given. */
-static void takeOutputBack(struct client *c, struct port *p) {
+static void takeOutputBack(struct client *c, struct ioClient *p) {
     if (!p->head) return;
     serverAssert(!c->out.sent);
     for (const struct replyBlock *b = p->head; b; b = b->next) {
@@ -509,7 +509,7 @@ static void takeOutputBack(struct client *c, struct port *p) {
 }
 
 /* What the main thread has set aside is whole requests; the thread's are behind them. */
-static void takeInputBack(struct client *c, struct port *p) {
+static void takeInputBack(struct client *c, struct ioClient *p) {
     sds partial = ioReaderGiveBack(&p->reader, &c->parser);
     if (c->querybuf && partial) {
         c->querybuf = sdscatstr(c->querybuf, sdsview(partial));
@@ -520,13 +520,13 @@ static void takeInputBack(struct client *c, struct port *p) {
     }
 }
 
-static void comeHome(struct port *p) {
+static void comeHome(struct ioClient *p) {
     struct client *c = p->client;
-    serverAssert(!c->round && (!p->input || p->input_state == PORT_INPUT_DONE));
+    serverAssert(!c->round && (!p->input || p->input_state == IO_CLIENT_INPUT_DONE));
     c->conn = p->conn;
     c->conn->data = c;
-    c->flags &= ~CLIENT_AWAY;
-    if (p->shaking) tlsSwapDone(c->conn, shaken);
+    c->flags &= ~CLIENT_OFFLOADED;
+    if (p->in_handshake) tlsSwapDone(c->conn, shaken);
     connAttach(c->conn, main_loop);
     takeInputBack(c, p);
     takeOutputBack(c, p);
@@ -541,64 +541,64 @@ static void comeHome(struct port *p) {
     receiver->home(c);
 }
 
-void portBringHome(struct client *c) {
-    struct ioThread *t = portOf(c)->thread;
+void ioClientRecall(struct client *c) {
+    struct ioThread *t = ioClientOf(c)->thread;
     serverAssert(!c->round);
-    portAskHome(c);
-    while (c->flags & CLIENT_AWAY) ioThreadAwait(t);
+    ioClientRequestRecall(c);
+    while (c->flags & CLIENT_OFFLOADED) ioThreadAwait(t);
 }
 
-void portLeftRound(struct client *c) {
-    struct port *p = portOf(c);
+void ioClientLeftTurn(struct client *c) {
+    struct ioClient *p = ioClientOf(c);
     if (p->home) comeHome(p);
 }
 
-void portInputReady(struct port *p, struct ioInput *in) {
+void ioClientInputReady(struct ioClient *p, struct ioInput *in) {
     serverAssert(!p->input);
     p->input = in;
-    p->input_state = PORT_INPUT_READY;
+    p->input_state = IO_CLIENT_INPUT_READY;
 }
 
-void portInputLater(struct port *p, struct ioInput *in) {
+void ioClientInputLater(struct ioClient *p, struct ioInput *in) {
     serverAssert(!p->input);
     p->input = in;
-    p->input_state = PORT_INPUT_LATER;
+    p->input_state = IO_CLIENT_INPUT_LATER;
 }
 
-void portInputDone(struct port *p, struct ioInput *in) {
+void ioClientInputDone(struct ioClient *p, struct ioInput *in) {
     serverAssert(!p->input || p->input == in);
     p->input = in;
-    p->input_state = PORT_INPUT_DONE;
+    p->input_state = IO_CLIENT_INPUT_DONE;
     laterGoOn(p);
 }
 
-void portInputHeld(struct port *p, struct ioInput *in) {
+void ioClientInputHeld(struct ioClient *p, struct ioInput *in) {
     serverAssert(!p->input || p->input == in);
     ioInputFree(in);
     p->input = NULL;
-    p->input_state = PORT_INPUT_HELD;
+    p->input_state = IO_CLIENT_INPUT_HELD;
 }
 
 /* ---- Sending ---- */
 
-static uint32_t goOnFlags(const struct port *p, const struct client *c) {
+static uint32_t goOnFlags(const struct ioClient *p, const struct client *c) {
     return (c->flags & CLIENT_AUTHENTICATED ? GO_ON_AUTHENTICATED : 0) |
-           (p->closing ? GO_ON_TELL_WHEN_SENT : 0);
+           (p->closing ? GO_ON_REPORT_WHEN_SENT : 0);
 }
 
-static void sendGoOn(struct port *p, struct replyBlock *blocks) {
-    struct ioMessage m = {.what = PORT_GO_ON, .flags = goOnFlags(p, p->client), .a = blocks};
-    if (p->input_state == PORT_INPUT_DONE) {
+static void sendGoOn(struct ioClient *p, struct replyBlock *blocks) {
+    struct ioMessage m = {.what = IO_CLIENT_GO_ON, .flags = goOnFlags(p, p->client), .a = blocks};
+    if (p->input_state == IO_CLIENT_INPUT_DONE) {
         m.b = p->input;
         p->input = NULL;
-        p->input_state = PORT_INPUT_NONE;
+        p->input_state = IO_CLIENT_INPUT_NONE;
     }
     if (listLinked(&p->base.pending_node)) listRemove(&done, &p->base.pending_node);
     send(p, m);
 }
 
 /* The connection has come home, and the client is in a round still: no thread sends for it any more. */
-static void sendFromHome(struct client *c, struct port *p) {
+static void sendFromHome(struct client *c, struct ioClient *p) {
     takeOutputBack(c, p);
     c->conn = p->conn;
     bool well = clientSendNow(c);
@@ -606,49 +606,49 @@ static void sendFromHome(struct client *c, struct port *p) {
     if (!well) clientClose(c);
 }
 
-static void awaySend(struct client *c) {
-    struct port *p = portOf(c);
+static void offloadedSend(struct client *c) {
+    struct ioClient *p = ioClientOf(c);
     if (p->home) sendFromHome(c, p);
-    if (p->home_asked) return; /* it goes when the connection is at home */
+    if (p->recall_requested) return; /* it goes when the connection is at home */
     struct replyBlock *blocks = c->out.head;
     p->given += c->out.bytes;
     clientNoteSent(c, c->out.bytes);
     c->out.head = c->out.tail = NULL;
     c->out.bytes = c->out.mem = 0;
-    portstats.writes++;
+    io_client_stats.writes++;
     sendGoOn(p, blocks);
 }
 
-void portsFlush(void) {
+void ioClientsFlush(void) {
     listForEach(&done, it) {
-        struct port *p = listEntry(it, struct port, base.pending_node);
-        if (p->client && !p->home_asked)
+        struct ioClient *p = listEntry(it, struct ioClient, base.pending_node);
+        if (p->client && !p->recall_requested)
             sendGoOn(p, NULL);
         else
             listRemove(&done, it);
     }
 }
 
-static size_t awayPending(const struct client *c) {
-    const struct port *p = portOf(c);
+static size_t offloadedPending(const struct client *c) {
+    const struct ioClient *p = ioClientOf(c);
     return (size_t)(p->given - sentSoFar(p));
 }
 
 /* Looks at what the thread writes only where it may be much. */
-static size_t awayAtMost(const struct client *c) {
-    struct port *p = portOf(c);
+static size_t offloadedAtMost(const struct client *c) {
+    struct ioClient *p = ioClientOf(c);
     uint32_t at_most = (uint32_t)p->given - p->sent_seen;
     if (at_most < REPLY_BLOCK_ROOM) return at_most;
     p->sent_seen = (uint32_t)sentSoFar(p);
-    return awayPending(c);
+    return offloadedPending(c);
 }
 
-static size_t awayKept(const struct client *c) {
-    return portOf(c)->kept;
+static size_t offloadedKept(const struct client *c) {
+    return ioClientOf(c)->kept;
 }
 
-static bool awayProgress(const struct client *c) {
-    struct port *p = portOf(c);
+static bool offloadedProgress(const struct client *c) {
+    struct ioClient *p = ioClientOf(c);
     uint64_t sent = sentSoFar(p);
     bool progress = sent != p->given && (uint32_t)sent != p->seen;
     p->seen = (uint32_t)sent;
@@ -657,14 +657,14 @@ static bool awayProgress(const struct client *c) {
 
 /* ---- Messages ---- */
 
-static void onPart(struct port *p, size_t n, size_t kept) {
-    p->kept = portCounted(kept);
+static void onPart(struct ioClient *p, size_t n, size_t kept) {
+    p->kept = ioClientClampCount(kept);
     if (p->client && n) receiver->part(p->client, n);
 }
 
 static void fetch(const struct ioMessage *m) {
-    if (m->what != PORT_INPUT) return;
-    const struct client *c = ((const struct port *)m->port)->client;
+    if (m->what != IO_CLIENT_INPUT) return;
+    const struct client *c = ((const struct ioClient *)m->port)->client;
     if (c) {
         __builtin_prefetch(c);
         __builtin_prefetch(&c->out);
@@ -673,17 +673,17 @@ static void fetch(const struct ioMessage *m) {
     if (m->b) __builtin_prefetch(m->b, 1);
 }
 
-static void onInput(struct port *p, struct ioInput *in, struct replyBlock *spare) {
+static void onInput(struct ioClient *p, struct ioInput *in, struct replyBlock *spare) {
     if (spare) replyBlockFree(spare);
-    portstats.reads++;
+    io_client_stats.reads++;
     if (p->client)
         receiver->input(p->client, in);
     else
         ioInputFree(in);
 }
 
-static void onHome(struct port *p) {
-    if (!p->client) return; /* PORT_CLOSED is on its way */
+static void onHome(struct ioClient *p) {
+    if (!p->client) return; /* IO_CLIENT_CLOSED is on its way */
     p->home = true;
     if (p->client->round)
         clientWriteLater(p->client);
@@ -692,36 +692,36 @@ static void onHome(struct port *p) {
 }
 
 /* Until the thread is told to go on, it leaves the connection alone. */
-static void onShaken(struct port *p, sds error) {
+static void onHandshakeDone(struct ioClient *p, sds error) {
     struct client *c = p->client;
-    p->shaking = false;
-    portstats.accepts++;
+    p->in_handshake = false;
+    io_client_stats.accepts++;
     if (c) {
         p->conn->data = c;
         shaken(p->conn, error);
         p->conn->data = p;
-        if (!(c->flags & CLIENT_CLOSE_ASAP) && !p->home_asked)
-            send(p, (struct ioMessage){.what = PORT_GO_ON, .flags = goOnFlags(p, c) | GO_ON_SHAKEN});
+        if (!(c->flags & CLIENT_CLOSE_ASAP) && !p->recall_requested)
+            send(p, (struct ioMessage){.what = IO_CLIENT_GO_ON, .flags = goOnFlags(p, c) | GO_ON_HANDSHAKE_DONE});
     }
     sdsfree(error);
 }
 
 static void toMain(struct ioThread *t, const struct ioMessage *m) {
     (void)t;
-    struct port *p = m->port;
+    struct ioClient *p = m->port;
     switch (m->what) {
-    case PORT_PART: onPart(p, (size_t)m->a, (size_t)m->b); break;
-    case PORT_INPUT: onInput(p, m->a, m->b); break;
-    case PORT_BLOCKS: replyBlocksFree(m->a); break;
-    case PORT_BROKEN:
+    case IO_CLIENT_PART: onPart(p, (size_t)m->a, (size_t)m->b); break;
+    case IO_CLIENT_INPUT: onInput(p, m->a, m->b); break;
+    case IO_CLIENT_BLOCKS: replyBlocksFree(m->a); break;
+    case IO_CLIENT_BROKEN:
         if (p->client) receiver->gone(p->client, (int)(intptr_t)m->a);
         break;
-    case PORT_SENT:
+    case IO_CLIENT_SENT:
         if (p->client && !p->client->out.head) clientClose(p->client);
         break;
-    case PORT_HOME: onHome(p); break;
-    case PORT_SHAKEN: onShaken(p, m->a); break;
-    case PORT_CLOSED:
+    case IO_CLIENT_RECALLED: onHome(p); break;
+    case IO_CLIENT_HANDSHAKE_DONE: onHandshakeDone(p, m->a); break;
+    case IO_CLIENT_CLOSED:
         replyBlocksFree(m->a);
         freePort(p);
         break;
@@ -737,35 +737,35 @@ static const struct ioThreadHandlers handlers = {
     .end = threadEnd,
 };
 
-void portSetReceiver(const struct portReceiver *r) {
+void ioClientSetReceiver(const struct ioClientReceiver *r) {
     receiver = r;
 }
 
-void portKeepHome(bool (*fn)(const struct client *c)) {
-    keeps_home = fn;
+void ioClientKeepOnMainThread(bool (*fn)(const struct client *c)) {
+    keeps_on_main_thread = fn;
 }
 
-size_t portCount(const struct ioThread *t) {
+size_t ioClientCount(const struct ioThread *t) {
     return counts[ioThreadNumber(t)];
 }
 
-size_t portsMemory(const struct ioThread *t) {
+size_t ioClientsMemory(const struct ioThread *t) {
     return atomic_load_explicit(&memory[ioThreadNumber(t)], memory_order_relaxed);
 }
 
-void portsTrim(struct ioThread *t) {
-    if (portsMemory(t) > KEPT_AT_REST) ioThreadSend(t, (struct ioMessage){.what = PORT_TRIM});
+void ioClientsTrim(struct ioThread *t) {
+    if (ioClientsMemory(t) > KEPT_AT_REST) ioThreadSend(t, (struct ioMessage){.what = IO_CLIENT_TRIM});
 }
 
-void portsStart(struct aeEventLoop *loop, void (*flush)(void)) {
-    static struct clientAway away = {.send = awaySend,
-                                     .pending = awayPending,
-                                     .at_most = awayAtMost,
-                                     .kept = awayKept,
-                                     .progress = awayProgress};
+void ioClientsStart(struct aeEventLoop *loop, void (*flush)(void)) {
+    static struct clientOffload away = {.send = offloadedSend,
+                                     .pending = offloadedPending,
+                                     .at_most = offloadedAtMost,
+                                     .kept = offloadedKept,
+                                     .progress = offloadedProgress};
     main_loop = loop;
     away.flush = flush;
-    client_away = &away;
+    client_offload = &away;
     listInit(&done);
     receiver->begin();
     ioThreadsInit(loop, &handlers);

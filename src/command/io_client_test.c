@@ -118,7 +118,7 @@ static void readAtHome(struct connection *conn) {
 static void begun(void) {}
 static uint64_t parts, inputs;
 static void onPart(struct client *c, size_t n) {
-    assert_true(c->flags & CLIENT_AWAY && n > 0);
+    assert_true(c->flags & CLIENT_OFFLOADED && n > 0);
     parts++;
 }
 static void onInput(struct client *c, struct ioInput *in) {
@@ -129,17 +129,17 @@ static void onInput(struct client *c, struct ioInput *in) {
         in->requests[in->next].big = NULL;
     }
     assert_null(in->error);
-    portInputDone(portOf(c), in);
+    ioClientInputDone(ioClientOf(c), in);
 }
 static void onGone(struct client *c, int error) {
     (void)error;
     clientClose(c);
 }
 static void onHome(struct client *c) {
-    assert_false(c->flags & CLIENT_AWAY);
+    assert_false(c->flags & CLIENT_OFFLOADED);
     runOwn(c);
 }
-static const struct portReceiver receiver = {
+static const struct ioClientReceiver receiver = {
     .begin = begun, .part = onPart, .input = onInput, .gone = onGone, .home = onHome};
 
 static void forgetClient(struct client *c) {
@@ -147,7 +147,7 @@ static void forgetClient(struct client *c) {
 }
 
 static void flush(void) {
-    portsFlush();
+    ioClientsFlush();
     for (int i = 0; i < THREADS; i++) {
         if (threads[i]) ioThreadFlush(threads[i]);
     }
@@ -156,7 +156,7 @@ static void flush(void) {
 /* As the server's: what has come runs, then replies go. Waits a moment where nothing has. */
 static void turn(void) {
     for (int i = 0; i < THREADS; i++) {
-        if (threads[i]) ioThreadHear(threads[i]);
+        if (threads[i]) ioThreadReceive(threads[i]);
     }
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
     clientsWritePending();
@@ -205,7 +205,7 @@ static void ask(struct portPeer *p, int count, size_t most) {
 }
 
 /* True: the connection has ended. */
-static bool hearReplies(struct portPeer *p) {
+static bool receiveReplies(struct portPeer *p) {
     char buf[4096];
     ssize_t n = read(p->fd, buf, sizeof buf);
     if (n > 0) p->replies = sdscatlen(p->replies, buf, (size_t)n);
@@ -238,13 +238,13 @@ static void settle(struct portPeer *p) {
     while (p->client && p->answered < p->asked) {
         ask(p, 0, SIZE_MAX);
         turn();
-        hearReplies(p);
+        receiveReplies(p);
     }
 }
 
 static size_t portsInAll(void) {
     size_t n = 0;
-    for (int i = 0; i < THREADS; i++) n += threads[i] ? portCount(threads[i]) : 0;
+    for (int i = 0; i < THREADS; i++) n += threads[i] ? ioClientCount(threads[i]) : 0;
     return n;
 }
 
@@ -254,26 +254,26 @@ static void awayAndHome(void **state) {
     connectPeer(p);
     ask(p, 3, SIZE_MAX);
     settle(p);
-    assert_false(p->client->flags & CLIENT_AWAY);
-    assert_true(portGive(p->client, threads[0]));
-    assert_false(portGive(p->client, threads[1])); /* it has gone */
-    assert_true(p->client->flags & CLIENT_AWAY);
-    assert_int_equal(portCount(threads[0]), 1);
+    assert_false(p->client->flags & CLIENT_OFFLOADED);
+    assert_true(ioClientOffload(p->client, threads[0]));
+    assert_false(ioClientOffload(p->client, threads[1])); /* it has gone */
+    assert_true(p->client->flags & CLIENT_OFFLOADED);
+    assert_int_equal(ioClientCount(threads[0]), 1);
     ask(p, 100, SIZE_MAX);
     settle(p);
-    assert_true(p->client->flags & CLIENT_AWAY && inputs > 0);
+    assert_true(p->client->flags & CLIENT_OFFLOADED && inputs > 0);
     uint64_t before = parts;
     ask(p, 1, 9); /* half a request */
     for (int i = 0; i < 1000 && parts == before; i++) usleep(1000), turn();
     assert_int_equal(parts, before + 1);
-    portBringHome(p->client);
-    assert_false(p->client->flags & CLIENT_AWAY);
-    assert_int_equal(portCount(threads[0]), 0);
+    ioClientRecall(p->client);
+    assert_false(p->client->flags & CLIENT_OFFLOADED);
+    assert_int_equal(ioClientCount(threads[0]), 0);
     settle(p);
-    assert_false(portGive(p->client, threads[0]) && p->client->querybuf);
+    assert_false(ioClientOffload(p->client, threads[0]) && p->client->querybuf);
     clientClose(p->client);
     while (portsInAll() || p->client) turn();
-    while (!hearReplies(p)) usleep(100);
+    while (!receiveReplies(p)) usleep(100);
     disconnectPeer(p);
 }
 
@@ -282,7 +282,7 @@ static void outputComesAlong(void **state) {
     (void)state;
     struct portPeer *p = &peers[0];
     connectPeer(p);
-    assert_true(portGive(p->client, threads[0]));
+    assert_true(ioClientOffload(p->client, threads[0]));
     ask(p, 3000, SIZE_MAX);
     for (int i = 0; i < 20; i++) {
         ask(p, 0, SIZE_MAX);
@@ -290,7 +290,7 @@ static void outputComesAlong(void **state) {
         usleep(1000);
     }
     assert_true(clientOutputPending(p->client) > 0 || sdslen(p->unsent) > 0);
-    portBringHome(p->client);
+    ioClientRecall(p->client);
     settle(p);
     assert_int_equal(p->answered, 3000);
     clientClose(p->client);
@@ -303,7 +303,7 @@ static void partOfBlockComesAlong(void **state) {
     (void)state;
     struct portPeer *p = &peers[0];
     connectPeer(p);
-    assert_true(portGive(p->client, threads[0]));
+    assert_true(ioClientOffload(p->client, threads[0]));
     sds lines = sdsempty();
     while (sdslen(lines) < 200000) lines = sdscatprintf(lines, ":%llu\r\n", (unsigned long long)p->asked++);
     replyRaw(p->client, lines, sdslen(lines));
@@ -313,7 +313,7 @@ static void partOfBlockComesAlong(void **state) {
         usleep(20000);
     }
     assert_in_range(clientOutputPending(p->client), 1, sdslen(lines) - 1);
-    portBringHome(p->client);
+    ioClientRecall(p->client);
     assert_true(p->client->out.sent > 0);
     settle(p);
     assert_int_equal(p->answered, p->asked);
@@ -327,20 +327,20 @@ static void partOfBlockComesAlong(void **state) {
 /* A client that closes after its replies, with replies at the thread, or on their way home. */
 static void closeAfterReplies(void **state) {
     (void)state;
-    for (int asked_home = 0; asked_home < 2; asked_home++) {
+    for (int recall_asked = 0; recall_asked < 2; recall_asked++) {
         struct portPeer *p = &peers[0];
         connectPeer(p);
-        assert_true(portGive(p->client, threads[1]));
+        assert_true(ioClientOffload(p->client, threads[1]));
         ask(p, 2000, SIZE_MAX);
         while (p->heard < 300) turn(), ask(p, 0, SIZE_MAX);
-        if (asked_home) portAskHome(p->client);
+        if (recall_asked) ioClientRequestRecall(p->client);
         clientCloseAfterReply(p->client);
         uint64_t heard = p->heard;
         while (p->client || portsInAll()) {
             turn();
-            hearReplies(p);
+            receiveReplies(p);
         }
-        while (!hearReplies(p)) usleep(100);
+        while (!receiveReplies(p)) usleep(100);
         assert_in_range(p->answered, heard, p->heard);
         disconnectPeer(p);
     }
@@ -352,7 +352,7 @@ static void act(struct portPeer *p) {
         return;
     }
     struct client *c = p->client;
-    bool away = c && c->flags & CLIENT_AWAY;
+    bool away = c && c->flags & CLIENT_OFFLOADED;
     switch (draw(24)) {
     case 0: disconnectPeer(p); break;
     case 1:
@@ -362,15 +362,15 @@ static void act(struct portPeer *p) {
         if (c && !draw(3) && !(c->flags & CLIENT_CLOSE_ASAP)) clientCloseAfterReply(c);
         break;
     case 3:
-        if (away) portAskHome(c);
+        if (away) ioClientRequestRecall(c);
         break;
     case 4:
-        if (away && !(c->flags & CLIENT_CLOSE_ASAP)) portBringHome(c);
+        if (away && !(c->flags & CLIENT_CLOSE_ASAP)) ioClientRecall(c);
         break;
     case 5:
     case 6:
     case 7:
-        if (c && !away) portGive(c, threads[draw(THREADS)]);
+        if (c && !away) ioClientOffload(c, threads[draw(THREADS)]);
         break;
     case 8:
     case 9:
@@ -379,7 +379,7 @@ static void act(struct portPeer *p) {
     case 12:
     case 13: ask(p, (int)draw(200), SIZE_MAX); break;
     case 14: usleep((useconds_t)draw(300)); break;
-    default: hearReplies(p); break;
+    default: receiveReplies(p); break;
     }
 }
 
@@ -411,12 +411,12 @@ static void threadsEnd(void **state) {
     (void)state;
     for (int i = 0; i < PEERS; i++) {
         connectPeer(&peers[i]);
-        assert_true(portGive(peers[i].client, threads[i % THREADS]));
+        assert_true(ioClientOffload(peers[i].client, threads[i % THREADS]));
         ask(&peers[i], 50, SIZE_MAX);
     }
     for (int t = 0; t < THREADS; t++) {
-        for (int i = t; i < PEERS; i += THREADS) portAskHome(peers[i].client);
-        while (portCount(threads[t])) turn();
+        for (int i = t; i < PEERS; i += THREADS) ioClientRequestRecall(peers[i].client);
+        while (ioClientCount(threads[t])) turn();
         ioThreadStop(threads[t]);
         threads[t] = NULL;
         for (int i = 0; i < PEERS; i++) ask(&peers[i], 20, SIZE_MAX);
@@ -441,8 +441,8 @@ static int setUp(void **state) {
     clientSetReadHandler(readAtHome);
     clientOnFree(forgetClient);
     dbInit();
-    portSetReceiver(&receiver);
-    portsStart(server_el, flush);
+    ioClientSetReceiver(&receiver);
+    ioClientsStart(server_el, flush);
     for (int i = 0; i < THREADS; i++) threads[i] = ioThreadStart(i + 1, NULL);
     return 0;
 }

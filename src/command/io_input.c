@@ -75,9 +75,9 @@ int ioInputClear(struct ioInput *in) {
     return freed;
 }
 
-void ioInputTakeBrief(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *hints) {
-    const struct ioBrief *b = &in->brief;
-    serverAssert(ioInputIsBrief(in) && !in->next);
+void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *hints) {
+    const struct ioShortRequest *b = &in->brief;
+    serverAssert(ioInputIsShort(in) && !in->next);
     in->next = 1;
     for (int i = 0; i < b->argc; i++) argv[i] = strN(in->room + b->at[i], b->len[i]);
     for (int i = 0; i < b->hint_count; i++) hints[i] = (struct keyHint){argv[b->hint_arg[i]], b->hash[i]};
@@ -186,12 +186,12 @@ static void lookUp(struct ioInput *in) {
         req->argv = argv;
         argv += req->argc;
         req->cmd = commandLookup(req->argv, req->argc);
-        if (in->hint_cap - in->hint_used < REQUEST_HINTS_MAX) {
+        if (in->hint_cap - in->hint_used < REQUEST_KEY_HASHES_MAX) {
             in->hint_cap =
-                in->hint_cap ? 2 * in->hint_cap + REQUEST_HINTS_MAX : HINTS_FIRST + REQUEST_HINTS_MAX;
+                in->hint_cap ? 2 * in->hint_cap + REQUEST_KEY_HASHES_MAX : HINTS_FIRST + REQUEST_KEY_HASHES_MAX;
             in->hints = zrealloc(in->hints, (size_t)in->hint_cap * sizeof *in->hints);
         }
-        in->hint_used += requestHashKeys(req, in->hints + in->hint_used, REQUEST_HINTS_MAX);
+        in->hint_used += requestHashKeys(req, in->hints + in->hint_used, REQUEST_KEY_HASHES_MAX);
     }
     const struct keyHint *hints = in->hints;
     for (int i = 0; i < in->count; i++) {
@@ -226,11 +226,11 @@ static int argOfHint(const struct request *req, const struct keyHint *hint) {
     return i;
 }
 
-static bool fitsBrief(const struct ioInput *in) {
+static bool fitsShortRequest(const struct ioInput *in) {
     const struct request *req = &in->requests[0];
     if (in->count != 1 || in->error || in->came || in->in != in->room || req->raw.ptr != in->room)
         return false;
-    if (req->raw.len != in->read || req->argc > BRIEF_ARGS || req->hint_count > BRIEF_HINTS) return false;
+    if (req->raw.len != in->read || req->argc > SHORT_ARGS || req->hint_count > SHORT_KEY_HASHES) return false;
     for (int i = 0; i < req->argc; i++) { /* words of an inline request may have been written anew */
         if (req->argv[i].ptr < in->room || req->argv[i].ptr + req->argv[i].len > in->room + in->read)
             return false;
@@ -238,8 +238,8 @@ static bool fitsBrief(const struct ioInput *in) {
     return true;
 }
 
-static void makeBrief(struct ioInput *in) {
-    struct ioBrief *b = &in->brief;
+static void makeShortRequest(struct ioInput *in) {
+    struct ioShortRequest *b = &in->brief;
     const struct request *req = &in->requests[0];
     b->cmd = req->cmd;
     b->raw_len = (uint16_t)req->raw.len;
@@ -291,7 +291,7 @@ bool ioReaderTake(struct ioReader *r, struct ioInput *in, const char *dst, size_
         lookUp(in);
     }
     measure(r, in);
-    if (fitsBrief(in)) makeBrief(in);
+    if (fitsShortRequest(in)) makeShortRequest(in);
     return in->count || in->error || in->over_limit;
 }
 

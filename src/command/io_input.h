@@ -27,21 +27,21 @@
 /* A request, in so few bytes that it reaches the main thread in one line of the cache: that line and those of
  * the text are all that has to come from the other processor. Most requests are such: one that came alone, in
  * one read, with few arguments, and few hints. */
-#define BRIEF_ARGS  5
-#define BRIEF_HINTS 2
-struct ioBrief {
+#define SHORT_ARGS  5
+#define SHORT_KEY_HASHES 2
+struct ioShortRequest {
     struct serverCommand *cmd;
-    uint64_t hash[BRIEF_HINTS];               /* of arguments hint_arg[0 .. hint_count) */
-    uint16_t at[BRIEF_ARGS], len[BRIEF_ARGS]; /* in room */
+    uint64_t hash[SHORT_KEY_HASHES];               /* of arguments hint_arg[0 .. hint_count) */
+    uint16_t at[SHORT_ARGS], len[SHORT_ARGS]; /* in room */
     uint16_t raw_len;                         /* from the beginning of room: all that has come */
     uint8_t argc;                             /* 0: the input is none of these */
-    uint8_t key_count, hint_count, hint_arg[BRIEF_HINTS];
+    uint8_t key_count, hint_count, hint_arg[SHORT_KEY_HASHES];
 };
 
 struct ioInput {
     /* The first line: all that the main thread looks at in a brief one. */
     int count, next;
-    struct ioBrief brief; /* of requests[0], when there is no more to say */
+    struct ioShortRequest brief; /* of requests[0], when there is no more to say */
 
     struct request *requests;
     struct str *argv;
@@ -62,22 +62,22 @@ struct ioInput {
 };
 _Static_assert(offsetof(struct ioInput, requests) == 64, "a brief one is in the first line");
 
-static inline bool ioInputIsBrief(const struct ioInput *in) {
+static inline bool ioInputIsShort(const struct ioInput *in) {
     return in->brief.argc > 0;
 }
 static inline size_t ioInputRead(const struct ioInput *in) {
-    return ioInputIsBrief(in) ? in->brief.raw_len : in->read;
+    return ioInputIsShort(in) ? in->brief.raw_len : in->read;
 }
 /* All of it was taken. */
 static inline bool ioInputIsEmpty(const struct ioInput *in) {
-    return in->next == in->count && (ioInputIsBrief(in) || !in->error);
+    return in->next == in->count && (ioInputIsShort(in) || !in->error);
 }
 
 /* Fetches what will be looked at of one whose first line is here already. */
 static inline void ioInputFetch(const struct ioInput *in) {
     __builtin_prefetch(in->room);
     __builtin_prefetch(in->room + 64);
-    if (ioInputIsBrief(in)) return;
+    if (ioInputIsShort(in)) return;
     const char *first = (const char *)in->requests;
     for (size_t at = 0; at < sizeof *in->requests; at += 64) __builtin_prefetch(first + at);
     __builtin_prefetch(in->argv);
@@ -88,8 +88,8 @@ struct ioInput *ioInputNew(void);
 void ioInputFree(struct ioInput *in); /* and what it holds */
 /* Frees what is left of its requests, and makes it ready to be filled. How many big buffers that were. */
 int ioInputClear(struct ioInput *in);
-/* The request of a brief one, which counts as taken: argv has room for BRIEF_ARGS, hints for BRIEF_HINTS. */
-void ioInputTakeBrief(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *hints);
+/* The request of a brief one, which counts as taken: argv has room for SHORT_ARGS, hints for SHORT_KEY_HASHES. */
+void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *hints);
 /* Requests from `from` on that nobody has taken, in the protocol, appended to s. They count as taken. */
 sds ioInputAppendRest(sds s, struct ioInput *in);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_policy.h - how many I/O threads shall be active: a function of loads, apart from the world.
+/* io_policy.h - how many I/O threads shall be active: a function of loads, apart from the environment.
  *
  *     share     of one processor, used since the last review: 1 is one that was busy all the time
  *

@@ -128,37 +128,37 @@ static void review(void) {
 static struct ioThread *leastUsed(void) {
     struct ioThread *least = threads[0];
     for (int i = 1; i < active; i++) {
-        if (portCount(threads[i]) < portCount(least)) least = threads[i];
+        if (ioClientCount(threads[i]) < ioClientCount(least)) least = threads[i];
     }
     return least;
 }
 
 bool ioThreadsTake(struct client *c) {
-    return active && portGive(c, leastUsed());
+    return active && ioClientOffload(c, leastUsed());
 }
 
 /* Those that come home are given to the thread that has the fewest. */
 static void distribute(bool look_at_home) {
     size_t away = 0, surplus[IO_THREADS_MAX];
-    for (int i = 0; i < running; i++) away += surplus[i] = portCount(threads[i]);
+    for (int i = 0; i < running; i++) away += surplus[i] = ioClientCount(threads[i]);
     bool give = active && look_at_home && away < clients.length;
     if (!ioPolicySurplus(surplus, running, active) && !give) return;
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
-        if (!(c->flags & CLIENT_AWAY)) {
+        if (!(c->flags & CLIENT_OFFLOADED)) {
             if (give) ioThreadsTake(c);
             continue;
         }
-        size_t *too_many = &surplus[ioThreadNumber(portOf(c)->thread) - 1];
+        size_t *too_many = &surplus[ioThreadNumber(ioClientOf(c)->thread) - 1];
         if (!*too_many || c->round) continue;
         --*too_many;
-        portAskHome(c);
+        ioClientRequestRecall(c);
     }
 }
 
 /* Those that have become too many, when their last connection has left. */
 static void retire(void) {
-    while (running > active && running >= wanted && !portCount(threads[running - 1]))
+    while (running > active && running >= wanted && !ioClientCount(threads[running - 1]))
         ioThreadStop(threads[--running]);
 }
 
@@ -167,7 +167,7 @@ static void trim(void) {
     int64_t now_us = monotonicUs();
     if (now_us - trimmed_us < TRIM_MS * 1000) return;
     trimmed_us = now_us;
-    for (int i = 0; i < running; i++) portsTrim(threads[i]);
+    for (int i = 0; i < running; i++) ioClientsTrim(threads[i]);
 }
 
 static void ioThreadsJob(void) {
@@ -187,11 +187,11 @@ static void ioThreadsJob(void) {
 
 static int hear(void) {
     int heard = 0;
-    for (int i = 0; i < running; i++) heard += ioThreadHear(threads[i]);
+    for (int i = 0; i < running; i++) heard += ioThreadReceive(threads[i]);
     return heard;
 }
 
-void ioThreadsHear(void) {
+void ioThreadsReceive(void) {
     hear();
 }
 
@@ -201,7 +201,7 @@ void ioThreadsTurnBegins(void) {
     if (running) poll_by = ticksNow() + POLL_AT_LEAST_US * ticks_per_us;
 }
 
-bool ioThreadsHearMore(void) {
+bool ioThreadsReceiveMore(void) {
     if (!running) return false;
     uint64_t now = ticksNow(), until = now + spin_ticks;
     for (; now < poll_by; now = ticksNow()) {
@@ -217,7 +217,7 @@ void ioThreadsFlush(void) {
 }
 
 static void flush(void) {
-    if (running) portsFlush();
+    if (running) ioClientsFlush();
     ioThreadsFlush();
 }
 
@@ -235,15 +235,15 @@ static sds activeInfo(sds s) {
 }
 
 static sds ioThreadsStatsInfo(sds s) {
-    s = infoField(s, "io_threaded_reads_processed:%llu", (unsigned long long)portstats.reads);
-    s = infoField(s, "io_threaded_writes_processed:%llu", (unsigned long long)portstats.writes);
-    s = infoField(s, "io_threaded_freed_objects:%llu", (unsigned long long)portstats.freed);
-    s = infoField(s, "io_threaded_accept_processed:%llu", (unsigned long long)portstats.accepts);
-    s = infoField(s, "io_threaded_poll_processed:%llu", (unsigned long long)portstats.polls);
+    s = infoField(s, "io_threaded_reads_processed:%llu", (unsigned long long)io_client_stats.reads);
+    s = infoField(s, "io_threaded_writes_processed:%llu", (unsigned long long)io_client_stats.writes);
+    s = infoField(s, "io_threaded_freed_objects:%llu", (unsigned long long)io_client_stats.freed);
+    s = infoField(s, "io_threaded_accept_processed:%llu", (unsigned long long)io_client_stats.accepts);
+    s = infoField(s, "io_threaded_poll_processed:%llu", (unsigned long long)io_client_stats.polls);
     s = infoField(s, "io_threaded_total_prefetch_batches:%llu",
-                  (unsigned long long)roundstats.threaded_batches);
+                  (unsigned long long)turn_stats.threaded_batches);
     return infoField(s, "io_threaded_total_prefetch_entries:%llu",
-                     (unsigned long long)roundstats.threaded_keys);
+                     (unsigned long long)turn_stats.threaded_keys);
 }
 
 /* Of every thread that there may be. */
@@ -258,7 +258,7 @@ static sds activeTimesInfo(sds s) {
 
 static size_t memory(void) {
     size_t bytes = 0;
-    for (int i = 0; i < running; i++) bytes += ioThreadMemory(threads[i]) + portsMemory(threads[i]);
+    for (int i = 0; i < running; i++) bytes += ioThreadMemory(threads[i]) + ioClientsMemory(threads[i]);
     return bytes;
 }
 
@@ -273,8 +273,8 @@ static sds pendingInfo(sds s) {
 }
 
 static void resetStats(void) {
-    portstats.reads = portstats.writes = portstats.accepts = 0;
-    portstats.polls = portstats.freed = 0;
+    io_client_stats.reads = io_client_stats.writes = io_client_stats.accepts = 0;
+    io_client_stats.polls = io_client_stats.freed = 0;
 }
 
 void ioThreadsRegister(void) {
@@ -294,5 +294,5 @@ void ioThreadsRegister(void) {
 }
 
 void ioThreadsBegin(void) {
-    portsStart(server_el, flush);
+    ioClientsStart(server_el, flush);
 }

@@ -14,10 +14,10 @@
 
 void ioThreadsRegister(void); /* directives, INFO fields, job */
 void ioThreadsBegin(void);    /* when there is an event loop */
-void ioThreadsHear(void);     /* what threads have read and done: before the round runs */
+void ioThreadsReceive(void);     /* what threads have read and done: before the round runs */
 /* The same, once more before the loop polls. False: there was nothing, or it is time to poll. */
 void ioThreadsTurnBegins(void);
-bool ioThreadsHearMore(void);
+bool ioThreadsReceiveMore(void);
 void ioThreadsFlush(void);            /* threads see what they were told */
 bool ioThreadsTake(struct client *c); /* a new client: a thread gets it, where threads are active */
 /* The last thing before the process ends: threads send what they were given, as far as sockets take it, and

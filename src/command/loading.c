@@ -81,7 +81,7 @@ static void noteUsedMemory(uint64_t bytes) {
 /* At start no round holds clients, so those that have gone can be freed. */
 static void serveClients(void) {
     pauseEndOverdue();
-    roundNested();
+    turnNested();
     if (!callOwner()) clientFreeClosed();
 }
 
@@ -109,7 +109,7 @@ void loadingBegun(uint64_t bytes) {
 
 void loadingWait(int64_t max_ms) {
     serveClients();
-    if (!roundPending() && !connHasPending(server_el)) aeWaitForEvent(server_el, max_ms);
+    if (!turnPending() && !connHasPending(server_el)) aeWaitForEvent(server_el, max_ms);
 }
 
 void loadingStop(bool success) {

@@ -261,7 +261,7 @@ static enum admission queueRequest(struct client *c, struct request *r, enum req
         m->bytes += requestMemory(requestQueueAdd(&m->queue, r));
     if (r->cmd->spec->proc == selectCommand) followSelect(c, m);
     replyLiteral(c, "+QUEUED\r\n");
-    return KEPT;
+    return DEFERRED;
 }
 
 static enum admission checkNoMulti(struct client *c, struct request *r, enum requestOrigin origin) {

@@ -49,7 +49,7 @@ static void wakeAll(void) {
     listForEach(&waiting, it) {
         struct client *c = listEntry(it, struct client, paused_node);
         release(c);
-        roundQueueClient(c);
+        turnQueueClient(c);
     }
     for (int i = 0; i < dbCount(); i++) blockingRecheckDb(&dbs[i]);
 }
@@ -117,7 +117,7 @@ static enum admission checkPaused(struct client *c, struct request *r, enum requ
     if (!pauseStops(commandFlags(c, r->cmd))) return ADMITTED;
     c->flags |= CLIENT_PAUSED;
     listAddTail(&waiting, &c->paused_node);
-    return KEPT;
+    return DEFERRED;
 }
 
 /* ---- CLIENT PAUSE, UNPAUSE ---- */

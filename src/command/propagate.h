@@ -139,6 +139,6 @@ static inline void propagateEnd(void) {
 /* ---- For handlers, once more ---- */
 
 /* The running command changes nothing here, but replicas have to run it, too (PUBLISH). */
-static inline void propagateAnyway(void) {
+static inline void propagateForced(void) {
     propagation.anyway = propagateWanted() && propagate_replica_sinks;
 }

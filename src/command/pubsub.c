@@ -269,7 +269,7 @@ int64_t pubsubPublishShard(struct str channel, struct str message) {
 bool (*pubsub_to_cluster)(bool shard, struct str channel, struct str message);
 
 static void passOn(bool shard, struct str channel, struct str message) {
-    if (!pubsub_to_cluster || !pubsub_to_cluster(shard, channel, message)) propagateAnyway();
+    if (!pubsub_to_cluster || !pubsub_to_cluster(shard, channel, message)) propagateForced();
 }
 
 void publishCommand(struct client *c) {

@@ -50,7 +50,7 @@ struct request {
     const struct keyHint *hints; /* NULL: nobody has looked */
     struct serverCommand *cmd;
     struct respBigArg *big; /* owned by who made the request */
-    struct prefetchWants wants;
+    struct prefetchRequests wants;
     struct str raw;      /* ptr NULL: there are none. An inline request is a line, not an array */
     uint64_t end_offset; /* in a stream that has offsets, behind raw; 0: it came in another way */
     uint64_t ticks;      /* of work on it in earlier tries, in which it was blocked */
@@ -68,7 +68,7 @@ void requestRelease(struct request *r);        /* NULL is fine */
 size_t requestMemory(const struct request *r); /* of a copy, its big buffers included. O(argc) */
 
 #define REQUEST_KEYS_MAX  16                     /* keys hashed ahead */
-#define REQUEST_HINTS_MAX (REQUEST_KEYS_MAX + 1) /* and a member */
+#define REQUEST_KEY_HASHES_MAX (REQUEST_KEYS_MAX + 1) /* and a member */
 
 /* Hashes the keys of a request whose command is known, and what it will look for in their value, into
  * hints[0..room), which become the request's. How many were used. Touches no data. */

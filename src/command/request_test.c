@@ -114,9 +114,9 @@ static void aQueueKeepsItsOrder(void **state) {
 static void whatItWillLookForIsHashedAhead(void **state) {
     (void)state;
     struct str argv[] = {STR("ZADD"), STR("key"), STR("1.5"), STR("member")};
-    struct keyHint hints[REQUEST_HINTS_MAX];
+    struct keyHint hints[REQUEST_KEY_HASHES_MAX];
     struct request r = {.argv = argv, .argc = 4, .cmd = commandLookup(argv, 4)};
-    assert_int_equal(requestHashKeys(&r, hints, REQUEST_HINTS_MAX), 2);
+    assert_int_equal(requestHashKeys(&r, hints, REQUEST_KEY_HASHES_MAX), 2);
     assert_ptr_equal(r.hints, hints);
     assert_int_equal(r.key_count, 1);
     assert_true(hints[0].hash == hashBytes("key", 3) && strEq(hints[0].key, argv[1]));
@@ -126,7 +126,7 @@ static void whatItWillLookForIsHashedAhead(void **state) {
     assert_int_equal(r.wants.score.len, 3);
     assert_true(r.wants.member_hash == hashBytes("member", 6) && hints[1].hash == r.wants.member_hash);
     r.argc = 3; /* too few arguments: it will be refused */
-    assert_int_equal(requestHashKeys(&r, hints, REQUEST_HINTS_MAX), 0);
+    assert_int_equal(requestHashKeys(&r, hints, REQUEST_KEY_HASHES_MAX), 0);
     assert_null(r.wants.member.ptr);
 }
 

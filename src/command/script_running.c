@@ -10,7 +10,7 @@
 #include "registry/product.h"
 
 struct scriptRun script_run;
-void (*scriptLetOthers)(void) = roundNested;
+void (*scriptLetOthers)(void) = turnNested;
 
 /* ---- Time limit ---- */
 

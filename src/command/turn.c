@@ -41,8 +41,8 @@
 #include "net/ae.h"
 #include "net/connection.h"
 
-#define ROUND_HINTS_TOTAL  (ROUND_BATCH_LIMIT * 4) /* keys of a batch that are hashed and fetched ahead */
-#define ROUND_DEPTH_MAX    3                       /* loading, a busy script meanwhile */
+#define TURN_KEY_HASHES_TOTAL  (TURN_BATCH_LIMIT * 4) /* keys of a batch that are hashed and fetched ahead */
+#define TURN_DEPTH_MAX    3                       /* loading, a busy script meanwhile */
 #define PREFETCH_STEPS_MAX 24
 #define CACHE_LINE         64
 #define HELD_INPUT_MAX     (64 * 1024) /* bytes that wait for a client that cannot run; a read may go beyond */
@@ -62,7 +62,7 @@ struct pending {
 /* A value that is on its way into the cache. */
 struct fetch {
     const struct object *o; /* what the bucket of a key seems to hold */
-    const struct prefetchWants *wants;
+    const struct prefetchRequests *wants;
     struct prefetchState state;
 };
 
@@ -70,42 +70,42 @@ struct round {
     struct list members;
     struct listNode *parsing;
 
-    struct pending batch[ROUND_BATCH_LIMIT];
-    struct request requests[ROUND_BATCH_LIMIT];
+    struct pending batch[TURN_BATCH_LIMIT];
+    struct request requests[TURN_BATCH_LIMIT];
     int count, executing;
     struct str *argv;
     size_t argv_cap, argv_used;
 
-    struct keyHint hints[ROUND_HINTS_TOTAL]; /* of requests in the round */
+    struct keyHint hints[TURN_KEY_HASHES_TOTAL]; /* of requests in the round */
     int hint_count;
-    struct fetch fetches[ROUND_HINTS_TOTAL]; /* those that have another step to go */
+    struct fetch fetches[TURN_KEY_HASHES_TOTAL]; /* those that have another step to go */
     int fetch_count;
 
     size_t arena_used;
-    char arena[ROUND_ARENA_SIZE]
+    char arena[TURN_ARENA_SIZE]
         __attribute__((aligned(CACHE_LINE))); /* pages come when they are first used */
 };
 
-struct roundStats roundstats;
+struct turnStats turn_stats;
 
-static struct round rounds[ROUND_DEPTH_MAX];
+static struct round rounds[TURN_DEPTH_MAX];
 static struct round *current = &rounds[0];
 static struct list waiting; /* clients with input set aside that may run */
 
 static int64_t batch_max, max_bulk_len, query_buffer_limit;
 
-static const struct roundPrimary *primary;
+static const struct turnPrimary *primary;
 static uint32_t not_served; /* CLIENT_PRIMARY in a nested round */
 
-void roundSetPrimary(const struct roundPrimary *p) {
+void turnSetPrimary(const struct turnPrimary *p) {
     primary = p;
 }
 
-bool roundIsNested(void) {
+bool turnIsNested(void) {
     return current != &rounds[0];
 }
 
-int64_t roundMaxBulk(void) {
+int64_t turnMaxBulk(void) {
     return max_bulk_len;
 }
 
@@ -119,10 +119,10 @@ static bool clientRunnable(const struct client *c) {
 static void join(struct round *r, struct client *c) {
     if (c->round == r) return;
     serverAssert(!c->round);
-    if (listLinked(&c->round_node)) listRemove(&waiting, &c->round_node);
+    if (listLinked(&c->turn_node)) listRemove(&waiting, &c->turn_node);
     c->round = r;
-    listAddTail(&r->members, &c->round_node);
-    if (!r->parsing) r->parsing = &c->round_node;
+    listAddTail(&r->members, &c->turn_node);
+    if (!r->parsing) r->parsing = &c->turn_node;
 }
 
 static void advanceParsing(struct round *r) {
@@ -131,17 +131,17 @@ static void advanceParsing(struct round *r) {
 
 static void leave(struct client *c) {
     struct round *r = c->round;
-    if (r->parsing == &c->round_node) advanceParsing(r);
-    listRemove(&r->members, &c->round_node);
+    if (r->parsing == &c->turn_node) advanceParsing(r);
+    listRemove(&r->members, &c->turn_node);
     c->round = NULL;
     c->in = NULL;
 }
 
-void roundQueueClient(struct client *c) {
+void turnQueueClient(struct client *c) {
     if (c->round) {
         c->requeue = true;
-    } else if (c->querybuf && !listLinked(&c->round_node)) {
-        listAddTail(&waiting, &c->round_node);
+    } else if (c->querybuf && !listLinked(&c->turn_node)) {
+        listAddTail(&waiting, &c->turn_node);
     }
 }
 
@@ -149,28 +149,28 @@ void roundQueueClient(struct client *c) {
 
 static size_t held_clients;
 
-static bool roundHasEnough(const struct client *c) {
+static bool turnHasEnough(const struct client *c) {
     if (clientRunnable(c) || c->flags & CLIENT_PRIMARY) return false;
     return sdslen(c->querybuf) >= (c->flags & CLIENT_AUTHENTICATED ? HELD_INPUT_MAX : HELD_BEFORE_LOGIN);
 }
 
-static void roundNoteHeld(struct client *c, bool held) {
+static void turnNoteHeld(struct client *c, bool held) {
     serverAssert(c->input_held != held);
     c->input_held = held;
     held_clients += held ? 1 : (size_t)-1;
 }
 
-static void roundReadOn(struct client *c) {
-    roundNoteHeld(c, false);
-    if (c->flags & CLIENT_AWAY)
-        portInputDone(portOf(c), ioInputNew());
+static void turnReadOn(struct client *c) {
+    turnNoteHeld(c, false);
+    if (c->flags & CLIENT_OFFLOADED)
+        ioClientInputDone(ioClientOf(c), ioInputNew());
     else
         clientReadOn(c);
 }
 
 static void logGone(struct client *c, const char *err);
 
-static void roundCloseIfGone(void *priv, struct client *c) {
+static void turnCloseIfGone(void *priv, struct client *c) {
     (void)priv;
     if (!c->input_held || c->flags & CLIENT_CLOSE_ASAP) return;
     struct pollfd p = {.fd = c->conn->fd, .events = POLLRDHUP};
@@ -179,8 +179,8 @@ static void roundCloseIfGone(void *priv, struct client *c) {
     clientClose(c);
 }
 
-static void roundCheckHeld(void) {
-    if (held_clients) clientForEach(roundCloseIfGone, NULL);
+static void turnCheckHeld(void) {
+    if (held_clients) clientForEach(turnCloseIfGone, NULL);
 }
 
 /* ---- Of clients that are away ---- */
@@ -204,12 +204,12 @@ static void keepInput(struct client *c, struct ioInput *in, sds front) {
         if (n) c->parse_at += n;
         sdsfree(front);
     }
-    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
-    if (c->querybuf && roundHasEnough(c)) {
-        roundNoteHeld(c, true);
-        portInputHeld(portOf(c), in);
+    if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
+    if (c->querybuf && turnHasEnough(c)) {
+        turnNoteHeld(c, true);
+        ioClientInputHeld(ioClientOf(c), in);
     } else {
-        portInputDone(portOf(c), in);
+        ioClientInputDone(ioClientOf(c), in);
     }
 }
 
@@ -217,31 +217,31 @@ static void keepInput(struct client *c, struct ioInput *in, sds front) {
  * run. */
 static void setReadyAside(struct client *c, sds front) {
     serverAssert(!c->querybuf);
-    keepInput(c, portReady(portOf(c)), front);
+    keepInput(c, ioClientReadyInput(ioClientOf(c)), front);
     leave(c);
     released(c);
 }
 
 static void readyIsDone(struct client *c) {
-    struct port *p = portOf(c);
-    portInputDone(p, portReady(p));
+    struct ioClient *p = ioClientOf(c);
+    ioClientInputDone(p, ioClientReadyInput(p));
     leave(c);
     released(c);
 }
 
 /* The client has left the round. What has come meanwhile of one that is away is let in. */
 static void released(struct client *c) {
-    if (__builtin_expect(c->flags & CLIENT_AWAY, 0)) {
-        struct port *p = portOf(c);
-        if (p->input_state == PORT_INPUT_LATER) {
+    if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0)) {
+        struct ioClient *p = ioClientOf(c);
+        if (p->input_state == IO_CLIENT_INPUT_LATER) {
             keepInput(c, p->input, sdsempty());
             c->requeue = true;
         }
-        portLeftRound(c);
+        ioClientLeftTurn(c);
     }
     if (c->requeue) {
         c->requeue = false;
-        if (clientRunnable(c)) roundQueueClient(c);
+        if (clientRunnable(c)) turnQueueClient(c);
     }
 }
 
@@ -249,8 +249,8 @@ static void released(struct client *c) {
 
 /* Take what is not parsed out of the round, into the client's own buffer; an idle client keeps none. */
 static void setAside(struct client *c) {
-    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portReady(portOf(c))) {
-        if (ioInputIsEmpty(portReady(portOf(c))))
+    if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && ioClientReadyInput(ioClientOf(c))) {
+        if (ioInputIsEmpty(ioClientReadyInput(ioClientOf(c))))
             readyIsDone(c);
         else
             setReadyAside(c, sdsempty());
@@ -319,7 +319,7 @@ static void giveReadyBack(struct round *r, int from, struct client *c) {
         struct pending *p = &r->batch[i];
         if (p->c != c) continue;
         if (p->error)
-            portReady(portOf(c))->error = p->error;
+            ioClientReadyInput(ioClientOf(c))->error = p->error;
         else
             front = requestAppend(front, p->request);
         p->error = NULL;
@@ -331,7 +331,7 @@ static void giveReadyBack(struct round *r, int from, struct client *c) {
 /* The requests of c from batch[from] on have not run and will not: back into its input. Behind them there may
  * be more that were given back earlier. */
 static void giveBack(struct round *r, int from, struct client *c) {
-    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portReady(portOf(c))) {
+    if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && ioClientReadyInput(ioClientOf(c))) {
         giveReadyBack(r, from, c);
         return;
     }
@@ -358,20 +358,20 @@ static void dropCommands(struct round *r, int from, const struct client *c) {
     }
 }
 
-static void roundForgetClient(struct client *c) {
-    for (int i = 0; i < ROUND_DEPTH_MAX; i++) dropCommands(&rounds[i], 0, c);
-    if (c->input_held) roundNoteHeld(c, false);
+static void turnForgetClient(struct client *c) {
+    for (int i = 0; i < TURN_DEPTH_MAX; i++) dropCommands(&rounds[i], 0, c);
+    if (c->input_held) turnNoteHeld(c, false);
     if (c->round)
         leave(c);
-    else if (listLinked(&c->round_node))
-        listRemove(&waiting, &c->round_node);
+    else if (listLinked(&c->turn_node))
+        listRemove(&waiting, &c->turn_node);
 }
 
 /* ---- Gather ---- */
 
 /* Where the next bytes of c go. 0: no room in this turn. */
 static size_t readTarget(struct round *r, struct client *c, char **dst) {
-    size_t n = respBigSpace(&c->parser, dst), size = c->brings_much ? ROUND_READ_MUCH : ROUND_READ_SIZE;
+    size_t n = respBigSpace(&c->parser, dst), size = c->bulk_sender ? TURN_READ_BULK : TURN_READ_SIZE;
     if (n) return n;
     if (c->querybuf || !clientRunnable(c)) {
         if (!c->querybuf) c->querybuf = sdsempty();
@@ -379,7 +379,7 @@ static size_t readTarget(struct round *r, struct client *c, char **dst) {
         *dst = c->querybuf + sdslen(c->querybuf);
         return sdsavail(c->querybuf);
     }
-    if (r->arena_used + size > ROUND_ARENA_SIZE) return 0;
+    if (r->arena_used + size > TURN_ARENA_SIZE) return 0;
     *dst = r->arena + r->arena_used;
     return size;
 }
@@ -417,7 +417,7 @@ static void noteInputSize(struct client *c, size_t n, size_t kept) {
     if (buffered > clientstats.max_input_buffer) clientstats.max_input_buffer = buffered;
     if (c->flags & CLIENT_PRIMARY) return;
     buffered += multiQueuedBytes(c); /* what waits for EXEC counts against the limit */
-    if (__builtin_expect(client_weighing, 0)) clientWeigh(c);
+    if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
     if (buffered <= (size_t)query_buffer_limit) return;
     sds info = clientLogLine(c, sdsempty());
     serverLog(LL_WARNING, "Closing client that reached max query buffer length: %s", info);
@@ -438,12 +438,12 @@ static void logGone(struct client *c, const char *err) {
     sdsfree(line);
 }
 
-static void roundReadHandler(struct connection *conn) {
+static void turnReadHandler(struct connection *conn) {
     struct client *c = conn->data;
     struct round *r = current;
     if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_EXECUTING | not_served)) return;
-    if (__builtin_expect(c->querybuf != NULL, 0) && roundHasEnough(c)) {
-        roundNoteHeld(c, true);
+    if (__builtin_expect(c->querybuf != NULL, 0) && turnHasEnough(c)) {
+        turnNoteHeld(c, true);
         connSetReadHandler(conn, NULL);
         return;
     }
@@ -468,40 +468,40 @@ static bool isClosing(const struct client *c) {
     return c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
 }
 
-static void awayPart(struct client *c, size_t n) {
+static void offloadedPart(struct client *c, size_t n) {
     if (isClosing(c)) return;
     clientstats.reads++;
-    uint32_t came = portOf(c)->came = portCounted(portOf(c)->came + (uint64_t)n);
+    uint32_t came = ioClientOf(c)->came = ioClientClampCount(ioClientOf(c)->came + (uint64_t)n);
     noteInputSize(c, n, came);
 }
 
-static void awayInput(struct client *c, struct ioInput *in) {
-    struct port *p = portOf(c);
-    bool brief = ioInputIsBrief(in);
+static void offloadedInput(struct client *c, struct ioInput *in) {
+    struct ioClient *p = ioClientOf(c);
+    bool brief = ioInputIsShort(in);
     size_t n = ioInputRead(in);
-    if (n && !isClosing(c)) awayPart(c, n);
-    p->came = brief ? 0 : portCounted(in->came);
-    p->kept = brief ? 0 : portCounted(in->kept);
+    if (n && !isClosing(c)) offloadedPart(c, n);
+    p->came = brief ? 0 : ioClientClampCount(in->came);
+    p->kept = brief ? 0 : ioClientClampCount(in->kept);
     if (isClosing(c) || (!in->count && !in->error)) {
-        portInputDone(p, in); /* nobody asks for it, or it was about the size of what is kept */
+        ioClientInputDone(p, in); /* nobody asks for it, or it was about the size of what is kept */
     } else if (c->round) {
-        portInputLater(p, in);
+        ioClientInputLater(p, in);
     } else if (!clientRunnable(c) || c->querybuf || c->flags & CLIENT_EXECUTING) {
         keepInput(c, in, sdsempty());
     } else {
-        portInputReady(p, in);
+        ioClientInputReady(p, in);
         join(current, c);
     }
 }
 
-static void awayGone(struct client *c, int error) {
+static void offloadedGone(struct client *c, int error) {
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     logGone(c, error ? strerror(error) : NULL);
     clientClose(c);
 }
 
-static void awayHome(struct client *c) {
-    if (clientRunnable(c)) roundQueueClient(c);
+static void offloadedRecalled(struct client *c) {
+    if (clientRunnable(c)) turnQueueClient(c);
 }
 
 /* Threads look at them while they parse. */
@@ -509,8 +509,8 @@ static void shareLimits(void) {
     ioReaderSetLimits(max_bulk_len, (size_t)query_buffer_limit);
 }
 
-static const struct portReceiver receiver = {
-    .begin = shareLimits, .part = awayPart, .input = awayInput, .gone = awayGone, .home = awayHome};
+static const struct ioClientReceiver receiver = {
+    .begin = shareLimits, .part = offloadedPart, .input = offloadedInput, .gone = offloadedGone, .home = offloadedRecalled};
 
 /* ---- Parse ---- */
 
@@ -543,13 +543,13 @@ static void takeError(struct round *r, struct client *c, sds error) {
 }
 
 /* It becomes one of the round's own: there it is near. */
-static void takeBrief(struct round *r, struct client *c, struct ioInput *in) {
+static void takeShortRequest(struct round *r, struct client *c, struct ioInput *in) {
     struct request *req = nextPending(r, c)->request;
-    if (r->argv_cap - r->argv_used < BRIEF_ARGS) {
-        r->argv_cap = 2 * r->argv_cap + BRIEF_ARGS;
+    if (r->argv_cap - r->argv_used < SHORT_ARGS) {
+        r->argv_cap = 2 * r->argv_cap + SHORT_ARGS;
         r->argv = zrealloc(r->argv, r->argv_cap * sizeof *r->argv);
     }
-    ioInputTakeBrief(in, req, r->argv + r->argv_used, r->hints + r->hint_count);
+    ioInputTakeShort(in, req, r->argv + r->argv_used, r->hints + r->hint_count);
     if (req->wants.member.ptr) req->wants.score = req->argv[2];
     r->argv_used += (size_t)req->argc;
     r->hint_count += req->hint_count;
@@ -558,8 +558,8 @@ static void takeBrief(struct round *r, struct client *c, struct ioInput *in) {
 
 /* Take one request that a thread has parsed. */
 static bool takeReady(struct round *r, struct client *c, struct ioInput *in) {
-    if (in->next < in->count && ioInputIsBrief(in)) {
-        takeBrief(r, c, in);
+    if (in->next < in->count && ioInputIsShort(in)) {
+        takeShortRequest(r, c, in);
         return true;
     }
     if (in->next < in->count) {
@@ -567,7 +567,7 @@ static bool takeReady(struct round *r, struct client *c, struct ioInput *in) {
         *p = (struct pending){.c = c, .request = &in->requests[in->next++]};
         return true;
     }
-    if (ioInputIsBrief(in) || !in->error) return false;
+    if (ioInputIsShort(in) || !in->error) return false;
     takeError(r, c, in->error);
     in->error = NULL;
     return true;
@@ -611,8 +611,8 @@ static inline enum respStatus parseNext(struct round *r, struct client *c, struc
 
 /* Take one request of c. False when it has none whole. */
 static bool takeRequest(struct round *r, struct client *c) {
-    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && portReady(portOf(c)))
-        return takeReady(r, c, portReady(portOf(c)));
+    if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && ioClientReadyInput(ioClientOf(c)))
+        return takeReady(r, c, ioClientReadyInput(ioClientOf(c)));
     if (c->input_error && c->in_pos >= c->parse_at) {
         takeError(r, c, c->input_error);
         c->input_error = NULL;
@@ -635,7 +635,7 @@ static void fillBatch(struct round *r) {
     r->count = r->hint_count = r->fetch_count = 0;
     r->argv_used = 0;
     while (r->parsing && r->count < max) {
-        struct client *c = listEntry(r->parsing, struct client, round_node);
+        struct client *c = listEntry(r->parsing, struct client, turn_node);
         if (!clientRunnable(c) || !takeRequest(r, c))
             advanceParsing(r);
         else if (!(c->flags & CLIENT_AUTHENTICATED))
@@ -645,8 +645,8 @@ static void fillBatch(struct round *r) {
 
 /* ---- Prefetch ---- */
 
-static bool isInRound(const struct round *r, const struct request *req) {
-    return req >= r->requests && req < r->requests + ROUND_BATCH_LIMIT;
+static bool isInTurn(const struct round *r, const struct request *req) {
+    return req >= r->requests && req < r->requests + TURN_BATCH_LIMIT;
 }
 
 static void findCommands(struct round *r) {
@@ -654,7 +654,7 @@ static void findCommands(struct round *r) {
     for (int i = 0; i < r->count; i++) {
         struct pending *p = &r->batch[i];
         struct request *req = p->request;
-        if (p->error || !isInRound(r, req)) continue;
+        if (p->error || !isInTurn(r, req)) continue;
         req->argv = r->argv + p->argv_base;
         bool same = prev && prev->cmd && !prev->cmd->parent && !prev->cmd->subcommands &&
                     strEq(prev->argv[0], req->argv[0]);
@@ -667,9 +667,9 @@ static void findCommands(struct round *r) {
 static void hashKeys(struct round *r, struct pending *p) {
     struct request *req = p->request;
     if (!req->hints)
-        r->hint_count += requestHashKeys(req, r->hints + r->hint_count, ROUND_HINTS_TOTAL - r->hint_count);
+        r->hint_count += requestHashKeys(req, r->hints + r->hint_count, TURN_KEY_HASHES_TOTAL - r->hint_count);
     if (r->count == 1) req->wants.parts &= ~(unsigned)PREFETCH_SCORE; /* nothing to overlap with */
-    p->fetched = r->fetch_count + req->key_count <= ROUND_HINTS_TOTAL ? req->key_count : 0;
+    p->fetched = r->fetch_count + req->key_count <= TURN_KEY_HASHES_TOTAL ? req->key_count : 0;
     r->fetch_count += p->fetched;
     for (int k = 0; k < p->fetched; k++) keyspacePrefetch(&p->c->db->keyspace, req->hints[k].hash);
 }
@@ -709,10 +709,10 @@ static void prefetch(struct round *r) {
     for (int i = 0; i < r->count; i++) hashKeys(r, &r->batch[i]);
     if (r->fetch_count < 2) return; /* nothing to overlap */
     prefetchValues(r->fetches, prefetchObjects(r));
-    roundstats.prefetched_keys += (uint64_t)r->fetch_count;
-    if (!(r->batch[0].c->flags & CLIENT_AWAY)) return;
-    roundstats.threaded_batches++;
-    roundstats.threaded_keys += (uint64_t)r->fetch_count;
+    turn_stats.prefetched_keys += (uint64_t)r->fetch_count;
+    if (!(r->batch[0].c->flags & CLIENT_OFFLOADED)) return;
+    turn_stats.threaded_batches++;
+    turn_stats.threaded_keys += (uint64_t)r->fetch_count;
 }
 
 /* ---- Execute ---- */
@@ -733,7 +733,7 @@ static void protocolError(struct client *c, sds error) {
 static void bringHome(struct round *r, struct client *c) {
     c->requeue = true;
     giveBack(r, r->executing, c);
-    if (c->flags & CLIENT_AWAY) portBringHome(c);
+    if (c->flags & CLIENT_OFFLOADED) ioClientRecall(c);
 }
 
 static void executeOne(struct round *r, struct pending *p) {
@@ -743,8 +743,8 @@ static void executeOne(struct round *r, struct pending *p) {
         forget(p);
         return;
     }
-    if (__builtin_expect(c->flags & CLIENT_AWAY, 0) && p->request->cmd &&
-        p->request->cmd->flags & CMD_AT_HOME) {
+    if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && p->request->cmd &&
+        p->request->cmd->flags & CMD_MAIN_THREAD) {
         bringHome(r, c);
         return;
     }
@@ -754,7 +754,7 @@ static void executeOne(struct round *r, struct pending *p) {
         commandRun(c, p->request, ORIGIN_CLIENT);
     if (__builtin_expect(c->flags & CLIENT_PAUSED, 0)) giveBack(r, r->executing, c);
     /* What a thread has read, it frees. */
-    if (__builtin_expect(p->c && p->request->big != NULL, 0) && isInRound(r, p->request)) {
+    if (__builtin_expect(p->c && p->request->big != NULL, 0) && isInTurn(r, p->request)) {
         respBigArgsFree(p->request->big);
         p->request->big = NULL;
     }
@@ -777,16 +777,16 @@ static void execute(struct round *r) {
     r->count = 0;
 }
 
-void roundRun(void) {
+void turnRun(void) {
     struct round *r = current;
     listForEach(&waiting, it) {
-        struct client *c = listEntry(it, struct client, round_node);
+        struct client *c = listEntry(it, struct client, turn_node);
         if (c->flags & not_served) continue;
         if (!clientRunnable(c)) {
             listRemove(&waiting, it);
             continue;
         }
-        if (__builtin_expect(c->input_held, 0)) roundReadOn(c);
+        if (__builtin_expect(c->input_held, 0)) turnReadOn(c);
         join(r, c);
         c->in = c->querybuf;
         c->in_len = sdslen(c->querybuf);
@@ -794,16 +794,16 @@ void roundRun(void) {
     }
     if (!r->members.length) return;
     clockRefresh();
-    roundstats.rounds++;
+    turn_stats.rounds++;
     for (;;) {
         fillBatch(r);
         if (!r->count) break;
         prefetch(r);
-        roundstats.batches++;
-        roundstats.commands += (uint64_t)r->count;
+        turn_stats.batches++;
+        turn_stats.commands += (uint64_t)r->count;
         execute(r);
     }
-    listForEach(&r->members, it) setAside(listEntry(it, struct client, round_node));
+    listForEach(&r->members, it) setAside(listEntry(it, struct client, turn_node));
     serverAssert(!r->members.length); /* nobody's input is left in the arena */
     r->parsing = NULL;
     r->arena_used = 0;
@@ -814,7 +814,7 @@ void roundRun(void) {
     }
 }
 
-bool roundPending(void) {
+bool turnPending(void) {
     return waiting.length > 0;
 }
 
@@ -828,16 +828,16 @@ static void suspend(struct round *r, struct client *running) {
         giveBack(r, i, c);
     }
     listForEach(&r->members, it) {
-        struct client *c = listEntry(it, struct client, round_node);
+        struct client *c = listEntry(it, struct client, turn_node);
         if (c == running) continue;
         c->requeue = true;
         setAside(c);
     }
 }
 
-void roundNested(void) {
+void turnNested(void) {
     struct round *outer = current;
-    serverAssert(outer < &rounds[ROUND_DEPTH_MAX - 1]);
+    serverAssert(outer < &rounds[TURN_DEPTH_MAX - 1]);
     int64_t time_ms = cmd_time_ms, time_us = cmd_time_us;
     uint32_t not_served_before = not_served;
     suspend(outer, callOwner());
@@ -845,7 +845,7 @@ void roundNested(void) {
     not_served = CLIENT_PRIMARY;
     connServePending(server_el);
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
-    roundRun();                                       /* clients that had input already */
+    turnRun();                                       /* clients that had input already */
     if (persistence.aofWrite) persistence.aofWrite(); /* a reply leaves when its change is in the file */
     clientsWritePending();
     current = outer;
@@ -862,22 +862,22 @@ static bool applyLimits(const char **err) {
     return true;
 }
 
-static void roundResetStats(void) {
-    roundstats = (struct roundStats){0};
+static void turnResetStats(void) {
+    turn_stats = (struct turnStats){0};
 }
 
-static sds roundInfo(sds s) {
-    s = infoField(s, "eventloop_rounds:%llu", (unsigned long long)roundstats.rounds);
-    s = infoField(s, "prefetch_batches:%llu", (unsigned long long)roundstats.batches);
-    s = infoField(s, "prefetch_batch_commands:%llu", (unsigned long long)roundstats.commands);
-    s = infoField(s, "prefetch_keys:%llu", (unsigned long long)roundstats.prefetched_keys);
+static sds turnInfo(sds s) {
+    s = infoField(s, "eventloop_rounds:%llu", (unsigned long long)turn_stats.rounds);
+    s = infoField(s, "prefetch_batches:%llu", (unsigned long long)turn_stats.batches);
+    s = infoField(s, "prefetch_batch_commands:%llu", (unsigned long long)turn_stats.commands);
+    s = infoField(s, "prefetch_keys:%llu", (unsigned long long)turn_stats.prefetched_keys);
     return infoField(s, "client_query_buffer_limit_disconnections:%llu",
                      (unsigned long long)clientstats.query_limit_disconnects);
 }
 
-void roundInit(void) {
+void turnInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_INT("prefetch-batch-max-size", NULL, CONFIG_MODIFIABLE, &batch_max, 16, 0, ROUND_BATCH_LIMIT,
+        CONFIG_INT("prefetch-batch-max-size", NULL, CONFIG_MODIFIABLE, &batch_max, 16, 0, TURN_BATCH_LIMIT,
                    NULL),
         CONFIG_INT("proto-max-bulk-len", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &max_bulk_len,
                    512ll * 1024 * 1024, 1024 * 1024, INT64_MAX, applyLimits),
@@ -885,12 +885,12 @@ void roundInit(void) {
                    1024ll * 1024 * 1024, 1024 * 1024, INT64_MAX, applyLimits),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    infoRegister("stats", roundInfo);
-    configOnResetStat(roundResetStats);
-    clientSetReadHandler(roundReadHandler);
-    portSetReceiver(&receiver);
-    clientOnFree(roundForgetClient);
-    cronRegister(roundCheckHeld, HELD_CHECK_MS);
+    infoRegister("stats", turnInfo);
+    configOnResetStat(turnResetStats);
+    clientSetReadHandler(turnReadHandler);
+    ioClientSetReceiver(&receiver);
+    clientOnFree(turnForgetClient);
+    cronRegister(turnCheckHeld, HELD_CHECK_MS);
     listInit(&waiting);
-    for (int i = 0; i < ROUND_DEPTH_MAX; i++) listInit(&rounds[i].members);
+    for (int i = 0; i < TURN_DEPTH_MAX; i++) listInit(&rounds[i].members);
 }

@@ -15,7 +15,7 @@ struct waitSources {
     void (*askReplicas)(void); /* to say what they have, in this turn of the loop */
 };
 extern struct waitSources wait_sources;
-/* The running command is one that replicas have to run first (propagateAnyway): c waits until so many of them
+/* The running command is one that replicas have to run first (propagateForced): c waits until so many of them
  * have, or until deadline_ms (0: none). Then `then` replies, in either case; blockedRequest(c) is what had
  * been asked. c must not be CLIENT_DENY_BLOCKING. */
 struct client;

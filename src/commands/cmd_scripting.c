@@ -165,7 +165,7 @@ static const struct commandSpec scriptSubcommands[] = {
      .group = "scripting",
      .proc = scriptDebugCommand,
      .arity = -3,
-     .flags = CMD_NOSCRIPT | CMD_AT_HOME,
+     .flags = CMD_NOSCRIPT | CMD_MAIN_THREAD,
      .acl = ACL_SCRIPTING,
      .args = ARGS({.name = "mode", .type = ARG_ONEOF, .args = scriptDebugArgs_mode},
                   {.name = "engine", .type = ARG_STRING, .since = "9.1.0", .flags = ARG_OPTIONAL})},

@@ -38,10 +38,10 @@ struct commandChange;
 #define CMD_NO_MULTI               (1ull << 20)
 #define CMD_ALLOW_BUSY             (1ull << 21)
 #define CMD_TOUCHES_ARBITRARY_KEYS (1ull << 22)
-#define CMD_AT_HOME                (1ull << 24) /* ours: the handler uses the connection itself (command/io_client.h) */
+#define CMD_MAIN_THREAD                (1ull << 24) /* ours: the handler uses the connection itself (command/io_client.h) */
 #define CMD_MODULE                 (1ull << 25) /* of a module: it is in no category by its flags */
 #define CMD_GONE                   (1ull << 26) /* ours: it was removed; see commandRemove */
-#define CMD_TELLS_CHANNELS         (1ull << 27) /* of a module: getchannels says which it is about */
+#define CMD_HAS_CHANNELS         (1ull << 27) /* of a module: getchannels says which it is about */
 #define CMD_ALL_DBS                (1ull << 28) /* it touches all databases, whichever is selected */
 #define CMD_MOVABLE_KEYS           (1ull << 23) /* computed: the legacy key triple does not tell all */
 
@@ -119,7 +119,7 @@ struct commandSpec {     /* arrays end with name NULL */
     const struct keySpec *key_specs;
     int key_spec_count;
     commandGetKeys *getkeys;
-    commandGetKeys *getchannels; /* of CMD_TELLS_CHANNELS: with CHANNEL_... */
+    commandGetKeys *getchannels; /* of CMD_HAS_CHANNELS: with CHANNEL_... */
     commandFlagsOf *flags_of;
     commandIsSecret *is_secret; /* NULL: no argument is */
     const struct commandArg *args;

@@ -191,7 +191,7 @@ static const char *kindName(enum childKind kind) {
     return names[kind];
 }
 
-void childTellShare(double share) {
+void childReportShare(double share) {
     if (!childIs()) return;
     self.report.share = share;
     readCow(monotonicUs());

@@ -34,7 +34,7 @@ bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *
 pid_t childFork(childDone *done, void *priv, const char **err);
 void childExit(int code) __attribute__((noreturn));
 /* In the child: how much of its work it has done, 0 to 1; negative: that is not known. Told at once. */
-void childTellShare(double share);
+void childReportShare(double share);
 enum childKind childRunning(void);
 pid_t childPid(void); /* -1: none */
 void childKill(void); /* and waits for it; done is called, with the signal */

@@ -20,7 +20,7 @@ static int modified_count, event_count, flush_count;
 static inline void modified(struct client *c, struct db *db, struct str key) {
     if (c) {
         keyUsed(db, key, KEY_USE_CHANGE);
-        keyUsed(db, key, KEY_USE_TELL);
+        keyUsed(db, key, KEY_USE_NOTIFY);
     }
     for (int i = 0; i < modified_count; i++)
         if (*modified_sinks[i].interest) modified_sinks[i].fn(c, db, key);
@@ -51,7 +51,7 @@ void keyDropped(struct db *db, struct str key, int class, const char *event) {
     modified(NULL, db, key);
 }
 
-bool notifyIsHeard(bool events) {
+bool notifyHasSubscribers(bool events) {
     for (int i = 0; i < modified_count; i++) {
         if (*modified_sinks[i].interest) return true;
     }

@@ -60,7 +60,7 @@ static inline void changesCount(uint64_t changes) {
 void signalFlushedDb(int dbid);
 
 /* Does anybody hear of changes at all; events: or of events? */
-bool notifyIsHeard(bool events);
+bool notifyHasSubscribers(bool events);
 
 /* Not told of anything while *interest is 0. */
 typedef void modifiedSink(struct client *c, struct db *db, struct str key);

@@ -22,7 +22,7 @@ struct prefetchState {
 };
 
 /* What a command will look for in a value, for its prefetch hook. A part of the command's request. */
-struct prefetchWants {
+struct prefetchRequests {
     unsigned parts;    /* PREFETCH_HEAD, PREFETCH_MEMBER ... (commands/cmd_spec.h) */
     struct str member; /* of the value, to be looked up there; ptr NULL: none */
     struct str score;  /* with PREFETCH_SCORE, what may be one. Only when there are others to overlap with */
@@ -71,7 +71,7 @@ struct objectType {
      * its way. Called with step 0, 1, 2 ... in passes over a whole batch, until it returns false: what an
      * earlier step fetched may be read. NULL: nothing to fetch. Never changes anything; o may be another
      * key's object (tag collision). */
-    bool (*prefetch)(const struct object *o, const struct prefetchWants *wants, int step,
+    bool (*prefetch)(const struct object *o, const struct prefetchRequests *wants, int step,
                      struct prefetchState *state);
     /* Iterate for SORT and scans of elements: fn gets each element's text; stops when fn returns false. NULL:
      * not iterable. */

@@ -154,10 +154,10 @@ struct hashtableRef *hashtableFindRef(hashtable *ht, struct str key, uint64_t ha
     return findPlace(ht, key, NULL, hash, &p) ? &p.bucket->slots[p.slot] : NULL;
 }
 
-/* --- By an outline --- */
+/* --- By an descriptor --- */
 
-static inline const bucket *singleBucket(uint64_t outline) {
-    return (const bucket *)(uintptr_t)(outline << 16 >> 16);
+static inline const bucket *singleBucket(uint64_t descriptor) {
+    return (const bucket *)(uintptr_t)(descriptor << 16 >> 16);
 }
 
 /* Of the table's only bucket, which is every key's home. */
@@ -165,16 +165,16 @@ static inline uint32_t subOfSingle(uint64_t salted) {
     return withTag((uint32_t)(salted >> (64 - FINE_LEAST)));
 }
 
-void *hashtableFindSingle(const struct hashtableType *type, uint64_t outline, uint64_t salt_factor,
+void *hashtableFindSingle(const struct hashtableType *type, uint64_t descriptor, uint64_t salt_factor,
                           struct str key, uint64_t hash) {
-    const bucket *b = singleBucket(outline);
+    const bucket *b = singleBucket(descriptor);
     unsigned slot;
     bool found = findInBucket(type, key, NULL, b, subOfSingle(hash * salt_factor), false, &slot);
     return found ? entryAt(b, slot) : NULL;
 }
 
-void *hashtablePeekSingle(uint64_t outline, uint64_t salt_factor, uint64_t hash) {
-    const bucket *b = singleBucket(outline);
+void *hashtablePeekSingle(uint64_t descriptor, uint64_t salt_factor, uint64_t hash) {
+    const bucket *b = singleBucket(descriptor);
     slotSet set = matchTag(b, tagOf(subOfSingle(hash * salt_factor)));
     return likely(set) ? entryAt(b, slotOfBit(set)) : NULL;
 }

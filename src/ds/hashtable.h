@@ -163,34 +163,34 @@ void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), vo
 void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash);
 void *hashtablePeek(const hashtable *ht, uint64_t hash);
 
-/* For a table among many, whose head is no more likely to be at hand than its bucket: an outline of it, which
+/* For a table among many, whose head is no more likely to be at hand than its bucket: an descriptor of it, which
  * the caller keeps where it is. It leads to the bucket at once, and while there is only one, nobody has to
  * look at the head to find a key. It has to be taken anew after whatever may have resized the table: all
  * functions but finding and replacing.
  *
- *     | buckets: 16 | the array's address: 48 |       0: no array; OUTLINE_LARGE: the head has to be asked */
-#define OUTLINE_LARGE 1
-static inline uint64_t hashtableOutline(const hashtable *ht) {
-    if (ht->bits || ht->one.tail || ht->one.buckets > UINT16_MAX) return OUTLINE_LARGE;
+ *     | buckets: 16 | the array's address: 48 |       0: no array; DESCRIPTOR_LARGE: the head has to be asked */
+#define DESCRIPTOR_LARGE 1
+static inline uint64_t hashtableDescriptor(const hashtable *ht) {
+    if (ht->bits || ht->one.tail || ht->one.buckets > UINT16_MAX) return DESCRIPTOR_LARGE;
     return (uint64_t)ht->one.buckets << 48 | (uintptr_t)ht->one.table;
 }
-static inline bool outlineIsSingle(uint64_t outline) {
-    return outline >> 48 == 1;
+static inline bool descriptorIsSingle(uint64_t descriptor) {
+    return descriptor >> 48 == 1;
 }
 /* What positions are a hash's multiples by. */
 static inline uint64_t hashtableSaltFactor(uint64_t salt) {
     return 2 * 0x9e3779b97f4a7c15ULL * salt + 1;
 }
-/* The table's type and factor; the outline is of a single bucket. As hashtableFindHashed, and hashtablePeek.
+/* The table's type and factor; the descriptor is of a single bucket. As hashtableFindHashed, and hashtablePeek.
  */
-void *hashtableFindSingle(const struct hashtableType *type, uint64_t outline, uint64_t salt_factor,
+void *hashtableFindSingle(const struct hashtableType *type, uint64_t descriptor, uint64_t salt_factor,
                           struct str key, uint64_t hash);
-void *hashtablePeekSingle(uint64_t outline, uint64_t salt_factor, uint64_t hash);
-/* As hashtablePrefetchBucket; of neither 0 nor OUTLINE_LARGE. A home is the position's share of the buckets,
+void *hashtablePeekSingle(uint64_t descriptor, uint64_t salt_factor, uint64_t hash);
+/* As hashtablePrefetchBucket; of neither 0 nor DESCRIPTOR_LARGE. A home is the position's share of the buckets,
  * but for rare roundings. */
-static inline void hashtablePrefetchOutlined(uint64_t outline, uint64_t salt_factor, uint64_t hash) {
-    uint64_t home = (uint64_t)((unsigned __int128)(hash * salt_factor) * (outline >> 48) >> 64);
-    __builtin_prefetch((const char *)(uintptr_t)(outline << 16 >> 16) + home * 64);
+static inline void hashtablePrefetchOutlined(uint64_t descriptor, uint64_t salt_factor, uint64_t hash) {
+    uint64_t home = (uint64_t)((unsigned __int128)(hash * salt_factor) * (descriptor >> 48) >> 64);
+    __builtin_prefetch((const char *)(uintptr_t)(descriptor << 16 >> 16) + home * 64);
 }
 
 /* SCAN. Starts at 0, ends when 0 comes back; cursors are below 2^53. Every entry that is in the table during

@@ -487,19 +487,19 @@ static void testTightTables(void **state) {
     assert_true(bytes[1] < 8.9 && bytes[1] < bytes[0] * 0.95);
 }
 
-/* By the outline: the same is found, and what is fetched is a bucket of the table. */
+/* By the descriptor: the same is found, and what is fetched is a bucket of the table. */
 static void findOutlined(hashtable *ht, uint64_t ids) {
-    uint64_t outline = hashtableOutline(ht), factor = hashtableSaltFactor(ht->salt);
-    assert_int_equal(outlineIsSingle(outline), hashtableSlots(ht) == SLOTS);
-    assert_int_equal(outline == 0, hashtableSlots(ht) == 0);
-    for (uint64_t id = 0; outlineIsSingle(outline) && id < ids; id++) {
+    uint64_t descriptor = hashtableDescriptor(ht), factor = hashtableSaltFactor(ht->salt);
+    assert_int_equal(descriptorIsSingle(descriptor), hashtableSlots(ht) == SLOTS);
+    assert_int_equal(descriptor == 0, hashtableSlots(ht) == 0);
+    for (uint64_t id = 0; descriptorIsSingle(descriptor) && id < ids; id++) {
         struct str key = keyOfId(&id);
         uint64_t hash = hashtableHash(ht, key);
-        assert_ptr_equal(hashtableFindSingle(ht->type, outline, factor, key, hash), model[id]);
-        assert_ptr_equal(hashtablePeekSingle(outline, factor, hash), hashtablePeek(ht, hash));
+        assert_ptr_equal(hashtableFindSingle(ht->type, descriptor, factor, key, hash), model[id]);
+        assert_ptr_equal(hashtablePeekSingle(descriptor, factor, hash), hashtablePeek(ht, hash));
     }
-    for (uint64_t id = 0; outline > OUTLINE_LARGE && id < ids; id++) {
-        hashtablePrefetchOutlined(outline, factor, hashtableHash(ht, keyOfId(&id)));
+    for (uint64_t id = 0; descriptor > DESCRIPTOR_LARGE && id < ids; id++) {
+        hashtablePrefetchOutlined(descriptor, factor, hashtableHash(ht, keyOfId(&id)));
     }
 }
 
@@ -515,7 +515,7 @@ static void testOutlines(void **state) {
         findOutlined(&ht, id < 20 ? 20 : 0);
     }
     assert_int_equal(ht.salt, 12345);
-    assert_int_equal(hashtableOutline(&ht) == OUTLINE_LARGE, ht.bits != 0);
+    assert_int_equal(hashtableDescriptor(&ht) == DESCRIPTOR_LARGE, ht.bits != 0);
     for (uint64_t id = 0; id < 300; id++) {
         modelDelete(&ht, id);
         findOutlined(&ht, id > 280 ? 300 : 0);
@@ -523,7 +523,7 @@ static void testOutlines(void **state) {
     /* A single bucket that gets a tail is none: what is in the tail would not be found. */
     hashtablePause(&ht);
     fill(&ht, 0, 40);
-    assert_false(outlineIsSingle(hashtableOutline(&ht)));
+    assert_false(descriptorIsSingle(hashtableDescriptor(&ht)));
     hashtableResume(&ht);
     endModel(&ht);
 }

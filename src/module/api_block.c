@@ -148,7 +148,7 @@ static bool wakes(const struct object *o) {
 
 static void wait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModuleString **keys, int count,
                  int64_t timeout_ms, bool wake_on_delete) {
-    struct blockingWish wish = {.deadline_ms = timeout_ms ? mstime() + timeout_ms : 0,
+    struct blockingOptions wish = {.deadline_ms = timeout_ms ? mstime() + timeout_ms : 0,
                                 .wake_on_delete = wake_on_delete,
                                 .patient = !bc->timeout,
                                 .wants = wakes,

@@ -159,7 +159,7 @@ static const struct flagName flag_words[] = {
     {CMD_NO_AUTH, "no-auth"},
     {CMD_MAY_REPLICATE, "may-replicate"},
     {MODULE_GETKEYS, "getkeys-api"},
-    {CMD_TELLS_CHANNELS, "getchannels-api"},
+    {CMD_HAS_CHANNELS, "getchannels-api"},
     {MODULE_NO_CLUSTER, "no-cluster"},
     {CMD_NO_MANDATORY_KEYS, "no-mandatory-keys"},
     {CMD_ALLOW_BUSY, "allow-busy"},
@@ -227,7 +227,7 @@ static struct ValkeyModuleCommand *make(struct module *m, struct ValkeyModuleCom
         .proc = function ? moduleCommandRun : NULL,
         .arity = function && !parent ? -1 : -2,
         .flags = CMD_MODULE | (flags & ~MODULE_FLAGS) | (flags & MODULE_GETKEYS ? CMD_MOVABLE_KEYS : 0),
-        .getchannels = flags & CMD_TELLS_CHANNELS ? askForChannels : NULL,
+        .getchannels = flags & CMD_HAS_CHANNELS ? askForChannels : NULL,
     };
     specFromTriple(command, first, last, step);
     moduleCommandChooseKeys(command);

@@ -38,7 +38,7 @@ int vmFork(ValkeyModuleForkDoneHandler cb, void *user_data) {
 }
 
 void vmSendChildHeartbeat(double progress) {
-    childTellShare(progress);
+    childReportShare(progress);
 }
 
 int vmExitFromChild(int retcode) {

@@ -2,7 +2,7 @@
 /* api_server_event.c - subscriptions to events of the server (registry/server_events.h), and what comes with
  * each of them. Events about commands: command_events.c.
  *
- *     serverEvent ──▶ sink: the structure of the interface ──▶ eventsTell ──▶ each module that wants it
+ *     serverEvent ──▶ sink: the structure of the interface ──▶ eventsPublish ──▶ each module that wants it
  *
  * A callback may subscribe, or end a subscription: those that have ended are dropped when no callback runs.
  */
@@ -74,7 +74,7 @@ static bool hears(const struct eventSubscription *s, enum serverEventKind kind, 
            strcmp(((const ValkeyModuleModuleChange *)info)->module_name, s->module->name) != 0;
 }
 
-void eventsTell(enum serverEventKind kind, int which, void *info, struct client *c, struct db *db) {
+void eventsPublish(enum serverEventKind kind, int which, void *info, struct client *c, struct db *db) {
     telling++;
     for (struct eventSubscription *s = subscriptions[kind]; s; s = s->next) {
         if (hears(s, kind, info)) tellOne(s, kind, which, info, c, db);
@@ -95,38 +95,38 @@ static void tellRole(int replica) {
                                         .replid2 = now.id2,
                                         .repl1_offset = now.offset,
                                         .repl2_offset = (uint64_t)now.offset2};
-    eventsTell(SERVER_ROLE, replica, &info, NULL, NULL);
+    eventsPublish(SERVER_ROLE, replica, &info, NULL, NULL);
 }
 
 static void tellFlush(int which, const struct eventFlush *e) {
     ValkeyModuleFlushInfo info = {VALKEYMODULE_FLUSHINFO_VERSION, !e->async, e->db};
-    eventsTell(SERVER_FLUSH, which, &info, NULL, e->db >= 0 ? dbGet(e->db) : NULL);
+    eventsPublish(SERVER_FLUSH, which, &info, NULL, e->db >= 0 ? dbGet(e->db) : NULL);
 }
 
 static void tellClient(int which, struct client *c) {
     ValkeyModuleClientInfo info = {.version = VALKEYMODULE_CLIENTINFO_VERSION};
     clientInfoFill(&info, c);
-    eventsTell(SERVER_CLIENT, which, &info, c, NULL);
+    eventsPublish(SERVER_CLIENT, which, &info, c, NULL);
 }
 
 static void tellModule(int which, const struct module *m) {
     ValkeyModuleModuleChange info = {VALKEYMODULE_MODULE_CHANGE_VERSION, m->name, m->ver};
-    eventsTell(SERVER_MODULE, which, &info, NULL, NULL);
+    eventsPublish(SERVER_MODULE, which, &info, NULL, NULL);
 }
 
 static void tellProgress(int which, const int *progress) {
     ValkeyModuleLoadingProgress info = {VALKEYMODULE_LOADING_PROGRESS_VERSION, (int32_t)server_hz, *progress};
-    eventsTell(SERVER_LOADING_PROGRESS, which, &info, NULL, NULL);
+    eventsPublish(SERVER_LOADING_PROGRESS, which, &info, NULL, NULL);
 }
 
 static void tellSwap(const int *databases) {
     ValkeyModuleSwapDbInfo info = {VALKEYMODULE_SWAPDBINFO_VERSION, databases[0], databases[1]};
-    eventsTell(SERVER_SWAPDB, 0, &info, NULL, NULL);
+    eventsPublish(SERVER_SWAPDB, 0, &info, NULL, NULL);
 }
 
 static void tellConfig(const struct eventConfig *e) {
     ValkeyModuleConfigChange info = {VALKEYMODULE_CONFIGCHANGE_VERSION, (uint32_t)e->count, e->names};
-    eventsTell(SERVER_CONFIG, 0, &info, NULL, NULL);
+    eventsPublish(SERVER_CONFIG, 0, &info, NULL, NULL);
 }
 
 static void tellKey(int which, const struct eventKey *e) {
@@ -135,7 +135,7 @@ static void tellKey(int which, const struct eventKey *e) {
     struct ValkeyModuleString *name = stringNew(text);
     moduleKeyInit(&key, e->db, name, VALKEYMODULE_READ | MODULE_KEY_EXPIRED_TOO);
     ValkeyModuleKeyInfo info = {VALKEYMODULE_KEYINFO_VERSION, &key};
-    eventsTell(SERVER_KEY, which, &info, NULL, e->db);
+    eventsPublish(SERVER_KEY, which, &info, NULL, e->db);
     moduleKeyDrop(&key);
     stringRelease(name);
 }
@@ -145,7 +145,7 @@ static void tellAuth(const struct eventAuth *e) {
     ValkeyModuleAuthenticationInfo info = {
         VALKEYMODULE_AUTHENTICATION_INFO_VERSION, e->client->id, user, e->module,
         e->granted ? VALKEYMODULE_AUTH_RESULT_GRANTED : VALKEYMODULE_AUTH_RESULT_DENIED};
-    eventsTell(SERVER_AUTH, 0, &info, NULL, NULL);
+    eventsPublish(SERVER_AUTH, 0, &info, NULL, NULL);
     sdsfree(user);
 }
 
@@ -156,7 +156,7 @@ static void tellMigration(int which, const struct eventSlotMigration *e) {
     info.slot_ranges = zmalloc((size_t)e->count * sizeof *info.slot_ranges);
     for (int i = 0; i < e->count; i++)
         info.slot_ranges[i] = (ValkeyModuleSlotRange){e->ranges[i][0], e->ranges[i][1]};
-    eventsTell(SERVER_SLOT_MIGRATION, which, &info, NULL, NULL);
+    eventsPublish(SERVER_SLOT_MIGRATION, which, &info, NULL, NULL);
     zfree(info.slot_ranges);
 }
 
@@ -173,13 +173,13 @@ static void sink(enum serverEventKind kind, int which, const void *data) {
     case SERVER_AUTH: tellAuth(data); return;
     case SERVER_SLOT_MIGRATION: tellMigration(which, data); return;
     case SERVER_COMMAND_DENIED: commandEventDenied(which, data); return;
-    default: eventsTell(kind, which, NULL, NULL, NULL);
+    default: eventsPublish(kind, which, NULL, NULL, NULL);
     }
 }
 
 static void cronTick(void) {
     ValkeyModuleCronLoop info = {VALKEYMODULE_CRON_LOOP_VERSION, (int32_t)server_hz};
-    if (serverEventWanted(SERVER_CRON)) eventsTell(SERVER_CRON, 0, &info, NULL, NULL);
+    if (serverEventWanted(SERVER_CRON)) eventsPublish(SERVER_CRON, 0, &info, NULL, NULL);
 }
 
 /* ---- Subscribing ---- */

@@ -40,7 +40,7 @@ static bool isTime(struct ValkeyModuleCtx *ctx) {
 
 void moduleLetOthers(void) {
     if (moduleIsMainThread()) {
-        roundNested();
+        turnNested();
     } else {
         aeWakeup(server_el);
         moduleLockLend();
@@ -52,7 +52,7 @@ void vmYield(struct ValkeyModuleCtx *ctx, int flags, const char *busy_reply) {
     if (yields || busyNow() || !isTime(ctx)) return;
     yields = true;
     if (loadingActive() && moduleIsMainThread()) {
-        roundNested(); /* they are answered that it loads */
+        turnNested(); /* they are answered that it loads */
     } else if (clients) {
         busy_text = busy_reply;
         busyBegin(replyText);

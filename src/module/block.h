@@ -37,7 +37,7 @@ struct ValkeyModuleBlockedClient *blockedNew(struct ValkeyModuleCtx *ctx);
 void blockedWait(struct ValkeyModuleBlockedClient *bc);
 /* The handler of a command that has blocked its client is run again. */
 void blockedRunAgain(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc);
-/* Its client does not wait any more (a blockingWish's `left`). */
+/* Its client does not wait any more (a blockingOptions's `left`). */
 void blockedLeft(struct client *c, void *bc);
 /* BlockClient in an event of the keyspace (block_event.c). */
 struct ValkeyModuleBlockedClient *blockedInEvent(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply,

@@ -81,7 +81,7 @@ static void commandEnds(struct client *c) {
         blockedLeft(c, bc);
         return;
     }
-    struct blockingWish wish = {.deadline_ms = bc->deadline_ms,
+    struct blockingOptions wish = {.deadline_ms = bc->deadline_ms,
                                 .patient = !bc->timeout,
                                 .ends = ends,
                                 .whose = bc,

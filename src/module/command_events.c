@@ -40,7 +40,7 @@ static void tell(enum serverEventKind kind, int which, struct client *c,
     info->is_module_client = call_running && call_running->origin == ORIGIN_MODULE;
     info->argc = args.argc;
     info->argv = args.argv;
-    eventsTell(kind, which, info, NULL, NULL);
+    eventsPublish(kind, which, info, NULL, NULL);
     stringArgsClose(&args);
 }
 

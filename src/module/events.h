@@ -12,7 +12,7 @@ struct client;
 
 /* Calls those who have subscribed; `info` is what the interface says comes with the event. c: whose event it
  * is; NULL: nobody's, then the context has a client of the pool, in database `db`. */
-void eventsTell(enum serverEventKind kind, int which, void *info, struct client *c, struct db *db);
+void eventsPublish(enum serverEventKind kind, int which, void *info, struct client *c, struct db *db);
 /* Somebody wants events of this kind, or nobody any more. */
 void commandEventsWanted(void);
 /* The sink's part about denied commands (command_events.c). */

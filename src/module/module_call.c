@@ -94,7 +94,7 @@ static bool harmsScript(const struct serverCommand *cmd) {
 
 /* It would do harm: and who has no connection is no replica. An error of its own. */
 static bool impossible(struct client *c, const struct request *r) {
-    if (r->cmd->flags & CMD_AT_HOME)
+    if (r->cmd->flags & CMD_MAIN_THREAD)
         replyErrorFmt(c, "ERR '%s' is for clients with a connection", r->cmd->fullname);
     else if (harmsScript(r->cmd))
         replyErrorFmt(c, "ERR '%s' cannot be called while a script runs", r->cmd->fullname);

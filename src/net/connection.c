@@ -279,7 +279,7 @@ static int socketTo(const struct addrinfo *ai, bool mptcp) {
     return fd != -1 ? fd : socket(ai->ai_family, type, ai->ai_protocol);
 }
 
-static int listenOn(const struct addrinfo *ai, struct netWay way, int backlog, char *err, size_t errlen) {
+static int listenOn(const struct addrinfo *ai, struct netOptions way, int backlog, char *err, size_t errlen) {
     int fd = socketTo(ai, way.mptcp);
     if (fd == -1) return connFailed(err, errlen, "socket: ");
     if (way.mark && !setOption(fd, SOL_SOCKET, SO_MARK, (int)way.mark))
@@ -428,7 +428,7 @@ bool connIsLocal(const struct connection *conn) {
     return a.any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
 }
 
-static int netListenBy(struct netWay way, const char *bind, int port, int backlog, bool *unsupported,
+static int netListenBy(struct netOptions way, const char *bind, int port, int backlog, bool *unsupported,
                        char *err, size_t errlen) {
     bool all4 = strcmp(bind, "*") == 0, all6 = strcmp(bind, "::*") == 0;
     struct addrinfo *list;
@@ -451,10 +451,10 @@ static int netListenBy(struct netWay way, const char *bind, int port, int backlo
 }
 
 int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, char *err, size_t errlen) {
-    return netListenBy((struct netWay){0}, bind, port, backlog, unsupported, err, errlen);
+    return netListenBy((struct netOptions){0}, bind, port, backlog, unsupported, err, errlen);
 }
 
-int netListenAll(struct netWay way, char *const *addresses, int count, int port, int backlog, int *fds,
+int netListenAll(struct netOptions way, char *const *addresses, int count, int port, int backlog, int *fds,
                  const char **failed, char *err, size_t errlen) {
     int n = 0;
     for (int i = 0; i < count; i++) {
@@ -500,10 +500,10 @@ int netAccept(int listen_fd) {
 }
 
 int netConnect(const char *host, int port, int timeout_ms, char *err, size_t errlen) {
-    return netConnectBy((struct netWay){0}, host, port, timeout_ms, err, errlen);
+    return netConnectBy((struct netOptions){0}, host, port, timeout_ms, err, errlen);
 }
 
-int netConnectBy(struct netWay way, const char *host, int port, int timeout_ms, char *err, size_t errlen) {
+int netConnectBy(struct netOptions way, const char *host, int port, int timeout_ms, char *err, size_t errlen) {
     struct addrinfo *list;
     if (resolve(host, port, way.family ? way.family : AF_UNSPEC, 0, &list, err, errlen) == -1) return -1;
     int64_t deadline_ms = monotonicUs() / 1000 + timeout_ms;
@@ -519,7 +519,7 @@ int netConnectBy(struct netWay way, const char *host, int port, int timeout_ms, 
     return fd;
 }
 
-int netConnectStart(struct netWay way, const char *host, int port, const char *source, char *err,
+int netConnectStart(struct netOptions way, const char *host, int port, const char *source, char *err,
                     size_t errlen) {
     struct addrinfo *list;
     if (resolve(host, port, way.family ? way.family : AF_UNSPEC, 0, &list, err, errlen) == -1) return -1;

@@ -116,7 +116,7 @@ bool connIsLocal(const struct connection *conn); /* loopback or unix socket */
  * that the host lacks give -1 with *unsupported set. */
 int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, char *err, size_t errlen);
 /* Wishes for a socket, as `{0}` for none. MPTCP becomes plain TCP where the kernel or the peer lacks it. */
-struct netWay {
+struct netOptions {
     int family;    /* AF_INET, AF_INET6; 0: either. Not for listening. */
     bool mptcp;    /* several paths, RFC 8684 */
     uint32_t mark; /* SO_MARK, for listening only; 0: none. Takes CAP_NET_ADMIN. */
@@ -124,7 +124,7 @@ struct netWay {
 /* At each of the addresses: fds gets the sockets, of which there are as many as is returned. An address with
  * a leading '-' may be missing on this host, and beside others one of a family that the host lacks. -1: none
  * is open, *failed is the address that could not be, err says why. */
-int netListenAll(struct netWay way, char *const *addresses, int count, int port, int backlog, int *fds,
+int netListenAll(struct netOptions way, char *const *addresses, int count, int port, int backlog, int *fds,
                  const char **failed, char *err, size_t errlen);
 /* Removes a stale socket. */
 int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_t errlen);
@@ -134,11 +134,11 @@ void netSetInherited(int listen_fd, int keepalive_s);
 /* Blocking connect with time-out, for tools and links. */
 int netConnect(const char *host, int port, int timeout_ms, char *err, size_t errlen);
 /* The same with wishes. */
-int netConnectBy(struct netWay way, const char *host, int port, int timeout_ms, char *err, size_t errlen);
+int netConnectBy(struct netOptions way, const char *host, int port, int timeout_ms, char *err, size_t errlen);
 /* The same without waiting: a non-blocking socket that is connected, or on its way. When it can be written
  * to, netConnectEnd says how it went. Names are resolved first, which may take a while; of several addresses
  * the first that can be tried is. source: an address of ours that it comes from, NULL: any. */
-int netConnectStart(struct netWay way, const char *host, int port, const char *source, char *err,
+int netConnectStart(struct netOptions way, const char *host, int port, const char *source, char *err,
                     size_t errlen);
 int netConnectEnd(int fd); /* 0, or an errno */
 int netConnectUnix(const char *path, char *err, size_t errlen);

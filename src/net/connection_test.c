@@ -41,7 +41,7 @@ static int tearDown(void **state) {
     return 0;
 }
 
-static int portOf(int fd) {
+static int ioClientOf(int fd) {
     struct sockaddr_storage a;
     socklen_t len = sizeof(a);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
@@ -86,7 +86,7 @@ static bool hasIpv6(void) {
 
 static void testTcpSetup(void **state) {
     (void)state;
-    int listener = listenAt("127.0.0.1"), port = portOf(listener);
+    int listener = listenAt("127.0.0.1"), port = ioClientOf(listener);
     assert_int_equal(netAccept(listener), -1);
     assert_int_equal(errno, EAGAIN);
     int client = netConnect("127.0.0.1", port, 1000, err, sizeof(err));
@@ -102,7 +102,7 @@ static void testTcpSetup(void **state) {
     assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL), 100);
     assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
     char name[64];
-    snprintf(name, sizeof(name), "127.0.0.1:%d", portOf(client));
+    snprintf(name, sizeof(name), "127.0.0.1:%d", ioClientOf(client));
     expectName(connPeerName(conn), name);
     snprintf(name, sizeof(name), "127.0.0.1:%d", port);
     expectName(connSockName(conn), name);
@@ -123,7 +123,7 @@ static void testTcpSetup(void **state) {
  */
 static void testInherited(void **state) {
     (void)state;
-    int listener = listenAt("127.0.0.1"), port = portOf(listener);
+    int listener = listenAt("127.0.0.1"), port = ioClientOf(listener);
     static const int idle_s[] = {300, 61, 0, 2};
     for (size_t i = 0; i < sizeof idle_s / sizeof *idle_s; i++) {
         netSetInherited(listener, idle_s[i]);
@@ -151,7 +151,7 @@ static void testIpv6(void **state) {
         print_message("skipped: this host has no IPv6\n");
         skip();
     }
-    int listener = listenAt("::*"), port = portOf(listener);
+    int listener = listenAt("::*"), port = ioClientOf(listener);
     assert_int_equal(option(listener, IPPROTO_IPV6, IPV6_V6ONLY), 1);
     int client = netConnect("::1", port, 1000, err, sizeof(err));
     struct connection *conn = connCreateTcp(el, acceptOne(listener), 0);
@@ -170,7 +170,7 @@ static void testIpv6(void **state) {
 static void testListenErrors(void **state) {
     (void)state;
     bool unsupported = true;
-    int listener = listenAt("*"), port = portOf(listener);
+    int listener = listenAt("*"), port = ioClientOf(listener);
     assert_int_equal(netListenTcp("127.0.0.1", port, 16, &unsupported, err, sizeof(err)), -1);
     assert_string_equal(err, "bind: Address already in use");
     assert_int_equal(errno, EADDRINUSE);
@@ -186,7 +186,7 @@ static void testListenErrors(void **state) {
 
 static void testConnectErrors(void **state) {
     (void)state;
-    int listener = listenAt("127.0.0.1"), port = portOf(listener);
+    int listener = listenAt("127.0.0.1"), port = ioClientOf(listener);
     close(listener);
     assert_int_equal(netConnect("127.0.0.1", port, 1000, err, sizeof(err)), -1);
     assert_string_equal(err, "Connection refused");
@@ -205,7 +205,7 @@ static void testConnectTimeout(void **state) {
     int listener = netListenTcp("127.0.0.1", 0, 0, &(bool){false}, err, sizeof(err)), fds[8], n = 0;
     int64_t start_us = 0;
     do start_us = monotonicUs();
-    while ((fds[n] = netConnect("127.0.0.1", portOf(listener), 100, err, sizeof(err))) != -1 && ++n < 8);
+    while ((fds[n] = netConnect("127.0.0.1", ioClientOf(listener), 100, err, sizeof(err))) != -1 && ++n < 8);
     if (n < 8) {
         assert_string_equal(err, "Connection timed out");
         assert_in_range(monotonicUs() - start_us, 99000, 3000000);

@@ -60,7 +60,7 @@ static void dialConnected(struct aeEventLoop *el, int fd, void *data, int mask) 
 
 bool dialStart(struct dial *d, struct dialTarget target, dialDone *done, char *err, size_t errlen) {
     serverAssert(!d->running && done);
-    int fd = netConnectStart((struct netWay){.mptcp = target.mptcp}, target.host, target.port,
+    int fd = netConnectStart((struct netOptions){.mptcp = target.mptcp}, target.host, target.port,
                              dial_settings.source_address, err, errlen);
     if (fd < 0) return false;
     if (aeCreateFileEvent(server_el, fd, AE_WRITABLE, dialConnected, d) != 0) {

@@ -26,7 +26,7 @@
 #include "net/connection.h"
 
 #define QUEUE_SIZE   (4 * 1024)
-#define HEAR_BATCH   32 /* messages that are fetched together */
+#define RECEIVE_BATCH   32 /* messages that are fetched together */
 #define WAKE_BATCH   32 /* messages for which a main thread that sleeps is woken in the middle of a turn */
 #define UNSAID_FIRST 64
 #define LOOP_SIZE    1024 /* fds to begin with */
@@ -96,7 +96,7 @@ static void keepUnsaid(struct ioThread *t, struct ioMessage m) {
     t->unsaid[t->unsaid_count++] = m;
 }
 
-void ioThreadTell(struct ioThread *t, struct ioMessage m) {
+void ioThreadPost(struct ioThread *t, struct ioMessage m) {
     debugAssert(t == self);
     if (t->unsaid_count || !ioQueuePut(&t->to_main, m)) keepUnsaid(t, m);
     if (++t->told < WAKE_BATCH) return;
@@ -213,10 +213,10 @@ void ioThreadStop(struct ioThread *t) {
     ioThreadSend(t, (struct ioMessage){.what = MESSAGE_END});
     ioThreadFlush(t);
     while (!atomic_load_explicit(&t->ended, memory_order_acquire)) {
-        if (!ioThreadHear(t)) sched_yield();
+        if (!ioThreadReceive(t)) sched_yield();
     }
     pthread_join(t->thread, NULL);
-    while (ioThreadHear(t)) {
+    while (ioThreadReceive(t)) {
     }
     int at = 0;
     while (threads[at] != t) at++;
@@ -235,14 +235,14 @@ void ioThreadFlush(struct ioThread *t) {
     if (ioQueuePublish(&t->to_thread)) wakeIfAsleep(&t->sleeps, t->loop);
 }
 
-int ioThreadHear(struct ioThread *t) {
+int ioThreadReceive(struct ioThread *t) {
     static bool hearing;
     serverAssert(!hearing); /* messages would be heard out of order */
     hearing = true;
     int heard = 0, n;
     do {
-        struct ioMessage batch[HEAR_BATCH];
-        for (n = 0; n < HEAR_BATCH && ioQueueTake(&t->to_main, &batch[n]); n++) {
+        struct ioMessage batch[RECEIVE_BATCH];
+        for (n = 0; n < RECEIVE_BATCH && ioQueueTake(&t->to_main, &batch[n]); n++) {
             __builtin_prefetch((char *)batch[n].port + IO_QUEUE_LINE);
             __builtin_prefetch(batch[n].a);
         }
@@ -250,14 +250,14 @@ int ioThreadHear(struct ioThread *t) {
         for (int i = 0; n > 1 && i < n; i++) handlers->fetch(&batch[i]);
         for (int i = 0; i < n; i++) handlers->to_main(t, &batch[i]);
         heard += n;
-    } while (n == HEAR_BATCH);
+    } while (n == RECEIVE_BATCH);
     hearing = false;
     return heard;
 }
 
 void ioThreadAwait(struct ioThread *t) {
     ioThreadFlush(t);
-    while (!ioThreadHear(t)) sched_yield();
+    while (!ioThreadReceive(t)) sched_yield();
 }
 
 static void awaitHeld(bool held) {

@@ -4,7 +4,7 @@
  *
  *     main thread                                        I/O thread
  *       ioThreadSend ──▶ to_thread ──▶ types->received (of the thread)    sockets, parsing, sending
- *       received (of the main) ◀── to_main ◀── ioThreadTell               what came of it
+ *       received (of the main) ◀── to_main ◀── ioThreadPost               what came of it
  *
  * Invariants
  *  1. Whatever a message points to belongs to one thread at a time: to its sender before it is published, to
@@ -61,7 +61,7 @@ void ioThreadSend(struct ioThread *t, struct ioMessage m);
 void ioThreadFlush(struct ioThread *t); /* publishes, and wakes the thread when it sleeps */
 /* Hears what the thread has said so far: to_main is called for each message. How many there were. Not from
  * to_main. */
-int ioThreadHear(struct ioThread *t);
+int ioThreadReceive(struct ioThread *t);
 /* The same, waiting until it says something. */
 void ioThreadAwait(struct ioThread *t);
 /* All threads stand still between two turns until they are released: the main thread changes what they read.
@@ -85,6 +85,6 @@ size_t ioThreadUnread(struct ioThread *t);  /* that the thread has not taken */
 
 /* Seen by the main thread when this turn of the loop ends, or when there is a batch of messages. Never waits.
  */
-void ioThreadTell(struct ioThread *t, struct ioMessage m);
+void ioThreadPost(struct ioThread *t, struct ioMessage m);
 struct aeEventLoop *ioThreadLoop(const struct ioThread *t);
 void *ioThreadState(const struct ioThread *t);

@@ -33,7 +33,7 @@ static void toThread(struct ioThread *t, const struct ioMessage *m) {
     if (m->what == SLOW) usleep(20000);
     uintptr_t n = m->what == BURST ? (uintptr_t)m->b : 1;
     for (uintptr_t i = 0; i < n; i++)
-        ioThreadTell(t, (struct ioMessage){.what = m->what, .a = (void *)((uintptr_t)m->a + i)});
+        ioThreadPost(t, (struct ioMessage){.what = m->what, .a = (void *)((uintptr_t)m->a + i)});
 }
 
 static void fetch(const struct ioMessage *m) {
@@ -80,7 +80,7 @@ static void mainTurn(struct ioThread **threads, int n) {
     aeSetDontWait(loop, !ioMainSleeps());
     aeProcessEvents(loop, AE_FILE_EVENTS);
     ioMainWakes();
-    for (int i = 0; i < n; i++) ioThreadHear(threads[i]);
+    for (int i = 0; i < n; i++) ioThreadReceive(threads[i]);
 }
 
 /* One message is on its way: both sides sleep between each two. */

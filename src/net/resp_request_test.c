@@ -185,8 +185,8 @@ static void testShortAndLong(void **state) {
         want = sdscat(want, ")");
         for (size_t cut = 0; cut <= sdslen(stream); cut += 1 + cut / 50)
             expectText(runCut(sdsview(stream), open_limits, cut), sdsview(want));
-        struct respLimits stranger = {open_limits.max_bulk, open_limits.max_args, false};
-        expectText(runPieces(sdsview(stream), stranger, sdslen(stream)),
+        struct respLimits unknown_node = {open_limits.max_bulk, open_limits.max_args, false};
+        expectText(runPieces(sdsview(stream), unknown_node, sdslen(stream)),
                    count > RESP_UNAUTH_MAX_ARGS ? STR("!unauthenticated multibulk length") : sdsview(want));
         sdsfree(stream);
         sdsfree(want);

@@ -95,7 +95,7 @@ static void startFailed(struct syncMembers members, const char *err) {
     serverLog(LL_WARNING, "The snapshot for replicas could not be started: %s", err);
     for (int i = 0; i < members.count; i++) {
         struct client *c = members.of[i]->client;
-        replicaTell(members.of[i], "-ERR BGSAVE failed, replication can't continue\r\n");
+        replicaSend(members.of[i], "-ERR BGSAVE failed, replication can't continue\r\n");
         clientCloseAfterReply(c);
     }
 }
@@ -282,7 +282,7 @@ static void startWhenTime(void) {
 static void keepAlive(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (waits(r) || (waitsForFile(r) && !(r->client->flags & CLIENT_CLOSE_ASAP))) replicaTell(r, "\n");
+        if (waits(r) || (waitsForFile(r) && !(r->client->flags & CLIENT_CLOSE_ASAP))) replicaSend(r, "\n");
     }
 }
 

@@ -169,7 +169,7 @@ static void received(bool ok, struct str rest, const struct rdbReplication *repl
 static struct receivePlan plan;
 
 /* The primary does not wait for ever for who takes long to load. */
-static void tellAlive(void) {
+static void sendKeepAlive(void) {
     static int64_t told_ms;
     int64_t now_ms = mstime();
     if (now_ms - told_ms < ALIVE_MS) return;
@@ -180,7 +180,7 @@ static void tellAlive(void) {
 
 static void startReceiving(const struct handshakeAnswer *answer) {
     plan = (struct receivePlan){
-        .conn = answer->conn, .offset = answer->offset, .done = received, .alive = tellAlive};
+        .conn = answer->conn, .offset = answer->offset, .done = received, .alive = sendKeepAlive};
     if (answer->id[0])
         memcpy(plan.id, answer->id, sizeof plan.id);
     else
@@ -207,7 +207,7 @@ static void dualEnded(const struct dualEnd *how) {
         return;
     }
     connected(how->conn, how->dbid, sdsview(how->stream));
-    roundRun(); /* the acknowledgement tells of what was kept, too */
+    turnRun(); /* the acknowledgement tells of what was kept, too */
     linkStreamAck();
 }
 
@@ -215,7 +215,7 @@ static void startDual(struct connection *conn) {
     old_protocol = false;
     plan = (struct receivePlan){.conn = conn}; /* whom to tell that we are alive */
     primary_link.state = LINK_TRANSFER;
-    dualStart(conn, primary_link.host, primary_link.port, tellAlive, dualEnded);
+    dualStart(conn, primary_link.host, primary_link.port, sendKeepAlive, dualEnded);
 }
 
 /* The primary may have taken another name since. */

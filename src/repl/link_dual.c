@@ -21,9 +21,9 @@
 
 #define READ_ROOM (64 * 1024)
 
-static void mainHeard(struct wire *w, struct str line);
+static void mainReceived(struct wire *w, struct str line);
 static void rdbConnected(struct wire *w);
-static void rdbHeard(struct wire *w, struct str line);
+static void rdbReceived(struct wire *w, struct str line);
 static void failed(struct wire *w, const char *why);
 
 static struct {
@@ -39,7 +39,7 @@ static struct {
     void (*end)(const struct dualEnd *how);
     void (*alive)(void);
     struct receivePlan plan;
-} dual = {.main = WIRE(NULL, mainHeard, failed), .rdb = WIRE(rdbConnected, rdbHeard, failed)};
+} dual = {.main = WIRE(NULL, mainReceived, failed), .rdb = WIRE(rdbConnected, rdbReceived, failed)};
 
 /* ---- Its end ---- */
 
@@ -139,11 +139,11 @@ static void askForStream(void) {
         "Dual channel replication: a partial resynchronization is requested on the main connection (%s:%s)",
         dual.plan.id, digits);
     dual.asked = true;
-    wireSay(&dual.main, 3, (struct str[]){STR("PSYNC"), strOf(dual.plan.id), strN(digits, len)});
+    linkWireSend(&dual.main, 3, (struct str[]){STR("PSYNC"), strOf(dual.plan.id), strN(digits, len)});
 }
 
 /* To set-rdb-client-id, then to PSYNC: a primary takes that only when it has answered all before it. */
-static void mainHeard(struct wire *w, struct str line) {
+static void mainReceived(struct wire *w, struct str line) {
     (void)w;
     dual.last_io_ms = cmd_time_ms;
     if (!line.len) return;
@@ -158,7 +158,7 @@ static void mainHeard(struct wire *w, struct str line) {
 static void nameRdbClient(struct str id) {
     dual.asked = false;
     wireListen(&dual.main, true);
-    wireSay(&dual.main, 3, (struct str[]){STR("REPLCONF"), STR("set-rdb-client-id"), id});
+    linkWireSend(&dual.main, 3, (struct str[]){STR("REPLCONF"), STR("set-rdb-client-id"), id});
 }
 
 /* ---- The RDB connection ---- */
@@ -174,12 +174,12 @@ static void rdbConnected(struct wire *w) {
     dual.rdb_unanswered = 1;
     if (words) {
         dual.rdb_unanswered++;
-        wireSay(w, words, auth);
+        linkWireSend(w, words, auth);
     }
-    wireSay(w, 11, argv);
+    linkWireSend(w, 11, argv);
     if (!introduceAddress().ptr) return;
     dual.rdb_unanswered++;
-    wireSay(w, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), introduceAddress()});
+    linkWireSend(w, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), introduceAddress()});
 }
 
 static void received(bool ok, struct str rest, const struct rdbReplication *replication) {
@@ -211,7 +211,7 @@ static bool readEnd(struct str line, struct str *client_id) {
     return true;
 }
 
-static void rdbHeard(struct wire *w, struct str line) {
+static void rdbReceived(struct wire *w, struct str line) {
     struct str client_id;
     dual.last_io_ms = cmd_time_ms;
     if (!line.len) return;
@@ -219,7 +219,7 @@ static void rdbHeard(struct wire *w, struct str line) {
         if (line.ptr[0] != '+')
             refused(line);
         else if (--dual.rdb_unanswered == 0)
-            wireSayRaw(w, STR("SYNC\r\n"));
+            linkWireSendRaw(w, STR("SYNC\r\n"));
         return;
     }
     if (!readEnd(line, &client_id)) {

@@ -48,7 +48,7 @@ static void say(enum saying what, int argc, const struct str *argv) {
     serverAssert(hand.count < SAID_MAX);
     hand.said[hand.count].what = what;
     hand.said[hand.count++].option = what == SAID_OPTION ? argv[1].ptr : NULL;
-    wireSay(&hand.wire, argc, argv);
+    linkWireSend(&hand.wire, argc, argv);
 }
 
 int introduceAuth(struct str argv[INTRODUCTION_MAX]) {
@@ -223,7 +223,7 @@ static void askTheOldWay(struct str line) {
         serverLog(LL_WARNING, "The primary's reply to PSYNC is not understood: %.*s", (int)line.len,
                   line.ptr);
     serverLog(LL_NOTICE, "The older command SYNC is tried instead");
-    wireSayRaw(&hand.wire, STR("SYNC\r\n"));
+    linkWireSendRaw(&hand.wire, STR("SYNC\r\n"));
     finish(HANDSHAKE_OLD_FULL, &(struct handshakeAnswer){0});
 }
 

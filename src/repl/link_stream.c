@@ -181,7 +181,7 @@ struct client *linkStreamOpen(struct connection *conn, int dbid, struct str inpu
     history_primary_db = dbid;
     if (input.len) {
         c->querybuf = sdsnewstr(input);
-        roundQueueClient(c);
+        turnQueueClient(c);
     }
     return c;
 }
@@ -197,7 +197,7 @@ bool linkStreamClose(struct client *c) {
 }
 
 void linkStreamInit(void) {
-    static const struct roundPrimary primary = {apply, inputBroken};
+    static const struct turnPrimary primary = {apply, inputBroken};
     static const struct configEnum names[] = {{"ignore", PROPAGATION_ERRORS_IGNORE},
                                               {"panic", PROPAGATION_ERRORS_PANIC},
                                               {"panic-on-replicas", PROPAGATION_ERRORS_PANIC_ON_REPLICAS},
@@ -207,7 +207,7 @@ void linkStreamInit(void) {
                     PROPAGATION_ERRORS_IGNORE, names, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    roundSetPrimary(&primary);
+    turnSetPrimary(&primary);
     reply_error_unread = errorUnread;
     beforeSleepRegister(ackBeforeSleep);
 }

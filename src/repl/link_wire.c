@@ -71,16 +71,16 @@ void wireListen(struct wire *w, bool on) {
     connSetReadHandler(w->conn, on ? onReadable : NULL);
 }
 
-void wireSayRaw(struct wire *w, struct str bytes) {
+void linkWireSendRaw(struct wire *w, struct str bytes) {
     serverAssert(w->conn && bytes.len);
     struct iovec iov = {(char *)bytes.ptr, bytes.len};
     connWritev(w->conn, &iov, 1); /* what did not go is noticed by the silence that follows */
 }
 
-void wireSay(struct wire *w, int argc, const struct str *argv) {
+void linkWireSend(struct wire *w, int argc, const struct str *argv) {
     sds s = sdsMakeRoomFor(sdsempty(), respRequestRoom(argc, argv));
     sdssetlen(s, (size_t)(respWriteRequest(s, argc, argv) - s));
-    wireSayRaw(w, sdsview(s));
+    linkWireSendRaw(w, sdsview(s));
     sdsfree(s);
 }
 

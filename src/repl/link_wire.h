@@ -2,7 +2,7 @@
 /* link_wire.h - a connection to our primary while it is spoken to line by line: before its stream, or a
  * snapshot, begins.
  *
- *     wireConnect ──▶ connected() ── wireSay ... ──▶ heard(line) ... ──▶ wireTake
+ *     wireConnect ──▶ connected() ── linkWireSend ... ──▶ heard(line) ... ──▶ wireTake
  *                         └──────── failed(why) ◀────────┘
  *
  * The connection that is taken stands right behind the line that was heard last.
@@ -31,8 +31,8 @@ struct wire {
 /* False: err says why, and nothing has been started. The wire must be free. */
 bool wireConnect(struct wire *w, const char *host, int port, char *err, size_t errlen);
 /* A command; short ones only: they fit into the socket. */
-void wireSay(struct wire *w, int argc, const struct str *argv);
-void wireSayRaw(struct wire *w, struct str bytes);
+void linkWireSend(struct wire *w, int argc, const struct str *argv);
+void linkWireSendRaw(struct wire *w, struct str bytes);
 void wireListen(struct wire *w, bool on); /* on from the start */
 /* The connection, without handlers; the wire is free again. */
 struct connection *wireTake(struct wire *w);

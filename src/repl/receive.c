@@ -90,7 +90,7 @@ void receiveFailDownload(const char *what) {
     receiveFail();
 }
 
-void receiveTellAlive(void) {
+void receiveSendKeepAlive(void) {
     int64_t now_ms = mstime();
     if (now_ms < receiving.alive_due_ms) return;
     receiving.alive_due_ms = now_ms + ALIVE_MS;

@@ -46,7 +46,7 @@ static ssize_t fromConnection(void *priv, char *p, size_t n) {
             errno = ETIMEDOUT;
             return -1;
         }
-        receiveTellAlive();
+        receiveSendKeepAlive();
         loadingProgress(rioOffset(io));
         loadingWait(WAIT_MS);
     }
@@ -58,7 +58,7 @@ static void hasInput(struct connection *conn) {
 }
 
 static void tellProgress(struct rioReader *io) {
-    receiveTellAlive();
+    receiveSendKeepAlive();
     loadingProgress(rioOffset(io));
     if (receiving.cancelled) rioFail(io, "the synchronization was given up");
 }
@@ -78,7 +78,7 @@ static void stopSaving(void) {
 }
 
 static void emptyAll(void) {
-    dbEmptyAll(replica_lazy_flush, receiveTellAlive);
+    dbEmptyAll(replica_lazy_flush, receiveSendKeepAlive);
     rdbSectionsEmpty();
 }
 

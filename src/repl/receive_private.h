@@ -38,7 +38,7 @@ ssize_t receiveRead(void *buf, size_t n);
 void receiveFail(void);
 void receiveFailDownload(const char *what);
 /* plan.alive, when that is due. */
-void receiveTellAlive(void);
+void receiveSendKeepAlive(void);
 
 /* ---- receive_file.c ---- */
 bool receiveFileOpen(void); /* the connection's bytes go to a file from now on. False: logged */

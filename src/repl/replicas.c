@@ -49,7 +49,7 @@
 struct list replicas;
 struct replicaHooks replica_hooks;
 static int64_t backlog_ttl_s, ping_period_s;
-static bool ask_for_ack, ping_first;
+static bool request_ack, ping_first;
 
 /* ---- Names ---- */
 
@@ -92,7 +92,7 @@ void replicaJoin(struct replicaClient *r, enum replicaState state) {
     c->flags |= CLIENT_REPLICA;
     listAddTail(&replicas, &r->node);
     if (repl_disable_tcp_nodelay) connSetNoDelay(c->conn, false);
-    if (client_weighing) clientWeigh(c);
+    if (client_weighing) clientAccountMemory(c);
     monitorReplicas(true);
 }
 
@@ -173,7 +173,7 @@ static void startStream(struct replicaClient *r) {
     history.grown = true;
 }
 
-void replicaTell(struct replicaClient *r, const char *fmt, ...) {
+void replicaSend(struct replicaClient *r, const char *fmt, ...) {
     struct client *c = r->client;
     uint32_t pushing = c->flags & CLIENT_PUSHING;
     va_list ap;
@@ -194,7 +194,7 @@ bool replicaSetup(struct replicaClient *r, uint64_t offset) {
     if (!r->rdb_only && !r->rdb_channel) takePlace(r, offset);
     r->state = REPLICA_WAIT_END;
     historySelectAnew();
-    if (!r->old_protocol) replicaTell(r, "+FULLRESYNC %s %llu\r\n", history.id, (unsigned long long)offset);
+    if (!r->old_protocol) replicaSend(r, "+FULLRESYNC %s %llu\r\n", history.id, (unsigned long long)offset);
     return true;
 }
 
@@ -204,9 +204,9 @@ void replicaContinue(struct replicaClient *r, uint64_t at) {
     takePlace(r, at);
     if (r->rdb_client_id && replica_hooks.streamTaken) replica_hooks.streamTaken(r);
     if (r->capa & CAPA_PSYNC2)
-        replicaTell(r, "+CONTINUE %s\r\n", history.id);
+        replicaSend(r, "+CONTINUE %s\r\n", history.id);
     else
-        replicaTell(r, "+CONTINUE\r\n");
+        replicaSend(r, "+CONTINUE\r\n");
     startStream(r);
     if (r->state == REPLICA_ONLINE) serverEvent(SERVER_REPLICA, EVENT_STARTED, NULL);
 }
@@ -326,13 +326,13 @@ static bool ping(void) {
     return propagateToReplicas(1, words);
 }
 
-void replicasAskForAck(void) {
-    ask_for_ack = true;
+void replicasRequestAck(void) {
+    request_ack = true;
 }
 
 static void askForAck(void) {
     static const struct str words[] = {STR("REPLCONF"), STR("GETACK"), STR("*")};
-    if (propagateToReplicas(3, words)) ask_for_ack = false;
+    if (propagateToReplicas(3, words)) request_ack = false;
 }
 
 static __attribute__((unused)) size_t standingReaders(void) {
@@ -348,16 +348,16 @@ static __attribute__((unused)) size_t standingReaders(void) {
 
 static __attribute__((noinline)) void sayOwnWords(void) {
     if (ping_first) ping_first = isAsked() && historyOffset() == 0 && !ping();
-    if (!ask_for_ack) return;
+    if (!request_ack) return;
     if (isAsked() && replicas.length)
         askForAck();
     else
-        ask_for_ack = false;
+        request_ack = false;
 }
 
 static void replicasBeforeSleep(void) {
     debugAssert(chainCheck(&history.chain, standingReaders()));
-    if (__builtin_expect(ping_first || ask_for_ack, 0)) sayOwnWords();
+    if (__builtin_expect(ping_first || request_ack, 0)) sayOwnWords();
     if (history.grown) replicasWriteLater();
 }
 
@@ -421,14 +421,14 @@ int replicasWith(uint64_t offset, bool synced) {
     return count;
 }
 
-#define FIRST_HEIR 0x090000 /* the version whose replicas take over when their primary says so */
+#define FIRST_NEW_OWNER 0x090000 /* the version whose replicas take over when their primary says so */
 
 const char *replicasSuccessor(uint64_t offset, bool *legacy) {
     const char *id = NULL;
     *legacy = false;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        *legacy |= r->version < FIRST_HEIR;
+        *legacy |= r->version < FIRST_NEW_OWNER;
         if (r->state == REPLICA_ONLINE && r->acked >= offset && *r->node_id) id = r->node_id;
     }
     return *legacy ? NULL : id;
@@ -468,7 +468,7 @@ void replicasInit(void) {
     history_new_block = checkLimits;
     wait_sources.replicas = replicasWithPropagated;
     wait_sources.online = replicasOnline;
-    wait_sources.askReplicas = replicasAskForAck;
+    wait_sources.askReplicas = replicasRequestAck;
     beforeSleepRegister(replicasBeforeSleep);
     cronRegister(replicasTimer, TIMER_MS);
     replicasInfoInit();

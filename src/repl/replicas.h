@@ -98,7 +98,7 @@ const char *replicaName(const struct replicaClient *r);
 /* Where it is: what it has told, or the address of its connection. Good until the next call. */
 const char *replicaAddress(const struct replicaClient *r);
 /* Protocol bytes in front of the stream (+FULLRESYNC, a header, "\n"); they leave with the next turn. */
-void replicaTell(struct replicaClient *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void replicaSend(struct replicaClient *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The snapshot of r is taken now: +FULLRESYNC is sent (not to old ones), the stream is kept for it from here
  * on (unless it wants the snapshot alone), and begins with a SELECT. False: it is being closed. */
@@ -125,7 +125,7 @@ void replicasForget(void);
  */
 void replicasWriteLater(void);
 /* REPLCONF GETACK * with the next turn. */
-void replicasAskForAck(void);
+void replicasRequestAck(void);
 
 /* The reply of ROLE on a primary. */
 void replicasReplyRole(struct client *c);

@@ -66,10 +66,10 @@ static bool belongsToPrimary(const struct client *c, uint64_t flags) {
 }
 
 static void replyRedirect(struct client *c) {
-    const char *lead = reply_error_lead; /* EXEC is redirected as it is */
-    reply_error_lead = NULL;
+    const char *lead = reply_error_prefix; /* EXEC is redirected as it is */
+    reply_error_prefix = NULL;
     replyErrorFmt(c, "REDIRECT %s:%d", primary_link.host, primary_link.port);
-    reply_error_lead = lead;
+    reply_error_prefix = lead;
 }
 
 static enum admission checkRedirect(struct client *c, struct request *r, enum requestOrigin origin) {

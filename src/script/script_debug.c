@@ -141,7 +141,7 @@ static void reapChildren(void) {
 
 void scriptDebugInit(void) {
     clientOnFree(scriptDebugDisarm);
-    portKeepHome(scriptDebugArmed); /* sessions use the connection themselves */
+    ioClientKeepOnMainThread(scriptDebugArmed); /* sessions use the connection themselves */
     cronRegister(reapChildren, REAP_PERIOD_MS);
     scriptEngineOnRemove(forgetEngine);
 }

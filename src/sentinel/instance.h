@@ -62,11 +62,11 @@ enum channel { CHANNEL_COMMAND, CHANNEL_PUBSUB };
 struct peerLink {
     struct instance **owners; /* those that share it; more than one only of Sentinels */
     int owner_count;
-    void *channel[2]; /* by enum channel: the world's; NULL: not connected, nor on its way */
+    void *channel[2]; /* by enum channel: the environment's; NULL: not connected, nor on its way */
     struct pendingReply *pending;
     int pending_count, pending_capacity;
     int64_t since_ms[2];     /* by channel: when it was begun */
-    int64_t pubsub_heard_ms; /* the newest message */
+    int64_t pubsub_received_ms; /* the newest message */
     int64_t reconnect_ms;    /* the newest attempt */
     int64_t ping_ms;         /* when the oldest PING without an answer was sent; 0: there is none */
     int64_t last_ping_ms;    /* when the newest PING was sent */

@@ -7,7 +7,7 @@
 
 void peerSocketsInit(void);
 
-/* For struct supervisorWorld; the supervisor is `sentinel` (sentinel.h). What is sent while a connection is
+/* For struct supervisorEnv; the supervisor is `sentinel` (sentinel.h). What is sent while a connection is
  * on its way waits for it. */
 bool peerConnect(void *w, struct peerLink *link, enum channel ch, const struct hostAddress *address,
                  char *err, size_t errlen);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel.h - the room of Sentinel: a server of another kind, that watches others (valkey-sentinel, or
- * --sentinel). Its decisions are supervisor.h's; around them is the world. Here is the one supervisor of a
+ * --sentinel). Its decisions are supervisor.h's; around them is the environment. Here is the one supervisor of a
  * process, for those who feed it or look at it.
  *
  *     sentinel_world    all of it, put together: what a Sentinel starts, its ticks

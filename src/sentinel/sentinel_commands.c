@@ -16,7 +16,7 @@
 /* ---- What is watched ---- */
 
 /* A port out of range stays one. */
-static int portOf(int64_t port) {
+static int ioClientOf(int64_t port) {
     return port < 0 ? -1 : port > UINT16_MAX ? UINT16_MAX + 1 : (int)port;
 }
 
@@ -33,7 +33,7 @@ static void sentinelMonitorCommand(struct client *c) {
     if (!argLongLong(c, c->argv[4], &port, "ERR Invalid port")) return;
     sds name = sdsnewstr(c->argv[2]), host = sdsnewstr(c->argv[3]);
     const char *err;
-    struct instance *primary = supervisorMonitor(&sentinel, name, host, portOf(port), (int)quorum, &err);
+    struct instance *primary = supervisorMonitor(&sentinel, name, host, ioClientOf(port), (int)quorum, &err);
     if (primary) {
         bool saved = sentinelSaveOrReply(c);
         supervisorMonitorEvent(&sentinel, primary);
@@ -93,7 +93,7 @@ static void sentinelIsPrimaryDownCommand(struct client *c) {
     bool asks_vote = runIdValid(id);
     if (asks_vote) memcpy(run_id, id.ptr, id.len);
     sds host = sdsnewstr(c->argv[2]);
-    struct downAnswer answer = supervisorAnswerDown(&sentinel, host, portOf(port), (uint64_t)epoch,
+    struct downAnswer answer = supervisorAnswerDown(&sentinel, host, ioClientOf(port), (uint64_t)epoch,
                                                     asks_vote ? run_id : NULL, mstime());
     sdsfree(host);
     replyArrayLen(c, 3);

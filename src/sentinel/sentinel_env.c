@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_env.c - see sentinel_env.h. The supervisor's world: clocks, sockets, names, the file, the log.
+/* sentinel_env.c - see sentinel_env.h. The supervisor's environment: clocks, sockets, names, the file, the log.
  */
 #include "sentinel/sentinel_env.h"
 
@@ -30,7 +30,7 @@
 
 struct supervisor sentinel;
 
-/* ---- The world ---- */
+/* ---- The environment ---- */
 
 static bool resolve(void *w, const char *name, char ip[HOST_IP_LEN]) {
     (void)w;
@@ -76,7 +76,7 @@ static void crash(void *w) {
     exit(EXIT_SIMULATION);
 }
 
-static const struct supervisorWorld world = {
+static const struct supervisorEnv env = {
     .connect = peerConnect,
     .close = peerClose,
     .send = peerSend,
@@ -112,7 +112,7 @@ static void setFromProgram(const char *name, const char *value) {
 void sentinelInit(void) {
     sentinelConfRegister();
     if (!sentinel_mode) return;
-    supervisorInit(&sentinel, &world, NULL, mstime());
+    supervisorInit(&sentinel, &env, NULL, mstime());
     peerSocketsInit();
     sentinelCommandsInit();
     sentinelAnswersInit();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_env.h - a Sentinel as a process: what it registers, how it starts, the world that its supervisor
+/* sentinel_env.h - a Sentinel as a process: what it registers, how it starts, the environment that its supervisor
  * acts in. */
 #pragma once
 

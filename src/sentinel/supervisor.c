@@ -22,10 +22,10 @@
 
 static void emit(struct supervisor *s, enum eventLevel level, const char *name, const struct instance *about,
                  sds payload) {
-    s->world->event(s->w, level, name, payload);
+    s->env->event(s->w, level, name, payload);
     const struct instance *primary = about && about->primary ? about->primary : about;
     if (level == EVENT_WARNING && primary && primary->p.notification_script)
-        s->world->script(s->w, primary->p.notification_script, 2, (const char *[]){name, payload});
+        s->env->script(s->w, primary->p.notification_script, 2, (const char *[]){name, payload});
     sdsfree(payload);
 }
 
@@ -59,12 +59,12 @@ void supervisorLog(struct supervisor *s, int level, const char *fmt, ...) {
     va_start(ap, fmt);
     sds line = sdscatvprintf(sdsempty(), fmt, ap);
     va_end(ap);
-    s->world->log(s->w, level, line);
+    s->env->log(s->w, level, line);
     sdsfree(line);
 }
 
 bool supervisorSave(struct supervisor *s) {
-    return s->world->save(s->w);
+    return s->env->save(s->w);
 }
 
 void supervisorTakeEpoch(struct supervisor *s, const struct instance *primary, uint64_t epoch) {
@@ -76,9 +76,9 @@ void supervisorTakeEpoch(struct supervisor *s, const struct instance *primary, u
 
 /* ---- Beginning and end ---- */
 
-void supervisorInit(struct supervisor *s, const struct supervisorWorld *world, void *w, int64_t now_ms) {
+void supervisorInit(struct supervisor *s, const struct supervisorEnv *env, void *w, int64_t now_ms) {
     *s = (struct supervisor){
-        .world = world,
+        .env = env,
         .w = w,
         .now_ms = now_ms,
         .next_instance = 1,
@@ -104,7 +104,7 @@ void supervisorMonitorEvent(struct supervisor *s, const struct instance *primary
 }
 
 static void newId(struct supervisor *s) {
-    for (int i = 0; i < RUN_ID_LEN; i++) s->my_id[i] = "0123456789abcdef"[s->world->random(s->w) % 16];
+    for (int i = 0; i < RUN_ID_LEN; i++) s->my_id[i] = "0123456789abcdef"[s->env->random(s->w) % 16];
     s->my_id[RUN_ID_LEN] = '\0';
 }
 
@@ -137,7 +137,7 @@ static void notAhead(const struct supervisor *s, int64_t *time_ms) {
 static void linkTimesNotAhead(const struct supervisor *s, struct peerLink *link) {
     notAhead(s, &link->since_ms[CHANNEL_COMMAND]);
     notAhead(s, &link->since_ms[CHANNEL_PUBSUB]);
-    notAhead(s, &link->pubsub_heard_ms);
+    notAhead(s, &link->pubsub_received_ms);
     notAhead(s, &link->reconnect_ms);
     notAhead(s, &link->ping_ms);
     notAhead(s, &link->last_ping_ms);

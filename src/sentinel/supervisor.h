@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* supervisor.h - the decisions of a Sentinel: who is down, who leads, who is promoted, what everybody is
  * told. A state machine that knows neither sockets nor clocks: time, random numbers and answers come in as
- * arguments, and what it wants done goes out through a table of functions (struct supervisorWorld). A
+ * arguments, and what it wants done goes out through a table of functions (struct supervisorEnv). A
  * simulation runs many of them in virtual time (tests/sim/sentinel_simulation.h); sentinel_env.c runs one.
  *
  *                   ticks, channels, answers, messages             connect, send, close, save,
- *     the world  ────────────────────────────────────▶ supervisor ─────────────────────────────▶  the world
+ *     the environment  ────────────────────────────────────▶ supervisor ─────────────────────────────▶  the environment
  *                   what users ask for                             events, scripts, log
  *
  * What is where: supervisor.c life, ticks, tilt; supervisor_links.c channels, what is sent when, answers;
@@ -17,7 +17,7 @@
  *  - In one epoch and for one primary a Sentinel votes once; the vote is on disk before the answer leaves.
  *  - current_epoch and the config_epoch of a primary only grow (but for what a user resets or removes).
  *  - The address of a primary changes only together with its config_epoch, to a greater one.
- *  - Nothing is called from within a function of the world: the supervisor is not reentered. */
+ *  - Nothing is called from within a function of the environment: the supervisor is not reentered. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,9 +32,9 @@
 
 enum eventLevel { EVENT_DEBUG, EVENT_VERBOSE, EVENT_NOTICE, EVENT_WARNING };
 
-struct supervisorWorld {
+struct supervisorEnv {
     /* Begins to connect; false: that cannot be tried, and err says why. Sending is possible at once. The
-     * world sets link->channel[ch]; when it fails later, or breaks, supervisorChannelDown tells. */
+     * environment sets link->channel[ch]; when it fails later, or breaks, supervisorChannelDown tells. */
     bool (*connect)(void *w, struct peerLink *link, enum channel ch, const struct hostAddress *address,
                     char *err, size_t errlen);
     void (*close)(void *w, struct peerLink *link, enum channel ch); /* sets link->channel[ch] to NULL */
@@ -58,7 +58,7 @@ struct supervisorTimers {
     int64_t tilt_trigger, tilt_period;
     int64_t replica_reconf_timeout, min_link_reconnect_period;
     int64_t election_timeout;
-    int64_t script_max_runtime, script_retry_delay; /* the world's */
+    int64_t script_max_runtime, script_retry_delay; /* the environment's */
 };
 
 /* What sentinel.conf and SENTINEL CONFIG SET say of the Sentinel itself. */
@@ -74,7 +74,7 @@ struct supervisorSettings {
 enum { FAIL_AFTER_ELECTION = 1, FAIL_AFTER_PROMOTION = 2 };
 
 struct supervisor {
-    const struct supervisorWorld *world;
+    const struct supervisorEnv *env;
     void *w;
     char my_id[RUN_ID_LEN + 1]; /* "": none yet */
     uint64_t current_epoch, next_instance;
@@ -89,13 +89,13 @@ struct supervisor {
 };
 
 /* ---- Life (supervisor.c) ---- */
-void supervisorInit(struct supervisor *s, const struct supervisorWorld *world, void *w, int64_t now_ms);
+void supervisorInit(struct supervisor *s, const struct supervisorEnv *env, void *w, int64_t now_ms);
 void supervisorBegin(struct supervisor *s,
                      int64_t now_ms); /* the configuration is read: an id, +monitor ... */
 void supervisorDestroy(struct supervisor *s);
 void supervisorTick(struct supervisor *s, int64_t now_ms); /* some ten times a second, not too regularly */
 
-/* ---- What happens in the world (supervisor_links.c, supervisor_hello.c) ---- */
+/* ---- What happens in the environment (supervisor_links.c, supervisor_hello.c) ---- */
 void supervisorChannelUp(struct supervisor *s, struct peerLink *link, enum channel ch, int64_t now_ms);
 void supervisorChannelDown(struct supervisor *s, struct peerLink *link, enum channel ch, const char *why,
                            int64_t now_ms);

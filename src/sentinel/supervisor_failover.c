@@ -124,7 +124,7 @@ void callReconfigScript(struct supervisor *s, struct instance *primary, const ch
     snprintf(to_port, sizeof to_port, "%d", to->port);
     const char *argv[] = {primary->name,          role,   "start", hostAddressText(s, from), from_port,
                           hostAddressText(s, to), to_port};
-    s->world->script(s->w, primary->p.reconfig_script, 7, argv);
+    s->env->script(s->w, primary->p.reconfig_script, 7, argv);
 }
 
 /* ---- Beginning and giving up ---- */
@@ -243,7 +243,7 @@ static void waitStart(struct supervisor *s, struct instance *primary) {
         return;
     }
     supervisorEvent(s, EVENT_WARNING, "+elected-leader", primary, "%s", "");
-    if (s->simulate_failure & FAIL_AFTER_ELECTION) s->world->crash(s->w);
+    if (s->simulate_failure & FAIL_AFTER_ELECTION) s->env->crash(s->w);
     stateSet(s, primary, FAILOVER_SELECT_REPLICA);
     supervisorEvent(s, EVENT_WARNING, "+failover-state-select-slave", primary, "%s", "");
 }
@@ -338,7 +338,7 @@ void failoverPromoted(struct supervisor *s, struct instance *replica) {
     stateSet(s, primary, FAILOVER_RECONF_REPLICAS);
     supervisorSave(s);
     supervisorEvent(s, EVENT_WARNING, "+promoted-slave", replica, "%s", "");
-    if (s->simulate_failure & FAIL_AFTER_PROMOTION) s->world->crash(s->w);
+    if (s->simulate_failure & FAIL_AFTER_PROMOTION) s->env->crash(s->w);
     supervisorEvent(s, EVENT_WARNING, "+failover-state-reconf-slaves", primary, "%s", "");
     callReconfigScript(s, primary, "leader", &primary->address, &replica->address);
     if (primary->p.handing_over) {

@@ -29,7 +29,7 @@ bool helloSend(struct supervisor *s, struct instance *i) {
     const struct instance *primary = instancePrimary(i);
     const struct hostAddress *address = supervisorCurrentAddress(primary);
     if (instanceDisconnected(i)) return false;
-    if (!set->announce_ip && !s->world->ownIp(s->w, i->link, own_ip)) return false;
+    if (!set->announce_ip && !s->env->ownIp(s->w, i->link, own_ip)) return false;
     sds text =
         sdscatprintf(sdsempty(), "%s,%d,%s,%llu,%s,%s,%d,%llu", set->announce_ip ? set->announce_ip : own_ip,
                      set->announce_port ? set->announce_port : set->own_port, s->my_id,
@@ -53,7 +53,7 @@ void helloForceUpdate(struct supervisor *s, struct instance *primary) {
 
 /* ---- What it says ---- */
 
-static bool portOf(sds text, int *port) {
+static bool ioClientOf(sds text, int *port) {
     int64_t n;
     if (!string2ll(sdsview(text), &n) || n < 1 || n > UINT16_MAX) return false;
     *port = (int)n;
@@ -67,8 +67,8 @@ static bool epochOf(sds text, uint64_t *epoch) {
 /* h->field is to be freed by sdsfreesplitres in any case; *count of them. */
 static bool helloRead(struct hello *h, struct str text, int *count) {
     h->field = sdssplitlen(text.ptr, text.len, ",", 1, count);
-    return *count == FIELDS && !memchr(text.ptr, '\0', text.len) && portOf(h->field[SAYS_PORT], &h->port) &&
-           portOf(h->field[SAYS_HOST_PORT], &h->primary_port) && epochOf(h->field[SAYS_EPOCH], &h->epoch) &&
+    return *count == FIELDS && !memchr(text.ptr, '\0', text.len) && ioClientOf(h->field[SAYS_PORT], &h->port) &&
+           ioClientOf(h->field[SAYS_HOST_PORT], &h->primary_port) && epochOf(h->field[SAYS_EPOCH], &h->epoch) &&
            epochOf(h->field[SAYS_CONFIG], &h->config_epoch) && runIdValid(sdsview(h->field[SAYS_ID]));
 }
 
@@ -166,7 +166,7 @@ static void takeConfig(struct supervisor *s, struct instance *primary, struct in
     hostAddressFree(&to);
 }
 
-static void helloHeard(struct supervisor *s, const struct hello *h) {
+static void helloReceived(struct supervisor *s, const struct hello *h) {
     struct instance *primary = supervisorFind(s, h->field[SAYS_NAME]);
     if (!primary || strcmp(h->field[SAYS_ID], s->my_id) == 0) return;
     struct instance *sentinel = speaker(s, primary, h);
@@ -180,6 +180,6 @@ void supervisorHello(struct supervisor *s, struct str hello, int64_t now_ms) {
     s->now_ms = now_ms;
     struct hello h;
     int count;
-    if (helloRead(&h, hello, &count)) helloHeard(s, &h);
+    if (helloRead(&h, hello, &count)) helloReceived(s, &h);
     sdsfreesplitres(h.field, count);
 }

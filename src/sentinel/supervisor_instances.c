@@ -31,7 +31,7 @@ static bool canonicalIp(const char *host, char ip[HOST_IP_LEN]) {
 bool hostAddressResolve(struct supervisor *s, struct hostAddress *a) {
     char ip[HOST_IP_LEN];
     if (!canonicalIp(a->name, ip)) {
-        bool resolved = s->settings.resolve_hostnames && s->world->resolve(s->w, a->name, ip);
+        bool resolved = s->settings.resolve_hostnames && s->env->resolve(s->w, a->name, ip);
         if (!resolved) return false;
     }
     memcpy(a->ip, ip, sizeof ip);

@@ -37,7 +37,7 @@ struct peerLink *linkCreate(struct supervisor *s, struct instance *owner) {
 
 void linkClose(struct supervisor *s, struct peerLink *link, enum channel ch) {
     if (!link->channel[ch]) return;
-    s->world->close(s->w, link, ch);
+    s->env->close(s->w, link, ch);
     serverAssert(!link->channel[ch]);
     if (ch == CHANNEL_COMMAND) link->pending_count = 0;
 }
@@ -105,7 +105,7 @@ static void channelSend(struct supervisor *s, struct instance *i, enum channel c
     memcpy(words, argv, sizeof *words * (size_t)argc);
     snprintf(command, sizeof command, "%.*s", (int)argv[0].len, argv[0].ptr);
     words[0] = supervisorCommandName(instancePrimary(i), command);
-    s->world->send(s->w, i->link, ch, argc, words);
+    s->env->send(s->w, i->link, ch, argc, words);
 }
 
 static void pendingAdd(struct peerLink *link, struct pendingReply pending) {
@@ -170,7 +170,7 @@ static void openChannel(struct supervisor *s, struct instance *i, enum channel c
     static const char *const failures[] = {"-cmd-link-reconnection", "-pubsub-link-reconnection"};
     struct peerLink *link = i->link;
     char err[256];
-    if (!s->world->connect(s->w, link, ch, &i->address, err, sizeof err)) {
+    if (!s->env->connect(s->w, link, ch, &i->address, err, sizeof err)) {
         supervisorEvent(s, EVENT_DEBUG, failures[ch], i, " #%s", err);
         return;
     }
@@ -192,7 +192,7 @@ static void dropStale(struct supervisor *s, struct instance *i) {
         now - link->ping_ms > patience && now - link->pong_ms > patience)
         linkClose(s, link, CHANNEL_COMMAND);
     if (now - link->since_ms[CHANNEL_PUBSUB] > t->min_link_reconnect_period &&
-        now - link->pubsub_heard_ms > HELLOS_MISSED * t->publish_period)
+        now - link->pubsub_received_ms > HELLOS_MISSED * t->publish_period)
         linkClose(s, link, CHANNEL_PUBSUB);
 }
 
@@ -291,7 +291,7 @@ void supervisorReply(struct supervisor *s, struct peerLink *link, const struct r
 void supervisorMessage(struct supervisor *s, struct peerLink *link, const struct respReply *message,
                        int64_t now_ms) {
     s->now_ms = now_ms;
-    link->pubsub_heard_ms = now_ms;
+    link->pubsub_received_ms = now_ms;
     if (message->type != RESP_T_ARRAY || message->elements != 3) return;
     const struct respReply *word = message->element;
     for (int n = 0; n < 3; n++)

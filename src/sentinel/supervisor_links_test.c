@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_links_test.c - channels of a supervisor in a world that is written down: what is sent on them,
+/* supervisor_links_test.c - channels of a supervisor in a environment that is written down: what is sent on them,
  * in which order and when; when they are given up; what answers do. */
 #include "tests/sim/sentinel_recorder.h"
 
@@ -177,7 +177,7 @@ static void periods(void **state) {
             hellos += strstr(recorder.text, "PUBLISH") != NULL;
         }
         answerAll(primary());
-        primary()->link->pubsub_heard_ms = recorded.now_ms;
+        primary()->link->pubsub_received_ms = recorded.now_ms;
         recorderForget();
     }
     assert_in_range(pings, 53, 60);
@@ -295,7 +295,7 @@ static void silent_command_channel(void **state) {
     assert_null(recorderConfigLine("down-after-milliseconds m 8000"));
     recorderTickAt(0);
     answerAll(primary());
-    primary()->link->pubsub_heard_ms = TEST_NOW + 60000;
+    primary()->link->pubsub_received_ms = TEST_NOW + 60000;
     for (int ms = 500; ms <= 15000; ms += 500) {
         recorderTickAt(ms);
         if (ms < 11000) answerAll(primary());
@@ -313,7 +313,7 @@ static void silent_pubsub_channel(void **state) {
     (void)state;
     recorderTickAt(0);
     answerAll(primary());
-    primary()->link->pubsub_heard_ms = TEST_NOW + 9000;
+    primary()->link->pubsub_received_ms = TEST_NOW + 9000;
     for (int ms = 500; ms <= 15000; ms += 500) {
         recorderTickAt(ms);
         answerAll(primary());
@@ -467,7 +467,7 @@ static void messages(void **state) {
         assert_int_equal(respReadReply(odd[n], strlen(odd[n]), &message), strlen(odd[n]));
         supervisorMessage(&recorded, primary()->link, &message, TEST_NOW + 100 + (int64_t)n);
         respReplyFree(&message);
-        assert_int_equal(primary()->link->pubsub_heard_ms, TEST_NOW + 100 + (int64_t)n);
+        assert_int_equal(primary()->link->pubsub_received_ms, TEST_NOW + 100 + (int64_t)n);
     }
     expectRecord("");
 }

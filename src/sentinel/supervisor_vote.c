@@ -10,7 +10,7 @@
 #include "sentinel/supervisor_private.h"
 
 int64_t failoverStartTime(struct supervisor *s) {
-    return s->now_ms + (int64_t)(s->world->random(s->w) % 1000);
+    return s->now_ms + (int64_t)(s->env->random(s->w) % 1000);
 }
 
 static bool mayVote(const struct supervisor *s, const struct instance *primary, uint64_t epoch,

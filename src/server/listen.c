@@ -230,7 +230,7 @@ static bool openGroup(struct group *g) {
     if (g->port == 0) return true;
     char err[256];
     const char *failed;
-    int n = netListenAll((struct netWay){.mptcp = mptcp, .mark = (uint32_t)socket_mark}, bind_addr,
+    int n = netListenAll((struct netOptions){.mptcp = mptcp, .mark = (uint32_t)socket_mark}, bind_addr,
                          bind_count, (int)g->port, (int)tcp_backlog, g->fds, &failed, err, sizeof err);
     if (n < 0) {
         serverLog(LL_WARNING, "Listening on %s:%d failed: %s", failed, (int)g->port, err);

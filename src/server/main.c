@@ -256,7 +256,7 @@ static void (*const modules[])(void) = {
 static void (*const modules_in_order[])(void) = {
     clientEvictInit, clientOutputInit, clientSessionInit,
     /* Clients whose user is gone are closed before blocked clients are served. */
-    authInit, roundInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, monitorInit, childInit,
+    authInit, turnInit, blockingInit, multiInit, pubsubInit, trackingInit, pauseInit, monitorInit, childInit,
     /* A client's memory is counted after blocked clients have been served, with what that has changed. */
     evictAdmissionInit,
     /* The append-only file is written and synced before the others look at what is synced: WAITAOF, a shutdown
@@ -277,7 +277,7 @@ static void registerModules(void) {
 static void endTurn(struct aeEventLoop *el) {
     connServePending(el);
     blockingHandleReady();
-    roundRun(); /* clients unblocked since */
+    turnRun(); /* clients unblocked since */
     beforeSleepRun();
     clientsWritePending();
     clientFreeClosed();
@@ -288,14 +288,14 @@ static void endTurn(struct aeEventLoop *el) {
  * in between: that look costs as much as some requests do. */
 static inline void endTurns(struct aeEventLoop *el) {
     endTurn(el);
-    for (ioThreadsTurnBegins(); ioThreadsHearMore(); endTurn(el)) {
+    for (ioThreadsTurnBegins(); ioThreadsReceiveMore(); endTurn(el)) {
         clockRefresh();
-        roundRun();
+        turnRun();
     }
 }
 
 static inline void goToSleep(struct aeEventLoop *el) {
-    aeSetDontWait(el, roundPending() || connHasPending(el) || !ioMainSleeps());
+    aeSetDontWait(el, turnPending() || connHasPending(el) || !ioMainSleeps());
     serverInfoSleep();
 }
 
@@ -306,8 +306,8 @@ static void mainBeforeSleep(struct aeEventLoop *el) {
 
 static void afterEvents(struct aeEventLoop *el) {
     (void)el;
-    ioThreadsHear();
-    roundRun();
+    ioThreadsReceive();
+    turnRun();
 }
 
 static void afterSleep(struct aeEventLoop *el) {

@@ -247,7 +247,7 @@ static bool shutDown(int flags) {
     waiting.timer =
         aeCreateTimeEvent(server_el, flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000, onDeadline, NULL);
     waiting.until_ms = mstime() + (flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000);
-    replicasAskForAck();
+    replicasRequestAck();
     pauseClients(PAUSE_SHUTDOWN, PAUSE_WRITES, INT64_MAX);
     serverLog(LL_NOTICE, "The shutdown waits until the replicas have everything");
     return true;
@@ -301,7 +301,7 @@ void shutdownCommand(struct client *c) {
     else if (abort)
         replyError(c, "ERR No shutdown in progress.");
     else if (waiting.on || shutDown(flags))
-        blockFirmly(c, replyErrors);
+        blockUninterruptibly(c, replyErrors);
     else
         replyErrors(c);
 }

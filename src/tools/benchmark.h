@@ -79,7 +79,7 @@ bool benchServerDo(const struct benchOptions *o, const struct benchServer *serve
                    const char *const *argv, sds *err);
 
 /* The text of the reply to one command, the caller's; NULL and *err. */
-sds benchServerAsk(const struct benchOptions *o, const struct benchServer *server, int argc,
+sds benchServerRequest(const struct benchOptions *o, const struct benchServer *server, int argc,
                    const char *const *argv, sds *err);
 
 /* The value of a directive, or NULL when the server does not tell. */

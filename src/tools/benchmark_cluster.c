@@ -115,7 +115,7 @@ static struct benchTopology *fetchTopology(const struct benchOptions *o, const s
                                            sds *err) {
     static const char *const command[] = {"CLUSTER", "NODES"};
     struct toolNode *nodes;
-    sds text = benchServerAsk(o, server, 2, command, err);
+    sds text = benchServerRequest(o, server, 2, command, err);
     if (!text) return NULL;
     int count = toolNodesRead(sdsview(text), &nodes);
     sdsfree(text);

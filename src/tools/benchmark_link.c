@@ -125,7 +125,7 @@ static bool handshake(const struct benchOptions *o, const struct benchServer *se
 
 struct connection *benchConnect(const struct benchOptions *o, const struct benchServer *server, sds *err) {
     char reason[256] = "";
-    int fd = server->host ? netConnectBy((struct netWay){.mptcp = o->mptcp}, server->host, server->port,
+    int fd = server->host ? netConnectBy((struct netOptions){.mptcp = o->mptcp}, server->host, server->port,
                                          CONNECT_TIMEOUT_MS, reason, sizeof(reason))
                           : netConnectUnix(server->socket, reason, sizeof(reason));
     sds tls_reason = NULL;
@@ -154,7 +154,7 @@ static bool infoField(const char *info, const char *name, double *out) {
 bool benchServerCpu(const struct benchOptions *o, const struct benchServer *server, double *seconds,
                     sds *err) {
     const char *command[] = {"INFO", "cpu"};
-    sds info = benchServerAsk(o, server, 2, command, err);
+    sds info = benchServerRequest(o, server, 2, command, err);
     if (info == NULL) return false;
     double user = 0, sys = 0;
     bool found = infoField(info, "used_cpu_user:", &user) && infoField(info, "used_cpu_sys:", &sys);
@@ -164,7 +164,7 @@ bool benchServerCpu(const struct benchOptions *o, const struct benchServer *serv
     return found;
 }
 
-sds benchServerAsk(const struct benchOptions *o, const struct benchServer *server, int argc,
+sds benchServerRequest(const struct benchOptions *o, const struct benchServer *server, int argc,
                    const char *const *argv, sds *err) {
     struct connection *conn = benchConnect(o, server, err);
     if (conn == NULL) return NULL;
@@ -175,7 +175,7 @@ sds benchServerAsk(const struct benchOptions *o, const struct benchServer *serve
 
 bool benchServerDo(const struct benchOptions *o, const struct benchServer *server, int argc,
                    const char *const *argv, sds *err) {
-    sds text = benchServerAsk(o, server, argc, argv, err);
+    sds text = benchServerRequest(o, server, argc, argv, err);
     sdsfree(text);
     return text != NULL;
 }
@@ -183,7 +183,7 @@ bool benchServerDo(const struct benchOptions *o, const struct benchServer *serve
 sds benchServerConfig(const struct benchOptions *o, const struct benchServer *server, const char *name) {
     sds err = NULL;
     const char *command[] = {"CONFIG", "GET", name};
-    sds value = benchServerAsk(o, server, 3, command, &err);
+    sds value = benchServerRequest(o, server, 3, command, &err);
     sdsfree(err);
     return value;
 }

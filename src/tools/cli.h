@@ -71,7 +71,7 @@ struct cli {
     /* Where to, and who. */
     sds host, socket; /* socket NULL: TCP */
     int port;
-    struct netWay way;
+    struct netOptions way;
     sds user, password;
     int db; /* selected, and to be selected again after a reconnect */
     int connect_timeout_ms;
@@ -220,7 +220,7 @@ enum cliDebugEnd cliDebug(struct cli *c, int argc, const sds *argv);
 /* One step of SCAN over the keys that the options ask for: asked for with what goes out next, and taken when
  * all that was asked before has been read. *cursor starts as "0" and is "0" again after the last step.
  * Returns the keys of this step, *count of them; free them with sdsfreesplitres. */
-void cliScanAsk(struct cli *c, const sds cursor);
+void cliScanRequest(struct cli *c, const sds cursor);
 sds *cliScanTake(struct cli *c, sds *cursor, int *count);
 /* The pause of -i. */
 void cliPause(const struct cli *c);

@@ -20,7 +20,7 @@ static bool hasColours(void) {
     return term && strstr(term, "xterm");
 }
 
-void clusterSay(enum clusterTone tone, const char *format, ...) {
+void cliClusterPrint(enum clusterTone tone, const char *format, ...) {
     static const char *const colours[] = {
         [TONE_STEP] = "29", [TONE_OK] = "32", [TONE_WARNING] = "33", [TONE_ERROR] = "31"};
     va_list args;
@@ -56,22 +56,22 @@ bool clusterConfirmUnless(bool sure, const char *question) {
 }
 
 /* On the terminal of the user, wherever the lines for scripts go. */
-static bool bar_is_shown;
+static bool reservation_is_shown;
 
-bool clusterHasBar(void) {
+bool clusterHasReservation(void) {
     const char *term = getenv("TERM");
     return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
 }
 
 void clusterProgressHide(void) {
     fflush(stdout);
-    if (bar_is_shown) fprintf(stderr, "\r\033[K");
-    bar_is_shown = false;
+    if (reservation_is_shown) fprintf(stderr, "\r\033[K");
+    reservation_is_shown = false;
 }
 
 void clusterProgress(const char *what, int64_t done, int64_t all) {
     char bar[BAR_WIDTH + 1];
-    if (!clusterHasBar()) return;
+    if (!clusterHasReservation()) return;
     clusterProgressHide();
     if (done >= all) return;
     size_t full = (size_t)(done * BAR_WIDTH / all);
@@ -81,7 +81,7 @@ void clusterProgress(const char *what, int64_t done, int64_t all) {
     fprintf(stderr, "[%s] %lld%% %s: %lld of %lld", bar, (long long)(done * 100 / all), what, (long long)done,
             (long long)all);
     fflush(stderr);
-    bar_is_shown = true;
+    reservation_is_shown = true;
 }
 
 /* ---- Subcommands ---- */
@@ -195,7 +195,7 @@ static int runAddNode(struct cluster *c, int argc, char **argv) {
         sdsfree(new_host);
         return 1;
     }
-    clusterSay(TONE_STEP, ">>> Adding node %s:%d to cluster %s:%d\n", new_host, new_port, host, port);
+    cliClusterPrint(TONE_STEP, ">>> Adding node %s:%d to cluster %s:%d\n", new_host, new_port, host, port);
     int status = clusterLoad(c, host, port) ? clusterAddNode(c, new_host, new_port) : 1;
     sdsfree(host);
     sdsfree(new_host);
@@ -207,7 +207,7 @@ static int runDelNode(struct cluster *c, int argc, char **argv) {
     sds host;
     int port;
     if (!readTarget(1, argv, &host, &port)) return 1;
-    clusterSay(TONE_STEP, ">>> Removing node %s from cluster %s:%d\n", argv[1], host, port);
+    cliClusterPrint(TONE_STEP, ">>> Removing node %s from cluster %s:%d\n", argv[1], host, port);
     int status = clusterLoad(c, host, port) ? clusterDelNode(c, argv[1]) : 1;
     sdsfree(host);
     return status;
@@ -247,7 +247,7 @@ static int runImport(struct cluster *c, int argc, char **argv) {
         return 1;
     }
     if (!readTarget(argc, argv, &host, &port)) return 1;
-    clusterSay(TONE_STEP, ">>> Importing data from %s:%d to cluster %s:%d\n", from, from_port, host, port);
+    cliClusterPrint(TONE_STEP, ">>> Importing data from %s:%d to cluster %s:%d\n", from, from_port, host, port);
     int status = clusterLoad(c, host, port) ? clusterImport(c) : 1;
     sdsfree(host);
     sdsfree(from);

@@ -38,15 +38,15 @@ struct cluster {
 
 enum clusterTone { TONE_STEP, TONE_OK, TONE_WARNING, TONE_ERROR };
 /* In the tone's colour where the terminal has colours. */
-void clusterSay(enum clusterTone tone, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cliClusterPrint(enum clusterTone tone, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A line of standard input without its end; NULL when there is none. */
 sds clusterReadLine(void);
 /* True when the answer is yes. */
 bool clusterConfirm(const char *question);
 bool clusterConfirmUnless(bool sure, const char *question);
 /* So much of it is done: a bar, where there is a terminal for it. It goes away when all is done, and before
- * other lines, when these are clusterSay's or after clusterProgressHide. */
-bool clusterHasBar(void);
+ * other lines, when these are cliClusterPrint's or after clusterProgressHide. */
+bool clusterHasReservation(void);
 void clusterProgress(const char *what, int64_t done, int64_t all);
 void clusterProgressHide(void);
 
@@ -62,11 +62,11 @@ bool clusterNodeConnect(struct clusterNode *n);
 bool clusterNodeLoad(struct clusterNode *n, struct toolNode **view, int *view_count);
 /* A request of words up to NULL. False: there was no reply, which has been said. Free the reply with
  * respReplyFree. */
-bool clusterAsk(struct clusterNode *n, struct respReply *reply, ...);
-bool clusterAskWords(struct clusterNode *n, struct respReply *reply, int argc, const struct str *argv);
+bool cliClusterRequest(struct clusterNode *n, struct respReply *reply, ...);
+bool cliClusterRequestWords(struct clusterNode *n, struct respReply *reply, int argc, const struct str *argv);
 /* The same, again and again while the node does not know a node that is named, or its replicas do not
  * acknowledge the change in time. */
-bool clusterAskPatiently(struct clusterNode *n, struct respReply *reply, ...);
+bool cliClusterRequestPatiently(struct clusterNode *n, struct respReply *reply, ...);
 /* The same for a reply that does not matter; an error is printed, and false. */
 bool clusterDo(struct clusterNode *n, ...);
 bool clusterDoWords(struct clusterNode *n, int argc, const struct str *argv);

@@ -20,16 +20,16 @@ void clusterPrintInfo(struct cluster *c) {
         all_keys += keys;
         primaries++;
     }
-    clusterSay(TONE_OK, "[OK] %lld keys in %d primaries.\n", (long long)all_keys, primaries);
+    cliClusterPrint(TONE_OK, "[OK] %lld keys in %d primaries.\n", (long long)all_keys, primaries);
     printf("%.2f keys per slot on average.\n", (double)all_keys / CLUSTER_SLOTS);
 }
 
 static void checkAgreement(struct cluster *c) {
     if (clusterAgrees(c, false)) {
-        clusterSay(TONE_OK, "[OK] All nodes agree about slots configuration.\n");
+        cliClusterPrint(TONE_OK, "[OK] All nodes agree about slots configuration.\n");
         return;
     }
-    clusterSay(TONE_ERROR, "[ERR] Nodes don't agree about configuration!\n");
+    cliClusterPrint(TONE_ERROR, "[ERR] Nodes don't agree about configuration!\n");
     c->problems++;
 }
 
@@ -43,14 +43,14 @@ static void noteOpen(const struct clusterNode *n, bool importing, struct slotSet
         slotSetAdd(open, slot->slot);
     }
     if (sdslen(list)) {
-        clusterSay(TONE_WARNING, "[WARNING] Node %s:%d has slots in %s state %s.\n", AT(n),
+        cliClusterPrint(TONE_WARNING, "[WARNING] Node %s:%d has slots in %s state %s.\n", AT(n),
                    importing ? "importing" : "migrating", list);
     }
     sdsfree(list);
 }
 
 static void checkOpenSlots(struct cluster *c, struct slotSet *open) {
-    clusterSay(TONE_STEP, ">>> Check for open slots...\n");
+    cliClusterPrint(TONE_STEP, ">>> Check for open slots...\n");
     for (int i = 0; i < c->count; i++) {
         noteOpen(c->nodes[i], false, open);
         noteOpen(c->nodes[i], true, open);
@@ -60,23 +60,23 @@ static void checkOpenSlots(struct cluster *c, struct slotSet *open) {
         if (slotSetHas(open, slot)) list = sdscatprintf(list, "%s%d", sdslen(list) ? "," : "", slot);
     }
     if (sdslen(list)) {
-        clusterSay(TONE_WARNING, "[WARNING] The following slots are open: %s.\n", list);
+        cliClusterPrint(TONE_WARNING, "[WARNING] The following slots are open: %s.\n", list);
         c->problems++;
     }
     sdsfree(list);
 }
 
 static void checkCoverage(struct cluster *c, struct slotSet *uncovered) {
-    clusterSay(TONE_STEP, ">>> Check slots coverage...\n");
+    cliClusterPrint(TONE_STEP, ">>> Check slots coverage...\n");
     for (int i = 0; i < CLUSTER_SLOTS / 64; i++) {
         uncovered->words[i] = ~0ull;
         for (int j = 0; j < c->count; j++) uncovered->words[i] &= ~c->nodes[j]->is.slots.words[i];
     }
     if (slotSetCount(uncovered) == 0) {
-        clusterSay(TONE_OK, "[OK] All %d slots covered.\n", CLUSTER_SLOTS);
+        cliClusterPrint(TONE_OK, "[OK] All %d slots covered.\n", CLUSTER_SLOTS);
         return;
     }
-    clusterSay(TONE_ERROR, "[ERR] Not all %d slots are covered by nodes.\n\n", CLUSTER_SLOTS);
+    cliClusterPrint(TONE_ERROR, "[ERR] Not all %d slots are covered by nodes.\n\n", CLUSTER_SLOTS);
     c->problems++;
 }
 
@@ -98,19 +98,19 @@ static bool checkSlotOwners(struct cluster *c, int64_t *const *keys, bool fix) {
         int count = ownersOf(c, slot, keys, owners);
         if (count < 2) continue;
         found = true;
-        clusterSay(TONE_WARNING, "[WARNING] Slot %d has %d owners:\n", slot, count);
+        cliClusterPrint(TONE_WARNING, "[WARNING] Slot %d has %d owners:\n", slot, count);
         for (int i = 0; i < count; i++) printf("    %s:%d\n", AT(owners[i]));
         ok = fix && ok && clusterFixOwners(c, slot, owners, count);
     }
     zfree(owners);
-    if (!found) clusterSay(TONE_OK, "[OK] No multiple owners found.\n");
+    if (!found) cliClusterPrint(TONE_OK, "[OK] No multiple owners found.\n");
     return ok;
 }
 
 static bool checkOwners(struct cluster *c, bool fix) {
     bool ok = true;
     int64_t **keys = zcalloc((size_t)c->count, sizeof(keys[0]));
-    clusterSay(TONE_STEP, ">>> Check for multiple slot owners...\n");
+    cliClusterPrint(TONE_STEP, ">>> Check for multiple slot owners...\n");
     for (int i = 0; i < c->count && ok; i++) {
         if (!clusterIsPrimary(c->nodes[i])) continue;
         keys[i] = zcalloc(CLUSTER_SLOTS, sizeof(keys[i][0]));
@@ -137,7 +137,7 @@ static bool mayFix(const struct cluster *c, const char *what) {
 bool clusterCheck(struct cluster *c, bool fix, bool quiet) {
     struct slotSet open = {{0}}, uncovered = {{0}};
     c->problems = 0;
-    clusterSay(TONE_STEP, ">>> Performing Cluster Check (using node %s:%d)\n", AT(c->nodes[0]));
+    cliClusterPrint(TONE_STEP, ">>> Performing Cluster Check (using node %s:%d)\n", AT(c->nodes[0]));
     for (int i = 0; i < c->count && !quiet; i++) clusterNodePrint(c->nodes[i], "");
     checkAgreement(c);
     bool disagreed = c->problems > 0;

@@ -26,7 +26,7 @@ struct layout { /* of the new cluster; nodes are those of the cluster, in its or
 
 static bool isEmpty(struct clusterNode *n) {
     struct respReply reply;
-    if (!clusterAsk(n, &reply, "CLUSTER", "INFO", NULL)) return false;
+    if (!cliClusterRequest(n, &reply, "CLUSTER", "INFO", NULL)) return false;
     bool alone = reply.type != RESP_T_ERROR && cliInfoNumber(reply.str, "cluster_known_nodes") == 1;
     respReplyFree(&reply);
     return alone && clusterNodeKeys(n) == 0;
@@ -35,7 +35,7 @@ static bool isEmpty(struct clusterNode *n) {
 bool clusterNodeJoins(struct clusterNode *n) {
     if (!clusterNodeConnect(n) || !clusterNodeLoad(n, NULL, NULL)) return false;
     if (isEmpty(n)) return true;
-    clusterSay(
+    cliClusterPrint(
         TONE_ERROR,
         "[ERR] Node %s:%d is not empty. Either the node already knows other nodes (check with CLUSTER NODES) or "
         "contains some key in database 0.\n",
@@ -92,14 +92,14 @@ static void showReplicas(const struct cluster *c, struct layout *l) {
                AT(c->nodes[l->follows[l->chosen[i]]]));
     }
     if (planAffinity(c->count, l->hosts, l->follows) == 0) return;
-    clusterSay(TONE_STEP, ">>> Trying to optimize replicas allocation for anti-affinity\n");
+    cliClusterPrint(TONE_STEP, ">>> Trying to optimize replicas allocation for anti-affinity\n");
     int64_t score = planSpread(c->count, l->hosts, l->follows, SPREAD_SEED);
     if (score == 0)
-        clusterSay(TONE_OK, "[OK] Perfect anti-affinity obtained!\n");
+        cliClusterPrint(TONE_OK, "[OK] Perfect anti-affinity obtained!\n");
     else if (score >= PLAN_SAME_HOST)
-        clusterSay(TONE_WARNING, "[WARNING] Some replicas are in the same host as their primary\n");
+        cliClusterPrint(TONE_WARNING, "[WARNING] Some replicas are in the same host as their primary\n");
     else
-        clusterSay(TONE_WARNING, "[WARNING] Some replicas of the same primary are in the same host\n");
+        cliClusterPrint(TONE_WARNING, "[WARNING] Some replicas of the same primary are in the same host\n");
 }
 
 /* The roles as the nodes will have them. */
@@ -114,7 +114,7 @@ static void assumeRoles(struct cluster *c, const struct layout *l) {
 }
 
 static bool showLayout(struct cluster *c, struct layout *l) {
-    clusterSay(TONE_STEP, ">>> Performing hash slots allocation on %d node(s)...\n", c->count);
+    cliClusterPrint(TONE_STEP, ">>> Performing hash slots allocation on %d node(s)...\n", c->count);
     for (int i = 0; i < l->primaries; i++)
         printf("Primary[%d] -> Slots %d - %d\n", i, l->ranges[i].first, l->ranges[i].last);
     showReplicas(c, l);
@@ -134,11 +134,11 @@ static bool assignSlots(struct clusterNode *n, const struct planRange *range) {
 
 static bool setEpochs(struct cluster *c) {
     char epoch[LONG_STR_SIZE];
-    clusterSay(TONE_STEP, ">>> Assign a different config epoch to each node\n");
+    cliClusterPrint(TONE_STEP, ">>> Assign a different config epoch to each node\n");
     for (int i = 0; i < c->count; i++) {
         struct respReply reply;
         ll2string(epoch, i + 1);
-        if (!clusterAsk(c->nodes[i], &reply, "CLUSTER", "SET-CONFIG-EPOCH", epoch, NULL)) return false;
+        if (!cliClusterRequest(c->nodes[i], &reply, "CLUSTER", "SET-CONFIG-EPOCH", epoch, NULL)) return false;
         respReplyFree(
             &reply); /* a node that has one already keeps it: equal ones are settled between the nodes */
     }
@@ -171,7 +171,7 @@ bool clusterMeet(struct clusterNode *n, const struct clusterNode *known) {
 }
 
 static bool joinAll(struct cluster *c) {
-    clusterSay(TONE_STEP, ">>> Sending CLUSTER MEET messages to join the cluster\n");
+    cliClusterPrint(TONE_STEP, ">>> Sending CLUSTER MEET messages to join the cluster\n");
     for (int i = 1; i < c->count; i++) {
         if (!clusterMeet(c->nodes[i], c->nodes[0])) return false;
     }
@@ -180,7 +180,7 @@ static bool joinAll(struct cluster *c) {
     sleep(1); /* what they believe now says nothing yet */
     bool joined = clusterWaitForAgreement(c, AGREE_SECONDS);
     printf("\n");
-    if (!joined) clusterSay(TONE_ERROR, "[ERR] The nodes do not agree after %d seconds.\n", AGREE_SECONDS);
+    if (!joined) cliClusterPrint(TONE_ERROR, "[ERR] The nodes do not agree after %d seconds.\n", AGREE_SECONDS);
     if (!joined)
         printf("Cluster bus ports must be reachable by every node.\n"
                "Remember that cluster bus ports are different from standard instance ports.\n");
@@ -189,7 +189,7 @@ static bool joinAll(struct cluster *c) {
 
 bool clusterReplicate(struct clusterNode *replica, const char *primary) {
     struct respReply reply;
-    return clusterAskPatiently(replica, &reply, "CLUSTER", "REPLICATE", primary, NULL) &&
+    return cliClusterRequestPatiently(replica, &reply, "CLUSTER", "REPLICATE", primary, NULL) &&
            clusterSettled(replica, &reply);
 }
 
@@ -206,7 +206,7 @@ static int carryOut(struct cluster *c, const struct layout *l) {
     for (int i = 0; i < l->primaries; i++) {
         if (!assignSlots(c->nodes[l->order[i]], &l->ranges[i])) return 1;
     }
-    clusterSay(TONE_STEP, ">>> Nodes configuration updated\n");
+    cliClusterPrint(TONE_STEP, ">>> Nodes configuration updated\n");
     if (!setEpochs(c) || !joinAll(c) || !replicateAll(c, l)) return 1;
     sds host = sdsdup(c->nodes[0]->link.host);
     int port = c->nodes[0]->link.port;
@@ -218,7 +218,7 @@ static int carryOut(struct cluster *c, const struct layout *l) {
 
 static bool enoughPrimaries(const struct cluster *c, int primaries) {
     if (primaries >= NODES_FOR_QUORUM) return true;
-    clusterSay(TONE_STEP, "Requested to create a cluster with %d primaries and %d replicas per primary.\n",
+    cliClusterPrint(TONE_STEP, "Requested to create a cluster with %d primaries and %d replicas per primary.\n",
                primaries, c->options->replicas);
     return clusterConfirmUnless(
         c->options->yes,
@@ -230,7 +230,7 @@ int clusterCreate(struct cluster *c, int argc, char **argv) {
     if (!addNamed(c, argc, argv)) return 1;
     l.primaries = c->count / (c->options->replicas + 1);
     if (l.primaries == 0) {
-        clusterSay(TONE_ERROR, "[ERR] Too few nodes for %d replicas per primary.\n", c->options->replicas);
+        cliClusterPrint(TONE_ERROR, "[ERR] Too few nodes for %d replicas per primary.\n", c->options->replicas);
         return 1;
     }
     if (!enoughPrimaries(c, l.primaries)) return 1;

@@ -28,10 +28,10 @@ static struct clusterNode *connectSource(struct cluster *c) {
     sdsfree(host);
     source->link.user = o->from_user; /* not ours to free */
     source->link.password = o->from_password;
-    bool ok = cliConnect(&source->link) && clusterAsk(source, &reply, "INFO", "cluster", NULL);
+    bool ok = cliConnect(&source->link) && cliClusterRequest(source, &reply, "INFO", "cluster", NULL);
     if (ok) {
         bool cluster = reply.type != RESP_T_ERROR && cliInfoNumber(reply.str, "cluster_enabled") == 1;
-        if (cluster) clusterSay(TONE_ERROR, "[ERR] The source node should not be a cluster node.\n");
+        if (cluster) cliClusterPrint(TONE_ERROR, "[ERR] The source node should not be a cluster node.\n");
         ok = clusterSettled(source, &reply) && !cluster;
     }
     if (ok) return source;
@@ -64,7 +64,7 @@ static bool migrateKey(struct cluster *c, struct clusterNode *source, const stru
     if (cli->password) words[argc++] = cli->user ? STR("AUTH2") : STR("AUTH");
     if (cli->password && cli->user) words[argc++] = sdsview(cli->user);
     if (cli->password) words[argc++] = sdsview(cli->password);
-    return clusterAskWords(source, reply, argc, words);
+    return cliClusterRequestWords(source, reply, argc, words);
 }
 
 static bool importKey(struct cluster *c, struct clusterNode *source, struct str key) {
@@ -86,7 +86,7 @@ static bool importKey(struct cluster *c, struct clusterNode *source, struct str 
 
 static int64_t countKeys(struct clusterNode *source) {
     struct respReply reply;
-    if (!clusterAsk(source, &reply, "DBSIZE", NULL)) return -1;
+    if (!cliClusterRequest(source, &reply, "DBSIZE", NULL)) return -1;
     int64_t keys = reply.integer;
     return clusterSettled(source, &reply) ? keys : -1;
 }
@@ -98,7 +98,7 @@ static bool importAll(struct cluster *c, struct clusterNode *source, int64_t all
     int64_t done = 0;
     do {
         int count;
-        cliScanAsk(&source->link, cursor);
+        cliScanRequest(&source->link, cursor);
         sds *keys = cliScanTake(&source->link, &cursor, &count);
         for (int i = 0; i < count && ok; i++) ok = importKey(c, source, sdsview(keys[i]));
         sdsfreesplitres(keys, count);
@@ -126,7 +126,7 @@ int clusterImport(struct cluster *c) {
 #define NODES_FILE_MODE 0644
 
 static bool saveNode(struct clusterNode *n, const char *folder) {
-    clusterSay(TONE_STEP, ">>> Node %s:%d -> Saving RDB...\n", AT(n));
+    cliClusterPrint(TONE_STEP, ">>> Node %s:%d -> Saving RDB...\n", AT(n));
     n->link.file = sdscatprintf(sdsempty(), "%s/valkey-node-%s-%d-%s.rdb", folder, AT(n), n->is.id);
     bool ok = cliTransfer(&n->link) == 0;
     sdsfree(n->link.file);
@@ -160,7 +160,7 @@ static bool saveNodes(const struct cluster *c, const char *folder) {
     }
     text = sdscat(text, "\n]");
     bool ok = fileReplace(path, sdsview(text), NODES_FILE_MODE);
-    if (!ok) clusterSay(TONE_ERROR, "[ERR] Failed to save nodes.json to %s: %s\n", path, strerror(errno));
+    if (!ok) cliClusterPrint(TONE_ERROR, "[ERR] Failed to save nodes.json to %s: %s\n", path, strerror(errno));
     sdsfree(path);
     sdsfree(text);
     return ok;
@@ -170,7 +170,7 @@ int clusterBackup(struct cluster *c, const char *folder) {
     struct stat st;
     bool whole = clusterCheck(c, false, false), ok = true;
     if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode)) {
-        clusterSay(TONE_ERROR, "[ERR] %s is not a valid directory\n", folder);
+        cliClusterPrint(TONE_ERROR, "[ERR] %s is not a valid directory\n", folder);
         return 1;
     }
     for (int i = 0; i < c->count && ok; i++) {
@@ -178,9 +178,9 @@ int clusterBackup(struct cluster *c, const char *folder) {
     }
     ok = ok && saveNodes(c, folder);
     if (ok && whole)
-        clusterSay(TONE_OK, "[OK] Backup created into: %s\n", folder);
+        cliClusterPrint(TONE_OK, "[OK] Backup created into: %s\n", folder);
     else if (ok)
-        clusterSay(TONE_WARNING,
+        cliClusterPrint(TONE_WARNING,
                    "[WARNING] The cluster is not healthy: the backup in %s may not be complete.\n", folder);
     return ok ? 0 : 1;
 }

@@ -33,7 +33,7 @@ static bool takeSlot(struct clusterNode *n, int slot) {
     struct respReply reply;
     ll2string(number, slot);
     if (!clusterDo(n, "CLUSTER", "SETSLOT", number, "STABLE", NULL)) return false;
-    if (!clusterAsk(n, &reply, "CLUSTER", "DELSLOTS", number, NULL)) return false;
+    if (!cliClusterRequest(n, &reply, "CLUSTER", "DELSLOTS", number, NULL)) return false;
     respReplyFree(&reply); /* an error: it had no owner in this node's view */
     slotSetAdd(&n->is.slots, slot);
     return clusterDo(n, "CLUSTER", "ADDSLOTS", number, NULL) && clusterDo(n, "CLUSTER", "BUMPEPOCH", NULL);
@@ -70,7 +70,7 @@ static void noteStrayKeys(struct opened *o) {
     for (int i = 0; i < o->count; i++) {
         struct planOpenNode *p = &o->plan[i];
         if (p->owner || p->migrating || p->importing || p->keys <= 0) continue;
-        clusterSay(TONE_WARNING, "*** Found keys about slot %d in non-owner node %s:%d!\n", o->slot,
+        cliClusterPrint(TONE_WARNING, "*** Found keys about slot %d in non-owner node %s:%d!\n", o->slot,
                    AT(o->nodes[i]));
         p->importing = true;
     }
@@ -95,13 +95,13 @@ static void showStates(const struct opened *o) {
 
 /* No owner, or several: the node with most keys becomes the only one, the others import from it. */
 static bool chooseOwner(struct opened *o) {
-    clusterSay(TONE_STEP, ">>> No single clear owner for the slot, selecting an owner by # of keys...\n");
+    cliClusterPrint(TONE_STEP, ">>> No single clear owner for the slot, selecting an owner by # of keys...\n");
     if (o->count == 0) {
-        clusterSay(TONE_ERROR, "[ERR] Can't select a slot owner. Impossible to fix.\n");
+        cliClusterPrint(TONE_ERROR, "[ERR] Can't select a slot owner. Impossible to fix.\n");
         return false;
     }
     int owner = planOwner(o->plan, o->count);
-    clusterSay(TONE_WARNING, "*** Configuring %s:%d as the slot owner\n", AT(o->nodes[owner]));
+    cliClusterPrint(TONE_WARNING, "*** Configuring %s:%d as the slot owner\n", AT(o->nodes[owner]));
     for (int i = 0; i < o->count; i++) {
         if (i == owner || !o->plan[i].owner) continue;
         if (!clusterDo(o->nodes[i], "CLUSTER", "DELSLOTS", o->number, NULL)) return false;
@@ -122,7 +122,7 @@ static bool collectInto(struct opened *o, int to, int except) {
         /* Only a node that has the slot open may touch keys that are not its own. */
         if (!setState(o->nodes[i], o->number, "IMPORTING", o->nodes[to])) return false;
         if (!clusterMoveSlot(o->cluster, o->nodes[i], o->nodes[to], o->slot, MOVE_COLD)) return false;
-        clusterSay(TONE_STEP, ">>> Setting %d as STABLE in %s:%d\n", o->slot, AT(o->nodes[i]));
+        cliClusterPrint(TONE_STEP, ">>> Setting %d as STABLE in %s:%d\n", o->slot, AT(o->nodes[i]));
         if (!setState(o->nodes[i], o->number, "STABLE", NULL)) return false;
     }
     return true;
@@ -143,7 +143,7 @@ static bool giveUp(const struct opened *o) {
     for (int i = 0; i < o->count; i++) {
         if (o->plan[i].owner) owner = o->nodes[i];
     }
-    clusterSay(
+    cliClusterPrint(
         TONE_ERROR,
         "[ERR] Sorry, valkey-cli can't fix this slot yet (work in progress). Slot is set as migrating in %s, as "
         "importing in %s, owner is %s:%d\n",
@@ -170,25 +170,25 @@ static bool mendOpened(struct opened *o) {
     struct clusterNode *source = from >= 0 ? o->nodes[from] : NULL, *target = to >= 0 ? o->nodes[to] : NULL;
     switch (fix) {
     case PLAN_FINISH:
-        clusterSay(TONE_STEP, ">>> Case 1: Moving slot %d from %s:%d to %s:%d\n", o->slot, AT(source),
+        cliClusterPrint(TONE_STEP, ">>> Case 1: Moving slot %d from %s:%d to %s:%d\n", o->slot, AT(source),
                    AT(target));
         return clusterMoveSlot(o->cluster, source, target, o->slot, MOVE_FIX);
     case PLAN_COLLECT:
-        clusterSay(TONE_STEP, ">>> Case 2: Moving all the %d slot keys to its owner %s:%d\n", o->slot,
+        cliClusterPrint(TONE_STEP, ">>> Case 2: Moving all the %d slot keys to its owner %s:%d\n", o->slot,
                    AT(target));
         return collectInto(o, to, -1);
     case PLAN_FINISH_ONE:
-        clusterSay(
+        cliClusterPrint(
             TONE_STEP,
             ">>> Case 3: Moving slot %d from %s:%d to %s:%d and closing it on all the other importing nodes.\n",
             o->slot, AT(source), AT(target));
         return collectInto(o, to, from) && clusterMoveSlot(o->cluster, source, target, o->slot, MOVE_FIX);
     case PLAN_CLOSE_ALL:
-        clusterSay(TONE_STEP, ">>> Case 3: Closing slot %d on both migrating and importing nodes.\n",
+        cliClusterPrint(TONE_STEP, ">>> Case 3: Closing slot %d on both migrating and importing nodes.\n",
                    o->slot);
         return closeAll(o);
     case PLAN_CLOSE:
-        clusterSay(TONE_STEP, ">>> Case 4: Closing slot %d on %s:%d\n", o->slot, AT(source));
+        cliClusterPrint(TONE_STEP, ">>> Case 4: Closing slot %d on %s:%d\n", o->slot, AT(source));
         return setState(source, o->number, "STABLE", NULL);
     default: return giveUp(o);
     }
@@ -203,7 +203,7 @@ static bool closeOnReplicas(struct cluster *c, int slot, const char *number) {
         for (int j = 0; j < is->open_count; j++) open |= is->open[j].slot == slot;
         struct clusterNode *primary = open ? clusterFind(c, is->primary) : NULL;
         if (!primary) continue;
-        clusterSay(TONE_STEP, ">>> Closing slot %d on the replicas of %s:%d\n", slot, AT(primary));
+        cliClusterPrint(TONE_STEP, ">>> Closing slot %d on the replicas of %s:%d\n", slot, AT(primary));
         ok = setState(primary, number, "STABLE", NULL);
     }
     return ok;
@@ -215,7 +215,7 @@ static bool fixOpenSlot(struct cluster *c, int slot) {
                        .nodes = zmalloc((size_t)c->count * sizeof(struct clusterNode *)),
                        .plan = zmalloc((size_t)c->count * sizeof(struct planOpenNode))};
     ll2string(o.number, slot);
-    clusterSay(TONE_STEP, ">>> Fixing open slot %d\n", slot);
+    cliClusterPrint(TONE_STEP, ">>> Fixing open slot %d\n", slot);
     for (int i = 0; i < c->count; i++) {
         if (clusterIsPrimary(c->nodes[i])) lookAtNode(&o, c->nodes[i]);
     }
@@ -261,37 +261,37 @@ static bool countHolders(struct coverage *v, const struct slotSet *uncovered) {
 }
 
 /* The primary with most keys of the slot, or when none has any, with the fewest slots. */
-static struct clusterNode *heirOf(const struct coverage *v, int slot) {
+static struct clusterNode *newOwnerOf(const struct coverage *v, int slot) {
     struct cluster *c = v->cluster;
-    struct clusterNode *heir = NULL;
+    struct clusterNode *new_owner = NULL;
     int64_t most = 0, fewest = INT64_MAX;
     for (int i = 0; i < c->count; i++) {
         if (!v->keys[i]) continue;
         int64_t keys = v->keys[i][slot], slots = slotSetCount(&c->nodes[i]->is.slots);
         if (keys < most || (keys == most && slots >= fewest)) continue;
-        heir = c->nodes[i];
+        new_owner = c->nodes[i];
         most = keys;
         fewest = slots;
     }
-    return heir;
+    return new_owner;
 }
 
 static bool coverOne(const struct coverage *v, int slot, bool moving) {
     struct cluster *c = v->cluster;
-    struct clusterNode *heir = heirOf(v, slot);
+    struct clusterNode *new_owner = newOwnerOf(v, slot);
     char number[LONG_STR_SIZE];
-    if (!heir) return false;
+    if (!new_owner) return false;
     ll2string(number, slot);
-    clusterSay(TONE_STEP,
+    cliClusterPrint(TONE_STEP,
                moving ? ">>> Covering slot %s moving keys to %s:%d\n" : ">>> Covering slot %s with %s:%d\n",
-               number, AT(heir));
-    if (!takeSlot(heir, slot)) return false;
+               number, AT(new_owner));
+    if (!takeSlot(new_owner, slot)) return false;
     for (int i = 0; i < c->count && moving; i++) {
         struct clusterNode *n = c->nodes[i];
-        if (n == heir || !v->keys[i] || v->keys[i][slot] == 0) continue;
+        if (n == new_owner || !v->keys[i] || v->keys[i][slot] == 0) continue;
         /* While a node imports the slot it gives no error that its keys are not its own. */
-        if (!setState(n, number, "NODE", heir) || !setState(n, number, "IMPORTING", heir)) return false;
-        if (!clusterMoveSlot(c, n, heir, slot, MOVE_COLD) || !setState(n, number, "STABLE", NULL))
+        if (!setState(n, number, "NODE", new_owner) || !setState(n, number, "IMPORTING", new_owner)) return false;
+        if (!clusterMoveSlot(c, n, new_owner, slot, MOVE_COLD) || !setState(n, number, "STABLE", NULL))
             return false;
     }
     return true;
@@ -323,7 +323,7 @@ static bool coverAll(const struct coverage *v, enum holders held) {
 
 bool clusterFixCoverage(struct cluster *c, const struct slotSet *uncovered) {
     struct coverage v = {.cluster = c, .keys = zcalloc((size_t)c->count, sizeof(int64_t *))};
-    clusterSay(TONE_STEP, ">>> Fixing slots coverage...\n");
+    cliClusterPrint(TONE_STEP, ">>> Fixing slots coverage...\n");
     bool ok = countHolders(&v, uncovered);
     for (int held = 0; held < HOLDERS && ok; held++) ok = coverAll(&v, (enum holders)held);
     for (int i = 0; i < c->count; i++) zfree(v.keys[i]);
@@ -337,14 +337,14 @@ bool clusterFixOwners(struct cluster *c, int slot, struct clusterNode **owners, 
     char number[LONG_STR_SIZE];
     int best = 0;
     ll2string(number, slot);
-    clusterSay(TONE_STEP, ">>> Fixing multiple owners for slot %d...\n", slot);
+    cliClusterPrint(TONE_STEP, ">>> Fixing multiple owners for slot %d...\n", slot);
     int64_t most = -1;
     for (int i = 0; i < count; i++) {
         int64_t keys = clusterKeysInSlot(owners[i], slot);
         if (keys > most) most = keys, best = i;
     }
     struct clusterNode *owner = owners[best];
-    clusterSay(TONE_STEP, ">>> Setting slot %d owner: %s:%d\n", slot, AT(owner));
+    cliClusterPrint(TONE_STEP, ">>> Setting slot %d owner: %s:%d\n", slot, AT(owner));
     bool ok = takeSlot(owner, slot);
     for (int i = 0; i < count && ok; i++) {
         if (owners[i] == owner) continue;
@@ -352,6 +352,6 @@ bool clusterFixOwners(struct cluster *c, int slot, struct clusterNode **owners, 
              clusterMoveSlot(c, owners[i], owner, slot, MOVE_COLD) &&
              setState(owners[i], number, "STABLE", NULL);
     }
-    if (!ok) clusterSay(TONE_ERROR, "Failed to fix multiple owners for slot %d\n", slot);
+    if (!ok) cliClusterPrint(TONE_ERROR, "Failed to fix multiple owners for slot %d\n", slot);
     return ok;
 }

@@ -30,22 +30,22 @@ static bool choosePrimary(const struct cluster *c, struct clusterNode **primary)
         if (*primary)
             printf("Automatically selected primary %s:%d\n", AT(*primary));
         else
-            clusterSay(TONE_ERROR, "[ERR] Could not find a reachable primary node.\n");
+            cliClusterPrint(TONE_ERROR, "[ERR] Could not find a reachable primary node.\n");
         return *primary != NULL;
     }
     *primary = clusterFind(c, id);
     if (*primary && clusterIsPrimary(*primary)) return true;
-    clusterSay(TONE_ERROR, "[ERR] No such primary ID %s\n", id);
+    cliClusterPrint(TONE_ERROR, "[ERR] No such primary ID %s\n", id);
     return false;
 }
 
 /* Functions are the same on all primaries: a new one gets them, too. */
 static bool copyFunctions(struct clusterNode *from, struct clusterNode *to) {
     struct respReply dump, reply;
-    clusterSay(TONE_STEP, ">>> Getting functions from cluster\n");
-    if (!clusterAsk(from, &dump, "FUNCTION", "DUMP", NULL)) return false;
+    cliClusterPrint(TONE_STEP, ">>> Getting functions from cluster\n");
+    if (!cliClusterRequest(from, &dump, "FUNCTION", "DUMP", NULL)) return false;
     if (dump.type == RESP_T_ERROR) {
-        clusterSay(
+        cliClusterPrint(
             TONE_WARNING,
             ">>> Failed retrieving Functions from the cluster, skip this step as Valkey version do not support "
             "function command (error = '%.*s')\n",
@@ -53,19 +53,19 @@ static bool copyFunctions(struct clusterNode *from, struct clusterNode *to) {
         respReplyFree(&dump);
         return true;
     }
-    clusterSay(TONE_STEP, ">>> Send FUNCTION LIST to %s:%d to verify there is no functions in it\n", AT(to));
-    bool ok = clusterAsk(to, &reply, "FUNCTION", "LIST", NULL);
+    cliClusterPrint(TONE_STEP, ">>> Send FUNCTION LIST to %s:%d to verify there is no functions in it\n", AT(to));
+    bool ok = cliClusterRequest(to, &reply, "FUNCTION", "LIST", NULL);
     bool has_some = ok && reply.elements > 0;
     ok = ok && clusterSettled(to, &reply) && !has_some;
     if (has_some) {
-        clusterSay(
+        cliClusterPrint(
             TONE_ERROR,
             ">>> New node already contains functions and can not be added to the cluster. Use FUNCTION "
             "FLUSH and try again.\n");
     }
     if (ok) {
         const struct str words[] = {STR("FUNCTION"), STR("RESTORE"), dump.str};
-        clusterSay(TONE_STEP, ">>> Send FUNCTION RESTORE to %s:%d\n", AT(to));
+        cliClusterPrint(TONE_STEP, ">>> Send FUNCTION RESTORE to %s:%d\n", AT(to));
         ok = clusterDoWords(to, 3, words);
     }
     respReplyFree(&dump);
@@ -95,13 +95,13 @@ static bool becomeReplica(struct clusterNode *n, const struct clusterNode *prima
     sleep(1);
     bool known = waitUntilKnown(n, primary->is.id);
     printf("\n");
-    clusterSay(TONE_STEP, ">>> Configure node as replica of %s:%d.\n", AT(primary));
+    cliClusterPrint(TONE_STEP, ">>> Configure node as replica of %s:%d.\n", AT(primary));
     return known && clusterReplicate(n, primary->is.id);
 }
 
 static bool addNode(struct cluster *c, struct clusterNode *n, const struct clusterNode *primary) {
     if (!primary && !copyFunctions(c->nodes[0], n)) return false;
-    clusterSay(TONE_STEP, ">>> Send CLUSTER MEET to node %s:%d to make it join the cluster.\n", AT(n));
+    cliClusterPrint(TONE_STEP, ">>> Send CLUSTER MEET to node %s:%d to make it join the cluster.\n", AT(n));
     return clusterMeet(n, c->nodes[0]) && (!primary || becomeReplica(n, primary));
 }
 
@@ -112,7 +112,7 @@ int clusterAddNode(struct cluster *c, const char *host, int port) {
     struct clusterNode *n = clusterNodeCreate(c, host, port);
     bool ok = clusterNodeJoins(n) && addNode(c, n, primary);
     clusterNodeFree(n);
-    if (ok) clusterSay(TONE_OK, "[OK] New node added correctly.\n");
+    if (ok) cliClusterPrint(TONE_OK, "[OK] New node added correctly.\n");
     return ok ? 0 : 1;
 }
 
@@ -125,11 +125,11 @@ static bool reassign(struct cluster *c, const struct clusterNode *leaving) {
         if (strcmp(n->is.primary, leaving->is.id) != 0) continue;
         struct clusterNode *primary = leastReplicated(c, leaving);
         if (!primary) {
-            clusterSay(TONE_ERROR,
+            cliClusterPrint(TONE_ERROR,
                        "[ERR] Could not find a reachable primary node to reassign replica %s:%d.\n", AT(n));
             return false;
         }
-        clusterSay(TONE_STEP, ">>> %s:%d as replica of %s:%d\n", AT(n), AT(primary));
+        cliClusterPrint(TONE_STEP, ">>> %s:%d as replica of %s:%d\n", AT(n), AT(primary));
         if (!clusterReplicate(n, primary->is.id)) return false;
         primary->replicas++;
     }
@@ -139,7 +139,7 @@ static bool reassign(struct cluster *c, const struct clusterNode *leaving) {
 /* A node that has not heard of it yet has nothing to forget. */
 static bool forget(struct clusterNode *n, const char *id) {
     struct respReply reply;
-    if (!clusterAsk(n, &reply, "CLUSTER", "FORGET", id, NULL)) return false;
+    if (!cliClusterRequest(n, &reply, "CLUSTER", "FORGET", id, NULL)) return false;
     if (!strStarts(reply.str, STR("ERR Unknown node"))) return clusterSettled(n, &reply);
     respReplyFree(&reply);
     return true;
@@ -148,22 +148,22 @@ static bool forget(struct clusterNode *n, const char *id) {
 int clusterDelNode(struct cluster *c, const char *id) {
     struct clusterNode *leaving = clusterFind(c, id);
     if (!leaving) {
-        clusterSay(TONE_ERROR, "[ERR] No such node ID %s\n", id);
+        cliClusterPrint(TONE_ERROR, "[ERR] No such node ID %s\n", id);
         return 1;
     }
     if (slotSetCount(&leaving->is.slots)) {
-        clusterSay(TONE_ERROR, "[ERR] Node %s:%d is not empty! Reshard data away and try again.\n",
+        cliClusterPrint(TONE_ERROR, "[ERR] Node %s:%d is not empty! Reshard data away and try again.\n",
                    AT(leaving));
         return 1;
     }
-    clusterSay(TONE_STEP, ">>> Sending CLUSTER FORGET messages to the cluster...\n");
+    cliClusterPrint(TONE_STEP, ">>> Sending CLUSTER FORGET messages to the cluster...\n");
     if (!reassign(c, leaving)) return 1;
     for (int i = 0; i < c->count; i++) {
         if (c->nodes[i] != leaving && !forget(c->nodes[i], id)) return 1;
     }
-    clusterSay(TONE_STEP, ">>> Sending CLUSTER RESET SOFT to the deleted node.\n");
+    cliClusterPrint(TONE_STEP, ">>> Sending CLUSTER RESET SOFT to the deleted node.\n");
     if (!clusterDo(leaving, "CLUSTER", "RESET", "SOFT", NULL)) return 1;
-    clusterSay(TONE_OK, "[OK] Node %s removed from the cluster.\n", id);
+    cliClusterPrint(TONE_OK, "[OK] Node %s removed from the cluster.\n", id);
     return 0;
 }
 
@@ -171,7 +171,7 @@ int clusterDelNode(struct cluster *c, const char *id) {
 
 int clusterCallAll(struct cluster *c, int argc, char **argv) {
     struct str *words = zmalloc((size_t)argc * sizeof(words[0]));
-    clusterSay(TONE_STEP, ">>> Calling");
+    cliClusterPrint(TONE_STEP, ">>> Calling");
     for (int i = 0; i < argc; i++) {
         words[i] = strOf(argv[i]);
         printf(" %s", argv[i]);
@@ -181,7 +181,7 @@ int clusterCallAll(struct cluster *c, int argc, char **argv) {
         struct clusterNode *n = c->nodes[i];
         struct respReply reply;
         if (clusterIsPrimary(n) ? c->options->only_replicas : c->options->only_primaries) continue;
-        if (!clusterAskWords(n, &reply, argc, words)) {
+        if (!cliClusterRequestWords(n, &reply, argc, words)) {
             printf("%s:%d: Failed!\n", AT(n));
             continue;
         }
@@ -196,29 +196,29 @@ int clusterCallAll(struct cluster *c, int argc, char **argv) {
 }
 
 static bool setTimeout(struct clusterNode *n, const char *ms, struct respReply *reply) {
-    if (!clusterAsk(n, reply, "CONFIG", "SET", "cluster-node-timeout", ms, NULL)) return false;
+    if (!cliClusterRequest(n, reply, "CONFIG", "SET", "cluster-node-timeout", ms, NULL)) return false;
     if (reply->type == RESP_T_ERROR) return true;
     respReplyFree(reply);
-    return clusterAsk(n, reply, "CONFIG", "REWRITE", NULL);
+    return cliClusterRequest(n, reply, "CONFIG", "REWRITE", NULL);
 }
 
 int clusterSetTimeout(struct cluster *c, const char *ms) {
     int ok = 0, failed = 0;
-    clusterSay(TONE_STEP, ">>> Reconfiguring node timeout in every cluster node...\n");
+    cliClusterPrint(TONE_STEP, ">>> Reconfiguring node timeout in every cluster node...\n");
     for (int i = 0; i < c->count; i++) {
         struct clusterNode *n = c->nodes[i];
         struct respReply reply = {.type = RESP_T_ERROR, .str = STR("no reply")};
         bool asked = setTimeout(n, ms, &reply);
         if (reply.type == RESP_T_ERROR) {
-            clusterSay(TONE_ERROR, "ERR setting node-timeout for %s:%d: %.*s\n", AT(n), (int)reply.str.len,
+            cliClusterPrint(TONE_ERROR, "ERR setting node-timeout for %s:%d: %.*s\n", AT(n), (int)reply.str.len,
                        reply.str.ptr);
             failed++;
         } else {
-            clusterSay(TONE_WARNING, "*** New timeout set for %s:%d\n", AT(n));
+            cliClusterPrint(TONE_WARNING, "*** New timeout set for %s:%d\n", AT(n));
             ok++;
         }
         if (asked) respReplyFree(&reply);
     }
-    clusterSay(TONE_STEP, ">>> New node timeout set. %d OK, %d ERR.\n", ok, failed);
+    cliClusterPrint(TONE_STEP, ">>> New node timeout set. %d OK, %d ERR.\n", ok, failed);
     return 0;
 }

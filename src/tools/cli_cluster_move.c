@@ -43,7 +43,7 @@ static bool nextKeys(struct batch *b) {
     struct respReply reply;
     ll2string(slot, b->slot);
     ll2string(count, batchSize(b->cluster));
-    if (!clusterAsk(b->from, &reply, "CLUSTER", "GETKEYSINSLOT", slot, count, NULL)) return false;
+    if (!cliClusterRequest(b->from, &reply, "CLUSTER", "GETKEYSINSLOT", slot, count, NULL)) return false;
     b->count = (int)reply.elements;
     b->held = zmalloc((reply.elements + 1) * sizeof(b->held[0]));
     b->keys = zmalloc((reply.elements + 1) * sizeof(b->keys[0]));
@@ -82,7 +82,7 @@ static bool migrate(const struct batch *b, bool replace, struct respReply *reply
     words[argc++] = STR("KEYS");
     serverAssert(argc <= MIGRATE_WORDS);
     memcpy(words + argc, b->keys, (size_t)b->count * sizeof(words[0]));
-    bool asked = clusterAskWords(b->from, reply, argc + b->count, words);
+    bool asked = cliClusterRequestWords(b->from, reply, argc + b->count, words);
     zfree(words);
     return asked;
 }
@@ -94,7 +94,7 @@ static sds digestsOf(const struct batch *b, struct clusterNode *n) {
     words[0] = STR("DEBUG");
     words[1] = STR("DIGEST-VALUE");
     memcpy(words + 2, b->keys, (size_t)b->count * sizeof(words[0]));
-    bool asked = clusterSelect(n, b->database) && clusterAskWords(n, &reply, b->count + 2, words);
+    bool asked = clusterSelect(n, b->database) && cliClusterRequestWords(n, &reply, b->count + 2, words);
     zfree(words);
     if (!asked) return NULL;
     sds out = reply.type == RESP_T_ERROR ? NULL : sdsempty();
@@ -120,21 +120,21 @@ static bool valuesDiffer(const sds a, const sds b) {
 /* A key is on both sides. Where the values are the same, an earlier try was cut short, and it may be
  * replaced. */
 static bool mayReplace(const struct batch *b) {
-    clusterSay(TONE_WARNING, "\n*** Target key exists\n");
-    clusterSay(TONE_WARNING, "*** Checking key values on both nodes...\n");
+    cliClusterPrint(TONE_WARNING, "\n*** Target key exists\n");
+    cliClusterPrint(TONE_WARNING, "*** Checking key values on both nodes...\n");
     sds ours = digestsOf(b, b->from), theirs = ours ? digestsOf(b, b->to) : NULL;
     bool same = theirs && !valuesDiffer(ours, theirs);
     if (!theirs) {
-        clusterSay(TONE_ERROR, "*** Value check failed!\n");
+        cliClusterPrint(TONE_ERROR, "*** Value check failed!\n");
         printf("You can relaunch the command with --cluster-replace option to force key overriding.\n");
     } else if (!same) {
-        clusterSay(TONE_ERROR,
+        cliClusterPrint(TONE_ERROR,
                    "*** Found key(s) in both source node and target node having different values.\n");
         printf("    Source node: %s:%d\n    Target node: %s:%d\n", AT(b->from), AT(b->to));
         printf("Please fix the above key(s) manually and try again or relaunch the command\n"
                "with --cluster-replace option to force key overriding.\n");
     } else {
-        clusterSay(TONE_WARNING, "*** Replacing target keys...\n");
+        cliClusterPrint(TONE_WARNING, "*** Replacing target keys...\n");
     }
     sdsfree(ours);
     sdsfree(theirs);
@@ -184,7 +184,7 @@ static bool moveAllKeys(struct cluster *c, struct clusterNode *from, struct clus
 /* CLUSTER SETSLOT slot IMPORTING|MIGRATING|NODE id */
 static bool setSlot(struct clusterNode *n, const char *slot, const char *state, const char *id,
                     struct respReply *reply) {
-    return clusterAskPatiently(n, reply, "CLUSTER", "SETSLOT", slot, state, id, NULL);
+    return cliClusterRequestPatiently(n, reply, "CLUSTER", "SETSLOT", slot, state, id, NULL);
 }
 
 static bool moveFailed(struct respReply *reply) {
@@ -206,7 +206,7 @@ static bool openSlot(struct clusterNode *from, struct clusterNode *to, const cha
 
 static bool settleSlot(struct clusterNode *n, const char *slot, const char *owner, bool fix) {
     struct respReply reply;
-    bool asked = fix ? clusterAsk(n, &reply, "CLUSTER", "SETSLOT", slot, "NODE", owner, NULL)
+    bool asked = fix ? cliClusterRequest(n, &reply, "CLUSTER", "SETSLOT", slot, "NODE", owner, NULL)
                      : setSlot(n, slot, "NODE", owner, &reply);
     if (!asked) return false;
     /* The source becomes a replica when its last slot has gone, and then has heard of it already. */
@@ -252,7 +252,7 @@ enum job { JOB_RUNS, JOB_DONE, JOB_FAILED, JOB_UNKNOWN };
 static enum job jobAt(struct clusterNode *n, const char *operation, const char *range) {
     struct respReply reply;
     enum job job = JOB_UNKNOWN;
-    if (!clusterAsk(n, &reply, "CLUSTER", "GETSLOTMIGRATIONS", NULL)) return JOB_FAILED;
+    if (!cliClusterRequest(n, &reply, "CLUSTER", "GETSLOTMIGRATIONS", NULL)) return JOB_FAILED;
     bool listed = reply.type == RESP_T_ARRAY;
     for (size_t i = 0; listed && i < reply.elements; i++) {
         const struct respReply *map = &reply.element[i];
@@ -289,7 +289,7 @@ static bool moveRangeAtomically(struct clusterNode *from, struct clusterNode *to
     if (!(flags & MOVE_QUIET))
         printf("Moving slot range %s from %s:%d to %s:%d via atomic slot migration", range, AT(from), AT(to));
     fflush(stdout);
-    bool ok = clusterAskPatiently(from, &reply, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", a, b, "NODE",
+    bool ok = cliClusterRequestPatiently(from, &reply, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", a, b, "NODE",
                                   to->is.id, NULL);
     if (ok && reply.type == RESP_T_ERROR) {
         printf("\nAtomic slot migration failed: %.*s\n", (int)reply.str.len, reply.str.ptr);
@@ -313,7 +313,7 @@ static bool moveRangeAtomically(struct clusterNode *from, struct clusterNode *to
 
 bool clusterMoveRange(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int first,
                       int last, int flags) {
-    bool bar = isatty(STDOUT_FILENO) && clusterHasBar(); /* it tells the same */
+    bool bar = isatty(STDOUT_FILENO) && clusterHasReservation(); /* it tells the same */
     clusterProgressHide();
     if (c->options->atomic && !moveRangeAtomically(from, to, first, last, flags)) return false;
     for (int slot = first; slot <= last; slot++) {

@@ -53,7 +53,7 @@ void clusterNodeFree(struct clusterNode *n) {
     zfree(n);
 }
 
-bool clusterAskWords(struct clusterNode *n, struct respReply *reply, int argc, const struct str *argv) {
+bool cliClusterRequestWords(struct clusterNode *n, struct respReply *reply, int argc, const struct str *argv) {
     struct cli *link = &n->link;
     if (link->link.fd == -1 && !cliConnect(link)) return false;
     bool ok = cliSendWords(link, argc, argv);
@@ -75,13 +75,13 @@ static int collectWords(struct str *words, va_list args) {
     return argc;
 }
 
-bool clusterAsk(struct clusterNode *n, struct respReply *reply, ...) {
+bool cliClusterRequest(struct clusterNode *n, struct respReply *reply, ...) {
     struct str words[MAX_WORDS];
     va_list args;
     va_start(args, reply);
     int argc = collectWords(words, args);
     va_end(args);
-    return clusterAskWords(n, reply, argc, words);
+    return cliClusterRequestWords(n, reply, argc, words);
 }
 
 /* An error that passes: the node does not know a node that others know, as gossip takes a moment; or its
@@ -93,14 +93,14 @@ static bool clusterErrorPasses(const struct respReply *reply) {
            strStarts(reply->str, STR("NOREPLICAS "));
 }
 
-bool clusterAskPatiently(struct clusterNode *n, struct respReply *reply, ...) {
+bool cliClusterRequestPatiently(struct clusterNode *n, struct respReply *reply, ...) {
     struct str words[MAX_WORDS];
     va_list args;
     va_start(args, reply);
     int argc = collectWords(words, args);
     va_end(args);
     for (int tries = 0;; tries++) {
-        if (!clusterAskWords(n, reply, argc, words)) return false;
+        if (!cliClusterRequestWords(n, reply, argc, words)) return false;
         if (!clusterErrorPasses(reply) || tries == PATIENCE_SECONDS) return true;
         respReplyFree(reply);
         sleep(1);
@@ -116,7 +116,7 @@ bool clusterSettled(const struct clusterNode *n, struct respReply *reply) {
 
 bool clusterDoWords(struct clusterNode *n, int argc, const struct str *argv) {
     struct respReply reply;
-    return clusterAskWords(n, &reply, argc, argv) && clusterSettled(n, &reply);
+    return cliClusterRequestWords(n, &reply, argc, argv) && clusterSettled(n, &reply);
 }
 
 bool clusterDo(struct clusterNode *n, ...) {
@@ -131,9 +131,9 @@ bool clusterDo(struct clusterNode *n, ...) {
 bool clusterNodeConnect(struct clusterNode *n) {
     struct respReply reply;
     if (n->link.link.fd != -1) return true;
-    if (!cliConnect(&n->link) || !clusterAsk(n, &reply, "INFO", "cluster", NULL)) return false;
+    if (!cliConnect(&n->link) || !cliClusterRequest(n, &reply, "INFO", "cluster", NULL)) return false;
     bool ok = reply.type == RESP_T_ERROR || cliInfoNumber(reply.str, "cluster_enabled") == 1;
-    if (!ok) clusterSay(TONE_ERROR, "[ERR] Node %s:%d is not configured as a cluster node.\n", AT(n));
+    if (!ok) cliClusterPrint(TONE_ERROR, "[ERR] Node %s:%d is not configured as a cluster node.\n", AT(n));
     return clusterSettled(n, &reply) && ok;
 }
 
@@ -149,7 +149,7 @@ static void takeFacts(struct clusterNode *n, struct toolNode *self) {
 bool clusterNodeLoad(struct clusterNode *n, struct toolNode **view, int *view_count) {
     struct respReply reply;
     struct toolNode *nodes = NULL, *self = NULL;
-    if (!clusterAsk(n, &reply, "CLUSTER", "NODES", NULL)) return false;
+    if (!cliClusterRequest(n, &reply, "CLUSTER", "NODES", NULL)) return false;
     int count = reply.type == RESP_T_ERROR ? -1 : toolNodesRead(reply.str, &nodes);
     if (!clusterSettled(n, &reply)) return false;
     for (int i = 0; i < count; i++) {
@@ -159,7 +159,7 @@ bool clusterNodeLoad(struct clusterNode *n, struct toolNode **view, int *view_co
         takeFacts(n, self);
         n->signature = toolNodesSignature(nodes, count);
     } else {
-        clusterSay(TONE_ERROR, "[ERR] Unable to load info for node %s:%d\n", AT(n));
+        cliClusterPrint(TONE_ERROR, "[ERR] Unable to load info for node %s:%d\n", AT(n));
     }
     if (self && view) {
         *view = nodes;
@@ -175,7 +175,7 @@ bool clusterNodeLoad(struct clusterNode *n, struct toolNode **view, int *view_co
 int clusterDatabases(struct clusterNode *n, int *databases, int max) {
     struct respReply reply;
     int count = 0;
-    if (!clusterAsk(n, &reply, "INFO", "keyspace", NULL)) return 0;
+    if (!cliClusterRequest(n, &reply, "INFO", "keyspace", NULL)) return 0;
     sds text = reply.type == RESP_T_ERROR ? sdsempty() : sdsnewstr(reply.str);
     respReplyFree(&reply);
     for (const char *at = text; (at = strstr(at, "\ndb")) && count < max;) {
@@ -189,7 +189,7 @@ int clusterDatabases(struct clusterNode *n, int *databases, int max) {
 
 int64_t clusterNodeKeys(struct clusterNode *n) {
     struct respReply reply;
-    if (!clusterAsk(n, &reply, "INFO", "keyspace", NULL)) return 0;
+    if (!cliClusterRequest(n, &reply, "INFO", "keyspace", NULL)) return 0;
     sds text = sdsnewstr(reply.type == RESP_T_ERROR ? STR("") : reply.str);
     int64_t keys = cliInfoKeys(text);
     sdsfree(text);
@@ -214,7 +214,7 @@ int64_t clusterKeysInSlot(struct clusterNode *n, int slot) {
     for (int i = 0; i < count; i++) {
         struct respReply reply;
         if (!clusterSelect(n, databases[i]) ||
-            !clusterAsk(n, &reply, "CLUSTER", "COUNTKEYSINSLOT", number, NULL))
+            !cliClusterRequest(n, &reply, "CLUSTER", "COUNTKEYSINSLOT", number, NULL))
             return -1;
         keys += reply.integer;
         if (!clusterSettled(n, &reply)) return -1;
@@ -303,7 +303,7 @@ static void clusterCountReplicas(struct cluster *c) {
         if (primary)
             primary->replicas++;
         else
-            clusterSay(TONE_WARNING, "*** WARNING: %s:%d claims to be replica of unknown node ID %s.\n",
+            cliClusterPrint(TONE_WARNING, "*** WARNING: %s:%d claims to be replica of unknown node ID %s.\n",
                        AT(replica), replica->is.primary);
     }
 }

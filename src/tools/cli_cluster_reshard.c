@@ -266,11 +266,11 @@ static bool transfer(struct cluster *c, const struct shares *s, const struct pla
 static int rebalance(struct cluster *c, struct shares *s, double weights) {
     double threshold = c->options->threshold;
     if (weights == 0 || !planBalance(s->share, s->count, threshold)) {
-        clusterSay(TONE_WARNING, "*** No rebalancing needed! All nodes are within the %.2f%% threshold.\n",
+        cliClusterPrint(TONE_WARNING, "*** No rebalancing needed! All nodes are within the %.2f%% threshold.\n",
                    threshold);
         return 0;
     }
-    clusterSay(TONE_STEP, ">>> Rebalancing across %d nodes. Total weight = %.2f\n", s->count, weights);
+    cliClusterPrint(TONE_STEP, ">>> Rebalancing across %d nodes. Total weight = %.2f\n", s->count, weights);
     struct planTransfer *transfers = zmalloc((size_t)s->count * sizeof(transfers[0]));
     int count = planTransfers(s->share, s->count, transfers);
     bool ok = true;

@@ -291,7 +291,7 @@ static void walkKeys(struct walk *w) {
         if (last.keys) askSizes(w, &last);
         if (now.keys) use ? askUse(w, &now) : askTypes(w, &now);
         next = (struct step){0};
-        if (more) cliScanAsk(c, cursor);
+        if (more) cliScanRequest(c, cursor);
         if (last.keys) takeSizes(w, &last);
         if (now.keys) use ? takeUse(w, &now) : takeTypes(w, &now);
         if (more) next.keys = cliScanTake(c, &cursor, &next.count);

@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 
-void cliScanAsk(struct cli *c, const sds cursor) {
+void cliScanRequest(struct cli *c, const sds cursor) {
     struct str words[6] = {STR("SCAN"), sdsview(cursor)};
     char number[LONG_STR_SIZE];
     int argc = 2;
@@ -41,7 +41,7 @@ int cliScan(struct cli *c) {
     sds cursor = sdsnew("0");
     do {
         int count;
-        cliScanAsk(c, cursor);
+        cliScanRequest(c, cursor);
         sds *keys = cliScanTake(c, &cursor, &count);
         for (int i = 0; i < count; i++) {
             struct respReply key = {.type = RESP_T_STRING, .str = sdsview(keys[i])};

@@ -73,7 +73,7 @@ static bool openSockets(void) {
     const char *failed = metrics_bind;
     int words;
     sds *addresses = sdssplitargs(metrics_bind, sdslen(metrics_bind), &words);
-    int n = netListenAll((struct netWay){0}, addresses, words, (int)metrics_port, BACKLOG, sockets, &failed,
+    int n = netListenAll((struct netOptions){0}, addresses, words, (int)metrics_port, BACKLOG, sockets, &failed,
                          err, sizeof err);
     if (n < 0)
         serverLog(LL_WARNING, "Could not listen for metrics on %s:%d: %s", failed, (int)metrics_port, err);

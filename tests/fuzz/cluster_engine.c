@@ -61,7 +61,7 @@ static void takeSlots(struct slotSet *slots) {
     }
 }
 
-/* ---- The world ---- */
+/* ---- The environment ---- */
 
 static void dropLink(struct busLink *link) {
     for (int i = 0; i < link_count; i++) {
@@ -83,16 +83,16 @@ static struct busLink *newLink(const char *ip, bool inbound) {
     return link;
 }
 
-static struct busLink *worldConnect(void *w, const char *ip, uint16_t bus_port) {
+static struct busLink *envConnect(void *w, const char *ip, uint16_t bus_port) {
     (void)w;
     return bus_port % 5 == 4 ? NULL : newLink(ip, false);
 }
-static void worldClose(void *w, struct busLink *link) {
+static void envClose(void *w, struct busLink *link) {
     (void)w;
     serverAssert(link != engine.receiving && !link->node);
     dropLink(link);
 }
-static void worldSend(void *w, struct busLink *link, const char *bytes, size_t len) {
+static void envSend(void *w, struct busLink *link, const char *bytes, size_t len) {
     (void)w, (void)link;
     struct busMessage m;
     uint32_t expected;
@@ -100,41 +100,41 @@ static void worldSend(void *w, struct busLink *link, const char *bytes, size_t l
     enum busVerdict verdict = busRead((const uint8_t *)bytes, (uint32_t)len, &m, &expected);
     serverAssert(verdict == BUS_READ);
 }
-static void worldSave(void *w, bool sync) {
+static void envSave(void *w, bool sync) {
     (void)w, (void)sync;
 }
-static uint64_t worldRandom(void *w) {
+static uint64_t envRandom(void *w) {
     (void)w;
     chance = chance * 6364136223846793005 + 1442695040888963407;
     return chance >> 16;
 }
-static struct engineReplication worldReplication(void *w) {
+static struct engineReplication envReplication(void *w) {
     (void)w;
     return (struct engineReplication){.offset = my_offset, .link_up = true, .data_ms = now_ms};
 }
-static void worldFollow(void *w, struct clusterNode *primary, bool full_sync) {
+static void envFollow(void *w, struct clusterNode *primary, bool full_sync) {
     (void)w, (void)full_sync;
     serverAssert(!primary || (primary != engine.t.myself && topologyFind(&engine.t, primary->id) == primary));
 }
-static void worldPause(void *w, int64_t until_ms) {
+static void envPause(void *w, int64_t until_ms) {
     (void)w, (void)until_ms;
 }
-static uint64_t worldKeysInSlot(void *w, int slot) {
+static uint64_t envKeysInSlot(void *w, int slot) {
     (void)w;
     return slot % 1024 == 7;
 }
-static void worldDeleteSlot(void *w, int slot) {
+static void envDeleteSlot(void *w, int slot) {
     (void)w;
     serverAssert(engine.t.owner[slot] != engine.t.myself);
 }
-static void worldSlotsChanged(void *w) {
+static void envSlotsChanged(void *w) {
     (void)w;
 }
-static void worldStateChanged(void *w, bool ok) {
+static void envStateChanged(void *w, bool ok) {
     (void)w;
     serverAssert(ok == engineStateOk(&engine));
 }
-static bool worldSlotGranted(void *w, int slot, const struct clusterNode *to) {
+static bool envSlotGranted(void *w, int slot, const struct clusterNode *to) {
     (void)w, (void)to;
     return slot % 64 == 11;
 }
@@ -142,41 +142,41 @@ static uint64_t read_bytes;
 static void readAll(struct str text) {
     for (size_t i = 0; i < text.len; i++) read_bytes += (unsigned char)text.ptr[i];
 }
-static void worldPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
+static void envPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
                            struct str message) {
     (void)w, (void)shard;
     serverAssert(by && by != engine.t.myself);
     readAll(channel);
     readAll(message);
 }
-static void worldModuleMessage(void *w, struct clusterNode *by, uint64_t id, uint8_t type,
+static void envModuleMessage(void *w, struct clusterNode *by, uint64_t id, uint8_t type,
                                struct str payload) {
     (void)w, (void)by, (void)id, (void)type;
     readAll(payload);
 }
-static void worldLog(void *w, int level, const char *line) {
+static void envLog(void *w, int level, const char *line) {
     (void)w, (void)level;
     read_bytes += strlen(line);
     if (verbose) fprintf(stderr, "    %s\n", line);
 }
 
-static const struct engineWorld world = {
-    .connect = worldConnect,
-    .close = worldClose,
-    .send = worldSend,
-    .save = worldSave,
-    .random = worldRandom,
-    .replication = worldReplication,
-    .follow = worldFollow,
-    .pause = worldPause,
-    .keysInSlot = worldKeysInSlot,
-    .deleteSlot = worldDeleteSlot,
-    .slotsChanged = worldSlotsChanged,
-    .stateChanged = worldStateChanged,
-    .slotGranted = worldSlotGranted,
-    .published = worldPublished,
-    .moduleMessage = worldModuleMessage,
-    .log = worldLog,
+static const struct engineEnv env = {
+    .connect = envConnect,
+    .close = envClose,
+    .send = envSend,
+    .save = envSave,
+    .random = envRandom,
+    .replication = envReplication,
+    .follow = envFollow,
+    .pause = envPause,
+    .keysInSlot = envKeysInSlot,
+    .deleteSlot = envDeleteSlot,
+    .slotsChanged = envSlotsChanged,
+    .stateChanged = envStateChanged,
+    .slotGranted = envSlotGranted,
+    .published = envPublished,
+    .moduleMessage = envModuleMessage,
+    .log = envLog,
 };
 
 /* ---- Messages ---- */
@@ -429,7 +429,7 @@ static void begin(unsigned flags) {
     now_ms = 1000000;
     my_offset = 1;
     chance = flags;
-    engineInit(&engine, &world, NULL, now_ms);
+    engineInit(&engine, &env, NULL, now_ms);
     engine.settings = (struct engineSettings){.node_timeout_ms = 2000,
                                               .manual_failover_timeout_ms = 5000,
                                               .blacklist_ttl_s = 60,

@@ -29,13 +29,13 @@ static bool verbose;
 static int64_t now_ms;
 static uint64_t chance, read_bytes;
 
-/* ---- The world ---- */
+/* ---- The environment ---- */
 
 static void readAll(const char *what, const char *text, size_t len) {
     for (size_t i = 0; i < len; i++) read_bytes += (unsigned char)text[i];
     if (verbose) fprintf(stderr, "    %s%.*s\n", what, (int)len, text);
 }
-static bool worldConnect(void *w, struct peerLink *link, enum channel ch, const struct hostAddress *address,
+static bool envConnect(void *w, struct peerLink *link, enum channel ch, const struct hostAddress *address,
                          char *err, size_t errlen) {
     static char connected;
     (void)w;
@@ -45,66 +45,66 @@ static bool worldConnect(void *w, struct peerLink *link, enum channel ch, const 
     link->channel[ch] = &connected;
     return true;
 }
-static void worldClose(void *w, struct peerLink *link, enum channel ch) {
+static void envClose(void *w, struct peerLink *link, enum channel ch) {
     (void)w;
     serverAssert(link->channel[ch] && link->owner_count > 0);
     link->channel[ch] = NULL;
 }
-static void worldSend(void *w, struct peerLink *link, enum channel ch, int argc, const struct str *argv) {
+static void envSend(void *w, struct peerLink *link, enum channel ch, int argc, const struct str *argv) {
     (void)w;
     serverAssert(link->channel[ch] && argc > 0);
     for (int n = 0; n < argc; n++) readAll("> ", argv[n].ptr, argv[n].len);
 }
-static bool worldOwnIp(void *w, struct peerLink *link, char ip[HOST_IP_LEN]) {
+static bool envOwnIp(void *w, struct peerLink *link, char ip[HOST_IP_LEN]) {
     (void)w;
     serverAssert(link->channel[CHANNEL_COMMAND]);
     return chance % 8 && snprintf(ip, HOST_IP_LEN, "10.0.0.9");
 }
-static bool worldResolve(void *w, const char *name, char ip[HOST_IP_LEN]) {
+static bool envResolve(void *w, const char *name, char ip[HOST_IP_LEN]) {
     (void)w;
     if (strncmp(name, "host", 4) != 0) return false;
     return snprintf(ip, HOST_IP_LEN, "10.0.0.%zu", strlen(name));
 }
-static uint64_t worldRandom(void *w) {
+static uint64_t envRandom(void *w) {
     (void)w;
     chance = chance * 6364136223846793005 + 1442695040888963407;
     return chance >> 16;
 }
-static void worldEvent(void *w, enum eventLevel level, const char *name, const char *payload) {
+static void envEvent(void *w, enum eventLevel level, const char *name, const char *payload) {
     (void)w, (void)level;
     readAll("", name, strlen(name));
     readAll("    ", payload, strlen(payload));
 }
-static void worldLog(void *w, int level, const char *line) {
+static void envLog(void *w, int level, const char *line) {
     (void)w, (void)level;
     readAll("log: ", line, strlen(line));
 }
-static void worldScript(void *w, const char *path, int argc, const char *const *argv) {
+static void envScript(void *w, const char *path, int argc, const char *const *argv) {
     (void)w;
     readAll("script ", path, strlen(path));
     for (int n = 0; n < argc; n++) readAll("    ", argv[n], strlen(argv[n]));
 }
-static bool worldSave(void *w) {
+static bool envSave(void *w) {
     (void)w;
-    return worldRandom(w) % 8 != 0;
+    return envRandom(w) % 8 != 0;
 }
-static void worldCrash(void *w) {
+static void envCrash(void *w) {
     (void)w;
     serverPanic("nobody has asked for it");
 }
 
-static const struct supervisorWorld world = {
-    .connect = worldConnect,
-    .close = worldClose,
-    .send = worldSend,
-    .ownIp = worldOwnIp,
-    .resolve = worldResolve,
-    .random = worldRandom,
-    .event = worldEvent,
-    .log = worldLog,
-    .script = worldScript,
-    .save = worldSave,
-    .crash = worldCrash,
+static const struct supervisorEnv env = {
+    .connect = envConnect,
+    .close = envClose,
+    .send = envSend,
+    .ownIp = envOwnIp,
+    .resolve = envResolve,
+    .random = envRandom,
+    .event = envEvent,
+    .log = envLog,
+    .script = envScript,
+    .save = envSave,
+    .crash = envCrash,
 };
 
 /* ---- Who is there ---- */
@@ -236,7 +236,7 @@ static void checkSaved(void) {
     sds *line = sdssplitlen(lines, sdslen(lines), "\n", 1, &count);
     bool was_verbose = verbose;
     verbose = false;
-    supervisorInit(&again, &world, NULL, now_ms);
+    supervisorInit(&again, &env, NULL, now_ms);
     for (int pass = PASS_SELF; pass <= PASS_REST; pass++) {
         for (int n = 0; n < count; n++) {
             const char *err = applyLine(&again, sdsview(line[n]), pass);
@@ -437,7 +437,7 @@ static void begin(void) {
     memset(remembered, 0, sizeof remembered);
     now_ms = 0;
     chance = 1;
-    supervisorInit(s, &world, NULL, 1000000);
+    supervisorInit(s, &env, NULL, 1000000);
     check();
     now_ms = 1000000;
     s->settings.own_port = 26379;

@@ -90,7 +90,7 @@ COMMAND(constants) {
 }
 
 /* Random bytes and the time: is it what it should be? */
-COMMAND(world) {
+COMMAND(env) {
     (void)argv, (void)argc;
     unsigned char a[32], b[32];
     char hex[40];
@@ -287,7 +287,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         {"commands.keysof", keysOf, "readonly", 0, 0, 0},
         {"commands.late", late, "", 0, 0, 0},
         {"commands.constants", constants, "fast allow-loading allow-stale", 0, 0, 0},
-        {"commands.world", world, "no-monitor no-slowlog random", 0, 0, 0},
+        {"commands.world", env, "no-monitor no-slowlog random", 0, 0, 0},
         {"commands.info", info, "admin", 0, 0, 0},
         {"commands.refused", refused, "allow-busy no-mandatory-keys", 0, 0, 0},
         {"commands.told", called, "write deny-oom", 0, 0, 0},

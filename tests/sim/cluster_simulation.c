@@ -66,7 +66,7 @@ struct clusterSimNode {
     int migrates_from, granted_to;
     struct slotSet migrates, granted;
     int64_t migrates_ms, granted_until_ms, keeps_epoch_until_ms;
-    bool takes_back;
+    bool reclaims;
     uint64_t highest_epoch, highest_vote;
     uint64_t checked_epoch; /* checkOwners has seen this epoch, */
     struct slotSet checked; /* and these slots */
@@ -321,7 +321,7 @@ static void clusterSimEnvLog(void *w, int level, const char *line) {
         printf("%8lld %3d %s\n", (long long)n->sim->now_ms, n->index, line);
 }
 
-static const struct engineWorld world = {
+static const struct engineEnv env = {
     .connect = clusterSimEnvConnect,
     .close = clusterSimEnvClose,
     .send = clusterSimEnvSend,
@@ -345,7 +345,7 @@ static const struct engineWorld world = {
 static void clusterSimStartNode(struct clusterSimNode *n) {
     struct clusterSim *s = n->sim;
     struct engine *e = &n->engine;
-    engineInit(e, &world, n, clusterSimWallClock(s));
+    engineInit(e, &env, n, clusterSimWallClock(s));
     e->settings = (struct engineSettings){.node_timeout_ms = s->o.node_timeout_ms,
                                           .manual_failover_timeout_ms = 5000,
                                           .blacklist_ttl_s = 60,
@@ -367,7 +367,7 @@ static void clusterSimStartNode(struct clusterSimNode *n) {
         bool ok = topologyRead(&e->t, sdsview(n->disk), false, clusterSimWallClock(s), &err);
         if (!ok) serverPanic("%s in\n%s", err, n->disk);
     } else {
-        engineBorn(e);
+        engineCreated(e);
         struct clusterNode *me = e->t.myself;
         snprintf(me->ip, NODE_IP_LEN, "10.0.%d.%d", n->index / 200, n->index % 200 + 1);
         me->tcp_port = 6379;
@@ -517,13 +517,13 @@ static void clusterSimTickMigration(struct clusterSimNode *n) {
         return;
     }
     const struct clusterNode *known = topologyFind(&n->engine.t, source->engine.t.myself->id);
-    bool told = engineEpochBarred(&n->engine) && known && engineBarKnownBy(&n->engine, known);
-    if (!told) engineBarEpoch(&n->engine, clusterSimWallClock(s));
+    bool told = engineEpochReserved(&n->engine) && known && engineReservationKnownBy(&n->engine, known);
+    if (!told) engineReserveEpoch(&n->engine, clusterSimWallClock(s));
     if (!told || n->engine.settings.keeps_epoch) return;
     n->migrates_from = -1;
     source->granted_to = n->index;
     source->granted = n->migrates;
-    source->takes_back = false;
+    source->reclaims = false;
     source->granted_until_ms = source->keeps_epoch_until_ms = s->now_ms + CLUSTER_SIM_GRANTED_MS;
     source->paused_until_ms = clusterSimWallClock(s) + CLUSTER_SIM_GRANTED_MS;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
@@ -546,14 +546,14 @@ static void clusterSimTickGranted(struct clusterSimNode *n) {
     struct clusterSim *s = n->sim;
     int64_t left_ms = n->granted_until_ms - s->now_ms;
     bool waits = nodeIsPrimary(n->engine.t.myself) && clusterSimStillOwnsGranted(n);
-    if (waits && left_ms > 0 && left_ms <= CLUSTER_SIM_GRANTED_MS / 2 && !n->takes_back) {
-        n->takes_back = true;
-        engineBarEpochAbove(&n->engine, clusterSimWallClock(s));
+    if (waits && left_ms > 0 && left_ms <= CLUSTER_SIM_GRANTED_MS / 2 && !n->reclaims) {
+        n->reclaims = true;
+        engineReserveEpochAbove(&n->engine, clusterSimWallClock(s));
     }
     if (waits && left_ms > 0) return;
     n->granted_to = -1;
     n->granted_until_ms = n->keeps_epoch_until_ms = 0;
-    if (waits && n->takes_back && engineEpochBarred(&n->engine))
+    if (waits && n->reclaims && engineEpochReserved(&n->engine))
         engineBumpEpoch(&n->engine, clusterSimWallClock(s));
 }
 
@@ -831,7 +831,7 @@ void clusterSimMigrate(struct clusterSim *s, int from, int to) {
     n->migrates_ms = s->now_ms;
     source->keeps_epoch_until_ms = s->now_ms + CLUSTER_SIM_MIGRATION_MS;
     source->engine.settings.keeps_epoch = true;
-    engineBarEpoch(&n->engine, clusterSimWallClock(s));
+    engineReserveEpoch(&n->engine, clusterSimWallClock(s));
     engineFlush(&n->engine, clusterSimWallClock(s));
 }
 bool clusterSimMigrates(const struct clusterSim *s, int to) {

@@ -62,7 +62,7 @@ static void engineRecorderLog(void *w, int level, const char *line) {
     (void)w, (void)level, (void)line;
 }
 
-const struct engineWorld engine_recorder = {.connect = engineRecorderConnect,
+const struct engineEnv engine_recorder = {.connect = engineRecorderConnect,
                                             .close = engineRecorderClose,
                                             .send = engineRecorderSend,
                                             .save = engineRecorderSave,

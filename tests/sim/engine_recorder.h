@@ -18,7 +18,7 @@ struct engineRecord {
     struct engineReplication replication; /* the answer */
 };
 extern struct engineRecord recorded;
-extern const struct engineWorld engine_recorder;
+extern const struct engineEnv engine_recorder;
 
 /* Forgets what was recorded. The replication is complete and its link is up, with data as of now. */
 void engineRecorderReset(int64_t now_ms);

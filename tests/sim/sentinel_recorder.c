@@ -85,7 +85,7 @@ static void recorderCrash(void *w) {
     recorderWrite("crash");
 }
 
-static const struct supervisorWorld recorder_environment = {.connect = recorderConnect,
+static const struct supervisorEnv recorder_environment = {.connect = recorderConnect,
                                                             .close = recorderClose,
                                                             .send = recorderSend,
                                                             .ownIp = recorderOwnIp,

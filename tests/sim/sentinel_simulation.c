@@ -98,7 +98,7 @@ static void sentinelSimCrash(void *w) {
     serverPanic("no test makes a Sentinel crash");
 }
 
-static const struct supervisorWorld sim_environment = {
+static const struct supervisorEnv sim_environment = {
     .connect = sentinelSimConnect,
     .close = sentinelSimClose,
     .send = sentinelSimSend,

@@ -118,7 +118,7 @@ static void heatSave(ValkeyModuleIO *io, void *value) {
     forEach(h, saveCount, io);
 }
 
-/* Any of these may fail: the file may end early, or the bytes be a stranger's (RESTORE). NULL is an error
+/* Any of these may fail: the file may end early, or the bytes be a unknown node's (RESTORE). NULL is an error
  * then. */
 static void *heatLoad(ValkeyModuleIO *io, int encver) {
     if (encver != 0) return NULL;

@@ -31,13 +31,13 @@ static int expiry_veto_count;
 
 /* ---- Hash hints ---- */
 
-const struct keyHint *db_hints;
+const struct keyHint *db_key_hashes;
 int db_hint_count;
 
 /* Of an argument of the running command, by its place in memory; NULL: nobody has hashed it. */
 static inline const struct keyHint *hintOf(struct str arg) {
     for (int i = 0; i < db_hint_count; i++) {
-        if (db_hints[i].key.ptr == arg.ptr && db_hints[i].key.len == arg.len) return &db_hints[i];
+        if (db_key_hashes[i].key.ptr == arg.ptr && db_key_hashes[i].key.len == arg.len) return &db_key_hashes[i];
     }
     return NULL;
 }
@@ -59,7 +59,7 @@ uint64_t dbHashName(struct str name) {
 /* Of an object's own key, which no hint points to: most often it is the running command's first key. */
 static uint64_t hashOfObject(const struct object *o) {
     struct str key = objectKey(o);
-    return db_hint_count && strEq(db_hints[0].key, key) ? db_hints[0].hash : keyHash(key);
+    return db_hint_count && strEq(db_key_hashes[0].key, key) ? db_key_hashes[0].hash : keyHash(key);
 }
 
 /* ---- Tables ---- */
@@ -338,7 +338,7 @@ static uint64_t dropSlotTold(struct db *db, int slot, bool async, bool events) {
 uint64_t dbDropSlot(struct db *db, int slot, bool async, bool events) {
     if (data_hooks.keyLeft || serverEventWanted(SERVER_KEY)) return dropSlotTold(db, slot, async, events);
     struct slotGone to = {db, events ? "del" : NULL};
-    bool heard = data_hooks.keyCameOrWent || notifyIsHeard(events);
+    bool heard = data_hooks.keyCameOrWent || notifyHasSubscribers(events);
     return keyspaceDropSlot(&db->keyspace, slot, async, heard ? tellGone : NULL, &to);
 }
 

@@ -112,10 +112,10 @@ struct keyHint {
     struct str key;
     uint64_t hash;
 };
-extern const struct keyHint *db_hints;
+extern const struct keyHint *db_key_hashes;
 extern int db_hint_count;
-static inline void dbSetHints(const struct keyHint *hints, int count) {
-    db_hints = hints;
+static inline void dbSetKeyHashes(const struct keyHint *hints, int count) {
+    db_key_hashes = hints;
     db_hint_count = count;
 }
 /* Of what is not a key of the keyspace, whose hash may have the slot in it: a member of a value, likewise

@@ -19,7 +19,7 @@ enum keyUse {
     KEY_USE_LOOKUP, /* of a key that is about to be changed, or whose existence matters */
     KEY_USE_READ,   /* of its value */
     KEY_USE_CHANGE,
-    KEY_USE_TELL, /* everybody is told that it has changed */
+    KEY_USE_NOTIFY, /* everybody is told that it has changed */
 };
 
 typedef void keyUseHook(const struct db *db, struct str key, enum keyUse use);

@@ -260,7 +260,7 @@ struct object *keyspaceIteratorNext(struct keyspaceIterator *it) {
 
 void keyspaceIteratorStop(struct keyspaceIterator *it) {
     hashtableStopIterator(&it->it);
-    if (it->ks->slots && it->slot < KEY_SLOTS) slotTablesOutline(it->ks->slots, it->slot);
+    if (it->ks->slots && it->slot < KEY_SLOTS) slotTablesDescriptor(it->ks->slots, it->slot);
 }
 
 /* ---- One slot ---- */
@@ -268,7 +268,7 @@ void keyspaceIteratorStop(struct keyspaceIterator *it) {
 uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashtableScanFn fn, void *priv) {
     if (!keyspaceSlotSize(ks, slot)) return 0;
     cursor = hashtableScan(slotTable(ks->slots, slot), cursor, fn, priv);
-    slotTablesOutline(ks->slots, slot);
+    slotTablesDescriptor(ks->slots, slot);
     return cursor;
 }
 

@@ -33,17 +33,17 @@ static size_t typeEffort(const struct object *o) {
     (void)o;
     return 1;
 }
-static void typeEnter(struct keyspace *ks, const struct object *o) {
+static void typeOnAdded(struct keyspace *ks, const struct object *o) {
     (void)o;
     if (!ks->inner) ks->inner = zcalloc(1, sizeof(size_t));
     (*(size_t *)ks->inner)++;
 }
-static void typeLeave(struct keyspace *ks, const struct object *o) {
+static void typeOnRemoved(struct keyspace *ks, const struct object *o) {
     (void)o;
     assert_non_null(ks->inner);
     assert_true((*(size_t *)ks->inner)-- > 0);
 }
-static void typeLeaveAll(struct keyspace *ks) {
+static void typeOnRemovedAll(struct keyspace *ks) {
     zfree(ks->inner);
     ks->inner = NULL;
 }
@@ -54,9 +54,9 @@ static const struct objectType counting = {.id = TYPE_ID,
                                            .name = "counting",
                                            .free = typeFree,
                                            .freeEffort = typeEffort,
-                                           .enter = typeEnter,
-                                           .leave = typeLeave,
-                                           .leaveAll = typeLeaveAll,
+                                           .enter = typeOnAdded,
+                                           .leave = typeOnRemoved,
+                                           .leaveAll = typeOnRemovedAll,
                                            .volatileCount = typeCount};
 
 /* ---- The model ---- */

@@ -31,7 +31,7 @@ void keysAheadInit(struct keysAhead *k, struct db *db, const struct str *argv, i
     k->args = (struct argsAhead){.argv = argv, .step = 1, .count = count};
     k->db = db;
     k->size = keyspaceSize(&db->keyspace);
-    k->hints = db_hints;
+    k->hints = db_key_hashes;
     k->hint_count = db_hint_count;
 }
 
@@ -51,7 +51,7 @@ static void keysAheadFetchObject(struct keysAhead *k, int i) {
 
 /* Runs only step 0 of the type's hook: strings, which are read as a whole, have no other. */
 static void keysAheadFetchValue(const struct keysAhead *k, int i) {
-    static const struct prefetchWants whole = {.parts = PREFETCH_WHOLE};
+    static const struct prefetchRequests whole = {.parts = PREFETCH_WHOLE};
     const struct object *o = k->objects[i % READ_AHEAD];
     struct prefetchState state = {0};
     if (o && objectTypeOf(o)->prefetch) objectTypeOf(o)->prefetch(o, &whole, 0, &state);
@@ -74,5 +74,5 @@ void keysAheadFetch(struct keysAhead *k) {
     if (at + KEY_OBJECT < a->count) keysAheadFetchObject(k, at + KEY_OBJECT);
     if (at + KEY_VALUE < a->count && at + KEY_VALUE >= KEY_OBJECT) keysAheadFetchValue(k, at + KEY_VALUE);
     k->hint = (struct keyHint){a->argv[at], a->hashes[at % READ_AHEAD]};
-    dbSetHints(&k->hint, 1);
+    dbSetKeyHashes(&k->hint, 1);
 }

@@ -79,7 +79,7 @@ static inline void keysAheadNext(struct keysAhead *k) {
 }
 
 static inline void keysAheadStop(const struct keysAhead *k) {
-    if (k->args.count) dbSetHints(k->hints, k->hint_count);
+    if (k->args.count) dbSetKeyHashes(k->hints, k->hint_count);
 }
 
 /* ---- Iterators ---- */

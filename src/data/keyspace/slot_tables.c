@@ -32,13 +32,13 @@ void slotTablesRelease(struct slotTables *st) {
 /* ---- Lookup ---- */
 
 void slotTablesPrefetch(const struct slotTables *st, int slot, uint64_t hash) {
-    uint64_t outline = st->outlines[slot];
-    if (__builtin_expect(outline <= OUTLINE_LARGE, 0)) {
-        if (outline) hashtablePrefetchBucket(&st->tables[slot], hash); /* such tables are few */
+    uint64_t descriptor = st->outlines[slot];
+    if (__builtin_expect(descriptor <= DESCRIPTOR_LARGE, 0)) {
+        if (descriptor) hashtablePrefetchBucket(&st->tables[slot], hash); /* such tables are few */
         return;
     }
-    hashtablePrefetchOutlined(outline, st->salt_factor, hash);
-    if (outlineIsSingle(outline)) return;
+    hashtablePrefetchOutlined(descriptor, st->salt_factor, hash);
+    if (descriptorIsSingle(descriptor)) return;
     __builtin_prefetch(&st->tables[slot]);
     __builtin_prefetch((const char *)(&st->tables[slot] + 1) - 1); /* it may lie on two lines */
 }
@@ -52,7 +52,7 @@ static inline void count(struct slotTables *st, int slot, uint64_t by) {
 }
 
 static inline void changed(struct slotTables *st, int slot, uint64_t by) {
-    slotTablesOutline(st, slot);
+    slotTablesDescriptor(st, slot);
     count(st, slot, by);
 }
 
@@ -146,7 +146,7 @@ uint64_t slotTablesScan(struct slotTables *st, uint64_t cursor, enum slotsSeen s
     if (slot == KEY_SLOTS) return 0;
     uint64_t local = slot == from ? cursor & ((1ULL << CURSOR_LOCAL_BITS) - 1) : 0;
     local = scanStripe(slotTable(st, slot), local, fn, priv);
-    slotTablesOutline(st, slot);
+    slotTablesDescriptor(st, slot);
     if (!local) slot = slotTablesNext(st, slot + 1, seen);
     return slot < KEY_SLOTS ? (uint64_t)slot << CURSOR_LOCAL_BITS | local : 0;
 }
@@ -155,7 +155,7 @@ void *slotTablesFairRandom(struct slotTables *st) {
     if (!shown(st)) return NULL;
     int slot = slotOfEntry(st, randomBelow(shown(st)));
     void *entry = hashtableFairRandomEntry(slotTable(st, slot));
-    slotTablesOutline(st, slot);
+    slotTablesDescriptor(st, slot);
     return entry;
 }
 
@@ -165,7 +165,7 @@ size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
     size_t n = 0;
     do {
         n += hashtableSample(slotTable(st, slot), dst + n, count - n);
-        slotTablesOutline(st, slot);
+        slotTablesDescriptor(st, slot);
         slot = slotTablesNext(st, slot + 1, SLOTS_SHOWN);
         if (slot == KEY_SLOTS) slot = slotTablesNext(st, 0, SLOTS_SHOWN);
     } while (n < count && slot != first);
@@ -177,7 +177,7 @@ size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
 bool slotTablesTryExpand(struct slotTables *st, int slot, size_t n) {
     serverAssert(0 <= slot && slot < KEY_SLOTS);
     bool done = hashtableTryExpand(madeTable(st, slot), hashtableSize(slotTable(st, slot)) + n);
-    slotTablesOutline(st, slot);
+    slotTablesDescriptor(st, slot);
     return done;
 }
 
@@ -189,7 +189,7 @@ bool slotTablesResize(struct slotTables *st, uint64_t us) {
             return false;
         }
         bool more = hashtableResizeMicroseconds(slotTable(st, slot), us);
-        slotTablesOutline(st, slot);
+        slotTablesDescriptor(st, slot);
         if (more) return true;
         st->resize_slot = slot + 1;
     }
@@ -199,7 +199,7 @@ bool slotTablesResize(struct slotTables *st, uint64_t us) {
 void slotTablesMoveArrays(struct slotTables *st, void *(*move)(void *priv, void *ptr), void *priv) {
     for (int slot = 0; (slot = slotTablesNext(st, slot, SLOTS_ALL)) < KEY_SLOTS; slot++) {
         hashtableMoveArrays(slotTable(st, slot), move, priv);
-        slotTablesOutline(st, slot);
+        slotTablesDescriptor(st, slot);
     }
 }
 
@@ -226,7 +226,7 @@ void slotTablesVerify(struct slotTables *st) {
         uint64_t used = 0, group_hidden = 0;
         for (int slot = group * SLOT_GROUP; slot < (group + 1) * SLOT_GROUP; slot++) {
             if (st->tables[slot].type) hashtableVerify(&st->tables[slot]);
-            serverAssert(st->outlines[slot] == hashtableOutline(&st->tables[slot]));
+            serverAssert(st->outlines[slot] == hashtableDescriptor(&st->tables[slot]));
             used += hashtableSize(&st->tables[slot]);
             group_hidden += hashtableSize(&st->tables[slot]) - slotShown(st, slot);
         }

@@ -38,9 +38,9 @@ void slotTablesRelease(struct slotTables *st); /* with what the type says of its
 static inline struct hashtable *slotTable(struct slotTables *st, int slot) {
     return &st->tables[slot];
 }
-/* To scan and iterate; behind that (of a safe iterator: when it has stopped) comes slotTablesOutline. */
-static inline void slotTablesOutline(struct slotTables *st, int slot) {
-    st->outlines[slot] = hashtableOutline(&st->tables[slot]);
+/* To scan and iterate; behind that (of a safe iterator: when it has stopped) comes slotTablesDescriptor. */
+static inline void slotTablesDescriptor(struct slotTables *st, int slot) {
+    st->outlines[slot] = hashtableDescriptor(&st->tables[slot]);
 }
 static inline size_t slotTablesSize(const struct slotTables *st) {
     return st->used;
@@ -48,16 +48,16 @@ static inline size_t slotTablesSize(const struct slotTables *st) {
 /* The key's bucket, and the head of the slot's table if finding needs it. */
 void slotTablesPrefetch(const struct slotTables *st, int slot, uint64_t hash);
 static inline void *slotTablesPeek(const struct slotTables *st, int slot, uint64_t hash) {
-    uint64_t outline = st->outlines[slot];
-    if (__builtin_expect(outlineIsSingle(outline), 1))
-        return hashtablePeekSingle(outline, st->salt_factor, hash);
-    return outline ? hashtablePeek(&st->tables[slot], hash) : NULL;
+    uint64_t descriptor = st->outlines[slot];
+    if (__builtin_expect(descriptorIsSingle(descriptor), 1))
+        return hashtablePeekSingle(descriptor, st->salt_factor, hash);
+    return descriptor ? hashtablePeek(&st->tables[slot], hash) : NULL;
 }
 static inline void *slotTablesFind(struct slotTables *st, int slot, struct str key, uint64_t hash) {
-    uint64_t outline = st->outlines[slot];
-    if (__builtin_expect(outlineIsSingle(outline), 1))
-        return hashtableFindSingle(st->type, outline, st->salt_factor, key, hash);
-    return outline ? hashtableFindHashed(&st->tables[slot], key, hash) : NULL;
+    uint64_t descriptor = st->outlines[slot];
+    if (__builtin_expect(descriptorIsSingle(descriptor), 1))
+        return hashtableFindSingle(st->type, descriptor, st->salt_factor, key, hash);
+    return descriptor ? hashtableFindHashed(&st->tables[slot], key, hash) : NULL;
 }
 /* As the functions of hashtable.h, and counted. */
 void slotTablesAdd(struct slotTables *st, int slot, void *entry, uint64_t hash);

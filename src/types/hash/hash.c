@@ -159,7 +159,7 @@ static bool tableSet(struct hash *h, struct str field, struct hashInput value, b
     }
     struct hashEntry *e = hashtableRefEntry(ref);
     bool dead = isDead(e);
-    h->dead_gone += dead;
+    h->expired_removed += dead;
     if (hashEntryExpire(e) != HASH_NO_EXPIRE && (dead || !keep_expiry)) dropExpiry(h, ref);
     entryMoved(h, ref, hashEntrySetValue(hashtableRefEntry(ref), value));
     return dead;
@@ -279,7 +279,7 @@ static void toPlain(struct hash *h, struct db *db) {
 void hashOpen(struct hash *h, const struct object *o) {
     debugAssert(o->type == OBJ_HASH);
     h->encoding = (uint8_t)o->encoding;
-    h->dead_gone = 0;
+    h->expired_removed = 0;
     if (objectHasPtr(o)) {
         h->used = 0;
         h->ptr = objectPtr(o);
@@ -293,7 +293,7 @@ void hashOpen(struct hash *h, const struct object *o) {
 void hashNew(struct hash *h) {
     h->encoding = HASH_PACKED;
     h->used = 0;
-    h->dead_gone = 0;
+    h->expired_removed = 0;
     h->ptr = h->room;
 }
 
@@ -458,7 +458,7 @@ bool hashRemove(struct hash *h, struct str field) {
 
 bool hashRemoveDead(struct hash *h, struct str field) {
     bool removed = h->encoding == HASH_EXPIRING && tableRemove(h, field, true);
-    h->dead_gone += removed;
+    h->expired_removed += removed;
     return removed;
 }
 

@@ -41,10 +41,10 @@ bool hashKeyWrite(struct client *c, struct hashKey *k) {
 bool hashKeyCommit(struct hashKey *k, const char *event, size_t changes) {
     struct db *db = k->c->db;
     bool left = hashCommit(&k->h, db, k->key, k->o);
-    if (__builtin_expect(!k->h.dead_gone, 1)) {
+    if (__builtin_expect(!k->h.expired_removed, 1)) {
         keyChanged(k->c, db, k->key, NOTIFY_HASH, event, changes);
     } else { /* fields that had expired have made room for others: this is told first */
-        dbstats.expired_fields += k->h.dead_gone;
+        dbstats.expired_fields += k->h.expired_removed;
         keyChanged(k->c, db, k->key, NOTIFY_HASH, "hexpired", changes);
         if (event) keyEvent(NOTIFY_HASH, event, k->key, db);
     }

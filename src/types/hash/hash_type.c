@@ -73,7 +73,7 @@ static void hashHookDigest(const struct object *o, uint8_t digest[20]) {
 }
 
 /* A packed hash is in its object, of which the second line may be needed. */
-static bool hashHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+static bool hashHookPrefetch(const struct object *o, const struct prefetchRequests *wants, int step,
                              struct prefetchState *state) {
     (void)state;
     if (step == 0) {
@@ -100,11 +100,11 @@ static sds hashHookDebugInfo(const struct object *o, sds s) {
     return sdscatprintf(s, "expiring_fields:%u ", ((struct expiringHash *)objectPtr(o))->due.used);
 }
 
-static void typeEnter(struct keyspace *ks, const struct object *o) {
+static void typeOnAdded(struct keyspace *ks, const struct object *o) {
     if (o->encoding == HASH_EXPIRING) hashTrack(ks, objectKey(o), objectPtr(o));
 }
 
-static void typeLeave(struct keyspace *ks, const struct object *o) {
+static void typeOnRemoved(struct keyspace *ks, const struct object *o) {
     if (o->encoding == HASH_EXPIRING) hashUntrack(ks, objectPtr(o));
 }
 
@@ -125,8 +125,8 @@ static const struct objectType hash_type = {
     .iterate = hashHookIterate,
     .table = hashHookTable,
     .debugInfo = hashHookDebugInfo,
-    .enter = typeEnter,
-    .leave = typeLeave,
+    .enter = typeOnAdded,
+    .leave = typeOnRemoved,
     .leaveAll = hashForgetAll,
     .defrag = hashDefrag,
     RDB_HOOK_FIELDS(hash, HASH_RDB_TYPES),

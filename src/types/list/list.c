@@ -404,7 +404,7 @@ static bool prefetchListpack(const unsigned char *lp, unsigned wants, int step) 
     return false;
 }
 
-static bool listHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+static bool listHookPrefetch(const struct object *o, const struct prefetchRequests *wants, int step,
                              struct prefetchState *state) {
     unsigned parts = wants->parts;
     if (!objectHasPtr(o)) {

@@ -367,7 +367,7 @@ static void setHookDigest(const struct object *o, uint8_t digest[20]) {
     setStop(&it);
 }
 
-static bool setHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+static bool setHookPrefetch(const struct object *o, const struct prefetchRequests *wants, int step,
                             struct prefetchState *state) {
     (void)state;
     if (step == 0) {

@@ -287,7 +287,7 @@ bool streamAppend(struct stream *s, struct streamID id, const struct str *pairs,
 
 /* ---- Removing ---- */
 
-void streamMendFirst(struct stream *s) {
+void streamFixFirst(struct stream *s) {
     s->first_id = s->length ? edgeID(s, false) : STREAM_ID_MIN;
 }
 
@@ -312,7 +312,7 @@ void streamFinderDelete(struct streamFinder *f) {
     if (last_of_node) {
         removeNode(it);
         streamFinderStop(f);
-        if (first || !s->length) streamMendFirst(s);
+        if (first || !s->length) streamFixFirst(s);
         return;
     }
     if (first) s->first_id = nextInNode(it);
@@ -374,7 +374,7 @@ int64_t streamTrimTo(struct stream *s, const struct streamTrim *t) {
         streamStop(&it);
         if (!whole) break;
     }
-    if (removed) streamMendFirst(s);
+    if (removed) streamFixFirst(s);
     serverAssert(t->approximate || t->kind != TRIM_MAXLEN || s->length <= (uint64_t)t->maxlen);
     return removed;
 }

@@ -105,7 +105,7 @@ void streamFinderStop(struct streamFinder *f);
 /* For loading: a sound node whose ID is above those of all others; it is taken over, the counters are the
  * caller's. And the first entry's ID, looked up. */
 void streamAddNode(struct stream *s, struct streamID id, struct streamNode *node);
-void streamMendFirst(struct stream *s);
+void streamFixFirst(struct stream *s);
 
 /* ---- Groups ---- */
 #define STREAM_READ_UNKNOWN (-1)

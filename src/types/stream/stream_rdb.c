@@ -150,7 +150,7 @@ static bool loadCounters(struct rdbReader *r, struct stream *s, bool first_versi
     struct streamID first;
     if (!rdbReadLen(r, &length) || !readID(r, &s->last_id)) return false;
     if (length != s->length) return rioFail(&r->io, "a stream's length is not that of its nodes");
-    streamMendFirst(s);
+    streamFixFirst(s);
     if (s->length && streamIDCompare(s->last_id, streamHighestID(s)) < 0)
         return rioFail(&r->io, "a stream has entries behind its last ID");
     if (r->deep && !isInOrder(s)) return rioFail(&r->io, "entries of a stream are out of order");

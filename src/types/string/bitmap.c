@@ -64,7 +64,7 @@ static int64_t bitopsFind(const unsigned char *p, size_t n, bool bit) {
 
 /* Of the longest string that proto-max-bulk-len allows. */
 static int64_t maxBits(void) {
-    return roundMaxBulk() > INT64_MAX / 8 ? INT64_MAX : roundMaxBulk() * 8;
+    return turnMaxBulk() > INT64_MAX / 8 ? INT64_MAX : turnMaxBulk() * 8;
 }
 
 bool bitopsOffset(struct client *c, struct str arg, unsigned width, uint64_t *offset) {

@@ -143,7 +143,7 @@ static struct value argValue(struct client *c, int i, char scratch[8]) {
 /* Replies an error unless size + add bytes are allowed. */
 static bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
     /* What is loaded was within the limit when it was written. */
-    if (add <= roundMaxBulk() - size || c->flags & CLIENT_FAKE || callReplays()) return true;
+    if (add <= turnMaxBulk() - size || c->flags & CLIENT_FAKE || callReplays()) return true;
     replyError(c, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
     return false;
 }
@@ -216,7 +216,7 @@ static void stringDigest(const struct object *o, uint8_t digest[20]) {
     digestMix(digest, stringView(o, buf));
 }
 
-static bool stringPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+static bool stringPrefetch(const struct object *o, const struct prefetchRequests *wants, int step,
                            struct prefetchState *state) {
     (void)step, (void)state;
     if (!objectHasPtr(o)) return false;

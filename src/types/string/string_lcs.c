@@ -140,7 +140,7 @@ static bool takeRoom(struct client *c, struct lcs *l) {
         return false;
     }
     unsigned __int128 all = (unsigned __int128)(l->a.len + 1) * (l->b.len + 1) * sizeof(uint32_t);
-    if (all > (unsigned __int128)roundMaxBulk()) {
+    if (all > (unsigned __int128)turnMaxBulk()) {
         replyError(c, "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len");
         return false;
     }

@@ -219,7 +219,7 @@ static void zsetHookDigest(const struct object *o, uint8_t digest[20]) {
     }
 }
 
-static bool zsetHookPrefetch(const struct object *o, const struct prefetchWants *wants, int step,
+static bool zsetHookPrefetch(const struct object *o, const struct prefetchRequests *wants, int step,
                              struct prefetchState *state) {
     struct zsetRef z = zsetOpen(o);
     return z.index->prefetch(z.ptr, wants, step, state);

@@ -214,7 +214,7 @@ static sds btreeDebugInfo(const void *z, sds s) {
 
 /* ---- Prefetching ---- */
 
-static bool btreePrefetch(const void *z, const struct prefetchWants *wants, int step,
+static bool btreePrefetch(const void *z, const struct prefetchRequests *wants, int step,
                           struct prefetchState *state) {
     if (state->at) {
         zbtPrefetchElement(state->at, wants->member_hash);

@@ -272,7 +272,7 @@ static sds listpackDebugInfo(const void *z, sds s) {
                         (double)bytes / (double)(length ? length : 1));
 }
 
-static bool listpackPrefetch(const void *z, const struct prefetchWants *wants, int step,
+static bool listpackPrefetch(const void *z, const struct prefetchRequests *wants, int step,
                              struct prefetchState *state) {
     const char *lp = z;
     unsigned parts = wants->parts;

@@ -298,7 +298,7 @@ static void skiplistWarm(const void *z) {
 }
 
 /* From step 1 on, the way down to where a new score belongs. A small list is read in less time. */
-static bool fetchPlace(const zskiplist *list, const struct prefetchWants *wants, int step,
+static bool fetchPlace(const zskiplist *list, const struct prefetchRequests *wants, int step,
                        struct prefetchState *state) {
     struct zslFetch search;
     _Static_assert(sizeof search <= sizeof state->notes, "a search fits the state");
@@ -316,7 +316,7 @@ static bool fetchPlace(const zskiplist *list, const struct prefetchWants *wants,
 }
 
 /* From step 3 on, the way up that the rank of a member takes, one node a step; or the way to a score. */
-static bool skiplistPrefetch(const void *z, const struct prefetchWants *wants, int step,
+static bool skiplistPrefetch(const void *z, const struct prefetchRequests *wants, int step,
                              struct prefetchState *state) {
     const struct zset *zs = z;
     unsigned parts = wants->parts;
