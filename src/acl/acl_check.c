@@ -5,17 +5,16 @@
  * when one selector says yes. When none does, the refusal that came furthest is the one to tell: the user may
  * nearly do that. */
 #include "acl/acl_private.h"
-#include "commands/cmd_grammar.h"
-
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
 #include "commands/cmd_connection.h"
 #include "commands/cmd_generic.h"
+#include "commands/cmd_grammar.h"
 #include "commands/cmd_pubsub.h"
 #include "commands/cmd_server.h"
 #include "data/keyspace/db.h"
-#include "client/reply.h"
 #include "registry/server_events.h"
 
 /* What a selector is asked. */
@@ -26,13 +25,13 @@ struct question {
     struct str begin; /* of its key, by which this was allowed; NULL: by something else */
 };
 
-static struct question ask(const struct request *r, int db) {
+static struct question aclCheckAsk(const struct request *r, int db) {
     return (struct question){.cmd = r->cmd, .argv = r->argv, .argc = r->argc, .db = db};
 }
 
 /* ---- Command ---- */
 
-static bool commandAllowed(const struct aclSelector *s, const struct question *q) {
+static bool aclCheckCommandAllowed(const struct aclSelector *s, const struct question *q) {
     if (aclSelectorHasCommand(s, q->cmd->id) || q->cmd->flags & CMD_NO_AUTH) return true;
     for (int i = 0; i < s->first_arg_count && q->argc > 1; i++) {
         if (s->first_args[i].id == q->cmd->id && strIs(q->argv[1], s->first_args[i].arg)) return true;
@@ -44,7 +43,7 @@ static bool commandAllowed(const struct aclSelector *s, const struct question *q
 
 /* Commands that read or write, and those that may name keys, whether this call does or not: what a script or
  * a function without keys does is not known. */
-static bool worksOnData(const struct serverCommand *cmd) {
+static bool aclCheckWorksOnData(const struct serverCommand *cmd) {
     if (cmd->acl & (ACL_KEYSPACE | ACL_READ | ACL_WRITE)) return true;
     for (int i = 0; i < cmd->spec->key_spec_count; i++) {
         if (!(cmd->spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
@@ -53,50 +52,50 @@ static bool worksOnData(const struct serverCommand *cmd) {
 }
 
 /* What is no number of a database the command itself refuses. */
-static bool argIsDb(const struct question *q, int i, int64_t *db) {
+static bool aclCheckArgIsDb(const struct question *q, int i, int64_t *db) {
     return i < q->argc && string2ll(q->argv[i], db) && dbGet(*db);
 }
 
-static bool dbArgAllowed(const struct aclSelector *s, const struct question *q, int i, int *arg) {
+static bool aclCheckDbArgAllowed(const struct aclSelector *s, const struct question *q, int i, int *arg) {
     int64_t db;
-    if (!argIsDb(q, i, &db) || aclSelectorHasDb(s, db)) return true;
+    if (!aclCheckArgIsDb(q, i, &db) || aclSelectorHasDb(s, db)) return true;
     *arg = i;
     return false;
 }
 
-static bool swapAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
+static bool aclCheckSwapAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
     int64_t db;
-    if (!argIsDb(q, 1, &db) || !argIsDb(q, 2, &db)) return true;
-    return dbArgAllowed(s, q, 1, arg) && dbArgAllowed(s, q, 2, arg);
+    if (!aclCheckArgIsDb(q, 1, &db) || !aclCheckArgIsDb(q, 2, &db)) return true;
+    return aclCheckDbArgAllowed(s, q, 1, arg) && aclCheckDbArgAllowed(s, q, 2, arg);
 }
 
 /* COPY a b DB n: each of them, when the options are in order. */
-static bool copyTargetAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
+static bool aclCheckCopyTargetAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
     int64_t db;
     int denied = 0;
     for (int i = 3; i < q->argc; i++) {
         if (strIs(q->argv[i], "replace")) continue;
-        if (!strIs(q->argv[i], "db") || !argIsDb(q, ++i, &db)) return true;
+        if (!strIs(q->argv[i], "db") || !aclCheckArgIsDb(q, ++i, &db)) return true;
         if (!denied && !aclSelectorHasDb(s, db)) denied = i;
     }
     *arg = denied ? denied : *arg;
     return !denied;
 }
 
-static bool everyDbAllowed(const struct aclSelector *s) {
+static bool aclCheckEveryDbAllowed(const struct aclSelector *s) {
     int i = 0;
     while (i < dbCount() && aclSelectorHasDb(s, i)) i++;
     return i == dbCount();
 }
 
-static bool dbsAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
+static bool aclCheckDbsAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
     commandProc *proc = q->cmd->spec->proc;
-    if (q->cmd->flags & CMD_ALL_DBS) return everyDbAllowed(s);
-    if (proc == selectCommand) return dbArgAllowed(s, q, 1, arg);
-    if (proc == swapdbCommand) return swapAllowed(s, q, arg);
-    if (proc == moveCommand && !dbArgAllowed(s, q, 2, arg)) return false;
-    if (proc == copyCommand && !copyTargetAllowed(s, q, arg)) return false;
-    return !worksOnData(q->cmd) || aclSelectorHasDb(s, q->db);
+    if (q->cmd->flags & CMD_ALL_DBS) return aclCheckEveryDbAllowed(s);
+    if (proc == selectCommand) return aclCheckDbArgAllowed(s, q, 1, arg);
+    if (proc == swapdbCommand) return aclCheckSwapAllowed(s, q, arg);
+    if (proc == moveCommand && !aclCheckDbArgAllowed(s, q, 2, arg)) return false;
+    if (proc == copyCommand && !aclCheckCopyTargetAllowed(s, q, arg)) return false;
+    return !aclCheckWorksOnData(q->cmd) || aclSelectorHasDb(s, q->db);
 }
 
 /* ---- Keys ---- */
@@ -106,29 +105,30 @@ unsigned aclAccessOf(unsigned key_flags) {
            (key_flags & (KEY_INSERT | KEY_DELETE | KEY_UPDATE) ? ACL_PATTERN_WRITE : 0);
 }
 
-static bool keyAllowed(struct aclSelector *s, struct question *q, const struct keyRef *key, int *arg) {
+static bool aclCheckKeyAllowed(struct aclSelector *s, struct question *q, const struct keyRef *key,
+                               int *arg) {
     if (aclPatternsMatchBegin(&s->keys, q->argv[key->pos], aclAccessOf(key->flags), &q->begin)) return true;
     *arg = key->pos;
     return false;
 }
 
 /* A module's command may say where its keys are without any key spec (getkeys-api). */
-static bool mayHaveKeys(const struct serverCommand *cmd) {
+static bool aclCheckMayHaveKeys(const struct serverCommand *cmd) {
     return cmd->spec->key_spec_count || cmd->spec->getkeys;
 }
 
-static bool keysAllowed(struct aclSelector *s, struct question *q, int *arg) {
+static bool aclCheckKeysAllowed(struct aclSelector *s, struct question *q, int *arg) {
     const struct keyRef *only = &q->cmd->only_key;
     if (only->pos && only->pos < q->argc) {
-        if (!(only->flags & KEY_VARIABLE_FLAGS)) return keyAllowed(s, q, only, arg);
+        if (!(only->flags & KEY_VARIABLE_FLAGS)) return aclCheckKeyAllowed(s, q, only, arg);
         if (aclPatternsMatchBegin(&s->keys, q->argv[only->pos], ACL_PATTERN_ALL, &q->begin))
             return true; /* whatever it does */
     }
-    if (!mayHaveKeys(q->cmd)) return true;
+    if (!aclCheckMayHaveKeys(q->cmd)) return true;
     struct keyRef *keys;
     int n = commandGetKeyRefs(q->cmd, q->argv, q->argc, &keys);
     bool allowed = true;
-    for (int i = 0; i < n && allowed; i++) allowed = keyAllowed(s, q, &keys[i], arg);
+    for (int i = 0; i < n && allowed; i++) allowed = aclCheckKeyAllowed(s, q, &keys[i], arg);
     zfree(keys);
     q->begin = (struct str){0}; /* what it does to the key depends on further arguments */
     return allowed;
@@ -138,7 +138,7 @@ static bool keysAllowed(struct aclSelector *s, struct question *q, int *arg) {
 
 /* A pattern is allowed when it is one of ours, word for word: what another pattern may match cannot be
  * compared. */
-static bool selectorHasChannel(struct aclSelector *s, struct str channel, bool is_pattern) {
+static bool aclCheckSelectorHasChannel(struct aclSelector *s, struct str channel, bool is_pattern) {
     if (s->flags & SELECTOR_ALL_CHANNELS) return true;
     return is_pattern ? aclPatternsHave(&s->channels, channel, 0)
                       : aclPatternsMatch(&s->channels, channel, 0);
@@ -146,13 +146,13 @@ static bool selectorHasChannel(struct aclSelector *s, struct str channel, bool i
 
 bool aclChannelAllowed(const struct aclUser *u, struct str channel, bool is_pattern) {
     for (int i = 0; i < u->selector_count; i++) {
-        if (selectorHasChannel(u->selectors[i], channel, is_pattern)) return true;
+        if (aclCheckSelectorHasChannel(u->selectors[i], channel, is_pattern)) return true;
     }
     return false;
 }
 
 /* Those that a module's command names. */
-static bool namedChannelsAllowed(struct aclSelector *s, const struct question *q, int *arg) {
+static bool aclCheckNamedChannelsAllowed(struct aclSelector *s, const struct question *q, int *arg) {
     struct keyRef *channels;
     int n = q->cmd->spec->getchannels(q->cmd, q->argv, q->argc, &channels);
     bool allowed = true;
@@ -160,31 +160,31 @@ static bool namedChannelsAllowed(struct aclSelector *s, const struct question *q
         const struct keyRef *ch = &channels[i];
         if (!(ch->flags & (CHANNEL_PUBLISH | CHANNEL_SUBSCRIBE))) continue;
         *arg = ch->pos;
-        allowed = selectorHasChannel(s, q->argv[ch->pos], ch->flags & CHANNEL_PATTERN);
+        allowed = aclCheckSelectorHasChannel(s, q->argv[ch->pos], ch->flags & CHANNEL_PATTERN);
     }
     zfree(channels);
     return allowed;
 }
 
-static bool channelsAllowed(struct aclSelector *s, const struct question *q, int *arg) {
-    if (q->cmd->flags & CMD_HAS_CHANNELS) return namedChannelsAllowed(s, q, arg);
+static bool aclCheckChannelsAllowed(struct aclSelector *s, const struct question *q, int *arg) {
+    if (q->cmd->flags & CMD_HAS_CHANNELS) return aclCheckNamedChannelsAllowed(s, q, arg);
     commandProc *proc = q->cmd->spec->proc;
     bool publish = proc == publishCommand || proc == spublishCommand, pattern = proc == psubscribeCommand;
     if (!publish && !pattern && proc != subscribeCommand && proc != ssubscribeCommand) return true;
     for (int i = 1; i < (publish ? 2 : q->argc); i++) {
         *arg = i;
-        if (!selectorHasChannel(s, q->argv[i], pattern)) return false;
+        if (!aclCheckSelectorHasChannel(s, q->argv[i], pattern)) return false;
     }
     return true;
 }
 
 /* ---- All of it ---- */
 
-static enum aclDenial askSelector(struct aclSelector *s, struct question *q, int *arg) {
-    if (!(s->flags & SELECTOR_ALL_DBS) && !dbsAllowed(s, q, arg)) return ACL_DENIED_DB;
-    if (!commandAllowed(s, q)) return ACL_DENIED_COMMAND;
-    if (!(s->flags & SELECTOR_ALL_KEYS) && !keysAllowed(s, q, arg)) return ACL_DENIED_KEY;
-    if (q->cmd->flags & (CMD_PUBSUB | CMD_HAS_CHANNELS) && !channelsAllowed(s, q, arg))
+static enum aclDenial aclCheckAskSelector(struct aclSelector *s, struct question *q, int *arg) {
+    if (!(s->flags & SELECTOR_ALL_DBS) && !aclCheckDbsAllowed(s, q, arg)) return ACL_DENIED_DB;
+    if (!aclCheckCommandAllowed(s, q)) return ACL_DENIED_COMMAND;
+    if (!(s->flags & SELECTOR_ALL_KEYS) && !aclCheckKeysAllowed(s, q, arg)) return ACL_DENIED_KEY;
+    if (q->cmd->flags & (CMD_PUBSUB | CMD_HAS_CHANNELS) && !aclCheckChannelsAllowed(s, q, arg))
         return ACL_DENIED_CHANNEL;
     return ACL_ALLOWED;
 }
@@ -193,7 +193,7 @@ static enum aclDenial askSelector(struct aclSelector *s, struct question *q, int
  * first arguments are allowed for, or databases and channels among the arguments. */
 static void aclCheckRemember(struct aclUser *u, const struct aclSelector *s, const struct question *q) {
     const struct serverCommand *cmd = q->cmd;
-    bool all_keys = s->flags & SELECTOR_ALL_KEYS || !mayHaveKeys(cmd);
+    bool all_keys = s->flags & SELECTOR_ALL_KEYS || !aclCheckMayHaveKeys(cmd);
     bool all_dbs = s->flags & SELECTOR_ALL_DBS;
     if (!aclSelectorHasCommand(s, cmd->id) || cmd->flags & (CMD_PUBSUB | CMD_HAS_CHANNELS | CMD_ALL_DBS))
         return;
@@ -210,12 +210,12 @@ static void aclCheckRemember(struct aclUser *u, const struct aclSelector *s, con
 }
 
 enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int *arg) {
-    struct question q = ask(r, db);
+    struct question q = aclCheckAsk(r, db);
     enum aclDenial furthest = ACL_ALLOWED;
     *arg = 0;
     for (int i = 0; i < u->selector_count; i++) {
         int at = 0;
-        enum aclDenial denial = askSelector(u->selectors[i], &q, &at);
+        enum aclDenial denial = aclCheckAskSelector(u->selectors[i], &q, &at);
         if (!denial) {
             aclCheckRemember(u, u->selectors[i], &q);
             return ACL_ALLOWED;
@@ -234,18 +234,18 @@ bool aclMayRun(const struct client *c, const struct request *r) {
 
 bool aclMayReadAllKeys(const struct client *c) {
     if (aclUnlimited(c)) return true;
-    struct question q = ask(c->request, aclDbOf(c));
+    struct question q = aclCheckAsk(c->request, aclDbOf(c));
     for (int i = 0; i < c->user->selector_count; i++) {
         struct aclSelector *s = c->user->selectors[i];
         int arg;
         bool all = s->flags & SELECTOR_ALL_KEYS || aclPatternsHave(&s->keys, STR("*"), ACL_PATTERN_READ);
-        if (all && !askSelector(s, &q, &arg)) return true;
+        if (all && !aclCheckAskSelector(s, &q, &arg)) return true;
     }
     return false;
 }
 
 /* What the log names: the argument that was denied, or the command. */
-static struct str objectOf(const struct request *r, int arg) {
+static struct str aclCheckObjectOf(const struct request *r, int arg) {
     return arg ? r->argv[arg] : sdsview(r->cmd->fullname);
 }
 
@@ -265,8 +265,8 @@ sds aclDenialText(const struct aclUser *u, const struct serverCommand *cmd, enum
     return sdscatprintf(sdscatstr(sdscat(text, "the '"), *what), "' %s", kind);
 }
 
-static void replyRefusal(struct client *c, const struct request *r, enum aclContext context,
-                         enum aclDenial denial) {
+static void aclCheckReplyRefusal(struct client *c, const struct request *r, enum aclContext context,
+                                 enum aclDenial denial) {
     static const char *const queued[] = {
         [ACL_DENIED_COMMAND] = "no permission to execute the command or subcommand",
         [ACL_DENIED_DB] = "no permission",
@@ -292,9 +292,9 @@ static void replyRefusal(struct client *c, const struct request *r, enum aclCont
     sdsfree(text);
 }
 
-static void tellRefusal(struct client *c, const struct request *r, enum aclDenial denial, int arg) {
+static void aclCheckTellRefusal(struct client *c, const struct request *r, enum aclDenial denial, int arg) {
     struct eventDenial event = {.client = c};
-    if (denial == ACL_DENIED_KEY || denial == ACL_DENIED_CHANNEL) event.object = objectOf(r, arg);
+    if (denial == ACL_DENIED_KEY || denial == ACL_DENIED_CHANNEL) event.object = aclCheckObjectOf(r, arg);
     serverEvent(SERVER_COMMAND_DENIED, aclReasonNumber(denial), &event);
 }
 
@@ -302,8 +302,8 @@ bool aclRefuses(struct client *c, const struct request *r, enum aclContext conte
     int arg;
     enum aclDenial denial = aclCheck(c->user, r, aclDbOf(c), &arg);
     if (!denial) return false;
-    aclLogAdd(c, denial, context, sdsview(c->user->name), objectOf(r, arg));
-    replyRefusal(c, r, context, denial);
-    tellRefusal(c, r, denial, arg);
+    aclLogAdd(c, denial, context, sdsview(c->user->name), aclCheckObjectOf(r, arg));
+    aclCheckReplyRefusal(c, r, context, denial);
+    aclCheckTellRefusal(c, r, denial, arg);
     return true;
 }

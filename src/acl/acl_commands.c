@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_commands.c - ACL. Part of acl.h. */
-#include "acl/acl_private.h"
-
 #include <errno.h>
 
+#include "acl/acl_private.h"
+#include "acl/client_auth.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "command/command.h"
-#include "commands/cmd_acl.h"
-#include "acl/client_auth.h"
-#include "data/keyspace/db.h"
 #include "client/client_log.h"
 #include "client/reply.h"
+#include "command/command.h"
+#include "commands/cmd_acl.h"
+#include "data/keyspace/db.h"
 
 #define GENPASS_BITS     256
 #define GENPASS_BITS_MAX 4096
@@ -21,7 +20,7 @@
 /* ---- Users ---- */
 
 /* Runs fn for every user, in order of names. */
-static void forEachUser(struct client *c, void (*fn)(struct client *c, const struct aclUser *u)) {
+static void aclForEachUser(struct client *c, void (*fn)(struct client *c, const struct aclUser *u)) {
     struct raxIterator it;
     raxStart(&it, &acl_users);
     bool more = raxSeek(&it, "^", STR(""));
@@ -29,16 +28,16 @@ static void forEachUser(struct client *c, void (*fn)(struct client *c, const str
     raxStop(&it);
 }
 
-static void replyName(struct client *c, const struct aclUser *u) {
+static void aclReplyName(struct client *c, const struct aclUser *u) {
     replyBulk(c, sdsview(u->name));
 }
 
 void aclUsersCommand(struct client *c) {
     replyArrayLen(c, (int64_t)acl_users.size);
-    forEachUser(c, replyName);
+    aclForEachUser(c, aclReplyName);
 }
 
-static void replyLine(struct client *c, const struct aclUser *u) {
+static void aclReplyLine(struct client *c, const struct aclUser *u) {
     sds line = aclUserCat(u, sdscatprintf(sdsempty(), "user %s ", u->name));
     replyBulk(c, sdsview(line));
     sdsfree(line);
@@ -46,7 +45,7 @@ static void replyLine(struct client *c, const struct aclUser *u) {
 
 void aclListCommand(struct client *c) {
     replyArrayLen(c, (int64_t)acl_users.size);
-    forEachUser(c, replyLine);
+    aclForEachUser(c, aclReplyLine);
 }
 
 void aclWhoamiCommand(struct client *c) {
@@ -56,21 +55,21 @@ void aclWhoamiCommand(struct client *c) {
         replyNull(c); /* of a module's call */
 }
 
-static void replyText(struct client *c, const char *name, sds text) {
+static void aclReplyText(struct client *c, const char *name, sds text) {
     replyBulkCstr(c, name);
     replyBulk(c, sdsview(text));
     sdsfree(text);
 }
 
 #define SELECTOR_FIELDS 4
-static void replySelector(struct client *c, const struct aclSelector *s) {
-    replyText(c, "commands", sdsdup(s->commands));
-    replyText(c, "keys", aclSelectorCatKeys(s, sdsempty()));
-    replyText(c, "channels", aclSelectorCatChannels(s, sdsempty()));
-    replyText(c, "databases", aclSelectorCatDbs(s, sdsempty()));
+static void aclReplySelector(struct client *c, const struct aclSelector *s) {
+    aclReplyText(c, "commands", sdsdup(s->commands));
+    aclReplyText(c, "keys", aclSelectorCatKeys(s, sdsempty()));
+    aclReplyText(c, "channels", aclSelectorCatChannels(s, sdsempty()));
+    aclReplyText(c, "databases", aclSelectorCatDbs(s, sdsempty()));
 }
 
-static void replyUserFlags(struct client *c, const struct aclUser *u) {
+static void aclReplyUserFlags(struct client *c, const struct aclUser *u) {
     bool nopass = u->flags & USER_NOPASS;
     replyBulkCstr(c, "flags");
     replySetLen(c, 1 + nopass);
@@ -85,16 +84,16 @@ void aclGetuserCommand(struct client *c) {
         return;
     }
     replyMapLen(c, 3 + SELECTOR_FIELDS);
-    replyUserFlags(c, u);
+    aclReplyUserFlags(c, u);
     replyBulkCstr(c, "passwords");
     replyArrayLen(c, u->password_count);
     for (int i = 0; i < u->password_count; i++) replyBulk(c, sdsview(u->passwords[i]));
-    replySelector(c, u->selectors[0]);
+    aclReplySelector(c, u->selectors[0]);
     replyBulkCstr(c, "selectors");
     replyArrayLen(c, u->selector_count - 1);
     for (int i = 1; i < u->selector_count; i++) {
         replyMapLen(c, SELECTOR_FIELDS);
-        replySelector(c, u->selectors[i]);
+        aclReplySelector(c, u->selectors[i]);
     }
 }
 
@@ -109,7 +108,7 @@ static void aclLogChange(struct client *c, sds line) {
 /* ---- SETUSER, DELUSER ---- */
 
 /* Puts the new state in place, for the clients of the user, too. */
-static void install(struct str name, struct aclUser *next) {
+static void aclInstall(struct str name, struct aclUser *next) {
     struct aclUser *u = aclFindUser(name);
     if (!u) {
         raxInsert(&acl_users, name, next, NULL);
@@ -119,7 +118,7 @@ static void install(struct str name, struct aclUser *next) {
     aclUserReplace(u, next);
 }
 
-static void replyRuleError(struct client *c, sds rule, enum aclError error) {
+static void aclReplyRuleError(struct client *c, sds rule, enum aclError error) {
     sds text = sdscatstr(sdsnew("ERR Error in ACL SETUSER modifier '"), sdsview(rule));
     text = sdscatprintf(text, "': %s", aclErrorText(error));
     replyErrorStr(c, sdsview(text));
@@ -127,7 +126,7 @@ static void replyRuleError(struct client *c, sds rule, enum aclError error) {
 }
 
 /* Who changed what, for the log: "ACL SETUSER bob on >(redacted) ~*". */
-static void logSetuser(struct client *c, struct str name, const sds *rules, int count) {
+static void aclLogSetuser(struct client *c, struct str name, const sds *rules, int count) {
     sds line = sdscatstr(sdsnew("ACL SETUSER "), name);
     for (int i = 0; i < count; i++) {
         bool secret = *rules[i] && strchr("><#!", *rules[i]);
@@ -137,19 +136,19 @@ static void logSetuser(struct client *c, struct str name, const sds *rules, int 
     aclLogChange(c, line);
 }
 
-static void setUserTo(struct client *c, struct str name, sds *rules, int count) {
+static void aclSetUserTo(struct client *c, struct str name, sds *rules, int count) {
     const struct aclUser *old = aclFindUser(name);
     struct aclUser *next = old ? aclUserCopy(old) : aclUserCreate(name);
     for (int i = 0; i < count; i++) {
         enum aclError error = aclUserApply(next, sdsview(rules[i]));
         if (!error) continue;
-        replyRuleError(c, rules[i], error);
+        aclReplyRuleError(c, rules[i], error);
         aclUserFree(next);
         return;
     }
-    install(name, next);
+    aclInstall(name, next);
     authUsersChanged();
-    logSetuser(c, name, rules, count);
+    aclLogSetuser(c, name, rules, count);
     replyOk(c);
 }
 
@@ -167,11 +166,11 @@ void aclSetuserCommand(struct client *c) {
                       word.ptr);
         return;
     }
-    setUserTo(c, name, rules, count);
+    aclSetUserTo(c, name, rules, count);
     sdsfreesplitres(rules, count);
 }
 
-static void logDeluser(struct client *c) {
+static void aclLogDeluser(struct client *c) {
     for (int i = 2; i < c->argc; i++) {
         if (aclFindUser(c->argv[i])) aclLogChange(c, sdscatstr(sdsnew("ACL DELUSER "), c->argv[i]));
     }
@@ -183,7 +182,7 @@ void aclDeluserCommand(struct client *c) {
         replyError(c, "ERR The 'default' user cannot be removed");
         return;
     }
-    logDeluser(c); /* while it is known who asks: it may be one of them */
+    aclLogDeluser(c); /* while it is known who asks: it may be one of them */
     int64_t deleted = 0;
     bool killed_self = false;
     for (int i = 2; i < c->argc; i++) {
@@ -200,7 +199,7 @@ void aclDeluserCommand(struct client *c) {
 
 /* ---- CAT ---- */
 
-static int64_t replyCommandsIn(struct client *c, struct hashtable *table, uint64_t category) {
+static int64_t aclReplyCommandsIn(struct client *c, struct hashtable *table, uint64_t category) {
     int64_t n = 0;
     struct hashtableIterator it;
     void *entry;
@@ -211,13 +210,13 @@ static int64_t replyCommandsIn(struct client *c, struct hashtable *table, uint64
             replyBulk(c, sdsview(cmd->fullname));
             n++;
         }
-        if (cmd->subcommands) n += replyCommandsIn(c, cmd->subcommands, category);
+        if (cmd->subcommands) n += aclReplyCommandsIn(c, cmd->subcommands, category);
     }
     hashtableStopIterator(&it);
     return n;
 }
 
-static void replyCategories(struct client *c) {
+static void aclReplyCategories(struct client *c) {
     int64_t n = 0;
     for (const struct flagName *f = acl_categories; f->name; f++) n++;
     replyArrayLen(c, n);
@@ -230,13 +229,13 @@ void aclCatCommand(struct client *c) {
         return;
     }
     if (c->argc == 2) {
-        replyCategories(c);
+        aclReplyCategories(c);
         return;
     }
     for (const struct flagName *f = acl_categories; f->name; f++) {
         if (!strIs(c->argv[2], f->name + 1)) continue;
         struct replyMark mark = replyDeferLen(c);
-        replySetArrayLen(c, mark, replyCommandsIn(c, &commands, f->flag));
+        replySetArrayLen(c, mark, aclReplyCommandsIn(c, &commands, f->flag));
         return;
     }
     replyErrorFmt(c, "ERR Unknown category '%.*s'", (int)c->argv[2].len, c->argv[2].ptr);
@@ -244,8 +243,8 @@ void aclCatCommand(struct client *c) {
 
 /* ---- DRYRUN ---- */
 
-static void replyDenial(struct client *c, const struct aclUser *u, const struct serverCommand *cmd,
-                        enum aclDenial denial, struct str object) {
+static void aclReplyDenial(struct client *c, const struct aclUser *u, const struct serverCommand *cmd,
+                           enum aclDenial denial, struct str object) {
     sds text = aclDenialText(u, cmd, denial, &object);
     replyBulk(c, sdsview(text));
     sdsfree(text);
@@ -272,7 +271,7 @@ void aclDryrunCommand(struct client *c) {
     if (!denial)
         replyOk(c);
     else
-        replyDenial(c, u, r.cmd, denial, r.argv[arg]);
+        aclReplyDenial(c, u, r.cmd, denial, r.argv[arg]);
 }
 
 /* ---- GENPASS ---- */
@@ -300,7 +299,7 @@ void aclGenpassCommand(struct client *c) {
 
 /* ---- LOAD, SAVE ---- */
 
-static bool needFile(struct client *c) {
+static bool aclNeedFile(struct client *c) {
     if (aclHasFile()) return true;
     replyError(
         c,
@@ -311,7 +310,7 @@ static bool needFile(struct client *c) {
 }
 
 void aclLoadCommand(struct client *c) {
-    if (!needFile(c)) return;
+    if (!aclNeedFile(c)) return;
     bool killed_self;
     sds who = clientLogAuthor(c, sdsempty()); /* afterwards, there may be no such user */
     sds errors = aclFileLoad(c, &killed_self);
@@ -330,7 +329,7 @@ void aclLoadCommand(struct client *c) {
 }
 
 void aclSaveCommand(struct client *c) {
-    if (!needFile(c)) return;
+    if (!aclNeedFile(c)) return;
     if (aclFileSave()) {
         clientLogChange(c, STR("ACL SAVE"));
         replyOk(c);

@@ -7,15 +7,14 @@
  * Lines of the configuration are checked as they come, but take effect when all of it is read: what they mean
  * depends on other directives. A file of users is loaded as a whole: into a table beside the one in use,
  * which it replaces when every line was good. */
-#include "acl/acl_private.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
+#include "acl/acl_private.h"
+#include "acl/client_auth.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
-#include "acl/client_auth.h"
 #include "registry/config.h"
 
 static sds aclfile;     /* path; "": none */
@@ -35,7 +34,8 @@ bool aclHasFile(void) {
 
 /* ---- The directive ---- */
 
-static struct aclUser *tryRules(struct str name, sds *rules, int count, int *failed, enum aclError *error) {
+static struct aclUser *aclFileTryRules(struct str name, sds *rules, int count, int *failed,
+                                       enum aclError *error) {
     struct aclUser *u = aclUserCreate(name);
     *error = ACL_OK;
     for (int i = 0; i < count && !*error; i++) {
@@ -45,7 +45,7 @@ static struct aclUser *tryRules(struct str name, sds *rules, int count, int *fai
     return u;
 }
 
-static bool refuseDeclaration(const char *what, const char *why, const char **err) {
+static bool aclFileRefuseDeclaration(const char *what, const char *why, const char **err) {
     static sds reason;
     sdsfree(reason);
     reason = sdscatprintf(sdsempty(), "Error in user declaration '%s': %s", what, why);
@@ -54,30 +54,31 @@ static bool refuseDeclaration(const char *what, const char *why, const char **er
 }
 
 /* Commands that are unknown here are left for aclStart to judge. */
-static bool checkDeclaration(struct str name, sds *rules, int count, const char **err) {
+static bool aclFileCheckDeclaration(struct str name, sds *rules, int count, const char **err) {
     int failed = 0;
     enum aclError error;
     for (int i = 0; i < declared_count; i++) {
         if (!strEq(sdsview(declared[i].name), name)) continue;
-        return refuseDeclaration(
+        return aclFileRefuseDeclaration(
             declared[i].name, "Duplicate user found. A user can only be defined once in config files", err);
     }
-    aclUserFree(tryRules(name, rules, count, &failed, &error));
+    aclUserFree(aclFileTryRules(name, rules, count, &failed, &error));
     if (!error || error == ACL_ERR_UNKNOWN_COMMAND) return true;
-    return refuseDeclaration(rules[failed], aclErrorText(error), err);
+    return aclFileRefuseDeclaration(rules[failed], aclErrorText(error), err);
 }
 
-static bool setUser(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool aclFileSetUser(const struct configDirective *d, int argc, const struct str *argv,
+                           const char **err) {
     (void)d;
     int count, bad;
     sds *rules = aclMergeRules(argv + 1, argc - 1, &count, &bad);
     if (!rules) {
         sds word = sdsnewstr(argv[1 + bad]);
-        refuseDeclaration(word, "Unmatched parenthesis in selector definition.", err);
+        aclFileRefuseDeclaration(word, "Unmatched parenthesis in selector definition.", err);
         sdsfree(word);
         return false;
     }
-    if (!checkDeclaration(argv[0], rules, count, err)) {
+    if (!aclFileCheckDeclaration(argv[0], rules, count, err)) {
         sdsfreesplitres(rules, count);
         return false;
     }
@@ -106,12 +107,12 @@ static sds aclCatUsers(sds text, bool for_users_file) {
 }
 
 /* A file of users keeps them out of the configuration. */
-static sds getUsers(const struct configDirective *d) {
+static sds aclFileGetUsers(const struct configDirective *d) {
     (void)d;
     return aclHasFile() ? sdsempty() : aclCatUsers(sdsempty(), false);
 }
 
-static bool applyRequirepass(const char **err) {
+static bool aclFileApplyRequirepass(const char **err) {
     (void)err;
     aclSetDefaultPassword(requirepass ? sdsview(requirepass) : STR(""));
     authUsersChanged();
@@ -125,19 +126,19 @@ struct loading {
     sds errors;
 };
 
-static void freeUser(void *user) {
+static void aclFileFreeUser(void *user) {
     aclUserFree(user);
 }
 
 /* Words that may be secrets are not repeated. */
-static void noteRuleError(struct loading *l, int line, const char *rule, enum aclError error) {
+static void aclFileNoteRuleError(struct loading *l, int line, const char *rule, enum aclError error) {
     l->errors = sdscatprintf(l->errors, "%s:%d: ", aclfile, line);
     if (error == ACL_ERR_UNKNOWN_COMMAND)
         l->errors = sdscatprintf(l->errors, "Error in applying operation '%s': ", rule);
     l->errors = sdscatprintf(l->errors, "%s. ", aclErrorText(error));
 }
 
-static void loadUser(struct loading *l, int line, const struct str *words, int count) {
+static void aclFileLoadUser(struct loading *l, int line, const struct str *words, int count) {
     int merged, bad, failed = 0;
     enum aclError error;
     if (raxFind(&l->users, words[0], NULL)) {
@@ -152,13 +153,13 @@ static void loadUser(struct loading *l, int line, const struct str *words, int c
             sdscatprintf(l->errors, "%s:%d: Unmatched parenthesis in selector definition.", aclfile, line);
         return;
     }
-    struct aclUser *u = tryRules(words[0], rules, merged, &failed, &error);
-    if (error) noteRuleError(l, line, rules[failed], error);
+    struct aclUser *u = aclFileTryRules(words[0], rules, merged, &failed, &error);
+    if (error) aclFileNoteRuleError(l, line, rules[failed], error);
     sdsfreesplitres(rules, merged);
     raxInsert(&l->users, words[0], u, NULL);
 }
 
-static void loadLine(struct loading *l, int line, sds text) {
+static void aclFileLoadLine(struct loading *l, int line, sds text) {
     int count;
     sds *tokens = sdssplitlen(text, sdslen(text), " ", 1, &count);
     struct str *words = zmalloc((size_t)(count + 1) * sizeof *words);
@@ -170,7 +171,7 @@ static void loadLine(struct loading *l, int line, sds text) {
         l->errors = sdscatprintf(l->errors, "%s:%d: username '%s' contains invalid characters. ", aclfile,
                                  line, tokens[1]);
     else
-        loadUser(l, line, words + 1, count - 1);
+        aclFileLoadUser(l, line, words + 1, count - 1);
     zfree(words);
     sdsfreesplitres(tokens, count);
 }
@@ -204,7 +205,7 @@ static bool aclFileAdopt(struct loading *l, const struct client *self) {
         }
     }
     raxStop(&it);
-    raxDestroy(&old, freeUser);
+    raxDestroy(&old, aclFileFreeUser);
     authUsersChanged();
     return killed_self;
 }
@@ -221,11 +222,11 @@ sds aclFileLoad(const struct client *self, bool *killed) {
     sdsfree(text);
     for (int i = 0; i < n; i++) {
         lines[i] = sdstrim(lines[i], " \t\r\n");
-        if (sdslen(lines[i])) loadLine(&l, i + 1, lines[i]);
+        if (sdslen(lines[i])) aclFileLoadLine(&l, i + 1, lines[i]);
     }
     sdsfreesplitres(lines, n);
     if (sdslen(l.errors)) {
-        raxDestroy(&l.users, freeUser);
+        raxDestroy(&l.users, aclFileFreeUser);
         return sdscat(l.errors,
                       "WARNING: ACL errors detected, no change to the previously active ACL rules was "
                       "performed");
@@ -248,7 +249,7 @@ bool aclFileSave(void) {
 
 /* ---- Start ---- */
 
-static void warnDisabled(void) {
+static void aclFileWarnDisabled(void) {
     struct raxIterator it;
     raxStart(&it, &acl_users);
     bool more = raxSeek(&it, "^", STR(""));
@@ -263,14 +264,14 @@ static void warnDisabled(void) {
     raxStop(&it);
 }
 
-static bool declare(const struct declared *d) {
+static bool aclFileDeclare(const struct declared *d) {
     int failed = 0;
     enum aclError error;
     if (!aclNameIsValid(sdsview(d->name))) {
         serverLog(LL_WARNING, "The name of an ACL user contains a space");
         return false;
     }
-    struct aclUser *u = tryRules(sdsview(d->name), d->rules, d->count, &failed, &error);
+    struct aclUser *u = aclFileTryRules(sdsview(d->name), d->rules, d->count, &failed, &error);
     if (error) {
         serverLog(LL_WARNING, "The ACL rule '%s' of the user '%s' is not accepted: %s", d->rules[failed],
                   d->name, aclErrorText(error));
@@ -284,9 +285,9 @@ static bool declare(const struct declared *d) {
     return true;
 }
 
-static void declareAll(void) {
+static void aclFileDeclareAll(void) {
     for (int i = 0; i < declared_count; i++) {
-        if (!declare(&declared[i])) {
+        if (!aclFileDeclare(&declared[i])) {
             serverLog(LL_WARNING, "Critical error while loading ACLs. Exiting.");
             exit(1);
         }
@@ -307,14 +308,14 @@ void aclStart(void) {
         exit(1);
     }
     aclSetDefaultPassword(requirepass ? sdsview(requirepass) : STR(""));
-    declareAll();
+    aclFileDeclareAll();
     bool killed;
     sds errors = aclHasFile() ? aclFileLoad(NULL, &killed) : NULL;
     if (errors) {
         serverLog(LL_WARNING, "The ACL file has errors, so the server exits: %s", errors);
         exit(1);
     }
-    warnDisabled();
+    aclFileWarnDisabled();
     authUsersChanged();
 }
 
@@ -326,9 +327,9 @@ void aclFileInit(void) {
         CONFIG_ENUM("acl-pubsub-default", NULL, CONFIG_MODIFIABLE, &acl_pubsub_default, 0, channel_names,
                     NULL),
         CONFIG_STRING("requirepass", NULL, CONFIG_MODIFIABLE | CONFIG_SENSITIVE | CONFIG_EMPTY_IS_NULL,
-                      &requirepass, NULL, NULL, applyRequirepass),
-        CONFIG_SPECIAL("user", NULL, CONFIG_MULTI_ARG | CONFIG_SENSITIVE | CONFIG_LINES, setUser, getUsers,
-                       NULL),
+                      &requirepass, NULL, NULL, aclFileApplyRequirepass),
+        CONFIG_SPECIAL("user", NULL, CONFIG_MULTI_ARG | CONFIG_SENSITIVE | CONFIG_LINES, aclFileSetUser,
+                       aclFileGetUsers, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
 }

@@ -5,19 +5,18 @@
  * Only the first few entries are looked at: somebody who is refused many different things must not slow the
  * server down. */
 #include "acl/acl_private.h"
-
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/client_info.h"
+#include "client/reply.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/multi.h"
 #include "command/script_running.h"
 #include "commands/cmd_acl.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
-#include "command/multi.h"
-#include "client/client_info.h"
-#include "client/reply.h"
 
 #define MERGE_WITHIN_MS 60000
 #define MERGE_LOOK_AT   10
@@ -53,13 +52,13 @@ static void aclLogEntryFree(struct logEntry *e) {
     zfree(e);
 }
 
-static void trim(int64_t len) {
+static void aclLogTrim(int64_t len) {
     while ((int64_t)entries.length > len)
         aclLogEntryFree(listEntry(entries.head.prev, struct logEntry, node));
 }
 
-static struct logEntry *findSame(enum aclDenial reason, enum logContext context, struct str user,
-                                 struct str object) {
+static struct logEntry *aclLogFindSame(enum aclDenial reason, enum logContext context, struct str user,
+                                       struct str object) {
     int looked_at = 0;
     listForEach(&entries, it) {
         struct logEntry *e = listEntry(it, struct logEntry, node);
@@ -71,8 +70,8 @@ static struct logEntry *findSame(enum aclDenial reason, enum logContext context,
     return NULL;
 }
 
-static struct logEntry *entryCreate(enum aclDenial reason, enum logContext context, struct str user,
-                                    struct str object) {
+static struct logEntry *aclLogEntryCreate(enum aclDenial reason, enum logContext context, struct str user,
+                                          struct str object) {
     struct logEntry *e = zcalloc(1, sizeof *e);
     e->id = next_id++;
     e->reason = reason;
@@ -84,11 +83,11 @@ static struct logEntry *entryCreate(enum aclDenial reason, enum logContext conte
 }
 
 /* A script's client has no connection: who runs the script is told. */
-static sds describe(struct client *c) {
+static sds aclLogDescribe(struct client *c) {
     return clientInfoLine(callOwner() && !c->conn ? callOwner() : c, sdsempty());
 }
 
-static enum logContext logContextOf(const struct client *c, enum aclContext context) {
+static enum logContext aclLogContextOf(const struct client *c, enum aclContext context) {
     bool queued = context == ACL_EXEC || c->flags & CLIENT_MULTI;
     if (context == ACL_MODULE) return LOG_MODULE;
     if (context == ACL_SCRIPT || context == ACL_WITHIN_SCRIPT)
@@ -99,18 +98,18 @@ static enum logContext logContextOf(const struct client *c, enum aclContext cont
 void aclLogAdd(struct client *c, enum aclDenial reason, enum aclContext context, struct str user,
                struct str object) {
     denied[reason]++;
-    enum logContext where = logContextOf(c, context);
-    struct logEntry *e = findSame(reason, where, user, object);
+    enum logContext where = aclLogContextOf(c, context);
+    struct logEntry *e = aclLogFindSame(reason, where, user, object);
     if (e)
         listRemove(&entries, &e->node);
     else
-        e = entryCreate(reason, where, user, object);
+        e = aclLogEntryCreate(reason, where, user, object);
     e->count++;
     e->updated_ms = cmd_time_ms;
     sdsfree(e->client);
-    e->client = describe(c);
+    e->client = aclLogDescribe(c);
     listAddHead(&entries, &e->node);
-    trim(max_len);
+    aclLogTrim(max_len);
 }
 
 void aclNoteFailedAuth(struct client *c, struct str user) {
@@ -123,29 +122,29 @@ void aclNoteFailedCertificate(struct client *c, struct str user) {
 
 /* ---- ACL LOG ---- */
 
-static void replyStringField(struct client *c, const char *name, struct str value) {
+static void aclLogReplyStringField(struct client *c, const char *name, struct str value) {
     replyBulkCstr(c, name);
     replyBulk(c, value);
 }
 
-static void replyNumberField(struct client *c, const char *name, int64_t value) {
+static void aclLogReplyNumberField(struct client *c, const char *name, int64_t value) {
     replyBulkCstr(c, name);
     replyLongLong(c, value);
 }
 
-static void replyEntry(struct client *c, const struct logEntry *e) {
+static void aclLogReplyEntry(struct client *c, const struct logEntry *e) {
     replyMapLen(c, 10);
-    replyNumberField(c, "count", (int64_t)e->count);
-    replyStringField(c, "reason", strOf(reasons[e->reason]));
-    replyStringField(c, "context", strOf(contexts[e->context]));
-    replyStringField(c, "object", sdsview(e->object));
-    replyStringField(c, "username", sdsview(e->user));
+    aclLogReplyNumberField(c, "count", (int64_t)e->count);
+    aclLogReplyStringField(c, "reason", strOf(reasons[e->reason]));
+    aclLogReplyStringField(c, "context", strOf(contexts[e->context]));
+    aclLogReplyStringField(c, "object", sdsview(e->object));
+    aclLogReplyStringField(c, "username", sdsview(e->user));
     replyBulkCstr(c, "age-seconds");
     replyDouble(c, (double)(cmd_time_ms - e->updated_ms) / 1000);
-    replyStringField(c, "client-info", sdsview(e->client));
-    replyNumberField(c, "entry-id", (int64_t)e->id);
-    replyNumberField(c, "timestamp-created", e->created_ms);
-    replyNumberField(c, "timestamp-last-updated", e->updated_ms);
+    aclLogReplyStringField(c, "client-info", sdsview(e->client));
+    aclLogReplyNumberField(c, "entry-id", (int64_t)e->id);
+    aclLogReplyNumberField(c, "timestamp-created", e->created_ms);
+    aclLogReplyNumberField(c, "timestamp-last-updated", e->updated_ms);
 }
 
 void aclLogCommand(struct client *c) {
@@ -155,7 +154,7 @@ void aclLogCommand(struct client *c) {
         return;
     }
     if (c->argc == 3 && strIs(c->argv[2], "reset")) {
-        trim(0);
+        aclLogTrim(0);
         replyOk(c);
         return;
     }
@@ -165,13 +164,13 @@ void aclLogCommand(struct client *c) {
     replyArrayLen(c, count);
     listForEach(&entries, it) {
         if (count-- == 0) break;
-        replyEntry(c, listEntry(it, struct logEntry, node));
+        aclLogReplyEntry(c, listEntry(it, struct logEntry, node));
     }
 }
 
 /* ---- Registration ---- */
 
-static sds logInfo(sds s) {
+static sds aclLogInfo(sds s) {
     s = infoField(s, "acl_access_denied_auth:%llu", (unsigned long long)denied[ACL_DENIED_AUTH]);
     s = infoField(s, "acl_access_denied_cmd:%llu", (unsigned long long)denied[ACL_DENIED_COMMAND]);
     s = infoField(s, "acl_access_denied_key:%llu", (unsigned long long)denied[ACL_DENIED_KEY]);
@@ -186,5 +185,5 @@ void aclLogInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     listInit(&entries);
-    infoRegister("stats", logInfo);
+    infoRegister("stats", aclLogInfo);
 }

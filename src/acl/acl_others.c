@@ -24,7 +24,7 @@ void aclOwnUserFree(struct aclUser *u) {
 
 /* ---- Rules ---- */
 
-static int errnoOf(enum aclError error) {
+static int aclOthersErrnoOf(enum aclError error) {
     switch (error) {
     case ACL_ERR_UNKNOWN_COMMAND: return ENOENT;
     case ACL_ERR_FIRST_ARG_OF_SUBCOMMAND: return ECHILD;
@@ -37,7 +37,7 @@ static int errnoOf(enum aclError error) {
     }
 }
 
-static bool refuse(sds *err, sds text, int number) {
+static bool aclOthersRefuse(sds *err, sds text, int number) {
     if (err)
         *err = text;
     else
@@ -50,17 +50,18 @@ bool aclUserSetRules(struct aclUser *u, const struct str *words, int count, sds 
     int rule_count, bad;
     sds *rules = aclMergeRules(words, count, &rule_count, &bad);
     if (!rules)
-        return refuse(err,
-                      sdscatprintf(sdsempty(), "Unmatched parenthesis in acl selector starting at '%.*s'.",
-                                   (int)words[bad].len, words[bad].ptr),
-                      EINVAL);
+        return aclOthersRefuse(err,
+                               sdscatprintf(sdsempty(),
+                                            "Unmatched parenthesis in acl selector starting at '%.*s'.",
+                                            (int)words[bad].len, words[bad].ptr),
+                               EINVAL);
     struct aclUser *next = aclUserCopy(u);
     enum aclError error = ACL_OK;
     int i = 0;
     while (i < rule_count && !(error = aclUserApply(next, sdsview(rules[i])))) i++;
     if (error) {
         sds text = sdscatstr(sdsnew("Error in ACL SETUSER modifier '"), sdsview(rules[i]));
-        refuse(err, sdscatprintf(text, "': %s", aclErrorText(error)), errnoOf(error));
+        aclOthersRefuse(err, sdscatprintf(text, "': %s", aclErrorText(error)), aclOthersErrnoOf(error));
         aclUserFree(next);
     } else {
         aclKillSubscribers(u, next);
@@ -98,7 +99,7 @@ bool aclUserMayUseKey(struct aclUser *u, struct str key, unsigned key_flags) {
 
 /* Only a pattern with a * at its end matches all that begins alike; whether its last * is one, and not a
  * member of a set or a byte to be matched, shows when something comes behind. */
-static bool patternCovers(struct str pattern, struct str prefix) {
+static bool aclOthersPatternCovers(struct str pattern, struct str prefix) {
     if (!pattern.len || pattern.ptr[pattern.len - 1] != '*') return false;
     if (prefix.len && !globMatch(pattern, prefix, false))
         return false; /* no pattern matches nothing at all */
@@ -115,7 +116,8 @@ bool aclUserMayUsePrefix(const struct aclUser *u, struct str prefix, unsigned ke
         if (s->flags & SELECTOR_ALL_KEYS) return true;
         for (int j = 0; j < s->keys.count; j++) {
             const struct aclPattern *p = &s->keys.items[j];
-            if ((p->access & access) == access && patternCovers(sdsview(p->text), prefix)) return true;
+            if ((p->access & access) == access && aclOthersPatternCovers(sdsview(p->text), prefix))
+                return true;
         }
     }
     return false;

@@ -29,11 +29,11 @@ struct aclMatcher {
 
 /* ---- Sorted texts ---- */
 
-static int compare(const void *a, const void *b) {
+static int aclPatternsCompare(const void *a, const void *b) {
     return strCmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-static uint64_t headOf(struct str s) {
+static uint64_t aclPatternsHeadOf(struct str s) {
     uint64_t head = 0;
     if (s.len >= sizeof head)
         memcpy(&head, s.ptr, sizeof head);
@@ -42,13 +42,13 @@ static uint64_t headOf(struct str s) {
     return __builtin_bswap64(head);
 }
 
-static void sort(struct sortedTexts *t) {
-    qsort(t->texts, (size_t)t->count, sizeof *t->texts, compare);
-    for (int i = 0; i < t->count; i++) t->heads[i] = headOf(t->texts[i]);
+static void aclPatternsSort(struct sortedTexts *t) {
+    qsort(t->texts, (size_t)t->count, sizeof *t->texts, aclPatternsCompare);
+    for (int i = 0; i < t->count; i++) t->heads[i] = aclPatternsHeadOf(t->texts[i]);
 }
 
 /* How many heads are not greater. Without branches that depend on the data: they would be guessed wrong. */
-static int headsUpTo(const struct sortedTexts *t, uint64_t head) {
+static int aclPatternsHeadsUpTo(const struct sortedTexts *t, uint64_t head) {
     const uint64_t *base = t->heads;
     int n = t->count;
     while (n > 1) {
@@ -60,10 +60,10 @@ static int headsUpTo(const struct sortedTexts *t, uint64_t head) {
 }
 
 /* Place of the last text that is not greater than s; -1 when all are. */
-static int lastUpTo(const struct sortedTexts *t, struct str s, uint64_t head) {
-    int high = headsUpTo(t, head);
+static int aclPatternsLastUpTo(const struct sortedTexts *t, struct str s, uint64_t head) {
+    int high = aclPatternsHeadsUpTo(t, head);
     if (!high || t->heads[high - 1] != head) return high - 1;
-    int low = head ? headsUpTo(t, head - 1) : 0;
+    int low = head ? aclPatternsHeadsUpTo(t, head - 1) : 0;
     while (low < high) {
         int middle = low + (high - low) / 2;
         if (strCmp(t->texts[middle], s) <= 0)
@@ -76,7 +76,7 @@ static int lastUpTo(const struct sortedTexts *t, struct str s, uint64_t head) {
 
 /* ---- Making a matcher ---- */
 
-static void dropCovered(struct sortedTexts *t) {
+static void aclPatternsDropCovered(struct sortedTexts *t) {
     int kept = 0;
     for (int i = 0; i < t->count; i++) {
         if (kept && strStarts(t->texts[i], t->texts[kept - 1])) continue;
@@ -86,7 +86,7 @@ static void dropCovered(struct sortedTexts *t) {
     t->count = kept;
 }
 
-static void place(struct aclMatcher *m, struct str text) {
+static void aclPatternsPlace(struct aclMatcher *m, struct str text) {
     size_t plain = 0;
     while (plain < text.len && !memchr("*?[\\", text.ptr[plain], 4)) plain++;
     if (plain == text.len)
@@ -97,7 +97,7 @@ static void place(struct aclMatcher *m, struct str text) {
         m->globs[m->glob_count++] = text;
 }
 
-static struct aclMatcher *matcherCreate(const struct aclPatterns *p, unsigned access) {
+static struct aclMatcher *aclPatternsMatcherCreate(const struct aclPatterns *p, unsigned access) {
     size_t each = (size_t)p->count;
     struct aclMatcher *m = zcalloc(1, sizeof *m + each * (3 * sizeof(struct str) + 2 * sizeof(uint64_t)));
     m->names.texts = (struct str *)(m + 1);
@@ -106,15 +106,15 @@ static struct aclMatcher *matcherCreate(const struct aclPatterns *p, unsigned ac
     m->names.heads = (uint64_t *)(m->globs + each);
     m->begins.heads = m->names.heads + each;
     for (int i = 0; i < p->count; i++) {
-        if ((p->items[i].access & access) == access) place(m, sdsview(p->items[i].text));
+        if ((p->items[i].access & access) == access) aclPatternsPlace(m, sdsview(p->items[i].text));
     }
-    sort(&m->names);
-    sort(&m->begins);
-    dropCovered(&m->begins);
+    aclPatternsSort(&m->names);
+    aclPatternsSort(&m->begins);
+    aclPatternsDropCovered(&m->begins);
     return m;
 }
 
-static void forgetMatchers(struct aclPatterns *p) {
+static void aclPatternsForgetMatchers(struct aclPatterns *p) {
     for (int i = 0; i <= ACL_PATTERN_ALL; i++) {
         zfree(p->matchers[i]);
         p->matchers[i] = NULL;
@@ -124,7 +124,8 @@ static void forgetMatchers(struct aclPatterns *p) {
 /* ---- Matching ---- */
 
 /* Most beginnings are so short that their heads tell all. */
-static inline bool beginFits(const struct sortedTexts *begins, int i, struct str name, uint64_t head) {
+static inline bool aclPatternsBeginFits(const struct sortedTexts *begins, int i, struct str name,
+                                        uint64_t head) {
     struct str begin = begins->texts[i];
     uint64_t mask = begin.len < sizeof head ? ~(UINT64_MAX >> (8 * begin.len)) : UINT64_MAX;
     if ((begins->heads[i] ^ head) & mask || begin.len > name.len) return false;
@@ -133,18 +134,18 @@ static inline bool beginFits(const struct sortedTexts *begins, int i, struct str
 }
 
 /* A client's keys often begin alike: what fitted last time is tried first. */
-static bool beginsMatch(struct aclMatcher *m, struct str name) {
+static bool aclPatternsBeginsMatch(struct aclMatcher *m, struct str name) {
     if (!m->begins.count || !name.len) return false; /* "*" does not match an empty name */
-    uint64_t head = headOf(name);
-    if (beginFits(&m->begins, m->last_begin, name, head)) return true;
-    int i = lastUpTo(&m->begins, name, head);
-    if (i < 0 || !beginFits(&m->begins, i, name, head)) return false;
+    uint64_t head = aclPatternsHeadOf(name);
+    if (aclPatternsBeginFits(&m->begins, m->last_begin, name, head)) return true;
+    int i = aclPatternsLastUpTo(&m->begins, name, head);
+    if (i < 0 || !aclPatternsBeginFits(&m->begins, i, name, head)) return false;
     m->last_begin = i;
     return true;
 }
 
-static bool othersMatch(const struct aclMatcher *m, struct str name) {
-    int i = m->names.count ? lastUpTo(&m->names, name, headOf(name)) : -1;
+static bool aclPatternsOthersMatch(const struct aclMatcher *m, struct str name) {
+    int i = m->names.count ? aclPatternsLastUpTo(&m->names, name, aclPatternsHeadOf(name)) : -1;
     if (i >= 0 && strEq(m->names.texts[i], name)) return true;
     for (int k = 0; k < m->glob_count; k++) {
         if (globMatch(m->globs[k], name, false)) return true;
@@ -155,9 +156,9 @@ static bool othersMatch(const struct aclMatcher *m, struct str name) {
 bool aclPatternsMatchBegin(struct aclPatterns *p, struct str name, unsigned access, struct str *begin) {
     *begin = (struct str){0};
     if (!p->count) return false;
-    if (!p->matchers[access]) p->matchers[access] = matcherCreate(p, access);
+    if (!p->matchers[access]) p->matchers[access] = aclPatternsMatcherCreate(p, access);
     struct aclMatcher *m = p->matchers[access];
-    if (!beginsMatch(m, name)) return othersMatch(m, name);
+    if (!aclPatternsBeginsMatch(m, name)) return aclPatternsOthersMatch(m, name);
     *begin = m->begins.texts[m->last_begin];
     return true;
 }
@@ -169,7 +170,7 @@ bool aclPatternsMatch(struct aclPatterns *p, struct str name, unsigned access) {
 
 /* ---- The list ---- */
 
-static struct aclPattern *find(const struct aclPatterns *p, struct str text) {
+static struct aclPattern *aclPatternsFind(const struct aclPatterns *p, struct str text) {
     for (int i = 0; i < p->count; i++) {
         if (strEq(sdsview(p->items[i].text), text)) return &p->items[i];
     }
@@ -177,19 +178,19 @@ static struct aclPattern *find(const struct aclPatterns *p, struct str text) {
 }
 
 bool aclPatternsHave(const struct aclPatterns *p, struct str text, unsigned access) {
-    const struct aclPattern *found = find(p, text);
+    const struct aclPattern *found = aclPatternsFind(p, text);
     return found && (found->access & access) == access;
 }
 
 void aclPatternsAdd(struct aclPatterns *p, struct str text, unsigned access) {
-    struct aclPattern *found = find(p, text);
+    struct aclPattern *found = aclPatternsFind(p, text);
     if (found) {
         found->access |= access;
     } else {
         p->items = zrealloc(p->items, (size_t)(p->count + 1) * sizeof *p->items);
         p->items[p->count++] = (struct aclPattern){.text = sdsnewstr(text), .access = access};
     }
-    forgetMatchers(p);
+    aclPatternsForgetMatchers(p);
 }
 
 void aclPatternsCopy(struct aclPatterns *to, const struct aclPatterns *from) {
@@ -205,6 +206,6 @@ void aclPatternsCopy(struct aclPatterns *to, const struct aclPatterns *from) {
 void aclPatternsClear(struct aclPatterns *p) {
     for (int i = 0; i < p->count; i++) sdsfree(p->items[i].text);
     zfree(p->items);
-    forgetMatchers(p);
+    aclPatternsForgetMatchers(p);
     *p = (struct aclPatterns){0};
 }

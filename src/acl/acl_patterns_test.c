@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_patterns_test.c - many patterns at once must say what each of them says alone. */
+#include "acl/acl_patterns.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
 
 #include "base/glob.h"
 #include "base/random.h"
-#include "acl/acl_patterns.h"
 
-static void allows(struct aclPatterns *p, const char *name, unsigned access) {
+static void aclPatternsTestAllows(struct aclPatterns *p, const char *name, unsigned access) {
     if (!aclPatternsMatch(p, strOf(name), access)) fail_msg("'%s' is not allowed", name);
 }
 
-static void refuses(struct aclPatterns *p, const char *name, unsigned access) {
+static void aclPatternsTestRefuses(struct aclPatterns *p, const char *name, unsigned access) {
     if (aclPatternsMatch(p, strOf(name), access)) fail_msg("'%s' is allowed", name);
 }
 
 static void testForms(void **state) {
     (void)state;
     struct aclPatterns p = {0};
-    refuses(&p, "", 0);
+    aclPatternsTestRefuses(&p, "", 0);
     aclPatternsAdd(&p, STR("app:*"), ACL_PATTERN_ALL);
     aclPatternsAdd(&p, STR("app:x:*"), ACL_PATTERN_ALL);
     aclPatternsAdd(&p, STR("queue"), ACL_PATTERN_ALL);
@@ -30,10 +30,10 @@ static void testForms(void **state) {
     aclPatternsAdd(&p, STR("es\\*"), ACL_PATTERN_ALL);
     const char *yes[] = {"app:", "app:1", "app:x:1", "app:z", "queue", "a1", "bxyz", "es*"};
     const char *no[] = {"", "cpp:", "b", "queue1", "queu", "c1", "esx", "es\\*"};
-    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) allows(&p, yes[i], ACL_PATTERN_ALL);
-    for (size_t i = 0; i < sizeof no / sizeof *no; i++) refuses(&p, no[i], ACL_PATTERN_ALL);
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) aclPatternsTestAllows(&p, yes[i], ACL_PATTERN_ALL);
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++) aclPatternsTestRefuses(&p, no[i], ACL_PATTERN_ALL);
     aclPatternsClear(&p);
-    refuses(&p, "queue", ACL_PATTERN_ALL);
+    aclPatternsTestRefuses(&p, "queue", ACL_PATTERN_ALL);
 }
 
 /* Names are views: what follows them in memory is not theirs. */
@@ -52,26 +52,26 @@ static void testAccess(void **state) {
     struct aclPatterns p = {0};
     aclPatternsAdd(&p, STR("r*"), ACL_PATTERN_READ);
     aclPatternsAdd(&p, STR("*w"), ACL_PATTERN_WRITE);
-    allows(&p, "r", ACL_PATTERN_READ);
-    allows(&p, "r", 0);
-    refuses(&p, "r", ACL_PATTERN_WRITE);
-    allows(&p, "w", ACL_PATTERN_WRITE);
+    aclPatternsTestAllows(&p, "r", ACL_PATTERN_READ);
+    aclPatternsTestAllows(&p, "r", 0);
+    aclPatternsTestRefuses(&p, "r", ACL_PATTERN_WRITE);
+    aclPatternsTestAllows(&p, "w", ACL_PATTERN_WRITE);
     /* Two patterns do not add up to what none of them grants. */
-    refuses(&p, "rw", ACL_PATTERN_ALL);
+    aclPatternsTestRefuses(&p, "rw", ACL_PATTERN_ALL);
     aclPatternsAdd(&p, STR("r*"), ACL_PATTERN_WRITE);
-    allows(&p, "rw", ACL_PATTERN_ALL);
+    aclPatternsTestAllows(&p, "rw", ACL_PATTERN_ALL);
     assert_int_equal(p.count, 2);
     assert_true(aclPatternsHave(&p, STR("r*"), ACL_PATTERN_ALL));
     assert_false(aclPatternsHave(&p, STR("*w"), ACL_PATTERN_READ));
     struct aclPatterns copy;
     aclPatternsCopy(&copy, &p);
     aclPatternsClear(&p);
-    allows(&copy, "rw", ACL_PATTERN_ALL);
+    aclPatternsTestAllows(&copy, "rw", ACL_PATTERN_ALL);
     aclPatternsClear(&copy);
 }
 
 /* Strings over few letters, so that many are beginnings of each other. */
-static struct str randomText(char *buf, const char *alphabet, size_t letters) {
+static struct str aclPatternsTestRandomText(char *buf, const char *alphabet, size_t letters) {
     size_t len = randomBelow(6);
     for (size_t i = 0; i < len; i++) buf[i] = alphabet[randomBelow(letters)];
     return strN(buf, len);
@@ -83,7 +83,7 @@ static void testAgainstGlob(void **state) {
     for (int round = 0; round < 300; round++) {
         struct aclPatterns p = {0};
         for (uint64_t n = randomBelow(30); n; n--) {
-            struct str text = randomText(buf, "abaab*?", 7);
+            struct str text = aclPatternsTestRandomText(buf, "abaab*?", 7);
             if (randomBelow(2)) {
                 buf[text.len] = '*';
                 text = strN(buf, text.len + 1);
@@ -91,7 +91,7 @@ static void testAgainstGlob(void **state) {
             aclPatternsAdd(&p, text, (unsigned)randomBelow(3) + 1);
         }
         for (int i = 0; i < 200; i++) {
-            struct str name = randomText(buf, "ab", 2);
+            struct str name = aclPatternsTestRandomText(buf, "ab", 2);
             unsigned access = (unsigned)randomBelow(4);
             bool expected = false;
             for (int j = 0; j < p.count; j++) {

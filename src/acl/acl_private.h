@@ -2,9 +2,9 @@
 /* acl_private.h - what the acl_*.c files share. */
 #pragma once
 
-#include "base/sha256.h"
 #include "acl/acl.h"
 #include "acl/acl_patterns.h"
+#include "base/sha256.h"
 #include "ds/rax.h"
 
 /* ---- Selectors (acl_selector.c) ---- */

@@ -5,10 +5,9 @@
  * Only for people, and for files, the rules about commands are kept as text: in order, each command or
  * category once, where it was mentioned last,
  * since a later version may put other commands into a category. */
-#include "acl/acl_private.h"
-
 #include <limits.h>
 
+#include "acl/acl_private.h"
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -20,7 +19,7 @@ int acl_pubsub_default;
 
 /* ---- Life ---- */
 
-static void resetCommands(struct aclSelector *s, bool all) {
+static void aclSelectorResetCommands(struct aclSelector *s, bool all) {
     for (int i = 0; i < s->first_arg_count; i++) sdsfree(s->first_args[i].arg);
     zfree(s->first_args);
     s->first_args = NULL;
@@ -35,7 +34,7 @@ struct aclSelector *aclSelectorCreate(void) {
     serverAssert(commandCount() < ACL_COMMANDS_MAX);
     struct aclSelector *s = zcalloc(1, sizeof *s);
     s->flags = SELECTOR_ALL_DBS | (unsigned)acl_pubsub_default;
-    resetCommands(s, false);
+    aclSelectorResetCommands(s, false);
     return s;
 }
 
@@ -62,7 +61,7 @@ struct aclSelector *aclSelectorCopy(const struct aclSelector *s) {
 }
 
 void aclSelectorFree(struct aclSelector *s) {
-    resetCommands(s, false);
+    aclSelectorResetCommands(s, false);
     sdsfree(s->commands);
     aclPatternsClear(&s->keys);
     aclPatternsClear(&s->channels);
@@ -79,7 +78,7 @@ bool aclHasBlanks(struct str s) {
     return false;
 }
 
-static void dropFirstArgs(struct aclSelector *s, int id) {
+static void aclSelectorDropFirstArgs(struct aclSelector *s, int id) {
     int kept = 0;
     for (int i = 0; i < s->first_arg_count; i++) {
         if (s->first_args[i].id == id)
@@ -90,33 +89,33 @@ static void dropFirstArgs(struct aclSelector *s, int id) {
     s->first_arg_count = kept;
 }
 
-static void setCommand(struct aclSelector *s, const struct serverCommand *cmd, bool allow) {
+static void aclSelectorSetCommand(struct aclSelector *s, const struct serverCommand *cmd, bool allow) {
     serverAssert(cmd->id < ACL_COMMANDS_MAX);
     uint64_t bit = 1ull << (cmd->id % 64), *word = &s->allowed[cmd->id / 64];
     *word = allow ? *word | bit : *word & ~bit;
     if (!allow) s->flags &= ~(unsigned)SELECTOR_ALL_COMMANDS;
-    dropFirstArgs(s, cmd->id);
+    aclSelectorDropFirstArgs(s, cmd->id);
 }
 
 /* The commands of a table and of those below it that are in the categories, subcommands also when their
  * container is; all: every one. */
-static void setCommands(struct aclSelector *s, struct hashtable *table, uint64_t categories, bool all,
-                        bool allow) {
+static void aclSelectorSetCommands(struct aclSelector *s, struct hashtable *table, uint64_t categories,
+                                   bool all, bool allow) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, table, false);
     while (hashtableNext(&it, &entry)) {
         const struct serverCommand *cmd = entry;
         bool meant = all || cmd->acl & categories;
-        if (meant) setCommand(s, cmd, allow);
-        if (cmd->subcommands) setCommands(s, cmd->subcommands, categories, meant, allow);
+        if (meant) aclSelectorSetCommand(s, cmd, allow);
+        if (cmd->subcommands) aclSelectorSetCommands(s, cmd->subcommands, categories, meant, allow);
     }
     hashtableStopIterator(&it);
 }
 
 /* Takes out of the text what `name` (lower case) makes pointless: the same name, and for a container its
  * subcommands; then adds it at the end. */
-static void noteRule(struct aclSelector *s, struct str name, bool allow) {
+static void aclSelectorNoteRule(struct aclSelector *s, struct str name, bool allow) {
     int n;
     sds *words = sdssplitlen(s->commands, sdslen(s->commands), " ", 1, &n);
     sds text = sdsempty();
@@ -132,21 +131,21 @@ static void noteRule(struct aclSelector *s, struct str name, bool allow) {
     s->commands = sdscatstr(text, name);
 }
 
-static enum aclError applyCategory(struct aclSelector *s, struct str name, bool allow) {
+static enum aclError aclSelectorApplyCategory(struct aclSelector *s, struct str name, bool allow) {
     if (strEq(name, STR("@all"))) {
-        resetCommands(s, allow);
+        aclSelectorResetCommands(s, allow);
         return ACL_OK;
     }
     for (const struct flagName *f = acl_categories; f->name; f++) {
         if (!strEq(name, strOf(f->name))) continue;
-        setCommands(s, &commands, f->flag, false, allow);
-        noteRule(s, name, allow);
+        aclSelectorSetCommands(s, &commands, f->flag, false, allow);
+        aclSelectorNoteRule(s, name, allow);
         return ACL_OK;
     }
     return ACL_ERR_UNKNOWN_COMMAND;
 }
 
-static bool hasFirstArg(const struct aclSelector *s, int id, struct str arg) {
+static bool aclSelectorHasFirstArg(const struct aclSelector *s, int id, struct str arg) {
     for (int i = 0; i < s->first_arg_count; i++) {
         if (s->first_args[i].id == id && strEq(sdsview(s->first_args[i].arg), arg)) return true;
     }
@@ -154,7 +153,7 @@ static bool hasFirstArg(const struct aclSelector *s, int id, struct str arg) {
 }
 
 /* "select|0": when the command is allowed anyway, that changes nothing but the text. */
-static enum aclError applyFirstArg(struct aclSelector *s, struct str name) {
+static enum aclError aclSelectorApplyFirstArg(struct aclSelector *s, struct str name) {
     size_t bar = name.len;
     while (bar && name.ptr[bar - 1] != '|') bar--;
     if (!bar) return ACL_ERR_UNKNOWN_COMMAND;
@@ -164,14 +163,14 @@ static enum aclError applyFirstArg(struct aclSelector *s, struct str name) {
     if (cmd->parent) return ACL_ERR_FIRST_ARG_OF_SUBCOMMAND;
     if (!arg.len || aclHasBlanks(arg)) return ACL_ERR_SYNTAX;
     if (cmd->subcommands) return ACL_ERR_UNKNOWN_COMMAND;
-    noteRule(s, name, true);
-    if (aclSelectorHasCommand(s, cmd->id) || hasFirstArg(s, cmd->id, arg)) return ACL_OK;
+    aclSelectorNoteRule(s, name, true);
+    if (aclSelectorHasCommand(s, cmd->id) || aclSelectorHasFirstArg(s, cmd->id, arg)) return ACL_OK;
     s->first_args = zrealloc(s->first_args, (size_t)(s->first_arg_count + 1) * sizeof *s->first_args);
     s->first_args[s->first_arg_count++] = (struct aclFirstArg){.id = cmd->id, .arg = sdsnewstr(arg)};
     return ACL_OK;
 }
 
-static enum aclError applyCommand(struct aclSelector *s, struct str rule) {
+static enum aclError aclSelectorApplyCommand(struct aclSelector *s, struct str rule) {
     char lower[RULE_NAME_MAX] = "";
     bool allow = rule.ptr[0] == '+';
     if (rule.len > sizeof lower) return ACL_ERR_UNKNOWN_COMMAND;
@@ -180,12 +179,12 @@ static enum aclError applyCommand(struct aclSelector *s, struct str rule) {
         lower[i - 1] = ch >= 'A' && ch <= 'Z' ? (char)(ch + ('a' - 'A')) : ch;
     }
     struct str name = strN(lower, rule.len - 1);
-    if (name.len && name.ptr[0] == '@') return applyCategory(s, name, allow);
+    if (name.len && name.ptr[0] == '@') return aclSelectorApplyCategory(s, name, allow);
     const struct serverCommand *cmd = commandLookupOriginal(name);
-    if (!cmd) return allow ? applyFirstArg(s, name) : ACL_ERR_UNKNOWN_COMMAND;
-    setCommand(s, cmd, allow);
-    if (cmd->subcommands) setCommands(s, cmd->subcommands, 0, true, allow);
-    noteRule(s, name, allow);
+    if (!cmd) return allow ? aclSelectorApplyFirstArg(s, name) : ACL_ERR_UNKNOWN_COMMAND;
+    aclSelectorSetCommand(s, cmd, allow);
+    if (cmd->subcommands) aclSelectorSetCommands(s, cmd->subcommands, 0, true, allow);
+    aclSelectorNoteRule(s, name, allow);
     return ACL_OK;
 }
 
@@ -194,8 +193,9 @@ void aclSelectorRefresh(struct aclSelector *s) {
     sds rules = s->commands;
     sds *words = sdssplitlen(rules, sdslen(rules), " ", 1, &n);
     s->commands = NULL;
-    resetCommands(s, false);
-    for (int i = 0; i < n; i++) applyCommand(s, sdsview(words[i])); /* a name that has gone is forgotten */
+    aclSelectorResetCommands(s, false);
+    for (int i = 0; i < n; i++)
+        aclSelectorApplyCommand(s, sdsview(words[i])); /* a name that has gone is forgotten */
     sdsfreesplitres(words, n);
     sdsfree(rules);
 }
@@ -217,7 +217,7 @@ sds aclSelectorRuleAbout(const struct aclSelector *s, struct str command) {
 
 /* "%R~x" and its like: what is between % and ~ goes to *access; *rule becomes what is behind the ~. Without
  * one the pattern is empty. False: something else is there. */
-static bool readAccess(struct str *rule, unsigned *access) {
+static bool aclSelectorReadAccess(struct str *rule, unsigned *access) {
     *access = 0;
     for (size_t i = 1; i < rule->len; i++) {
         if (rule->ptr[i] == '~' && *access) {
@@ -233,17 +233,17 @@ static bool readAccess(struct str *rule, unsigned *access) {
     return *access;
 }
 
-static enum aclError applyKeys(struct aclSelector *s, struct str rule) {
+static enum aclError aclSelectorApplyKeys(struct aclSelector *s, struct str rule) {
     unsigned access = ACL_PATTERN_ALL;
     struct str pattern = rule.ptr[0] == '%' ? rule : strN(rule.ptr + 1, rule.len - 1);
     if (s->flags & SELECTOR_ALL_KEYS) return ACL_ERR_PATTERN_AFTER_ALL;
-    if (rule.ptr[0] == '%' && !readAccess(&pattern, &access)) return ACL_ERR_SYNTAX;
+    if (rule.ptr[0] == '%' && !aclSelectorReadAccess(&pattern, &access)) return ACL_ERR_SYNTAX;
     if (aclHasBlanks(pattern)) return ACL_ERR_SYNTAX;
     aclPatternsAdd(&s->keys, pattern, access);
     return ACL_OK;
 }
 
-static enum aclError applyChannels(struct aclSelector *s, struct str rule) {
+static enum aclError aclSelectorApplyChannels(struct aclSelector *s, struct str rule) {
     struct str pattern = strN(rule.ptr + 1, rule.len - 1);
     if (s->flags & SELECTOR_ALL_CHANNELS) return ACL_ERR_CHANNEL_AFTER_ALL;
     if (aclHasBlanks(pattern)) return ACL_ERR_SYNTAX;
@@ -254,7 +254,7 @@ static enum aclError applyChannels(struct aclSelector *s, struct str rule) {
 /* ---- Databases ---- */
 
 /* Place of the number in the sorted list, or where it would be. */
-static int dbPlace(const struct aclSelector *s, int64_t db) {
+static int aclSelectorDbPlace(const struct aclSelector *s, int64_t db) {
     int low = 0, high = s->db_count;
     while (low < high) {
         int middle = (low + high) / 2;
@@ -268,27 +268,27 @@ static int dbPlace(const struct aclSelector *s, int64_t db) {
 
 bool aclSelectorHasDb(const struct aclSelector *s, int64_t db) {
     if (s->flags & SELECTOR_ALL_DBS) return true;
-    int at = dbPlace(s, db);
+    int at = aclSelectorDbPlace(s, db);
     return at < s->db_count && s->dbs[at] == db;
 }
 
-static void setDbs(struct aclSelector *s, bool all) {
+static void aclSelectorSetDbs(struct aclSelector *s, bool all) {
     zfree(s->dbs);
     s->dbs = NULL;
     s->db_count = 0;
     s->flags = (s->flags & ~(unsigned)SELECTOR_ALL_DBS) | (all ? SELECTOR_ALL_DBS : 0);
 }
 
-static void addDb(struct aclSelector *s, int db) {
+static void aclSelectorAddDb(struct aclSelector *s, int db) {
     if (aclSelectorHasDb(s, db)) return;
-    int at = dbPlace(s, db);
+    int at = aclSelectorDbPlace(s, db);
     s->dbs = zrealloc(s->dbs, (size_t)(s->db_count + 1) * sizeof *s->dbs);
     memmove(s->dbs + at + 1, s->dbs + at, (size_t)(s->db_count++ - at) * sizeof *s->dbs);
     s->dbs[at] = db;
 }
 
 /* "db=0,3" */
-static enum aclError applyDbs(struct aclSelector *s, struct str list) {
+static enum aclError aclSelectorApplyDbs(struct aclSelector *s, struct str list) {
     int n;
     enum aclError error = ACL_OK;
     sds *numbers = sdssplitlen(list.ptr, list.len, ",", 1, &n);
@@ -300,11 +300,11 @@ static enum aclError applyDbs(struct aclSelector *s, struct str list) {
         else if (id < 0 || id > INT_MAX)
             error = ACL_ERR_DB_RANGE;
     }
-    if (!error) setDbs(s, false);
+    if (!error) aclSelectorSetDbs(s, false);
     for (int i = 0; i < n && !error; i++) {
         int64_t id;
         string2ll(sdsview(numbers[i]), &id);
-        addDb(s, (int)id);
+        aclSelectorAddDb(s, (int)id);
     }
     sdsfreesplitres(numbers, n);
     return error;
@@ -312,39 +312,40 @@ static enum aclError applyDbs(struct aclSelector *s, struct str list) {
 
 /* ---- All rules ---- */
 
-static void setAll(struct aclSelector *s, struct aclPatterns *patterns, unsigned flag, bool all) {
+static void aclSelectorSetAll(struct aclSelector *s, struct aclPatterns *patterns, unsigned flag, bool all) {
     aclPatternsClear(patterns);
     s->flags = (s->flags & ~flag) | (all ? flag : 0);
 }
 
 /* Rules that are one word. */
-static bool applyWord(struct aclSelector *s, struct str rule) {
+static bool aclSelectorApplyWord(struct aclSelector *s, struct str rule) {
     if (strIs(rule, "allkeys") || strEq(rule, STR("~*")))
-        setAll(s, &s->keys, SELECTOR_ALL_KEYS, true);
+        aclSelectorSetAll(s, &s->keys, SELECTOR_ALL_KEYS, true);
     else if (strIs(rule, "resetkeys"))
-        setAll(s, &s->keys, SELECTOR_ALL_KEYS, false);
+        aclSelectorSetAll(s, &s->keys, SELECTOR_ALL_KEYS, false);
     else if (strIs(rule, "allchannels") || strEq(rule, STR("&*")))
-        setAll(s, &s->channels, SELECTOR_ALL_CHANNELS, true);
+        aclSelectorSetAll(s, &s->channels, SELECTOR_ALL_CHANNELS, true);
     else if (strIs(rule, "resetchannels"))
-        setAll(s, &s->channels, SELECTOR_ALL_CHANNELS, false);
+        aclSelectorSetAll(s, &s->channels, SELECTOR_ALL_CHANNELS, false);
     else if (strIs(rule, "allcommands") || strIs(rule, "nocommands"))
-        resetCommands(s, strIs(rule, "allcommands"));
+        aclSelectorResetCommands(s, strIs(rule, "allcommands"));
     else if (strIs(rule, "alldbs") || strIs(rule, "resetdbs"))
-        setDbs(s, strIs(rule, "alldbs"));
+        aclSelectorSetDbs(s, strIs(rule, "alldbs"));
     else
         return false;
     return true;
 }
 
 enum aclError aclSelectorApply(struct aclSelector *s, struct str rule) {
-    if (applyWord(s, rule)) return ACL_OK;
-    if (rule.len > 3 && strIs(strN(rule.ptr, 3), "db=")) return applyDbs(s, strN(rule.ptr + 3, rule.len - 3));
+    if (aclSelectorApplyWord(s, rule)) return ACL_OK;
+    if (rule.len > 3 && strIs(strN(rule.ptr, 3), "db="))
+        return aclSelectorApplyDbs(s, strN(rule.ptr + 3, rule.len - 3));
     switch (rule.len ? rule.ptr[0] : '\0') {
     case '~':
-    case '%': return applyKeys(s, rule);
-    case '&': return applyChannels(s, rule);
+    case '%': return aclSelectorApplyKeys(s, rule);
+    case '&': return aclSelectorApplyChannels(s, rule);
     case '+':
-    case '-': return applyCommand(s, rule);
+    case '-': return aclSelectorApplyCommand(s, rule);
     default: return ACL_ERR_SYNTAX;
     }
 }
@@ -379,7 +380,8 @@ sds aclSelectorCatDbs(const struct aclSelector *s, sds text) {
 }
 
 /* One part of the text and a blank, unless it is empty. */
-static sds catPart(const struct aclSelector *s, sds (*cat)(const struct aclSelector *s, sds text), sds text) {
+static sds aclSelectorCatPart(const struct aclSelector *s, sds (*cat)(const struct aclSelector *s, sds text),
+                              sds text) {
     size_t before = sdslen(text);
     text = cat(s, text);
     return sdslen(text) == before ? text : sdscatlen(text, " ", 1);
@@ -387,11 +389,11 @@ static sds catPart(const struct aclSelector *s, sds (*cat)(const struct aclSelec
 
 /* What is the default of a new selector need not be said, but of channels, whose default can be set. */
 sds aclSelectorCat(const struct aclSelector *s, sds text) {
-    text = catPart(s, aclSelectorCatKeys, text);
+    text = aclSelectorCatPart(s, aclSelectorCatKeys, text);
     if (!(s->flags & SELECTOR_ALL_CHANNELS)) text = sdscat(text, "resetchannels ");
-    text = catPart(s, aclSelectorCatChannels, text);
+    text = aclSelectorCatPart(s, aclSelectorCatChannels, text);
     if (!(s->flags & SELECTOR_ALL_DBS)) {
-        text = s->db_count ? catPart(s, aclSelectorCatDbs, text) : sdscat(text, "resetdbs ");
+        text = s->db_count ? aclSelectorCatPart(s, aclSelectorCatDbs, text) : sdscat(text, "resetdbs ");
     }
     return sdscat(text, s->commands);
 }

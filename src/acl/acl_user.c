@@ -5,7 +5,6 @@
  * ACL SETUSER works on a copy, which takes the place of the user when all rules were good. A client points at
  * its user, so that stays where it is, and its insides are exchanged. */
 #include "acl/acl_private.h"
-
 #include "base/assert.h"
 #include "base/zmalloc.h"
 #include "command/pubsub.h"
@@ -24,38 +23,38 @@ struct aclUser *aclUserCreate(struct str name) {
     return u;
 }
 
-static void dropPasswords(struct aclUser *u) {
+static void aclUserDropPasswords(struct aclUser *u) {
     for (int i = 0; i < u->password_count; i++) sdsfree(u->passwords[i]);
     zfree(u->passwords);
     u->passwords = NULL;
     u->password_count = 0;
 }
 
-static void dropSelectors(struct aclUser *u, int from) {
+static void aclUserDropSelectors(struct aclUser *u, int from) {
     while (u->selector_count > from) aclSelectorFree(u->selectors[--u->selector_count]);
 }
 
-static void freeInsides(struct aclUser *u) {
-    dropPasswords(u);
-    dropSelectors(u, 0);
+static void aclUserFreeInsides(struct aclUser *u) {
+    aclUserDropPasswords(u);
+    aclUserDropSelectors(u, 0);
     zfree(u->selectors);
 }
 
 void aclUserFree(struct aclUser *u) {
-    freeInsides(u);
+    aclUserFreeInsides(u);
     sdsfree(u->name);
     zfree(u);
 }
 
 /* They are views of the rules. */
-static void forgetMemos(struct aclUser *u) {
+static void aclUserForgetMemos(struct aclUser *u) {
     memset(u->head.memos, 0, sizeof u->head.memos);
 }
 
 struct aclUser *aclUserCopy(const struct aclUser *u) {
     struct aclUser *copy = zmalloc(sizeof *copy);
     *copy = *u;
-    forgetMemos(copy);
+    aclUserForgetMemos(copy);
     copy->name = sdsdup(u->name);
     copy->passwords = u->password_count ? zmalloc((size_t)u->password_count * sizeof *u->passwords) : NULL;
     for (int i = 0; i < u->password_count; i++) copy->passwords[i] = sdsdup(u->passwords[i]);
@@ -66,7 +65,7 @@ struct aclUser *aclUserCopy(const struct aclUser *u) {
 
 void aclUserReplace(struct aclUser *to, struct aclUser *from) {
     sds name = to->name;
-    freeInsides(to);
+    aclUserFreeInsides(to);
     *to = *from;
     to->name = name;
     sdsfree(from->name);
@@ -75,7 +74,7 @@ void aclUserReplace(struct aclUser *to, struct aclUser *from) {
 
 /* ---- Passwords ---- */
 
-static bool isHash(struct str s) {
+static bool aclUserIsHash(struct str s) {
     if (s.len != SHA256_HEX_LEN) return false;
     for (size_t i = 0; i < s.len; i++) {
         if (!memchr("0123456789abcdef", s.ptr[i], 16)) return false;
@@ -84,29 +83,29 @@ static bool isHash(struct str s) {
 }
 
 /* Takes the same time wherever the two differ: it tells nothing about the password. */
-static bool sameHash(const char *a, const char *b) {
+static bool aclUserSameHash(const char *a, const char *b) {
     volatile unsigned char difference = 0;
     for (int i = 0; i < SHA256_HEX_LEN; i++) difference |= (unsigned char)(a[i] ^ b[i]);
     return difference == 0;
 }
 
-static int findPassword(const struct aclUser *u, const char *hash) {
+static int aclUserFindPassword(const struct aclUser *u, const char *hash) {
     int found = -1;
     for (int i = 0; i < u->password_count; i++) {
-        if (sameHash(u->passwords[i], hash)) found = i;
+        if (aclUserSameHash(u->passwords[i], hash)) found = i;
     }
     return found;
 }
 
-static void addPassword(struct aclUser *u, const char *hash) {
+static void aclUserAddPassword(struct aclUser *u, const char *hash) {
     u->flags &= ~(unsigned)USER_NOPASS;
-    if (findPassword(u, hash) >= 0) return;
+    if (aclUserFindPassword(u, hash) >= 0) return;
     u->passwords = zrealloc(u->passwords, (size_t)(u->password_count + 1) * sizeof *u->passwords);
     u->passwords[u->password_count++] = sdsnewlen(hash, SHA256_HEX_LEN);
 }
 
-static enum aclError removePassword(struct aclUser *u, const char *hash) {
-    int at = findPassword(u, hash);
+static enum aclError aclUserRemovePassword(struct aclUser *u, const char *hash) {
+    int at = aclUserFindPassword(u, hash);
     if (at < 0) return ACL_ERR_NO_SUCH_PASSWORD;
     sdsfree(u->passwords[at]);
     u->password_count--;
@@ -116,24 +115,24 @@ static enum aclError removePassword(struct aclUser *u, const char *hash) {
 }
 
 /* >password <password #hash !hash */
-static enum aclError applyPassword(struct aclUser *u, struct str rule) {
+static enum aclError aclUserApplyPassword(struct aclUser *u, struct str rule) {
     char hash[SHA256_HEX_LEN + 1];
     struct str value = strN(rule.ptr + 1, rule.len - 1);
     bool hashed = rule.ptr[0] == '#' || rule.ptr[0] == '!';
-    if (hashed && !isHash(value)) return ACL_ERR_BAD_HASH;
+    if (hashed && !aclUserIsHash(value)) return ACL_ERR_BAD_HASH;
     if (hashed)
         memcpy(hash, value.ptr, SHA256_HEX_LEN);
     else
         sha256Hex(hash, value.ptr, value.len);
-    if (rule.ptr[0] == '<' || rule.ptr[0] == '!') return removePassword(u, hash);
-    addPassword(u, hash);
+    if (rule.ptr[0] == '<' || rule.ptr[0] == '!') return aclUserRemovePassword(u, hash);
+    aclUserAddPassword(u, hash);
     return ACL_OK;
 }
 
 bool aclUserAccepts(const struct aclUser *u, struct str password) {
     char hash[SHA256_HEX_LEN + 1];
     sha256Hex(hash, password.ptr, password.len);
-    bool right = findPassword(u, hash) >= 0;
+    bool right = aclUserFindPassword(u, hash) >= 0;
     return (right || u->flags & USER_NOPASS) && u->flags & USER_ON;
 }
 
@@ -146,12 +145,12 @@ bool aclUserIsOn(const struct aclUser *u) {
 }
 
 void aclSetDefaultPassword(struct str password) {
-    dropPasswords(default_user);
+    aclUserDropPasswords(default_user);
     default_user->flags |= USER_NOPASS;
     if (!password.len) return;
     char hash[SHA256_HEX_LEN + 1];
     sha256Hex(hash, password.ptr, password.len);
-    addPassword(default_user, hash);
+    aclUserAddPassword(default_user, hash);
 }
 
 /* ---- Rules ---- */
@@ -177,7 +176,7 @@ const char *aclErrorText(enum aclError error) {
     serverUnreachable();
 }
 
-static void noteUnlimited(struct aclUser *u) {
+static void aclUserNoteUnlimited(struct aclUser *u) {
     u->head.unlimited = false;
     for (int i = 0; i < u->selector_count; i++) {
         if ((u->selectors[i]->flags & SELECTOR_EVERYTHING) == SELECTOR_EVERYTHING) u->head.unlimited = true;
@@ -185,7 +184,7 @@ static void noteUnlimited(struct aclUser *u) {
 }
 
 /* "(+get ~x)" */
-static enum aclError addSelector(struct aclUser *u, struct str rule) {
+static enum aclError aclUserAddSelector(struct aclUser *u, struct str rule) {
     int n;
     enum aclError error = ACL_OK;
     struct aclSelector *s = aclSelectorCreate();
@@ -202,15 +201,15 @@ static enum aclError addSelector(struct aclUser *u, struct str rule) {
     return ACL_OK;
 }
 
-static void reset(struct aclUser *u) {
-    dropPasswords(u);
-    dropSelectors(u, 0);
+static void aclUserReset(struct aclUser *u) {
+    aclUserDropPasswords(u);
+    aclUserDropSelectors(u, 0);
     u->flags = 0;
     u->selectors[u->selector_count++] = aclSelectorCreate();
 }
 
 /* Rules of the user, not of its root selector, that are one word. */
-static bool applyWord(struct aclUser *u, struct str rule) {
+static bool aclUserApplyWord(struct aclUser *u, struct str rule) {
     if (strIs(rule, "on"))
         u->flags |= USER_ON;
     else if (strIs(rule, "off"))
@@ -218,29 +217,29 @@ static bool applyWord(struct aclUser *u, struct str rule) {
     else if (strIs(rule, "sanitize-payload") || strIs(rule, "skip-sanitize-payload"))
         return true; /* of older versions; no user's payloads are trusted more than another's */
     else if (strIs(rule, "nopass") || strIs(rule, "resetpass")) {
-        dropPasswords(u);
+        aclUserDropPasswords(u);
         u->flags = (u->flags & ~(unsigned)USER_NOPASS) | (strIs(rule, "nopass") ? USER_NOPASS : 0);
     } else if (strIs(rule, "clearselectors"))
-        dropSelectors(u, 1);
+        aclUserDropSelectors(u, 1);
     else if (strIs(rule, "reset"))
-        reset(u);
+        aclUserReset(u);
     else
         return false;
     return true;
 }
 
-static enum aclError applyOther(struct aclUser *u, struct str rule) {
+static enum aclError aclUserApplyOther(struct aclUser *u, struct str rule) {
     if (!rule.len) return ACL_OK; /* an empty word says nothing */
     char first = rule.ptr[0];
-    if (strchr("><#!", first)) return applyPassword(u, rule);
-    if (first == '(' && rule.len > 1 && rule.ptr[rule.len - 1] == ')') return addSelector(u, rule);
+    if (strchr("><#!", first)) return aclUserApplyPassword(u, rule);
+    if (first == '(' && rule.len > 1 && rule.ptr[rule.len - 1] == ')') return aclUserAddSelector(u, rule);
     return aclSelectorApply(u->selectors[0], rule);
 }
 
 enum aclError aclUserApply(struct aclUser *u, struct str rule) {
-    enum aclError error = applyWord(u, rule) ? ACL_OK : applyOther(u, rule);
-    noteUnlimited(u);
-    forgetMemos(u);
+    enum aclError error = aclUserApplyWord(u, rule) ? ACL_OK : aclUserApplyOther(u, rule);
+    aclUserNoteUnlimited(u);
+    aclUserForgetMemos(u);
     return error;
 }
 
@@ -332,7 +331,7 @@ void aclUnlistedRemove(struct aclUser *u) {
 }
 
 /* Runs fn for each of the table; it returns false to end that. */
-static void forEachUser(bool (*fn)(void *priv, struct aclUser *u), void *priv) {
+static void aclUserForEachUser(bool (*fn)(void *priv, struct aclUser *u), void *priv) {
     struct raxIterator it;
     raxStart(&it, &acl_users);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
@@ -341,36 +340,36 @@ static void forEachUser(bool (*fn)(void *priv, struct aclUser *u), void *priv) {
     raxStop(&it);
 }
 
-static bool isUnlimited(void *limits, struct aclUser *u) {
+static bool aclUserIsUnlimited(void *limits, struct aclUser *u) {
     *(bool *)limits |= !u->head.unlimited;
     return u->head.unlimited;
 }
 
 bool aclHasLimits(void) {
     bool limits = false;
-    forEachUser(isUnlimited, &limits);
-    for (int i = 0; i < unlisted_count; i++) isUnlimited(&limits, unlisted[i]);
+    aclUserForEachUser(aclUserIsUnlimited, &limits);
+    for (int i = 0; i < unlisted_count; i++) aclUserIsUnlimited(&limits, unlisted[i]);
     return limits;
 }
 
-static bool refreshUser(void *priv, struct aclUser *u) {
+static bool aclUserRefreshUser(void *priv, struct aclUser *u) {
     (void)priv;
     for (int i = 0; i < u->selector_count; i++) aclSelectorRefresh(u->selectors[i]);
     memset(u->head.memos, 0, sizeof u->head.memos);
-    noteUnlimited(u);
+    aclUserNoteUnlimited(u);
     return true;
 }
 
-static void commandsChanged(void) {
-    forEachUser(refreshUser, NULL);
-    for (int i = 0; i < unlisted_count; i++) refreshUser(NULL, unlisted[i]);
+static void aclUserCommandsChanged(void) {
+    aclUserForEachUser(aclUserRefreshUser, NULL);
+    for (int i = 0; i < unlisted_count; i++) aclUserRefreshUser(NULL, unlisted[i]);
 }
 
 struct ruleSearch {
     struct str command;
     sds found;
 };
-static bool searchRule(void *priv, struct aclUser *u) {
+static bool aclUserSearchRule(void *priv, struct aclUser *u) {
     struct ruleSearch *search = priv;
     for (int i = 0; i < u->selector_count && !search->found; i++)
         search->found = aclSelectorRuleAbout(u->selectors[i], search->command);
@@ -379,12 +378,12 @@ static bool searchRule(void *priv, struct aclUser *u) {
 
 sds aclRuleAbout(struct str command) {
     struct ruleSearch search = {.command = command};
-    forEachUser(searchRule, &search);
+    aclUserForEachUser(aclUserSearchRule, &search);
     return search.found;
 }
 
 void aclUsersInit(void) {
-    commandsOnChange(commandsChanged);
+    commandsOnChange(aclUserCommandsChanged);
     raxInit(&acl_users);
     default_user = aclUserCreateDefault();
     nobody = aclUserCreate(STR("default"));
@@ -408,7 +407,7 @@ bool aclKillClients(const struct aclUser *u, const struct client *self) {
 }
 
 /* Is there a channel pattern of `a` that `b` does not have? */
-static bool lacksChannels(const struct aclUser *a, const struct aclUser *b) {
+static bool aclUserLacksChannels(const struct aclUser *a, const struct aclUser *b) {
     for (int i = 0; i < b->selector_count; i++) {
         if (b->selectors[i]->flags & SELECTOR_ALL_CHANNELS) return false;
     }
@@ -426,21 +425,21 @@ static bool lacksChannels(const struct aclUser *a, const struct aclUser *b) {
     return false;
 }
 
-static bool channelAllowed(const void *user, struct str name) {
+static bool aclUserChannelAllowed(const void *user, struct str name) {
     return aclChannelAllowed(user, name, false);
 }
-static bool patternAllowed(const void *user, struct str name) {
+static bool aclUserPatternAllowed(const void *user, struct str name) {
     return aclChannelAllowed(user, name, true);
 }
 
 void aclKillSubscribers(const struct aclUser *u, const struct aclUser *now) {
-    if (!lacksChannels(u, now)) return;
+    if (!aclUserLacksChannels(u, now)) return;
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
         if (c->user != u || !(c->flags & CLIENT_PUBSUB)) continue;
-        bool allowed = pubsubEvery(c, PUBSUB_CHANNEL, channelAllowed, now) &&
-                       pubsubEvery(c, PUBSUB_SHARD, channelAllowed, now) &&
-                       pubsubEvery(c, PUBSUB_PATTERN, patternAllowed, now);
+        bool allowed = pubsubEvery(c, PUBSUB_CHANNEL, aclUserChannelAllowed, now) &&
+                       pubsubEvery(c, PUBSUB_SHARD, aclUserChannelAllowed, now) &&
+                       pubsubEvery(c, PUBSUB_PATTERN, aclUserPatternAllowed, now);
         if (!allowed) clientClose(c);
     }
 }

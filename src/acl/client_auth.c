@@ -5,13 +5,13 @@
  * Until it is, its user is the default one. */
 #include "acl/client_auth.h"
 
-#include "commands/cmd_connection.h"
 #include "acl/acl.h"
 #include "client/client_session.h"
-#include "command/admission.h"
-#include "command/script_running.h"
-#include "command/call.h"
 #include "client/reply.h"
+#include "command/admission.h"
+#include "command/call.h"
+#include "command/script_running.h"
+#include "commands/cmd_connection.h"
 #include "registry/server_events.h"
 
 bool authPasswordSet(void) {
@@ -27,27 +27,27 @@ void authNewClient(struct client *c) {
     if (!authRequired()) c->flags |= CLIENT_AUTHENTICATED;
 }
 
-static inline void userChanges(struct client *c) {
+static inline void clientAuthUserChanges(struct client *c) {
     if (auth_user_changes) auth_user_changes(c);
 }
 
 void authBecome(struct client *c, struct aclUser *u) {
-    userChanges(c);
+    clientAuthUserChanges(c);
     c->user = u;
     c->flags |= CLIENT_AUTHENTICATED;
 }
 
 static uint64_t goes_next; /* the id of who has been revoked by its own command */
 
-static void closeRevoked(struct client *now) {
+static void clientAuthCloseRevoked(struct client *now) {
     (void)now;
     struct client *c = clientById(goes_next);
     if (c) clientCloseAfterReply(c);
-    callHookIdle(closeRevoked, true);
+    callHookIdle(clientAuthCloseRevoked, true);
 }
 
 void authRevoke(struct client *c) {
-    userChanges(c);
+    clientAuthUserChanges(c);
     c->user = aclDefaultUser();
     c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
     if (callOwner() != c) {
@@ -55,11 +55,11 @@ void authRevoke(struct client *c) {
         return;
     }
     goes_next = c->id;
-    callHookIdle(closeRevoked, false);
+    callHookIdle(clientAuthCloseRevoked, false);
 }
 
 static void authLogout(struct client *c) {
-    userChanges(c);
+    clientAuthUserChanges(c);
     c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
     authNewClient(c);
 }
@@ -81,7 +81,7 @@ int authAsOneOf(struct client *c, const sds *users, int count) {
 }
 
 /* An unknown name takes as long as a wrong password. */
-static bool byPassword(struct client *c, struct str name, struct str password) {
+static bool clientAuthByPassword(struct client *c, struct str name, struct str password) {
     struct aclUser *u = aclFindUser(name);
     if (!aclUserAccepts(u ? u : aclDefaultUser(), password) || !u) {
         aclNoteFailedAuth(c, name);
@@ -91,7 +91,7 @@ static bool byPassword(struct client *c, struct str name, struct str password) {
     return true;
 }
 
-static void replyDenied(struct client *c, sds err) {
+static void clientAuthReplyDenied(struct client *c, sds err) {
     if (!err)
         replyError(c, "WRONGPASS invalid username-password pair or user is disabled.");
     else if (*err == '-')
@@ -105,8 +105,9 @@ bool authenticate(struct client *c, struct str name, struct str password) {
     const char *by = NULL;
     enum authVerdict verdict = auth_decide ? auth_decide(c, name, password, &err, &by) : AUTH_NOT_HANDLED;
     if (verdict == AUTH_WAITS) return false;
-    bool granted = verdict == AUTH_NOT_HANDLED ? byPassword(c, name, password) : verdict == AUTH_GRANTED;
-    if (!granted) replyDenied(c, err);
+    bool granted =
+        verdict == AUTH_NOT_HANDLED ? clientAuthByPassword(c, name, password) : verdict == AUTH_GRANTED;
+    if (!granted) clientAuthReplyDenied(c, err);
     sdsfree(err);
     serverEvent(SERVER_AUTH, 0, &(struct eventAuth){c, name, by, granted});
     return granted;
@@ -127,7 +128,7 @@ void authCommand(struct client *c) {
 }
 
 /* Nobody gets past this without a password, but to give it. */
-static enum admission checkAuth(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission clientAuthCheckAuth(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     bool known = c->flags & (CLIENT_AUTHENTICATED | CLIENT_FAKE);
     if (__builtin_expect(known, 1) || (r->cmd && r->cmd->flags & CMD_NO_AUTH)) return ADMITTED;
@@ -137,7 +138,7 @@ static enum admission checkAuth(struct client *c, struct request *r, enum reques
 }
 
 /* What the user's rules say. */
-static enum admission checkRules(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission clientAuthCheckRules(struct client *c, struct request *r, enum requestOrigin origin) {
     enum aclContext context = origin == ORIGIN_EXEC     ? ACL_EXEC
                               : origin == ORIGIN_SCRIPT ? ACL_SCRIPT
                               : origin != ORIGIN_MODULE ? ACL_TOPLEVEL
@@ -158,14 +159,15 @@ bool helloIsSecret(const struct str *argv, int argc, int i) {
     return (i > 2 && strIs(argv[i - 1], "auth")) || (i > 3 && strIs(argv[i - 2], "auth"));
 }
 
-static bool userExists(struct str name) {
+static bool clientAuthUserExists(struct str name) {
     return aclFindUser(name) != NULL;
 }
 
 void authInit(void) {
-    static const struct clientUsers users = {authRequired, authenticate, authLogout, aclUserName, userExists};
+    static const struct clientUsers users = {authRequired, authenticate, authLogout, aclUserName,
+                                             clientAuthUserExists};
     client_users = &users;
-    callAddHook(BETWEEN_CALLS, closeRevoked, true);
-    admissionFill(RULE_AUTH, checkAuth);
-    admissionFill(RULE_ACL, checkRules);
+    callAddHook(BETWEEN_CALLS, clientAuthCloseRevoked, true);
+    admissionFill(RULE_AUTH, clientAuthCheckAuth);
+    admissionFill(RULE_ACL, clientAuthCheckRules);
 }

@@ -12,7 +12,7 @@
 
 static void (*panicHook)(const char *reason, const char *file, int line);
 
-__attribute__((noreturn)) static void panicRun(const char *reason, const char *file, int line) {
+__attribute__((noreturn)) static void assertPanicRun(const char *reason, const char *file, int line) {
     void (*hook)(const char *, const char *, int) = __atomic_exchange_n(&panicHook, NULL, __ATOMIC_ACQ_REL);
     if (hook) hook(reason, file, line);
     abort();
@@ -23,7 +23,7 @@ void serverAssertFailed(const char *expr, const char *file, int line) {
     snprintf(reason, sizeof(reason), "ASSERTION FAILED '%s' is not true", expr);
     serverLog(LL_WARNING, "=== ASSERTION FAILED ===");
     serverLog(LL_WARNING, "==> %s:%d: '%s' does not hold", file, line, expr);
-    panicRun(reason, file, line);
+    assertPanicRun(reason, file, line);
 }
 
 void serverPanicAt(const char *file, int line, const char *fmt, ...) {
@@ -35,7 +35,7 @@ void serverPanicAt(const char *file, int line, const char *fmt, ...) {
     serverLog(LL_WARNING, "------------------------------------------------");
     serverLog(LL_WARNING, "The server has met a state from which it cannot go on");
     serverLog(LL_WARNING, "Panic: %s (%s:%d)", reason, file, line);
-    panicRun(reason, file, line);
+    assertPanicRun(reason, file, line);
 }
 
 void serverSetPanicHook(void (*hook)(const char *reason, const char *file, int line)) {

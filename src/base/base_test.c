@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* base_test.c - the rest of the floor: allocator accounting, hash, checksums, glob, random, clock, log,
  * assertions. */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,9 +14,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <cmocka.h>
 
 #include "base/assert.h"
@@ -388,7 +388,7 @@ static void sha1InPieces(void **state) {
 
 /* ---- Glob ---- */
 
-static void globs(void **state) {
+static void baseTestGlobs(void **state) {
     (void)state;
     static const struct {
         const char *pattern, *text;
@@ -621,7 +621,7 @@ static void logFileThatCannotBeOpened(void **state) {
     assert_true(fcntl(STDOUT_FILENO, F_GETFD) != -1);
 }
 
-static void panicHook(const char *reason, const char *file, int line) {
+static void baseTestPanicHook(const char *reason, const char *file, int line) {
     char text[256];
     int n = snprintf(text, sizeof(text), "hook: %s at %s:%d\n", reason, strrchr(file, '/') + 1, line > 0);
     serverLogFromSignal(text);
@@ -651,7 +651,7 @@ static void runToAbort(void (*fn)(void), char *buf, size_t size) {
     assert_true(pid >= 0);
     if (pid == 0) {
         signal(SIGABRT, SIG_DFL);
-        serverSetPanicHook(panicHook);
+        serverSetPanicHook(baseTestPanicHook);
         fn();
         _exit(0);
     }
@@ -764,7 +764,7 @@ int main(void) {
         cmocka_unit_test(sha1OfKnownTexts),
         cmocka_unit_test(sha256OfKnownTexts),
         cmocka_unit_test(sha1InPieces),
-        cmocka_unit_test(globs),
+        cmocka_unit_test(baseTestGlobs),
         cmocka_unit_test(globsWithoutCase),
         cmocka_unit_test(globThatInvitesBacktracking),
         cmocka_unit_test(randomNumbersAreRepeatable),

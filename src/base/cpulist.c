@@ -11,7 +11,7 @@
 #include "base/log.h"
 
 /* A number, and the text moves behind it. */
-static bool number(const char **p, long *n) {
+static bool cpulistNumber(const char **p, long *n) {
     char *end;
     if (**p < '0' || **p > '9') return false;
     *n = strtol(*p, &end, 10);
@@ -20,16 +20,16 @@ static bool number(const char **p, long *n) {
 }
 
 /* first[-last[:step]] */
-static bool addRange(const char **p, cpu_set_t *set) {
+static bool cpulistAddRange(const char **p, cpu_set_t *set) {
     long first, last, step = 1;
-    if (!number(p, &first)) return false;
+    if (!cpulistNumber(p, &first)) return false;
     last = first;
     if (**p == '-') {
         ++*p;
-        if (!number(p, &last)) return false;
+        if (!cpulistNumber(p, &last)) return false;
         if (**p == ':') {
             ++*p;
-            if (!number(p, &step) || step == 0) return false;
+            if (!cpulistNumber(p, &step) || step == 0) return false;
         }
     }
     for (long cpu = first; cpu <= last; cpu += step) CPU_SET(cpu, set);
@@ -41,10 +41,10 @@ void cpulistApply(const char *list) {
     if (!p) return;
     cpu_set_t set;
     CPU_ZERO(&set);
-    bool ok = addRange(&p, &set);
+    bool ok = cpulistAddRange(&p, &set);
     while (ok && *p == ',') {
         p++;
-        ok = addRange(&p, &set);
+        ok = cpulistAddRange(&p, &set);
     }
     if (!ok || *p || sched_setaffinity(0, sizeof set, &set) != 0)
         serverLog(LL_WARNING, "The list of processors '%s' cannot be used: it is ignored.", list);

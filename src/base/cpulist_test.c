@@ -2,6 +2,8 @@
 /* cpulist_test.c - lists of processors. */
 #define _GNU_SOURCE /* sched_getaffinity */
 
+#include "base/cpulist.h"
+
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,15 +11,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
 #include <cmocka.h>
 
-#include "base/cpulist.h"
 #include "base/log.h"
 
 static cpu_set_t all_there_are;
 
-static cpu_set_t now(void) {
+static cpu_set_t cpulistTestNow(void) {
     cpu_set_t set;
     CPU_ZERO(&set);
     assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
@@ -35,7 +35,7 @@ static void testOne(void **state) {
     char list[32];
     snprintf(list, sizeof list, "%d", firstAllowed());
     cpulistApply(list);
-    cpu_set_t set = now();
+    cpu_set_t set = cpulistTestNow();
     assert_int_equal(CPU_COUNT(&set), 1);
     assert_true(CPU_ISSET(firstAllowed(), &set));
 }
@@ -47,12 +47,12 @@ static void testRanges(void **state) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         testOne(NULL);
         cpulistApply(all[i]);
-        cpu_set_t set = now();
+        cpu_set_t set = cpulistTestNow();
         assert_true(CPU_EQUAL(&set, &all_there_are));
     }
 }
 
-static void testRefused(void **state) {
+static void cpulistTestRefused(void **state) {
     (void)state;
     const char *bad[] = {"",    "x",   "-1",   "1-",    "2-1",  "0,",    ",0",
                          "0 1", "0;1", "0-3:", "0-3:0", "1024", "0-1024"};
@@ -60,11 +60,11 @@ static void testRefused(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cpulistApply("0-1023");
         cpulistApply(bad[i]);
-        cpu_set_t set = now();
+        cpu_set_t set = cpulistTestNow();
         assert_true(CPU_EQUAL(&set, &all_there_are));
     }
     cpulistApply(NULL);
-    cpu_set_t set = now();
+    cpu_set_t set = cpulistTestNow();
     assert_true(CPU_EQUAL(&set, &all_there_are));
 }
 
@@ -72,11 +72,11 @@ int main(void) {
     cpu_set_t any;
     memset(&any, 0xff, sizeof any);
     sched_setaffinity(0, sizeof any, &any); /* whatever we were started with */
-    all_there_are = now();
+    all_there_are = cpulistTestNow();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testOne),
         cmocka_unit_test(testRanges),
-        cmocka_unit_test(testRefused),
+        cmocka_unit_test(cpulistTestRefused),
     };
     return cmocka_run_group_tests_name("cpulist", tests, NULL, NULL);
 }

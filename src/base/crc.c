@@ -33,7 +33,7 @@
 static uint64_t table64[8][256];
 static uint16_t table16[8][256];
 
-__attribute__((constructor)) static void tablesFill(void) {
+__attribute__((constructor)) static void crcTablesFill(void) {
     for (unsigned b = 0; b < 256; b++) {
         uint64_t crc = b;
         unsigned crc16 = b << 8;
@@ -54,7 +54,7 @@ __attribute__((constructor)) static void tablesFill(void) {
     }
 }
 
-static uint64_t lookUp(uint64_t crc, const uint8_t *p, size_t len) {
+static uint64_t crcLookUp(uint64_t crc, const uint8_t *p, size_t len) {
     for (; len >= 8; p += 8, len -= 8) {
         uint64_t x = crc ^ load64(p);
         crc = 0;
@@ -73,13 +73,13 @@ uint64_t crc16_factors[2];
 static uint64_t far_powers[2], near_powers[2]; /* over 64 bytes, over 16 */
 
 /* x^n modulo the polynomial, reflected. */
-static uint64_t powerOfX(int n) {
+static uint64_t crcPowerOfX(int n) {
     uint64_t power = 1ull << 63;
     for (; n > 0; n--) power = power & 1 ? power >> 1 ^ CRC64_POLY_REFLECTED : power >> 1;
     return power;
 }
 
-static void divideFor16(uint64_t factors[2]) {
+static void crcDivideFor16(uint64_t factors[2]) {
     unsigned rest = CRC16_POLY; /* x^16 is what x^64 of the quotient has taken */
     for (int bit = 0; bit < 64; bit++) {
         unsigned carry = rest >> 15;
@@ -89,47 +89,47 @@ static void divideFor16(uint64_t factors[2]) {
     factors[0] = rest;
 }
 
-__attribute__((constructor)) static void foldingPrepare(void) {
-    divideFor16(crc16_factors);
-    far_powers[0] = powerOfX(512 + 63);
-    far_powers[1] = powerOfX(512 - 1);
-    near_powers[0] = powerOfX(128 + 63);
-    near_powers[1] = powerOfX(128 - 1);
+__attribute__((constructor)) static void crcFoldingPrepare(void) {
+    crcDivideFor16(crc16_factors);
+    far_powers[0] = crcPowerOfX(512 + 63);
+    far_powers[1] = crcPowerOfX(512 - 1);
+    near_powers[0] = crcPowerOfX(128 + 63);
+    near_powers[1] = crcPowerOfX(128 - 1);
     crc_can_fold = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
 }
 
-FOLDING static inline __m128i load(const void *p) {
+FOLDING static inline __m128i crcLoad(const void *p) {
     return _mm_loadu_si128(p);
 }
 
-FOLDING static inline __m128i fold(__m128i a, __m128i powers, __m128i next) {
+FOLDING static inline __m128i crcFold(__m128i a, __m128i powers, __m128i next) {
     __m128i lo = _mm_clmulepi64_si128(a, powers, 0x00), hi = _mm_clmulepi64_si128(a, powers, 0x11);
     return _mm_xor_si128(_mm_xor_si128(lo, hi), next);
 }
 
 /* At least 64 bytes. */
-FOLDING static uint64_t foldAll(uint64_t crc, const uint8_t *p, size_t len) {
-    __m128i a[4], powers = load(far_powers);
-    for (int i = 0; i < 4; i++) a[i] = load(p + 16 * i);
+FOLDING static uint64_t crcFoldAll(uint64_t crc, const uint8_t *p, size_t len) {
+    __m128i a[4], powers = crcLoad(far_powers);
+    for (int i = 0; i < 4; i++) a[i] = crcLoad(p + 16 * i);
     a[0] = _mm_xor_si128(a[0], _mm_cvtsi64_si128((long long)crc));
     for (p += 64, len -= 64; len >= 64; p += 64, len -= 64) {
-        for (int i = 0; i < 4; i++) a[i] = fold(a[i], powers, load(p + 16 * i));
+        for (int i = 0; i < 4; i++) a[i] = crcFold(a[i], powers, crcLoad(p + 16 * i));
     }
-    powers = load(near_powers);
+    powers = crcLoad(near_powers);
     __m128i last = a[0];
-    for (int i = 1; i < 4; i++) last = fold(last, powers, a[i]);
-    for (; len >= 16; p += 16, len -= 16) last = fold(last, powers, load(p));
+    for (int i = 1; i < 4; i++) last = crcFold(last, powers, a[i]);
+    for (; len >= 16; p += 16, len -= 16) last = crcFold(last, powers, crcLoad(p));
     uint8_t bytes[16];
     _mm_storeu_si128((__m128i *)bytes, last);
-    return lookUp(lookUp(0, bytes, sizeof bytes), p, len);
+    return crcLookUp(crcLookUp(0, bytes, sizeof bytes), p, len);
 }
 #endif
 
 uint64_t crc64(uint64_t crc, const void *data, size_t len) {
 #ifdef __x86_64__
-    if (len >= FOLD_MIN && crc_can_fold) return foldAll(crc, data, len);
+    if (len >= FOLD_MIN && crc_can_fold) return crcFoldAll(crc, data, len);
 #endif
-    return lookUp(crc, data, len);
+    return crcLookUp(crc, data, len);
 }
 
 uint16_t crc16Plain(const void *data, size_t len) {

@@ -19,11 +19,11 @@
  * source code. Products are rounded to odd (the last bit says "and some more"), which keeps comparisons with
  * the interval's bounds exact. */
 #define _GNU_SOURCE /* stpcpy */
-#include "base/num.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/num.h"
 
 #define POWER_MIN -292
 #define POWER_MAX 324
@@ -57,7 +57,7 @@ struct decimal {
 static struct u128 powers[POWER_MAX - POWER_MIN + 1];
 
 /* The leading 128 bits of a number of 32-bit words, the least significant first; then plus one. */
-static struct u128 leadingBits(const uint32_t *words) {
+static struct u128 dtoaLeadingBits(const uint32_t *words) {
     int top = BIG_WORDS - 1;
     while (words[top] == 0) top--;
     unsigned __int128 bits = 0;
@@ -70,11 +70,11 @@ static struct u128 leadingBits(const uint32_t *words) {
 
 /* Dividing by ten over and over, dropping the remainder each time, is the same as dividing once by the power
  * and dropping the remainder. */
-__attribute__((constructor)) static void powersCompute(void) {
+__attribute__((constructor)) static void dtoaPowersCompute(void) {
     uint32_t up[BIG_WORDS] = {1}, down[BIG_WORDS] = {0};
     down[BIG_WORDS - 1] = (uint32_t)1 << 31;
     for (int e = 0; e <= POWER_MAX; e++) {
-        powers[e - POWER_MIN] = leadingBits(up);
+        powers[e - POWER_MIN] = dtoaLeadingBits(up);
         uint64_t carry = 0;
         for (int i = 0; i < BIG_WORDS; i++, carry >>= 32) {
             carry += (uint64_t)up[i] * 10;
@@ -88,7 +88,7 @@ __attribute__((constructor)) static void powersCompute(void) {
             down[i] = (uint32_t)(rest / 10);
             rest %= 10;
         }
-        powers[e - POWER_MIN] = leadingBits(down);
+        powers[e - POWER_MIN] = dtoaLeadingBits(down);
     }
 }
 
@@ -96,19 +96,19 @@ __attribute__((constructor)) static void powersCompute(void) {
 
 /* Logarithms as fixed-point products, exact over the exponents of a double: floor(log10(2^q)),
  * floor(log10(3/4 * 2^q)), floor(log2(10^e)). */
-static int floorLog10Pow2(int q) {
+static int dtoaFloorLog10Pow2(int q) {
     return (q * 1262611) >> 22;
 }
-static int floorLog10ThreeQuartersPow2(int q) {
+static int dtoaFloorLog10ThreeQuartersPow2(int q) {
     return (q * 1262611 - 524031) >> 22;
 }
-static int floorLog2Pow10(int e) {
+static int dtoaFloorLog2Pow10(int e) {
     return (e * 1741647) >> 19;
 }
 
 /* floor(g * x / 2^128), with the last bit set when bits that count were cut off. g is up to one too large, so
  * the bits cut off may come out up to one too large as well. */
-static inline uint64_t roundToOdd(struct u128 g, uint64_t x) {
+static inline uint64_t dtoaRoundToOdd(struct u128 g, uint64_t x) {
     unsigned __int128 low = (unsigned __int128)g.lo * x;
     unsigned __int128 sum = (unsigned __int128)g.hi * x + (uint64_t)(low >> 64);
     return (uint64_t)(sum >> 64) | ((uint64_t)sum > 1);
@@ -116,29 +116,29 @@ static inline uint64_t roundToOdd(struct u128 g, uint64_t x) {
 
 /* Of the candidates `low` and `low + step`, the one inside the interval, whose bounds are in quarters; 0 when
  * both are, or neither. */
-static inline uint64_t onlyOneInside(uint64_t low, uint64_t step, uint64_t lower, uint64_t upper) {
+static inline uint64_t dtoaOnlyOneInside(uint64_t low, uint64_t step, uint64_t lower, uint64_t upper) {
     bool lowInside = lower <= 4 * low, highInside = 4 * (low + step) <= upper;
     if (lowInside == highInside) return 0;
     return lowInside ? low : low + step;
 }
 
 /* v = c * 2^q, positive and finite. */
-static struct decimal shortest(uint64_t c, int q, bool lowerIsCloser) {
-    int k = lowerIsCloser ? floorLog10ThreeQuartersPow2(q) : floorLog10Pow2(q);
-    int shift = q + floorLog2Pow10(-k) + 1;
+static struct decimal dtoaShortest(uint64_t c, int q, bool lowerIsCloser) {
+    int k = lowerIsCloser ? dtoaFloorLog10ThreeQuartersPow2(q) : dtoaFloorLog10Pow2(q);
+    int shift = q + dtoaFloorLog2Pow10(-k) + 1;
     struct u128 g = powers[-k - POWER_MIN];
-    uint64_t quarters = roundToOdd(g, (4 * c) << shift);
+    uint64_t quarters = dtoaRoundToOdd(g, (4 * c) << shift);
     /* The bounds themselves read back as v when c is even, as ties go to even. */
     uint64_t excluded = c & 1;
-    uint64_t lower = roundToOdd(g, (4 * c - (lowerIsCloser ? 1 : 2)) << shift) + excluded;
-    uint64_t upper = roundToOdd(g, (4 * c + 2) << shift) - excluded;
+    uint64_t lower = dtoaRoundToOdd(g, (4 * c - (lowerIsCloser ? 1 : 2)) << shift) + excluded;
+    uint64_t upper = dtoaRoundToOdd(g, (4 * c + 2) << shift) - excluded;
 
     uint64_t s = quarters / 4;
     if (s >= 10) {
-        uint64_t tens = onlyOneInside(s / 10 * 10, 10, lower, upper);
+        uint64_t tens = dtoaOnlyOneInside(s / 10 * 10, 10, lower, upper);
         if (tens) return (struct decimal){tens, k};
     }
-    uint64_t ones = onlyOneInside(s, 1, lower, upper);
+    uint64_t ones = dtoaOnlyOneInside(s, 1, lower, upper);
     if (ones) return (struct decimal){ones, k};
     /* Both are inside: the closer one, the even one on a tie. */
     uint64_t middle = 4 * s + 2;
@@ -146,7 +146,7 @@ static struct decimal shortest(uint64_t c, int q, bool lowerIsCloser) {
     return (struct decimal){down ? s : s + 1, k};
 }
 
-static struct decimal withoutTrailingZeros(struct decimal d) {
+static struct decimal dtoaWithoutTrailingZeros(struct decimal d) {
     while (d.digits % 100000000 == 0) d.digits /= 100000000, d.exponent += 8;
     if (d.digits % 10000 == 0) d.digits /= 10000, d.exponent += 4;
     if (d.digits % 100 == 0) d.digits /= 100, d.exponent += 2;
@@ -156,22 +156,22 @@ static struct decimal withoutTrailingZeros(struct decimal d) {
 
 /* ---- Layout ---- */
 
-static char *putZeros(char *p, int n) {
+static char *dtoaPutZeros(char *p, int n) {
     memset(p, '0', (size_t)n);
     return p + n;
 }
 
-static char *putBytes(char *p, const char *bytes, int n) {
+static char *dtoaPutBytes(char *p, const char *bytes, int n) {
     memcpy(p, bytes, (size_t)n);
     return p + n;
 }
 
 /* d.ddde+X, the exponent signed, without leading zeros. */
-static char *putScientific(char *p, const char *digits, int n, int exponent) {
+static char *dtoaPutScientific(char *p, const char *digits, int n, int exponent) {
     *p++ = digits[0];
     if (n > 1) {
         *p++ = '.';
-        p = putBytes(p, digits + 1, n - 1);
+        p = dtoaPutBytes(p, digits + 1, n - 1);
     }
     *p++ = 'e';
     *p++ = exponent < 0 ? '-' : '+';
@@ -180,36 +180,36 @@ static char *putScientific(char *p, const char *digits, int n, int exponent) {
 }
 
 /* `exponent` is the power of ten of the first digit. */
-static char *putPositional(char *p, const char *digits, int n, int exponent) {
+static char *dtoaPutPositional(char *p, const char *digits, int n, int exponent) {
     if (exponent < 0) {
         *p++ = '0';
         *p++ = '.';
-        return putBytes(putZeros(p, -exponent - 1), digits, n);
+        return dtoaPutBytes(dtoaPutZeros(p, -exponent - 1), digits, n);
     }
     int whole = exponent + 1;
-    if (n <= whole) return putZeros(putBytes(p, digits, n), whole - n);
-    p = putBytes(p, digits, whole);
+    if (n <= whole) return dtoaPutZeros(dtoaPutBytes(p, digits, n), whole - n);
+    p = dtoaPutBytes(p, digits, whole);
     *p++ = '.';
-    return putBytes(p, digits + whole, n - whole);
+    return dtoaPutBytes(p, digits + whole, n - whole);
 }
 
-static char *putDecimal(char *p, struct decimal d) {
+static char *dtoaPutDecimal(char *p, struct decimal d) {
     char digits[LONG_STR_SIZE];
     int n = (int)ull2string(digits, d.digits), exponent = d.exponent + n - 1;
     bool positional = d.exponent >= 0 ? d.exponent <= ZEROS_MAX
                                       : d.exponent >= -DECIMALS_MAX || abs(exponent) <= NEAR_POINT;
-    return positional ? putPositional(p, digits, n, exponent) : putScientific(p, digits, n, exponent);
+    return positional ? dtoaPutPositional(p, digits, n, exponent) : dtoaPutScientific(p, digits, n, exponent);
 }
 
-static unsigned putConstant(char *dst, const char *text) {
+static unsigned dtoaPutConstant(char *dst, const char *text) {
     return (unsigned)(stpcpy(dst, text) - dst);
 }
 
 /* ---- Public API ---- */
 
 unsigned d2string(char *dst, double v) {
-    if (isnan(v)) return putConstant(dst, "nan");
-    if (isinf(v)) return putConstant(dst, v < 0 ? "-inf" : "inf");
+    if (isnan(v)) return dtoaPutConstant(dst, "nan");
+    if (isinf(v)) return dtoaPutConstant(dst, v < 0 ? "-inf" : "inf");
     if (fabs(v) <= INTEGER_LIMIT && v == (double)(int64_t)v && (v != 0 || !signbit(v)))
         return ll2string(dst, (int64_t)v);
 
@@ -223,9 +223,9 @@ unsigned d2string(char *dst, double v) {
         uint64_t fraction = bits & (HIDDEN_BIT - 1);
         int biased = bits >> MANTISSA_BITS & 0x7ff;
         struct decimal d =
-            biased ? shortest(fraction | HIDDEN_BIT, biased - EXPONENT_BIAS, fraction == 0 && biased > 1)
-                   : shortest(fraction, 1 - EXPONENT_BIAS, false);
-        p = putDecimal(p, withoutTrailingZeros(d));
+            biased ? dtoaShortest(fraction | HIDDEN_BIT, biased - EXPONENT_BIAS, fraction == 0 && biased > 1)
+                   : dtoaShortest(fraction, 1 - EXPONENT_BIAS, false);
+        p = dtoaPutDecimal(p, dtoaWithoutTrailingZeros(d));
     }
     *p = '\0';
     return (unsigned)(p - dst);

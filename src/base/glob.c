@@ -13,29 +13,29 @@
  * anything else it could have taken. That bounds the work by pattern length times text length. */
 #include "base/glob.h"
 
-static unsigned char fold(char c, bool nocase) {
+static unsigned char globFold(char c, bool nocase) {
     return nocase && c >= 'A' && c <= 'Z' ? (unsigned char)(c | 0x20) : (unsigned char)c;
 }
 
 /* One byte of a bracket, with its backslash taken off. Returns what follows. */
-static const char *classByte(const char *p, const char *end, bool nocase, unsigned char *out) {
+static const char *globClassByte(const char *p, const char *end, bool nocase, unsigned char *out) {
     if (*p == '\\' && end - p >= 2) p++;
-    *out = fold(*p, nocase);
+    *out = globFold(*p, nocase);
     return p + 1;
 }
 
 /* Is c in the bracket that opens just before p? *next is what follows the bracket. */
-static bool matchClass(const char *p, const char *end, char byte, bool nocase, const char **next) {
-    unsigned char c = fold(byte, nocase);
+static bool globMatchClass(const char *p, const char *end, char byte, bool nocase, const char **next) {
+    unsigned char c = globFold(byte, nocase);
     bool negated = p < end && *p == '^', found = false;
     p += negated;
     while (p < end && *p != ']') {
         unsigned char low, high;
         bool escaped = *p == '\\' && end - p >= 2;
-        p = classByte(p, end, nocase, &low);
+        p = globClassByte(p, end, nocase, &low);
         high = low;
         if (!escaped && end - p >= 2 && *p == '-') {
-            high = fold(p[1], nocase);
+            high = globFold(p[1], nocase);
             p += 2;
         }
         if (low > high) {
@@ -50,16 +50,16 @@ static bool matchClass(const char *p, const char *end, char byte, bool nocase, c
 }
 
 /* Does the pattern's element at p, which is not a star, match the byte? *next is the element after it. */
-static bool matchOne(const char *p, const char *end, char byte, bool nocase, const char **next) {
+static bool globMatchOne(const char *p, const char *end, char byte, bool nocase, const char **next) {
     switch (*p) {
     case '?': *next = p + 1; return true;
-    case '[': return matchClass(p + 1, end, byte, nocase, next);
+    case '[': return globMatchClass(p + 1, end, byte, nocase, next);
     case '\\':
         if (end - p >= 2) p++;
         break;
     }
     *next = p + 1;
-    return fold(*p, nocase) == fold(byte, nocase);
+    return globFold(*p, nocase) == globFold(byte, nocase);
 }
 
 bool globMatch(struct str pattern, struct str text, bool nocase) {
@@ -73,7 +73,7 @@ bool globMatch(struct str pattern, struct str text, bool nocase) {
             afterStar = ++p;
             starTook = t;
             if (p == pEnd) return true;
-        } else if (p < pEnd && matchOne(p, pEnd, *t, nocase, &next)) {
+        } else if (p < pEnd && globMatchOne(p, pEnd, *t, nocase, &next)) {
             p = next;
             t++;
         } else if (afterStar) {

@@ -5,11 +5,11 @@
 #include "base/assert.h"
 #include "base/zmalloc.h"
 
-static size_t chunkSize(const struct histogram *h) {
+static size_t histogramChunkSize(const struct histogram *h) {
     return sizeof(uint64_t) << h->bits;
 }
 
-static int chunkCount(const struct histogram *h) {
+static int histogramChunkCount(const struct histogram *h) {
     return h->buckets >> h->bits;
 }
 
@@ -24,13 +24,13 @@ struct histogram *histogramCreate(int bits, uint64_t max_value) {
 }
 
 uint64_t *histogramChunk(struct histogram *h, int chunk) {
-    serverAssert(chunk >= 0 && chunk < chunkCount(h));
-    if (!h->chunks[chunk]) h->chunks[chunk] = zcalloc(1, chunkSize(h));
+    serverAssert(chunk >= 0 && chunk < histogramChunkCount(h));
+    if (!h->chunks[chunk]) h->chunks[chunk] = zcalloc(1, histogramChunkSize(h));
     return h->chunks[chunk];
 }
 
 void histogramReset(struct histogram *h) {
-    for (int i = 0; i < chunkCount(h); i++) {
+    for (int i = 0; i < histogramChunkCount(h); i++) {
         zfree(h->chunks[i]);
         h->chunks[i] = NULL;
     }
@@ -50,42 +50,44 @@ void histogramMerge(struct histogram *into, const struct histogram *from) {
     }
 }
 
-static int shiftOf(const struct histogram *h, int index) {
+static int histogramShiftOf(const struct histogram *h, int index) {
     return index < 2 << h->bits ? 0 : (index >> h->bits) - 1;
 }
 
 uint64_t histogramLowest(const struct histogram *h, int index) {
     debugAssert(index >= 0 && index < h->buckets);
-    int shift = shiftOf(h, index);
+    int shift = histogramShiftOf(h, index);
     return (uint64_t)(index - (shift << h->bits)) << shift;
 }
 
 uint64_t histogramHighest(const struct histogram *h, int index) {
-    return histogramLowest(h, index) + (UINT64_C(1) << shiftOf(h, index)) - 1;
+    return histogramLowest(h, index) + (UINT64_C(1) << histogramShiftOf(h, index)) - 1;
 }
 
 /* The first bucket from i on that has been allocated, h->buckets when there is none: most have not. */
-static inline int allocatedFrom(const struct histogram *h, int i) {
+static inline int histogramAllocatedFrom(const struct histogram *h, int i) {
     while (i < h->buckets && !h->chunks[i >> h->bits]) i = ((i >> h->bits) + 1) << h->bits;
     return i;
 }
 
 uint64_t histogramTotal(const struct histogram *h) {
     uint64_t sum = 0;
-    for (int i = allocatedFrom(h, 0); i < h->buckets; i = allocatedFrom(h, i + 1)) sum += histogramAt(h, i);
+    for (int i = histogramAllocatedFrom(h, 0); i < h->buckets; i = histogramAllocatedFrom(h, i + 1))
+        sum += histogramAt(h, i);
     return sum;
 }
 
 uint64_t histogramTotalUpTo(const struct histogram *h, uint64_t value) {
     int last = value >= h->max_value ? h->buckets - 1 : histogramIndex(h, value);
     uint64_t sum = 0;
-    for (int i = allocatedFrom(h, 0); i <= last; i = allocatedFrom(h, i + 1)) sum += histogramAt(h, i);
+    for (int i = histogramAllocatedFrom(h, 0); i <= last; i = histogramAllocatedFrom(h, i + 1))
+        sum += histogramAt(h, i);
     return sum;
 }
 
 int histogramFind(const struct histogram *h, uint64_t rank) {
     uint64_t seen = 0;
-    for (int i = allocatedFrom(h, 0); i < h->buckets; i = allocatedFrom(h, i + 1)) {
+    for (int i = histogramAllocatedFrom(h, 0); i < h->buckets; i = histogramAllocatedFrom(h, i + 1)) {
         seen += histogramAt(h, i);
         if (seen >= rank && seen > 0) return i;
     }

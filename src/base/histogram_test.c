@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* histogram_test.c - the shape of a histogram, and its counts against sorted values. */
+#include "base/histogram.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,7 +10,6 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "base/histogram.h"
 #include "base/random.h"
 
 #define BITS 7
@@ -31,7 +32,7 @@ static void testBucketsTile(void **state) {
     histogramFree(h);
 }
 
-static void testEmpty(void **state) {
+static void histogramTestEmpty(void **state) {
     (void)state;
     struct histogram *h = histogramCreate(BITS, MAX);
     assert_int_equal(histogramTotal(h), 0);
@@ -53,7 +54,7 @@ static void testTooLargeIsTheLargest(void **state) {
     histogramFree(h);
 }
 
-static int compare(const void *a, const void *b) {
+static int histogramTestCompare(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return x < y ? -1 : x > y;
 }
@@ -69,7 +70,7 @@ static void testAgainstSorted(void **state) {
         histogramAdd(i % 2 ? h : other, values[i], 1);
     }
     histogramMerge(h, other);
-    qsort(values, N, sizeof *values, compare);
+    qsort(values, N, sizeof *values, histogramTestCompare);
     assert_int_equal(histogramTotal(h), N);
     for (int rank = 1; rank <= N; rank++) {
         int index = histogramFind(h, (uint64_t)rank);
@@ -85,7 +86,7 @@ static void testAgainstSorted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testBucketsTile),
-        cmocka_unit_test(testEmpty),
+        cmocka_unit_test(histogramTestEmpty),
         cmocka_unit_test(testTooLargeIsTheLargest),
         cmocka_unit_test(testAgainstSorted),
     };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The bytes of the character at the start of `text`; 0: it is not UTF-8 (RFC 3629, section 4). */
-static size_t utf8Length(struct str text) {
+static size_t jsonEscapeUtf8Length(struct str text) {
     const unsigned char *p = (const unsigned char *)text.ptr;
     unsigned char lead = *p, low = 0x80, high = 0xbf; /* of the second byte */
     if (lead < 0x80) return 1;
@@ -21,7 +21,7 @@ static size_t utf8Length(struct str text) {
     return good ? len : 0;
 }
 
-static char *hexDigits(char *dst, unsigned char byte) {
+static char *jsonEscapeHexDigits(char *dst, unsigned char byte) {
     static const char digits[] = "0123456789abcdef";
     *dst++ = digits[byte >> 4];
     *dst++ = digits[byte & 15];
@@ -29,7 +29,7 @@ static char *hexDigits(char *dst, unsigned char byte) {
 }
 
 /* One byte that cannot stand for itself. */
-static char *escapeByte(char *dst, unsigned char byte) {
+static char *jsonEscapeByte(char *dst, unsigned char byte) {
     static const char bytes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     const char *known = byte ? strchr(bytes, byte) : NULL;
     *dst++ = '\\';
@@ -38,16 +38,16 @@ static char *escapeByte(char *dst, unsigned char byte) {
         return dst;
     }
     memcpy(dst, byte < 0x80 ? "u00" : "\\x", 3);
-    return hexDigits(dst + (byte < 0x80 ? 3 : 2), byte);
+    return jsonEscapeHexDigits(dst + (byte < 0x80 ? 3 : 2), byte);
 }
 
 size_t jsonEscape(char *dst, size_t room, struct str *text) {
     char *p = dst;
     while (text->len && (size_t)(dst + room - p) >= JSON_ESCAPE_MAX) {
         unsigned char byte = (unsigned char)*text->ptr;
-        size_t len = utf8Length(*text);
+        size_t len = jsonEscapeUtf8Length(*text);
         if (byte < ' ' || byte == '"' || byte == '\\' || !len) {
-            p = escapeByte(p, byte);
+            p = jsonEscapeByte(p, byte);
             len = 1;
         } else {
             memcpy(p, text->ptr, len);

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 static void assertEscaped(struct str text, const char *expected) {
@@ -28,7 +27,7 @@ static void testEscapes(void **state) {
     assertEscaped(strN("\0\x01\x1f", 3), "\\u0000\\u0001\\u001f");
 }
 
-static void testUtf8(void **state) {
+static void jsonEscapeTestUtf8(void **state) {
     (void)state;
     static const char *const good[] = {"\xc2\x80",         "\xdf\xbf",          "\xe0\xa0\x80",
                                        "\xed\x9f\xbf",     "\xee\x80\x80",      "\xf0\x90\x80\x80",
@@ -74,7 +73,7 @@ static void testRooms(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testEscapes),
-        cmocka_unit_test(testUtf8),
+        cmocka_unit_test(jsonEscapeTestUtf8),
         cmocka_unit_test(testRooms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

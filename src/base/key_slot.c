@@ -13,7 +13,7 @@
 /* ---- Tags ---- */
 
 /* What is between the first { and the next }; empty when there is nothing. */
-static struct str tagOf(struct str key) {
+static struct str keySlotTagOf(struct str key) {
     const char *open = key.len ? memchr(key.ptr, '{', key.len) : NULL;
     if (!open) return strN(key.ptr, 0);
     const char *tag = open + 1;
@@ -23,8 +23,8 @@ static struct str tagOf(struct str key) {
 }
 
 /* The tag, if there is one, else the key. */
-static inline struct str hashedPart(struct str key) {
-    struct str tag = tagOf(key);
+static inline struct str keySlotHashedPart(struct str key) {
+    struct str tag = keySlotTagOf(key);
     return tag.len ? tag : key;
 }
 
@@ -32,13 +32,13 @@ static inline struct str hashedPart(struct str key) {
 #define SHORT_REQUEST_MIN 8 /* bytes of keys that fit into two registers */
 #define SHORT_REQUEST_MAX 32
 
-static inline uint32_t bytesThatAre(char c, __m128i bytes) {
+static inline uint32_t keySlotBytesThatAre(char c, __m128i bytes) {
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)));
 }
 
 /* The first bytes of the key and the last ones, which overlap; a bit for each of its bytes that is a brace.
  */
-static inline struct str hashedPartOfShortRequest(struct str key) {
+static inline struct str keySlotHashedPartOfShortRequest(struct str key) {
     const char *p = key.ptr;
     bool wide = key.len >= sizeof(__m128i);
     size_t at = key.len - (wide ? sizeof(__m128i) : sizeof(uint64_t));
@@ -47,8 +47,8 @@ static inline struct str hashedPartOfShortRequest(struct str key) {
     const __m128i opens = _mm_set1_epi8('{');
     __m128i any = _mm_or_si128(_mm_cmpeq_epi8(first, opens), _mm_cmpeq_epi8(last, opens));
     if (__builtin_expect(!_mm_movemask_epi8(any), 1)) return key;
-    uint32_t open = bytesThatAre('{', first) | bytesThatAre('{', last) << at;
-    uint32_t close = bytesThatAre('}', first) | bytesThatAre('}', last) << at;
+    uint32_t open = keySlotBytesThatAre('{', first) | keySlotBytesThatAre('{', last) << at;
+    uint32_t close = keySlotBytesThatAre('}', first) | keySlotBytesThatAre('}', last) << at;
     close &= ~(open ^ (open - 1)); /* behind the first of those that open */
     int begin = __builtin_ctz(open) + 1, end = close ? __builtin_ctz(close) : begin;
     return end > begin ? strN(p + begin, (size_t)(end - begin)) : key;
@@ -57,16 +57,16 @@ static inline struct str hashedPartOfShortRequest(struct str key) {
 
 /* ---- Slots ---- */
 
-static __attribute__((noinline)) int slotOfAny(struct str key) {
-    key = hashedPart(key);
+static __attribute__((noinline)) int keySlotOfAny(struct str key) {
+    key = keySlotHashedPart(key);
     return crc16(key.ptr, key.len) & (KEY_SLOTS - 1);
 }
 
 #ifdef FOLDING
-FOLDING static inline int slotOf(struct str key) {
+FOLDING static inline int keySlotOf(struct str key) {
     bool brief = key.len >= SHORT_REQUEST_MIN && key.len <= SHORT_REQUEST_MAX;
-    if (__builtin_expect(!brief || !crc_can_fold, 0)) return slotOfAny(key);
-    key = hashedPartOfShortRequest(key);
+    if (__builtin_expect(!brief || !crc_can_fold, 0)) return keySlotOfAny(key);
+    key = keySlotHashedPartOfShortRequest(key);
     return crc16Fold(key.ptr, key.len) & (KEY_SLOTS - 1);
 }
 #else
@@ -77,15 +77,15 @@ static inline int slotOf(struct str key) {
 #endif
 
 FOLDING int keySlot(struct str key) {
-    return slotOf(key);
+    return keySlotOf(key);
 }
 
 FOLDING uint64_t keySlotHash(struct str key) {
     return (sipHash((const uint8_t *)key.ptr, key.len, false) & ~(uint64_t)(KEY_SLOTS - 1)) |
-           (uint64_t)slotOf(key);
+           (uint64_t)keySlotOf(key);
 }
 
-static bool isPlain(const char *from, const char *to) {
+static bool keySlotIsPlain(const char *from, const char *to) {
     for (; from < to; from++) {
         if (strchr("*?[\\", *from) && *from) return false;
     }
@@ -94,7 +94,7 @@ static bool isPlain(const char *from, const char *to) {
 
 /* Before the tag there may be no wildcard, either: it could stand for another tag. */
 int patternSlot(struct str pattern) {
-    struct str tag = tagOf(pattern);
+    struct str tag = keySlotTagOf(pattern);
     const char *end = tag.len ? tag.ptr + tag.len : pattern.ptr + pattern.len;
-    return isPlain(pattern.ptr, end) ? keySlot(pattern) : -1;
+    return keySlotIsPlain(pattern.ptr, end) ? keySlot(pattern) : -1;
 }

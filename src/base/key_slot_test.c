@@ -1,49 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* key_slot_test.c - slots of keys that a living server has told, and what the braces do. */
+#include "base/key_slot.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
 #include <cmocka.h>
 
 #include "base/crc.h"
-#include "base/key_slot.h"
 
-static int slotOf(const char *key) {
+static int keySlotTestSlotOf(const char *key) {
     return keySlot(strOf(key));
 }
 
 static void knownKeysHaveTheirSlots(void **state) {
     (void)state;
-    assert_int_equal(slotOf("b"), 3300);
-    assert_int_equal(slotOf("foo"), 12182);
-    assert_int_equal(slotOf("foo{}{bar}"), 8363);
-    assert_int_equal(slotOf("{}b"), 6680);
-    assert_int_equal(slotOf(""), 0);
-    assert_int_equal(slotOf("123456789"), 0x31c3); /* the check value of this CRC */
+    assert_int_equal(keySlotTestSlotOf("b"), 3300);
+    assert_int_equal(keySlotTestSlotOf("foo"), 12182);
+    assert_int_equal(keySlotTestSlotOf("foo{}{bar}"), 8363);
+    assert_int_equal(keySlotTestSlotOf("{}b"), 6680);
+    assert_int_equal(keySlotTestSlotOf(""), 0);
+    assert_int_equal(keySlotTestSlotOf("123456789"), 0x31c3); /* the check value of this CRC */
 }
 
 static void onlyTheFirstTagCounts(void **state) {
     (void)state;
-    int slot = slotOf("user");
-    assert_int_equal(slotOf("{user}"), slot);
-    assert_int_equal(slotOf("{user}.name"), slot);
-    assert_int_equal(slotOf("a{user}b"), slot);
-    assert_int_equal(slotOf("a{user}{other}"), slot);
-    assert_int_equal(slotOf("{user}}"), slot);
-    assert_int_equal(slotOf("{{user}}"), slotOf("x{{user}y")); /* the tag is "{user" */
-    assert_int_not_equal(slotOf("{{user}}"), slot);
+    int slot = keySlotTestSlotOf("user");
+    assert_int_equal(keySlotTestSlotOf("{user}"), slot);
+    assert_int_equal(keySlotTestSlotOf("{user}.name"), slot);
+    assert_int_equal(keySlotTestSlotOf("a{user}b"), slot);
+    assert_int_equal(keySlotTestSlotOf("a{user}{other}"), slot);
+    assert_int_equal(keySlotTestSlotOf("{user}}"), slot);
+    assert_int_equal(keySlotTestSlotOf("{{user}}"), keySlotTestSlotOf("x{{user}y")); /* the tag is "{user" */
+    assert_int_not_equal(keySlotTestSlotOf("{{user}}"), slot);
 }
 
 static void aTagThatIsNotClosedOrEmptyIsNone(void **state) {
     (void)state;
-    assert_int_not_equal(slotOf("{user"), slotOf("user"));
-    assert_int_not_equal(slotOf("user}"), slotOf("user"));
-    assert_int_not_equal(slotOf("{}user"), slotOf(""));
-    assert_int_not_equal(slotOf("}{user"), slotOf("user"));
-    assert_int_not_equal(slotOf("{}{user}"), slotOf("user")); /* the first braces are empty: no tag */
+    assert_int_not_equal(keySlotTestSlotOf("{user"), keySlotTestSlotOf("user"));
+    assert_int_not_equal(keySlotTestSlotOf("user}"), keySlotTestSlotOf("user"));
+    assert_int_not_equal(keySlotTestSlotOf("{}user"), keySlotTestSlotOf(""));
+    assert_int_not_equal(keySlotTestSlotOf("}{user"), keySlotTestSlotOf("user"));
+    assert_int_not_equal(keySlotTestSlotOf("{}{user}"),
+                         keySlotTestSlotOf("user")); /* the first braces are empty: no tag */
 }
 
 /* Keys in blocks of their own, as long as they are, so that a sanitizer sees what is read beyond them. */
@@ -59,14 +60,14 @@ static void nothingBehindAKeyIsRead(void **state) {
         }
     }
     assert_in_range(keySlot(strN(NULL, 0)), 0, 0);
-    assert_int_equal(keySlot(strN("a\0{user}", 8)), slotOf("user"));
+    assert_int_equal(keySlot(strN("a\0{user}", 8)), keySlotTestSlotOf("user"));
 }
 
 /* In a key of any length, wherever the tag stands, and whatever bytes there are besides. */
 static void tagsAreFoundEverywhere(void **state) {
     (void)state;
     char key[80];
-    int slot = slotOf("q");
+    int slot = keySlotTestSlotOf("q");
     for (size_t len = 3; len <= sizeof key; len++) {
         for (size_t at = 0; at + 3 <= len; at++) {
             for (size_t i = 0; i < len; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* linked_list.h - intrusive doubly linked ring: embed a `struct listNode`, get your struct back with listEntry().
- * All O(1). */
+/* linked_list.h - intrusive doubly linked ring: embed a `struct listNode`, get your struct back with
+ * listEntry(). All O(1). */
 #pragma once
 
 #include <stdbool.h>

@@ -42,26 +42,26 @@ static int syslog_facility;
 
 static pthread_mutex_t timeLock = PTHREAD_MUTEX_INITIALIZER;
 
-static void timeLockTake(void) {
+static void logTimeLockTake(void) {
     pthread_mutex_lock(&timeLock);
 }
-static void timeLockRelease(void) {
+static void logTimeLockRelease(void) {
     pthread_mutex_unlock(&timeLock);
 }
 __attribute__((constructor)) static void logStart(void) {
-    pthread_atfork(timeLockTake, timeLockRelease, timeLockRelease);
+    pthread_atfork(logTimeLockTake, logTimeLockRelease, logTimeLockRelease);
 }
 
-static size_t timePrint(char *dst, size_t size) {
+static size_t logTimePrint(char *dst, size_t size) {
     struct timeval now;
     struct tm local;
     gettimeofday(&now, NULL);
     int ms = (int)(now.tv_usec / 1000);
     if (timestamp == LOG_TIME_MILLISECONDS)
         return (size_t)snprintf(dst, size, "%lld%03d", (long long)now.tv_sec, ms);
-    timeLockTake();
+    logTimeLockTake();
     localtime_r(&now.tv_sec, &local);
-    timeLockRelease();
+    logTimeLockRelease();
     bool iso = timestamp == LOG_TIME_ISO8601;
     size_t n = strftime(dst, size, iso ? "%Y-%m-%dT%H:%M:%S." : "%d %b %Y %H:%M:%S.", &local);
     n += (size_t)snprintf(dst + n, size - n, "%03d", ms);
@@ -71,7 +71,7 @@ static size_t timePrint(char *dst, size_t size) {
                                 distance % 60);
 }
 
-static const char *roleName(void) {
+static const char *logRoleName(void) {
     char letter = role;
     switch (letter) {
     case 'S': return "replica";
@@ -82,18 +82,18 @@ static const char *roleName(void) {
 }
 
 /* The prefix of a message, with the blank after it. Returns its length. */
-static size_t prefixPrint(char *dst, size_t size, int level) {
+static size_t logPrefixPrint(char *dst, size_t size, int level) {
     static const char *const levels[] = {"debug", "info", "notice", "warning"};
     char time[64];
-    timePrint(time, sizeof time);
+    logTimePrint(time, sizeof time);
     if (format == LOG_LOGFMT) {
         return (size_t)snprintf(dst, size, "pid=%d role=%s timestamp=\"%s\" level=%s message=\"",
-                                (int)getpid(), roleName(), time, levels[level]);
+                                (int)getpid(), logRoleName(), time, levels[level]);
     }
     if (format == LOG_JSON) {
         return (size_t)snprintf(
             dst, size, "{\"pid\":%d,\"role\":\"%s\",\"timestamp\":\"%s\",\"level\":\"%s\",\"message\":\"",
-            (int)getpid(), roleName(), time, levels[level]);
+            (int)getpid(), logRoleName(), time, levels[level]);
     }
     return (size_t)snprintf(dst, size, "%d:%c %s %c ", (int)getpid(), role, time, ".-*#"[level]);
 }
@@ -101,16 +101,16 @@ static size_t prefixPrint(char *dst, size_t size, int level) {
 #define JSON_END "\"}\n"
 
 /* The prefix of a line of a signal handler. No time is in it, as the time zone is behind a lock. */
-static size_t signalPrefix(char *dst) {
+static size_t logSignalPrefix(char *dst) {
     char *p = stpcpy(dst, "{\"pid\":"), digits[16], *d = digits + sizeof digits;
     for (unsigned pid = (unsigned)getpid(); pid; pid /= 10) *--d = (char)('0' + pid % 10);
     p = mempcpy(p, d, (size_t)(digits + sizeof digits - d));
-    p = stpcpy(stpcpy(stpcpy(p, ",\"role\":\""), roleName()), "\",\"level\":\"warning\",\"message\":\"");
+    p = stpcpy(stpcpy(stpcpy(p, ",\"role\":\""), logRoleName()), "\",\"level\":\"warning\",\"message\":\"");
     return (size_t)(p - dst);
 }
 
 /* In logfmt the message is a value in quotes, on one line. */
-static void tame(char *text, size_t len) {
+static void logTame(char *text, size_t len) {
     for (size_t i = 0; i < len; i++) {
         if (text[i] == '"')
             text[i] = '\'';
@@ -129,7 +129,7 @@ static void logWrite(const char *p, size_t len) {
 static const int syslog_levels[] = {LOG_DEBUG, LOG_INFO, LOG_NOTICE, LOG_WARNING};
 
 /* As an object, which is cut short without memory for all of it. */
-static void writeJson(const char *prefix, size_t len, struct str message) {
+static void logWriteJson(const char *prefix, size_t len, struct str message) {
     char stack[LOG_STACK_SIZE];
     size_t room = len + message.len * JSON_ESCAPE_MAX + sizeof JSON_END;
     char *heap = room > sizeof stack ? malloc(room) : NULL, *line = heap ? heap : stack;
@@ -142,7 +142,7 @@ static void writeJson(const char *prefix, size_t len, struct str message) {
 }
 
 /* Text that is lines already, as an object for each of them; a very long one goes on in the next. */
-static void writeJsonLines(const char *prefix, size_t prefix_len, struct str text) {
+static void logWriteJsonLines(const char *prefix, size_t prefix_len, struct str text) {
     char line[LOG_STACK_SIZE];
     memcpy(line, prefix, prefix_len);
     while (text.len) {
@@ -162,9 +162,9 @@ static void writeJsonLines(const char *prefix, size_t prefix_len, struct str tex
 }
 
 /* The line of a message that is printed behind its prefix, with room for two bytes more. */
-static void writeLine(char *text, size_t prefix, size_t len, bool raw) {
+static void logWriteLine(char *text, size_t prefix, size_t len, bool raw) {
     if (format == LOG_JSON) {
-        (raw ? writeJsonLines : writeJson)(text, prefix, strN(text + prefix, len));
+        (raw ? logWriteJsonLines : logWriteJson)(text, prefix, strN(text + prefix, len));
         return;
     }
     if (raw) {
@@ -172,7 +172,7 @@ static void writeLine(char *text, size_t prefix, size_t len, bool raw) {
         return;
     }
     if (format == LOG_LOGFMT) {
-        tame(text + prefix, len);
+        logTame(text + prefix, len);
         text[prefix + len++] = '"';
     }
     text[prefix + len++] = '\n';
@@ -186,7 +186,7 @@ void serverLogV(int level, const char *fmt, va_list ap) {
 
     int savedErrno = errno; /* callers log, then look */
     char stack[LOG_STACK_SIZE], *text = stack, *heap = NULL;
-    size_t prefix = prefixPrint(stack, sizeof(stack), level), room = sizeof(stack) - prefix - 1;
+    size_t prefix = logPrefixPrint(stack, sizeof(stack), level), room = sizeof(stack) - prefix - 1;
     va_list again;
     va_copy(again, ap);
     int printed = vsnprintf(stack + prefix, room - 1, fmt, ap);
@@ -203,7 +203,7 @@ void serverLogV(int level, const char *fmt, va_list ap) {
     }
     va_end(again);
     if (to_syslog) syslog(syslog_levels[level], "%.*s", (int)len, text + prefix);
-    writeLine(text, prefix, len, raw);
+    logWriteLine(text, prefix, len, raw);
     free(heap);
     errno = savedErrno;
 }
@@ -219,7 +219,7 @@ void serverLogFromSignal(const char *text) {
     int savedErrno = errno;
     char prefix[128];
     if (format == LOG_JSON)
-        writeJsonLines(prefix, signalPrefix(prefix), strOf(text));
+        logWriteJsonLines(prefix, logSignalPrefix(prefix), strOf(text));
     else
         logWrite(text, strlen(text));
     errno = savedErrno;

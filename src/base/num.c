@@ -78,13 +78,13 @@ unsigned ll2string(char *dst, int64_t v) {
 }
 
 /* True when all 8 bytes are '0'-'9': the high nibble is 3, and stays 3 when 6 is added. */
-static inline bool eightAreDigits(uint64_t x) {
+static inline bool numEightAreDigits(uint64_t x) {
     return ((x & 0xf0f0f0f0f0f0f0f0) | (((x + 0x0606060606060606) & 0xf0f0f0f0f0f0f0f0) >> 4)) ==
            0x3333333333333333;
 }
 
 /* The first digit is in the lowest byte: join neighbours to pairs, pairs to fours, fours to the eight. */
-static inline uint32_t eightDigits(uint64_t x) {
+static inline uint32_t numEightDigits(uint64_t x) {
     x &= 0x0f0f0f0f0f0f0f0f;
     x = (x * 10 + (x >> 8)) & 0x00ff00ff00ff00ff;
     x = (x * 100 + (x >> 16)) & 0x0000ffff0000ffff;
@@ -92,13 +92,13 @@ static inline uint32_t eightDigits(uint64_t x) {
 }
 
 /* 1 to 19 digits without a leading zero, unless it is all there is. They cannot overflow. */
-static inline bool parseDigits(const char *p, size_t n, uint64_t *out) {
+static inline bool numParseDigits(const char *p, size_t n, uint64_t *out) {
     if (n - 1 >= 19 || (*p == '0' && n > 1)) return false;
     uint64_t v = 0;
     for (; n >= 8; p += 8, n -= 8) {
         uint64_t eight = load64(p);
-        if (!eightAreDigits(eight)) return false;
-        v = v * 100000000 + eightDigits(eight);
+        if (!numEightAreDigits(eight)) return false;
+        v = v * 100000000 + numEightDigits(eight);
     }
     for (; n > 0; p++, n--) {
         unsigned digit = (unsigned char)*p - (unsigned)'0';
@@ -112,20 +112,20 @@ static inline bool parseDigits(const char *p, size_t n, uint64_t *out) {
 bool string2ll(struct str s, int64_t *out) {
     uint64_t v;
     if (s.len > 0 && *s.ptr == '-') {
-        if (!parseDigits(s.ptr + 1, s.len - 1, &v) || v == 0 || v > (uint64_t)INT64_MAX + 1) return false;
+        if (!numParseDigits(s.ptr + 1, s.len - 1, &v) || v == 0 || v > (uint64_t)INT64_MAX + 1) return false;
         *out = (int64_t)-v;
         return true;
     }
-    if (!parseDigits(s.ptr, s.len, &v) || v > INT64_MAX) return false;
+    if (!numParseDigits(s.ptr, s.len, &v) || v > INT64_MAX) return false;
     *out = (int64_t)v;
     return true;
 }
 
 /* Only the twentieth digit can overflow. */
 bool string2ull(struct str s, uint64_t *out) {
-    if (s.len < 20) return parseDigits(s.ptr, s.len, out);
+    if (s.len < 20) return numParseDigits(s.ptr, s.len, out);
     uint64_t v;
-    if (s.len > 20 || !parseDigits(s.ptr, 19, &v)) return false;
+    if (s.len > 20 || !numParseDigits(s.ptr, 19, &v)) return false;
     unsigned digit = (unsigned char)s.ptr[19] - (unsigned)'0';
     return digit <= 9 && !__builtin_mul_overflow(v, 10, &v) && !__builtin_add_overflow(v, digit, out);
 }
@@ -134,7 +134,7 @@ bool string2ull(struct str s, uint64_t *out) {
 
 /* [-] digits [. digits], with a mantissa below 2^53 and at most 22 digits after the point: that integer and
  * that power of ten are exact doubles. False when s is anything else. */
-static bool parseShortDecimal(struct str s, double *out) {
+static bool numParseShortDecimal(struct str s, double *out) {
     static const double exactPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                          1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                          1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -166,17 +166,17 @@ static bool parseShortDecimal(struct str s, double *out) {
 }
 
 /* strtod and strtold skip blanks in front; ours do not. */
-static bool startsWithBlank(struct str s) {
+static bool numStartsWithBlank(struct str s) {
     return s.ptr[0] == ' ' || (s.ptr[0] >= '\t' && s.ptr[0] <= '\r');
 }
 
-static bool isHex(struct str s) {
+static bool numIsHex(struct str s) {
     size_t sign = s.ptr[0] == '-' || s.ptr[0] == '+';
     return s.len > sign + 1 && s.ptr[sign] == '0' && (s.ptr[sign + 1] | 0x20) == 'x';
 }
 
-static bool parseWithStrtod(struct str s, double *out, bool saturate) {
-    if (startsWithBlank(s) || isHex(s)) return false;
+static bool numParseWithStrtod(struct str s, double *out, bool saturate) {
+    if (numStartsWithBlank(s) || numIsHex(s)) return false;
     char stack[256], *text = s.len < sizeof(stack) ? stack : zmalloc(s.len + 1), *end;
     memcpy(text, s.ptr, s.len);
     text[s.len] = '\0';
@@ -191,16 +191,16 @@ static bool parseWithStrtod(struct str s, double *out, bool saturate) {
 }
 
 bool string2d(struct str s, double *out) {
-    return s.len != 0 && (parseShortDecimal(s, out) || parseWithStrtod(s, out, false));
+    return s.len != 0 && (numParseShortDecimal(s, out) || numParseWithStrtod(s, out, false));
 }
 
 bool string2dSaturating(struct str s, double *out) {
-    return s.len != 0 && (parseShortDecimal(s, out) || parseWithStrtod(s, out, true));
+    return s.len != 0 && (numParseShortDecimal(s, out) || numParseWithStrtod(s, out, true));
 }
 
 bool string2ld(struct str s, long double *out) {
     char text[LONG_DOUBLE_STR_SIZE], *end;
-    if (s.len == 0 || s.len >= sizeof(text) || startsWithBlank(s)) return false;
+    if (s.len == 0 || s.len >= sizeof(text) || numStartsWithBlank(s)) return false;
     memcpy(text, s.ptr, s.len);
     text[s.len] = '\0';
     errno = 0;
@@ -213,7 +213,7 @@ bool string2ld(struct str s, long double *out) {
 
 /* Of small numbers, as coordinates are: v in units of 10^-17, rounded as printf does, to the nearest and to
  * the even one of two. False: it does not fit 64 bits, or has more digits than they hold. */
-static bool inUnits17(long double v, uint64_t *units) {
+static bool numInUnits17(long double v, uint64_t *units) {
 #ifdef __SIZEOF_INT128__
     if (!(v < FIXED17_BELOW)) return false;
     int exponent;
@@ -235,7 +235,7 @@ static bool inUnits17(long double v, uint64_t *units) {
 #endif
 }
 
-static unsigned units17ToString(char *dst, bool negative, uint64_t units) {
+static unsigned numUnits17ToString(char *dst, bool negative, uint64_t units) {
     char *p = dst;
     uint64_t fraction = units % powersOf10[17];
     if (negative && units) *p++ = '-';
@@ -253,7 +253,7 @@ static unsigned units17ToString(char *dst, bool negative, uint64_t units) {
 unsigned ld2string(char *dst, size_t size, long double v) {
     serverAssert(size > sizeof "-inf" && !isnan(v));
     uint64_t units;
-    if (size >= FIXED17_SIZE && inUnits17(fabsl(v), &units)) return units17ToString(dst, v < 0, units);
+    if (size >= FIXED17_SIZE && numInUnits17(fabsl(v), &units)) return numUnits17ToString(dst, v < 0, units);
     if (isinf(v)) return (unsigned)snprintf(dst, size, v < 0 ? "-inf" : "inf");
     int printed = snprintf(dst, size, "%.17Lf", v);
     if (printed < 0 || (size_t)printed >= size) {

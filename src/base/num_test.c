@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* num_test.c - numbers to text and back: edges, what must be refused, and round trips of random values. */
+#include "base/num.h"
+
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -10,7 +12,6 @@
 #include <cmocka.h>
 
 #include "base/model_ops.h"
-#include "base/num.h"
 #include "base/random.h"
 
 #define ROUND_TRIPS (int64_t) modelShare(300000)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* processors_test.c - control groups as files of a folder; the account of a thread. */
 #define _GNU_SOURCE
+#include "base/processors.h"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,14 +13,11 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
 #include <cmocka.h>
-
-#include "base/processors.h"
 
 static char root[64];
 
-static void put(const char *folder, const char *file, const char *text) {
+static void processorsTestPut(const char *folder, const char *file, const char *text) {
     char path[256];
     snprintf(path, sizeof path, "mkdir -p %s/%s", root, folder);
     assert_int_equal(system(path), 0);
@@ -51,21 +50,21 @@ static void withoutAFileThereIsNoQuota(void **state) {
 
 static void aContainerSeesItsOwnGroupAtTheTop(void **state) {
     (void)state;
-    put("", "cpu.max", "300000 100000\n");
+    processorsTestPut("", "cpu.max", "300000 100000\n");
     assert_int_equal(processorsQuota(root, "0::/\n"), 3);
-    put("", "cpu.max", "150000 100000\n");
+    processorsTestPut("", "cpu.max", "150000 100000\n");
     assert_int_equal(processorsQuota(root, "0::/\n"), 1);
-    put("", "cpu.max", "20000 100000\n");
+    processorsTestPut("", "cpu.max", "20000 100000\n");
     assert_int_equal(processorsQuota(root, "0::/\n"), 1);
-    put("", "cpu.max", "max 100000\n");
+    processorsTestPut("", "cpu.max", "max 100000\n");
     assert_int_equal(processorsQuota(root, "0::/\n"), 0);
 }
 
 static void theLeastOfAllGroupsAboveCounts(void **state) {
     (void)state;
-    put("a/b/c", "cpu.max", "max 100000\n");
-    put("a/b", "cpu.max", "800000 100000\n");
-    put("a", "cpu.max", "400000 100000\n");
+    processorsTestPut("a/b/c", "cpu.max", "max 100000\n");
+    processorsTestPut("a/b", "cpu.max", "800000 100000\n");
+    processorsTestPut("a", "cpu.max", "400000 100000\n");
     assert_int_equal(processorsQuota(root, "0::/a/b/c\n"), 4);
     assert_int_equal(processorsQuota(root, "0::/a/b"), 4);
     assert_int_equal(processorsQuota(root, "0::/other\n"), 0);
@@ -73,10 +72,10 @@ static void theLeastOfAllGroupsAboveCounts(void **state) {
 
 static void versionOneHasAFolderForTheController(void **state) {
     (void)state;
-    put("cpu,cpuacct/x", "cpu.cfs_quota_us", "250000\n");
-    put("cpu,cpuacct/x", "cpu.cfs_period_us", "100000\n");
-    put("cpu,cpuacct", "cpu.cfs_quota_us", "-1\n");
-    put("cpu,cpuacct", "cpu.cfs_period_us", "100000\n");
+    processorsTestPut("cpu,cpuacct/x", "cpu.cfs_quota_us", "250000\n");
+    processorsTestPut("cpu,cpuacct/x", "cpu.cfs_period_us", "100000\n");
+    processorsTestPut("cpu,cpuacct", "cpu.cfs_quota_us", "-1\n");
+    processorsTestPut("cpu,cpuacct", "cpu.cfs_period_us", "100000\n");
     assert_int_equal(processorsQuota(root, "7:cpuset:/x\n4:cpu,cpuacct:/x\n1:name=systemd:/x\n0::/\n"), 2);
     assert_int_equal(processorsQuota(root, "4:cpu,cpuacct:/\n"), 0);
 }

@@ -14,26 +14,26 @@
 
 static __thread uint64_t state[4];
 
-static uint64_t rotateLeft(uint64_t x, int k) {
+static uint64_t randomRotateLeft(uint64_t x, int k) {
     return x << k | x >> (64 - k);
 }
 
-static bool stateIsUnset(void) {
+static bool randomStateIsUnset(void) {
     return (state[0] | state[1] | state[2] | state[3]) == 0;
 }
 
 uint64_t randomU64(void) {
-    if (__builtin_expect(stateIsUnset(), 0)) {
-        while (stateIsUnset()) randomBytes(state, sizeof(state));
+    if (__builtin_expect(randomStateIsUnset(), 0)) {
+        while (randomStateIsUnset()) randomBytes(state, sizeof(state));
     }
-    uint64_t result = rotateLeft(state[1] * 5, 7) * 9;
+    uint64_t result = randomRotateLeft(state[1] * 5, 7) * 9;
     uint64_t shifted = state[1] << 17;
     state[2] ^= state[0];
     state[3] ^= state[1];
     state[1] ^= state[2];
     state[0] ^= state[3];
     state[2] ^= shifted;
-    state[3] = rotateLeft(state[3], 45);
+    state[3] = randomRotateLeft(state[3], 45);
     return result;
 }
 

@@ -23,64 +23,64 @@
 
 /* ---- Headers ---- */
 
-static size_t headerSize(unsigned width) {
+static size_t sdsHeaderSize(unsigned width) {
     return (2u << width) + 1;
 }
 
 /* The most that numbers of this width may say; of the widest, what is left of the address space. */
-static size_t widthMax(unsigned width) {
+static size_t sdsWidthMax(unsigned width) {
     return width == SDS_WIDTH_8 ? PTRDIFF_MAX / 2 : ((size_t)1 << (8u << width)) - 1;
 }
 
 /* The narrowest that can count to len. */
-static unsigned widthFor(size_t len) {
+static unsigned sdsWidthFor(size_t len) {
     unsigned width = SDS_WIDTH_1;
-    while (width < SDS_WIDTH_8 && len > widthMax(width)) width++;
+    while (width < SDS_WIDTH_8 && len > sdsWidthMax(width)) width++;
     return width;
 }
 
-static void writeNumber(char *p, unsigned width, uint64_t number) {
+static void sdsWriteNumber(char *p, unsigned width, uint64_t number) {
     _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the low bytes come first");
     memcpy(p, &number, (size_t)1 << width);
 }
 
-static size_t capacity(const char *s) {
+static size_t sdsCapacity(const char *s) {
     return sdsReadNumber(s - 1 - (1u << sdsWidth(s)), sdsWidth(s));
 }
 
-static void setCapacity(sds s, size_t alloc) {
-    writeNumber(s - 1 - (1u << sdsWidth(s)), sdsWidth(s), alloc);
+static void sdsSetCapacity(sds s, size_t alloc) {
+    sdsWriteNumber(s - 1 - (1u << sdsWidth(s)), sdsWidth(s), alloc);
 }
 
-static void setLen(sds s, size_t len) {
+static void sdsSetLen(sds s, size_t len) {
     debugAssert(len <= capacity(s));
-    writeNumber(s - 1 - (2u << sdsWidth(s)), sdsWidth(s), len);
+    sdsWriteNumber(s - 1 - (2u << sdsWidth(s)), sdsWidth(s), len);
 }
 
-static size_t blockSize(unsigned width, size_t alloc) {
-    return headerSize(width) + alloc + 1;
+static size_t sdsBlockSize(unsigned width, size_t alloc) {
+    return sdsHeaderSize(width) + alloc + 1;
 }
 
-/* Makes `block`, asked for with blockSize(width, alloc), a string of len bytes that are still to come. */
-static sds blockFormat(void *block, unsigned width, size_t alloc, size_t len) {
-    sds s = (char *)block + headerSize(width);
+/* Makes `block`, asked for with sdsBlockSize(width, alloc), a string of len bytes that are still to come. */
+static sds sdsBlockFormat(void *block, unsigned width, size_t alloc, size_t len) {
+    sds s = (char *)block + sdsHeaderSize(width);
     s[-1] = (char)width;
-    setCapacity(s, alloc);
-    setLen(s, len);
+    sdsSetCapacity(s, alloc);
+    sdsSetLen(s, len);
     s[len] = '\0';
     return s;
 }
 
 /* Gives s a block for exactly `alloc` bytes, alloc >= sdslen(s), with the smallest header for that. */
-static sds reallocate(sds s, size_t alloc) {
-    unsigned width = widthFor(alloc);
+static sds sdsReallocate(sds s, size_t alloc) {
+    unsigned width = sdsWidthFor(alloc);
     size_t len = sdslen(s);
     serverAssert(alloc >= len);
     if (width == sdsWidth(s)) {
-        void *block = zrealloc(sdsAllocPtr(s), blockSize(width, alloc));
-        return blockFormat(block, width, alloc, len);
+        void *block = zrealloc(sdsAllocPtr(s), sdsBlockSize(width, alloc));
+        return sdsBlockFormat(block, width, alloc, len);
     }
-    sds moved = blockFormat(zmalloc(blockSize(width, alloc)), width, alloc, len);
+    sds moved = sdsBlockFormat(zmalloc(sdsBlockSize(width, alloc)), width, alloc, len);
     memcpy(moved, s, len);
     sdsfree(s);
     return moved;
@@ -90,30 +90,30 @@ static sds sdsMakeRoom(sds s, size_t addlen, bool generous) {
     if (sdsavail(s) >= addlen) return s;
     size_t wanted;
     bool overflow = __builtin_add_overflow(sdslen(s), addlen, &wanted);
-    serverAssert(!overflow && wanted <= widthMax(SDS_WIDTH_8));
+    serverAssert(!overflow && wanted <= sdsWidthMax(SDS_WIDTH_8));
     if (generous) wanted += wanted < GROW_DOUBLING_MAX ? wanted : GROW_DOUBLING_MAX;
 
-    unsigned width = widthFor(wanted);
-    size_t alloc = zmallocGoodSize(blockSize(width, wanted)) - headerSize(width) - 1;
-    return reallocate(s, alloc <= widthMax(width) ? alloc : widthMax(width));
+    unsigned width = sdsWidthFor(wanted);
+    size_t alloc = zmallocGoodSize(sdsBlockSize(width, wanted)) - sdsHeaderSize(width) - 1;
+    return sdsReallocate(s, alloc <= sdsWidthMax(width) ? alloc : sdsWidthMax(width));
 }
 
 /* ---- Public API: birth and death ---- */
 
 sds sdstrynewlen(const void *init, size_t len) {
-    if (len > widthMax(SDS_WIDTH_8)) return NULL;
-    unsigned width = widthFor(len);
-    void *block = ztrymalloc(blockSize(width, len));
+    if (len > sdsWidthMax(SDS_WIDTH_8)) return NULL;
+    unsigned width = sdsWidthFor(len);
+    void *block = ztrymalloc(sdsBlockSize(width, len));
     if (!block) return NULL;
-    sds s = blockFormat(block, width, len, len);
+    sds s = sdsBlockFormat(block, width, len, len);
     if (init && len) memcpy(s, init, len);
     return s;
 }
 
 sds sdsnewlen(const void *init, size_t len) {
-    serverAssert(len <= widthMax(SDS_WIDTH_8));
-    unsigned width = widthFor(len);
-    sds s = blockFormat(zmalloc(blockSize(width, len)), width, len, len);
+    serverAssert(len <= sdsWidthMax(SDS_WIDTH_8));
+    unsigned width = sdsWidthFor(len);
+    sds s = sdsBlockFormat(zmalloc(sdsBlockSize(width, len)), width, len, len);
     if (init && len) memcpy(s, init, len);
     return s;
 }
@@ -140,13 +140,13 @@ sds sdsfromll(long long v) {
 }
 
 void sdsfree(sds s) {
-    if (s) zfreeSized(sdsAllocPtr(s), blockSize(sdsWidth(s), capacity(s)));
+    if (s) zfreeSized(sdsAllocPtr(s), sdsBlockSize(sdsWidth(s), sdsCapacity(s)));
 }
 
 /* ---- Public API: room ---- */
 
 size_t sdsavail(const char *s) {
-    return capacity(s) - sdslen(s);
+    return sdsCapacity(s) - sdslen(s);
 }
 
 size_t sdsAllocSize(const char *s) {
@@ -154,18 +154,18 @@ size_t sdsAllocSize(const char *s) {
 }
 
 void *sdsAllocPtr(const char *s) {
-    return (void *)(s - headerSize(sdsWidth(s)));
+    return (void *)(s - sdsHeaderSize(sdsWidth(s)));
 }
 
 sds sdsMove(sds s, zmoveFn *move, void *priv) {
-    size_t header = headerSize(sdsWidth(s));
+    size_t header = sdsHeaderSize(sdsWidth(s));
     char *now = move(priv, s - header);
     return now ? now + header : NULL;
 }
 
 void sdssetlen(sds s, size_t len) {
-    serverAssert(len <= capacity(s));
-    setLen(s, len);
+    serverAssert(len <= sdsCapacity(s));
+    sdsSetLen(s, len);
     s[len] = '\0';
 }
 
@@ -178,7 +178,7 @@ sds sdsMakeRoomForExact(sds s, size_t addlen) {
 }
 
 sds sdsShrink(sds s) {
-    return sdsavail(s) ? reallocate(s, sdslen(s)) : s;
+    return sdsavail(s) ? sdsReallocate(s, sdslen(s)) : s;
 }
 
 sds sdsgrowzero(sds s, size_t len) {

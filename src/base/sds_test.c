@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sds_test.c - owned strings: header types at their borders, growth and shrinking, contents, splitting. */
+#include "base/sds.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +10,6 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "base/sds.h"
 #include "base/zmalloc.h"
 
 static void checkEq(sds s, const void *expected, size_t len) {
@@ -113,7 +114,7 @@ static void accountReturnsToZero(void **state) {
 
 /* ---- Contents ---- */
 
-static void concatenating(void **state) {
+static void sdsTestConcatenating(void **state) {
     (void)state;
     checkText(sdscat(sdsnew("foo"), "bar"), "foobar");
     checkText(sdscatstr(sdsempty(), strN("foobar", 3)), "foo");
@@ -136,7 +137,7 @@ static void concatenating(void **state) {
     sdsfree(zeros);
 }
 
-static void escaping(void **state) {
+static void sdsTestEscaping(void **state) {
     (void)state;
     static const char bytes[] = "a\n\r\t\a\b\\\"\x00\x7f\xffz ~";
     checkText(sdscatrepr(sdsnew("="), bytes, sizeof(bytes) - 1),
@@ -157,7 +158,7 @@ static void changingInPlace(void **state) {
     checkText(sdstrim(sdsempty(), " "), "");
 }
 
-static void ranges(void **state) {
+static void sdsTestRanges(void **state) {
     (void)state;
     static const struct {
         ptrdiff_t start, end;
@@ -175,7 +176,7 @@ static void ranges(void **state) {
     checkText(s, "");
 }
 
-static void comparing(void **state) {
+static void sdsTestComparing(void **state) {
     (void)state;
     sds a = sdsnew("foo"), b = sdsnew("foobar"), c = sdsnew("fop"), d = sdsnewlen("fo\xff", 3);
     assert_true(sdscmp(a, b) < 0 && sdscmp(b, a) > 0);
@@ -295,18 +296,12 @@ static void splittingAtSeparators(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(headersAtTheirBorders),
-        cmocka_unit_test(growingByteByByte),
-        cmocka_unit_test(roomAndShrinking),
-        cmocka_unit_test(accountReturnsToZero),
-        cmocka_unit_test(concatenating),
-        cmocka_unit_test(escaping),
-        cmocka_unit_test(changingInPlace),
-        cmocka_unit_test(ranges),
-        cmocka_unit_test(comparing),
-        cmocka_unit_test(splittingCommandLines),
-        cmocka_unit_test(escapedTextReadsBack),
-        cmocka_unit_test(wordsReadBack),
+        cmocka_unit_test(headersAtTheirBorders), cmocka_unit_test(growingByteByByte),
+        cmocka_unit_test(roomAndShrinking),      cmocka_unit_test(accountReturnsToZero),
+        cmocka_unit_test(sdsTestConcatenating),  cmocka_unit_test(sdsTestEscaping),
+        cmocka_unit_test(changingInPlace),       cmocka_unit_test(sdsTestRanges),
+        cmocka_unit_test(sdsTestComparing),      cmocka_unit_test(splittingCommandLines),
+        cmocka_unit_test(escapedTextReadsBack),  cmocka_unit_test(wordsReadBack),
         cmocka_unit_test(splittingAtSeparators),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,37 +9,37 @@
 
 #define LENGTH_OFFSET 56
 
-static uint32_t rotateLeft(uint32_t x, int k) {
+static uint32_t sha1RotateLeft(uint32_t x, int k) {
     return x << k | x >> (32 - k);
 }
 
-static void putBigEndian32(uint8_t *p, uint32_t x) {
+static void sha1PutBigEndian32(uint8_t *p, uint32_t x) {
     for (int i = 0; i < 4; i++) p[i] = (uint8_t)(x >> (24 - 8 * i));
 }
 
-static uint32_t getBigEndian32(const uint8_t *p) {
+static uint32_t sha1GetBigEndian32(const uint8_t *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
 /* The function and the constant of each 20 rounds. */
-static uint32_t mix(int round, uint32_t b, uint32_t c, uint32_t d) {
+static uint32_t sha1Mix(int round, uint32_t b, uint32_t c, uint32_t d) {
     if (round < 20) return ((b & c) | (~b & d)) + 0x5a827999;
     if (round < 40) return (b ^ c ^ d) + 0x6ed9eba1;
     if (round < 60) return ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc;
     return (b ^ c ^ d) + 0xca62c1d6;
 }
 
-static void blockStir(struct sha1 *ctx, const uint8_t *block) {
+static void sha1BlockStir(struct sha1 *ctx, const uint8_t *block) {
     uint32_t w[16], a = ctx->h[0], b = ctx->h[1], c = ctx->h[2], d = ctx->h[3], e = ctx->h[4];
     for (int i = 0; i < 80; i++) {
-        uint32_t word = i < 16
-                            ? getBigEndian32(block + 4 * i)
-                            : rotateLeft(w[(i + 13) & 15] ^ w[(i + 8) & 15] ^ w[(i + 2) & 15] ^ w[i & 15], 1);
+        uint32_t word =
+            i < 16 ? sha1GetBigEndian32(block + 4 * i)
+                   : sha1RotateLeft(w[(i + 13) & 15] ^ w[(i + 8) & 15] ^ w[(i + 2) & 15] ^ w[i & 15], 1);
         w[i & 15] = word;
-        uint32_t stirred = rotateLeft(a, 5) + mix(i, b, c, d) + e + word;
+        uint32_t stirred = sha1RotateLeft(a, 5) + sha1Mix(i, b, c, d) + e + word;
         e = d;
         d = c;
-        c = rotateLeft(b, 30);
+        c = sha1RotateLeft(b, 30);
         b = a;
         a = stirred;
     }
@@ -60,7 +60,7 @@ void sha1Update(struct sha1 *ctx, const void *data, size_t len) {
     ctx->len += len;
     while (len > 0) {
         if (used == 0 && len >= 64) {
-            blockStir(ctx, p);
+            sha1BlockStir(ctx, p);
             p += 64;
             len -= 64;
             continue;
@@ -70,7 +70,7 @@ void sha1Update(struct sha1 *ctx, const void *data, size_t len) {
         p += n;
         len -= n;
         used = (used + n) % 64;
-        if (used == 0) blockStir(ctx, ctx->block);
+        if (used == 0) sha1BlockStir(ctx, ctx->block);
     }
 }
 
@@ -78,12 +78,12 @@ void sha1Final(struct sha1 *ctx, uint8_t out[20]) {
     static const uint8_t padding[64] = {0x80};
     uint64_t bits = ctx->len * 8;
     uint8_t length[8];
-    putBigEndian32(length, (uint32_t)(bits >> 32));
-    putBigEndian32(length + 4, (uint32_t)bits);
+    sha1PutBigEndian32(length, (uint32_t)(bits >> 32));
+    sha1PutBigEndian32(length + 4, (uint32_t)bits);
     size_t used = ctx->len % 64;
     sha1Update(ctx, padding, used < LENGTH_OFFSET ? LENGTH_OFFSET - used : 64 + LENGTH_OFFSET - used);
     sha1Update(ctx, length, sizeof(length));
-    for (int i = 0; i < 5; i++) putBigEndian32(out + 4 * i, ctx->h[i]);
+    for (int i = 0; i < 5; i++) sha1PutBigEndian32(out + 4 * i, ctx->h[i]);
 }
 
 void sha1Hex(char out[41], const void *p, size_t len) {

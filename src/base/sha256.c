@@ -24,29 +24,29 @@ static const uint32_t round_constants[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t rotateRight(uint32_t x, int k) {
+static uint32_t sha256RotateRight(uint32_t x, int k) {
     return x >> k | x << (32 - k);
 }
 
-static uint32_t getBigEndian32(const uint8_t *p) {
+static uint32_t sha256GetBigEndian32(const uint8_t *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static uint32_t nextWord(uint32_t w[16], int i) {
+static uint32_t sha256NextWord(uint32_t w[16], int i) {
     uint32_t early = w[(i + 1) & 15], late = w[(i + 14) & 15];
-    uint32_t s0 = rotateRight(early, 7) ^ rotateRight(early, 18) ^ early >> 3;
-    uint32_t s1 = rotateRight(late, 17) ^ rotateRight(late, 19) ^ late >> 10;
+    uint32_t s0 = sha256RotateRight(early, 7) ^ sha256RotateRight(early, 18) ^ early >> 3;
+    uint32_t s1 = sha256RotateRight(late, 17) ^ sha256RotateRight(late, 19) ^ late >> 10;
     return w[i & 15] += s0 + w[(i + 9) & 15] + s1;
 }
 
-static void blockStir(uint32_t h[8], const uint8_t *block) {
+static void sha256BlockStir(uint32_t h[8], const uint8_t *block) {
     uint32_t w[16], s[8];
     memcpy(s, h, sizeof s);
     for (int i = 0; i < 64; i++) {
-        uint32_t word = i < 16 ? (w[i] = getBigEndian32(block + 4 * i)) : nextWord(w, i);
+        uint32_t word = i < 16 ? (w[i] = sha256GetBigEndian32(block + 4 * i)) : sha256NextWord(w, i);
         uint32_t a = s[0], e = s[4];
-        uint32_t sum_e = rotateRight(e, 6) ^ rotateRight(e, 11) ^ rotateRight(e, 25);
-        uint32_t sum_a = rotateRight(a, 2) ^ rotateRight(a, 13) ^ rotateRight(a, 22);
+        uint32_t sum_e = sha256RotateRight(e, 6) ^ sha256RotateRight(e, 11) ^ sha256RotateRight(e, 25);
+        uint32_t sum_a = sha256RotateRight(a, 2) ^ sha256RotateRight(a, 13) ^ sha256RotateRight(a, 22);
         uint32_t choice = (e & s[5]) ^ (~e & s[6]), majority = (a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]);
         uint32_t t = s[7] + sum_e + choice + round_constants[i] + word;
         memmove(s + 1, s, 7 * sizeof *s);
@@ -57,13 +57,13 @@ static void blockStir(uint32_t h[8], const uint8_t *block) {
 }
 
 /* What does not fill a block, and the padding: one block or two. */
-static void stirTail(uint32_t h[8], const uint8_t *p, size_t rest, uint64_t bits) {
+static void sha256StirTail(uint32_t h[8], const uint8_t *p, size_t rest, uint64_t bits) {
     uint8_t tail[2 * BLOCK] = {0};
     size_t size = rest < LENGTH_OFFSET ? BLOCK : 2 * BLOCK;
     if (rest) memcpy(tail, p, rest);
     tail[rest] = 0x80;
     for (int i = 0; i < 8; i++) tail[size - 1 - i] = (uint8_t)(bits >> (8 * i));
-    for (size_t at = 0; at < size; at += BLOCK) blockStir(h, tail + at);
+    for (size_t at = 0; at < size; at += BLOCK) sha256BlockStir(h, tail + at);
 }
 
 void sha256Hex(char out[SHA256_HEX_LEN + 1], const void *p, size_t len) {
@@ -72,8 +72,8 @@ void sha256Hex(char out[SHA256_HEX_LEN + 1], const void *p, size_t len) {
                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     const uint8_t *bytes = p;
     size_t whole = len / BLOCK * BLOCK;
-    for (size_t at = 0; at < whole; at += BLOCK) blockStir(h, bytes + at);
-    stirTail(h, bytes + whole, len - whole, (uint64_t)len * 8);
+    for (size_t at = 0; at < whole; at += BLOCK) sha256BlockStir(h, bytes + at);
+    sha256StirTail(h, bytes + whole, len - whole, (uint64_t)len * 8);
     for (int i = 0; i < SHA256_HEX_LEN; i++) out[i] = digits[h[i / 8] >> (28 - 4 * (i % 8)) & 15];
     out[SHA256_HEX_LEN] = '\0';
 }

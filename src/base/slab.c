@@ -76,26 +76,26 @@ static _Alignas(64) struct {
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static _Atomic int64_t clock_ms;
 
-static char *startOf(const struct slab *s) {
+static char *slabStartOf(const struct slab *s) {
     return (char *)slab_heap.base + ((size_t)(s - slab_heap.slabs) << SLAB_SHIFT);
 }
 
-static size_t pageBytes(void) {
+static size_t slabPageBytes(void) {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* ---- The pool ---- */
 
-static void poolLock(void) {
+static void slabPoolLock(void) {
     pthread_mutex_lock(&pool.lock);
 }
-static void poolUnlock(void) {
+static void slabPoolUnlock(void) {
     pthread_mutex_unlock(&pool.lock);
 }
 
 /* As many slabs as a page tells about. */
-static bool poolGrow(void) {
-    size_t count = pageBytes() / sizeof(struct slab), made = pool.made;
+static bool slabPoolGrow(void) {
+    size_t count = slabPageBytes() / sizeof(struct slab), made = pool.made;
     if ((made + count) << SLAB_SHIFT > slab_heap.size) return false;
     if (mprotect(&slab_heap.slabs[made], count * sizeof(struct slab), PROT_READ | PROT_WRITE) != 0 ||
         mprotect((char *)slab_heap.base + (made << SLAB_SHIFT), count << SLAB_SHIFT, PROT_READ | PROT_WRITE))
@@ -104,32 +104,32 @@ static bool poolGrow(void) {
     return true;
 }
 
-static void dirtyRemove(struct slab *s) {
+static void slabDirtyRemove(struct slab *s) {
     *(s->prev ? &s->prev->next : &pool.newest) = s->next;
     *(s->next ? &s->next->prev : &pool.oldest) = s->prev;
     pool.dirty--;
 }
 
 /* Best is one whose pages are still there. */
-static struct slab *poolTake(void) {
+static struct slab *slabPoolTake(void) {
     struct slab *s = NULL;
-    poolLock();
+    slabPoolLock();
     if (pool.newest) {
         s = pool.newest;
-        dirtyRemove(s);
+        slabDirtyRemove(s);
     } else if (pool.clean) {
         s = pool.clean;
         pool.clean = s->next;
-    } else if (pool.fresh < pool.made || poolGrow()) {
+    } else if (pool.fresh < pool.made || slabPoolGrow()) {
         s = &slab_heap.slabs[pool.fresh++];
     }
     if (s) s->state = IN_CLASS;
-    poolUnlock();
+    slabPoolUnlock();
     return s;
 }
 
-static void poolGive(struct slab *s) {
-    poolLock();
+static void slabPoolGive(struct slab *s) {
+    slabPoolLock();
     s->state = DIRTY;
     s->freed_ms = atomic_load_explicit(&clock_ms, memory_order_relaxed);
     s->prev = NULL;
@@ -137,22 +137,22 @@ static void poolGive(struct slab *s) {
     *(pool.newest ? &pool.newest->prev : &pool.oldest) = s;
     pool.newest = s;
     pool.dirty++;
-    poolUnlock();
+    slabPoolUnlock();
 }
 
-static bool isDue(const struct slab *s, int64_t by_ms) {
+static bool slabIsDue(const struct slab *s, int64_t by_ms) {
     return s->state == DIRTY && s->freed_ms <= by_ms;
 }
 
 /* The oldest, and its neighbours in memory: from `*first` on so many. */
-static size_t poolTakeDue(int64_t by_ms, struct slab **first) {
+static size_t slabPoolTakeDue(int64_t by_ms, struct slab **first) {
     struct slab *from = pool.oldest;
-    if (!from || !isDue(from, by_ms)) return 0;
+    if (!from || !slabIsDue(from, by_ms)) return 0;
     struct slab *to = from + 1, *start = slab_heap.slabs, *end = start + pool.fresh;
-    while (from > start && to - from < PURGE_SLABS && isDue(from - 1, by_ms)) from--;
-    while (to < end && to - from < PURGE_SLABS && isDue(to, by_ms)) to++;
+    while (from > start && to - from < PURGE_SLABS && slabIsDue(from - 1, by_ms)) from--;
+    while (to < end && to - from < PURGE_SLABS && slabIsDue(to, by_ms)) to++;
     for (struct slab *s = from; s < to; s++) {
-        dirtyRemove(s);
+        slabDirtyRemove(s);
         s->state = PURGING;
     }
     *first = from;
@@ -163,35 +163,35 @@ void slabPurge(bool all) {
     int64_t by_ms = all ? INT64_MAX : atomic_load_explicit(&clock_ms, memory_order_relaxed) - SLAB_DECAY_MS;
     struct slab *first;
     size_t count;
-    poolLock();
-    while ((count = poolTakeDue(by_ms, &first)) > 0) {
-        poolUnlock();
-        madvise(startOf(first), count << SLAB_SHIFT, MADV_DONTNEED);
-        poolLock();
+    slabPoolLock();
+    while ((count = slabPoolTakeDue(by_ms, &first)) > 0) {
+        slabPoolUnlock();
+        madvise(slabStartOf(first), count << SLAB_SHIFT, MADV_DONTNEED);
+        slabPoolLock();
         for (size_t i = count; i-- > 0;) { /* the first of them is taken first */
             first[i].state = CLEAN;
             first[i].next = pool.clean;
             pool.clean = &first[i];
         }
     }
-    poolUnlock();
+    slabPoolUnlock();
 }
 
 /* ---- Bins (the owner's) ---- */
 
-static unsigned indexOf(const struct slab *s) {
+static unsigned slabIndexOf(const struct slab *s) {
     return (unsigned)(s->class - slab_heap.classes);
 }
 
-static void binLeave(struct slab *s) {
+static void slabBinLeave(struct slab *s) {
     if (s->bin == LOOSE) return;
-    *(s->prev ? &s->prev->next : &classes[indexOf(s)].bins[s->bin]) = s->next;
+    *(s->prev ? &s->prev->next : &classes[slabIndexOf(s)].bins[s->bin]) = s->next;
     if (s->next) s->next->prev = s->prev;
     s->bin = LOOSE;
 }
 
-static void binEnter(struct slab *s, unsigned bin) {
-    struct slab **head = &classes[indexOf(s)].bins[bin];
+static void slabBinEnter(struct slab *s, unsigned bin) {
+    struct slab **head = &classes[slabIndexOf(s)].bins[bin];
     s->bin = (uint8_t)bin;
     s->prev = NULL;
     s->next = *head;
@@ -200,31 +200,31 @@ static void binEnter(struct slab *s, unsigned bin) {
     s->notice = (uint16_t)(s->capacity * bin / BINS);
 }
 
-static void release(struct slab *s) {
-    binLeave(s);
-    classes[indexOf(s)].slabs--;
-    classes[indexOf(s)].carved -= s->carved;
-    poolGive(s);
+static void slabRelease(struct slab *s) {
+    slabBinLeave(s);
+    classes[slabIndexOf(s)].slabs--;
+    classes[slabIndexOf(s)].carved -= s->carved;
+    slabPoolGive(s);
 }
 
 /* Into the bin where it belongs: it is not current, and not full. While it is queued, it waits in the last
  * bin though it may be empty. */
 void slabNotice(struct slab *s) {
     if (s->used > 0) {
-        binLeave(s);
-        binEnter(s, (s->used * BINS - 1u) / s->capacity);
+        slabBinLeave(s);
+        slabBinEnter(s, (s->used * BINS - 1u) / s->capacity);
     } else if (atomic_load_explicit(&s->remote, memory_order_relaxed) == 0) {
-        release(s);
+        slabRelease(s);
     } else {
-        binLeave(s);
-        binEnter(s, 0);
+        slabBinLeave(s);
+        slabBinEnter(s, 0);
         s->notice = NEVER;
     }
 }
 
 /* ---- What others have freed ---- */
 
-static void **lastOf(void *list) {
+static void **slabLastOf(void *list) {
     void **p = list;
     while (*p) p = *p;
     return p;
@@ -232,30 +232,30 @@ static void **lastOf(void *list) {
 
 /* Joins the list that `word` speaks of to the owner's. The shorter one is walked to its end: mostly one of
  * them is empty. */
-static void takeIn(struct slab *s, uint32_t word) {
+static void slabTakeIn(struct slab *s, uint32_t word) {
     uint32_t count = REMOTE_LENGTH(word);
-    void *list = startOf(s) + REMOTE_AT(word);
+    void *list = slabStartOf(s) + REMOTE_AT(word);
     if (!count) return;
     if (s->free) {
         bool own_is_shorter = (uint32_t)(s->carved - s->used) < count;
         void *shorter = own_is_shorter ? s->free : list, *longer = own_is_shorter ? list : s->free;
-        *lastOf(shorter) = longer;
+        *slabLastOf(shorter) = longer;
         list = shorter;
     }
     s->free = list;
     s->used = (uint16_t)(s->used - count);
-    classes[indexOf(s)].taken_in += count;
+    classes[slabIndexOf(s)].taken_in += count;
 }
 
 /* What is in the list of slabs already, stays there. */
-static bool takeRemote(struct slab *s) {
+static bool slabTakeRemote(struct slab *s) {
     if (!REMOTE_LENGTH(atomic_load_explicit(&s->remote, memory_order_relaxed))) return false;
-    takeIn(s, atomic_fetch_and_explicit(&s->remote, REMOTE_QUEUED, memory_order_acquire));
+    slabTakeIn(s, atomic_fetch_and_explicit(&s->remote, REMOTE_QUEUED, memory_order_acquire));
     return true;
 }
 
 /* Up to so many slabs in which others have freed. */
-static void drain(size_t slabs) {
+static void slabDrain(size_t slabs) {
     if (!draining) {
         if (!atomic_load_explicit(&remote_slabs, memory_order_relaxed)) return;
         draining = atomic_exchange_explicit(&remote_slabs, NULL, memory_order_acquire);
@@ -264,13 +264,13 @@ static void drain(size_t slabs) {
         struct slab *s = draining;
         draining = s->next_remote; /* before others may queue it again */
         if (draining) __builtin_prefetch(draining);
-        takeIn(s, atomic_exchange_explicit(&s->remote, 0, memory_order_acq_rel));
+        slabTakeIn(s, atomic_exchange_explicit(&s->remote, 0, memory_order_acq_rel));
         if (s == s->class->current) continue;
         if (s->used == 0 || s->used <= s->notice) slabNotice(s);
     }
 }
 
-static void queueRemote(struct slab *s) {
+static void slabQueueRemote(struct slab *s) {
     struct slab *head = atomic_load_explicit(&remote_slabs, memory_order_relaxed);
     do {
         s->next_remote = head;
@@ -279,36 +279,36 @@ static void queueRemote(struct slab *s) {
 }
 
 __attribute__((noinline)) void slabFreeRemote(struct slab *s, void *p) {
-    uint32_t at = (uint32_t)((char *)p - startOf(s)) / 8;
+    uint32_t at = (uint32_t)((char *)p - slabStartOf(s)) / 8;
     uint32_t word = atomic_load_explicit(&s->remote, memory_order_relaxed), now;
     do {
-        *(void **)p = REMOTE_LENGTH(word) ? startOf(s) + REMOTE_AT(word) : NULL;
+        *(void **)p = REMOTE_LENGTH(word) ? slabStartOf(s) + REMOTE_AT(word) : NULL;
         now = REMOTE_QUEUED | (REMOTE_LENGTH(word) + 1) << REMOTE_SHIFT | at;
     } while (!atomic_compare_exchange_weak_explicit(&s->remote, &word, now, memory_order_acq_rel,
                                                     memory_order_relaxed));
     uint64_t freed = slab_remote_bytes + slabBytesOf(s);
     __atomic_store_n(&slab_remote_bytes, freed, __ATOMIC_RELAXED);
-    if (!(word & REMOTE_QUEUED)) queueRemote(s);
+    if (!(word & REMOTE_QUEUED)) slabQueueRemote(s);
 }
 
 /* ---- Allocating ---- */
 
 /* The next page of it, or the rest of this one. */
-static bool carve(struct slab *s) {
+static bool slabCarve(struct slab *s) {
     size_t bytes = slabBytesOf(s), left = (size_t)(s->capacity - s->carved);
     if (left == 0) return false;
     size_t n = left < CARVE_BYTES / bytes ? left : CARVE_BYTES / bytes;
-    char *first = startOf(s) + s->carved * bytes, *last = first + (n - 1) * bytes;
+    char *first = slabStartOf(s) + s->carved * bytes, *last = first + (n - 1) * bytes;
     for (char *p = first; p < last; p += bytes) *(void **)p = p + bytes;
     *(void **)last = NULL;
     s->free = first;
     s->carved = (uint16_t)(s->carved + n);
-    classes[indexOf(s)].carved += n;
+    classes[slabIndexOf(s)].carved += n;
     return true;
 }
 
-static struct slab *newSlab(unsigned class) {
-    struct slab *s = poolTake();
+static struct slab *slabNew(unsigned class) {
+    struct slab *s = slabPoolTake();
     if (!s) return NULL;
     s->class = &slab_heap.classes[class];
     s->bytes = (uint16_t)((class + 1) * 8);
@@ -317,17 +317,17 @@ static struct slab *newSlab(unsigned class) {
     s->used = s->carved = 0;
     s->free = NULL;
     classes[class].slabs++;
-    carve(s);
+    slabCarve(s);
     return s;
 }
 
 /* Another one in the place of the current slab, which is full. */
-static struct slab *nextSlab(unsigned class) {
+static struct slab *slabNext(unsigned class) {
     struct slab *s = NULL, *full = slab_heap.classes[class].current;
     for (int bin = BINS - 1; bin >= 0 && !s; bin--) s = classes[class].bins[bin];
     if (s)
-        binLeave(s);
-    else if (!(s = newSlab(class)))
+        slabBinLeave(s);
+    else if (!(s = slabNew(class)))
         return NULL;
     unsigned share = full->capacity / SHARE_NOTICE;
     full->notice = (uint16_t)(full->capacity - (share ? share : 1));
@@ -338,9 +338,9 @@ static struct slab *nextSlab(unsigned class) {
 __attribute__((noinline)) void *slabRefill(size_t size) {
     unsigned class = (unsigned)((size - 1) / 8);
     struct slab *s = slab_heap.classes[class].current;
-    if (!takeRemote(s) && !carve(s)) {
-        drain(SLAB_DRAIN_MAX);
-        if (!s->free && !nextSlab(class)) return NULL;
+    if (!slabTakeRemote(s) && !slabCarve(s)) {
+        slabDrain(SLAB_DRAIN_MAX);
+        if (!s->free && !slabNext(class)) return NULL;
     }
     return slabTake(size);
 }
@@ -352,7 +352,7 @@ __attribute__((noinline)) void *slabRefill(size_t size) {
 bool slabShouldMove(const void *p) {
     const struct slab *s = slabOf(p), *current = s->class->current;
     if (s == current || s->used == s->capacity) return false;
-    uint64_t slabs = classes[indexOf(s)].slabs, used = s->class->used - classes[indexOf(s)].taken_in;
+    uint64_t slabs = classes[slabIndexOf(s)].slabs, used = s->class->used - classes[slabIndexOf(s)].taken_in;
     if (slabs * s->capacity - used <= s->capacity) return false;
     return s->used * (slabs - (current != &none)) <= used - current->used;
 }
@@ -369,26 +369,26 @@ bool slabStart(size_t range) {
     slab_heap.base = ((uintptr_t)p + about + align - 1) & ~(align - 1);
     slab_heap.size = range;
     for (unsigned i = 0; i < SLAB_CLASSES; i++) slab_heap.classes[i].current = &none;
-    pthread_atfork(poolLock, poolUnlock, poolUnlock);
+    pthread_atfork(slabPoolLock, slabPoolUnlock, slabPoolUnlock);
     slab_limit = SLAB_MAX;
     return true;
 }
 
 /* Who is allocated from may be empty, but need not be so for long. */
-static void releaseEmpty(struct slabClass *c) {
+static void slabReleaseEmpty(struct slabClass *c) {
     struct slab *s = c->current;
     if (s == &none || s->used || atomic_load_explicit(&s->remote, memory_order_relaxed)) return;
     c->current = &none;
-    release(s);
+    slabRelease(s);
 }
 
 bool slabTend(int64_t now_ms) {
     atomic_store_explicit(&clock_ms, now_ms, memory_order_relaxed);
-    drain(TEND_SLABS);
-    for (unsigned i = 0; i < SLAB_CLASSES; i++) releaseEmpty(&slab_heap.classes[i]);
-    poolLock();
-    bool due = pool.oldest && isDue(pool.oldest, now_ms - SLAB_DECAY_MS);
-    poolUnlock();
+    slabDrain(TEND_SLABS);
+    for (unsigned i = 0; i < SLAB_CLASSES; i++) slabReleaseEmpty(&slab_heap.classes[i]);
+    slabPoolLock();
+    bool due = pool.oldest && slabIsDue(pool.oldest, now_ms - SLAB_DECAY_MS);
+    slabPoolUnlock();
     return due;
 }
 
@@ -399,9 +399,9 @@ void slabGetStats(struct slabStats *out) {
         out->used += (slab_heap.classes[i].used - classes[i].taken_in) * bytes;
         out->active += classes[i].carved * bytes;
     }
-    poolLock();
+    slabPoolLock();
     out->resident = out->active + (pool.dirty << SLAB_SHIFT) + pool.made * sizeof(struct slab);
-    poolUnlock();
+    slabPoolUnlock();
 }
 
 void slabReport(void (*write)(void *priv, const char *text), void *priv) {
@@ -423,7 +423,7 @@ void slabReport(void (*write)(void *priv, const char *text), void *priv) {
 
 /* ---- Checks ---- */
 
-static bool isIn(const void *list, const void *p) {
+static bool slabIsIn(const void *list, const void *p) {
     for (; list; list = *(void *const *)list)
         if (list == p) return true;
     return false;
@@ -431,15 +431,15 @@ static bool isIn(const void *list, const void *p) {
 
 /* Is it one that slabAlloc has given, and nobody has freed? */
 void slabCheckFree(const struct slab *s, const void *p) {
-    size_t at = (size_t)((const char *)p - startOf(s));
+    size_t at = (size_t)((const char *)p - slabStartOf(s));
     serverAssert(at % slabBytesOf(s) == 0 && at / slabBytesOf(s) < s->carved);
-    serverAssert(!isIn(s->free, p));
+    serverAssert(!slabIsIn(s->free, p));
 }
 
-static size_t listVerify(const struct slab *s, const void *list) {
+static size_t slabListVerify(const struct slab *s, const void *list) {
     size_t n = 0;
     for (; list; list = *(void *const *)list, n++) {
-        size_t at = (size_t)((const char *)list - startOf(s));
+        size_t at = (size_t)((const char *)list - slabStartOf(s));
         serverAssert(at % slabBytesOf(s) == 0 && at / slabBytesOf(s) < s->carved && n < s->carved);
     }
     return n;
@@ -448,9 +448,9 @@ static size_t listVerify(const struct slab *s, const void *list) {
 static void slabVerifyOne(const struct slab *s) {
     uint32_t word = atomic_load_explicit(&s->remote, memory_order_acquire);
     bool current = s == s->class->current;
-    serverAssert(listVerify(s, s->free) == (size_t)(s->carved - s->used));
+    serverAssert(slabListVerify(s, s->free) == (size_t)(s->carved - s->used));
     serverAssert(!REMOTE_LENGTH(word) ||
-                 (listVerify(s, startOf(s) + REMOTE_AT(word)) == REMOTE_LENGTH(word) &&
+                 (slabListVerify(s, slabStartOf(s) + REMOTE_AT(word)) == REMOTE_LENGTH(word) &&
                   REMOTE_LENGTH(word) <= s->used && (word & REMOTE_QUEUED)));
     serverAssert(s->carved <= s->capacity && (s->used > 0 || current || (word & REMOTE_QUEUED)));
     serverAssert(!current || (s->bin == LOOSE && s->notice == NEVER));
@@ -460,17 +460,17 @@ static void slabVerifyOne(const struct slab *s) {
 
 void slabVerify(void) {
     size_t slabs[SLAB_CLASSES] = {0}, used[SLAB_CLASSES] = {0}, dirty = 0;
-    poolLock();
+    slabPoolLock();
     for (size_t i = 0; i < pool.fresh; i++) {
         const struct slab *s = &slab_heap.slabs[i];
         if (s->state == DIRTY) dirty++;
         if (s->state != IN_CLASS) continue;
         slabVerifyOne(s);
-        slabs[indexOf(s)]++;
-        used[indexOf(s)] += s->used;
+        slabs[slabIndexOf(s)]++;
+        used[slabIndexOf(s)] += s->used;
     }
     serverAssert(dirty == pool.dirty);
-    poolUnlock();
+    slabPoolUnlock();
     uint64_t bytes = 0;
     for (unsigned i = 0; i < SLAB_CLASSES; i++) {
         serverAssert(slabs[i] == classes[i].slabs &&

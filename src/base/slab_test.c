@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* slab_test.c - slabs against a model: who holds which bytes is known, every allocation is filled with what
  * only it has, and all lists are verified again and again. Other threads free; children do both. */
+#include "base/slab.h"
+
 #include <pthread.h>
-#include <signal.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,12 +15,10 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
 #include "base/model_ops.h"
 #include "base/random.h"
-#include "base/slab.h"
 
 #define RANGE        ((size_t)1 << 28) /* where zmalloc has not started the layer already */
 #define HELD         20000
@@ -35,7 +35,7 @@ struct held {
 static struct held held[HELD];
 static size_t held_bytes;
 
-static void fill(struct held *h, size_t size) {
+static void slabTestFill(struct held *h, size_t size) {
     *h = (struct held){slabAlloc(size), size, (unsigned char)randomBelow(256)};
     assert_non_null(h->p);
     memset(h->p, h->mark, size);
@@ -48,7 +48,7 @@ static bool isWhole(const struct held *h) {
     return true;
 }
 
-static void give(struct held *h) {
+static void slabTestGive(struct held *h) {
     assert_true(isWhole(h));
     held_bytes -= slabRound(h->size);
     slabFree(h->p);
@@ -57,7 +57,7 @@ static void give(struct held *h) {
 
 static void giveAll(void) {
     for (size_t i = 0; i < HELD; i++)
-        if (held[i].p) give(&held[i]);
+        if (held[i].p) slabTestGive(&held[i]);
 }
 
 /* Few sizes are frequent, any is possible. */
@@ -76,7 +76,7 @@ static size_t activeBytes(void) {
     return stats.active;
 }
 
-static bool tend(int64_t passed_ms) {
+static bool slabTestTend(int64_t passed_ms) {
     static int64_t now_ms = 1000;
     return slabTend(now_ms += passed_ms);
 }
@@ -110,9 +110,9 @@ static void randomOrder(void **state) {
         struct held *h = &held[randomBelow(HELD)];
         bool grows = i / (HELD * 4) % 2 == 0;
         if (h->p && (!grows || randomBelow(4) == 0))
-            give(h);
+            slabTestGive(h);
         else if (!h->p && (grows || randomBelow(4) == 0))
-            fill(h, pickSize());
+            slabTestFill(h, pickSize());
         assert_true(slabOwnerBytes() == before + held_bytes);
         if (i % VERIFY_EVERY == 0) slabVerify();
     }
@@ -124,30 +124,30 @@ static void randomOrder(void **state) {
 /* All slabs but the one that each class allocates from go to the pool, and are given back when it is time. */
 static void emptySlabsGoBack(void **state) {
     (void)state;
-    tend(0);
+    slabTestTend(0);
     slabPurge(true);
     size_t active = activeBytes();
-    for (size_t i = 0; i < HELD; i++) fill(&held[i], 100);
+    for (size_t i = 0; i < HELD; i++) slabTestFill(&held[i], 100);
     assert_true(activeBytes() >= active + HELD * 104 - SLAB_BYTES);
     giveAll();
     assert_true(activeBytes() <= active + SLAB_BYTES);
-    tend(0);
+    slabTestTend(0);
     assert_true(activeBytes() <= active);
     struct slabStats stats;
     slabGetStats(&stats);
     size_t resident = stats.resident;
     assert_true(resident >= HELD * 104 - SLAB_BYTES);
-    assert_false(tend(SLAB_DECAY_MS - 1));
+    assert_false(slabTestTend(SLAB_DECAY_MS - 1));
     slabPurge(false);
     slabGetStats(&stats);
     assert_true(stats.resident == resident);
-    assert_true(tend(1));
+    assert_true(slabTestTend(1));
     slabPurge(false);
     slabGetStats(&stats);
     assert_true(stats.resident <= resident - HELD * 104 + 2 * SLAB_BYTES);
-    assert_false(tend(0));
+    assert_false(slabTestTend(0));
     slabVerify();
-    for (size_t i = 0; i < HELD; i++) fill(&held[i], 200); /* the same slabs, of another class */
+    for (size_t i = 0; i < HELD; i++) slabTestFill(&held[i], 200); /* the same slabs, of another class */
     slabVerify();
     giveAll();
 }
@@ -158,9 +158,9 @@ static void scatteredOnesMove(void **state) {
     size_t sizes[] = {16, 24, 104, 360};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         size_t active = activeBytes(), size = sizes[s];
-        for (size_t i = 0; i < HELD; i++) fill(&held[i], size);
+        for (size_t i = 0; i < HELD; i++) slabTestFill(&held[i], size);
         for (size_t i = 0; i < HELD; i++)
-            if (i % 5 || randomBelow(2)) give(&held[i]);
+            if (i % 5 || randomBelow(2)) slabTestGive(&held[i]);
         for (int pass = 0; pass < 4; pass++) {
             for (size_t i = 0; i < HELD; i++) {
                 if (!held[i].p || !slabShouldMove(held[i].p)) continue;
@@ -199,7 +199,7 @@ static struct basket *takeBasket(bool *end) {
     return b;
 }
 
-static void *freeing(void *broken) {
+static void *slabTestFreeing(void *broken) {
     bool end = false;
     while (!end) {
         struct basket *b = takeBasket(&end);
@@ -214,7 +214,7 @@ static void *freeing(void *broken) {
     return NULL;
 }
 
-static void handOver(struct basket *b) {
+static void slabTestHandOver(struct basket *b) {
     pthread_mutex_lock(&lock);
     b->next = baskets;
     baskets = b;
@@ -233,18 +233,19 @@ static void putIn(struct basket **b, struct held *h) {
     held_bytes -= slabRound(h->size);
     h->p = NULL;
     if ((*b)->count < BASKET) return;
-    handOver(*b);
+    slabTestHandOver(*b);
     *b = newBasket();
 }
 
 static void startThreads(pthread_t *threads, bool *broken) {
     over = *broken = false;
     freed_elsewhere = 0;
-    for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, freeing, broken), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, slabTestFreeing, broken), 0);
 }
 
 static void endThreads(const pthread_t *threads, struct basket *last, const bool *broken) {
-    handOver(last);
+    slabTestHandOver(last);
     pthread_mutex_lock(&lock);
     over = true;
     pthread_mutex_unlock(&lock);
@@ -253,15 +254,15 @@ static void endThreads(const pthread_t *threads, struct basket *last, const bool
 }
 
 /* One step of the owner, who frees half of it himself. */
-static void step(uint64_t i, struct basket **b) {
+static void slabTestStep(uint64_t i, struct basket **b) {
     struct held *h = &held[randomBelow(HELD)];
     if (!h->p)
-        fill(h, pickSize());
+        slabTestFill(h, pickSize());
     else if (randomBelow(2))
-        give(h);
+        slabTestGive(h);
     else
         putIn(b, h);
-    if (i % 1000 == 0) tend(100);
+    if (i % 1000 == 0) slabTestTend(100);
 }
 
 static void othersFree(void **state) {
@@ -272,14 +273,14 @@ static void othersFree(void **state) {
     startThreads(threads, &broken);
     struct basket *b = newBasket();
     for (uint64_t n = modelOps(), i = 0; i < n; i++) {
-        step(i, &b);
+        slabTestStep(i, &b);
         if (i % 10000 == 0) slabPurge(false);
     }
     endThreads(threads, b, &broken);
     assert_true(slabOwnerBytes() - freed_elsewhere == before + held_bytes);
     slabVerify();
     giveAll();
-    tend(0);
+    slabTestTend(0);
     slabVerify();
     assert_true(slabOwnerBytes() - freed_elsewhere == before);
 }
@@ -289,15 +290,15 @@ static void allIsFreedElsewhere(void **state) {
     (void)state;
     pthread_t threads[THREADS];
     bool broken;
-    tend(0);
+    slabTestTend(0);
     size_t active = activeBytes();
-    for (size_t i = 0; i < HELD; i++) fill(&held[i], 48);
+    for (size_t i = 0; i < HELD; i++) slabTestFill(&held[i], 48);
     struct basket *b = newBasket();
     startThreads(threads, &broken);
     for (size_t i = 0; i < HELD; i++) putIn(&b, &held[i]);
     endThreads(threads, b, &broken);
     slabVerify();
-    tend(0);
+    slabTestTend(0);
     slabVerify();
     assert_true(activeBytes() <= active + SLAB_BYTES);
 }
@@ -329,13 +330,13 @@ static void emptyBeforeItsTurn(void **state) {
          p += SLAB_MAX)
         slabFree(p);
     slabVerify();
-    tend(0);
+    slabTestTend(0);
     slabVerify();
     slabFree(next);
     for (int i = 0; i < SLABS; i++)
         for (int k = 0; k < EACH - 1; k++)
             if (slabOf(all[i][k]) != s) slabFree(all[i][k]);
-    tend(0);
+    slabTestTend(0);
     slabVerify();
 }
 
@@ -365,13 +366,13 @@ static void useMemory(void) {
         if (h->p)
             slabFree(h->p), h->p = NULL;
         else
-            fill(h, pickSize());
+            slabTestFill(h, pickSize());
     }
-    tend(0);
+    slabTestTend(0);
     slabVerify();
 }
 
-static void *purging(void *end) {
+static void *slabTestPurging(void *end) {
     while (!__atomic_load_n((bool *)end, __ATOMIC_RELAXED)) slabPurge(true);
     return NULL;
 }
@@ -391,17 +392,17 @@ static void childrenAllocateAndFree(void **state) {
     pthread_t threads[THREADS], purger;
     bool broken, end = false;
     startThreads(threads, &broken);
-    assert_int_equal(pthread_create(&purger, NULL, purging, &end), 0);
+    assert_int_equal(pthread_create(&purger, NULL, slabTestPurging, &end), 0);
     struct basket *b = newBasket();
     for (uint64_t i = 0; i < 200000; i++) {
-        step(i, &b);
+        slabTestStep(i, &b);
         if (i % 10000 == 0) assert_int_equal(inChild(useMemory), 0);
     }
     __atomic_store_n(&end, true, __ATOMIC_RELAXED);
     pthread_join(purger, NULL);
     endThreads(threads, b, &broken);
     giveAll();
-    tend(0);
+    slabTestTend(0);
     slabVerify();
 }
 
@@ -434,7 +435,7 @@ static void wrongFreesAreNoticed(void **state) {
 }
 
 /* Where the range is small, it comes to its end; else the system says no. */
-static void takeAll(void) {
+static void slabTestTakeAll(void) {
     struct rlimit little = {16 << 20, 16 << 20};
     if (slab_heap.size > RANGE) setrlimit(RLIMIT_DATA, &little);
     void *p, *list = NULL;
@@ -454,7 +455,7 @@ static void takeAll(void) {
 
 static void noMoreMemory(void **state) {
     (void)state;
-    assert_int_equal(inChild(takeAll), 0);
+    assert_int_equal(inChild(slabTestTakeAll), 0);
 }
 
 int main(void) {

@@ -9,7 +9,7 @@
 uint64_t ticks_per_us = 1;
 
 #if defined(__x86_64__)
-static bool cpuHasFlag(const char *flag) {
+static bool ticksCpuHasFlag(const char *flag) {
     FILE *f = fopen("/proc/cpuinfo", "r");
     if (!f) return false;
     char line[8192];
@@ -21,7 +21,7 @@ static bool cpuHasFlag(const char *flag) {
 }
 
 void ticksCalibrate(void) {
-    if (!cpuHasFlag(" constant_tsc") || !cpuHasFlag(" nonstop_tsc")) return;
+    if (!ticksCpuHasFlag(" constant_tsc") || !ticksCpuHasFlag(" nonstop_tsc")) return;
     int64_t start_us = monotonicUs(), end_us;
     uint64_t start = __builtin_ia32_rdtsc();
     do end_us = monotonicUs();

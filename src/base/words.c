@@ -15,30 +15,30 @@ char escapeLetter(char c) {
     return c == '\\' || c == '"' ? c : 0;
 }
 
-static char escapeMeaning(char letter) {
+static char wordsEscapeMeaning(char letter) {
     for (size_t i = 0; i < ESCAPES; i++)
         if (escapes[i][1] == letter) return escapes[i][0];
     return letter;
 }
 
 /* The escape at p, which is a backslash with a byte behind it; *c is what it means. Returns its end. */
-static const char *readEscape(const char *p, const char *end, char *c) {
+static const char *wordsReadEscape(const char *p, const char *end, char *c) {
     if (end - p >= 4 && p[1] == 'x' && charHexDigit(p[2]) >= 0 && charHexDigit(p[3]) >= 0) {
         *c = (char)(charHexDigit(p[2]) << 4 | charHexDigit(p[3]));
         return p + 4;
     }
-    *c = escapeMeaning(p[1]);
+    *c = wordsEscapeMeaning(p[1]);
     return p + 2;
 }
 
 /* The quoted text that opens at p. Returns what is behind the closing quote; NULL: there is none. */
-static const char *readQuoted(const char *p, const char *end, char **dst) {
+static const char *wordsReadQuoted(const char *p, const char *end, char **dst) {
     char quote = *p++;
     while (p < end && *p != quote) {
         char c = *p;
         bool escaped = c == '\\' && p + 1 < end;
         if (escaped && quote == '"') {
-            p = readEscape(p, end, &c);
+            p = wordsReadEscape(p, end, &c);
         } else if (escaped && p[1] == '\'') {
             c = '\'';
             p += 2;
@@ -50,15 +50,15 @@ static const char *readQuoted(const char *p, const char *end, char **dst) {
     return p < end ? p + 1 : NULL;
 }
 
-static bool endsWord(char c) {
+static bool wordsEndsWord(char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
 const char *wordRead(const char *p, const char *end, char *dst, size_t *len) {
     char *start = dst;
-    while (p && p < end && !endsWord(*p)) {
+    while (p && p < end && !wordsEndsWord(*p)) {
         if (*p == '"' || *p == '\'')
-            p = readQuoted(p, end, &dst);
+            p = wordsReadQuoted(p, end, &dst);
         else
             *dst++ = *p++;
     }

@@ -60,12 +60,12 @@ static pthread_mutex_t threadsLock = PTHREAD_MUTEX_INITIALIZER;
 static struct list threads = {{&threads.head, &threads.head}, 0};
 static uint64_t retiredAllocated, retiredDeallocated, retiredSlabsFreed;
 
-static uint64_t counterRead(const uint64_t *counter) {
+static uint64_t zmallocCounterRead(const uint64_t *counter) {
     return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
 #ifdef USE_JEMALLOC
-static void countersLocate(struct threadCounters *t) {
+static void zmallocCountersLocate(struct threadCounters *t) {
     size_t size = sizeof(uint64_t *);
     int failed = mallctl("thread.allocatedp", &t->allocated, &size, NULL, 0) ||
                  mallctl("thread.deallocatedp", &t->deallocated, &size, NULL, 0);
@@ -90,7 +90,7 @@ static void countDeallocated(size_t bytes) {
 #ifdef USE_JEMALLOC
 /* The more addresses the better: it is no memory. Where they are limited (ulimit -v), the layer is left out,
  * and where the processor has fewer, it takes fewer. */
-static void layerStart(void) {
+static void zmallocLayerStart(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return;
     for (int bits = SLAB_RANGE_BITS; bits >= SLAB_RANGE_BITS_MIN && !slabStart((size_t)1 << bits);) bits--;
@@ -99,10 +99,10 @@ static void layerStart(void) {
 static void layerStart(void) {}
 #endif
 
-static void threadsLockTake(void) {
+static void zmallocThreadsLockTake(void) {
     pthread_mutex_lock(&threadsLock);
 }
-static void threadsLockRelease(void) {
+static void zmallocThreadsLockRelease(void) {
     pthread_mutex_unlock(&threadsLock);
 }
 
@@ -110,20 +110,20 @@ static void threadsLockRelease(void) {
  * it does not have. */
 __attribute__((constructor)) static void zmallocStart(void) {
     zmallocThreadStart();
-    pthread_atfork(threadsLockTake, threadsLockRelease, threadsLockRelease);
-    layerStart();
+    pthread_atfork(zmallocThreadsLockTake, zmallocThreadsLockRelease, zmallocThreadsLockRelease);
+    zmallocLayerStart();
 }
 
 /* ---- Running out ---- */
 
-static void oomAbort(size_t size) {
+static void zmallocOomAbort(size_t size) {
     serverLog(LL_WARNING, "No memory is left for an allocation of %zu bytes", size);
     abort();
 }
 
-static void (*oomHandler)(size_t size) = oomAbort;
+static void (*oomHandler)(size_t size) = zmallocOomAbort;
 
-__attribute__((noinline, cold, noreturn)) static void outOfMemory(size_t size) {
+__attribute__((noinline, cold, noreturn)) static void zmallocOutOfMemory(size_t size) {
     oomHandler(size);
     abort();
 }
@@ -142,45 +142,45 @@ const char *malloc_conf = "dirty_decay_ms:5000,oversize_threshold:0,max_backgrou
                           "slab_sizes:16-16:2|32-32:2|64-64:4|128-128:4";
 
 /* The first arena is there before jemalloc looks at that option. */
-__attribute__((constructor)) static void keepLargePages(void) {
+__attribute__((constructor)) static void zmallocKeepLargePages(void) {
     size_t none = SIZE_MAX / 2;
     mallctl("arena.0.oversize_threshold", NULL, NULL, &none, sizeof none);
 }
 
 /* Is it the layer's, if there is memory? Size 0 is not. */
-static bool isSmall(size_t size) {
+static bool zmallocIsSmall(size_t size) {
     return size - 1 < slab_limit;
 }
 
 void *ztrymalloc(size_t size) {
-    if (isSmall(size)) {
+    if (zmallocIsSmall(size)) {
         void *ptr = slabAlloc(size);
         if (__builtin_expect(ptr != NULL, 1)) return ptr;
     }
     return malloc(size);
 }
 
-static void *tryCalloc(size_t count, size_t size) {
+static void *zmallocTryCalloc(size_t count, size_t size) {
     size_t total;
-    if (!__builtin_mul_overflow(count, size, &total) && isSmall(total)) {
+    if (!__builtin_mul_overflow(count, size, &total) && zmallocIsSmall(total)) {
         void *ptr = slabAlloc(total);
         if (ptr) return memset(ptr, 0, total);
     }
     return calloc(count, size);
 }
 
-static void *tryAligned(size_t align, size_t size) {
+static void *zmallocTryAligned(size_t align, size_t size) {
     if (!size) size = 1;
     if (align <= SLAB_MAX) {
         size_t total = (size + align - 1) & -align; /* a multiple of it lies at one */
-        void *ptr = isSmall(total) ? slabAlloc(total) : NULL;
+        void *ptr = zmallocIsSmall(total) ? slabAlloc(total) : NULL;
         if (ptr) return ptr;
     }
     return mallocx(size, MALLOCX_ALIGN(align));
 }
 
 /* From one allocator to the other, or to another class of the layer's. */
-static void *moveTo(void *ptr, size_t was, size_t size) {
+static void *zmallocMoveTo(void *ptr, size_t was, size_t size) {
     void *now = ztrymalloc(size);
     if (!now) return NULL;
     memcpy(now, ptr, was < size ? was : size);
@@ -193,12 +193,12 @@ void *ztryrealloc(void *ptr, size_t size) {
     if (!size) size = 1;
     if (slabHas(ptr)) {
         size_t was = slabBytesOf(slabOf(ptr));
-        return slabRound(size) == was ? ptr : moveTo(ptr, was, size);
+        return slabRound(size) == was ? ptr : zmallocMoveTo(ptr, was, size);
     }
-    if (!isSmall(size)) return realloc(ptr, size);
+    if (!zmallocIsSmall(size)) return realloc(ptr, size);
     if (!ptr) return ztrymalloc(size);
     size_t was = sallocx(ptr, 0);
-    return was == nallocx(size, 0) ? ptr : moveTo(ptr, was, size);
+    return was == nallocx(size, 0) ? ptr : zmallocMoveTo(ptr, was, size);
 }
 
 void zfree(void *ptr) {
@@ -224,27 +224,27 @@ void zfreeSized(void *ptr, size_t size) {
  * 0: not asked yet. */
 static uint16_t small_good_sizes[SLAB_MAX / 8 + 1];
 
-__attribute__((constructor)) static void learnGoodSizes(void) {
+__attribute__((constructor)) static void zmallocLearnGoodSizes(void) {
     for (size_t size = 8; size <= SLAB_MAX; size += 8)
         small_good_sizes[size / 8] = (uint16_t)nallocx(size, 0);
 }
 
-static size_t jemallocGoodSize(size_t size) {
+static size_t zmallocJemallocGoodSize(size_t size) {
     size_t known = size <= SLAB_MAX ? small_good_sizes[(size + 7) / 8] : 0;
     return known ? known : nallocx(size ? size : 1, 0);
 }
 
 size_t zmallocGoodSize(size_t size) {
-    return isSmall(size) ? slabRound(size) : jemallocGoodSize(size);
+    return zmallocIsSmall(size) ? slabRound(size) : zmallocJemallocGoodSize(size);
 }
 
-__attribute__((noinline)) static bool sameJemallocRoom(size_t was, size_t size) {
-    return jemallocGoodSize(was) == jemallocGoodSize(size);
+__attribute__((noinline)) static bool zmallocSameJemallocRoom(size_t was, size_t size) {
+    return zmallocJemallocGoodSize(was) == zmallocJemallocGoodSize(size);
 }
 
 bool zmallocSameRoom(const void *ptr, size_t was, size_t size) {
     if (slabHas(ptr)) return slabRound(was) == slabRound(size);
-    return sameJemallocRoom(was, size);
+    return zmallocSameJemallocRoom(was, size);
 }
 
 size_t zmallocSize(const void *ptr) {
@@ -317,24 +317,24 @@ size_t zmallocSize(const void *ptr) {
 
 #endif
 
-static void *allocate(size_t size) {
+static void *zmallocAllocate(size_t size) {
     void *ptr = ztrymalloc(size);
-    if (__builtin_expect(!ptr, 0)) outOfMemory(size);
+    if (__builtin_expect(!ptr, 0)) zmallocOutOfMemory(size);
     return ptr;
 }
 
 #ifdef USE_JEMALLOC
 /* Apart from the rest, so that nothing is saved on the stack on the shortest way. */
-__attribute__((noinline)) static void *allocateLonger(size_t size) {
-    return allocate(size);
+__attribute__((noinline)) static void *zmallocAllocateLonger(size_t size) {
+    return zmallocAllocate(size);
 }
 
 void *zmalloc(size_t size) {
-    if (isSmall(size)) {
+    if (zmallocIsSmall(size)) {
         void *ptr = slabTake(size);
         if (__builtin_expect(ptr != NULL, 1)) return ptr;
     }
-    return allocateLonger(size);
+    return zmallocAllocateLonger(size);
 }
 #else
 void *zmalloc(size_t size) {
@@ -343,21 +343,22 @@ void *zmalloc(size_t size) {
 #endif
 
 void *zcalloc(size_t count, size_t size) {
-    void *ptr = tryCalloc(count, size);
-    if (__builtin_expect(!ptr, 0)) outOfMemory(size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
+    void *ptr = zmallocTryCalloc(count, size);
+    if (__builtin_expect(!ptr, 0))
+        zmallocOutOfMemory(size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
     return ptr;
 }
 
 void *zrealloc(void *ptr, size_t size) {
     ptr = ztryrealloc(ptr, size);
-    if (__builtin_expect(!ptr, 0)) outOfMemory(size);
+    if (__builtin_expect(!ptr, 0)) zmallocOutOfMemory(size);
     return ptr;
 }
 
 void *zmallocAligned(size_t align, size_t size) {
     serverAssert(align && !(align & (align - 1)));
-    void *ptr = tryAligned(align, size);
-    if (__builtin_expect(!ptr, 0)) outOfMemory(size);
+    void *ptr = zmallocTryAligned(align, size);
+    if (__builtin_expect(!ptr, 0)) zmallocOutOfMemory(size);
     return ptr;
 }
 
@@ -367,44 +368,44 @@ char *zstrdup(const char *s) {
 }
 
 void zmallocSetOomHandler(void (*fn)(size_t size)) {
-    oomHandler = fn ? fn : oomAbort;
+    oomHandler = fn ? fn : zmallocOomAbort;
 }
 
 /* ---- Public API: accounting ---- */
 
 /* Calling it twice does no harm. */
 void zmallocThreadStart(void) {
-    countersLocate(&self);
+    zmallocCountersLocate(&self);
     self.slabs_freed = &slab_remote_bytes;
-    threadsLockTake();
+    zmallocThreadsLockTake();
     if (!listLinked(&self.node)) listAddTail(&threads, &self.node);
-    threadsLockRelease();
+    zmallocThreadsLockRelease();
 }
 
 void zmallocThreadExit(void) {
-    threadsLockTake();
+    zmallocThreadsLockTake();
     if (listLinked(&self.node)) {
-        retiredAllocated += counterRead(self.allocated);
-        retiredDeallocated += counterRead(self.deallocated);
-        retiredSlabsFreed += counterRead(self.slabs_freed);
+        retiredAllocated += zmallocCounterRead(self.allocated);
+        retiredDeallocated += zmallocCounterRead(self.deallocated);
+        retiredSlabsFreed += zmallocCounterRead(self.slabs_freed);
         listRemove(&threads, &self.node);
     }
-    threadsLockRelease();
+    zmallocThreadsLockRelease();
 }
 
 /* What was deallocated is summed up first: a block that is born and dies meanwhile on another thread may then
  * be counted as in use, but never as freed only. */
 size_t zmallocUsedMemory(void) {
-    threadsLockTake();
+    zmallocThreadsLockTake();
     uint64_t deallocated = retiredDeallocated + retiredSlabsFreed, allocated = retiredAllocated;
     listForEach(&threads, it) {
         const struct threadCounters *t = listEntry(it, struct threadCounters, node);
-        deallocated += counterRead(t->deallocated) + counterRead(t->slabs_freed);
+        deallocated += zmallocCounterRead(t->deallocated) + zmallocCounterRead(t->slabs_freed);
     }
     listForEach(&threads, it) {
-        allocated += counterRead(listEntry(it, struct threadCounters, node)->allocated);
+        allocated += zmallocCounterRead(listEntry(it, struct threadCounters, node)->allocated);
     }
-    threadsLockRelease();
+    zmallocThreadsLockRelease();
     allocated += slabOwnerBytes();
     return allocated > deallocated ? allocated - deallocated : 0;
 }

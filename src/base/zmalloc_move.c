@@ -36,7 +36,7 @@ void zmallocMoveAll(bool all) {
 
 /* For tests. Keeps the alignment that the caller may have asked for:
  * with jemalloc it is that of the class. */
-static void *moveAnyway(void *ptr) {
+static void *zmallocMoveAnyway(void *ptr) {
     size_t size = zmallocSize(ptr);
 #ifdef USE_JEMALLOC
     void *now = zmalloc(size);
@@ -69,15 +69,15 @@ struct utilization {
     size_t free, regions, bytes, bin_free, bin_regions;
 };
 
-static bool pathFind(struct path *path, const char *name) {
+static bool zmallocMovePathFind(struct path *path, const char *name) {
     path->length = MIB_MAX;
     return mallctlnametomib(name, path->mib, &path->length) == 0;
 }
 
-static struct path *queryPath(void) {
+static struct path *zmallocMoveQueryPath(void) {
     static struct path path;
     static int found = -1;
-    if (found < 0) found = pathFind(&path, QUERY);
+    if (found < 0) found = zmallocMovePathFind(&path, QUERY);
     return found ? &path : NULL;
 }
 
@@ -85,7 +85,7 @@ static struct path *queryPath(void) {
 bool zmallocCanMove(void) {
     static int can = -1;
     if (can >= 0) return can;
-    struct path *path = queryPath();
+    struct path *path = zmallocMoveQueryPath();
     struct utilization u = {0};
     size_t size = sizeof u;
     void *probe = mallocx(1, 0);
@@ -96,8 +96,8 @@ bool zmallocCanMove(void) {
 }
 
 /* Nothing is won in a bin whose holes do not make up a slab. */
-static bool shouldMove(const char *ptr) {
-    struct path *path = queryPath();
+static bool zmallocMoveShouldMove(const char *ptr) {
+    struct path *path = zmallocMoveQueryPath();
     struct utilization u;
     size_t size = sizeof u;
     if (mallctlbymib(path->mib, path->length, &u, &size, &ptr, sizeof ptr) != 0) return false;
@@ -107,7 +107,7 @@ static bool shouldMove(const char *ptr) {
 }
 
 /* Not within the same slab: the fullest with room may be the one that it is in. */
-static void *moveSmall(void *ptr) {
+static void *zmallocMoveSmall(void *ptr) {
     if (!slab_limit || !slabShouldMove(ptr)) return NULL;
     size_t size = slabBytesOf(slabOf(ptr));
     void *now = slabAlloc(size);
@@ -123,9 +123,9 @@ static void *moveSmall(void *ptr) {
 
 void *zmallocMove(void *priv, void *ptr) {
     (void)priv;
-    if (__builtin_expect(move_all, 0)) return moveAnyway(ptr);
-    if (slabHas(ptr)) return moveSmall(ptr);
-    if (!zmallocCanMove() || !shouldMove(ptr)) return NULL;
+    if (__builtin_expect(move_all, 0)) return zmallocMoveAnyway(ptr);
+    if (slabHas(ptr)) return zmallocMoveSmall(ptr);
+    if (!zmallocCanMove() || !zmallocMoveShouldMove(ptr)) return NULL;
     size_t size = sallocx(ptr, 0);
     void *now = mallocx(size, MALLOCX_TCACHE_NONE);
     if (!now) return NULL;
@@ -134,7 +134,7 @@ void *zmallocMove(void *priv, void *ptr) {
     return now;
 }
 
-static size_t readSize(struct path *path) {
+static size_t zmallocMoveReadSize(struct path *path) {
     size_t value = 0, size = sizeof value;
     return mallctlbymib(path->mib, path->length, &value, &size, NULL, 0) == 0 ? value : 0;
 }
@@ -148,22 +148,23 @@ size_t zmallocHoles(void) {
     static unsigned count;
     size_t size = sizeof count, holes = 0;
     if (!count) {
-        bool found =
-            pathFind(&regions, STATS_OF_BINS "curregs") && pathFind(&slabs, STATS_OF_BINS "curslabs");
+        bool found = zmallocMovePathFind(&regions, STATS_OF_BINS "curregs") &&
+                     zmallocMovePathFind(&slabs, STATS_OF_BINS "curslabs");
         struct path bytes, each;
-        found = found && pathFind(&bytes, "arenas.bin.0.size") && pathFind(&each, "arenas.bin.0.nregs") &&
+        found = found && zmallocMovePathFind(&bytes, "arenas.bin.0.size") &&
+                zmallocMovePathFind(&each, "arenas.bin.0.nregs") &&
                 mallctl("arenas.nbins", &count, &size, NULL, 0) == 0;
         serverAssert(found && count <= sizeof bins / sizeof *bins);
         for (unsigned i = 0; i < count; i++) {
             bytes.mib[2] = each.mib[2] = i;
-            bins[i].bytes = readSize(&bytes);
+            bins[i].bytes = zmallocMoveReadSize(&bytes);
             size = sizeof bins[i].regions;
             mallctlbymib(each.mib, each.length, &bins[i].regions, &size, NULL, 0);
         }
     }
     for (unsigned i = 0; i < count; i++) {
         regions.mib[STATS_BIN] = slabs.mib[STATS_BIN] = i;
-        size_t room = readSize(&slabs) * bins[i].regions, used = readSize(&regions);
+        size_t room = zmallocMoveReadSize(&slabs) * bins[i].regions, used = zmallocMoveReadSize(&regions);
         if (room > used) holes += (room - used) * bins[i].bytes;
     }
     struct slabStats small;

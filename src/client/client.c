@@ -15,13 +15,13 @@
 #include "base/zmalloc.h"
 #include "client/client_offload.h"
 #include "client/client_stream.h"
-#include "registry/config.h"
-#include "registry/cron.h"
 #include "data/keyspace/db.h"
-#include "registry/info.h"
-#include "registry/server_events.h"
 #include "ds/hashtable.h"
 #include "net/connection.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "registry/server_events.h"
 
 #define HOOKS_MAX      24
 #define RECENT_SECONDS 8
@@ -73,18 +73,19 @@ void clientOnMemory(size_t (*fn)(const struct client *c)) {
 size_t clientMemory(const struct client *c) {
     size_t n = zmallocSize(c) + (c->querybuf ? sdsAllocSize(c->querybuf) : 0) + c->parser.big_bytes;
     n += c->out.mem;
-    if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0)) n += client_offload->pending(c) + client_offload->kept(c);
+    if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0))
+        n += client_offload->pending(c) + client_offload->kept(c);
     for (int i = 0; i < memory_hook_count; i++) n += memory_hooks[i](c);
     return n;
 }
 
 /* ---- Life ---- */
 
-static struct str idKey(const void *entry) {
+static struct str clientIdKey(const void *entry) {
     const struct client *c = entry;
     return strN((const char *)&c->id, sizeof c->id);
 }
-static const struct hashtableType by_id_type = {.entryKey = idKey};
+static const struct hashtableType by_id_type = {.entryKey = clientIdKey};
 
 struct client *clientCreate(struct connection *conn) {
     struct client *c = zcalloc(1, sizeof *c);
@@ -108,7 +109,7 @@ void clientClose(struct client *c) {
     closing_end = &c->next_to_close;
 }
 
-static void leaveClosing(struct client *c) {
+static void clientLeaveClosing(struct client *c) {
     struct client **at = &closing;
     while (*at != c) at = &(*at)->next_to_close;
     *at = c->next_to_close;
@@ -124,7 +125,7 @@ void clientCloseAfterReply(struct client *c) {
 }
 
 /* Every part is given back, and no list holds the client. */
-static bool isAlone(const struct client *c) {
+static bool clientIsAlone(const struct client *c) {
     bool parts = c->session || c->limits || c->blocked || c->multi || c->pubsub || c->tracking || c->replica;
     bool listed = listLinked(&c->turn_node) || listLinked(&c->out.write_node) || listLinked(&c->paused_node);
     return !parts && !listed && !c->round && !c->out.head;
@@ -133,11 +134,11 @@ static bool isAlone(const struct client *c) {
 void clientFreeNow(struct client *c) {
     if (c->conn && !(c->flags & CLIENT_PRIMARY)) serverEvent(SERVER_CLIENT, EVENT_ENDED, c);
     for (int i = free_hook_count; i-- > 0;) free_hooks[i](c);
-    serverAssert(isAlone(c));
-    if (c->flags & CLIENT_CLOSE_ASAP) leaveClosing(c);
+    serverAssert(clientIsAlone(c));
+    if (c->flags & CLIENT_CLOSE_ASAP) clientLeaveClosing(c);
     if (c->conn) {
         listRemove(&clients, &c->node);
-        hashtablePop(&by_id, idKey(c));
+        hashtablePop(&by_id, clientIdKey(c));
         connClose(c->conn);
     }
     respParserReset(&c->parser);
@@ -174,7 +175,7 @@ static void clientCloseIdle(void) {
     }
 }
 
-static void nextSecond(void) {
+static void clientNextSecond(void) {
     static unsigned second;
     recent_max[second % RECENT_SECONDS].input = clientstats.max_input_buffer;
     recent_max[second % RECENT_SECONDS].output = clientstats.max_output_buffer;
@@ -215,7 +216,7 @@ void clientCoreInit(void) {
     infoRegister("stats", clientStatsInfo);
     configOnResetStat(clientResetStats);
     cronRegister(clientCloseIdle, 1000);
-    cronRegister(nextSecond, 1000);
+    cronRegister(clientNextSecond, 1000);
     static struct configDirective directives[] = {
         CONFIG_INT("timeout", NULL, CONFIG_MODIFIABLE, &idle_timeout_s, 0, 0, INT32_MAX, NULL),
     };

@@ -125,8 +125,8 @@ struct client {
         size_t parse_at;       /* requests before this offset are whole; `parser` is about what starts here */
         sds querybuf;
         struct respParser parser;
-        sds input_error;            /* a protocol error was found at parse_at; NULL: none so far */
-        struct round *round;        /* the round that holds this client's input, NULL when it is set aside */
+        sds input_error;           /* a protocol error was found at parse_at; NULL: none so far */
+        struct round *round;       /* the round that holds this client's input, NULL when it is set aside */
         struct listNode turn_node; /* in the round's or the pending-input list */
     };
 

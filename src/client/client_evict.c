@@ -11,11 +11,11 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
-#include "client/client_offload.h"
 #include "client/client_log.h"
+#include "client/client_offload.h"
+#include "data/lifetime/evict.h"
 #include "registry/config.h"
 #include "registry/cron.h"
-#include "data/lifetime/evict.h"
 #include "registry/info.h"
 
 #define LEAST_BITS 15 /* clients below 32 KiB are all alike */
@@ -32,12 +32,12 @@ static size_t total;
 static uint64_t evicted_clients;
 
 /* A limit that is too small to speak with anybody is not taken at its word. */
-static size_t limitBytes(void) {
+static size_t clientEvictLimitBytes(void) {
     size_t bytes = limit < 0 ? evictLimit() / 100 * (size_t)-limit : (size_t)limit;
     return bytes && bytes < LIMIT_MIN ? LIMIT_MIN : bytes;
 }
 
-static int bucketIndex(size_t bytes) {
+static int clientEvictBucketIndex(size_t bytes) {
     int bits = bytes ? 64 - __builtin_clzll(bytes) : 0;
     if (bits <= LEAST_BITS) return 0;
     return bits < MOST_BITS ? bits - LEAST_BITS : BUCKETS - 1;
@@ -51,21 +51,21 @@ struct clientLimits *clientLimits(struct client *c) {
     return c->limits;
 }
 
-static bool isInBucket(const struct client *c) {
+static bool clientEvictIsInBucket(const struct client *c) {
     return c->limits && listLinked(&c->limits->bucket_node);
 }
 
-static void leaveBucket(struct client *c) {
-    if (!isInBucket(c)) return;
+static void clientEvictLeaveBucket(struct client *c) {
+    if (!clientEvictIsInBucket(c)) return;
     struct clientLimits *l = c->limits;
-    listRemove(&buckets[bucketIndex(l->counted)], &l->bucket_node);
+    listRemove(&buckets[clientEvictBucketIndex(l->counted)], &l->bucket_node);
     total -= l->counted;
     l->counted = 0;
 }
 
 static void clientEvictFree(struct client *c) {
     if (!c->limits) return;
-    leaveBucket(c);
+    clientEvictLeaveBucket(c);
     serverAssert(!c->limits->over_soft_since_s);
     zfreeSized(c->limits, sizeof *c->limits);
     c->limits = NULL;
@@ -85,21 +85,21 @@ sds clientWeightsText(sds s) {
     return s;
 }
 
-static bool counts(const struct client *c) {
+static bool clientEvictCounts(const struct client *c) {
     if (!c->conn || c->flags & (CLIENT_NO_EVICT | CLIENT_PRIMARY | CLIENT_CLOSE_ASAP)) return false;
     return clientClassOf(c) != CLIENT_CLASS_REPLICA;
 }
 
 void clientAccountMemory(struct client *c) {
-    if (!counts(c)) {
-        leaveBucket(c);
+    if (!clientEvictCounts(c)) {
+        clientEvictLeaveBucket(c);
         return;
     }
     struct clientLimits *l = clientLimits(c);
     size_t bytes = clientMemory(c);
-    if (!isInBucket(c) || bucketIndex(bytes) != bucketIndex(l->counted)) {
-        leaveBucket(c);
-        listAddTail(&buckets[bucketIndex(bytes)], &l->bucket_node);
+    if (!clientEvictIsInBucket(c) || clientEvictBucketIndex(bytes) != clientEvictBucketIndex(l->counted)) {
+        clientEvictLeaveBucket(c);
+        listAddTail(&buckets[clientEvictBucketIndex(bytes)], &l->bucket_node);
     }
     total += bytes - l->counted;
     l->counted = bytes;
@@ -107,8 +107,8 @@ void clientAccountMemory(struct client *c) {
 
 /* What a client took counts as free when it is closed, though it is freed after the round; also when somebody
  * else has closed it. */
-static void evictOne(struct client *c) {
-    leaveBucket(c);
+static void clientEvictOne(struct client *c) {
+    clientEvictLeaveBucket(c);
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     sds info = clientLogLine(c, sdsempty());
     serverLog(LL_NOTICE, "The clients exceed maxmemory-clients, so this one is disconnected: %s", info);
@@ -118,45 +118,45 @@ static void evictOne(struct client *c) {
 }
 
 /* Threads send for clients without telling: those take less than it seems. */
-static void accountOffloaded(void) {
+static void clientEvictAccountOffloaded(void) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
         if (c->flags & CLIENT_OFFLOADED) clientAccountMemory(c);
     }
 }
 
-static void evictClients(void) {
-    size_t most = limitBytes();
+static void clientEvictClients(void) {
+    size_t most = clientEvictLimitBytes();
     if (!most) return; /* a percentage of no limit */
-    if (total > most && client_offload) accountOffloaded();
+    if (total > most && client_offload) clientEvictAccountOffloaded();
     for (int i = BUCKETS; i-- > 0 && total > most;) {
         while (buckets[i].length && total > most) {
-            evictOne(listEntry(listFirst(&buckets[i]), struct clientLimits, bucket_node)->client);
+            clientEvictOne(listEntry(listFirst(&buckets[i]), struct clientLimits, bucket_node)->client);
         }
     }
 }
 
 bool clientEvict(const struct client *c) {
-    evictClients();
+    clientEvictClients();
     return c->flags & CLIENT_CLOSE_ASAP;
 }
 
-static void accountAll(void) {
+static void clientEvictAccountAll(void) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
         if (client_weighing)
             clientAccountMemory(c);
         else
-            leaveBucket(c);
+            clientEvictLeaveBucket(c);
     }
 }
 
-static void follow(void) {
+static void clientEvictFollow(void) {
     bool want = limit != 0;
     if (want == client_weighing) return;
     client_weighing = want;
     if (weighing_changed) weighing_changed(want);
-    accountAll();
+    clientEvictAccountAll();
 }
 
 void clientOnWeighing(void (*fn)(bool on)) {
@@ -164,13 +164,13 @@ void clientOnWeighing(void (*fn)(bool on)) {
 }
 
 static void clientEvictBeforeSleep(void) {
-    follow(); /* the configuration file does not call clientEvictLimitChanged */
-    if (client_weighing) evictClients();
+    clientEvictFollow(); /* the configuration file does not call clientEvictLimitChanged */
+    if (client_weighing) clientEvictClients();
 }
 
 static bool clientEvictLimitChanged(const char **err) {
     (void)err;
-    follow();
+    clientEvictFollow();
     return true;
 }
 

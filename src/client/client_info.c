@@ -8,9 +8,9 @@
 #include "client/client_session.h"
 #include "client/client_stream.h"
 #include "client/reply_block.h"
-#include "registry/cron.h"
 #include "data/keyspace/db.h"
 #include "net/connection.h"
+#include "registry/cron.h"
 
 #define LINE_ROOM 512 /* bytes; most lines are shorter */
 
@@ -19,7 +19,7 @@ sds clientInfoNumber(sds s, int64_t v) {
     return sdscatlen(s, text, ll2string(text, v));
 }
 
-static sds catSize(sds s, size_t v) {
+static sds clientInfoCatSize(sds s, size_t v) {
     return clientInfoNumber(s, (int64_t)v);
 }
 
@@ -62,18 +62,18 @@ static struct {
 };
 #define LETTER_COUNT (sizeof letters / sizeof *letters)
 
-static size_t letterIndex(char letter) {
+static size_t clientInfoLetterIndex(char letter) {
     size_t i = 0;
     while (i < LETTER_COUNT && letters[i].letter != letter) i++;
     return i;
 }
 
 bool clientInfoIsLetter(char letter) {
-    return letterIndex(letter) < LETTER_COUNT;
+    return clientInfoLetterIndex(letter) < LETTER_COUNT;
 }
 
 void clientInfoLetter(char letter, bool (*shows)(const struct client *c)) {
-    size_t i = letterIndex(letter);
+    size_t i = clientInfoLetterIndex(letter);
     serverAssert(i < LETTER_COUNT && !letters[i].shows);
     letters[i].shows = shows;
 }
@@ -93,102 +93,102 @@ sds clientInfoCapa(sds s, struct client *c) {
 
 /* ---- Who it is ---- */
 
-static sds catId(sds s, struct client *c) {
-    return catSize(s, c->id);
+static sds clientInfoCatId(sds s, struct client *c) {
+    return clientInfoCatSize(s, c->id);
 }
-static sds catAddr(sds s, struct client *c) {
+static sds clientInfoCatAddr(sds s, struct client *c) {
     return sdscatstr(s, sdsview(clientPeerName(c)));
 }
-static sds catLaddr(sds s, struct client *c) {
+static sds clientInfoCatLaddr(sds s, struct client *c) {
     return sdscatstr(s, sdsview(clientSockName(c)));
 }
-static sds catFd(sds s, struct client *c) {
+static sds clientInfoCatFd(sds s, struct client *c) {
     return clientInfoNumber(s, c->conn ? c->conn->fd : -1);
 }
-static sds catName(sds s, struct client *c) {
+static sds clientInfoCatName(sds s, struct client *c) {
     return sdscatstr(s, clientLabel(c, CLIENT_NAME));
 }
-static sds catLibName(sds s, struct client *c) {
+static sds clientInfoCatLibName(sds s, struct client *c) {
     return sdscatstr(s, clientLabel(c, CLIENT_LIB_NAME));
 }
-static sds catLibVersion(sds s, struct client *c) {
+static sds clientInfoCatLibVersion(sds s, struct client *c) {
     return sdscatstr(s, clientLabel(c, CLIENT_LIB_VERSION));
 }
-static sds catUser(sds s, struct client *c) {
+static sds clientInfoCatUser(sds s, struct client *c) {
     return sdscatstr(s, client_users->name(c));
 }
-static sds catAge(sds s, struct client *c) {
+static sds clientInfoCatAge(sds s, struct client *c) {
     return clientInfoNumber(s, clientAgeSeconds(c));
 }
-static sds catIdle(sds s, struct client *c) {
+static sds clientInfoCatIdle(sds s, struct client *c) {
     return clientInfoNumber(s, clientIdleSeconds(c));
 }
-static sds catDb(sds s, struct client *c) {
+static sds clientInfoCatDb(sds s, struct client *c) {
     return clientInfoNumber(s, c->db->id);
 }
-static sds catResp(sds s, struct client *c) {
+static sds clientInfoCatResp(sds s, struct client *c) {
     return clientInfoNumber(s, c->resp);
 }
 /* What a thread has been given to send for it. */
-static size_t offloadedPending(const struct client *c) {
+static size_t clientInfoOffloadedPending(const struct client *c) {
     return c->flags & CLIENT_OFFLOADED ? client_offload->pending(c) : 0;
 }
-static sds catEvents(sds s, struct client *c) {
+static sds clientInfoCatEvents(sds s, struct client *c) {
     if (c->conn && c->conn->read_handler) s = sdscatlen(s, "r", 1);
-    bool waits = offloadedPending(c) || (c->conn && c->conn->write_handler);
+    bool waits = clientInfoOffloadedPending(c) || (c->conn && c->conn->write_handler);
     return waits ? sdscatlen(s, "w", 1) : s;
 }
 
 /* ---- What it takes ---- */
 
 /* Of a buffer of its own: not of what all share. */
-static sds catQbuf(sds s, struct client *c) {
+static sds clientInfoCatQbuf(sds s, struct client *c) {
     size_t input = !c->querybuf ? 0 : c->in ? c->in_len : sdslen(c->querybuf);
     if (c->flags & CLIENT_OFFLOADED) input += client_offload->kept(c);
-    return catSize(s, input + c->parser.big_bytes);
+    return clientInfoCatSize(s, input + c->parser.big_bytes);
 }
-static sds catQbufFree(sds s, struct client *c) {
-    return catSize(s, c->querybuf ? sdsavail(c->querybuf) : 0);
+static sds clientInfoCatQbufFree(sds s, struct client *c) {
+    return clientInfoCatSize(s, c->querybuf ? sdsavail(c->querybuf) : 0);
 }
-static sds catArgvMem(sds s, struct client *c) {
+static sds clientInfoCatArgvMem(sds s, struct client *c) {
     size_t arguments = 0;
     for (int i = 0; i < c->argc; i++) arguments += c->argv[i].len;
-    return catSize(s, arguments);
+    return clientInfoCatSize(s, arguments);
 }
 
 /* The first block of output is what others call the reply buffer, the further ones their reply list. */
-static sds catRbs(sds s, struct client *c) {
-    return catSize(s, c->out.head ? c->out.head->cap : 0);
+static sds clientInfoCatRbs(sds s, struct client *c) {
+    return clientInfoCatSize(s, c->out.head ? c->out.head->cap : 0);
 }
-static sds catRbp(sds s, struct client *c) {
-    return catSize(s, c->out.head ? c->out.head->used : 0);
+static sds clientInfoCatRbp(sds s, struct client *c) {
+    return clientInfoCatSize(s, c->out.head ? c->out.head->used : 0);
 }
-static sds catObl(sds s, struct client *c) {
-    return catSize(s, c->out.head ? c->out.head->used - c->out.sent : 0);
+static sds clientInfoCatObl(sds s, struct client *c) {
+    return clientInfoCatSize(s, c->out.head ? c->out.head->used - c->out.sent : 0);
 }
-static sds catOll(sds s, struct client *c) {
+static sds clientInfoCatOll(sds s, struct client *c) {
     size_t blocks = 0;
     for (const struct replyBlock *b = c->out.head; b; b = b->next) blocks++;
     if (blocks) blocks--;
-    blocks += (offloadedPending(c) + REPLY_BLOCK_ROOM - 1) / REPLY_BLOCK_ROOM;
-    return catSize(s, c->flags & CLIENT_REPLICA ? blocks + client_stream->blocks(c) : blocks);
+    blocks += (clientInfoOffloadedPending(c) + REPLY_BLOCK_ROOM - 1) / REPLY_BLOCK_ROOM;
+    return clientInfoCatSize(s, c->flags & CLIENT_REPLICA ? blocks + client_stream->blocks(c) : blocks);
 }
-static sds catOmem(sds s, struct client *c) {
+static sds clientInfoCatOmem(sds s, struct client *c) {
     const struct replyBlock *first = c->out.head;
-    size_t bytes = offloadedPending(c) + (first ? c->out.mem - (sizeof *first + first->cap) : 0);
-    return catSize(s, c->flags & CLIENT_REPLICA ? bytes + client_stream->pending(c) : bytes);
+    size_t bytes = clientInfoOffloadedPending(c) + (first ? c->out.mem - (sizeof *first + first->cap) : 0);
+    return clientInfoCatSize(s, c->flags & CLIENT_REPLICA ? bytes + client_stream->pending(c) : bytes);
 }
-static sds catTotMem(sds s, struct client *c) {
-    return catSize(s, clientMemory(c));
+static sds clientInfoCatTotMem(sds s, struct client *c) {
+    return clientInfoCatSize(s, clientMemory(c));
 }
-static sds catNetIn(sds s, struct client *c) {
-    return catSize(s, c->net_in);
+static sds clientInfoCatNetIn(sds s, struct client *c) {
+    return clientInfoCatSize(s, c->net_in);
 }
-static sds catNetOut(sds s, struct client *c) {
-    return catSize(s, c->net_out - offloadedPending(c));
+static sds clientInfoCatNetOut(sds s, struct client *c) {
+    return clientInfoCatSize(s, c->net_out - clientInfoOffloadedPending(c));
 }
-static sds catCommands(sds s, struct client *c) {
-    return catSize(s, c->commands);
+static sds clientInfoCatCommands(sds s, struct client *c) {
+    return clientInfoCatSize(s, c->commands);
 }
 
 /* ---- The line ---- */
@@ -199,51 +199,51 @@ static struct {
     struct str start;  /* " name=" */
     clientFieldFn *fn; /* NULL: of another room, which registers it */
 } fields[] = {
-    FIELD("id", catId),
-    FIELD("addr", catAddr),
-    FIELD("laddr", catLaddr),
-    FIELD("fd", catFd),
-    FIELD("name", catName),
-    FIELD("age", catAge),
-    FIELD("idle", catIdle),
+    FIELD("id", clientInfoCatId),
+    FIELD("addr", clientInfoCatAddr),
+    FIELD("laddr", clientInfoCatLaddr),
+    FIELD("fd", clientInfoCatFd),
+    FIELD("name", clientInfoCatName),
+    FIELD("age", clientInfoCatAge),
+    FIELD("idle", clientInfoCatIdle),
     FIELD("flags", clientInfoFlags),
     FIELD("capa", clientInfoCapa),
-    FIELD("db", catDb),
+    FIELD("db", clientInfoCatDb),
     FIELD("sub", NULL),
     FIELD("psub", NULL),
     FIELD("ssub", NULL),
     FIELD("multi", NULL),
     FIELD("watch", NULL),
-    FIELD("qbuf", catQbuf),
-    FIELD("qbuf-free", catQbufFree),
-    FIELD("argv-mem", catArgvMem),
+    FIELD("qbuf", clientInfoCatQbuf),
+    FIELD("qbuf-free", clientInfoCatQbufFree),
+    FIELD("argv-mem", clientInfoCatArgvMem),
     FIELD("multi-mem", NULL),
-    FIELD("rbs", catRbs),
-    FIELD("rbp", catRbp),
-    FIELD("obl", catObl),
-    FIELD("oll", catOll),
-    FIELD("omem", catOmem),
-    FIELD("tot-mem", catTotMem),
-    FIELD("events", catEvents),
+    FIELD("rbs", clientInfoCatRbs),
+    FIELD("rbp", clientInfoCatRbp),
+    FIELD("obl", clientInfoCatObl),
+    FIELD("oll", clientInfoCatOll),
+    FIELD("omem", clientInfoCatOmem),
+    FIELD("tot-mem", clientInfoCatTotMem),
+    FIELD("events", clientInfoCatEvents),
     FIELD("cmd", NULL),
-    FIELD("user", catUser),
+    FIELD("user", clientInfoCatUser),
     FIELD("redir", NULL),
-    FIELD("resp", catResp),
-    FIELD("lib-name", catLibName),
-    FIELD("lib-ver", catLibVersion),
-    FIELD("tot-net-in", catNetIn),
-    FIELD("tot-net-out", catNetOut),
-    FIELD("tot-cmds", catCommands),
+    FIELD("resp", clientInfoCatResp),
+    FIELD("lib-name", clientInfoCatLibName),
+    FIELD("lib-ver", clientInfoCatLibVersion),
+    FIELD("tot-net-in", clientInfoCatNetIn),
+    FIELD("tot-net-out", clientInfoCatNetOut),
+    FIELD("tot-cmds", clientInfoCatCommands),
 };
 #define FIELD_COUNT (sizeof fields / sizeof *fields)
 
-static struct str fieldName(size_t i) {
+static struct str clientInfoFieldName(size_t i) {
     return strN(fields[i].start.ptr + 1, fields[i].start.len - 2);
 }
 
 void clientInfoField(const char *name, clientFieldFn *fn) {
     size_t i = 0;
-    while (i < FIELD_COUNT && !strEq(fieldName(i), strOf(name))) i++;
+    while (i < FIELD_COUNT && !strEq(clientInfoFieldName(i), strOf(name))) i++;
     serverAssert(i < FIELD_COUNT && !fields[i].fn);
     fields[i].fn = fn;
 }

@@ -7,15 +7,15 @@
 #include "base/log.h"
 #include "client/client_info.h"
 #include "client/client_session.h"
-#include "registry/config.h"
 #include "net/connection.h"
+#include "registry/config.h"
 
 #define HIDDEN "*redacted*"
 
 bool hide_user_data;
 
 /* "... name=bob age=1" becomes "... name=*redacted* age=1": no value in the line has a blank in it. */
-static sds hideValue(sds line, const char *field) {
+static sds clientLogHideValue(sds line, const char *field) {
     char *start = strstr(line, field);
     if (!start) return line;
     start += strlen(field);
@@ -27,32 +27,32 @@ static sds hideValue(sds line, const char *field) {
 
 sds clientLogLine(struct client *c, sds s) {
     sds line = clientInfoLine(c, sdsempty());
-    if (hide_user_data) line = hideValue(hideValue(line, " name="), " user=");
+    if (hide_user_data) line = clientLogHideValue(clientLogHideValue(line, " name="), " user=");
     s = sdscatstr(s, sdsview(line));
     sdsfree(line);
     return s;
 }
 
-static sds catField(sds s, const char *name, struct str value) {
+static sds clientLogCatField(sds s, const char *name, struct str value) {
     return sdscatstr(sdscat(sdscat(sdscat(s, " "), name), "="), value);
 }
 
-static sds catAddresses(struct client *c, sds s) {
+static sds clientLogCatAddresses(struct client *c, sds s) {
     return sdscatprintf(s, "id=%llu addr=%s laddr=%s", (unsigned long long)c->id, clientPeerName(c),
                         clientSockName(c));
 }
 
 sds clientLogName(struct client *c, sds s) {
     struct str hidden = STR(HIDDEN);
-    s = sdscatprintf(catAddresses(c, s), " fd=%d", c->conn ? c->conn->fd : -1);
-    s = catField(s, "name", hide_user_data ? hidden : clientLabel(c, CLIENT_NAME));
-    s = catField(s, "user", hide_user_data ? hidden : client_users->name(c));
-    s = catField(s, "lib-name", clientLabel(c, CLIENT_LIB_NAME));
-    return catField(s, "lib-ver", clientLabel(c, CLIENT_LIB_VERSION));
+    s = sdscatprintf(clientLogCatAddresses(c, s), " fd=%d", c->conn ? c->conn->fd : -1);
+    s = clientLogCatField(s, "name", hide_user_data ? hidden : clientLabel(c, CLIENT_NAME));
+    s = clientLogCatField(s, "user", hide_user_data ? hidden : client_users->name(c));
+    s = clientLogCatField(s, "lib-name", clientLabel(c, CLIENT_LIB_NAME));
+    return clientLogCatField(s, "lib-ver", clientLabel(c, CLIENT_LIB_VERSION));
 }
 
 sds clientLogAuthor(struct client *c, sds s) {
-    return catField(catAddresses(c, s), "user", client_users->name(c));
+    return clientLogCatField(clientLogCatAddresses(c, s), "user", client_users->name(c));
 }
 
 void clientLogChange(struct client *c, struct str what) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_offload.h - clients with CLIENT_OFFLOADED: an I/O thread reads and sends for them. What the sending of
- * output asks of the room that has them (command/io_client.h). */
+/* client_offload.h - clients with CLIENT_OFFLOADED: an I/O thread reads and sends for them. What the sending
+ * of output asks of the room that has them (command/io_client.h). */
 #pragma once
 
 #include <stdbool.h>

@@ -19,10 +19,10 @@
 #include "client/client_stream.h"
 #include "client/reply_block.h"
 #include "client/write_turn.h"
+#include "net/connection.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
-#include "net/connection.h"
 
 #define OUTPUT_FREE  (16 * 1024) /* bytes */
 #define POOL_TRIM_MS 200
@@ -49,12 +49,12 @@ static size_t over_soft; /* clients whose output is above the soft limit */
 
 /* ---- Limits ---- */
 
-static int64_t softSince(const struct client *c) {
+static int64_t clientOutputSoftSince(const struct client *c) {
     return c->limits ? c->limits->over_soft_since_s : 0;
 }
 
-static void noteSoft(struct client *c, int64_t since_s) {
-    over_soft += (since_s != 0) - (size_t)(softSince(c) != 0);
+static void clientOutputNoteSoft(struct client *c, int64_t since_s) {
+    over_soft += (since_s != 0) - (size_t)(clientOutputSoftSince(c) != 0);
     clientLimits(c)->over_soft_since_s = since_s;
 }
 
@@ -80,13 +80,13 @@ bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft
 static bool clientOverLimit(struct client *c, size_t pending) {
     size_t bytes = pending > OUTPUT_FREE ? pending : 0;
     if (bytes && clientAuthMissing(c)) return true;
-    int64_t since_s = softSince(c), before_s = since_s;
+    int64_t since_s = clientOutputSoftSince(c), before_s = since_s;
     bool over = clientOutputIsTooMuch(clientClassOf(c), bytes, &since_s);
-    if (__builtin_expect(since_s != before_s, 0)) noteSoft(c, since_s);
+    if (__builtin_expect(since_s != before_s, 0)) clientOutputNoteSoft(c, since_s);
     return over;
 }
 
-static __attribute__((noinline)) void checkLimits(struct client *c, size_t pending) {
+static __attribute__((noinline)) void clientOutputCheckLimits(struct client *c, size_t pending) {
     if (!c->conn || c->flags & CLIENT_CLOSE_ASAP || !clientOverLimit(c, pending)) return;
     sds info = clientLogLine(c, sdsempty());
     serverLog(LL_WARNING, "Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
@@ -101,19 +101,19 @@ void clientCheckOutput(struct client *c, size_t more) {
     size_t pending = c->out.bytes - c->out.sent + more;
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0)) pending += client_offload->at_most(c);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) pending += client_stream->pending(c);
-    if (pending > OUTPUT_FREE || __builtin_expect(over_soft != 0, 0)) checkLimits(c, pending);
+    if (pending > OUTPUT_FREE || __builtin_expect(over_soft != 0, 0)) clientOutputCheckLimits(c, pending);
 }
 
 /* Those above the soft limit whose time has passed without a further byte. */
-static void checkSoftLimits(void) {
+static void clientOutputCheckSoftLimits(void) {
     if (!over_soft) return;
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
-        if (softSince(c)) clientCheckOutput(c, 0);
+        if (clientOutputSoftSince(c)) clientCheckOutput(c, 0);
     }
 }
 
-static int classByName(struct str name) {
+static int clientOutputClassByName(struct str name) {
     if (strIs(name, "replica")) return CLIENT_CLASS_REPLICA;
     for (int i = 0; i < CLIENT_CLASSES; i++) {
         if (strIs(name, class_names[i])) return i;
@@ -121,7 +121,8 @@ static int classByName(struct str name) {
     return -1;
 }
 
-static bool setLimits(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool clientOutputSetLimits(const struct configDirective *d, int argc, const struct str *argv,
+                                  const char **err) {
     (void)d;
     if (argc == 1 && argv[0].len == 0) return true;
     struct outputLimit now[CLIENT_CLASSES];
@@ -131,7 +132,7 @@ static bool setLimits(const struct configDirective *d, int argc, const struct st
         return false;
     }
     for (int i = 0; i < argc; i += CLASS_WORDS) {
-        int class = classByName(argv[i]);
+        int class = clientOutputClassByName(argv[i]);
         if (class < 0) {
             *err = "Invalid client class specified in buffer limit configuration.";
             return false;
@@ -147,7 +148,7 @@ static bool setLimits(const struct configDirective *d, int argc, const struct st
     return true;
 }
 
-static sds getLimits(const struct configDirective *d) {
+static sds clientOutputGetLimits(const struct configDirective *d) {
     (void)d;
     sds s = sdsempty();
     for (int i = 0; i < CLIENT_CLASSES; i++) {
@@ -159,7 +160,7 @@ static sds getLimits(const struct configDirective *d) {
 }
 
 /* For a file: the classes that were changed, or all of them when none was. */
-static sds limitLines(const struct configDirective *d) {
+static sds clientOutputLimitLines(const struct configDirective *d) {
     (void)d;
     bool changed = memcmp(limits, default_limits, sizeof limits) != 0;
     sds s = sdsempty();
@@ -186,7 +187,7 @@ void clientWriteLater(struct client *c) {
     unasked_waiting |= !asked;
 }
 
-static void dropSent(struct client *c, size_t n) {
+static void clientOutputDropSent(struct client *c, size_t n) {
     n += c->out.sent;
     while (c->out.head && n >= c->out.head->used) {
         struct replyBlock *b = c->out.head;
@@ -208,12 +209,12 @@ static void dropSent(struct client *c, size_t n) {
 enum sent { SENT_WHOLE, SENT_SOME, SENT_BROKEN }; /* SOME: the socket is full */
 
 /* A write of the next pieces has ended so. */
-static enum sent wrote(struct client *c, const struct connWrite *w) {
+static enum sent clientOutputWrote(struct client *c, const struct connWrite *w) {
     if (w->result < 0) return w->error == EAGAIN || w->error == EINTR ? SENT_SOME : SENT_BROKEN;
     size_t want = 0, n = (size_t)w->result;
     for (int i = 0; i < w->count; i++) want += w->iov[i].iov_len;
     clientNoteSent(c, n);
-    dropSent(c, n);
+    clientOutputDropSent(c, n);
     return n < want ? SENT_SOME : SENT_WHOLE;
 }
 
@@ -224,16 +225,16 @@ bool clientSendNow(struct client *c) {
         int pieces = replyBlocksPieces(c->out.head, c->out.sent, iov, WRITE_IOV_MAX);
         struct connWrite w = {c->conn, iov, pieces, 0, 0};
         connWriteMany(&w, 1);
-        sent = wrote(c, &w);
+        sent = clientOutputWrote(c, &w);
     }
     return sent != SENT_BROKEN;
 }
 
-static bool hasOutput(const struct client *c) {
+static bool clientOutputHasOutput(const struct client *c) {
     return c->out.head || (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && client_stream->waits(c));
 }
 
-static bool sendAll(struct client *c) {
+static bool clientOutputSendAll(struct client *c) {
     bool well = clientSendNow(c);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && well && !c->out.head)
         well = client_stream->write(c);
@@ -241,35 +242,35 @@ static bool sendAll(struct client *c) {
     return well;
 }
 
-static void writeHandler(struct connection *conn) {
+static void clientOutputWriteHandler(struct connection *conn) {
     struct client *c = conn->data;
     if (c->flags & CLIENT_CLOSE_ASAP) return;
-    if (!sendAll(c)) {
+    if (!clientOutputSendAll(c)) {
         clientClose(c);
-    } else if (!hasOutput(c)) {
+    } else if (!clientOutputHasOutput(c)) {
         connSetWriteHandler(conn, NULL);
         if (c->flags & CLIENT_CLOSE_AFTER_REPLY) clientClose(c);
     }
 }
 
 /* Who was to be sent something has been, as far as that went well. */
-static void turnEnded(struct client *c, bool well) {
+static void clientOutputTurnEnded(struct client *c, bool well) {
     if (!well)
         clientClose(c);
-    else if (hasOutput(c))
-        connSetWriteHandler(c->conn, writeHandler);
+    else if (clientOutputHasOutput(c))
+        connSetWriteHandler(c->conn, clientOutputWriteHandler);
     else if (c->flags & CLIENT_CLOSE_AFTER_REPLY)
         clientClose(c);
-    serverAssert(!hasOutput(c) || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
+    serverAssert(!clientOutputHasOutput(c) || c->conn->write_handler || c->flags & CLIENT_CLOSE_ASAP);
 }
 
 static struct writeTurn turn;
 
-static void turnWrote(const struct connWrite *w) {
+static void clientOutputTurnWrote(const struct connWrite *w) {
     struct client *c = w->conn->data;
-    enum sent sent = wrote(c, w);
+    enum sent sent = clientOutputWrote(c, w);
     if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
-    turnEnded(c, sent == SENT_WHOLE ? sendAll(c) : sent == SENT_SOME);
+    clientOutputTurnEnded(c, sent == SENT_WHOLE ? clientOutputSendAll(c) : sent == SENT_SOME);
 }
 
 void clientsWritePending(void) {
@@ -284,41 +285,41 @@ void clientsWritePending(void) {
         if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0))
             client_offload->send(c);
         else if (c->out.head)
-            writeTurnAdd(&turn, c->conn, c->out.head, c->out.sent, turnWrote);
+            writeTurnAdd(&turn, c->conn, c->out.head, c->out.sent, clientOutputTurnWrote);
         else
-            turnEnded(c, sendAll(c));
+            clientOutputTurnEnded(c, clientOutputSendAll(c));
     }
-    writeTurnSend(&turn, turnWrote);
+    writeTurnSend(&turn, clientOutputTurnWrote);
     if (client_offload) client_offload->flush();
 }
 
 /* ---- The end of a client, and registration ---- */
 
-static void outputFree(struct client *c) {
-    if (softSince(c)) noteSoft(c, 0);
+static void clientOutputFree(struct client *c) {
+    if (clientOutputSoftSince(c)) clientOutputNoteSoft(c, 0);
     if (listLinked(&c->out.write_node)) listRemove(&writing, &c->out.write_node);
     replyBlocksFree(c->out.head);
     c->out = (struct clientOutput){0};
 }
 
-static sds outputStatsInfo(sds s) {
+static sds clientOutputStatsInfo(sds s) {
     return infoField(s, "client_output_buffer_limit_disconnections:%llu",
                      (unsigned long long)clientstats.output_limit_disconnects);
 }
 
 void clientOutputInit(void) {
     listInit(&writing);
-    clientOnFree(outputFree);
-    cronRegister(checkSoftLimits, 1000);
+    clientOnFree(clientOutputFree);
+    cronRegister(clientOutputCheckSoftLimits, 1000);
     cronRegister(replyPoolTrim, POOL_TRIM_MS);
-    infoRegister("stats", outputStatsInfo);
+    infoRegister("stats", clientOutputStatsInfo);
     static struct configDirective directives[] = {
         {.name = "client-output-buffer-limit",
          .type = CONFIG_TYPE_SPECIAL,
          .flags = CONFIG_MODIFIABLE | CONFIG_MULTI_ARG,
-         .set = setLimits,
-         .get = getLimits,
-         .lines = limitLines},
+         .set = clientOutputSetLimits,
+         .get = clientOutputGetLimits,
+         .lines = clientOutputLimitLines},
     };
     configRegister(directives, sizeof directives / sizeof *directives);
 }

@@ -31,7 +31,8 @@ static inline void clientNoteSent(struct client *c, size_t n) {
 /* Bytes not sent yet. */
 static inline size_t clientOutputPending(const struct client *c) {
     size_t in_chain = c->out.bytes - c->out.sent;
-    return __builtin_expect(c->flags & CLIENT_OFFLOADED, 0) ? in_chain + client_offload->pending(c) : in_chain;
+    return __builtin_expect(c->flags & CLIENT_OFFLOADED, 0) ? in_chain + client_offload->pending(c)
+                                                            : in_chain;
 }
 
 void clientOutputInit(void); /* directive, job, INFO field */

@@ -12,29 +12,30 @@ struct clientSession {
     sds peer, sock;            /* made on demand */
 };
 
-static bool noUserRequired(void) {
+static bool clientSessionNoUserRequired(void) {
     return false;
 }
-static bool noUserAccepted(struct client *c, struct str user, struct str password) {
+static bool clientSessionNoUserAccepted(struct client *c, struct str user, struct str password) {
     (void)c, (void)user, (void)password;
     return false;
 }
-static void noUserLogout(struct client *c) {
+static void clientSessionNoUserLogout(struct client *c) {
     (void)c;
 }
-static struct str noUserName(const struct client *c) {
+static struct str clientSessionNoUserName(const struct client *c) {
     (void)c;
     return STR("");
 }
-static bool noUserExists(struct str user) {
+static bool clientSessionNoUserExists(struct str user) {
     (void)user;
     return false;
 }
-static const struct clientUsers nobody = {noUserRequired, noUserAccepted, noUserLogout, noUserName,
-                                          noUserExists};
+static const struct clientUsers nobody = {clientSessionNoUserRequired, clientSessionNoUserAccepted,
+                                          clientSessionNoUserLogout, clientSessionNoUserName,
+                                          clientSessionNoUserExists};
 const struct clientUsers *client_users = &nobody;
 
-static struct clientSession *sessionOf(struct client *c) {
+static struct clientSession *clientSessionOf(struct client *c) {
     if (!c->session) c->session = zcalloc(1, sizeof *c->session);
     return c->session;
 }
@@ -46,36 +47,37 @@ struct str clientLabel(const struct client *c, enum clientLabel which) {
 
 void clientSetLabel(struct client *c, enum clientLabel which, struct str text) {
     if (!text.len && !c->session) return;
-    sds *label = &sessionOf(c)->labels[which];
+    sds *label = &clientSessionOf(c)->labels[which];
     sdsfree(*label);
     *label = text.len ? sdsnewstr(text) : NULL;
 }
 
 sds clientPeerName(struct client *c) {
-    struct clientSession *s = sessionOf(c);
+    struct clientSession *s = clientSessionOf(c);
     if (!s->peer) s->peer = c->conn ? connPeerName(c->conn) : sdsempty();
     return s->peer;
 }
 
 sds clientSockName(struct client *c) {
-    struct clientSession *s = sessionOf(c);
+    struct clientSession *s = clientSessionOf(c);
     if (!s->sock) s->sock = c->conn ? connSockName(c->conn) : sdsempty();
     return s->sock;
 }
 
-static size_t textMemory(const sds s) {
+static size_t clientSessionTextMemory(const sds s) {
     return s ? sdsAllocSize(s) : 0;
 }
 
-static size_t sessionMemory(const struct client *c) {
+static size_t clientSessionMemory(const struct client *c) {
     const struct clientSession *s = c->session;
     if (!s) return 0;
-    size_t n = zmallocGoodSize(sizeof *s) + textMemory(s->peer) + textMemory(s->sock);
-    for (int i = 0; i < CLIENT_LABELS; i++) n += textMemory(s->labels[i]);
+    size_t n =
+        zmallocGoodSize(sizeof *s) + clientSessionTextMemory(s->peer) + clientSessionTextMemory(s->sock);
+    for (int i = 0; i < CLIENT_LABELS; i++) n += clientSessionTextMemory(s->labels[i]);
     return n;
 }
 
-static void sessionFree(struct client *c) {
+static void clientSessionFree(struct client *c) {
     struct clientSession *s = c->session;
     if (!s) return;
     for (int i = 0; i < CLIENT_LABELS; i++) sdsfree(s->labels[i]);
@@ -86,6 +88,6 @@ static void sessionFree(struct client *c) {
 }
 
 void clientSessionInit(void) {
-    clientOnFree(sessionFree);
-    clientOnMemory(sessionMemory);
+    clientOnFree(clientSessionFree);
+    clientOnMemory(clientSessionMemory);
 }

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/sds.h"
@@ -31,10 +30,10 @@ static void freeSecond(struct client *c) {
 static size_t partMemory(const struct client *c) {
     return c->flags & CLIENT_MONITOR ? 1000 : 0;
 }
-static sds catChannels(sds s, struct client *c) {
+static sds clientTestCatChannels(sds s, struct client *c) {
     return clientInfoNumber(s, c->flags & CLIENT_PUBSUB ? 12 : 0);
 }
-static bool showsTracking(const struct client *c) {
+static bool clientTestShowsTracking(const struct client *c) {
     return c->resp == 3;
 }
 
@@ -84,7 +83,7 @@ static void partsAreGivenBack(void **state) {
     sdsfree(want);
 }
 
-static void labels(void **state) {
+static void clientTestLabels(void **state) {
     (void)state;
     struct client *c = clientCreate(NULL);
     assert_null(clientLabel(c, CLIENT_NAME).ptr);
@@ -136,7 +135,7 @@ static void whoHasToAuthenticate(void **state) {
     clientFreeNow(c);
 }
 
-static void classes(void **state) {
+static void clientTestClasses(void **state) {
     (void)state;
     struct client *c = clientCreate(NULL);
     assert_int_equal(clientClassOf(c), CLIENT_CLASS_NORMAL);
@@ -147,7 +146,7 @@ static void classes(void **state) {
     clientFreeNow(c);
 }
 
-static int setup(void **state) {
+static int clientTestSetup(void **state) {
     (void)state;
     freed = sdsempty();
     dbRegister();
@@ -159,8 +158,8 @@ static int setup(void **state) {
     clientOnFree(freeFirst);
     clientOnFree(freeSecond);
     clientOnMemory(partMemory);
-    clientInfoField("sub", catChannels);
-    clientInfoLetter('t', showsTracking);
+    clientInfoField("sub", clientTestCatChannels);
+    clientInfoLetter('t', clientTestShowsTracking);
     return 0;
 }
 
@@ -169,10 +168,10 @@ int main(void) {
         cmocka_unit_test(anIdleClientIsSmall),
         cmocka_unit_test(partsAreCounted),
         cmocka_unit_test(partsAreGivenBack),
-        cmocka_unit_test(labels),
+        cmocka_unit_test(clientTestLabels),
         cmocka_unit_test(theLine),
         cmocka_unit_test(whoHasToAuthenticate),
-        cmocka_unit_test(classes),
+        cmocka_unit_test(clientTestClasses),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, clientTestSetup, NULL);
 }

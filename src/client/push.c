@@ -39,19 +39,19 @@ static struct replyShared *pushCompose(const struct pushMessage *m, int resp) {
     return form;
 }
 
-static bool mustWait(const struct client *c) {
+static bool pushMustWait(const struct client *c) {
     if (!(c->flags & CLIENT_EXECUTING)) return false;
     return push_held.length || pushOutputEver(c) != c->out.reply_from;
 }
 
-static void hold(struct client *c, struct replyShared *form) {
+static void pushHold(struct client *c, struct replyShared *form) {
     serverAssert(c->flags & CLIENT_EXECUTING);
     struct heldPush *h = zmalloc(sizeof *h);
     *h = (struct heldPush){.client = c, .form = replySharedRetain(form)};
     listAddTail(&push_held, &h->node);
 }
 
-static void dropHeld(struct heldPush *h) {
+static void pushDropHeld(struct heldPush *h) {
     listRemove(&push_held, &h->node);
     replySharedRelease(h->form);
     zfree(h);
@@ -60,13 +60,13 @@ static void dropHeld(struct heldPush *h) {
 static void pushForgetClient(struct client *c) {
     listForEach(&push_held, it) {
         struct heldPush *h = listEntry(it, struct heldPush, node);
-        if (h->client == c) dropHeld(h);
+        if (h->client == c) pushDropHeld(h);
     }
 }
 
 static void pushOrHold(struct client *c, struct replyShared *s, bool later) {
     if (later) {
-        hold(c, s);
+        pushHold(c, s);
         return;
     }
     replyAppendShared(c, s);
@@ -80,12 +80,12 @@ void pushSend(struct client *c, struct pushMessage *m) {
 }
 
 void pushShared(struct client *c, struct replyShared *s) {
-    pushOrHold(c, s, mustWait(c));
+    pushOrHold(c, s, pushMustWait(c));
 }
 
 void pushSharedBehind(struct client *c, struct replyShared *s) {
     bool running = c->flags & CLIENT_EXECUTING && command_runs();
-    pushOrHold(c, s, running || mustWait(c));
+    pushOrHold(c, s, running || pushMustWait(c));
 }
 
 void pushDone(struct pushMessage *m) {
@@ -99,7 +99,7 @@ void pushFlushHeld(void) {
         struct heldPush *h = listEntry(it, struct heldPush, node);
         if (h->client->flags & CLIENT_EXECUTING) continue;
         replyAppendShared(h->client, h->form);
-        dropHeld(h);
+        pushDropHeld(h);
     }
 }
 

@@ -39,7 +39,7 @@ const char err_outofrange[] = "ERR index out of range";
 
 #define MAY_BE_MUTED (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_CLOSE_ASAP | CLIENT_FAKE | CLIENT_REPLICA)
 
-static bool muted(struct client *c) {
+static bool replyMuted(struct client *c) {
     if (!(c->flags & MAY_BE_MUTED)) return false;
     if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_FAKE)) return true;
     if (c->flags & CLIENT_PUSHING) return false;
@@ -47,7 +47,7 @@ static bool muted(struct client *c) {
     return true;
 }
 
-static void linkBlock(struct client *c, struct replyBlock *b) {
+static void replyLinkBlock(struct client *c, struct replyBlock *b) {
     serverAssert(!c->out.tail == !c->out.head);
     if (c->out.tail)
         c->out.tail->next = b;
@@ -59,69 +59,69 @@ static void linkBlock(struct client *c, struct replyBlock *b) {
 
 /* What stands between two linked values is short: a block of the standard size for it would be as much as the
  * values. */
-static void appendBlock(struct client *c, size_t room) {
+static void replyAppendBlock(struct client *c, size_t room) {
     bool behind_link = c->out.tail && c->out.tail->shared && room <= LINK_ROOM;
-    linkBlock(c, behind_link ? replyBlockOf(LINK_ROOM) : replyBlockNew(room));
+    replyLinkBlock(c, behind_link ? replyBlockOf(LINK_ROOM) : replyBlockNew(room));
     clientCheckOutput(c, room);
 }
 
-static void linkShared(struct client *c, struct replyShared *s, size_t from, size_t len) {
-    linkBlock(c, replyBlockSharing(s, from, len));
+static void replyLinkShared(struct client *c, struct replyShared *s, size_t from, size_t len) {
+    replyLinkBlock(c, replyBlockSharing(s, from, len));
     c->out.bytes += len;
 }
 
-/* n contiguous bytes at the end of the chain; the caller adds what it uses by chainAdvance(). */
-static inline char *chainRoom(struct client *c, size_t n) {
+/* n contiguous bytes at the end of the chain; the caller adds what it uses by replyChainAdvance(). */
+static inline char *replyChainRoom(struct client *c, size_t n) {
     if (__builtin_expect(!c->out.tail || c->out.tail->cap - c->out.tail->used < n, 0)) {
         if (!c->out.head) clientWriteLater(c);
-        appendBlock(c, n);
+        replyAppendBlock(c, n);
     }
     return c->out.tail->buf + c->out.tail->used;
 }
 
-static inline void chainAdvance(struct client *c, size_t n) {
+static inline void replyChainAdvance(struct client *c, size_t n) {
     c->out.tail->used += n;
     c->out.bytes += n;
 }
 
-static void chainAppend(struct client *c, const char *p, size_t n) {
+static void replyChainAppend(struct client *c, const char *p, size_t n) {
     size_t avail = c->out.tail ? c->out.tail->cap - c->out.tail->used : 0;
     if (avail && n > avail) {
         memcpy(c->out.tail->buf + c->out.tail->used, p, avail);
-        chainAdvance(c, avail);
+        replyChainAdvance(c, avail);
         p += avail;
         n -= avail;
     }
     if (!n) return;
-    memcpy(chainRoom(c, n), p, n);
-    chainAdvance(c, n);
+    memcpy(replyChainRoom(c, n), p, n);
+    replyChainAdvance(c, n);
 }
 
 char *replyReserve(struct client *c, size_t n) {
-    return muted(c) ? NULL : chainRoom(c, n);
+    return replyMuted(c) ? NULL : replyChainRoom(c, n);
 }
 void replyAdvance(struct client *c, size_t n) {
     debugAssert(c->out.tail->cap - c->out.tail->used >= n);
-    chainAdvance(c, n);
+    replyChainAdvance(c, n);
 }
 
 void replyRaw(struct client *c, const char *p, size_t n) {
-    if (!muted(c)) chainAppend(c, p, n);
+    if (!replyMuted(c)) replyChainAppend(c, p, n);
 }
 
 static void replyHeader(struct client *c, char type, int64_t n) {
-    if (muted(c)) return;
-    char *dst = chainRoom(c, RESP_HDR_SIZE);
-    chainAdvance(c, respWriteHeader(dst, type, n));
+    if (replyMuted(c)) return;
+    char *dst = replyChainRoom(c, RESP_HDR_SIZE);
+    replyChainAdvance(c, respWriteHeader(dst, type, n));
 }
 
 /* ---- Simple elements ---- */
 
 /* In one piece, so that a constant one is a store or two. */
 static inline __attribute__((always_inline)) void replyPiece(struct client *c, const char *p, size_t n) {
-    if (muted(c)) return;
-    memcpy(chainRoom(c, n), p, n);
-    chainAdvance(c, n);
+    if (replyMuted(c)) return;
+    memcpy(replyChainRoom(c, n), p, n);
+    replyChainAdvance(c, n);
 }
 
 void replyOk(struct client *c) {
@@ -135,20 +135,20 @@ void replyStatus(struct client *c, const char *s) {
 }
 
 void replyBulk(struct client *c, struct str s) {
-    if (muted(c)) return;
+    if (replyMuted(c)) return;
     if (s.len <= SMALL_BULK) {
-        char *start = chainRoom(c, s.len + RESP_HDR_SIZE), *p = start;
+        char *start = replyChainRoom(c, s.len + RESP_HDR_SIZE), *p = start;
         p += respWriteHeader(p, '$', (int64_t)s.len);
         memcpy(p, s.ptr, s.len);
         p += s.len;
         *p++ = '\r';
         *p++ = '\n';
-        chainAdvance(c, (size_t)(p - start));
+        replyChainAdvance(c, (size_t)(p - start));
         return;
     }
     replyHeader(c, '$', (int64_t)s.len);
-    chainAppend(c, s.ptr, s.len);
-    chainAppend(c, "\r\n", 2);
+    replyChainAppend(c, s.ptr, s.len);
+    replyChainAppend(c, "\r\n", 2);
 }
 
 bool replyLinks(const struct client *c) {
@@ -156,9 +156,9 @@ bool replyLinks(const struct client *c) {
 }
 
 void replyBulkShared(struct client *c, struct replyShared *s, size_t from, size_t len) {
-    if (muted(c)) return;
+    if (replyMuted(c)) return;
     replyHeader(c, '$', (int64_t)len);
-    linkShared(c, s, from, len);
+    replyLinkShared(c, s, from, len);
     replyLiteral(c, "\r\n");
 }
 
@@ -184,9 +184,9 @@ void replyLongLong(struct client *c, int64_t v) {
         replyHeader(c, ':', v);
         return;
     }
-    if (muted(c)) return;
-    char *dst = chainRoom(c, RESP_HDR_SIZE);
-    chainAdvance(c, (size_t)(respPutHeader(dst, ':', (size_t)v) - dst));
+    if (replyMuted(c)) return;
+    char *dst = replyChainRoom(c, RESP_HDR_SIZE);
+    replyChainAdvance(c, (size_t)(respPutHeader(dst, ':', (size_t)v) - dst));
 }
 
 void replyDouble(struct client *c, double v) {
@@ -271,14 +271,14 @@ void replyAttributeLen(struct client *c, int64_t pairs) {
 }
 
 struct replyMark replyDeferLen(struct client *c) {
-    if (muted(c)) return (struct replyMark){0};
-    chainRoom(c, 1);
+    if (replyMuted(c)) return (struct replyMark){0};
+    replyChainRoom(c, 1);
     return (struct replyMark){.block = c->out.tail, .offset = (uint32_t)c->out.tail->used};
 }
 
 /* The header goes in at the mark: by moving the rest of the block when there is room, else by cutting the
  * block in two. */
-static void fillMark(struct client *c, struct replyMark m, char type, int64_t n) {
+static void replyFillMark(struct client *c, struct replyMark m, char type, int64_t n) {
     struct replyBlock *b = m.block;
     if (!b) return;
     serverAssert(m.offset <= b->used);
@@ -303,29 +303,29 @@ static void fillMark(struct client *c, struct replyMark m, char type, int64_t n)
 }
 
 void replySetArrayLen(struct client *c, struct replyMark m, int64_t n) {
-    fillMark(c, m, '*', n);
+    replyFillMark(c, m, '*', n);
 }
 
 void replySetMapLen(struct client *c, struct replyMark m, int64_t pairs) {
     if (c->resp < 3)
-        fillMark(c, m, '*', pairs * 2);
+        replyFillMark(c, m, '*', pairs * 2);
     else
-        fillMark(c, m, '%', pairs);
+        replyFillMark(c, m, '%', pairs);
 }
 
 void replySetSetLen(struct client *c, struct replyMark m, int64_t n) {
-    fillMark(c, m, c->resp < 3 ? '*' : '~', n);
+    replyFillMark(c, m, c->resp < 3 ? '*' : '~', n);
 }
 
 void replySetLenOf(struct client *c, struct replyMark m, char type, int64_t n) {
-    fillMark(c, m, type, n);
+    replyFillMark(c, m, type, n);
 }
 
 /* ---- Bytes for many ---- */
 
 /* A thousand clients that get a line each must not take a thousand blocks of the standard size: the first is
  * small, the next much larger, so that few pieces have to be sent. */
-static struct replyBlock *blockForCopy(const struct client *c, size_t n) {
+static struct replyBlock *replyBlockForCopy(const struct client *c, size_t n) {
     size_t cap = PUSH_ROOM;
     while (cap < n || cap < c->out.bytes) cap *= PUSH_GROWTH;
     return cap < REPLY_BLOCK_ROOM ? replyBlockOf(cap) : replyBlockNew(n);
@@ -336,11 +336,11 @@ void replyAppendShared(struct client *c, struct replyShared *s) {
     struct replyBlock *tail = c->out.tail;
     if (!tail) clientWriteLater(c);
     if (s->len >= SHARE_MIN) {
-        linkShared(c, s, 0, s->len);
+        replyLinkShared(c, s, 0, s->len);
     } else {
-        if (!tail || tail->cap - tail->used < s->len) linkBlock(c, blockForCopy(c, s->len));
+        if (!tail || tail->cap - tail->used < s->len) replyLinkBlock(c, replyBlockForCopy(c, s->len));
         memcpy(c->out.tail->buf + c->out.tail->used, s->bytes, s->len);
-        chainAdvance(c, s->len);
+        replyChainAdvance(c, s->len);
     }
     clientCheckOutput(c, 0);
 }
@@ -357,7 +357,7 @@ static struct errorKind {
 static int error_kind_count;
 static uint64_t error_total, error_overflow;
 
-static void countError(struct str msg) {
+static void replyCountError(struct str msg) {
     const char *space = memchr(msg.ptr, ' ', msg.len);
     struct str prefix = space ? strN(msg.ptr, (size_t)(space - msg.ptr)) : STR("ERR");
     error_total++;
@@ -388,12 +388,12 @@ void errorStatsReset(void) {
     error_total = error_overflow = 0;
 }
 
-static int compareKinds(const void *a, const void *b) {
+static int replyCompareKinds(const void *a, const void *b) {
     return strcmp(((const struct errorKind *)a)->prefix, ((const struct errorKind *)b)->prefix);
 }
 
 void errorStatsForEach(void (*fn)(void *priv, const char *prefix, uint64_t count), void *priv) {
-    qsort(error_kinds, (size_t)error_kind_count, sizeof *error_kinds, compareKinds);
+    qsort(error_kinds, (size_t)error_kind_count, sizeof *error_kinds, replyCompareKinds);
     for (int i = 0; i < error_kind_count; i++) fn(priv, error_kinds[i].prefix, error_kinds[i].count);
     if (error_overflow) fn(priv, "ERRORSTATS_OVERFLOW", error_overflow);
 }
@@ -402,23 +402,23 @@ uint64_t errorStatsTotal(void) {
     return error_total;
 }
 
-static void appendError(struct client *c, struct str msg) {
-    chainAppend(c, "-", 1);
+static void replyAppendError(struct client *c, struct str msg) {
+    replyChainAppend(c, "-", 1);
     size_t done = 0;
     while (done < msg.len) {
         size_t n = done;
         while (n < msg.len && msg.ptr[n] != '\r' && msg.ptr[n] != '\n') n++;
-        chainAppend(c, msg.ptr + done, n - done);
+        replyChainAppend(c, msg.ptr + done, n - done);
         if (n < msg.len) {
-            chainAppend(c, " ", 1);
+            replyChainAppend(c, " ", 1);
             n++;
         }
         done = n;
     }
-    chainAppend(c, "\r\n", 2);
+    replyChainAppend(c, "\r\n", 2);
 }
 
-static sds withLead(struct str msg) {
+static sds replyWithLead(struct str msg) {
     bool plain = msg.len > 4 && memcmp(msg.ptr, "ERR ", 4) == 0;
     if (plain) msg = strN(msg.ptr + 4, msg.len - 4);
     return sdscatstr(sdsnew(reply_error_prefix), msg);
@@ -426,7 +426,7 @@ static sds withLead(struct str msg) {
 
 void replyErrorCounted(struct client *c, struct str msg) {
     c->flags |= CLIENT_ERROR;
-    if (!muted(c)) appendError(c, msg);
+    if (!replyMuted(c)) replyAppendError(c, msg);
     if (__builtin_expect(c->flags & (CLIENT_FAKE | CLIENT_PRIMARY), 0) && reply_error_unread)
         reply_error_unread(c, msg);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) client_stream->replied(c, msg);
@@ -435,12 +435,12 @@ void replyErrorCounted(struct client *c, struct str msg) {
 void replyErrorStr(struct client *c, struct str msg) {
     if (msg.len && msg.ptr[0] == '-') msg = strN(msg.ptr + 1, msg.len - 1);
     while (msg.len && (msg.ptr[msg.len - 1] == '\n' || msg.ptr[msg.len - 1] == '\r')) msg.len--;
-    sds led = reply_error_prefix ? withLead(msg) : NULL;
+    sds led = reply_error_prefix ? replyWithLead(msg) : NULL;
     if (led) msg = sdsview(led);
     if (c->errors_held)
         c->errors_held = ERRORS_HELD_SOME;
     else
-        countError(msg);
+        replyCountError(msg);
     replyErrorCounted(c, msg);
     sdsfree(led);
 }
@@ -450,7 +450,7 @@ void replyErrorCount(struct client *c, struct str msg) {
     if (c->errors_held)
         c->errors_held = ERRORS_HELD_SOME;
     else
-        countError(msg);
+        replyCountError(msg);
 }
 
 void replyError(struct client *c, const char *msg) {
@@ -479,14 +479,14 @@ void replySetCommandName(struct str (*fn)(const struct client *c)) {
     command_name = fn;
 }
 
-static sds upperCommandName(const struct client *c) {
+static sds replyUpperCommandName(const struct client *c) {
     sds name = sdsnewstr(command_name ? command_name(c) : c->argv[0]);
     sdstoupper(name);
     return name;
 }
 
 void replySubcommandError(struct client *c) {
-    sds name = upperCommandName(c);
+    sds name = replyUpperCommandName(c);
     struct str sub = c->argv[1];
     replyErrorFmt(c, "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
                   (int)(sub.len < 128 ? sub.len : 128), sub.ptr, name);
@@ -494,7 +494,7 @@ void replySubcommandError(struct client *c) {
 }
 
 void replyHelp(struct client *c, const char **lines) {
-    sds name = upperCommandName(c);
+    sds name = replyUpperCommandName(c);
     int n = 0;
     while (lines[n]) n++;
     replyArrayLen(c, n + 3);

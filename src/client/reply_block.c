@@ -61,7 +61,7 @@ struct replyBlock *replyBlockOf(size_t cap) {
     return b;
 }
 
-static struct replyBlock *takeFromPool(void) {
+static struct replyBlock *replyBlockTakeFromPool(void) {
     struct replyBlock *b = pool;
     pool = b->next;
     if (--pool_size < pool_least) pool_least = pool_size;
@@ -71,14 +71,14 @@ static struct replyBlock *takeFromPool(void) {
 struct replyBlock *replyBlockNew(size_t room) {
     if (room > REPLY_BLOCK_ROOM) return replyBlockOf(room);
     if (!pool) return replyBlockOf(REPLY_BLOCK_ROOM);
-    struct replyBlock *b = takeFromPool();
+    struct replyBlock *b = replyBlockTakeFromPool();
     b->next = NULL;
     b->used = 0;
     return b;
 }
 
 void replyPoolTrim(void) {
-    for (int spare = pool_least; spare > 0 && pool_size > POOL_IDLE; spare--) zfree(takeFromPool());
+    for (int spare = pool_least; spare > 0 && pool_size > POOL_IDLE; spare--) zfree(replyBlockTakeFromPool());
     pool_least = pool_size;
 }
 

@@ -19,8 +19,9 @@
 #include "base/sds.h"
 
 /* Bytes that several hold, each with a reference: chains, whoever composes a message for many clients, and
- * the key whose value they are (types/string/string_commands.c). The last one frees them. Only the main thread takes
- * references; it is also the one that gives them back, but for keys that are freed lazily, hence the atomic.
+ * the key whose value they are (types/string/string_commands.c). The last one frees them. Only the main
+ * thread takes references; it is also the one that gives them back, but for keys that are freed lazily, hence
+ * the atomic.
  */
 struct replyShared {
     _Atomic uint32_t refs;

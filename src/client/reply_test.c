@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/sds.h"
@@ -36,7 +35,7 @@ static void chainIsSound(void) {
     assert_int_equal(clientOutputPending(c), bytes - c->out.sent);
 }
 
-static void owed(const char *want) {
+static void replyTestOwed(const char *want) {
     chainIsSound();
     sds got = replyChainToSds(c);
     assert_string_equal(got, want);
@@ -55,7 +54,7 @@ static void inBothProtocols(void **state) {
         replyNull(c);
         replyBool(c, true);
         replyDouble(c, 1.5);
-        owed(want[i]);
+        replyTestOwed(want[i]);
     }
     c->resp = 2;
 }
@@ -75,7 +74,7 @@ static void lengthsThatComeLater(void **state) {
         replySetArrayLen(c, outer, 2);
         want = sdscat(want, "*2\r\n:1\r\n*30\r\n");
         for (int i = 0; i < 30; i++) want = sdscat(want, ":22222\r\n");
-        owed(want);
+        replyTestOwed(want);
         sdsfree(want);
     }
 }
@@ -85,25 +84,26 @@ static struct str nameOfCommand(const struct client *client) {
     return STR("config");
 }
 
-static void errors(void **state) {
+static void replyTestErrors(void **state) {
     (void)state;
     uint64_t before = errorStatsTotal();
     c->argv = (struct str[]){{"got", 3}, {"foo", 3}};
     c->argc = 2;
     replySubcommandError(c);
-    owed("-ERR unknown subcommand or wrong number of arguments for 'foo'. Try GOT HELP.\r\n");
+    replyTestOwed("-ERR unknown subcommand or wrong number of arguments for 'foo'. Try GOT HELP.\r\n");
     replySetCommandName(nameOfCommand);
     replySubcommandError(c);
-    owed("-ERR unknown subcommand or wrong number of arguments for 'foo'. Try CONFIG HELP.\r\n");
+    replyTestOwed("-ERR unknown subcommand or wrong number of arguments for 'foo'. Try CONFIG HELP.\r\n");
     replyHelp(c, (const char *[]){"GET", NULL});
-    owed("*4\r\n+CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n+GET\r\n+HELP\r\n"
-         "+    Print this help.\r\n");
+    replyTestOwed(
+        "*4\r\n+CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:\r\n+GET\r\n+HELP\r\n"
+        "+    Print this help.\r\n");
     replyErrorStr(c, STR("-WRONG two\r\nlines\n"));
-    owed("-WRONG two  lines\r\n");
+    replyTestOwed("-WRONG two  lines\r\n");
     reply_error_prefix = "EXECABORT because of: ";
     replyError(c, "ERR reason");
     reply_error_prefix = NULL;
-    owed("-EXECABORT because of: reason\r\n");
+    replyTestOwed("-EXECABORT because of: reason\r\n");
     assert_int_equal(errorStatsTotal(), before + 4);
     assert_true(c->flags & CLIENT_ERROR);
     c->flags = 0;
@@ -111,7 +111,7 @@ static void errors(void **state) {
     c->argc = 0;
 }
 
-static void muted(void **state) {
+static void replyTestMuted(void **state) {
     (void)state;
     c->flags = CLIENT_REPLY_OFF;
     replyOk(c);
@@ -121,7 +121,7 @@ static void muted(void **state) {
     c->flags |= CLIENT_PUSHING;
     replyPushLen(c, 0);
     c->flags = 0;
-    owed("*0\r\n");
+    replyTestOwed("*0\r\n");
 }
 
 static void sharedBytes(void **state) {
@@ -143,20 +143,20 @@ static void sharedBytes(void **state) {
 
 /* ---- A key's text, shared with replies ---- */
 
-static void fillText(sds text) {
+static void replyTestFillText(sds text) {
     for (size_t i = 0; i < sdslen(text); i++) text[i] = (char)('a' + i % 23);
 }
 
 static sds longText(size_t n) {
     sds text = sdsnewlen(NULL, n);
-    fillText(text);
+    replyTestFillText(text);
     return text;
 }
 
 static void owedText(size_t from, size_t n) {
     sds text = longText(from + n), want = sdscatprintf(sdsempty(), "$%zu\r\n", n);
     want = sdscat(sdscatlen(want, text + from, n), "\r\n");
-    owed(want);
+    replyTestOwed(want);
     sdsfree(want);
     sdsfree(text);
 }
@@ -210,7 +210,7 @@ static void textThatIsChanged(void **state) {
     replyBulkShared(c, key, 0, key->len);
     replyFreeChain(c); /* sent */
     now = replySharedTakeText(key);
-    fillText(now);
+    replyTestFillText(now);
     sdsfree(now);
 }
 
@@ -271,15 +271,15 @@ static void textsBesideMarks(void **state) {
     replySetArrayLen(c, inner, 2);
     replySetArrayLen(c, outer, 2);
     assert_true(c->out.mem - mem < 1024);
-    owed("*2\r\n$3\r\nabc\r\n*2\r\n$1\r\nx\r\n$2\r\nbc\r\n");
+    replyTestOwed("*2\r\n$3\r\nabc\r\n*2\r\n$1\r\nx\r\n$2\r\nbc\r\n");
     c->flags = CLIENT_REPLY_OFF;
     replyBulkShared(c, key, 0, 3);
     c->flags = 0;
-    owed("");
+    replyTestOwed("");
     replySharedRelease(key);
 }
 
-static void send(const char *text) {
+static void replyTestSend(const char *text) {
     struct pushMessage m = {.parts = {strOf(text)}, .count = 1};
     pushSend(c, &m);
     pushDone(&m);
@@ -288,21 +288,22 @@ static void send(const char *text) {
 static void messagesBesideReplies(void **state) {
     (void)state;
     c->resp = 3;
-    send("idle");
+    replyTestSend("idle");
     c->flags |= CLIENT_EXECUTING;
     pushBeginCommand(c);
-    send("early"); /* the command has not begun to reply, and has not caused it */
+    replyTestSend("early"); /* the command has not begun to reply, and has not caused it */
     in_call = true;
-    send("caused");
+    replyTestSend("caused");
     replyLiteral(c, "*1\r\n");
-    send("within");
+    replyTestSend("within");
     replyLiteral(c, ":1\r\n");
     in_call = false;
     c->flags = 0;
     assert_int_equal(push_held.length, 2);
     pushEndCommand();
     assert_int_equal(push_held.length, 0);
-    owed(">1\r\n$4\r\nidle\r\n>1\r\n$5\r\nearly\r\n*1\r\n:1\r\n>1\r\n$6\r\ncaused\r\n>1\r\n$6\r\nwithin\r\n");
+    replyTestOwed(
+        ">1\r\n$4\r\nidle\r\n>1\r\n$5\r\nearly\r\n*1\r\n:1\r\n>1\r\n$6\r\ncaused\r\n>1\r\n$6\r\nwithin\r\n");
     c->resp = 2;
 }
 
@@ -314,7 +315,7 @@ static void messagesOfTheDead(void **state) {
     c->flags |= CLIENT_EXECUTING;
     pushBeginCommand(c);
     in_call = true;
-    send("never read");
+    replyTestSend("never read");
     assert_int_equal(push_held.length, 1);
     clientFreeNow(c);
     assert_int_equal(push_held.length, 0);
@@ -348,7 +349,7 @@ static bool isInCall(void) {
     return in_call;
 }
 
-static int setup(void **state) {
+static int replyTestSetup(void **state) {
     (void)state;
     clientCoreInit();
     clientOutputInit();
@@ -359,20 +360,13 @@ static int setup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inBothProtocols),
-        cmocka_unit_test(lengthsThatComeLater),
-        cmocka_unit_test(errors),
-        cmocka_unit_test(muted),
-        cmocka_unit_test(sharedBytes),
-        cmocka_unit_test(textOfALivingKey),
-        cmocka_unit_test(textOfADeadKey),
-        cmocka_unit_test(poolShrinks),
-        cmocka_unit_test(textThatIsChanged),
-        cmocka_unit_test(textFreedOnAnotherThread),
-        cmocka_unit_test(textsBesideMarks),
-        cmocka_unit_test(messagesOfTheDead),
-        cmocka_unit_test(messagesBesideReplies),
-        cmocka_unit_test(blocksAreKeptForTheNextTurn),
+        cmocka_unit_test(inBothProtocols),       cmocka_unit_test(lengthsThatComeLater),
+        cmocka_unit_test(replyTestErrors),       cmocka_unit_test(replyTestMuted),
+        cmocka_unit_test(sharedBytes),           cmocka_unit_test(textOfALivingKey),
+        cmocka_unit_test(textOfADeadKey),        cmocka_unit_test(poolShrinks),
+        cmocka_unit_test(textThatIsChanged),     cmocka_unit_test(textFreedOnAnotherThread),
+        cmocka_unit_test(textsBesideMarks),      cmocka_unit_test(messagesOfTheDead),
+        cmocka_unit_test(messagesBesideReplies), cmocka_unit_test(blocksAreKeptForTheNextTurn),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, replyTestSetup, NULL);
 }

@@ -30,7 +30,7 @@ struct link {
     struct dial dial;            /* runs while it connects */
     struct connection *conn;     /* NULL: not connected yet */
     bool busy, closing;          /* somebody looks at it; it is to be freed then */
-    int64_t received_ms;            /* the last whole message, or since it is there */
+    int64_t received_ms;         /* the last whole message, or since it is there */
     sds in, out;                 /* NULL: nothing */
     size_t sent;                 /* of `out` */
 };
@@ -43,7 +43,7 @@ static bool use_tls;
 static size_t buffer_bytes; /* of all buffers */
 static struct logLimit bad_message_log;
 
-static struct link *linkOf(const struct busLink *bus) {
+static struct link *busLinksLinkOf(const struct busLink *bus) {
     return listEntry(bus, struct link, bus);
 }
 
@@ -53,25 +53,25 @@ void busLinksSetTls(struct tlsContext *(*server)(void)) {
 
 /* ---- Life ---- */
 
-static size_t roomOf(sds s) {
+static size_t busLinksRoomOf(sds s) {
     return s ? sdsAllocSize(s) : 0;
 }
 
-static struct link *linkNew(void) {
+static struct link *busLinksLinkNew(void) {
     struct link *l = zcalloc(1, sizeof *l);
     l->received_ms = mstime();
     listAddTail(&all, &l->node);
     return l;
 }
 
-static void linkFree(struct link *l) {
-    buffer_bytes -= roomOf(l->in) + roomOf(l->out);
+static void busLinksLinkFree(struct link *l) {
+    buffer_bytes -= busLinksRoomOf(l->in) + busLinksRoomOf(l->out);
     sdsfree(l->in);
     sdsfree(l->out);
     zfree(l);
 }
 
-static void linkClose(struct link *l) {
+static void busLinksLinkClose(struct link *l) {
     if (l->closing) return;
     l->closing = true;
     dialCancel(&l->dial);
@@ -79,43 +79,43 @@ static void linkClose(struct link *l) {
     l->conn = NULL;
     if (listLinked(&l->dirty)) listRemove(&dirty, &l->dirty);
     listRemove(&all, &l->node);
-    if (!l->busy) linkFree(l);
+    if (!l->busy) busLinksLinkFree(l);
 }
 
-static void linkDown(struct link *l) {
+static void busLinksLinkDown(struct link *l) {
     if (l->closing) return;
     handlers->down(&l->bus);
-    linkClose(l);
+    busLinksLinkClose(l);
 }
 
 void busLinkClose(struct busLink *link) {
-    linkClose(linkOf(link));
+    busLinksLinkClose(busLinksLinkOf(link));
 }
 
 /* What handlers do in between may close it. */
-static void enter(struct link *l) {
+static void busLinksEnter(struct link *l) {
     l->busy = true;
 }
-static bool leave(struct link *l) {
+static bool busLinksLeave(struct link *l) {
     l->busy = false;
     if (!l->closing) return true;
-    linkFree(l);
+    busLinksLinkFree(l);
     return false;
 }
 
 /* ---- Reading ---- */
 
-static bool isUnknownNode(const struct link *l) {
+static bool busLinksIsUnknownNode(const struct link *l) {
     return l->bus.inbound && !l->bus.node;
 }
 
 /* Of the message that begins there. 0: none that we want. */
-static uint32_t lengthFrom(const struct link *l, const uint8_t *prefix) {
+static uint32_t busLinksLengthFrom(const struct link *l, const uint8_t *prefix) {
     uint32_t length = busLength(prefix);
-    return isUnknownNode(l) && length > BUS_STRANGERS_MESSAGE_MAX ? 0 : length;
+    return busLinksIsUnknownNode(l) && length > BUS_STRANGERS_MESSAGE_MAX ? 0 : length;
 }
 
-static void logBadMessage(const struct link *l) {
+static void busLinksLogBadMessage(const struct link *l) {
     unsigned held;
     if (!logLimitAllows(&bad_message_log, mstime(), &held)) return;
     if (held) serverLog(LL_WARNING, "%u more bad messages on the cluster bus were not logged", held);
@@ -124,15 +124,15 @@ static void logBadMessage(const struct link *l) {
 }
 
 /* The whole messages at the start of `in` go out. False: the link is closed. */
-static bool takeMessages(struct link *l) {
+static bool busLinksTakeMessages(struct link *l) {
     size_t at = 0, len = sdslen(l->in);
     bool good = true;
-    enter(l);
+    busLinksEnter(l);
     while (good && !l->closing && len - at >= BUS_PREFIX) {
         const uint8_t *packet = (const uint8_t *)l->in + at;
-        uint32_t length = lengthFrom(l, packet);
+        uint32_t length = busLinksLengthFrom(l, packet);
         if (!length) {
-            logBadMessage(l);
+            busLinksLogBadMessage(l);
             good = false;
             handlers->down(&l->bus);
             break;
@@ -141,8 +141,8 @@ static bool takeMessages(struct link *l) {
         good = handlers->message(&l->bus, packet, length);
         at += length;
     }
-    if (!good) linkClose(l);
-    if (!leave(l)) return false;
+    if (!good) busLinksLinkClose(l);
+    if (!busLinksLeave(l)) return false;
     if (!at) return true;
     sdsrange(l->in, (ptrdiff_t)at, -1);
     l->received_ms = mstime();
@@ -150,8 +150,8 @@ static bool takeMessages(struct link *l) {
 }
 
 /* Room for the rest of the message that has begun, or for some bytes. */
-static void makeRoom(struct link *l) {
-    size_t before = roomOf(l->in), wanted = READ_BYTES;
+static void busLinksMakeRoom(struct link *l) {
+    size_t before = busLinksRoomOf(l->in), wanted = READ_BYTES;
     if (!l->in) l->in = sdsempty();
     if (sdslen(l->in) >= BUS_PREFIX) {
         size_t rest = busLength((const uint8_t *)l->in) - sdslen(l->in);
@@ -159,44 +159,44 @@ static void makeRoom(struct link *l) {
         if (rest > wanted) wanted = rest > 16 * sdslen(l->in) + READ_BYTES ? 16 * sdslen(l->in) : rest;
     }
     if (sdsavail(l->in) < wanted) l->in = sdsMakeRoomForExact(l->in, wanted);
-    buffer_bytes += roomOf(l->in) - before;
+    buffer_bytes += busLinksRoomOf(l->in) - before;
 }
 
-static void onReadable(struct connection *conn) {
+static void busLinksOnReadable(struct connection *conn) {
     struct link *l = conn->data;
-    makeRoom(l);
+    busLinksMakeRoom(l);
     size_t have = sdslen(l->in);
     ssize_t n = connRead(conn, l->in + have, sdsavail(l->in));
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
         serverLog(LL_DEBUG, "Reading from the link of a node failed: %s",
                   n ? strerror(conn->last_errno) : "connection closed");
-        linkDown(l);
+        busLinksLinkDown(l);
         return;
     }
     sdssetlen(l->in, have + (size_t)n);
-    if (!takeMessages(l)) return;
+    if (!busLinksTakeMessages(l)) return;
     if (sdslen(l->in) > 0) return;
-    buffer_bytes -= roomOf(l->in);
+    buffer_bytes -= busLinksRoomOf(l->in);
     sdsfree(l->in);
     l->in = NULL;
 }
 
 /* ---- Writing ---- */
 
-static void onWritable(struct connection *conn);
+static void busLinksOnWritable(struct connection *conn);
 
-static void flush(struct link *l) {
+static void clusterBusLinksFlush(struct link *l) {
     while (l->out && l->sent < sdslen(l->out)) {
         struct iovec iov = {l->out + l->sent, sdslen(l->out) - l->sent};
         ssize_t n = connWritev(l->conn, &iov, 1);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) {
-            connSetWriteHandler(l->conn, onWritable);
+            connSetWriteHandler(l->conn, busLinksOnWritable);
             return;
         }
         if (n <= 0) {
-            linkDown(l);
+            busLinksLinkDown(l);
             return;
         }
         l->sent += (size_t)n;
@@ -205,30 +205,30 @@ static void flush(struct link *l) {
     l->sent = 0;
     if (!l->out) return;
     sdssetlen(l->out, 0);
-    if (roomOf(l->out) <= KEEP_BYTES) return;
-    buffer_bytes -= roomOf(l->out);
+    if (busLinksRoomOf(l->out) <= KEEP_BYTES) return;
+    buffer_bytes -= busLinksRoomOf(l->out);
     sdsfree(l->out);
     l->out = NULL;
 }
 
 /* Not before the end of the turn: what is queued may say what is not saved yet. */
-static void onWritable(struct connection *conn) {
+static void busLinksOnWritable(struct connection *conn) {
     struct link *l = conn->data;
     connSetWriteHandler(conn, NULL);
     if (!listLinked(&l->dirty)) listAddTail(&dirty, &l->dirty);
 }
 
 void busLinkSend(struct busLink *link, const char *bytes, size_t len) {
-    struct link *l = linkOf(link);
+    struct link *l = busLinksLinkOf(link);
     if (l->closing) return;
-    size_t before = roomOf(l->out);
+    size_t before = busLinksRoomOf(l->out);
     if (!l->out) l->out = sdsempty();
     if (l->sent > sdslen(l->out) / 2) { /* what was sent makes room */
         sdsrange(l->out, (ptrdiff_t)l->sent, -1);
         l->sent = 0;
     }
     l->out = sdscatlen(l->out, bytes, len);
-    buffer_bytes += roomOf(l->out) - before;
+    buffer_bytes += busLinksRoomOf(l->out) - before;
     if (!listLinked(&l->dirty)) listAddTail(&dirty, &l->dirty);
 }
 
@@ -237,13 +237,13 @@ void busLinksFlush(void) {
     while ((it = listFirst(&dirty))) {
         struct link *l = listEntry(it, struct link, dirty);
         listRemove(&dirty, it);
-        if (l->conn && !l->conn->write_handler) flush(l);
+        if (l->conn && !l->conn->write_handler) clusterBusLinksFlush(l);
     }
 }
 
 /* ---- Connections ---- */
 
-static void noteAddresses(struct link *l, int fd) {
+static void busLinksNoteAddresses(struct link *l, int fd) {
     struct sockaddr_storage peer, own;
     socklen_t len = sizeof peer;
     char *const texts[] = {l->bus.peer_ip, l->bus.own_ip};
@@ -262,90 +262,90 @@ static void noteAddresses(struct link *l, int fd) {
     }
 }
 
-static void carry(struct link *l, struct connection *conn) {
+static void busLinksCarry(struct link *l, struct connection *conn) {
     l->conn = conn;
     conn->data = l;
-    noteAddresses(l, conn->fd);
+    busLinksNoteAddresses(l, conn->fd);
 }
 
-static void onDialed(struct dial *d, struct connection *conn, const char *error) {
+static void busLinksOnDialed(struct dial *d, struct connection *conn, const char *error) {
     struct link *l = listEntry(d, struct link, dial);
     if (error) {
         serverLog(LL_VERBOSE,
                   d->connected ? "TLS handshake of a link of the cluster bus with %s failed: %s"
                                : "The connection with the node at %s failed: %s",
                   l->bus.peer_ip, error);
-        linkDown(l);
+        busLinksLinkDown(l);
         return;
     }
-    carry(l, conn);
-    connSetReadHandler(conn, onReadable);
-    enter(l);
+    busLinksCarry(l, conn);
+    connSetReadHandler(conn, busLinksOnReadable);
+    busLinksEnter(l);
     handlers->up(&l->bus);
-    leave(l);
+    busLinksLeave(l);
 }
 
 struct busLink *busLinkConnect(const char *ip, uint16_t port) {
     char err[256];
-    struct link *l = linkNew();
+    struct link *l = busLinksLinkNew();
     strncpy(l->bus.peer_ip, ip, NODE_IP_LEN - 1);
-    if (dialStart(&l->dial, (struct dialTarget){ip, port, .tls = use_tls}, onDialed, err, sizeof err))
+    if (dialStart(&l->dial, (struct dialTarget){ip, port, .tls = use_tls}, busLinksOnDialed, err, sizeof err))
         return &l->bus;
     serverLog(LL_DEBUG, "Connecting to the cluster bus of [%s]:%d failed: %s", ip, port, err);
-    linkClose(l);
+    busLinksLinkClose(l);
     return NULL;
 }
 
-static void onHandshakeDone(struct connection *conn, const char *error) {
+static void busLinksOnHandshakeDone(struct connection *conn, const char *error) {
     struct link *l = conn->data;
     if (!error) {
-        connSetReadHandler(conn, onReadable);
+        connSetReadHandler(conn, busLinksOnReadable);
         return;
     }
     serverLog(LL_VERBOSE, "TLS handshake of a link of the cluster bus with %s failed: %s", l->bus.peer_ip,
               error);
-    linkDown(l);
+    busLinksLinkDown(l);
 }
 
-static void acceptOne(int fd) {
+static void busLinksAcceptOne(int fd) {
     struct tlsContext *ctx = use_tls ? server_context() : NULL;
     struct connection *conn = !use_tls ? connCreateTcp(server_el, fd, KEEPALIVE_S)
-                              : ctx    ? tlsAccept(server_el, ctx, fd, KEEPALIVE_S, onHandshakeDone)
+                              : ctx    ? tlsAccept(server_el, ctx, fd, KEEPALIVE_S, busLinksOnHandshakeDone)
                                        : NULL;
     if (!conn) {
         close(fd);
         return;
     }
-    struct link *l = linkNew();
+    struct link *l = busLinksLinkNew();
     l->bus.inbound = true;
     l->bus.created_ms = l->received_ms;
-    carry(l, conn);
-    if (!use_tls) connSetReadHandler(conn, onReadable);
+    busLinksCarry(l, conn);
+    if (!use_tls) connSetReadHandler(conn, busLinksOnReadable);
 }
 
 /* The oldest go. */
-static void enforceStrangersMax(void) {
+static void busLinksEnforceStrangersMax(void) {
     size_t strangers = 0;
     if (all.length <= BUS_STRANGERS_MAX) return;
-    listForEach(&all, it) strangers += isUnknownNode(listEntry(it, struct link, node));
+    listForEach(&all, it) strangers += busLinksIsUnknownNode(listEntry(it, struct link, node));
     listForEach(&all, it) {
         if (strangers <= BUS_STRANGERS_MAX) return;
         struct link *l = listEntry(it, struct link, node);
-        if (!isUnknownNode(l)) continue;
-        linkDown(l);
+        if (!busLinksIsUnknownNode(l)) continue;
+        busLinksLinkDown(l);
         strangers--;
     }
 }
 
-static void onAccept(struct aeEventLoop *el, int listen_fd, void *data, int mask) {
+static void busLinksOnAccept(struct aeEventLoop *el, int listen_fd, void *data, int mask) {
     (void)el, (void)data, (void)mask;
     if (!handlers->accepts()) return;
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         int fd = netAccept(listen_fd);
         if (fd < 0) break;
-        acceptOne(fd);
+        busLinksAcceptOne(fd);
     }
-    enforceStrangersMax();
+    busLinksEnforceStrangersMax();
 }
 
 bool busLinksListen(const struct busLinkHandlers *h, const char *const *addresses, int count, int port,
@@ -360,13 +360,13 @@ bool busLinksListen(const struct busLinkHandlers *h, const char *const *addresse
             return false;
         }
         listening[listening_count++] = fd;
-        if (aeCreateFileEvent(server_el, fd, AE_READABLE, onAccept, NULL) != 0) return false;
+        if (aeCreateFileEvent(server_el, fd, AE_READABLE, busLinksOnAccept, NULL) != 0) return false;
     }
     return listening_count > 0;
 }
 
 void busLinksStop(void) {
-    listForEach(&all, it) linkClose(listEntry(it, struct link, node));
+    listForEach(&all, it) busLinksLinkClose(listEntry(it, struct link, node));
     while (listening_count) {
         int fd = listening[--listening_count];
         aeDeleteFileEvent(server_el, fd, AE_READABLE);
@@ -377,14 +377,14 @@ void busLinksStop(void) {
 /* ---- What there is ---- */
 
 size_t busLinkQueued(const struct busLink *link) {
-    const struct link *l = linkOf(link);
+    const struct link *l = busLinksLinkOf(link);
     return l->out ? sdslen(l->out) - l->sent : 0;
 }
 size_t busLinkAllocated(const struct busLink *link) {
-    return roomOf(linkOf(link)->out);
+    return busLinksRoomOf(busLinksLinkOf(link)->out);
 }
 bool busLinkWrites(const struct busLink *link) {
-    const struct link *l = linkOf(link);
+    const struct link *l = busLinksLinkOf(link);
     return l->conn && l->conn->write_handler;
 }
 size_t busLinksMemory(void) {
@@ -399,7 +399,7 @@ int busLinksEnforceLimit(size_t limit) {
     listForEach(&all, it) {
         struct link *l = listEntry(it, struct link, node);
         if (!limit || busLinkQueued(&l->bus) <= limit) continue;
-        linkDown(l);
+        busLinksLinkDown(l);
         closed++;
     }
     return closed;
@@ -411,10 +411,10 @@ int busLinksDropStrangers(int64_t silent_ms) {
     listForEach(&all, it) {
         struct link *l = listEntry(it, struct link, node);
         if (l->received_ms > now_ms) l->received_ms = now_ms; /* the clock was set back */
-        if (!isUnknownNode(l) || now_ms - l->received_ms <= silent_ms) continue;
+        if (!busLinksIsUnknownNode(l) || now_ms - l->received_ms <= silent_ms) continue;
         serverLog(LL_VERBOSE, "Closing a link of the cluster bus from %s: it does not say whose it is",
                   l->bus.peer_ip);
-        linkDown(l);
+        busLinksLinkDown(l);
         closed++;
     }
     return closed;

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bus_links_test.c - links of the bus over loopback: messages in whatever pieces they come, bytes that wait
  * until the peer reads, peers that talk nonsense, handlers that close links in the middle. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "cluster/bus_links.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
-#include "cluster/bus_links.h"
 #include "net/test_backends.h"
 
 #define TURNS_MAX 400
@@ -33,18 +32,18 @@ static struct {
     bool close_it;    /* a message's link is closed by its handler */
 } told;
 
-static bool accepts(void) {
+static bool busLinksTestAccepts(void) {
     return !told.refuse;
 }
-static void up(struct busLink *link) {
+static void busLinksTestUp(struct busLink *link) {
     told.up++;
     told.last = link;
 }
-static void down(struct busLink *link) {
+static void busLinksTestDown(struct busLink *link) {
     told.down++;
     told.last = link;
 }
-static bool message(struct busLink *link, const uint8_t *packet, uint32_t len) {
+static bool busLinksTestMessage(struct busLink *link, const uint8_t *packet, uint32_t len) {
     assert_int_equal(busLength(packet), len);
     told.last = link;
     told.bytes = sdscatlen(told.bytes, packet, len);
@@ -52,22 +51,23 @@ static bool message(struct busLink *link, const uint8_t *packet, uint32_t len) {
     if (told.close_it) busLinkClose(link);
     return !told.useless_from || told.messages < told.useless_from;
 }
-static const struct busLinkHandlers handlers = {accepts, up, down, message};
+static const struct busLinkHandlers handlers = {busLinksTestAccepts, busLinksTestUp, busLinksTestDown,
+                                                busLinksTestMessage};
 
 /* ---- Sockets of the test ---- */
 
 static int port, peers[8], peer_count;
 static size_t nothing; /* the memory of no links */
 
-static struct sockaddr_in loopback(int at) {
+static struct sockaddr_in busLinksTestLoopback(int at) {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)at)};
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return a;
 }
 
 /* A port that nobody listens on now. */
-static int freePort(void) {
-    struct sockaddr_in a = loopback(0);
+static int busLinksTestFreePort(void) {
+    struct sockaddr_in a = busLinksTestLoopback(0);
     socklen_t len = sizeof a;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
@@ -82,7 +82,7 @@ static int keepPeer(int fd) {
     return peers[peer_count++] = fd;
 }
 
-static void turn(void) {
+static void busLinksTestTurn(void) {
     busLinksFlush();
     aeProcessEvents(server_el, AE_ALL_EVENTS | AE_CALL_HOOKS | AE_DONT_WAIT);
 }
@@ -90,32 +90,32 @@ static void turn(void) {
 #define UNTIL(condition)                                                                                     \
     do {                                                                                                     \
         for (int tries = 0; tries < TURNS_MAX && !(condition); tries++) {                                    \
-            turn();                                                                                          \
+            busLinksTestTurn();                                                                              \
             if (!(condition)) usleep(tries < 10 ? 100 : 2500);                                               \
         }                                                                                                    \
         assert_true(condition);                                                                              \
     } while (0)
 
-static void settle(void) {
+static void busLinksTestSettle(void) {
     for (int i = 0; i < 10; i++) {
-        turn();
+        busLinksTestTurn();
         usleep(500);
     }
 }
 
-static void countOne(void *priv, struct busLink *link) {
+static void busLinksTestCountOne(void *priv, struct busLink *link) {
     (void)link;
     ++*(int *)priv;
 }
 static int linkCount(void) {
     int count = 0;
-    busLinksForEach(countOne, &count);
+    busLinksForEach(busLinksTestCountOne, &count);
     return count;
 }
 
 /* A peer that has connected to us. */
-static int inbound(void) {
-    struct sockaddr_in a = loopback(port);
+static int busLinksTestInbound(void) {
+    struct sockaddr_in a = busLinksTestLoopback(port);
     int fd = keepPeer(socket(AF_INET, SOCK_STREAM, 0)), before = linkCount();
     assert_true(connect(fd, (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS);
     UNTIL(linkCount() == before + 1);
@@ -130,23 +130,23 @@ static struct clusterNode somebody;
 
 /* A peer that is a node, as we know. */
 static int inboundKnown(void) {
-    int fd = inbound();
+    int fd = busLinksTestInbound();
     busLinksForEach(makeKnown, &somebody);
     return fd;
 }
 
-static void say(int fd, struct str bytes) {
+static void busLinksTestSay(int fd, struct str bytes) {
     for (int tries = 0; bytes.len && tries < 100000; tries++) {
         ssize_t n = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
         if (n < 0) assert_int_equal(errno, EAGAIN);
         if (n > 0) bytes = strN(bytes.ptr + n, bytes.len - (size_t)n);
-        turn();
+        busLinksTestTurn();
     }
     assert_int_equal(bytes.len, 0);
 }
 
 /* All that is there for the peer; *ended: and nothing comes any more. */
-static sds heard(sds s, int fd, bool *ended) {
+static sds busLinksTestHeard(sds s, int fd, bool *ended) {
     char bytes[65536];
     ssize_t n;
     while ((n = recv(fd, bytes, sizeof bytes, 0)) > 0) s = sdscatlen(s, bytes, (size_t)n);
@@ -155,11 +155,11 @@ static sds heard(sds s, int fd, bool *ended) {
 }
 static bool hasEnded(int fd) {
     bool ended;
-    sdsfree(heard(sdsempty(), fd, &ended));
+    sdsfree(busLinksTestHeard(sdsempty(), fd, &ended));
     return ended;
 }
 
-static sds packet(size_t payload, char fill) {
+static sds busLinksTestPacket(size_t payload, char fill) {
     char *text = malloc(payload + 1);
     memset(text, fill, payload);
     sds s = busAddPublish(busBeginLight(sdsempty(), BUS_PUBLISH), STR("c"), strN(text, payload));
@@ -168,14 +168,14 @@ static sds packet(size_t payload, char fill) {
     return s;
 }
 
-static sds packets(int count, size_t payload) {
-    sds all = sdsempty(), one = packet(payload, 'x');
+static sds busLinksTestPackets(int count, size_t payload) {
+    sds all = sdsempty(), one = busLinksTestPacket(payload, 'x');
     for (; count > 0; count--) all = sdscatlen(all, one, sdslen(one));
     sdsfree(one);
     return all;
 }
 
-static int setUp(void **state) {
+static int busLinksTestSetUp(void **state) {
     (void)state;
     char err[256];
     const char *addresses[] = {"127.0.0.1"};
@@ -184,13 +184,13 @@ static int setUp(void **state) {
     server_el = aeCreate(FDS_MAX);
     nothing = busLinksMemory();
     for (int tries = 0; tries < 20; tries++) { /* somebody else may take it meanwhile */
-        port = freePort();
+        port = busLinksTestFreePort();
         if (busLinksListen(&handlers, addresses, 1, port, false, err, sizeof err)) return 0;
     }
     return -1;
 }
 
-static int tearDown(void **state) {
+static int busLinksTestTearDown(void **state) {
     (void)state;
     busLinksStop();
     assert_int_equal(linkCount(), 0);
@@ -206,11 +206,11 @@ static int tearDown(void **state) {
 
 static void aMessageMayComeByteByByte(void **state) {
     (void)state;
-    int fd = inbound();
-    sds s = packet(30, 'x');
+    int fd = busLinksTestInbound();
+    sds s = busLinksTestPacket(30, 'x');
     for (size_t i = 0; i < sdslen(s); i++) {
         assert_int_equal(told.messages, 0);
-        say(fd, strN(s + i, 1));
+        busLinksTestSay(fd, strN(s + i, 1));
     }
     UNTIL(told.messages == 1);
     assert_int_equal(sdslen(told.bytes), sdslen(s));
@@ -223,14 +223,14 @@ static void aMessageMayComeByteByByte(void **state) {
 
 static void manyMessagesMayComeInOnePiece(void **state) {
     (void)state;
-    int fd = inbound();
+    int fd = busLinksTestInbound();
     sds all = sdsempty();
     for (int i = 0; i < 500; i++) {
-        sds s = packet((size_t)i * 7, (char)('a' + i % 26));
+        sds s = busLinksTestPacket((size_t)i * 7, (char)('a' + i % 26));
         all = sdscatlen(all, s, sdslen(s));
         sdsfree(s);
     }
-    say(fd, sdsview(all));
+    busLinksTestSay(fd, sdsview(all));
     UNTIL(told.messages == 500);
     assert_int_equal(sdslen(told.bytes), sdslen(all));
     assert_memory_equal(told.bytes, all, sdslen(all));
@@ -240,12 +240,12 @@ static void manyMessagesMayComeInOnePiece(void **state) {
 static void aLargeMessageTakesRoomOnlyWhileItComes(void **state) {
     (void)state;
     int fd = inboundKnown();
-    sds s = packet(3 << 20, 'y');
-    say(fd, strN(s, sdslen(s) - 1));
-    settle();
+    sds s = busLinksTestPacket(3 << 20, 'y');
+    busLinksTestSay(fd, strN(s, sdslen(s) - 1));
+    busLinksTestSettle();
     assert_int_equal(told.messages, 0);
     assert_true(busLinksMemory() > 3 << 20);
-    say(fd, strN(s + sdslen(s) - 1, 1));
+    busLinksTestSay(fd, strN(s + sdslen(s) - 1, 1));
     UNTIL(told.messages == 1);
     assert_memory_equal(told.bytes, s, sdslen(s));
     assert_true(busLinksMemory() < 1024);
@@ -255,10 +255,10 @@ static void aLargeMessageTakesRoomOnlyWhileItComes(void **state) {
 static void aLengthThatIsOnlyAnnouncedTakesNoRoom(void **state) {
     (void)state;
     int fd = inboundKnown();
-    sds s = packet(0, 'z');
+    sds s = busLinksTestPacket(0, 'z');
     s[4] = 0x1f; /* 496 MiB and more */
-    say(fd, sdsview(s));
-    settle();
+    busLinksTestSay(fd, sdsview(s));
+    busLinksTestSettle();
     assert_int_equal(linkCount(), 1);
     assert_true(busLinksMemory() < 256 * 1024);
     sdsfree(s);
@@ -266,10 +266,10 @@ static void aLengthThatIsOnlyAnnouncedTakesNoRoom(void **state) {
 
 static void whatIsNoMessageEndsTheLink(void **state) {
     (void)state;
-    int fd = inbound();
-    sds s = packet(10, 'x');
+    int fd = busLinksTestInbound();
+    sds s = busLinksTestPacket(10, 'x');
     s = sdscat(s, "GET / HTTP/1.1\r\n");
-    say(fd, sdsview(s));
+    busLinksTestSay(fd, sdsview(s));
     UNTIL(told.down == 1 && hasEnded(fd));
     assert_int_equal(told.messages, 1); /* that before it counts */
     assert_int_equal(linkCount(), 0);
@@ -280,10 +280,10 @@ static void aLengthThatCannotBeEndsTheLink(void **state) {
     (void)state;
     static const uint8_t lengths[] = {0x00, 0xff};
     for (int i = 0; i < 2; i++) {
-        int fd = inbound();
-        sds s = packet(10, 'x');
+        int fd = busLinksTestInbound();
+        sds s = busLinksTestPacket(10, 'x');
         s[4] = s[7] = (char)lengths[i];
-        say(fd, strN(s, BUS_PREFIX)); /* told by its first bytes */
+        busLinksTestSay(fd, strN(s, BUS_PREFIX)); /* told by its first bytes */
         UNTIL(told.down == i + 1 && hasEnded(fd));
         sdsfree(s);
     }
@@ -292,7 +292,7 @@ static void aLengthThatCannotBeEndsTheLink(void **state) {
 
 static void aPeerThatGoesIsTold(void **state) {
     (void)state;
-    int fd = inbound();
+    int fd = busLinksTestInbound();
     shutdown(fd, SHUT_WR);
     UNTIL(told.down == 1);
     assert_int_equal(linkCount(), 0);
@@ -301,9 +301,9 @@ static void aPeerThatGoesIsTold(void **state) {
 static void aLinkOfNoUseIsClosedWithoutAWord(void **state) {
     (void)state;
     told.useless_from = 2;
-    int fd = inbound();
-    sds s = packets(4, 10);
-    say(fd, sdsview(s));
+    int fd = busLinksTestInbound();
+    sds s = busLinksTestPackets(4, 10);
+    busLinksTestSay(fd, sdsview(s));
     UNTIL(hasEnded(fd));
     assert_int_equal(told.messages, 2);
     assert_int_equal(told.down, 0);
@@ -317,9 +317,9 @@ static void aHandlerMayCloseItsLink(void **state) {
     for (int useless = 0; useless < 2; useless++) {
         told.useless_from = useless;
         told.messages = 0;
-        int fd = inbound();
-        sds s = packets(2, 10);
-        say(fd, sdsview(s));
+        int fd = busLinksTestInbound();
+        sds s = busLinksTestPackets(2, 10);
+        busLinksTestSay(fd, sdsview(s));
         UNTIL(hasEnded(fd));
         assert_int_equal(told.messages, 1);
         assert_int_equal(told.down, 0);
@@ -330,10 +330,10 @@ static void aHandlerMayCloseItsLink(void **state) {
 static void noLinksAreTakenWhileTheyAreRefused(void **state) {
     (void)state;
     told.refuse = true;
-    struct sockaddr_in a = loopback(port);
+    struct sockaddr_in a = busLinksTestLoopback(port);
     int fd = keepPeer(socket(AF_INET, SOCK_STREAM, 0));
     assert_true(connect(fd, (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS);
-    settle();
+    busLinksTestSettle();
     assert_int_equal(linkCount(), 0);
     told.refuse = false;
     UNTIL(linkCount() == 1);
@@ -342,8 +342,8 @@ static void noLinksAreTakenWhileTheyAreRefused(void **state) {
 /* ---- Out ---- */
 
 /* A link to a peer of the test; *fd: its end. */
-static struct busLink *outbound(int *fd) {
-    struct sockaddr_in a = loopback(0);
+static struct busLink *busLinksTestOutbound(int *fd) {
+    struct sockaddr_in a = busLinksTestLoopback(0);
     socklen_t len = sizeof a;
     int listener = keepPeer(socket(AF_INET, SOCK_STREAM, 0)), ups = told.up;
     assert_int_equal(bind(listener, (struct sockaddr *)&a, len), 0);
@@ -363,14 +363,14 @@ static void whatIsSentInATurnLeavesAtItsEnd(void **state) {
     (void)state;
     int fd;
     bool ended;
-    struct busLink *link = outbound(&fd);
+    struct busLink *link = busLinksTestOutbound(&fd);
     busLinkSend(link, "one ", 4);
     busLinkSend(link, "two", 3);
     assert_int_equal(busLinkQueued(link), 7);
     assert_true(busLinkAllocated(link) >= 7);
-    sds s = heard(sdsempty(), fd, &ended);
+    sds s = busLinksTestHeard(sdsempty(), fd, &ended);
     assert_int_equal(sdslen(s), 0);
-    UNTIL(sdslen(s = heard(s, fd, &ended)) == 7);
+    UNTIL(sdslen(s = busLinksTestHeard(s, fd, &ended)) == 7);
     assert_string_equal(s, "one two");
     assert_int_equal(busLinkQueued(link), 0);
     assert_false(busLinkWrites(link));
@@ -380,9 +380,9 @@ static void whatIsSentInATurnLeavesAtItsEnd(void **state) {
 static void anAnswerComesByTheSameLink(void **state) {
     (void)state;
     int fd;
-    struct busLink *link = outbound(&fd);
-    sds s = packet(5, 'q');
-    say(fd, sdsview(s));
+    struct busLink *link = busLinksTestOutbound(&fd);
+    sds s = busLinksTestPacket(5, 'q');
+    busLinksTestSay(fd, sdsview(s));
     UNTIL(told.messages == 1);
     assert_ptr_equal(told.last, link);
     sdsfree(s);
@@ -390,7 +390,7 @@ static void anAnswerComesByTheSameLink(void **state) {
 
 static void aPortThatNobodyListensOnIsTold(void **state) {
     (void)state;
-    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort());
+    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)busLinksTestFreePort());
     if (!link) return; /* told at once */
     UNTIL(told.down == 1);
     assert_int_equal(told.up, 0);
@@ -413,12 +413,12 @@ static void aSlowPeerGetsEverythingInOrder(void **state) {
     (void)state;
     int fd;
     bool ended;
-    struct busLink *link = outbound(&fd);
+    struct busLink *link = busLinksTestOutbound(&fd);
     uint32_t sent = 0, expected = 0;
     sds s = sdsempty();
     while (busLinkQueued(link) < 1 << 20) { /* until the sockets are full */
         sendNumbers(link, &sent, 50000);
-        turn();
+        busLinksTestTurn();
     }
     assert_true(busLinkWrites(link));
     for (int i = 0; i < 50; i++) { /* some is read, more is sent */
@@ -426,9 +426,9 @@ static void aSlowPeerGetsEverythingInOrder(void **state) {
         ssize_t n = recv(fd, bytes, sizeof bytes, 0);
         if (n > 0) s = sdscatlen(s, bytes, (size_t)n);
         sendNumbers(link, &sent, 3000);
-        turn();
+        busLinksTestTurn();
     }
-    UNTIL(sdslen(s = heard(s, fd, &ended)) == sent * sizeof sent);
+    UNTIL(sdslen(s = busLinksTestHeard(s, fd, &ended)) == sent * sizeof sent);
     for (; expected < sent; expected++) {
         uint32_t number;
         memcpy(&number, s + expected * sizeof number, sizeof number);
@@ -443,11 +443,11 @@ static void aSlowPeerGetsEverythingInOrder(void **state) {
 static void aLinkWithTooMuchQueuedIsClosed(void **state) {
     (void)state;
     int fd, other;
-    struct busLink *link = outbound(&fd), *idle = outbound(&other);
+    struct busLink *link = busLinksTestOutbound(&fd), *idle = busLinksTestOutbound(&other);
     uint32_t sent = 0;
     while (busLinkQueued(link) < 100000) {
         sendNumbers(link, &sent, 50000);
-        turn();
+        busLinksTestTurn();
     }
     assert_int_equal(busLinksEnforceLimit(0), 0);
     assert_int_equal(busLinksEnforceLimit(busLinkQueued(link)), 0);
@@ -455,7 +455,7 @@ static void aLinkWithTooMuchQueuedIsClosed(void **state) {
     assert_int_equal(told.down, 1);
     assert_int_equal(linkCount(), 1);
     assert_int_equal(busLinkQueued(idle), 0);
-    turn();
+    busLinksTestTurn();
 }
 
 /* ---- Strangers ---- */
@@ -463,12 +463,12 @@ static void aLinkWithTooMuchQueuedIsClosed(void **state) {
 static void strangersThatAreSilentAreClosed(void **state) {
     (void)state;
     int known = inboundKnown(), fd;
-    outbound(&fd);
-    int silent = inbound(), speaks = inbound();
+    busLinksTestOutbound(&fd);
+    int silent = busLinksTestInbound(), speaks = busLinksTestInbound();
     assert_int_equal(busLinksDropStrangers(10000), 0);
     usleep(60000);
-    sds s = packet(10, 'x');
-    say(speaks, sdsview(s));
+    sds s = busLinksTestPacket(10, 'x');
+    busLinksTestSay(speaks, sdsview(s));
     UNTIL(told.messages == 1);
     assert_int_equal(busLinksDropStrangers(50), 1);
     assert_int_equal(told.down, 1);
@@ -484,16 +484,16 @@ static void strangersThatAreSilentAreClosed(void **state) {
 static void strangersSayNothingLong(void **state) {
     (void)state;
     int known = inboundKnown();
-    int unknown_node = inbound(), fds[] = {known, unknown_node};
-    sds longest = packet(BUS_STRANGERS_MESSAGE_MAX - 100, 'x'),
-        longer = packet(BUS_STRANGERS_MESSAGE_MAX, 'x');
+    int unknown_node = busLinksTestInbound(), fds[] = {known, unknown_node};
+    sds longest = busLinksTestPacket(BUS_STRANGERS_MESSAGE_MAX - 100, 'x'),
+        longer = busLinksTestPacket(BUS_STRANGERS_MESSAGE_MAX, 'x');
     for (int i = 0; i < 2; i++) {
-        say(fds[i], sdsview(longest));
+        busLinksTestSay(fds[i], sdsview(longest));
         UNTIL(told.messages == i + 1);
     }
-    say(known, sdsview(longer));
+    busLinksTestSay(known, sdsview(longer));
     UNTIL(told.messages == 3);
-    say(unknown_node, strN(longer, BUS_PREFIX));
+    busLinksTestSay(unknown_node, strN(longer, BUS_PREFIX));
     UNTIL(hasEnded(unknown_node));
     assert_false(hasEnded(known));
     assert_int_equal(told.messages, 3);
@@ -506,13 +506,13 @@ static void ofTooManyStrangersTheOldestIsClosed(void **state) {
     int known = inboundKnown();
     int *strangers = calloc(BUS_STRANGERS_MAX + 3, sizeof *strangers);
     for (int i = 0; i < BUS_STRANGERS_MAX + 3; i++) {
-        struct sockaddr_in a = loopback(port);
+        struct sockaddr_in a = busLinksTestLoopback(port);
         strangers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         assert_true(connect(strangers[i], (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS);
-        turn();
+        busLinksTestTurn();
     }
     UNTIL(hasEnded(strangers[0]) && hasEnded(strangers[1]) && hasEnded(strangers[2]));
-    settle();
+    busLinksTestSettle();
     assert_int_equal(linkCount(), 1 + BUS_STRANGERS_MAX);
     assert_false(hasEnded(known) || hasEnded(strangers[3]) || hasEnded(strangers[BUS_STRANGERS_MAX + 2]));
     for (int i = 0; i < BUS_STRANGERS_MAX + 3; i++) close(strangers[i]);
@@ -522,7 +522,7 @@ static void ofTooManyStrangersTheOldestIsClosed(void **state) {
 static void aPeerThatHasGoneEndsALinkThatIsWritten(void **state) {
     (void)state;
     int fd;
-    struct busLink *link = outbound(&fd);
+    struct busLink *link = busLinksTestOutbound(&fd);
     struct linger at_once = {1, 0};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     close(fd);
@@ -535,12 +535,12 @@ static void aPeerThatHasGoneEndsALinkThatIsWritten(void **state) {
 static void aLinkMayBeClosedBeforeItIsUpOrFlushed(void **state) {
     (void)state;
     int fd;
-    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)freePort());
+    struct busLink *link = busLinkConnect("127.0.0.1", (uint16_t)busLinksTestFreePort());
     if (link) busLinkClose(link);
-    link = outbound(&fd);
+    link = busLinksTestOutbound(&fd);
     busLinkSend(link, "never", 5);
     busLinkClose(link);
-    settle();
+    busLinksTestSettle();
     UNTIL(hasEnded(fd));
     assert_int_equal(told.down, 0);
     assert_int_equal(told.up, 1);
@@ -553,7 +553,7 @@ int main(void) {
     if (fds.rlim_cur < FDS_MAX) fds.rlim_cur = FDS_MAX;
     setrlimit(RLIMIT_NOFILE, &fds);
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setUp, tearDown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, busLinksTestSetUp, busLinksTestTearDown)
         TEST(aMessageMayComeByteByByte),
         TEST(manyMessagesMayComeInOnePiece),
         TEST(aLargeMessageTakesRoomOnlyWhileItComes),

@@ -2,16 +2,16 @@
 /* bus_test.c - messages of the bus: those that nodes of Valkey 9.1 have sent (tests/fixtures/cluster) are
  * read and written again to the same bytes; what we write comes back; what is cut, too long or nonsense is
  * told, and nothing beyond it is read. */
+#include "cluster/bus.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
 #include <cmocka.h>
 
-#include "cluster/bus.h"
 #include "cluster/bus_rewrite.h"
 
 #ifndef FIXTURES /* the Makefile says where they are */
@@ -23,7 +23,7 @@
 
 /* ---- Packets ---- */
 
-static sds fixture(const char *name) {
+static sds busTestFixture(const char *name) {
     char path[512], bytes[8192];
     snprintf(path, sizeof path, "%s/cluster/%s.bin", FIXTURES, name);
     FILE *f = fopen(path, "rb");
@@ -66,7 +66,7 @@ static const char *const captured[] = {
 static void capturedPacketsAreWrittenAgainToTheSameBytes(void **state) {
     (void)state;
     for (size_t i = 0; i < CAPTURED; i++) {
-        sds packet = fixture(captured[i]);
+        sds packet = busTestFixture(captured[i]);
         struct busMessage m;
         readGood(sdsview(packet), &m);
         sds again = writtenAgain(&m);
@@ -78,7 +78,7 @@ static void capturedPacketsAreWrittenAgainToTheSameBytes(void **state) {
 
 static struct busMessage capturedMessage(const char *name) {
     struct busMessage m;
-    sds packet = fixture(name);
+    sds packet = busTestFixture(name);
     readGood(sdsview(packet), &m);
     sdsfree(packet);
     return m;
@@ -314,7 +314,7 @@ static void put16At(sds s, size_t at, uint16_t v) {
 
 static void thePrefixTellsWhatIsNoMessage(void **state) {
     (void)state;
-    sds s = fixture("ping");
+    sds s = busTestFixture("ping");
     uint32_t len = (uint32_t)sdslen(s);
     assert_int_equal(busLength((uint8_t *)s), len);
     for (int i = 0; i < 4; i++) {
@@ -349,7 +349,7 @@ static void thePrefixTellsWhatIsNoMessage(void **state) {
 static void aPacketThatIsCutIsNeverRead(void **state) {
     (void)state;
     for (size_t i = 0; i < CAPTURED; i++) {
-        sds packet = fixture(captured[i]);
+        sds packet = busTestFixture(captured[i]);
         size_t least = (unsigned char)packet[12] & 0x80 ? BUS_LIGHT_LEN : BUS_HEADER_LEN,
                whole = sdslen(packet);
         for (size_t len = least; len < whole; len++) {
@@ -366,7 +366,7 @@ static void aPacketThatIsCutIsNeverRead(void **state) {
 static void aPacketWithMoreBehindItIsNotRead(void **state) {
     (void)state;
     for (size_t i = 0; i < CAPTURED; i++) {
-        sds packet = fixture(captured[i]);
+        sds packet = busTestFixture(captured[i]);
         uint32_t whole = (uint32_t)sdslen(packet), expected;
         packet = sdscatlen(packet, "\0\0\0\0\0\0\0\0", 8);
         struct busMessage m;
@@ -377,7 +377,7 @@ static void aPacketWithMoreBehindItIsNotRead(void **state) {
     }
 }
 
-static enum busVerdict verdictOf(sds packet) {
+static enum busVerdict busTestVerdictOf(sds packet) {
     struct busMessage m;
     uint32_t expected;
     enum busVerdict verdict = readPacket(sdsview(packet), &m, &expected);
@@ -387,16 +387,16 @@ static enum busVerdict verdictOf(sds packet) {
 
 static void versionsAndTypesThatWeDoNotKnowAreTold(void **state) {
     (void)state;
-    sds s = fixture("mfstart");
+    sds s = busTestFixture("mfstart");
     s[9] = 0;
-    assert_int_equal(verdictOf(s), BUS_OTHER_VERSION);
+    assert_int_equal(busTestVerdictOf(s), BUS_OTHER_VERSION);
     s[9] = 1;
     for (int type = BUS_TYPES; type < 0x8000; type += 97) {
         put16At(s, 12, (uint16_t)type);
-        assert_int_equal(verdictOf(s), BUS_UNKNOWN_TYPE);
+        assert_int_equal(busTestVerdictOf(s), BUS_UNKNOWN_TYPE);
     }
     sdsfree(s);
-    s = fixture("publish_light");
+    s = busTestFixture("publish_light");
     for (int type = 0; type < 0x8000; type++) {
         put16At(s, 12, (uint16_t)(0x8000 | type));
         bool light = type == BUS_PUBLISH || type == BUS_PUBLISHSHARD;
@@ -404,7 +404,7 @@ static void versionsAndTypesThatWeDoNotKnowAreTold(void **state) {
                                    : type == BUS_MODULE ? BUS_WRONG_LENGTH
                                    : type < BUS_TYPES   ? BUS_BROKEN
                                                         : BUS_UNKNOWN_TYPE;
-        assert_int_equal(verdictOf(s), expected);
+        assert_int_equal(busTestVerdictOf(s), expected);
     }
     sdsfree(s);
 }
@@ -414,39 +414,39 @@ static void lengthsThatOverflowAreNotBelieved(void **state) {
     (void)state;
     static const uint32_t lengths[][2] = {
         {UINT32_MAX, 1}, {UINT32_MAX, UINT32_MAX}, {0, UINT32_MAX - 7}, {9, 0}, {0, 9}};
-    sds s = fixture("publish_light");
+    sds s = busTestFixture("publish_light");
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         put32At(s, 16, lengths[i][0]);
         put32At(s, 20, lengths[i][1]);
-        assert_int_equal(verdictOf(s), BUS_WRONG_LENGTH);
+        assert_int_equal(busTestVerdictOf(s), BUS_WRONG_LENGTH);
     }
     sdsfree(s);
     s = busBeginLight(sdsempty(), BUS_MODULE);
     s = busAddModule(s, 1, 1, STR("four"));
     busEnd(s, 0);
     put32At(s, 16 + 8, UINT32_MAX);
-    assert_int_equal(verdictOf(s), BUS_WRONG_LENGTH);
+    assert_int_equal(busTestVerdictOf(s), BUS_WRONG_LENGTH);
     sdsfree(s);
 }
 
 static void extensionsAreMeasuredBeforeTheyAreRead(void **state) {
     (void)state;
-    sds s = fixture("ping");
+    sds s = busTestFixture("ping");
     size_t first = BUS_HEADER_LEN + 2 * BUS_GOSSIP_LEN;
     static const uint32_t lengths[] = {0, 4, 7, 9, 12, 1 << 20, UINT32_MAX, UINT32_MAX - 7};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         put32At(s, first, lengths[i]);
-        assert_int_equal(verdictOf(s), BUS_BROKEN);
+        assert_int_equal(busTestVerdictOf(s), BUS_BROKEN);
     }
     sdsfree(s);
-    s = fixture("ping");
+    s = busTestFixture("ping");
     put16At(s, 14, UINT16_MAX); /* entries of gossip */
-    assert_int_equal(verdictOf(s), BUS_WRONG_LENGTH);
+    assert_int_equal(busTestVerdictOf(s), BUS_WRONG_LENGTH);
     put16At(s, 14, 2);
     put16At(s, 2214, UINT16_MAX); /* extensions */
-    assert_int_equal(verdictOf(s), BUS_BROKEN);
+    assert_int_equal(busTestVerdictOf(s), BUS_BROKEN);
     put16At(s, 2214, 1); /* fewer than there are */
-    assert_int_equal(verdictOf(s), BUS_WRONG_LENGTH);
+    assert_int_equal(busTestVerdictOf(s), BUS_WRONG_LENGTH);
     sdsfree(s);
 }
 
@@ -465,7 +465,7 @@ static void extensionsThatAreTooShortHaveNoValue(void **state) {
 
 static void onlyHeartbeatsHaveGossip(void **state) {
     (void)state;
-    sds s = fixture("fail");
+    sds s = busTestFixture("fail");
     struct busMessage m;
     put16At(s, 14, 3);
     put16At(s, 2214, 3);
@@ -478,7 +478,7 @@ static void onlyHeartbeatsHaveGossip(void **state) {
 /* An ip that fills its field, and has no end. */
 static void aTextWithoutEndEndsWithItsField(void **state) {
     (void)state;
-    sds s = fixture("ping");
+    sds s = busTestFixture("ping");
     memset(s + 2168, '1', NODE_IP_LEN);
     memset(s + BUS_HEADER_LEN + 48, '2', NODE_IP_LEN);
     struct busMessage m;

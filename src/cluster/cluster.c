@@ -6,14 +6,14 @@
 
 #include "base/log.h"
 #include "client/reply.h"
-#include "cluster/cluster_debug.h"
 #include "cluster/cluster_commands.h"
+#include "cluster/cluster_debug.h"
 #include "cluster/cluster_setslot.h"
+#include "cluster/cluster_settings.h"
 #include "cluster/migration_jobs.h"
 #include "cluster/node.h"
 #include "cluster/nodes_file.h"
 #include "cluster/redirect.h"
-#include "cluster/cluster_settings.h"
 #include "cluster/slot_stats.h"
 #include "cluster/view.h"
 #include "command/command.h"
@@ -68,7 +68,7 @@ static const char err_disabled[] = "ERR This instance has cluster support disabl
 
 static clusterHandler *handler_of[COMMAND_IDS_MAX]; /* by the command's id */
 
-static void handlersInit(void) {
+static void clusterHandlersInit(void) {
     for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
         sds fullname = sdscat(sdsnew("cluster|"), handlers[i].name);
         struct serverCommand *cmd = commandLookupName(strN(fullname, sdslen(fullname)));
@@ -108,13 +108,13 @@ void readwriteCommand(struct client *c) {
 
 /* ---- INFO ---- */
 
-static sds infoOfCluster(sds s) {
+static sds clusterInfoOf(sds s) {
     return infoField(s, "cluster_enabled:%d", cluster_enabled);
 }
-static sds infoOfClusterInfo(sds s) {
+static sds clusterInfoOfClusterInfo(sds s) {
     return cluster_enabled ? clusterInfoText(s) : s;
 }
-static sds infoOfClients(sds s) {
+static sds clusterInfoOfClients(sds s) {
     return infoField(s, "cluster_connections:%d", cluster_enabled ? 2 * (clusterTopology()->count - 1) : 0);
 }
 
@@ -127,11 +127,11 @@ void clusterInit(void) {
     setslotInit();
     migrationJobsInit();
     viewInit();
-    infoRegister("cluster", infoOfCluster);
-    infoRegister("cluster_info", infoOfClusterInfo);
-    infoRegister("clients", infoOfClients);
+    infoRegister("cluster", clusterInfoOf);
+    infoRegister("cluster_info", clusterInfoOfClusterInfo);
+    infoRegister("clients", clusterInfoOfClients);
     commandRegister(commandsCluster);
-    handlersInit();
+    clusterHandlersInit();
 }
 
 void clusterBegin(void) {
@@ -162,7 +162,7 @@ bool clusterMayExit(bool forced) {
 }
 
 /* The stream tells one of our replicas, which has all that we have, that it is the primary from now on. */
-static void handOver(uint64_t offset) {
+static void clusterHandOver(uint64_t offset) {
     bool legacy;
     if (!nodeVotes(clusterMyself())) return;
     const char *id = replication_control.successor(offset, &legacy);
@@ -179,7 +179,7 @@ static void handOver(uint64_t offset) {
 
 void clusterOnExit(bool hand_over, uint64_t offset) {
     if (!cluster_enabled) return;
-    if (hand_over) handOver(offset);
+    if (hand_over) clusterHandOver(offset);
     serverLog(LL_NOTICE, "The cluster configuration file is saved before the server exits");
     (void)nodesFileSave(clusterTopology(), true);
 }

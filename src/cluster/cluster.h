@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster.h - this server as a node of a cluster: the engine in the environment. What decides is cluster_engine.h; here are
- * its sockets, its clock, its file (nodes.conf), and what it wants of replication and of the data.
+/* cluster.h - this server as a node of a cluster: the engine in the environment. What decides is
+ * cluster_engine.h; here are its sockets, its clock, its file (nodes.conf), and what it wants of replication
+ * and of the data.
  *
  *     engine*, topology, bus   the logic, apart from the environment
  *     state, settings          what the parts share; directives

@@ -6,15 +6,15 @@
 
 #include "base/log.h"
 #include "base/num.h"
+#include "client/client_log.h"
+#include "client/reply.h"
 #include "cluster/cluster_commands.h"
 #include "cluster/nodes_file.h"
 #include "cluster/slot_keys.h"
-#include "client/client_log.h"
-#include "client/reply.h"
 #include "data/keyspace/db.h"
 
 /* Who has asked, for the log. Good until the next call. */
-static const char *requester(struct client *c) {
+static const char *clusterChangeRequester(struct client *c) {
     static sds name;
     sdsfree(name);
     name = clientLogName(c, sdsempty());
@@ -56,7 +56,8 @@ void clusterMeetCommand(struct client *c) {
                       (int)port_arg.len, port_arg.ptr);
         return;
     }
-    serverLog(LL_NOTICE, "CLUSTER MEET %s:%d was called by '%s'", address, (int)port, requester(c));
+    serverLog(LL_NOTICE, "CLUSTER MEET %s:%d was called by '%s'", address, (int)port,
+              clusterChangeRequester(c));
     replyOk(c);
 }
 
@@ -75,21 +76,21 @@ void clusterForgetCommand(struct client *c) {
     } else if (n == t->myself->primary) {
         replyError(c, "ERR Can't forget my master!");
     } else {
-        serverLog(LL_NOTICE, "CLUSTER FORGET %s was called by '%s'", n->id, requester(c));
+        serverLog(LL_NOTICE, "CLUSTER FORGET %s was called by '%s'", n->id, clusterChangeRequester(c));
         engineForget(&cluster_engine, n, clusterNow());
         replyOk(c);
     }
 }
 
 /* A primary with slots or keys would take them along. */
-static bool isEmpty(void) {
+static bool clusterChangeIsEmpty(void) {
     for (int i = 0; i < dbCount(); i++) {
         if (keyspaceShownSize(&dbGet(i)->keyspace)) return false;
     }
     return clusterMyself()->slot_count == 0;
 }
 
-static void leaveShard(struct client *c) {
+static void clusterChangeLeaveShard(struct client *c) {
     if (nodeIsReplica(clusterMyself())) {
         serverLog(LL_NOTICE, "This node stops replicating and becomes a primary without slots");
         dbEmpty(NULL, true);
@@ -101,7 +102,7 @@ static void leaveShard(struct client *c) {
 void clusterReplicateCommand(struct client *c) {
     if (c->argc != 3) {
         if (c->argc == 4 && strIs(c->argv[2], "no") && strIs(c->argv[3], "one"))
-            leaveShard(c);
+            clusterChangeLeaveShard(c);
         else
             replySubcommandError(c);
         return;
@@ -112,7 +113,7 @@ void clusterReplicateCommand(struct client *c) {
         replyError(c, "ERR Can't replicate myself");
     } else if (nodeIsReplica(n)) {
         replyError(c, "ERR I can only replicate a master, not a replica.");
-    } else if (nodeIsPrimary(me) && !isEmpty()) {
+    } else if (nodeIsPrimary(me) && !clusterChangeIsEmpty()) {
         replyError(c, "ERR To set a master the node must be empty and without assigned slots.");
     } else {
         if (me->primary != n) engineFollow(&cluster_engine, n, true);
@@ -148,7 +149,7 @@ void clusterFailoverCommand(struct client *c) {
         static const char *const words[] = {"Manual failover", "Forced failover", "Takeover"};
         const char *who = by_primary ? "primary" : "user";
         serverLog(LL_NOTICE, "%s %s request accepted (%s request from '%s').", words[kind], who, who,
-                  requester(c));
+                  clusterChangeRequester(c));
         engineFailover(&cluster_engine, kind, clusterNow());
         replyOk(c);
     }
@@ -171,7 +172,7 @@ void clusterResetCommand(struct client *c) {
         return;
     }
     if (nodeIsReplica(clusterMyself())) dbEmpty(NULL, true);
-    serverLog(LL_NOTICE, "CLUSTER RESET was called by '%s'", requester(c));
+    serverLog(LL_NOTICE, "CLUSTER RESET was called by '%s'", clusterChangeRequester(c));
     engineReset(&cluster_engine, hard, clusterNow());
     replyOk(c);
 }
@@ -225,7 +226,7 @@ bool clusterSlotArg(struct client *c, struct str arg, int *slot) {
 }
 
 /* May it be added (or taken away), and is it named once? */
-static bool slotAsked(struct client *c, struct slotSet *asked, int slot, bool add) {
+static bool clusterChangeSlotAsked(struct client *c, struct slotSet *asked, int slot, bool add) {
     bool owned = clusterTopology()->owner[slot] != NULL;
     if (add && owned) {
         replyErrorFmt(c, "ERR Slot %d is already busy", slot);
@@ -243,7 +244,7 @@ static bool slotAsked(struct client *c, struct slotSet *asked, int slot, bool ad
     return true;
 }
 
-static void slotsChange(struct client *c, const struct slotSet *asked, bool add) {
+static void clusterChangeSlotsChange(struct client *c, const struct slotSet *asked, bool add) {
     struct topology *t = clusterTopology();
     for (int last, slot = slotSetRun(asked, 0, &last); slot >= 0; slot = slotSetRun(asked, last + 1, &last)) {
         for (; slot <= last; slot++) {
@@ -255,7 +256,7 @@ static void slotsChange(struct client *c, const struct slotSet *asked, bool add)
     replyOk(c);
 }
 
-static void slotsCommand(struct client *c, bool ranges, bool add) {
+static void clusterChangeSlotsCommand(struct client *c, bool ranges, bool add) {
     struct slotSet asked = {{0}};
     if (ranges && c->argc % 2) {
         replyErrorFmt(c, "ERR wrong number of arguments for 'cluster|%s' command",
@@ -272,23 +273,23 @@ static void slotsCommand(struct client *c, bool ranges, bool add) {
             return;
         }
         for (; first <= last; first++) {
-            if (!slotAsked(c, &asked, first, add)) return;
+            if (!clusterChangeSlotAsked(c, &asked, first, add)) return;
         }
     }
-    slotsChange(c, &asked, add);
+    clusterChangeSlotsChange(c, &asked, add);
 }
 
 void clusterAddslotsCommand(struct client *c) {
-    slotsCommand(c, false, true);
+    clusterChangeSlotsCommand(c, false, true);
 }
 void clusterAddslotsrangeCommand(struct client *c) {
-    slotsCommand(c, true, true);
+    clusterChangeSlotsCommand(c, true, true);
 }
 void clusterDelslotsCommand(struct client *c) {
-    slotsCommand(c, false, false);
+    clusterChangeSlotsCommand(c, false, false);
 }
 void clusterDelslotsrangeCommand(struct client *c) {
-    slotsCommand(c, true, false);
+    clusterChangeSlotsCommand(c, true, false);
 }
 
 void clusterFlushslotsCommand(struct client *c) {
@@ -298,5 +299,5 @@ void clusterFlushslotsCommand(struct client *c) {
         return;
     }
     struct slotSet mine = clusterMyself()->slots;
-    slotsChange(c, &mine, false);
+    clusterChangeSlotsChange(c, &mine, false);
 }

@@ -13,34 +13,34 @@
 struct clusterDebug cluster_debug = {.drop = DROP_NONE};
 
 /* Any word but a number is 0. */
-static bool isOn(struct str word) {
+static bool clusterDebugIsOn(struct str word) {
     int64_t on;
     return string2ll(word, &on) && on;
 }
 
-static void packetFilter(struct client *c) {
+static void clusterDebugPacketFilter(struct client *c) {
     if (argLongLong(c, c->argv[2], &cluster_debug.drop, NULL)) replyOk(c);
 }
-static void closeOnDrop(struct client *c) {
-    cluster_debug.close_on_drop = isOn(c->argv[2]);
+static void clusterDebugCloseOnDrop(struct client *c) {
+    cluster_debug.close_on_drop = clusterDebugIsOn(c->argv[2]);
     replyOk(c);
 }
-static void randomPing(struct client *c) {
-    cluster_engine.settings.no_random_pings = isOn(c->argv[2]);
+static void clusterDebugRandomPing(struct client *c) {
+    cluster_engine.settings.no_random_pings = clusterDebugIsOn(c->argv[2]);
     replyOk(c);
 }
-static void reconnection(struct client *c) {
-    cluster_debug.no_reconnection = isOn(c->argv[2]);
+static void clusterDebugReconnection(struct client *c) {
+    cluster_debug.no_reconnection = clusterDebugIsOn(c->argv[2]);
     replyOk(c);
 }
 
-static void killLink(struct busLink *link) {
+static void clusterDebugKillLink(struct busLink *link) {
     if (!link) return;
     engineLinkDown(&cluster_engine, link, clusterNow());
     busLinkClose(link);
 }
 
-static void links(struct client *c) {
+static void clusterDebugLinks(struct client *c) {
     struct str which = c->argv[3];
     if (!cluster_enabled) {
         replyError(c, "ERR Debug option only available for cluster mode enabled setup!");
@@ -61,24 +61,24 @@ static void links(struct client *c) {
         replySubcommandError(c);
         return;
     }
-    if (all || strIs(which, "to")) killLink(n->out);
-    if (all || strIs(which, "from")) killLink(n->in);
+    if (all || strIs(which, "to")) clusterDebugKillLink(n->out);
+    if (all || strIs(which, "from")) clusterDebugKillLink(n->in);
     replyOk(c);
 }
 
 #define HELP(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static const struct debugSubcommand subcommands[] = {
-    {"clusterlink", 3, 3, links,
+    {"clusterlink", 3, 3, clusterDebugLinks,
      HELP("CLUSTERLINK KILL <to|from|all> <node-id>", "    Close connections of the cluster bus.")},
-    {"drop-cluster-packet-filter", 1, 1, packetFilter,
+    {"drop-cluster-packet-filter", 1, 1, clusterDebugPacketFilter,
      HELP("DROP-CLUSTER-PACKET-FILTER <type>",
           "    Do not hear messages of this type; -1: hear all, -2: hear none.")},
-    {"close-cluster-link-on-packet-drop", 1, 1, closeOnDrop,
+    {"close-cluster-link-on-packet-drop", 1, 1, clusterDebugCloseOnDrop,
      HELP("CLOSE-CLUSTER-LINK-ON-PACKET-DROP <0|1>", "    And close the link that they came by.")},
-    {"disable-cluster-random-ping", 1, 1, randomPing,
+    {"disable-cluster-random-ping", 1, 1, clusterDebugRandomPing,
      HELP("DISABLE-CLUSTER-RANDOM-PING <0|1>", "    Ping only nodes that have not been heard of for long.")},
-    {"disable-cluster-reconnection", 1, 1, reconnection,
+    {"disable-cluster-reconnection", 1, 1, clusterDebugReconnection,
      HELP("DISABLE-CLUSTER-RECONNECTION <0|1>", "    Make no new links to other nodes.")},
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine.c - the cluster's state machine: its life, and what happens in which order when a message comes. */
+/* cluster_engine.c - the cluster's state machine: its life, and what happens in which order when a message
+ * comes. */
 #include "cluster/cluster_engine.h"
 
 #include <stdarg.h>
@@ -75,18 +76,18 @@ void engineDestroy(struct engine *e) {
 
 /* ---- Time ---- */
 
-static void shift(int64_t *time_ms, int64_t by_ms) {
+static void engineShift(int64_t *time_ms, int64_t by_ms) {
     if (*time_ms) *time_ms += by_ms;
 }
 
-static void shiftNode(struct clusterNode *n, int64_t by_ms) {
+static void engineShiftNode(struct clusterNode *n, int64_t by_ms) {
     int64_t *const times[] = {&n->created_ms,       &n->ping_sent_ms,    &n->pong_received_ms,
                               &n->data_received_ms, &n->connect_ms,      &n->fail_ms,
                               &n->orphaned_ms,      &n->inbound_lost_ms, &n->offset_ms};
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++) shift(times[i], by_ms);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) engineShift(times[i], by_ms);
     for (int i = 0; i < n->report_count; i++) n->reports[i].at_ms += by_ms;
-    if (n->out) shift(&n->out->created_ms, by_ms);
-    if (n->in) shift(&n->in->created_ms, by_ms);
+    if (n->out) engineShift(&n->out->created_ms, by_ms);
+    if (n->in) engineShift(&n->in->created_ms, by_ms);
 }
 
 /* When the clock was set back, what was measured would lie in the future, and nobody be missed before that
@@ -100,9 +101,9 @@ void engineSetTime(struct engine *e, int64_t now_ms) {
                               &e->announce_ms,       &e->bar.asked_ms};
     if (by_ms <= -ENGINE_TICK_MS)
         engineLog(e, LL_WARNING, "The clock went back by %lld ms", (long long)-by_ms);
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++) shift(times[i], by_ms);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) engineShift(times[i], by_ms);
     for (int i = 0; i < e->t.forgotten_count; i++) e->t.forgotten[i].until_ms += by_ms;
-    topologyForEach(&e->t, n) shiftNode(n, by_ms);
+    topologyForEach(&e->t, n) engineShiftNode(n, by_ms);
 }
 
 void engineTick(struct engine *e, int64_t now_ms) {
@@ -144,26 +145,26 @@ void engineFlush(struct engine *e, int64_t now_ms) {
 
 /* What no node of ours would say: an id that is none, and that would get into logs and files; an epoch above
  * which there is no room for the next ones. */
-static bool headerDecent(const struct busHeader *h) {
+static bool engineHeaderDecent(const struct busHeader *h) {
     return busIdValid(h->sender) && h->current_epoch <= EPOCH_MAX && h->config_epoch <= EPOCH_MAX;
 }
 
 /* The node that it is from, if we know it by its own id. */
-static struct clusterNode *senderOf(struct engine *e, struct busLink *link, const struct busHeader *h) {
+static struct clusterNode *engineSenderOf(struct engine *e, struct busLink *link, const struct busHeader *h) {
     struct clusterNode *n = link->node;
     if (!n || n->flags & NODE_HANDSHAKE) n = topologyFind(&e->t, h->sender);
     return n && !(n->flags & NODE_HANDSHAKE) ? n : NULL;
 }
 
-static bool isHeartbeat(const struct busHeader *h) {
+static bool engineIsHeartbeat(const struct busHeader *h) {
     return h->type == BUS_PING || h->type == BUS_PONG || h->type == BUS_MEET;
 }
 
-static bool claimsPrimary(const struct busHeader *h) {
+static bool engineClaimsPrimary(const struct busHeader *h) {
     return h->primary[0] == '\0';
 }
 
-static void senderEpochs(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
+static void engineSenderEpochs(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
     sender->current_epoch = h->current_epoch;
     if (h->current_epoch > e->t.current_epoch) {
         e->t.current_epoch = h->current_epoch;
@@ -172,7 +173,7 @@ static void senderEpochs(struct engine *e, struct clusterNode *sender, const str
     }
     /* With its slots only, which are looked at in heartbeats: a new epoch with slots of before would be told
      * on in an UPDATE, and take from others what this one has given to them. */
-    if (h->config_epoch > sender->config_epoch && claimsPrimary(h) && isHeartbeat(h)) {
+    if (h->config_epoch > sender->config_epoch && engineClaimsPrimary(h) && engineIsHeartbeat(h)) {
         sender->config_epoch = h->config_epoch;
         engineTodo(e, TODO_SAVE);
         electionOvertaken(e, sender, h->config_epoch);
@@ -183,7 +184,7 @@ static void senderEpochs(struct engine *e, struct clusterNode *sender, const str
 }
 
 /* An inbound link is its sender's once that is known. A second one replaces the first. */
-static void bindInbound(struct engine *e, struct busLink *link, struct clusterNode *sender) {
+static void engineBindInbound(struct engine *e, struct busLink *link, struct clusterNode *sender) {
     if (!link->inbound || link->node == sender || sender == e->t.myself) return;
     if (link->node) link->node->in = NULL;
     nodeDropLink(e, sender, false);
@@ -194,7 +195,7 @@ static void bindInbound(struct engine *e, struct busLink *link, struct clusterNo
 
 /* ---- Roles ---- */
 
-static void becamePrimary(struct engine *e, struct clusterNode *n) {
+static void engineBecamePrimary(struct engine *e, struct clusterNode *n) {
     if (nodeIsPrimary(n)) return;
     engineLog(e, LL_NOTICE, "Node %s is now the primary of shard %s", nodeLogName(n), n->shard_id);
     nodeBecomePrimary(&e->t, n);
@@ -205,8 +206,8 @@ static void becamePrimary(struct engine *e, struct clusterNode *n) {
 /* A primary says that it is a replica of `primary` (NULL: of somebody we do not know). False: that is old. Of
  * one that owns nothing it never is: the two links of a pair keep no order between them, so it may be the
  * other message that was old, and no later one would ever have a greater epoch. */
-static bool steppedDown(struct engine *e, struct clusterNode *n, struct clusterNode *primary,
-                        const struct busHeader *h) {
+static bool engineSteppedDown(struct engine *e, struct clusterNode *n, struct clusterNode *primary,
+                              const struct busHeader *h) {
     if (primary && inSameShard(n, primary)) {
         if (h->config_epoch < n->config_epoch && n->slot_count) return false;
         if (nodeIsReplica(primary) && primary != e->t.myself) {
@@ -215,7 +216,7 @@ static bool steppedDown(struct engine *e, struct clusterNode *n, struct clusterN
                       "epoch %llu",
                       n->shard_id, nodeLogName(n), n->slot_count, nodeLogName(primary),
                       (unsigned long long)h->config_epoch);
-            becamePrimary(e, primary);
+            engineBecamePrimary(e, primary);
             slotsInherit(e, n, primary);
             primary->config_epoch = h->config_epoch;
         }
@@ -226,7 +227,7 @@ static bool steppedDown(struct engine *e, struct clusterNode *n, struct clusterN
 }
 
 /* My primary has become somebody's replica: so I am that one's, too. same_shard: as it was before that. */
-static void followFurther(struct engine *e, struct clusterNode *primary, bool same_shard) {
+static void engineFollowFurther(struct engine *e, struct clusterNode *primary, bool same_shard) {
     if (!primary || primary == e->t.myself || nodeIsReplica(primary)) return;
     engineLog(e, LL_NOTICE, "I'm a sub-replica! Reconfiguring myself from %s to %s",
               e->t.myself->primary ? nodeLogName(e->t.myself->primary) : "nobody", nodeLogName(primary));
@@ -234,15 +235,15 @@ static void followFurther(struct engine *e, struct clusterNode *primary, bool sa
 }
 
 /* False: the message is out of date. */
-static bool senderRole(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
-    if (claimsPrimary(h)) {
-        becamePrimary(e, sender);
+static bool engineSenderRole(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
+    if (engineClaimsPrimary(h)) {
+        engineBecamePrimary(e, sender);
         return true;
     }
     struct clusterNode *primary = topologyFind(&e->t, h->primary);
     if (primary && primary->flags & NODE_HANDSHAKE) primary = NULL; /* that id is ours, and for a moment */
     if (primary == sender) return false;
-    if (nodeIsPrimary(sender) && !steppedDown(e, sender, primary, h)) return false;
+    if (nodeIsPrimary(sender) && !engineSteppedDown(e, sender, primary, h)) return false;
     bool same_shard = primary && inSameShard(primary, e->t.myself);
     if (nodeIsPrimary(sender) || sender->primary != primary) {
         if (primary)
@@ -251,14 +252,14 @@ static bool senderRole(struct engine *e, struct clusterNode *sender, const struc
         nodeBecomeReplica(&e->t, sender, primary);
         engineTodo(e, TODO_SAVE | TODO_STATE);
     }
-    if (e->t.myself->primary == sender) followFurther(e, primary, same_shard);
+    if (e->t.myself->primary == sender) engineFollowFurther(e, primary, same_shard);
     return true;
 }
 
 /* ---- PING, PONG, MEET ---- */
 
 /* Which address others see us at, the socket knows. */
-static void ownAddress(struct engine *e, const struct busLink *link, enum busType type) {
+static void engineOwnAddress(struct engine *e, const struct busLink *link, enum busType type) {
     struct clusterNode *me = e->t.myself;
     if (*e->settings.announced_ip || !*link->own_ip || (type != BUS_MEET && *me->ip)) return;
     if (strcmp(me->ip, link->own_ip) == 0) return;
@@ -267,8 +268,8 @@ static void ownAddress(struct engine *e, const struct busLink *link, enum busTyp
     engineTodo(e, TODO_SAVE);
 }
 
-static void meetReceived(struct engine *e, struct busLink *link, struct clusterNode *sender,
-                         const struct busHeader *h) {
+static void engineMeetReceived(struct engine *e, struct busLink *link, struct clusterNode *sender,
+                               const struct busHeader *h) {
     if (!sender) {
         const char *ip = *h->ip ? h->ip : link->peer_ip;
         uint16_t port = e->settings.tls ? h->other_port : h->port;
@@ -279,8 +280,8 @@ static void meetReceived(struct engine *e, struct busLink *link, struct clusterN
 }
 
 /* The first answer over a link to a node that is known by its address alone. False: the link is of no use. */
-static bool handshakeDone(struct engine *e, struct busLink *link, struct clusterNode *sender,
-                          const struct busHeader *h) {
+static bool engineHandshakeDone(struct engine *e, struct busLink *link, struct clusterNode *sender,
+                                const struct busHeader *h) {
     struct clusterNode *n = link->node;
     if (sender) { /* we knew it already */
         if (sender != e->t.myself && nodeTakeAddress(e, sender, link, h))
@@ -293,14 +294,14 @@ static bool handshakeDone(struct engine *e, struct busLink *link, struct cluster
     topologyRename(&e->t, n, h->sender);
     memcpy(n->shard_id, n->id, NODE_ID_LEN);
     n->flags &= (uint16_t) ~(NODE_HANDSHAKE | NODE_MEET | NODE_PRIMARY | NODE_REPLICA);
-    n->flags |= claimsPrimary(h) ? NODE_PRIMARY : NODE_REPLICA;
+    n->flags |= engineClaimsPrimary(h) ? NODE_PRIMARY : NODE_REPLICA;
     engineLog(e, LL_NOTICE, "The handshake with %s is complete", nodeLogName(n));
     engineTodo(e, TODO_SAVE | TODO_STATE);
     return true;
 }
 
 /* Somebody else lives at that address now. */
-static void unknownNodeAnswered(struct engine *e, struct busLink *link, const struct busHeader *h) {
+static void engineUnknownNodeAnswered(struct engine *e, struct busLink *link, const struct busHeader *h) {
     struct clusterNode *n = link->node;
     engineLog(
         e, LL_NOTICE,
@@ -315,7 +316,7 @@ static void unknownNodeAnswered(struct engine *e, struct busLink *link, const st
     engineTodo(e, TODO_SAVE);
 }
 
-static void pongReceived(struct engine *e, struct busLink *link, struct clusterNode *n) {
+static void enginePongReceived(struct engine *e, struct busLink *link, struct clusterNode *n) {
     link->ponged = true;
     n->flags &= (uint16_t)~NODE_MEET;
     n->pong_received_ms = e->now_ms;
@@ -329,31 +330,31 @@ static void pongReceived(struct engine *e, struct busLink *link, struct clusterN
 }
 
 /* False: the link is of no use any more. */
-static bool heartbeatReceived(struct engine *e, struct busLink *link, struct clusterNode *sender,
-                              const struct busMessage *m) {
+static bool engineHeartbeatReceived(struct engine *e, struct busLink *link, struct clusterNode *sender,
+                                    const struct busMessage *m) {
     const struct busHeader *h = &m->header;
     if (h->type != BUS_PONG) {
-        ownAddress(e, link, (enum busType)h->type);
-        if (h->type == BUS_MEET) meetReceived(e, link, sender, h);
+        engineOwnAddress(e, link, (enum busType)h->type);
+        if (h->type == BUS_MEET) engineMeetReceived(e, link, sender, h);
         if (!e->receiving) return false; /* that dropped this very link */
         sendPing(e, link, BUS_PONG);
     }
     if (!link->inbound) {
         if (link->node->flags & NODE_HANDSHAKE) {
-            if (!handshakeDone(e, link, sender, h)) return false;
+            if (!engineHandshakeDone(e, link, sender, h)) return false;
             if (link->node->flags & NODE_HANDSHAKE) return true;
             sender = link->node;
             sender->data_received_ms = e->now_ms;
         } else if (memcmp(link->node->id, h->sender, NODE_ID_LEN) != 0) {
-            unknownNodeAnswered(e, link, h);
+            engineUnknownNodeAnswered(e, link, h);
             return false;
         }
-        if (h->type == BUS_PONG) pongReceived(e, link, link->node);
+        if (h->type == BUS_PONG) enginePongReceived(e, link, link->node);
     }
     if (!sender || sender == e->t.myself) return true;
     if (h->type == BUS_PING && link->inbound && nodeTakeAddress(e, sender, link, h))
         engineTodo(e, TODO_SAVE | TODO_STATE);
-    if (!senderRole(e, sender, h)) return true;
+    if (!engineSenderRole(e, sender, h)) return true;
     struct clusterNode *primary = nodeShardPrimary(sender);
     if (primary && !slotSetEqual(&primary->slots, &h->slots)) {
         if (sender == primary) slotsClaimed(e, sender, h->config_epoch, &h->slots);
@@ -366,7 +367,7 @@ static bool heartbeatReceived(struct engine *e, struct busLink *link, struct clu
     return true;
 }
 
-static void failReceived(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {
+static void engineFailReceived(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {
     struct clusterNode *n = topologyFind(&e->t, m->about.id);
     if (!n || n->flags & (NODE_FAIL | NODE_MYSELF)) return;
     engineLog(e, LL_NOTICE, "Node %s reports that node %s has failed", nodeLogName(sender), nodeLogName(n));
@@ -377,8 +378,8 @@ static void failReceived(struct engine *e, struct clusterNode *sender, const str
 
 /* ---- Messages ---- */
 
-static bool lengthOk(struct engine *e, enum busVerdict verdict, const struct busMessage *m, uint32_t len,
-                     uint32_t expected) {
+static bool engineLengthOk(struct engine *e, enum busVerdict verdict, const struct busMessage *m,
+                           uint32_t len, uint32_t expected) {
     switch (verdict) {
     case BUS_READ: return true;
     case BUS_WRONG_LENGTH:
@@ -393,7 +394,7 @@ static bool lengthOk(struct engine *e, enum busVerdict verdict, const struct bus
     }
 }
 
-static void countReceived(struct engine *e, const struct busMessage *m, uint32_t len) {
+static void engineCountReceived(struct engine *e, const struct busMessage *m, uint32_t len) {
     e->stats.received[m->header.type]++;
     if (m->header.type == BUS_PUBLISH || m->header.type == BUS_PUBLISHSHARD)
         e->stats.pubsub_bytes_received += len;
@@ -401,44 +402,44 @@ static void countReceived(struct engine *e, const struct busMessage *m, uint32_t
 }
 
 /* What is for others than the cluster itself. */
-static void deliver(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {
+static void engineDeliver(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {
     if (m->header.type == BUS_MODULE)
         e->env->moduleMessage(e->w, sender, m->module.id, m->module.type, m->module.payload);
     else
         e->env->published(e->w, sender, m->header.type == BUS_PUBLISHSHARD, m->channel, m->message);
 }
 
-static bool received(struct engine *e, struct busLink *link, const uint8_t *packet, uint32_t len) {
+static bool engineReceived(struct engine *e, struct busLink *link, const uint8_t *packet, uint32_t len) {
     e->stats.bytes_received += len;
     struct busMessage m;
     uint32_t expected;
     enum busVerdict verdict = busRead(packet, len, &m, &expected);
-    if (!lengthOk(e, verdict, &m, len, expected)) return true;
+    if (!engineLengthOk(e, verdict, &m, len, expected)) return true;
     if (m.light) {
         struct clusterNode *n = link->node;
         if (!n || n->flags & NODE_HANDSHAKE) {
             if (n) nodeDetach(n, link);
             return false;
         }
-        countReceived(e, &m, len);
+        engineCountReceived(e, &m, len);
         n->data_received_ms = e->now_ms;
-        deliver(e, n, &m);
+        engineDeliver(e, n, &m);
         return true;
     }
-    countReceived(e, &m, len);
+    engineCountReceived(e, &m, len);
     const struct busHeader *h = &m.header;
-    if (!headerDecent(h)) return true;
-    struct clusterNode *sender = senderOf(e, link, h);
+    if (!engineHeaderDecent(h)) return true;
+    struct clusterNode *sender = engineSenderOf(e, link, h);
     bool unknown_node =
         sender && memcmp(sender->id, h->sender, NODE_ID_LEN) != 0; /* on the link of another one */
-    if (unknown_node && (link->inbound || !isHeartbeat(h))) return true;
+    if (unknown_node && (link->inbound || !engineIsHeartbeat(h))) return true;
     if (sender && sender != e->t.myself && !unknown_node) {
-        bindInbound(e, link, sender);
+        engineBindInbound(e, link, sender);
         sender->flags = (uint16_t)((sender->flags & ~LEARNT_FLAGS) | (h->node_flags & LEARNT_FLAGS));
         sender->data_received_ms = e->now_ms;
-        senderEpochs(e, sender, h);
+        engineSenderEpochs(e, sender, h);
     }
-    if (isHeartbeat(h)) return heartbeatReceived(e, link, sender, &m);
+    if (engineIsHeartbeat(h)) return engineHeartbeatReceived(e, link, sender, &m);
     if (!sender || sender == e->t.myself) {
         if (h->type == BUS_FAIL)
             engineLogLimited(e, LL_NOTICE,
@@ -447,12 +448,12 @@ static bool received(struct engine *e, struct busLink *link, const uint8_t *pack
         return true;
     }
     switch (h->type) {
-    case BUS_FAIL: failReceived(e, sender, &m); break;
+    case BUS_FAIL: engineFailReceived(e, sender, &m); break;
     case BUS_AUTH_REQUEST: voteRequested(e, sender, link, h); break;
     case BUS_AUTH_ACK: voteReceived(e, sender, h); break;
     case BUS_UPDATE: updateReceived(e, &m); break;
     case BUS_MFSTART: manualRequested(e, sender); break;
-    default: deliver(e, sender, &m); break;
+    default: engineDeliver(e, sender, &m); break;
     }
     return true;
 }
@@ -462,7 +463,7 @@ bool engineReceive(struct engine *e, struct busLink *link, const uint8_t *packet
     serverAssert(link && packet);
     engineSetTime(e, now_ms);
     e->receiving = link;
-    bool good = received(e, link, packet, len) && e->receiving == link;
+    bool good = engineReceived(e, link, packet, len) && e->receiving == link;
     e->receiving = NULL;
     return good;
 }
@@ -484,7 +485,7 @@ void engineFollow(struct engine *e, struct clusterNode *primary, bool full_sync)
     engineTodo(e, TODO_SAVE | TODO_STATE | TODO_BROADCAST | TODO_SLOTS);
 }
 
-static void becomeOwnPrimary(struct engine *e) {
+static void engineBecomeOwnPrimary(struct engine *e) {
     struct clusterNode *me = e->t.myself;
     if (nodeIsReplica(me)) {
         nodeBecomePrimary(&e->t, me);
@@ -496,7 +497,7 @@ static void becomeOwnPrimary(struct engine *e) {
 }
 
 void engineLeaveShard(struct engine *e) {
-    becomeOwnPrimary(e);
+    engineBecomeOwnPrimary(e);
     e->t.myself->config_epoch = 0;
     engineTodo(e, TODO_SAVE | TODO_STATE | TODO_BROADCAST | TODO_SLOTS);
 }
@@ -504,7 +505,7 @@ void engineLeaveShard(struct engine *e) {
 void engineReset(struct engine *e, bool hard, int64_t now_ms) {
     engineSetTime(e, now_ms);
     struct clusterNode *me = e->t.myself;
-    becomeOwnPrimary(e);
+    engineBecomeOwnPrimary(e);
     for (int slot = 0; slot < KEY_SLOTS; slot++) slotAssign(&e->t, slot, NULL);
     topologyCloseSlots(&e->t);
     topologyForEach(&e->t, n) {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine.h - the decisions of a cluster node: who is alive, who owns what, who is elected. A state machine
- * that knows neither sockets nor clocks nor the data: time, random numbers and messages come in as arguments,
- * and what it wants done goes out through a table of functions (struct engineEnv). A simulator runs
- * hundreds of them in virtual time (simulation_test.c); cluster.c runs one in the environment.
+/* cluster_engine.h - the decisions of a cluster node: who is alive, who owns what, who is elected. A state
+ * machine that knows neither sockets nor clocks nor the data: time, random numbers and messages come in as
+ * arguments, and what it wants done goes out through a table of functions (struct engineEnv). A simulator
+ * runs hundreds of them in virtual time (simulation_test.c); cluster.c runs one in the environment.
  *
  *                   messages, links, ticks                    send, connect, close, save,
  *     the environment  ───────────────────────────▶  struct engine ─────────────────────────────▶  the environment
  *                   commands of users                         follow, pause, delete keys, log
  *
- * What is where: cluster_engine.c life and the order of things; cluster_engine_members.c handshake, links, gossip;
- * cluster_engine_failure.c heartbeat, failure detection, state; cluster_engine_slots.c claims, epochs, UPDATE;
- * cluster_engine_election.c ranks, votes; cluster_engine_manual.c manual failover; cluster_engine_orphans.c replicas that move.
+ * What is where: cluster_engine.c life and the order of things; cluster_engine_members.c handshake, links,
+ * gossip; cluster_engine_failure.c heartbeat, failure detection, state; cluster_engine_slots.c claims,
+ * epochs, UPDATE; cluster_engine_election.c ranks, votes; cluster_engine_manual.c manual failover;
+ * cluster_engine_orphans.c replicas that move.
  *
  * Invariants
  *  - In one epoch a node votes once; the vote is on disk before the answer leaves (environment->save with `sync`).
@@ -170,7 +171,7 @@ static inline bool engineStateOk(const struct engine *e) {
 /* With an empty topology: it is either read from a file, or engineCreated. The settings are the caller's to
  * fill. */
 void engineInit(struct engine *e, const struct engineEnv *env, void *w, int64_t now_ms);
-void engineCreated(struct engine *e);    /* a node with a new id, that knows nobody */
+void engineCreated(struct engine *e); /* a node with a new id, that knows nobody */
 void engineDestroy(struct engine *e); /* links have been closed */
 /* What is to be done at the end of the turn. */
 static inline void engineTodo(struct engine *e, unsigned what) {
@@ -213,8 +214,8 @@ void engineLeaveShard(struct engine *e);
 enum failoverKind { FAILOVER_ASK, FAILOVER_FORCE, FAILOVER_TAKEOVER };
 void engineFailover(struct engine *e, enum failoverKind kind, int64_t now_ms); /* of a replica */
 void engineReset(struct engine *e, bool hard, int64_t now_ms);
-/* Takes the epoch that was reserved, or else one above all that are known, without asking anybody; false: ours
- * was the greatest already, and no other's. */
+/* Takes the epoch that was reserved, or else one above all that are known, without asking anybody; false:
+ * ours was the greatest already, and no other's. */
 bool engineBumpEpoch(struct engine *e, int64_t now_ms);
 /* Before that, by who can wait: all voters are told of an epoch above the one that is to be taken, and vote
  * in no lower one then. May be said again, until most of them have answered (since then). */

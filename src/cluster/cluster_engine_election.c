@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_election.c - a replica becomes the primary of its shard: when it tries, who votes for it, and what
- * it does when it has won.
+/* cluster_engine_election.c - a replica becomes the primary of its shard: when it tries, who votes for it,
+ * and what it does when it has won.
  *
  *     primary FAIL ──▶ wait: a delay, longer the less we have ──▶ ask for votes ──▶ majority: take over
  *                            (a sibling with more wins meanwhile)            └────▶ time is up: later again
@@ -26,18 +26,18 @@ static int64_t electionTimeout(const struct engine *e) {
     return timeout < ELECTION_TIMEOUT_MIN_MS ? ELECTION_TIMEOUT_MIN_MS : timeout;
 }
 
-static int64_t delayUnit(const struct engine *e) {
+static int64_t electionDelayUnit(const struct engine *e) {
     int64_t delay = e->settings.node_timeout_ms / DELAY_DIVISOR;
     return delay > DELAY_MAX_MS ? DELAY_MAX_MS : delay < 1 ? 1 : delay;
 }
 
-static bool manualRuns(const struct engine *e) {
+static bool electionManualRuns(const struct engine *e) {
     return e->manual.end_ms && e->manual.can_start;
 }
 
 /* ---- Ranks: how many should go first ---- */
 
-static int replicaRank(struct engine *e) {
+static int electionReplicaRank(struct engine *e) {
     struct clusterNode *me = e->t.myself, *primary = me->primary;
     uint64_t offset = engineOffset(e);
     int rank = 0;
@@ -50,7 +50,7 @@ static int replicaRank(struct engine *e) {
 }
 
 /* Other primaries that failed lately, and have somebody to replace them, go in the order of their shards. */
-static int primaryRank(struct engine *e) {
+static int electionPrimaryRank(struct engine *e) {
     struct clusterNode *mine = e->t.myself->primary;
     int64_t factor = e->settings.replica_validity_factor ? e->settings.replica_validity_factor : 10;
     int64_t lately = e->now_ms - e->settings.node_timeout_ms * factor;
@@ -66,7 +66,7 @@ static int primaryRank(struct engine *e) {
 
 /* Nobody in the shard has more than we have, and all of them know that the primary has failed: there is
  * nothing to wait for. */
-static bool mayStartAtOnce(struct engine *e) {
+static bool electionMayStartAtOnce(struct engine *e) {
     struct clusterNode *primary = e->t.myself->primary;
     if (e->election.rank || e->election.primary_rank || !engineOffset(e)) return false;
     for (int i = 0; i < primary->replica_count; i++) {
@@ -78,7 +78,7 @@ static bool mayStartAtOnce(struct engine *e) {
 
 /* ---- A replica's election ---- */
 
-static void logCannot(struct engine *e, enum cannotFailover reason) {
+static void electionLogCannot(struct engine *e, enum cannotFailover reason) {
     static const char *const reasons[] = {
         [CANNOT_NOT_WHOLE] = "The data here did not come whole from my primary.",
         [CANNOT_DATA_AGE] =
@@ -98,7 +98,7 @@ static void logCannot(struct engine *e, enum cannotFailover reason) {
 static bool electionCalledFor(const struct engine *e) {
     const struct clusterNode *primary = e->t.myself->primary;
     if (!primary || primary->slot_count == 0) return false;
-    if (manualRuns(e)) return true;
+    if (electionManualRuns(e)) return true;
     bool may = !e->settings.replica_no_failover && !e->settings.failover_is_others;
     return may && nodeFailed(primary);
 }
@@ -109,12 +109,12 @@ uint64_t engineOffset(const struct engine *e) {
 }
 
 /* May our data be taken for the primary's? */
-static enum cannotFailover dataVerdict(const struct engine *e) {
+static enum cannotFailover electionDataVerdict(const struct engine *e) {
     int64_t timeout = e->settings.node_timeout_ms, factor = e->settings.replica_validity_factor;
     struct engineReplication r = e->env->replication(e->w);
     int64_t age = e->now_ms - r.data_ms;
     if (age > timeout) age -= timeout;
-    if (manualRuns(e)) return CAN_FAILOVER;
+    if (electionManualRuns(e)) return CAN_FAILOVER;
     if (!r.whole) return CANNOT_NOT_WHOLE;
     bool fresh = !factor || age <= e->settings.repl_ping_period_s * 1000 + timeout * factor;
     return fresh ? CAN_FAILOVER : CANNOT_DATA_AGE;
@@ -122,17 +122,17 @@ static enum cannotFailover dataVerdict(const struct engine *e) {
 
 static void electionPlan(struct engine *e) {
     struct engineElection *x = &e->election;
-    int64_t unit = delayUnit(e);
+    int64_t unit = electionDelayUnit(e);
     *x = (struct engineElection){.start_ms = e->now_ms, .reason = x->reason, .reason_ms = x->reason_ms};
-    if (manualRuns(e)) {
+    if (electionManualRuns(e)) {
         x->force_ack = true;
         engineTodo(e, TODO_ELECTION);
         return;
     }
-    x->rank = replicaRank(e);
-    x->primary_rank = primaryRank(e);
+    x->rank = electionReplicaRank(e);
+    x->primary_rank = electionPrimaryRank(e);
     uint64_t offset = engineOffset(e);
-    if (mayStartAtOnce(e)) {
+    if (electionMayStartAtOnce(e)) {
         x->force_ack = true;
         engineLog(e, LL_NOTICE, "This is the best ranked replica and can initiate the election immediately.");
         engineTodo(e, TODO_ELECTION);
@@ -149,17 +149,17 @@ static void electionPlan(struct engine *e) {
 /* Others may have turned out to have more. */
 static void electionReplan(struct engine *e) {
     struct engineElection *x = &e->election;
-    if (manualRuns(e)) return;
-    int rank = replicaRank(e), primary_rank = primaryRank(e);
+    if (electionManualRuns(e)) return;
+    int rank = electionReplicaRank(e), primary_rank = electionPrimaryRank(e);
     if (rank > x->rank) {
-        int64_t added = 2 * delayUnit(e) * (rank - x->rank);
+        int64_t added = 2 * electionDelayUnit(e) * (rank - x->rank);
         x->start_ms += added;
         engineLog(e, LL_NOTICE,
                   "This replica now ranks #%d, which delays its election by another %lld milliseconds", rank,
                   (long long)added);
     }
     if (primary_rank > x->primary_rank) {
-        int64_t added = delayUnit(e) * (primary_rank - x->primary_rank);
+        int64_t added = electionDelayUnit(e) * (primary_rank - x->primary_rank);
         x->start_ms += added;
         engineLog(e, LL_NOTICE,
                   "The failed primary now ranks #%d, which delays its election by another %lld milliseconds",
@@ -167,7 +167,7 @@ static void electionReplan(struct engine *e) {
     }
     x->rank = rank;
     x->primary_rank = primary_rank;
-    if (x->start_ms > e->now_ms && mayStartAtOnce(e)) {
+    if (x->start_ms > e->now_ms && electionMayStartAtOnce(e)) {
         x->start_ms = e->now_ms;
         x->force_ack = true;
         engineLog(e, LL_NOTICE, "Myself become the best ranked replica, initiate the election immediately.");
@@ -219,9 +219,9 @@ void electionTick(struct engine *e) {
         x->reason = CAN_FAILOVER;
         return;
     }
-    enum cannotFailover verdict = dataVerdict(e);
+    enum cannotFailover verdict = electionDataVerdict(e);
     if (verdict != CAN_FAILOVER) {
-        logCannot(e, verdict);
+        electionLogCannot(e, verdict);
         return;
     }
     int64_t timeout = electionTimeout(e), age = e->now_ms - x->start_ms;
@@ -231,15 +231,15 @@ void electionTick(struct engine *e) {
     }
     if (!x->sent) electionReplan(e);
     if (e->now_ms < x->start_ms)
-        logCannot(e, CANNOT_WAITING_DELAY);
+        electionLogCannot(e, CANNOT_WAITING_DELAY);
     else if (age > timeout)
-        logCannot(e, CANNOT_EXPIRED);
+        electionLogCannot(e, CANNOT_EXPIRED);
     else if (!x->sent)
         electionStart(e);
     else if (x->votes >= topologySureQuorum(&e->t))
         electionWon(e);
     else
-        logCannot(e, CANNOT_WAITING_VOTES);
+        electionLogCannot(e, CANNOT_WAITING_VOTES);
 }
 
 void electionOvertaken(struct engine *e, const struct clusterNode *by, uint64_t epoch) {
@@ -262,7 +262,7 @@ void voteReceived(struct engine *e, struct clusterNode *sender, const struct bus
 
 /* ---- A primary's vote ---- */
 
-static void deny(struct engine *e, const struct clusterNode *n, const char *fmt, ...) {
+static void electionDeny(struct engine *e, const struct clusterNode *n, const char *fmt, ...) {
     char why[200];
     va_list ap;
     va_start(ap, fmt);
@@ -272,7 +272,7 @@ static void deny(struct engine *e, const struct clusterNode *n, const char *fmt,
 }
 
 /* Somebody has one of its slots with an epoch above what the requester knows. */
-static int betterOwner(const struct engine *e, const struct busHeader *h) {
+static int electionBetterOwner(const struct engine *e, const struct busHeader *h) {
     for (int last, slot = slotSetRun(&h->slots, 0, &last); slot >= 0;
          slot = slotSetRun(&h->slots, last + 1, &last)) {
         for (; slot <= last; slot++) {
@@ -282,36 +282,37 @@ static int betterOwner(const struct engine *e, const struct busHeader *h) {
     return -1;
 }
 
-static bool mayVoteFor(struct engine *e, struct clusterNode *n, struct busLink *link,
-                       const struct busHeader *h) {
+static bool electionMayVoteFor(struct engine *e, struct clusterNode *n, struct busLink *link,
+                               const struct busHeader *h) {
     unsigned long long epoch = h->current_epoch;
     if (epoch < e->t.current_epoch) {
-        deny(e, n, ": reqEpoch (%llu) < curEpoch(%llu)", epoch, (unsigned long long)e->t.current_epoch);
+        electionDeny(e, n, ": reqEpoch (%llu) < curEpoch(%llu)", epoch,
+                     (unsigned long long)e->t.current_epoch);
         return false;
     }
     if (e->t.last_vote_epoch == e->t.current_epoch) {
-        deny(e, n, ": already voted for epoch %llu", (unsigned long long)e->t.current_epoch);
+        electionDeny(e, n, ": already voted for epoch %llu", (unsigned long long)e->t.current_epoch);
         return false;
     }
     const struct clusterNode *primary = n->primary;
     bool forced = h->flags & BUS_FORCE_ACK;
     if (nodeIsPrimary(n) || !primary || (!nodeFailed(primary) && !forced)) {
-        deny(e, n, " for epoch %llu: %s", epoch,
-             nodeIsPrimary(n) ? "it is a primary node"
-             : !primary       ? "I don't know its primary"
-                              : "its primary is up");
+        electionDeny(e, n, " for epoch %llu: %s", epoch,
+                     nodeIsPrimary(n) ? "it is a primary node"
+                     : !primary       ? "I don't know its primary"
+                                      : "its primary is up");
         return false;
     }
-    int slot = betterOwner(e, h);
+    int slot = electionBetterOwner(e, h);
     if (slot >= 0) {
         const struct clusterNode *owner = e->t.owner[slot];
-        deny(e, n, ": slot %d epoch (%llu) > reqConfigEpoch (%llu)", slot,
-             (unsigned long long)owner->config_epoch, (unsigned long long)h->config_epoch);
+        electionDeny(e, n, ": slot %d epoch (%llu) > reqConfigEpoch (%llu)", slot,
+                     (unsigned long long)owner->config_epoch, (unsigned long long)h->config_epoch);
         sendUpdate(e, n->connected ? n->out : link, owner);
         return false;
     }
     if (e->now_ms - e->started_ms < START_DELAY_MS) {
-        deny(e, n, ": it is not safe to vote in this moment)");
+        electionDeny(e, n, ": it is not safe to vote in this moment)");
         return false;
     }
     return true;
@@ -319,7 +320,7 @@ static bool mayVoteFor(struct engine *e, struct clusterNode *n, struct busLink *
 
 void voteRequested(struct engine *e, struct clusterNode *sender, struct busLink *link,
                    const struct busHeader *h) {
-    if (!nodeVotes(e->t.myself) || !mayVoteFor(e, sender, link, h)) return;
+    if (!nodeVotes(e->t.myself) || !electionMayVoteFor(e, sender, link, h)) return;
     e->t.last_vote_epoch = e->t.current_epoch;
     e->env->save(e->w, true);
     messageSend(e, sender->connected ? sender->out : link, messageBegin(e, BUS_AUTH_ACK, 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_failure.c - who is alive: heartbeats, suspicion (PFAIL), agreement (FAIL), and whether the cluster
- * as a whole is. */
+/* cluster_engine_failure.c - who is alive: heartbeats, suspicion (PFAIL), agreement (FAIL), and whether the
+ * cluster as a whole is. */
 #include "cluster/cluster_engine_private.h"
 
 #define RANDOM_PING_TICKS   10
@@ -9,7 +9,7 @@
 /* ---- Heartbeats ---- */
 
 /* The one of a few, by chance, that we have not heard of for longest. */
-static void pingSomebody(struct engine *e) {
+static void failurePingSomebody(struct engine *e) {
     struct clusterNode *oldest = NULL;
     for (int i = 0; i < RANDOM_PING_CHOICES; i++) {
         struct clusterNode *n = e->t.nodes[e->env->random(e->w) % (uint64_t)e->t.count];
@@ -20,13 +20,13 @@ static void pingSomebody(struct engine *e) {
 }
 
 /* A link over which nothing comes may be dead without anybody telling: a new one is tried. */
-static bool linkIsStuck(const struct engine *e, const struct clusterNode *n) {
+static bool failureLinkIsStuck(const struct engine *e, const struct clusterNode *n) {
     int64_t timeout = e->settings.node_timeout_ms;
     return n->out && n->ping_sent_ms && e->now_ms - n->out->created_ms > timeout &&
            e->now_ms - n->ping_sent_ms > timeout / 2 && e->now_ms - n->data_received_ms > timeout / 2;
 }
 
-static void suspect(struct engine *e, struct clusterNode *n) {
+static void failureSuspect(struct engine *e, struct clusterNode *n) {
     int64_t waiting = e->now_ms - n->ping_sent_ms, silent = e->now_ms - n->data_received_ms;
     if (!n->ping_sent_ms || (waiting < silent ? waiting : silent) <= e->settings.node_timeout_ms) return;
     if (n->flags & (NODE_PFAIL | NODE_FAIL)) return;
@@ -39,18 +39,18 @@ static void suspect(struct engine *e, struct clusterNode *n) {
     markFailingIfAgreed(e, n);
 }
 
-static void heartbeat(struct engine *e, struct clusterNode *n) {
+static void failureHeartbeat(struct engine *e, struct clusterNode *n) {
     int64_t interval = e->settings.ping_interval_ms;
     if (interval <= 0) interval = e->settings.node_timeout_ms / 2;
-    if (linkIsStuck(e, n)) nodeDropLink(e, n, true);
+    if (failureLinkIsStuck(e, n)) nodeDropLink(e, n, true);
     bool due = e->now_ms - n->pong_received_ms > interval;
     bool tell_offset = nodeIsPrimary(e->t.myself) && e->manual.end_ms && e->manual.replica == n;
     if (n->connected && ((!n->ping_sent_ms && due) || tell_offset)) sendPing(e, n->out, BUS_PING);
-    suspect(e, n);
+    failureSuspect(e, n);
 }
 
 /* Since when a primary with slots, to which replicas of others may come, has no good one of its own. */
-static void watchOrphan(struct engine *e, struct clusterNode *n) {
+static void failureWatchOrphan(struct engine *e, struct clusterNode *n) {
     bool orphaned = nodeVotes(n) && !nodeFailed(n) && n->flags & NODE_MIGRATE_TO && healthyReplicas(n) == 0;
     if (!orphaned)
         n->orphaned_ms = 0;
@@ -59,11 +59,11 @@ static void watchOrphan(struct engine *e, struct clusterNode *n) {
 }
 
 void heartbeatTick(struct engine *e) {
-    if (e->ticks % RANDOM_PING_TICKS == 0 && !e->settings.no_random_pings) pingSomebody(e);
+    if (e->ticks % RANDOM_PING_TICKS == 0 && !e->settings.no_random_pings) failurePingSomebody(e);
     topologyForEach(&e->t, n) {
         if (!nodeUsable(n)) continue;
-        watchOrphan(e, n);
-        heartbeat(e, n);
+        failureWatchOrphan(e, n);
+        failureHeartbeat(e, n);
     }
 }
 
@@ -110,7 +110,7 @@ void clearFailIfSafe(struct engine *e, struct clusterNode *n) {
 
 /* ---- The state ---- */
 
-static bool everySlotServed(const struct engine *e) {
+static bool failureEverySlotServed(const struct engine *e) {
     int served = 0;
     for (int i = 0; i < e->t.count; i++) {
         if (!nodeFailed(e->t.nodes[i])) served += e->t.nodes[i]->slot_count;
@@ -118,19 +118,19 @@ static bool everySlotServed(const struct engine *e) {
     return served == KEY_SLOTS;
 }
 
-static int votersReached(const struct engine *e) {
+static int failureVotersReached(const struct engine *e) {
     int count = 0;
     for (int i = 0; i < e->t.count; i++)
         count += nodeVotes(e->t.nodes[i]) && !(e->t.nodes[i]->flags & (NODE_FAIL | NODE_PFAIL));
     return count;
 }
 
-static int64_t rejoinDelay(const struct engine *e) {
+static int64_t failureRejoinDelay(const struct engine *e) {
     int64_t delay = e->settings.node_timeout_ms;
     return delay > REJOIN_MAX_MS ? REJOIN_MAX_MS : delay < REJOIN_MIN_MS ? REJOIN_MIN_MS : delay;
 }
 
-static void logWhyDown(struct engine *e, enum downReason why) {
+static void failureLogWhyDown(struct engine *e, enum downReason why) {
     static const char *const reasons[] = {
         [DOWN_COVERAGE] = "At least one hash slot is not served by any available node. Please check the "
                           "'cluster-require-full-coverage' configuration.",
@@ -146,16 +146,16 @@ void stateUpdate(struct engine *e) {
     bool primary = nodeIsPrimary(e->t.myself);
     if (primary && e->down == DOWN_STARTING && e->now_ms - e->started_ms < START_DELAY_MS) return;
     enum downReason now = DOWN_NOT;
-    if (e->settings.require_full_coverage && !everySlotServed(e)) now = DOWN_COVERAGE;
-    if (votersReached(e) < topologyQuorum(&e->t)) {
+    if (e->settings.require_full_coverage && !failureEverySlotServed(e)) now = DOWN_COVERAGE;
+    if (failureVotersReached(e) < topologyQuorum(&e->t)) {
         now = DOWN_MINORITY;
         e->minority_ms = e->now_ms;
     }
     /* A primary that comes back listens for a while first, to what has been decided without it. */
     if (now == DOWN_NOT && e->down != DOWN_NOT && primary && e->minority_ms &&
-        e->now_ms - e->minority_ms < rejoinDelay(e))
+        e->now_ms - e->minority_ms < failureRejoinDelay(e))
         return;
-    logWhyDown(e, now);
+    failureLogWhyDown(e, now);
     bool was_ok = engineStateOk(e);
     e->down = now;
     if (was_ok == engineStateOk(e)) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_manual.c - a failover that a user asks for: no write is lost, as the primary stands still until its
- * replica has all that it has.
+/* cluster_engine_manual.c - a failover that a user asks for: no write is lost, as the primary stands still
+ * until its replica has all that it has.
  *
  *     replica   ── MFSTART ──────────────▶   primary pauses writes
  *               ◀─ PING, paused, offset ──   again at every tick

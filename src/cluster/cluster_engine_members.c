@@ -49,7 +49,7 @@ void engineLinkDown(struct engine *e, struct busLink *link, int64_t now_ms) {
     nodeDetach(link->node, link);
 }
 
-static void connectTo(struct engine *e, struct clusterNode *n) {
+static void membersConnectTo(struct engine *e, struct clusterNode *n) {
     if (e->now_ms - n->connect_ms < e->settings.node_timeout_ms / CONNECT_RETRIES || !*n->ip) return;
     n->connect_ms = e->now_ms;
     struct busLink *link = e->env->connect(e->w, n->ip, n->bus_port);
@@ -71,7 +71,7 @@ void linkTick(struct engine *e, struct clusterNode *n) {
         nodeRemove(e, n);
         return;
     }
-    if (!n->out) connectTo(e, n);
+    if (!n->out) membersConnectTo(e, n);
     /* It has no link to us, though it should: it may have forgotten us, or never learnt of us. */
     bool meets_again =
         n->flags & NODE_LIGHT_MODULE && !(n->flags & (NODE_HANDSHAKE | NODE_FAIL | NODE_PFAIL));
@@ -105,14 +105,14 @@ void newNodeId(struct engine *e, char id[NODE_ID_LEN]) {
 }
 
 /* A text that could not stand in nodes.conf, or is not ASCII, is none. */
-static struct str decentText(struct str text) {
+static struct str membersDecentText(struct str text) {
     bool ascii = true;
     for (size_t i = 0; i < text.len; i++) ascii &= (unsigned char)text.ptr[i] < 0x80;
     return ascii && topologyTextValid(text) ? text : strN("", 0);
 }
 
 /* As inet_ntop writes it. False: it is no address. */
-static bool normalAddress(const char *ip, char out[NODE_IP_LEN]) {
+static bool membersNormalAddress(const char *ip, char out[NODE_IP_LEN]) {
     unsigned char bytes[16];
     int family = inet_pton(AF_INET, ip, bytes) == 1    ? AF_INET
                  : inet_pton(AF_INET6, ip, bytes) == 1 ? AF_INET6
@@ -120,7 +120,8 @@ static bool normalAddress(const char *ip, char out[NODE_IP_LEN]) {
     return family && inet_ntop(family, bytes, out, NODE_IP_LEN);
 }
 
-static void setPorts(struct engine *e, struct clusterNode *n, uint16_t port, uint16_t other, uint16_t bus) {
+static void membersSetPorts(struct engine *e, struct clusterNode *n, uint16_t port, uint16_t other,
+                            uint16_t bus) {
     *(e->settings.tls ? &n->tls_port : &n->tcp_port) = port;
     *(e->settings.tls ? &n->tcp_port : &n->tls_port) = other;
     n->bus_port = bus;
@@ -129,7 +130,7 @@ static void setPorts(struct engine *e, struct clusterNode *n, uint16_t port, uin
 enum meetVerdict nodeHandshake(struct engine *e, bool meet, const char *ip, uint16_t port,
                                uint16_t bus_port) {
     char address[NODE_IP_LEN] = "", id[NODE_ID_LEN];
-    if (!normalAddress(ip, address) || port == 0 || bus_port == 0) return MEET_NO_ADDRESS;
+    if (!membersNormalAddress(ip, address) || port == 0 || bus_port == 0) return MEET_NO_ADDRESS;
     topologyForEach(&e->t, known) {
         if (known->flags & NODE_HANDSHAKE && strcmp(known->ip, address) == 0 && known->bus_port == bus_port)
             return MEET_UNDER_WAY;
@@ -138,7 +139,7 @@ enum meetVerdict nodeHandshake(struct engine *e, bool meet, const char *ip, uint
     struct clusterNode *n =
         topologyAdd(&e->t, id, (uint16_t)(NODE_HANDSHAKE | (meet ? NODE_MEET : 0)), e->now_ms);
     memcpy(n->ip, address, NODE_IP_LEN);
-    setPorts(e, n, port, 0, bus_port);
+    membersSetPorts(e, n, port, 0, bus_port);
     return MEET_BEGUN;
 }
 
@@ -159,13 +160,13 @@ bool nodeTakeAddress(struct engine *e, struct clusterNode *n, const struct busLi
                      const struct busHeader *h) {
     if (link == n->out) return false; /* it is where we have found it */
     const char *ip = *h->ip ? h->ip : link->peer_ip;
-    if (!decentText(strOf(ip)).len) return false;
+    if (!membersDecentText(strOf(ip)).len) return false;
     uint16_t port = e->settings.tls ? n->tls_port : n->tcp_port;
     uint16_t other = e->settings.tls ? n->tcp_port : n->tls_port;
     if (strcmp(n->ip, ip) == 0 && port == h->port && other == h->other_port && n->bus_port == h->bus_port)
         return false;
     snprintf(n->ip, NODE_IP_LEN, "%s", ip);
-    setPorts(e, n, h->port, h->other_port, h->bus_port);
+    membersSetPorts(e, n, h->port, h->other_port, h->bus_port);
     n->flags &= (uint16_t)~NODE_NOADDR;
     nodeDropLink(e, n, true);
     engineLog(e, LL_NOTICE, "The address of node %s is now %s:%u", nodeLogName(n), n->ip, h->port);
@@ -175,14 +176,14 @@ bool nodeTakeAddress(struct engine *e, struct clusterNode *n, const struct busLi
 
 /* ---- Gossip ---- */
 
-static bool reachable(const struct busGossip *g) {
+static bool membersReachable(const struct busGossip *g) {
     return !(g->flags & (NODE_FAIL | NODE_PFAIL));
 }
 
 /* What a voter says counts. */
-static void reportTaken(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
-                        const struct busGossip *g) {
-    if (!reachable(g)) {
+static void membersReportTaken(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
+                               const struct busGossip *g) {
+    if (!membersReachable(g)) {
         if (failureReportAdd(n, sender, e->now_ms))
             engineLog(e, LL_VERBOSE, "Node %s cannot reach node %s", nodeLogName(sender), nodeLogName(n));
         markFailingIfAgreed(e, n);
@@ -191,36 +192,37 @@ static void reportTaken(struct engine *e, struct clusterNode *sender, struct clu
     }
 }
 
-static void gossipAboutKnown(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
-                             const struct busGossip *g) {
-    if (nodeVotes(sender)) reportTaken(e, sender, n, g);
-    if (reachable(g) && n->pong_received_ms && !n->ping_sent_ms && !(n->flags & (NODE_FAIL | NODE_PFAIL)) &&
+static void membersGossipAboutKnown(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
+                                    const struct busGossip *g) {
+    if (nodeVotes(sender)) membersReportTaken(e, sender, n, g);
+    if (membersReachable(g) && n->pong_received_ms && !n->ping_sent_ms &&
+        !(n->flags & (NODE_FAIL | NODE_PFAIL)) &&
         failureReportCount(n, e->now_ms - 2 * e->settings.node_timeout_ms) == 0) {
         int64_t pong_ms = (int64_t)g->pong_received_s * 1000;
         if (pong_ms <= e->now_ms + CLOCK_TOLERANCE_MS && pong_ms > n->pong_received_ms)
             n->pong_received_ms = pong_ms;
     }
     bool lost = n->flags & (NODE_FAIL | NODE_PFAIL),
-         told = reachable(g) && !(g->flags & NODE_NOADDR) && decentText(strOf(g->ip)).len;
+         told = membersReachable(g) && !(g->flags & NODE_NOADDR) && membersDecentText(strOf(g->ip)).len;
     uint16_t port = e->settings.tls ? n->tls_port : n->tcp_port;
     if (!lost || !told) return;
     if (strcmp(n->ip, g->ip) == 0 && port == g->port && n->bus_port == g->bus_port) return;
     nodeDropLink(e, n, true);
     memcpy(n->ip, g->ip, NODE_IP_LEN);
-    setPorts(e, n, g->port, g->other_port, g->bus_port);
+    membersSetPorts(e, n, g->port, g->other_port, g->bus_port);
     n->flags &= (uint16_t)~NODE_NOADDR;
     if (e->t.myself->primary == n) e->env->follow(e->w, n, false);
     engineTodo(e, TODO_SAVE);
 }
 
-static void gossipAboutUnknown(struct engine *e, const struct busGossip *g) {
+static void membersGossipAboutUnknown(struct engine *e, const struct busGossip *g) {
     char address[NODE_IP_LEN] = "";
     if (g->flags & (NODE_NOADDR | NODE_HANDSHAKE) || topologyIsForgotten(&e->t, g->id, e->now_ms)) return;
-    if (!normalAddress(g->ip, address)) return;
+    if (!membersNormalAddress(g->ip, address)) return;
     uint16_t role = g->flags & NODE_REPLICA ? NODE_REPLICA : NODE_PRIMARY;
     struct clusterNode *n = topologyAdd(&e->t, g->id, role, e->now_ms);
     memcpy(n->ip, address, NODE_IP_LEN);
-    setPorts(e, n, g->port, g->other_port, g->bus_port);
+    membersSetPorts(e, n, g->port, g->other_port, g->bus_port);
     engineTodo(e, TODO_SAVE);
 }
 
@@ -237,20 +239,20 @@ void gossipProcess(struct engine *e, struct clusterNode *sender, const struct bu
         busGossipRead(m, i, &g);
         struct clusterNode *n = topologyFind(&e->t, g.id);
         if (!n)
-            gossipAboutUnknown(e, &g);
+            membersGossipAboutUnknown(e, &g);
         else if (n != e->t.myself && n != sender && !(n->flags & NODE_HANDSHAKE))
-            gossipAboutKnown(e, sender, n, &g);
+            membersGossipAboutKnown(e, sender, n, &g);
     }
 }
 
 /* ---- Extensions ---- */
 
-static void setText(struct engine *e, sds *field, struct str text) {
+static void membersSetText(struct engine *e, sds *field, struct str text) {
     if (strEq(sdsview(*field), text)) return;
     *field = sdscpylen(*field, text.ptr, text.len);
     engineTodo(e, TODO_SAVE);
 }
-static void setPort(struct engine *e, uint16_t *field, uint64_t port) {
+static void membersSetPort(struct engine *e, uint16_t *field, uint64_t port) {
     if (*field == port) return;
     *field = (uint16_t)port;
     engineTodo(e, TODO_SAVE);
@@ -258,7 +260,7 @@ static void setPort(struct engine *e, uint16_t *field, uint64_t port) {
 
 /* A replica is in the shard of its primary: both learn late what it is called. The replicas of one that has
  * become a replica itself, in another shard, are there when they follow: their data are not of that shard. */
-static void shardTold(struct engine *e, struct clusterNode *n, const char *shard) {
+static void membersShardTold(struct engine *e, struct clusterNode *n, const char *shard) {
     if (memcmp(n->shard_id, shard, NODE_ID_LEN) == 0) return;
     if (n->primary && memcmp(n->primary->shard_id, shard, NODE_ID_LEN) != 0) return;
     memcpy(n->shard_id, shard, NODE_ID_LEN);
@@ -267,7 +269,7 @@ static void shardTold(struct engine *e, struct clusterNode *n, const char *shard
     engineTodo(e, TODO_SAVE);
 }
 
-static void forgottenTold(struct engine *e, struct clusterNode *sender, const struct busExtension *x) {
+static void membersForgottenTold(struct engine *e, struct clusterNode *sender, const struct busExtension *x) {
     const char *id = busExtensionId(x);
     uint64_t ttl_s = busExtensionNumber(x);
     if (!id || ttl_s > INT32_MAX) return;
@@ -287,22 +289,22 @@ void extensionsProcess(struct engine *e, struct clusterNode *sender, const struc
         if (x.type == EXT_SHARD_ID)
             shard = busExtensionId(&x);
         else if (x.type == EXT_FORGOTTEN)
-            forgottenTold(e, sender, &x);
+            membersForgottenTold(e, sender, &x);
         else if (x.type == EXT_CLIENT_PORT || x.type == EXT_CLIENT_TLS_PORT)
             ports[x.type] = busExtensionNumber(&x);
         else if (x.type < EXT_TYPES)
-            texts[x.type] = decentText(x.data);
+            texts[x.type] = membersDecentText(x.data);
         else
             engineLogLimited(e, LL_WARNING, "A packet has an extension of the unknown type %d", x.type);
     }
     if (!shard && sender->primary) shard = sender->primary->shard_id;
-    if (shard) shardTold(e, sender, shard);
+    if (shard) membersShardTold(e, sender, shard);
     if (!m->extensions_len) return; /* it has not shown what it has, as it does not know what we understand */
-    setText(e, &sender->hostname, texts[EXT_HOSTNAME]);
-    setText(e, &sender->human_name, texts[EXT_HUMAN_NAME]);
-    setText(e, &sender->client_ipv4, texts[EXT_CLIENT_IPV4]);
-    setText(e, &sender->client_ipv6, texts[EXT_CLIENT_IPV6]);
-    setText(e, &sender->availability_zone, texts[EXT_AVAILABILITY_ZONE]);
-    setPort(e, &sender->client_tcp_port, ports[EXT_CLIENT_PORT]);
-    setPort(e, &sender->client_tls_port, ports[EXT_CLIENT_TLS_PORT]);
+    membersSetText(e, &sender->hostname, texts[EXT_HOSTNAME]);
+    membersSetText(e, &sender->human_name, texts[EXT_HUMAN_NAME]);
+    membersSetText(e, &sender->client_ipv4, texts[EXT_CLIENT_IPV4]);
+    membersSetText(e, &sender->client_ipv6, texts[EXT_CLIENT_IPV6]);
+    membersSetText(e, &sender->availability_zone, texts[EXT_AVAILABILITY_ZONE]);
+    membersSetPort(e, &sender->client_tcp_port, ports[EXT_CLIENT_PORT]);
+    membersSetPort(e, &sender->client_tls_port, ports[EXT_CLIENT_TLS_PORT]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_orphans.c - a replica goes to a primary that has lost all of its own, where there are replicas to
- * spare.
+/* cluster_engine_orphans.c - a replica goes to a primary that has lost all of its own, where there are
+ * replicas to spare.
  *
  * Everybody decides for himself, so the rule must name one: of the primaries with most replicas, the replica
  * with the smallest id. */
@@ -9,7 +9,7 @@
 #include "cluster/cluster_engine_private.h"
 
 /* The primaries with most replicas, and whether of all of their good ones we are the first. */
-static bool amChosen(struct engine *e) {
+static bool orphansAmChosen(struct engine *e) {
     int most = 0;
     for (int i = 0; i < e->t.count; i++) {
         int count = nodeIsPrimary(e->t.nodes[i]) ? healthyReplicas(e->t.nodes[i]) : 0;
@@ -34,7 +34,7 @@ void orphansTick(struct engine *e) {
     topologyForEach(&e->t, n) {
         if (n->orphaned_ms && e->now_ms - n->orphaned_ms > ORPHAN_DELAY_MS) orphan = n;
     }
-    if (!orphan || !amChosen(e)) return;
+    if (!orphan || !orphansAmChosen(e)) return;
     engineLog(e, LL_NOTICE, "Migrating to orphaned primary %s in shard %s", nodeLogName(orphan),
               orphan->shard_id);
     engineFollow(e, orphan, true);

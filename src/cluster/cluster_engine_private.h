@@ -11,7 +11,7 @@
 #define ORPHAN_DELAY_MS         5000
 #define ELECTION_TIMEOUT_MIN_MS 2000
 #define RELOG_MS                10000
-#define RESERVE_AGAIN_MS            1000
+#define RESERVE_AGAIN_MS        1000
 #define ANNOUNCE_AGAIN_MS       1000
 #define EPOCH_MAX               (UINT64_MAX - UINT32_MAX) /* of others: above it there is room to count up */
 

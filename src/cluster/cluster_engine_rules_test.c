@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_rules_test.c - the rules that keep elections, failure detection and slots safe, one by one: one
- * engine, the time given to it, and messages made by hand. What hostile peers do is in cluster_engine_test.c, what
- * many engines do together in simulation_test.c.
+/* cluster_engine_rules_test.c - the rules that keep elections, failure detection and slots safe, one by one:
+ * one engine, the time given to it, and messages made by hand. What hostile peers do is in
+ * cluster_engine_test.c, what many engines do together in simulation_test.c.
  *
  * The engine is one of five primaries with a slot each, or a replica of the first of the others. */
 #include <setjmp.h>
@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "cluster/cluster_engine_private.h"
@@ -50,7 +49,7 @@ static void rulesSend(void *w, struct busLink *link, const char *bytes, size_t l
     sent[m.header.type]++;
     if (m.header.type == BUS_AUTH_REQUEST) assert_int_equal(on_disk.current_epoch, e.election.epoch);
     if (m.header.type == BUS_AUTH_ACK) assert_int_equal(on_disk.last_vote_epoch, m.header.current_epoch);
-    if (recorded.follows_nobody) assert_int_equal(on_disk.config_epoch, m.header.config_epoch);
+    if (recorded_env.follows_nobody) assert_int_equal(on_disk.config_epoch, m.header.config_epoch);
 }
 static void rulesSave(void *w, bool sync) {
     (void)w;
@@ -70,14 +69,14 @@ static struct clusterNode *rulesKnowNode(const char *id, uint16_t flags) {
 
 static void connectAll(void) {
     engineTick(&e, now);
-    for (int i = 0; i < recorded.link_count; i++) {
-        if (recorded.links[i].node && !recorded.links[i].node->connected)
-            engineLinkUp(&e, &recorded.links[i], now);
+    for (int i = 0; i < recorded_env.link_count; i++) {
+        if (recorded_env.links[i].node && !recorded_env.links[i].node->connected)
+            engineLinkUp(&e, &recorded_env.links[i], now);
     }
 }
 
 /* Voters have slots 0 to 4, and epochs 1 to 5. */
-static void rulesStart(bool as_replica) {
+static void engineRulesTestRulesStart(bool as_replica) {
     static struct engineEnv env;
     env = engine_recorder;
     env.send = rulesSend;
@@ -112,12 +111,12 @@ static void rulesStart(bool as_replica) {
 
 static int asPrimary(void **state) {
     (void)state;
-    rulesStart(false);
+    engineRulesTestRulesStart(false);
     return 0;
 }
 static int asReplica(void **state) {
     (void)state;
-    rulesStart(true);
+    engineRulesTestRulesStart(true);
     return 0;
 }
 static int rulesTeardown(void **state) {
@@ -129,7 +128,7 @@ static int rulesTeardown(void **state) {
 
 /* ---- Messages ---- */
 
-static struct busHeader headerOf(const struct clusterNode *n, enum busType type) {
+static struct busHeader engineRulesTestHeaderOf(const struct clusterNode *n, enum busType type) {
     struct busHeader h = {.type = (uint16_t)type,
                           .port = 6379,
                           .bus_port = 16379,
@@ -156,15 +155,15 @@ static void rulesReceive(sds message) {
     engineFlush(&e, now);
     topologyVerify(&e.t);
 }
-static void receiveHeader(const struct busHeader *h) {
+static void engineRulesTestReceiveHeader(const struct busHeader *h) {
     rulesReceive(busBegin(sdsempty(), h));
 }
 static void rulesHearFrom(const struct clusterNode *from) {
-    struct busHeader h = headerOf(from, BUS_PING);
-    receiveHeader(&h);
+    struct busHeader h = engineRulesTestHeaderOf(from, BUS_PING);
+    engineRulesTestReceiveHeader(&h);
 }
 static void rulesReceivePong(struct clusterNode *from) {
-    struct busHeader h = headerOf(from, BUS_PONG);
+    struct busHeader h = engineRulesTestHeaderOf(from, BUS_PONG);
     sds message = busBegin(sdsempty(), &h);
     busEnd(message, 0);
     assert_true(engineReceive(&e, from->out, (const uint8_t *)message, (uint32_t)sdslen(message), now));
@@ -173,7 +172,7 @@ static void rulesReceivePong(struct clusterNode *from) {
 }
 static void rulesReceiveGossip(const struct clusterNode *by, const struct clusterNode *about,
                                uint16_t flags) {
-    struct busHeader h = headerOf(by, BUS_PING);
+    struct busHeader h = engineRulesTestHeaderOf(by, BUS_PING);
     struct busGossip g = {.port = 6379, .bus_port = 16379, .flags = flags};
     memcpy(g.id, about->id, NODE_ID_LEN);
     memcpy(g.ip, "10.0.0.1", 9);
@@ -193,14 +192,14 @@ static void rulesPassTime(int64_t ms) {
 
 static bool votesFor(struct busHeader h) {
     int before = sent[BUS_AUTH_ACK];
-    receiveHeader(&h);
+    engineRulesTestReceiveHeader(&h);
     return sent[BUS_AUTH_ACK] > before;
 }
 
 /* The candidate asks for the next epoch; its primary has failed. */
 static struct busHeader rulesVoteRequest(void) {
     voters[0]->flags |= NODE_FAIL;
-    struct busHeader h = headerOf(candidate, BUS_AUTH_REQUEST);
+    struct busHeader h = engineRulesTestHeaderOf(candidate, BUS_AUTH_REQUEST);
     h.current_epoch = e.t.current_epoch + 1;
     return h;
 }
@@ -214,7 +213,7 @@ static void aVoteIsGivenOnceInAnEpoch(void **state) {
     assert_false(votesFor(h));
     struct clusterNode *other = rulesKnowNode("ssssssssssssssssssssssssssssssssssssssss", NODE_REPLICA);
     nodeBecomeReplica(&e.t, other, voters[0]);
-    struct busHeader its = headerOf(other, BUS_AUTH_REQUEST);
+    struct busHeader its = engineRulesTestHeaderOf(other, BUS_AUTH_REQUEST);
     assert_false(votesFor(its));
     its.current_epoch++;
     assert_true(votesFor(its));
@@ -251,7 +250,7 @@ static void noVoteAgainstAPrimaryThatIsUp(void **state) {
 static void noVoteForAPrimary(void **state) {
     (void)state;
     now += START_DELAY_MS;
-    struct busHeader h = headerOf(voters[1], BUS_AUTH_REQUEST);
+    struct busHeader h = engineRulesTestHeaderOf(voters[1], BUS_AUTH_REQUEST);
     h.current_epoch = e.t.current_epoch + 1;
     h.flags = BUS_FORCE_ACK;
     assert_false(votesFor(h));
@@ -285,8 +284,8 @@ static void rulesElect(void) {
     assert_int_equal(sent[BUS_AUTH_REQUEST] > 0, true);
 }
 static void rulesReceiveVote(const struct clusterNode *by) {
-    struct busHeader h = headerOf(by, BUS_AUTH_ACK);
-    receiveHeader(&h);
+    struct busHeader h = engineRulesTestHeaderOf(by, BUS_AUTH_ACK);
+    engineRulesTestReceiveHeader(&h);
 }
 
 static void mostVotersElect(void **state) {
@@ -314,9 +313,9 @@ static void votesOfOthersAndOfOtherElectionsDoNotCount(void **state) {
     (void)state;
     rulesElect();
     rulesReceiveVote(candidate);
-    struct busHeader h = headerOf(voters[1], BUS_AUTH_ACK);
+    struct busHeader h = engineRulesTestHeaderOf(voters[1], BUS_AUTH_ACK);
     h.current_epoch = e.election.epoch - 1;
-    receiveHeader(&h);
+    engineRulesTestReceiveHeader(&h);
     slotAssign(&e.t, 2, voters[1]);
     rulesReceiveVote(voters[2]);
     assert_int_equal(e.election.votes, 0);
@@ -332,7 +331,7 @@ static void anElectionEnds(void **state) {
     rulesPassTime(2 * TIMEOUT + 2 * ENGINE_TICK_MS); /* twice the time-out, from its beginning */
     rulesReceiveVote(voters[3]);
     assert_true(nodeIsReplica(e.t.myself));
-    recorded.replication.data_ms = now;
+    recorded_env.replication.data_ms = now;
     for (int i = 0; i < 100 && e.election.epoch == epoch; i++) rulesPassTime(ENGINE_TICK_MS);
     rulesPassTime(TIMEOUT);
     assert_true(e.election.sent);
@@ -346,9 +345,9 @@ static void anElectionThatAnotherWonIsOver(void **state) {
     rulesReceiveVote(voters[1]);
     rulesReceiveVote(voters[2]);
     voters[4]->config_epoch = 0;
-    struct busHeader h = headerOf(voters[4], BUS_PING);
+    struct busHeader h = engineRulesTestHeaderOf(voters[4], BUS_PING);
     h.config_epoch = h.current_epoch = e.election.epoch;
-    receiveHeader(&h);
+    engineRulesTestReceiveHeader(&h);
     assert_int_equal(e.election.votes, 0);
     rulesReceiveVote(voters[3]);
     assert_true(nodeIsReplica(e.t.myself));
@@ -360,11 +359,11 @@ static void oldDataAreNotElected(void **state) {
     const int64_t limit_ms = PING_S * 1000 + FACTOR * TIMEOUT + TIMEOUT;
     voters[0]->flags |= NODE_FAIL;
     candidate->flags |= NODE_NOFAILOVER;
-    recorded.replication.link_up = false;
+    recorded_env.replication.link_up = false;
     now += limit_ms + 1;
     rulesPassTime(20 * ENGINE_TICK_MS);
     assert_int_equal(e.election.start_ms, 0);
-    recorded.replication.data_ms = now - limit_ms + ENGINE_TICK_MS;
+    recorded_env.replication.data_ms = now - limit_ms + ENGINE_TICK_MS;
     rulesPassTime(ENGINE_TICK_MS);
     assert_int_not_equal(e.election.start_ms, 0);
 }
@@ -540,11 +539,11 @@ static void allSlotsMustBeServed(void **state) {
 /* ---- Slots ---- */
 
 static void rulesReceiveClaim(struct clusterNode *by, int slot, uint64_t epoch) {
-    struct busHeader h = headerOf(by, BUS_PING);
+    struct busHeader h = engineRulesTestHeaderOf(by, BUS_PING);
     slotSetAdd(&h.slots, slot);
     h.config_epoch = epoch;
     if (epoch > h.current_epoch) h.current_epoch = epoch;
-    receiveHeader(&h);
+    engineRulesTestReceiveHeader(&h);
 }
 
 static void aSlotGoesToAGreaterEpochOnly(void **state) {
@@ -582,7 +581,7 @@ static void oneThatReturnsFollowsItsHeir(void **state) {
                 rulesReceiveClaim(voters[0], 5, VOTERS + 2);
         }
         assert_ptr_equal(e.t.myself->primary, candidate);
-        assert_false(recorded.follows_anew);
+        assert_false(recorded_env.follows_anew);
     }
 }
 
@@ -596,12 +595,12 @@ static void oneWithoutAnHeirGoesToAnotherShardIfItMay(void **state) {
         e.settings.allow_replica_migration = may;
         rulesReceiveClaim(voters[0], VOTERS - 1, VOTERS + 1);
         assert_ptr_equal(e.t.myself->primary, may ? voters[0] : NULL);
-        assert_int_equal(recorded.follows_anew, may);
+        assert_int_equal(recorded_env.follows_anew, may);
     }
 }
 
 static void rulesReceiveUpdate(struct clusterNode *about, int slot, uint64_t epoch) {
-    struct busHeader h = headerOf(voters[3], BUS_UPDATE);
+    struct busHeader h = engineRulesTestHeaderOf(voters[3], BUS_UPDATE);
     struct slotSet slots = about->slots;
     slotSetAdd(&slots, slot);
     rulesReceive(busAddUpdate(busBegin(sdsempty(), &h), about->id, epoch, &slots));
@@ -654,9 +653,9 @@ static void anEpochIsBarredByMostVoters(void **state) {
 /* The answer to it is a promise. */
 static void whatAVoterKnowsIsOnDisk(void **state) {
     (void)state;
-    struct busHeader h = headerOf(voters[0], BUS_PING);
+    struct busHeader h = engineRulesTestHeaderOf(voters[0], BUS_PING);
     h.current_epoch = VOTERS + 2;
-    receiveHeader(&h);
+    engineRulesTestReceiveHeader(&h);
     assert_int_equal(on_disk.current_epoch, VOTERS + 2);
 }
 
@@ -665,9 +664,9 @@ static void whoKnowsNoGreaterEpochBarsNothing(void **state) {
     uint64_t before = e.t.current_epoch;
     engineReserveEpoch(&e, now);
     for (int i = 0; i < 3; i++) {
-        struct busHeader h = headerOf(voters[i], BUS_PING);
+        struct busHeader h = engineRulesTestHeaderOf(voters[i], BUS_PING);
         h.current_epoch = before;
-        receiveHeader(&h);
+        engineRulesTestReceiveHeader(&h);
     }
     assert_false(engineEpochReserved(&e));
 }
@@ -680,10 +679,10 @@ static void askByHand(void) {
     assert_int_equal(sent[BUS_MFSTART], 1);
 }
 static void rulesReceivePaused(uint64_t offset) {
-    struct busHeader h = headerOf(voters[0], BUS_PING);
+    struct busHeader h = engineRulesTestHeaderOf(voters[0], BUS_PING);
     h.flags = BUS_PAUSED;
     h.offset = offset;
-    receiveHeader(&h);
+    engineRulesTestReceiveHeader(&h);
 }
 
 static void byHandNothingIsLost(void **state) {
@@ -694,11 +693,11 @@ static void byHandNothingIsLost(void **state) {
     rulesReceivePaused(101);
     rulesPassTime(5 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
-    recorded.replication.link_up = false;
-    recorded.replication.offset = 101;
+    recorded_env.replication.link_up = false;
+    recorded_env.replication.offset = 101;
     rulesPassTime(5 * ENGINE_TICK_MS);
     assert_int_equal(sent[BUS_AUTH_REQUEST], 0);
-    recorded.replication.link_up = true;
+    recorded_env.replication.link_up = true;
     rulesPassTime(ENGINE_TICK_MS);
     assert_true(sent[BUS_AUTH_REQUEST] > 0);
 }
@@ -715,12 +714,12 @@ static void byHandItIsGivenUpInTime(void **state) {
 
 static void aPrimaryStandsStillForItsOwnReplicasOnly(void **state) {
     (void)state;
-    struct busHeader h = headerOf(candidate, BUS_MFSTART);
-    receiveHeader(&h);
+    struct busHeader h = engineRulesTestHeaderOf(candidate, BUS_MFSTART);
+    engineRulesTestReceiveHeader(&h);
     assert_int_equal(e.manual.end_ms, 0);
     nodeBecomeReplica(&e.t, candidate, e.t.myself);
-    h = headerOf(candidate, BUS_MFSTART);
-    receiveHeader(&h);
+    h = engineRulesTestHeaderOf(candidate, BUS_MFSTART);
+    engineRulesTestReceiveHeader(&h);
     assert_int_not_equal(e.manual.end_ms, 0);
 }
 

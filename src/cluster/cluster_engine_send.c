@@ -10,7 +10,7 @@
 
 /* ---- The header ---- */
 
-static uint16_t ownFlags(struct engine *e) {
+static uint16_t engineSendOwnFlags(struct engine *e) {
     struct clusterNode *me = e->t.myself;
     uint16_t flags = me->flags | NODE_EXTENSIONS | NODE_LIGHT_PUBSUB | NODE_LIGHT_MODULE;
     flags &= (uint16_t) ~(NODE_PRIMARY_FAIL | NODE_NOFAILOVER);
@@ -19,9 +19,9 @@ static uint16_t ownFlags(struct engine *e) {
     return flags;
 }
 
-static void ownHeader(struct engine *e, struct busHeader *h) {
+static void engineSendOwnHeader(struct engine *e, struct busHeader *h) {
     struct clusterNode *me = e->t.myself, *primary = nodeShardPrimary(me);
-    me->flags = ownFlags(e);
+    me->flags = engineSendOwnFlags(e);
     memset(h, 0, sizeof *h);
     h->port = e->settings.tls ? me->tls_port : me->tcp_port;
     h->other_port = e->settings.tls ? me->tcp_port : me->tls_port;
@@ -40,7 +40,7 @@ static void ownHeader(struct engine *e, struct busHeader *h) {
 
 sds messageBegin(struct engine *e, enum busType type, uint8_t flags) {
     struct busHeader h;
-    ownHeader(e, &h);
+    engineSendOwnHeader(e, &h);
     h.type = (uint16_t)type;
     h.flags |= flags;
     return busBegin(sdsempty(), &h);
@@ -48,7 +48,7 @@ sds messageBegin(struct engine *e, enum busType type, uint8_t flags) {
 
 /* ---- Sending ---- */
 
-static void sendBytes(struct engine *e, struct busLink *link, sds message, enum busType type) {
+static void engineSendBytes(struct engine *e, struct busLink *link, sds message, enum busType type) {
     e->stats.sent[type]++;
     e->stats.bytes_sent += sdslen(message);
     if (type == BUS_PUBLISH || type == BUS_PUBLISHSHARD) e->stats.pubsub_bytes_sent += sdslen(message);
@@ -56,27 +56,27 @@ static void sendBytes(struct engine *e, struct busLink *link, sds message, enum 
     e->env->send(e->w, link, message, sdslen(message));
 }
 
-static enum busType typeOf(const char *message) {
+static enum busType engineSendTypeOf(const char *message) {
     return (enum busType)(((unsigned char)message[12] & 0x7f) << 8 | (unsigned char)message[13]);
 }
 
 void messageSend(struct engine *e, struct busLink *link, sds message) {
     busEnd(message, 0);
-    sendBytes(e, link, message, typeOf(message));
+    engineSendBytes(e, link, message, engineSendTypeOf(message));
     sdsfree(message);
 }
 
 void messageBroadcast(struct engine *e, sds message) {
     busEnd(message, 0);
     topologyForEach(&e->t, n) {
-        if (nodeUsable(n) && n->connected) sendBytes(e, n->out, message, typeOf(message));
+        if (nodeUsable(n) && n->connected) engineSendBytes(e, n->out, message, engineSendTypeOf(message));
     }
     sdsfree(message);
 }
 
 /* ---- PING, PONG, MEET ---- */
 
-static sds addGossip(struct engine *e, sds s, const struct clusterNode *n) {
+static sds engineSendAddGossip(struct engine *e, sds s, const struct clusterNode *n) {
     struct busGossip g = {.ping_sent_s = (uint32_t)(n->ping_sent_ms / 1000),
                           .pong_received_s = (uint32_t)(n->pong_received_ms / 1000),
                           .port = e->settings.tls ? n->tls_port : n->tcp_port,
@@ -90,12 +90,12 @@ static sds addGossip(struct engine *e, sds s, const struct clusterNode *n) {
 
 /* Worth telling? Those that we do not reach are told anyway, and those that nobody is linked to and that have
  * nothing are no news. */
-static bool worthGossip(const struct clusterNode *n) {
+static bool engineSendWorthGossip(const struct clusterNode *n) {
     return nodeUsable(n) && !(n->flags & NODE_PFAIL) && (n->out || n->slot_count);
 }
 
 /* Some nodes by chance, none twice; then all that we do not reach. */
-static sds addGossips(struct engine *e, sds s, const struct clusterNode *to) {
+static sds engineSendAddGossips(struct engine *e, sds s, const struct clusterNode *to) {
     int others = e->t.count - 2; /* not us, not the receiver */
     int wanted = (int)(e->t.count * e->settings.gossip_percent / 100);
     if (wanted < GOSSIP_LEAST) wanted = GOSSIP_LEAST;
@@ -104,31 +104,31 @@ static sds addGossips(struct engine *e, sds s, const struct clusterNode *to) {
     int count = 0;
     for (int tries = wanted * GOSSIP_TRIES; tries > 0 && count < wanted; tries--) {
         struct clusterNode *n = e->t.nodes[e->env->random(e->w) % (uint64_t)e->t.count];
-        bool again = n == to || !worthGossip(n);
+        bool again = n == to || !engineSendWorthGossip(n);
         for (int i = 0; i < count && !again; i++) again = chosen[i] == n;
         if (again) continue;
         chosen[count++] = n;
-        s = addGossip(e, s, n);
+        s = engineSendAddGossip(e, s, n);
     }
     topologyForEach(&e->t, n) {
-        if (n->flags & NODE_PFAIL && nodeUsable(n)) s = addGossip(e, s, n);
+        if (n->flags & NODE_PFAIL && nodeUsable(n)) s = engineSendAddGossip(e, s, n);
     }
     return s;
 }
 
-static sds addTextIfAny(sds s, enum busExtensionType type, const char *text) {
+static sds engineSendAddTextIfAny(sds s, enum busExtensionType type, const char *text) {
     return *text ? busAddText(s, 0, type, strOf(text)) : s;
 }
 
-static sds addExtensions(struct engine *e, sds s) {
+static sds engineSendAddExtensions(struct engine *e, sds s) {
     const struct clusterNode *me = e->t.myself;
-    s = addTextIfAny(s, EXT_HOSTNAME, me->hostname);
-    s = addTextIfAny(s, EXT_HUMAN_NAME, me->human_name);
-    s = addTextIfAny(s, EXT_CLIENT_IPV4, me->client_ipv4);
-    s = addTextIfAny(s, EXT_CLIENT_IPV6, me->client_ipv6);
+    s = engineSendAddTextIfAny(s, EXT_HOSTNAME, me->hostname);
+    s = engineSendAddTextIfAny(s, EXT_HUMAN_NAME, me->human_name);
+    s = engineSendAddTextIfAny(s, EXT_CLIENT_IPV4, me->client_ipv4);
+    s = engineSendAddTextIfAny(s, EXT_CLIENT_IPV6, me->client_ipv6);
     if (me->client_tcp_port) s = busAddPort(s, 0, EXT_CLIENT_PORT, me->client_tcp_port);
     if (me->client_tls_port) s = busAddPort(s, 0, EXT_CLIENT_TLS_PORT, me->client_tls_port);
-    s = addTextIfAny(s, EXT_AVAILABILITY_ZONE, me->availability_zone);
+    s = engineSendAddTextIfAny(s, EXT_AVAILABILITY_ZONE, me->availability_zone);
     topologyForgottenTrim(&e->t, e->now_ms);
     for (int i = 0; i < e->t.forgotten_count; i++) {
         const struct forgottenNode *f = &e->t.forgotten[i];
@@ -141,8 +141,8 @@ void sendPing(struct engine *e, struct busLink *link, enum busType type) {
     struct clusterNode *to = link->node;
     if (!link->inbound && type == BUS_PING && to) to->ping_sent_ms = e->now_ms;
     sds s = messageBegin(e, type, BUS_HAS_EXTENSIONS);
-    s = addGossips(e, s, to);
-    if (to && to->flags & NODE_EXTENSIONS) s = addExtensions(e, s);
+    s = engineSendAddGossips(e, s, to);
+    if (to && to->flags & NODE_EXTENSIONS) s = engineSendAddExtensions(e, s);
     messageSend(e, link, s);
 }
 
@@ -170,7 +170,7 @@ struct payload {
     uint8_t module_type;
 };
 
-static sds addPayload(sds s, const struct payload *p) {
+static sds engineSendAddPayload(sds s, const struct payload *p) {
     s = p->type == BUS_MODULE ? busAddModule(s, p->module, p->module_type, p->message)
                               : busAddPublish(s, p->channel, p->message);
     busEnd(s, 0);
@@ -178,8 +178,9 @@ static sds addPayload(sds s, const struct payload *p) {
 }
 
 /* Both forms are made once at most. */
-static void payloadSend(struct engine *e, const struct payload *p,
-                        bool (*to)(struct engine *e, struct clusterNode *n), struct clusterNode *only) {
+static void engineSendPayloadSend(struct engine *e, const struct payload *p,
+                                  bool (*to)(struct engine *e, struct clusterNode *n),
+                                  struct clusterNode *only) {
     uint16_t light_flag = p->type == BUS_MODULE ? NODE_LIGHT_MODULE : NODE_LIGHT_PUBSUB;
     sds full = NULL, light = NULL;
     topologyForEach(&e->t, n) {
@@ -188,15 +189,15 @@ static void payloadSend(struct engine *e, const struct payload *p,
         sds *form = as_light ? &light : &full;
         if (!*form) {
             *form = as_light ? busBeginLight(sdsempty(), p->type) : messageBegin(e, p->type, 0);
-            *form = addPayload(*form, p);
+            *form = engineSendAddPayload(*form, p);
         }
-        sendBytes(e, n->out, *form, p->type);
+        engineSendBytes(e, n->out, *form, p->type);
     }
     sdsfree(full);
     sdsfree(light);
 }
 
-static bool ofMyShard(struct engine *e, struct clusterNode *n) {
+static bool engineSendOfMyShard(struct engine *e, struct clusterNode *n) {
     return inSameShard(n, e->t.myself);
 }
 
@@ -204,12 +205,12 @@ void enginePublish(struct engine *e, bool shard, struct str channel, struct str 
     engineSetTime(e, now_ms);
     struct payload p = {
         .type = shard ? BUS_PUBLISHSHARD : BUS_PUBLISH, .channel = channel, .message = message};
-    payloadSend(e, &p, shard ? ofMyShard : NULL, NULL);
+    engineSendPayloadSend(e, &p, shard ? engineSendOfMyShard : NULL, NULL);
 }
 
 void engineModuleSend(struct engine *e, struct clusterNode *to, uint64_t id, uint8_t type, struct str payload,
                       int64_t now_ms) {
     engineSetTime(e, now_ms);
     struct payload p = {.type = BUS_MODULE, .message = payload, .module = id, .module_type = type};
-    payloadSend(e, &p, NULL, to);
+    engineSendPayloadSend(e, &p, NULL, to);
 }

@@ -21,7 +21,7 @@
 
 /* The one that we import a slot from has lost it: to one of its own shard, then we go on from there; or to
  * another. `owner` may be us. */
-static void importSourceChanged(struct engine *e, int slot, struct clusterNode *owner) {
+static void engineSlotsImportSourceChanged(struct engine *e, int slot, struct clusterNode *owner) {
     struct openSlot *open = slotOpen(&e->t, slot);
     if (!open || !open->from || open->from == owner) return;
     bool moved = owner && owner != e->t.myself && inSameShard(open->from, owner);
@@ -33,7 +33,7 @@ static void importSourceChanged(struct engine *e, int slot, struct clusterNode *
 
 /* Whom a slot of our shard goes to, key by key, has been replaced by `by`: that one has the keys that went
  * there, and is asked for them from now on. */
-static void exportTargetChanged(struct engine *e, struct clusterNode *by, uint64_t epoch) {
+static void engineSlotsExportTargetChanged(struct engine *e, struct clusterNode *by, uint64_t epoch) {
     for (int i = 0; i < e->t.open_count; i++) {
         struct openSlot *open = &e->t.open[i];
         if (!open->to || open->to == by || !inSameShard(open->to, by) || open->to->config_epoch >= epoch)
@@ -47,17 +47,17 @@ static void exportTargetChanged(struct engine *e, struct clusterNode *by, uint64
 }
 
 /* A slot that our shard gives away stays open in all of it when another node of the shard takes over. */
-static void slotMoved(struct engine *e, int slot, struct clusterNode *to) {
+static void engineSlotsSlotMoved(struct engine *e, int slot, struct clusterNode *to) {
     bool stays = to && (to == myPrimary(e) || inSameShard(to, e->t.myself));
     slotAssign(&e->t, slot, to);
-    importSourceChanged(e, slot, to);
+    engineSlotsImportSourceChanged(e, slot, to);
     struct openSlot *open = slotOpen(&e->t, slot);
     if (open && open->to && !stays) slotSetMigrating(&e->t, slot, NULL);
 }
 
 void slotsInherit(struct engine *e, struct clusterNode *from, struct clusterNode *to) {
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (e->t.owner[slot] == from) slotMoved(e, slot, to);
+        if (e->t.owner[slot] == from) engineSlotsSlotMoved(e, slot, to);
         struct openSlot *open = slotOpen(&e->t, slot);
         if (open && open->to == from) slotSetMigrating(&e->t, slot, to);
     }
@@ -74,48 +74,48 @@ struct engineClaim {
     int dirty_count;
 };
 
-static bool epochAtHand(struct engine *e);
+static bool engineSlotsEpochAtHand(struct engine *e);
 
-static bool claimWins(struct engine *e, const struct engineClaim *c, int slot) {
+static bool engineSlotsClaimWins(struct engine *e, const struct engineClaim *c, int slot) {
     const struct clusterNode *owner = e->t.owner[slot];
     return !owner || slotSetHas(&e->t.unclaimed, slot) || owner->config_epoch < c->epoch ||
            (owner == e->t.myself && e->env->slotGranted(e->w, slot, c->by));
 }
 
-static void claimSlot(struct engine *e, struct engineClaim *c, int slot) {
+static void engineSlotsClaimSlot(struct engine *e, struct engineClaim *c, int slot) {
     struct clusterNode *owner = e->t.owner[slot];
     if (owner == c->by) {
         slotSetRemove(&e->t.unclaimed, slot);
         return;
     }
-    if (!claimWins(e, c, slot)) return;
+    if (!engineSlotsClaimWins(e, c, slot)) return;
     if (owner == e->t.myself && e->env->keysInSlot(e->w, slot)) {
         slotSetAdd(&c->dirty, slot);
         c->dirty_count++;
     }
     c->lost += owner && owner == myPrimary(e);
-    slotMoved(e, slot, c->by);
+    engineSlotsSlotMoved(e, slot, c->by);
     engineTodo(e, TODO_SAVE | TODO_STATE | TODO_SLOTS);
 }
 
 /* It does not claim what we think is its. We may be importing the slot, by hand: then it is ours. */
-static void claimEnded(struct engine *e, struct clusterNode *by, int slot) {
+static void engineSlotsClaimEnded(struct engine *e, struct clusterNode *by, int slot) {
     struct openSlot *open = slotOpen(&e->t, slot);
     if (!open || open->from != by || !nodeIsPrimary(e->t.myself)) {
         if (!slotSetHas(&e->t.unclaimed, slot)) engineTodo(e, TODO_SAVE);
         slotSetAdd(&e->t.unclaimed, slot);
         return;
     }
-    if (!epochAtHand(e)) return; /* it will not claim it the next time either */
+    if (!engineSlotsEpochAtHand(e)) return; /* it will not claim it the next time either */
     engineLog(e, LL_NOTICE,
               "Slot %d is no longer claimed by its owner %s, from which it is imported: taking it", slot,
               nodeLogName(by));
-    slotMoved(e, slot, e->t.myself);
+    engineSlotsSlotMoved(e, slot, e->t.myself);
     engineBumpEpoch(e, e->now_ms);
     engineTodo(e, TODO_SAVE | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
 }
 
-static void deleteDirty(struct engine *e, const struct engineClaim *c) {
+static void engineSlotsDeleteDirty(struct engine *e, const struct engineClaim *c) {
     for (int last, slot = slotSetRun(&c->dirty, 0, &last); slot >= 0;
          slot = slotSetRun(&c->dirty, last + 1, &last)) {
         for (; slot <= last; slot++) {
@@ -127,7 +127,7 @@ static void deleteDirty(struct engine *e, const struct engineClaim *c) {
 }
 
 /* Returns the node that has taken the place of our shard's primary. NULL: there is none. */
-static struct clusterNode *shardNewOwner(struct engine *e) {
+static struct clusterNode *engineSlotsShardNewOwner(struct engine *e) {
     topologyForEach(&e->t, n) {
         if (n != myPrimary(e) && nodeVotes(n) && inSameShard(n, e->t.myself)) return n;
     }
@@ -136,8 +136,8 @@ static struct clusterNode *shardNewOwner(struct engine *e) {
 
 /* Our shard has lost slots: the last ones, perhaps. We stay in it if another of its nodes has the rest of
  * them, even if that had given some to the claimer: nobody else would be its replica. */
-static void slotsLost(struct engine *e, const struct engineClaim *c) {
-    struct clusterNode *me = e->t.myself, *primary = myPrimary(e), *new_owner = shardNewOwner(e);
+static void engineSlotsLost(struct engine *e, const struct engineClaim *c) {
+    struct clusterNode *me = e->t.myself, *primary = myPrimary(e), *new_owner = engineSlotsShardNewOwner(e);
     if (primary->slot_count == 0 && (new_owner || e->settings.allow_replica_migration)) {
         struct clusterNode *to = new_owner ? new_owner : c->by;
         engineLog(
@@ -151,20 +151,20 @@ static void slotsLost(struct engine *e, const struct engineClaim *c) {
         engineLog(e, LL_NOTICE,
                   "My last slot was migrated to node %s in shard %s. I am now an empty primary.",
                   nodeLogName(c->by), c->by->shard_id);
-    if (c->dirty_count) deleteDirty(e, c);
+    if (c->dirty_count) engineSlotsDeleteDirty(e, c);
 }
 
 void slotsClaimed(struct engine *e, struct clusterNode *owner, uint64_t epoch, const struct slotSet *slots) {
     if (owner == e->t.myself) return;
     struct engineClaim c = {.by = owner, .epoch = epoch};
-    exportTargetChanged(e, owner, epoch);
+    engineSlotsExportTargetChanged(e, owner, epoch);
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (slotSetHas(slots, slot))
-            claimSlot(e, &c, slot);
+            engineSlotsClaimSlot(e, &c, slot);
         else if (e->t.owner[slot] == owner)
-            claimEnded(e, owner, slot);
+            engineSlotsClaimEnded(e, owner, slot);
     }
-    if (c.lost) slotsLost(e, &c);
+    if (c.lost) engineSlotsLost(e, &c);
 }
 
 void correctClaims(struct engine *e, struct clusterNode *sender, struct busLink *link,
@@ -201,7 +201,7 @@ void updateReceived(struct engine *e, const struct busMessage *m) {
 
 /* ---- Epochs ---- */
 
-static uint64_t greatestOfOthers(const struct engine *e) {
+static uint64_t engineSlotsGreatestOfOthers(const struct engine *e) {
     uint64_t greatest = 0;
     for (int i = 0; i < e->t.count; i++) {
         const struct clusterNode *n = e->t.nodes[i];
@@ -210,25 +210,26 @@ static uint64_t greatestOfOthers(const struct engine *e) {
     return greatest;
 }
 
-static uint64_t greatestEpoch(const struct engine *e) {
-    uint64_t others = greatestOfOthers(e), mine = e->t.myself->config_epoch, current = e->t.current_epoch;
+static uint64_t engineSlotsGreatestEpoch(const struct engine *e) {
+    uint64_t others = engineSlotsGreatestOfOthers(e), mine = e->t.myself->config_epoch,
+             current = e->t.current_epoch;
     uint64_t greatest = others > mine ? others : mine;
     return greatest > current ? greatest : current;
 }
 
 /* Ours, and what is above it is nothing but its bar. */
-static bool reserveEpochs(const struct engine *e) {
+static bool engineSlotsReserveEpochs(const struct engine *e) {
     return e->bar.epoch && e->t.myself->config_epoch == e->bar.epoch &&
            e->t.current_epoch == e->bar.epoch + 1;
 }
 
 /* Is it still one to be taken, or kept? */
-static bool reservationIsValid(const struct engine *e) {
+static bool engineSlotsReservationIsValid(const struct engine *e) {
     bool unused = e->bar.epoch > e->t.myself->config_epoch;
-    return (unused || reserveEpochs(e)) && e->bar.epoch > greatestOfOthers(e);
+    return (unused || engineSlotsReserveEpochs(e)) && e->bar.epoch > engineSlotsGreatestOfOthers(e);
 }
 
-static void tellVoters(struct engine *e) {
+static void engineSlotsTellVoters(struct engine *e) {
     topologyForEach(&e->t, n) {
         if (!nodeVotes(n) || !nodeUsable(n) || !n->connected) continue;
         int64_t waiting_since = n->ping_sent_ms;
@@ -237,26 +238,26 @@ static void tellVoters(struct engine *e) {
     }
 }
 
-static void reserveAgain(struct engine *e, unsigned above) {
-    e->bar = (struct engineReservation){.epoch = greatestEpoch(e) + above, .asked_ms = e->now_ms};
+static void engineSlotsReserveAgain(struct engine *e, unsigned above) {
+    e->bar = (struct engineReservation){.epoch = engineSlotsGreatestEpoch(e) + above, .asked_ms = e->now_ms};
     e->t.current_epoch = e->bar.epoch + 1;
     engineTodo(e, TODO_SAVE);
-    tellVoters(e);
+    engineSlotsTellVoters(e);
 }
 
 void engineReserveEpoch(struct engine *e, int64_t now_ms) {
     engineSetTime(e, now_ms);
-    if (!reservationIsValid(e)) {
-        reserveAgain(e, 1);
+    if (!engineSlotsReservationIsValid(e)) {
+        engineSlotsReserveAgain(e, 1);
     } else if (now_ms - e->bar.asked_ms >= RESERVE_AGAIN_MS) {
         e->bar.asked_ms = now_ms;
-        tellVoters(e);
+        engineSlotsTellVoters(e);
     }
 }
 
 void engineReserveEpochAbove(struct engine *e, int64_t now_ms) {
     engineSetTime(e, now_ms);
-    reserveAgain(e, 2);
+    engineSlotsReserveAgain(e, 2);
 }
 
 bool engineReservationKnownBy(const struct engine *e, const struct clusterNode *n) {
@@ -264,7 +265,7 @@ bool engineReservationKnownBy(const struct engine *e, const struct clusterNode *
 }
 
 bool engineEpochReserved(struct engine *e) {
-    if (!reservationIsValid(e)) return false;
+    if (!engineSlotsReservationIsValid(e)) return false;
     int heard = nodeVotes(e->t.myself);
     for (int i = 0; i < e->t.count; i++) {
         const struct clusterNode *n = e->t.nodes[i];
@@ -276,15 +277,16 @@ bool engineEpochReserved(struct engine *e) {
 }
 
 /* May one be taken now? Of who has no replicas, nobody can take the place. */
-static bool epochAtHand(struct engine *e) {
+static bool engineSlotsEpochAtHand(struct engine *e) {
     if (!e->t.myself->replica_count || engineEpochReserved(e)) return true;
     engineReserveEpoch(e, e->now_ms);
     return false;
 }
 
-static void takeEpoch(struct engine *e) {
-    bool reserved_epoch = reservationIsValid(e) && e->bar.holds && e->bar.epoch > e->t.myself->config_epoch;
-    uint64_t epoch = reserved_epoch ? e->bar.epoch : greatestEpoch(e) + 1;
+static void engineSlotsTakeEpoch(struct engine *e) {
+    bool reserved_epoch =
+        engineSlotsReservationIsValid(e) && e->bar.holds && e->bar.epoch > e->t.myself->config_epoch;
+    uint64_t epoch = reserved_epoch ? e->bar.epoch : engineSlotsGreatestEpoch(e) + 1;
     e->t.myself->config_epoch = e->given_epoch = epoch;
     if (e->t.current_epoch < epoch) e->t.current_epoch = epoch;
     engineTodo(e, TODO_SAVE | TODO_SYNC | TODO_BROADCAST);
@@ -293,17 +295,17 @@ static void takeEpoch(struct engine *e) {
 bool engineBumpEpoch(struct engine *e, int64_t now_ms) {
     engineSetTime(e, now_ms);
     uint64_t *mine = &e->t.myself->config_epoch;
-    bool greatest = *mine != 0 && *mine == greatestEpoch(e);
-    if (greatest || (reserveEpochs(e) && reservationIsValid(e))) return false;
+    bool greatest = *mine != 0 && *mine == engineSlotsGreatestEpoch(e);
+    if (greatest || (engineSlotsReserveEpochs(e) && engineSlotsReservationIsValid(e))) return false;
     (void)engineEpochReserved(e);
-    takeEpoch(e);
+    engineSlotsTakeEpoch(e);
     engineLog(e, LL_NOTICE, "This node takes configuration epoch %llu", (unsigned long long)*mine);
     return true;
 }
 
 /* A replica of ours has been elected while we were away, in the epoch that we had just given ourselves: what
  * it serves is its, and no greater epoch of ours may take that back. */
-static void yieldTo(struct engine *e, struct clusterNode *other, const struct slotSet *slots) {
+static void engineSlotsYieldTo(struct engine *e, struct clusterNode *other, const struct slotSet *slots) {
     struct clusterNode *me = e->t.myself;
     if (e->given_epoch != me->config_epoch || !inSameShard(me, other)) return;
     slotsClaimed(e, other, other->config_epoch + 1, slots);
@@ -313,9 +315,9 @@ static void yieldTo(struct engine *e, struct clusterNode *other, const struct sl
 void epochCollision(struct engine *e, struct clusterNode *other, const struct slotSet *slots) {
     struct clusterNode *me = e->t.myself;
     if (memcmp(other->id, me->id, NODE_ID_LEN) <= 0) return;
-    yieldTo(e, other, slots);
-    if (nodeIsReplica(me) || e->settings.keeps_epoch || !epochAtHand(e)) return;
-    takeEpoch(e); /* told at once: before a failover of ours can take the same one */
+    engineSlotsYieldTo(e, other, slots);
+    if (nodeIsReplica(me) || e->settings.keeps_epoch || !engineSlotsEpochAtHand(e)) return;
+    engineSlotsTakeEpoch(e); /* told at once: before a failover of ours can take the same one */
     engineLog(e, LL_NOTICE,
               "configEpoch collision with node %s. Updating my configEpoch: configEpoch set to %llu",
               nodeLogName(other), (unsigned long long)me->config_epoch);

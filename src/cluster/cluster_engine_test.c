@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_test.c - one engine and messages made by hand, of peers that are wrong, hostile, or late. What many
- * engines do together is in simulation_test.c. */
+/* cluster_engine_test.c - one engine and messages made by hand, of peers that are wrong, hostile, or late.
+ * What many engines do together is in simulation_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "cluster/topology_file.h"
@@ -24,7 +23,7 @@ static const char *const ids[] = {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
                                   "cccccccccccccccccccccccccccccccccccccccc"};
 static struct clusterNode *others[2];
 
-static int setup(void **state) {
+static int clusterEngineTestSetup(void **state) {
     (void)state;
     engineRecorderReset(NOW);
     engineInit(&e, &engine_recorder, NULL, NOW);
@@ -47,18 +46,18 @@ static int setup(void **state) {
     slotAssign(&e.t, 1, others[0]);
     slotAssign(&e.t, 2, others[1]);
     engineTick(&e, NOW);
-    for (int i = 0; i < recorded.link_count; i++) engineLinkUp(&e, &recorded.links[i], NOW);
+    for (int i = 0; i < recorded_env.link_count; i++) engineLinkUp(&e, &recorded_env.links[i], NOW);
     return 0;
 }
 
-static int teardown(void **state) {
+static int clusterEngineTestTeardown(void **state) {
     (void)state;
     for (int i = 0; i < e.t.count; i++) e.t.nodes[i]->in = e.t.nodes[i]->out = NULL;
     engineDestroy(&e);
     return 0;
 }
 
-static struct busHeader headerOf(const char *id, enum busType type) {
+static struct busHeader clusterEngineTestHeaderOf(const char *id, enum busType type) {
     struct busHeader h = {
         .type = (uint16_t)type, .port = 6379, .bus_port = 16379, .node_flags = NODE_PRIMARY};
     memcpy(h.sender, id, NODE_ID_LEN);
@@ -69,19 +68,19 @@ static struct busHeader headerOf(const char *id, enum busType type) {
 }
 
 /* Takes the message. */
-static bool receive(struct busLink *link, sds message) {
+static bool clusterEngineTestReceive(struct busLink *link, sds message) {
     busEnd(message, 0);
     bool good = engineReceive(&e, link, (const uint8_t *)message, (uint32_t)sdslen(message), e.now_ms);
     sdsfree(message);
     topologyVerify(&e.t);
     return good;
 }
-static bool receiveHeader(struct busLink *link, const struct busHeader *h) {
-    return receive(link, busBegin(sdsempty(), h));
+static bool clusterEngineTestReceiveHeader(struct busLink *link, const struct busHeader *h) {
+    return clusterEngineTestReceive(link, busBegin(sdsempty(), h));
 }
 
 static sds gossipOf(const char *by, const char *about, const char *ip, uint16_t flags) {
-    struct busHeader h = headerOf(by, BUS_PING);
+    struct busHeader h = clusterEngineTestHeaderOf(by, BUS_PING);
     struct busGossip g = {.port = 7000, .bus_port = 17000, .flags = flags};
     memcpy(g.id, about, NODE_ID_LEN);
     strncpy(g.ip, ip, NODE_IP_LEN - 1);
@@ -92,9 +91,9 @@ static sds gossipOf(const char *by, const char *about, const char *ip, uint16_t 
 
 static void aMeetOnOurOwnLinkDropsIt(void **state) {
     (void)state;
-    struct busHeader h = headerOf(ids[0], BUS_MEET);
+    struct busHeader h = clusterEngineTestHeaderOf(ids[0], BUS_MEET);
     struct busLink *link = others[0]->out;
-    assert_false(receiveHeader(link, &h));
+    assert_false(clusterEngineTestReceiveHeader(link, &h));
     assert_null(link->node);
     assert_null(others[0]->out);
 }
@@ -102,17 +101,17 @@ static void aMeetOnOurOwnLinkDropsIt(void **state) {
 /* Who says MEET knows us: it needs none back, which would have it take another address for its own. */
 static void whoMeetsUsIsPinged(void **state) {
     (void)state;
-    struct busHeader h = headerOf(ids[2], BUS_MEET);
+    struct busHeader h = clusterEngineTestHeaderOf(ids[2], BUS_MEET);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
-    assert_true(receiveHeader(&inbound, &h));
+    assert_true(clusterEngineTestReceiveHeader(&inbound, &h));
     assert_int_equal(e.t.count, 4);
     engineTick(&e, NOW + 100);
-    engineLinkUp(&e, &recorded.links[recorded.link_count - 1], NOW + 100);
-    assert_true(recorded.links[recorded.link_count - 1].node->flags & NODE_HANDSHAKE);
+    engineLinkUp(&e, &recorded_env.links[recorded_env.link_count - 1], NOW + 100);
+    assert_true(recorded_env.links[recorded_env.link_count - 1].node->flags & NODE_HANDSHAKE);
     assert_int_equal(e.stats.sent[BUS_MEET], 0);
     assert_int_equal(engineMeet(&e, "10.0.0.7", 6379, 16379, NOW + 100), MEET_BEGUN);
     engineTick(&e, NOW + 200);
-    engineLinkUp(&e, &recorded.links[recorded.link_count - 1], NOW + 200);
+    engineLinkUp(&e, &recorded_env.links[recorded_env.link_count - 1], NOW + 200);
     assert_int_equal(e.stats.sent[BUS_MEET], 1);
 }
 
@@ -123,12 +122,12 @@ static void whoWasReplacedInAnEpochOfItsOwnGivesWay(void **state) {
     struct clusterNode *me = e.t.myself, *n = topologyAdd(&e.t, new_owner, NODE_REPLICA, NOW - 100 * TIMEOUT);
     nodeBecomeReplica(&e.t, n, me);
     assert_true(engineBumpEpoch(&e, NOW));
-    struct busHeader h = headerOf(new_owner, BUS_PING);
+    struct busHeader h = clusterEngineTestHeaderOf(new_owner, BUS_PING);
     h.current_epoch = h.config_epoch = me->config_epoch;
     h.slots = me->slots;
     slotAssign(&e.t, 3, me); /* what it had just been given, and nobody knows of */
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
-    assert_true(receiveHeader(&inbound, &h));
+    assert_true(clusterEngineTestReceiveHeader(&inbound, &h));
     assert_ptr_equal(e.t.owner[0], n);
     assert_ptr_equal(e.t.owner[3], me);
     assert_true(nodeIsPrimary(me) && me->config_epoch > n->config_epoch);
@@ -142,14 +141,14 @@ static void anEpochIsTakenWithItsSlots(void **state) {
     topologyAdd(&e.t, other, NODE_PRIMARY, NOW - 100 * TIMEOUT);
     slotAssign(&e.t, 5, others[0]);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
-    struct busHeader h = headerOf(ids[0], BUS_FAIL);
+    struct busHeader h = clusterEngineTestHeaderOf(ids[0], BUS_FAIL);
     slotSetRemove(&h.slots, 5); /* which it has given away */
     h.current_epoch = h.config_epoch = 11;
-    receive(&inbound, busAddFail(busBegin(sdsempty(), &h), ids[2]));
+    clusterEngineTestReceive(&inbound, busAddFail(busBegin(sdsempty(), &h), ids[2]));
     assert_int_equal(others[0]->config_epoch, 0);
     assert_int_equal(e.t.current_epoch, 11);
     h.type = BUS_PING;
-    assert_true(receiveHeader(&inbound, &h));
+    assert_true(clusterEngineTestReceiveHeader(&inbound, &h));
     assert_int_equal(others[0]->config_epoch, 11);
     assert_true(slotSetHas(&e.t.unclaimed, 5));
 }
@@ -158,28 +157,29 @@ static void anEpochIsTakenWithItsSlots(void **state) {
 static void aSlotGoesOnToTheHeirOfItsTarget(void **state) {
     (void)state;
     static const char new_owner[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
-    struct clusterNode *target = others[0], *n = topologyAdd(&e.t, new_owner, NODE_REPLICA, NOW - 100 * TIMEOUT);
+    struct clusterNode *target = others[0],
+                       *n = topologyAdd(&e.t, new_owner, NODE_REPLICA, NOW - 100 * TIMEOUT);
     nodeBecomeReplica(&e.t, n, target);
     slotAssign(&e.t, 3, e.t.myself);
     slotAssign(&e.t, 4, target);
     slotSetMigrating(&e.t, 3, target);
-    struct busHeader h = headerOf(new_owner, BUS_PING);
+    struct busHeader h = clusterEngineTestHeaderOf(new_owner, BUS_PING);
     h.current_epoch = h.config_epoch = 7;
     slotSetAdd(&h.slots, 4);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
-    assert_true(receiveHeader(&inbound, &h));
+    assert_true(clusterEngineTestReceiveHeader(&inbound, &h));
     assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
-    h = headerOf(ids[0], BUS_PING); /* the other one comes back, and learns of it */
+    h = clusterEngineTestHeaderOf(ids[0], BUS_PING); /* the other one comes back, and learns of it */
     h.node_flags = NODE_PRIMARY;
     h.config_epoch = 1;
     slotSetAdd(&h.slots, 4);
     struct busLink back = {.inbound = true, .peer_ip = "10.0.0.2"};
-    assert_true(receiveHeader(&back, &h));
+    assert_true(clusterEngineTestReceiveHeader(&back, &h));
     assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
     h.node_flags = NODE_REPLICA;
     h.config_epoch = 7;
     memcpy(h.primary, new_owner, NODE_ID_LEN);
-    assert_true(receiveHeader(&back, &h));
+    assert_true(clusterEngineTestReceiveHeader(&back, &h));
     assert_true(nodeIsReplica(target));
     assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
 }
@@ -192,7 +192,7 @@ static void lightMessagesOfOddTypesAreDropped(void **state) {
         if (type == BUS_PUBLISH || type == BUS_PUBLISHSHARD || type == BUS_MODULE)
             sdsfree(message);
         else
-            assert_true(receive(&inbound, message));
+            assert_true(clusterEngineTestReceive(&inbound, message));
     }
 }
 
@@ -203,10 +203,10 @@ static void nobodyElseIsMyself(void **state) {
     me->tcp_port = 1;
     assert_int_equal(engineMeet(&e, "10.0.0.7", 6379, 16379, NOW), MEET_BEGUN);
     engineTick(&e, NOW + 100);
-    struct busLink *link = &recorded.links[recorded.link_count - 1];
+    struct busLink *link = &recorded_env.links[recorded_env.link_count - 1];
     engineLinkUp(&e, link, NOW + 100);
-    struct busHeader h = headerOf(me->id, BUS_PONG);
-    assert_false(receiveHeader(link, &h)); /* the handshake is over */
+    struct busHeader h = clusterEngineTestHeaderOf(me->id, BUS_PONG);
+    assert_false(clusterEngineTestReceiveHeader(link, &h)); /* the handshake is over */
     assert_int_equal(e.t.count, 3);
     assert_string_equal(me->ip, "10.0.0.9");
     assert_int_equal(me->tcp_port, 1);
@@ -215,29 +215,29 @@ static void nobodyElseIsMyself(void **state) {
 static void epochsAndIdsThatCannotBeAreIgnored(void **state) {
     (void)state;
     struct busLink inbound = {.inbound = true};
-    struct busHeader h = headerOf(ids[0], BUS_PING);
+    struct busHeader h = clusterEngineTestHeaderOf(ids[0], BUS_PING);
     h.current_epoch = h.config_epoch = UINT64_MAX;
-    receiveHeader(&inbound, &h);
+    clusterEngineTestReceiveHeader(&inbound, &h);
     h.config_epoch = 0;
-    receiveHeader(&inbound, &h);
-    h = headerOf(ids[0], BUS_UPDATE);
+    clusterEngineTestReceiveHeader(&inbound, &h);
+    h = clusterEngineTestHeaderOf(ids[0], BUS_UPDATE);
     struct slotSet none = {0};
-    receive(&inbound, busAddUpdate(busBegin(sdsempty(), &h), ids[1], UINT64_MAX, &none));
+    clusterEngineTestReceive(&inbound, busAddUpdate(busBegin(sdsempty(), &h), ids[1], UINT64_MAX, &none));
     assert_int_equal(e.t.current_epoch, 0);
     assert_int_equal(others[0]->config_epoch, 0);
     assert_int_equal(others[1]->config_epoch, 0);
-    h = headerOf("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\nq\nr\ns\nt\n", BUS_MEET);
-    receiveHeader(&inbound, &h);
+    h = clusterEngineTestHeaderOf("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\nq\nr\ns\nt\n", BUS_MEET);
+    clusterEngineTestReceiveHeader(&inbound, &h);
     assert_int_equal(e.t.count, 3);
 }
 
 /* Who answers at a node's address, and is another one, must not speak in its name. */
 static void aStrangerDoesNotSpeakForTheNodeItReplaced(void **state) {
     (void)state;
-    struct busHeader h = headerOf(ids[2], BUS_PONG);
+    struct busHeader h = clusterEngineTestHeaderOf(ids[2], BUS_PONG);
     h.config_epoch = h.current_epoch = 77;
     h.offset = 5;
-    assert_false(receiveHeader(others[0]->out, &h));
+    assert_false(clusterEngineTestReceiveHeader(others[0]->out, &h));
     assert_true(others[0]->flags & NODE_NOADDR);
     assert_int_equal(others[0]->config_epoch, 0);
     assert_int_equal(e.t.current_epoch, 0);
@@ -248,14 +248,14 @@ static void aStrangerDoesNotSpeakForTheNodeItReplaced(void **state) {
 static void addressesDoNotBreakTheFile(void **state) {
     (void)state;
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
-    struct busHeader h = headerOf(ids[0], BUS_PING);
+    struct busHeader h = clusterEngineTestHeaderOf(ids[0], BUS_PING);
     strncpy(h.ip, "10.0.0.2 fail\nvars", NODE_IP_LEN - 1);
-    receiveHeader(&inbound, &h);
+    clusterEngineTestReceiveHeader(&inbound, &h);
     assert_string_equal(others[0]->ip, "10.0.0.1");
     others[1]->flags |= NODE_PFAIL;
-    receive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3\nx", NODE_PRIMARY));
+    clusterEngineTestReceive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3\nx", NODE_PRIMARY));
     assert_string_equal(others[1]->ip, "10.0.0.1");
-    receive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3", NODE_PRIMARY));
+    clusterEngineTestReceive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3", NODE_PRIMARY));
     assert_string_equal(others[1]->ip, "10.0.0.3");
     sds text = topologyText(sdsempty(), &e.t, false), err = NULL;
     struct topology copy;
@@ -269,11 +269,11 @@ static void aReplicaFollowsWhereItsPrimaryWentByHearsay(void **state) {
     (void)state;
     engineFollow(&e, others[1], true);
     others[1]->flags |= NODE_PFAIL;
-    recorded.follow_count = 0;
+    recorded_env.follow_count = 0;
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
-    receive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3", NODE_PRIMARY));
-    assert_int_equal(recorded.follow_count, 1);
-    assert_string_equal(recorded.followed_ip, "10.0.0.3");
+    clusterEngineTestReceive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3", NODE_PRIMARY));
+    assert_int_equal(recorded_env.follow_count, 1);
+    assert_string_equal(recorded_env.followed_ip, "10.0.0.3");
 }
 
 /* ---- Whose data a replica has ---- */
@@ -290,15 +290,15 @@ static void dataOfAShardDoNotGoWithItToAnother(void **state) {
     (void)state;
     followWithSlots(others[1]);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
-    struct busHeader h = headerOf(ids[1], BUS_PING);
+    struct busHeader h = clusterEngineTestHeaderOf(ids[1], BUS_PING);
     h.node_flags = NODE_REPLICA;
     memcpy(h.primary, ids[0], NODE_ID_LEN);
     memset(&h.slots, 0, sizeof h.slots);
-    recorded.follow_count = 0;
-    receiveHeader(&inbound, &h);
-    assert_int_equal(recorded.follow_count, 1);
+    recorded_env.follow_count = 0;
+    clusterEngineTestReceiveHeader(&inbound, &h);
+    assert_int_equal(recorded_env.follow_count, 1);
     assert_ptr_equal(e.t.myself->primary, others[0]);
-    assert_true(recorded.follows_anew);
+    assert_true(recorded_env.follows_anew);
 }
 
 /* The same, of a shard that is named before its primary is known. */
@@ -307,17 +307,17 @@ static void norWhenItsPrimaryIsLearntLater(void **state) {
     static const char unknown[] = "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh";
     followWithSlots(others[1]);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
-    struct busHeader h = headerOf(ids[1], BUS_PING);
+    struct busHeader h = clusterEngineTestHeaderOf(ids[1], BUS_PING);
     h.node_flags = NODE_REPLICA;
     memcpy(h.primary, unknown, NODE_ID_LEN);
     memset(&h.slots, 0, sizeof h.slots);
     h.flags = BUS_HAS_EXTENSIONS;
-    receive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
+    clusterEngineTestReceive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
     topologyAdd(&e.t, unknown, NODE_PRIMARY, NOW - 100 * TIMEOUT);
-    recorded.follow_count = 0;
-    receive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
-    assert_int_equal(recorded.follow_count, 1);
-    assert_true(recorded.follows_anew);
+    recorded_env.follow_count = 0;
+    clusterEngineTestReceive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
+    assert_int_equal(recorded_env.follow_count, 1);
+    assert_true(recorded_env.follows_anew);
 }
 
 /* A failover in the shard is no reason to begin anew. */
@@ -327,15 +327,15 @@ static void aReplicaGoesOnWithTheHeirOfItsPrimary(void **state) {
     followWithSlots(others[1]);
     struct clusterNode *n = topologyAdd(&e.t, new_owner, NODE_REPLICA, NOW - 100 * TIMEOUT);
     nodeBecomeReplica(&e.t, n, others[1]);
-    struct busHeader h = headerOf(new_owner, BUS_PING);
+    struct busHeader h = clusterEngineTestHeaderOf(new_owner, BUS_PING);
     h.slots = others[1]->slots;
     h.config_epoch = h.current_epoch = 9;
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.2"};
-    recorded.follow_count = 0;
-    receiveHeader(&inbound, &h);
+    recorded_env.follow_count = 0;
+    clusterEngineTestReceiveHeader(&inbound, &h);
     assert_ptr_equal(e.t.myself->primary, n);
-    assert_int_equal(recorded.follow_count, 1);
-    assert_false(recorded.follows_anew);
+    assert_int_equal(recorded_env.follow_count, 1);
+    assert_false(recorded_env.follows_anew);
 }
 
 /* Of nothing, and of data of another shard, there is no offset: a sibling that has less is not kept waiting.
@@ -344,7 +344,7 @@ static void whatIsNotWholeDoesNotCount(void **state) {
     (void)state;
     followWithSlots(others[1]);
     assert_int_equal(engineOffset(&e), 100);
-    recorded.replication.whole = false;
+    recorded_env.replication.whole = false;
     assert_int_equal(engineOffset(&e), 0);
     nodeBecomePrimary(&e.t, e.t.myself);
     assert_int_equal(engineOffset(&e), 100); /* a primary's own */
@@ -355,7 +355,7 @@ static void whatIsNotWholeIsNotElected(void **state) {
     (void)state;
     followWithSlots(others[1]);
     others[1]->flags |= NODE_FAIL;
-    recorded.replication.whole = false;
+    recorded_env.replication.whole = false;
     e.settings.replica_validity_factor = 0;
     int64_t now = NOW;
     for (int i = 0; i < 10; i++) engineTick(&e, now += ENGINE_TICK_MS);
@@ -374,11 +374,11 @@ static void moreThanThePausedOffsetIsEnough(void **state) {
     engineFollow(&e, others[1], true);
     engineFlush(&e, NOW);
     engineFailover(&e, FAILOVER_ASK, NOW);
-    struct busHeader h = headerOf(ids[1], BUS_PING);
+    struct busHeader h = clusterEngineTestHeaderOf(ids[1], BUS_PING);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
     h.flags = BUS_PAUSED;
     h.offset = 86; /* a PING of the stream behind that: 14 bytes */
-    receiveHeader(&inbound, &h);
+    clusterEngineTestReceiveHeader(&inbound, &h);
     engineTick(&e, NOW + 100);
     assert_true(e.manual.can_start);
 }
@@ -389,34 +389,52 @@ static void aClockThatGoesBackHidesNoFailure(void **state) {
     (void)state;
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
     int64_t now = NOW - 3600 * 1000;
-    struct busHeader h = headerOf(ids[0], BUS_PING);
+    struct busHeader h = clusterEngineTestHeaderOf(ids[0], BUS_PING);
     engineTick(&e, now);
     for (int i = 0; i < 3 * TIMEOUT / ENGINE_TICK_MS; i++) engineTick(&e, now += ENGINE_TICK_MS);
     assert_true(others[0]->flags & NODE_PFAIL);
-    receiveHeader(&inbound, &h);
+    clusterEngineTestReceiveHeader(&inbound, &h);
     assert_in_range(others[0]->data_received_ms, now - 1000, now);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(aMeetOnOurOwnLinkDropsIt, setup, teardown),
-        cmocka_unit_test_setup_teardown(whoMeetsUsIsPinged, setup, teardown),
-        cmocka_unit_test_setup_teardown(whoWasReplacedInAnEpochOfItsOwnGivesWay, setup, teardown),
-        cmocka_unit_test_setup_teardown(anEpochIsTakenWithItsSlots, setup, teardown),
-        cmocka_unit_test_setup_teardown(aSlotGoesOnToTheHeirOfItsTarget, setup, teardown),
-        cmocka_unit_test_setup_teardown(lightMessagesOfOddTypesAreDropped, setup, teardown),
-        cmocka_unit_test_setup_teardown(nobodyElseIsMyself, setup, teardown),
-        cmocka_unit_test_setup_teardown(epochsAndIdsThatCannotBeAreIgnored, setup, teardown),
-        cmocka_unit_test_setup_teardown(aStrangerDoesNotSpeakForTheNodeItReplaced, setup, teardown),
-        cmocka_unit_test_setup_teardown(addressesDoNotBreakTheFile, setup, teardown),
-        cmocka_unit_test_setup_teardown(aReplicaFollowsWhereItsPrimaryWentByHearsay, setup, teardown),
-        cmocka_unit_test_setup_teardown(dataOfAShardDoNotGoWithItToAnother, setup, teardown),
-        cmocka_unit_test_setup_teardown(norWhenItsPrimaryIsLearntLater, setup, teardown),
-        cmocka_unit_test_setup_teardown(aReplicaGoesOnWithTheHeirOfItsPrimary, setup, teardown),
-        cmocka_unit_test_setup_teardown(whatIsNotWholeDoesNotCount, setup, teardown),
-        cmocka_unit_test_setup_teardown(whatIsNotWholeIsNotElected, setup, teardown),
-        cmocka_unit_test_setup_teardown(moreThanThePausedOffsetIsEnough, setup, teardown),
-        cmocka_unit_test_setup_teardown(aClockThatGoesBackHidesNoFailure, setup, teardown),
+        cmocka_unit_test_setup_teardown(aMeetOnOurOwnLinkDropsIt, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(whoMeetsUsIsPinged, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(whoWasReplacedInAnEpochOfItsOwnGivesWay, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(anEpochIsTakenWithItsSlots, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(aSlotGoesOnToTheHeirOfItsTarget, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(lightMessagesOfOddTypesAreDropped, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(nobodyElseIsMyself, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(epochsAndIdsThatCannotBeAreIgnored, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(aStrangerDoesNotSpeakForTheNodeItReplaced, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(addressesDoNotBreakTheFile, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(aReplicaFollowsWhereItsPrimaryWentByHearsay, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(dataOfAShardDoNotGoWithItToAnother, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(norWhenItsPrimaryIsLearntLater, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(aReplicaGoesOnWithTheHeirOfItsPrimary, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(whatIsNotWholeDoesNotCount, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(whatIsNotWholeIsNotElected, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(moreThanThePausedOffsetIsEnough, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
+        cmocka_unit_test_setup_teardown(aClockThatGoesBackHidesNoFailure, clusterEngineTestSetup,
+                                        clusterEngineTestTeardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,7 +87,7 @@ struct clusterCursor {
 };
 
 /* 6 characters from `0` to `o`, each 6 bits of chance. */
-static struct str fingerprint(void) {
+static struct str clusterKeysFingerprint(void) {
     static char text[FINGERPRINT_LEN];
     if (!*text) {
         for (int i = 0; i < FINGERPRINT_LEN; i++) text[i] = (char)('0' + randomBelow(64));
@@ -96,26 +96,26 @@ static struct str fingerprint(void) {
 }
 
 /* False: it is none. */
-static bool readCursor(struct str arg, struct clusterCursor *out) {
+static bool clusterKeysReadCursor(struct str arg, struct clusterCursor *out) {
     const char *end = arg.ptr + arg.len, *first = arg.len ? memchr(arg.ptr, '-', arg.len) : NULL;
     const char *second = first ? memchr(first + 1, '-', (size_t)(end - first - 1)) : NULL;
     if (!second || !scanReadCursor(strN(second + 1, (size_t)(end - second - 1)), &out->local)) return false;
     out->slot = keySlot(arg);
-    if (!strEq(strN(arg.ptr, (size_t)(first - arg.ptr)), fingerprint())) out->local = 0;
+    if (!strEq(strN(arg.ptr, (size_t)(first - arg.ptr)), clusterKeysFingerprint())) out->local = 0;
     return true;
 }
 
 /* No slot: the end. */
-static struct str writeCursor(const struct clusterCursor *at, char text[CURSOR_LEN]) {
+static struct str clusterKeysWriteCursor(const struct clusterCursor *at, char text[CURSOR_LEN]) {
     if (at->slot == KEY_SLOTS) return STR("0");
-    struct str by = at->local ? fingerprint() : STR("0");
+    struct str by = at->local ? clusterKeysFingerprint() : STR("0");
     int len = snprintf(text, CURSOR_LEN, "%.*s-{%s}-%llu", (int)by.len, by.ptr, slotTag(at->slot),
                        (unsigned long long)at->local);
     return strN(text, (size_t)len);
 }
 
 /* Behind the last slot of this owner, from this one on. */
-static int endOfRun(int slot) {
+static int clusterKeysEndOfRun(int slot) {
     const struct topology *t = clusterTopology();
     const struct clusterNode *owner = t->owner[slot];
     while (slot < KEY_SLOTS && t->owner[slot] == owner) slot++;
@@ -123,8 +123,8 @@ static int endOfRun(int slot) {
 }
 
 /* Goes on to slots before `end`. */
-static void scanRun(struct client *c, struct clusterCursor *at, int end, int64_t count, int64_t steps,
-                    struct scannedKeys *found) {
+static void clusterKeysScanRun(struct client *c, struct clusterCursor *at, int end, int64_t count,
+                               int64_t steps, struct scannedKeys *found) {
     while (at->slot < end && steps-- && found->count < (size_t)count) {
         at->local = keyspaceScanSlot(&c->db->keyspace, at->slot, at->local, scanCollect, found);
         if (at->local) continue;
@@ -143,7 +143,7 @@ void clusterscanCommand(struct client *c) {
         return;
     }
     if (!scanParseClusterOptions(c, 2, &opt)) return;
-    if (!begins && !readCursor(c->argv[1], &at)) {
+    if (!begins && !clusterKeysReadCursor(c->argv[1], &at)) {
         replyError(c, "ERR Invalid cursor");
         return;
     }
@@ -158,9 +158,9 @@ void clusterscanCommand(struct client *c) {
     } else if (begins || (only >= 0 && at.slot != only)) {
         at = (struct clusterCursor){only >= 0 ? only : 0, 0};
     } else {
-        int end = only >= 0 ? only + 1 : endOfRun(at.slot);
-        scanRun(c, &at, end, opt.count, scanMaxSteps(&opt), &found);
+        int end = only >= 0 ? only + 1 : clusterKeysEndOfRun(at.slot);
+        clusterKeysScanRun(c, &at, end, opt.count, scanMaxSteps(&opt), &found);
         if (only >= 0 && at.slot > only) at.slot = KEY_SLOTS;
     }
-    scanReply(c, writeCursor(&at, text), &opt, &found);
+    scanReply(c, clusterKeysWriteCursor(&at, text), &opt, &found);
 }

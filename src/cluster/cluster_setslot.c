@@ -8,16 +8,17 @@
  *                                                 └── time is over ──▶ -NOREPLICAS, nothing done here
  *
  * (Replicas that come later get what is open with the data: setslotInit.) */
+#include "cluster/cluster_setslot.h"
+
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "client/reply.h"
 #include "cluster/cluster_commands.h"
-#include "cluster/cluster_setslot.h"
 #include "cluster/migration_jobs.h"
 #include "cluster/slot_keys.h"
-#include "client/reply.h"
 #include "command/blocking.h"
 #include "command/command.h"
 #include "command/propagate.h"
@@ -37,7 +38,7 @@ struct setslot {
 
 /* ---- What is asked, and whether it can be done ---- */
 
-static bool parseVerb(struct client *c, const struct str *argv, int argc, struct setslot *s) {
+static bool clusterSetslotParseVerb(struct client *c, const struct str *argv, int argc, struct setslot *s) {
     struct str verb = argv[3];
     if (strIs(verb, "migrating") && argc >= 5) {
         s->verb = MIGRATING;
@@ -55,7 +56,8 @@ static bool parseVerb(struct client *c, const struct str *argv, int argc, struct
 }
 
 /* Words that are none of ours are passed over, as 9.1 does. */
-static bool parseTimeout(struct client *c, const struct str *argv, int argc, struct setslot *s) {
+static bool clusterSetslotParseTimeout(struct client *c, const struct str *argv, int argc,
+                                       struct setslot *s) {
     s->timeout_ms = REPLICAS_TIMEOUT_MS;
     for (int i = s->verb == STABLE ? 4 : 5; i < argc; i++) {
         if (!strIs(argv[i], "timeout")) continue;
@@ -73,7 +75,7 @@ static bool parseTimeout(struct client *c, const struct str *argv, int argc, str
 }
 
 /* A node that is known; its error is worded by who asks. */
-static bool parseNode(struct client *c, struct str id, const char *fmt, struct setslot *s) {
+static bool clusterSetslotParseNode(struct client *c, struct str id, const char *fmt, struct setslot *s) {
     s->node = id.len == NODE_ID_LEN ? topologyFind(clusterTopology(), id.ptr) : NULL;
     if (!s->node) replyErrorFmt(c, fmt, (int)id.len, id.ptr);
     return s->node;
@@ -81,7 +83,7 @@ static bool parseNode(struct client *c, struct str id, const char *fmt, struct s
 
 /* Migrating to it, or importing from it. Whose the slot is has been checked by our primary when the command
  * is its: we may learn of that later, by the bus. */
-static bool parseOther(struct client *c, const struct str *argv, struct setslot *s) {
+static bool clusterSetslotParseOther(struct client *c, const struct str *argv, struct setslot *s) {
     struct topology *t = clusterTopology();
     struct clusterNode *mine = nodeShardPrimary(t->myself);
     bool owned = t->owner[s->slot] == mine, told = c->flags & CLIENT_PRIMARY;
@@ -93,7 +95,7 @@ static bool parseOther(struct client *c, const struct str *argv, struct setslot 
         replyErrorFmt(c, "ERR I'm already the owner of hash slot %d", s->slot);
         return false;
     }
-    if (!parseNode(c, argv[4], "ERR I don't know about node %.*s", s)) return false;
+    if (!clusterSetslotParseNode(c, argv[4], "ERR I don't know about node %.*s", s)) return false;
     if (s->node == mine) {
         replyError(c, "ERR Target node is myself");
         return false;
@@ -102,9 +104,9 @@ static bool parseOther(struct client *c, const struct str *argv, struct setslot 
     return !nodeIsReplica(s->node);
 }
 
-static bool parseOwner(struct client *c, const struct str *argv, struct setslot *s) {
+static bool clusterSetslotParseOwner(struct client *c, const struct str *argv, struct setslot *s) {
     struct topology *t = clusterTopology();
-    if (!parseNode(c, argv[4], "ERR Unknown node %.*s", s)) return false;
+    if (!clusterSetslotParseNode(c, argv[4], "ERR Unknown node %.*s", s)) return false;
     if (nodeIsReplica(s->node)) {
         replyError(c, "ERR Target node is not a master");
         return false;
@@ -118,7 +120,7 @@ static bool parseOwner(struct client *c, const struct str *argv, struct setslot 
 }
 
 /* False: it cannot be done, which has been answered. */
-static bool argue(struct client *c, const struct str *argv, int argc, struct setslot *s) {
+static bool clusterSetslotArgue(struct client *c, const struct str *argv, int argc, struct setslot *s) {
     int64_t slot;
     if (migrationRunning(false) || migrationRunning(true)) { /* of any slots */
         replyError(c,
@@ -130,15 +132,16 @@ static bool argue(struct client *c, const struct str *argv, int argc, struct set
         return false;
     }
     s->slot = (int)slot;
-    if (!parseVerb(c, argv, argc, s) || !parseTimeout(c, argv, argc, s)) return false;
+    if (!clusterSetslotParseVerb(c, argv, argc, s) || !clusterSetslotParseTimeout(c, argv, argc, s))
+        return false;
     if (s->verb == STABLE) return true;
-    return s->verb == NODE ? parseOwner(c, argv, s) : parseOther(c, argv, s);
+    return s->verb == NODE ? clusterSetslotParseOwner(c, argv, s) : clusterSetslotParseOther(c, argv, s);
 }
 
 /* ---- Doing it ---- */
 
 /* Who gives away his last slot follows. */
-static void lostLast(struct clusterNode *to) {
+static void clusterSetslotLostLast(struct clusterNode *to) {
     struct clusterNode *mine = nodeShardPrimary(clusterMyself());
     if (!mine || mine->slot_count || !cluster_engine.settings.allow_replica_migration) return;
     serverLog(LL_NOTICE, "The last slot of this primary has moved, so it becomes a replica of %s in shard %s",
@@ -149,7 +152,7 @@ static void lostLast(struct clusterNode *to) {
 /* The slot is that node's from now on. Who gets one that he has imported takes an epoch that makes everybody
  * believe him. A slot without keys migrates no longer, even when it stays here: nothing is left to be moved.
  */
-static void assign(const struct setslot *s) {
+static void clusterSetslotAssign(const struct setslot *s) {
     struct topology *t = clusterTopology();
     struct clusterNode *me = t->myself, *mine = nodeShardPrimary(me);
     struct openSlot *open = slotOpen(t, s->slot);
@@ -166,10 +169,10 @@ static void assign(const struct setslot *s) {
                       s->slot);
         engineTodo(&cluster_engine, TODO_BROADCAST);
     }
-    if (was_mine && s->node != mine) lostLast(s->node);
+    if (was_mine && s->node != mine) clusterSetslotLostLast(s->node);
 }
 
-static void carryOut(const struct setslot *s) {
+static void clusterSetslotCarryOut(const struct setslot *s) {
     struct topology *t = clusterTopology();
     switch (s->verb) {
     case MIGRATING:
@@ -185,22 +188,22 @@ static void carryOut(const struct setslot *s) {
         slotSetMigrating(t, s->slot, NULL);
         slotSetImporting(t, s->slot, NULL);
         break;
-    case NODE: assign(s); break;
+    case NODE: clusterSetslotAssign(s); break;
     }
     engineTodo(&cluster_engine, TODO_SAVE | TODO_SLOTS);
 }
 
 /* ---- Behind the replicas ---- */
 
-static void goOn(struct client *c, bool enough) {
+static void clusterSetslotGoOn(struct client *c, bool enough) {
     const struct request *r = blockedRequest(c);
     struct setslot s;
     if (!enough) {
         replyError(c, "NOREPLICAS Not enough good replicas to write.");
         return;
     }
-    if (!argue(c, r->argv, r->argc, &s)) return; /* meanwhile something else has happened */
-    carryOut(&s);
+    if (!clusterSetslotArgue(c, r->argv, r->argc, &s)) return; /* meanwhile something else has happened */
+    clusterSetslotCarryOut(&s);
     replyOk(c);
 }
 
@@ -211,7 +214,7 @@ void clusterSetslotCommand(struct client *c) {
         replyError(c, "ERR Please use SETSLOT only with masters.");
         return;
     }
-    if (!argue(c, c->argv, c->argc, &s)) return;
+    if (!clusterSetslotArgue(c, c->argv, c->argc, &s)) return;
     /* A replica that is no node of the cluster (a tool that copies the data) has no use for it. */
     bool behind = !obeys && clusterMyself()->replica_count;
     if (behind) propagateForced();
@@ -219,10 +222,10 @@ void clusterSetslotCommand(struct client *c) {
     bool will_bump = s.verb == IMPORTING || (s.verb == NODE && s.node == clusterMyself());
     if (replicas && will_bump) engineReserveEpoch(&cluster_engine, clusterNow());
     if (replicas && !(c->flags & CLIENT_DENY_BLOCKING)) {
-        waitThen(c, replicas, s.timeout_ms ? mstime() + s.timeout_ms : 0, goOn);
+        waitThen(c, replicas, s.timeout_ms ? mstime() + s.timeout_ms : 0, clusterSetslotGoOn);
         return;
     }
-    carryOut(&s);
+    clusterSetslotCarryOut(&s);
     replyOk(c);
 }
 
@@ -230,7 +233,7 @@ void clusterSetslotCommand(struct client *c) {
 
 /* N<id, for a slot that is imported, N>id, for one that migrates; one after the other. Empty when none is
  * open: the replica may have some open that have been closed since. */
-static sds statesText(void) {
+static sds clusterSetslotStatesText(void) {
     const struct topology *t = clusterTopology();
     if (!cluster_enabled) return NULL;
     sds s = sdsempty();
@@ -243,7 +246,7 @@ static sds statesText(void) {
 }
 
 /* One of them; nodes that are not known are passed over. */
-static void stateLoad(struct str text) {
+static void clusterSetslotStateLoad(struct str text) {
     struct topology *t = clusterTopology();
     size_t digits = 0;
     int64_t slot;
@@ -258,14 +261,14 @@ static void stateLoad(struct str text) {
 }
 
 /* What was open here before is our primary's to say. */
-static void statesLoad(struct str text) {
+static void clusterSetslotStatesLoad(struct str text) {
     struct topology *t = clusterTopology();
     if (!cluster_enabled || nodeIsPrimary(t->myself)) return;
     topologyCloseSlots(t);
     while (text.len) {
         const char *end = memchr(text.ptr, ',', text.len);
         size_t len = end ? (size_t)(end - text.ptr) : text.len;
-        stateLoad(strN(text.ptr, len));
+        clusterSetslotStateLoad(strN(text.ptr, len));
         text = strN(text.ptr + len, text.len - len);
         if (end) text = strN(text.ptr + 1, text.len - 1);
     }
@@ -273,6 +276,7 @@ static void statesLoad(struct str text) {
 }
 
 void setslotInit(void) {
-    static const struct rdbField field = {"cluster-slot-states", statesText, statesLoad};
+    static const struct rdbField field = {"cluster-slot-states", clusterSetslotStatesText,
+                                          clusterSetslotStatesLoad};
     rdbFieldRegister(&field);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cluster_settings.c - the directives cluster-*; see cluster.h. */
+#include "cluster/cluster_settings.h"
+
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/bus_links.h"
-#include "cluster/cluster_settings.h"
 #include "cluster/state.h"
 #include "cluster/topology_file.h"
 #include "net/dial.h"
@@ -19,19 +20,19 @@ static bool ip_announced;
 
 /* ---- Checks ---- */
 
-static bool validIpv4(const char *value, const char **err) {
+static bool clusterSettingsValidIpv4(const char *value, const char **err) {
     struct in_addr addr;
     *err = "Invalid IPv4 address";
     return !*value || inet_pton(AF_INET, value, &addr) == 1;
 }
 
-static bool validIpv6(const char *value, const char **err) {
+static bool clusterSettingsValidIpv6(const char *value, const char **err) {
     struct in6_addr addr;
     *err = "Invalid IPv6 address";
     return !*value || inet_pton(AF_INET6, value, &addr) == 1;
 }
 
-static bool validHostname(const char *value, const char **err) {
+static bool clusterSettingsValidHostname(const char *value, const char **err) {
     if (strlen(value) >= HOSTNAME_MAX_LEN) {
         *err = "Hostnames must be less than 256 characters";
         return false;
@@ -44,12 +45,12 @@ static bool validHostname(const char *value, const char **err) {
     return true;
 }
 
-static bool validNodename(const char *value, const char **err) {
+static bool clusterSettingsValidNodename(const char *value, const char **err) {
     *err = "Announced human node name contained invalid character";
     return topologyTextValid(strOf(value));
 }
 
-static bool validAnnounceIp(const char *value, const char **err) {
+static bool clusterSettingsValidAnnounceIp(const char *value, const char **err) {
     if (strlen(value) >= NODE_IP_LEN) {
         *err = "cluster-announce-ip is too long";
         return false;
@@ -67,19 +68,19 @@ int clusterBusPort(void) {
     return bus_port;
 }
 
-static uint16_t either(int64_t announced, int64_t real) {
+static uint16_t clusterSettingsEither(int64_t announced, int64_t real) {
     return (uint16_t)(announced ? announced : real);
 }
 
-static void announceText(sds *field, const char *value) {
+static void clusterSettingsAnnounceText(sds *field, const char *value) {
     *field = sdscpylen(*field, value ? value : "", value ? strlen(value) : 0);
 }
 
-static void announceMyself(struct clusterNode *me) {
+static void clusterSettingsAnnounceMyself(struct clusterNode *me) {
     const struct clusterSettings *s = &cluster_settings;
-    me->tcp_port = either(s->announce_port, configNumber("port"));
-    me->tls_port = either(s->announce_tls_port, configNumber("tls-port"));
-    me->bus_port = either(s->announce_bus_port, clusterBusPort());
+    me->tcp_port = clusterSettingsEither(s->announce_port, configNumber("port"));
+    me->tls_port = clusterSettingsEither(s->announce_tls_port, configNumber("tls-port"));
+    me->bus_port = clusterSettingsEither(s->announce_bus_port, clusterBusPort());
     me->client_tcp_port = (uint16_t)s->announce_client_port;
     me->client_tls_port = (uint16_t)s->announce_client_tls_port;
     if (s->announce_ip || ip_announced) {
@@ -89,12 +90,12 @@ static void announceMyself(struct clusterNode *me) {
     }
     bool no_failover = cluster_engine.settings.replica_no_failover;
     me->flags = (uint16_t)(no_failover ? me->flags | NODE_NOFAILOVER : me->flags & ~NODE_NOFAILOVER);
-    announceText(&me->hostname, s->announce_hostname);
-    announceText(&me->human_name, s->announce_human_name);
-    announceText(&me->client_ipv4, s->announce_client_ipv4);
-    announceText(&me->client_ipv6, s->announce_client_ipv6);
+    clusterSettingsAnnounceText(&me->hostname, s->announce_hostname);
+    clusterSettingsAnnounceText(&me->human_name, s->announce_human_name);
+    clusterSettingsAnnounceText(&me->client_ipv4, s->announce_client_ipv4);
+    clusterSettingsAnnounceText(&me->client_ipv6, s->announce_client_ipv6);
     sds zone = configGet("availability-zone");
-    announceText(&me->availability_zone, zone);
+    clusterSettingsAnnounceText(&me->availability_zone, zone);
     sdsfree(zone);
 }
 
@@ -103,12 +104,12 @@ void clusterSettingsApply(void) {
     e->settings.announced_ip = cluster_settings.announce_ip ? cluster_settings.announce_ip : "";
     e->settings.tls = dial_settings.cluster_tls;
     e->settings.repl_ping_period_s = configNumber("repl-ping-replica-period");
-    if (e->t.myself) announceMyself(e->t.myself);
+    if (e->t.myself) clusterSettingsAnnounceMyself(e->t.myself);
 }
 
 /* CONFIG SET, of anything: ports, the zone and periods are directives of other rooms. Others learn of it with
  * the next messages; nodes.conf has it, too. */
-static void onChange(void) {
+static void clusterSettingsOnChange(void) {
     if (!cluster_enabled || !clusterMyself()) return;
     const struct topology *t = clusterTopology();
     sds before = nodeLine(sdsempty(), t, t->myself, LINE_FILE);
@@ -132,15 +133,18 @@ static struct configDirective directives[] = {
     CONFIG_BOOL("cluster-allow-reads-when-down", NULL, SET, S(reads_when_down), false, NULL),
     CONFIG_BOOL("cluster-allow-replica-migration", NULL, SET, E(allow_replica_migration), true, NULL),
     CONFIG_INT("cluster-announce-bus-port", NULL, SET, S(announce_bus_port), 0, 0, 65535, NULL),
-    CONFIG_STRING("cluster-announce-client-ipv4", NULL, SET, S(announce_client_ipv4), "", validIpv4, NULL),
-    CONFIG_STRING("cluster-announce-client-ipv6", NULL, SET, S(announce_client_ipv6), "", validIpv6, NULL),
+    CONFIG_STRING("cluster-announce-client-ipv4", NULL, SET, S(announce_client_ipv4), "",
+                  clusterSettingsValidIpv4, NULL),
+    CONFIG_STRING("cluster-announce-client-ipv6", NULL, SET, S(announce_client_ipv6), "",
+                  clusterSettingsValidIpv6, NULL),
     CONFIG_INT("cluster-announce-client-port", NULL, SET, S(announce_client_port), 0, 0, 65535, NULL),
     CONFIG_INT("cluster-announce-client-tls-port", NULL, SET, S(announce_client_tls_port), 0, 0, 65535, NULL),
-    CONFIG_STRING("cluster-announce-hostname", NULL, SET, S(announce_hostname), "", validHostname, NULL),
-    CONFIG_STRING("cluster-announce-human-nodename", NULL, SET, S(announce_human_name), "", validNodename,
-                  NULL),
+    CONFIG_STRING("cluster-announce-hostname", NULL, SET, S(announce_hostname), "",
+                  clusterSettingsValidHostname, NULL),
+    CONFIG_STRING("cluster-announce-human-nodename", NULL, SET, S(announce_human_name), "",
+                  clusterSettingsValidNodename, NULL),
     CONFIG_STRING("cluster-announce-ip", NULL, SET | CONFIG_EMPTY_IS_NULL, S(announce_ip), NULL,
-                  validAnnounceIp, NULL),
+                  clusterSettingsValidAnnounceIp, NULL),
     CONFIG_INT("cluster-announce-port", NULL, SET, S(announce_port), 0, 0, 65535, NULL),
     CONFIG_INT("cluster-announce-tls-port", NULL, SET, S(announce_tls_port), 0, 0, 65535, NULL),
     CONFIG_INT("cluster-blacklist-ttl", NULL, SET, E(blacklist_ttl_s), 60, INT64_MIN, INT64_MAX, NULL),
@@ -173,5 +177,5 @@ static struct configDirective directives[] = {
 
 void clusterSettingsInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
-    configOnChange(onChange);
+    configOnChange(clusterSettingsOnChange);
 }

@@ -4,13 +4,13 @@
 
 #include "base/key_slot.h"
 #include "base/zmalloc.h"
+#include "client/client_session.h"
+#include "client/reply.h"
 #include "cluster/bus_links.h"
 #include "cluster/cluster_commands.h"
 #include "cluster/node.h"
 #include "cluster/slot_keys.h"
 #include "cluster/topology_file.h"
-#include "client/client_session.h"
-#include "client/reply.h"
 #include "command/call.h"
 #include "net/tls.h"
 
@@ -95,12 +95,12 @@ const char *clusterEndpoint(const struct clusterNode *n, int who) {
     }
 }
 
-static void replyPair(struct client *c, const char *name, const char *value) {
+static void clusterShowReplyPair(struct client *c, const char *name, const char *value) {
     replyBulkCstr(c, name);
     replyBulkCstr(c, value);
 }
 
-static void replySlotsNode(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
+static void clusterShowReplySlotsNode(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
     bool ip = cluster_settings.endpoint_type != ENDPOINT_IP;
     bool hostname = cluster_settings.endpoint_type != ENDPOINT_HOSTNAME && sdslen(n->hostname);
     bool zone = sdslen(n->availability_zone);
@@ -113,25 +113,25 @@ static void replySlotsNode(struct client *c, const struct clusterNode *n, enum n
     replyLongLong(c, nodeClientPort(n, who));
     replyBulk(c, strN(n->id, NODE_ID_LEN));
     replyMapLen(c, ip + hostname + zone);
-    if (ip) replyPair(c, "ip", nodeClientIp(n, who));
-    if (hostname) replyPair(c, "hostname", n->hostname);
-    if (zone) replyPair(c, "availability-zone", n->availability_zone);
+    if (ip) clusterShowReplyPair(c, "ip", nodeClientIp(n, who));
+    if (hostname) clusterShowReplyPair(c, "hostname", n->hostname);
+    if (zone) clusterShowReplyPair(c, "availability-zone", n->availability_zone);
 }
 
-static bool isShown(const struct clusterNode *replica) {
+static bool clusterShowIsShown(const struct clusterNode *replica) {
     return !nodeFailed(replica) && (replica->flags & NODE_MYSELF || replica->offset);
 }
 
-static void replySlotsRange(struct client *c, int first, int last, const struct clusterNode *n,
-                            enum nodeLineFor who) {
+static void clusterShowReplySlotsRange(struct client *c, int first, int last, const struct clusterNode *n,
+                                       enum nodeLineFor who) {
     int nodes = 1;
-    for (int i = 0; i < n->replica_count; i++) nodes += isShown(n->replicas[i]);
+    for (int i = 0; i < n->replica_count; i++) nodes += clusterShowIsShown(n->replicas[i]);
     replyArrayLen(c, 2 + nodes);
     replyLongLong(c, first);
     replyLongLong(c, last);
-    replySlotsNode(c, n, who);
+    clusterShowReplySlotsNode(c, n, who);
     for (int i = 0; i < n->replica_count; i++) {
-        if (isShown(n->replicas[i])) replySlotsNode(c, n->replicas[i], who);
+        if (clusterShowIsShown(n->replicas[i])) clusterShowReplySlotsNode(c, n->replicas[i], who);
     }
 }
 
@@ -143,7 +143,7 @@ void clusterSlotsCommand(struct client *c) {
     for (int first = 0, last; first < KEY_SLOTS; first = last + 1) {
         for (last = first; last + 1 < KEY_SLOTS && t->owner[last + 1] == t->owner[first];) last++;
         if (!t->owner[first]) continue;
-        replySlotsRange(c, first, last, t->owner[first], who);
+        clusterShowReplySlotsRange(c, first, last, t->owner[first], who);
         ranges++;
     }
     replySetArrayLen(c, mark, ranges);
@@ -151,13 +151,13 @@ void clusterSlotsCommand(struct client *c) {
 
 /* ---- Shards ---- */
 
-static const char *healthOf(const struct clusterNode *n) {
+static const char *clusterShowHealthOf(const struct clusterNode *n) {
     if (nodeFailed(n)) return "fail";
     uint64_t offset = n->flags & NODE_MYSELF ? engineOffset(&cluster_engine) : n->offset;
     return nodeIsReplica(n) && offset == 0 ? "loading" : "online";
 }
 
-static void replyShardNode(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
+static void clusterShowReplyShardNode(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
     struct replyMark mark = replyDeferLen(c);
     const char *endpoint = clusterEndpoint(n, (int)who);
     uint16_t tcp = nodeClientPort(n, LINE_CLIENT), tls = nodeClientPort(n, LINE_TLS_CLIENT);
@@ -167,19 +167,20 @@ static void replyShardNode(struct client *c, const struct clusterNode *n, enum n
     replyBulk(c, strN(n->id, NODE_ID_LEN));
     if (tcp) pairs++, replyBulkCstr(c, "port"), replyLongLong(c, tcp);
     if (tls) pairs++, replyBulkCstr(c, "tls-port"), replyLongLong(c, tls);
-    replyPair(c, "ip", nodeClientIp(n, who));
-    replyPair(c, "endpoint", endpoint ? endpoint : "");
-    if (sdslen(n->hostname)) pairs++, replyPair(c, "hostname", n->hostname);
-    replyPair(c, "role", nodeIsReplica(n) ? "replica" : "master");
+    clusterShowReplyPair(c, "ip", nodeClientIp(n, who));
+    clusterShowReplyPair(c, "endpoint", endpoint ? endpoint : "");
+    if (sdslen(n->hostname)) pairs++, clusterShowReplyPair(c, "hostname", n->hostname);
+    clusterShowReplyPair(c, "role", nodeIsReplica(n) ? "replica" : "master");
     replyBulkCstr(c, "replication-offset");
     replyLongLong(c, (int64_t)offset);
-    replyPair(c, "health", healthOf(n));
-    if (sdslen(n->availability_zone)) pairs++, replyPair(c, "availability-zone", n->availability_zone);
+    clusterShowReplyPair(c, "health", clusterShowHealthOf(n));
+    if (sdslen(n->availability_zone))
+        pairs++, clusterShowReplyPair(c, "availability-zone", n->availability_zone);
     replySetMapLen(c, mark, pairs);
 }
 
-static void replyShard(struct client *c, struct clusterNode *const *members, int count,
-                       enum nodeLineFor who) {
+static void clusterShowReplyShard(struct client *c, struct clusterNode *const *members, int count,
+                                  enum nodeLineFor who) {
     const struct slotSet *slots = &members[0]->slots;
     int ranges = 0;
     replyMapLen(c, 3);
@@ -194,29 +195,29 @@ static void replyShard(struct client *c, struct clusterNode *const *members, int
     replySetArrayLen(c, mark, 2 * ranges);
     replyBulkCstr(c, "nodes");
     replyArrayLen(c, count);
-    for (int i = 0; i < count; i++) replyShardNode(c, members[i], who);
+    for (int i = 0; i < count; i++) clusterShowReplyShardNode(c, members[i], who);
     replyBulkCstr(c, "id");
     replyBulk(c, strN(members[0]->shard_id, NODE_ID_LEN));
 }
 
-static bool showInSameShard(const struct clusterNode *a, const struct clusterNode *b) {
+static bool clusterShowInSameShard(const struct clusterNode *a, const struct clusterNode *b) {
     bool handshake = (a->flags | b->flags) & NODE_HANDSHAKE;
     return !handshake && memcmp(a->shard_id, b->shard_id, NODE_ID_LEN) == 0;
 }
 
 /* A primary that has failed stays one until it comes back, beside the replica that took its slots. */
-static bool showLeads(const struct clusterNode *n, const struct clusterNode *other) {
+static bool clusterShowLeads(const struct clusterNode *n, const struct clusterNode *other) {
     if (nodeIsPrimary(n) != nodeIsPrimary(other)) return nodeIsPrimary(n);
     return n->slot_count && !other->slot_count;
 }
 
 /* The nodes of the shard whose first one is t->nodes[first]: its primary, then the others in order of ids. */
-static int showShardMembers(const struct topology *t, int first, struct clusterNode **members) {
+static int clusterShowShardMembers(const struct topology *t, int first, struct clusterNode **members) {
     int count = 0;
     for (int i = first; i < t->count; i++) {
         struct clusterNode *n = t->nodes[i];
-        if (!showInSameShard(n, t->nodes[first])) continue;
-        bool leads = count && showLeads(n, members[0]);
+        if (!clusterShowInSameShard(n, t->nodes[first])) continue;
+        bool leads = count && clusterShowLeads(n, members[0]);
         if (leads) memmove(members + 1, members, (size_t)count * sizeof *members);
         members[leads ? 0 : count] = n;
         count++;
@@ -233,9 +234,9 @@ void clusterShardsCommand(struct client *c) {
     int shards = 0;
     for (int i = 0; i < t->count; i++) {
         bool seen = t->nodes[i]->flags & NODE_HANDSHAKE;
-        for (int k = 0; k < i && !seen; k++) seen = showInSameShard(t->nodes[k], t->nodes[i]);
+        for (int k = 0; k < i && !seen; k++) seen = clusterShowInSameShard(t->nodes[k], t->nodes[i]);
         if (seen) continue;
-        replyShard(c, members, showShardMembers(t, i, members), who);
+        clusterShowReplyShard(c, members, clusterShowShardMembers(t, i, members), who);
         shards++;
     }
     replySetArrayLen(c, mark, shards);
@@ -244,14 +245,14 @@ void clusterShardsCommand(struct client *c) {
 
 /* ---- Links ---- */
 
-static void replyLink(struct client *c, const struct busLink *link) {
+static void clusterShowReplyLink(struct client *c, const struct busLink *link) {
     replyMapLen(c, 6);
-    replyPair(c, "direction", link->inbound ? "from" : "to");
+    clusterShowReplyPair(c, "direction", link->inbound ? "from" : "to");
     replyBulkCstr(c, "node");
     replyBulk(c, strN(link->node->id, NODE_ID_LEN));
     replyBulkCstr(c, "create-time");
     replyLongLong(c, link->created_ms);
-    replyPair(c, "events", busLinkWrites(link) ? "rw" : "r");
+    clusterShowReplyPair(c, "events", busLinkWrites(link) ? "rw" : "r");
     replyBulkCstr(c, "send-buffer-allocated");
     replyLongLong(c, (int64_t)busLinkAllocated(link));
     replyBulkCstr(c, "send-buffer-used");
@@ -263,8 +264,8 @@ void clusterLinksCommand(struct client *c) {
     struct replyMark mark = replyDeferLen(c);
     int count = 0;
     for (int i = 0; i < t->count; i++) {
-        if (t->nodes[i]->out) count++, replyLink(c, t->nodes[i]->out);
-        if (t->nodes[i]->in) count++, replyLink(c, t->nodes[i]->in);
+        if (t->nodes[i]->out) count++, clusterShowReplyLink(c, t->nodes[i]->out);
+        if (t->nodes[i]->in) count++, clusterShowReplyLink(c, t->nodes[i]->in);
     }
     replySetArrayLen(c, mark, count);
 }
@@ -275,7 +276,7 @@ struct counts {
     int ok, pfail, fail, nodes_pfail, nodes_fail, voters_pfail, voters_fail;
 };
 
-static struct counts countAll(const struct topology *t) {
+static struct counts clusterShowCountAll(const struct topology *t) {
     struct counts n = {0};
     for (int i = 0; i < t->count; i++) {
         const struct clusterNode *node = t->nodes[i];
@@ -289,7 +290,7 @@ static struct counts countAll(const struct topology *t) {
     return n;
 }
 
-static sds messageCounts(sds s, const uint64_t *counts, const char *direction) {
+static sds clusterShowMessageCounts(sds s, const uint64_t *counts, const char *direction) {
     uint64_t sum = 0;
     for (int type = 0; type < BUS_TYPES; type++) {
         sum += counts[type];
@@ -303,7 +304,7 @@ static sds messageCounts(sds s, const uint64_t *counts, const char *direction) {
 sds clusterInfoText(sds s) {
     const struct engine *e = &cluster_engine;
     const struct topology *t = &e->t;
-    struct counts n = countAll(t);
+    struct counts n = clusterShowCountAll(t);
     struct clusterNode *primary = nodeShardPrimary(t->myself);
     s = sdscatprintf(s,
                      "cluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n"
@@ -316,8 +317,8 @@ sds clusterInfoText(sds s) {
     s = sdscatprintf(s, "cluster_current_epoch:%llu\r\ncluster_my_epoch:%llu\r\n",
                      (unsigned long long)t->current_epoch,
                      (unsigned long long)(primary ? primary->config_epoch : 0));
-    s = messageCounts(s, e->stats.sent, "sent");
-    s = messageCounts(s, e->stats.received, "received");
+    s = clusterShowMessageCounts(s, e->stats.sent, "sent");
+    s = clusterShowMessageCounts(s, e->stats.received, "received");
     const struct {
         const char *name;
         uint64_t value;

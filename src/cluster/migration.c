@@ -50,28 +50,29 @@ void migrationTrack(struct migration *m, int64_t now_ms) {
     m->state = IMPORT_TRACKED;
 }
 
-static void enter(struct migration *m, enum migrationState state, int64_t now_ms) {
+static void migrationEnter(struct migration *m, enum migrationState state, int64_t now_ms) {
     m->state = state;
     m->updated_ms = now_ms;
 }
 
-static unsigned end(struct migration *m, enum migrationState how, const char *message, int64_t now_ms) {
+static unsigned migrationEnd(struct migration *m, enum migrationState how, const char *message,
+                             int64_t now_ms) {
     bool cleans = !m->export && how != MIGRATION_SUCCESS;
-    enter(m, how, now_ms);
+    migrationEnter(m, how, now_ms);
     m->message = message;
     return DO_END | (cleans ? DO_DELETE_KEYS : 0);
 }
 
 void migrationTold(struct migration *m, enum migrationState how, const char *message, int64_t now_ms) {
-    if (m->state == IMPORT_TRACKED) end(m, how, message, now_ms);
+    if (m->state == IMPORT_TRACKED) migrationEnd(m, how, message, now_ms);
 }
 
 unsigned migrationFail(struct migration *m, const char *message, int64_t now_ms) {
-    return migrationEnded(m) ? 0 : end(m, MIGRATION_FAILED, message, now_ms);
+    return migrationEnded(m) ? 0 : migrationEnd(m, MIGRATION_FAILED, message, now_ms);
 }
 
 unsigned migrationCancel(struct migration *m, int64_t now_ms) {
-    return migrationEnded(m) ? 0 : end(m, MIGRATION_CANCELLED, "", now_ms);
+    return migrationEnded(m) ? 0 : migrationEnd(m, MIGRATION_CANCELLED, "", now_ms);
 }
 
 /* What leads from one state to the next. */
@@ -94,7 +95,7 @@ static const struct {
     {MSG_GRANTED, IMPORT_REQUESTED, IMPORT_GRANTED, 0},
 };
 
-static unsigned pauseEnded(struct migration *m, int64_t now_ms) {
+static unsigned migrationPauseEnded(struct migration *m, int64_t now_ms) {
     if (m->state == EXPORT_PAUSED) return migrationFail(m, "Unpaused before failover completed", now_ms);
     if (m->state != EXPORT_GRANTED) return 0;
     return migrationFail(
@@ -102,20 +103,21 @@ static unsigned pauseEnded(struct migration *m, int64_t now_ms) {
 }
 
 /* Who has granted waits for the claim: the other one closes when it has all. */
-static unsigned lost(struct migration *m, int64_t now_ms) {
+static unsigned migrationLost(struct migration *m, int64_t now_ms) {
     if (m->state == EXPORT_GRANTED) return 0;
     return migrationFail(m, m->export ? lost_target : lost_source, now_ms);
 }
 
 /* True: the event is good in any state, or in one in which it ends; *actions is what is to be done. */
-static bool stepAnywhere(struct migration *m, enum migrationEvent event, int64_t now_ms, unsigned *actions) {
+static bool migrationStepAnywhere(struct migration *m, enum migrationEvent event, int64_t now_ms,
+                                  unsigned *actions) {
     *actions = 0;
     switch (event) {
-    case EV_PAUSE_ENDED: *actions = pauseEnded(m, now_ms); return true;
-    case EV_LOST: *actions = lost(m, now_ms); return true;
+    case EV_PAUSE_ENDED: *actions = migrationPauseEnded(m, now_ms); return true;
+    case EV_LOST: *actions = migrationLost(m, now_ms); return true;
     case EV_TARGET_OWNS:
         *actions = m->state == EXPORT_GRANTED
-                       ? end(m, MIGRATION_SUCCESS, "", now_ms)
+                       ? migrationEnd(m, MIGRATION_SUCCESS, "", now_ms)
                        : migrationFail(m, "Slots are no longer owned by myself", now_ms);
         return true;
     case EV_OWNER_LOST:
@@ -125,7 +127,7 @@ static bool stepAnywhere(struct migration *m, enum migrationEvent event, int64_t
         return true;
     case EV_CONNECTED:
         if (m->state != EXPORT_CONNECTING) return false;
-        enter(m, m->auth ? EXPORT_AUTH : EXPORT_ESTABLISH, now_ms);
+        migrationEnter(m, m->auth ? EXPORT_AUTH : EXPORT_ESTABLISH, now_ms);
         *actions = m->auth ? DO_SEND_AUTH : DO_SEND_ESTABLISH;
         return true;
     case MSG_GRANTED:
@@ -134,7 +136,7 @@ static bool stepAnywhere(struct migration *m, enum migrationEvent event, int64_t
         return true;
     case EV_MAY_CLAIM:
         if (m->state != IMPORT_GRANTED) return false;
-        *actions = DO_TAKE_SLOTS | end(m, MIGRATION_SUCCESS, "", now_ms);
+        *actions = DO_TAKE_SLOTS | migrationEnd(m, MIGRATION_SUCCESS, "", now_ms);
         return true;
     case MSG_ACK: return m->state != IMPORT_WAITING_ACK;
     default: return false;
@@ -145,31 +147,31 @@ unsigned migrationStep(struct migration *m, enum migrationEvent event, int64_t n
     unsigned actions;
     if (!migrationRuns(m)) return 0;
     if (event >= MSG_ACK || event == EV_OK || event == EV_CONNECTED) m->received_ms = now_ms;
-    if (stepAnywhere(m, event, now_ms, &actions)) return actions;
+    if (migrationStepAnywhere(m, event, now_ms, &actions)) return actions;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (steps[i].event != event || steps[i].from != m->state) continue;
-        enter(m, steps[i].to, now_ms);
+        migrationEnter(m, steps[i].to, now_ms);
         return steps[i].actions;
     }
     return migrationFail(m, "Unexpected state machine transition", now_ms);
 }
 
 /* From whom has granted, nothing more is expected. */
-static bool expectsWords(const struct migration *m) {
+static bool migrationExpectsWords(const struct migration *m) {
     return m->state != EXPORT_GRANTED;
 }
 
 /* While a child makes the snapshot it has the word. */
-static bool says(const struct migration *m) {
+static bool migrationSays(const struct migration *m) {
     if (m->state == EXPORT_SNAPSHOTTING) return false;
     return m->export ? m->state >= EXPORT_WAITING_TO_SNAPSHOT : m->state >= IMPORT_RECEIVING;
 }
 
 unsigned migrationTick(struct migration *m, int64_t timeout_ms, int64_t now_ms) {
     if (!migrationRuns(m)) return 0;
-    if (expectsWords(m) && now_ms - m->received_ms > timeout_ms)
+    if (migrationExpectsWords(m) && now_ms - m->received_ms > timeout_ms)
         return migrationFail(m, "Timed out after too long with no interaction", now_ms);
-    if (!says(m) || now_ms - m->said_ms < MIGRATION_ACK_MS) return 0;
+    if (!migrationSays(m) || now_ms - m->said_ms < MIGRATION_ACK_MS) return 0;
     m->said_ms = now_ms;
     return DO_SEND_ACK;
 }

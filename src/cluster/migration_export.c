@@ -23,15 +23,15 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/client_output.h"
 #include "cluster/migration_jobs.h"
 #include "cluster/migration_private.h"
-#include "client/client_output.h"
 #include "command/pause.h"
 #include "command/propagate.h"
 #include "data/child.h"
 #include "data/keyspace/db.h"
-#include "data/rdb/rdb_dataset.h"
 #include "data/keyspace/read_ahead.h"
+#include "data/rdb/rdb_dataset.h"
 #include "data/rdb/rewrite.h"
 #include "data/server_state/role.h"
 #include "data/type.h"
@@ -73,88 +73,88 @@ size_t exportJobMemory(const struct migrationJob *job) {
 
 /* ---- The changes ---- */
 
-static bool wantsChanges(const struct migrationJob *job) {
+static bool migrationExportWantsChanges(const struct migrationJob *job) {
     return job->m.state >= EXPORT_SNAPSHOTTING && job->m.state <= EXPORT_WAITING_TO_PAUSE && job->link;
 }
 
-static void put(struct migrationExport *x, struct str bytes) {
+static void migrationExportPut(struct migrationExport *x, struct str bytes) {
     sds *where = x->job->m.state == EXPORT_SNAPSHOTTING ? &x->held : &x->out;
     *where = sdscatlen(*where, bytes.ptr, bytes.len);
 }
 
-static void putWords(struct migrationExport *x, int argc, const struct str *argv) {
+static void migrationExportPutWords(struct migrationExport *x, int argc, const struct str *argv) {
     size_t room = respRequestRoom(argc, argv);
     sds s = sdsnewlen(NULL, room);
     char *end = respWriteRequest(s, argc, argv);
-    put(x, strN(s, (size_t)(end - s)));
+    migrationExportPut(x, strN(s, (size_t)(end - s)));
     sdsfree(s);
 }
 
-static void putPieces(struct migrationExport *x, const struct propagated *p) {
-    for (int i = 0; i < p->count; i++) put(x, p->pieces[i]);
+static void migrationExportPutPieces(struct migrationExport *x, const struct propagated *p) {
+    for (int i = 0; i < p->count; i++) migrationExportPut(x, p->pieces[i]);
 }
 
-static void putChange(struct migrationExport *x, const struct propagated *p) {
+static void migrationExportPutChange(struct migrationExport *x, const struct propagated *p) {
     int db = p->dbid;
     char digits[LONG_STR_SIZE];
     if (x->in_multi && !x->multi_sent) {
         static const struct str multi = STR("MULTI");
-        putWords(x, 1, &multi);
+        migrationExportPutWords(x, 1, &multi);
         x->multi_sent = true;
     }
     if (db != x->db) {
         struct str select[] = {STR("SELECT"), strN(digits, ll2string(digits, db))};
-        putWords(x, 2, select);
+        migrationExportPutWords(x, 2, select);
         x->db = db;
     }
-    putPieces(x, p);
+    migrationExportPutPieces(x, p);
 }
 
 /* A transaction begins or ends. Its MULTI waits for the first command that has its keys in the slots. */
-static void putBracket(struct migrationExport *x, const struct propagated *p) {
-    if (p->last && x->multi_sent) putPieces(x, p);
+static void migrationExportPutBracket(struct migrationExport *x, const struct propagated *p) {
+    if (p->last && x->multi_sent) migrationExportPutPieces(x, p);
     x->in_multi = p->first;
     x->multi_sent = false;
 }
 
 /* SELECT is not passed on: each job selects the databases of the commands that it sends. */
-static void sink(const struct propagated *p) {
+static void migrationExportSink(const struct propagated *p) {
     if (p->for_replicas || p->but & PROPAGATED_NOT_TO_REPLICAS) return;
     serverAssert(p->commands == 1);
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        if (!wantsChanges(job)) continue;
+        if (!migrationExportWantsChanges(job)) continue;
         if (p->bracket)
-            putBracket(job->link, p);
+            migrationExportPutBracket(job->link, p);
         else if (p->about->slot >= 0 && slotSetHas(&job->slots, p->about->slot))
-            putChange(job->link, p);
+            migrationExportPutChange(job->link, p);
     }
 }
 
-static void wantChanges(bool want) {
+static void migrationExportWantChanges(bool want) {
     sinks += want ? 1 : -1;
-    if (want && sinks == 1) propagateAddSink(sink, SINK_DESCRIBED);
-    if (!want && sinks == 0) propagateRemoveSink(sink);
+    if (want && sinks == 1) propagateAddSink(migrationExportSink, SINK_DESCRIBED);
+    if (!want && sinks == 0) propagateRemoveSink(migrationExportSink);
 }
 
-static int64_t timeoutMs(void) {
+static int64_t migrationExportTimeoutMs(void) {
     return configNumber("repl-timeout") * 1000;
 }
 
 /* ---- The end ---- */
 
-static void stopWatching(struct migrationExport *x) {
+static void migrationExportStopWatching(struct migrationExport *x) {
     if (x->watched) aeDeleteFileEvent(server_el, x->pipe, AE_READABLE);
     x->watched = false;
 }
 
-static void closePipe(struct migrationExport *x) {
-    stopWatching(x);
+static void migrationExportClosePipe(struct migrationExport *x) {
+    migrationExportStopWatching(x);
     if (x->pipe >= 0) close(x->pipe);
     x->pipe = -1;
 }
 
-static bool anyPaused(void) {
+static bool migrationExportAnyPaused(void) {
     listForEach(&migration_jobs, it) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
         if (job->m.state == EXPORT_PAUSED || job->m.state == EXPORT_GRANTED) return true;
@@ -163,7 +163,7 @@ static bool anyPaused(void) {
 }
 
 /* Shut down, it has ended for the child as well. */
-static void disconnect(struct migrationExport *x) {
+static void migrationExportDisconnect(struct migrationExport *x) {
     if (x->conn) {
         if (snapshot == x) shutdown(x->conn->fd, SHUT_RDWR);
         connClose(x->conn);
@@ -172,18 +172,18 @@ static void disconnect(struct migrationExport *x) {
     x->conn = NULL;
 }
 
-static void finish(struct migrationJob *job) {
+static void migrationExportFinish(struct migrationJob *job) {
     struct migrationExport *x = job->link;
     if (!x) return;
     job->link = NULL;
-    disconnect(x);
-    closePipe(x);
+    migrationExportDisconnect(x);
+    migrationExportClosePipe(x);
     if (snapshot == x) {
         snapshot = NULL;
         if (!x->child_ended) childStop();
     }
-    if (x->child_started) wantChanges(false);
-    if (!anyPaused()) unpauseClients(PAUSE_SLOT_MIGRATION);
+    if (x->child_started) migrationExportWantChanges(false);
+    if (!migrationExportAnyPaused()) unpauseClients(PAUSE_SLOT_MIGRATION);
     sdsfree(x->in);
     sdsfree(x->out);
     sdsfree(x->held);
@@ -192,20 +192,20 @@ static void finish(struct migrationJob *job) {
 
 /* ---- The socket ---- */
 
-static void onWritable(struct connection *conn);
+static void migrationExportOnWritable(struct connection *conn);
 
-static void lose(struct migrationExport *x) {
-    disconnect(x);
+static void migrationExportLose(struct migrationExport *x) {
+    migrationExportDisconnect(x);
     jobStep(x->job, EV_LOST);
 }
 
-static void flush(struct migrationExport *x) {
+static void migrationExportFlush(struct migrationExport *x) {
     while (x->conn && x->sent < sdslen(x->out)) {
         struct iovec iov = {x->out + x->sent, sdslen(x->out) - x->sent};
         ssize_t n = connWritev(x->conn, &iov, 1);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) {
-            connSetWriteHandler(x->conn, onWritable);
+            connSetWriteHandler(x->conn, migrationExportOnWritable);
             if (x->sent > sdslen(x->out) / 2) {
                 sdsrange(x->out, (ptrdiff_t)x->sent, -1);
                 x->sent = 0;
@@ -213,7 +213,7 @@ static void flush(struct migrationExport *x) {
             return;
         }
         if (n <= 0) {
-            lose(x);
+            migrationExportLose(x);
             return;
         }
         x->sent += (size_t)n;
@@ -225,11 +225,11 @@ static void flush(struct migrationExport *x) {
     x->sent = 0;
 }
 
-static void onWritable(struct connection *conn) {
-    flush(conn->data);
+static void migrationExportOnWritable(struct connection *conn) {
+    migrationExportFlush(conn->data);
 }
 
-static void reply(struct migrationExport *x, struct str line) {
+static void migrationExportReply(struct migrationExport *x, struct str line) {
     if (line.len && line.ptr[0] == '+') {
         jobStep(x->job, EV_OK);
         return;
@@ -237,7 +237,7 @@ static void reply(struct migrationExport *x, struct str line) {
     jobFailWith(x->job, "Received error during handshake to target", line);
 }
 
-static void hear(struct migrationExport *x, const struct str *argv, int argc) {
+static void migrationExportHear(struct migrationExport *x, const struct str *argv, int argc) {
     if (argc < 3 || !strIs(argv[0], "cluster") || !strIs(argv[1], "syncslots")) return;
     if (strIs(argv[2], "ack"))
         jobStep(x->job, MSG_ACK);
@@ -250,7 +250,7 @@ static void hear(struct migrationExport *x, const struct str *argv, int argc) {
 }
 
 /* One reply, or one message. False: there is none that is whole. */
-static bool takeOne(struct migrationExport *x) {
+static bool migrationExportTakeOne(struct migrationExport *x) {
     size_t len = sdslen(x->in), used = 0;
     if (x->job->m.state == EXPORT_AUTH || x->job->m.state == EXPORT_ESTABLISH) {
         const char *eol = memchr(x->in, '\n', len);
@@ -259,7 +259,7 @@ static bool takeOne(struct migrationExport *x) {
         sds line = sdsnewlen(x->in, used);
         sdstrim(line, "\r\n");
         sdsrange(x->in, (ptrdiff_t)used, -1);
-        reply(x, sdsview(line));
+        migrationExportReply(x, sdsview(line));
         sdsfree(line);
         return true;
     }
@@ -273,7 +273,7 @@ static bool takeOne(struct migrationExport *x) {
     enum respStatus status =
         respParseRequest(&parser, x->in, &len, &limits, &argv, &cap, 0, &argc, &used, &big, &err);
     struct migrationJob *job = x->job;
-    if (status == RESP_OK) hear(x, argv, argc);
+    if (status == RESP_OK) migrationExportHear(x, argv, argc);
     if (status == RESP_ERROR) jobFail(job, "Unknown SYNCSLOTS subcommand used");
     respBigArgsFree(big);
     respParserReset(&parser);
@@ -283,34 +283,34 @@ static bool takeOne(struct migrationExport *x) {
     return true;
 }
 
-static void onReadable(struct connection *conn) {
+static void migrationExportOnReadable(struct connection *conn) {
     struct migrationExport *x = conn->data;
     struct migrationJob *job = x->job;
     char buffer[READ_BYTES];
     ssize_t n = connRead(conn, buffer, sizeof buffer);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        lose(x);
+        migrationExportLose(x);
         return;
     }
     x->in = sdscatlen(x->in, buffer, (size_t)n);
-    while (job->link && sdslen(x->in) && takeOne(x)) {
+    while (job->link && sdslen(x->in) && migrationExportTakeOne(x)) {
     }
 }
 
-static void cannotConnect(struct migrationJob *job, struct str why) {
+static void migrationExportCannotConnect(struct migrationJob *job, struct str why) {
     jobFailWith(job, "Unable to connect to target node", why);
 }
 
-static void onDialed(struct dial *d, struct connection *conn, const char *error) {
+static void migrationExportOnDialed(struct dial *d, struct connection *conn, const char *error) {
     struct migrationExport *x = listEntry(d, struct migrationExport, dial);
     if (error) {
-        cannotConnect(x->job, strOf(error));
+        migrationExportCannotConnect(x->job, strOf(error));
         return;
     }
     x->conn = conn;
     conn->data = x;
-    connSetReadHandler(conn, onReadable);
+    connSetReadHandler(conn, migrationExportOnReadable);
     jobStep(x->job, EV_CONNECTED);
 }
 
@@ -330,12 +330,13 @@ void exportStart(struct migrationJob *job) {
         target.host = n->ip;
         target.port = tls ? n->tls_port : n->tcp_port;
     }
-    if (!n || !dialStart(&x->dial, target, onDialed, err, sizeof err)) cannotConnect(job, strOf(err));
+    if (!n || !dialStart(&x->dial, target, migrationExportOnDialed, err, sizeof err))
+        migrationExportCannotConnect(job, strOf(err));
 }
 
 /* ---- The snapshot ---- */
 
-static void writeKey(struct rioWriter *w, const struct object *o) {
+static void migrationExportWriteKey(struct rioWriter *w, const struct object *o) {
     struct str key = objectKey(o);
     objectTypeOf(o)->rewrite(w, key, o);
     if (!objectHasExpire(o)) return;
@@ -346,12 +347,13 @@ static void writeKey(struct rioWriter *w, const struct object *o) {
 }
 
 /* Slots from `first` to `last`; how many keys there were, with those before. */
-static uint64_t writeSlots(struct rioWriter *w, struct db *db, int first, int last, uint64_t keys) {
+static uint64_t migrationExportWriteSlots(struct rioWriter *w, struct db *db, int first, int last,
+                                          uint64_t keys) {
     struct iteratorAhead ahead = {.in = 0};
     const struct object *o;
     keyspaceIteratorInitSlots(&ahead.it, &db->keyspace, first, last);
     while (!w->error && (o = iteratorAheadNext(&ahead))) {
-        writeKey(w, o);
+        migrationExportWriteKey(w, o);
         if (++keys % PROGRESS_KEYS == 0) childProgress(keys);
         rdbDelay(rdb_key_save_delay_us, keys);
     }
@@ -359,13 +361,14 @@ static uint64_t writeSlots(struct rioWriter *w, struct db *db, int first, int la
     return keys;
 }
 
-static uint64_t writeDb(struct rioWriter *w, struct db *db, const struct slotSet *slots, uint64_t keys) {
+static uint64_t migrationExportWriteDb(struct rioWriter *w, struct db *db, const struct slotSet *slots,
+                                       uint64_t keys) {
     int last;
     rewriteCommand(w, 2);
     rewriteWord(w, "SELECT");
     rewriteArgInt(w, db->id);
     for (int slot = slotSetRun(slots, 0, &last); slot >= 0; slot = slotSetRun(slots, last + 1, &last))
-        keys = writeSlots(w, db, slot, last, keys);
+        keys = migrationExportWriteSlots(w, db, slot, last, keys);
     return keys;
 }
 
@@ -376,24 +379,25 @@ struct childTask {
     int64_t timeout_ms;
 };
 
-static int childSends(void *priv, const char *p, size_t n) {
+static int migrationExportChildSends(void *priv, const char *p, size_t n) {
     const struct childTask *task = priv;
     return childSendWhole(task->conn, p, n, task->timeout_ms) ? 0 : EPIPE;
 }
 
-static int childRun(void *priv) {
+static int migrationExportChildRun(void *priv) {
     struct childTask *task = priv;
     struct rioFile file = {.fd = task->pipe};
     struct rioWriter w;
     uint64_t keys = 0;
     if (task->conn) {
         task->conn->el = NULL; /* is the parent's */
-        rioWriterInit(&w, childSends, task);
+        rioWriterInit(&w, migrationExportChildSends, task);
     } else {
         rioWriterInit(&w, rioSinkFile, &file);
     }
     for (int i = 0; i < dbCount(); i++) {
-        if (keyspaceShownSize(&dbGet(i)->keyspace)) keys = writeDb(&w, dbGet(i), &task->job->slots, keys);
+        if (keyspaceShownSize(&dbGet(i)->keyspace))
+            keys = migrationExportWriteDb(&w, dbGet(i), &task->job->slots, keys);
     }
     bool good = rioFlush(&w);
     rioWriterFree(&w);
@@ -401,7 +405,7 @@ static int childRun(void *priv) {
 }
 
 /* The pipe has ended, and the child: in either order. */
-static void snapshotMaybeDone(struct migrationExport *x) {
+static void migrationExportSnapshotMaybeDone(struct migrationExport *x) {
     if (x->pipe >= 0 || !x->child_ended) return;
     snapshot = NULL;
     if (x->child_good)
@@ -410,7 +414,7 @@ static void snapshotMaybeDone(struct migrationExport *x) {
         jobFail(x->job, "Failed to perform snapshot");
 }
 
-static void childEnded(int exit_code, int sig, void *priv) {
+static void migrationExportChildEnded(int exit_code, int sig, void *priv) {
     struct migrationExport *x = snapshot;
     zfree(priv);
     migration_traffic.exported += childSentBytes();
@@ -418,15 +422,15 @@ static void childEnded(int exit_code, int sig, void *priv) {
     x->job->cow_bytes = childLastCow(CHILD_SLOTS);
     x->child_ended = true;
     x->child_good = exit_code == 0 && !sig;
-    if (!x->child_good) closePipe(x);
-    snapshotMaybeDone(x);
+    if (!x->child_good) migrationExportClosePipe(x);
+    migrationExportSnapshotMaybeDone(x);
 }
 
-static void onPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void migrationExportOnPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)mask;
     struct migrationExport *x = data;
     if (sdslen(x->out) - x->sent > OUT_BYTES) {
-        stopWatching(x);
+        migrationExportStopWatching(x);
         return;
     }
     size_t len = sdslen(x->out);
@@ -437,11 +441,11 @@ static void onPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
         sdssetlen(x->out, len + (size_t)n);
         return;
     }
-    closePipe(x);
-    snapshotMaybeDone(x);
+    migrationExportClosePipe(x);
+    migrationExportSnapshotMaybeDone(x);
 }
 
-static bool openPipe(int fds[2]) {
+static bool migrationExportOpenPipe(int fds[2]) {
     if (pipe2(fds, O_CLOEXEC) != 0) return false;
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* fewer turns; without it, it works as well */
@@ -449,22 +453,23 @@ static bool openPipe(int fds[2]) {
 }
 
 /* pipe: both ends, or -1 for none. */
-static bool startChild(struct migrationExport *x, const int pipe[2]) {
+static bool migrationExportStartChild(struct migrationExport *x, const int pipe[2]) {
     const char *err = NULL;
     struct childTask *task = zmalloc(sizeof *task);
-    *task = (struct childTask){x->job, pipe[1] < 0 ? x->conn : NULL, pipe[1], timeoutMs()};
+    *task = (struct childTask){x->job, pipe[1] < 0 ? x->conn : NULL, pipe[1], migrationExportTimeoutMs()};
     int keep = pipe[1] < 0 ? x->conn->fd : pipe[1];
-    if (childStartWith(CHILD_SLOTS, childRun, childEnded, task, &keep, 1, &err)) return true;
+    if (childStartWith(CHILD_SLOTS, migrationExportChildRun, migrationExportChildEnded, task, &keep, 1, &err))
+        return true;
     serverLog(LL_WARNING, "The snapshot of slot migration %s cannot be started: %s", x->job->name, err);
     zfree(task);
     return false;
 }
 
 /* No other child may live; the next turn tries again. */
-static void snapshotBegin(struct migrationExport *x) {
+static void migrationExportSnapshotBegin(struct migrationExport *x) {
     int fds[2] = {-1, -1};
     if (childRunning() != CHILD_NONE || snapshot) return;
-    bool good = (!tlsIs(x->conn) || openPipe(fds)) && startChild(x, fds);
+    bool good = (!tlsIs(x->conn) || migrationExportOpenPipe(fds)) && migrationExportStartChild(x, fds);
     if (fds[1] >= 0) close(fds[1]);
     x->pipe = fds[0];
     if (!good) {
@@ -473,42 +478,42 @@ static void snapshotBegin(struct migrationExport *x) {
     }
     x->child_started = true;
     snapshot = x;
-    wantChanges(true);
+    migrationExportWantChanges(true);
     jobStep(x->job, EV_SNAPSHOT_BEGUN);
 }
 
-static void watch(struct migrationExport *x) {
+static void migrationExportWatch(struct migrationExport *x) {
     if (x->pipe < 0 || x->watched || sdslen(x->out) - x->sent > OUT_BYTES) return;
-    x->watched = aeCreateFileEvent(server_el, x->pipe, AE_READABLE, onPipe, x) == 0;
+    x->watched = aeCreateFileEvent(server_el, x->pipe, AE_READABLE, migrationExportOnPipe, x) == 0;
 }
 
 /* ---- What is said and done ---- */
 
-static void say(struct migrationExport *x, const char *word) {
+static void migrationExportSay(struct migrationExport *x, const char *word) {
     struct str argv[] = {STR("CLUSTER"), STR("SYNCSLOTS"), strOf(word)};
     char text[128];
     char *end = respWriteRequest(text, 3, argv);
     x->out = sdscatlen(x->out, text, (size_t)(end - text));
 }
 
-static void sayAll(struct migrationExport *x, int argc, const struct str *argv) {
+static void migrationExportSayAll(struct migrationExport *x, int argc, const struct str *argv) {
     sds s = sdsnewlen(NULL, respRequestRoom(argc, argv));
     char *end = respWriteRequest(s, argc, argv);
     x->out = sdscatlen(x->out, s, (size_t)(end - s));
     sdsfree(s);
 }
 
-static void sayAuth(struct migrationExport *x) {
+static void migrationExportSayAuth(struct migrationExport *x) {
     sds user = configGet("primaryuser"), password = configGet("primaryauth");
     bool named = user && sdslen(user);
     struct str argv[3] = {STR("AUTH"), named ? sdsview(user) : sdsview(password), sdsview(password)};
-    sayAll(x, named ? 3 : 2, argv);
+    migrationExportSayAll(x, named ? 3 : 2, argv);
     sdsfree(user);
     sdsfree(password);
 }
 
 /* CLUSTER SYNCSLOTS ESTABLISH SOURCE id NAME job SLOTSRANGE a b ... */
-static void sayEstablish(struct migrationExport *x) {
+static void migrationExportSayEstablish(struct migrationExport *x) {
     const struct migrationJob *job = x->job;
     struct rioWriter w;
     int runs = 0, last;
@@ -534,13 +539,13 @@ static void sayEstablish(struct migrationExport *x) {
     rioWriterFree(&w);
 }
 
-static void releaseHeld(struct migrationExport *x) {
+static void migrationExportReleaseHeld(struct migrationExport *x) {
     x->out = sdscatlen(x->out, x->held, sdslen(x->held));
     sdsfree(x->held);
     x->held = sdsempty();
 }
 
-static int64_t pauseMs(void) {
+static int64_t migrationExportPauseMs(void) {
     return 2 * cluster_engine.settings.manual_failover_timeout_ms;
 }
 
@@ -548,12 +553,12 @@ void exportDo(struct migrationJob *job, unsigned actions) {
     struct migrationExport *x = job->link;
     serverAssert(job->m.export);
     if (!x) return;
-    if (actions & DO_SEND_AUTH) sayAuth(x);
-    if (actions & DO_SEND_ESTABLISH) sayEstablish(x);
-    if (actions & DO_SEND_ACK) say(x, "ACK");
+    if (actions & DO_SEND_AUTH) migrationExportSayAuth(x);
+    if (actions & DO_SEND_ESTABLISH) migrationExportSayEstablish(x);
+    if (actions & DO_SEND_ACK) migrationExportSay(x, "ACK");
     if (actions & DO_SEND_SNAPSHOT_EOF) {
-        say(x, "SNAPSHOT-EOF");
-        releaseHeld(x);
+        migrationExportSay(x, "SNAPSHOT-EOF");
+        migrationExportReleaseHeld(x);
     }
     if (actions & DO_PAUSE) {
         serverLog(
@@ -561,26 +566,26 @@ void exportDo(struct migrationJob *job, unsigned actions) {
             "Pausing writes (remaining_repl_size is %llu) to allow slot migration {name: %s} to finalize "
             "failover.",
             (unsigned long long)exportQueued(job), job->name);
-        pauseClients(PAUSE_SLOT_MIGRATION, PAUSE_WRITES, clusterNow() + pauseMs());
-        job->m.paused_until_ms = clusterNow() + pauseMs();
+        pauseClients(PAUSE_SLOT_MIGRATION, PAUSE_WRITES, clusterNow() + migrationExportPauseMs());
+        job->m.paused_until_ms = clusterNow() + migrationExportPauseMs();
     }
-    if (actions & DO_SEND_PAUSED) say(x, "PAUSED");
+    if (actions & DO_SEND_PAUSED) migrationExportSay(x, "PAUSED");
     if (actions & DO_EXTEND_PAUSE) {
         int64_t until_ms = clusterNow() + MIGRATION_GRANTED_MS;
         if (until_ms > job->m.paused_until_ms) job->m.paused_until_ms = until_ms;
         pauseClients(PAUSE_SLOT_MIGRATION, PAUSE_WRITES, job->m.paused_until_ms);
     }
-    if (actions & DO_SEND_GRANTED) say(x, "FAILOVER-GRANTED");
-    if (actions & DO_END) finish(job);
+    if (actions & DO_SEND_GRANTED) migrationExportSay(x, "FAILOVER-GRANTED");
+    if (actions & DO_END) migrationExportFinish(job);
 }
 
-static bool isDrained(const struct migrationExport *x) {
+static bool migrationExportIsDrained(const struct migrationExport *x) {
     int64_t limit = cluster_settings.migration_max_repl_bytes;
     return limit < 0 || exportQueued(x->job) <= (uint64_t)limit;
 }
 
 /* As of a replica that takes too little of what it is owed. */
-static bool isOverLimit(struct migrationExport *x) {
+static bool migrationExportIsOverLimit(struct migrationExport *x) {
     if (!clientOutputIsTooMuch(CLIENT_CLASS_REPLICA, exportQueued(x->job), &x->soft_since_s)) return false;
     serverLog(
         LL_WARNING,
@@ -596,14 +601,14 @@ static bool isOverLimit(struct migrationExport *x) {
  * an epoch above any that it can have; but who does not reach most voters cannot know what they have heard.
  * Those who have heard of the claim tell us as soon as they are asked. False: the slots may be the other's.
  */
-static bool tookBack(struct migrationJob *job) {
+static bool migrationExportTookBack(struct migrationJob *job) {
     if (!job->reclaims || !engineEpochReserved(&cluster_engine)) return false;
     engineBumpEpoch(&cluster_engine, clusterNow());
     jobFail(job, "The target has not claimed the slots in time, and does not get them any more");
     return true;
 }
 
-static void prepareToTakeBack(struct migrationJob *job) {
+static void migrationExportPrepareToTakeBack(struct migrationJob *job) {
     if (job->m.state != EXPORT_GRANTED || job->reclaims) return;
     if (job->m.paused_until_ms - clusterNow() > MIGRATION_GRANTED_MS - MIGRATION_FRESH_MS) return;
     job->reclaims = true;
@@ -613,19 +618,19 @@ static void prepareToTakeBack(struct migrationJob *job) {
 void exportEndOfTurn(struct migrationJob *job) {
     struct migrationExport *x = job->link;
     if (!x) return;
-    if (x->conn && !x->conn->write_handler) flush(x);
-    if (job->link && x->conn && isOverLimit(x)) lose(x);
+    if (x->conn && !x->conn->write_handler) migrationExportFlush(x);
+    if (job->link && x->conn && migrationExportIsOverLimit(x)) migrationExportLose(x);
     if (!job->link) return;
-    watch(x);
-    if (job->m.state == EXPORT_WAITING_TO_SNAPSHOT && exportQueued(job) == 0) snapshotBegin(x);
+    migrationExportWatch(x);
+    if (job->m.state == EXPORT_WAITING_TO_SNAPSHOT && exportQueued(job) == 0) migrationExportSnapshotBegin(x);
     if (!job->link) return;
-    prepareToTakeBack(job);
+    migrationExportPrepareToTakeBack(job);
     bool paused = job->m.state == EXPORT_PAUSED || job->m.state == EXPORT_GRANTED;
-    if (paused && clusterNow() >= job->m.paused_until_ms && !tookBack(job))
+    if (paused && clusterNow() >= job->m.paused_until_ms && !migrationExportTookBack(job))
         jobStep(job, EV_PAUSE_ENDED);
-    if (!job->link || job->m.state != EXPORT_WAITING_TO_PAUSE || !isDrained(x) || jobsClaim() ||
-        migration_debug.prevent_pause)
+    if (!job->link || job->m.state != EXPORT_WAITING_TO_PAUSE || !migrationExportIsDrained(x) ||
+        jobsClaim() || migration_debug.prevent_pause)
         return;
     jobStep(job, EV_DRAINED);
-    if (job->link && x->conn && !x->conn->write_handler) flush(x);
+    if (job->link && x->conn && !x->conn->write_handler) migrationExportFlush(x);
 }

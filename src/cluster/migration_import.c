@@ -27,7 +27,7 @@
 #include "net/resp.h"
 
 int migration_links;
-static void afterCall(struct client *c);
+static void migrationImportAfterCall(struct client *c);
 
 /* NULL: the client is not the link of a migration. */
 static struct migrationJob *importOf(const struct client *c) {
@@ -43,18 +43,18 @@ bool migrationIsLink(const struct client *c) {
     return importOf(c) != NULL;
 }
 
-static void forgetLink(struct migrationJob *job, const struct client *c) {
+static void migrationImportForgetLink(struct migrationJob *job, const struct client *c) {
     if (!job->client_id) return;
     if (c) migration_traffic.imported += c->net_in - job->net_in_before;
     job->client_id = 0;
     if (--migration_links) return;
-    callHookIdle(afterCall, true);
+    callHookIdle(migrationImportAfterCall, true);
     client_brings_slots = NULL;
 }
 
 /* ---- What is said ---- */
 
-static void say(struct migrationJob *job, const char *word) {
+static void migrationImportSay(struct migrationJob *job, const char *word) {
     struct client *c = importClient(job);
     if (!c || c->flags & CLIENT_CLOSE_ASAP) return;
     struct str argv[] = {STR("CLUSTER"), STR("SYNCSLOTS"), strOf(word)};
@@ -68,14 +68,14 @@ static void say(struct migrationJob *job, const char *word) {
 /* ---- What is done ---- */
 
 /* The source has stopped writing, and all it has written is here. */
-static void askReplicas(struct migrationJob *job) {
+static void migrationImportAskReplicas(struct migrationJob *job) {
     job->brought = propagateOffset();
     if (clusterReplicasOnline() && wait_sources.askReplicas) wait_sources.askReplicas();
     engineReserveEpoch(&cluster_engine, clusterNow());
 }
 
 /* One of them has to have it before the slots are ours: it may be asked to take our place. */
-static bool replicasBehind(const struct migrationJob *job) {
+static bool migrationImportReplicasBehind(const struct migrationJob *job) {
     return clusterReplicasOnline() && !wait_sources.replicas(job->brought, false);
 }
 
@@ -83,7 +83,7 @@ static bool replicasBehind(const struct migrationJob *job) {
  * served elsewhere, and win it back when nobody remembers. Also the source, which keeps its epoch from now
  * on: else its last word from before the claim might be greater, and we give the slots up as it gives them to
  * us. */
-static bool othersKnow(const struct migrationJob *job) {
+static bool migrationImportOthersKnow(const struct migrationJob *job) {
     struct engine *e = &cluster_engine;
     const struct clusterNode *source = topologyFind(&e->t, job->source);
     bool reserved_epoch = engineEpochReserved(e) && source && engineReservationKnownBy(e, source);
@@ -91,10 +91,11 @@ static bool othersKnow(const struct migrationJob *job) {
     return reserved_epoch && !jobsLeave();
 }
 
-static void waitForOthers(struct migrationJob *job) {
-    bool behind = replicasBehind(job), reserved_epoch = othersKnow(job);
+static void migrationImportWaitForOthers(struct migrationJob *job) {
+    bool behind = migrationImportReplicasBehind(job), reserved_epoch = migrationImportOthersKnow(job);
     int64_t waited_ms = clusterNow() - job->m.updated_ms;
-    if (!reserved_epoch && waited_ms >= MIGRATION_VOTERS_MS) jobFail(job, "Other primaries did not answer in time");
+    if (!reserved_epoch && waited_ms >= MIGRATION_VOTERS_MS)
+        jobFail(job, "Other primaries did not answer in time");
     if (!reserved_epoch || (behind && waited_ms < MIGRATION_REPLICA_MS)) return;
     if (behind)
         serverLog(LL_NOTICE, "Slot migration %s goes on, though no replica has all that was brought.",
@@ -104,7 +105,7 @@ static void waitForOthers(struct migrationJob *job) {
 
 /* Our file has the keys before the cluster's has the slots: who is started again with these has those, too.
  */
-static void takeSlots(struct migrationJob *job) {
+static void migrationImportTakeSlots(struct migrationJob *job) {
     struct topology *t = clusterTopology();
     if (persistenceAofOn() && persistence.aofWrite) persistence.aofWrite();
     serverLog(LL_NOTICE, "Slots %s have moved from node %s to node %s", job->ranges, job->source,
@@ -120,22 +121,22 @@ static void takeSlots(struct migrationJob *job) {
 
 void importDo(struct migrationJob *job, unsigned actions) {
     serverAssert(!job->m.export);
-    if (actions & DO_SEND_ACK) say(job, "ACK");
-    if (actions & DO_SEND_REQUEST_PAUSE) say(job, "REQUEST-PAUSE");
-    if (actions & DO_ASK_REPLICAS) askReplicas(job);
-    if (actions & DO_SEND_REQUEST_FAILOVER) say(job, "REQUEST-FAILOVER");
-    if (actions & DO_TAKE_SLOTS) takeSlots(job);
+    if (actions & DO_SEND_ACK) migrationImportSay(job, "ACK");
+    if (actions & DO_SEND_REQUEST_PAUSE) migrationImportSay(job, "REQUEST-PAUSE");
+    if (actions & DO_ASK_REPLICAS) migrationImportAskReplicas(job);
+    if (actions & DO_SEND_REQUEST_FAILOVER) migrationImportSay(job, "REQUEST-FAILOVER");
+    if (actions & DO_TAKE_SLOTS) migrationImportTakeSlots(job);
     if (actions & DO_DELETE_KEYS) job->keys_to_delete = true;
     if (!(actions & DO_END) || !job->client_id) return;
     struct client *c = importClient(job);
-    forgetLink(job, c);
+    migrationImportForgetLink(job, c);
     if (c) clientClose(c);
 }
 
 /* Not within a command: the deletions are a change of their own. Who has become a replica in between leaves
  * them to its primary. */
 void importEndOfTurn(struct migrationJob *job) {
-    if (job->m.state == IMPORT_PAUSED) waitForOthers(job);
+    if (job->m.state == IMPORT_PAUSED) migrationImportWaitForOthers(job);
     if (job->m.state == IMPORT_GRANTED && !migration_debug.prevent_failover) jobStep(job, EV_MAY_CLAIM);
     if (!job->keys_to_delete || !trackMayChange()) return;
     job->keys_to_delete = false;
@@ -162,14 +163,14 @@ void importHeard(struct migrationJob *job) {
 
 /* ---- What happens to the client ---- */
 
-static void clientGone(struct client *c) {
+static void migrationImportClientGone(struct client *c) {
     struct migrationJob *job = importOf(c);
     if (!job) return;
-    forgetLink(job, c);
+    migrationImportForgetLink(job, c);
     jobStep(job, EV_LOST);
 }
 
-static void afterCall(struct client *c) {
+static void migrationImportAfterCall(struct client *c) {
     struct migrationJob *job = importOf(c);
     if (!job) return;
     if (!(c->flags & CLIENT_ERROR)) return;
@@ -178,7 +179,7 @@ static void afterCall(struct client *c) {
     jobFail(job, "Failed to process command during slot migration. Check logs for more information");
 }
 
-static void refused(struct client *c) {
+static void migrationImportRefused(struct client *c) {
     struct migrationJob *job = importOf(c);
     if (!job) return;
     jobFail(job, evictLimit() && evictOutOfMemory()
@@ -187,7 +188,7 @@ static void refused(struct client *c) {
 }
 
 /* What expires is the source's affair. */
-static bool linkRuns(void) {
+static bool migrationImportLinkRuns(void) {
     const struct client *owner = migration_links ? callOwner() : NULL;
     return owner && migrationIsLink(owner);
 }
@@ -197,7 +198,7 @@ static void importBegin(struct client *c, struct migrationJob *job) {
     job->net_in_before = c->net_in;
     c->bulk_sender = true;
     migration_links++;
-    callHookIdle(afterCall, false);
+    callHookIdle(migrationImportAfterCall, false);
     client_brings_slots = migrationIsLink;
 }
 
@@ -211,35 +212,35 @@ struct establish {
 };
 
 /* Our primary says so, or a file. */
-static bool isTold(const struct client *c) {
+static bool migrationImportIsTold(const struct client *c) {
     return c->flags & (CLIENT_PRIMARY | CLIENT_FAKE);
 }
 
-static const char *sourceObjection(const struct establish *e) {
+static const char *migrationImportSourceObjection(const struct establish *e) {
     if (!e->source_node) return "ERR Target node does not know the source node";
     return e->source_node == clusterMyself() ? "ERR Source node is target node itself" : NULL;
 }
 
-static bool establishSource(struct client *c, struct str id, struct establish *e) {
+static bool migrationImportEstablishSource(struct client *c, struct str id, struct establish *e) {
     e->source = id;
     if (id.len != NODE_ID_LEN) {
         replySyntaxError(c);
         return false;
     }
     e->source_node = topologyFind(clusterTopology(), id.ptr);
-    const char *objection = isTold(c) ? NULL : sourceObjection(e);
+    const char *objection = migrationImportIsTold(c) ? NULL : migrationImportSourceObjection(e);
     if (objection) replyError(c, objection);
     return !objection;
 }
 
-static bool establishName(struct client *c, struct str name, struct establish *e) {
+static bool migrationImportEstablishName(struct client *c, struct str name, struct establish *e) {
     e->name = name;
     if (name.len != JOB_NAME_LEN) replySyntaxError(c);
     return name.len == JOB_NAME_LEN;
 }
 
 /* Those that we are told: whoever told us has checked whose they are. */
-static int rangesTold(struct client *c, int i, struct slotSet *slots) {
+static int migrationImportRangesTold(struct client *c, int i, struct slotSet *slots) {
     for (int64_t a, b; i < c->argc && string2ll(c->argv[i], &a); i += 2) {
         if (i + 1 >= c->argc || !string2ll(c->argv[i + 1], &b) || a < 0 || b < a || b >= KEY_SLOTS) {
             replyError(c, "ERR Invalid or out of range slot");
@@ -250,10 +251,11 @@ static int rangesTold(struct client *c, int i, struct slotSet *slots) {
     return i;
 }
 
-static int establishRanges(struct client *c, int i, struct establish *e) {
-    i = isTold(c) ? rangesTold(c, i, &e->slots) : jobRangesParse(c, i, &e->slots, &e->owner);
+static int migrationImportEstablishRanges(struct client *c, int i, struct establish *e) {
+    i = migrationImportIsTold(c) ? migrationImportRangesTold(c, i, &e->slots)
+                                 : jobRangesParse(c, i, &e->slots, &e->owner);
     e->any = true;
-    for (int slot = 0; i >= 0 && slot < KEY_SLOTS && !isTold(c); slot++) {
+    for (int slot = 0; i >= 0 && slot < KEY_SLOTS && !migrationImportIsTold(c); slot++) {
         bool mine = clusterTopology()->owner[slot] == clusterMyself();
         if (!slotSetHas(&e->slots, slot) || !migrationMoves(slot) || mine) continue;
         replyError(c, "ERR Slot is already being imported on the target by a different migration");
@@ -263,17 +265,17 @@ static int establishRanges(struct client *c, int i, struct establish *e) {
 }
 
 /* SOURCE id, NAME job and SLOTSRANGE a b ..., each once, in any order. */
-static bool establishParse(struct client *c, struct establish *e) {
+static bool migrationImportEstablishParse(struct client *c, struct establish *e) {
     for (int i = 3; i < c->argc;) {
         bool more = i + 1 < c->argc;
         if (more && !e->source.ptr && strIs(c->argv[i], "source")) {
-            if (!establishSource(c, c->argv[i + 1], e)) return false;
+            if (!migrationImportEstablishSource(c, c->argv[i + 1], e)) return false;
             i += 2;
         } else if (more && !e->name.ptr && strIs(c->argv[i], "name")) {
-            if (!establishName(c, c->argv[i + 1], e)) return false;
+            if (!migrationImportEstablishName(c, c->argv[i + 1], e)) return false;
             i += 2;
         } else if (!e->any && strIs(c->argv[i], "slotsrange")) {
-            if ((i = establishRanges(c, i + 1, e)) < 0) return false;
+            if ((i = migrationImportEstablishRanges(c, i + 1, e)) < 0) return false;
         } else {
             replySyntaxError(c);
             return false;
@@ -287,7 +289,7 @@ static bool establishParse(struct client *c, struct establish *e) {
 /* The caller is a script or a module: there is no link that could be a migration's, and each call needs a
  * reply. */
 static bool importIsCalled(const struct client *c) {
-    return !c->conn && !isTold(c);
+    return !c->conn && !migrationImportIsTold(c);
 }
 
 static void importRefuseWord(struct client *c, struct str word) {
@@ -297,15 +299,15 @@ static void importRefuseWord(struct client *c, struct str word) {
     sdsfree(upper);
 }
 
-static void establish(struct client *c) {
+static void migrationImportEstablish(struct client *c) {
     struct establish e = {.any = false};
-    if (isTold(c)) {
-        if (!establishParse(c, &e)) return;
+    if (migrationImportIsTold(c)) {
+        if (!migrationImportEstablishParse(c, &e)) return;
         trackBegin(e.name.ptr, &e.slots);
         changesCount(1);
         return;
     }
-    if (!jobMayBegin(c) || !establishParse(c, &e)) return;
+    if (!jobMayBegin(c) || !migrationImportEstablishParse(c, &e)) return;
     if (importIsCalled(c)) {
         importRefuseWord(c, c->argv[2]);
         return;
@@ -335,7 +337,7 @@ static const struct {
 };
 static const char *const others[] = {"request-pause", "request-failover"};
 
-static void finish(struct client *c) {
+static void migrationImportFinish(struct client *c) {
     struct str name = {0}, state = {0}, message = {0};
     for (int i = 3; i + 1 < c->argc; i += 2) {
         if (strIs(c->argv[i], "name")) name = c->argv[i + 1];
@@ -357,11 +359,11 @@ void clusterSyncslotsCommand(struct client *c) {
         return;
     }
     if (strIs(word, "establish")) {
-        establish(c);
+        migrationImportEstablish(c);
         return;
     }
-    if (isTold(c)) {
-        if (strIs(word, "finish")) finish(c);
+    if (migrationImportIsTold(c)) {
+        if (strIs(word, "finish")) migrationImportFinish(c);
         return;
     }
     struct migrationJob *job = importOf(c);
@@ -381,8 +383,8 @@ void clusterSyncslotsCommand(struct client *c) {
 }
 
 void importInit(void) {
-    clientOnFree(clientGone);
-    callAddHook(CALL_AFTER, afterCall, true);
-    callOnRefused(refused);
-    dbAddExpiryVeto(linkRuns);
+    clientOnFree(migrationImportClientGone);
+    callAddHook(CALL_AFTER, migrationImportAfterCall, true);
+    callOnRefused(migrationImportRefused);
+    dbAddExpiryVeto(migrationImportLinkRuns);
 }

@@ -17,13 +17,13 @@ struct migrationTraffic migration_traffic;
 
 /* ---- INFO ---- */
 
-static size_t exportMemory(void) {
+static size_t migrationInfoExportMemory(void) {
     size_t n = 0;
     listForEach(&migration_jobs, it) n += exportJobMemory(listEntry(it, struct migrationJob, node));
     return n;
 }
 
-static size_t importMemory(void) {
+static size_t migrationInfoImportMemory(void) {
     size_t n = 0;
     listForEach(&migration_jobs, it) {
         const struct client *c = importClient(listEntry(it, struct migrationJob, node));
@@ -32,17 +32,17 @@ static size_t importMemory(void) {
     return n;
 }
 
-static sds memoryInfo(sds s) {
+static sds migrationInfoMemoryInfo(sds s) {
     s = infoField(s, "mem_cluster_slot_import:%zu", memoryPartBytes(MEMORY_SLOT_IMPORT));
     return infoField(s, "mem_cluster_slot_export:%zu", memoryPartBytes(MEMORY_SLOT_EXPORT));
 }
 
-static sds persistenceInfo(sds s) {
+static sds migrationInfoPersistenceInfo(sds s) {
     return infoField(s, "slot_migration_fork_in_progress:%d", childRunning() == CHILD_SLOTS);
 }
 
 /* What has come by links that live still, too. */
-static uint64_t importedBytes(void) {
+static uint64_t migrationInfoImportedBytes(void) {
     uint64_t n = migration_traffic.imported;
     listForEach(&migration_jobs, it) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
@@ -52,14 +52,15 @@ static uint64_t importedBytes(void) {
     return n;
 }
 
-static sds statsInfo(sds s) {
-    s = infoField(s, "total_net_cluster_slot_import_bytes:%llu", (unsigned long long)importedBytes());
+static sds migrationInfoStatsInfo(sds s) {
+    s = infoField(s, "total_net_cluster_slot_import_bytes:%llu",
+                  (unsigned long long)migrationInfoImportedBytes());
     uint64_t by_child = childRunning() == CHILD_SLOTS ? childSentBytes() : 0;
     return infoField(s, "total_net_cluster_slot_export_bytes:%llu",
                      (unsigned long long)(migration_traffic.exported + by_child));
 }
 
-static void resetStats(void) {
+static void migrationInfoResetStats(void) {
     migration_traffic = (struct migrationTraffic){0};
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
@@ -70,7 +71,7 @@ static void resetStats(void) {
 
 /* ---- DEBUG SLOTMIGRATION ---- */
 
-static void debugSlotMigration(struct client *c) {
+static void migrationInfoDebugSlotMigration(struct client *c) {
     int64_t on;
     bool is_on = string2ll(c->argv[3], &on) && on;
     if (strIs(c->argv[2], "prevent-pause")) {
@@ -92,13 +93,14 @@ void migrationInfoInit(void) {
         "    Targets do not take the slots that they were granted.",
         NULL,
     };
-    static const struct debugSubcommand slot_migration = {"slotmigration", 2, 2, debugSlotMigration, help};
+    static const struct debugSubcommand slot_migration = {"slotmigration", 2, 2,
+                                                          migrationInfoDebugSlotMigration, help};
     debugRegister(&slot_migration);
-    infoRegister("memory", memoryInfo);
-    infoRegister("persistence", persistenceInfo);
-    infoRegister("stats", statsInfo);
-    configOnResetStat(resetStats);
-    memoryAddPart(MEMORY_SLOT_IMPORT, importMemory);
-    memoryAddPart(MEMORY_SLOT_EXPORT, exportMemory);
+    infoRegister("memory", migrationInfoMemoryInfo);
+    infoRegister("persistence", migrationInfoPersistenceInfo);
+    infoRegister("stats", migrationInfoStatsInfo);
+    configOnResetStat(migrationInfoResetStats);
+    memoryAddPart(MEMORY_SLOT_IMPORT, migrationInfoImportMemory);
+    memoryAddPart(MEMORY_SLOT_EXPORT, migrationInfoExportMemory);
     clientInfoLetter('i', migrationIsLink);
 }

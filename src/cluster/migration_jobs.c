@@ -13,12 +13,12 @@
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "cluster/cluster_commands.h"
-#include "cluster/migration_private.h"
 #include "cluster/cluster_settings.h"
+#include "cluster/migration_private.h"
 #include "command/command.h"
 #include "command/pause.h"
-#include "data/server_state/cluster_view.h"
 #include "data/notify.h"
+#include "data/server_state/cluster_view.h"
 #include "data/server_state/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -30,11 +30,11 @@ struct list migration_jobs;
 
 /* ---- Jobs ---- */
 
-static const char *jobOther(const struct migrationJob *job) {
+static const char *migrationJobsJobOther(const struct migrationJob *job) {
     return job->m.export ? job->target : job->source;
 }
 
-static sds rangesText(const struct slotSet *slots) {
+static sds migrationJobsRangesText(const struct slotSet *slots) {
     sds s = sdsempty();
     for (int last, slot = slotSetRun(slots, 0, &last); slot >= 0; slot = slotSetRun(slots, last + 1, &last))
         s = sdscatprintf(s, "%s%d-%d", sdslen(s) ? " " : "", slot, last);
@@ -56,7 +56,7 @@ void jobFree(struct migrationJob *job) {
 }
 
 /* Those that have ended are kept for a while, to be shown. Called where nobody looks through the jobs. */
-static void trimLog(void) {
+static void migrationJobsTrimLog(void) {
     int64_t ended = 0;
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
@@ -72,14 +72,14 @@ struct migrationJob *jobAdd(bool export, bool auth, const char *name, const stru
     memcpy(job->source, source, NODE_ID_LEN);
     memcpy(job->target, target, NODE_ID_LEN);
     job->slots = *slots;
-    job->ranges = rangesText(slots);
+    job->ranges = migrationJobsRangesText(slots);
     migrationBegin(&job->m, export, auth, clusterNow());
     listAddHead(&migration_jobs, &job->node);
     return job;
 }
 
 sds jobText(const struct migrationJob *job) {
-    const char *other = jobOther(job);
+    const char *other = migrationJobsJobOther(job);
     return sdscatprintf(sdsempty(), "{name: %s, operation: %s, %s: %s, slots: %s}", job->name,
                         job->m.export ? "export" : "import",
                         job->m.export ? "target_node_id" : "source_node_id", *other ? other : "unknown",
@@ -98,7 +98,7 @@ void jobLogState(const struct migrationJob *job, enum migrationState before) {
 }
 
 /* Does what the state machine asks for, and logs the new state. */
-static void jobDo(struct migrationJob *job, unsigned actions) {
+static void migrationJobsJobDo(struct migrationJob *job, unsigned actions) {
     if (!actions) return;
     if (job->m.export)
         exportDo(job, actions);
@@ -120,21 +120,21 @@ void jobSend(const struct migrationJob *job, enum eventSlotMigrationStep import_
     zfree(ranges);
 }
 
-static void jobMoved(struct migrationJob *job, enum migrationState before, unsigned actions) {
+static void migrationJobsJobMoved(struct migrationJob *job, enum migrationState before, unsigned actions) {
     if (job->m.state != before) jobLogState(job, before);
-    jobDo(job, actions);
+    migrationJobsJobDo(job, actions);
     if (job->m.state != before && migrationEnded(&job->m))
         jobSend(job, job->m.state == MIGRATION_SUCCESS ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
 }
 
 void jobStep(struct migrationJob *job, enum migrationEvent event) {
     enum migrationState before = job->m.state;
-    jobMoved(job, before, migrationStep(&job->m, event, clusterNow()));
+    migrationJobsJobMoved(job, before, migrationStep(&job->m, event, clusterNow()));
 }
 
 void jobFail(struct migrationJob *job, const char *message) {
     enum migrationState before = job->m.state;
-    jobMoved(job, before, migrationFail(&job->m, message, clusterNow()));
+    migrationJobsJobMoved(job, before, migrationFail(&job->m, message, clusterNow()));
 }
 
 void jobFailWith(struct migrationJob *job, const char *what, struct str detail) {
@@ -172,7 +172,7 @@ bool migrationGranted(int slot, const struct clusterNode *to) {
     return false;
 }
 
-static bool anyIn(enum migrationState one, enum migrationState other) {
+static bool migrationJobsAnyIn(enum migrationState one, enum migrationState other) {
     forEachLiving(job) {
         if (job->m.state == one || job->m.state == other) return true;
     }
@@ -180,17 +180,17 @@ static bool anyIn(enum migrationState one, enum migrationState other) {
 }
 
 bool jobsLeave(void) {
-    return anyIn(EXPORT_PAUSED, EXPORT_GRANTED);
+    return migrationJobsAnyIn(EXPORT_PAUSED, EXPORT_GRANTED);
 }
 
 bool jobsClaim(void) {
-    return anyIn(IMPORT_REQUESTED, IMPORT_GRANTED);
+    return migrationJobsAnyIn(IMPORT_REQUESTED, IMPORT_GRANTED);
 }
 
 /* ---- What happens ---- */
 
 /* All slots have one owner, or NULL. */
-static struct clusterNode *ownerOf(const struct slotSet *slots) {
+static struct clusterNode *migrationJobsOwnerOf(const struct slotSet *slots) {
     struct clusterNode *owner = NULL;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (!slotSetHas(slots, slot)) continue;
@@ -203,7 +203,7 @@ static struct clusterNode *ownerOf(const struct slotSet *slots) {
 
 void migrationSlotsChanged(void) {
     forEachLiving(job) {
-        struct clusterNode *owner = ownerOf(&job->slots);
+        struct clusterNode *owner = migrationJobsOwnerOf(&job->slots);
         if (owner && memcmp(owner->id, job->source, NODE_ID_LEN) == 0) continue;
         bool targets = owner && memcmp(owner->id, job->target, NODE_ID_LEN) == 0;
         jobStep(job, job->m.export && targets ? EV_TARGET_OWNS : EV_OWNER_LOST);
@@ -212,7 +212,7 @@ void migrationSlotsChanged(void) {
 
 static const char data_flushed[] = "Data was flushed";
 
-static void dataFlushed(int dbid) {
+static void migrationJobsDataFlushed(int dbid) {
     (void)dbid;
     forEachLiving(job) jobFail(job, data_flushed);
 }
@@ -224,19 +224,19 @@ void migrationSlotFlushed(int slot) {
 }
 
 /* Whoever has given its last slot away follows the new owner: then that is the end of a good job. */
-static void roleChanged(bool replica) {
+static void migrationJobsRoleChanged(bool replica) {
     if (!replica || !migration_jobs.length) return;
     migrationSlotsChanged();
     forEachLiving(job) jobFail(job, "A failover occurred during slot import");
 }
 
-static void tick(void) {
+static void migrationJobsTick(void) {
     if (!migration_jobs.length) return;
     int64_t timeout_ms = configNumber("repl-timeout") * 1000;
     forEachLiving(job) {
         enum migrationState before = job->m.state;
         importHeard(job);
-        jobMoved(job, before, migrationTick(&job->m, timeout_ms, clusterNow()));
+        migrationJobsJobMoved(job, before, migrationTick(&job->m, timeout_ms, clusterNow()));
     }
 }
 
@@ -250,7 +250,7 @@ void migrationJobsEndOfTurn(void) {
             importEndOfTurn(job);
         }
     }
-    trimLog();
+    migrationJobsTrimLog();
     cluster_engine.settings.keeps_epoch = jobsLeave();
 }
 
@@ -264,7 +264,7 @@ struct migrateSlotsRequest { /* of one MIGRATESLOTS */
     struct slotSet all;
 };
 
-static bool slotMayLeave(struct client *c, int slot, struct clusterNode **shard) {
+static bool migrationJobsSlotMayLeave(struct client *c, int slot, struct clusterNode **shard) {
     struct clusterNode *owner = clusterTopology()->owner[slot];
     if (!owner) {
         replyErrorFmt(c, "ERR Slot %d has no node served.", slot);
@@ -278,7 +278,7 @@ static bool slotMayLeave(struct client *c, int slot, struct clusterNode **shard)
 }
 
 /* The pairs in argv[from, i) are good; does the one that follows overlap with one of them? */
-static bool pairOverlaps(struct client *c, int from, int i, int64_t a, int64_t b) {
+static bool migrationJobsPairOverlaps(struct client *c, int from, int i, int64_t a, int64_t b) {
     for (int64_t first, last; from < i; from += 2) {
         if (!string2ll(c->argv[from], &first) || !string2ll(c->argv[from + 1], &last)) continue;
         if (b < first || a > last) continue;
@@ -307,16 +307,16 @@ int jobRangesParse(struct client *c, int i, struct slotSet *slots, struct cluste
             return -1;
         }
         for (int slot = (int)a; slot <= (int)b; slot++) {
-            if (!slotMayLeave(c, slot, shard)) return -1;
+            if (!migrationJobsSlotMayLeave(c, slot, shard)) return -1;
             slotSetAdd(slots, slot);
         }
-        if (pairOverlaps(c, from, i, a, b)) return -1;
+        if (migrationJobsPairOverlaps(c, from, i, a, b)) return -1;
     }
     if (i == from) replyError(c, "ERR No slot ranges specified");
     return i == from ? -1 : i;
 }
 
-static struct clusterNode *targetParse(struct client *c, struct str id) {
+static struct clusterNode *migrationJobsTargetParse(struct client *c, struct str id) {
     if (id.len != NODE_ID_LEN) {
         replyErrorFmt(c, "ERR Invalid node name: %.*s", (int)id.len, id.ptr);
         return NULL;
@@ -332,7 +332,7 @@ static struct clusterNode *targetParse(struct client *c, struct str id) {
 }
 
 /* SLOTSRANGE a b ... NODE id; what follows it, -1: an error has been replied. */
-static int groupParse(struct client *c, int i, struct migrateSlotsRequest *asked) {
+static int migrationJobsGroupParse(struct client *c, int i, struct migrateSlotsRequest *asked) {
     struct clusterNode *shard = NULL;
     struct slotSet *slots = &asked->slots[asked->count];
     if (!strIs(c->argv[i], "slotsrange") || asked->count == GROUPS_MAX) {
@@ -361,25 +361,25 @@ static int groupParse(struct client *c, int i, struct migrateSlotsRequest *asked
         replySyntaxError(c);
         return -1;
     }
-    struct clusterNode *target = targetParse(c, c->argv[i + 1]);
+    struct clusterNode *target = migrationJobsTargetParse(c, c->argv[i + 1]);
     if (!target) return -1;
     asked->target[asked->count++] = target;
     return i + 2;
 }
 
-static void randomName(char name[JOB_NAME_LEN + 1]) {
+static void migrationJobsRandomName(char name[JOB_NAME_LEN + 1]) {
     for (int i = 0; i < JOB_NAME_LEN; i++) name[i] = "0123456789abcdef"[randomU64() & 15];
     name[JOB_NAME_LEN] = '\0';
 }
 
-static bool hasPassword(void) {
+static bool migrationJobsHasPassword(void) {
     sds password = configGet("primaryauth");
     bool has = password && sdslen(password);
     sdsfree(password);
     return has;
 }
 
-static bool modulesAllow(struct client *c) {
+static bool migrationJobsModulesAllow(struct client *c) {
     const char *module = cluster_view_keeps_slots ? cluster_view_keeps_slots() : NULL;
     if (module)
         replyErrorFmt(c,
@@ -393,7 +393,7 @@ bool jobMayBegin(struct client *c) {
     const struct topology *t = clusterTopology();
     bool imports = false;
     for (int i = 0; i < t->open_count; i++) imports |= t->open[i].from != NULL;
-    if (!modulesAllow(c)) return false;
+    if (!migrationJobsModulesAllow(c)) return false;
     if (nodeIsReplica(t->myself))
         replyError(c, "ERR Slot migration can only be used on primary nodes.");
     else if (t->open_count)
@@ -407,15 +407,15 @@ void clusterMigrateslotsCommand(struct client *c) {
     struct migrateSlotsRequest asked = {.count = 0};
     if (!jobMayBegin(c)) return;
     for (int i = 2; i < c->argc;) {
-        i = groupParse(c, i, &asked);
+        i = migrationJobsGroupParse(c, i, &asked);
         if (i < 0) return;
     }
     struct migrationJob *jobs[GROUPS_MAX];
     for (int i = asked.count - 1; i >= 0; i--) { /* what was asked for first is shown first */
         char name[JOB_NAME_LEN + 1];
-        randomName(name);
-        jobs[i] =
-            jobAdd(true, hasPassword(), name, &asked.slots[i], clusterMyself()->id, asked.target[i]->id);
+        migrationJobsRandomName(name);
+        jobs[i] = jobAdd(true, migrationJobsHasPassword(), name, &asked.slots[i], clusterMyself()->id,
+                         asked.target[i]->id);
     }
     for (int i = 0; i < asked.count; i++) {
         jobSend(jobs[i], EVENT_IMPORT_STARTED);
@@ -429,7 +429,7 @@ void clusterCancelslotmigrationsCommand(struct client *c) {
     forEachLiving(job) {
         if (!job->m.export) continue;
         enum migrationState before = job->m.state;
-        jobMoved(job, before, migrationCancel(&job->m, clusterNow()));
+        migrationJobsJobMoved(job, before, migrationCancel(&job->m, clusterNow()));
         cancelled++;
     }
     if (cancelled)
@@ -440,11 +440,11 @@ void clusterCancelslotmigrationsCommand(struct client *c) {
 
 /* ---- GETSLOTMIGRATIONS ---- */
 
-static void field(struct client *c, const char *name, const char *value) {
+static void migrationJobsField(struct client *c, const char *name, const char *value) {
     replyBulk(c, strOf(name));
     replyBulk(c, strOf(value));
 }
-static void fieldInt(struct client *c, const char *name, int64_t value) {
+static void migrationJobsFieldInt(struct client *c, const char *name, int64_t value) {
     replyBulk(c, strOf(name));
     replyLongLong(c, value);
 }
@@ -455,26 +455,26 @@ void clusterGetslotmigrationsCommand(struct client *c) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
         bool known = *job->source;
         replyMapLen(c, known ? 12 : 10);
-        field(c, "name", job->name);
-        field(c, "operation", job->m.export ? "EXPORT" : "IMPORT");
-        field(c, "slot_ranges", job->ranges);
-        if (known) field(c, "target_node", job->target);
-        if (known) field(c, "source_node", job->source);
-        fieldInt(c, "create_time", job->m.created_ms / 1000);
-        fieldInt(c, "last_update_time", job->m.updated_ms / 1000);
-        fieldInt(c, "last_ack_time", job->m.received_ms / 1000);
-        field(c, "state", migrationStateName(job->m.state));
-        field(c, "message", job->m.message);
-        fieldInt(c, "cow_size", (int64_t)job->cow_bytes);
-        fieldInt(c, "remaining_repl_size", job->m.export ? (int64_t)exportQueued(job) : 0);
+        migrationJobsField(c, "name", job->name);
+        migrationJobsField(c, "operation", job->m.export ? "EXPORT" : "IMPORT");
+        migrationJobsField(c, "slot_ranges", job->ranges);
+        if (known) migrationJobsField(c, "target_node", job->target);
+        if (known) migrationJobsField(c, "source_node", job->source);
+        migrationJobsFieldInt(c, "create_time", job->m.created_ms / 1000);
+        migrationJobsFieldInt(c, "last_update_time", job->m.updated_ms / 1000);
+        migrationJobsFieldInt(c, "last_ack_time", job->m.received_ms / 1000);
+        migrationJobsField(c, "state", migrationStateName(job->m.state));
+        migrationJobsField(c, "message", job->m.message);
+        migrationJobsFieldInt(c, "cow_size", (int64_t)job->cow_bytes);
+        migrationJobsFieldInt(c, "remaining_repl_size", job->m.export ? (int64_t)exportQueued(job) : 0);
     }
 }
 
 void migrationJobsInit(void) {
     listInit(&migration_jobs);
-    cronRegister(tick, TICK_MS);
-    notifyAddFlushSink(dataFlushed);
-    roleOnChange(roleChanged);
+    cronRegister(migrationJobsTick, TICK_MS);
+    notifyAddFlushSink(migrationJobsDataFlushed);
+    roleOnChange(migrationJobsRoleChanged);
     importInit();
     trackInit();
     migrationInfoInit();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* migration_jobs.h - atomic migration in the environment: the jobs of this node. What they do when is migration.h;
- * here are their commands, and what other parts of the room ask.
+/* migration_jobs.h - atomic migration in the environment: the jobs of this node. What they do when is
+ * migration.h; here are their commands, and what other parts of the room ask.
  *
  *     migration_jobs     the list of jobs, CLUSTER MIGRATESLOTS and its kin, timers
  *     migration_export   the source: its connection, the snapshot's child, the stream of changes

@@ -20,13 +20,13 @@ struct migrationJob {
     struct slotSet slots;
     sds ranges; /* "0-9 17-17" */
     uint64_t cow_bytes;
-    uint64_t client_id;     /* of an import's link; 0: none */
-    uint64_t net_in_before; /* of the link: bytes that do not count as imported */
-    uint64_t net_in_counted;  /* of the link, when it was last looked at */
-    uint64_t brought;       /* by an import's source, when it has stopped writing: propagated up to there */
+    uint64_t client_id;      /* of an import's link; 0: none */
+    uint64_t net_in_before;  /* of the link: bytes that do not count as imported */
+    uint64_t net_in_counted; /* of the link, when it was last looked at */
+    uint64_t brought;        /* by an import's source, when it has stopped writing: propagated up to there */
     struct migrationExport *link; /* of an export; NULL: none */
     bool reclaims; /* an export: what was granted, and nobody has claimed yet; the epoch for that is reserved
-                      */
+                    */
     bool keys_to_delete;
     bool hides;       /* its slots */
     char reason[256]; /* what m.message points to, when it is made up of parts */

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 struct migrationPair {
@@ -35,7 +34,7 @@ static unsigned toSource(struct migrationPair *p, unsigned did, int64_t now_ms) 
 }
 
 /* Up to a state of the source. */
-static void lead(struct migrationPair *p, bool auth, enum migrationState until) {
+static void migrationTestLead(struct migrationPair *p, bool auth, enum migrationState until) {
     migrationBegin(&p->source, true, auth, 0);
     migrationBegin(&p->target, false, false, 0);
     unsigned did = migrationStep(&p->source, EV_CONNECTED, 1);
@@ -68,7 +67,7 @@ static void testWay(void **state) {
     (void)state;
     struct migrationPair p;
     for (int auth = 0; auth < 2; auth++) {
-        lead(&p, auth, MIGRATION_SUCCESS);
+        migrationTestLead(&p, auth, MIGRATION_SUCCESS);
         assert_int_equal(p.source.state, MIGRATION_SUCCESS);
         assert_int_equal(p.target.state, MIGRATION_SUCCESS);
         assert_string_equal(p.source.message, "");
@@ -85,7 +84,7 @@ static void testLost(void **state) {
     (void)state;
     for (size_t i = 0; i < LEADING; i++) {
         struct migrationPair p;
-        lead(&p, false, leading[i]);
+        migrationTestLead(&p, false, leading[i]);
         assert_int_equal(p.source.state, leading[i]);
         assert_int_equal(migrationStep(&p.target, EV_LOST, 20), DO_END | DO_DELETE_KEYS);
         assert_int_equal(p.target.state, MIGRATION_FAILED);
@@ -105,10 +104,10 @@ static void testLost(void **state) {
 static void testSilence(void **state) {
     (void)state;
     struct migrationPair p;
-    lead(&p, false, EXPORT_WAITING_TO_SNAPSHOT);
+    migrationTestLead(&p, false, EXPORT_WAITING_TO_SNAPSHOT);
     assert_int_equal(migrationTick(&p.source, 60000, 1003), DO_SEND_ACK);
     assert_int_equal(migrationTick(&p.target, 60000, 1003), DO_SEND_ACK);
-    lead(&p, false, EXPORT_SNAPSHOTTING);
+    migrationTestLead(&p, false, EXPORT_SNAPSHOTTING);
     assert_int_equal(migrationTick(&p.source, 60000, 1003), 0);
     assert_int_equal(migrationTick(&p.target, 60000, 1003), DO_SEND_ACK);
     assert_int_equal(migrationStep(&p.source, MSG_ACK, 1010), 0);
@@ -116,7 +115,7 @@ static void testSilence(void **state) {
     assert_int_equal(migrationTick(&p.source, 60000, 61011), DO_END);
     assert_string_equal(p.source.message, "Timed out after too long with no interaction");
     assert_int_equal(migrationTick(&p.target, 100, 100000), DO_END | DO_DELETE_KEYS);
-    lead(&p, false, EXPORT_REPLICATING);
+    migrationTestLead(&p, false, EXPORT_REPLICATING);
     assert_int_equal(migrationTick(&p.source, 60000, 900), 0);
     assert_int_equal(migrationTick(&p.source, 60000, 1000), DO_SEND_ACK);
     assert_int_equal(migrationTick(&p.source, 60000, 1500), 0);
@@ -128,11 +127,11 @@ static void testSilence(void **state) {
 static void testOutOfTurn(void **state) {
     (void)state;
     struct migrationPair p;
-    lead(&p, false, EXPORT_REPLICATING);
+    migrationTestLead(&p, false, EXPORT_REPLICATING);
     assert_int_equal(migrationStep(&p.source, MSG_REQUEST_FAILOVER, 20), DO_END);
     assert_string_equal(p.source.message, "Unexpected state machine transition");
     assert_int_equal(migrationStep(&p.target, MSG_GRANTED, 20), DO_END | DO_DELETE_KEYS);
-    lead(&p, false, EXPORT_PAUSED);
+    migrationTestLead(&p, false, EXPORT_PAUSED);
     assert_int_equal(migrationStep(&p.source, EV_TARGET_OWNS, 20), DO_END); /* it was not granted */
     assert_int_equal(p.source.state, MIGRATION_FAILED);
 }
@@ -141,12 +140,12 @@ static void testOutOfTurn(void **state) {
 static void testLateGrant(void **state) {
     (void)state;
     struct migrationPair p;
-    lead(&p, false, EXPORT_GRANTED);
+    migrationTestLead(&p, false, EXPORT_GRANTED);
     int64_t asked_ms = p.target.updated_ms;
     assert_int_equal(migrationStep(&p.target, MSG_GRANTED, asked_ms + MIGRATION_FRESH_MS + 1),
                      DO_END | DO_DELETE_KEYS);
     assert_int_equal(p.target.state, MIGRATION_FAILED);
-    lead(&p, false, EXPORT_GRANTED);
+    migrationTestLead(&p, false, EXPORT_GRANTED);
     assert_int_equal(migrationStep(&p.target, MSG_GRANTED, asked_ms + MIGRATION_FRESH_MS), 0);
     assert_int_equal(p.target.state, IMPORT_GRANTED);
 }
@@ -154,7 +153,7 @@ static void testLateGrant(void **state) {
 static void testCancel(void **state) {
     (void)state;
     struct migrationPair p;
-    lead(&p, false, EXPORT_REPLICATING);
+    migrationTestLead(&p, false, EXPORT_REPLICATING);
     assert_int_equal(migrationCancel(&p.source, 20), DO_END);
     assert_int_equal(p.source.state, MIGRATION_CANCELLED);
     assert_int_equal(migrationCancel(&p.source, 21), 0);
@@ -186,7 +185,7 @@ static void testTracked(void **state) {
 static void testToldWhileRunning(void **state) {
     (void)state;
     struct migrationPair p;
-    lead(&p, false, EXPORT_REPLICATING);
+    migrationTestLead(&p, false, EXPORT_REPLICATING);
     enum migrationState before = p.target.state;
     migrationTold(&p.target, MIGRATION_SUCCESS, "", 9);
     assert_int_equal(p.target.state, before);

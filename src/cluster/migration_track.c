@@ -2,8 +2,8 @@
 /* migration_track.c - imports as those see them who do not take part: the target's clients, its replicas,
  * files.
  *
- * From ESTABLISH on nobody sees what is in the slots (data/keyspace/hidden_slots.h), up to the end of the import. The
- * target tells its replicas and its append-only file of both ends, in the stream of changes:
+ * From ESTABLISH on nobody sees what is in the slots (data/keyspace/hidden_slots.h), up to the end of the
+ * import. The target tells its replicas and its append-only file of both ends, in the stream of changes:
  *
  *     ESTABLISH     keys, as ordinary commands     deletions, if it has failed     FINISH
  *     hidden ───────────────────────────────────────────────────────────────────▶ shown
@@ -37,7 +37,7 @@ bool trackMayChange(void) {
 
 /* ---- Hiding ---- */
 
-static void hiddenSlots(struct slotSet *slots) {
+static void migrationTrackHiddenSlots(struct slotSet *slots) {
     *slots = (struct slotSet){0};
     listForEach(&migration_jobs, it) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
@@ -59,7 +59,7 @@ void importShow(struct migrationJob *job) {
     struct slotSet others;
     if (!job->hides) return;
     job->hides = false;
-    hiddenSlots(&others);
+    migrationTrackHiddenSlots(&others);
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (slotSetHas(&job->slots, slot) && !slotSetHas(&others, slot)) dbHideSlot(slot, false);
     }
@@ -117,14 +117,14 @@ void migrationDataLoaded(void) {
 
 /* ---- In files ---- */
 
-static bool anyHides(void) {
+static bool migrationTrackAnyHides(void) {
     listForEach(&migration_jobs, it) {
         if (listEntry(it, struct migrationJob, node)->hides) return true;
     }
     return false;
 }
 
-static void saveJob(struct rioWriter *w, const struct migrationJob *job) {
+static void migrationTrackSaveJob(struct rioWriter *w, const struct migrationJob *job) {
     uint64_t ranges = 0;
     int first, last = -1;
     while ((first = slotSetRun(&job->slots, last + 1, &last)) >= 0) ranges++;
@@ -138,15 +138,15 @@ static void saveJob(struct rioWriter *w, const struct migrationJob *job) {
 }
 
 /* Who reads an older version sees the keys. */
-static void save(struct rioWriter *w) {
+static void migrationTrackSave(struct rioWriter *w) {
     if (w->version < RDB_VERSION_EXPIRING) return;
     listForEach(&migration_jobs, it) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        if (job->hides) saveJob(w, job);
+        if (job->hides) migrationTrackSaveJob(w, job);
     }
 }
 
-static void rewriteJob(struct rioWriter *w, const struct migrationJob *job) {
+static void migrationTrackRewriteJob(struct rioWriter *w, const struct migrationJob *job) {
     static const char nobody[] = "0000000000000000000000000000000000000000";
     _Static_assert(sizeof nobody == NODE_ID_LEN + 1, "it looks like a node's id");
     int runs = 0, first, last = -1;
@@ -166,14 +166,14 @@ static void rewriteJob(struct rioWriter *w, const struct migrationJob *job) {
     }
 }
 
-static void rewrite(struct rioWriter *w) {
+static void migrationTrackRewrite(struct rioWriter *w) {
     listForEach(&migration_jobs, it) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        if (job->hides) rewriteJob(w, job);
+        if (job->hides) migrationTrackRewriteJob(w, job);
     }
 }
 
-static bool readJob(struct rdbReader *r, char name[JOB_NAME_LEN + 1], struct slotSet *slots) {
+static bool migrationTrackReadJob(struct rdbReader *r, char name[JOB_NAME_LEN + 1], struct slotSet *slots) {
     struct str text;
     uint64_t ranges, first, last;
     if (!rdbReadString(r, &text)) return false;
@@ -190,16 +190,16 @@ static bool readJob(struct rdbReader *r, char name[JOB_NAME_LEN + 1], struct slo
     return true;
 }
 
-static bool load(struct rdbReader *r) {
+static bool migrationTrackLoad(struct rdbReader *r) {
     char name[JOB_NAME_LEN + 1] = {0};
     struct slotSet slots = {0};
-    if (!readJob(r, name, &slots)) return false;
+    if (!migrationTrackReadJob(r, name, &slots)) return false;
     if (cluster_enabled) trackBegin(name, &slots);
     return true;
 }
 
 /* All data go, and what is known of imports with them. Those that this node took part in have failed. */
-static void forget(void) {
+static void migrationTrackForget(void) {
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
         if (job->m.export) continue;
@@ -217,14 +217,14 @@ struct asideImport {
 };
 static struct list aside;
 
-static bool loadAside(struct rdbReader *r) {
+static bool migrationTrackLoadAside(struct rdbReader *r) {
     struct asideImport *import = zcalloc(1, sizeof *import);
     listAddHead(&aside, &import->node);
-    return readJob(r, import->name, &import->slots);
+    return migrationTrackReadJob(r, import->name, &import->slots);
 }
 
-static void exchange(bool take) {
-    if (take) forget();
+static void migrationTrackExchange(bool take) {
+    if (take) migrationTrackForget();
     listForEach(&aside, it) {
         struct asideImport *import = listEntry(it, struct asideImport, node);
         if (take && cluster_enabled) trackBegin(import->name, &import->slots);
@@ -235,13 +235,13 @@ static void exchange(bool take) {
 
 void trackInit(void) {
     static const struct rdbSection section = {.opcode = RDB_OP_SLOT_IMPORT,
-                                              .save = save,
-                                              .load = load,
-                                              .rewrite = rewrite,
-                                              .needsNewRdb = anyHides,
-                                              .empty = forget,
-                                              .loadAside = loadAside,
-                                              .exchange = exchange};
+                                              .save = migrationTrackSave,
+                                              .load = migrationTrackLoad,
+                                              .rewrite = migrationTrackRewrite,
+                                              .needsNewRdb = migrationTrackAnyHides,
+                                              .empty = migrationTrackForget,
+                                              .loadAside = migrationTrackLoadAside,
+                                              .exchange = migrationTrackExchange};
     listInit(&aside);
     rdbSectionRegister(&section);
 }

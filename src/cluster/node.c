@@ -4,6 +4,8 @@
  *
  * Within a turn of the loop messages and commands change the topology; at its end, before any reply leaves,
  * the engine does what it has put off (nodes.conf first of all), and the links are flushed. */
+#include "cluster/node.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,18 +15,17 @@
 #include "base/random.h"
 #include "cluster/bus_links.h"
 #include "cluster/cluster_debug.h"
+#include "cluster/cluster_settings.h"
 #include "cluster/migration_jobs.h"
-#include "cluster/node.h"
 #include "cluster/nodes_file.h"
 #include "cluster/redirect.h"
-#include "cluster/cluster_settings.h"
 #include "cluster/slot_keys.h"
 #include "cluster/slot_stats.h"
 #include "cluster/state.h"
 #include "command/busy.h"
+#include "command/loading.h"
 #include "command/pause.h"
 #include "command/pubsub.h"
-#include "command/loading.h"
 #include "command/turn.h"
 #include "data/keyspace/db.h"
 #include "data/server_state/cluster_view.h"
@@ -46,26 +47,26 @@ static int64_t save_logged_ms;
  * end of the turn: until then the data stands still. */
 static struct {
     struct slotSet slots;              /* to be emptied */
-    bool slots_any, follow, full_sync; /* full_sync: as envFollow got it */
+    bool slots_any, follow, full_sync; /* full_sync: as nodeEnvFollow got it */
 } put_off;
 
 /* ---- What the engine asks for: links, file, chance ---- */
 
-static struct busLink *envConnect(void *w, const char *ip, uint16_t bus_port) {
+static struct busLink *nodeEnvConnect(void *w, const char *ip, uint16_t bus_port) {
     (void)w;
     if (cluster_debug.no_reconnection) return NULL;
     return busLinkConnect(ip, bus_port);
 }
-static void envClose(void *w, struct busLink *link) {
+static void nodeEnvClose(void *w, struct busLink *link) {
     (void)w;
     busLinkClose(link);
 }
-static void envSend(void *w, struct busLink *link, const char *bytes, size_t len) {
+static void nodeEnvSend(void *w, struct busLink *link, const char *bytes, size_t len) {
     (void)w;
     busLinkSend(link, bytes, len);
 }
 
-static void envSave(void *w, bool sync) {
+static void nodeEnvSave(void *w, bool sync) {
     (void)w;
     if (nodesFileSave(clusterTopology(), sync)) return;
     if (cluster_settings.save_behavior == SAVE_SYNC) {
@@ -78,18 +79,18 @@ static void envSave(void *w, bool sync) {
               "Cluster config updated even though writing the cluster config file to disk failed.");
 }
 
-static uint64_t envRandom(void *w) {
+static uint64_t nodeEnvRandom(void *w) {
     (void)w;
     return randomU64();
 }
-static void envLog(void *w, int level, const char *line) {
+static void nodeEnvLog(void *w, int level, const char *line) {
     (void)w;
     serverLog(level, "%s", line);
 }
 
 /* ---- Replication ---- */
 
-static struct engineReplication envReplication(void *w) {
+static struct engineReplication nodeEnvReplication(void *w) {
     (void)w;
     const struct replicationControl *r = &replication_control;
     struct engineReplication now = {.offset = r->offset(), .link_up = roleIsReplica() && r->linkIsUp()};
@@ -98,7 +99,7 @@ static struct engineReplication envReplication(void *w) {
 }
 
 /* A primary whose address is not known is followed when it is found: this is called again then. */
-static void envFollow(void *w, struct clusterNode *primary, bool full_sync) {
+static void nodeEnvFollow(void *w, struct clusterNode *primary, bool full_sync) {
     (void)w;
     const struct replicationControl *r = &replication_control;
     if (!primary) {
@@ -117,7 +118,7 @@ static void envFollow(void *w, struct clusterNode *primary, bool full_sync) {
     if (full_sync && !(known && r->linkIsUp())) r->setDataWhole(false);
 }
 
-static void envPause(void *w, int64_t until_ms) {
+static void nodeEnvPause(void *w, int64_t until_ms) {
     (void)w;
     if (until_ms)
         pauseClients(PAUSE_FAILOVER, PAUSE_WRITES, until_ms);
@@ -127,11 +128,11 @@ static void envPause(void *w, int64_t until_ms) {
 
 /* ---- Data ---- */
 
-static uint64_t envKeysInSlot(void *w, int slot) {
+static uint64_t nodeEnvKeysInSlot(void *w, int slot) {
     (void)w;
     return slotKeys(slot);
 }
-static void envDeleteSlot(void *w, int slot) {
+static void nodeEnvDeleteSlot(void *w, int slot) {
     (void)w;
     if (!turnIsNested()) {
         slotDropKeys(slot);
@@ -153,95 +154,96 @@ static void nodeDoPutOff(void) {
     }
     bool follow = put_off.follow && nodeIsReplica(me), full_sync = put_off.full_sync;
     memset(&put_off, 0, sizeof put_off);
-    if (follow) envFollow(NULL, me->primary, full_sync);
+    if (follow) nodeEnvFollow(NULL, me->primary, full_sync);
 }
-static void envSlotsChanged(void *w) {
+static void nodeEnvSlotsChanged(void *w) {
     (void)w;
     migrationSlotsChanged();
     redirectRecheck();
     slotStatsRecheck();
 }
-static void envStateChanged(void *w, bool ok) {
+static void nodeEnvStateChanged(void *w, bool ok) {
     (void)w, (void)ok;
     redirectRecheck();
 }
-static bool envSlotGranted(void *w, int slot, const struct clusterNode *to) {
+static bool nodeEnvSlotGranted(void *w, int slot, const struct clusterNode *to) {
     (void)w;
     return migrationGranted(slot, to);
 }
 
 /* ---- What is not about the cluster itself ---- */
 
-static void envPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
-                           struct str message) {
+static void nodeEnvPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
+                             struct str message) {
     (void)w, (void)by;
     if (shard)
         pubsubPublishShard(channel, message);
     else
         pubsubPublish(channel, message);
 }
-static void envModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type, struct str payload) {
+static void nodeEnvModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type, struct str payload) {
     (void)w;
     if (cluster_view_message) cluster_view_message(by->id, id, type, payload);
 }
 
 /* What a client of ours publishes. */
-static bool toCluster(bool shard, struct str channel, struct str message) {
+static bool nodeToCluster(bool shard, struct str channel, struct str message) {
     if (!cluster_enabled) return false;
     enginePublish(&cluster_engine, shard, channel, message, clusterNow());
     return true;
 }
 
 static const struct engineEnv env = {
-    .connect = envConnect,
-    .close = envClose,
-    .send = envSend,
-    .save = envSave,
-    .random = envRandom,
-    .replication = envReplication,
-    .follow = envFollow,
-    .pause = envPause,
-    .keysInSlot = envKeysInSlot,
-    .deleteSlot = envDeleteSlot,
-    .slotsChanged = envSlotsChanged,
-    .stateChanged = envStateChanged,
-    .slotGranted = envSlotGranted,
-    .published = envPublished,
-    .moduleMessage = envModule,
-    .log = envLog,
+    .connect = nodeEnvConnect,
+    .close = nodeEnvClose,
+    .send = nodeEnvSend,
+    .save = nodeEnvSave,
+    .random = nodeEnvRandom,
+    .replication = nodeEnvReplication,
+    .follow = nodeEnvFollow,
+    .pause = nodeEnvPause,
+    .keysInSlot = nodeEnvKeysInSlot,
+    .deleteSlot = nodeEnvDeleteSlot,
+    .slotsChanged = nodeEnvSlotsChanged,
+    .stateChanged = nodeEnvStateChanged,
+    .slotGranted = nodeEnvSlotGranted,
+    .published = nodeEnvPublished,
+    .moduleMessage = nodeEnvModule,
+    .log = nodeEnvLog,
 };
 
 /* ---- What happens in the environment ---- */
 
-static bool linkAccepts(void) {
+static bool nodeLinkAccepts(void) {
     return !(db_loading && nodeIsPrimary(clusterMyself()));
 }
-static void linkUp(struct busLink *link) {
+static void nodeLinkUp(struct busLink *link) {
     engineLinkUp(&cluster_engine, link, clusterNow());
 }
-static void linkDown(struct busLink *link) {
+static void nodeLinkDown(struct busLink *link) {
     engineLinkDown(&cluster_engine, link, clusterNow());
 }
 /* A message that DEBUG has us not hear, and maybe its link with it. */
-static bool dropped(struct busLink *link) {
+static bool nodeDropped(struct busLink *link) {
     if (!cluster_debug.close_on_drop) return true;
-    linkDown(link);
+    nodeLinkDown(link);
     return false;
 }
-static bool linkMessage(struct busLink *link, const uint8_t *packet, uint32_t len) {
-    if (__builtin_expect(clusterDebugDrops(packet), 0)) return dropped(link);
+static bool nodeLinkMessage(struct busLink *link, const uint8_t *packet, uint32_t len) {
+    if (__builtin_expect(clusterDebugDrops(packet), 0)) return nodeDropped(link);
     return engineReceive(&cluster_engine, link, packet, len, clusterNow());
 }
-static const struct busLinkHandlers link_handlers = {linkAccepts, linkUp, linkDown, linkMessage};
+static const struct busLinkHandlers link_handlers = {nodeLinkAccepts, nodeLinkUp, nodeLinkDown,
+                                                     nodeLinkMessage};
 
-static void tick(void) {
+static void nodeTick(void) {
     if (!cluster_enabled || !clusterMyself()) return;
     links_over_limit += (uint64_t)busLinksEnforceLimit((size_t)cluster_settings.link_limit);
     busLinksDropStrangers(handshakeTimeout(&cluster_engine));
     engineTick(&cluster_engine, clusterNow());
 }
 
-static void endOfTurn(void) {
+static void nodeEndOfTurn(void) {
     if (!cluster_enabled || !clusterMyself()) return;
     if (put_off.slots_any || put_off.follow) nodeDoPutOff();
     migrationJobsEndOfTurn();
@@ -262,7 +264,7 @@ static void nodeResetStats(void) {
 
 #define BIND_MAX 16
 
-static void startBus(void) {
+static void nodeStartBus(void) {
     const char *addresses[BIND_MAX];
     int count = 0, words = 0;
     char err[256] = "";
@@ -290,14 +292,14 @@ static void startBus(void) {
     sdsfree(bind);
 }
 
-static struct str myId(void) {
+static struct str nodeMyId(void) {
     return strN(clusterMyself()->id, NODE_ID_LEN);
 }
-static bool knowsNode(struct str id) {
+static bool nodeKnows(struct str id) {
     const struct clusterNode *n = topologyFind(clusterTopology(), id.ptr);
     return n && !(n->flags & NODE_HANDSHAKE);
 }
-static const struct clusterMembership membership = {myId, knowsNode};
+static const struct clusterMembership membership = {nodeMyId, nodeKnows};
 
 void nodeStart(void) {
     struct engineSettings settings = cluster_engine.settings; /* directives have been read into it */
@@ -314,15 +316,15 @@ void nodeStart(void) {
     }
     clusterSettingsApply();
     cluster_membership = &membership;
-    envSave(NULL, true);
+    nodeEnvSave(NULL, true);
     /* An RDB file tells where in its primary's stream it stands, and a replica goes on from there. */
-    if (clusterMyself()->primary && !persistenceAofOn()) envFollow(NULL, clusterMyself()->primary, false);
-    startBus();
+    if (clusterMyself()->primary && !persistenceAofOn()) nodeEnvFollow(NULL, clusterMyself()->primary, false);
+    nodeStartBus();
 }
 
 /* Files of a replica hold what its primary had; or, when it had just moved, what that of another shard had.
  */
-static bool hasKeysOf(const struct clusterNode *primary) {
+static bool nodeHasKeysOf(const struct clusterNode *primary) {
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (clusterTopology()->owner[slot] == primary && slotKeys(slot)) return true;
     }
@@ -334,8 +336,8 @@ void nodeDataLoaded(void) {
     cluster_engine.started_ms = clusterNow();
     migrationDataLoaded();
     if (primary) {
-        envFollow(NULL, primary, false);
-        replication_control.setDataWhole(hasKeysOf(primary));
+        nodeEnvFollow(NULL, primary, false);
+        replication_control.setDataWhole(nodeHasKeysOf(primary));
     } else {
         slotsOfKeysFound();
     }
@@ -343,9 +345,9 @@ void nodeDataLoaded(void) {
 }
 
 void nodeInit(void) {
-    cronRegister(tick, ENGINE_TICK_MS);
-    beforeSleepRegister(endOfTurn);
-    pubsub_to_cluster = toCluster;
+    cronRegister(nodeTick, ENGINE_TICK_MS);
+    beforeSleepRegister(nodeEndOfTurn);
+    pubsub_to_cluster = nodeToCluster;
     configOnResetStat(nodeResetStats);
     memoryAddPart(MEMORY_CLUSTER_LINKS, busLinksMemory);
 }

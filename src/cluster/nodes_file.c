@@ -8,6 +8,8 @@
  * names before contents a power failure would leave an empty file, and with it another node. So the contents
  * are synced in the background at once, not when the kernel gets to it half a minute later: commands that
  * move slots one by one do not wait for the disk, and the gap is no longer than the disk takes. */
+#include "cluster/nodes_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +23,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "cluster/nodes_file.h"
 #include "cluster/state.h"
 #include "cluster/topology_file.h"
 #include "registry/background.h"
@@ -32,7 +33,7 @@ static int locked_fd = -1;
 
 /* ---- The lock ---- */
 
-static void lockOrExit(int fd) {
+static void nodesFileLockOrExit(int fd) {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) return;
     if (errno == EWOULDBLOCK)
         serverLog(LL_WARNING,
@@ -58,7 +59,7 @@ bool nodesFileLoad(struct topology *t) {
         serverLog(LL_WARNING, "Opening %s in order to lock it failed: %s", path, strerror(errno));
         exit(1);
     }
-    lockOrExit(locked_fd);
+    nodesFileLockOrExit(locked_fd);
     sds text = fileRead(path, NULL), err = NULL;
     if (!text) {
         serverLog(LL_WARNING, "Reading the cluster configuration from %s failed: %s", path, strerror(errno));
@@ -76,7 +77,7 @@ bool nodesFileLoad(struct topology *t) {
 
 /* ---- Writing ---- */
 
-static bool writeAll(int fd, sds text) {
+static bool nodesFileWriteAll(int fd, sds text) {
     for (size_t at = 0; at < sdslen(text);) {
         ssize_t n = write(fd, text + at, sdslen(text) - at);
         if (n < 0 && errno == EINTR) continue;
@@ -86,21 +87,21 @@ static bool writeAll(int fd, sds text) {
     return true;
 }
 
-static void syncAndClose(void *fd) {
+static void nodesFileSyncAndClose(void *fd) {
     fdatasync((int)(intptr_t)fd);
     close((int)(intptr_t)fd);
 }
 
-static void syncInBackground(int fd) {
+static void nodesFileSyncInBackground(int fd) {
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (copy >= 0) bioSubmit(BIO_CLOSE_FILE, syncAndClose, (void *)(intptr_t)copy);
+    if (copy >= 0) bioSubmit(BIO_CLOSE_FILE, nodesFileSyncAndClose, (void *)(intptr_t)copy);
 }
 
-static bool replace(int fd, const char *temporary, const char *path, sds text, bool sync) {
-    if (!writeAll(fd, text) || (sync && fsync(fd) != 0)) return false;
+static bool nodesFileReplace(int fd, const char *temporary, const char *path, sds text, bool sync) {
+    if (!nodesFileWriteAll(fd, text) || (sync && fsync(fd) != 0)) return false;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || rename(temporary, path) != 0) return false;
     if (sync) return fileSyncFolderOf(path);
-    syncInBackground(fd);
+    nodesFileSyncInBackground(fd);
     return true;
 }
 
@@ -110,7 +111,7 @@ bool nodesFileSave(const struct topology *t, bool sync) {
     sds text = topologyText(sdsempty(), t, cluster_engine.settings.tls);
     sds temporary = sdscatprintf(sdsempty(), "%s.tmp-%d-%lld", path, (int)getpid(), (long long)clusterNow());
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
-    bool saved = fd >= 0 && replace(fd, temporary, path, text, sync);
+    bool saved = fd >= 0 && nodesFileReplace(fd, temporary, path, text, sync);
     if (saved) {
         nodesFileUnlock();
         locked_fd = fd;

@@ -7,7 +7,6 @@
 #include "cluster/redirect.h"
 
 #include <errno.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +51,7 @@ struct route {
 
 /* ---- The keys ---- */
 
-static bool isThere(struct db *db, struct str key) {
+static bool redirectIsThere(struct db *db, struct str key) {
     struct declaredKeys nobodys; /* a script around this one has not declared it, and need not have */
     declaredKeysBegin(&nobodys, NULL);
     bool there =
@@ -61,7 +60,7 @@ static bool isThere(struct db *db, struct str key) {
     return there;
 }
 
-static void addKey(struct route *route, struct client *c, struct str key, int slot, bool channel) {
+static void redirectAddKey(struct route *route, struct client *c, struct str key, int slot, bool channel) {
     if (route->slot < 0) {
         route->slot = slot;
         route->first = key;
@@ -71,49 +70,49 @@ static void addKey(struct route *route, struct client *c, struct str key, int sl
     route->cross |= slot != route->slot;
     if (!route->open || channel || route->queued || route->cross) return;
     route->several |= !strEq(key, route->first);
-    if (isThere(route->db ? route->db : c->db, key))
+    if (redirectIsThere(route->db ? route->db : c->db, key))
         route->present++;
     else
         route->missing++;
 }
 
 /* Of the request's n-th key. Most often it has been hashed, and the hash tells. */
-static int slotOfKey(const struct request *r, int n, struct str key) {
+static int redirectSlotOfKey(const struct request *r, int n, struct str key) {
     bool hashed = n < r->key_count && r->hints[n].key.ptr == key.ptr && r->hints[n].key.len == key.len;
     return hashed ? keyHashSlot(r->hints[n].hash) : keySlot(key);
 }
 
-static void addRequest(struct route *route, struct client *c, const struct request *r) {
+static void redirectAddRequest(struct route *route, struct client *c, const struct request *r) {
     const struct keyRef *only = &r->cmd->only_key;
     if (only->pos > 0 && only->pos < r->argc) {
         struct str key = r->argv[only->pos];
-        addKey(route, c, key, slotOfKey(r, 0, key), false);
+        redirectAddKey(route, c, key, redirectSlotOfKey(r, 0, key), false);
         return;
     }
     struct keyRef *keys = NULL;
     int count = commandGetRoutes(r->cmd, r->argv, r->argc, &keys);
     for (int i = 0; i < count; i++) {
         struct str key = r->argv[keys[i].pos];
-        addKey(route, c, key, slotOfKey(r, i, key), r->cmd->flags & CMD_PUBSUB);
+        redirectAddKey(route, c, key, redirectSlotOfKey(r, i, key), r->cmd->flags & CMD_PUBSUB);
     }
     zfree(keys);
 }
 
 /* Adds what is queued for EXEC. Each request is run in the database that a SELECT before it leads to. */
-static void addQueued(struct route *route, struct client *c) {
+static void redirectAddQueued(struct route *route, struct client *c) {
     const struct request *r;
     int64_t db;
     for (int i = 0; (r = multiQueued(c, i)); i++) {
         if (r->cmd->spec->proc == selectCommand && string2ll(r->argv[1], &db) && dbGet(db))
             route->db = dbGet(db);
-        addRequest(route, c, r);
+        redirectAddRequest(route, c, r);
     }
 }
 
 /* ---- Most requests ---- */
 
 /* Are the keys that have been hashed all that there are? */
-static inline bool allAreHashed(const struct request *r) {
+static inline bool redirectAllAreHashed(const struct request *r) {
     const struct serverCommand *cmd = r->cmd;
     if (__builtin_expect(cmd->only_key.pos > 0, 1)) return r->key_count == 1;
     if (!r->key_count || cmd->flags & (CMD_MOVABLE_KEYS | CMD_PUBSUB)) return false;
@@ -123,9 +122,9 @@ static inline bool allAreHashed(const struct request *r) {
 }
 
 /* All keys are known to be of one slot, which is this node's alone: there is nothing to decide. */
-static inline bool staysHere(const struct request *r) {
+static inline bool redirectStaysHere(const struct request *r) {
     const struct topology *t = clusterTopology();
-    if (!allAreHashed(r) || t->open_count || !engineStateOk(&cluster_engine)) return false;
+    if (!redirectAllAreHashed(r) || t->open_count || !engineStateOk(&cluster_engine)) return false;
     int slot = keyHashSlot(r->hints[0].hash);
     for (int i = 1; i < r->key_count; i++) {
         if (keyHashSlot(r->hints[i].hash) != slot) return false;
@@ -136,13 +135,13 @@ static inline bool staysHere(const struct request *r) {
 
 /* ---- Where to ---- */
 
-static bool readsFromReplica(const struct client *owner, uint64_t flags, const struct route *route) {
+static bool redirectReadsFromReplica(const struct client *owner, uint64_t flags, const struct route *route) {
     if (route->channel) return true;
     return owner->flags & CLIENT_READONLY && !(flags & CMD_WRITE);
 }
 
 /* To another database: the slot of both is the same, but what is there is looked for in one of them. */
-static bool isMoved(const struct client *c, const struct request *r) {
+static bool redirectIsMoved(const struct client *c, const struct request *r) {
     const char *name = r->cmd->spec->name;
     if (strcmp(name, "move") == 0) return true;
     if (strcmp(name, "copy") != 0) return false;
@@ -153,7 +152,7 @@ static bool isMoved(const struct client *c, const struct request *r) {
     return false;
 }
 
-static enum verdict whileDown(uint64_t flags, const struct route *route) {
+static enum verdict redirectWhileDown(uint64_t flags, const struct route *route) {
     if (engineStateOk(&cluster_engine)) return RUNS_HERE;
     if (route->channel) return cluster_settings.pubsub_when_down ? RUNS_HERE : DOWN;
     if (!cluster_settings.reads_when_down) return DOWN;
@@ -162,8 +161,8 @@ static enum verdict whileDown(uint64_t flags, const struct route *route) {
 
 /* The slot is handed over. RUNS_HERE: nothing is special about this request. A replica that may be read from
  * speaks for its primary. */
-static enum verdict whileOpen(struct client *owner, const struct request *r, struct route *route,
-                              bool *here) {
+static enum verdict redirectWhileOpen(struct client *owner, const struct request *r, struct route *route,
+                                      bool *here) {
     const struct openSlot *open = slotOpen(clusterTopology(), route->slot);
     if (!open) return RUNS_HERE;
     const struct clusterNode *myself = clusterMyself();
@@ -174,7 +173,7 @@ static enum verdict whileOpen(struct client *owner, const struct request *r, str
         *here = true;
         return RUNS_HERE;
     }
-    if (isMoved(owner, r)) return TRY_AGAIN;
+    if (redirectIsMoved(owner, r)) return TRY_AGAIN;
     if (leaves) {
         if (!route->missing) return RUNS_HERE;
         if (route->present) return TRY_AGAIN;
@@ -188,7 +187,7 @@ static enum verdict whileOpen(struct client *owner, const struct request *r, str
     return RUNS_HERE;
 }
 
-static enum verdict decide(struct client *c, const struct request *r, struct route *route) {
+static enum verdict redirectDecide(struct client *c, const struct request *r, struct route *route) {
     struct client *owner = callOwner() ? callOwner() : c;
     uint64_t flags = commandFlags(c, r->cmd);
     bool here = false;
@@ -196,24 +195,25 @@ static enum verdict decide(struct client *c, const struct request *r, struct rou
     route->node = clusterTopology()->owner[route->slot];
     if (route->cross) return CROSS_SLOT;
     if (!route->node) return UNBOUND;
-    enum verdict verdict = whileDown(flags, route);
+    enum verdict verdict = redirectWhileDown(flags, route);
     if (verdict != RUNS_HERE) return verdict;
-    verdict = whileOpen(owner, r, route, &here);
+    verdict = redirectWhileOpen(owner, r, route, &here);
     if (verdict != RUNS_HERE || here || route->node == clusterMyself()) return verdict;
-    if (route->node == clusterMyself()->primary && readsFromReplica(owner, flags, route)) return RUNS_HERE;
+    if (route->node == clusterMyself()->primary && redirectReadsFromReplica(owner, flags, route))
+        return RUNS_HERE;
     return MOVED;
 }
 
 /* ---- What is answered ---- */
 
-static void replyRedirection(struct client *c, const struct route *route, const char *word) {
+static void redirectReplyRedirection(struct client *c, const struct route *route, const char *word) {
     enum nodeLineFor who = (enum nodeLineFor)clusterLineFor(c);
     const char *endpoint = clusterEndpoint(route->node, who);
     replyErrorFmt(c, "%s %d %s:%d", word, route->slot, endpoint ? endpoint : "",
                   nodeClientPort(route->node, who));
 }
 
-static void replyVerdict(struct client *c, enum verdict verdict, const struct route *route) {
+static void redirectReplyVerdict(struct client *c, enum verdict verdict, const struct route *route) {
     switch (verdict) {
     case CROSS_SLOT: replyError(c, "CROSSSLOT Keys in request don't hash to the same slot"); break;
     case UNBOUND: replyError(c, "CLUSTERDOWN Hash slot not served"); break;
@@ -222,13 +222,13 @@ static void replyVerdict(struct client *c, enum verdict verdict, const struct ro
         replyError(c, "CLUSTERDOWN The cluster is down and only accepts read commands");
         break;
     case TRY_AGAIN: replyError(c, "TRYAGAIN Multiple keys request during rehashing of slot"); break;
-    case MOVED: replyRedirection(c, route, "MOVED"); break;
-    case ASK: replyRedirection(c, route, "ASK"); break;
+    case MOVED: redirectReplyRedirection(c, route, "MOVED"); break;
+    case ASK: redirectReplyRedirection(c, route, "ASK"); break;
     default: break;
     }
 }
 
-static void replyToScript(struct client *c, const struct request *r, enum verdict verdict) {
+static void redirectReplyToScript(struct client *c, const struct request *r, enum verdict verdict) {
     admission_errno = verdict == DOWN ? ENETDOWN : verdict == DOWN_READS_ONLY ? EROFS : EPERM;
     if (verdict == DOWN)
         replyErrorFmt(c, "ERR Can not execute a command '%s' while the cluster is down", r->cmd->fullname);
@@ -240,27 +240,27 @@ static void replyToScript(struct client *c, const struct request *r, enum verdic
 }
 
 /* Scripts keep to one slot, unless they say that they may do otherwise. */
-static bool scriptKeepsToSlot(struct route *route) {
+static bool redirectScriptKeepsToSlot(struct route *route) {
     struct call *call = call_running; /* to be the script's */
     while (call && call->client != script_run.caller) call = call->outer;
     if (route->slot < 0 || !call || call->slot == CALL_SLOT_ANY) return true;
     if (call->slot == CALL_SLOT_NONE_YET) {
         struct route declared = {.slot = -1};
-        addRequest(&declared, call->client, call->request);
+        redirectAddRequest(&declared, call->client, call->request);
         call->slot = declared.slot >= 0 ? declared.slot : route->slot;
     }
     return call->slot == route->slot && !route->cross;
 }
 
-static enum admission checkCalled(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission redirectCheckCalled(struct client *c, struct request *r, enum requestOrigin origin) {
     struct route route = {.slot = -1};
-    addRequest(&route, c, r);
-    enum verdict verdict = decide(c, r, &route);
+    redirectAddRequest(&route, c, r);
+    enum verdict verdict = redirectDecide(c, r, &route);
     if (verdict != RUNS_HERE) {
-        replyToScript(c, r, verdict);
+        redirectReplyToScript(c, r, verdict);
         return REFUSED;
     }
-    if (origin == ORIGIN_MODULE || scriptKeepsToSlot(&route)) return ADMITTED;
+    if (origin == ORIGIN_MODULE || redirectScriptKeepsToSlot(&route)) return ADMITTED;
     admission_errno = EPERM;
     replyError(c, "ERR Script attempted to access keys that do not hash to the same slot");
     return REFUSED;
@@ -272,38 +272,38 @@ void redirectNobody(void) {
     nobody_is_sent_away = true;
 }
 
-static __attribute__((noinline)) enum admission checkRoute(struct client *c, struct request *r,
-                                                           enum requestOrigin origin) {
+static __attribute__((noinline)) enum admission redirectCheckRoute(struct client *c, struct request *r,
+                                                                   enum requestOrigin origin) {
     const struct client *owner = callOwner() ? callOwner() : c;
     if (nobody_is_sent_away || callReplays() || (migration_links && migrationIsLink(owner))) return ADMITTED;
-    if (origin == ORIGIN_SCRIPT || origin == ORIGIN_MODULE) return checkCalled(c, r, origin);
+    if (origin == ORIGIN_SCRIPT || origin == ORIGIN_MODULE) return redirectCheckCalled(c, r, origin);
     struct route route = {.slot = -1};
     bool exec = r->cmd->spec->proc == execCommand;
     route.queued = c->flags & CLIENT_MULTI && !exec;
     if (exec)
-        addQueued(&route, c);
+        redirectAddQueued(&route, c);
     else
-        addRequest(&route, c, r);
-    enum verdict verdict = decide(c, r, &route);
+        redirectAddRequest(&route, c, r);
+    enum verdict verdict = redirectDecide(c, r, &route);
     if (verdict == RUNS_HERE) return ADMITTED;
     const char *lead = reply_error_prefix; /* EXEC is redirected as it is */
     reply_error_prefix = NULL;
-    replyVerdict(c, verdict, &route);
+    redirectReplyVerdict(c, verdict, &route);
     reply_error_prefix = lead;
     if (exec) multiReset(c);
     return REFUSED;
 }
 
-static enum admission checkSlot(struct client *c, struct request *r, enum requestOrigin origin) {
-    if (__builtin_expect(origin == ORIGIN_CLIENT && staysHere(r), 1)) return ADMITTED;
-    return checkRoute(c, r, origin);
+static enum admission redirectCheckSlot(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (__builtin_expect(origin == ORIGIN_CLIENT && redirectStaysHere(r), 1)) return ADMITTED;
+    return redirectCheckRoute(c, r, origin);
 }
 
 /* ---- ASKING is for one command, or one transaction ---- */
 
 static bool anybody_asks; /* or has asked since we last looked */
 
-static void forgetAsking(struct client *c) {
+static void redirectForgetAsking(struct client *c) {
     if (c->flags & CLIENT_ASKING && !(c->flags & (CLIENT_MULTI | CLIENT_BLOCKED)) &&
         !(c->cmd && strcmp(c->cmd->spec->name, "asking") == 0))
         c->flags &= ~CLIENT_ASKING;
@@ -313,20 +313,20 @@ void redirectAsking(struct client *c) {
     c->flags |= CLIENT_ASKING;
     if (anybody_asks) return;
     anybody_asks = true;
-    callHookIdle(forgetAsking, false);
+    callHookIdle(redirectForgetAsking, false);
 }
 
-static void noteAsking(void *priv, struct client *c) {
+static void redirectNoteAsking(void *priv, struct client *c) {
     (void)priv;
     anybody_asks |= (c->flags & CLIENT_ASKING) != 0;
 }
 
 /* Slots move now and then: in between no command is looked at behind its end. */
-static void askingCron(void) {
+static void redirectAskingCron(void) {
     if (!anybody_asks) return;
     anybody_asks = false;
-    clientForEach(noteAsking, NULL);
-    callHookIdle(forgetAsking, !anybody_asks);
+    clientForEach(redirectNoteAsking, NULL);
+    callHookIdle(redirectForgetAsking, !anybody_asks);
 }
 
 /* ---- Clients that wait, and those that listen ---- */
@@ -334,46 +334,46 @@ static void askingCron(void) {
 static struct route recheck_route;
 static enum verdict recheck_verdict;
 
-static void replyGone(struct client *c) {
-    replyVerdict(c, recheck_verdict, &recheck_route);
+static void redirectReplyGone(struct client *c) {
+    redirectReplyVerdict(c, recheck_verdict, &recheck_route);
 }
 
 /* Keys that are missing are what they wait for, so they are not sent away for that; and what is imported may
  * come yet. */
-static void recheckClient(void *priv, struct client *c) {
+static void redirectRecheckClient(void *priv, struct client *c) {
     (void)priv;
     const struct request *r = blockedRequest(c);
     if (!r || !r->cmd || !blockedForKeys(c) || c->flags & CLIENT_PRIMARY) return;
     recheck_route = (struct route){.slot = -1, .queued = true};
-    addRequest(&recheck_route, c, r);
-    recheck_verdict = decide(c, r, &recheck_route);
+    redirectAddRequest(&recheck_route, c, r);
+    recheck_verdict = redirectDecide(c, r, &recheck_route);
     if (recheck_verdict == RUNS_HERE) return;
     const struct openSlot *open = slotOpen(clusterTopology(), recheck_route.slot);
     if (recheck_verdict == MOVED && open && open->from) return;
-    unblockWithReply(c, replyGone);
+    unblockWithReply(c, redirectReplyGone);
 }
 
-static bool channelStays(struct str channel) {
+static bool redirectChannelStays(struct str channel) {
     const struct clusterNode *owner = clusterTopology()->owner[keySlot(channel)], *myself = clusterMyself();
     return owner && (owner == myself || owner == myself->primary);
 }
 
 void redirectRecheck(void) {
-    if (blockedClients()) clientForEach(recheckClient, NULL);
-    pubsubShardLeave(channelStays);
+    if (blockedClients()) clientForEach(redirectRecheckClient, NULL);
+    pubsubShardLeave(redirectChannelStays);
 }
 
 /* ---- The start ---- */
 
 void redirectInit(void) {
-    admissionFill(RULE_CLUSTER, checkSlot);
+    admissionFill(RULE_CLUSTER, redirectCheckSlot);
     admissionIdle(RULE_CLUSTER, true);
-    callAddHook(REQUEST_DONE, forgetAsking, true);
-    cronRegister(askingCron, ASKING_CRON_MS);
+    callAddHook(REQUEST_DONE, redirectForgetAsking, true);
+    cronRegister(redirectAskingCron, ASKING_CRON_MS);
 }
 
 /* Who follows whom is the cluster's affair. */
-static void refuseReplicaof(void) {
+static void redirectRefuseReplicaof(void) {
     if (!roleIsReplica()) return;
     fprintf(stderr,
             "\n*** FATAL CONFIG FILE ERROR (Version %s) ***\n"
@@ -383,6 +383,6 @@ static void refuseReplicaof(void) {
 }
 
 void redirectStart(void) {
-    refuseReplicaof();
+    redirectRefuseReplicaof();
     admissionIdle(RULE_CLUSTER, false);
 }

@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
 #include <cmocka.h>
 
 #include "tests/sim/cluster_simulation.h"
@@ -23,7 +22,7 @@ static const struct clusterSimOptions usual = {
     .primaries = 3, .replicas = 1, .node_timeout_ms = TIMEOUT_MS, .latency_ms = 5, .sync_ms = 200, .seed = 1};
 
 /* How long until they agree; -1: not within that time. */
-static int64_t untilAgreed(struct clusterSim *s, int64_t at_most_ms) {
+static int64_t simTestUntilAgreed(struct clusterSim *s, int64_t at_most_ms) {
     int64_t begin = clusterSimNow(s);
     while (!clusterSimAgrees(s)) {
         if (clusterSimNow(s) - begin > at_most_ms) return -1;
@@ -32,9 +31,9 @@ static int64_t untilAgreed(struct clusterSim *s, int64_t at_most_ms) {
     return clusterSimNow(s) - begin;
 }
 
-static struct clusterSim *agreed(const struct clusterSimOptions *o) {
+static struct clusterSim *simTestAgreed(const struct clusterSimOptions *o) {
     struct clusterSim *s = clusterSimCreate(o);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(simTestUntilAgreed(s, 60000) >= 0);
     return s;
 }
 
@@ -53,7 +52,7 @@ static void nodesMeetByOneAndAgree(void **state) {
     (void)state;
     struct clusterSimOptions o = usual;
     o.meet_one = true;
-    struct clusterSim *s = agreed(&o);
+    struct clusterSim *s = simTestAgreed(&o);
     for (int i = 0; i < clusterSimCount(s); i++) assert_int_equal(clusterSimEngine(s, i)->t.count, 6);
     clusterSimDestroy(s);
 }
@@ -65,7 +64,7 @@ static void rolesAreKnownSoonInABigCluster(void **state) {
         .primaries = 40, .replicas = 1, .node_timeout_ms = 60000, .latency_ms = 5, .meet_one = true};
     for (o.seed = 1; o.seed <= 3; o.seed++) {
         struct clusterSim *s = clusterSimCreate(&o);
-        int64_t took = untilAgreed(s, 60000);
+        int64_t took = simTestUntilAgreed(s, 60000);
         assert_in_range(took, 0, 5000);
         clusterSimDestroy(s);
     }
@@ -73,13 +72,13 @@ static void rolesAreKnownSoonInABigCluster(void **state) {
 
 static void aReplicaTakesOverFromADeadPrimary(void **state) {
     (void)state;
-    struct clusterSim *s = agreed(&usual);
+    struct clusterSim *s = simTestAgreed(&usual);
     clusterSimKill(s, 0);
     int64_t took = untilReplaced(s, 0, 60000);
     assert_in_range(took, TIMEOUT_MS, 3 * TIMEOUT_MS);
     assert_int_equal(clusterSimPrimaryOf(s, 0), 3);
     clusterSimRestart(s, 0);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(simTestUntilAgreed(s, 60000) >= 0);
     assert_true(nodeIsReplica(clusterSimEngine(s, 0)->t.myself));
     assert_string_equal(clusterSimEngine(s, 0)->t.myself->primary->id, clusterSimEngine(s, 3)->t.myself->id);
     clusterSimDestroy(s);
@@ -91,7 +90,7 @@ static void theOneWithMostDataIsElected(void **state) {
     o.replicas = 3;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         o.seed = seed;
-        struct clusterSim *s = agreed(&o);
+        struct clusterSim *s = simTestAgreed(&o);
         clusterSimRun(s, 5000);
         clusterSimHang(s, 3, true); /* two of the three stay behind, for less than makes them fail */
         clusterSimHang(s, 6, true);
@@ -116,7 +115,7 @@ static void oneThatWasNeverWholeIsNotElected(void **state) {
         clusterSimKill(s, 0);
         assert_int_equal(untilReplaced(s, 0, 60000), -1);
         clusterSimRestart(s, 0);
-        assert_true(untilAgreed(s, 60000) >= 0);
+        assert_true(simTestUntilAgreed(s, 60000) >= 0);
         assert_int_equal(clusterSimPrimaryOf(s, 0), 0);
         clusterSimDestroy(s);
     }
@@ -128,11 +127,11 @@ static void oneFromAnotherShardIsNotElectedBeforeItIsSynchronized(void **state) 
     for (int alone = 0; alone < 2; alone++) {
         struct clusterSimOptions o = usual;
         o.sync_ms = 3000;
-        struct clusterSim *s = agreed(&o);
+        struct clusterSim *s = simTestAgreed(&o);
         clusterSimSide(s, 0, 1); /* its shard is behind the others */
         clusterSimRun(s, 1500);
         clusterSimSide(s, 0, 0);
-        assert_true(untilAgreed(s, 60000) >= 0);
+        assert_true(simTestUntilAgreed(s, 60000) >= 0);
         if (alone) clusterSimKill(s, 3);
         clusterSimReplicate(s, 4, 0); /* it was node 1's */
         clusterSimRun(s, 500);
@@ -146,7 +145,7 @@ static void oneFromAnotherShardIsNotElectedBeforeItIsSynchronized(void **state) 
         }
         clusterSimRestart(s, 0);
         clusterSimRestart(s, 3);
-        assert_true(untilAgreed(s, 60000) >= 0);
+        assert_true(simTestUntilAgreed(s, 60000) >= 0);
         clusterSimDestroy(s);
     }
 }
@@ -156,14 +155,14 @@ static void aReplicaWhoseDataAreOldIsNotElected(void **state) {
     (void)state;
     const int64_t limit_ms = 10000 + 11 * TIMEOUT_MS; /* of simulated nodes: repl_ping_period_s, factor 10 */
     for (int old = 0; old < 2; old++) {
-        struct clusterSim *s = agreed(&usual);
+        struct clusterSim *s = simTestAgreed(&usual);
         clusterSimCutReplication(s, 3, true);
         clusterSimRun(s, old ? limit_ms : limit_ms / 2);
         clusterSimKill(s, 0);
         assert_int_equal(untilReplaced(s, 0, 30000) >= 0, !old);
         clusterSimCutReplication(s, 3, false);
         clusterSimRestart(s, 0);
-        assert_true(untilAgreed(s, 60000) >= 0);
+        assert_true(simTestUntilAgreed(s, 60000) >= 0);
         clusterSimDestroy(s);
     }
 }
@@ -171,13 +170,13 @@ static void aReplicaWhoseDataAreOldIsNotElected(void **state) {
 /* A restarted replica has what its files hold, of nobody knows when: it waits for its primary. */
 static void aReplicaThatHasJustStartedIsNotElected(void **state) {
     (void)state;
-    struct clusterSim *s = agreed(&usual);
+    struct clusterSim *s = simTestAgreed(&usual);
     clusterSimKill(s, 0);
     clusterSimKill(s, 3);
     clusterSimRestart(s, 3);
     assert_int_equal(untilReplaced(s, 0, 60000), -1);
     clusterSimRestart(s, 0);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(simTestUntilAgreed(s, 60000) >= 0);
     clusterSimKill(s, 0);
     assert_true(untilReplaced(s, 0, 60000) >= 0);
     clusterSimDestroy(s);
@@ -185,21 +184,21 @@ static void aReplicaThatHasJustStartedIsNotElected(void **state) {
 
 static void aMinorityStopsServing(void **state) {
     (void)state;
-    struct clusterSim *s = agreed(&usual);
+    struct clusterSim *s = simTestAgreed(&usual);
     clusterSimSide(s, 0, 1);
     clusterSimRun(s, 4 * TIMEOUT_MS);
     assert_false(engineStateOk(clusterSimEngine(s, 0)));
     assert_int_equal(clusterSimEngine(s, 0)->down, DOWN_MINORITY);
     assert_true(engineStateOk(clusterSimEngine(s, 1)));
     clusterSimSide(s, 0, 0);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(simTestUntilAgreed(s, 60000) >= 0);
     assert_true(nodeIsReplica(clusterSimEngine(s, 0)->t.myself));
     clusterSimDestroy(s);
 }
 
-static void withoutAMajorityNobodyIsElected(void **state) {
+static void simTestWithoutAMajorityNobodyIsElected(void **state) {
     (void)state;
-    struct clusterSim *s = agreed(&usual);
+    struct clusterSim *s = simTestAgreed(&usual);
     clusterSimKill(s, 0);
     clusterSimKill(s, 1);
     clusterSimRun(s, 6 * TIMEOUT_MS);
@@ -212,12 +211,12 @@ static void withoutAMajorityNobodyIsElected(void **state) {
 
 static void aManualFailoverLosesNothing(void **state) {
     (void)state;
-    struct clusterSim *s = agreed(&usual);
+    struct clusterSim *s = simTestAgreed(&usual);
     clusterSimRun(s, 3000);
     clusterSimFailover(s, 3, FAILOVER_ASK);
     assert_in_range(untilReplaced(s, 0, 20000), 1, 1500);
     assert_int_equal(clusterSimPrimaryOf(s, 0), 3);
-    assert_true(untilAgreed(s, 20000) >= 0);
+    assert_true(simTestUntilAgreed(s, 20000) >= 0);
     assert_true(nodeIsReplica(clusterSimEngine(s, 0)->t.myself));
     assert_false(clusterSimPaused(s, 0)); /* its clients are told where to go at once */
     clusterSimDestroy(s);
@@ -243,7 +242,7 @@ static void oneThatHasNotHeardTheOthersElectsNobody(void **state) {
         assert_true(nodeIsReplica(clusterSimEngine(s, 3)->t.myself));
         clusterSimSide(s, 0, 0);
         clusterSimSide(s, 3, 0);
-        assert_true(untilAgreed(s, 60000) >= 0);
+        assert_true(simTestUntilAgreed(s, 60000) >= 0);
         clusterSimDestroy(s);
     }
 }
@@ -251,7 +250,7 @@ static void oneThatHasNotHeardTheOthersElectsNobody(void **state) {
 /* A clock that is set back for an hour is no reason not to notice a death, nor not to vote. */
 static void clocksThatGoBackStopNothing(void **state) {
     (void)state;
-    struct clusterSim *s = agreed(&usual);
+    struct clusterSim *s = simTestAgreed(&usual);
     clusterSimRun(s, 5000);
     clusterSimSetClocks(s, -3600 * 1000);
     clusterSimRun(s, 5000);
@@ -259,19 +258,19 @@ static void clocksThatGoBackStopNothing(void **state) {
     assert_in_range(untilReplaced(s, 0, 60000), TIMEOUT_MS / 2, 3 * TIMEOUT_MS);
     clusterSimRestart(s, 0);
     clusterSimSetClocks(s, 1800 * 1000);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(simTestUntilAgreed(s, 60000) >= 0);
     clusterSimDestroy(s);
 }
 
 static void forceAndTakeoverWorkWithoutThePrimary(void **state) {
     (void)state;
     for (int kind = FAILOVER_FORCE; kind <= FAILOVER_TAKEOVER; kind++) {
-        struct clusterSim *s = agreed(&usual);
+        struct clusterSim *s = simTestAgreed(&usual);
         clusterSimKill(s, 0);
         clusterSimFailover(s, 3, (enum failoverKind)kind);
         assert_in_range(untilReplaced(s, 0, 20000), 0, TIMEOUT_MS / 2);
         clusterSimRestart(s, 0);
-        assert_true(untilAgreed(s, 60000) >= 0);
+        assert_true(simTestUntilAgreed(s, 60000) >= 0);
         clusterSimDestroy(s);
     }
 }
@@ -280,19 +279,19 @@ static void aReplicaGoesToAnOrphan(void **state) {
     (void)state;
     struct clusterSimOptions o = usual;
     o.replicas = 2;
-    struct clusterSim *s = agreed(&o);
+    struct clusterSim *s = simTestAgreed(&o);
     for (int i = 1; i < clusterSimCount(s); i++) { /* what they know of it is what they have read */
         clusterSimKill(s, i);
         clusterSimRestart(s, i);
     }
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(simTestUntilAgreed(s, 60000) >= 0);
     clusterSimKill(s, 3);
     clusterSimKill(s, 6); /* the replicas of node 0 */
     clusterSimRun(s, 12 * TIMEOUT_MS);
     assert_int_equal(clusterSimHealthyReplicasOf(s, 0), 1);
     clusterSimRestart(s, 3);
     clusterSimRestart(s, 6);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(simTestUntilAgreed(s, 60000) >= 0);
     clusterSimDestroy(s);
 }
 
@@ -301,7 +300,7 @@ static void lossAndLatencyMakeNobodyFail(void **state) {
     struct clusterSimOptions o = usual;
     o.loss = 0.02;
     o.latency_ms = 40;
-    struct clusterSim *s = agreed(&o);
+    struct clusterSim *s = simTestAgreed(&o);
     clusterSimRun(s, 60 * TIMEOUT_MS);
     for (int i = 0; i < clusterSimCount(s); i++) {
         for (int k = 0; k < clusterSimCount(s); k++)
@@ -315,18 +314,18 @@ static void lossAndLatencyMakeNobodyFail(void **state) {
 
 static void slotsGoToWhoClaimsThem(void **state) {
     (void)state;
-    struct clusterSim *s = agreed(&usual);
+    struct clusterSim *s = simTestAgreed(&usual);
     uint64_t epoch = clusterSimEngine(s, 1)->t.current_epoch;
     clusterSimMigrate(s, 0, 1);
     clusterSimRun(s, 300);
     assert_int_equal(clusterSimPrimaryOf(s, 0), 1);
     assert_int_equal(clusterSimPrimaryOf(s, CLUSTER_SIM_MIGRATION_SLOTS), 0);
     assert_int_equal(clusterSimEngine(s, 1)->t.myself->config_epoch, epoch + 1);
-    assert_true(untilAgreed(s, 20000) >= 0);
+    assert_true(simTestUntilAgreed(s, 20000) >= 0);
     clusterSimMigrate(s, 0, 2); /* by another one */
     clusterSimRun(s, 300);
     assert_int_equal(clusterSimPrimaryOf(s, CLUSTER_SIM_MIGRATION_SLOTS), 2);
-    assert_true(untilAgreed(s, 20000) >= 0);
+    assert_true(simTestUntilAgreed(s, 20000) >= 0);
     clusterSimDestroy(s);
 }
 
@@ -338,14 +337,14 @@ static void noReplicaIsElectedInAnEpochThatWasClaimed(void **state) {
         struct clusterSimOptions o = usual;
         o.seed = seed;
         for (int64_t cut_ms = 0; cut_ms <= 2 * ENGINE_TICK_MS; cut_ms += 10) {
-            struct clusterSim *s = agreed(&o);
+            struct clusterSim *s = simTestAgreed(&o);
             clusterSimMigrate(s, 0, 1);
             clusterSimRun(s, cut_ms);
             clusterSimSide(s, 1, 1);
             clusterSimRun(s, 6 * TIMEOUT_MS); /* the simulation looks for two owners */
             assert_int_equal(clusterSimPrimaryOf(s, KEY_SLOTS / 2), 4);
             clusterSimSide(s, 1, 0);
-            assert_true(untilAgreed(s, 60000) >= 0);
+            assert_true(simTestUntilAgreed(s, 60000) >= 0);
             assert_int_equal(clusterSimPrimaryOf(s, KEY_SLOTS / 2), 4);
             clusterSimDestroy(s);
         }
@@ -359,7 +358,7 @@ static void norWhenVotersLoseTheirPower(void **state) {
         struct clusterSimOptions o = usual;
         o.seed = seed;
         for (int64_t cut_ms = 0; cut_ms <= 2 * ENGINE_TICK_MS; cut_ms += 10) {
-            struct clusterSim *s = agreed(&o);
+            struct clusterSim *s = simTestAgreed(&o);
             clusterSimSide(s, 4, 2);
             clusterSimMigrate(s, 0, 1);
             clusterSimRun(s, cut_ms);
@@ -373,7 +372,7 @@ static void norWhenVotersLoseTheirPower(void **state) {
             clusterSimSide(s, 4, 0);
             clusterSimRun(s, 6 * TIMEOUT_MS); /* the simulation looks for two owners */
             clusterSimSide(s, 1, 0);
-            assert_true(untilAgreed(s, 60000) >= 0);
+            assert_true(simTestUntilAgreed(s, 60000) >= 0);
             clusterSimDestroy(s);
         }
     }
@@ -387,7 +386,7 @@ static void aClaimThatNobodyHasHeardIsTakenBack(void **state) {
     for (uint64_t seed = 1; seed <= 10; seed++) {
         struct clusterSimOptions o = usual;
         o.seed = seed;
-        struct clusterSim *s = agreed(&o);
+        struct clusterSim *s = simTestAgreed(&o);
         clusterSimMigrate(s, 0, 1);
         clusterSimRun(s, 30); /* voters have answered */
         if (clusterSimMigrates(s, 1)) {
@@ -401,7 +400,7 @@ static void aClaimThatNobodyHasHeardIsTakenBack(void **state) {
             assert_int_equal(clusterSimPrimaryOf(s, 0), 0);
             clusterSimSide(s, 1, 0);
             clusterSimRestart(s, 1);
-            assert_true(untilAgreed(s, 60000) >= 0);
+            assert_true(simTestUntilAgreed(s, 60000) >= 0);
             assert_int_equal(clusterSimPrimaryOf(s, 0), 0);
             unheard++;
         }
@@ -413,61 +412,62 @@ static void aClaimThatNobodyHasHeardIsTakenBack(void **state) {
 /* Who reaches its source, but no majority, claims nothing. */
 static void whoIsCutOffClaimsNothing(void **state) {
     (void)state;
-    struct clusterSim *s = agreed(&usual);
+    struct clusterSim *s = simTestAgreed(&usual);
     clusterSimSide(s, 1, 1);
     clusterSimMigrate(s, 0, 1);
     clusterSimRun(s, CLUSTER_SIM_MIGRATION_MS + ENGINE_TICK_MS);
     assert_false(clusterSimMigrates(s, 1));
     assert_int_equal(clusterSimPrimaryOf(s, 0), 0);
     clusterSimSide(s, 1, 0);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(simTestUntilAgreed(s, 60000) >= 0);
     assert_int_equal(clusterSimPrimaryOf(s, 0), 0);
     clusterSimDestroy(s);
 }
 
 /* ---- Random schedules ---- */
 
-static uint64_t draw(uint64_t *random) {
+static uint64_t simTestDraw(uint64_t *random) {
     *random = *random * 6364136223846793005ULL + 1442695040888963407ULL;
     return *random >> 33;
 }
 
-static void act(struct clusterSim *s, uint64_t *random) {
-    int i = (int)(draw(random) % (uint64_t)clusterSimCount(s));
-    switch (draw(random) % 13) {
+static void simTestAct(struct clusterSim *s, uint64_t *random) {
+    int i = (int)(simTestDraw(random) % (uint64_t)clusterSimCount(s));
+    switch (simTestDraw(random) % 13) {
     case 0: clusterSimKill(s, i); break;
     case 1: clusterSimPowerOff(s, i); break;
     case 2:
     case 3:
     case 4: clusterSimRestart(s, i); break;
-    case 5: clusterSimSide(s, i, (int)(draw(random) % 2)); break;
+    case 5: clusterSimSide(s, i, (int)(simTestDraw(random) % 2)); break;
     case 6: clusterSimSide(s, i, 0); break;
-    case 7: clusterSimHang(s, i, draw(random) % 2); break;
-    case 8: clusterSimFailover(s, i, draw(random) % 4 ? FAILOVER_ASK : FAILOVER_FORCE); break;
+    case 7: clusterSimHang(s, i, simTestDraw(random) % 2); break;
+    case 8: clusterSimFailover(s, i, simTestDraw(random) % 4 ? FAILOVER_ASK : FAILOVER_FORCE); break;
     case 9:
-    case 10: clusterSimMigrate(s, (int)(draw(random) % (uint64_t)clusterSimCount(s)), i); break;
-    case 11: clusterSimReplicate(s, i, (int)(draw(random) % (uint64_t)clusterSimCount(s))); break;
+    case 10: clusterSimMigrate(s, (int)(simTestDraw(random) % (uint64_t)clusterSimCount(s)), i); break;
+    case 11: clusterSimReplicate(s, i, (int)(simTestDraw(random) % (uint64_t)clusterSimCount(s))); break;
     default:
-        if (draw(random) % 4 == 0) clusterSimSetClocks(s, ((int64_t)(draw(random) % 3) - 1) * 3600 * 1000);
+        if (simTestDraw(random) % 4 == 0)
+            clusterSimSetClocks(s, ((int64_t)(simTestDraw(random) % 3) - 1) * 3600 * 1000);
         break;
     }
 }
 
-static void schedule(uint64_t seed, bool verbose) {
+static void simTestSchedule(uint64_t seed, bool verbose) {
     uint64_t random = seed * 2654435761u + 1;
-    struct clusterSimOptions o = {.primaries = 3 + (int)(draw(&random) % 3),
-                                  .replicas = (int)(draw(&random) % 3),
+    struct clusterSimOptions o = {.primaries = 3 + (int)(simTestDraw(&random) % 3),
+                                  .replicas = (int)(simTestDraw(&random) % 3),
                                   .node_timeout_ms = TIMEOUT_MS,
-                                  .latency_ms = 1 + (int64_t)(draw(&random) % 50),
-                                  .sync_ms = 200 << draw(&random) % 6,
-                                  .loss = (double)(draw(&random) % 3) / 100,
-                                  .meet_one = draw(&random) % 2,
+                                  .latency_ms = 1 + (int64_t)(simTestDraw(&random) % 50),
+                                  .sync_ms = 200 << simTestDraw(&random) % 6,
+                                  .loss = (double)(simTestDraw(&random) % 3) / 100,
+                                  .meet_one = simTestDraw(&random) % 2,
                                   .seed = seed,
                                   .verbose = verbose};
     struct clusterSim *s = clusterSimCreate(&o);
     for (int step = 0; step < 30; step++) {
-        act(s, &random);
-        clusterSimRun(s, (int64_t)(draw(&random) % 3000));
+        simTestAct(s, &random);
+        clusterSimRun(s, (int64_t)(simTestDraw(&random) % 3000));
     }
     for (int i = 0; i < clusterSimCount(s); i++) {
         clusterSimSide(s, i, 0);
@@ -475,22 +475,22 @@ static void schedule(uint64_t seed, bool verbose) {
         clusterSimRestart(s, i);
     }
     clusterSimSetLoss(s, 0);
-    bool agreed = untilAgreed(s, 120000) >= 0;
+    bool agreed = simTestUntilAgreed(s, 120000) >= 0;
     if (!agreed && verbose) clusterSimPrint(s);
     if (!agreed) fail_msg("no agreement: SIM_SEED=%llu", (unsigned long long)seed);
     clusterSimDestroy(s);
 }
 
-static void whateverHappensTheyAgreeInTheEnd(void **state) {
+static void simTestWhateverHappensTheyAgreeInTheEnd(void **state) {
     (void)state;
     const char *seed = getenv("SIM_SEED"), *count = getenv("SIM_SCHEDULES"), *first = getenv("SIM_FIRST");
     if (seed) {
-        schedule(strtoull(seed, NULL, 10), true);
+        simTestSchedule(strtoull(seed, NULL, 10), true);
         return;
     }
     uint64_t schedules = count ? strtoull(count, NULL, 10) : 100,
              from = first ? strtoull(first, NULL, 10) : 1;
-    for (uint64_t i = 0; i < schedules; i++) schedule(from + i, false);
+    for (uint64_t i = 0; i < schedules; i++) simTestSchedule(from + i, false);
 }
 
 /* ---- Figures ---- */
@@ -521,7 +521,7 @@ static bool allKnowTheOwner(struct clusterSim *s) {
     return true;
 }
 
-static void traffic(struct clusterSim *s, struct simulationFigures *f) {
+static void simTestTraffic(struct clusterSim *s, struct simulationFigures *f) {
     const int seconds = 20;
     uint64_t messages = clusterSimMessages(s), bytes = clusterSimBytes(s);
     clusterSimRun(s, seconds * 1000);
@@ -529,7 +529,7 @@ static void traffic(struct clusterSim *s, struct simulationFigures *f) {
     f->bytes = (double)(clusterSimBytes(s) - bytes) / seconds / clusterSimCount(s);
 }
 
-static void failover(struct clusterSim *s, struct simulationFigures *f) {
+static void simTestFailover(struct clusterSim *s, struct simulationFigures *f) {
     char id[NODE_ID_LEN + 1];
     memcpy(id, clusterSimEngine(s, 0)->t.myself->id, sizeof id);
     clusterSimKill(s, 0);
@@ -552,9 +552,9 @@ static void printFigures(int nodes) {
                                   .no_disk = true,
                                   .seed = 1};
     struct clusterSim *s = clusterSimCreate(&o);
-    struct simulationFigures f = {.met_ms = clusterSimMetMs(s), .agreed_ms = untilAgreed(s, 120000)};
-    traffic(s, &f);
-    failover(s, &f);
+    struct simulationFigures f = {.met_ms = clusterSimMetMs(s), .agreed_ms = simTestUntilAgreed(s, 120000)};
+    simTestTraffic(s, &f);
+    simTestFailover(s, &f);
     printf("| %d | %.1f s | %.1f s | %.0f | %.1f | %.1f s | %.2f s | %.2f s |\n", nodes,
            (double)f.met_ms / 1000, (double)(f.met_ms + f.agreed_ms) / 1000, f.messages, f.bytes / 1024,
            (double)f.failed_ms / 1000, (double)(f.elected_ms - f.failed_ms) / 1000,
@@ -587,7 +587,7 @@ int main(void) {
         cmocka_unit_test(aReplicaWhoseDataAreOldIsNotElected),
         cmocka_unit_test(aReplicaThatHasJustStartedIsNotElected),
         cmocka_unit_test(aMinorityStopsServing),
-        cmocka_unit_test(withoutAMajorityNobodyIsElected),
+        cmocka_unit_test(simTestWithoutAMajorityNobodyIsElected),
         cmocka_unit_test(aManualFailoverLosesNothing),
         cmocka_unit_test(oneThatHasNotHeardTheOthersElectsNobody),
         cmocka_unit_test(clocksThatGoBackStopNothing),
@@ -599,7 +599,7 @@ int main(void) {
         cmocka_unit_test(norWhenVotersLoseTheirPower),
         cmocka_unit_test(aClaimThatNobodyHasHeardIsTakenBack),
         cmocka_unit_test(whoIsCutOffClaimsNothing),
-        cmocka_unit_test(whateverHappensTheyAgreeInTheEnd),
+        cmocka_unit_test(simTestWhateverHappensTheyAgreeInTheEnd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

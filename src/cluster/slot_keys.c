@@ -28,7 +28,7 @@ void slotDropKeys(int slot) {
     propagateNow(0, 3, flush);
 }
 
-static void keysFound(struct topology *t, int slot) {
+static void slotKeysFound(struct topology *t, int slot) {
     const struct openSlot *open = slotOpen(t, slot);
     if (t->owner[slot] == t->myself || (open && open->from)) return;
     if (t->owner[slot]) {
@@ -45,6 +45,6 @@ static void keysFound(struct topology *t, int slot) {
 
 void slotsOfKeysFound(void) {
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (slotKeys(slot)) keysFound(clusterTopology(), slot);
+        if (slotKeys(slot)) slotKeysFound(clusterTopology(), slot);
     }
 }

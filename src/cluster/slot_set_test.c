@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_set_test.c - sets of slots against an array of bools. */
+#include "cluster/slot_set.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
-
-#include "cluster/slot_set.h"
 
 static struct slotSet set;
 static bool model[KEY_SLOTS];
 
-static int empty(void **state) {
+static int slotSetTestEmpty(void **state) {
     (void)state;
     memset(&set, 0, sizeof set);
     memset(model, 0, sizeof model);
     return 0;
 }
 
-static void put(int slot, bool in) {
+static void slotSetTestPut(int slot, bool in) {
     model[slot] = in;
     if (in)
         slotSetAdd(&set, slot);
@@ -34,7 +33,7 @@ static int modelRun(int from, int *last) {
     return from;
 }
 
-static void verify(void) {
+static void slotSetTestVerify(void) {
     int count = 0;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         assert_int_equal(slotSetHas(&set, slot), model[slot]);
@@ -69,7 +68,7 @@ static void noneAndAll(void **state) {
     assert_int_equal(slotSetRun(&set, 0, &last), -1);
     assert_int_equal(slotSetRun(&set, KEY_SLOTS, &last), -1);
     assert_int_equal(slotSetCount(&set), 0);
-    for (int slot = 0; slot < KEY_SLOTS; slot++) put(slot, true);
+    for (int slot = 0; slot < KEY_SLOTS; slot++) slotSetTestPut(slot, true);
     assert_int_equal(slotSetCount(&set), KEY_SLOTS);
     assert_int_equal(slotSetRun(&set, 0, &last), 0);
     assert_int_equal(last, KEY_SLOTS - 1);
@@ -99,9 +98,9 @@ static void randomSetsAreLikeTheModel(void **state) {
         for (int i = 0; i < 400; i++) {
             seed = seed * 1664525 + 1013904223;
             int slot = (int)(seed >> 8) % KEY_SLOTS, len = (int)(seed >> 24) % 70;
-            for (int s = slot; s < KEY_SLOTS && s < slot + len; s++) put(s, seed >> 7 & 1);
+            for (int s = slot; s < KEY_SLOTS && s < slot + len; s++) slotSetTestPut(s, seed >> 7 & 1);
         }
-        verify();
+        slotSetTestVerify();
         verifyRuns();
     }
 }
@@ -119,11 +118,11 @@ static void equalOnlyWhenEveryBitIs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(bitsAreWhereTheBusHasThem, empty),
-        cmocka_unit_test_setup(noneAndAll, empty),
-        cmocka_unit_test_setup(runsOfEveryLengthAtTheBordersOfWords, empty),
-        cmocka_unit_test_setup(randomSetsAreLikeTheModel, empty),
-        cmocka_unit_test_setup(equalOnlyWhenEveryBitIs, empty),
+        cmocka_unit_test_setup(bitsAreWhereTheBusHasThem, slotSetTestEmpty),
+        cmocka_unit_test_setup(noneAndAll, slotSetTestEmpty),
+        cmocka_unit_test_setup(runsOfEveryLengthAtTheBordersOfWords, slotSetTestEmpty),
+        cmocka_unit_test_setup(randomSetsAreLikeTheModel, slotSetTestEmpty),
+        cmocka_unit_test_setup(equalOnlyWhenEveryBitIs, slotSetTestEmpty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

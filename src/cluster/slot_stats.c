@@ -65,21 +65,21 @@ static int slotOfCall(struct client *c, const struct request *r) {
     return slot;
 }
 
-static size_t headLength(uint64_t n) { /* of "$3\r\n" */
+static size_t slotStatsHeadLength(uint64_t n) { /* of "$3\r\n" */
     char digits[24];
     return 3 + ull2string(digits, n);
 }
 
 /* In the protocol. MULTI has no slot yet when it comes: EXEC counts for it. */
-static size_t requestBytes(const struct request *r) {
+static size_t slotStatsRequestBytes(const struct request *r) {
     size_t bytes = r->cmd->spec->proc == execCommand ? sizeof "*1\r\n$5\r\nMULTI\r\n" - 1 : 0;
     if (r->raw.ptr) return bytes + r->raw.len;
-    bytes += headLength((uint64_t)r->argc);
-    for (int i = 0; i < r->argc; i++) bytes += headLength(r->argv[i].len) + r->argv[i].len + 2;
+    bytes += slotStatsHeadLength((uint64_t)r->argc);
+    for (int i = 0; i < r->argc; i++) bytes += slotStatsHeadLength(r->argv[i].len) + r->argv[i].len + 2;
     return bytes;
 }
 
-static void beforeCall(struct client *c) {
+static void slotStatsBeforeCall(struct client *c) {
     struct call *call = call_running;
     if (now.call ||
         (call->origin != ORIGIN_CLIENT && call->origin != ORIGIN_UNBLOCKED && call->origin != ORIGIN_RESUMED))
@@ -88,13 +88,13 @@ static void beforeCall(struct client *c) {
     if (slot < 0) return;
     now.call = call;
     now.slot = slot;
-    now.in = requestBytes(call->request);
+    now.in = slotStatsRequestBytes(call->request);
     now.out = c->out.bytes;
     now.offset = replication_control.offset();
     now.start = ticksNow();
 }
 
-static void afterCall(struct client *c) {
+static void slotStatsAfterCall(struct client *c) {
     const struct call *call = call_running;
     if (!now.call || (call != now.call && (call->outer != now.call || call->origin != ORIGIN_EXEC))) return;
     struct slotFigures *f = &figures[now.slot];
@@ -106,7 +106,7 @@ static void afterCall(struct client *c) {
     f->ticks += ticksNow() - now.start + call->request->ticks;
 }
 
-static void callDone(struct client *c) {
+static void slotStatsCallDone(struct client *c) {
     (void)c;
     if (call_running != now.call) return;
     uint64_t told = replication_control.offset() - now.offset;
@@ -115,11 +115,11 @@ static void callDone(struct client *c) {
 }
 
 /* One that has been queued. Its reply is of no slot. */
-static void requestDone(struct client *c) {
+static void slotStatsRequestDone(struct client *c) {
     const struct request *queued = c->flags & CLIENT_MULTI ? multiLastQueued(c) : NULL, *r = c->request;
     if (!queued || queued->cmd != r->cmd || queued->argc != r->argc) return;
     int slot = slotOfRequest(r);
-    if (slot >= 0) figures[slot].in += requestBytes(r);
+    if (slot >= 0) figures[slot].in += slotStatsRequestBytes(r);
 }
 
 /* ---- On, off, anew ---- */
@@ -129,10 +129,10 @@ void slotStatsRecheck(void) {
     if (cluster_settings.slot_stats && !figures) figures = zcalloc(KEY_SLOTS, sizeof *figures);
     if (counting != cluster_settings.slot_stats) {
         counting = cluster_settings.slot_stats;
-        callHookIdle(beforeCall, !counting);
-        callHookIdle(afterCall, !counting);
-        callHookIdle(callDone, !counting);
-        callHookIdle(requestDone, !counting);
+        callHookIdle(slotStatsBeforeCall, !counting);
+        callHookIdle(slotStatsAfterCall, !counting);
+        callHookIdle(slotStatsCallDone, !counting);
+        callHookIdle(slotStatsRequestDone, !counting);
         now.call = NULL;
     }
     if (!figures) return;
@@ -144,22 +144,22 @@ void slotStatsRecheck(void) {
     }
 }
 
-static void resetStats(void) {
+static void slotStatsResetStats(void) {
     if (figures) memset(figures, 0, KEY_SLOTS * sizeof *figures);
 }
 
 void slotStatsInit(void) {
-    callAddHook(CALL_BEFORE, beforeCall, true);
-    callAddHook(CALL_AFTER, afterCall, true);
-    callAddHook(CALL_DONE, callDone, true);
-    callAddHook(REQUEST_DONE, requestDone, true);
-    configOnResetStat(resetStats);
+    callAddHook(CALL_BEFORE, slotStatsBeforeCall, true);
+    callAddHook(CALL_AFTER, slotStatsAfterCall, true);
+    callAddHook(CALL_DONE, slotStatsCallDone, true);
+    callAddHook(REQUEST_DONE, slotStatsRequestDone, true);
+    configOnResetStat(slotStatsResetStats);
     configOnChange(slotStatsRecheck);
 }
 
 /* ---- CLUSTER SLOT-STATS ---- */
 
-static uint64_t figure(int slot, enum metric metric) {
+static uint64_t slotStatsFigure(int slot, enum metric metric) {
     switch (metric) {
     case KEY_COUNT: return slotKeys(slot);
     case CPU_USEC: return figures[slot].ticks / ticks_per_us;
@@ -168,26 +168,26 @@ static uint64_t figure(int slot, enum metric metric) {
     }
 }
 
-static int metricsShown(void) {
+static int slotStatsMetricsShown(void) {
     return counting ? METRICS : CPU_USEC;
 }
 
-static void replySlot(struct client *c, int slot) {
+static void slotStatsReplySlot(struct client *c, int slot) {
     replyArrayLen(c, 2);
     replyLongLong(c, slot);
-    replyMapLen(c, metricsShown());
-    for (int m = 0; m < metricsShown(); m++) {
+    replyMapLen(c, slotStatsMetricsShown());
+    for (int m = 0; m < slotStatsMetricsShown(); m++) {
         replyBulkCstr(c, metric_names[m]);
-        replyLongLong(c, (int64_t)figure(slot, (enum metric)m));
+        replyLongLong(c, (int64_t)slotStatsFigure(slot, (enum metric)m));
     }
 }
 
-static bool isShown(int slot) {
+static bool slotStatsIsShown(int slot) {
     const struct clusterNode *primary = nodeShardPrimary(clusterMyself());
     return primary && slotSetHas(&primary->slots, slot);
 }
 
-static void replyRange(struct client *c) {
+static void slotStatsReplyRange(struct client *c) {
     int first, last;
     if (!clusterSlotArg(c, c->argv[3], &first) || !clusterSlotArg(c, c->argv[4], &last)) return;
     if (first > last) {
@@ -197,7 +197,7 @@ static void replyRange(struct client *c) {
     struct replyMark mark = replyDeferLen(c);
     int count = 0;
     for (int slot = first; slot <= last; slot++) {
-        if (isShown(slot)) count++, replySlot(c, slot);
+        if (slotStatsIsShown(slot)) count++, slotStatsReplySlot(c, slot);
     }
     replySetArrayLen(c, mark, count);
 }
@@ -209,11 +209,11 @@ struct slotStatsOrder {
     int limit;
 };
 
-static bool readOrder(struct client *c, struct slotStatsOrder *order) {
+static bool slotStatsReadOrder(struct client *c, struct slotStatsOrder *order) {
     bool limited = false, directed = false;
     int m = 0;
-    while (m < metricsShown() && !strIs(c->argv[3], metric_names[m])) m++;
-    if (m == metricsShown()) {
+    while (m < slotStatsMetricsShown() && !strIs(c->argv[3], metric_names[m])) m++;
+    if (m == slotStatsMetricsShown()) {
         replyError(c, "ERR Unrecognized sort metric for ORDERBY.");
         return false;
     }
@@ -248,38 +248,38 @@ struct ranked {
     int slot;
     uint64_t value;
 };
-static int bySlot(const struct ranked *a, const struct ranked *b) {
+static int slotStatsBySlot(const struct ranked *a, const struct ranked *b) {
     return (a->slot > b->slot) - (a->slot < b->slot);
 }
-static int ascending(const void *x, const void *y) {
+static int slotStatsAscending(const void *x, const void *y) {
     const struct ranked *a = x, *b = y;
-    return a->value != b->value ? (a->value > b->value ? 1 : -1) : bySlot(a, b);
+    return a->value != b->value ? (a->value > b->value ? 1 : -1) : slotStatsBySlot(a, b);
 }
-static int descending(const void *x, const void *y) {
+static int slotStatsDescending(const void *x, const void *y) {
     const struct ranked *a = x, *b = y;
-    return a->value != b->value ? (a->value < b->value ? 1 : -1) : bySlot(a, b);
+    return a->value != b->value ? (a->value < b->value ? 1 : -1) : slotStatsBySlot(a, b);
 }
 
-static void replyOrdered(struct client *c) {
+static void slotStatsReplyOrdered(struct client *c) {
     struct slotStatsOrder order;
-    if (!readOrder(c, &order)) return;
+    if (!slotStatsReadOrder(c, &order)) return;
     struct ranked *ranked = zmalloc(KEY_SLOTS * sizeof *ranked);
     int count = 0;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (isShown(slot)) ranked[count++] = (struct ranked){slot, figure(slot, order.by)};
+        if (slotStatsIsShown(slot)) ranked[count++] = (struct ranked){slot, slotStatsFigure(slot, order.by)};
     }
-    qsort(ranked, (size_t)count, sizeof *ranked, order.ascending ? ascending : descending);
+    qsort(ranked, (size_t)count, sizeof *ranked, order.ascending ? slotStatsAscending : slotStatsDescending);
     if (count > order.limit) count = order.limit;
     replyArrayLen(c, count);
-    for (int i = 0; i < count; i++) replySlot(c, ranked[i].slot);
+    for (int i = 0; i < count; i++) slotStatsReplySlot(c, ranked[i].slot);
     zfree(ranked);
 }
 
 void clusterSlotStatsCommand(struct client *c) {
     if (c->argc == 5 && strIs(c->argv[2], "slotsrange"))
-        replyRange(c);
+        slotStatsReplyRange(c);
     else if (c->argc >= 4 && strIs(c->argv[2], "orderby"))
-        replyOrdered(c);
+        slotStatsReplyOrdered(c);
     else
         replySubcommandError(c);
 }

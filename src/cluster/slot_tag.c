@@ -10,7 +10,7 @@
 #define TAG_LEN_MAX 3
 
 /* Every text of this length, in order. */
-static int nameSlots(char tags[][TAG_LEN_MAX + 1], size_t len) {
+static int slotTagNameSlots(char tags[][TAG_LEN_MAX + 1], size_t len) {
     static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     enum { LETTERS = sizeof letters - 1 };
     int named = 0, count = 1;
@@ -30,7 +30,7 @@ const char *slotTag(int slot) {
     static char tags[KEY_SLOTS][TAG_LEN_MAX + 1];
     if (!*tags[0]) {
         int named = 0;
-        for (size_t len = 1; len <= TAG_LEN_MAX; len++) named += nameSlots(tags, len);
+        for (size_t len = 1; len <= TAG_LEN_MAX; len++) named += slotTagNameSlots(tags, len);
         serverAssert(named == KEY_SLOTS);
     }
     return tags[slot];

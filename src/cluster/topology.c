@@ -10,12 +10,12 @@
 /* ---- Arrays that grow by one ---- */
 
 /* Room for one more behind `count` elements of `size` bytes; the array is as long as it has elements. */
-static void *grown(void *array, int count, size_t size) {
+static void *topologyGrown(void *array, int count, size_t size) {
     return zrealloc(array, (size_t)(count + 1) * size);
 }
 
 /* Takes element i out of `count`. */
-static void closeGap(void *array, int i, int count, size_t size) {
+static void topologyCloseGap(void *array, int i, int count, size_t size) {
     char *at = (char *)array + (size_t)i * size;
     memmove(at, at + size, (size_t)(count - i - 1) * size);
 }
@@ -23,7 +23,7 @@ static void closeGap(void *array, int i, int count, size_t size) {
 /* ---- Nodes ---- */
 
 /* Where the id is, or would be; *found: it is there. */
-static int placeOf(const struct topology *t, const char *id, bool *found) {
+static int topologyPlaceOf(const struct topology *t, const char *id, bool *found) {
     int low = 0, high = t->count;
     *found = false;
     while (low < high) {
@@ -39,25 +39,25 @@ static int placeOf(const struct topology *t, const char *id, bool *found) {
 
 struct clusterNode *topologyFind(const struct topology *t, const char id[NODE_ID_LEN]) {
     bool found;
-    int i = placeOf(t, id, &found);
+    int i = topologyPlaceOf(t, id, &found);
     return found ? t->nodes[i] : NULL;
 }
 
-static void enter(struct topology *t, struct clusterNode *n) {
+static void topologyEnter(struct topology *t, struct clusterNode *n) {
     bool found;
-    int i = placeOf(t, n->id, &found);
+    int i = topologyPlaceOf(t, n->id, &found);
     serverAssert(!found);
-    t->nodes = grown(t->nodes, t->count, sizeof *t->nodes);
+    t->nodes = topologyGrown(t->nodes, t->count, sizeof *t->nodes);
     memmove(t->nodes + i + 1, t->nodes + i, (size_t)(t->count - i) * sizeof *t->nodes);
     t->nodes[i] = n;
     t->count++;
 }
 
-static void leave(struct topology *t, struct clusterNode *n) {
+static void topologyLeave(struct topology *t, struct clusterNode *n) {
     bool found;
-    int i = placeOf(t, n->id, &found);
+    int i = topologyPlaceOf(t, n->id, &found);
     serverAssert(found && t->nodes[i] == n);
-    closeGap(t->nodes, i, t->count--, sizeof *t->nodes);
+    topologyCloseGap(t->nodes, i, t->count--, sizeof *t->nodes);
 }
 
 struct clusterNode *topologyAdd(struct topology *t, const char id[NODE_ID_LEN], uint16_t flags,
@@ -72,11 +72,11 @@ struct clusterNode *topologyAdd(struct topology *t, const char id[NODE_ID_LEN], 
     n->availability_zone = sdsempty();
     n->client_ipv4 = sdsempty();
     n->client_ipv6 = sdsempty();
-    enter(t, n);
+    topologyEnter(t, n);
     return n;
 }
 
-static void nodeFree(struct clusterNode *n) {
+static void topologyNodeFree(struct clusterNode *n) {
     sdsfree(n->hostname);
     sdsfree(n->human_name);
     sdsfree(n->availability_zone);
@@ -87,29 +87,29 @@ static void nodeFree(struct clusterNode *n) {
     zfree(n);
 }
 
-static void dropSlots(struct topology *t, struct clusterNode *n) {
+static void topologyDropSlots(struct topology *t, struct clusterNode *n) {
     for (int last, slot = slotSetRun(&n->slots, 0, &last); slot >= 0;
          slot = slotSetRun(&n->slots, last + 1, &last)) {
         for (; slot <= last; slot++) slotAssign(t, slot, NULL);
     }
 }
 
-static void leavePrimary(struct clusterNode *n) {
+static void topologyLeavePrimary(struct clusterNode *n) {
     struct clusterNode *primary = n->primary;
     n->primary = NULL;
     if (!primary) return;
     for (int i = 0; i < primary->replica_count; i++) {
         if (primary->replicas[i] != n) continue;
-        closeGap(primary->replicas, i, primary->replica_count--, sizeof *primary->replicas);
+        topologyCloseGap(primary->replicas, i, primary->replica_count--, sizeof *primary->replicas);
         return;
     }
     serverPanic("a replica is not among those of its primary");
 }
 
 /* In order of ids, so that all nodes show the replicas of a primary in the same one. */
-static void joinPrimary(struct clusterNode *n, struct clusterNode *primary) {
+static void topologyJoinPrimary(struct clusterNode *n, struct clusterNode *primary) {
     int i = primary->replica_count++;
-    primary->replicas = grown(primary->replicas, i, sizeof *primary->replicas);
+    primary->replicas = topologyGrown(primary->replicas, i, sizeof *primary->replicas);
     for (; i > 0 && memcmp(primary->replicas[i - 1]->id, n->id, NODE_ID_LEN) > 0; i--)
         primary->replicas[i] = primary->replicas[i - 1];
     primary->replicas[i] = n;
@@ -118,46 +118,46 @@ static void joinPrimary(struct clusterNode *n, struct clusterNode *primary) {
 
 void topologyRemove(struct topology *t, struct clusterNode *n) {
     serverAssert(n != t->myself && !n->in && !n->out);
-    dropSlots(t, n);
+    topologyDropSlots(t, n);
     for (int i = t->open_count - 1; i >= 0; i--) {
         int slot = t->open[i].slot;
         if (t->open[i].to == n) slotSetMigrating(t, slot, NULL);
         if (slotOpen(t, slot) && slotOpen(t, slot)->from == n) slotSetImporting(t, slot, NULL);
     }
-    leavePrimary(n);
-    while (n->replica_count) leavePrimary(n->replicas[0]);
+    topologyLeavePrimary(n);
+    while (n->replica_count) topologyLeavePrimary(n->replicas[0]);
     for (int i = 0; i < t->count; i++) failureReportDrop(t->nodes[i], n);
-    leave(t, n);
-    nodeFree(n);
+    topologyLeave(t, n);
+    topologyNodeFree(n);
 }
 
 void topologyRename(struct topology *t, struct clusterNode *n, const char id[NODE_ID_LEN]) {
     struct clusterNode *primary = n->primary;
-    leave(t, n);
-    leavePrimary(n);
+    topologyLeave(t, n);
+    topologyLeavePrimary(n);
     memcpy(n->id, id, NODE_ID_LEN);
-    enter(t, n);
-    if (primary) joinPrimary(n, primary);
+    topologyEnter(t, n);
+    if (primary) topologyJoinPrimary(n, primary);
 }
 
 /* ---- Roles ---- */
 
 void nodeBecomePrimary(struct topology *t, struct clusterNode *n) {
     (void)t;
-    leavePrimary(n);
+    topologyLeavePrimary(n);
     n->flags = (uint16_t)((n->flags & ~(NODE_REPLICA | NODE_PRIMARY_FAIL)) | NODE_PRIMARY);
 }
 
 void nodeBecomeReplica(struct topology *t, struct clusterNode *n, struct clusterNode *primary) {
     serverAssert(n != primary);
-    dropSlots(t, n);
-    leavePrimary(n);
+    topologyDropSlots(t, n);
+    topologyLeavePrimary(n);
     n->flags = (uint16_t)((n->flags & ~(NODE_PRIMARY | NODE_MIGRATE_TO)) | NODE_REPLICA);
     if (!primary) return;
     memcpy(n->shard_id, primary->shard_id, NODE_ID_LEN);
     for (int i = 0; i < n->replica_count; i++) /* until they follow, too */
         memcpy(n->replicas[i]->shard_id, primary->shard_id, NODE_ID_LEN);
-    joinPrimary(n, primary);
+    topologyJoinPrimary(n, primary);
     primary->flags |= NODE_MIGRATE_TO; /* it had one: when that is lost, another one may come */
 }
 
@@ -193,7 +193,7 @@ int topologyVoters(const struct topology *t) {
 }
 
 /* A primary that others have told of, and that has never said itself what it has. */
-static bool mayVoteUnheard(const struct clusterNode *n) {
+static bool topologyMayVoteUnheard(const struct clusterNode *n) {
     bool heard = n->pong_received_ms || n->data_received_ms;
     return nodeIsPrimary(n) && !n->slot_count && !heard &&
            !(n->flags & (NODE_MYSELF | NODE_HANDSHAKE | NODE_NOADDR));
@@ -201,31 +201,32 @@ static bool mayVoteUnheard(const struct clusterNode *n) {
 
 int topologySureQuorum(const struct topology *t) {
     int unknown = KEY_SLOTS - slotsOwned(t), unheard = 0;
-    for (int i = 0; i < t->count; i++) unheard += mayVoteUnheard(t->nodes[i]);
+    for (int i = 0; i < t->count; i++) unheard += topologyMayVoteUnheard(t->nodes[i]);
     return (topologyVoters(t) + (unheard < unknown ? unheard : unknown)) / 2 + 1;
 }
 
-static int openPlace(const struct topology *t, int slot) {
+static int topologyOpenPlace(const struct topology *t, int slot) {
     int i = 0;
     while (i < t->open_count && t->open[i].slot < slot) i++;
     return i;
 }
 
 struct openSlot *slotOpen(const struct topology *t, int slot) {
-    int i = openPlace(t, slot);
+    int i = topologyOpenPlace(t, slot);
     return i < t->open_count && t->open[i].slot == slot ? &t->open[i] : NULL;
 }
 
-static void slotSetOpen(struct topology *t, int slot, struct clusterNode *to, struct clusterNode *from) {
+static void topologySlotSetOpen(struct topology *t, int slot, struct clusterNode *to,
+                                struct clusterNode *from) {
     serverAssert(slot >= 0 && slot < KEY_SLOTS);
-    int i = openPlace(t, slot);
+    int i = topologyOpenPlace(t, slot);
     bool there = i < t->open_count && t->open[i].slot == slot;
     if (!to && !from) {
-        if (there) closeGap(t->open, i, t->open_count--, sizeof *t->open);
+        if (there) topologyCloseGap(t->open, i, t->open_count--, sizeof *t->open);
         return;
     }
     if (!there) {
-        t->open = grown(t->open, t->open_count, sizeof *t->open);
+        t->open = topologyGrown(t->open, t->open_count, sizeof *t->open);
         memmove(t->open + i + 1, t->open + i, (size_t)(t->open_count++ - i) * sizeof *t->open);
     }
     t->open[i] = (struct openSlot){.slot = (uint16_t)slot, .to = to, .from = from};
@@ -233,12 +234,12 @@ static void slotSetOpen(struct topology *t, int slot, struct clusterNode *to, st
 
 void slotSetMigrating(struct topology *t, int slot, struct clusterNode *to) {
     struct openSlot *open = slotOpen(t, slot);
-    slotSetOpen(t, slot, to, open ? open->from : NULL);
+    topologySlotSetOpen(t, slot, to, open ? open->from : NULL);
 }
 
 void slotSetImporting(struct topology *t, int slot, struct clusterNode *from) {
     struct openSlot *open = slotOpen(t, slot);
-    slotSetOpen(t, slot, open ? open->to : NULL, from);
+    topologySlotSetOpen(t, slot, open ? open->to : NULL, from);
 }
 
 void topologyCloseSlots(struct topology *t) {
@@ -247,7 +248,7 @@ void topologyCloseSlots(struct topology *t) {
 
 /* ---- Failure reports ---- */
 
-static int reportOf(const struct clusterNode *about, const struct clusterNode *by) {
+static int topologyReportOf(const struct clusterNode *about, const struct clusterNode *by) {
     for (int i = 0; i < about->report_count; i++) {
         if (about->reports[i].by == by) return i;
     }
@@ -255,10 +256,10 @@ static int reportOf(const struct clusterNode *about, const struct clusterNode *b
 }
 
 bool failureReportAdd(struct clusterNode *about, struct clusterNode *by, int64_t now_ms) {
-    int i = reportOf(about, by);
+    int i = topologyReportOf(about, by);
     bool first = i < 0;
     if (first) {
-        about->reports = grown(about->reports, about->report_count, sizeof *about->reports);
+        about->reports = topologyGrown(about->reports, about->report_count, sizeof *about->reports);
         i = about->report_count++;
     }
     about->reports[i] = (struct failureReport){by, now_ms};
@@ -266,16 +267,16 @@ bool failureReportAdd(struct clusterNode *about, struct clusterNode *by, int64_t
 }
 
 bool failureReportDrop(struct clusterNode *about, const struct clusterNode *by) {
-    int i = reportOf(about, by);
+    int i = topologyReportOf(about, by);
     if (i < 0) return false;
-    closeGap(about->reports, i, about->report_count--, sizeof *about->reports);
+    topologyCloseGap(about->reports, i, about->report_count--, sizeof *about->reports);
     return true;
 }
 
 int failureReportCount(struct clusterNode *about, int64_t since_ms) {
     for (int i = about->report_count - 1; i >= 0; i--) {
         if (about->reports[i].at_ms < since_ms)
-            closeGap(about->reports, i, about->report_count--, sizeof *about->reports);
+            topologyCloseGap(about->reports, i, about->report_count--, sizeof *about->reports);
     }
     return about->report_count;
 }
@@ -285,11 +286,11 @@ int failureReportCount(struct clusterNode *about, int64_t since_ms) {
 void topologyForgottenTrim(struct topology *t, int64_t now_ms) {
     for (int i = t->forgotten_count - 1; i >= 0; i--) {
         if (t->forgotten[i].until_ms <= now_ms)
-            closeGap(t->forgotten, i, t->forgotten_count--, sizeof *t->forgotten);
+            topologyCloseGap(t->forgotten, i, t->forgotten_count--, sizeof *t->forgotten);
     }
 }
 
-static struct forgottenNode *forgottenFind(const struct topology *t, const char *id) {
+static struct forgottenNode *topologyForgottenFind(const struct topology *t, const char *id) {
     for (int i = 0; i < t->forgotten_count; i++) {
         if (memcmp(t->forgotten[i].id, id, NODE_ID_LEN) == 0) return &t->forgotten[i];
     }
@@ -297,9 +298,9 @@ static struct forgottenNode *forgottenFind(const struct topology *t, const char 
 }
 
 void topologyForget(struct topology *t, const char id[NODE_ID_LEN], int64_t until_ms) {
-    struct forgottenNode *f = forgottenFind(t, id);
+    struct forgottenNode *f = topologyForgottenFind(t, id);
     if (!f) {
-        t->forgotten = grown(t->forgotten, t->forgotten_count, sizeof *t->forgotten);
+        t->forgotten = topologyGrown(t->forgotten, t->forgotten_count, sizeof *t->forgotten);
         f = &t->forgotten[t->forgotten_count++];
         memcpy(f->id, id, NODE_ID_LEN);
     }
@@ -307,7 +308,7 @@ void topologyForget(struct topology *t, const char id[NODE_ID_LEN], int64_t unti
 }
 
 bool topologyIsForgotten(const struct topology *t, const char id[NODE_ID_LEN], int64_t now_ms) {
-    const struct forgottenNode *f = forgottenFind(t, id);
+    const struct forgottenNode *f = topologyForgottenFind(t, id);
     return f && f->until_ms > now_ms;
 }
 
@@ -318,7 +319,7 @@ void topologyInit(struct topology *t) {
 }
 
 void topologyClear(struct topology *t) {
-    for (int i = 0; i < t->count; i++) nodeFree(t->nodes[i]);
+    for (int i = 0; i < t->count; i++) topologyNodeFree(t->nodes[i]);
     zfree(t->nodes);
     zfree(t->open);
     zfree(t->forgotten);
@@ -327,7 +328,7 @@ void topologyClear(struct topology *t) {
 
 /* ---- Invariants ---- */
 
-static void verifyNode(const struct topology *t, const struct clusterNode *n) {
+static void topologyVerifyNode(const struct topology *t, const struct clusterNode *n) {
     serverAssert(n->slot_count == slotSetCount(&n->slots));
     for (int last, slot = slotSetRun(&n->slots, 0, &last); slot >= 0;
          slot = slotSetRun(&n->slots, last + 1, &last)) {
@@ -349,7 +350,7 @@ void topologyVerify(const struct topology *t) {
     int owned = 0;
     for (int i = 0; i < t->count; i++) {
         serverAssert(i == 0 || memcmp(t->nodes[i - 1]->id, t->nodes[i]->id, NODE_ID_LEN) < 0);
-        verifyNode(t, t->nodes[i]);
+        topologyVerifyNode(t, t->nodes[i]);
         owned += t->nodes[i]->slot_count;
     }
     for (int slot = 0; slot < KEY_SLOTS; slot++) owned -= t->owner[slot] != NULL;

@@ -37,7 +37,7 @@ static const struct {
 };
 #define PRINTED_FLAGS 8
 
-static sds flagsText(sds s, uint16_t flags) {
+static sds topologyFileFlagsText(sds s, uint16_t flags) {
     size_t before = sdslen(s);
     for (int i = 0; i < PRINTED_FLAGS; i++) {
         if (!(flags & flag_names[i].flag)) continue;
@@ -47,7 +47,7 @@ static sds flagsText(sds s, uint16_t flags) {
     return sdslen(s) > before ? s : sdscat(s, "noflags");
 }
 
-static bool readFlag(struct str word, uint16_t *flags) {
+static bool topologyFileReadFlag(struct str word, uint16_t *flags) {
     for (size_t i = 0; i < sizeof flag_names / sizeof *flag_names; i++) {
         if (!strEq(word, strOf(flag_names[i].name))) continue;
         *flags |= flag_names[i].flag;
@@ -58,14 +58,14 @@ static bool readFlag(struct str word, uint16_t *flags) {
 
 /* ---- Writing ---- */
 
-static sds slotsText(sds s, const struct slotSet *slots) {
+static sds topologyFileSlotsText(sds s, const struct slotSet *slots) {
     for (int last, first = slotSetRun(slots, 0, &last); first >= 0;
          first = slotSetRun(slots, last + 1, &last))
         s = first == last ? sdscatprintf(s, " %d", first) : sdscatprintf(s, " %d-%d", first, last);
     return s;
 }
 
-static sds openSlotsText(sds s, const struct topology *t) {
+static sds topologyFileOpenSlotsText(sds s, const struct topology *t) {
     for (int i = 0; i < t->open_count; i++) {
         const struct openSlot *open = &t->open[i];
         if (open->to) s = sdscatprintf(s, " [%d->-%s]", open->slot, open->to->id);
@@ -83,22 +83,22 @@ bool topologyTextValid(struct str value) {
 }
 
 /* What could not be read again is left out: some of it is told by others. */
-static sds textField(sds s, const char *name, const char *value) {
+static sds topologyFileTextField(sds s, const char *name, const char *value) {
     return *value && topologyTextValid(strOf(value)) ? sdscatprintf(s, ",%s=%s", name, value) : s;
 }
-static sds portField(sds s, const char *name, uint16_t port) {
+static sds topologyFilePortField(sds s, const char *name, uint16_t port) {
     return port ? sdscatprintf(s, ",%s=%u", name, port) : s;
 }
 
 /* What clients do not see. */
-static sds fieldsText(sds s, const struct clusterNode *n, bool tls) {
-    s = textField(s, "availability-zone", n->availability_zone);
-    s = portField(s, "client-tls-port", n->client_tls_port);
-    s = portField(s, "client-tcp-port", n->client_tcp_port);
-    s = textField(s, "client-ipv6", n->client_ipv6);
-    s = textField(s, "client-ipv4", n->client_ipv4);
+static sds topologyFileFieldsText(sds s, const struct clusterNode *n, bool tls) {
+    s = topologyFileTextField(s, "availability-zone", n->availability_zone);
+    s = topologyFilePortField(s, "client-tls-port", n->client_tls_port);
+    s = topologyFilePortField(s, "client-tcp-port", n->client_tcp_port);
+    s = topologyFileTextField(s, "client-ipv6", n->client_ipv6);
+    s = topologyFileTextField(s, "client-ipv4", n->client_ipv4);
     s = tls ? sdscatprintf(s, ",tcp-port=%u", n->tcp_port) : sdscatprintf(s, ",tls-port=%u", n->tls_port);
-    s = textField(s, "nodename", n->human_name);
+    s = topologyFileTextField(s, "nodename", n->human_name);
     return sdscatprintf(s, ",shard-id=%s", n->shard_id);
 }
 
@@ -123,8 +123,8 @@ sds nodeLine(sds s, const struct topology *t, const struct clusterNode *n, enum 
         s = sdscat(sdscat(s, ","), topologyTextValid(sdsview(n->hostname)) ? n->hostname : "");
     else if (sdslen(n->hostname))
         s = sdscatprintf(s, ",%s", n->hostname);
-    if (file) s = fieldsText(s, n, who == LINE_TLS_FILE);
-    s = flagsText(sdscat(s, " "), n->flags);
+    if (file) s = topologyFileFieldsText(s, n, who == LINE_TLS_FILE);
+    s = topologyFileFlagsText(sdscat(s, " "), n->flags);
     uint64_t epoch = n->primary ? n->primary->config_epoch : n->config_epoch;
     bool myself = n->flags & NODE_MYSELF, connected = myself || (n->out && n->connected);
     s = sdscatprintf(s, " %s %lld %lld %llu %s", n->primary ? n->primary->id : "-",
@@ -132,8 +132,8 @@ sds nodeLine(sds s, const struct topology *t, const struct clusterNode *n, enum 
                      (unsigned long long)epoch, connected ? "connected" : "disconnected");
     struct slotSet slots = n->slots; /* in the file only those that it still claims */
     if (file) slotSetWithout(&slots, &t->unclaimed);
-    s = slotsText(s, &slots);
-    return myself ? openSlotsText(s, t) : s;
+    s = topologyFileSlotsText(s, &slots);
+    return myself ? topologyFileOpenSlotsText(s, t) : s;
 }
 
 sds topologyText(sds s, const struct topology *t, bool tls) {
@@ -148,7 +148,7 @@ sds topologyText(sds s, const struct topology *t, bool tls) {
 /* ---- Reading ---- */
 
 /* The part of *rest before the next `at`, which is taken away with it; all of it when there is none. */
-static struct str cut(struct str *rest, char at) {
+static struct str topologyFileCut(struct str *rest, char at) {
     const char *end = rest->len ? memchr(rest->ptr, at, rest->len) : NULL;
     struct str part = {rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
     size_t gone = end ? part.len + 1 : rest->len;
@@ -156,74 +156,74 @@ static struct str cut(struct str *rest, char at) {
     return part;
 }
 
-static bool readNumber(struct str word, uint64_t max, uint64_t *out) {
+static bool topologyFileReadNumber(struct str word, uint64_t max, uint64_t *out) {
     return string2ull(word, out) && *out <= max;
 }
 
-static bool readPort(struct str word, uint16_t *out) {
+static bool topologyFileReadPort(struct str word, uint16_t *out) {
     uint64_t number;
-    if (!readNumber(word, UINT16_MAX, &number)) return false;
+    if (!topologyFileReadNumber(word, UINT16_MAX, &number)) return false;
     *out = (uint16_t)number;
     return true;
 }
 
-static bool readText(struct str value, sds *out) {
+static bool topologyFileReadText(struct str value, sds *out) {
     if (!topologyTextValid(value)) return false;
     *out = sdscpylen(*out, value.ptr, value.len);
     return true;
 }
 
-static bool readField(struct clusterNode *n, struct str field) {
-    struct str value = field, name = cut(&value, '=');
+static bool topologyFileReadField(struct clusterNode *n, struct str field) {
+    struct str value = field, name = topologyFileCut(&value, '=');
     if (name.len == field.len) return false;
-    if (strEq(name, STR("availability-zone"))) return readText(value, &n->availability_zone);
-    if (strEq(name, STR("nodename"))) return readText(value, &n->human_name);
-    if (strEq(name, STR("client-ipv4"))) return readText(value, &n->client_ipv4);
-    if (strEq(name, STR("client-ipv6"))) return readText(value, &n->client_ipv6);
-    if (strEq(name, STR("client-tcp-port"))) return readPort(value, &n->client_tcp_port);
-    if (strEq(name, STR("client-tls-port"))) return readPort(value, &n->client_tls_port);
-    if (strEq(name, STR("tcp-port"))) return readPort(value, &n->tcp_port);
-    if (strEq(name, STR("tls-port"))) return readPort(value, &n->tls_port);
+    if (strEq(name, STR("availability-zone"))) return topologyFileReadText(value, &n->availability_zone);
+    if (strEq(name, STR("nodename"))) return topologyFileReadText(value, &n->human_name);
+    if (strEq(name, STR("client-ipv4"))) return topologyFileReadText(value, &n->client_ipv4);
+    if (strEq(name, STR("client-ipv6"))) return topologyFileReadText(value, &n->client_ipv6);
+    if (strEq(name, STR("client-tcp-port"))) return topologyFileReadPort(value, &n->client_tcp_port);
+    if (strEq(name, STR("client-tls-port"))) return topologyFileReadPort(value, &n->client_tls_port);
+    if (strEq(name, STR("tcp-port"))) return topologyFileReadPort(value, &n->tcp_port);
+    if (strEq(name, STR("tls-port"))) return topologyFileReadPort(value, &n->tls_port);
     if (!strEq(name, STR("shard-id")) || value.len != NODE_ID_LEN || !busIdValid(value.ptr)) return false;
     memcpy(n->shard_id, value.ptr, NODE_ID_LEN);
     return true;
 }
 
 /* ip:port, @bus where it is told, then names and values. An address may have colons itself. */
-static bool readAddress(struct clusterNode *n, struct str word, bool tls) {
-    struct str rest = word, address = cut(&rest, ',');
+static bool topologyFileReadAddress(struct clusterNode *n, struct str word, bool tls) {
+    struct str rest = word, address = topologyFileCut(&rest, ',');
     struct str bus = address;
-    address = cut(&bus, '@');
+    address = topologyFileCut(&bus, '@');
     const char *colon = memrchr(address.ptr, ':', address.len);
     if (!colon) return false;
     struct str ip = strN(address.ptr, (size_t)(colon - address.ptr));
     struct str port = strN(colon + 1, address.len - ip.len - 1);
     uint16_t *main_port = tls ? &n->tls_port : &n->tcp_port;
-    if (ip.len >= NODE_IP_LEN || !readPort(port, main_port)) return false;
+    if (ip.len >= NODE_IP_LEN || !topologyFileReadPort(port, main_port)) return false;
     memcpy(n->ip, ip.ptr, ip.len);
     if (bus.len) {
-        if (!readPort(bus, &n->bus_port)) return false;
+        if (!topologyFileReadPort(bus, &n->bus_port)) return false;
     } else {
         n->bus_port = (uint16_t)(*main_port + BUS_PORT_AWAY);
     }
-    if (!readText(cut(&rest, ','), &n->hostname)) return false;
+    if (!topologyFileReadText(topologyFileCut(&rest, ','), &n->hostname)) return false;
     while (rest.len) {
-        if (!readField(n, cut(&rest, ','))) return false;
+        if (!topologyFileReadField(n, topologyFileCut(&rest, ','))) return false;
     }
     return true;
 }
 
 /* Nodes may be named before their own line comes. */
-static struct clusterNode *nodeNamed(struct topology *t, struct str id, int64_t now_ms) {
+static struct clusterNode *topologyFileNodeNamed(struct topology *t, struct str id, int64_t now_ms) {
     if (id.len != NODE_ID_LEN || !busIdValid(id.ptr)) return NULL;
     struct clusterNode *n = topologyFind(t, id.ptr);
     return n ? n : topologyAdd(t, id.ptr, 0, now_ms);
 }
 
-static bool readFlags(struct topology *t, struct clusterNode *n, struct str word) {
+static bool topologyFileReadFlags(struct topology *t, struct clusterNode *n, struct str word) {
     uint16_t flags = 0;
     while (word.len) {
-        if (!readFlag(cut(&word, ','), &flags)) return false;
+        if (!topologyFileReadFlag(topologyFileCut(&word, ','), &flags)) return false;
     }
     n->flags |= flags;
     if (flags & NODE_MYSELF) {
@@ -234,12 +234,13 @@ static bool readFlags(struct topology *t, struct clusterNode *n, struct str word
 }
 
 /* [slot->-id] or [slot-<-id] */
-static bool readOpenSlot(struct topology *t, struct str word, int64_t now_ms) {
+static bool topologyFileReadOpenSlot(struct topology *t, struct str word, int64_t now_ms) {
     if (word.len < 2 || word.ptr[word.len - 1] != ']') return false;
-    struct str rest = strN(word.ptr + 1, word.len - 2), number = cut(&rest, '-');
+    struct str rest = strN(word.ptr + 1, word.len - 2), number = topologyFileCut(&rest, '-');
     uint64_t slot;
-    if (!readNumber(number, KEY_SLOTS - 1, &slot) || rest.len < 2 || rest.ptr[1] != '-') return false;
-    struct clusterNode *other = nodeNamed(t, strN(rest.ptr + 2, rest.len - 2), now_ms);
+    if (!topologyFileReadNumber(number, KEY_SLOTS - 1, &slot) || rest.len < 2 || rest.ptr[1] != '-')
+        return false;
+    struct clusterNode *other = topologyFileNodeNamed(t, strN(rest.ptr + 2, rest.len - 2), now_ms);
     if (!other) return false;
     if (rest.ptr[0] == '>')
         slotSetMigrating(t, (int)slot, other);
@@ -250,13 +251,14 @@ static bool readOpenSlot(struct topology *t, struct str word, int64_t now_ms) {
     return true;
 }
 
-static bool readSlots(struct topology *t, struct clusterNode *n, struct str word, int64_t now_ms) {
-    if (word.len && word.ptr[0] == '[') return readOpenSlot(t, word, now_ms);
-    struct str rest = word, from = cut(&rest, '-');
+static bool topologyFileReadSlots(struct topology *t, struct clusterNode *n, struct str word,
+                                  int64_t now_ms) {
+    if (word.len && word.ptr[0] == '[') return topologyFileReadOpenSlot(t, word, now_ms);
+    struct str rest = word, from = topologyFileCut(&rest, '-');
     uint64_t first, last;
-    if (!readNumber(from, KEY_SLOTS - 1, &first)) return false;
+    if (!topologyFileReadNumber(from, KEY_SLOTS - 1, &first)) return false;
     last = first;
-    if (from.len < word.len && !readNumber(rest, KEY_SLOTS - 1, &last)) return false;
+    if (from.len < word.len && !topologyFileReadNumber(rest, KEY_SLOTS - 1, &last)) return false;
     for (uint64_t slot = first; slot <= last; slot++) { /* of two lines that have it, the first one counts */
         if (!t->owner[slot]) slotAssign(t, (int)slot, n);
     }
@@ -264,48 +266,51 @@ static bool readSlots(struct topology *t, struct clusterNode *n, struct str word
 }
 
 /* vars name number ... */
-static bool readVars(struct topology *t, struct str rest) {
+static bool topologyFileReadVars(struct topology *t, struct str rest) {
     do {
-        struct str name = cut(&rest, ' ');
+        struct str name = topologyFileCut(&rest, ' ');
         uint64_t *var = strEq(name, STR("currentEpoch"))    ? &t->current_epoch
                         : strEq(name, STR("lastVoteEpoch")) ? &t->last_vote_epoch
                                                             : NULL;
         uint64_t value;
-        if (!readNumber(cut(&rest, ' '), UINT64_MAX, &value)) return false;
+        if (!topologyFileReadNumber(topologyFileCut(&rest, ' '), UINT64_MAX, &value)) return false;
         if (var) *var = value;
     } while (rest.len);
     return true;
 }
 
-static bool readNode(struct topology *t, struct str line, bool tls, int64_t now_ms) {
+static bool topologyFileReadNode(struct topology *t, struct str line, bool tls, int64_t now_ms) {
     struct str words[FIXED_WORDS], rest = line;
     for (int i = 0; i < FIXED_WORDS; i++) {
-        words[i] = cut(&rest, ' ');
+        words[i] = topologyFileCut(&rest, ' ');
         if (words[i].len == 0) return false;
     }
-    struct clusterNode *n = nodeNamed(t, words[0], now_ms);
+    struct clusterNode *n = topologyFileNodeNamed(t, words[0], now_ms);
     uint64_t ping, pong;
     bool again = n && n->flags & ~NODE_MIGRATE_TO; /* which it has of a replica, whose line came before */
-    if (!n || again || !readAddress(n, words[1], tls) || !readFlags(t, n, words[2])) return false;
-    if (!readNumber(words[4], INT64_MAX, &ping) || !readNumber(words[5], INT64_MAX, &pong)) return false;
-    if (!readNumber(words[6], UINT64_MAX, &n->config_epoch)) return false;
+    if (!n || again || !topologyFileReadAddress(n, words[1], tls) || !topologyFileReadFlags(t, n, words[2]))
+        return false;
+    if (!topologyFileReadNumber(words[4], INT64_MAX, &ping) ||
+        !topologyFileReadNumber(words[5], INT64_MAX, &pong))
+        return false;
+    if (!topologyFileReadNumber(words[6], UINT64_MAX, &n->config_epoch)) return false;
     if (ping) n->ping_sent_ms = now_ms;
     if (pong) n->pong_received_ms = now_ms;
     if (nodeFailed(n)) n->fail_ms = now_ms;
     if (!strEq(words[3], STR("-"))) {
-        struct clusterNode *primary = nodeNamed(t, words[3], now_ms);
+        struct clusterNode *primary = topologyFileNodeNamed(t, words[3], now_ms);
         if (!primary || primary == n || nodeIsPrimary(n)) return false;
         nodeBecomeReplica(t, n, primary);
     }
     if (nodeIsReplica(n)) n->config_epoch = 0;
     while (rest.len) {
-        if (!readSlots(t, n, cut(&rest, ' '), now_ms)) return false;
+        if (!topologyFileReadSlots(t, n, topologyFileCut(&rest, ' '), now_ms)) return false;
     }
     return true;
 }
 
 /* All lines have been read. A replica is in the shard of its primary, whatever its line says. */
-static bool complete(struct topology *t, bool has_vars) {
+static bool topologyFileComplete(struct topology *t, bool has_vars) {
     if (!t->myself || !has_vars) return false;
     for (int i = 0; i < t->count; i++) {
         struct clusterNode *n = t->nodes[i];
@@ -320,15 +325,15 @@ bool topologyRead(struct topology *t, struct str text, bool tls, int64_t now_ms,
     bool has_vars = false;
     struct str rest = text;
     for (int number = 1; rest.len; number++) {
-        struct str line = cut(&rest, '\n'), words = line;
+        struct str line = topologyFileCut(&rest, '\n'), words = line;
         if (line.len == 0) continue;
-        bool vars = strEq(cut(&words, ' '), STR("vars"));
+        bool vars = strEq(topologyFileCut(&words, ' '), STR("vars"));
         has_vars |= vars;
-        if (vars ? readVars(t, words) : readNode(t, line, tls, now_ms)) continue;
+        if (vars ? topologyFileReadVars(t, words) : topologyFileReadNode(t, line, tls, now_ms)) continue;
         *err = sdscatprintf(sdsempty(), "line %d", number);
         return false;
     }
-    if (complete(t, has_vars)) return true;
+    if (topologyFileComplete(t, has_vars)) return true;
     *err = sdsnew("what its lines say does not fit together");
     return false;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topology_file_test.c - nodes.conf: one that a node of Valkey 9.1 has written is read and comes back the
  * same; every part of a line is looked at; a text that is cut anywhere is refused or means the same. */
+#include "cluster/topology_file.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
 #include <cmocka.h>
-
-#include "cluster/topology_file.h"
 
 #ifndef FIXTURES /* the Makefile says where they are */
 #define FIXTURES "../tests/fixtures"
@@ -43,11 +42,11 @@ static bool readTls(struct str text, bool tls) {
     if (good) topologyVerify(&t);
     return good;
 }
-static bool reads(const char *text) {
+static bool topologyFileTestReads(const char *text) {
     return readTls(strOf(text), false);
 }
 
-static int tearDown(void **state) {
+static int topologyFileTestTearDown(void **state) {
     (void)state;
     topologyClear(&t);
     sdsfree(err);
@@ -55,7 +54,7 @@ static int tearDown(void **state) {
     return 0;
 }
 
-static sds fixture(void) {
+static sds topologyFileTestFixture(void) {
     char bytes[8192];
     FILE *f = fopen(FIXTURES "/cluster/nodes.conf", "rb");
     assert_non_null(f);
@@ -74,8 +73,8 @@ static void assertText(const char *text) {
 
 static void aFileOfAnotherServerIsUnderstood(void **state) {
     (void)state;
-    sds text = fixture();
-    assert_true(reads(text));
+    sds text = topologyFileTestFixture();
+    assert_true(topologyFileTestReads(text));
     assert_int_equal(t.count, 4);
     assert_int_equal(t.current_epoch, 6);
     assert_int_equal(t.last_vote_epoch, 4);
@@ -101,7 +100,7 @@ static void aFileOfAnotherServerIsUnderstood(void **state) {
 }
 
 /* But for times and connections of the moment, and the order of lines, which has no meaning. */
-static sds comparable(sds text) {
+static sds topologyFileTestComparable(sds text) {
     int count;
     sds *lines = sdssplitlen(text, (ptrdiff_t)sdslen(text), "\n", 1, &count), all = sdsempty();
     for (int taken = 0; taken < count; taken++) {
@@ -123,9 +122,10 @@ static sds comparable(sds text) {
 
 static void aFileOfAnotherServerComesBackTheSame(void **state) {
     (void)state;
-    sds text = fixture();
-    assert_true(reads(text));
-    sds ours = topologyText(sdsempty(), &t, false), a = comparable(text), b = comparable(ours);
+    sds text = topologyFileTestFixture();
+    assert_true(topologyFileTestReads(text));
+    sds ours = topologyText(sdsempty(), &t, false), a = topologyFileTestComparable(text),
+        b = topologyFileTestComparable(ours);
     assert_string_equal(a, b);
     sdsfree(a);
     sdsfree(b);
@@ -138,7 +138,7 @@ static void slotsAndOpenSlotsComeBack(void **state) {
     static const char text[] = MYSELF
         " 0 2-3 16383 [2->-" B "] [100-<-" B "]\n" B " " ADDR_B " master,fail? - 0 0 2 disconnected 100\n" C
         " [::1]:0@0,,tls-port=0,shard-id=" B " slave,fail,noaddr " B " 0 0 2 disconnected\n" VARS;
-    assert_true(reads(text));
+    assert_true(topologyFileTestReads(text));
     assert_int_equal(t.myself->slot_count, 4);
     assert_ptr_equal(slotOpen(&t, 2)->to, topologyFind(&t, B));
     assert_ptr_equal(slotOpen(&t, 100)->from, topologyFind(&t, B));
@@ -149,8 +149,8 @@ static void slotsAndOpenSlotsComeBack(void **state) {
 /* Who comes back would have it that they are still that one's, in an epoch in which they never were. */
 static void slotsThatAreNotClaimedAnyMoreAreNotWritten(void **state) {
     (void)state;
-    sds text = fixture();
-    assert_true(reads(text));
+    sds text = topologyFileTestFixture();
+    assert_true(topologyFileTestReads(text));
     struct clusterNode *primary = t.myself->primary;
     int slot = 0;
     while (t.owner[slot] != primary) slot++;
@@ -159,7 +159,7 @@ static void slotsThatAreNotClaimedAnyMoreAreNotWritten(void **state) {
     text = topologyText(sdsempty(), &t, false);
     sds seen = nodeLine(sdsempty(), &t, primary, LINE_CLIENT);
     topologyClear(&t);
-    assert_true(reads(text));
+    assert_true(topologyFileTestReads(text));
     assert_null(t.owner[slot]);
     assert_ptr_equal(t.owner[slot + 1], t.myself->primary);
     char range[32];
@@ -171,42 +171,45 @@ static void slotsThatAreNotClaimedAnyMoreAreNotWritten(void **state) {
 
 static void handshakesAreNotWritten(void **state) {
     (void)state;
-    assert_true(reads(MYSELF "\n" VARS));
+    assert_true(topologyFileTestReads(MYSELF "\n" VARS));
     topologyAdd(&t, C, NODE_HANDSHAKE | NODE_MEET, NOW_MS);
     assertText(MYSELF "\n" VARS);
 }
 
 static void oldAndOtherFormsAreRead(void **state) {
     (void)state;
-    assert_true(reads(A " 10.0.0.1:7000 myself,primary - 0 0 1 connected\n" VARS)); /* no bus, no names */
+    assert_true(topologyFileTestReads(
+        A " 10.0.0.1:7000 myself,primary - 0 0 1 connected\n" VARS)); /* no bus, no names */
     assert_int_equal(t.myself->bus_port, 17000);
     assert_string_equal(t.myself->shard_id, A);
-    assert_true(reads(A " 10.0.0.1:7000@5 myself,primary - 0 0 1 connected\n" VARS));
+    assert_true(topologyFileTestReads(A " 10.0.0.1:7000@5 myself,primary - 0 0 1 connected\n" VARS));
     assert_int_equal(t.myself->bus_port, 5);
-    assert_true(reads(VARS MYSELF "\n\n"));
-    assert_true(reads(MYSELF "\nvars currentEpoch 5 lastVoteEpoch 4")); /* no end of the line */
-    assert_true(reads(MYSELF "\n" B " " ADDR_B " replica " A " 7 8 9 connected\n" VARS));
+    assert_true(topologyFileTestReads(VARS MYSELF "\n\n"));
+    assert_true(
+        topologyFileTestReads(MYSELF "\nvars currentEpoch 5 lastVoteEpoch 4")); /* no end of the line */
+    assert_true(topologyFileTestReads(MYSELF "\n" B " " ADDR_B " replica " A " 7 8 9 connected\n" VARS));
     struct clusterNode *b = topologyFind(&t, B);
     assert_ptr_equal(b->primary, t.myself);
     assert_int_equal(b->config_epoch, 0);
     assert_int_equal(b->ping_sent_ms, NOW_MS);
-    assert_string_equal(b->shard_id, SHARD);                                        /* that of its primary */
-    assert_true(reads(MYSELF "\n" B " " ADDR_B " slave - 0 0 0 connected\n" VARS)); /* of whom is not known */
-    assert_true(reads(
+    assert_string_equal(b->shard_id, SHARD); /* that of its primary */
+    assert_true(topologyFileTestReads(MYSELF "\n" B " " ADDR_B
+                                             " slave - 0 0 0 connected\n" VARS)); /* of whom is not known */
+    assert_true(topologyFileTestReads(
         A " 10.0.0.1:7000@17000,host.name,nodename=n\xc3\xa9,tcp-port=1 myself,master - 0 0 1 x\n" VARS));
     assert_string_equal(t.myself->human_name, "n\xc3\xa9");
-    assert_true(reads(MYSELF "\nvars currentEpoch 5 somethingNew 1 lastVoteEpoch 4\n"));
+    assert_true(topologyFileTestReads(MYSELF "\nvars currentEpoch 5 somethingNew 1 lastVoteEpoch 4\n"));
 }
 
 static void theEpochIsAtLeastThatOfANode(void **state) {
     (void)state;
-    assert_true(reads(MYSELF "\nvars currentEpoch 0 lastVoteEpoch 0\n"));
+    assert_true(topologyFileTestReads(MYSELF "\nvars currentEpoch 0 lastVoteEpoch 0\n"));
     assert_int_equal(t.current_epoch, 1);
 }
 
 static void aSlotThatTwoLinesHaveIsTheFirstOnes(void **state) {
     (void)state;
-    assert_true(reads(MYSELF " 0-100\n" OTHER " 50-110\n" VARS));
+    assert_true(topologyFileTestReads(MYSELF " 0-100\n" OTHER " 50-110\n" VARS));
     assert_int_equal(t.myself->slot_count, 101);
     assert_int_equal(topologyFind(&t, B)->slot_count, 10);
 }
@@ -295,11 +298,12 @@ static const char *const bad[] = {
 static void whatDoesNotFitTogetherIsRefused(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        if (reads(bad[i])) print_message("taken for good: %s\n", bad[i]);
+        if (topologyFileTestReads(bad[i])) print_message("taken for good: %s\n", bad[i]);
         assert_non_null(err);
     }
-    assert_true(reads(MYSELF "\n" OTHER "\n" VARS)); /* and it is not the parts that they have in common */
-    assert_false(reads(MYSELF "\n" OTHER " x\n" VARS));
+    assert_true(topologyFileTestReads(
+        MYSELF "\n" OTHER "\n" VARS)); /* and it is not the parts that they have in common */
+    assert_false(topologyFileTestReads(MYSELF "\n" OTHER " x\n" VARS));
     assert_string_equal(err, "line 2");
     static const char with_nul[] = MYSELF " 5\0\n" VARS;
     assert_false(readTls(strN(with_nul, sizeof with_nul - 1), false));
@@ -308,7 +312,7 @@ static void whatDoesNotFitTogetherIsRefused(void **state) {
 /* Where lines end as well: what says which votes were given is at the end. */
 static void aFileThatIsCutIsRefused(void **state) {
     (void)state;
-    sds text = fixture();
+    sds text = topologyFileTestFixture();
     size_t vars = (size_t)(strstr(text, "vars") - text);
     for (size_t len = 0; len < vars + strlen("vars currentEpoch 6"); len++)
         assert_false(readTls(strN(text, len), false));
@@ -319,9 +323,9 @@ static void aFileThatIsCutIsRefused(void **state) {
 
 static void clientsAreToldWhatIsAnnouncedForThem(void **state) {
     (void)state;
-    assert_true(
-        reads(A " 10.0.0.1:6379@16379,h.example,client-ipv4=1.2.3.4,client-ipv6=fd00::1,client-tcp-port=7001,"
-                "client-tls-port=7002,tls-port=6380 myself,master - 0 0 1 connected 5\n" VARS));
+    assert_true(topologyFileTestReads(
+        A " 10.0.0.1:6379@16379,h.example,client-ipv4=1.2.3.4,client-ipv6=fd00::1,client-tcp-port=7001,"
+          "client-tls-port=7002,tls-port=6380 myself,master - 0 0 1 connected 5\n" VARS));
     static const struct {
         enum nodeLineFor who;
         const char *address;
@@ -342,7 +346,7 @@ static void clientsAreToldWhatIsAnnouncedForThem(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_teardown(name, tearDown)
+#define TEST(name) cmocka_unit_test_teardown(name, topologyFileTestTearDown)
         TEST(aFileOfAnotherServerIsUnderstood),
         TEST(aFileOfAnotherServerComesBackTheSame),
         TEST(slotsAndOpenSlotsComeBack),

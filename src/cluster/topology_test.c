@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topology_test.c - what a node believes of its cluster: each function, and random changes with the
  * invariants after every one. */
+#include "cluster/topology.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
 #include <cmocka.h>
-
-#include "cluster/topology.h"
 
 static struct topology t;
 
-static int setUp(void **state) {
+static int topologyTestSetUp(void **state) {
     (void)state;
     topologyInit(&t);
     return 0;
 }
-static int tearDown(void **state) {
+static int topologyTestTearDown(void **state) {
     (void)state;
     topologyVerify(&t);
     topologyClear(&t);
@@ -27,46 +26,46 @@ static int tearDown(void **state) {
 }
 
 /* The id of a number: 40 digits of it. */
-static const char *idOf(int number) {
+static const char *topologyTestIdOf(int number) {
     static char ids[4][NODE_ID_LEN + 1];
     static int turn;
     char *id = ids[turn++ % 4];
     snprintf(id, NODE_ID_LEN + 1, "%040d", number);
     return id;
 }
-static struct clusterNode *add(int number, uint16_t flags) {
-    return topologyAdd(&t, idOf(number), flags, 1000 + number);
+static struct clusterNode *topologyTestAdd(int number, uint16_t flags) {
+    return topologyAdd(&t, topologyTestIdOf(number), flags, 1000 + number);
 }
 
 static void nodesAreInOrderAndFound(void **state) {
     (void)state;
     static const int order[] = {5, 1, 9, 3, 7};
-    for (int i = 0; i < 5; i++) add(order[i], NODE_PRIMARY);
+    for (int i = 0; i < 5; i++) topologyTestAdd(order[i], NODE_PRIMARY);
     assert_int_equal(t.count, 5);
     for (int i = 0; i < 5; i++) {
-        assert_string_equal(t.nodes[i]->id, idOf(2 * i + 1));
-        assert_ptr_equal(topologyFind(&t, idOf(2 * i + 1)), t.nodes[i]);
-        assert_null(topologyFind(&t, idOf(2 * i)));
+        assert_string_equal(t.nodes[i]->id, topologyTestIdOf(2 * i + 1));
+        assert_ptr_equal(topologyFind(&t, topologyTestIdOf(2 * i + 1)), t.nodes[i]);
+        assert_null(topologyFind(&t, topologyTestIdOf(2 * i)));
     }
-    assert_null(topologyFind(&t, idOf(10)));
-    assert_string_equal(t.nodes[0]->shard_id, idOf(1));
+    assert_null(topologyFind(&t, topologyTestIdOf(10)));
+    assert_string_equal(t.nodes[0]->shard_id, topologyTestIdOf(1));
     assert_int_equal(t.nodes[0]->created_ms, 1001);
 }
 
 static void aRenamedNodeIsFoundByItsNewName(void **state) {
     (void)state;
-    struct clusterNode *n = add(1, NODE_PRIMARY);
-    add(2, NODE_PRIMARY);
-    add(3, NODE_PRIMARY);
-    topologyRename(&t, n, idOf(9));
-    assert_null(topologyFind(&t, idOf(1)));
-    assert_ptr_equal(topologyFind(&t, idOf(9)), n);
+    struct clusterNode *n = topologyTestAdd(1, NODE_PRIMARY);
+    topologyTestAdd(2, NODE_PRIMARY);
+    topologyTestAdd(3, NODE_PRIMARY);
+    topologyRename(&t, n, topologyTestIdOf(9));
+    assert_null(topologyFind(&t, topologyTestIdOf(1)));
+    assert_ptr_equal(topologyFind(&t, topologyTestIdOf(9)), n);
     assert_ptr_equal(t.nodes[2], n);
 }
 
 static void slotsHaveOneOwner(void **state) {
     (void)state;
-    struct clusterNode *a = add(1, NODE_PRIMARY), *b = add(2, NODE_PRIMARY);
+    struct clusterNode *a = topologyTestAdd(1, NODE_PRIMARY), *b = topologyTestAdd(2, NODE_PRIMARY);
     for (int slot = 0; slot < 100; slot++) slotAssign(&t, slot, a);
     assert_int_equal(a->slot_count, 100);
     slotAssign(&t, 5, a); /* again: no change */
@@ -89,18 +88,18 @@ static void votersAreThosePrimariesThatHaveSlots(void **state) {
     for (int i = 0; i < 6; i++) {
         assert_int_equal(topologyVoters(&t), i);
         assert_int_equal(topologyQuorum(&t), quorum[i]);
-        slotAssign(&t, i, add(i, NODE_PRIMARY));
+        slotAssign(&t, i, topologyTestAdd(i, NODE_PRIMARY));
     }
-    add(10, NODE_PRIMARY);
-    nodeBecomeReplica(&t, add(11, NODE_REPLICA), t.nodes[0]);
+    topologyTestAdd(10, NODE_PRIMARY);
+    nodeBecomeReplica(&t, topologyTestAdd(11, NODE_REPLICA), t.nodes[0]);
     assert_int_equal(topologyVoters(&t), 6);
 }
 
 /* As long as slots are left for them. */
 static void primariesNeverHeardMayBeVoters(void **state) {
     (void)state;
-    for (int i = 0; i < 3; i++) slotAssign(&t, i, add(i, NODE_PRIMARY));
-    for (int i = 3; i < 7; i++) add(i, NODE_PRIMARY);
+    for (int i = 0; i < 3; i++) slotAssign(&t, i, topologyTestAdd(i, NODE_PRIMARY));
+    for (int i = 3; i < 7; i++) topologyTestAdd(i, NODE_PRIMARY);
     assert_int_equal(topologyQuorum(&t), 2);
     assert_int_equal(topologySureQuorum(&t), 4); /* of 7 */
     t.nodes[3]->pong_received_ms = 1;
@@ -116,8 +115,9 @@ static void primariesNeverHeardMayBeVoters(void **state) {
 
 static void aReplicaLosesItsSlotsAndTakesTheShardOfItsPrimary(void **state) {
     (void)state;
-    struct clusterNode *a = add(1, NODE_PRIMARY), *b = add(2, NODE_PRIMARY | NODE_MIGRATE_TO),
-                       *c = add(3, NODE_REPLICA);
+    struct clusterNode *a = topologyTestAdd(1, NODE_PRIMARY),
+                       *b = topologyTestAdd(2, NODE_PRIMARY | NODE_MIGRATE_TO),
+                       *c = topologyTestAdd(3, NODE_REPLICA);
     nodeBecomeReplica(&t, c, b);
     slotAssign(&t, 1, b);
     nodeBecomeReplica(&t, b, a);
@@ -141,7 +141,7 @@ static void aReplicaLosesItsSlotsAndTakesTheShardOfItsPrimary(void **state) {
 
 static void openSlotsAreInOrderAndHaveTwoSides(void **state) {
     (void)state;
-    struct clusterNode *a = add(1, NODE_PRIMARY), *b = add(2, NODE_PRIMARY);
+    struct clusterNode *a = topologyTestAdd(1, NODE_PRIMARY), *b = topologyTestAdd(2, NODE_PRIMARY);
     assert_null(slotOpen(&t, 7));
     slotSetMigrating(&t, 700, a);
     slotSetImporting(&t, 7, b);
@@ -161,8 +161,8 @@ static void openSlotsAreInOrderAndHaveTwoSides(void **state) {
 
 static void aNodeThatIsRemovedLeavesNothing(void **state) {
     (void)state;
-    struct clusterNode *a = add(1, NODE_PRIMARY), *b = add(2, NODE_PRIMARY), *c = add(3, NODE_REPLICA),
-                       *d = add(4, NODE_REPLICA);
+    struct clusterNode *a = topologyTestAdd(1, NODE_PRIMARY), *b = topologyTestAdd(2, NODE_PRIMARY),
+                       *c = topologyTestAdd(3, NODE_REPLICA), *d = topologyTestAdd(4, NODE_REPLICA);
     t.myself = a;
     nodeBecomeReplica(&t, c, b);
     nodeBecomeReplica(&t, d, b);
@@ -187,7 +187,8 @@ static void aNodeThatIsRemovedLeavesNothing(void **state) {
 
 static void reportsCountOncePerNodeAndGrowOld(void **state) {
     (void)state;
-    struct clusterNode *n = add(1, NODE_PRIMARY), *a = add(2, NODE_PRIMARY), *b = add(3, NODE_PRIMARY);
+    struct clusterNode *n = topologyTestAdd(1, NODE_PRIMARY), *a = topologyTestAdd(2, NODE_PRIMARY),
+                       *b = topologyTestAdd(3, NODE_PRIMARY);
     assert_true(failureReportAdd(n, a, 100));
     assert_false(failureReportAdd(n, a, 200));
     assert_true(failureReportAdd(n, b, 150));
@@ -201,23 +202,23 @@ static void reportsCountOncePerNodeAndGrowOld(void **state) {
 
 static void forgottenNodesComeBackAfterTheirTime(void **state) {
     (void)state;
-    topologyForget(&t, idOf(1), 100);
-    topologyForget(&t, idOf(2), 200);
-    topologyForget(&t, idOf(1), 150); /* longer */
+    topologyForget(&t, topologyTestIdOf(1), 100);
+    topologyForget(&t, topologyTestIdOf(2), 200);
+    topologyForget(&t, topologyTestIdOf(1), 150); /* longer */
     assert_int_equal(t.forgotten_count, 2);
-    assert_true(topologyIsForgotten(&t, idOf(1), 149));
-    assert_false(topologyIsForgotten(&t, idOf(1), 150));
-    assert_false(topologyIsForgotten(&t, idOf(3), 0));
+    assert_true(topologyIsForgotten(&t, topologyTestIdOf(1), 149));
+    assert_false(topologyIsForgotten(&t, topologyTestIdOf(1), 150));
+    assert_false(topologyIsForgotten(&t, topologyTestIdOf(3), 0));
     topologyForgottenTrim(&t, 150);
     assert_int_equal(t.forgotten_count, 1);
-    assert_true(topologyIsForgotten(&t, idOf(2), 150));
+    assert_true(topologyIsForgotten(&t, topologyTestIdOf(2), 150));
     topologyForgottenTrim(&t, INT64_MAX);
     assert_int_equal(t.forgotten_count, 0);
 }
 
 static void removingWhileGoingThroughAllIsFine(void **state) {
     (void)state;
-    for (int i = 0; i < 20; i++) add(i, NODE_PRIMARY);
+    for (int i = 0; i < 20; i++) topologyTestAdd(i, NODE_PRIMARY);
     int seen = 0;
     topologyForEach(&t, n) {
         seen++;
@@ -230,46 +231,46 @@ static void removingWhileGoingThroughAllIsFine(void **state) {
 /* ---- Random changes ---- */
 
 static uint32_t seed;
-static unsigned below(unsigned n) {
+static unsigned topologyTestBelow(unsigned n) {
     seed = seed * 1664525 + 1013904223;
     return (seed >> 8) % n;
 }
-static struct clusterNode *some(void) {
-    return t.nodes[below((unsigned)t.count)];
+static struct clusterNode *topologyTestSome(void) {
+    return t.nodes[topologyTestBelow((unsigned)t.count)];
 }
 
 static void changeRoles(void) {
-    struct clusterNode *n = some(), *other = some();
-    if (n == other || nodeIsReplica(other) || below(4) == 0)
+    struct clusterNode *n = topologyTestSome(), *other = topologyTestSome();
+    if (n == other || nodeIsReplica(other) || topologyTestBelow(4) == 0)
         nodeBecomePrimary(&t, n);
     else
         nodeBecomeReplica(&t, n, other);
 }
 
 static void changeSlots(void) {
-    struct clusterNode *n = some();
-    int slot = (int)below(KEY_SLOTS - 70), last = slot + (int)below(70);
+    struct clusterNode *n = topologyTestSome();
+    int slot = (int)topologyTestBelow(KEY_SLOTS - 70), last = slot + (int)topologyTestBelow(70);
     for (; slot <= last; slot++) slotAssign(&t, slot, nodeIsReplica(n) ? NULL : n);
 }
 
 static void changeOpen(void) {
-    int slot = (int)below(50);
-    struct clusterNode *n = below(3) ? some() : NULL;
-    if (below(2))
+    int slot = (int)topologyTestBelow(50);
+    struct clusterNode *n = topologyTestBelow(3) ? topologyTestSome() : NULL;
+    if (topologyTestBelow(2))
         slotSetMigrating(&t, slot, n);
     else
         slotSetImporting(&t, slot, n);
 }
 
 static void changeNodes(void) {
-    int number = (int)below(60);
-    struct clusterNode *known = topologyFind(&t, idOf(number));
+    int number = (int)topologyTestBelow(60);
+    struct clusterNode *known = topologyFind(&t, topologyTestIdOf(number));
     if (!known)
-        add(number, NODE_PRIMARY);
-    else if (known != t.myself && below(2))
+        topologyTestAdd(number, NODE_PRIMARY);
+    else if (known != t.myself && topologyTestBelow(2))
         topologyRemove(&t, known);
-    else if (!topologyFind(&t, idOf(number + 100)))
-        topologyRename(&t, known, idOf(number + 100));
+    else if (!topologyFind(&t, topologyTestIdOf(number + 100)))
+        topologyRename(&t, known, topologyTestIdOf(number + 100));
 }
 
 /* What verify does not look at: that nobody is named who is gone. */
@@ -285,14 +286,14 @@ static void verifyOpen(void) {
 static void randomChangesKeepTheInvariants(void **state) {
     (void)state;
     seed = 1;
-    t.myself = add(1000, NODE_PRIMARY | NODE_MYSELF);
+    t.myself = topologyTestAdd(1000, NODE_PRIMARY | NODE_MYSELF);
     for (int i = 0; i < 3000; i++) {
-        switch (below(5)) {
+        switch (topologyTestBelow(5)) {
         case 0: changeRoles(); break;
         case 1: changeSlots(); break;
         case 2: changeOpen(); break;
         case 3: changeNodes(); break;
-        default: failureReportAdd(some(), some(), i); break;
+        default: failureReportAdd(topologyTestSome(), topologyTestSome(), i); break;
         }
         topologyVerify(&t);
         verifyOpen();
@@ -302,7 +303,7 @@ static void randomChangesKeepTheInvariants(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setUp, tearDown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, topologyTestSetUp, topologyTestTearDown)
         TEST(nodesAreInOrderAndFound),
         TEST(aRenamedNodeIsFoundByItsNewName),
         TEST(slotsHaveOneOwner),

@@ -13,11 +13,11 @@
 
 _Static_assert(CLUSTER_VIEW_ID == NODE_ID_LEN, "ids are those of the bus");
 
-static const char *myId(void) {
+static const char *viewMyId(void) {
     return clusterMyself()->id;
 }
 
-static size_t nodes(const char **ids, size_t *told) {
+static size_t viewNodes(const char **ids, size_t *told) {
     size_t n = 0;
     for (int i = 0; ids && i < clusterTopology()->count; i++) {
         const struct clusterNode *node = clusterTopology()->nodes[i];
@@ -28,7 +28,7 @@ static size_t nodes(const char **ids, size_t *told) {
 }
 
 /* Exactly NODE_ID_LEN bytes are read: there may be no end mark. */
-static bool describe(const char *id, struct client *as_seen_by, struct clusterViewNode *node) {
+static bool viewDescribe(const char *id, struct client *as_seen_by, struct clusterViewNode *node) {
     const struct clusterNode *n = topologyFind(clusterTopology(), id);
     if (!n || n->flags & NODE_HANDSHAKE) return false;
     int who = as_seen_by                    ? clusterLineFor(as_seen_by)
@@ -48,23 +48,23 @@ static bool describe(const char *id, struct client *as_seen_by, struct clusterVi
     return true;
 }
 
-static bool sendTo(const char *id, uint64_t module, uint8_t type, struct str payload) {
+static bool viewSendTo(const char *id, uint64_t module, uint8_t type, struct str payload) {
     struct clusterNode *n = id ? topologyFind(clusterTopology(), id) : NULL;
     if (id && (!n || !n->out)) return false;
     engineModuleSend(&cluster_engine, n, module, type, payload, clusterNow());
     return true;
 }
 
-static void setFlags(bool no_failover, bool no_redirection) {
+static void viewSetFlags(bool no_failover, bool no_redirection) {
     if (no_failover) cluster_engine.settings.failover_is_others = true;
     if (no_redirection) redirectNobody();
 }
 
 void viewInit(void) {
-    cluster_view = (struct clusterView){.myId = myId,
-                                        .nodes = nodes,
-                                        .describe = describe,
-                                        .send = sendTo,
-                                        .setFlags = setFlags,
+    cluster_view = (struct clusterView){.myId = viewMyId,
+                                        .nodes = viewNodes,
+                                        .describe = viewDescribe,
+                                        .send = viewSendTo,
+                                        .setFlags = viewSetFlags,
                                         .slotTag = slotTag};
 }

@@ -73,7 +73,7 @@ static admissionCheck *all[ORIGINS][RULES + 1];
 
 /* ---- The lists ---- */
 
-static void listRules(enum requestOrigin origin) {
+static void admissionListRules(enum requestOrigin origin) {
     int usual_count = 0, count = 0;
     for (int i = 0; i < RULES; i++) {
         if (!table[i].asks[origin] || !checks[i] || idle_rules[i]) continue;
@@ -83,24 +83,24 @@ static void listRules(enum requestOrigin origin) {
     admission_usual[origin][usual_count] = all[origin][count] = NULL;
 }
 
-static void listAll(void) {
-    for (int origin = 0; origin < ORIGINS; origin++) listRules((enum requestOrigin)origin);
+static void admissionListAll(void) {
+    for (int origin = 0; origin < ORIGINS; origin++) admissionListRules((enum requestOrigin)origin);
 }
 
 void admissionFill(enum admissionRule rule, admissionCheck *fn) {
     serverAssert(table[rule].id == rule && !checks[rule]);
     checks[rule] = fn;
-    listAll();
+    admissionListAll();
 }
 
 void admissionIdle(enum admissionRule rule, bool idle) {
     serverAssert(checks[rule]);
     if (idle_rules[rule] == idle) return;
     idle_rules[rule] = idle;
-    listAll();
+    admissionListAll();
 }
 
-static enum admission askAll(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission commandAdmissionAskAll(struct client *c, struct request *r, enum requestOrigin origin) {
     for (admissionCheck **check = all[origin]; *check; check++) {
         enum admission verdict = (*check)(c, r, origin);
         if (verdict != ADMITTED) return verdict;
@@ -110,9 +110,10 @@ static enum admission askAll(struct client *c, struct request *r, enum requestOr
 
 enum admission admissionAskAll(struct client *c, struct request *r, enum requestOrigin origin) {
     bool of_client = origin == ORIGIN_CLIENT; /* a script has no transaction that would be over */
-    if (!of_client || !r->cmd || r->cmd->spec->proc != execCommand) return askAll(c, r, origin);
+    if (!of_client || !r->cmd || r->cmd->spec->proc != execCommand)
+        return commandAdmissionAskAll(c, r, origin);
     reply_error_prefix = exec_refused;
-    enum admission verdict = askAll(c, r, origin);
+    enum admission verdict = commandAdmissionAskAll(c, r, origin);
     reply_error_prefix = NULL;
     return verdict;
 }
@@ -134,7 +135,7 @@ bool admissionOddRowsAgree(struct client *c, struct request *r, enum requestOrig
 /* ---- Rows about the request alone ---- */
 
 /* A browser can be tricked into posting a page here, with commands in it: the headers before them end it. */
-static enum admission checkHttp(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission admissionCheckHttp(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     static int64_t told_ms;
     if (r->cmd || !c->conn || (!strIs(r->argv[0], "post") && !strIs(r->argv[0], "host:"))) return ADMITTED;
@@ -151,32 +152,32 @@ static enum admission checkHttp(struct client *c, struct request *r, enum reques
 }
 
 /* An argument is quoted up to its first NUL. */
-static size_t quotedLen(struct str arg, size_t max) {
+static size_t admissionQuotedLen(struct str arg, size_t max) {
     return strnlen(arg.ptr, arg.len < max ? arg.len : max);
 }
 
-static void replyUnknownSubcommand(struct client *c, const struct serverCommand *container) {
+static void admissionReplyUnknownSubcommand(struct client *c, const struct serverCommand *container) {
     sds name = sdsnew(container->called);
     sdstoupper(name);
-    int len = (int)quotedLen(c->argv[1], UNKNOWN_ARGS_MAX);
+    int len = (int)admissionQuotedLen(c->argv[1], UNKNOWN_ARGS_MAX);
     replyErrorFmt(c, "ERR unknown subcommand '%.*s'. Try %s HELP.", len, c->argv[1].ptr, name);
     sdsfree(name);
 }
 
-static void replyUnknown(struct client *c) {
+static void admissionReplyUnknown(struct client *c) {
     const struct serverCommand *container = commandLookup(c->argv, 1);
     if (container) {
-        replyUnknownSubcommand(c, container);
+        admissionReplyUnknownSubcommand(c, container);
         return;
     }
     sds args = sdsempty();
     for (int i = 1; i < c->argc && sdslen(args) < UNKNOWN_ARGS_MAX; i++) {
-        size_t len = quotedLen(c->argv[i], UNKNOWN_ARGS_MAX - sdslen(args));
+        size_t len = admissionQuotedLen(c->argv[i], UNKNOWN_ARGS_MAX - sdslen(args));
         args = sdscatlen(args, "'", 1);
         args = sdscatlen(args, c->argv[i].ptr, len);
         args = sdscatlen(args, "' ", 2);
     }
-    sds name = sdsnewlen(c->argv[0].ptr, quotedLen(c->argv[0], UNKNOWN_ARGS_MAX));
+    sds name = sdsnewlen(c->argv[0].ptr, admissionQuotedLen(c->argv[0], UNKNOWN_ARGS_MAX));
     sds msg = sdsnew("ERR unknown command '");
     msg = sdscatstr(msg, sdsview(name));
     msg = sdscat(msg, "', with args beginning with: ");
@@ -188,17 +189,17 @@ static void replyUnknown(struct client *c) {
 }
 
 /* Scripts are told less, but which subcommand there is not. A module may have come since it was looked up. */
-static enum admission checkUnknown(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission admissionCheckUnknown(struct client *c, struct request *r, enum requestOrigin origin) {
     if (!r->cmd) c->cmd = r->cmd = commandLookup(r->argv, r->argc);
     if (r->cmd) return ADMITTED;
     if (origin == ORIGIN_SCRIPT && !commandLookup(r->argv, 1))
         replyError(c, "ERR Unknown command called from script");
     else
-        replyUnknown(c);
+        admissionReplyUnknown(c);
     return REFUSED;
 }
 
-static enum admission checkArity(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission admissionCheckArity(struct client *c, struct request *r, enum requestOrigin origin) {
     if (commandArityOk(r->cmd, r->argc)) return ADMITTED;
     if (origin == ORIGIN_SCRIPT)
         replyError(c, "ERR Wrong number of args calling command from script");
@@ -209,7 +210,7 @@ static enum admission checkArity(struct client *c, struct request *r, enum reque
 
 void admissionInit(void) {
     for (int i = 0; i < RULES; i++) serverAssert((int)table[i].id == i);
-    admissionFill(RULE_HTTP, checkHttp);
-    admissionFill(RULE_UNKNOWN, checkUnknown);
-    admissionFill(RULE_ARITY, checkArity);
+    admissionFill(RULE_HTTP, admissionCheckHttp);
+    admissionFill(RULE_UNKNOWN, admissionCheckUnknown);
+    admissionFill(RULE_ARITY, admissionCheckArity);
 }

@@ -54,7 +54,7 @@ enum admission {
     ADMITTED,
     REFUSED,  /* an error has been replied */
     REPLACED, /* call_replacement (call.h) is asked about, and runs, instead */
-    DEFERRED      /* neither: it will run later, and who has it then is the rule's affair; or its client goes */
+    DEFERRED  /* neither: it will run later, and who has it then is the rule's affair; or its client goes */
 };
 
 /* c->argv and its kin mirror the request. */

@@ -15,20 +15,20 @@
 #include "base/num.h"
 #include "base/ticks.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/busy.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "command/request.h"
-#include "registry/cron.h"
 #include "command/declared_keys.h"
 #include "command/propagate.h"
-#include "data/keyspace/hooks.h"
-#include "registry/info.h"
-#include "data/notify.h"
-#include "client/reply.h"
+#include "command/request.h"
 #include "command/turn.h"
+#include "data/keyspace/hooks.h"
+#include "data/notify.h"
 #include "data/type.h"
 #include "net/ae.h"
+#include "registry/cron.h"
+#include "registry/info.h"
 
 #define ITS_OWN_TYPES (-1) /* its owner says which */
 
@@ -103,7 +103,7 @@ bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *de
     return true;
 }
 
-static int64_t timeoutTimer(struct aeEventLoop *el, int64_t id, void *data) {
+static int64_t blockingTimeoutTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id;
     struct client *c = data;
     unblockWithTimeout(c); /* deletes the timer */
@@ -112,30 +112,30 @@ static int64_t timeoutTimer(struct aeEventLoop *el, int64_t id, void *data) {
 
 /* ---- Queues ---- */
 
-static void needQueues(void) {
+static void blockingNeedQueues(void) {
     if (queues) return;
     queues = zcalloc((size_t)dbCount(), sizeof *queues);
     for (int i = 0; i < dbCount(); i++) hashtableInit(&queues[i], &blocking_type);
 }
 
-static void handleReady(struct client *c) {
+static void commandBlockingHandleReady(struct client *c) {
     (void)c;
     blockingHandleReady();
 }
 
-static void markQueue(struct blockingKey *k) {
+static void blockingMarkQueue(struct blockingKey *k) {
     if (listLinked(&k->ready_node)) return;
     listAddTail(&ready, &k->ready_node);
-    callHookIdle(handleReady, false);
+    callHookIdle(commandBlockingHandleReady, false);
 }
 
-static void markReady(struct db *db, struct str key) {
+static void blockingMarkReady(struct db *db, struct str key) {
     struct blockingKey *k = hashtableFind(&queues[db->id], key);
-    if (k) markQueue(k);
+    if (k) blockingMarkQueue(k);
 }
 
-static struct blockingKey *keyQueue(struct db *db, struct str key) {
-    needQueues();
+static struct blockingKey *blockingKeyQueue(struct db *db, struct str key) {
+    blockingNeedQueues();
     struct blockingKey *k = hashtableFind(&queues[db->id], key);
     if (k) return k;
     k = zcalloc(1, sizeof *k);
@@ -143,11 +143,11 @@ static struct blockingKey *keyQueue(struct db *db, struct str key) {
     k->key = sdsnewstr(key);
     listInit(&k->waiters);
     hashtableAddUnchecked(&queues[db->id], k, hashtableHash(&queues[db->id], key));
-    if (!blocked_keys++) data_hooks.keyCameOrWent = markReady;
+    if (!blocked_keys++) data_hooks.keyCameOrWent = blockingMarkReady;
     return k;
 }
 
-static void dropKeyIfIdle(struct blockingKey *k) {
+static void blockingDropKeyIfIdle(struct blockingKey *k) {
     if (k->waiters.length || listLinked(&k->ready_node)) return;
     hashtablePop(&queues[k->db->id], sdsview(k->key));
     sdsfree(k->key);
@@ -155,8 +155,8 @@ static void dropKeyIfIdle(struct blockingKey *k) {
     if (!--blocked_keys) data_hooks.keyCameOrWent = NULL;
 }
 
-static void waitForKey(struct blockingState *b, struct client *c, struct str key) {
-    struct blockingKey *k = keyQueue(c->db, key);
+static void blockingWaitForKey(struct blockingState *b, struct client *c, struct str key) {
+    struct blockingKey *k = blockingKeyQueue(c->db, key);
     struct listNode *last = k->waiters.head.prev;
     if (k->waiters.length && listEntry(last, struct waiter, node)->client == c) return; /* key given twice */
     struct waiter *w = &b->waiters[b->count++];
@@ -179,10 +179,10 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
     b->wake_on_delete = wake_on_delete;
     b->on_timeout = on_timeout ? on_timeout : replyNullArray;
     b->request = call_running->waits = requestCopy(c->request);
-    for (int i = 0; i < count; i++) waitForKey(b, c, keys[i]);
+    for (int i = 0; i < count; i++) blockingWaitForKey(b, c, keys[i]);
     if (deadline_ms) {
         int64_t delay = deadline_ms - mstime();
-        b->timer = aeCreateTimeEvent(server_el, delay < 0 ? 0 : delay, timeoutTimer, c);
+        b->timer = aeCreateTimeEvent(server_el, delay < 0 ? 0 : delay, blockingTimeoutTimer, c);
         blocked_timeouts++;
     }
     c->blocked = b;
@@ -203,7 +203,8 @@ bool blockedForKeys(const struct client *c) {
     return c->blocked && c->blocked->count;
 }
 
-void blockForHandler(struct client *c, const struct str *keys, int count, const struct blockingOptions *wish) {
+void blockForHandler(struct client *c, const struct str *keys, int count,
+                     const struct blockingOptions *wish) {
     blockForKeys(c, keys, count, ITS_OWN_TYPES, wish->deadline_ms, NULL, wish->wake_on_delete);
     c->blocked->firm = wish->patient;
     c->blocked->whose = wish->whose;
@@ -222,7 +223,7 @@ void blockedAddTime(struct client *c, uint64_t us) {
     r->cmd->ticks += us * ticks_per_us;
 }
 
-static void release(struct client *c) {
+static void blockingRelease(struct client *c) {
     struct blockingState *b = c->blocked;
     if (b->timer) {
         aeDeleteTimeEvent(server_el, b->timer);
@@ -233,7 +234,7 @@ static void release(struct client *c) {
         listRemove(&w->key->waiters, &w->node);
         w->key->on_delete -= b->wake_on_delete;
         keys_on_delete -= b->wake_on_delete && !w->key->on_delete;
-        dropKeyIfIdle(w->key);
+        blockingDropKeyIfIdle(w->key);
     }
     requestRelease(b->request);
     c->blocked = NULL;
@@ -244,7 +245,7 @@ static void release(struct client *c) {
 }
 
 static void blockingForgetClient(struct client *c) {
-    if (c->blocked) release(c);
+    if (c->blocked) blockingRelease(c);
 }
 
 void blockingOnInnerEnd(void (*fn)(struct client *c)) {
@@ -252,8 +253,8 @@ void blockingOnInnerEnd(void (*fn)(struct client *c)) {
     inner_ended = fn;
 }
 
-static void unblockClient(struct client *c, bool requeue) {
-    release(c);
+static void blockingUnblockClient(struct client *c, bool requeue) {
+    blockingRelease(c);
     if (!requeue) return;
     if (c->conn)
         turnQueueClient(c);
@@ -263,14 +264,14 @@ static void unblockClient(struct client *c, bool requeue) {
 
 /* Its reply is written: the command has come to its end, and counts as called, and as rejected when somebody
  * else has put an end to it. */
-static void endCommand(struct client *c, bool rejected) {
+static void blockingEndCommand(struct client *c, bool rejected) {
     callCountEnded(c, c->blocked->request, rejected);
-    unblockClient(c, true);
+    blockingUnblockClient(c, true);
 }
 
 /* Run the command of a waiting client once more. Its place in the queues stays when it blocks again. What a
  * module does when its call has ended is propagated with what that did. */
-static void runAgain(struct client *c, enum requestOrigin origin) {
+static void blockingRunAgain(struct client *c, enum requestOrigin origin) {
     c->flags |= CLIENT_REEXECUTING;
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
     c->blocked->ending = true;
@@ -281,28 +282,28 @@ static void runAgain(struct client *c, enum requestOrigin origin) {
     if (c->flags & CLIENT_BLOCKED)
         c->blocked->ending = false;
     else
-        unblockClient(c, true);
+        blockingUnblockClient(c, true);
     if (inner) propagateEnd();
 }
 
-static void runHandler(struct client *c, struct blockingEnd end) {
+static void blockingRunHandler(struct client *c, struct blockingEnd end) {
     struct blockingEnd outer = blocking_end;
     blocking_end = end;
     if (c->blocked->ends) {
         c->blocked->ending = true;
         c->blocked->ends(c);
-        unblockClient(c, true);
+        blockingUnblockClient(c, true);
     } else {
-        runAgain(c, ORIGIN_RESUMED);
+        blockingRunAgain(c, ORIGIN_RESUMED);
     }
     blocking_end = outer;
 }
 
 void blockingResume(struct client *c) {
     if (c->flags & CLIENT_CLOSE_ASAP)
-        unblockClient(c, false);
+        blockingUnblockClient(c, false);
     else
-        runHandler(c, (struct blockingEnd){.reason = BLOCKING_RESUMED});
+        blockingRunHandler(c, (struct blockingEnd){.reason = BLOCKING_RESUMED});
 }
 
 static bool blockingMayEnd(const struct client *c) {
@@ -312,33 +313,33 @@ static bool blockingMayEnd(const struct client *c) {
 bool unblockWithTimeout(struct client *c) {
     if (!blockingMayEnd(c)) return false;
     if (c->blocked->left) {
-        runHandler(c, (struct blockingEnd){.reason = BLOCKING_TIMEOUT});
+        blockingRunHandler(c, (struct blockingEnd){.reason = BLOCKING_TIMEOUT});
         return true;
     }
     c->flags &= ~(uint32_t)CLIENT_ERROR;
     c->blocked->ending = true;
     c->blocked->on_timeout(c);
-    endCommand(c, false);
+    blockingEndCommand(c, false);
     return true;
 }
 
 bool unblockWithReply(struct client *c, void (*reply)(struct client *c)) {
     if (!blockingMayEnd(c)) return false;
     if (c->blocked->ends) {
-        runHandler(c, (struct blockingEnd){.reason = BLOCKING_REFUSED});
+        blockingRunHandler(c, (struct blockingEnd){.reason = BLOCKING_REFUSED});
         return true;
     }
     reply(c);
-    endCommand(c, true);
+    blockingEndCommand(c, true);
     return true;
 }
 
-static void replyUnblocked(struct client *c) {
+static void blockingReplyUnblocked(struct client *c) {
     replyError(c, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
 }
 
 bool unblockWithError(struct client *c) {
-    return unblockWithReply(c, replyUnblocked);
+    return unblockWithReply(c, blockingReplyUnblocked);
 }
 
 const struct request *blockedRequest(const struct client *c) {
@@ -348,14 +349,14 @@ const struct request *blockedRequest(const struct client *c) {
 /* ---- Wake up ---- */
 
 void signalKeyReady(struct db *db, struct str key) {
-    if (blocked_keys) markReady(db, key);
+    if (blocked_keys) blockingMarkReady(db, key);
 }
 
 void signalKeyReadyForHandlers(struct db *db, struct str key) {
     struct blockingKey *k = blocked_keys ? hashtableFind(&queues[db->id], key) : NULL;
     if (!k) return;
     k->whatever = true;
-    markQueue(k);
+    blockingMarkQueue(k);
 }
 
 void blockingRecheckDb(struct db *db) {
@@ -363,27 +364,27 @@ void blockingRecheckDb(struct db *db) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &queues[db->id], false);
-    while (hashtableNext(&it, &entry)) markQueue(entry);
+    while (hashtableNext(&it, &entry)) blockingMarkQueue(entry);
     hashtableStopIterator(&it);
 }
 
-static bool isOfItsType(const struct blockingState *b, const struct object *o, bool whatever) {
+static bool blockingIsOfItsType(const struct blockingState *b, const struct object *o, bool whatever) {
     return b->type != ITS_OWN_TYPES ? o->type == (uint32_t)b->type : whatever || b->wants(o);
 }
 
-static bool wantsToRun(const struct blockingState *b, const struct object *o, bool whatever) {
-    return (o && isOfItsType(b, o, whatever)) || b->wake_on_delete;
+static bool blockingWantsToRun(const struct blockingState *b, const struct object *o, bool whatever) {
+    return (o && blockingIsOfItsType(b, o, whatever)) || b->wake_on_delete;
 }
 
-static void tryAgain(struct client *c, const struct blockingKey *k) {
+static void blockingTryAgain(struct client *c, const struct blockingKey *k) {
     if (c->blocked->left)
-        runHandler(c, (struct blockingEnd){.reason = BLOCKING_KEY, .key = sdsview(k->key)});
+        blockingRunHandler(c, (struct blockingEnd){.reason = BLOCKING_KEY, .key = sdsview(k->key)});
     else
-        runAgain(c, ORIGIN_UNBLOCKED);
+        blockingRunAgain(c, ORIGIN_UNBLOCKED);
 }
 
 /* While it is held back it stays where it is. */
-static bool mayRun(const struct blockingState *b) {
+static bool blockingMayRun(const struct blockingState *b) {
     return !held_back || !held_back(b->request->cmd->flags);
 }
 
@@ -392,7 +393,7 @@ static bool mayRun(const struct blockingState *b) {
  * keeps the queue alive:
  *
  *     tried, waits again | tried, waits again | cursor | to be tried | to be tried | came meanwhile */
-static void serveKey(struct blockingKey *k) {
+static void blockingServeKey(struct blockingKey *k) {
     struct waiter cursor = {0};
     size_t tries = k->waiters.length;
     bool whatever = k->whatever;
@@ -408,11 +409,12 @@ static void serveKey(struct blockingKey *k) {
         if (!o && !k->on_delete) break;
         listRemove(&k->waiters, &cursor.node);
         listInsertBefore(&k->waiters, next->next, &cursor.node);
-        if (wantsToRun(c->blocked, o, whatever) && !(c->flags & CLIENT_CLOSE_ASAP) && mayRun(c->blocked))
-            tryAgain(c, k);
+        if (blockingWantsToRun(c->blocked, o, whatever) && !(c->flags & CLIENT_CLOSE_ASAP) &&
+            blockingMayRun(c->blocked))
+            blockingTryAgain(c, k);
     }
     listRemove(&k->waiters, &cursor.node);
-    dropKeyIfIdle(k);
+    blockingDropKeyIfIdle(k);
 }
 
 /* A script or a module that lets others have answers is in the middle of what it does: those that its changes
@@ -430,11 +432,11 @@ void blockingHandleReady(void) {
         struct blockingKey *k = listEntry(first, struct blockingKey, ready_node);
         listRemove(&ready, first); /* first of all, so that it can become ready again */
         if (k->waiters.length)
-            serveKey(k);
+            blockingServeKey(k);
         else
-            dropKeyIfIdle(k);
+            blockingDropKeyIfIdle(k);
     }
-    callHookIdle(handleReady, true);
+    callHookIdle(commandBlockingHandleReady, true);
     running = false;
 }
 
@@ -443,7 +445,7 @@ void blockingHoldBack(bool (*fn)(uint64_t command_flags)) {
     held_back = fn;
 }
 
-static void onFlush(int dbid) {
+static void blockingOnFlush(int dbid) {
     blockingRecheckDb(dbGet(dbid));
 }
 
@@ -460,7 +462,7 @@ static sds blockingInfo(sds s) {
 void blockingInit(void) {
     clientOnFree(blockingForgetClient);
     infoRegister("clients", blockingInfo);
-    notifyAddFlushSink(onFlush);
+    notifyAddFlushSink(blockingOnFlush);
     listInit(&ready);
-    callAddHook(BETWEEN_CALLS, handleReady, true);
+    callAddHook(BETWEEN_CALLS, commandBlockingHandleReady, true);
 }

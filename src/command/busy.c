@@ -12,7 +12,7 @@ int64_t busy_threshold_ms;
 static void (*replyBusy)(struct client *c); /* NULL: nothing takes that long */
 
 /* What a busy server still does: SHUTDOWN only when it need not save what has been done by half. */
-static bool allowedWhileBusy(const struct request *r) {
+static bool busyAllowedWhile(const struct request *r) {
     if (!(r->cmd->flags & CMD_ALLOW_BUSY)) return false;
     if (strcmp(r->cmd->spec->name, "shutdown")) return true;
     for (int i = 1; i < r->argc; i++) {
@@ -21,9 +21,9 @@ static bool allowedWhileBusy(const struct request *r) {
     return false;
 }
 
-static enum admission checkBusy(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission busyCheck(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (allowedWhileBusy(r)) return ADMITTED;
+    if (busyAllowedWhile(r)) return ADMITTED;
     replyBusy(c);
     return REFUSED;
 }
@@ -49,6 +49,6 @@ void busyInit(void) {
                    INT64_MAX, NULL),
     };
     configRegister(directives, 1);
-    admissionFill(RULE_BUSY, checkBusy);
+    admissionFill(RULE_BUSY, busyCheck);
     admissionIdle(RULE_BUSY, true);
 }

@@ -69,7 +69,7 @@ static int hook_count, refusal_count;
 static callHook *refusal_hooks[HOOKS_MAX];
 static callHook *active[CALL_POINTS][HOOKS_AT_POINT + 1]; /* those that are not idle; NULL behind the last */
 
-static void listHooks(void) {
+static void callListHooks(void) {
     int counts[CALL_POINTS] = {0};
     call_points = 0;
     for (int i = 0; i < hook_count; i++) {
@@ -85,7 +85,7 @@ static void listHooks(void) {
 void callAddHook(enum callPoint at, callHook *fn, bool idle) {
     serverAssert(hook_count < HOOKS_MAX);
     hooks[hook_count++] = (struct hook){fn, at, idle};
-    listHooks();
+    callListHooks();
 }
 
 void callHookIdle(callHook *fn, bool idle) {
@@ -93,7 +93,7 @@ void callHookIdle(callHook *fn, bool idle) {
     while (i < hook_count && hooks[i].fn != fn) i++;
     serverAssert(i < hook_count);
     hooks[i].idle = idle;
-    listHooks();
+    callListHooks();
 }
 
 /* Of a copy: hooks may become idle meanwhile, or cease to be. */
@@ -111,8 +111,8 @@ void callOnRefused(callHook *fn) {
 /* ---- Statistics ---- */
 
 /* The command was slow or large. Commands of a script are logged with the client that runs the script. */
-static __attribute__((noinline, cold)) void noteUnusual(struct client *c, uint64_t ticks,
-                                                        int64_t reply_bytes) {
+static __attribute__((noinline, cold)) void callNoteUnusual(struct client *c, uint64_t ticks,
+                                                            int64_t reply_bytes) {
     uint64_t us = ticks / ticks_per_us;
     latencyAddSampleIfNeeded(c->cmd->flags & CMD_FAST ? "fast-command" : "command", (int64_t)(us / 1000));
     struct client *owner = c->flags & CLIENT_SCRIPT && callOwner() ? callOwner() : c;
@@ -121,27 +121,27 @@ static __attribute__((noinline, cold)) void noteUnusual(struct client *c, uint64
 
 /* Only requests of many arguments, or with big ones, can be large: the exact size is reckoned for those
  * alone. */
-static inline bool mayBeUnusual(const struct request *r, uint64_t ticks, int64_t reply_bytes) {
+static inline bool callMayBeUnusual(const struct request *r, uint64_t ticks, int64_t reply_bytes) {
     return ticks >= commandlog_limits.ticks || reply_bytes >= commandlog_limits.reply_bytes || r->big ||
            r->argc >= commandlog_limits.args;
 }
 
 /* Of a command that has come to its end. */
-static inline void countEnd(struct client *c, struct request *r, uint64_t ticks, int64_t reply_bytes) {
+static inline void callCountEnd(struct client *c, struct request *r, uint64_t ticks, int64_t reply_bytes) {
     r->cmd->calls++;
     callstats.processed++;
     c->commands++;
     latencyRecord(&r->cmd->latency, ticks);
-    if (__builtin_expect(mayBeUnusual(r, ticks, reply_bytes), 0)) noteUnusual(c, ticks, reply_bytes);
+    if (__builtin_expect(callMayBeUnusual(r, ticks, reply_bytes), 0)) callNoteUnusual(c, ticks, reply_bytes);
 }
 
 /* A command that waits has not come to its end: what it took so far counts when it has. */
-static inline void countCall(struct call *call, struct client *c, struct request *r, uint64_t ticks,
+static inline void callCount(struct call *call, struct client *c, struct request *r, uint64_t ticks,
                              int64_t reply_bytes) {
     r->cmd->ticks += ticks;
     if (c->flags & CLIENT_ERROR) r->cmd->failed++;
     if (__builtin_expect(!(c->flags & CLIENT_BLOCKED), 1))
-        countEnd(c, r, r->ticks + ticks, reply_bytes);
+        callCountEnd(c, r, r->ticks + ticks, reply_bytes);
     else
         (call->waits ? call->waits : r)->ticks += ticks;
 }
@@ -153,20 +153,20 @@ void callCountReplayed(const struct client *c, struct request *r) {
 
 /* ---- Running ---- */
 
-static inline void mirror(struct client *c, struct request *r) {
+static inline void callMirror(struct client *c, struct request *r) {
     c->request = r;
     c->argv = r->argv;
     c->argc = r->argc;
     c->cmd = r->cmd;
 }
 
-static inline void begin(struct call *call, struct client *c, struct request *r) {
+static inline void callBegin(struct call *call, struct client *c, struct request *r) {
     call_running = call;
-    mirror(c, r);
+    callMirror(c, r);
     dbSetKeyHashes(r->hints, r->hint_count);
 }
 
-static inline void end(const struct call *call, struct client *c, struct call *outer) {
+static inline void callEnd(const struct call *call, struct client *c, struct call *outer) {
     (void)call; /* but for the assertion */
     debugAssert(call_running == call);
     call_running = outer;
@@ -178,23 +178,23 @@ static inline void end(const struct call *call, struct client *c, struct call *o
         return;
     }
     dbSetKeyHashes(outer->request->hints, outer->request->hint_count);
-    if (outer->client == c) mirror(c, outer->request);
+    if (outer->client == c) callMirror(c, outer->request);
 }
 
 void callCountEnded(struct client *c, struct request *r, bool rejected) {
     struct call call = {
         .client = c, .owner = c, .request = r, .origin = ORIGIN_UNBLOCKED, .outer = call_running};
-    begin(&call, c, r);
+    callBegin(&call, c, r);
     if (rejected)
         r->cmd->rejected++;
     else if (c->flags & CLIENT_ERROR)
         r->cmd->failed++;
-    countEnd(c, r, r->ticks, 0);
-    end(&call, c, call.outer);
+    callCountEnd(c, r, r->ticks, 0);
+    callEnd(&call, c, call.outer);
 }
 
 /* Modules say who gets what they call, and scripts may. */
-static void propagateNotToAll(struct client *c, const struct request *r, bool dirty) {
+static void callPropagateNotToAll(struct client *c, const struct request *r, bool dirty) {
     if (r->but == PROPAGATED_TO_NOBODY) propagateSuppress(c);
     propagation.but = r->but;
     propagateAfterCommand(c, dirty);
@@ -202,8 +202,8 @@ static void propagateNotToAll(struct client *c, const struct request *r, bool di
     if (r->unpropagated) propagateMute(false);
 }
 
-static inline __attribute__((always_inline)) void callHandler(struct call *call, struct client *c,
-                                                              struct request *r, enum requestOrigin origin) {
+static inline __attribute__((always_inline)) void
+commandCallCallHandler(struct call *call, struct client *c, struct request *r, enum requestOrigin origin) {
     unsigned how = origin_flags[origin];
     debugAssert(r->cmd && commandArityOk(r->cmd, r->argc)); /* rows of admission, or who made the request */
     callReached(CALL_BEFORE, c);
@@ -221,12 +221,12 @@ static inline __attribute__((always_inline)) void callHandler(struct call *call,
     uint64_t ticks = ticksNow() - start;
     if (how & OWN_TIME) callstats.ticks += ticks;
     if (how & COUNTED && (how & TOP || !call_file_replayed))
-        countCall(call, c, r, ticks, (int64_t)(c->out.bytes - output));
+        callCount(call, c, r, ticks, (int64_t)(c->out.bytes - output));
     else if (how & COUNTED)
         callCountReplayed(c, r);
     callReached(CALL_AFTER, c);
     if (origin == ORIGIN_MODULE || (origin == ORIGIN_SCRIPT && r->but))
-        propagateNotToAll(c, r, dbstats.dirty != dirty);
+        callPropagateNotToAll(c, r, dbstats.dirty != dirty);
     else if (how & PROPAGATED)
         propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();
@@ -236,81 +236,81 @@ static inline __attribute__((always_inline)) void callHandler(struct call *call,
 }
 
 /* A command of a file that cannot run is an error of the file, and not in the statistics. */
-static void refused(struct client *c, struct request *r, enum requestOrigin origin) {
+static void commandCallRefused(struct client *c, struct request *r, enum requestOrigin origin) {
     if (r->cmd && origin != ORIGIN_AOF) r->cmd->rejected++;
     for (int i = 0; i < refusal_count; i++) refusal_hooks[i](c);
 }
 
 /* CLIENT REPLY SKIP is about the next command only: the next one that is not kept back. */
-static inline void takeReplySkip(struct client *c) {
+static inline void callTakeReplySkip(struct client *c) {
     c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
     if (__builtin_expect(!(c->flags & CLIENT_REPLY_SKIP_NEXT), 1)) return;
     c->flags = (c->flags & ~(uint32_t)CLIENT_REPLY_SKIP_NEXT) | CLIENT_REPLY_SKIP;
 }
 
-static inline void giveBackReplySkip(struct client *c) {
+static inline void callGiveBackReplySkip(struct client *c) {
     if (c->flags & CLIENT_PAUSED && c->flags & CLIENT_REPLY_SKIP) c->flags |= CLIENT_REPLY_SKIP_NEXT;
 }
 
-static __attribute__((noinline, cold)) enum admission runReplacement(struct call *call, struct client *c,
-                                                                     enum requestOrigin origin) {
+static __attribute__((noinline, cold)) enum admission callRunReplacement(struct call *call, struct client *c,
+                                                                         enum requestOrigin origin) {
     struct request *original = call->request, *r = call_replacement;
     call->request = r;
-    mirror(c, r);
+    callMirror(c, r);
     dbSetKeyHashes(NULL, 0);
     if (origin == ORIGIN_CLIENT) c->lastcmd = r->cmd;
     enum admission verdict = admissionAskAll(c, r, origin);
     call_replacement = NULL;
     if (verdict == ADMITTED)
-        callHandler(call, c, r, origin);
+        commandCallCallHandler(call, c, r, origin);
     else if (verdict == REFUSED)
-        refused(c, r, origin);
+        commandCallRefused(c, r, origin);
     else
-        giveBackReplySkip(c);
+        callGiveBackReplySkip(c);
     call->request = original;
-    mirror(c, original);
+    callMirror(c, original);
     requestRelease(r);
     return verdict;
 }
 
-static inline __attribute__((always_inline)) bool run(struct client *c, struct request *r,
-                                                      enum requestOrigin origin) {
+static inline __attribute__((always_inline)) bool callRun(struct client *c, struct request *r,
+                                                          enum requestOrigin origin) {
     unsigned how = origin_flags[origin];
     struct call *outer = call_running;
     struct call call = {
         .client = c, .request = r, .origin = origin, .slot = CALL_SLOT_NONE_YET, .outer = outer};
     call.owner = how & TOP ? c : outer ? outer->owner : NULL;
-    begin(&call, c, r);
+    callBegin(&call, c, r);
     if (how & TOP) {
         c->flags |= CLIENT_EXECUTING;
         pushBeginCommand(c);
     }
     if (origin == ORIGIN_CLIENT) {
-        takeReplySkip(c);
+        callTakeReplySkip(c);
         c->lastcmd = r->cmd;
     }
     enum admission verdict = admissionAsk(c, r, origin);
     if (__builtin_expect(verdict == ADMITTED, 1))
-        callHandler(&call, c, r, origin);
+        commandCallCallHandler(&call, c, r, origin);
     else if (verdict == REFUSED)
-        refused(c, r, origin);
+        commandCallRefused(c, r, origin);
     else if (verdict == REPLACED)
-        verdict = runReplacement(&call, c, origin);
+        verdict = callRunReplacement(&call, c, origin);
     else
-        giveBackReplySkip(c);
+        callGiveBackReplySkip(c);
     if (how & TOP) {
         c->flags &= ~(uint32_t)CLIENT_EXECUTING;
         if (origin == ORIGIN_CLIENT) callReached(REQUEST_DONE, c);
         pushEndCommand();
     }
-    end(&call, c, outer);
+    callEnd(&call, c, outer);
     return verdict == ADMITTED;
 }
 
 /* The most frequent origin has a copy of its own, without the questions about what it is. */
 bool commandRun(struct client *c, struct request *r, enum requestOrigin origin) {
-    if (__builtin_expect(origin == ORIGIN_CLIENT, 1)) return run(c, r, ORIGIN_CLIENT);
-    return run(c, r, origin);
+    if (__builtin_expect(origin == ORIGIN_CLIENT, 1)) return callRun(c, r, ORIGIN_CLIENT);
+    return callRun(c, r, origin);
 }
 
 /* ---- Registration ---- */

@@ -5,28 +5,28 @@
 
 #include "base/num.h"
 #include "base/version.h"
-#include "commands/cmd_connection.h"
-#include "command/blocking.h"
 #include "client/client_evict.h"
 #include "client/client_info.h"
 #include "client/client_session.h"
+#include "client/reply.h"
+#include "command/blocking.h"
 #include "command/command.h"
-#include "registry/config.h"
-#include "registry/product.h"
-#include "registry/cron.h"
-#include "data/keyspace/db.h"
-#include "registry/info.h"
 #include "command/modules.h"
 #include "command/monitor.h"
 #include "command/multi.h"
 #include "command/pubsub.h"
-#include "client/reply.h"
 #include "command/tracking.h"
+#include "commands/cmd_connection.h"
+#include "data/keyspace/db.h"
 #include "data/server_state/role.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "registry/product.h"
 
 static sds availability_zone;
 
-static void replyQuoting(struct client *c, const char *what, struct str word) {
+static void clientReplyQuoting(struct client *c, const char *what, struct str word) {
     sds s = sdscatprintf(sdsempty(), "ERR %s '", what);
     s = sdscatlen(sdscatstr(s, word), "'", 1);
     replyErrorStr(c, sdsview(s));
@@ -40,7 +40,7 @@ void clientIdCommand(struct client *c) {
 }
 
 /* Names stand in CLIENT LIST, between blanks. */
-static bool checkName(struct client *c, struct str name, struct str what) {
+static bool clientCheckName(struct client *c, struct str name, struct str what) {
     for (size_t i = 0; i < name.len; i++) {
         if (name.ptr[i] >= '!' && name.ptr[i] <= '~') continue;
         replyErrorFmt(c, "ERR %.*s cannot contain spaces, newlines or special characters.", (int)what.len,
@@ -59,7 +59,7 @@ void clientGetnameCommand(struct client *c) {
 }
 
 void clientSetnameCommand(struct client *c) {
-    if (!checkName(c, c->argv[2], STR("Client names"))) return;
+    if (!clientCheckName(c, c->argv[2], STR("Client names"))) return;
     clientSetLabel(c, CLIENT_NAME, c->argv[2]);
     replyOk(c);
 }
@@ -67,10 +67,10 @@ void clientSetnameCommand(struct client *c) {
 void clientSetinfoCommand(struct client *c) {
     bool is_name = strIs(c->argv[2], "lib-name");
     if (!is_name && !strIs(c->argv[2], "lib-ver")) {
-        replyQuoting(c, "Unrecognized option", c->argv[2]);
+        clientReplyQuoting(c, "Unrecognized option", c->argv[2]);
         return;
     }
-    if (!checkName(c, c->argv[3], c->argv[2])) return;
+    if (!clientCheckName(c, c->argv[3], c->argv[2])) return;
     clientSetLabel(c, is_name ? CLIENT_LIB_NAME : CLIENT_LIB_VERSION, c->argv[3]);
     replyOk(c);
 }
@@ -90,7 +90,7 @@ void clientReplyCommand(struct client *c) {
 }
 
 /* ON or OFF for a flag of the client. */
-static void setFlag(struct client *c, uint32_t flag) {
+static void clientSetFlag(struct client *c, uint32_t flag) {
     bool on = strIs(c->argv[2], "on");
     if (!on && !strIs(c->argv[2], "off")) {
         replySyntaxError(c);
@@ -101,11 +101,11 @@ static void setFlag(struct client *c, uint32_t flag) {
 }
 
 void clientNoTouchCommand(struct client *c) {
-    setFlag(c, CLIENT_NO_TOUCH);
+    clientSetFlag(c, CLIENT_NO_TOUCH);
 }
 
 void clientNoEvictCommand(struct client *c) {
-    setFlag(c, CLIENT_NO_EVICT);
+    clientSetFlag(c, CLIENT_NO_EVICT);
     if (client_weighing) clientAccountMemory(c);
 }
 
@@ -129,8 +129,8 @@ void clientUnblockCommand(struct client *c) {
     }
     if (!argLongLong(c, c->argv[2], &id, NULL)) return;
     struct client *other = clientById((uint64_t)id);
-    bool woken =
-        other && !blockedUninterruptibly(other) && (with_error ? unblockWithError(other) : unblockWithTimeout(other));
+    bool woken = other && !blockedUninterruptibly(other) &&
+                 (with_error ? unblockWithError(other) : unblockWithTimeout(other));
     replyLongLong(c, woken);
 }
 
@@ -192,7 +192,7 @@ void clientHelpCommand(struct client *c) {
 
 /* ---- HELLO ---- */
 
-static void replyHello(struct client *c) {
+static void clientReplyHello(struct client *c) {
     replyMapLen(c, 6 + (sentinel_mode ? 0 : 1) + (availability_zone ? 1 : 0));
     replyBulkCstr(c, "server");
     replyBulkCstr(c, productName());
@@ -220,7 +220,7 @@ struct helloOptions {
     struct str *user, *password, *name; /* NULL: not given */
 };
 
-static bool parseHello(struct client *c, struct helloOptions *opt) {
+static bool clientParseHello(struct client *c, struct helloOptions *opt) {
     if (c->argc > 1) {
         const char *bad = "ERR Protocol version is not an integer or out of range";
         if (!argLongLong(c, c->argv[1], &opt->version, bad)) return false;
@@ -236,9 +236,9 @@ static bool parseHello(struct client *c, struct helloOptions *opt) {
             opt->password = &c->argv[++i];
         } else if (strIs(c->argv[i], "setname") && more) {
             opt->name = &c->argv[++i];
-            if (!checkName(c, *opt->name, STR("Client names"))) return false;
+            if (!clientCheckName(c, *opt->name, STR("Client names"))) return false;
         } else {
-            replyQuoting(c, "Syntax error in HELLO option", c->argv[i]);
+            clientReplyQuoting(c, "Syntax error in HELLO option", c->argv[i]);
             return false;
         }
     }
@@ -247,7 +247,7 @@ static bool parseHello(struct client *c, struct helloOptions *opt) {
 
 void helloCommand(struct client *c) {
     struct helloOptions opt = {0};
-    if (!parseHello(c, &opt)) return;
+    if (!clientParseHello(c, &opt)) return;
     if (opt.user && !client_users->authenticate(c, *opt.user, *opt.password)) return;
     if (clientAuthMissing(c) || !(c->conn || c->flags & CLIENT_AUTHENTICATED)) {
         replyError(
@@ -259,7 +259,7 @@ void helloCommand(struct client *c) {
     }
     if (opt.name) clientSetLabel(c, CLIENT_NAME, *opt.name);
     if (opt.version) c->resp = (uint8_t)opt.version;
-    replyHello(c);
+    clientReplyHello(c);
 }
 
 /* ---- The others ---- */
@@ -295,7 +295,7 @@ void selectCommand(struct client *c) {
 }
 
 /* Among messages of RESP2, an answer has to look like one. */
-static void replyPongMessage(struct client *c) {
+static void clientReplyPongMessage(struct client *c) {
     replyArrayLen(c, 2);
     replyBulk(c, STR("pong"));
     replyBulk(c, c->argc == 2 ? c->argv[1] : STR(""));
@@ -305,7 +305,7 @@ void pingCommand(struct client *c) {
     if (c->argc > 2)
         replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
     else if (c->flags & CLIENT_PUBSUB && c->resp < 3)
-        replyPongMessage(c);
+        clientReplyPongMessage(c);
     else if (c->argc == 2)
         replyBulk(c, c->argv[1]);
     else
@@ -323,27 +323,27 @@ void quitCommand(struct client *c) {
 
 /* ---- Registration ---- */
 
-static sds zoneInfo(sds s) {
+static sds clientZoneInfo(sds s) {
     return infoField(s, "availability_zone:%s", availability_zone ? availability_zone : "");
 }
 
 /* A subcommand is called by its container's name. */
-static struct str runningName(const struct client *c) {
+static struct str clientRunningName(const struct client *c) {
     const struct serverCommand *cmd = c->cmd;
     return strOf(cmd->parent ? cmd->parent->spec->name : cmd->spec->name);
 }
 
-static sds catLastCommand(sds s, struct client *c) {
+static sds clientCatLastCommand(sds s, struct client *c) {
     return sdscat(s, c->lastcmd ? c->lastcmd->fullname : "NULL");
 }
 
 void clientCommandsInit(void) {
-    replySetCommandName(runningName);
-    clientInfoField("cmd", catLastCommand);
+    replySetCommandName(clientRunningName);
+    clientInfoField("cmd", clientCatLastCommand);
     static struct configDirective directives[] = {
         CONFIG_STRING("availability-zone", NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL, &availability_zone,
                       NULL, NULL, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    infoRegister("server", zoneInfo);
+    infoRegister("server", clientZoneInfo);
 }

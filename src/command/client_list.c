@@ -6,18 +6,18 @@
  * kills itself goes when its reply is sent; any other as soon as the running command is done. */
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_connection.h"
 #include "client/client.h"
 #include "client/client_info.h"
 #include "client/client_session.h"
-#include "data/keyspace/db.h"
 #include "client/reply.h"
+#include "commands/cmd_connection.h"
+#include "data/keyspace/db.h"
 
 /* ---- Filters of LIST and KILL ---- */
 
 enum { TYPE_ANY, TYPE_NORMAL, TYPE_PRIMARY, TYPE_REPLICA, TYPE_PUBSUB };
 
-static int typeByName(struct str name) {
+static int clientListTypeByName(struct str name) {
     static const struct {
         const char *name;
         int type;
@@ -29,7 +29,7 @@ static int typeByName(struct str name) {
     return TYPE_ANY;
 }
 
-static int typeOf(const struct client *c) {
+static int clientListTypeOf(const struct client *c) {
     if (c->flags & CLIENT_PRIMARY) return TYPE_PRIMARY;
     switch (clientClassOf(c)) {
     case CLIENT_CLASS_PUBSUB: return TYPE_PUBSUB;
@@ -38,21 +38,22 @@ static int typeOf(const struct client *c) {
     }
 }
 
-static bool refuseQuoting(struct client *c, const char *before, struct str word, const char *after) {
+static bool clientListRefuseQuoting(struct client *c, const char *before, struct str word,
+                                    const char *after) {
     sds s = sdscat(sdscatstr(sdscat(sdsnew("ERR "), before), word), after);
     replyErrorStr(c, sdsview(s));
     sdsfree(s);
     return false;
 }
 
-static bool lettersAmong(struct str letters, const char *known) {
+static bool clientListLettersAmong(struct str letters, const char *known) {
     for (size_t i = 0; i < letters.len; i++) {
         if (!letters.ptr[i] || !strchr(known, letters.ptr[i])) return false;
     }
     return true;
 }
 
-static bool areFlagLetters(struct str letters) {
+static bool clientListAreFlagLetters(struct str letters) {
     for (size_t i = 0; i < letters.len; i++) {
         if (!clientInfoIsLetter(letters.ptr[i])) return false;
     }
@@ -60,45 +61,46 @@ static bool areFlagLetters(struct str letters) {
 }
 
 /* Are all the letters in what `cat` writes about the client? */
-static bool hasLetters(struct client *c, clientFieldFn *cat, struct str letters) {
+static bool clientListHasLetters(struct client *c, clientFieldFn *cat, struct str letters) {
     sds has = cat(sdsempty(), c);
-    bool all = lettersAmong(letters, has);
+    bool all = clientListLettersAmong(letters, has);
     sdsfree(has);
     return all;
 }
 
-static bool isLabelled(const struct client *c, enum clientLabel which, struct str want) {
+static bool clientListIsLabelled(const struct client *c, enum clientLabel which, struct str want) {
     struct str label = clientLabel(c, which);
     return label.ptr && strEq(label, want);
 }
 
 /* Values: true when they can be; else an error has been replied. *number is what they stand for. */
-static bool typeValue(struct client *c, struct str v, bool negated, int64_t *number) {
+static bool clientListTypeValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)negated;
-    *number = typeByName(v);
-    return *number != TYPE_ANY || refuseQuoting(c, "Unknown client type '", v, "'");
+    *number = clientListTypeByName(v);
+    return *number != TYPE_ANY || clientListRefuseQuoting(c, "Unknown client type '", v, "'");
 }
-static bool userValue(struct client *c, struct str v, bool negated, int64_t *number) {
+static bool clientListUserValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)negated;
     (void)number;
-    return client_users->exists(v) || refuseQuoting(c, "No such user '", v, "'");
+    return client_users->exists(v) || clientListRefuseQuoting(c, "No such user '", v, "'");
 }
-static bool flagsValue(struct client *c, struct str v, bool negated, int64_t *number) {
+static bool clientListFlagsValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)number;
-    return areFlagLetters(v) || refuseQuoting(c,
-                                              negated ? "Unknown flags found in the NOT-FLAGS filter: "
-                                                      : "Unknown flags found in the provided filter: ",
-                                              v, "");
+    return clientListAreFlagLetters(v) ||
+           clientListRefuseQuoting(c,
+                                   negated ? "Unknown flags found in the NOT-FLAGS filter: "
+                                           : "Unknown flags found in the provided filter: ",
+                                   v, "");
 }
-static bool capaValue(struct client *c, struct str v, bool negated, int64_t *number) {
+static bool clientListCapaValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)number;
-    return lettersAmong(v, CLIENT_CAPA_LETTERS) ||
-           refuseQuoting(c,
-                         negated ? "Unknown capa found in the NOT-CAPA filter: "
-                                 : "Unknown capa found in the provided filter: ",
-                         v, "");
+    return clientListLettersAmong(v, CLIENT_CAPA_LETTERS) ||
+           clientListRefuseQuoting(c,
+                                   negated ? "Unknown capa found in the NOT-CAPA filter: "
+                                           : "Unknown capa found in the provided filter: ",
+                                   v, "");
 }
-static bool dbValue(struct client *c, struct str v, bool negated, int64_t *number) {
+static bool clientListDbValue(struct client *c, struct str v, bool negated, int64_t *number) {
     if (!argLongLong(c, v, number,
                      negated ? "ERR NOT-DB is not an integer or out of range"
                              : "ERR DB is not an integer or out of range"))
@@ -107,37 +109,37 @@ static bool dbValue(struct client *c, struct str v, bool negated, int64_t *numbe
     replyErrorFmt(c, "ERR %s number should be between 0 and %d", negated ? "NOT-DB" : "DB", dbCount() - 1);
     return false;
 }
-static bool ageValue(struct client *c, struct str v, bool negated, int64_t *number) {
+static bool clientListAgeValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)negated;
     if (!argLongLong(c, v, number, "ERR maxage is not an integer or out of range")) return false;
     if (*number <= 0) replyError(c, "ERR maxage should be greater than 0");
     return *number > 0;
 }
-static bool idleValue(struct client *c, struct str v, bool negated, int64_t *number) {
+static bool clientListIdleValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)negated;
     if (!argLongLong(c, v, number, "ERR idle is not an integer or out of range")) return false;
     if (*number <= 0) replyError(c, "ERR idle should be greater than 0");
     return *number > 0;
 }
 
-static bool typeMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListTypeMatches(struct client *c, struct str v, int64_t number) {
     (void)v;
-    return typeOf(c) == number;
+    return clientListTypeOf(c) == number;
 }
-static bool userMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListUserMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
     return strEq(v, client_users->name(c));
 }
-static bool addrMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListAddrMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
     return strEq(sdsview(clientPeerName(c)), v);
 }
-static bool laddrMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListLaddrMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
     return strEq(sdsview(clientSockName(c)), v);
 }
 /* An address is ip:port, or [ip]:port when there are colons in the ip. */
-static bool ipMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListIpMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
     struct str addr = sdsview(clientPeerName(c));
     while (addr.len && addr.ptr[addr.len - 1] != ':') addr.len--;
@@ -145,35 +147,35 @@ static bool ipMatches(struct client *c, struct str v, int64_t number) {
     if (addr.len >= 2 && addr.ptr[0] == '[') addr = strN(addr.ptr + 1, addr.len - 2);
     return strEq(addr, v);
 }
-static bool nameMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListNameMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return isLabelled(c, CLIENT_NAME, v);
+    return clientListIsLabelled(c, CLIENT_NAME, v);
 }
-static bool libNameMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListLibNameMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return isLabelled(c, CLIENT_LIB_NAME, v);
+    return clientListIsLabelled(c, CLIENT_LIB_NAME, v);
 }
-static bool libVerMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListLibVerMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return isLabelled(c, CLIENT_LIB_VERSION, v);
+    return clientListIsLabelled(c, CLIENT_LIB_VERSION, v);
 }
-static bool flagsMatch(struct client *c, struct str v, int64_t number) {
+static bool clientListFlagsMatch(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return hasLetters(c, clientInfoFlags, v);
+    return clientListHasLetters(c, clientInfoFlags, v);
 }
-static bool capaMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListCapaMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
-    return hasLetters(c, clientInfoCapa, v);
+    return clientListHasLetters(c, clientInfoCapa, v);
 }
-static bool dbMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListDbMatches(struct client *c, struct str v, int64_t number) {
     (void)v;
     return c->db->id == number;
 }
-static bool ageMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListAgeMatches(struct client *c, struct str v, int64_t number) {
     (void)v;
     return clientAgeSeconds(c) >= number;
 }
-static bool idleMatches(struct client *c, struct str v, int64_t number) {
+static bool clientListIdleMatches(struct client *c, struct str v, int64_t number) {
     (void)v;
     return clientIdleSeconds(c) >= number;
 }
@@ -184,19 +186,19 @@ static const struct filterKind {
     bool (*matches)(struct client *c, struct str v, int64_t number);
     bool no_not;
 } filter_kinds[] = {
-    {"type", typeValue, typeMatches, false},
-    {"user", userValue, userMatches, false},
-    {"addr", NULL, addrMatches, false},
-    {"laddr", NULL, laddrMatches, false},
-    {"ip", NULL, ipMatches, false},
-    {"name", NULL, nameMatches, false},
-    {"lib-name", NULL, libNameMatches, false},
-    {"lib-ver", NULL, libVerMatches, false},
-    {"flags", flagsValue, flagsMatch, false},
-    {"capa", capaValue, capaMatches, false},
-    {"db", dbValue, dbMatches, false},
-    {"maxage", ageValue, ageMatches, true},
-    {"idle", idleValue, idleMatches, true},
+    {"type", clientListTypeValue, clientListTypeMatches, false},
+    {"user", clientListUserValue, clientListUserMatches, false},
+    {"addr", NULL, clientListAddrMatches, false},
+    {"laddr", NULL, clientListLaddrMatches, false},
+    {"ip", NULL, clientListIpMatches, false},
+    {"name", NULL, clientListNameMatches, false},
+    {"lib-name", NULL, clientListLibNameMatches, false},
+    {"lib-ver", NULL, clientListLibVerMatches, false},
+    {"flags", clientListFlagsValue, clientListFlagsMatch, false},
+    {"capa", clientListCapaValue, clientListCapaMatches, false},
+    {"db", clientListDbValue, clientListDbMatches, false},
+    {"maxage", clientListAgeValue, clientListAgeMatches, true},
+    {"idle", clientListIdleValue, clientListIdleMatches, true},
 };
 #define FILTER_KINDS (sizeof filter_kinds / sizeof *filter_kinds)
 
@@ -213,13 +215,13 @@ struct clientFilter {
     bool skip_me;
 };
 
-static void filterFree(struct clientFilter *f) {
+static void clientListFilterFree(struct clientFilter *f) {
     zfree(f->ids.ids);
     zfree(f->not_ids.ids);
 }
 
 /* The ids from argument i on; returns the argument behind them, 0 after an error. */
-static int parseIds(struct client *c, int i, struct idSet *set) {
+static int clientListParseIds(struct client *c, int i, struct idSet *set) {
     int64_t id;
     int from = i;
     if (!set->ids) set->ids = zmalloc((size_t)c->argc * sizeof *set->ids);
@@ -234,19 +236,20 @@ static int parseIds(struct client *c, int i, struct idSet *set) {
     return i > from ? i : 0;
 }
 
-static bool cutNot(struct str *name) {
+static bool clientListCutNot(struct str *name) {
     if (name->len <= 4 || !strIs(strN(name->ptr, 4), "not-")) return false;
     *name = strN(name->ptr + 4, name->len - 4);
     return true;
 }
 
 /* An option with one value. */
-static bool parseFilter(struct client *c, struct str name, const struct str *value, struct clientFilter *f) {
+static bool clientListParseFilter(struct client *c, struct str name, const struct str *value,
+                                  struct clientFilter *f) {
     if (strIs(name, "skipme") && (strIs(*value, "yes") || strIs(*value, "no"))) {
         f->skip_me = strIs(*value, "yes");
         return true;
     }
-    bool negated = cutNot(&name);
+    bool negated = clientListCutNot(&name);
     for (size_t k = 0; k < FILTER_KINDS; k++) {
         const struct filterKind *kind = &filter_kinds[k];
         if (!strIs(name, kind->name) || (negated && kind->no_not)) continue;
@@ -258,36 +261,37 @@ static bool parseFilter(struct client *c, struct str name, const struct str *val
     return false;
 }
 
-static bool parseFilters(struct client *c, struct clientFilter *f) {
+static bool clientListParseFilters(struct client *c, struct clientFilter *f) {
     for (int i = 2; i < c->argc;) {
         struct str name = c->argv[i];
-        bool negated = cutNot(&name);
+        bool negated = clientListCutNot(&name);
         if (i + 1 == c->argc) {
             replySyntaxError(c);
             return false;
         }
         if (strIs(name, "id")) {
-            i = parseIds(c, i + 1, negated ? &f->not_ids : &f->ids);
+            i = clientListParseIds(c, i + 1, negated ? &f->not_ids : &f->ids);
             if (!i) return false;
         } else {
-            if (!parseFilter(c, c->argv[i], &c->argv[i + 1], f)) return false;
+            if (!clientListParseFilter(c, c->argv[i], &c->argv[i + 1], f)) return false;
             i += 2;
         }
     }
     return true;
 }
 
-static bool idAmong(const struct idSet *set, const struct client *c) {
+static bool clientListIdAmong(const struct idSet *set, const struct client *c) {
     for (int i = 0; i < set->count; i++) {
         if (set->ids[i] == c->id) return true;
     }
     return false;
 }
 
-static bool filterMatches(const struct client *self, const struct clientFilter *f, struct client *c) {
+static bool clientListFilterMatches(const struct client *self, const struct clientFilter *f,
+                                    struct client *c) {
     if (f->skip_me && c == self) return false;
-    if (f->ids.count && !idAmong(&f->ids, c)) return false;
-    if (f->not_ids.count && idAmong(&f->not_ids, c)) return false;
+    if (f->ids.count && !clientListIdAmong(&f->ids, c)) return false;
+    if (f->not_ids.count && clientListIdAmong(&f->not_ids, c)) return false;
     for (size_t k = 0; k < FILTER_KINDS; k++) {
         const struct oneFilter *is = &f->is[k], *is_not = &f->is_not[k];
         if (is->value && !filter_kinds[k].matches(c, *is->value, is->number)) return false;
@@ -304,11 +308,11 @@ void clientInfoCommand(struct client *c) {
     sdsfree(s);
 }
 
-static void listMatching(struct client *c, const struct clientFilter *f) {
+static void clientListMatching(struct client *c, const struct clientFilter *f) {
     sds s = sdsempty();
     listForEach(&clients, it) {
         struct client *other = listEntry(it, struct client, node);
-        if (filterMatches(c, f, other)) s = sdscatlen(clientInfoLine(other, s), "\n", 1);
+        if (clientListFilterMatches(c, f, other)) s = sdscatlen(clientInfoLine(other, s), "\n", 1);
     }
     replyVerbatim(c, sdsview(s), "txt");
     sdsfree(s);
@@ -316,15 +320,15 @@ static void listMatching(struct client *c, const struct clientFilter *f) {
 
 void clientListCommand(struct client *c) {
     struct clientFilter f = {0};
-    if (parseFilters(c, &f)) listMatching(c, &f);
-    filterFree(&f);
+    if (clientListParseFilters(c, &f)) clientListMatching(c, &f);
+    clientListFilterFree(&f);
 }
 
-static int64_t killMatching(struct client *c, const struct clientFilter *f, bool *self) {
+static int64_t clientListKillMatching(struct client *c, const struct clientFilter *f, bool *self) {
     int64_t killed = 0;
     listForEach(&clients, it) {
         struct client *other = listEntry(it, struct client, node);
-        if (other->flags & CLIENT_CLOSE_ASAP || !filterMatches(c, f, other)) continue;
+        if (other->flags & CLIENT_CLOSE_ASAP || !clientListFilterMatches(c, f, other)) continue;
         killed++;
         if (other == c)
             *self = true;
@@ -335,15 +339,15 @@ static int64_t killMatching(struct client *c, const struct clientFilter *f, bool
 }
 
 /* In the old form the only argument is an address. */
-static void killByAddress(struct client *c, struct clientFilter *f) {
+static void clientListKillByAddress(struct client *c, struct clientFilter *f) {
     for (size_t k = 0; k < FILTER_KINDS; k++) {
-        if (filter_kinds[k].matches == addrMatches) f->is[k].value = &c->argv[2];
+        if (filter_kinds[k].matches == clientListAddrMatches) f->is[k].value = &c->argv[2];
     }
 }
 
-static void killAndReply(struct client *c, const struct clientFilter *f, bool old_form) {
+static void clientListKillAndReply(struct client *c, const struct clientFilter *f, bool old_form) {
     bool self = false;
-    int64_t killed = killMatching(c, f, &self);
+    int64_t killed = clientListKillMatching(c, f, &self);
     if (!old_form)
         replyLongLong(c, killed);
     else if (killed)
@@ -356,7 +360,7 @@ static void killAndReply(struct client *c, const struct clientFilter *f, bool ol
 void clientKillCommand(struct client *c) {
     bool old_form = c->argc == 3;
     struct clientFilter f = {.skip_me = !old_form};
-    if (old_form) killByAddress(c, &f);
-    if (old_form || parseFilters(c, &f)) killAndReply(c, &f, old_form);
-    filterFree(&f);
+    if (old_form) clientListKillByAddress(c, &f);
+    if (old_form || clientListParseFilters(c, &f)) clientListKillAndReply(c, &f, old_form);
+    clientListFilterFree(&f);
 }

@@ -21,18 +21,18 @@ static int next_id;
 static struct str commandKey(const void *entry) {
     return strOf(((const struct serverCommand *)entry)->called);
 }
-static uint64_t nameHash(struct str name) {
+static uint64_t commandNameHash(struct str name) {
     return hashBytesNoCase(name.ptr, name.len);
 }
-static bool nameEqual(struct str a, struct str b) {
+static bool commandNameEqual(struct str a, struct str b) {
     return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
 }
 static const struct hashtableType commands_type = {
-    .entryKey = commandKey, .hash = nameHash, .keyEqual = nameEqual};
+    .entryKey = commandKey, .hash = commandNameHash, .keyEqual = commandNameEqual};
 
 /* The (first, last, step) triple that COMMAND shows: from the specs that are plain index ranges and follow
  * each other without a gap. */
-static void legacyKeyTriple(struct serverCommand *cmd) {
+static void commandLegacyKeyTriple(struct serverCommand *cmd) {
     const struct commandSpec *spec = cmd->spec;
     for (int i = 0; i < spec->key_spec_count; i++) {
         const struct keySpec *k = &spec->key_specs[i];
@@ -54,7 +54,7 @@ static void legacyKeyTriple(struct serverCommand *cmd) {
 }
 
 /* (A module's own function may tell of more keys than the specs do.) */
-static struct keyRef onlyKey(const struct commandSpec *spec) {
+static struct keyRef commandOnlyKey(const struct commandSpec *spec) {
     const struct keySpec *k = spec->key_specs;
     bool fixed = spec->key_spec_count == 1 && k->begin == KEYS_BEGIN_INDEX && k->find == KEYS_FIND_RANGE &&
                  k->pos > 0 && k->lastkey == 0 && !(k->flags & KEY_NOT_KEY) &&
@@ -62,7 +62,7 @@ static struct keyRef onlyKey(const struct commandSpec *spec) {
     return fixed ? (struct keyRef){.pos = k->pos, .flags = k->flags} : (struct keyRef){0};
 }
 
-static uint64_t impliedCategories(const struct commandSpec *spec) {
+static uint64_t commandImpliedCategories(const struct commandSpec *spec) {
     uint64_t acl = spec->acl, flags = spec->flags;
     if (flags & CMD_MODULE) return acl;
     if (flags & CMD_WRITE) acl |= ACL_WRITE;
@@ -75,36 +75,36 @@ static uint64_t impliedCategories(const struct commandSpec *spec) {
 }
 
 /* What follows from the spec. */
-static void derive(struct serverCommand *cmd) {
+static void commandDerive(struct serverCommand *cmd) {
     cmd->flags = cmd->spec->flags;
-    cmd->acl = impliedCategories(cmd->spec);
+    cmd->acl = commandImpliedCategories(cmd->spec);
     cmd->first_key = cmd->last_key = cmd->key_step = 0;
-    legacyKeyTriple(cmd);
-    cmd->only_key = onlyKey(cmd->spec);
+    commandLegacyKeyTriple(cmd);
+    cmd->only_key = commandOnlyKey(cmd->spec);
 }
 
-static sds fullName(const struct commandSpec *spec, const struct serverCommand *parent) {
+static sds commandFullName(const struct commandSpec *spec, const struct serverCommand *parent) {
     return parent ? sdscatprintf(sdsempty(), "%s|%s", parent->fullname, spec->name) : sdsnew(spec->name);
 }
 
 /* A Sentinel has few of the commands, and some that nobody else has. */
-static bool isServed(const struct commandSpec *spec) {
+static bool commandIsServed(const struct commandSpec *spec) {
     return spec->flags & CMD_SENTINEL ? sentinel_mode || !(spec->flags & CMD_ONLY_SENTINEL) : !sentinel_mode;
 }
 
-static struct serverCommand *createCommand(const struct commandSpec *spec, struct serverCommand *parent) {
+static struct serverCommand *commandCreate(const struct commandSpec *spec, struct serverCommand *parent) {
     struct serverCommand *cmd = zcalloc(1, sizeof *cmd);
     cmd->spec = spec;
     cmd->called = spec->name;
     cmd->parent = parent;
     cmd->id = next_id++;
-    cmd->fullname = fullName(spec, parent);
-    derive(cmd);
+    cmd->fullname = commandFullName(spec, parent);
+    commandDerive(cmd);
     if (!spec->subcommands) return cmd;
     cmd->subcommands = hashtableCreate(&commands_type);
     for (const struct commandSpec *s = spec->subcommands; s->name; s++) {
-        if (!isServed(s)) continue;
-        bool added = hashtableAdd(cmd->subcommands, createCommand(s, cmd));
+        if (!commandIsServed(s)) continue;
+        bool added = hashtableAdd(cmd->subcommands, commandCreate(s, cmd));
         serverAssert(added);
     }
     return cmd;
@@ -112,8 +112,8 @@ static struct serverCommand *createCommand(const struct commandSpec *spec, struc
 
 void commandRegister(const struct commandSpec *specs) {
     for (const struct commandSpec *s = specs; s->name; s++) {
-        if (!isServed(s)) continue;
-        bool added = hashtableAdd(&commands, createCommand(s, NULL));
+        if (!commandIsServed(s)) continue;
+        bool added = hashtableAdd(&commands, commandCreate(s, NULL));
         serverAssert(added);
     }
 }
@@ -133,18 +133,18 @@ void commandsOnChange(void (*fn)(void)) {
     on_change[on_change_count++] = fn;
 }
 
-static void tellChange(void) {
+static void commandTellChange(void) {
     for (int i = 0; i < on_change_count; i++) on_change[i]();
 }
 
-static void goneCommand(struct client *c) {
+static void commandGone(struct client *c) {
     replyErrorFmt(c, "ERR unknown command '%.*s', with args beginning with: ", (int)c->argv[0].len,
                   c->argv[0].ptr);
 }
-static const struct commandSpec gone_spec = {.name = "", .proc = goneCommand, .arity = -1, .flags = CMD_GONE};
+static const struct commandSpec gone_spec = {.name = "", .proc = commandGone, .arity = -1, .flags = CMD_GONE};
 
-static struct serverCommand *revive(const struct commandSpec *spec, struct serverCommand *parent) {
-    sds name = fullName(spec, parent);
+static struct serverCommand *commandRevive(const struct commandSpec *spec, struct serverCommand *parent) {
+    sds name = commandFullName(spec, parent);
     struct serverCommand *cmd = NULL;
     for (size_t i = 0; i < retired_count && !cmd; i++) {
         if (strcasecmp(retired[i]->fullname, name) != 0) continue;
@@ -153,7 +153,7 @@ static struct serverCommand *revive(const struct commandSpec *spec, struct serve
         cmd->spec = spec;
         cmd->called = spec->name;
         cmd->parent = parent;
-        derive(cmd);
+        commandDerive(cmd);
     }
     sdsfree(name);
     return cmd;
@@ -163,48 +163,48 @@ struct serverCommand *commandAdd(const struct commandSpec *spec, struct serverCo
     struct hashtable *table = parent ? parent->subcommands : &commands;
     if (table && hashtableFind(table, strOf(spec->name))) return NULL;
     ioThreadsHold();
-    struct serverCommand *cmd = revive(spec, parent);
+    struct serverCommand *cmd = commandRevive(spec, parent);
     if (!cmd && next_id == COMMAND_IDS_MAX) {
         ioThreadsRelease();
         return NULL;
     }
     if (!table) table = parent->subcommands = hashtableCreate(&commands_type);
-    if (!cmd) cmd = createCommand(spec, parent);
+    if (!cmd) cmd = commandCreate(spec, parent);
     hashtableAdd(table, cmd);
     ioThreadsRelease();
-    tellChange();
+    commandTellChange();
     return cmd;
 }
 
-static void retire(struct serverCommand *cmd) {
+static void commandRetire(struct serverCommand *cmd) {
     retired = zrealloc(retired, (retired_count + 1) * sizeof *retired);
     retired[retired_count++] = cmd;
     cmd->called = cmd->fullname;
     cmd->spec = &gone_spec;
-    derive(cmd);
+    commandDerive(cmd);
     cmd->calls = cmd->ticks = cmd->rejected = cmd->failed = 0;
 }
 
-static void retireOne(void *priv, struct serverCommand *cmd) {
-    if (cmd != priv) retire(cmd);
+static void commandRetireOne(void *priv, struct serverCommand *cmd) {
+    if (cmd != priv) commandRetire(cmd);
 }
 
 void commandRemove(struct serverCommand *cmd) {
     ioThreadsHold();
     hashtablePop(cmd->parent ? cmd->parent->subcommands : &commands, strOf(cmd->called));
-    commandAndSubcommands(cmd, retireOne, cmd);
+    commandAndSubcommands(cmd, commandRetireOne, cmd);
     hashtableRelease(cmd->subcommands);
     cmd->subcommands = NULL;
-    retire(cmd);
+    commandRetire(cmd);
     ioThreadsRelease();
-    tellChange();
+    commandTellChange();
 }
 
 void commandRefresh(struct serverCommand *cmd) {
     ioThreadsHold();
-    derive(cmd);
+    commandDerive(cmd);
     ioThreadsRelease();
-    tellChange();
+    commandTellChange();
 }
 
 /* ---- Finding ---- */
@@ -223,11 +223,12 @@ struct serverCommand *commandLookup(const struct str *argv, int argc) {
     return hashtableFind(cmd->subcommands, argv[1]);
 }
 
-static struct serverCommand *findCalled(struct str name) {
+static struct serverCommand *commandFindCalled(struct str name) {
     return hashtableFind(&commands, name);
 }
 
-static struct serverCommand *lookupName(struct str fullname, struct serverCommand *(*find)(struct str name)) {
+static struct serverCommand *commandCommandLookupName(struct str fullname,
+                                                      struct serverCommand *(*find)(struct str name)) {
     const char *bar = memchr(fullname.ptr, '|', fullname.len);
     if (!bar) return find(fullname);
     size_t n = (size_t)(bar - fullname.ptr);
@@ -237,7 +238,7 @@ static struct serverCommand *lookupName(struct str fullname, struct serverComman
 }
 
 struct serverCommand *commandLookupName(struct str fullname) {
-    return lookupName(fullname, findCalled);
+    return commandCommandLookupName(fullname, commandFindCalled);
 }
 
 /* ---- Renaming ---- */
@@ -245,26 +246,26 @@ struct serverCommand *commandLookupName(struct str fullname) {
 static struct serverCommand **renamed; /* those whose name is not their spec's; they are few */
 static size_t renamed_count;
 
-static struct serverCommand *findOriginal(struct str name) {
+static struct serverCommand *commandFindOriginal(struct str name) {
     for (size_t i = 0; i < renamed_count; i++) {
         if (strIs(name, renamed[i]->spec->name)) return renamed[i];
     }
-    struct serverCommand *cmd = findCalled(name);
+    struct serverCommand *cmd = commandFindCalled(name);
     return cmd && cmd->called == cmd->spec->name ? cmd : NULL;
 }
 
 struct serverCommand *commandLookupOriginal(struct str fullname) {
-    return lookupName(fullname, findOriginal);
+    return commandCommandLookupName(fullname, commandFindOriginal);
 }
 
 /* Clients use the name `to` from now on; "": none. False: *err is the reason. */
 static bool commandRename(struct str name, struct str to, const char **err) {
-    struct serverCommand *cmd = findCalled(name);
+    struct serverCommand *cmd = commandFindCalled(name);
     if (!cmd) {
         *err = "No such command in rename-command";
         return false;
     }
-    if (to.len && findCalled(to)) {
+    if (to.len && commandFindCalled(to)) {
         *err = "Target command name already exists";
         return false;
     }
@@ -279,13 +280,14 @@ static bool commandRename(struct str name, struct str to, const char **err) {
     return true;
 }
 
-static bool setRename(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool commandSetRename(const struct configDirective *d, int argc, const struct str *argv,
+                             const char **err) {
     (void)d;
     *err = "Bad directive or wrong number of arguments";
     return argc == 2 && commandRename(argv[0], argv[1], err);
 }
 
-static sds getRenames(const struct configDirective *d) {
+static sds commandGetRenames(const struct configDirective *d) {
     (void)d;
     sds s = sdsempty();
     for (size_t i = 0; i < renamed_count; i++) {
@@ -299,8 +301,8 @@ int commandCount(void) {
     return (int)hashtableSize(&commands);
 }
 
-static void forEachIn(struct hashtable *table, void (*fn)(void *priv, struct serverCommand *cmd),
-                      void *priv) {
+static void commandForEachIn(struct hashtable *table, void (*fn)(void *priv, struct serverCommand *cmd),
+                             void *priv) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, table, false);
@@ -311,26 +313,26 @@ static void forEachIn(struct hashtable *table, void (*fn)(void *priv, struct ser
 void commandAndSubcommands(struct serverCommand *cmd, void (*fn)(void *priv, struct serverCommand *cmd),
                            void *priv) {
     fn(priv, cmd);
-    if (cmd->subcommands) forEachIn(cmd->subcommands, fn, priv);
+    if (cmd->subcommands) commandForEachIn(cmd->subcommands, fn, priv);
 }
 
 void commandForEach(void (*fn)(void *priv, struct serverCommand *cmd), void *priv) {
-    forEachIn(&commands, fn, priv);
+    commandForEachIn(&commands, fn, priv);
 }
 
-static void resetOne(void *priv, struct serverCommand *cmd) {
+static void commandResetOne(void *priv, struct serverCommand *cmd) {
     (void)priv;
     cmd->calls = cmd->ticks = cmd->rejected = cmd->failed = 0;
 }
 
 static void commandResetStats(void) {
-    commandForEach(resetOne, NULL);
+    commandForEach(commandResetOne, NULL);
 }
 
 void commandCoreInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_SPECIAL("rename-command", NULL, CONFIG_MULTI_ARG | CONFIG_LINES | CONFIG_KEEP_LINES, setRename,
-                       getRenames, NULL),
+        CONFIG_SPECIAL("rename-command", NULL, CONFIG_MULTI_ARG | CONFIG_LINES | CONFIG_KEEP_LINES,
+                       commandSetRename, commandGetRenames, NULL),
     };
     hashtableInit(&commands, &commands_type);
     configRegister(directives, 1);

@@ -4,16 +4,15 @@
  * Everything comes from the tables of src/commands/ through the registry. An answer is a tree: a command is a
  * row of ten fields (INFO) or a map (DOCS), and either holds its subcommands in the same shape, so the
  * writers below call themselves. Sets of flags are written from tables of names, one writer for all. */
-#include "command/command.h"
-#include "commands/cmd_server.h"
-#include "commands/cmd_grammar.h"
-
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/glob.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
+#include "command/command.h"
+#include "commands/cmd_grammar.h"
+#include "commands/cmd_server.h"
 
 /* Flags that are not here are of no use to clients. */
 static const struct flagName command_flags[] = {
@@ -65,14 +64,14 @@ struct flagName acl_categories[64 + 1] = {
     {0, NULL},
 };
 
-static int categoryCount(void) {
+static int commandDocsCategoryCount(void) {
     int n = 0;
     while (acl_categories[n].name) n++;
     return n;
 }
 
 bool aclCategoryAdd(struct str name, bool *exists) {
-    int n = categoryCount();
+    int n = commandDocsCategoryCount();
     *exists = false;
     for (int i = 0; i < n; i++) *exists |= strIs(name, acl_categories[i].name + 1);
     if (*exists || n == 64) return false;
@@ -81,7 +80,7 @@ bool aclCategoryAdd(struct str name, bool *exists) {
 }
 
 void aclCategoriesDrop(int count) {
-    int n = categoryCount();
+    int n = commandDocsCategoryCount();
     for (; count > 0; count--) {
         serverAssert(n > ACL_BUILT_IN);
         sdsfree((sds)acl_categories[--n].name);
@@ -123,7 +122,7 @@ static const char *const arg_types[] = {
     [ARG_ONEOF] = "oneof",   [ARG_PURE_TOKEN] = "pure-token", [ARG_BLOCK] = "block",
 };
 
-static void replyFlags(struct client *c, uint64_t flags, const struct flagName *names) {
+static void commandDocsReplyFlags(struct client *c, uint64_t flags, const struct flagName *names) {
     int n = 0;
     for (const struct flagName *f = names; f->name; f++) n += (flags & f->flag) != 0;
     replySetLen(c, n);
@@ -133,14 +132,14 @@ static void replyFlags(struct client *c, uint64_t flags, const struct flagName *
 }
 
 /* One field of a map; nothing when there is no value. Returns how many fields were written. */
-static int replyField(struct client *c, const char *name, const char *value) {
+static int commandDocsReplyField(struct client *c, const char *name, const char *value) {
     if (!value) return 0;
     replyBulkCstr(c, name);
     replyBulkCstr(c, value);
     return 1;
 }
 
-static void replyIntField(struct client *c, const char *name, int value) {
+static void commandDocsReplyIntField(struct client *c, const char *name, int value) {
     replyBulkCstr(c, name);
     replyLongLong(c, value);
 }
@@ -148,56 +147,56 @@ static void replyIntField(struct client *c, const char *name, int value) {
 /* ---- Key specs ---- */
 
 /* Both steps of a spec look alike: {type: ..., spec: {...}}. */
-static void replySpecStep(struct client *c, const char *step, const char *type, int fields) {
+static void commandDocsReplySpecStep(struct client *c, const char *step, const char *type, int fields) {
     replyBulkCstr(c, step);
     replyMapLen(c, 2);
-    replyField(c, "type", type);
+    commandDocsReplyField(c, "type", type);
     replyBulkCstr(c, "spec");
     replyMapLen(c, fields);
 }
 
-static void replyKeySpec(struct client *c, const struct keySpec *spec) {
+static void commandDocsReplyKeySpec(struct client *c, const struct keySpec *spec) {
     replyMapLen(c, spec->notes ? 4 : 3);
-    replyField(c, "notes", spec->notes);
+    commandDocsReplyField(c, "notes", spec->notes);
     replyBulkCstr(c, "flags");
-    replyFlags(c, spec->flags, key_flags);
+    commandDocsReplyFlags(c, spec->flags, key_flags);
 
     if (spec->begin == KEYS_BEGIN_INDEX) {
-        replySpecStep(c, "begin_search", "index", 1);
-        replyIntField(c, "index", spec->pos);
+        commandDocsReplySpecStep(c, "begin_search", "index", 1);
+        commandDocsReplyIntField(c, "index", spec->pos);
     } else if (spec->begin == KEYS_BEGIN_KEYWORD) {
-        replySpecStep(c, "begin_search", "keyword", 2);
-        replyField(c, "keyword", spec->keyword);
-        replyIntField(c, "startfrom", spec->pos);
+        commandDocsReplySpecStep(c, "begin_search", "keyword", 2);
+        commandDocsReplyField(c, "keyword", spec->keyword);
+        commandDocsReplyIntField(c, "startfrom", spec->pos);
     } else {
-        replySpecStep(c, "begin_search", "unknown", 0);
+        commandDocsReplySpecStep(c, "begin_search", "unknown", 0);
     }
 
     if (spec->find == KEYS_FIND_RANGE) {
-        replySpecStep(c, "find_keys", "range", 3);
-        replyIntField(c, "lastkey", spec->lastkey);
-        replyIntField(c, "keystep", spec->step);
-        replyIntField(c, "limit", spec->limit);
+        commandDocsReplySpecStep(c, "find_keys", "range", 3);
+        commandDocsReplyIntField(c, "lastkey", spec->lastkey);
+        commandDocsReplyIntField(c, "keystep", spec->step);
+        commandDocsReplyIntField(c, "limit", spec->limit);
     } else if (spec->find == KEYS_FIND_KEYNUM) {
-        replySpecStep(c, "find_keys", "keynum", 3);
-        replyIntField(c, "keynumidx", spec->keynumidx);
-        replyIntField(c, "firstkey", spec->firstkey);
-        replyIntField(c, "keystep", spec->keynum_step);
+        commandDocsReplySpecStep(c, "find_keys", "keynum", 3);
+        commandDocsReplyIntField(c, "keynumidx", spec->keynumidx);
+        commandDocsReplyIntField(c, "firstkey", spec->firstkey);
+        commandDocsReplyIntField(c, "keystep", spec->keynum_step);
     } else {
-        replySpecStep(c, "find_keys", "unknown", 0);
+        commandDocsReplySpecStep(c, "find_keys", "unknown", 0);
     }
 }
 
 /* ---- INFO: rows ---- */
 
-static void replyTips(struct client *c, const char *const *tips) {
+static void commandDocsReplyTips(struct client *c, const char *const *tips) {
     int n = 0;
     while (tips && tips[n]) n++;
     replySetLen(c, n);
     for (int i = 0; i < n; i++) replyBulkCstr(c, tips[i]);
 }
 
-static void replyCommandRow(struct client *c, const struct serverCommand *cmd) {
+static void commandDocsReplyCommandRow(struct client *c, const struct serverCommand *cmd) {
     if (!cmd) {
         replyNull(c);
         return;
@@ -205,68 +204,68 @@ static void replyCommandRow(struct client *c, const struct serverCommand *cmd) {
     replyArrayLen(c, 10);
     replyBulk(c, sdsview(cmd->fullname));
     replyLongLong(c, cmd->spec->arity);
-    replyFlags(c, cmd->flags, command_flags);
+    commandDocsReplyFlags(c, cmd->flags, command_flags);
     replyLongLong(c, cmd->first_key);
     replyLongLong(c, cmd->last_key);
     replyLongLong(c, cmd->key_step);
-    replyFlags(c, cmd->acl, acl_categories);
-    replyTips(c, cmd->spec->tips);
+    commandDocsReplyFlags(c, cmd->acl, acl_categories);
+    commandDocsReplyTips(c, cmd->spec->tips);
     replySetLen(c, cmd->spec->key_spec_count);
-    for (int i = 0; i < cmd->spec->key_spec_count; i++) replyKeySpec(c, &cmd->spec->key_specs[i]);
+    for (int i = 0; i < cmd->spec->key_spec_count; i++) commandDocsReplyKeySpec(c, &cmd->spec->key_specs[i]);
 
     replyArrayLen(c, cmd->subcommands ? (int64_t)hashtableSize(cmd->subcommands) : 0);
     if (!cmd->subcommands) return;
     struct hashtableIterator it;
     hashtableInitIterator(&it, cmd->subcommands, false);
     void *sub;
-    while (hashtableNext(&it, &sub)) replyCommandRow(c, sub);
+    while (hashtableNext(&it, &sub)) commandDocsReplyCommandRow(c, sub);
     hashtableStopIterator(&it);
 }
 
-static void replyAllRows(struct client *c) {
+static void commandDocsReplyAllRows(struct client *c) {
     replyArrayLen(c, commandCount());
     struct hashtableIterator it;
     hashtableInitIterator(&it, &commands, false);
     void *cmd;
-    while (hashtableNext(&it, &cmd)) replyCommandRow(c, cmd);
+    while (hashtableNext(&it, &cmd)) commandDocsReplyCommandRow(c, cmd);
     hashtableStopIterator(&it);
 }
 
 /* ---- DOCS: maps ---- */
 
-static void replyArgDocs(struct client *c, const struct commandArg *args) {
+static void commandDocsReplyArgDocs(struct client *c, const struct commandArg *args) {
     int n = 0;
     while (args[n].name) n++;
     replyArrayLen(c, n);
     for (const struct commandArg *arg = args; arg->name; arg++) {
         struct replyMark mark = replyDeferLen(c);
-        int64_t fields = replyField(c, "name", arg->name);
-        fields += replyField(c, "type", arg_types[arg->type]);
+        int64_t fields = commandDocsReplyField(c, "name", arg->name);
+        fields += commandDocsReplyField(c, "type", arg_types[arg->type]);
         if (arg->type != ARG_ONEOF && arg->type != ARG_BLOCK)
-            fields += replyField(c, "display_text", arg->display ? arg->display : arg->name);
+            fields += commandDocsReplyField(c, "display_text", arg->display ? arg->display : arg->name);
         if (arg->key_spec) {
-            replyIntField(c, "key_spec_index", arg->key_spec - 1);
+            commandDocsReplyIntField(c, "key_spec_index", arg->key_spec - 1);
             fields++;
         }
-        fields += replyField(c, "token", arg->token);
-        fields += replyField(c, "summary", arg->summary);
-        fields += replyField(c, "since", arg->since);
-        fields += replyField(c, "deprecated_since", arg->deprecated_since);
+        fields += commandDocsReplyField(c, "token", arg->token);
+        fields += commandDocsReplyField(c, "summary", arg->summary);
+        fields += commandDocsReplyField(c, "since", arg->since);
+        fields += commandDocsReplyField(c, "deprecated_since", arg->deprecated_since);
         if (arg->flags) {
             replyBulkCstr(c, "flags");
-            replyFlags(c, arg->flags, arg_flags);
+            commandDocsReplyFlags(c, arg->flags, arg_flags);
             fields++;
         }
         if (arg->args) {
             replyBulkCstr(c, "arguments");
-            replyArgDocs(c, arg->args);
+            commandDocsReplyArgDocs(c, arg->args);
             fields++;
         }
         replySetMapLen(c, mark, fields);
     }
 }
 
-static int replyHistory(struct client *c, const struct commandChange *history) {
+static int commandDocsReplyHistory(struct client *c, const struct commandChange *history) {
     if (!history) return 0;
     int n = 0;
     while (history[n].since) n++;
@@ -280,26 +279,26 @@ static int replyHistory(struct client *c, const struct commandChange *history) {
     return 1;
 }
 
-static void replyCommandDocs(struct client *c, const struct serverCommand *cmd) {
+static void commandDocsReplyCommandDocs(struct client *c, const struct serverCommand *cmd) {
     const struct commandSpec *spec = cmd->spec;
     replyBulk(c, sdsview(cmd->fullname));
     struct replyMark mark = replyDeferLen(c);
-    int64_t fields = replyField(c, "summary", spec->summary);
-    fields += replyField(c, "since", spec->since);
-    fields += replyField(c, "group", spec->group);
-    fields += replyField(c, "complexity", spec->complexity);
-    fields += replyField(c, "module", spec->module);
+    int64_t fields = commandDocsReplyField(c, "summary", spec->summary);
+    fields += commandDocsReplyField(c, "since", spec->since);
+    fields += commandDocsReplyField(c, "group", spec->group);
+    fields += commandDocsReplyField(c, "complexity", spec->complexity);
+    fields += commandDocsReplyField(c, "module", spec->module);
     if (spec->doc_flags) {
         replyBulkCstr(c, "doc_flags");
-        replyFlags(c, spec->doc_flags, doc_flags);
+        commandDocsReplyFlags(c, spec->doc_flags, doc_flags);
         fields++;
     }
-    fields += replyField(c, "deprecated_since", spec->deprecated_since);
-    fields += replyField(c, "replaced_by", spec->replaced_by);
-    fields += replyHistory(c, spec->history);
+    fields += commandDocsReplyField(c, "deprecated_since", spec->deprecated_since);
+    fields += commandDocsReplyField(c, "replaced_by", spec->replaced_by);
+    fields += commandDocsReplyHistory(c, spec->history);
     if (spec->args) {
         replyBulkCstr(c, "arguments");
-        replyArgDocs(c, spec->args);
+        commandDocsReplyArgDocs(c, spec->args);
         fields++;
     }
     if (cmd->subcommands) {
@@ -308,7 +307,7 @@ static void replyCommandDocs(struct client *c, const struct serverCommand *cmd) 
         struct hashtableIterator it;
         hashtableInitIterator(&it, cmd->subcommands, false);
         void *sub;
-        while (hashtableNext(&it, &sub)) replyCommandDocs(c, sub);
+        while (hashtableNext(&it, &sub)) commandDocsReplyCommandDocs(c, sub);
         hashtableStopIterator(&it);
         fields++;
     }
@@ -319,7 +318,7 @@ static void replyCommandDocs(struct client *c, const struct serverCommand *cmd) 
 
 enum listFilter { LIST_ALL, LIST_MODULE, LIST_CATEGORY, LIST_PATTERN };
 
-static uint64_t aclCategory(struct str name) {
+static uint64_t commandDocsAclCategory(struct str name) {
     for (const struct flagName *f = acl_categories; f->name; f++) {
         if (strIs(name, f->name + 1)) return f->flag;
     }
@@ -327,8 +326,9 @@ static uint64_t aclCategory(struct str name) {
 }
 
 /* Names of a table and of the tables below it. Returns how many. */
-static int64_t replyNames(struct client *c, struct hashtable *table, enum listFilter filter, struct str by) {
-    uint64_t category = filter == LIST_CATEGORY ? aclCategory(by) : 0;
+static int64_t commandDocsReplyNames(struct client *c, struct hashtable *table, enum listFilter filter,
+                                     struct str by) {
+    uint64_t category = filter == LIST_CATEGORY ? commandDocsAclCategory(by) : 0;
     int64_t n = 0;
     struct hashtableIterator it;
     hashtableInitIterator(&it, table, false);
@@ -344,7 +344,7 @@ static int64_t replyNames(struct client *c, struct hashtable *table, enum listFi
             replyBulk(c, name);
             n++;
         }
-        if (cmd->subcommands) n += replyNames(c, cmd->subcommands, filter, by);
+        if (cmd->subcommands) n += commandDocsReplyNames(c, cmd->subcommands, filter, by);
     }
     hashtableStopIterator(&it);
     return n;
@@ -352,14 +352,14 @@ static int64_t replyNames(struct client *c, struct hashtable *table, enum listFi
 
 /* ---- GETKEYS ---- */
 
-static bool takesKeys(const struct commandSpec *spec) {
+static bool commandDocsTakesKeys(const struct commandSpec *spec) {
     for (int i = 0; i < spec->key_spec_count; i++) {
         if (!(spec->key_specs[i].flags & KEY_NOT_KEY)) return true;
     }
     return spec->getkeys != NULL;
 }
 
-static void replyKeysOfCommand(struct client *c, bool with_flags) {
+static void commandDocsReplyKeysOfCommand(struct client *c, bool with_flags) {
     const struct str *argv = c->argv + 2;
     int argc = c->argc - 2;
     const struct serverCommand *cmd = commandLookup(argv, argc);
@@ -367,7 +367,7 @@ static void replyKeysOfCommand(struct client *c, bool with_flags) {
         replyError(c, "ERR Invalid command specified");
         return;
     }
-    if (!takesKeys(cmd->spec)) {
+    if (!commandDocsTakesKeys(cmd->spec)) {
         replyError(c, "ERR The command has no key arguments");
         return;
     }
@@ -385,7 +385,7 @@ static void replyKeysOfCommand(struct client *c, bool with_flags) {
     for (int i = 0; i < count; i++) {
         if (with_flags) replyArrayLen(c, 2);
         replyBulk(c, argv[keys[i].pos]);
-        if (with_flags) replyFlags(c, keys[i].flags, key_flags);
+        if (with_flags) commandDocsReplyFlags(c, keys[i].flags, key_flags);
     }
     zfree(keys);
 }
@@ -393,7 +393,7 @@ static void replyKeysOfCommand(struct client *c, bool with_flags) {
 /* ---- Handlers ---- */
 
 void commandCommand(struct client *c) {
-    replyAllRows(c);
+    commandDocsReplyAllRows(c);
 }
 
 void commandCountCommand(struct client *c) {
@@ -402,11 +402,11 @@ void commandCountCommand(struct client *c) {
 
 void commandInfoCommand(struct client *c) {
     if (c->argc == 2) {
-        replyAllRows(c);
+        commandDocsReplyAllRows(c);
         return;
     }
     replyArrayLen(c, c->argc - 2);
-    for (int i = 2; i < c->argc; i++) replyCommandRow(c, commandLookupName(c->argv[i]));
+    for (int i = 2; i < c->argc; i++) commandDocsReplyCommandRow(c, commandLookupName(c->argv[i]));
 }
 
 void commandDocsCommand(struct client *c) {
@@ -415,14 +415,14 @@ void commandDocsCommand(struct client *c) {
     for (int i = 2; i < c->argc; i++) {
         const struct serverCommand *cmd = commandLookupName(c->argv[i]);
         if (!cmd) continue;
-        replyCommandDocs(c, cmd);
+        commandDocsReplyCommandDocs(c, cmd);
         n++;
     }
     if (c->argc == 2) {
         struct hashtableIterator it;
         hashtableInitIterator(&it, &commands, false);
         void *cmd;
-        for (; hashtableNext(&it, &cmd); n++) replyCommandDocs(c, cmd);
+        for (; hashtableNext(&it, &cmd); n++) commandDocsReplyCommandDocs(c, cmd);
         hashtableStopIterator(&it);
     }
     replySetMapLen(c, mark, n);
@@ -445,15 +445,15 @@ void commandListCommand(struct client *c) {
         return;
     }
     struct replyMark mark = replyDeferLen(c);
-    replySetArrayLen(c, mark, replyNames(c, &commands, filter, by));
+    replySetArrayLen(c, mark, commandDocsReplyNames(c, &commands, filter, by));
 }
 
 void commandGetkeysCommand(struct client *c) {
-    replyKeysOfCommand(c, false);
+    commandDocsReplyKeysOfCommand(c, false);
 }
 
 void commandGetkeysandflagsCommand(struct client *c) {
-    replyKeysOfCommand(c, true);
+    commandDocsReplyKeysOfCommand(c, true);
 }
 
 void commandHelpCommand(struct client *c) {

@@ -9,19 +9,18 @@
  *
  * Both steps end in the same three numbers, a run (first, last, step), so there is one place that checks
  * bounds and one that writes the result. Commands whose specs cannot tell have a function of their own. */
-#include "commands/cmd_string.h"
-#include "commands/cmd_grammar.h"
-
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
+#include "commands/cmd_grammar.h"
+#include "commands/cmd_string.h"
 
 struct keyRun {
     int64_t first, last, step;
 };
 
 /* Argument number at which the spec begins, 0 when its keyword is not there, or nothing is behind it. */
-static int keysBegin(const struct keySpec *spec, const struct str *argv, int argc) {
+static int commandKeysBegin(const struct keySpec *spec, const struct str *argv, int argc) {
     if (spec->begin == KEYS_BEGIN_INDEX) return spec->pos;
     if (spec->begin != KEYS_BEGIN_KEYWORD) return 0;
     int step = spec->pos < 0 ? -1 : 1;
@@ -32,14 +31,14 @@ static int keysBegin(const struct keySpec *spec, const struct str *argv, int arg
 }
 
 /* Keys up to the end of a line that ends before them: a command that may do without these. */
-static bool keysAreLeftOut(const struct keySpec *spec, int begin, int argc) {
+static bool commandKeysAreLeftOut(const struct keySpec *spec, int begin, int argc) {
     return spec->begin == KEYS_BEGIN_INDEX && spec->find == KEYS_FIND_RANGE && spec->lastkey < 0 &&
            begin == argc;
 }
 
 /* False: the arguments do not fit the spec. The numbers of a module's spec may be anything. */
-static bool keysFind(const struct keySpec *spec, int64_t begin, const struct str *argv, int argc,
-                     struct keyRun *run) {
+static bool commandKeysFind(const struct keySpec *spec, int64_t begin, const struct str *argv, int argc,
+                            struct keyRun *run) {
     if (spec->find == KEYS_FIND_RANGE) {
         run->first = begin;
         run->step = spec->step > 0 ? spec->step : 1;
@@ -78,8 +77,8 @@ int setGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc
 }
 
 /* Without the specs that have any of the `skipped` flags. */
-static int getRefs(const struct serverCommand *cmd, const struct str *argv, int argc, unsigned skipped,
-                   struct keyRef **keys) {
+static int commandKeysGetRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
+                              unsigned skipped, struct keyRef **keys) {
     const struct commandSpec *command = cmd->spec;
     *keys = NULL;
     if (command->getkeys) return command->getkeys(cmd, argv, argc, keys);
@@ -87,10 +86,10 @@ static int getRefs(const struct serverCommand *cmd, const struct str *argv, int 
     int count = 0;
     for (int i = 0; i < command->key_spec_count; i++) {
         const struct keySpec *spec = &command->key_specs[i];
-        int begin = spec->flags & skipped ? 0 : keysBegin(spec, argv, argc);
-        if (begin == 0 || keysAreLeftOut(spec, begin, argc)) continue;
+        int begin = spec->flags & skipped ? 0 : commandKeysBegin(spec, argv, argc);
+        if (begin == 0 || commandKeysAreLeftOut(spec, begin, argc)) continue;
         struct keyRun run;
-        bool fits = keysFind(spec, begin, argv, argc, &run);
+        bool fits = commandKeysFind(spec, begin, argv, argc, &run);
         bool none = fits && run.last < run.first;
         if (!fits || (none && !(cmd->flags & CMD_NO_MANDATORY_KEYS))) {
             zfree(*keys);
@@ -104,10 +103,10 @@ static int getRefs(const struct serverCommand *cmd, const struct str *argv, int 
 
 int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
                       struct keyRef **keys) {
-    return getRefs(cmd, argv, argc, KEY_NOT_KEY, keys);
+    return commandKeysGetRefs(cmd, argv, argc, KEY_NOT_KEY, keys);
 }
 
 int commandGetRoutes(const struct serverCommand *cmd, const struct str *argv, int argc,
                      struct keyRef **keys) {
-    return getRefs(cmd, argv, argc, 0, keys);
+    return commandKeysGetRefs(cmd, argv, argc, 0, keys);
 }

@@ -5,13 +5,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
 
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_grammar.h"
 #include "command/command.h"
+#include "commands/cmd_grammar.h"
 
 typedef int findKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys);
 

@@ -12,15 +12,15 @@
 #include "base/num.h"
 #include "base/ticks.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_server.h"
-#include "commands/cmd_grammar.h"
 #include "client/client_session.h"
+#include "client/reply.h"
 #include "command/command.h"
+#include "command/redact.h"
+#include "commands/cmd_grammar.h"
+#include "commands/cmd_server.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/latency.h"
-#include "command/redact.h"
-#include "client/reply.h"
 
 #define ARGS_MAX      32  /* kept of a command; the last place tells how many more there were */
 #define ARG_BYTES_MAX 128 /* kept of an argument, and the text that tells how many more there were */
@@ -51,7 +51,7 @@ struct commandlogLimits commandlog_limits = {UINT64_MAX, INT64_MAX, INT_MAX};
 
 /* ---- Entries ---- */
 
-static sds keptArg(struct str arg) {
+static sds commandlogKeptArg(struct str arg) {
     if (arg.len <= ARG_BYTES_MAX) return sdsnewstr(arg);
     return sdscatprintf(sdsnewlen(arg.ptr, ARG_BYTES_MAX), "... (%zu more bytes)", arg.len - ARG_BYTES_MAX);
 }
@@ -65,7 +65,7 @@ static struct commandlogEntry *commandlogEntryCreate(struct client *c, struct cl
     for (int i = 0; i < kept; i++) {
         bool rest = i == ARGS_MAX - 1 && c->argc > ARGS_MAX;
         e->argv[i] = rest ? sdscatprintf(sdsempty(), "... (%d more arguments)", c->argc - ARGS_MAX + 1)
-                          : keptArg(redactedArg(c, i));
+                          : commandlogKeptArg(redactedArg(c, i));
     }
     return e;
 }
@@ -77,7 +77,7 @@ static void commandlogEntryFree(struct commandlogEntry *e) {
     zfree(e);
 }
 
-static void dropOldest(struct commandlog *log, size_t keep) {
+static void commandlogDropOldest(struct commandlog *log, size_t keep) {
     while (log->entries.length > keep) {
         struct listNode *last = log->entries.head.prev;
         listRemove(&log->entries, last);
@@ -85,16 +85,17 @@ static void dropOldest(struct commandlog *log, size_t keep) {
     }
 }
 
-static void note(enum commandlogType type, struct client *c, struct client *owner, uint64_t value) {
+static void commandCommandlogNote(enum commandlogType type, struct client *c, struct client *owner,
+                                  uint64_t value) {
     struct commandlog *log = &logs[type];
     if (log->threshold < 0 || log->max_len == 0 || value < (uint64_t)log->threshold) return;
     struct commandlogEntry *e = commandlogEntryCreate(c, owner, (int64_t)value);
     e->id = log->next_id++;
     listAddHead(&log->entries, &e->node);
-    dropOldest(log, (size_t)log->max_len);
+    commandlogDropOldest(log, (size_t)log->max_len);
 }
 
-static uint64_t requestBytes(const struct client *c) {
+static uint64_t commandlogRequestBytes(const struct client *c) {
     uint64_t bytes = 3 + digits10((uint64_t)c->argc);
     for (int i = 0; i < c->argc; i++) bytes += 5 + digits10(c->argv[i].len) + c->argv[i].len;
     return bytes;
@@ -103,10 +104,11 @@ static uint64_t requestBytes(const struct client *c) {
 /* The size of the request is that of its form in the protocol. */
 void commandlogNote(struct client *c, struct client *owner, uint64_t us, uint64_t reply_bytes) {
     if (c->cmd->flags & CMD_SKIP_COMMANDLOG) return;
-    note(COMMANDLOG_SLOW, c, owner, us);
+    commandCommandlogNote(COMMANDLOG_SLOW, c, owner, us);
     if (c->flags & CLIENT_SCRIPT) return; /* neither comes over the network */
-    if (commandlog_limits.args != INT_MAX) note(COMMANDLOG_LARGE_REQUEST, c, owner, requestBytes(c));
-    note(COMMANDLOG_LARGE_REPLY, c, owner, reply_bytes);
+    if (commandlog_limits.args != INT_MAX)
+        commandCommandlogNote(COMMANDLOG_LARGE_REQUEST, c, owner, commandlogRequestBytes(c));
+    commandCommandlogNote(COMMANDLOG_LARGE_REPLY, c, owner, reply_bytes);
 }
 
 struct commandlogState commandlogState(enum commandlogType type) {
@@ -147,11 +149,11 @@ static void commandlogReplyEntries(struct client *c, struct commandlog *log, str
 }
 
 static void commandlogReset(struct client *c, struct commandlog *log) {
-    dropOldest(log, 0);
+    commandlogDropOldest(log, 0);
     replyOk(c);
 }
 
-static struct commandlog *logByName(struct client *c, struct str name) {
+static struct commandlog *commandlogLogByName(struct client *c, struct str name) {
     for (int i = 0; i < COMMANDLOG_TYPES; i++) {
         if (strIs(name, logs[i].name)) return &logs[i];
     }
@@ -160,17 +162,17 @@ static struct commandlog *logByName(struct client *c, struct str name) {
 }
 
 void commandlogGetCommand(struct client *c) {
-    struct commandlog *log = logByName(c, c->argv[3]);
+    struct commandlog *log = commandlogLogByName(c, c->argv[3]);
     if (log) commandlogReplyEntries(c, log, c->argv[2]);
 }
 
 void commandlogLenCommand(struct client *c) {
-    struct commandlog *log = logByName(c, c->argv[2]);
+    struct commandlog *log = commandlogLogByName(c, c->argv[2]);
     if (log) replyLongLong(c, (int64_t)log->entries.length);
 }
 
 void commandlogResetCommand(struct client *c) {
-    struct commandlog *log = logByName(c, c->argv[2]);
+    struct commandlog *log = commandlogLogByName(c, c->argv[2]);
     if (log) commandlogReset(c, log);
 }
 
@@ -222,28 +224,28 @@ static uint64_t commandlogLimitOf(const struct commandlog *log) {
     return log->threshold < 0 || log->max_len == 0 ? UINT64_MAX : (uint64_t)log->threshold;
 }
 
-static uint64_t ticksOf(uint64_t us) {
+static uint64_t commandlogTicksOf(uint64_t us) {
     return us > UINT64_MAX / ticks_per_us ? UINT64_MAX : us * ticks_per_us;
 }
 
 void commandlogRefreshLimits(void) {
     uint64_t slow = commandlogLimitOf(&logs[COMMANDLOG_SLOW]), spike = latencyThresholdUs();
-    commandlog_limits.ticks = ticksOf(slow < spike ? slow : spike);
+    commandlog_limits.ticks = commandlogTicksOf(slow < spike ? slow : spike);
     uint64_t reply = commandlogLimitOf(&logs[COMMANDLOG_LARGE_REPLY]);
     commandlog_limits.reply_bytes = reply > INT64_MAX ? INT64_MAX : (int64_t)reply;
     uint64_t args = commandlogLimitOf(&logs[COMMANDLOG_LARGE_REQUEST]) / ARG_ROOM;
     commandlog_limits.args = args > INT_MAX ? INT_MAX : (int)args;
 }
 
-static bool applyLimits(const char **err) {
+static bool commandlogApplyLimits(const char **err) {
     (void)err;
     commandlogRefreshLimits();
-    for (int i = 0; i < COMMANDLOG_TYPES; i++) dropOldest(&logs[i], (size_t)logs[i].max_len);
+    for (int i = 0; i < COMMANDLOG_TYPES; i++) commandlogDropOldest(&logs[i], (size_t)logs[i].max_len);
     return true;
 }
 
 #define LIMIT_DIRECTIVE(name, alias, var, value, least)                                                      \
-    CONFIG_INT(name, alias, CONFIG_MODIFIABLE, var, value, least, INT64_MAX, applyLimits)
+    CONFIG_INT(name, alias, CONFIG_MODIFIABLE, var, value, least, INT64_MAX, commandlogApplyLimits)
 
 void commandlogInit(void) {
     static struct configDirective directives[] = {

@@ -12,14 +12,14 @@
 #include "data/server_state/role.h"
 
 /* Also when a module's call propagates nothing: no replica deletes an expired key by itself. */
-static void propagateDelete(int dbid, struct str key, bool async) {
+static void dataHooksPropagateDelete(int dbid, struct str key, bool async) {
     propagateNow(dbid, 2, (struct str[]){async ? STR("UNLINK") : STR("DEL"), key});
 }
 
 bool (*client_brings_slots)(const struct client *c);
 
 /* To our primary, to who imports into a primary, and to who brings slots here, keys are as they are. */
-static bool clientSeesExpired(void) {
+static bool dataHooksClientSeesExpired(void) {
     bool replica = roleIsReplica();
     if (client_brings_slots && callOwner() && client_brings_slots(callOwner())) return true;
     struct client *c = replica || import_mode ? callOwner() : NULL;
@@ -40,6 +40,6 @@ void clientImportSourceCommand(struct client *c) {
 }
 
 void dataHooksInit(void) {
-    data_hooks.propagateDelete = propagateDelete;
-    data_hooks.clientSeesExpired = clientSeesExpired;
+    data_hooks.propagateDelete = dataHooksPropagateDelete;
+    data_hooks.clientSeesExpired = dataHooksClientSeesExpired;
 }

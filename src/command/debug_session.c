@@ -18,19 +18,19 @@ struct debugSession debug_session;
 
 /* ---- The wire. Errors end the session. ---- */
 
-static bool waitFor(struct connection *conn, short events) {
+static bool debugSessionWaitFor(struct connection *conn, short events) {
     struct pollfd p = {.fd = conn->fd, .events = events};
     return poll(&p, 1, -1) >= 0 || errno == EINTR;
 }
 
-static void writeAll(struct connection *conn, const char *p, size_t n) {
+static void debugSessionWriteAll(struct connection *conn, const char *p, size_t n) {
     while (n) {
         struct iovec v = {.iov_base = (char *)p, .iov_len = n};
         ssize_t written = connWritev(conn, &v, 1);
         if (written > 0) {
             p += written;
             n -= (size_t)written;
-        } else if (errno != EAGAIN || !waitFor(conn, POLLOUT)) {
+        } else if (errno != EAGAIN || !debugSessionWaitFor(conn, POLLOUT)) {
             return; /* the next read tells that the client has gone */
         }
     }
@@ -38,21 +38,21 @@ static void writeAll(struct connection *conn, const char *p, size_t n) {
 
 void debugWriteReplies(struct client *c) {
     sds replies = replyChainToSds(c);
-    writeAll(c->conn, replies, sdslen(replies));
+    debugSessionWriteAll(c->conn, replies, sdslen(replies));
     sdsfree(replies);
 }
 
 void debugSend(void) {
     struct debugSession *d = &debug_session;
     char head[RESP_HDR_SIZE];
-    writeAll(d->client->conn, head, respWriteHeader(head, '*', d->answer_lines));
-    writeAll(d->client->conn, d->answer, sdslen(d->answer));
+    debugSessionWriteAll(d->client->conn, head, respWriteHeader(head, '*', d->answer_lines));
+    debugSessionWriteAll(d->client->conn, d->answer, sdslen(d->answer));
     sdsfree(d->answer);
     d->answer = sdsempty();
     d->answer_lines = 0;
 }
 
-static bool readMore(void) {
+static bool debugSessionReadMore(void) {
     struct debugSession *d = &debug_session;
     char buf[READ_SIZE];
     for (;;) {
@@ -61,11 +61,11 @@ static bool readMore(void) {
             d->input = sdscatlen(d->input, buf, (size_t)n);
             return true;
         }
-        if (n == 0 || errno != EAGAIN || !waitFor(d->client->conn, POLLIN)) return false;
+        if (n == 0 || errno != EAGAIN || !debugSessionWaitFor(d->client->conn, POLLIN)) return false;
     }
 }
 
-static sds *copyWords(const struct str *argv, int argc) {
+static sds *debugSessionCopyWords(const struct str *argv, int argc) {
     sds *words = zmalloc(((size_t)argc + 1) * sizeof *words);
     for (int i = 0; i < argc; i++) words[i] = sdsnewstr(argv[i]);
     return words;
@@ -84,10 +84,10 @@ sds *debugReadRequest(int *argc) {
         const char *error;
         enum respStatus status =
             respParseRequest(&parser, d->input, &len, &limits, &argv, &cap, 0, argc, &consumed, &big, &error);
-        if (status == RESP_OK) words = copyWords(argv, *argc);
+        if (status == RESP_OK) words = debugSessionCopyWords(argv, *argc);
         if (status == RESP_OK || status == RESP_EMPTY) sdsrange(d->input, (ptrdiff_t)consumed, -1);
         if (status == RESP_ERROR) d->abort_reason = "protocol error";
-        if (status == RESP_MORE && !readMore()) {
+        if (status == RESP_MORE && !debugSessionReadMore()) {
             d->abort_reason = "the client of the debugger has gone";
             d->client_gone = true;
         }
@@ -99,7 +99,7 @@ sds *debugReadRequest(int *argc) {
 
 /* ---- The answer ---- */
 
-static void addLine(sds line) {
+static void debugSessionAddLine(sds line) {
     struct debugSession *d = &debug_session;
     for (size_t i = 0; i < sdslen(line); i++) {
         if (line[i] == '\r' || line[i] == '\n') line[i] = ' ';
@@ -114,7 +114,7 @@ static void addLine(sds line) {
 void debugLine(const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    addLine(sdscatvprintf(sdsempty(), fmt, ap));
+    debugSessionAddLine(sdscatvprintf(sdsempty(), fmt, ap));
     va_end(ap);
 }
 
@@ -125,7 +125,7 @@ void debugLineTrimmed(sds line) {
         sdsrange(line, 0, (ptrdiff_t)d->trim - 1);
         line = sdscat(line, " ...");
     }
-    addLine(line);
+    debugSessionAddLine(line);
     if (!trimmed || d->trim_told) return;
     d->trim_told = true;
     debugLine("<hint> The above reply was trimmed. Use 'maxlen 0' to disable trimming.");
@@ -156,7 +156,7 @@ void debugUnknown(void) {
 
 /* ---- Replies ---- */
 
-static sds items(sds s, const struct respReply *r, const char *open, const char *close) {
+static sds debugSessionItems(sds s, const struct respReply *r, const char *open, const char *close) {
     bool map = r->type == RESP_T_MAP;
     s = sdscat(s, open);
     for (size_t i = 0; i < r->elements; i++) {
@@ -166,7 +166,7 @@ static sds items(sds s, const struct respReply *r, const char *open, const char 
     return sdscat(s, close);
 }
 
-static sds marked(sds s, char mark, struct str text) {
+static sds debugSessionMarked(sds s, char mark, struct str text) {
     sds line = sdscatstr(sdsnewlen(&mark, 1), text);
     s = sdscatrepr(s, line, sdslen(line));
     sdsfree(line);
@@ -176,15 +176,15 @@ static sds marked(sds s, char mark, struct str text) {
 sds debugReplyText(sds s, const struct respReply *r) {
     switch (r->type) {
     case RESP_T_INTEGER: return sdscatprintf(s, "%lld", (long long)r->integer);
-    case RESP_T_STATUS: return marked(s, '+', r->str);
-    case RESP_T_ERROR: return marked(s, '-', r->str);
+    case RESP_T_STATUS: return debugSessionMarked(s, '+', r->str);
+    case RESP_T_ERROR: return debugSessionMarked(s, '-', r->str);
     case RESP_T_NULL: return sdscat(s, "NULL");
     case RESP_T_DOUBLE: return sdscatstr(sdscat(s, "(double) "), r->str);
     case RESP_T_BOOL: return sdscat(s, r->integer ? "#true" : "#false");
-    case RESP_T_MAP: return items(s, r, "{", "}");
-    case RESP_T_SET: return items(s, r, "~(", ")");
+    case RESP_T_MAP: return debugSessionItems(s, r, "{", "}");
+    case RESP_T_SET: return debugSessionItems(s, r, "~(", ")");
     case RESP_T_ARRAY:
-    case RESP_T_PUSH: return items(s, r, "[", "]");
+    case RESP_T_PUSH: return debugSessionItems(s, r, "[", "]");
     default: return sdscatrepr(s, r->str.ptr, r->str.len);
     }
 }
@@ -206,7 +206,7 @@ void debugSessionEnd(void) {
     sds reply = replyChainToSds(d->client);
     debugLine("<endsession>");
     debugSend();
-    writeAll(d->client->conn, reply, sdslen(reply));
+    debugSessionWriteAll(d->client->conn, reply, sdslen(reply));
     sdsfree(reply);
     sdsfree(d->answer);
     sdsfree(d->input);

@@ -8,8 +8,8 @@
 #include "base/assert.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_grammar.h"
 #include "command/command.h"
+#include "commands/cmd_grammar.h"
 #include "data/keyspace/db.h"
 
 struct declaredKey {
@@ -22,18 +22,18 @@ static struct declaredKeys *running;
 
 /* Scans, and what administrators run to look into the server, name no keys; modules' commands are not ours to
  * judge. */
-static bool touchesAny(const struct serverCommand *cmd) {
+static bool declaredKeysTouchesAny(const struct serverCommand *cmd) {
     return cmd->flags & (CMD_TOUCHES_ARBITRARY_KEYS | CMD_MODULE) ||
            (cmd->flags & CMD_ADMIN && !cmd->spec->key_spec_count);
 }
 
-static int compareNames(const void *a, const void *b) {
+static int declaredKeysCompareNames(const void *a, const void *b) {
     return strCmp(sdsview(((const struct declaredKey *)a)->name),
                   sdsview(((const struct declaredKey *)b)->name));
 }
 
 /* Place of the first key of that name among the sorted ones, or behind those before it. */
-static int placeOf(const struct declaredKeys *d, struct str name) {
+static int declaredKeysPlaceOf(const struct declaredKeys *d, struct str name) {
     int low = 0, high = d->count;
     while (low < high) {
         int middle = (low + high) / 2;
@@ -54,7 +54,7 @@ void declaredKeysPop(struct declaredKeys *d) {
 
 /* They keep a result within the value, or store it in another way; a group's state is no part of the data
  * that its readers need a right for. */
-static bool keepsData(const struct serverCommand *cmd) {
+static bool declaredKeysKeepsData(const struct serverCommand *cmd) {
     static const char *const names[] = {"pfcount", "pfdebug", "xreadgroup"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(cmd->fullname, names[i]) == 0) return true;
@@ -63,16 +63,16 @@ static bool keepsData(const struct serverCommand *cmd) {
 }
 
 /* Is this use of a key covered by its flags? */
-static bool covers(const struct serverCommand *cmd, unsigned flags, enum keyUse use) {
+static bool declaredKeysCovers(const struct serverCommand *cmd, unsigned flags, enum keyUse use) {
     switch (use) {
     case KEY_USE_READ: return flags & (KEY_RO | KEY_RW | KEY_ACCESS);
-    case KEY_USE_CHANGE: return flags & (KEY_INSERT | KEY_UPDATE | KEY_DELETE) || keepsData(cmd);
+    case KEY_USE_CHANGE: return flags & (KEY_INSERT | KEY_UPDATE | KEY_DELETE) || declaredKeysKeepsData(cmd);
     default: return true;
     }
 }
 
 /* SORT's BY and GET: which keys they read the elements say. */
-static bool readsAny(const struct commandSpec *spec) {
+static bool declaredKeysReadsAny(const struct commandSpec *spec) {
     for (int i = 0; i < spec->key_spec_count; i++) {
         if (spec->key_specs[i].begin == KEYS_BEGIN_UNKNOWN && spec->key_specs[i].flags & KEY_RO) return true;
     }
@@ -84,10 +84,10 @@ bool declaredKeysCover(const struct db *db, struct str key, enum keyUse use) {
     if (!d || !d->client) return true;
     const struct serverCommand *cmd = d->client->cmd;
     bool elsewhere = !strcmp(cmd->fullname, "move") || !strcmp(cmd->fullname, "copy");
-    if (use == KEY_USE_READ && readsAny(cmd->spec)) return true;
+    if (use == KEY_USE_READ && declaredKeysReadsAny(cmd->spec)) return true;
     if (!elsewhere && db->id != d->db) return false;
-    for (int i = placeOf(d, key); i < d->count && strEq(sdsview(d->keys[i].name), key); i++) {
-        if (covers(cmd, d->keys[i].flags, use)) return true;
+    for (int i = declaredKeysPlaceOf(d, key); i < d->count && strEq(sdsview(d->keys[i].name), key); i++) {
+        if (declaredKeysCovers(cmd, d->keys[i].flags, use)) return true;
     }
     return false;
 }
@@ -96,13 +96,13 @@ bool declaredKeysCover(const struct db *db, struct str key, enum keyUse use) {
 bool declaredKeysNotify(const struct db *db, struct str key) {
     struct declaredKeys *d = running;
     if (!d || !d->client || db->id != d->db) return true;
-    int i = placeOf(d, key);
+    int i = declaredKeysPlaceOf(d, key);
     if (i == d->count || !strEq(sdsview(d->keys[i].name), key)) return true;
     return d->keys[i].told++ < d->keys[i].times;
 }
 
 /* For data/, which tells of each use of a key. */
-static void checkUse(const struct db *db, struct str key, enum keyUse use) {
+static void declaredKeysCheckUse(const struct db *db, struct str key, enum keyUse use) {
     static const char *const uses[] = {"looked up", "read", "changed"};
     if (use == KEY_USE_NOTIFY) {
         if (declaredKeysNotify(db, key)) return;
@@ -115,9 +115,9 @@ static void checkUse(const struct db *db, struct str key, enum keyUse use) {
 }
 
 void declaredKeysPush(struct declaredKeys *d, const struct client *c) {
-    *d = (struct declaredKeys){.outer = running, .client = c && !touchesAny(c->cmd) ? c : NULL};
+    *d = (struct declaredKeys){.outer = running, .client = c && !declaredKeysTouchesAny(c->cmd) ? c : NULL};
     running = d;
-    key_use_hook = checkUse;
+    key_use_hook = declaredKeysCheckUse;
     if (!d->client) return;
     struct keyRef *refs;
     int count = commandGetKeyRefs(c->cmd, c->argv, c->argc, &refs);
@@ -126,9 +126,9 @@ void declaredKeysPush(struct declaredKeys *d, const struct client *c) {
     d->keys = zmalloc(((size_t)d->count + 1) * sizeof *d->keys);
     for (int i = 0; i < d->count; i++)
         d->keys[i] = (struct declaredKey){.name = sdsnewstr(c->argv[refs[i].pos]), .flags = refs[i].flags};
-    qsort(d->keys, (size_t)d->count, sizeof *d->keys, compareNames);
+    qsort(d->keys, (size_t)d->count, sizeof *d->keys, declaredKeysCompareNames);
     for (int i = 0, first = 0; i < d->count; i++) {
-        if (compareNames(&d->keys[first], &d->keys[i])) first = i;
+        if (declaredKeysCompareNames(&d->keys[first], &d->keys[i])) first = i;
         d->keys[first].times++;
     }
     zfree(refs);

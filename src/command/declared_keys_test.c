@@ -6,13 +6,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
 
 #include "base/sds.h"
+#include "client/client.h"
 #include "command/command.h"
 #include "commands/cmd_grammar.h"
-#include "client/client.h"
 #include "data/keyspace/db.h"
 
 static struct db db0 = {.id = 0}, db1 = {.id = 1};
@@ -78,7 +77,7 @@ static void testTelling(void **state) {
     sdsfree(cmd.fullname);
 }
 
-static void testNesting(void **state) {
+static void declaredKeysTestNesting(void **state) {
     (void)state;
     struct declaredKeys outer;
     declaredKeysPush(&outer, NULL);
@@ -89,6 +88,7 @@ static void testNesting(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(testUses), cmocka_unit_test(testExceptions),
-                                       cmocka_unit_test(testTelling), cmocka_unit_test(testNesting)};
+                                       cmocka_unit_test(testTelling),
+                                       cmocka_unit_test(declaredKeysTestNesting)};
     return cmocka_run_group_tests_name("declared_keys", tests, NULL, NULL);
 }

@@ -13,36 +13,38 @@
 /* ---- Keys ---- */
 
 /* Asked only while there is a limit. Our primary's writes make room where we evict, but have to be done. */
-static enum admission checkMemory(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission evictAdmissionCheckMemory(struct client *c, struct request *r,
+                                                enum requestOrigin origin) {
     if (evictNow() || origin == ORIGIN_PRIMARY || !(commandFlags(c, r->cmd) & CMD_DENYOOM)) return ADMITTED;
     replyError(c, err_oom);
     return REFUSED;
 }
 
-static void limitChanged(void) {
+static void evictAdmissionLimitChanged(void) {
     admissionIdle(RULE_OOM, !evictLimit());
 }
 
 /* ---- Clients ---- */
 
-static enum admission checkEvicted(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission evictAdmissionCheckEvicted(struct client *c, struct request *r,
+                                                 enum requestOrigin origin) {
     (void)r, (void)origin;
     return clientEvict(c) ? DEFERRED : ADMITTED;
 }
 
-static void weighingChanged(bool on) {
+static void evictAdmissionWeighingChanged(bool on) {
     admissionIdle(RULE_EVICTED, !on);
     callHookIdle(clientAccountMemory, !on);
 }
 
 void evictAdmissionInit(void) {
-    admissionFill(RULE_OOM, checkMemory);
+    admissionFill(RULE_OOM, evictAdmissionCheckMemory);
     admissionIdle(RULE_OOM, true);
-    evictOnLimitChange(limitChanged);
+    evictOnLimitChange(evictAdmissionLimitChanged);
     evictAddVeto(turnIsNested); /* a script does not expect keys to go */
-    evictAddVeto(busyNow);       /* nor does one that a module's thread runs, between whose lines are turns */
-    admissionFill(RULE_EVICTED, checkEvicted);
+    evictAddVeto(busyNow);      /* nor does one that a module's thread runs, between whose lines are turns */
+    admissionFill(RULE_EVICTED, evictAdmissionCheckEvicted);
     callAddHook(BETWEEN_CALLS, clientAccountMemory, true);
-    weighingChanged(false);
-    clientOnWeighing(weighingChanged);
+    evictAdmissionWeighingChanged(false);
+    clientOnWeighing(evictAdmissionWeighingChanged);
 }

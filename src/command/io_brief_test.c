@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* io_brief_test.c - a request that came alone, in few bytes: taken in brief it is the same as in full. */
-#include "command/io_input.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/hash_function.h"
 #include "base/zmalloc.h"
+#include "command/io_input.h"
 #include "command/test_commands.h"
 
 /* What has come in one read. */
@@ -25,7 +23,7 @@ static struct ioInput *inputOf(struct ioReader *r, const char *bytes) {
     return in;
 }
 
-static void assertSame(const struct request *brief, const struct request *full) {
+static void ioBriefTestAssertSame(const struct request *brief, const struct request *full) {
     assert_ptr_equal(brief->cmd, full->cmd);
     assert_int_equal(brief->argc, full->argc);
     for (int i = 0; i < full->argc; i++) {
@@ -72,7 +70,7 @@ static void takenAsShortRequestItIsTheSame(void **state) {
         struct keyHint hints[SHORT_KEY_HASHES];
         struct request req = {.argv = argv};
         ioInputTakeShort(in, &req, argv, hints);
-        assertSame(&req, &in->requests[0]);
+        ioBriefTestAssertSame(&req, &in->requests[0]);
         assert_true(ioInputIsEmpty(in));
         ioInputClear(in);
         assert_false(ioInputIsShort(in));

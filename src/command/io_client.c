@@ -65,17 +65,17 @@ struct ioClientThread {
 /* What threads keep to be used again, by their numbers; as it was at the end of a turn. */
 static _Atomic size_t memory[IO_THREADS_MAX + 1];
 
-static struct ioClientThread *stateOf(const struct ioClient *p) {
+static struct ioClientThread *ioClientStateOf(const struct ioClient *p) {
     return ioThreadState(p->thread);
 }
 
-static void tell(struct ioClient *p, uint32_t what, void *a) {
+static void ioClientTell(struct ioClient *p, uint32_t what, void *a) {
     ioThreadPost(p->thread, (struct ioMessage){.what = what, .port = p, .a = a});
 }
 
 /* ---- Sending ---- */
 
-static void blockSent(struct ioClientThread *pt, struct replyBlock *b) {
+static void ioClientBlockSent(struct ioClientThread *pt, struct replyBlock *b) {
     if (!replyBlockIsPlain(b)) {
         b->next = pt->foreign;
         pt->foreign = b;
@@ -89,60 +89,60 @@ static void blockSent(struct ioClientThread *pt, struct replyBlock *b) {
     }
 }
 
-static void portBroken(struct ioClient *p, int error) {
+static void ioClientPortBroken(struct ioClient *p, int error) {
     if (p->broken) return;
     p->broken = true;
     connSetReadHandler(p->conn, NULL);
     connSetWriteHandler(p->conn, NULL);
-    tell(p, IO_CLIENT_BROKEN, (void *)(intptr_t)error);
+    ioClientTell(p, IO_CLIENT_BROKEN, (void *)(intptr_t)error);
 }
 
-static void noteSent(struct ioClient *p, size_t n) {
-    struct ioClientThread *pt = stateOf(p);
+static void ioClientNoteSent(struct ioClient *p, size_t n) {
+    struct ioClientThread *pt = ioClientStateOf(p);
     atomic_store_explicit(&p->sent, atomic_load_explicit(&p->sent, memory_order_relaxed) + n,
                           memory_order_release);
     for (n += p->sent_of_head; p->head && n >= p->head->used;) {
         struct replyBlock *b = p->head;
         n -= b->used;
         p->head = b->next;
-        blockSent(pt, b);
+        ioClientBlockSent(pt, b);
     }
     p->sent_of_head = n;
     if (!p->head) p->tail = NULL;
 }
 
-static void portWritable(struct connection *conn);
+static void ioClientPortWritable(struct connection *conn);
 
 /* A write of its first pieces has ended so. */
-static void wrote(const struct connWrite *w) {
+static void ioClientWrote(const struct connWrite *w) {
     struct ioClient *p = w->conn->data;
-    if (w->result >= 0) noteSent(p, (size_t)w->result);
+    if (w->result >= 0) ioClientNoteSent(p, (size_t)w->result);
     if (w->result < 0 && w->error != EAGAIN && w->error != EINTR) {
-        portBroken(p, w->error);
+        ioClientPortBroken(p, w->error);
         return;
     }
-    connSetWriteHandler(p->conn, p->head ? portWritable : NULL);
+    connSetWriteHandler(p->conn, p->head ? ioClientPortWritable : NULL);
     if (!p->head && p->report_when_sent) {
         p->report_when_sent = false;
-        tell(p, IO_CLIENT_SENT, NULL);
+        ioClientTell(p, IO_CLIENT_SENT, NULL);
     }
 }
 
 /* Sends for all ports that were given something. What does not fit into one write goes when the socket can
  * take more, which the loop says at once where that is so. */
-static void writeAll(struct ioClientThread *pt) {
+static void ioClientWriteAll(struct ioClientThread *pt) {
     while (pt->to_write) {
         struct ioClient *p = pt->to_write;
         pt->to_write = p->next_to_write;
         p->to_write = false;
-        if (!p->broken && p->head) writeTurnAdd(&pt->turn, p->conn, p->head, p->sent_of_head, wrote);
+        if (!p->broken && p->head) writeTurnAdd(&pt->turn, p->conn, p->head, p->sent_of_head, ioClientWrote);
     }
     pt->to_write_end = &pt->to_write;
-    writeTurnSend(&pt->turn, wrote);
+    writeTurnSend(&pt->turn, ioClientWrote);
 }
 
-static void writeLater(struct ioClient *p) {
-    struct ioClientThread *pt = stateOf(p);
+static void ioClientWriteLater(struct ioClient *p) {
+    struct ioClientThread *pt = ioClientStateOf(p);
     if (p->to_write || p->broken || p->conn->write_handler) return;
     p->to_write = true;
     p->next_to_write = NULL;
@@ -150,17 +150,17 @@ static void writeLater(struct ioClient *p) {
     pt->to_write_end = &p->next_to_write;
 }
 
-static void portWritable(struct connection *conn) {
+static void ioClientPortWritable(struct connection *conn) {
     struct ioClient *p = conn->data;
     struct iovec iov[WRITE_IOV_MAX];
     struct connWrite w = {conn, iov, replyBlocksPieces(p->head, p->sent_of_head, iov, WRITE_IOV_MAX), 0, 0};
     connWriteMany(&w, 1);
-    wrote(&w);
+    ioClientWrote(&w);
 }
 
 /* ---- Reading ---- */
 
-static struct ioInput *takeInput(struct ioClientThread *pt) {
+static struct ioInput *ioClientTakeInput(struct ioClientThread *pt) {
     struct ioInput *in = pt->free_inputs;
     if (!in) return ioInputNew();
     pt->free_inputs = in->next_free;
@@ -168,7 +168,7 @@ static struct ioInput *takeInput(struct ioClientThread *pt) {
     return in;
 }
 
-static void recycle(struct ioClientThread *pt, struct ioInput *in) {
+static void ioClientRecycle(struct ioClientThread *pt, struct ioInput *in) {
     if (pt->free_input_count == FREE_INPUTS_MAX) {
         ioInputFree(in);
         pt->freed++;
@@ -180,8 +180,8 @@ static void recycle(struct ioClientThread *pt, struct ioInput *in) {
     pt->free_input_count++;
 }
 
-static void passOn(struct ioClient *p, struct ioInput *in) {
-    struct ioClientThread *pt = stateOf(p);
+static void ioClientPassOn(struct ioClient *p, struct ioInput *in) {
+    struct ioClientThread *pt = ioClientStateOf(p);
     struct replyBlock *spare = pt->spares;
     if (spare) {
         pt->spares = spare->next;
@@ -191,73 +191,73 @@ static void passOn(struct ioClient *p, struct ioInput *in) {
     ioThreadPost(p->thread, (struct ioMessage){.what = IO_CLIENT_INPUT, .port = p, .a = in, .b = spare});
 }
 
-static void took(struct ioClient *p, struct ioInput *in, const char *dst, size_t n) {
+static void ioClientTook(struct ioClient *p, struct ioInput *in, const char *dst, size_t n) {
     if (ioReaderTake(&p->reader, in, dst, n)) {
-        passOn(p, in);
+        ioClientPassOn(p, in);
         return;
     }
-    ioThreadPost(p->thread,
-                 (struct ioMessage){.what = IO_CLIENT_PART, .port = p, .a = (void *)n, .b = (void *)in->kept});
-    recycle(stateOf(p), in);
+    ioThreadPost(p->thread, (struct ioMessage){
+                                .what = IO_CLIENT_PART, .port = p, .a = (void *)n, .b = (void *)in->kept});
+    ioClientRecycle(ioClientStateOf(p), in);
 }
 
-static void portReadable(struct connection *conn) {
+static void ioClientPortReadable(struct connection *conn) {
     struct ioClient *p = conn->data;
     if (p->input_with_main) {
         p->muted = true;
         connSetReadHandler(conn, NULL);
         return;
     }
-    struct ioInput *in = takeInput(stateOf(p));
+    struct ioInput *in = ioClientTakeInput(ioClientStateOf(p));
     char *dst;
     size_t room = ioReaderSpace(&p->reader, in, &dst);
     ssize_t n = connRead(conn, dst, room);
     if (n > 0) {
-        took(p, in, dst, (size_t)n);
+        ioClientTook(p, in, dst, (size_t)n);
         return;
     }
-    recycle(stateOf(p), in);
+    ioClientRecycle(ioClientStateOf(p), in);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    portBroken(p, n < 0 ? errno : 0);
+    ioClientPortBroken(p, n < 0 ? errno : 0);
 }
 
-static void readOn(struct ioClient *p) {
+static void ioClientReadOn(struct ioClient *p) {
     p->input_with_main = false;
     if (p->broken) return;
     if (p->reader.unparsed) {
-        struct ioInput *in = takeInput(stateOf(p));
-        took(p, in, NULL, 0);
+        struct ioInput *in = ioClientTakeInput(ioClientStateOf(p));
+        ioClientTook(p, in, NULL, 0);
         if (p->input_with_main) return;
     }
     if (!p->muted) return;
     p->muted = false;
-    connSetReadHandler(p->conn, portReadable);
+    connSetReadHandler(p->conn, ioClientPortReadable);
 }
 
 /* ---- Messages ---- */
 
 /* Loops of threads begin small: most servers have few clients. */
-static void makeRoom(struct aeEventLoop *loop, int fd) {
+static void ioClientMakeRoom(struct aeEventLoop *loop, int fd) {
     int size = aeGetSize(loop);
     if (fd >= size) aeSetSize(loop, fd >= 2 * size ? fd + 1 : 2 * size);
 }
 
-static void take(struct ioClient *p) {
+static void ioClientTake(struct ioClient *p) {
     struct aeEventLoop *el = ioThreadLoop(p->thread);
-    makeRoom(el, p->conn->fd);
+    ioClientMakeRoom(el, p->conn->fd);
     p->conn->data = p;
     connAttach(p->conn, el);
     if (tlsShakesHands(p->conn))
         p->muted = p->input_with_main = true;
     else
-        connSetReadHandler(p->conn, portReadable);
+        connSetReadHandler(p->conn, ioClientPortReadable);
 }
 
-static void handshakeDone(struct connection *conn, const char *error) {
-    tell(conn->data, IO_CLIENT_HANDSHAKE_DONE, error ? sdsnew(error) : NULL);
+static void ioClientHandshakeDone(struct connection *conn, const char *error) {
+    ioClientTell(conn->data, IO_CLIENT_HANDSHAKE_DONE, error ? sdsnew(error) : NULL);
 }
 
-static void appendBlocks(struct ioClient *p, struct replyBlock *first) {
+static void ioClientAppendBlocks(struct ioClient *p, struct replyBlock *first) {
     if (p->tail)
         p->tail->next = first;
     else
@@ -265,38 +265,38 @@ static void appendBlocks(struct ioClient *p, struct replyBlock *first) {
     for (p->tail = first; p->tail->next;) p->tail = p->tail->next;
 }
 
-static void goOn(struct ioClient *p, const struct ioMessage *m) {
+static void ioClientGoOn(struct ioClient *p, const struct ioMessage *m) {
     p->reader.authenticated = m->flags & GO_ON_AUTHENTICATED;
     if (m->a) {
-        appendBlocks(p, m->a);
-        writeLater(p);
+        ioClientAppendBlocks(p, m->a);
+        ioClientWriteLater(p);
     }
     if (m->flags & GO_ON_REPORT_WHEN_SENT) {
         connSetReadHandler(p->conn, NULL);
         p->report_when_sent = p->head != NULL;
-        if (!p->head) tell(p, IO_CLIENT_SENT, NULL);
+        if (!p->head) ioClientTell(p, IO_CLIENT_SENT, NULL);
     }
-    if (m->flags & GO_ON_HANDSHAKE_DONE) readOn(p);
+    if (m->flags & GO_ON_HANDSHAKE_DONE) ioClientReadOn(p);
     if (m->b) {
-        recycle(stateOf(p), m->b);
-        if (!(m->flags & GO_ON_REPORT_WHEN_SENT)) readOn(p);
+        ioClientRecycle(ioClientStateOf(p), m->b);
+        if (!(m->flags & GO_ON_REPORT_WHEN_SENT)) ioClientReadOn(p);
     }
 }
 
-static void goHome(struct ioClient *p) {
-    writeAll(stateOf(p));
+static void ioClientGoHome(struct ioClient *p) {
+    ioClientWriteAll(ioClientStateOf(p));
     connDetach(p->conn);
-    tell(p, IO_CLIENT_RECALLED, NULL);
+    ioClientTell(p, IO_CLIENT_RECALLED, NULL);
 }
 
-static void closePort(struct ioClient *p) {
-    writeAll(stateOf(p));
+static void ioClientClosePort(struct ioClient *p) {
+    ioClientWriteAll(ioClientStateOf(p));
     connClose(p->conn);
     ioReaderFree(&p->reader);
-    tell(p, IO_CLIENT_CLOSED, p->head);
+    ioClientTell(p, IO_CLIENT_CLOSED, p->head);
 }
 
-static void freeInputs(struct ioClientThread *pt, int n) {
+static void ioClientFreeInputs(struct ioClientThread *pt, int n) {
     for (; n; n--) {
         struct ioInput *in = pt->free_inputs;
         pt->free_inputs = in->next_free;
@@ -306,7 +306,7 @@ static void freeInputs(struct ioClientThread *pt, int n) {
     pt->least_free_inputs = pt->free_input_count;
 }
 
-static void freeSpares(struct ioClientThread *pt, int n) {
+static void ioClientFreeSpares(struct ioClientThread *pt, int n) {
     for (; n; n--) {
         struct replyBlock *b = pt->spares;
         pt->spares = b->next;
@@ -316,39 +316,39 @@ static void freeSpares(struct ioClientThread *pt, int n) {
     pt->least_spares = pt->spare_count;
 }
 
-static void toThread(struct ioThread *t, const struct ioMessage *m) {
+static void ioClientToThread(struct ioThread *t, const struct ioMessage *m) {
     struct ioClientThread *pt = ioThreadState(t);
     struct ioClient *p = m->port;
     switch (m->what) {
-    case IO_CLIENT_TAKE: take(p); break;
-    case IO_CLIENT_GO_ON: goOn(p, m); break;
-    case IO_CLIENT_RECALL: goHome(p); break;
-    case IO_CLIENT_CLOSE: closePort(p); break;
+    case IO_CLIENT_TAKE: ioClientTake(p); break;
+    case IO_CLIENT_GO_ON: ioClientGoOn(p, m); break;
+    case IO_CLIENT_RECALL: ioClientGoHome(p); break;
+    case IO_CLIENT_CLOSE: ioClientClosePort(p); break;
     case IO_CLIENT_TRIM:
-        freeInputs(pt, pt->least_free_inputs);
-        freeSpares(pt, pt->least_spares);
+        ioClientFreeInputs(pt, pt->least_free_inputs);
+        ioClientFreeSpares(pt, pt->least_spares);
         break;
     }
 }
 
-static void *threadBegin(struct ioThread *t) {
+static void *ioClientThreadBegin(struct ioThread *t) {
     struct ioClientThread *pt = zcalloc(1, sizeof *pt);
     pt->thread = t;
     pt->to_write_end = &pt->to_write;
     return pt;
 }
 
-static void noteMemory(const struct ioClientThread *pt) {
+static void ioClientNoteMemory(const struct ioClientThread *pt) {
     size_t inputs = (size_t)pt->free_input_count * sizeof(struct ioInput);
     size_t blocks = (size_t)pt->spare_count * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM);
     atomic_store_explicit(&memory[ioThreadNumber(pt->thread)], sizeof *pt + inputs + blocks,
                           memory_order_relaxed);
 }
 
-static void threadTurn(struct ioThread *t) {
+static void ioClientThreadTurn(struct ioThread *t) {
     struct ioClientThread *pt = ioThreadState(t);
-    writeAll(pt);
-    noteMemory(pt);
+    ioClientWriteAll(pt);
+    ioClientNoteMemory(pt);
     atomic_fetch_add_explicit(&io_client_stats.polls, 1, memory_order_relaxed);
     if (pt->freed) atomic_fetch_add_explicit(&io_client_stats.freed, pt->freed, memory_order_relaxed);
     pt->freed = 0;
@@ -357,11 +357,11 @@ static void threadTurn(struct ioThread *t) {
     pt->foreign = NULL;
 }
 
-static void threadEnd(struct ioThread *t) {
+static void ioClientThreadEnd(struct ioThread *t) {
     struct ioClientThread *pt = ioThreadState(t);
-    threadTurn(t);
-    freeInputs(pt, pt->free_input_count);
-    freeSpares(pt, pt->spare_count);
+    ioClientThreadTurn(t);
+    ioClientFreeInputs(pt, pt->free_input_count);
+    ioClientFreeSpares(pt, pt->spare_count);
     zfree(pt);
 }
 
@@ -374,110 +374,111 @@ static bool (*keeps_on_main_thread)(const struct client *c);
 static size_t counts[IO_THREADS_MAX + 1]; /* of ports, by number of the thread */
 static struct list done;                  /* ports whose thread shall go on, though nothing was sent */
 
-static void send(struct ioClient *p, struct ioMessage m) {
+static void ioClientSend(struct ioClient *p, struct ioMessage m) {
     m.port = p;
     ioThreadSend(p->thread, m);
 }
 
-static void laterGoOn(struct ioClient *p) {
+static void ioClientLaterGoOn(struct ioClient *p) {
     if (!listLinked(&p->base.pending_node)) listAddTail(&done, &p->base.pending_node);
 }
 
 /* ---- The connection that stands for it ---- */
 
-static ssize_t proxyRead(struct connection *conn, void *buf, size_t len) {
+static ssize_t ioClientProxyRead(struct connection *conn, void *buf, size_t len) {
     (void)conn, (void)buf, (void)len;
     errno = EAGAIN;
     return -1;
 }
 
-static ssize_t proxyWritev(struct connection *conn, const struct iovec *iov, int count) {
+static ssize_t ioClientProxyWritev(struct connection *conn, const struct iovec *iov, int count) {
     (void)conn, (void)iov, (void)count;
     serverPanic("only its thread writes to it");
 }
 
-static void freePort(struct ioClient *p) {
+static void ioClientFreePort(struct ioClient *p) {
     if (p->input) ioInputFree(p->input);
     if (listLinked(&p->base.pending_node)) listRemove(&done, &p->base.pending_node);
     counts[ioThreadNumber(p->thread)]--;
     zfreeSized(p, sizeof *p);
 }
 
-static void proxyClose(struct connection *conn) {
+static void ioClientProxyClose(struct connection *conn) {
     struct ioClient *p = (struct ioClient *)conn;
     p->client = NULL;
     if (!p->home) {
-        send(p, (struct ioMessage){.what = IO_CLIENT_CLOSE});
+        ioClientSend(p, (struct ioMessage){.what = IO_CLIENT_CLOSE});
         return;
     }
     connClose(p->conn);
     ioReaderFree(&p->reader);
     replyBlocksFree(p->head);
-    freePort(p);
+    ioClientFreePort(p);
 }
 
 /* A client that closes after its replies: nothing of it is read any more. */
-static void proxySetReadHandler(struct connection *conn, connHandler *fn) {
+static void ioClientProxySetReadHandler(struct connection *conn, connHandler *fn) {
     struct ioClient *p = (struct ioClient *)conn;
     if (fn || p->closing) return;
     p->closing = true;
-    laterGoOn(p);
+    ioClientLaterGoOn(p);
 }
 
-static void proxySetWriteHandler(struct connection *conn, connHandler *fn) {
+static void ioClientProxySetWriteHandler(struct connection *conn, connHandler *fn) {
     (void)conn, (void)fn;
 }
 
-static void proxyMove(struct connection *conn) {
+static void ioClientProxyMove(struct connection *conn) {
     (void)conn;
     serverPanic("a port belongs to no loop");
 }
 
-static void proxyAttach(struct connection *conn, struct aeEventLoop *el) {
+static void ioClientProxyAttach(struct connection *conn, struct aeEventLoop *el) {
     (void)el;
-    proxyMove(conn);
+    ioClientProxyMove(conn);
 }
 
-static void proxyHandler(struct connection *conn) {
+static void ioClientProxyHandler(struct connection *conn) {
     (void)conn;
 }
 
 static const struct connType proxy_type = {
     .name = "port",
-    .read = proxyRead,
-    .writev = proxyWritev,
-    .close = proxyClose,
-    .setReadHandler = proxySetReadHandler,
-    .setWriteHandler = proxySetWriteHandler,
-    .detach = proxyMove,
-    .attach = proxyAttach,
+    .read = ioClientProxyRead,
+    .writev = ioClientProxyWritev,
+    .close = ioClientProxyClose,
+    .setReadHandler = ioClientProxySetReadHandler,
+    .setWriteHandler = ioClientProxySetWriteHandler,
+    .detach = ioClientProxyMove,
+    .attach = ioClientProxyAttach,
 };
 
 /* ---- Away and home ---- */
 
-static bool mayGo(const struct client *c) {
+static bool ioClientMayGo(const struct client *c) {
     const uint32_t stays = CLIENT_OFFLOADED | CLIENT_FAKE | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY |
                            CLIENT_REPLICA | CLIENT_PRIMARY | CLIENT_EXECUTING;
-    if (!c->conn || c->flags & stays || c->replica || (keeps_on_main_thread && keeps_on_main_thread(c))) return false;
+    if (!c->conn || c->flags & stays || c->replica || (keeps_on_main_thread && keeps_on_main_thread(c)))
+        return false;
     if (c->round || listLinked(&c->turn_node) || c->querybuf || c->input_error) return false;
     return respParserIdle(&c->parser) && !c->out.head && !c->conn->write_handler;
 }
 
 bool ioClientOffload(struct client *c, struct ioThread *t) {
-    if (!mayGo(c)) return false;
+    if (!ioClientMayGo(c)) return false;
     struct ioClient *p = zmallocAligned(64, sizeof *p);
     *p = (struct ioClient){.client = c, .thread = t, .conn = c->conn};
-    p->base =
-        (struct connection){.type = &proxy_type, .fd = c->conn->fd, .data = c, .read_handler = proxyHandler};
+    p->base = (struct connection){
+        .type = &proxy_type, .fd = c->conn->fd, .data = c, .read_handler = ioClientProxyHandler};
     p->reader.authenticated = c->flags & CLIENT_AUTHENTICATED;
     respParserReset(&c->parser);
     connDetach(c->conn);
     p->in_handshake = tlsShakesHands(c->conn);
-    if (p->in_handshake) shaken = tlsSwapDone(c->conn, handshakeDone);
+    if (p->in_handshake) shaken = tlsSwapDone(c->conn, ioClientHandshakeDone);
     c->conn = &p->base;
     c->flags |= CLIENT_OFFLOADED;
     counts[ioThreadNumber(t)]++;
-    send(p, (struct ioMessage){.what = IO_CLIENT_TAKE});
+    ioClientSend(p, (struct ioMessage){.what = IO_CLIENT_TAKE});
     return true;
 }
 
@@ -485,22 +486,22 @@ void ioClientRequestRecall(struct client *c) {
     struct ioClient *p = ioClientOf(c);
     if (p->recall_requested) return;
     p->recall_requested = true;
-    send(p, (struct ioMessage){.what = IO_CLIENT_RECALL});
+    ioClientSend(p, (struct ioMessage){.what = IO_CLIENT_RECALL});
 }
 
-static uint64_t sentSoFar(const struct ioClient *p) {
+static uint64_t ioClientSentSoFar(const struct ioClient *p) {
     return atomic_load_explicit(&p->sent, memory_order_acquire);
 }
 
 /* What the thread has not sent goes before what it was not given. */
-static void takeOutputBack(struct client *c, struct ioClient *p) {
+static void ioClientTakeOutputBack(struct client *c, struct ioClient *p) {
     if (!p->head) return;
     serverAssert(!c->out.sent);
     for (const struct replyBlock *b = p->head; b; b = b->next) {
         c->out.bytes += b->used;
         c->out.mem += sizeof *b + b->cap;
     }
-    p->given = sentSoFar(p);
+    p->given = ioClientSentSoFar(p);
     c->out.sent = p->sent_of_head;
     p->tail->next = c->out.head;
     c->out.head = p->head;
@@ -509,7 +510,7 @@ static void takeOutputBack(struct client *c, struct ioClient *p) {
 }
 
 /* What the main thread has set aside is whole requests; the thread's are behind them. */
-static void takeInputBack(struct client *c, struct ioClient *p) {
+static void ioClientTakeInputBack(struct client *c, struct ioClient *p) {
     sds partial = ioReaderGiveBack(&p->reader, &c->parser);
     if (c->querybuf && partial) {
         c->querybuf = sdscatstr(c->querybuf, sdsview(partial));
@@ -520,7 +521,7 @@ static void takeInputBack(struct client *c, struct ioClient *p) {
     }
 }
 
-static void comeHome(struct ioClient *p) {
+static void ioClientComeHome(struct ioClient *p) {
     struct client *c = p->client;
     serverAssert(!c->round && (!p->input || p->input_state == IO_CLIENT_INPUT_DONE));
     c->conn = p->conn;
@@ -528,10 +529,10 @@ static void comeHome(struct ioClient *p) {
     c->flags &= ~CLIENT_OFFLOADED;
     if (p->in_handshake) tlsSwapDone(c->conn, shaken);
     connAttach(c->conn, main_loop);
-    takeInputBack(c, p);
-    takeOutputBack(c, p);
+    ioClientTakeInputBack(c, p);
+    ioClientTakeOutputBack(c, p);
     bool broken = p->broken;
-    freePort(p);
+    ioClientFreePort(p);
     bool closing = c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
     if (!broken && !closing && !c->input_held) clientReadOn(c);
     if (c->out.head)
@@ -550,7 +551,7 @@ void ioClientRecall(struct client *c) {
 
 void ioClientLeftTurn(struct client *c) {
     struct ioClient *p = ioClientOf(c);
-    if (p->home) comeHome(p);
+    if (p->home) ioClientComeHome(p);
 }
 
 void ioClientInputReady(struct ioClient *p, struct ioInput *in) {
@@ -569,7 +570,7 @@ void ioClientInputDone(struct ioClient *p, struct ioInput *in) {
     serverAssert(!p->input || p->input == in);
     p->input = in;
     p->input_state = IO_CLIENT_INPUT_DONE;
-    laterGoOn(p);
+    ioClientLaterGoOn(p);
 }
 
 void ioClientInputHeld(struct ioClient *p, struct ioInput *in) {
@@ -581,34 +582,34 @@ void ioClientInputHeld(struct ioClient *p, struct ioInput *in) {
 
 /* ---- Sending ---- */
 
-static uint32_t goOnFlags(const struct ioClient *p, const struct client *c) {
+static uint32_t ioClientGoOnFlags(const struct ioClient *p, const struct client *c) {
     return (c->flags & CLIENT_AUTHENTICATED ? GO_ON_AUTHENTICATED : 0) |
            (p->closing ? GO_ON_REPORT_WHEN_SENT : 0);
 }
 
-static void sendGoOn(struct ioClient *p, struct replyBlock *blocks) {
-    struct ioMessage m = {.what = IO_CLIENT_GO_ON, .flags = goOnFlags(p, p->client), .a = blocks};
+static void ioClientSendGoOn(struct ioClient *p, struct replyBlock *blocks) {
+    struct ioMessage m = {.what = IO_CLIENT_GO_ON, .flags = ioClientGoOnFlags(p, p->client), .a = blocks};
     if (p->input_state == IO_CLIENT_INPUT_DONE) {
         m.b = p->input;
         p->input = NULL;
         p->input_state = IO_CLIENT_INPUT_NONE;
     }
     if (listLinked(&p->base.pending_node)) listRemove(&done, &p->base.pending_node);
-    send(p, m);
+    ioClientSend(p, m);
 }
 
 /* The connection has come home, and the client is in a round still: no thread sends for it any more. */
-static void sendFromHome(struct client *c, struct ioClient *p) {
-    takeOutputBack(c, p);
+static void ioClientSendFromHome(struct client *c, struct ioClient *p) {
+    ioClientTakeOutputBack(c, p);
     c->conn = p->conn;
     bool well = clientSendNow(c);
     c->conn = &p->base;
     if (!well) clientClose(c);
 }
 
-static void offloadedSend(struct client *c) {
+static void ioClientOffloadedSend(struct client *c) {
     struct ioClient *p = ioClientOf(c);
-    if (p->home) sendFromHome(c, p);
+    if (p->home) ioClientSendFromHome(c, p);
     if (p->recall_requested) return; /* it goes when the connection is at home */
     struct replyBlock *blocks = c->out.head;
     p->given += c->out.bytes;
@@ -616,40 +617,40 @@ static void offloadedSend(struct client *c) {
     c->out.head = c->out.tail = NULL;
     c->out.bytes = c->out.mem = 0;
     io_client_stats.writes++;
-    sendGoOn(p, blocks);
+    ioClientSendGoOn(p, blocks);
 }
 
 void ioClientsFlush(void) {
     listForEach(&done, it) {
         struct ioClient *p = listEntry(it, struct ioClient, base.pending_node);
         if (p->client && !p->recall_requested)
-            sendGoOn(p, NULL);
+            ioClientSendGoOn(p, NULL);
         else
             listRemove(&done, it);
     }
 }
 
-static size_t offloadedPending(const struct client *c) {
+static size_t ioClientOffloadedPending(const struct client *c) {
     const struct ioClient *p = ioClientOf(c);
-    return (size_t)(p->given - sentSoFar(p));
+    return (size_t)(p->given - ioClientSentSoFar(p));
 }
 
 /* Looks at what the thread writes only where it may be much. */
-static size_t offloadedAtMost(const struct client *c) {
+static size_t ioClientOffloadedAtMost(const struct client *c) {
     struct ioClient *p = ioClientOf(c);
     uint32_t at_most = (uint32_t)p->given - p->sent_seen;
     if (at_most < REPLY_BLOCK_ROOM) return at_most;
-    p->sent_seen = (uint32_t)sentSoFar(p);
-    return offloadedPending(c);
+    p->sent_seen = (uint32_t)ioClientSentSoFar(p);
+    return ioClientOffloadedPending(c);
 }
 
-static size_t offloadedKept(const struct client *c) {
+static size_t ioClientOffloadedKept(const struct client *c) {
     return ioClientOf(c)->kept;
 }
 
-static bool offloadedProgress(const struct client *c) {
+static bool ioClientOffloadedProgress(const struct client *c) {
     struct ioClient *p = ioClientOf(c);
-    uint64_t sent = sentSoFar(p);
+    uint64_t sent = ioClientSentSoFar(p);
     bool progress = sent != p->given && (uint32_t)sent != p->seen;
     p->seen = (uint32_t)sent;
     return progress;
@@ -657,12 +658,12 @@ static bool offloadedProgress(const struct client *c) {
 
 /* ---- Messages ---- */
 
-static void onPart(struct ioClient *p, size_t n, size_t kept) {
+static void ioClientOnPart(struct ioClient *p, size_t n, size_t kept) {
     p->kept = ioClientClampCount(kept);
     if (p->client && n) receiver->part(p->client, n);
 }
 
-static void fetch(const struct ioMessage *m) {
+static void ioClientFetch(const struct ioMessage *m) {
     if (m->what != IO_CLIENT_INPUT) return;
     const struct client *c = ((const struct ioClient *)m->port)->client;
     if (c) {
@@ -673,7 +674,7 @@ static void fetch(const struct ioMessage *m) {
     if (m->b) __builtin_prefetch(m->b, 1);
 }
 
-static void onInput(struct ioClient *p, struct ioInput *in, struct replyBlock *spare) {
+static void ioClientOnInput(struct ioClient *p, struct ioInput *in, struct replyBlock *spare) {
     if (spare) replyBlockFree(spare);
     io_client_stats.reads++;
     if (p->client)
@@ -682,17 +683,17 @@ static void onInput(struct ioClient *p, struct ioInput *in, struct replyBlock *s
         ioInputFree(in);
 }
 
-static void onHome(struct ioClient *p) {
+static void ioClientOnHome(struct ioClient *p) {
     if (!p->client) return; /* IO_CLIENT_CLOSED is on its way */
     p->home = true;
     if (p->client->round)
         clientWriteLater(p->client);
     else
-        comeHome(p);
+        ioClientComeHome(p);
 }
 
 /* Until the thread is told to go on, it leaves the connection alone. */
-static void onHandshakeDone(struct ioClient *p, sds error) {
+static void ioClientOnHandshakeDone(struct ioClient *p, sds error) {
     struct client *c = p->client;
     p->in_handshake = false;
     io_client_stats.accepts++;
@@ -701,17 +702,18 @@ static void onHandshakeDone(struct ioClient *p, sds error) {
         shaken(p->conn, error);
         p->conn->data = p;
         if (!(c->flags & CLIENT_CLOSE_ASAP) && !p->recall_requested)
-            send(p, (struct ioMessage){.what = IO_CLIENT_GO_ON, .flags = goOnFlags(p, c) | GO_ON_HANDSHAKE_DONE});
+            ioClientSend(p, (struct ioMessage){.what = IO_CLIENT_GO_ON,
+                                               .flags = ioClientGoOnFlags(p, c) | GO_ON_HANDSHAKE_DONE});
     }
     sdsfree(error);
 }
 
-static void toMain(struct ioThread *t, const struct ioMessage *m) {
+static void ioClientToMain(struct ioThread *t, const struct ioMessage *m) {
     (void)t;
     struct ioClient *p = m->port;
     switch (m->what) {
-    case IO_CLIENT_PART: onPart(p, (size_t)m->a, (size_t)m->b); break;
-    case IO_CLIENT_INPUT: onInput(p, m->a, m->b); break;
+    case IO_CLIENT_PART: ioClientOnPart(p, (size_t)m->a, (size_t)m->b); break;
+    case IO_CLIENT_INPUT: ioClientOnInput(p, m->a, m->b); break;
     case IO_CLIENT_BLOCKS: replyBlocksFree(m->a); break;
     case IO_CLIENT_BROKEN:
         if (p->client) receiver->gone(p->client, (int)(intptr_t)m->a);
@@ -719,22 +721,22 @@ static void toMain(struct ioThread *t, const struct ioMessage *m) {
     case IO_CLIENT_SENT:
         if (p->client && !p->client->out.head) clientClose(p->client);
         break;
-    case IO_CLIENT_RECALLED: onHome(p); break;
-    case IO_CLIENT_HANDSHAKE_DONE: onHandshakeDone(p, m->a); break;
+    case IO_CLIENT_RECALLED: ioClientOnHome(p); break;
+    case IO_CLIENT_HANDSHAKE_DONE: ioClientOnHandshakeDone(p, m->a); break;
     case IO_CLIENT_CLOSED:
         replyBlocksFree(m->a);
-        freePort(p);
+        ioClientFreePort(p);
         break;
     }
 }
 
 static const struct ioThreadHandlers handlers = {
-    .to_thread = toThread,
-    .to_main = toMain,
-    .fetch = fetch,
-    .begin = threadBegin,
-    .turn = threadTurn,
-    .end = threadEnd,
+    .to_thread = ioClientToThread,
+    .to_main = ioClientToMain,
+    .fetch = ioClientFetch,
+    .begin = ioClientThreadBegin,
+    .turn = ioClientThreadTurn,
+    .end = ioClientThreadEnd,
 };
 
 void ioClientSetReceiver(const struct ioClientReceiver *r) {
@@ -758,11 +760,11 @@ void ioClientsTrim(struct ioThread *t) {
 }
 
 void ioClientsStart(struct aeEventLoop *loop, void (*flush)(void)) {
-    static struct clientOffload away = {.send = offloadedSend,
-                                     .pending = offloadedPending,
-                                     .at_most = offloadedAtMost,
-                                     .kept = offloadedKept,
-                                     .progress = offloadedProgress};
+    static struct clientOffload away = {.send = ioClientOffloadedSend,
+                                        .pending = ioClientOffloadedPending,
+                                        .at_most = ioClientOffloadedAtMost,
+                                        .kept = ioClientOffloadedKept,
+                                        .progress = ioClientOffloadedProgress};
     main_loop = loop;
     away.flush = flush;
     client_offload = &away;

@@ -57,9 +57,10 @@ struct ioClient {
     uint32_t seen,
         sent_seen; /* the low bits of `sent`: when somebody asked for progress, or how much waits */
     uint8_t input_state;
-    bool in_handshake;          /* its handshake goes on in the thread */
-    bool closing;          /* the thread will say when all has been sent */
-    bool recall_requested, home; /* IO_CLIENT_RECALL was sent; IO_CLIENT_RECALLED has come, and the client is in a round */
+    bool in_handshake; /* its handshake goes on in the thread */
+    bool closing;      /* the thread will say when all has been sent */
+    bool recall_requested,
+        home; /* IO_CLIENT_RECALL was sent; IO_CLIENT_RECALLED has come, and the client is in a round */
 
     /* Handed over by messages. */
     struct connection *conn;
@@ -122,7 +123,8 @@ void ioClientLeftTurn(struct client *c);
 size_t ioClientCount(const struct ioThread *t); /* ports that a thread has */
 /* Now and then: the thread gives back what it has kept and not needed since the last time. */
 void ioClientsTrim(struct ioThread *t);
-size_t ioClientsMemory(const struct ioThread *t); /* bytes that it keeps for those that it will have to do with */
+size_t
+ioClientsMemory(const struct ioThread *t); /* bytes that it keeps for those that it will have to do with */
 
 struct ioClientStats {
     uint64_t accepts;       /* handshakes that threads have done */

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
 #include "base/model_ops.h"
@@ -55,7 +54,7 @@ static struct portPeer *peerOf(const struct client *c) {
 
 /* ---- The room ---- */
 
-static void handle(struct client *c, const struct request *r) {
+static void ioClientTestHandle(struct client *c, const struct request *r) {
     struct portPeer *p = peerOf(c);
     int64_t n;
     if (c->flags & CLIENT_CLOSE_ASAP) return;
@@ -82,7 +81,7 @@ static void runOwn(struct client *c) {
         if (st == RESP_MORE) break;
         assert_int_equal(st, RESP_OK);
         r.argv = argv;
-        handle(c, &r);
+        ioClientTestHandle(c, &r);
         respBigArgsFree(r.big);
         pos += consumed;
     }
@@ -115,16 +114,16 @@ static void readAtHome(struct connection *conn) {
     runOwn(c);
 }
 
-static void begun(void) {}
+static void ioClientTestBegun(void) {}
 static uint64_t parts, inputs;
-static void onPart(struct client *c, size_t n) {
+static void ioClientTestOnPart(struct client *c, size_t n) {
     assert_true(c->flags & CLIENT_OFFLOADED && n > 0);
     parts++;
 }
-static void onInput(struct client *c, struct ioInput *in) {
+static void ioClientTestOnInput(struct client *c, struct ioInput *in) {
     inputs++;
     for (; in->next < in->count; in->next++) {
-        handle(c, &in->requests[in->next]);
+        ioClientTestHandle(c, &in->requests[in->next]);
         respBigArgsFree(in->requests[in->next].big);
         in->requests[in->next].big = NULL;
     }
@@ -135,18 +134,21 @@ static void onGone(struct client *c, int error) {
     (void)error;
     clientClose(c);
 }
-static void onHome(struct client *c) {
+static void ioClientTestOnHome(struct client *c) {
     assert_false(c->flags & CLIENT_OFFLOADED);
     runOwn(c);
 }
-static const struct ioClientReceiver receiver = {
-    .begin = begun, .part = onPart, .input = onInput, .gone = onGone, .home = onHome};
+static const struct ioClientReceiver receiver = {.begin = ioClientTestBegun,
+                                                 .part = ioClientTestOnPart,
+                                                 .input = ioClientTestOnInput,
+                                                 .gone = onGone,
+                                                 .home = ioClientTestOnHome};
 
 static void forgetClient(struct client *c) {
     peerOf(c)->client = NULL;
 }
 
-static void flush(void) {
+static void ioClientTestFlush(void) {
     ioClientsFlush();
     for (int i = 0; i < THREADS; i++) {
         if (threads[i]) ioThreadFlush(threads[i]);
@@ -154,14 +156,14 @@ static void flush(void) {
 }
 
 /* As the server's: what has come runs, then replies go. Waits a moment where nothing has. */
-static void turn(void) {
+static void ioClientTestTurn(void) {
     for (int i = 0; i < THREADS; i++) {
         if (threads[i]) ioThreadReceive(threads[i]);
     }
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
     clientsWritePending();
     clientFreeClosed();
-    flush();
+    ioClientTestFlush();
 }
 
 /* ---- The other end ---- */
@@ -187,7 +189,7 @@ static void disconnectPeer(struct portPeer *p) {
 
 /* The next requests, one of them big now and then, as far as the socket takes them, but at most `most` bytes.
  */
-static void ask(struct portPeer *p, int count, size_t most) {
+static void ioClientTestAsk(struct portPeer *p, int count, size_t most) {
     for (; count; count--) {
         char number[64];
         int width = p->asked % 50 == 7 ? 40000 : 1;
@@ -229,15 +231,15 @@ static int openDescriptors(void) {
 /* ---- Tests ---- */
 
 static uint64_t rng = 3;
-static uint64_t draw(uint64_t n) {
+static uint64_t ioClientTestDraw(uint64_t n) {
     rng = rng * 6364136223846793005u + 1442695040888963407u;
     return (rng >> 33) % n;
 }
 
-static void settle(struct portPeer *p) {
+static void ioClientTestSettle(struct portPeer *p) {
     while (p->client && p->answered < p->asked) {
-        ask(p, 0, SIZE_MAX);
-        turn();
+        ioClientTestAsk(p, 0, SIZE_MAX);
+        ioClientTestTurn();
         receiveReplies(p);
     }
 }
@@ -252,27 +254,27 @@ static void awayAndHome(void **state) {
     (void)state;
     struct portPeer *p = &peers[0];
     connectPeer(p);
-    ask(p, 3, SIZE_MAX);
-    settle(p);
+    ioClientTestAsk(p, 3, SIZE_MAX);
+    ioClientTestSettle(p);
     assert_false(p->client->flags & CLIENT_OFFLOADED);
     assert_true(ioClientOffload(p->client, threads[0]));
     assert_false(ioClientOffload(p->client, threads[1])); /* it has gone */
     assert_true(p->client->flags & CLIENT_OFFLOADED);
     assert_int_equal(ioClientCount(threads[0]), 1);
-    ask(p, 100, SIZE_MAX);
-    settle(p);
+    ioClientTestAsk(p, 100, SIZE_MAX);
+    ioClientTestSettle(p);
     assert_true(p->client->flags & CLIENT_OFFLOADED && inputs > 0);
     uint64_t before = parts;
-    ask(p, 1, 9); /* half a request */
-    for (int i = 0; i < 1000 && parts == before; i++) usleep(1000), turn();
+    ioClientTestAsk(p, 1, 9); /* half a request */
+    for (int i = 0; i < 1000 && parts == before; i++) usleep(1000), ioClientTestTurn();
     assert_int_equal(parts, before + 1);
     ioClientRecall(p->client);
     assert_false(p->client->flags & CLIENT_OFFLOADED);
     assert_int_equal(ioClientCount(threads[0]), 0);
-    settle(p);
+    ioClientTestSettle(p);
     assert_false(ioClientOffload(p->client, threads[0]) && p->client->querybuf);
     clientClose(p->client);
-    while (portsInAll() || p->client) turn();
+    while (portsInAll() || p->client) ioClientTestTurn();
     while (!receiveReplies(p)) usleep(100);
     disconnectPeer(p);
 }
@@ -283,18 +285,18 @@ static void outputComesAlong(void **state) {
     struct portPeer *p = &peers[0];
     connectPeer(p);
     assert_true(ioClientOffload(p->client, threads[0]));
-    ask(p, 3000, SIZE_MAX);
+    ioClientTestAsk(p, 3000, SIZE_MAX);
     for (int i = 0; i < 20; i++) {
-        ask(p, 0, SIZE_MAX);
-        turn();
+        ioClientTestAsk(p, 0, SIZE_MAX);
+        ioClientTestTurn();
         usleep(1000);
     }
     assert_true(clientOutputPending(p->client) > 0 || sdslen(p->unsent) > 0);
     ioClientRecall(p->client);
-    settle(p);
+    ioClientTestSettle(p);
     assert_int_equal(p->answered, 3000);
     clientClose(p->client);
-    while (p->client) turn();
+    while (p->client) ioClientTestTurn();
     disconnectPeer(p);
 }
 
@@ -309,17 +311,17 @@ static void partOfBlockComesAlong(void **state) {
     replyRaw(p->client, lines, sdslen(lines));
     for (size_t left = 0; left != clientOutputPending(p->client);) { /* until the socket takes no more */
         left = clientOutputPending(p->client);
-        turn();
+        ioClientTestTurn();
         usleep(20000);
     }
     assert_in_range(clientOutputPending(p->client), 1, sdslen(lines) - 1);
     ioClientRecall(p->client);
     assert_true(p->client->out.sent > 0);
-    settle(p);
+    ioClientTestSettle(p);
     assert_int_equal(p->answered, p->asked);
     assert_int_equal(sdslen(p->replies), 0);
     clientClose(p->client);
-    while (p->client) turn();
+    while (p->client) ioClientTestTurn();
     disconnectPeer(p);
     sdsfree(lines);
 }
@@ -331,13 +333,13 @@ static void closeAfterReplies(void **state) {
         struct portPeer *p = &peers[0];
         connectPeer(p);
         assert_true(ioClientOffload(p->client, threads[1]));
-        ask(p, 2000, SIZE_MAX);
-        while (p->heard < 300) turn(), ask(p, 0, SIZE_MAX);
+        ioClientTestAsk(p, 2000, SIZE_MAX);
+        while (p->heard < 300) ioClientTestTurn(), ioClientTestAsk(p, 0, SIZE_MAX);
         if (recall_asked) ioClientRequestRecall(p->client);
         clientCloseAfterReply(p->client);
         uint64_t heard = p->heard;
         while (p->client || portsInAll()) {
-            turn();
+            ioClientTestTurn();
             receiveReplies(p);
         }
         while (!receiveReplies(p)) usleep(100);
@@ -346,20 +348,20 @@ static void closeAfterReplies(void **state) {
     }
 }
 
-static void act(struct portPeer *p) {
+static void ioClientTestAct(struct portPeer *p) {
     if (p->fd < 0) {
         if (!p->client) connectPeer(p);
         return;
     }
     struct client *c = p->client;
     bool away = c && c->flags & CLIENT_OFFLOADED;
-    switch (draw(24)) {
+    switch (ioClientTestDraw(24)) {
     case 0: disconnectPeer(p); break;
     case 1:
-        if (c && !draw(3)) clientClose(c);
+        if (c && !ioClientTestDraw(3)) clientClose(c);
         break;
     case 2:
-        if (c && !draw(3) && !(c->flags & CLIENT_CLOSE_ASAP)) clientCloseAfterReply(c);
+        if (c && !ioClientTestDraw(3) && !(c->flags & CLIENT_CLOSE_ASAP)) clientCloseAfterReply(c);
         break;
     case 3:
         if (away) ioClientRequestRecall(c);
@@ -370,15 +372,15 @@ static void act(struct portPeer *p) {
     case 5:
     case 6:
     case 7:
-        if (c && !away) ioClientOffload(c, threads[draw(THREADS)]);
+        if (c && !away) ioClientOffload(c, threads[ioClientTestDraw(THREADS)]);
         break;
     case 8:
     case 9:
     case 10:
-    case 11: ask(p, (int)draw(40), 1 + draw(200)); break;
+    case 11: ioClientTestAsk(p, (int)ioClientTestDraw(40), 1 + ioClientTestDraw(200)); break;
     case 12:
-    case 13: ask(p, (int)draw(200), SIZE_MAX); break;
-    case 14: usleep((useconds_t)draw(300)); break;
+    case 13: ioClientTestAsk(p, (int)ioClientTestDraw(200), SIZE_MAX); break;
+    case 14: usleep((useconds_t)ioClientTestDraw(300)); break;
     default: receiveReplies(p); break;
     }
 }
@@ -388,21 +390,21 @@ static void inEveryOrder(void **state) {
     int before = openDescriptors();
     for (int i = 0; i < PEERS; i++) connectPeer(&peers[i]);
     for (uint64_t steps = modelShare(300000); steps; steps--) {
-        act(&peers[draw(PEERS)]);
-        if (!draw(4)) turn();
+        ioClientTestAct(&peers[ioClientTestDraw(PEERS)]);
+        if (!ioClientTestDraw(4)) ioClientTestTurn();
     }
     for (int i = 0; i < PEERS; i++) { /* who is still there gets all */
         struct portPeer *p = &peers[i];
         bool closing = !p->client || p->client->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
         if (p->fd < 0) continue;
-        if (!closing) settle(p);
+        if (!closing) ioClientTestSettle(p);
         if (!closing && p->client) assert_int_equal(p->answered, p->asked);
         disconnectPeer(p);
     }
     for (int i = 0; i < PEERS; i++) {
-        while (peers[i].client) turn();
+        while (peers[i].client) ioClientTestTurn();
     }
-    while (portsInAll()) turn();
+    while (portsInAll()) ioClientTestTurn();
     assert_int_equal(openDescriptors(), before);
 }
 
@@ -412,17 +414,17 @@ static void threadsEnd(void **state) {
     for (int i = 0; i < PEERS; i++) {
         connectPeer(&peers[i]);
         assert_true(ioClientOffload(peers[i].client, threads[i % THREADS]));
-        ask(&peers[i], 50, SIZE_MAX);
+        ioClientTestAsk(&peers[i], 50, SIZE_MAX);
     }
     for (int t = 0; t < THREADS; t++) {
         for (int i = t; i < PEERS; i += THREADS) ioClientRequestRecall(peers[i].client);
-        while (ioClientCount(threads[t])) turn();
+        while (ioClientCount(threads[t])) ioClientTestTurn();
         ioThreadStop(threads[t]);
         threads[t] = NULL;
-        for (int i = 0; i < PEERS; i++) ask(&peers[i], 20, SIZE_MAX);
+        for (int i = 0; i < PEERS; i++) ioClientTestAsk(&peers[i], 20, SIZE_MAX);
     }
     for (int i = 0; i < PEERS; i++) {
-        settle(&peers[i]);
+        ioClientTestSettle(&peers[i]);
         assert_int_equal(peers[i].answered, 50 + 20 * THREADS);
         clientClose(peers[i].client);
         clientFreeClosed();
@@ -430,7 +432,7 @@ static void threadsEnd(void **state) {
     }
 }
 
-static int setUp(void **state) {
+static int ioClientTestSetUp(void **state) {
     (void)state;
     alarm(PATIENCE_S);
     for (int i = 0; i < PEERS; i++) peers[i].fd = -1;
@@ -442,7 +444,7 @@ static int setUp(void **state) {
     clientOnFree(forgetClient);
     dbInit();
     ioClientSetReceiver(&receiver);
-    ioClientsStart(server_el, flush);
+    ioClientsStart(server_el, ioClientTestFlush);
     for (int i = 0; i < THREADS; i++) threads[i] = ioThreadStart(i + 1, NULL);
     return 0;
 }
@@ -453,5 +455,5 @@ int main(void) {
         cmocka_unit_test(partOfBlockComesAlong), cmocka_unit_test(closeAfterReplies),
         cmocka_unit_test(inEveryOrder),          cmocka_unit_test(threadsEnd),
     };
-    return cmocka_run_group_tests(tests, setUp, NULL);
+    return cmocka_run_group_tests(tests, ioClientTestSetUp, NULL);
 }

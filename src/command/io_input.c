@@ -29,7 +29,7 @@ struct ioInput *ioInputNew(void) {
     return in;
 }
 
-static int dropBig(struct ioInput *in) {
+static int ioInputDropBig(struct ioInput *in) {
     int freed = 0;
     for (int i = 0; i < in->count; i++) {
         freed += in->requests[i].big != NULL;
@@ -38,22 +38,22 @@ static int dropBig(struct ioInput *in) {
     return freed;
 }
 
-static int dropRequests(struct ioInput *in) {
-    int freed = in->has_big ? dropBig(in) : 0;
+static int ioInputDropRequests(struct ioInput *in) {
+    int freed = in->has_big ? ioInputDropBig(in) : 0;
     sdsfree(in->error);
     sdsfree(in->own);
     return freed;
 }
 
 void ioInputFree(struct ioInput *in) {
-    dropRequests(in);
+    ioInputDropRequests(in);
     zfree(in->requests);
     zfree(in->argv);
     zfree(in->hints);
     zfreeSized(in, sizeof *in);
 }
 
-static void giveBackLarge(struct ioInput *in) {
+static void ioInputGiveBackLarge(struct ioInput *in) {
     zfree(in->requests);
     zfree(in->argv);
     zfree(in->hints);
@@ -65,8 +65,8 @@ static void giveBackLarge(struct ioInput *in) {
 }
 
 int ioInputClear(struct ioInput *in) {
-    int freed = dropRequests(in);
-    if (in->cap > KEEP_REQUESTS || in->argv_cap > KEEP_REQUESTS * 4) giveBackLarge(in);
+    int freed = ioInputDropRequests(in);
+    if (in->cap > KEEP_REQUESTS || in->argv_cap > KEEP_REQUESTS * 4) ioInputGiveBackLarge(in);
     in->own = in->error = NULL;
     in->len = in->read = in->came = in->kept = in->argv_used = 0;
     in->count = in->next = in->hint_used = 0;
@@ -110,7 +110,7 @@ struct ioKept {
     sds partial; /* NULL: none */
 };
 
-static void measure(const struct ioReader *r, struct ioInput *in) {
+static void ioInputMeasure(const struct ioReader *r, struct ioInput *in) {
     const struct ioKept *k = r->kept;
     in->came = in->kept = k && k->partial ? sdslen(k->partial) : 0;
     if (k) in->kept += k->parser.big_bytes;
@@ -131,7 +131,7 @@ size_t ioReaderSpace(struct ioReader *r, struct ioInput *in, char **dst) {
     return sdsavail(k->partial);
 }
 
-static struct request *newRequest(struct ioInput *in) {
+static struct request *ioInputNewRequest(struct ioInput *in) {
     if (in->count == in->cap) {
         in->cap = in->cap ? 2 * in->cap : REQUESTS_FIRST;
         in->requests = zrealloc(in->requests, (size_t)in->cap * sizeof *in->requests);
@@ -142,14 +142,14 @@ static struct request *newRequest(struct ioInput *in) {
 }
 
 /* Takes requests from in->in[0..in->len). The bytes that are left over begin at the result, *rest of them. */
-static size_t parse(struct ioReader *r, struct respParser *parser, struct ioInput *in, size_t *rest) {
+static size_t ioInputParse(struct ioReader *r, struct respParser *parser, struct ioInput *in, size_t *rest) {
     struct respLimits limits = {.max_bulk = atomic_load_explicit(&max_bulk, memory_order_relaxed),
                                 .max_args = RESP_MAX_MULTIBULK,
                                 .authenticated = r->authenticated};
     size_t pos = 0;
     *rest = in->len;
     while (*rest && (r->authenticated || !in->count)) {
-        struct request *req = newRequest(in);
+        struct request *req = ioInputNewRequest(in);
         size_t have = *rest, consumed = 0;
         const char *error = NULL;
         enum respStatus st = respParseRequest(parser, in->in + pos, &have, &limits, &in->argv, &in->argv_cap,
@@ -179,7 +179,7 @@ static size_t parse(struct ioReader *r, struct respParser *parser, struct ioInpu
 }
 
 /* Their views stand still by now: what is known of requests without looking at data. */
-static void lookUp(struct ioInput *in) {
+static void ioInputLookUp(struct ioInput *in) {
     struct str *argv = in->argv;
     for (int i = 0; i < in->count; i++) {
         struct request *req = &in->requests[i];
@@ -187,8 +187,8 @@ static void lookUp(struct ioInput *in) {
         argv += req->argc;
         req->cmd = commandLookup(req->argv, req->argc);
         if (in->hint_cap - in->hint_used < REQUEST_KEY_HASHES_MAX) {
-            in->hint_cap =
-                in->hint_cap ? 2 * in->hint_cap + REQUEST_KEY_HASHES_MAX : HINTS_FIRST + REQUEST_KEY_HASHES_MAX;
+            in->hint_cap = in->hint_cap ? 2 * in->hint_cap + REQUEST_KEY_HASHES_MAX
+                                        : HINTS_FIRST + REQUEST_KEY_HASHES_MAX;
             in->hints = zrealloc(in->hints, (size_t)in->hint_cap * sizeof *in->hints);
         }
         in->hint_used += requestHashKeys(req, in->hints + in->hint_used, REQUEST_KEY_HASHES_MAX);
@@ -201,8 +201,8 @@ static void lookUp(struct ioInput *in) {
 }
 
 /* Where parsing has stopped: rest bytes from `at` on are no whole request, or are not parsed yet. */
-static void keepRest(struct ioReader *r, struct respParser parser, struct ioInput *in, size_t at,
-                     size_t rest) {
+static void ioInputKeepRest(struct ioReader *r, struct respParser parser, struct ioInput *in, size_t at,
+                            size_t rest) {
     if (!rest && respParserIdle(&parser)) {
         respParserReset(&parser);
         zfree(r->kept);
@@ -220,17 +220,18 @@ static void keepRest(struct ioReader *r, struct respParser parser, struct ioInpu
     }
 }
 
-static int argOfHint(const struct request *req, const struct keyHint *hint) {
+static int ioInputArgOfHint(const struct request *req, const struct keyHint *hint) {
     int i = 0;
     while (req->argv[i].ptr != hint->key.ptr) i++;
     return i;
 }
 
-static bool fitsShortRequest(const struct ioInput *in) {
+static bool ioInputFitsShortRequest(const struct ioInput *in) {
     const struct request *req = &in->requests[0];
     if (in->count != 1 || in->error || in->came || in->in != in->room || req->raw.ptr != in->room)
         return false;
-    if (req->raw.len != in->read || req->argc > SHORT_ARGS || req->hint_count > SHORT_KEY_HASHES) return false;
+    if (req->raw.len != in->read || req->argc > SHORT_ARGS || req->hint_count > SHORT_KEY_HASHES)
+        return false;
     for (int i = 0; i < req->argc; i++) { /* words of an inline request may have been written anew */
         if (req->argv[i].ptr < in->room || req->argv[i].ptr + req->argv[i].len > in->room + in->read)
             return false;
@@ -238,7 +239,7 @@ static bool fitsShortRequest(const struct ioInput *in) {
     return true;
 }
 
-static void makeShortRequest(struct ioInput *in) {
+static void ioInputMakeShortRequest(struct ioInput *in) {
     struct ioShortRequest *b = &in->brief;
     const struct request *req = &in->requests[0];
     b->cmd = req->cmd;
@@ -252,12 +253,12 @@ static void makeShortRequest(struct ioInput *in) {
     }
     for (int i = 0; i < req->hint_count; i++) {
         b->hash[i] = req->hints[i].hash;
-        b->hint_arg[i] = (uint8_t)argOfHint(req, &req->hints[i]);
+        b->hint_arg[i] = (uint8_t)ioInputArgOfHint(req, &req->hints[i]);
     }
 }
 
 /* n bytes have come to dst. False: they are in a big argument, which is not whole. */
-static bool gather(struct ioReader *r, struct ioInput *in, const char *dst, size_t n) {
+static bool ioInputGather(struct ioReader *r, struct ioInput *in, const char *dst, size_t n) {
     struct ioKept *k = r->kept;
     if (!k) {
         serverAssert(dst == in->room);
@@ -281,17 +282,17 @@ static bool gather(struct ioReader *r, struct ioInput *in, const char *dst, size
 bool ioReaderTake(struct ioReader *r, struct ioInput *in, const char *dst, size_t n) {
     in->read = n;
     if (r->broken) return false;
-    if (gather(r, in, dst, n)) {
+    if (ioInputGather(r, in, dst, n)) {
         struct respParser parser = r->kept ? r->kept->parser : (struct respParser){0};
         size_t rest, at;
         r->unparsed = false;
-        at = parse(r, &parser, in, &rest);
-        keepRest(r, parser, in, at, rest);
+        at = ioInputParse(r, &parser, in, &rest);
+        ioInputKeepRest(r, parser, in, at, rest);
         in->len = at;
-        lookUp(in);
+        ioInputLookUp(in);
     }
-    measure(r, in);
-    if (fitsShortRequest(in)) makeShortRequest(in);
+    ioInputMeasure(r, in);
+    if (ioInputFitsShortRequest(in)) ioInputMakeShortRequest(in);
     return in->count || in->error || in->over_limit;
 }
 

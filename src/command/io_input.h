@@ -7,8 +7,8 @@
  *     next              the first that nobody has taken
  *     error             the protocol is broken behind the last request: what comes then is dropped unread
  *
- * An input is made, filled and emptied by a thread that reads (io_client.h), and belongs to the main thread while
- * that runs what is in it. It is used again and again: a turn allocates nothing.
+ * An input is made, filled and emptied by a thread that reads (io_client.h), and belongs to the main thread
+ * while that runs what is in it. It is used again and again: a turn allocates nothing.
  *
  * The bytes that do not make a whole request yet stay with the reader, in struct ioReader. */
 #pragma once
@@ -27,11 +27,11 @@
 /* A request, in so few bytes that it reaches the main thread in one line of the cache: that line and those of
  * the text are all that has to come from the other processor. Most requests are such: one that came alone, in
  * one read, with few arguments, and few hints. */
-#define SHORT_ARGS  5
+#define SHORT_ARGS       5
 #define SHORT_KEY_HASHES 2
 struct ioShortRequest {
     struct serverCommand *cmd;
-    uint64_t hash[SHORT_KEY_HASHES];               /* of arguments hint_arg[0 .. hint_count) */
+    uint64_t hash[SHORT_KEY_HASHES];          /* of arguments hint_arg[0 .. hint_count) */
     uint16_t at[SHORT_ARGS], len[SHORT_ARGS]; /* in room */
     uint16_t raw_len;                         /* from the beginning of room: all that has come */
     uint8_t argc;                             /* 0: the input is none of these */
@@ -88,7 +88,8 @@ struct ioInput *ioInputNew(void);
 void ioInputFree(struct ioInput *in); /* and what it holds */
 /* Frees what is left of its requests, and makes it ready to be filled. How many big buffers that were. */
 int ioInputClear(struct ioInput *in);
-/* The request of a brief one, which counts as taken: argv has room for SHORT_ARGS, hints for SHORT_KEY_HASHES. */
+/* The request of a brief one, which counts as taken: argv has room for SHORT_ARGS, hints for
+ * SHORT_KEY_HASHES. */
 void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *hints);
 /* Requests from `from` on that nobody has taken, in the protocol, appended to s. They count as taken. */
 sds ioInputAppendRest(sds s, struct ioInput *in);

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/hash_function.h"
@@ -19,7 +18,7 @@
 /* ---- What shall come ---- */
 
 /* "[SET] [k] [v]\n" for each request, and "!error\n". */
-static sds describe(sds s, int argc, const struct str *argv) {
+static sds ioInputTestDescribe(sds s, int argc, const struct str *argv) {
     for (int i = 0; i < argc; i++) {
         s = sdscat(s, i ? " [" : "[");
         s = argv[i].len > 200 ? sdscatprintf(s, "%zu bytes: %llx", argv[i].len,
@@ -31,7 +30,7 @@ static sds describe(sds s, int argc, const struct str *argv) {
 }
 
 /* By the parser itself, which has all of it in one piece. */
-static sds model(const char *bytes, size_t len, bool authenticated) {
+static sds ioInputTestModel(const char *bytes, size_t len, bool authenticated) {
     struct respParser parser = {0};
     struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, authenticated};
     struct str *argv = NULL;
@@ -44,7 +43,7 @@ static sds model(const char *bytes, size_t len, bool authenticated) {
         const char *error = NULL;
         enum respStatus st = respParseRequest(&parser, copy + pos, &have, &limits, &argv, &cap, 0, &argc,
                                               &consumed, &big, &error);
-        if (st == RESP_OK) s = describe(s, argc, argv);
+        if (st == RESP_OK) s = ioInputTestDescribe(s, argc, argv);
         if (st == RESP_ERROR) s = sdscatprintf(s, "!%s\n", error);
         respBigArgsFree(big);
         if (st == RESP_MORE || st == RESP_ERROR) break;
@@ -66,25 +65,26 @@ struct ioInputRun {
 };
 
 /* As the main thread does with an input: it takes some requests, and may write others out again. */
-static void take(struct ioInputRun *run, struct ioInput *in, size_t leave) {
+static void ioInputTestTake(struct ioInputRun *run, struct ioInput *in, size_t leave) {
     run->inputs++;
     while ((size_t)(in->count - in->next) > leave) {
         struct request *r = &in->requests[in->next++];
         assert_true(r->argc > 0);
         if (r->raw.ptr) {
-            sds again = model(r->raw.ptr, r->raw.len, true), is = describe(sdsempty(), r->argc, r->argv);
+            sds again = ioInputTestModel(r->raw.ptr, r->raw.len, true),
+                is = ioInputTestDescribe(sdsempty(), r->argc, r->argv);
             assert_string_equal(again, is); /* its bytes are it */
             sdsfree(again);
             sdsfree(is);
         } else {
             assert_non_null(r->big);
         }
-        run->seen = describe(run->seen, r->argc, r->argv);
+        run->seen = ioInputTestDescribe(run->seen, r->argc, r->argv);
         respBigArgsFree(r->big);
         r->big = NULL;
     }
     sds rest = ioInputAppendRest(sdsempty(), in);
-    sds text = model(rest, sdslen(rest), true);
+    sds text = ioInputTestModel(rest, sdslen(rest), true);
     run->seen = sdscatstr(run->seen, sdsview(text));
     sdsfree(rest);
     sdsfree(text);
@@ -92,7 +92,8 @@ static void take(struct ioInputRun *run, struct ioInput *in, size_t leave) {
 }
 
 /* n more bytes come. An input is used again, as threads do. */
-static void feed(struct ioInputRun *run, struct ioInput *in, const char *bytes, size_t n, size_t leave) {
+static void ioInputTestFeed(struct ioInputRun *run, struct ioInput *in, const char *bytes, size_t n,
+                            size_t leave) {
     while (n) {
         char *dst;
         size_t room = ioReaderSpace(&run->reader, in, &dst), piece = n < room ? n : room;
@@ -104,7 +105,7 @@ static void feed(struct ioInputRun *run, struct ioInput *in, const char *bytes, 
         for (;;) {
             assert_true(more == (in->count || in->error || in->over_limit));
             if (in->came > run->most_kept) run->most_kept = in->came;
-            if (more) take(run, in, leave);
+            if (more) ioInputTestTake(run, in, leave);
             ioInputClear(in);
             if (!run->reader.unparsed) break;
             more = ioReaderTake(&run->reader, in, NULL, 0); /* given back: it goes on */
@@ -112,7 +113,7 @@ static void feed(struct ioInputRun *run, struct ioInput *in, const char *bytes, 
     }
 }
 
-#define FEED(run, in, text) feed(run, in, text, sizeof text - 1, 0)
+#define FEED(run, in, text) ioInputTestFeed(run, in, text, sizeof text - 1, 0)
 
 static void freeRun(struct ioInputRun *run) {
     ioReaderFree(&run->reader);
@@ -129,10 +130,10 @@ static void expectSame(sds bytes, size_t step, bool authenticated, size_t leave)
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         size_t n = step ? step : (seed >> 40) % 5 ? 1 + (seed >> 33) % 300 : 1 + (seed >> 33) % 40000;
         if (n > sdslen(bytes) - at) n = sdslen(bytes) - at;
-        feed(&run, in, bytes + at, n, leave);
+        ioInputTestFeed(&run, in, bytes + at, n, leave);
         at += n;
     }
-    sds want = model(bytes, sdslen(bytes), authenticated);
+    sds want = ioInputTestModel(bytes, sdslen(bytes), authenticated);
     assert_string_equal(run.seen, want);
     sdsfree(want);
     freeRun(&run);
@@ -141,7 +142,7 @@ static void expectSame(sds bytes, size_t step, bool authenticated, size_t leave)
 
 /* ---- Streams ---- */
 
-static sds append(sds s, int argc, ...) {
+static sds ioInputTestAppend(sds s, int argc, ...) {
     struct str argv[8];
     va_list ap;
     va_start(ap, argc);
@@ -159,17 +160,17 @@ static sds append(sds s, int argc, ...) {
 static sds appendBig(sds s, size_t size) {
     sds value = sdsnewlen(NULL, size);
     for (size_t i = 0; i < size; i++) value[i] = (char)('a' + (i * 7 + size) % 26);
-    s = append(s, 3, "SET", "big", value);
+    s = ioInputTestAppend(s, 3, "SET", "big", value);
     sdsfree(value);
     return s;
 }
 
 static sds someOfAll(void) {
-    sds s = append(sdsempty(), 3, "SET", "k", "a value");
+    sds s = ioInputTestAppend(sdsempty(), 3, "SET", "k", "a value");
     s = sdscat(s, "PING\r\n\r\nset inline 'with blanks'\r\n*0\r\n");
-    s = append(s, 1, "");
-    s = append(s, 2, "GET", "k");
-    return append(s, 6, "MSET", "a", "1", "b", "2", "");
+    s = ioInputTestAppend(s, 1, "");
+    s = ioInputTestAppend(s, 2, "GET", "k");
+    return ioInputTestAppend(s, 6, "MSET", "a", "1", "b", "2", "");
 }
 
 static void partedAtEveryByte(void **state) {
@@ -178,9 +179,9 @@ static void partedAtEveryByte(void **state) {
     for (size_t at = 0; at <= sdslen(s); at++) {
         struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
         struct ioInput *in = ioInputNew();
-        feed(&run, in, s, at, at % 3);
-        feed(&run, in, s + at, sdslen(s) - at, at % 3);
-        sds want = model(s, sdslen(s), true);
+        ioInputTestFeed(&run, in, s, at, at % 3);
+        ioInputTestFeed(&run, in, s + at, sdslen(s) - at, at % 3);
+        sds want = ioInputTestModel(s, sdslen(s), true);
         assert_string_equal(run.seen, want);
         assert_null(run.reader.kept); /* nothing is left over: a reader takes no memory */
         sdsfree(want);
@@ -195,9 +196,9 @@ static void bigArguments(void **state) {
     (void)state;
     static const size_t sizes[] = {RESP_BIG_ARG - 1, RESP_BIG_ARG, RESP_BIG_ARG + 1, 100000, 1000000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        sds s = append(sdsempty(), 2, "GET", "before");
-        s = append(appendBig(s, sizes[i]), 2, "GET", "behind");
-        s = append(appendBig(appendBig(s, sizes[i]), 5), 1, "PING");
+        sds s = ioInputTestAppend(sdsempty(), 2, "GET", "before");
+        s = ioInputTestAppend(appendBig(s, sizes[i]), 2, "GET", "behind");
+        s = ioInputTestAppend(appendBig(appendBig(s, sizes[i]), 5), 1, "PING");
         for (size_t leave = 0; leave < 3; leave++) {
             expectSame(s, 0, true, leave);
             expectSame(s, 16 * 1024, true, leave);
@@ -213,7 +214,7 @@ static void errorsComeBehindWholeRequests(void **state) {
     static const char *bad[] = {"*1\r\n!\r\n", "*1\r\n$-5\r\n", "*x\r\n", "PING \"open\r\n",
                                 "*2\r\n$4\r\nECHO\r\n$x\r\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        sds s = append(sdscat(someOfAll(), bad[i]), 2, "NEVER", "seen");
+        sds s = ioInputTestAppend(sdscat(someOfAll(), bad[i]), 2, "NEVER", "seen");
         for (size_t step = 0; step < 30; step++) expectSame(s, step, true, step % 3);
         sdsfree(s);
     }
@@ -236,7 +237,7 @@ static void nothingIsKeptBehindAnError(void **state) {
 /* One request at a time, as it may be AUTH; and less of it. */
 static void beforeAuthentication(void **state) {
     (void)state;
-    sds s = append(append(sdsempty(), 2, "AUTH", "x"), 2, "GET", "k");
+    sds s = ioInputTestAppend(ioInputTestAppend(sdsempty(), 2, "AUTH", "x"), 2, "GET", "k");
     struct ioInputRun run = {.seen = sdsempty()};
     struct ioInput *in = ioInputNew();
     memcpy(in->room, s, sdslen(s));
@@ -255,7 +256,7 @@ static void beforeAuthentication(void **state) {
     ioInputFree(in);
     for (size_t step = 0; step < 20; step++) expectSame(s, step, false, 0);
     sdsfree(s);
-    s = appendBig(append(sdsempty(), 1, "PING"), RESP_UNAUTH_MAX_BULK + 1);
+    s = appendBig(ioInputTestAppend(sdsempty(), 1, "PING"), RESP_UNAUTH_MAX_BULK + 1);
     expectSame(s, 100, false, 0);
     sdsfree(s);
 }
@@ -268,14 +269,14 @@ static void theLimitOfWhatIsKept(void **state) {
     sds value = sdsnewlen(NULL, 200000);
     memset(value, 'v', 200000);
     FEED(&run, in, "*2\r\n$4\r\nECHO\r\n$200000\r\n");
-    feed(&run, in, value, 90000, 0);
+    ioInputTestFeed(&run, in, value, 90000, 0);
     assert_int_equal(run.inputs, 0);
-    feed(&run, in, value, 20000, 0);
+    ioInputTestFeed(&run, in, value, 20000, 0);
     assert_true(run.inputs > 0); /* with nothing in them but that */
     assert_int_equal(sdslen(run.seen), 0);
     assert_in_range(run.most_kept, 110000, 110100);
     ioReaderSetLimits(100, 1 << 30);
-    feed(&run, in, value, 90000, 0); /* the limit of a bulk has come too late for it */
+    ioInputTestFeed(&run, in, value, 90000, 0); /* the limit of a bulk has come too late for it */
     FEED(&run, in, "\r\n*2\r\n$4\r\nECHO\r\n$101\r\n");
     assert_non_null(strstr(run.seen, "[ECHO] [200000 bytes"));
     assert_non_null(strstr(run.seen, "!invalid bulk length\n"));
@@ -289,12 +290,12 @@ static void theLimitOfWhatIsKept(void **state) {
 static void givenBackAtEveryByte(void **state) {
     (void)state;
     sds s = appendBig(someOfAll(), 40000);
-    s = append(s, 2, "GET", "behind");
-    sds want = model(s, sdslen(s), true);
+    s = ioInputTestAppend(s, 2, "GET", "behind");
+    sds want = ioInputTestModel(s, sdslen(s), true);
     for (size_t at = 0; at <= sdslen(s); at += at < 200 ? 1 : 977) {
         struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
         struct ioInput *in = ioInputNew();
-        feed(&run, in, s, at, 0);
+        ioInputTestFeed(&run, in, s, at, 0);
         struct respParser parser = {0};
         sds rest = ioReaderGiveBack(&run.reader, &parser);
         assert_null(run.reader.kept);
@@ -320,7 +321,7 @@ static void givenBackAtEveryByte(void **state) {
             enum respStatus st = respParseRequest(&parser, rest + pos, &have, &limits, &argv, &cap, 0, &argc,
                                                   &consumed, &big, &error);
             assert_true(st == RESP_OK || st == RESP_EMPTY);
-            if (st == RESP_OK) run.seen = describe(run.seen, argc, argv);
+            if (st == RESP_OK) run.seen = ioInputTestDescribe(run.seen, argc, argv);
             respBigArgsFree(big);
             pos += consumed;
             len = pos + (have - consumed);
@@ -341,8 +342,9 @@ static void commandsAndKeysAreKnown(void **state) {
     (void)state;
     struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
     struct ioInput *in = ioInputNew();
-    sds s = append(append(append(sdsempty(), 3, "set", "k1", "v"), 1, "what"), 2, "Get", "k2");
-    for (int i = 0; i < 300; i++) s = append(s, 2, "GET", "k2"); /* more than hints begin with */
+    sds s = ioInputTestAppend(
+        ioInputTestAppend(ioInputTestAppend(sdsempty(), 3, "set", "k1", "v"), 1, "what"), 2, "Get", "k2");
+    for (int i = 0; i < 300; i++) s = ioInputTestAppend(s, 2, "GET", "k2"); /* more than hints begin with */
     memcpy(in->room, s, sdslen(s));
     assert_true(ioReaderTake(&run.reader, in, in->room, sdslen(s)));
     assert_int_equal(in->count, 303);
@@ -363,7 +365,7 @@ static void commandsAndKeysAreKnown(void **state) {
 }
 
 static uint64_t rng = 11;
-static uint64_t draw(uint64_t n) {
+static uint64_t ioInputTestDraw(uint64_t n) {
     rng = rng * 6364136223846793005u + 1442695040888963407u;
     return (rng >> 33) % n;
 }
@@ -374,15 +376,18 @@ static void randomStreams(void **state) {
     uint64_t runs = modelShare(1500) + 1;
     for (uint64_t i = 0; i < runs; i++) {
         sds s = sdsempty();
-        for (uint64_t n = draw(60); n; n--) {
-            switch (draw(8)) {
-            case 0: s = sdscat(s, odd[draw(sizeof odd / sizeof *odd)]); break;
-            case 1: s = appendBig(s, draw(10) ? draw(2000) : 30000 + draw(60000)); break;
-            default: s = append(s, 3, "SET", "some key", "v"); break;
+        for (uint64_t n = ioInputTestDraw(60); n; n--) {
+            switch (ioInputTestDraw(8)) {
+            case 0: s = sdscat(s, odd[ioInputTestDraw(sizeof odd / sizeof *odd)]); break;
+            case 1:
+                s = appendBig(s,
+                              ioInputTestDraw(10) ? ioInputTestDraw(2000) : 30000 + ioInputTestDraw(60000));
+                break;
+            default: s = ioInputTestAppend(s, 3, "SET", "some key", "v"); break;
             }
         }
-        if (!draw(4)) s = sdscat(s, "*2\r\n$3\r\nx");
-        expectSame(s, draw(3) ? 0 : 1 + draw(100), true, draw(4));
+        if (!ioInputTestDraw(4)) s = sdscat(s, "*2\r\n$3\r\nx");
+        expectSame(s, ioInputTestDraw(3) ? 0 : 1 + ioInputTestDraw(100), true, ioInputTestDraw(4));
         sdsfree(s);
     }
 }

@@ -2,7 +2,7 @@
 /* io_policy.c - see io_policy.h. */
 #include "command/io_policy.h"
 
-static void count(int *reviews, bool so) {
+static void ioPolicyCount(int *reviews, bool so) {
     *reviews = so ? *reviews + 1 : 0;
 }
 
@@ -11,9 +11,9 @@ int ioPolicyReview(struct ioPolicy *p, int active, int most, struct ioLoad load)
     bool busy = active ? load.threads > IO_POLICY_BUSY * active : load.main > IO_POLICY_BUSY;
     bool idle = active > 1 ? load.threads < IO_POLICY_IDLE * (active - 1)
                            : active && load.main + load.threads < IO_POLICY_IDLE;
-    count(&p->too_few, busy && active < most && !crowded && !p->rest);
-    count(&p->too_many, idle);
-    count(&p->crowded, crowded && active);
+    ioPolicyCount(&p->too_few, busy && active < most && !crowded && !p->rest);
+    ioPolicyCount(&p->too_many, idle);
+    ioPolicyCount(&p->crowded, crowded && active);
     if (p->rest) p->rest--;
     int now = active;
     if (active > most)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* io_policy_test.c - schedules of load, and how many threads there are then. */
+#include "command/io_policy.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
-
-#include "command/io_policy.h"
 
 /* A server: `work` is the share that one thread alone would need for what is asked of it. With threads, a
  * fifth of it stays with the main thread; the others cannot do more than they are. */
@@ -25,7 +24,7 @@ static struct ioLoad loadOf(const struct server *s, double work) {
     return load;
 }
 
-static void run(struct server *s, double work, int reviews) {
+static void ioPolicyTestRun(struct server *s, double work, int reviews) {
     for (int i = 0; i < reviews; i++) {
         int before = s->active;
         s->active = ioPolicyReview(&s->policy, s->active, s->most, loadOf(s, work));
@@ -38,16 +37,16 @@ static void run(struct server *s, double work, int reviews) {
 static void aServerWithLittleToDoHasNone(void **state) {
     (void)state;
     struct server s = {.most = 8};
-    run(&s, 0.5, 1000);
+    ioPolicyTestRun(&s, 0.5, 1000);
     assert_int_equal(s.changes, 0);
 }
 
 static void theyComeWithTheLoadAndGoWithIt(void **state) {
     (void)state;
     struct server s = {.most = 8};
-    run(&s, 20, 8 * IO_POLICY_MORE);
+    ioPolicyTestRun(&s, 20, 8 * IO_POLICY_MORE);
     assert_int_equal(s.active, 8);
-    run(&s, 0, 8 * IO_POLICY_FEWER);
+    ioPolicyTestRun(&s, 0, 8 * IO_POLICY_FEWER);
     assert_int_equal(s.active, 0);
 }
 
@@ -55,14 +54,14 @@ static void aMomentIsNoReason(void **state) {
     (void)state;
     struct server s = {.most = 8};
     for (int i = 0; i < 100; i++) {
-        run(&s, 20, IO_POLICY_MORE - 1);
-        run(&s, 0, 1);
+        ioPolicyTestRun(&s, 20, IO_POLICY_MORE - 1);
+        ioPolicyTestRun(&s, 0, 1);
     }
     assert_int_equal(s.changes, 0);
-    run(&s, 20, 100);
+    ioPolicyTestRun(&s, 20, 100);
     for (int i = 0; i < 100; i++) {
-        run(&s, 0, IO_POLICY_FEWER - 1);
-        run(&s, 20, 1);
+        ioPolicyTestRun(&s, 0, IO_POLICY_FEWER - 1);
+        ioPolicyTestRun(&s, 20, 1);
     }
     assert_int_equal(s.active, 8);
 }
@@ -73,9 +72,9 @@ static void aSteadyLoadSettles(void **state) {
     for (int from_above = 0; from_above < 2; from_above++) {
         for (double work = 0; work < 20; work += 0.01) {
             struct server s = {.most = 16, .active = from_above ? 16 : 0};
-            run(&s, work, 16 * IO_POLICY_FEWER);
+            ioPolicyTestRun(&s, work, 16 * IO_POLICY_FEWER);
             s.changes = 0;
-            run(&s, work, 1000);
+            ioPolicyTestRun(&s, work, 1000);
             assert_int_equal(s.changes, 0);
         }
     }
@@ -86,11 +85,11 @@ static void aLoadAtABoundaryDoesNotMakeThemComeAndGo(void **state) {
     (void)state;
     for (double work = 0.1; work < 10; work += 0.03) {
         struct server s = {.most = 16};
-        run(&s, work * 1.2, 16 * IO_POLICY_MORE);
+        ioPolicyTestRun(&s, work * 1.2, 16 * IO_POLICY_MORE);
         s.changes = 0;
         for (int i = 0; i < 50; i++) {
-            run(&s, work * 0.8, 2 * IO_POLICY_FEWER);
-            run(&s, work * 1.2, 2 * IO_POLICY_FEWER);
+            ioPolicyTestRun(&s, work * 0.8, 2 * IO_POLICY_FEWER);
+            ioPolicyTestRun(&s, work * 1.2, 2 * IO_POLICY_FEWER);
         }
         assert_true(s.changes <= 1);
     }
@@ -99,13 +98,13 @@ static void aLoadAtABoundaryDoesNotMakeThemComeAndGo(void **state) {
 static void withoutProcessorsThereIsNone(void **state) {
     (void)state;
     struct server s = {.most = 8, .waits = 0.5};
-    run(&s, 20, 100);
+    ioPolicyTestRun(&s, 20, 100);
     assert_int_equal(s.active, 0);
     s.waits = 0;
-    run(&s, 20, 100);
+    ioPolicyTestRun(&s, 20, 100);
     assert_int_equal(s.active, 8);
     s.waits = 0.5;
-    run(&s, 20, 8 * IO_POLICY_CROWDED);
+    ioPolicyTestRun(&s, 20, 8 * IO_POLICY_CROWDED);
     assert_int_equal(s.active, 0);
 }
 
@@ -115,7 +114,7 @@ static void wherePossibleItIsTriedNowAndThen(void **state) {
     struct server s = {.most = 8};
     for (int i = 0; i < 10 * IO_POLICY_REST; i++) {
         s.waits = s.active > 3 ? 0.5 : 0.1;
-        run(&s, 20, 1);
+        ioPolicyTestRun(&s, 20, 1);
     }
     assert_true(s.changes <= 4 + 2 * 10);
     assert_true(s.changes > 6);
@@ -124,7 +123,7 @@ static void wherePossibleItIsTriedNowAndThen(void **state) {
 static void theLimitHoldsAtOnce(void **state) {
     (void)state;
     struct server s = {.most = 8};
-    run(&s, 20, 100);
+    ioPolicyTestRun(&s, 20, 100);
     s.most = 2;
     s.active = ioPolicyReview(&s.policy, s.active, s.most, loadOf(&s, 20));
     assert_int_equal(s.active, 2);
@@ -137,17 +136,17 @@ static void theLimitHoldsAtOnce(void **state) {
 
 #define THREADS 8
 
-static void leave(size_t *has, int from, size_t n) {
+static void ioPolicyTestLeave(size_t *has, int from, size_t n) {
     has[from] -= n < has[from] ? n : has[from];
 }
 
 /* As io_threads.c does: what comes home goes to the thread that has the fewest. */
-static size_t spread(size_t *has, int active) {
+static size_t ioPolicyTestSpread(size_t *has, int active) {
     size_t back[THREADS], moved = 0;
     for (int i = 0; i < THREADS; i++) back[i] = has[i];
     if (!ioPolicySurplus(back, THREADS, active)) return 0;
     for (int i = 0; i < THREADS; i++) {
-        leave(has, i, back[i]);
+        ioPolicyTestLeave(has, i, back[i]);
         moved += back[i];
     }
     for (size_t n = 0; n < moved && active; n++) {
@@ -172,14 +171,14 @@ static void assertEven(const size_t *has, int active) {
 static void connectionsAreSpreadEvenly(void **state) {
     (void)state;
     size_t has[THREADS] = {1000};
-    assert_true(spread(has, 4) > 0);
+    assert_true(ioPolicyTestSpread(has, 4) > 0);
     assertEven(has, 4);
-    assert_int_equal(spread(has, 4), 0); /* and stay */
-    spread(has, 8);
+    assert_int_equal(ioPolicyTestSpread(has, 4), 0); /* and stay */
+    ioPolicyTestSpread(has, 8);
     assertEven(has, 8);
-    spread(has, 3);
+    ioPolicyTestSpread(has, 3);
     assertEven(has, 3);
-    spread(has, 0);
+    ioPolicyTestSpread(has, 0);
     assertEven(has, 0);
 }
 
@@ -188,18 +187,18 @@ static void whereMostHaveLeftOneOthersMove(void **state) {
     for (int gone = 1; gone < THREADS; gone++) {
         size_t has[THREADS];
         for (int i = 0; i < THREADS; i++) has[i] = i < gone ? 3 : 200;
-        spread(has, THREADS);
+        ioPolicyTestSpread(has, THREADS);
         assertEven(has, THREADS);
-        assert_int_equal(spread(has, THREADS), 0);
+        assert_int_equal(ioPolicyTestSpread(has, THREADS), 0);
     }
 }
 
 static void aFewMoreAreLeftWhereTheyAre(void **state) {
     (void)state;
     size_t has[THREADS] = {2, 0, 1, 1, 1, 1, 1, 1};
-    assert_int_equal(spread(has, THREADS), 0);
+    assert_int_equal(ioPolicyTestSpread(has, THREADS), 0);
     size_t more[THREADS] = {115, 95, 100, 100, 90, 110, 100, 100};
-    assert_int_equal(spread(more, THREADS), 0);
+    assert_int_equal(ioPolicyTestSpread(more, THREADS), 0);
 }
 
 int main(void) {

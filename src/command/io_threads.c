@@ -22,9 +22,9 @@
 #include "base/ticks.h"
 #include "base/zmalloc.h"
 #include "client/client_output.h"
+#include "command/io_client.h"
 #include "command/io_input.h"
 #include "command/io_policy.h"
-#include "command/io_client.h"
 #include "command/turn.h"
 #include "net/io_thread.h"
 #include "registry/config.h"
@@ -52,7 +52,7 @@ static int processors = 1; /* as of the last look */
 
 /* Of the time in which the main thread and some of the others wanted to run, the share in which they waited.
  */
-static double measureWaits(struct processorTime now) {
+static double ioThreadsMeasureWaits(struct processorTime now) {
     static struct processorTime before;
     for (int i = 0; i < active && i < WAITS_OF; i++) {
         struct processorTime t = processorTimeOf(ioThreadTid(threads[i]));
@@ -67,14 +67,15 @@ static double measureWaits(struct processorTime now) {
 }
 
 /* What the main thread wanted to use: where it has to wait for a processor, too, it is what all wait for. */
-static struct ioLoad measure(void) {
+static struct ioLoad ioThreadsMeasure(void) {
     static uint64_t main_before, threads_before[IO_THREADS_MAX];
     static int64_t time_before_us;
     struct processorTime main = processorTimeOf(getpid());
     int64_t now_us = monotonicUs();
     double passed_ns = (double)(now_us - time_before_us) * 1000.0;
     uint64_t main_now = cpuTimeNs(CLOCK_THREAD_CPUTIME_ID) + main.waited_ns;
-    struct ioLoad load = {.main = (double)(main_now - main_before) / passed_ns, .waits = measureWaits(main)};
+    struct ioLoad load = {.main = (double)(main_now - main_before) / passed_ns,
+                          .waits = ioThreadsMeasureWaits(main)};
     main_before = main_now;
     time_before_us = now_us;
     for (int i = 0; i < running; i++) {
@@ -87,7 +88,7 @@ static struct ioLoad measure(void) {
 
 /* ---- How many ---- */
 
-static bool startThread(void) {
+static bool ioThreadsStartThread(void) {
     struct ioThread *t = ioThreadStart(running + 1, NULL);
     if (!t) {
         serverLog(LL_WARNING, "An I/O thread could not be started: %s", strerror(errno));
@@ -97,35 +98,36 @@ static bool startThread(void) {
     return true;
 }
 
-static void setActive(int n) {
-    while (running < n && startThread()) {
+static void ioThreadsSetActive(int n) {
+    while (running < n && ioThreadsStartThread()) {
     }
     active = n < running ? n : running;
 }
 
-static int mostUseful(void) {
+static int ioThreadsMostUseful(void) {
     int most = (int)wanted - 1, spare = processors - 1;
     return always_active || most < spare ? most : spare;
 }
 
 /* Only where nobody needs the processor that it would keep busy: neither an I/O thread nor, as far as can be
  * seen, anybody else. */
-static bool maySpin(struct ioLoad load) {
+static bool ioThreadsMaySpin(struct ioLoad load) {
     return active && processors > active + 1 && load.main > SPIN_LOAD && load.waits < IO_POLICY_WAITS / 4;
 }
 
 static uint64_t spin_ticks; /* how long the main thread waits without sleeping; 0: it does not */
 
-static void review(void) {
+static void ioThreadsReview(void) {
     static struct ioPolicy policy;
-    struct ioLoad load = measure();
-    setActive(always_active ? mostUseful() : ioPolicyReview(&policy, active, mostUseful(), load));
-    spin_ticks = maySpin(load) ? SPIN_US * ticks_per_us : 0;
+    struct ioLoad load = ioThreadsMeasure();
+    ioThreadsSetActive(always_active ? ioThreadsMostUseful()
+                                     : ioPolicyReview(&policy, active, ioThreadsMostUseful(), load));
+    spin_ticks = ioThreadsMaySpin(load) ? SPIN_US * ticks_per_us : 0;
 }
 
 /* ---- Who has whom ---- */
 
-static struct ioThread *leastUsed(void) {
+static struct ioThread *ioThreadsLeastUsed(void) {
     struct ioThread *least = threads[0];
     for (int i = 1; i < active; i++) {
         if (ioClientCount(threads[i]) < ioClientCount(least)) least = threads[i];
@@ -134,11 +136,11 @@ static struct ioThread *leastUsed(void) {
 }
 
 bool ioThreadsTake(struct client *c) {
-    return active && ioClientOffload(c, leastUsed());
+    return active && ioClientOffload(c, ioThreadsLeastUsed());
 }
 
 /* Those that come home are given to the thread that has the fewest. */
-static void distribute(bool look_at_home) {
+static void ioThreadsDistribute(bool look_at_home) {
     size_t away = 0, surplus[IO_THREADS_MAX];
     for (int i = 0; i < running; i++) away += surplus[i] = ioClientCount(threads[i]);
     bool give = active && look_at_home && away < clients.length;
@@ -157,12 +159,12 @@ static void distribute(bool look_at_home) {
 }
 
 /* Those that have become too many, when their last connection has left. */
-static void retire(void) {
+static void ioThreadsRetire(void) {
     while (running > active && running >= wanted && !ioClientCount(threads[running - 1]))
         ioThreadStop(threads[--running]);
 }
 
-static void trim(void) {
+static void ioThreadsTrim(void) {
     static int64_t trimmed_us;
     int64_t now_us = monotonicUs();
     if (now_us - trimmed_us < TRIM_MS * 1000) return;
@@ -176,23 +178,23 @@ static void ioThreadsJob(void) {
     bool count = reviews++ % COUNT_EVERY == 0;
     int before = active;
     if (count) processors = processorsUsable();
-    review();
-    distribute(count || active != before || always_active);
-    retire();
-    trim();
+    ioThreadsReview();
+    ioThreadsDistribute(count || active != before || always_active);
+    ioThreadsRetire();
+    ioThreadsTrim();
     ioThreadsFlush();
 }
 
 /* ---- In each turn ---- */
 
-static int hear(void) {
+static int ioThreadsHear(void) {
     int heard = 0;
     for (int i = 0; i < running; i++) heard += ioThreadReceive(threads[i]);
     return heard;
 }
 
 void ioThreadsReceive(void) {
-    hear();
+    ioThreadsHear();
 }
 
 static uint64_t poll_by;
@@ -205,7 +207,7 @@ bool ioThreadsReceiveMore(void) {
     if (!running) return false;
     uint64_t now = ticksNow(), until = now + spin_ticks;
     for (; now < poll_by; now = ticksNow()) {
-        if (hear()) return true;
+        if (ioThreadsHear()) return true;
         if (now >= until) return false;
         ticksPause();
     }
@@ -216,21 +218,21 @@ void ioThreadsFlush(void) {
     for (int i = 0; i < running; i++) ioThreadFlush(threads[i]);
 }
 
-static void flush(void) {
+static void commandIoThreadsFlush(void) {
     if (running) ioClientsFlush();
     ioThreadsFlush();
 }
 
 void ioThreadsEnd(void) {
     if (!running) return;
-    flush();
+    commandIoThreadsFlush();
     while (running) ioThreadStop(threads[--running]);
     active = 0;
 }
 
 /* ---- Registration ---- */
 
-static sds activeInfo(sds s) {
+static sds ioThreadsActiveInfo(sds s) {
     return infoField(s, "io_threads_active:%d", active > 0);
 }
 
@@ -247,7 +249,7 @@ static sds ioThreadsStatsInfo(sds s) {
 }
 
 /* Of every thread that there may be. */
-static sds activeTimesInfo(sds s) {
+static sds ioThreadsActiveTimesInfo(sds s) {
     for (int i = 0; i < wanted - 1; i++) {
         uint64_t us = i < running ? ioThreadCpuNs(threads[i]) / 1000 : 0;
         s = infoField(s, "used_active_time_io_thread_%d:%llu.%06llu", i + 1, (unsigned long long)us / 1000000,
@@ -256,13 +258,13 @@ static sds activeTimesInfo(sds s) {
     return s;
 }
 
-static size_t memory(void) {
+static size_t ioThreadsMemory(void) {
     size_t bytes = 0;
     for (int i = 0; i < running; i++) bytes += ioThreadMemory(threads[i]) + ioClientsMemory(threads[i]);
     return bytes;
 }
 
-static sds pendingInfo(sds s) {
+static sds ioThreadsPendingInfo(sds s) {
     size_t reads = 0, writes = 0;
     for (int i = 0; i < running; i++) {
         reads += ioThreadUnheard(threads[i]);
@@ -272,7 +274,7 @@ static sds pendingInfo(sds s) {
     return infoField(s, "io_threaded_writes_pending:%zu", writes);
 }
 
-static void resetStats(void) {
+static void ioThreadsResetStats(void) {
     io_client_stats.reads = io_client_stats.writes = io_client_stats.accepts = 0;
     io_client_stats.polls = io_client_stats.freed = 0;
 }
@@ -284,15 +286,15 @@ void ioThreadsRegister(void) {
                     false, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    infoRegister("server", activeInfo);
+    infoRegister("server", ioThreadsActiveInfo);
     infoRegister("stats", ioThreadsStatsInfo);
-    memoryAddPart(MEMORY_IO_THREADS, memory);
-    infoRegister("cpu", activeTimesInfo);
-    infoRegister("debug", pendingInfo);
-    configOnResetStat(resetStats);
+    memoryAddPart(MEMORY_IO_THREADS, ioThreadsMemory);
+    infoRegister("cpu", ioThreadsActiveTimesInfo);
+    infoRegister("debug", ioThreadsPendingInfo);
+    configOnResetStat(ioThreadsResetStats);
     cronRegister(ioThreadsJob, REVIEW_MS);
 }
 
 void ioThreadsBegin(void) {
-    ioClientsStart(server_el, flush);
+    ioClientsStart(server_el, commandIoThreadsFlush);
 }

@@ -14,7 +14,7 @@
 
 void ioThreadsRegister(void); /* directives, INFO fields, job */
 void ioThreadsBegin(void);    /* when there is an event loop */
-void ioThreadsReceive(void);     /* what threads have read and done: before the round runs */
+void ioThreadsReceive(void);  /* what threads have read and done: before the round runs */
 /* The same, once more before the loop polls. False: there was nothing, or it is time to poll. */
 void ioThreadsTurnBegins(void);
 bool ioThreadsReceiveMore(void);

@@ -7,9 +7,9 @@
  * The other letters of the directive choose classes of events. While it is empty, no sink is registered, and
  * a change costs nothing here. Part of pubsub.h. */
 #include "base/sds.h"
-#include "registry/config.h"
-#include "data/notify.h"
 #include "command/pubsub.h"
+#include "data/notify.h"
+#include "registry/config.h"
 
 #define NOTIFY_ALL                                                                                           \
     (NOTIFY_GENERIC | NOTIFY_STRING | NOTIFY_LIST | NOTIFY_SET | NOTIFY_HASH | NOTIFY_ZSET |                 \
@@ -33,19 +33,20 @@ int keyspaceEventsWanted(void) {
     return wanted;
 }
 
-static void publishPair(const char *prefix, int dbid, struct str subject, struct str message) {
+static void keyspaceEventsPublishPair(const char *prefix, int dbid, struct str subject, struct str message) {
     sds channel = sdscatstr(sdscatprintf(sdsempty(), "__%s@%d__:", prefix, dbid), subject);
     pubsubPublish(sdsview(channel), message);
     sdsfree(channel);
 }
 
-static void publishEvent(int class, const char *event, struct str key, int dbid) {
+static void keyspaceEventsPublishEvent(int class, const char *event, struct str key, int dbid) {
     if (!(wanted & class) || !pubsubAnybody()) return;
-    if (wanted & NOTIFY_KEYSPACE) publishPair("keyspace", dbid, key, strOf(event));
-    if (wanted & NOTIFY_KEYEVENT) publishPair("keyevent", dbid, strOf(event), key);
+    if (wanted & NOTIFY_KEYSPACE) keyspaceEventsPublishPair("keyspace", dbid, key, strOf(event));
+    if (wanted & NOTIFY_KEYEVENT) keyspaceEventsPublishPair("keyevent", dbid, strOf(event), key);
 }
 
-static bool setClasses(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool keyspaceEventsSetClasses(const struct configDirective *d, int argc, const struct str *argv,
+                                     const char **err) {
     (void)d, (void)argc;
     int now = 0;
     for (size_t i = 0; i < argv[0].len; i++) {
@@ -57,13 +58,13 @@ static bool setClasses(const struct configDirective *d, int argc, const struct s
         }
         now |= classes[k].class;
     }
-    if (now && !wanted) notifyAddEventSink(publishEvent);
-    if (!now && wanted) notifyRemoveEventSink(publishEvent);
+    if (now && !wanted) notifyAddEventSink(keyspaceEventsPublishEvent);
+    if (!now && wanted) notifyRemoveEventSink(keyspaceEventsPublishEvent);
     wanted = now;
     return true;
 }
 
-static sds getClasses(const struct configDirective *d) {
+static sds keyspaceEventsGetClasses(const struct configDirective *d) {
     (void)d;
     sds s = sdsempty();
     int said = 0;
@@ -79,7 +80,8 @@ static sds getClasses(const struct configDirective *d) {
 
 void keyspaceEventsInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_SPECIAL("notify-keyspace-events", NULL, CONFIG_MODIFIABLE, setClasses, getClasses, NULL),
+        CONFIG_SPECIAL("notify-keyspace-events", NULL, CONFIG_MODIFIABLE, keyspaceEventsSetClasses,
+                       keyspaceEventsGetClasses, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
 }

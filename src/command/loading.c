@@ -7,19 +7,19 @@
 
 #include "base/clock.h"
 #include "client/client.h"
+#include "client/reply.h"
 #include "command/admission.h"
 #include "command/call.h"
-#include "registry/config.h"
-#include "registry/cron.h"
-#include "data/keyspace/db.h"
-#include "data/rdb/rdb_dataset.h"
-#include "registry/info.h"
-#include "registry/product.h"
-#include "client/reply.h"
 #include "command/pause.h"
 #include "command/turn.h"
+#include "data/keyspace/db.h"
+#include "data/rdb/rdb_dataset.h"
 #include "net/ae.h"
 #include "net/connection.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "registry/product.h"
 
 static int64_t events_interval_bytes;
 
@@ -42,18 +42,18 @@ bool loadingActive(void) {
 
 /* While the old data is served, what is written to it would be lost with it. Scripts and transactions as such
  * are not refused for what may be in them: their commands are asked one by one. */
-static bool goesOn(const struct client *c, const struct request *r, enum requestOrigin origin) {
+static bool loadingGoesOn(const struct client *c, const struct request *r, enum requestOrigin origin) {
     if (state.serving) return !(r->cmd->flags & (CMD_NO_ASYNC_LOADING | CMD_WRITE));
     return origin != ORIGIN_CLIENT || commandFlags(c, r->cmd) & CMD_LOADING;
 }
 
-static enum admission checkLoading(struct client *c, struct request *r, enum requestOrigin origin) {
-    if (goesOn(c, r, origin)) return ADMITTED;
+static enum admission loadingCheck(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (loadingGoesOn(c, r, origin)) return ADMITTED;
     loadingReply(c);
     return REFUSED;
 }
 
-static void start(enum eventLoading what, uint64_t total_bytes) {
+static void commandLoadingStart(enum eventLoading what, uint64_t total_bytes) {
     admissionIdle(RULE_LOADING, false);
     memset(&state, 0, sizeof state);
     state.active = true;
@@ -65,28 +65,28 @@ static void start(enum eventLoading what, uint64_t total_bytes) {
 
 void loadingStart(enum eventLoading what, uint64_t total_bytes) {
     db_loading = true;
-    start(what, total_bytes);
+    commandLoadingStart(what, total_bytes);
 }
 
 void loadingStartBeside(uint64_t total_bytes, bool serving) {
     db_loading = !serving;
-    start(EVENT_LOADS_PRIMARY, total_bytes);
+    commandLoadingStart(EVENT_LOADS_PRIMARY, total_bytes);
     state.serving = serving;
 }
 
-static void noteUsedMemory(uint64_t bytes) {
+static void loadingNoteUsedMemory(uint64_t bytes) {
     state.used_memory = bytes;
 }
 
 /* At start no round holds clients, so those that have gone can be freed. */
-static void serveClients(void) {
+static void loadingServeClients(void) {
     pauseEndOverdue();
     turnNested();
     if (!callOwner()) clientFreeClosed();
 }
 
 /* At most hz times a second. */
-static void tellModules(void) {
+static void loadingTellModules(void) {
     int64_t now_ms = mstime();
     if (!serverEventWanted(SERVER_LOADING_PROGRESS) || now_ms - state.told_ms < 1000 / server_hz) return;
     state.told_ms = now_ms;
@@ -98,17 +98,17 @@ void loadingProgress(uint64_t bytes) {
     state.loaded = bytes;
     if (bytes - state.served_at < (uint64_t)events_interval_bytes) return;
     state.served_at = bytes;
-    serveClients();
-    tellModules();
+    loadingServeClients();
+    loadingTellModules();
 }
 
 void loadingBegun(uint64_t bytes) {
     state.loaded = bytes;
-    tellModules();
+    loadingTellModules();
 }
 
 void loadingWait(int64_t max_ms) {
-    serveClients();
+    loadingServeClients();
     if (!turnPending() && !connHasPending(server_el)) aeWaitForEvent(server_el, max_ms);
 }
 
@@ -144,8 +144,8 @@ void loadingInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("persistence", loadingInfo);
-    admissionFill(RULE_LOADING, checkLoading);
+    admissionFill(RULE_LOADING, loadingCheck);
     admissionIdle(RULE_LOADING, true);
     dbAddExpiryVeto(loadingActive);
-    rdb_load_used_memory = noteUsedMemory;
+    rdb_load_used_memory = loadingNoteUsedMemory;
 }

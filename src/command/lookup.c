@@ -5,16 +5,16 @@
 #include "base/assert.h"
 #include "client/reply.h"
 
-static int touchFlag(const struct client *c) {
+static int lookupTouchFlag(const struct client *c) {
     return c->flags & CLIENT_NO_TOUCH ? LOOKUP_NOTOUCH : 0;
 }
 
 struct object *lookupKeyRead(struct client *c, struct str key) {
-    return lookupKey(c->db, key, touchFlag(c));
+    return lookupKey(c->db, key, lookupTouchFlag(c));
 }
 
 struct object *lookupKeyWrite(struct client *c, struct str key) {
-    return lookupKey(c->db, key, LOOKUP_WRITE | touchFlag(c));
+    return lookupKey(c->db, key, LOOKUP_WRITE | lookupTouchFlag(c));
 }
 
 static bool lookupCheckType(struct client *c, struct object **o, int type) {

@@ -9,15 +9,15 @@
 
 #include "base/clock.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_server.h"
 #include "client/client_session.h"
+#include "client/push.h"
+#include "client/reply.h"
 #include "command/admission.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "data/keyspace/db.h"
-#include "client/push.h"
 #include "command/redact.h"
-#include "client/reply.h"
+#include "commands/cmd_server.h"
+#include "data/keyspace/db.h"
 
 struct monitorWatcher {
     struct listNode node;
@@ -28,17 +28,17 @@ static size_t monitors;
 static struct list watchers;
 
 /* Where the command comes from: an address, a Unix socket or a script. */
-static sds catOrigin(sds s, struct client *c) {
+static sds monitorCatOrigin(sds s, struct client *c) {
     if (c->flags & CLIENT_SCRIPT) return sdscat(s, "lua");
     if (c->flags & CLIENT_UNIX_SOCKET) return sdscatprintf(s, "unix:%s", clientSockName(c));
     return sdscat(s, clientPeerName(c));
 }
 
-static void feed(struct client *c) {
+static void monitorFeed(struct client *c) {
     int64_t now_us = ustime();
     sds line = sdscatprintf(sdsempty(), "+%lld.%06lld [%d ", (long long)now_us / 1000000,
                             (long long)now_us % 1000000, c->db->id);
-    line = sdscat(catOrigin(line, c), "]");
+    line = sdscat(monitorCatOrigin(line, c), "]");
     for (int i = 0; i < c->argc; i++) {
         struct str arg = redactedArg(c, i);
         line = sdscatrepr(sdscat(line, " "), arg.ptr, arg.len);
@@ -56,19 +56,19 @@ static void feed(struct client *c) {
 }
 
 /* Commands that would show too much (administration) or that show themselves are left out by their flags. */
-static void feedAfter(struct client *c) {
+static void monitorFeedAfter(struct client *c) {
     if (c->flags & CLIENT_FAKE) return;
     if (c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN) || c->flags & CLIENT_REEXECUTING) return;
-    feed(c);
+    monitorFeed(c);
 }
 
 /* Scripts are shown before they run: their commands come behind them. */
-static void feedBefore(struct client *c) {
-    if (c->conn && c->cmd->flags & CMD_SKIP_MONITOR) feed(c);
+static void monitorFeedBefore(struct client *c) {
+    if (c->conn && c->cmd->flags & CMD_SKIP_MONITOR) monitorFeed(c);
 }
 
 /* To the outside a watcher looks like a replica: it may not touch the data. */
-static enum admission checkMonitor(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission monitorCheck(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!(c->flags & (CLIENT_MONITOR | CLIENT_REPLICA))) return ADMITTED;
     if (!(commandFlags(c, r->cmd) & (CMD_READONLY | CMD_WRITE | CMD_MAY_REPLICATE))) return ADMITTED;
@@ -84,17 +84,17 @@ void monitorReplicas(bool any) {
 }
 
 /* Their number has become this. */
-static void setMonitors(size_t count) {
+static void monitorSetMonitors(size_t count) {
     monitors = count;
     monitorReplicas(have_replicas);
-    callHookIdle(feedBefore, !count);
-    callHookIdle(feedAfter, !count);
+    callHookIdle(monitorFeedBefore, !count);
+    callHookIdle(monitorFeedAfter, !count);
 }
 
 void monitorStop(struct client *c) {
     if (!(c->flags & CLIENT_MONITOR)) return;
     c->flags &= ~(uint32_t)CLIENT_MONITOR;
-    setMonitors(monitors - 1);
+    monitorSetMonitors(monitors - 1);
     listForEach(&watchers, it) {
         struct monitorWatcher *w = listEntry(it, struct monitorWatcher, node);
         if (w->client != c) continue;
@@ -114,15 +114,15 @@ void monitorCommand(struct client *c) {
     *w = (struct monitorWatcher){.client = c};
     listAddTail(&watchers, &w->node);
     c->flags |= CLIENT_MONITOR;
-    setMonitors(monitors + 1);
+    monitorSetMonitors(monitors + 1);
     replyOk(c);
 }
 
 void monitorInit(void) {
     listInit(&watchers);
-    callAddHook(CALL_BEFORE, feedBefore, true);
-    callAddHook(CALL_AFTER, feedAfter, true);
-    admissionFill(RULE_MONITOR, checkMonitor);
+    callAddHook(CALL_BEFORE, monitorFeedBefore, true);
+    callAddHook(CALL_AFTER, monitorFeedAfter, true);
+    admissionFill(RULE_MONITOR, monitorCheck);
     admissionIdle(RULE_MONITOR, true);
     clientOnFree(monitorStop);
 }

@@ -17,17 +17,17 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_connection.h"
-#include "commands/cmd_transactions.h"
-#include "command/admission.h"
-#include "command/call.h"
-#include "registry/cron.h"
-#include "command/command.h"
-#include "data/keyspace/db.h"
-#include "data/notify.h"
-#include "command/propagate.h"
 #include "client/client_info.h"
 #include "client/reply.h"
+#include "command/admission.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/propagate.h"
+#include "commands/cmd_connection.h"
+#include "commands/cmd_transactions.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
+#include "registry/cron.h"
 #include "registry/info.h"
 
 struct watchedKey {
@@ -61,15 +61,15 @@ static struct hashtable *tables; /* of struct watchedKey, one per database; made
 static struct list watching;     /* clients that watch keys */
 static size_t watched_keys;
 
-static struct str watchedKeyName(const void *entry) {
+static struct str multiWatchedKeyName(const void *entry) {
     const struct watchedKey *k = entry;
     return strN(k->bytes, k->len);
 }
-static const struct hashtableType table_type = {.entryKey = watchedKeyName};
+static const struct hashtableType table_type = {.entryKey = multiWatchedKeyName};
 
 /* ---- State ---- */
 
-static struct multiState *needState(struct client *c) {
+static struct multiState *multiNeedState(struct client *c) {
     if (c->multi) return c->multi;
     c->flags |= CLIENT_MULTI_KNOWN;
     struct multiState *m = zcalloc(1, sizeof *m);
@@ -80,12 +80,12 @@ static struct multiState *needState(struct client *c) {
 }
 
 /* It will not run. */
-static void dropQueue(struct multiState *m) {
+static void multiDropQueue(struct multiState *m) {
     requestQueueClear(&m->queue);
     m->bytes = 0;
 }
 
-static void dropStateIfIdle(struct client *c) {
+static void multiDropStateIfIdle(struct client *c) {
     struct multiState *m = c->multi;
     if (!m || m->watchers || c->flags & CLIENT_MULTI) return;
     zfreeSized(m, sizeof *m);
@@ -94,7 +94,7 @@ static void dropStateIfIdle(struct client *c) {
 
 /* ---- Watched keys ---- */
 
-static struct watchedKey *needKey(struct db *db, struct str name) {
+static struct watchedKey *multiNeedKey(struct db *db, struct str name) {
     struct hashtable *table = &tables[db->id];
     uint64_t hash = dbHashName(name);
     struct watchedKey *k = hashtableFindHashed(table, name, hash);
@@ -109,15 +109,15 @@ static struct watchedKey *needKey(struct db *db, struct str name) {
     return k;
 }
 
-static void dropKeyIfIdle(struct watchedKey *k) {
+static void multiDropKeyIfIdle(struct watchedKey *k) {
     if (k->watchers.length) return;
-    hashtablePop(&tables[k->dbid], watchedKeyName(k));
+    hashtablePop(&tables[k->dbid], multiWatchedKeyName(k));
     zfree(k);
     watched_keys--;
 }
 
 /* Looks through the client's keys or the key's clients, whichever are fewer. */
-static bool watches(const struct multiState *m, struct watchedKey *k) {
+static bool multiWatches(const struct multiState *m, struct watchedKey *k) {
     if (m->watch_count < k->watchers.length) {
         for (const struct keyWatcher *w = m->watchers; w; w = w->next) {
             if (w->key == k) return true;
@@ -130,10 +130,10 @@ static bool watches(const struct multiState *m, struct watchedKey *k) {
     return false;
 }
 
-static void watchKey(struct client *c, struct str name) {
-    struct multiState *m = needState(c);
-    struct watchedKey *k = needKey(c->db, name);
-    if (watches(m, k)) return;
+static void multiWatchKey(struct client *c, struct str name) {
+    struct multiState *m = multiNeedState(c);
+    struct watchedKey *k = multiNeedKey(c->db, name);
+    if (multiWatches(m, k)) return;
     const struct object *o = dbFind(c->db, name);
     struct keyWatcher *w = zmalloc(sizeof *w);
     *w = (struct keyWatcher){.key = k, .client = c, .next = m->watchers, .expired = o && objectIsExpired(o)};
@@ -144,37 +144,37 @@ static void watchKey(struct client *c, struct str name) {
     m->watch_bytes += sizeof *w + sizeof *k + name.len;
 }
 
-static void letGo(struct multiState *m) {
+static void multiLetGo(struct multiState *m) {
     if (m->watchers) listRemove(&watching, &m->watching_node);
     while (m->watchers) {
         struct keyWatcher *w = m->watchers;
         m->watchers = w->next;
         listRemove(&w->key->watchers, &w->node);
-        dropKeyIfIdle(w->key);
+        multiDropKeyIfIdle(w->key);
         zfreeSized(w, sizeof *w);
     }
     m->watch_count = m->watch_bytes = 0;
 }
 
-static void unwatchAll(struct client *c) {
+static void multiUnwatchAll(struct client *c) {
     c->flags &= ~(uint32_t)CLIENT_DIRTY_CAS;
     if (!c->multi) return;
-    letGo(c->multi);
-    dropStateIfIdle(c);
+    multiLetGo(c->multi);
+    multiDropStateIfIdle(c);
 }
 
-static void markDirty(struct client *c) {
-    unwatchAll(c);
+static void multiMarkDirty(struct client *c) {
+    multiUnwatchAll(c);
     c->flags |= CLIENT_DIRTY_CAS;
-    if (c->flags & CLIENT_MULTI) dropQueue(c->multi);
+    if (c->flags & CLIENT_MULTI) multiDropQueue(c->multi);
 }
 
-static struct object *objectOf(const struct watchedKey *k) {
-    return dbFind(dbGet(k->dbid), watchedKeyName(k));
+static struct object *multiObjectOf(const struct watchedKey *k) {
+    return dbFind(dbGet(k->dbid), multiWatchedKeyName(k));
 }
 
 /* Marking the last client frees the key: the ring is counted, not compared with its head. */
-static void keyModified(struct client *c, struct db *db, struct str name) {
+static void multiKeyModified(struct client *c, struct db *db, struct str name) {
     (void)c;
     struct watchedKey *k = hashtableFindHashed(&tables[db->id], name, dbHashName(name));
     if (!k) return;
@@ -185,37 +185,37 @@ static void keyModified(struct client *c, struct db *db, struct str name) {
         if (w->expired && !dbFind(db, name))
             w->expired = false; /* deleted at last: from now on it is any missing key */
         else
-            markDirty(w->client);
+            multiMarkDirty(w->client);
     }
 }
 
 /* The database is about to be emptied or exchanged, or has been: of an exchange this is called before and
  * after. False: nothing changes for the watcher. To it an expired key is a missing one: the one that it saw,
  * and one that comes where there was none. */
-static bool watcherSeesFlush(struct keyWatcher *w) {
-    const struct object *o = objectOf(w->key);
+static bool multiWatcherSeesFlush(struct keyWatcher *w) {
+    const struct object *o = multiObjectOf(w->key);
     bool comes_expired = o && w->missing && objectIsExpired(o), dirty = o && !w->expired && !comes_expired;
     w->missing = !o || w->expired;
     w->expired = comes_expired;
     return dirty;
 }
 
-static void dbFlushed(int dbid) {
+static void multiDbFlushed(int dbid) {
     listForEach(&watching, it) {
         struct multiState *m = listEntry(it, struct multiState, watching_node);
         bool dirty = false;
         for (struct keyWatcher *w = m->watchers; w && !dirty; w = w->next) {
             if (dbid != -1 && w->key->dbid != dbid) continue;
-            dirty = watcherSeesFlush(w);
+            dirty = multiWatcherSeesFlush(w);
         }
-        if (dirty) markDirty(m->client);
+        if (dirty) multiMarkDirty(m->client);
     }
 }
 
 /* Has a watched key expired that nobody has come upon yet? */
-static bool watchedKeyExpired(const struct client *c) {
+static bool multiWatchedKeyExpired(const struct client *c) {
     for (const struct keyWatcher *w = c->multi->watchers; w; w = w->next) {
-        const struct object *o = w->expired ? NULL : objectOf(w->key);
+        const struct object *o = w->expired ? NULL : multiObjectOf(w->key);
         if (o && objectIsExpired(o)) return true;
     }
     return false;
@@ -226,45 +226,45 @@ void watchCommand(struct client *c) {
         tables = zcalloc((size_t)dbCount(), sizeof *tables);
         for (int i = 0; i < dbCount(); i++) hashtableInit(&tables[i], &table_type);
     }
-    for (int i = 1; i < c->argc && !(c->flags & CLIENT_DIRTY_CAS); i++) watchKey(c, c->argv[i]);
+    for (int i = 1; i < c->argc && !(c->flags & CLIENT_DIRTY_CAS); i++) multiWatchKey(c, c->argv[i]);
     replyOk(c);
 }
 
 void unwatchCommand(struct client *c) {
-    unwatchAll(c);
+    multiUnwatchAll(c);
     replyOk(c);
 }
 
 /* ---- The queue ---- */
 
-static bool runsAtOnce(const struct serverCommand *cmd) {
+static bool multiRunsAtOnce(const struct serverCommand *cmd) {
     commandProc *proc = cmd->spec->proc;
     return proc == execCommand || proc == discardCommand || proc == resetCommand || proc == quitCommand;
 }
 
 /* SELECT is queued: the commands behind it are checked for that database. */
-static void followSelect(const struct client *c, struct multiState *m) {
+static void multiFollowSelect(const struct client *c, struct multiState *m) {
     int64_t db;
     bool ends_well = c->argc == 2 && string2ll(c->argv[1], &db) && dbGet(db);
     if (ends_well && !(c->flags & CLIENT_DIRTY_EXEC)) m->db = (int)db;
 }
 
 /* The last of all rows: nobody objects, so the request waits for EXEC. */
-static enum admission queueRequest(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission multiQueueRequest(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (!(c->flags & CLIENT_MULTI) || runsAtOnce(r->cmd)) return ADMITTED;
+    if (!(c->flags & CLIENT_MULTI) || multiRunsAtOnce(r->cmd)) return ADMITTED;
     struct multiState *m = c->multi;
     uint64_t flags = commandFlags(c, r->cmd);
     m->some_flags |= flags;
     m->all_flags &= flags;
     if (!(c->flags & (CLIENT_DIRTY_EXEC | CLIENT_DIRTY_CAS))) /* else it will not run */
         m->bytes += requestMemory(requestQueueAdd(&m->queue, r));
-    if (r->cmd->spec->proc == selectCommand) followSelect(c, m);
+    if (r->cmd->spec->proc == selectCommand) multiFollowSelect(c, m);
     replyLiteral(c, "+QUEUED\r\n");
     return DEFERRED;
 }
 
-static enum admission checkNoMulti(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission multiCheckNo(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!(c->flags & CLIENT_MULTI) || !(r->cmd->flags & CMD_NO_MULTI)) return ADMITTED;
     replyErrorFmt(c, "ERR Command '%s' not allowed inside a transaction", r->cmd->fullname);
@@ -274,21 +274,21 @@ static enum admission checkNoMulti(struct client *c, struct request *r, enum req
 void multiReset(struct client *c) {
     struct multiState *m = c->multi;
     if (m) {
-        dropQueue(m);
+        multiDropQueue(m);
         m->some_flags = 0;
         m->all_flags = UINT64_MAX;
     }
     c->flags &= ~(uint32_t)(CLIENT_MULTI | CLIENT_DIRTY_EXEC);
-    unwatchAll(c);
+    multiUnwatchAll(c);
 }
 
 /* EXEC will not succeed any more; when it was EXEC itself, the transaction is over. */
-static void noteRefused(struct client *c) {
+static void multiNoteRefused(struct client *c) {
     if (c->cmd && c->cmd->spec->proc == execCommand) {
         multiReset(c);
     } else if (c->flags & CLIENT_MULTI && !(c->flags & CLIENT_IN_EXEC)) {
         c->flags |= CLIENT_DIRTY_EXEC;
-        dropQueue(c->multi);
+        multiDropQueue(c->multi);
         c->multi->db = c->db->id; /* its SELECTs will not run */
     }
 }
@@ -309,7 +309,7 @@ uint64_t execFlags(const struct client *c, uint64_t flags) {
 /* ---- MULTI, EXEC, DISCARD ---- */
 
 void multiCommand(struct client *c) {
-    needState(c)->db = c->db->id;
+    multiNeedState(c)->db = c->db->id;
     c->flags |= CLIENT_MULTI;
     replyOk(c);
 }
@@ -324,7 +324,7 @@ void discardCommand(struct client *c) {
 }
 
 /* To a queued command it looks as if the client had just sent it. */
-static void runQueue(struct client *c) {
+static void multiRunQueue(struct client *c) {
     const struct requestQueue *q = &c->multi->queue;
     replyArrayLen(c, q->count);
     for (int i = 0; i < q->count; i++) {
@@ -334,14 +334,14 @@ static void runQueue(struct client *c) {
     c->flags &= ~(uint32_t)CLIENT_ERROR; /* their errors are not EXEC's */
 }
 
-static void exec(struct client *c) {
+static void multiExec(struct client *c) {
     if (c->flags & CLIENT_DIRTY_EXEC) {
         replyError(c, "EXECABORT Transaction discarded because of previous errors.");
-    } else if (c->flags & CLIENT_DIRTY_CAS || watchedKeyExpired(c)) {
+    } else if (c->flags & CLIENT_DIRTY_CAS || multiWatchedKeyExpired(c)) {
         replyNullArray(c);
     } else {
-        letGo(c->multi); /* what the queue changes is no surprise */
-        runQueue(c);
+        multiLetGo(c->multi); /* what the queue changes is no surprise */
+        multiRunQueue(c);
         propagateSuppress(c); /* they have been propagated, as one unit */
     }
     multiReset(c);
@@ -352,7 +352,7 @@ void execCommand(struct client *c) {
     uint32_t set = CLIENT_IN_EXEC | (c->flags & CLIENT_DENY_BLOCKING ? 0 : CLIENT_DENY_BLOCKING);
     c->flags |= set;
     if (c->flags & CLIENT_MULTI)
-        exec(c);
+        multiExec(c);
     else
         replyError(c, "ERR EXEC without MULTI");
     c->flags &= ~set;
@@ -382,14 +382,14 @@ static size_t multiMemory(const struct client *c) {
 }
 
 /* Queued commands; -1 before the first MULTI or WATCH. */
-static sds catCount(sds s, struct client *c) {
+static sds multiCatCount(sds s, struct client *c) {
     if (!(c->flags & CLIENT_MULTI_KNOWN)) return clientInfoNumber(s, -1);
     return clientInfoNumber(s, c->flags & CLIENT_MULTI ? c->multi->queue.count : 0);
 }
-static sds catWatchCount(sds s, struct client *c) {
+static sds multiCatWatchCount(sds s, struct client *c) {
     return clientInfoNumber(s, c->multi ? (int64_t)c->multi->watch_count : 0);
 }
-static sds catQueuedBytes(sds s, struct client *c) {
+static sds multiCatQueuedBytes(sds s, struct client *c) {
     return clientInfoNumber(s, (int64_t)multiQueuedBytes(c));
 }
 
@@ -400,15 +400,15 @@ static sds multiInfo(sds s) {
 
 void multiInit(void) {
     listInit(&watching);
-    notifyAddModifiedSink(keyModified, &watched_keys);
-    notifyAddFlushSink(dbFlushed);
+    notifyAddModifiedSink(multiKeyModified, &watched_keys);
+    notifyAddFlushSink(multiDbFlushed);
     clientOnFree(multiReset);
     clientOnMemory(multiMemory);
-    clientInfoField("multi", catCount);
-    clientInfoField("watch", catWatchCount);
-    clientInfoField("multi-mem", catQueuedBytes);
+    clientInfoField("multi", multiCatCount);
+    clientInfoField("watch", multiCatWatchCount);
+    clientInfoField("multi-mem", multiCatQueuedBytes);
     infoRegister("clients", multiInfo);
-    admissionFill(RULE_NO_MULTI, checkNoMulti);
-    admissionFill(RULE_QUEUED, queueRequest);
-    callOnRefused(noteRefused);
+    admissionFill(RULE_NO_MULTI, multiCheckNo);
+    admissionFill(RULE_QUEUED, multiQueueRequest);
+    callOnRefused(multiNoteRefused);
 }

@@ -3,16 +3,16 @@
 #include "command/pause.h"
 
 #include "base/clock.h"
-#include "commands/cmd_connection.h"
+#include "client/reply.h"
 #include "command/admission.h"
 #include "command/blocking.h"
 #include "command/command.h"
+#include "command/turn.h"
+#include "commands/cmd_connection.h"
 #include "data/keyspace/db.h"
 #include "data/lifetime/evict.h"
-#include "registry/info.h"
-#include "client/reply.h"
-#include "command/turn.h"
 #include "net/ae.h"
+#include "registry/info.h"
 
 enum pauseLevel pause_level;
 
@@ -26,7 +26,7 @@ static int64_t timer;       /* for the next end of a pause; 0: none */
 
 static int64_t pauseTimer(struct aeEventLoop *el, int64_t id, void *data);
 
-static void setTimer(void) {
+static void pauseSetTimer(void) {
     if (timer) aeDeleteTimeEvent(server_el, timer);
     timer = 0;
     int64_t next_ms = INT64_MAX;
@@ -38,31 +38,31 @@ static void setTimer(void) {
     timer = aeCreateTimeEvent(server_el, next_ms > now_ms ? next_ms - now_ms : 0, pauseTimer, NULL);
 }
 
-static void release(struct client *c) {
+static void pauseRelease(struct client *c) {
     if (!(c->flags & CLIENT_PAUSED)) return;
     c->flags &= ~(uint32_t)CLIENT_PAUSED;
     listRemove(&waiting, &c->paused_node);
 }
 
 /* A client that has to wait still comes back, when its command is tried again. */
-static void wakeAll(void) {
+static void pauseWakeAll(void) {
     listForEach(&waiting, it) {
         struct client *c = listEntry(it, struct client, paused_node);
-        release(c);
+        pauseRelease(c);
         turnQueueClient(c);
     }
     for (int i = 0; i < dbCount(); i++) blockingRecheckDb(&dbs[i]);
 }
 
-static void update(void) {
+static void pauseUpdate(void) {
     enum pauseLevel before = pause_level;
     pause_level = PAUSE_NOTHING;
     for (int i = 0; i < PAUSE_REASONS; i++) {
         if (pauses[i].level > pause_level) pause_level = pauses[i].level;
     }
     admissionIdle(RULE_PAUSED, pause_level == PAUSE_NOTHING);
-    setTimer();
-    if (pause_level < before) wakeAll();
+    pauseSetTimer();
+    if (pause_level < before) pauseWakeAll();
 }
 
 static bool pauseEndDue(void) {
@@ -80,24 +80,24 @@ static int64_t pauseTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     timer = 0;
     pauseEndDue();
-    update();
+    pauseUpdate();
     return AE_NOMORE;
 }
 
 void pauseEndOverdue(void) {
-    if (pause_level && pauseEndDue()) update();
+    if (pause_level && pauseEndDue()) pauseUpdate();
 }
 
 void pauseClients(enum pauseReason reason, enum pauseLevel level, int64_t end_ms) {
     struct pause *p = &pauses[reason];
     if (!p->level || end_ms > p->end_ms) p->end_ms = end_ms;
     if (level > p->level) p->level = level;
-    update();
+    pauseUpdate();
 }
 
 void unpauseClients(enum pauseReason reason) {
     pauses[reason].level = PAUSE_NOTHING;
-    update();
+    pauseUpdate();
 }
 
 bool isPausedFor(enum pauseReason reason) {
@@ -111,7 +111,7 @@ static bool pauseStops(uint64_t command_flags) {
 }
 
 /* Replicas go on: what they wait for has been written already. */
-static enum admission checkPaused(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission pauseCheckPaused(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!c->conn || clientClassOf(c) == CLIENT_CLASS_REPLICA) return ADMITTED;
     if (!pauseStops(commandFlags(c, r->cmd))) return ADMITTED;
@@ -164,17 +164,17 @@ static sds pauseClientsInfo(sds s) {
     return infoField(s, "paused_timeout_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));
 }
 
-static bool dataStandsStill(void) {
+static bool pauseDataStandsStill(void) {
     return pause_level != PAUSE_NOTHING;
 }
 
 void pauseInit(void) {
     listInit(&waiting);
-    admissionFill(RULE_PAUSED, checkPaused);
+    admissionFill(RULE_PAUSED, pauseCheckPaused);
     admissionIdle(RULE_PAUSED, true);
     blockingHoldBack(pauseStops);
-    evictAddVeto(dataStandsStill);
-    dbAddExpiryVeto(dataStandsStill);
-    clientOnFree(release);
+    evictAddVeto(pauseDataStandsStill);
+    dbAddExpiryVeto(pauseDataStandsStill);
+    clientOnFree(pauseRelease);
     infoRegister("clients", pauseClientsInfo);
 }

@@ -66,91 +66,91 @@ static inline void propagateDescribe(struct propagationUnit *u, int argc, const 
 
 /* ---- To the sinks ---- */
 
-static inline void toAllSinks(struct propagated *p) {
+static inline void propagateToAllSinks(struct propagated *p) {
     p->offset = passed;
     for (int i = 0; i < sink_count; i++) sinks[i].fn(p);
     if (!(p->but & PROPAGATED_NOT_TO_REPLICAS)) passed += p->len;
 }
 
-static size_t writeSelect(char dst[SELECT_ROOM], int dbid) {
+static size_t propagateWriteSelect(char dst[SELECT_ROOM], int dbid) {
     char digits[LONG_STR_SIZE];
     struct str argv[] = {STR("SELECT"), strN(digits, ll2string(digits, dbid))};
     return (size_t)(respWriteRequest(dst, 2, argv) - dst);
 }
 
-static __attribute__((noinline, cold)) void selectDb(int dbid, bool first) {
+static __attribute__((noinline, cold)) void propagateSelectDb(int dbid, bool first) {
     char text[SELECT_ROOM];
-    struct str bytes = strN(text, writeSelect(text, dbid));
-    toAllSinks(&(struct propagated){.pieces = &bytes,
-                                    .count = 1,
-                                    .len = bytes.len,
-                                    .commands = 1,
-                                    .dbid = dbid,
-                                    .about = &about_nothing,
-                                    .first = first});
+    struct str bytes = strN(text, propagateWriteSelect(text, dbid));
+    propagateToAllSinks(&(struct propagated){.pieces = &bytes,
+                                             .count = 1,
+                                             .len = bytes.len,
+                                             .commands = 1,
+                                             .dbid = dbid,
+                                             .about = &about_nothing,
+                                             .first = first});
     selected = dbid;
 }
 
-static inline void toSinks(struct propagated *p, int dbid) {
+static inline void propagateToSinks(struct propagated *p, int dbid) {
     p->dbid = dbid;
     if (__builtin_expect(dbid != selected, 0) && dbid >= 0) {
-        selectDb(dbid, p->first);
+        propagateSelectDb(dbid, p->first);
         p->first = false;
     }
-    toAllSinks(p);
+    propagateToAllSinks(p);
 }
 
-static void textToSinks(const struct str *text, bool first) {
-    toSinks(&(struct propagated){.pieces = text,
-                                 .count = 1,
-                                 .len = text->len,
-                                 .commands = 1,
-                                 .about = &about_nothing,
-                                 .first = first,
-                                 .last = !first,
-                                 .bracket = true},
-            -1);
+static void propagateTextToSinks(const struct str *text, bool first) {
+    propagateToSinks(&(struct propagated){.pieces = text,
+                                          .count = 1,
+                                          .len = text->len,
+                                          .commands = 1,
+                                          .about = &about_nothing,
+                                          .first = first,
+                                          .last = !first,
+                                          .bracket = true},
+                     -1);
 }
 
-static void partToSinks(const struct propagationPart *part, bool alone) {
+static void propagatePartToSinks(const struct propagationPart *part, bool alone) {
     struct str bytes = strN(propagation.buf + part->at, part->len);
-    toSinks(&(struct propagated){.pieces = &bytes,
-                                 .count = 1,
-                                 .len = bytes.len,
-                                 .commands = part->commands,
-                                 .about = &part->about,
-                                 .first = alone,
-                                 .last = alone,
-                                 .for_replicas = part->for_replicas,
-                                 .but = part->but},
-            part->dbid);
+    propagateToSinks(&(struct propagated){.pieces = &bytes,
+                                          .count = 1,
+                                          .len = bytes.len,
+                                          .commands = part->commands,
+                                          .about = &part->about,
+                                          .first = alone,
+                                          .last = alone,
+                                          .for_replicas = part->for_replicas,
+                                          .but = part->but},
+                     part->dbid);
 }
 
-static inline bool isFirst(const struct propagationUnit *u) {
+static inline bool propagateIsFirst(const struct propagationUnit *u) {
     return !u->in_multi && !u->held.len;
 }
 
 /* There will be more than one command. */
-static void openMulti(struct propagationUnit *u) {
+static void propagateOpenMulti(struct propagationUnit *u) {
     if (u->in_multi) return;
     u->in_multi = u->busy = true;
-    textToSinks(&multi_text, true);
-    if (u->held.len) partToSinks(&u->held, false);
+    propagateTextToSinks(&multi_text, true);
+    if (u->held.len) propagatePartToSinks(&u->held, false);
     u->held.len = 0;
 }
 
 /* All sinks have, then, what has come so far. */
-static void finish(struct propagationUnit *u) {
+static void propagateFinish(struct propagationUnit *u) {
     if (u->held.len)
-        partToSinks(&u->held, true);
+        propagatePartToSinks(&u->held, true);
     else if (u->in_multi)
-        textToSinks(&exec_text, false);
+        propagateTextToSinks(&exec_text, false);
     u->held.len = 0;
     u->in_multi = false;
 }
 
 /* What is done at the end of the unit belongs to it. */
-static void runAtEnd(struct propagationUnit *u) {
+static void propagateRunAtEnd(struct propagationUnit *u) {
     u->depth++;
     while (u->at_end) {
         void (*fn)(void) = u->at_end;
@@ -170,11 +170,11 @@ void propagateAtUnitEnd(void (*fn)(void)) {
 void propagateEndBusy(void) {
     struct propagationUnit *u = &propagation;
     if (!u->depth) u->apart = false;
-    if (!u->depth && u->at_end) runAtEnd(u);
+    if (!u->depth && u->at_end) propagateRunAtEnd(u);
     /* Of a command that was called without being propagated: */
     while (u->rewrite_count && u->rewrites[u->rewrite_count - 1].depth > u->depth) u->rewrite_count--;
     if (u->depth) return;
-    finish(u);
+    propagateFinish(u);
     u->busy = u->suppressed = false;
     u->used = 0;
     if (u->size <= BUFFER_KEEP) return;
@@ -185,7 +185,7 @@ void propagateEndBusy(void) {
 
 /* ---- Encoding ---- */
 
-static char *makeRoom(struct propagationUnit *u, size_t n) {
+static char *propagateMakeRoom(struct propagationUnit *u, size_t n) {
     if (u->size - u->used < n) {
         u->size = u->used + n < 2 * u->size ? 2 * u->size : u->used + n;
         u->buf = zrealloc(u->buf, u->size);
@@ -194,17 +194,17 @@ static char *makeRoom(struct propagationUnit *u, size_t n) {
     return u->buf + u->used;
 }
 
-static char *put(char *at, struct str bytes) {
+static char *propagatePut(char *at, struct str bytes) {
     memcpy(at, bytes.ptr, bytes.len);
     return at + bytes.len;
 }
 
 /* A command that stays in the buffer for a while. */
-static struct propagationPart keep(struct propagationUnit *u, int dbid, int argc, const struct str *argv,
-                                   struct str raw) {
+static struct propagationPart propagateKeep(struct propagationUnit *u, int dbid, int argc,
+                                            const struct str *argv, struct str raw) {
     serverAssert(u->depth > 0);
-    char *start = makeRoom(u, raw.ptr ? raw.len : respRequestRoom(argc, argv));
-    char *end = raw.ptr ? put(start, raw) : respWriteRequest(start, argc, argv);
+    char *start = propagateMakeRoom(u, raw.ptr ? raw.len : respRequestRoom(argc, argv));
+    char *end = raw.ptr ? propagatePut(start, raw) : respWriteRequest(start, argc, argv);
     struct propagationPart part = {u->used, (size_t)(end - start), dbid, 1, u->depth, false, 0, u->about};
     u->used += part.len;
     u->busy = true;
@@ -212,8 +212,8 @@ static struct propagationPart keep(struct propagationUnit *u, int dbid, int argc
 }
 
 /* In the spare room, around its big arguments. */
-static int encodeAround(struct propagationUnit *u, int argc, const struct str *argv,
-                        const struct str **pieces) {
+static int propagateEncodeAround(struct propagationUnit *u, int argc, const struct str *argv,
+                                 const struct str **pieces) {
     static struct str *list;
     static int cap;
     size_t room = respRequestRoom(argc, argv);
@@ -224,7 +224,7 @@ static int encodeAround(struct propagationUnit *u, int argc, const struct str *a
         count += 2;
     }
     if (count > cap) list = zrealloc(list, (size_t)(cap = count) * sizeof *list);
-    char *from = makeRoom(u, room), *at = respWriteRequestHead(from, argc);
+    char *from = propagateMakeRoom(u, room), *at = respWriteRequestHead(from, argc);
     struct str *piece = list;
     for (int i = 0; i < argc; i++) {
         at = respWriteBulkHead(at, argv[i].len);
@@ -233,9 +233,9 @@ static int encodeAround(struct propagationUnit *u, int argc, const struct str *a
             *piece++ = argv[i];
             from = at;
         } else {
-            at = put(at, argv[i]);
+            at = propagatePut(at, argv[i]);
         }
-        at = put(at, crlf);
+        at = propagatePut(at, crlf);
     }
     *piece = strN(from, (size_t)(at - from));
     *pieces = list;
@@ -244,57 +244,57 @@ static int encodeAround(struct propagationUnit *u, int argc, const struct str *a
 
 /* ---- One command after the other ---- */
 
-static inline void piecesOn(struct propagationUnit *u, struct propagated *p, int dbid, bool last) {
+static inline void propagatePiecesOn(struct propagationUnit *u, struct propagated *p, int dbid, bool last) {
     p->but = u->but;
-    bool alone = last && p->commands == 1 && isFirst(u);
-    if (!alone) openMulti(u);
+    bool alone = last && p->commands == 1 && propagateIsFirst(u);
+    if (!alone) propagateOpenMulti(u);
     p->first = p->last = alone;
-    toSinks(p, dbid);
+    propagateToSinks(p, dbid);
 }
 
-static inline void passOn(struct propagationUnit *u, struct str bytes, int dbid, int commands, bool last,
-                          bool for_replicas) {
-    piecesOn(u,
-             &(struct propagated){.pieces = &bytes,
-                                  .count = 1,
-                                  .len = bytes.len,
-                                  .commands = commands,
-                                  .about = &u->about,
-                                  .for_replicas = for_replicas},
-             dbid, last);
+static inline void propagatePassOn(struct propagationUnit *u, struct str bytes, int dbid, int commands,
+                                   bool last, bool for_replicas) {
+    propagatePiecesOn(u,
+                      &(struct propagated){.pieces = &bytes,
+                                           .count = 1,
+                                           .len = bytes.len,
+                                           .commands = commands,
+                                           .about = &u->about,
+                                           .for_replicas = for_replicas},
+                      dbid, last);
 }
 
-static void encodeAndPassOn(struct propagationUnit *u, int dbid, int argc, const struct str *argv, bool last,
-                            bool for_replicas) {
+static void propagateEncodeAndPassOn(struct propagationUnit *u, int dbid, int argc, const struct str *argv,
+                                     bool last, bool for_replicas) {
     size_t room = respRequestRoom(argc, argv);
     if (room < RESP_BIG_ARG) {
-        char *start = makeRoom(u, room);
-        passOn(u, strN(start, (size_t)(respWriteRequest(start, argc, argv) - start)), dbid, 1, last,
-               for_replicas);
+        char *start = propagateMakeRoom(u, room);
+        propagatePassOn(u, strN(start, (size_t)(respWriteRequest(start, argc, argv) - start)), dbid, 1, last,
+                        for_replicas);
     } else {
         struct propagated p = {.commands = 1, .about = &u->about, .for_replicas = for_replicas};
-        p.count = encodeAround(u, argc, argv, &p.pieces);
+        p.count = propagateEncodeAround(u, argc, argv, &p.pieces);
         for (int i = 0; i < p.count; i++) p.len += p.pieces[i].len;
-        piecesOn(u, &p, dbid, last);
+        propagatePiecesOn(u, &p, dbid, last);
     }
 }
 
 /* last: nothing more will come in this unit. */
-static inline __attribute__((always_inline)) void emit(struct propagationUnit *u, int dbid, int argc,
-                                                       const struct str *argv, struct str raw, bool last,
-                                                       bool for_replicas) {
-    if (!last && isFirst(u)) {
-        u->held = keep(u, dbid, argc, argv, raw);
+static inline __attribute__((always_inline)) void propagateEmit(struct propagationUnit *u, int dbid, int argc,
+                                                                const struct str *argv, struct str raw,
+                                                                bool last, bool for_replicas) {
+    if (!last && propagateIsFirst(u)) {
+        u->held = propagateKeep(u, dbid, argc, argv, raw);
         u->held.for_replicas = for_replicas;
         u->held.but = u->but;
     } else if (raw.ptr) {
-        passOn(u, raw, dbid, 1, last, for_replicas);
+        propagatePassOn(u, raw, dbid, 1, last, for_replicas);
     } else {
-        encodeAndPassOn(u, dbid, argc, argv, last, for_replicas);
+        propagateEncodeAndPassOn(u, dbid, argc, argv, last, for_replicas);
     }
 }
 
-static void addRewrite(struct propagationUnit *u, struct propagationPart part) {
+static void propagateAddRewrite(struct propagationUnit *u, struct propagationPart part) {
     struct propagationPart *before = u->rewrite_count ? &u->rewrites[u->rewrite_count - 1] : NULL;
     if (before && before->depth == part.depth && before->dbid == part.dbid &&
         before->at + before->len == part.at && !described_sinks) {
@@ -309,13 +309,13 @@ static void addRewrite(struct propagationUnit *u, struct propagationPart part) {
     u->rewrites[u->rewrite_count++] = part;
 }
 
-static void holdBack(struct propagationUnit *u, const struct propagationPart *part) {
+static void propagateHoldBack(struct propagationUnit *u, const struct propagationPart *part) {
     u->held = *part;
     u->held.but = u->but;
 }
 
 /* What the command that has ended has declared. False: nothing. */
-static bool emitRewrites(struct propagationUnit *u, bool last) {
+static bool propagateEmitRewrites(struct propagationUnit *u, bool last) {
     int count = u->rewrite_count, from = count;
     while (from && u->rewrites[from - 1].depth == u->depth) from--;
     if (from == count) return false;
@@ -323,10 +323,10 @@ static bool emitRewrites(struct propagationUnit *u, bool last) {
         struct propagationPart *part = &u->rewrites[i];
         bool ends = last && i == count - 1;
         u->about = part->about;
-        if (!ends && part->commands == 1 && isFirst(u))
-            holdBack(u, part);
+        if (!ends && part->commands == 1 && propagateIsFirst(u))
+            propagateHoldBack(u, part);
         else
-            passOn(u, strN(u->buf + part->at, part->len), part->dbid, part->commands, ends, false);
+            propagatePassOn(u, strN(u->buf + part->at, part->len), part->dbid, part->commands, ends, false);
     }
     u->rewrite_count = from;
     u->used = u->rewrites[from].at;
@@ -336,7 +336,7 @@ static bool emitRewrites(struct propagationUnit *u, bool last) {
 
 /* The bytes of the request stand for what ran: they are one array in canonical form (the parser takes no
  * other, but it does take inline requests), and the arguments are still those that it was read into. */
-static bool rawIsGood(const struct client *c, struct str raw) {
+static bool propagateRawIsGood(const struct client *c, struct str raw) {
     const struct str *last = &c->argv[c->argc - 1];
     return raw.ptr && raw.ptr[0] == '*' && last->ptr + last->len + 2 == raw.ptr + raw.len;
 }
@@ -344,14 +344,15 @@ static bool rawIsGood(const struct client *c, struct str raw) {
 void propagateWhatRan(struct client *c, bool dirty, struct str raw) {
     struct propagationUnit *u = &propagation;
     bool last = u->depth == 1 && !u->at_end;
-    bool rewritten = u->rewrite_count && emitRewrites(u, last);
+    bool rewritten = u->rewrite_count && propagateEmitRewrites(u, last);
     bool anyway = u->anyway && !dirty;
     bool emits = (dirty || anyway) && !rewritten && !u->suppressed;
     u->suppressed = u->anyway = false;
     if (!dirty && !anyway) return;
     if (emits) {
         propagateDescribe(u, c->argc, c->argv, c->cmd);
-        emit(u, c->db->id, c->argc, c->argv, rawIsGood(c, raw) ? raw : no_raw, last, anyway);
+        propagateEmit(u, c->db->id, c->argc, c->argv, propagateRawIsGood(c, raw) ? raw : no_raw, last,
+                      anyway);
     }
     c->wrote_at = propagateOffset();
 }
@@ -362,16 +363,17 @@ void propagateRewrite(struct client *c, int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
     if (!propagateWanted()) return;
     propagateDescribe(u, argc, argv, NULL);
-    addRewrite(u, keep(u, c->db->id, argc, argv, no_raw));
+    propagateAddRewrite(u, propagateKeep(u, c->db->id, argc, argv, no_raw));
 }
 
 void propagateRewriteOpen(struct client *c, int argc, struct str name, struct str key) {
     struct propagationUnit *u = &propagation;
     serverAssert(u->depth > 0 && argc >= 2);
     propagateDescribe(u, 2, (struct str[]){name, key}, NULL);
-    char *start = makeRoom(u, RESP_HDR_SIZE);
+    char *start = propagateMakeRoom(u, RESP_HDR_SIZE);
     size_t len = (size_t)(respWriteRequestHead(start, argc) - start);
-    addRewrite(u, (struct propagationPart){u->used, len, c->db->id, 1, u->depth, false, 0, u->about});
+    propagateAddRewrite(u,
+                        (struct propagationPart){u->used, len, c->db->id, 1, u->depth, false, 0, u->about});
     u->used += len;
     u->busy = true;
     propagateRewriteArg(name);
@@ -382,15 +384,15 @@ void propagateRewriteArg(struct str arg) {
     struct propagationUnit *u = &propagation;
     struct propagationPart *part = &u->rewrites[u->rewrite_count - 1];
     serverAssert(part->at + part->len == u->used);
-    char *start = makeRoom(u, RESP_HDR_SIZE + arg.len + 2);
-    char *end = put(put(respWriteBulkHead(start, arg.len), arg), crlf);
+    char *start = propagateMakeRoom(u, RESP_HDR_SIZE + arg.len + 2);
+    char *end = propagatePut(propagatePut(respWriteBulkHead(start, arg.len), arg), crlf);
     part->len += (size_t)(end - start);
     u->used += (size_t)(end - start);
 }
 
 void propagateApart(void) {
     struct propagationUnit *u = &propagation;
-    if (propagateWanted() && u->depth == 1 && isFirst(u)) u->apart = u->busy = true;
+    if (propagateWanted() && u->depth == 1 && propagateIsFirst(u)) u->apart = u->busy = true;
 }
 
 void propagateSuppress(struct client *c) {
@@ -401,9 +403,9 @@ void propagateSuppress(struct client *c) {
 void propagateNow(int dbid, int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
     if (!sink_count) return;
-    bool alone = u->depth == 0 || (u->apart && u->depth == 1 && isFirst(u));
+    bool alone = u->depth == 0 || (u->apart && u->depth == 1 && propagateIsFirst(u));
     propagateDescribe(u, argc, argv, NULL);
-    emit(u, dbid, argc, argv, no_raw, alone, false);
+    propagateEmit(u, dbid, argc, argv, no_raw, alone, false);
     if (u->busy && u->depth == 0) propagateEndBusy();
 }
 
@@ -442,7 +444,7 @@ void propagateAddSink(propagateSink *fn, unsigned options) {
 void propagateRemoveSink(propagateSink *fn) {
     for (int i = 0; i < sink_count; i++) {
         if (sinks[i].fn != fn) continue;
-        finish(&propagation);
+        propagateFinish(&propagation);
         sinks[i] = sinks[--sink_count];
         propagateCountSinks();
         return;
@@ -450,7 +452,7 @@ void propagateRemoveSink(propagateSink *fn) {
 }
 
 void propagateSelectAnew(void) {
-    finish(&propagation);
+    propagateFinish(&propagation);
     selected = -1;
 }
 
@@ -462,17 +464,17 @@ bool propagateToReplicas(int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
     if (u->depth) return false;
     if (!propagateWanted()) return true;
-    char *start = makeRoom(u, respRequestRoom(argc, argv));
+    char *start = propagateMakeRoom(u, respRequestRoom(argc, argv));
     struct str bytes = strN(start, (size_t)(respWriteRequest(start, argc, argv) - start));
-    toAllSinks(&(struct propagated){.pieces = &bytes,
-                                    .count = 1,
-                                    .len = bytes.len,
-                                    .commands = 1,
-                                    .dbid = -1,
-                                    .about = &about_nothing,
-                                    .first = true,
-                                    .last = true,
-                                    .for_replicas = true});
+    propagateToAllSinks(&(struct propagated){.pieces = &bytes,
+                                             .count = 1,
+                                             .len = bytes.len,
+                                             .commands = 1,
+                                             .dbid = -1,
+                                             .about = &about_nothing,
+                                             .first = true,
+                                             .last = true,
+                                             .for_replicas = true});
     return true;
 }
 
@@ -480,6 +482,6 @@ uint64_t propagateOffset(void) {
     const struct propagationUnit *u = &propagation;
     char select[SELECT_ROOM];
     size_t waits = u->held.but & PROPAGATED_NOT_TO_REPLICAS ? 0 : u->held.len;
-    if (u->held.len && u->held.dbid != selected) waits += writeSelect(select, u->held.dbid);
+    if (u->held.len && u->held.dbid != selected) waits += propagateWriteSelect(select, u->held.dbid);
     return passed + waits + (u->in_multi ? exec_text.len : 0);
 }

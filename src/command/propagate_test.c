@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* propagate_test.c - what sinks see of units: one command as it is, more in MULTI and EXEC; which SELECT goes
  * in front; whose bytes they are; and random nestings beside a naive model. */
+#include "command/propagate.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/random.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_grammar.h"
 #include "command/command.h"
-#include "command/propagate.h"
+#include "commands/cmd_grammar.h"
 #include "data/keyspace/db.h"
 #include "net/resp.h"
 
@@ -26,7 +26,7 @@ static int last_count, calls, calls_of_other;
 static bool in_unit, for_replicas;
 
 /* The commands of the bytes, one after the other. */
-static int decode(struct str s) {
+static int propagateTestDecode(struct str s) {
     struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, true};
     struct str *argv = NULL;
     size_t cap = 0;
@@ -48,7 +48,7 @@ static int decode(struct str s) {
     return commands;
 }
 
-static void sink(const struct propagated *p) {
+static void propagateTestSink(const struct propagated *p) {
     static uint64_t offset;
     assert_int_equal(offset, p->offset);
     assert_int_equal(!in_unit, p->first);
@@ -57,7 +57,7 @@ static void sink(const struct propagated *p) {
     sds whole = sdsempty();
     for (int i = 0; i < p->count; i++) whole = sdscatstr(whole, p->pieces[i]);
     assert_int_equal(p->len, sdslen(whole));
-    assert_int_equal(p->commands, decode(sdsview(whole)));
+    assert_int_equal(p->commands, propagateTestDecode(sdsview(whole)));
     bytes = sdscatstr(bytes, sdsview(whole));
     sdsfree(whole);
     offset += p->len;
@@ -73,7 +73,7 @@ static void sameAgain(const struct propagated *p) {
     assert_int_equal(calls, ++calls_of_other);
 }
 
-static void forget(void) {
+static void propagateTestForget(void) {
     sdssetlen(seen, 0);
     sdssetlen(bytes, 0);
 }
@@ -81,7 +81,7 @@ static void forget(void) {
 static void expectSeen(const char *expected) {
     assert_string_equal(seen, expected);
     assert_false(in_unit);
-    forget();
+    propagateTestForget();
 }
 
 static struct db test_db;
@@ -98,29 +98,29 @@ static void runRaw(int dbid, int argc, struct str *argv, bool dirty, void (*inne
     propagateEnd();
 }
 
-static void run(int dbid, const char *name, bool dirty, void (*inner)(void)) {
+static void propagateTestRun(int dbid, const char *name, bool dirty, void (*inner)(void)) {
     runRaw(dbid, 1, (struct str[]){strOf(name)}, dirty, inner, (struct str){0});
 }
 
-static void nothing(void) {
-    run(0, "GET", false, NULL);
+static void propagateTestNothing(void) {
+    propagateTestRun(0, "GET", false, NULL);
 }
-static void one(void) {
-    run(0, "GET", false, NULL);
-    run(1, "SET", true, NULL);
+static void propagateTestOne(void) {
+    propagateTestRun(0, "GET", false, NULL);
+    propagateTestRun(1, "SET", true, NULL);
     propagateSuppress(&test_client);
 }
-static void three(void) {
-    run(1, "SET", true, NULL);
-    nothing();
-    run(2, "INCR", true, NULL);
-    run(2, "DEL", true, one);
+static void propagateTestThree(void) {
+    propagateTestRun(1, "SET", true, NULL);
+    propagateTestNothing();
+    propagateTestRun(2, "INCR", true, NULL);
+    propagateTestRun(2, "DEL", true, propagateTestOne);
     propagateSuppress(&test_client);
 }
-static void expires(void) {
+static void propagateTestExpires(void) {
     propagateNow(3, 1, &STR("UNLINK"));
 }
-static void rewrites(void) {
+static void propagateTestRewrites(void) {
     propagateRewrite(&test_client, 1, &STR("PEXPIREAT"));
 }
 static void rewritesTwice(void) {
@@ -130,104 +130,105 @@ static void rewritesTwice(void) {
 
 /* Asked for while a command runs, done when the outermost has ended. */
 static int jobs_left;
-static void job(void) {
-    run(0, "JOB", true, NULL);
-    if (--jobs_left) propagateAtUnitEnd(job);
+static void propagateTestJob(void) {
+    propagateTestRun(0, "JOB", true, NULL);
+    if (--jobs_left) propagateAtUnitEnd(propagateTestJob);
 }
-static void asks(void) {
-    propagateAtUnitEnd(job);
+static void propagateTestAsks(void) {
+    propagateAtUnitEnd(propagateTestJob);
 }
 static void testAtUnitEnd(void **state) {
     (void)state;
     jobs_left = 1;
-    run(0, "SET", true, asks);
+    propagateTestRun(0, "SET", true, propagateTestAsks);
     expectSeen("MULTI|SET|JOB|EXEC|");
     jobs_left = 1;
-    run(0, "GET", false, asks);
+    propagateTestRun(0, "GET", false, propagateTestAsks);
     expectSeen("JOB|");
     jobs_left = 2;
     propagateBegin();
-    run(0, "SET", true, asks);
-    run(0, "INCR", true, NULL);
+    propagateTestRun(0, "SET", true, propagateTestAsks);
+    propagateTestRun(0, "INCR", true, NULL);
     propagateEnd();
     expectSeen("MULTI|SET|INCR|JOB|JOB|EXEC|");
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     expectSeen("SET|");
 }
 
 static void testSingle(void **state) {
     (void)state;
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     expectSeen("SET|");
-    run(4, "GET", false, NULL);
+    propagateTestRun(4, "GET", false, NULL);
     expectSeen("");
-    expires();
+    propagateTestExpires();
     expectSeen("SELECT 3|UNLINK|");
 }
 
 static void testUnits(void **state) {
     (void)state;
-    run(0, "EXEC", false, nothing);
+    propagateTestRun(0, "EXEC", false, propagateTestNothing);
     expectSeen("");
-    run(0, "EXEC", true, one);
+    propagateTestRun(0, "EXEC", true, propagateTestOne);
     expectSeen("SELECT 1|SET|");
-    run(0, "EXEC", true, three);
+    propagateTestRun(0, "EXEC", true, propagateTestThree);
     expectSeen("MULTI|SET|SELECT 2|INCR|SELECT 1|SET|EXEC|");
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     expectSeen("SELECT 0|SET|");
 }
 
 static void testExpiry(void **state) {
     (void)state;
-    run(0, "SET", true, expires);
+    propagateTestRun(0, "SET", true, propagateTestExpires);
     expectSeen("MULTI|SELECT 3|UNLINK|SELECT 0|SET|EXEC|");
-    run(0, "GET", false, expires);
+    propagateTestRun(0, "GET", false, propagateTestExpires);
     expectSeen("SELECT 3|UNLINK|");
 }
 
 /* ---- SELECT ---- */
 
-static void testSelect(void **state) {
+static void propagateTestSelect(void **state) {
     (void)state;
     propagateSelectAnew();
     assert_int_equal(-1, propagateSelected());
-    run(0, "GET", false, NULL);
+    propagateTestRun(0, "GET", false, NULL);
     assert_int_equal(-1, propagateSelected());
     expectSeen("");
     int before = calls;
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     assert_int_equal(before + 2, calls);
     assert_int_equal(0, propagateSelected());
     expectSeen("SELECT 0|SET|");
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     expectSeen("SET|");
-    run(12345, "SET", true, NULL);
+    propagateTestRun(12345, "SET", true, NULL);
     assert_string_equal("*2\r\n$6\r\nSELECT\r\n$5\r\n12345\r\n*1\r\n$3\r\nSET\r\n", bytes);
     assert_int_equal(12345, propagateSelected());
     expectSeen("SELECT 12345|SET|");
     propagateSelectAnew();
-    run(12345, "EXEC", true, one); /* the SELECT of the database that it begins in is not owed */
+    propagateTestRun(12345, "EXEC", true,
+                     propagateTestOne); /* the SELECT of the database that it begins in is not owed */
     expectSeen("SELECT 1|SET|");
 }
 
 static void selectsAnew(void) {
-    run(0, "INCR", true, NULL); /* held: it may be the only one */
+    propagateTestRun(0, "INCR", true, NULL); /* held: it may be the only one */
     expectSeen("");
     propagateSelectAnew();
     expectSeen("INCR|");
-    run(0, "DECR", true, NULL);
-    run(0, "DECR", true, NULL);
+    propagateTestRun(0, "DECR", true, NULL);
+    propagateTestRun(0, "DECR", true, NULL);
     propagateSelectAnew();
-    run(0, "INCR", true, NULL);
+    propagateTestRun(0, "INCR", true, NULL);
     propagateSuppress(&test_client);
 }
 
 /* Each of both sides of the cut is whole. */
 static void testSelectWithinUnit(void **state) {
     (void)state;
-    run(0, "EXEC", true, selectsAnew);
+    propagateTestRun(0, "EXEC", true, selectsAnew);
     expectSeen("MULTI|SELECT 0|DECR|DECR|EXEC|SELECT 0|INCR|");
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     expectSeen("SET|");
 }
 
@@ -241,40 +242,40 @@ static void inDatabases(void) {
 static void testRewrites(void **state) {
     (void)state;
     test_db.id = 0;
-    run(0, "SETEX", true, rewrites);
+    propagateTestRun(0, "SETEX", true, propagateTestRewrites);
     expectSeen("PEXPIREAT|");
     int before = calls;
-    run(0, "SPOP", true, rewritesTwice);
+    propagateTestRun(0, "SPOP", true, rewritesTwice);
     expectSeen("MULTI|SREM|SADD|EXEC|");
     assert_int_equal(3, calls - before);
     before = calls;
-    run(0, "SPOP", true, inDatabases);
+    propagateTestRun(0, "SPOP", true, inDatabases);
     /* MULTI, EXEC, one for each database, and the SELECT of all but the first */
     assert_int_equal(2 + 4 + 3, calls - before);
     assert_int_equal(3, propagateSelected());
-    run(0, "SET", true, NULL);
-    forget();
+    propagateTestRun(0, "SET", true, NULL);
+    propagateTestForget();
     propagateBegin();
     propagateSuppress(&test_client);
-    run(0, "SPOP", true, rewritesTwice); /* as a script calls it that propagates nothing */
+    propagateTestRun(0, "SPOP", true, rewritesTwice); /* as a script calls it that propagates nothing */
     propagateEnd();
     expectSeen("");
-    run(0, "SPOP", true, rewrites);
+    propagateTestRun(0, "SPOP", true, propagateTestRewrites);
     expectSeen("PEXPIREAT|");
 }
 
 static void rewritesAndCalls(void) {
-    rewrites();
-    expires();
-    run(0, "SPOP", true, rewrites);
-    run(0, "INCR", true, NULL);
+    propagateTestRewrites();
+    propagateTestExpires();
+    propagateTestRun(0, "SPOP", true, propagateTestRewrites);
+    propagateTestRun(0, "INCR", true, NULL);
     propagateRewrite(&test_client, 1, &STR("PERSIST"));
 }
 
 /* The rewrites of a command are its own, not those of what it calls. */
-static void testNesting(void **state) {
+static void propagateTestNesting(void **state) {
     (void)state;
-    run(0, "CALLS", true, rewritesAndCalls);
+    propagateTestRun(0, "CALLS", true, rewritesAndCalls);
     expectSeen("MULTI|SELECT 3|UNLINK|SELECT 0|PEXPIREAT|INCR|PEXPIREAT|PERSIST|EXEC|");
 }
 
@@ -285,18 +286,18 @@ static void callsWithoutPropagation(void) {
 }
 
 static void callsSome(void) {
-    rewrites();
+    propagateTestRewrites();
     callsWithoutPropagation();
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
 }
 
 static void testCalledWithoutPropagation(void **state) {
     (void)state;
-    run(0, "EVAL", true, callsWithoutPropagation);
+    propagateTestRun(0, "EVAL", true, callsWithoutPropagation);
     expectSeen("EVAL|");
     callsWithoutPropagation();
     expectSeen("");
-    run(0, "EVAL", true, callsSome);
+    propagateTestRun(0, "EVAL", true, callsSome);
     expectSeen("MULTI|SET|PEXPIREAT|EXEC|");
 }
 
@@ -312,13 +313,13 @@ static void testRaw(void **state) {
     runRaw(0, 2, argv, true, NULL, good);
     assert_ptr_equal(raw, last_pieces[0].ptr);
     expectSeen("sEt k|");
-    runRaw(0, 2, argv, true, rewrites, good);
+    runRaw(0, 2, argv, true, propagateTestRewrites, good);
     expectSeen("PEXPIREAT|");
-    runRaw(0, 2, argv, true, expires, good);
+    runRaw(0, 2, argv, true, propagateTestExpires, good);
     assert_memory_equal("*1\r\n$5\r\nMULTI\r\n" SELECT("3") "*1\r\n$6\r\nUNLINK\r\n" SELECT("0") RAW
                         "*1\r\n$4\r\nEXEC\r\n",
                         bytes, sdslen(bytes));
-    forget();
+    propagateTestForget();
     /* Arguments from elsewhere, or more bytes than one request. */
     struct str other[] = {STR("GET"), STR("k")};
     runRaw(0, 2, other, true, NULL, good);
@@ -327,7 +328,7 @@ static void testRaw(void **state) {
     expectSeen("sEt k|");
 }
 
-static void testInline(void **state) {
+static void propagateTestInline(void **state) {
     (void)state;
     const char *raw = "set k\r\n";
     struct str argv[] = {strN(raw, 3), strN(raw + 4, 1)};
@@ -338,7 +339,7 @@ static void testInline(void **state) {
 
 /* ---- Big arguments ---- */
 
-static sds encode(int argc, const struct str *argv) {
+static sds propagateTestEncode(int argc, const struct str *argv) {
     sds s = sdscatprintf(sdsempty(), "*%d\r\n", argc);
     for (int i = 0; i < argc; i++) {
         s = sdscatprintf(s, "$%zu\r\n", argv[i].len);
@@ -347,7 +348,7 @@ static sds encode(int argc, const struct str *argv) {
     return s;
 }
 
-static struct str bigArg(size_t len) {
+static struct str propagateTestBigArg(size_t len) {
     static char big[100000];
     memset(big, 'x', sizeof big);
     return strN(big, len);
@@ -355,24 +356,26 @@ static struct str bigArg(size_t len) {
 
 static void testBig(void **state) {
     (void)state;
-    struct str big = bigArg(RESP_BIG_ARG);
-    struct str argv[] = {STR("MSET"), STR("a"), big, STR("b"), STR("short"), STR("c"), bigArg(100000)};
+    struct str big = propagateTestBigArg(RESP_BIG_ARG);
+    struct str argv[] = {
+        STR("MSET"), STR("a"), big, STR("b"), STR("short"), STR("c"), propagateTestBigArg(100000)};
     runRaw(0, 7, argv, true, NULL, (struct str){0});
     assert_int_equal(5, last_count);
     assert_ptr_equal(big.ptr, last_pieces[1].ptr);
     assert_int_equal(100000, last_pieces[3].len);
-    sds naive = encode(7, argv);
+    sds naive = propagateTestEncode(7, argv);
     assert_int_equal(sdslen(naive), sdslen(bytes));
     assert_memory_equal(naive, bytes, sdslen(bytes));
     sdsfree(naive);
-    forget();
-    runRaw(0, 2, (struct str[]){STR("SET"), bigArg(RESP_BIG_ARG - 100)}, true, NULL, (struct str){0});
+    propagateTestForget();
+    runRaw(0, 2, (struct str[]){STR("SET"), propagateTestBigArg(RESP_BIG_ARG - 100)}, true, NULL,
+           (struct str){0});
     assert_int_equal(1, last_count);
-    forget();
+    propagateTestForget();
 }
 
 static void bigFirst(void) {
-    runRaw(0, 2, (struct str[]){STR("SET"), bigArg(90000)}, true, NULL, (struct str){0});
+    runRaw(0, 2, (struct str[]){STR("SET"), propagateTestBigArg(90000)}, true, NULL, (struct str){0});
 }
 
 static void bigBoth(void) {
@@ -384,13 +387,13 @@ static void bigBoth(void) {
 /* The first has to be kept, the second has not. What was kept does not stay. */
 static void testBigInUnit(void **state) {
     (void)state;
-    run(0, "EVAL", true, bigFirst);
-    forget();
+    propagateTestRun(0, "EVAL", true, bigFirst);
+    propagateTestForget();
     assert_true(propagation.size < 90000);
-    run(0, "EXEC", true, bigBoth);
+    propagateTestRun(0, "EXEC", true, bigBoth);
     assert_int_equal(15 + 2 * (4 + 9 + 8 + 90000 + 2) + 14, sdslen(bytes));
     assert_true(propagation.size < 90000);
-    forget();
+    propagateTestForget();
 }
 
 /* Many short arguments are no big ones, but as long. */
@@ -404,7 +407,7 @@ static void testLong(void **state) {
     assert_true(propagation.size < 90000);
     propagateNow(0, 20000, argv);
     assert_true(propagation.size < 90000);
-    forget();
+    propagateTestForget();
 }
 
 /* ---- Sinks that come and go ---- */
@@ -417,21 +420,21 @@ static void otherSink(const struct propagated *p) {
 }
 
 static void changesOtherSink(void) {
-    run(0, "INCR", true, NULL);
+    propagateTestRun(0, "INCR", true, NULL);
     other_calls = 0;
     propagateAddSink(otherSink, SINK_FOR_REPLICAS); /* has no use for what came before */
-    run(0, "DECR", true, NULL);
-    run(0, "DECR", true, NULL);
+    propagateTestRun(0, "DECR", true, NULL);
+    propagateTestRun(0, "DECR", true, NULL);
     assert_int_equal(4, other_calls); /* MULTI, SELECT, two commands */
     propagateRemoveSink(otherSink);
     assert_int_equal(5, other_calls);
-    run(0, "INCR", true, NULL);
+    propagateTestRun(0, "INCR", true, NULL);
     propagateSuppress(&test_client);
 }
 
 static void testSinkWithinUnit(void **state) {
     (void)state;
-    run(0, "EXEC", true, changesOtherSink);
+    propagateTestRun(0, "EXEC", true, changesOtherSink);
     expectSeen("INCR|MULTI|SELECT 0|DECR|DECR|EXEC|INCR|");
     assert_int_equal(5, other_calls);
 }
@@ -470,7 +473,7 @@ static void testDescribed(void **state) {
     propagateAddSink(describedSink, SINK_DESCRIBED);
     test_client.cmd = &set;
     runRaw(2, 3, argv, true, NULL, (struct str){0});
-    runRaw(2, 3, argv, true, nothing, (struct str){0});
+    runRaw(2, 3, argv, true, propagateTestNothing, (struct str){0});
     assert_string_equal("? db 2 slot -1|set db 2 slot 12182|set db 2 slot 12182|", descriptions);
     sdssetlen(descriptions, 0);
     runRaw(1, 1, (struct str[]){STR("SPOP")}, true, removesMembers, (struct str){0});
@@ -484,14 +487,14 @@ static void testDescribed(void **state) {
     propagateRemoveSink(describedSink);
     sdsfree(descriptions);
     test_client.cmd = NULL;
-    forget();
+    propagateTestForget();
 }
 
 /* ---- What is for replicas only ---- */
 
-static void pings(void) {
+static void propagateTestPings(void) {
     assert_false(propagateToReplicas(1, &STR("PING")));
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     assert_false(propagateToReplicas(1, &STR("PING")));
     propagateSuppress(&test_client);
 }
@@ -509,23 +512,23 @@ static void testForReplicas(void **state) {
     assert_true(propagateToReplicas(1, &STR("PING")));
     assert_int_equal(-1, propagateSelected());
     expectSeen("PING|");
-    run(0, "EXEC", true, pings);
+    propagateTestRun(0, "EXEC", true, propagateTestPings);
     assert_false(for_replicas);
     expectSeen("SELECT 0|SET|");
 }
 
 static void testWithoutSinks(void **state) {
     (void)state;
-    propagateRemoveSink(sink);
+    propagateRemoveSink(propagateTestSink);
     propagateRemoveSink(sameAgain);
     uint64_t before = propagateOffset();
     assert_true(propagateToReplicas(1, &STR("PING")));
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     propagateNow(5, 1, &STR("DEL"));
     assert_int_equal(before, propagateOffset());
-    propagateAddSink(sink, SINK_FOR_REPLICAS);
+    propagateAddSink(propagateTestSink, SINK_FOR_REPLICAS);
     propagateAddSink(sameAgain, SINK_FOR_REPLICAS);
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     expectSeen("SELECT 0|SET|");
 }
 
@@ -536,18 +539,18 @@ static void testWithoutSinks(void **state) {
 static void testOffsets(void **state) {
     (void)state;
     uint64_t before = propagateOffset();
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     assert_int_equal(before + 13, propagateOffset());
     assert_int_equal(before + 13, test_client.wrote_at);
-    run(0, "GET", false, NULL);
+    propagateTestRun(0, "GET", false, NULL);
     assert_int_equal(before + 13, test_client.wrote_at);
-    forget();
+    propagateTestForget();
     before = propagateOffset();
-    run(0, "EXEC", true, three);
+    propagateTestRun(0, "EXEC", true, propagateTestThree);
     assert_int_equal(before + 15 + 3 * SELECT_LEN + 13 + 14 + 13 + 14, propagateOffset());
     assert_int_equal(propagateOffset(), test_client.wrote_at);
     assert_int_equal(propagateOffset() - before, sdslen(bytes));
-    forget();
+    propagateTestForget();
 }
 
 /* What is held back counts already, and the SELECT in front of it: who wrote it must not be told that it is
@@ -556,18 +559,18 @@ static void testOffsetsOfHeld(void **state) {
     (void)state;
     uint64_t before = propagateOffset();
     propagateBegin();
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     expectSeen("");
     assert_int_equal(before + 13, propagateOffset());
     assert_int_equal(before + 13, test_client.wrote_at);
-    run(0, "SET", true, NULL);
+    propagateTestRun(0, "SET", true, NULL);
     assert_int_equal(before + 15 + 13 + 13 + 14, propagateOffset()); /* MULTI, EXEC */
     propagateEnd();
     assert_int_equal(before + 15 + 13 + 13 + 14, propagateOffset());
-    forget();
+    propagateTestForget();
     before = propagateOffset();
     propagateBegin();
-    run(7, "SET", true, NULL);
+    propagateTestRun(7, "SET", true, NULL);
     expectSeen("");
     assert_int_equal(before + SELECT_LEN + 13, propagateOffset());
     assert_int_equal(before + SELECT_LEN + 13, test_client.wrote_at);
@@ -607,8 +610,9 @@ static sds randomCommand(struct command *cmd) {
         int len = snprintf(cmd->numbers[i], sizeof cmd->numbers[i], "%llu", serial++);
         cmd->argv[i] = strN(cmd->numbers[i], (size_t)len);
     }
-    if (cmd->argc == 4 && randomBelow(8) == 0) cmd->argv[3] = bigArg(RESP_BIG_ARG - 50 + randomBelow(200));
-    return encode(cmd->argc, cmd->argv);
+    if (cmd->argc == 4 && randomBelow(8) == 0)
+        cmd->argv[3] = propagateTestBigArg(RESP_BIG_ARG - 50 + randomBelow(200));
+    return propagateTestEncode(cmd->argc, cmd->argv);
 }
 
 /* As if the arguments had been read from the text. */
@@ -624,7 +628,7 @@ static void pointInto(struct command *cmd, sds text) {
 static void runRandom(int depth, bool suppressed);
 
 /* Something that happens while a command runs, other than its own rewrites. */
-static void randomStep(int depth, bool may_call) {
+static void propagateTestRandomStep(int depth, bool may_call) {
     if (may_call && depth < 4 && randomBelow(2)) {
         bool suppress = randomBelow(6) == 0; /* as a script does it */
         if (suppress) propagateSuppress(&test_client);
@@ -678,7 +682,7 @@ static void runRandom(int depth, bool suppressed) {
     propagateBegin();
     for (int i = 0; i < steps; i++) {
         if (!rewriter || randomBelow(2)) {
-            randomStep(depth, !suppressed);
+            propagateTestRandomStep(depth, !suppressed);
             continue;
         }
         texts[count] = randomCommand(&rewrites[count]);
@@ -715,11 +719,11 @@ static void compareWithModel(void) {
     assert_memory_equal(all, bytes, sdslen(all));
     assert_int_equal(expected_db, propagateSelected());
     assert_false(in_unit);
-    forget();
+    propagateTestForget();
     sdsfree(all);
 }
 
-static void testRandom(void **state) {
+static void propagateTestRandom(void **state) {
     (void)state;
     randomSeed(11);
     expected_db = propagateSelected();
@@ -732,7 +736,7 @@ static void testRandom(void **state) {
         if (randomBelow(10))
             runRandom(1, false);
         else
-            randomStep(5, false); /* outside of any command */
+            propagateTestRandomStep(5, false); /* outside of any command */
         if (test_client.wrote_at && last_dirty) assert_int_equal(propagateOffset(), test_client.wrote_at);
         compareWithModel();
         assert_false(propagation.busy);
@@ -740,31 +744,31 @@ static void testRandom(void **state) {
 }
 
 /* Database 0 is selected. */
-static int begin(void **state) {
+static int propagateTestBegin(void **state) {
     (void)state;
     propagateNow(0, 1, &STR("DEL"));
-    forget();
+    propagateTestForget();
     return 0;
 }
 
-#define TEST(fn) cmocka_unit_test_setup(fn, begin)
+#define TEST(fn) cmocka_unit_test_setup(fn, propagateTestBegin)
 
 int main(void) {
     seen = sdsempty();
     bytes = sdsempty();
-    propagateAddSink(sink, SINK_FOR_REPLICAS);
+    propagateAddSink(propagateTestSink, SINK_FOR_REPLICAS);
     propagateAddSink(sameAgain, SINK_FOR_REPLICAS);
     const struct CMUnitTest tests[] = {
         TEST(testSingle),
         TEST(testUnits),
         TEST(testExpiry),
-        TEST(testSelect),
+        TEST(propagateTestSelect),
         TEST(testSelectWithinUnit),
         TEST(testRewrites),
-        TEST(testNesting),
+        TEST(propagateTestNesting),
         TEST(testCalledWithoutPropagation),
         TEST(testRaw),
-        TEST(testInline),
+        TEST(propagateTestInline),
         TEST(testBig),
         TEST(testBigInUnit),
         TEST(testLong),
@@ -775,7 +779,7 @@ int main(void) {
         TEST(testAtUnitEnd),
         TEST(testOffsets),
         TEST(testOffsetsOfHeld),
-        TEST(testRandom),
+        TEST(propagateTestRandom),
     };
     int failed = cmocka_run_group_tests_name("propagate", tests, NULL, NULL);
     sdsfree(seen);

@@ -14,16 +14,16 @@
 #include "base/assert.h"
 #include "base/glob.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_connection.h"
-#include "commands/cmd_pubsub.h"
 #include "client/client.h"
 #include "client/client_info.h"
-#include "command/admission.h"
-#include "command/propagate.h"
-#include "registry/info.h"
 #include "client/push.h"
 #include "client/reply.h"
+#include "command/admission.h"
+#include "command/propagate.h"
+#include "commands/cmd_connection.h"
+#include "commands/cmd_pubsub.h"
 #include "ds/hashtable.h"
+#include "registry/info.h"
 
 #define SUBSCRIBERS_MIN 4
 #define PREFETCH_AHEAD  4 /* subscribers */
@@ -59,19 +59,19 @@ static size_t pubsub_clients; /* clients with CLIENT_PUBSUB */
 
 /* ---- Tables ---- */
 
-static struct str topicName(const struct topic *t) {
+static struct str pubsubTopicName(const struct topic *t) {
     return strN(t->name, t->len);
 }
-static struct str topicKey(const void *entry) {
-    return topicName(entry);
+static struct str pubsubTopicKey(const void *entry) {
+    return pubsubTopicName(entry);
 }
-static struct str subscriptionKey(const void *entry) {
-    return topicName(((const struct topicSubscription *)entry)->topic);
+static struct str pubsubSubscriptionKey(const void *entry) {
+    return pubsubTopicName(((const struct topicSubscription *)entry)->topic);
 }
-static const struct hashtableType topics_type = {.entryKey = topicKey};
-static const struct hashtableType subscriptions_type = {.entryKey = subscriptionKey};
+static const struct hashtableType topics_type = {.entryKey = pubsubTopicKey};
+static const struct hashtableType subscriptions_type = {.entryKey = pubsubSubscriptionKey};
 
-static struct topic *topicGet(enum pubsubKind kind, struct str name) {
+static struct topic *pubsubTopicGet(enum pubsubKind kind, struct str name) {
     struct topic *t = hashtableFind(&topics[kind], name);
     if (t) return t;
     t = zcalloc(1, sizeof *t + name.len);
@@ -83,14 +83,14 @@ static struct topic *topicGet(enum pubsubKind kind, struct str name) {
     return t;
 }
 
-static void topicDrop(struct topic *t) {
-    hashtablePop(&topics[t->kind], topicName(t));
+static void pubsubTopicDrop(struct topic *t) {
+    hashtablePop(&topics[t->kind], pubsubTopicName(t));
     if (t->kind == PUBSUB_PATTERN) listRemove(&patterns, &t->node);
     zfree(t->subscribers);
     zfree(t);
 }
 
-static struct pubsubClient *clientState(struct client *c) {
+static struct pubsubClient *pubsubClientState(struct client *c) {
     if (c->pubsub) return c->pubsub;
     c->pubsub = zmalloc(sizeof *c->pubsub);
     c->pubsub->names_len = 0;
@@ -100,7 +100,7 @@ static struct pubsubClient *clientState(struct client *c) {
 
 /* ---- Subscribers of a topic ---- */
 
-static void addSubscriber(struct topic *t, struct client *c, struct topicSubscription *s) {
+static void pubsubAddSubscriber(struct topic *t, struct client *c, struct topicSubscription *s) {
     if (t->used == t->cap) {
         t->cap = t->cap ? t->cap * 2 : SUBSCRIBERS_MIN;
         t->subscribers = zrealloc(t->subscribers, t->cap * sizeof *t->subscribers);
@@ -111,7 +111,7 @@ static void addSubscriber(struct topic *t, struct client *c, struct topicSubscri
     t->count++;
 }
 
-static void compactSubscribers(struct topic *t) {
+static void pubsubCompactSubscribers(struct topic *t) {
     size_t to = 0;
     for (size_t i = 0; i < t->used; i++) {
         if (!t->subscribers[i].client) continue;
@@ -123,59 +123,59 @@ static void compactSubscribers(struct topic *t) {
     t->subscribers = zrealloc(t->subscribers, t->cap * sizeof *t->subscribers);
 }
 
-static void removeSubscriber(struct topicSubscription *s) {
+static void pubsubRemoveSubscriber(struct topicSubscription *s) {
     struct topic *t = s->topic;
     t->subscribers[s->index] = (struct topicSubscriber){0};
     t->count--;
     if (!t->count)
-        topicDrop(t);
+        pubsubTopicDrop(t);
     else if (t->used > SUBSCRIBERS_MIN && t->count <= t->used / 2)
-        compactSubscribers(t);
+        pubsubCompactSubscribers(t);
 }
 
 /* ---- Subscribing ---- */
 
-static void noteSubscriber(struct client *c, bool is) {
+static void pubsubNoteSubscriber(struct client *c, bool is) {
     if (is == ((c->flags & CLIENT_PUBSUB) != 0)) return;
     c->flags ^= CLIENT_PUBSUB;
     pubsub_clients += is ? 1 : (size_t)-1;
     if (pubsub_clients == is) admissionIdle(RULE_PUBSUB, !is); /* the first has come, the last has gone */
 }
 
-static void subscribe(struct client *c, enum pubsubKind kind, struct str name) {
-    struct hashtable *own = &clientState(c)->subscriptions[kind];
+static void pubsubSubscribe(struct client *c, enum pubsubKind kind, struct str name) {
+    struct hashtable *own = &pubsubClientState(c)->subscriptions[kind];
     if (hashtableFind(own, name)) return;
     struct topicSubscription *s = zmalloc(sizeof *s);
-    addSubscriber(topicGet(kind, name), c, s);
+    pubsubAddSubscriber(pubsubTopicGet(kind, name), c, s);
     hashtableAdd(own, s);
     c->pubsub->names_len += name.len;
-    noteSubscriber(c, true);
+    pubsubNoteSubscriber(c, true);
 }
 
 static size_t pubsubCount(const struct client *c, enum pubsubKind kind) {
     return c->pubsub ? hashtableSize(&c->pubsub->subscriptions[kind]) : 0;
 }
 
-static void unsubscribe(struct client *c, enum pubsubKind kind, struct str name) {
+static void pubsubUnsubscribe(struct client *c, enum pubsubKind kind, struct str name) {
     struct topicSubscription *s = c->pubsub ? hashtablePop(&c->pubsub->subscriptions[kind], name) : NULL;
     if (!s) return;
     c->pubsub->names_len -= s->topic->len;
-    removeSubscriber(s);
+    pubsubRemoveSubscriber(s);
     zfree(s);
     size_t left = 0;
     for (int k = 0; k < PUBSUB_KINDS; k++) left += pubsubCount(c, k);
-    noteSubscriber(c, left > 0);
+    pubsubNoteSubscriber(c, left > 0);
 }
 
 /* Runs `each` before every subscription of a kind is ended. */
-static void unsubscribeKind(struct client *c, enum pubsubKind kind,
-                            void (*each)(struct client *c, struct str name)) {
+static void pubsubUnsubscribeKind(struct client *c, enum pubsubKind kind,
+                                  void (*each)(struct client *c, struct str name)) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &c->pubsub->subscriptions[kind], true);
     while (hashtableNext(&it, &entry)) {
-        sds name = sdsnewstr(subscriptionKey(entry));
-        unsubscribe(c, kind, sdsview(name));
+        sds name = sdsnewstr(pubsubSubscriptionKey(entry));
+        pubsubUnsubscribe(c, kind, sdsview(name));
         if (each) each(c, sdsview(name));
         sdsfree(name);
     }
@@ -189,7 +189,7 @@ bool pubsubEvery(const struct client *c, enum pubsubKind kind, bool (*fn)(const 
     void *entry;
     bool every = true;
     hashtableInitIterator(&it, &c->pubsub->subscriptions[kind], false);
-    while (every && hashtableNext(&it, &entry)) every = fn(priv, subscriptionKey(entry));
+    while (every && hashtableNext(&it, &entry)) every = fn(priv, pubsubSubscriptionKey(entry));
     hashtableStopIterator(&it);
     return every;
 }
@@ -208,7 +208,7 @@ static size_t pubsubMemory(const struct client *c) {
 void pubsubUnsubscribeAll(struct client *c) {
     if (!c->pubsub) return;
     for (int k = 0; k < PUBSUB_KINDS; k++) {
-        unsubscribeKind(c, k, NULL);
+        pubsubUnsubscribeKind(c, k, NULL);
         hashtableDestroy(&c->pubsub->subscriptions[k]);
     }
     zfree(c->pubsub);
@@ -217,7 +217,7 @@ void pubsubUnsubscribeAll(struct client *c) {
 
 /* ---- Publishing ---- */
 
-static int64_t deliver(const struct topic *t, struct pushMessage *m) {
+static int64_t pubsubDeliver(const struct topic *t, struct pushMessage *m) {
     int64_t sent = 0;
     for (size_t i = 0; i < t->used; i++) {
         struct client *ahead =
@@ -235,27 +235,28 @@ static int64_t deliver(const struct topic *t, struct pushMessage *m) {
     return sent;
 }
 
-static int64_t deliverToPatterns(struct str channel, struct str message) {
+static int64_t pubsubDeliverToPatterns(struct str channel, struct str message) {
     int64_t sent = 0;
     listForEach(&patterns, it) {
         const struct topic *t = listEntry(it, struct topic, node);
-        if (!globMatch(topicName(t), channel, false)) continue;
-        struct pushMessage m = {.parts = {STR("pmessage"), topicName(t), channel, message}, .count = 4};
-        sent += deliver(t, &m);
+        if (!globMatch(pubsubTopicName(t), channel, false)) continue;
+        struct pushMessage m = {.parts = {STR("pmessage"), pubsubTopicName(t), channel, message}, .count = 4};
+        sent += pubsubDeliver(t, &m);
     }
     return sent;
 }
 
-static int64_t deliverTo(enum pubsubKind kind, struct str verb, struct str channel, struct str message) {
+static int64_t pubsubDeliverTo(enum pubsubKind kind, struct str verb, struct str channel,
+                               struct str message) {
     const struct topic *t = hashtableFind(&topics[kind], channel);
     if (!t) return 0;
     struct pushMessage m = {.parts = {verb, channel, message}, .count = 3};
-    return deliver(t, &m);
+    return pubsubDeliver(t, &m);
 }
 
 int64_t pubsubPublish(struct str channel, struct str message) {
-    int64_t sent = deliverTo(PUBSUB_CHANNEL, STR("message"), channel, message);
-    return sent + deliverToPatterns(channel, message);
+    int64_t sent = pubsubDeliverTo(PUBSUB_CHANNEL, STR("message"), channel, message);
+    return sent + pubsubDeliverToPatterns(channel, message);
 }
 
 bool pubsubAnybody(void) {
@@ -263,35 +264,36 @@ bool pubsubAnybody(void) {
 }
 
 int64_t pubsubPublishShard(struct str channel, struct str message) {
-    return deliverTo(PUBSUB_SHARD, STR("smessage"), channel, message);
+    return pubsubDeliverTo(PUBSUB_SHARD, STR("smessage"), channel, message);
 }
 
 bool (*pubsub_to_cluster)(bool shard, struct str channel, struct str message);
 
-static void passOn(bool shard, struct str channel, struct str message) {
+static void pubsubPassOn(bool shard, struct str channel, struct str message) {
     if (!pubsub_to_cluster || !pubsub_to_cluster(shard, channel, message)) propagateForced();
 }
 
 void publishCommand(struct client *c) {
     replyLongLong(c, pubsubPublish(c->argv[1], c->argv[2]));
-    passOn(false, c->argv[1], c->argv[2]);
+    pubsubPassOn(false, c->argv[1], c->argv[2]);
 }
 
 void spublishCommand(struct client *c) {
     replyLongLong(c, pubsubPublishShard(c->argv[1], c->argv[2]));
-    passOn(true, c->argv[1], c->argv[2]);
+    pubsubPassOn(true, c->argv[1], c->argv[2]);
 }
 
 /* ---- Commands that subscribe ---- */
 
 /* Channels and patterns are counted together. */
-static int64_t shownCount(const struct client *c, enum pubsubKind kind) {
+static int64_t pubsubShownCount(const struct client *c, enum pubsubKind kind) {
     if (kind == PUBSUB_SHARD) return (int64_t)pubsubCount(c, kind);
     return (int64_t)(pubsubCount(c, PUBSUB_CHANNEL) + pubsubCount(c, PUBSUB_PATTERN));
 }
 
 /* What answers these commands is a message itself: CLIENT REPLY OFF does not silence it. */
-static void replyChange(struct client *c, const char *verb, enum pubsubKind kind, const struct str *name) {
+static void pubsubReplyChange(struct client *c, const char *verb, enum pubsubKind kind,
+                              const struct str *name) {
     c->flags |= CLIENT_PUSHING;
     replyPushLen(c, 3);
     replyBulkCstr(c, verb);
@@ -299,28 +301,28 @@ static void replyChange(struct client *c, const char *verb, enum pubsubKind kind
         replyBulk(c, *name);
     else
         replyNull(c);
-    replyLongLong(c, shownCount(c, kind));
+    replyLongLong(c, pubsubShownCount(c, kind));
     c->flags &= ~(uint32_t)CLIENT_PUSHING;
 }
 
 /* In a transaction there is a place for it, in a module's call there is not. */
-static void subscribeGeneric(struct client *c, const char *verb, enum pubsubKind kind) {
+static void pubsubSubscribeGeneric(struct client *c, const char *verb, enum pubsubKind kind) {
     if (!c->conn && c->flags & CLIENT_DENY_BLOCKING) {
         replyErrorFmt(c, "ERR %s isn't allowed for a DENY BLOCKING client",
                       kind == PUBSUB_PATTERN ? "PSUBSCRIBE" : "SUBSCRIBE");
         return;
     }
     for (int i = 1; i < c->argc; i++) {
-        subscribe(c, kind, c->argv[i]);
-        replyChange(c, verb, kind, &c->argv[i]);
+        pubsubSubscribe(c, kind, c->argv[i]);
+        pubsubReplyChange(c, verb, kind, &c->argv[i]);
     }
 }
 
 void subscribeCommand(struct client *c) {
-    subscribeGeneric(c, "subscribe", PUBSUB_CHANNEL);
+    pubsubSubscribeGeneric(c, "subscribe", PUBSUB_CHANNEL);
 }
 void psubscribeCommand(struct client *c) {
-    subscribeGeneric(c, "psubscribe", PUBSUB_PATTERN);
+    pubsubSubscribeGeneric(c, "psubscribe", PUBSUB_PATTERN);
 }
 /* There is no place in a transaction or a script for what comes of it, a redirection when the slot moves. */
 void ssubscribeCommand(struct client *c) {
@@ -328,30 +330,30 @@ void ssubscribeCommand(struct client *c) {
         replyError(c, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
         return;
     }
-    subscribeGeneric(c, "ssubscribe", PUBSUB_SHARD);
+    pubsubSubscribeGeneric(c, "ssubscribe", PUBSUB_SHARD);
 }
 
-static void replyUnsubscribed(struct client *c, struct str name) {
-    replyChange(c, "unsubscribe", PUBSUB_CHANNEL, &name);
+static void pubsubReplyUnsubscribed(struct client *c, struct str name) {
+    pubsubReplyChange(c, "unsubscribe", PUBSUB_CHANNEL, &name);
 }
-static void replyPunsubscribed(struct client *c, struct str name) {
-    replyChange(c, "punsubscribe", PUBSUB_PATTERN, &name);
+static void pubsubReplyPunsubscribed(struct client *c, struct str name) {
+    pubsubReplyChange(c, "punsubscribe", PUBSUB_PATTERN, &name);
 }
-static void replySunsubscribed(struct client *c, struct str name) {
-    replyChange(c, "sunsubscribe", PUBSUB_SHARD, &name);
+static void pubsubReplySunsubscribed(struct client *c, struct str name) {
+    pubsubReplyChange(c, "sunsubscribe", PUBSUB_SHARD, &name);
 }
 
 /* All of a topic, which goes with the last of them. */
-static void endTopic(const struct topic *t) {
-    sds name = sdsnewstr(topicName(t));
+static void pubsubEndTopic(const struct topic *t) {
+    sds name = sdsnewstr(pubsubTopicName(t));
     size_t count = 0;
     struct client **clients = zmalloc(t->count * sizeof *clients);
     for (size_t i = 0; i < t->used; i++) {
         if (t->subscribers[i].client) clients[count++] = t->subscribers[i].client;
     }
     for (size_t i = 0; i < count; i++) {
-        unsubscribe(clients[i], PUBSUB_SHARD, sdsview(name));
-        if (!(clients[i]->flags & CLIENT_CLOSE_ASAP)) replySunsubscribed(clients[i], sdsview(name));
+        pubsubUnsubscribe(clients[i], PUBSUB_SHARD, sdsview(name));
+        if (!(clients[i]->flags & CLIENT_CLOSE_ASAP)) pubsubReplySunsubscribed(clients[i], sdsview(name));
     }
     zfree(clients);
     sdsfree(name);
@@ -362,32 +364,32 @@ void pubsubShardLeave(bool (*stays)(struct str channel)) {
     void *entry;
     hashtableInitIterator(&it, &topics[PUBSUB_SHARD], true);
     while (hashtableNext(&it, &entry)) {
-        if (!stays(topicKey(entry))) endTopic(entry);
+        if (!stays(pubsubTopicKey(entry))) pubsubEndTopic(entry);
     }
     hashtableStopIterator(&it);
 }
 
-static void unsubscribeGeneric(struct client *c, const char *verb, enum pubsubKind kind,
-                               void (*reply)(struct client *c, struct str name)) {
+static void pubsubUnsubscribeGeneric(struct client *c, const char *verb, enum pubsubKind kind,
+                                     void (*reply)(struct client *c, struct str name)) {
     for (int i = 1; i < c->argc; i++) {
-        unsubscribe(c, kind, c->argv[i]);
+        pubsubUnsubscribe(c, kind, c->argv[i]);
         reply(c, c->argv[i]);
     }
     if (c->argc > 1) return;
     if (pubsubCount(c, kind))
-        unsubscribeKind(c, kind, reply);
+        pubsubUnsubscribeKind(c, kind, reply);
     else
-        replyChange(c, verb, kind, NULL);
+        pubsubReplyChange(c, verb, kind, NULL);
 }
 
 void unsubscribeCommand(struct client *c) {
-    unsubscribeGeneric(c, "unsubscribe", PUBSUB_CHANNEL, replyUnsubscribed);
+    pubsubUnsubscribeGeneric(c, "unsubscribe", PUBSUB_CHANNEL, pubsubReplyUnsubscribed);
 }
 void punsubscribeCommand(struct client *c) {
-    unsubscribeGeneric(c, "punsubscribe", PUBSUB_PATTERN, replyPunsubscribed);
+    pubsubUnsubscribeGeneric(c, "punsubscribe", PUBSUB_PATTERN, pubsubReplyPunsubscribed);
 }
 void sunsubscribeCommand(struct client *c) {
-    unsubscribeGeneric(c, "sunsubscribe", PUBSUB_SHARD, replySunsubscribed);
+    pubsubUnsubscribeGeneric(c, "sunsubscribe", PUBSUB_SHARD, pubsubReplySunsubscribed);
 }
 
 /* ---- PUBSUB ---- */
@@ -403,8 +405,8 @@ static void pubsubReplyNames(struct client *c, enum pubsubKind kind) {
     void *entry;
     hashtableInitIterator(&it, &topics[kind], false);
     while (hashtableNext(&it, &entry)) {
-        if (c->argc == 3 && !globMatch(c->argv[2], topicKey(entry), false)) continue;
-        replyBulk(c, topicKey(entry));
+        if (c->argc == 3 && !globMatch(c->argv[2], pubsubTopicKey(entry), false)) continue;
+        replyBulk(c, pubsubTopicKey(entry));
         n++;
     }
     hashtableStopIterator(&it);
@@ -455,7 +457,7 @@ void pubsubHelpCommand(struct client *c) {
 /* ---- Registration ---- */
 
 /* In RESP2 a message looks like a reply, so a client that waits for messages cannot ask for anything else. */
-static enum admission checkPubsub(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission pubsubCheck(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!(c->flags & CLIENT_PUBSUB) || c->resp >= 3) return ADMITTED;
     static commandProc *const allowed[] = {
@@ -482,13 +484,13 @@ static sds pubsubClientsInfo(sds s) {
     return infoField(s, "pubsub_clients:%zu", pubsub_clients);
 }
 
-static sds catChannels(sds s, struct client *c) {
+static sds pubsubCatChannels(sds s, struct client *c) {
     return clientInfoNumber(s, (int64_t)pubsubCount(c, PUBSUB_CHANNEL));
 }
-static sds catPatterns(sds s, struct client *c) {
+static sds pubsubCatPatterns(sds s, struct client *c) {
     return clientInfoNumber(s, (int64_t)pubsubCount(c, PUBSUB_PATTERN));
 }
-static sds catShardChannels(sds s, struct client *c) {
+static sds pubsubCatShardChannels(sds s, struct client *c) {
     return clientInfoNumber(s, (int64_t)pubsubCount(c, PUBSUB_SHARD));
 }
 
@@ -501,10 +503,10 @@ void pubsubInit(void) {
     listInit(&patterns);
     clientOnFree(pubsubUnsubscribeAll);
     clientOnMemory(pubsubMemory);
-    clientInfoField("sub", catChannels);
-    clientInfoField("psub", catPatterns);
-    clientInfoField("ssub", catShardChannels);
-    admissionFill(RULE_PUBSUB, checkPubsub);
+    clientInfoField("sub", pubsubCatChannels);
+    clientInfoField("psub", pubsubCatPatterns);
+    clientInfoField("ssub", pubsubCatShardChannels);
+    admissionFill(RULE_PUBSUB, pubsubCheck);
     admissionIdle(RULE_PUBSUB, true);
     infoRegister("clients", pubsubClientsInfo);
     infoRegister("stats", pubsubStatsInfo);

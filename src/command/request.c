@@ -14,18 +14,18 @@
 
 /* ---- Copies ---- */
 
-static size_t plainBytes(const struct request *r) {
+static size_t requestPlainBytes(const struct request *r) {
     size_t bytes = 0;
     for (int i = 0; i < r->argc; i++) bytes += requestArgIsBig(r, i) ? 0 : r->argv[i].len;
     return bytes;
 }
 
-static size_t headBytes(const struct request *r) {
+static size_t requestHeadBytes(const struct request *r) {
     return sizeof *r + (size_t)r->argc * sizeof(struct str);
 }
 
 struct request *requestCopy(struct request *from) {
-    struct request *r = zmalloc(headBytes(from) + plainBytes(from));
+    struct request *r = zmalloc(requestHeadBytes(from) + requestPlainBytes(from));
     *r = (struct request){.argv = (struct str *)(r + 1),
                           .argc = from->argc,
                           .cmd = from->cmd,
@@ -54,7 +54,7 @@ void requestRelease(struct request *r) {
 }
 
 size_t requestMemory(const struct request *r) {
-    size_t bytes = headBytes(r) + plainBytes(r);
+    size_t bytes = requestHeadBytes(r) + requestPlainBytes(r);
     for (const struct respBigArg *b = r->big; b; b = b->next) {
         bytes += sizeof *b + (b->buf ? sdsAllocSize(b->buf) : 0);
     }
@@ -115,18 +115,18 @@ void requestQueueClear(struct requestQueue *q) {
 
 /* ---- Big arguments ---- */
 
-static struct respBigArg *bigAt(const struct request *r, int i) {
+static struct respBigArg *requestBigAt(const struct request *r, int i) {
     struct respBigArg *b = r->big;
     while (b && b->index != i) b = b->next;
     return b && b->buf ? b : NULL;
 }
 
 bool requestArgIsBig(const struct request *r, int i) {
-    return bigAt(r, i) != NULL;
+    return requestBigAt(r, i) != NULL;
 }
 
 sds requestTakeArg(struct request *r, int i) {
-    struct respBigArg *b = bigAt(r, i);
+    struct respBigArg *b = requestBigAt(r, i);
     if (!b) return sdsnewstr(r->argv[i]);
     sds taken = b->buf;
     b->buf = NULL;

@@ -67,7 +67,7 @@ struct request *requestCopy(struct request *from);
 void requestRelease(struct request *r);        /* NULL is fine */
 size_t requestMemory(const struct request *r); /* of a copy, its big buffers included. O(argc) */
 
-#define REQUEST_KEYS_MAX  16                     /* keys hashed ahead */
+#define REQUEST_KEYS_MAX       16                     /* keys hashed ahead */
 #define REQUEST_KEY_HASHES_MAX (REQUEST_KEYS_MAX + 1) /* and a member */
 
 /* Hashes the keys of a request whose command is known, and what it will look for in their value, into

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* request_test.c - copies of requests, what they own, and the form in which they go back. */
+#include "command/request.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
 
 #include "base/hash_function.h"
 #include "base/zmalloc.h"
-#include "command/request.h"
 #include "command/test_commands.h"
 
-static struct respBigArg *bigArg(int index, sds buf, struct respBigArg *next) {
+static struct respBigArg *requestTestBigArg(int index, sds buf, struct respBigArg *next) {
     struct respBigArg *b = zmalloc(sizeof *b);
     *b = (struct respBigArg){.next = next, .index = index, .buf = buf};
     return b;
 }
 
 /* SET key <big>, the last in a buffer of its own. */
-static struct request example(struct str argv[3], sds big) {
+static struct request requestTestExample(struct str argv[3], sds big) {
     argv[0] = STR("SET");
     argv[1] = STR("key");
     argv[2] = sdsview(big);
     return (struct request){
-        .argv = argv, .argc = 3, .big = bigArg(2, big, NULL), .raw = STR("SET..."), .ticks = 7};
+        .argv = argv, .argc = 3, .big = requestTestBigArg(2, big, NULL), .raw = STR("SET..."), .ticks = 7};
 }
 
 static void aCopyViewsOnlyWhatItOwns(void **state) {
@@ -33,7 +33,7 @@ static void aCopyViewsOnlyWhatItOwns(void **state) {
     char name[] = "SET", key[] = "key";
     struct str argv[3];
     sds big = sdsnew("a value in a buffer of its own");
-    struct request r = example(argv, big);
+    struct request r = requestTestExample(argv, big);
     argv[0].ptr = name;
     argv[1].ptr = key;
     struct request *copy = requestCopy(&r);
@@ -57,7 +57,7 @@ static void aBigArgumentIsTakenOnce(void **state) {
     (void)state;
     struct str argv[3];
     sds big = sdsnew("value");
-    struct request r = example(argv, big);
+    struct request r = requestTestExample(argv, big);
     assert_false(requestArgIsBig(&r, 1));
     assert_true(requestArgIsBig(&r, 2));
     sds taken = requestTakeArg(&r, 2);

@@ -38,23 +38,23 @@ void scriptEngineRemove(struct scriptEngine *e) {
     *at = e->next;
 }
 
-static void freeLeftover(void *arg) {
+static void scriptEngineFreeLeftover(void *arg) {
     struct scriptLeftover *left = arg;
     left->fn(left->arg);
     zfree(left);
 }
 
-static void reset(struct scriptEngine *e, enum scriptKind kind, bool async) {
+static void scriptEngineReset(struct scriptEngine *e, enum scriptKind kind, bool async) {
     struct scriptLeftover left = e->how->reset(e, kind, async);
     if (!left.fn) return;
     struct scriptLeftover *copy = zmalloc(sizeof *copy);
     *copy = left;
     if (async)
-        bioSubmit(BIO_LAZY_FREE, freeLeftover, copy);
+        bioSubmit(BIO_LAZY_FREE, scriptEngineFreeLeftover, copy);
     else
-        freeLeftover(copy);
+        scriptEngineFreeLeftover(copy);
 }
 
 void scriptEnginesReset(enum scriptKind kind, bool async) {
-    for (struct scriptEngine *e = script_engines; e; e = e->next) reset(e, kind, async);
+    for (struct scriptEngine *e = script_engines; e; e = e->next) scriptEngineReset(e, kind, async);
 }

@@ -16,22 +16,22 @@
 
 #include "base/zmalloc.h"
 #include "client/client_info.h"
-#include "commands/cmd_connection.h"
-#include "command/call.h"
-#include "command/command.h"
-#include "registry/config.h"
-#include "registry/cron.h"
-#include "data/keyspace/db.h"
-#include "registry/info.h"
-#include "data/notify.h"
-#include "command/propagate.h"
 #include "client/push.h"
 #include "client/reply.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/propagate.h"
+#include "commands/cmd_connection.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
 #include "ds/hashtable.h"
 #include "ds/rax.h"
 #include "net/resp.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
 
-#define CHANNEL      "__redis__:invalidate"
+#define CHANNEL      "__redis__:trackingInvalidate"
 #define TRIM_KEYS    100 /* dropped from the table in one turn, and more each time it stays too large */
 #define TRIM_GROWTH  100
 #define TRIM_AT_MOST 100000
@@ -85,7 +85,7 @@ struct message {
     struct replyShared *forms[2]; /* for RESP2 (a message of the channel) and RESP3 */
 };
 
-static char *writeBulk(char *p, struct str s) {
+static char *trackingWriteBulk(char *p, struct str s) {
     p += respWriteHeader(p, '$', (int64_t)s.len);
     memcpy(p, s.ptr, s.len);
     memcpy(p + s.len, "\r\n", 2);
@@ -99,15 +99,15 @@ static struct replyShared *trackingCompose(const struct message *m, bool resp3) 
     char *p = form->bytes;
     if (resp3) {
         p += respWriteHeader(p, '>', 2);
-        p = writeBulk(p, STR("invalidate"));
+        p = trackingWriteBulk(p, STR("invalidate"));
     } else {
         p += respWriteHeader(p, '*', 3);
-        p = writeBulk(p, STR("message"));
-        p = writeBulk(p, STR(CHANNEL));
+        p = trackingWriteBulk(p, STR("message"));
+        p = trackingWriteBulk(p, STR(CHANNEL));
     }
     if (m->keys) {
         p += respWriteHeader(p, '*', (int64_t)m->count);
-        for (size_t i = 0; i < m->count; i++) p = writeBulk(p, m->keys[i]);
+        for (size_t i = 0; i < m->count; i++) p = trackingWriteBulk(p, m->keys[i]);
     } else {
         struct str null = resp3 ? STR("_\r\n") : STR("$-1\r\n");
         memcpy(p, null.ptr, null.len);
@@ -117,33 +117,33 @@ static struct replyShared *trackingCompose(const struct message *m, bool resp3) 
     return form;
 }
 
-static void messageDone(struct message *m) {
+static void trackingMessageDone(struct message *m) {
     for (int i = 0; i < 2; i++) {
         if (m->forms[i]) replySharedRelease(m->forms[i]);
     }
 }
 
 /* A client of RESP3 can be told that nobody listens on its behalf any more. */
-static void redirectionBroken(struct client *c) {
+static void trackingRedirectionBroken(struct client *c) {
     struct trackingClient *t = c->tracking;
     t->broken = true;
     if (c->resp < 3) return;
     struct replyShared *form = replySharedCreate(3 * RESP_HDR_SIZE + sizeof "tracking-redir-broken");
     char *p = form->bytes;
     p += respWriteHeader(p, '>', 2);
-    p = writeBulk(p, STR("tracking-redir-broken"));
+    p = trackingWriteBulk(p, STR("tracking-redir-broken"));
     p += respWriteHeader(p, ':', (int64_t)t->redirect);
     form->len = (size_t)(p - form->bytes);
     pushSharedBehind(c, form);
     replySharedRelease(form);
 }
 
-static void sendTo(struct client *c, struct message *m) {
+static void trackingSendTo(struct client *c, struct message *m) {
     struct client *target = c;
     if (c->tracking->redirect) {
         target = clientById(c->tracking->redirect);
         if (!target) {
-            redirectionBroken(c);
+            trackingRedirectionBroken(c);
             return;
         }
     }
@@ -156,24 +156,24 @@ static void sendTo(struct client *c, struct message *m) {
 
 /* ---- The table of keys ---- */
 
-static struct str trackedName(const void *entry) {
+static struct str trackingTrackedName(const void *entry) {
     const struct trackedKey *k = entry;
     return strN(k->name, k->len);
 }
-static const struct hashtableType table_type = {.entryKey = trackedName};
+static const struct hashtableType table_type = {.entryKey = trackingTrackedName};
 
-static void freeKey(struct trackedKey *k) {
+static void trackingFreeKey(struct trackedKey *k) {
     table_ids -= k->count;
     if (k->count > 1) zfree(k->ids.many);
     zfree(k);
 }
 
-static const uint64_t *keyIds(const struct trackedKey *k) {
+static const uint64_t *trackingKeyIds(const struct trackedKey *k) {
     return k->count > 1 ? k->ids.many : &k->ids.one;
 }
 
-static void addId(struct trackedKey *k, uint64_t id) {
-    const uint64_t *ids = keyIds(k);
+static void trackingAddId(struct trackedKey *k, uint64_t id) {
+    const uint64_t *ids = trackingKeyIds(k);
     size_t low = 0, high = k->count;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -201,7 +201,7 @@ static void trackingRemember(uint64_t id, struct str name) {
     uint64_t hash = dbHashName(name);
     struct trackedKey *k = hashtableFindHashed(&table, name, hash);
     if (k) {
-        addId(k, id);
+        trackingAddId(k, id);
         return;
     }
     k = zmalloc(sizeof *k + name.len);
@@ -212,23 +212,23 @@ static void trackingRemember(uint64_t id, struct str name) {
 }
 
 /* Tells those who hold a copy; `by`: who changed the key, NULL when nobody did. k is out of the table. */
-static void invalidate(struct trackedKey *k, const struct client *by) {
-    struct str name = trackedName(k);
+static void trackingInvalidate(struct trackedKey *k, const struct client *by) {
+    struct str name = trackingTrackedName(k);
     struct message m = {.keys = &name, .count = 1};
-    const uint64_t *ids = keyIds(k);
+    const uint64_t *ids = trackingKeyIds(k);
     for (uint32_t i = 0; i < k->count; i++) {
         struct client *c = clientById(ids[i]);
         if (!c || !c->tracking || c->tracking->options & OPT_BCAST) continue;
         if (c == by && c->tracking->options & OPT_NOLOOP) continue;
-        sendTo(c, &m);
+        trackingSendTo(c, &m);
     }
-    messageDone(&m);
-    freeKey(k);
+    trackingMessageDone(&m);
+    trackingFreeKey(k);
 }
 
 /* Above the limit, keys are dropped at random, and those who have copies of them told to drop these. Without
  * clients all go. What is left over comes next turn. */
-static void trimTable(void) {
+static void trackingTrimTable(void) {
     size_t limit = !tracking_clients ? 0 : max_keys ? (size_t)max_keys : SIZE_MAX;
     if (hashtableSize(&table) <= limit) {
         trim_keys = TRIM_KEYS;
@@ -236,21 +236,21 @@ static void trimTable(void) {
     }
     for (size_t n = 0; n < trim_keys && hashtableSize(&table) > limit; n++) {
         struct trackedKey *k = hashtableRandomEntry(&table);
-        hashtablePop(&table, trackedName(k));
-        invalidate(k, NULL);
+        hashtablePop(&table, trackingTrackedName(k));
+        trackingInvalidate(k, NULL);
     }
     if (trim_keys < TRIM_AT_MOST) trim_keys += TRIM_GROWTH;
 }
 
 /* ---- Prefixes ---- */
 
-static struct str idOf(const void *entry) {
+static struct str trackingIdOf(const void *entry) {
     const struct client *c = entry;
     return strN((const char *)&c->id, sizeof c->id);
 }
-static const struct hashtableType listeners_type = {.entryKey = idOf};
+static const struct hashtableType listeners_type = {.entryKey = trackingIdOf};
 
-static void noteLength(size_t len, bool more) {
+static void trackingNoteLength(size_t len, bool more) {
     size_t i = 0;
     while (i < length_count && lengths[i].len != len) i++;
     if (i == length_count) {
@@ -261,7 +261,7 @@ static void noteLength(size_t len, bool more) {
     if (!lengths[i].prefixes) lengths[i] = lengths[--length_count];
 }
 
-static void addPrefix(struct client *c, struct str name) {
+static void trackingAddPrefix(struct client *c, struct str name) {
     void *found = NULL;
     if (!raxFind(&prefixes, name, &found)) {
         struct prefix *p = zmalloc(sizeof *p);
@@ -269,32 +269,33 @@ static void addPrefix(struct client *c, struct str name) {
         hashtableInit(&p->listeners, &listeners_type);
         raxInit(&p->changed);
         raxInsert(&prefixes, name, p, NULL);
-        noteLength(name.len, true);
+        trackingNoteLength(name.len, true);
         found = p;
     }
     hashtableAdd(&((struct prefix *)found)->listeners, c);
     raxInsert(&c->tracking->prefixes, name, found, NULL);
 }
 
-static void leavePrefix(struct client *c, struct str name, struct prefix *p) {
-    hashtablePop(&p->listeners, idOf(c));
+static void trackingLeavePrefix(struct client *c, struct str name, struct prefix *p) {
+    hashtablePop(&p->listeners, trackingIdOf(c));
     if (hashtableSize(&p->listeners)) return;
     raxRemove(&prefixes, name, NULL);
-    noteLength(p->len, false);
+    trackingNoteLength(p->len, false);
     hashtableDestroy(&p->listeners);
     raxDestroy(&p->changed, NULL);
     zfree(p);
 }
 
-static void leavePrefixes(struct client *c) {
+static void trackingLeavePrefixes(struct client *c) {
     struct raxIterator it;
     raxStart(&it, &c->tracking->prefixes);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) leavePrefix(c, it.key, it.value);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        trackingLeavePrefix(c, it.key, it.value);
     raxStop(&it);
     raxDestroy(&c->tracking->prefixes, NULL);
 }
 
-static void noteChanged(struct str name, struct client *by) {
+static void trackingNoteChanged(struct str name, struct client *by) {
     for (size_t i = 0; i < length_count; i++) {
         void *found;
         if (lengths[i].len > name.len || !raxFind(&prefixes, strN(name.ptr, lengths[i].len), &found))
@@ -308,8 +309,8 @@ static void noteChanged(struct str name, struct client *by) {
 }
 
 /* The changed keys as an array, without those that only `but` has changed (NULL: all). */
-static size_t collectKeys(const struct rax *changed, const struct client *but, struct str *keys,
-                          char *bytes) {
+static size_t trackingCollectKeys(const struct rax *changed, const struct client *but, struct str *keys,
+                                  char *bytes) {
     size_t n = 0;
     struct raxIterator it;
     raxStart(&it, changed);
@@ -323,7 +324,7 @@ static size_t collectKeys(const struct rax *changed, const struct client *but, s
     return n;
 }
 
-static size_t bytesOfKeys(const struct rax *changed) {
+static size_t trackingBytesOfKeys(const struct rax *changed) {
     size_t bytes = 0;
     struct raxIterator it;
     raxStart(&it, changed);
@@ -332,27 +333,27 @@ static size_t bytesOfKeys(const struct rax *changed) {
     return bytes;
 }
 
-static void broadcastPrefix(struct prefix *p) {
+static void trackingBroadcastPrefix(struct prefix *p) {
     struct str *keys = zmalloc(p->changed.size * sizeof *keys);
-    char *bytes = zmalloc(bytesOfKeys(&p->changed) + 1);
-    struct message all = {.keys = keys, .count = collectKeys(&p->changed, NULL, keys, bytes)};
+    char *bytes = zmalloc(trackingBytesOfKeys(&p->changed) + 1);
+    struct message all = {.keys = keys, .count = trackingCollectKeys(&p->changed, NULL, keys, bytes)};
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &p->listeners, false);
     while (hashtableNext(&it, &entry)) {
         struct client *c = entry;
-        if (!(c->tracking->options & OPT_NOLOOP)) sendTo(c, &all);
+        if (!(c->tracking->options & OPT_NOLOOP)) trackingSendTo(c, &all);
     }
     hashtableStopIterator(&it);
-    messageDone(&all);
+    trackingMessageDone(&all);
 
     hashtableInitIterator(&it, &p->listeners, false);
     while (hashtableNext(&it, &entry)) {
         struct client *c = entry;
         if (!(c->tracking->options & OPT_NOLOOP)) continue;
-        struct message others = {.keys = keys, .count = collectKeys(&p->changed, c, keys, bytes)};
-        if (others.count) sendTo(c, &others);
-        messageDone(&others);
+        struct message others = {.keys = keys, .count = trackingCollectKeys(&p->changed, c, keys, bytes)};
+        if (others.count) trackingSendTo(c, &others);
+        trackingMessageDone(&others);
     }
     hashtableStopIterator(&it);
     zfree(keys);
@@ -360,13 +361,13 @@ static void broadcastPrefix(struct prefix *p) {
     raxDestroy(&p->changed, NULL);
 }
 
-static void broadcast(void) {
+static void trackingBroadcast(void) {
     broadcast_waits = false;
     struct raxIterator it;
     raxStart(&it, &prefixes);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
         struct prefix *p = it.value;
-        if (p->changed.size) broadcastPrefix(p);
+        if (p->changed.size) trackingBroadcastPrefix(p);
     }
     raxStop(&it);
 }
@@ -377,20 +378,20 @@ static void broadcast(void) {
 static void trackingKeyModified(struct client *c, struct db *db, struct str name) {
     (void)db;
     struct client *by = c ? callOwner() : NULL;
-    if (length_count) noteChanged(name, by);
+    if (length_count) trackingNoteChanged(name, by);
     if (!hashtableSize(&table)) {
         changes_matter = tracking_clients || length_count;
         return;
     }
     struct trackedKey *k = hashtablePopHashed(&table, name, dbHashName(name));
-    if (k) invalidate(k, by);
+    if (k) trackingInvalidate(k, by);
 }
 
-static void forgetTable(void) {
+static void trackingForgetTable(void) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &table, false);
-    while (hashtableNext(&it, &entry)) freeKey(entry);
+    while (hashtableNext(&it, &entry)) trackingFreeKey(entry);
     hashtableStopIterator(&it);
     hashtableDestroy(&table);
     hashtableInit(&table, &table_type);
@@ -400,40 +401,40 @@ static void forgetTable(void) {
 static void trackingDbFlushed(int dbid) {
     (void)dbid;
     if (!tracking_clients) return;
-    if (hashtableSize(&table)) forgetTable();
+    if (hashtableSize(&table)) trackingForgetTable();
     flush_waits = true;
 }
 
-static void tellFlushed(void) {
+static void trackingTellFlushed(void) {
     flush_waits = false;
     struct message all = {0};
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
-        if (c->tracking) sendTo(c, &all);
+        if (c->tracking) trackingSendTo(c, &all);
     }
-    messageDone(&all);
+    trackingMessageDone(&all);
 }
 
 static void trackingBeforeSleep(void) {
-    if (flush_waits) tellFlushed();
-    if (hashtableSize(&table)) trimTable();
-    if (broadcast_waits) broadcast();
+    if (flush_waits) trackingTellFlushed();
+    if (hashtableSize(&table)) trackingTrimTable();
+    if (broadcast_waits) trackingBroadcast();
 }
 
 /* ---- Reads ---- */
 
 /* What is for another to run (EVAL_RO) reads nothing itself. */
-static bool reads(const struct serverCommand *cmd) {
+static bool trackingReads(const struct serverCommand *cmd) {
     return cmd->flags & CMD_READONLY && !(cmd->acl & ACL_SCRIPTING);
 }
 
-static bool remembers(const struct trackingClient *t) {
+static bool trackingRemembers(const struct trackingClient *t) {
     if (t->options & OPT_BCAST) return false;
     if (t->options & OPT_OPTIN) return t->caching;
     return !(t->options & OPT_OPTOUT && t->caching);
 }
 
-static void rememberKeys(struct client *c, uint64_t id) {
+static void trackingRememberKeys(struct client *c, uint64_t id) {
     struct keyRef *refs;
     int count = commandGetKeyRefs(c->cmd, c->argv, c->argc, &refs);
     for (int i = 0; i < count; i++) trackingRemember(id, c->argv[refs[i].pos]);
@@ -441,35 +442,36 @@ static void rememberKeys(struct client *c, uint64_t id) {
 }
 
 /* A command ran, also one of a script or of EXEC. */
-static void afterCall(struct client *c) {
+static void trackingAfterCall(struct client *c) {
     struct client *owner = c->conn ? c : callOwner(); /* of a script, a module */
     bool tracks = owner && owner->tracking && !(c->flags & CLIENT_BLOCKED);
-    if (tracks && reads(c->cmd) && remembers(owner->tracking)) rememberKeys(c, owner->id);
-    if (flush_waits && !propagation.depth) tellFlushed();
+    if (tracks && trackingReads(c->cmd) && trackingRemembers(owner->tracking))
+        trackingRememberKeys(c, owner->id);
+    if (flush_waits && !propagation.depth) trackingTellFlushed();
 }
 
 /* CLIENT CACHING is about the next request, or the next transaction; CLIENT commands in between do not
  * count. */
-static void afterRequest(struct client *c) {
+static void trackingAfterRequest(struct client *c) {
     if (!c->tracking || !c->tracking->caching || c->flags & CLIENT_MULTI) return;
     const struct serverCommand *container = c->cmd ? c->cmd->parent : NULL;
     if (!container || strcmp(container->spec->name, "client")) c->tracking->caching = false;
 }
 
-static void setClients(size_t count) {
+static void trackingSetClients(size_t count) {
     tracking_clients = count;
     if (count) changes_matter = 1;
-    callHookIdle(afterCall, !count);
-    callHookIdle(afterRequest, !count);
+    callHookIdle(trackingAfterCall, !count);
+    callHookIdle(trackingAfterRequest, !count);
 }
 
 /* ---- A client ---- */
 
-static void enable(struct client *c, uint64_t redirect, uint8_t options) {
+static void trackingEnable(struct client *c, uint64_t redirect, uint8_t options) {
     if (!c->tracking) {
         c->tracking = zcalloc(1, sizeof *c->tracking);
         raxInit(&c->tracking->prefixes);
-        setClients(tracking_clients + 1);
+        trackingSetClients(tracking_clients + 1);
     }
     c->tracking->redirect = redirect;
     c->tracking->options = options;
@@ -478,28 +480,28 @@ static void enable(struct client *c, uint64_t redirect, uint8_t options) {
 
 void trackingDisable(struct client *c) {
     if (!c->tracking) return;
-    leavePrefixes(c);
+    trackingLeavePrefixes(c);
     zfreeSized(c->tracking, sizeof *c->tracking);
     c->tracking = NULL;
-    setClients(tracking_clients - 1);
+    trackingSetClients(tracking_clients - 1);
 }
 
 /* Where the messages for c go: -1 when it does not track, 0 to itself, else the id of a client. */
-static int64_t redirection(const struct client *c) {
+static int64_t trackingRedirection(const struct client *c) {
     return c->tracking ? (int64_t)c->tracking->redirect : -1;
 }
 
-static sds catRedirection(sds s, struct client *c) {
-    return clientInfoNumber(s, redirection(c));
+static sds trackingCatRedirection(sds s, struct client *c) {
+    return clientInfoNumber(s, trackingRedirection(c));
 }
 
-static bool showsTracking(const struct client *c) {
+static bool trackingShows(const struct client *c) {
     return c->tracking;
 }
-static bool showsBroken(const struct client *c) {
+static bool trackingShowsBroken(const struct client *c) {
     return c->tracking && c->tracking->broken;
 }
-static bool showsBroadcast(const struct client *c) {
+static bool trackingShowsBroadcast(const struct client *c) {
     return c->tracking && c->tracking->options & OPT_BCAST;
 }
 
@@ -516,7 +518,7 @@ struct trackingArgs {
     size_t prefix_count;
 };
 
-static bool parseRedirect(struct client *c, struct str word, struct trackingArgs *args) {
+static bool trackingParseRedirect(struct client *c, struct str word, struct trackingArgs *args) {
     int64_t id;
     if (args->redirect) {
         replyError(c, "ERR A client can only redirect to a single other client");
@@ -529,7 +531,7 @@ static bool parseRedirect(struct client *c, struct str word, struct trackingArgs
     return false;
 }
 
-static bool parseTracking(struct client *c, struct trackingArgs *args) {
+static bool trackingParse(struct client *c, struct trackingArgs *args) {
     static const struct {
         const char *word;
         uint8_t option;
@@ -545,7 +547,7 @@ static bool parseTracking(struct client *c, struct trackingArgs *args) {
         args->options |= option;
         if (option) continue;
         if (more && strIs(c->argv[i], "redirect")) {
-            if (!parseRedirect(c, c->argv[++i], args)) return false;
+            if (!trackingParseRedirect(c, c->argv[++i], args)) return false;
         } else if (more && strIs(c->argv[i], "prefix")) {
             args->prefixes[args->prefix_count++] = c->argv[++i];
         } else {
@@ -556,12 +558,12 @@ static bool parseTracking(struct client *c, struct trackingArgs *args) {
     return true;
 }
 
-static bool overlap(struct str a, struct str b) {
+static bool trackingOverlap(struct str a, struct str b) {
     size_t n = a.len < b.len ? a.len : b.len;
     return memcmp(a.ptr, b.ptr, n) == 0;
 }
 
-static void replyOverlap(struct client *c, struct str prefix, const char *what, struct str other) {
+static void trackingReplyOverlap(struct client *c, struct str prefix, const char *what, struct str other) {
     sds s = sdscatstr(sdsnew("ERR Prefix '"), prefix);
     s = sdscatprintf(s, "' overlaps with %s prefix '", what);
     s = sdscat(sdscatstr(s, other), "'. Prefixes for a single client must not overlap.");
@@ -569,34 +571,34 @@ static void replyOverlap(struct client *c, struct str prefix, const char *what, 
     sdsfree(s);
 }
 
-static bool apartFromOwn(struct client *c, struct str prefix) {
+static bool trackingApartFromOwn(struct client *c, struct str prefix) {
     bool apart = true;
     struct raxIterator it;
     raxStart(&it, &c->tracking->prefixes);
     for (bool more = raxSeek(&it, "^", STR("")); more && apart; more = raxNext(&it)) {
-        apart = !overlap(prefix, it.key);
-        if (!apart) replyOverlap(c, prefix, "an existing", it.key);
+        apart = !trackingOverlap(prefix, it.key);
+        if (!apart) trackingReplyOverlap(c, prefix, "an existing", it.key);
     }
     raxStop(&it);
     return apart;
 }
 
 /* From the prefixes that the client has, and from each other. */
-static bool prefixesApart(struct client *c, const struct trackingArgs *args) {
+static bool trackingPrefixesApart(struct client *c, const struct trackingArgs *args) {
     bool apart = true;
     for (size_t i = 0; i < args->prefix_count && apart; i++) {
         struct str prefix = args->prefixes[i];
-        if (c->tracking) apart = apartFromOwn(c, prefix);
+        if (c->tracking) apart = trackingApartFromOwn(c, prefix);
         for (size_t k = i + 1; k < args->prefix_count && apart; k++) {
-            apart = !overlap(prefix, args->prefixes[k]);
-            if (!apart) replyOverlap(c, prefix, "another provided", args->prefixes[k]);
+            apart = !trackingOverlap(prefix, args->prefixes[k]);
+            if (!apart) trackingReplyOverlap(c, prefix, "another provided", args->prefixes[k]);
         }
     }
     return apart;
 }
 
 /* Why these options cannot be; NULL when they can. */
-static const char *optionsConflict(const struct client *c, const struct trackingArgs *args) {
+static const char *trackingOptionsConflict(const struct client *c, const struct trackingArgs *args) {
     uint8_t now = args->options, before = c->tracking ? c->tracking->options : now;
     bool either = now & (OPT_OPTIN | OPT_OPTOUT);
     if (args->prefix_count && !(now & OPT_BCAST))
@@ -612,24 +614,24 @@ static const char *optionsConflict(const struct client *c, const struct tracking
     return NULL;
 }
 
-static void turnOn(struct client *c, const struct trackingArgs *args) {
-    const char *conflict = optionsConflict(c, args);
+static void trackingTurnOn(struct client *c, const struct trackingArgs *args) {
+    const char *conflict = trackingOptionsConflict(c, args);
     if (conflict) {
         replyError(c, conflict);
         return;
     }
-    if (args->options & OPT_BCAST && !prefixesApart(c, args)) return;
-    enable(c, args->redirect, args->options);
-    for (size_t i = 0; i < args->prefix_count; i++) addPrefix(c, args->prefixes[i]);
-    if (args->options & OPT_BCAST && !args->prefix_count) addPrefix(c, STR(""));
+    if (args->options & OPT_BCAST && !trackingPrefixesApart(c, args)) return;
+    trackingEnable(c, args->redirect, args->options);
+    for (size_t i = 0; i < args->prefix_count; i++) trackingAddPrefix(c, args->prefixes[i]);
+    if (args->options & OPT_BCAST && !args->prefix_count) trackingAddPrefix(c, STR(""));
     replyOk(c);
 }
 
 void clientTrackingCommand(struct client *c) {
     struct trackingArgs args = {0};
-    if (parseTracking(c, &args)) {
+    if (trackingParse(c, &args)) {
         if (strIs(c->argv[2], "on")) {
-            turnOn(c, &args);
+            trackingTurnOn(c, &args);
         } else if (strIs(c->argv[2], "off")) {
             trackingDisable(c);
             replyOk(c);
@@ -662,10 +664,10 @@ void clientCachingCommand(struct client *c) {
 }
 
 void clientGetredirCommand(struct client *c) {
-    replyLongLong(c, redirection(c));
+    replyLongLong(c, trackingRedirection(c));
 }
 
-static void replyTrackingFlags(struct client *c) {
+static void trackingReplyTrackingFlags(struct client *c) {
     const struct trackingClient *t = c->tracking;
     bool optin = t && t->options & OPT_OPTIN, optout = t && t->options & OPT_OPTOUT;
     const char *flags[8];
@@ -685,9 +687,9 @@ static void replyTrackingFlags(struct client *c) {
 void clientTrackinginfoCommand(struct client *c) {
     replyMapLen(c, 3);
     replyBulkCstr(c, "flags");
-    replyTrackingFlags(c);
+    trackingReplyTrackingFlags(c);
     replyBulkCstr(c, "redirect");
-    replyLongLong(c, redirection(c));
+    replyLongLong(c, trackingRedirection(c));
     replyBulkCstr(c, "prefixes");
     replyArrayLen(c, c->tracking ? (int64_t)c->tracking->prefixes.size : 0);
     if (!c->tracking) return;
@@ -717,16 +719,16 @@ void trackingInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     hashtableInit(&table, &table_type);
     raxInit(&prefixes);
-    callAddHook(CALL_DONE, afterCall, true);
-    callAddHook(REQUEST_DONE, afterRequest, true);
+    callAddHook(CALL_DONE, trackingAfterCall, true);
+    callAddHook(REQUEST_DONE, trackingAfterRequest, true);
     notifyAddModifiedSink(trackingKeyModified, &changes_matter);
     notifyAddFlushSink(trackingDbFlushed);
     clientOnFree(trackingDisable);
     clientOnMemory(trackingMemory);
-    clientInfoField("redir", catRedirection);
-    clientInfoLetter('t', showsTracking);
-    clientInfoLetter('R', showsBroken);
-    clientInfoLetter('B', showsBroadcast);
+    clientInfoField("redir", trackingCatRedirection);
+    clientInfoLetter('t', trackingShows);
+    clientInfoLetter('R', trackingShowsBroken);
+    clientInfoLetter('B', trackingShowsBroadcast);
     beforeSleepRegister(trackingBeforeSleep);
     infoRegister("clients", trackingClientsInfo);
     infoRegister("stats", trackingStatsInfo);

@@ -26,29 +26,29 @@
 #include "client/client_evict.h"
 #include "client/client_log.h"
 #include "client/client_output.h"
+#include "client/reply.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "command/multi.h"
 #include "command/io_client.h"
-#include "command/request.h"
-#include "registry/config.h"
-#include "registry/cron.h"
-#include "registry/info.h"
+#include "command/multi.h"
 #include "command/propagate.h"
-#include "client/reply.h"
+#include "command/request.h"
 #include "data/server_state/persistence.h"
 #include "data/type.h"
 #include "net/ae.h"
 #include "net/connection.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
 
-#define TURN_KEY_HASHES_TOTAL  (TURN_BATCH_LIMIT * 4) /* keys of a batch that are hashed and fetched ahead */
-#define TURN_DEPTH_MAX    3                       /* loading, a busy script meanwhile */
-#define PREFETCH_STEPS_MAX 24
-#define CACHE_LINE         64
-#define HELD_INPUT_MAX     (64 * 1024) /* bytes that wait for a client that cannot run; a read may go beyond */
-#define HELD_BEFORE_LOGIN  (16 * 1024)
-#define HELD_CHECK_MS      100
-#define ARGV_KEEP          (16 * 1024) /* views; more are given back to the allocator after the round */
+#define TURN_KEY_HASHES_TOTAL (TURN_BATCH_LIMIT * 4) /* keys of a batch that are hashed and fetched ahead */
+#define TURN_DEPTH_MAX        3                      /* loading, a busy script meanwhile */
+#define PREFETCH_STEPS_MAX    24
+#define CACHE_LINE            64
+#define HELD_INPUT_MAX        (64 * 1024) /* bytes that wait for a client that cannot run; a read may go beyond */
+#define HELD_BEFORE_LOGIN     (16 * 1024)
+#define HELD_CHECK_MS         100
+#define ARGV_KEEP             (16 * 1024) /* views; more are given back to the allocator after the round */
 
 /* A request in the batch. */
 struct pending {
@@ -110,13 +110,13 @@ int64_t turnMaxBulk(void) {
 }
 
 /* Blocked, paused and closing clients keep their input, or lose it, but run nothing. */
-static bool clientRunnable(const struct client *c) {
+static bool turnClientRunnable(const struct client *c) {
     return !(c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY));
 }
 
 /* ---- Membership ---- */
 
-static void join(struct round *r, struct client *c) {
+static void turnJoin(struct round *r, struct client *c) {
     if (c->round == r) return;
     serverAssert(!c->round);
     if (listLinked(&c->turn_node)) listRemove(&waiting, &c->turn_node);
@@ -125,13 +125,13 @@ static void join(struct round *r, struct client *c) {
     if (!r->parsing) r->parsing = &c->turn_node;
 }
 
-static void advanceParsing(struct round *r) {
+static void turnAdvanceParsing(struct round *r) {
     r->parsing = r->parsing->next == &r->members.head ? NULL : r->parsing->next;
 }
 
-static void leave(struct client *c) {
+static void turnLeave(struct client *c) {
     struct round *r = c->round;
-    if (r->parsing == &c->turn_node) advanceParsing(r);
+    if (r->parsing == &c->turn_node) turnAdvanceParsing(r);
     listRemove(&r->members, &c->turn_node);
     c->round = NULL;
     c->in = NULL;
@@ -150,7 +150,7 @@ void turnQueueClient(struct client *c) {
 static size_t held_clients;
 
 static bool turnHasEnough(const struct client *c) {
-    if (clientRunnable(c) || c->flags & CLIENT_PRIMARY) return false;
+    if (turnClientRunnable(c) || c->flags & CLIENT_PRIMARY) return false;
     return sdslen(c->querybuf) >= (c->flags & CLIENT_AUTHENTICATED ? HELD_INPUT_MAX : HELD_BEFORE_LOGIN);
 }
 
@@ -168,14 +168,14 @@ static void turnReadOn(struct client *c) {
         clientReadOn(c);
 }
 
-static void logGone(struct client *c, const char *err);
+static void turnLogGone(struct client *c, const char *err);
 
 static void turnCloseIfGone(void *priv, struct client *c) {
     (void)priv;
     if (!c->input_held || c->flags & CLIENT_CLOSE_ASAP) return;
     struct pollfd p = {.fd = c->conn->fd, .events = POLLRDHUP};
     if (poll(&p, 1, 0) != 1 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR))) return;
-    logGone(c, NULL);
+    turnLogGone(c, NULL);
     clientClose(c);
 }
 
@@ -185,11 +185,11 @@ static void turnCheckHeld(void) {
 
 /* ---- Of clients that are away ---- */
 
-static void released(struct client *c);
+static void turnReleased(struct client *c);
 
 /* An input goes into the client's own buffer, to be parsed once more when the client may run; `front` stands
  * before what nobody has taken of it. */
-static void keepInput(struct client *c, struct ioInput *in, sds front) {
+static void turnKeepInput(struct client *c, struct ioInput *in, sds front) {
     front = ioInputAppendRest(front, in);
     if (in->error) {
         c->input_error = in->error;
@@ -215,45 +215,45 @@ static void keepInput(struct client *c, struct ioInput *in, sds front) {
 
 /* The round has no more to do with what a thread has read: `front` is requests that were taken and have not
  * run. */
-static void setReadyAside(struct client *c, sds front) {
+static void turnSetReadyAside(struct client *c, sds front) {
     serverAssert(!c->querybuf);
-    keepInput(c, ioClientReadyInput(ioClientOf(c)), front);
-    leave(c);
-    released(c);
+    turnKeepInput(c, ioClientReadyInput(ioClientOf(c)), front);
+    turnLeave(c);
+    turnReleased(c);
 }
 
-static void readyIsDone(struct client *c) {
+static void turnReadyIsDone(struct client *c) {
     struct ioClient *p = ioClientOf(c);
     ioClientInputDone(p, ioClientReadyInput(p));
-    leave(c);
-    released(c);
+    turnLeave(c);
+    turnReleased(c);
 }
 
 /* The client has left the round. What has come meanwhile of one that is away is let in. */
-static void released(struct client *c) {
+static void turnReleased(struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0)) {
         struct ioClient *p = ioClientOf(c);
         if (p->input_state == IO_CLIENT_INPUT_LATER) {
-            keepInput(c, p->input, sdsempty());
+            turnKeepInput(c, p->input, sdsempty());
             c->requeue = true;
         }
         ioClientLeftTurn(c);
     }
     if (c->requeue) {
         c->requeue = false;
-        if (clientRunnable(c)) turnQueueClient(c);
+        if (turnClientRunnable(c)) turnQueueClient(c);
     }
 }
 
 /* ---- Set aside, and given back ---- */
 
 /* Take what is not parsed out of the round, into the client's own buffer; an idle client keeps none. */
-static void setAside(struct client *c) {
+static void turnSetAside(struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && ioClientReadyInput(ioClientOf(c))) {
         if (ioInputIsEmpty(ioClientReadyInput(ioClientOf(c))))
-            readyIsDone(c);
+            turnReadyIsDone(c);
         else
-            setReadyAside(c, sdsempty());
+            turnSetReadyAside(c, sdsempty());
         return;
     }
     size_t rest = c->in_len - c->in_pos;
@@ -269,12 +269,12 @@ static void setAside(struct client *c) {
     c->parse_at = c->parse_at > c->in_pos ? c->parse_at - c->in_pos : 0;
     serverAssert(c->parse_at <= rest);
     c->in_pos = c->in_len = 0;
-    leave(c);
-    released(c);
+    turnLeave(c);
+    turnReleased(c);
 }
 
 /* This request will not run, or has run. */
-static void forget(struct pending *p) {
+static void turnForget(struct pending *p) {
     respBigArgsFree(p->request->big);
     sdsfree(p->error);
     p->request->big = NULL;
@@ -284,7 +284,7 @@ static void forget(struct pending *p) {
 
 /* Where the bytes of c's requests from batch[from] on begin, when all of them are still in its input. NULL:
  * they are not. */
-static const char *rawBegin(const struct round *r, int from, const struct client *c) {
+static const char *turnRawBegin(const struct round *r, int from, const struct client *c) {
     const char *begin = c->in + c->in_pos;
     for (int i = r->count; i-- > from;) {
         const struct pending *p = &r->batch[i];
@@ -297,7 +297,7 @@ static const char *rawBegin(const struct round *r, int from, const struct client
 }
 
 /* In front of what is not parsed yet, in a buffer of its own. */
-static void writeAnew(struct round *r, int from, struct client *c) {
+static void turnWriteAnew(struct round *r, int from, struct client *c) {
     sds s = sdsempty();
     for (int i = from; i < r->count; i++) {
         const struct pending *p = &r->batch[i];
@@ -313,7 +313,7 @@ static void writeAnew(struct round *r, int from, struct client *c) {
     c->parse_at = whole;
 }
 
-static void giveReadyBack(struct round *r, int from, struct client *c) {
+static void turnGiveReadyBack(struct round *r, int from, struct client *c) {
     sds front = sdsempty();
     for (int i = from; i < r->count; i++) {
         struct pending *p = &r->batch[i];
@@ -323,46 +323,46 @@ static void giveReadyBack(struct round *r, int from, struct client *c) {
         else
             front = requestAppend(front, p->request);
         p->error = NULL;
-        forget(p);
+        turnForget(p);
     }
-    setReadyAside(c, front);
+    turnSetReadyAside(c, front);
 }
 
 /* The requests of c from batch[from] on have not run and will not: back into its input. Behind them there may
  * be more that were given back earlier. */
-static void giveBack(struct round *r, int from, struct client *c) {
+static void turnGiveBack(struct round *r, int from, struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && ioClientReadyInput(ioClientOf(c))) {
-        giveReadyBack(r, from, c);
+        turnGiveReadyBack(r, from, c);
         return;
     }
-    const char *begin = rawBegin(r, from, c);
+    const char *begin = turnRawBegin(r, from, c);
     if (begin) {
         if (c->parse_at < c->in_pos) c->parse_at = c->in_pos;
         c->in_pos = (size_t)(begin - c->in);
     } else {
-        writeAnew(r, from, c);
+        turnWriteAnew(r, from, c);
     }
     for (int i = from; i < r->count; i++) {
         struct pending *p = &r->batch[i];
         if (p->c != c) continue;
         if (p->error) c->input_error = p->error;
         p->error = NULL;
-        forget(p);
+        turnForget(p);
     }
-    setAside(c);
+    turnSetAside(c);
 }
 
-static void dropCommands(struct round *r, int from, const struct client *c) {
+static void turnDropCommands(struct round *r, int from, const struct client *c) {
     for (int i = from; i < r->count; i++) {
-        if (r->batch[i].c == c) forget(&r->batch[i]);
+        if (r->batch[i].c == c) turnForget(&r->batch[i]);
     }
 }
 
 static void turnForgetClient(struct client *c) {
-    for (int i = 0; i < TURN_DEPTH_MAX; i++) dropCommands(&rounds[i], 0, c);
+    for (int i = 0; i < TURN_DEPTH_MAX; i++) turnDropCommands(&rounds[i], 0, c);
     if (c->input_held) turnNoteHeld(c, false);
     if (c->round)
-        leave(c);
+        turnLeave(c);
     else if (listLinked(&c->turn_node))
         listRemove(&waiting, &c->turn_node);
 }
@@ -370,10 +370,10 @@ static void turnForgetClient(struct client *c) {
 /* ---- Gather ---- */
 
 /* Where the next bytes of c go. 0: no room in this turn. */
-static size_t readTarget(struct round *r, struct client *c, char **dst) {
+static size_t turnReadTarget(struct round *r, struct client *c, char **dst) {
     size_t n = respBigSpace(&c->parser, dst), size = c->bulk_sender ? TURN_READ_BULK : TURN_READ_SIZE;
     if (n) return n;
-    if (c->querybuf || !clientRunnable(c)) {
+    if (c->querybuf || !turnClientRunnable(c)) {
         if (!c->querybuf) c->querybuf = sdsempty();
         c->querybuf = sdsMakeRoomFor(c->querybuf, size);
         *dst = c->querybuf + sdslen(c->querybuf);
@@ -385,7 +385,7 @@ static size_t readTarget(struct round *r, struct client *c, char **dst) {
 }
 
 /* n bytes have come to dst: make them the client's input. */
-static void acceptInput(struct round *r, struct client *c, char *dst, size_t n) {
+static void turnAcceptInput(struct round *r, struct client *c, char *dst, size_t n) {
     bool own = c->querybuf && dst >= c->querybuf && dst <= c->querybuf + sdslen(c->querybuf);
     if (own) {
         sdssetlen(c->querybuf, sdslen(c->querybuf) + n);
@@ -395,20 +395,20 @@ static void acceptInput(struct round *r, struct client *c, char *dst, size_t n) 
         c->in_len = n;
         c->in_pos = 0;
         c->parse_at = 0;
-        join(r, c);
+        turnJoin(r, c);
         return;
     } else {
         respBigFilled(&c->parser, n);
     }
-    if (!clientRunnable(c)) return;
-    join(r, c);
+    if (!turnClientRunnable(c)) return;
+    turnJoin(r, c);
     c->in = c->querybuf;
     c->in_len = c->querybuf ? sdslen(c->querybuf) : 0;
     c->in_pos = 0;
 }
 
 /* n bytes have come; kept: of a client that is away, with those that its thread has kept before. */
-static void noteInputSize(struct client *c, size_t n, size_t kept) {
+static void turnNoteInputSize(struct client *c, size_t n, size_t kept) {
     c->last_active_ms = cmd_time_ms;
     c->net_in += n;
     clientstats.net_in += n;
@@ -427,7 +427,7 @@ static void noteInputSize(struct client *c, size_t n, size_t kept) {
 }
 
 /* The other side has gone; err says how when it was not in peace. */
-static void logGone(struct client *c, const char *err) {
+static void turnLogGone(struct client *c, const char *err) {
     if (logGetLevel() > LL_VERBOSE) return;
     if (err) {
         serverLog(LL_VERBOSE, "Reading from a client failed: %s", err);
@@ -448,74 +448,77 @@ static void turnReadHandler(struct connection *conn) {
         return;
     }
     char *dst;
-    size_t want = readTarget(r, c, &dst);
+    size_t want = turnReadTarget(r, c, &dst);
     if (!want) return;
     ssize_t n = connRead(conn, dst, want);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        logGone(c, n < 0 ? strerror(errno) : NULL);
+        turnLogGone(c, n < 0 ? strerror(errno) : NULL);
         clientClose(c);
         return;
     }
     clientstats.reads++;
-    acceptInput(r, c, dst, (size_t)n);
-    noteInputSize(c, (size_t)n, 0);
+    turnAcceptInput(r, c, dst, (size_t)n);
+    turnNoteInputSize(c, (size_t)n, 0);
 }
 
 /* ---- What threads have read ---- */
 
-static bool isClosing(const struct client *c) {
+static bool turnIsClosing(const struct client *c) {
     return c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
 }
 
-static void offloadedPart(struct client *c, size_t n) {
-    if (isClosing(c)) return;
+static void turnOffloadedPart(struct client *c, size_t n) {
+    if (turnIsClosing(c)) return;
     clientstats.reads++;
     uint32_t came = ioClientOf(c)->came = ioClientClampCount(ioClientOf(c)->came + (uint64_t)n);
-    noteInputSize(c, n, came);
+    turnNoteInputSize(c, n, came);
 }
 
-static void offloadedInput(struct client *c, struct ioInput *in) {
+static void turnOffloadedInput(struct client *c, struct ioInput *in) {
     struct ioClient *p = ioClientOf(c);
     bool brief = ioInputIsShort(in);
     size_t n = ioInputRead(in);
-    if (n && !isClosing(c)) offloadedPart(c, n);
+    if (n && !turnIsClosing(c)) turnOffloadedPart(c, n);
     p->came = brief ? 0 : ioClientClampCount(in->came);
     p->kept = brief ? 0 : ioClientClampCount(in->kept);
-    if (isClosing(c) || (!in->count && !in->error)) {
+    if (turnIsClosing(c) || (!in->count && !in->error)) {
         ioClientInputDone(p, in); /* nobody asks for it, or it was about the size of what is kept */
     } else if (c->round) {
         ioClientInputLater(p, in);
-    } else if (!clientRunnable(c) || c->querybuf || c->flags & CLIENT_EXECUTING) {
-        keepInput(c, in, sdsempty());
+    } else if (!turnClientRunnable(c) || c->querybuf || c->flags & CLIENT_EXECUTING) {
+        turnKeepInput(c, in, sdsempty());
     } else {
         ioClientInputReady(p, in);
-        join(current, c);
+        turnJoin(current, c);
     }
 }
 
-static void offloadedGone(struct client *c, int error) {
+static void turnOffloadedGone(struct client *c, int error) {
     if (c->flags & CLIENT_CLOSE_ASAP) return;
-    logGone(c, error ? strerror(error) : NULL);
+    turnLogGone(c, error ? strerror(error) : NULL);
     clientClose(c);
 }
 
-static void offloadedRecalled(struct client *c) {
-    if (clientRunnable(c)) turnQueueClient(c);
+static void turnOffloadedRecalled(struct client *c) {
+    if (turnClientRunnable(c)) turnQueueClient(c);
 }
 
 /* Threads look at them while they parse. */
-static void shareLimits(void) {
+static void turnShareLimits(void) {
     ioReaderSetLimits(max_bulk_len, (size_t)query_buffer_limit);
 }
 
-static const struct ioClientReceiver receiver = {
-    .begin = shareLimits, .part = offloadedPart, .input = offloadedInput, .gone = offloadedGone, .home = offloadedRecalled};
+static const struct ioClientReceiver receiver = {.begin = turnShareLimits,
+                                                 .part = turnOffloadedPart,
+                                                 .input = turnOffloadedInput,
+                                                 .gone = turnOffloadedGone,
+                                                 .home = turnOffloadedRecalled};
 
 /* ---- Parse ---- */
 
 /* Where c's next request goes. Field by field, as most are set later: this is done for each command. */
-static inline struct pending *nextPending(struct round *r, struct client *c) {
+static inline struct pending *turnNextPending(struct round *r, struct client *c) {
     struct pending *p = &r->batch[r->count];
     struct request *req = p->request = &r->requests[r->count];
     p->c = c;
@@ -535,16 +538,16 @@ static inline struct pending *nextPending(struct round *r, struct client *c) {
 }
 
 /* The requests end here, where one broke the protocol: what has come behind it is of no use. */
-static void takeError(struct round *r, struct client *c, sds error) {
-    nextPending(r, c)->error = error;
+static void turnTakeError(struct round *r, struct client *c, sds error) {
+    turnNextPending(r, c)->error = error;
     r->count++;
     respParserReset(&c->parser);
     c->in_len = c->in_pos;
 }
 
 /* It becomes one of the round's own: there it is near. */
-static void takeShortRequest(struct round *r, struct client *c, struct ioInput *in) {
-    struct request *req = nextPending(r, c)->request;
+static void turnTakeShortRequest(struct round *r, struct client *c, struct ioInput *in) {
+    struct request *req = turnNextPending(r, c)->request;
     if (r->argv_cap - r->argv_used < SHORT_ARGS) {
         r->argv_cap = 2 * r->argv_cap + SHORT_ARGS;
         r->argv = zrealloc(r->argv, r->argv_cap * sizeof *r->argv);
@@ -557,9 +560,9 @@ static void takeShortRequest(struct round *r, struct client *c, struct ioInput *
 }
 
 /* Take one request that a thread has parsed. */
-static bool takeReady(struct round *r, struct client *c, struct ioInput *in) {
+static bool turnTakeReady(struct round *r, struct client *c, struct ioInput *in) {
     if (in->next < in->count && ioInputIsShort(in)) {
-        takeShortRequest(r, c, in);
+        turnTakeShortRequest(r, c, in);
         return true;
     }
     if (in->next < in->count) {
@@ -568,14 +571,14 @@ static bool takeReady(struct round *r, struct client *c, struct ioInput *in) {
         return true;
     }
     if (ioInputIsShort(in) || !in->error) return false;
-    takeError(r, c, in->error);
+    turnTakeError(r, c, in->error);
     in->error = NULL;
     return true;
 }
 
 /* What the parser needs its memory for, or what has been in the batch before. */
-static __attribute__((noinline)) enum respStatus parseAny(struct round *r, struct client *c,
-                                                          struct request *req) {
+static __attribute__((noinline)) enum respStatus turnParseAny(struct round *r, struct client *c,
+                                                              struct request *req) {
     struct respLimits limits = {.max_bulk = c->flags & CLIENT_PRIMARY ? INT64_MAX : max_bulk_len,
                                 .max_args = RESP_MAX_MULTIBULK,
                                 .authenticated = c->flags & CLIENT_AUTHENTICATED};
@@ -590,7 +593,7 @@ static __attribute__((noinline)) enum respStatus parseAny(struct round *r, struc
         serverAssert(!given_back);
         c->in_len = c->in_pos + len;
     } else if (st == RESP_ERROR) {
-        takeError(r, c, sdsnew(error));
+        turnTakeError(r, c, sdsnew(error));
     } else {
         if (!req->big) req->raw = strN(c->in + c->in_pos, consumed);
         c->in_pos += consumed;
@@ -598,29 +601,29 @@ static __attribute__((noinline)) enum respStatus parseAny(struct round *r, struc
     return st;
 }
 
-static inline enum respStatus parseNext(struct round *r, struct client *c, struct request *req) {
+static inline enum respStatus turnParseNext(struct round *r, struct client *c, struct request *req) {
     const char *at = c->in + c->in_pos, *next = NULL;
     const struct respViews views = {&r->argv, &r->argv_cap, r->argv_used};
     if (__builtin_expect(respIsBetween(&c->parser), 1))
         next = respParseShort(at, c->in_len - c->in_pos, c->flags & CLIENT_AUTHENTICATED, &views, &req->argc);
-    if (__builtin_expect(!next, 0)) return parseAny(r, c, req);
+    if (__builtin_expect(!next, 0)) return turnParseAny(r, c, req);
     req->raw = strN(at, (size_t)(next - at));
     c->in_pos += req->raw.len;
     return RESP_OK;
 }
 
 /* Take one request of c. False when it has none whole. */
-static bool takeRequest(struct round *r, struct client *c) {
+static bool turnTakeRequest(struct round *r, struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && ioClientReadyInput(ioClientOf(c)))
-        return takeReady(r, c, ioClientReadyInput(ioClientOf(c)));
+        return turnTakeReady(r, c, ioClientReadyInput(ioClientOf(c)));
     if (c->input_error && c->in_pos >= c->parse_at) {
-        takeError(r, c, c->input_error);
+        turnTakeError(r, c, c->input_error);
         c->input_error = NULL;
         return true;
     }
     while (c->in_pos < c->in_len) {
-        struct request *req = nextPending(r, c)->request;
-        enum respStatus st = parseNext(r, c, req);
+        struct request *req = turnNextPending(r, c)->request;
+        enum respStatus st = turnParseNext(r, c, req);
         if (st == RESP_EMPTY) continue;
         if (st != RESP_OK) return st == RESP_ERROR;
         r->argv_used += (size_t)req->argc;
@@ -630,14 +633,14 @@ static bool takeRequest(struct round *r, struct client *c) {
     return false;
 }
 
-static void fillBatch(struct round *r) {
+static void turnFillBatch(struct round *r) {
     int max = batch_max < 1 ? 1 : (int)batch_max;
     r->count = r->hint_count = r->fetch_count = 0;
     r->argv_used = 0;
     while (r->parsing && r->count < max) {
         struct client *c = listEntry(r->parsing, struct client, turn_node);
-        if (!clientRunnable(c) || !takeRequest(r, c))
-            advanceParsing(r);
+        if (!turnClientRunnable(c) || !turnTakeRequest(r, c))
+            turnAdvanceParsing(r);
         else if (!(c->flags & CLIENT_AUTHENTICATED))
             break; /* it may be AUTH, which lifts the limits for what comes behind it */
     }
@@ -645,16 +648,16 @@ static void fillBatch(struct round *r) {
 
 /* ---- Prefetch ---- */
 
-static bool isInTurn(const struct round *r, const struct request *req) {
+static bool turnIsIn(const struct round *r, const struct request *req) {
     return req >= r->requests && req < r->requests + TURN_BATCH_LIMIT;
 }
 
-static void findCommands(struct round *r) {
+static void turnFindCommands(struct round *r) {
     const struct request *prev = NULL;
     for (int i = 0; i < r->count; i++) {
         struct pending *p = &r->batch[i];
         struct request *req = p->request;
-        if (p->error || !isInTurn(r, req)) continue;
+        if (p->error || !turnIsIn(r, req)) continue;
         req->argv = r->argv + p->argv_base;
         bool same = prev && prev->cmd && !prev->cmd->parent && !prev->cmd->subcommands &&
                     strEq(prev->argv[0], req->argv[0]);
@@ -664,10 +667,11 @@ static void findCommands(struct round *r) {
 }
 
 /* Fetches the buckets of its keys. */
-static void hashKeys(struct round *r, struct pending *p) {
+static void turnHashKeys(struct round *r, struct pending *p) {
     struct request *req = p->request;
     if (!req->hints)
-        r->hint_count += requestHashKeys(req, r->hints + r->hint_count, TURN_KEY_HASHES_TOTAL - r->hint_count);
+        r->hint_count +=
+            requestHashKeys(req, r->hints + r->hint_count, TURN_KEY_HASHES_TOTAL - r->hint_count);
     if (r->count == 1) req->wants.parts &= ~(unsigned)PREFETCH_SCORE; /* nothing to overlap with */
     p->fetched = r->fetch_count + req->key_count <= TURN_KEY_HASHES_TOTAL ? req->key_count : 0;
     r->fetch_count += p->fetched;
@@ -675,7 +679,7 @@ static void hashKeys(struct round *r, struct pending *p) {
 }
 
 /* By now the buckets are here: fetch the objects they point to. How many there are. */
-static int prefetchObjects(struct round *r) {
+static int turnPrefetchObjects(struct round *r) {
     struct fetch *f = r->fetches;
     for (const struct pending *p = r->batch, *end = p + r->count; p < end; p++) {
         for (int k = 0; k < p->fetched; k++) {
@@ -691,7 +695,7 @@ static int prefetchObjects(struct round *r) {
 }
 
 /* Pass after pass over the whole batch, each type asks for the next lines on the way to the data. */
-static void prefetchValues(struct fetch *fetches, int count) {
+static void turnPrefetchValues(struct fetch *fetches, int count) {
     for (int step = 0; count && step < PREFETCH_STEPS_MAX; step++) {
         struct fetch *kept = fetches;
         for (struct fetch *f = fetches, *end = f + count; f < end; f++) {
@@ -704,11 +708,11 @@ static void prefetchValues(struct fetch *fetches, int count) {
     }
 }
 
-static void prefetch(struct round *r) {
-    findCommands(r);
-    for (int i = 0; i < r->count; i++) hashKeys(r, &r->batch[i]);
+static void turnPrefetch(struct round *r) {
+    turnFindCommands(r);
+    for (int i = 0; i < r->count; i++) turnHashKeys(r, &r->batch[i]);
     if (r->fetch_count < 2) return; /* nothing to overlap */
-    prefetchValues(r->fetches, prefetchObjects(r));
+    turnPrefetchValues(r->fetches, turnPrefetchObjects(r));
     turn_stats.prefetched_keys += (uint64_t)r->fetch_count;
     if (!(r->batch[0].c->flags & CLIENT_OFFLOADED)) return;
     turn_stats.threaded_batches++;
@@ -717,7 +721,7 @@ static void prefetch(struct round *r) {
 
 /* ---- Execute ---- */
 
-static void protocolError(struct client *c, sds error) {
+static void turnProtocolError(struct client *c, sds error) {
     if (c->flags & CLIENT_PRIMARY) {
         primary->broken(c, error);
         return;
@@ -730,49 +734,49 @@ static void protocolError(struct client *c, sds error) {
 }
 
 /* The handler will need the connection itself: the request is taken up again when that is here. */
-static void bringHome(struct round *r, struct client *c) {
+static void turnBringHome(struct round *r, struct client *c) {
     c->requeue = true;
-    giveBack(r, r->executing, c);
+    turnGiveBack(r, r->executing, c);
     if (c->flags & CLIENT_OFFLOADED) ioClientRecall(c);
 }
 
-static void executeOne(struct round *r, struct pending *p) {
+static void turnExecuteOne(struct round *r, struct pending *p) {
     struct client *c = p->c;
     if (__builtin_expect(p->error != NULL, 0)) {
-        protocolError(c, p->error);
-        forget(p);
+        turnProtocolError(c, p->error);
+        turnForget(p);
         return;
     }
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && p->request->cmd &&
         p->request->cmd->flags & CMD_MAIN_THREAD) {
-        bringHome(r, c);
+        turnBringHome(r, c);
         return;
     }
     if (__builtin_expect(c->flags & CLIENT_PRIMARY, 0))
         primary->run(c, p->request);
     else
         commandRun(c, p->request, ORIGIN_CLIENT);
-    if (__builtin_expect(c->flags & CLIENT_PAUSED, 0)) giveBack(r, r->executing, c);
+    if (__builtin_expect(c->flags & CLIENT_PAUSED, 0)) turnGiveBack(r, r->executing, c);
     /* What a thread has read, it frees. */
-    if (__builtin_expect(p->c && p->request->big != NULL, 0) && isInTurn(r, p->request)) {
+    if (__builtin_expect(p->c && p->request->big != NULL, 0) && turnIsIn(r, p->request)) {
         respBigArgsFree(p->request->big);
         p->request->big = NULL;
     }
     callReached(BETWEEN_CALLS, c);
 }
 
-static void execute(struct round *r) {
+static void turnExecute(struct round *r) {
     for (int i = 0; i < r->count; i++) {
         struct pending *p = &r->batch[i];
         struct client *c = p->c;
         if (!c) continue; /* given back */
         r->executing = i;
-        if (clientRunnable(c))
-            executeOne(r, p);
+        if (turnClientRunnable(c))
+            turnExecuteOne(r, p);
         else if (c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED))
-            giveBack(r, i, c);
+            turnGiveBack(r, i, c);
         else
-            dropCommands(r, i, c);
+            turnDropCommands(r, i, c);
     }
     r->count = 0;
 }
@@ -782,12 +786,12 @@ void turnRun(void) {
     listForEach(&waiting, it) {
         struct client *c = listEntry(it, struct client, turn_node);
         if (c->flags & not_served) continue;
-        if (!clientRunnable(c)) {
+        if (!turnClientRunnable(c)) {
             listRemove(&waiting, it);
             continue;
         }
         if (__builtin_expect(c->input_held, 0)) turnReadOn(c);
-        join(r, c);
+        turnJoin(r, c);
         c->in = c->querybuf;
         c->in_len = sdslen(c->querybuf);
         c->in_pos = 0;
@@ -796,14 +800,14 @@ void turnRun(void) {
     clockRefresh();
     turn_stats.rounds++;
     for (;;) {
-        fillBatch(r);
+        turnFillBatch(r);
         if (!r->count) break;
-        prefetch(r);
+        turnPrefetch(r);
         turn_stats.batches++;
         turn_stats.commands += (uint64_t)r->count;
-        execute(r);
+        turnExecute(r);
     }
-    listForEach(&r->members, it) setAside(listEntry(it, struct client, turn_node));
+    listForEach(&r->members, it) turnSetAside(listEntry(it, struct client, turn_node));
     serverAssert(!r->members.length); /* nobody's input is left in the arena */
     r->parsing = NULL;
     r->arena_used = 0;
@@ -820,18 +824,18 @@ bool turnPending(void) {
 
 /* Every client but the one whose command runs takes its input out of the round, to be served by the nested
  * one. */
-static void suspend(struct round *r, struct client *running) {
+static void turnSuspend(struct round *r, struct client *running) {
     for (int i = r->executing + 1; i < r->count; i++) {
         struct client *c = r->batch[i].c;
         if (!c || c == running) continue;
         c->requeue = true;
-        giveBack(r, i, c);
+        turnGiveBack(r, i, c);
     }
     listForEach(&r->members, it) {
         struct client *c = listEntry(it, struct client, turn_node);
         if (c == running) continue;
         c->requeue = true;
-        setAside(c);
+        turnSetAside(c);
     }
 }
 
@@ -840,12 +844,12 @@ void turnNested(void) {
     serverAssert(outer < &rounds[TURN_DEPTH_MAX - 1]);
     int64_t time_ms = cmd_time_ms, time_us = cmd_time_us;
     uint32_t not_served_before = not_served;
-    suspend(outer, callOwner());
+    turnSuspend(outer, callOwner());
     current = outer + 1;
     not_served = CLIENT_PRIMARY;
     connServePending(server_el);
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
-    turnRun();                                       /* clients that had input already */
+    turnRun();                                        /* clients that had input already */
     if (persistence.aofWrite) persistence.aofWrite(); /* a reply leaves when its change is in the file */
     clientsWritePending();
     current = outer;
@@ -856,9 +860,9 @@ void turnNested(void) {
 
 /* ---- Registration ---- */
 
-static bool applyLimits(const char **err) {
+static bool turnApplyLimits(const char **err) {
     (void)err;
-    shareLimits();
+    turnShareLimits();
     return true;
 }
 
@@ -880,9 +884,9 @@ void turnInit(void) {
         CONFIG_INT("prefetch-batch-max-size", NULL, CONFIG_MODIFIABLE, &batch_max, 16, 0, TURN_BATCH_LIMIT,
                    NULL),
         CONFIG_INT("proto-max-bulk-len", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &max_bulk_len,
-                   512ll * 1024 * 1024, 1024 * 1024, INT64_MAX, applyLimits),
+                   512ll * 1024 * 1024, 1024 * 1024, INT64_MAX, turnApplyLimits),
         CONFIG_INT("client-query-buffer-limit", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &query_buffer_limit,
-                   1024ll * 1024 * 1024, 1024 * 1024, INT64_MAX, applyLimits),
+                   1024ll * 1024 * 1024, 1024 * 1024, INT64_MAX, turnApplyLimits),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("stats", turnInfo);

@@ -34,51 +34,51 @@ static bool recheck;
 /* ---- Who has it ---- */
 
 /* What the client has written so far, and the script that runs for it. */
-static uint64_t writtenBy(const struct client *c) {
+static uint64_t waitWrittenBy(const struct client *c) {
     bool in_unit = c->flags & CLIENT_SCRIPT && (propagation.in_multi || propagation.held.len);
     return in_unit ? propagateOffset() : (c->flags & CLIENT_SCRIPT ? callOwner() : c)->wrote_at;
 }
 
-static int replicasWith(const struct client *c, bool synced) {
-    return wait_sources.replicas ? wait_sources.replicas(writtenBy(c), synced) : 0;
+static int waitReplicasWith(const struct client *c, bool synced) {
+    return wait_sources.replicas ? wait_sources.replicas(waitWrittenBy(c), synced) : 0;
 }
 
-static bool isLocal(const struct client *c) {
-    return persistenceAofOn() && persistence.aofHasSynced(writtenBy(c));
+static bool waitIsLocal(const struct client *c) {
+    return persistenceAofOn() && persistence.aofHasSynced(waitWrittenBy(c));
 }
 
 /* ---- Replies ---- */
 
-static void replyReplicas(struct client *c) {
-    replyLongLong(c, replicasWith(c, false));
+static void waitReplyReplicas(struct client *c) {
+    replyLongLong(c, waitReplicasWith(c, false));
 }
 
-static void replyWhere(struct client *c) {
+static void waitReplyWhere(struct client *c) {
     replyArrayLen(c, 2);
-    replyLongLong(c, isLocal(c));
-    replyLongLong(c, replicasWith(c, true));
+    replyLongLong(c, waitIsLocal(c));
+    replyLongLong(c, waitReplicasWith(c, true));
 }
 
-static void replySwitchedOff(struct client *c) {
+static void waitReplySwitchedOff(struct client *c) {
     replyError(c, "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
 }
 
-static void replyWhereAndLocal(struct client *c) {
+static void waitReplyWhereAndLocal(struct client *c) {
     if (persistenceAofOn())
-        replyWhere(c);
+        waitReplyWhere(c);
     else
-        replySwitchedOff(c);
+        waitReplySwitchedOff(c);
 }
 
 /* ---- Waiting ---- */
 
-static bool stillWaits(const struct waitEntry *w) {
+static bool waitStillWaits(const struct waitEntry *w) {
     const struct client *c = clientById(w->id);
     return c && c->blocked && c->commands == w->commands && !(c->flags & CLIENT_CLOSE_ASAP);
 }
 
 /* Of the notes those that fn wants to keep stay. */
-static void keepThose(bool (*fn)(const struct waitEntry *w)) {
+static void waitKeepThose(bool (*fn)(const struct waitEntry *w)) {
     size_t left = 0;
     local_count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -89,8 +89,8 @@ static void keepThose(bool (*fn)(const struct waitEntry *w)) {
     count = left;
 }
 
-static void note(struct waitEntry w) {
-    if (count == room) keepThose(stillWaits); /* nothing may have moved for a long time */
+static void waitNote(struct waitEntry w) {
+    if (count == room) waitKeepThose(waitStillWaits); /* nothing may have moved for a long time */
     if (2 * count >= room) {
         room = room ? 2 * room : 8;
         list = zrealloc(list, room * sizeof *list);
@@ -99,37 +99,37 @@ static void note(struct waitEntry w) {
     local_count += w.local;
 }
 
-static bool enough(const struct client *c, const struct waitEntry *w) {
-    return (!w->local || isLocal(c)) && (w->replicas <= 0 || replicasWith(c, w->aof) >= w->replicas);
+static bool waitEnough(const struct client *c, const struct waitEntry *w) {
+    return (!w->local || waitIsLocal(c)) && (w->replicas <= 0 || waitReplicasWith(c, w->aof) >= w->replicas);
 }
 
 /* The reply, at once or later. */
-static void waitFor(struct client *c, struct waitEntry w, int64_t deadline_ms,
-                    void (*reply)(struct client *c)) {
-    if (c->flags & CLIENT_DENY_BLOCKING || enough(c, &w)) {
+static void commandWaitWaitFor(struct client *c, struct waitEntry w, int64_t deadline_ms,
+                               void (*reply)(struct client *c)) {
+    if (c->flags & CLIENT_DENY_BLOCKING || waitEnough(c, &w)) {
         reply(c);
         return;
     }
     w.id = c->id;
     w.commands = c->commands;
     blockForKeys(c, NULL, 0, 0, deadline_ms, reply, false);
-    note(w);
+    waitNote(w);
     if (w.replicas > 0 && wait_sources.askReplicas) wait_sources.askReplicas();
 }
 
-static void replyThen(struct client *c) {
+static void waitReplyThen(struct client *c) {
     for (size_t i = 0; i < count; i++) {
         const struct waitEntry *w = &list[i];
         if (w->id != c->id || w->commands != c->commands || !w->then) continue;
-        w->then(c, enough(c, w));
+        w->then(c, waitEnough(c, w));
         return;
     }
 }
 
 void waitThen(struct client *c, int replicas, int64_t deadline_ms,
               void (*then)(struct client *c, bool enough)) {
-    blockForKeys(c, NULL, 0, 0, deadline_ms, replyThen, false);
-    note((struct waitEntry){.id = c->id, .commands = c->commands, .replicas = replicas, .then = then});
+    blockForKeys(c, NULL, 0, 0, deadline_ms, waitReplyThen, false);
+    waitNote((struct waitEntry){.id = c->id, .commands = c->commands, .replicas = replicas, .then = then});
     if (wait_sources.askReplicas) wait_sources.askReplicas();
 }
 
@@ -138,7 +138,7 @@ void waitRecheck(void) {
 }
 
 /* Our own file is looked at, as a thread syncs it; being switched off is a change, too. */
-static bool fileMoved(void) {
+static bool waitFileMoved(void) {
     static uint64_t seen;
     static bool in_use;
     uint64_t synced = persistenceAofOn() ? persistence.aofSyncedOffset() : 0;
@@ -148,18 +148,18 @@ static bool fileMoved(void) {
     return moved;
 }
 
-static bool waitsOn(const struct waitEntry *w) {
-    if (!stillWaits(w)) return false;
+static bool waitWaitsOn(const struct waitEntry *w) {
+    if (!waitStillWaits(w)) return false;
     struct client *c = clientById(w->id);
-    if (!(w->local && !persistenceAofOn()) && !enough(c, w)) return true;
+    if (!(w->local && !persistenceAofOn()) && !waitEnough(c, w)) return true;
     unblockWithTimeout(c);
     return false;
 }
 
-static void lookThrough(void) {
-    if (!count || (!recheck && !(local_count && fileMoved()))) return;
+static void waitLookThrough(void) {
+    if (!count || (!recheck && !(local_count && waitFileMoved()))) return;
     recheck = false;
-    keepThose(waitsOn);
+    waitKeepThose(waitWaitsOn);
 }
 
 /* ---- Commands ---- */
@@ -174,7 +174,7 @@ void waitCommand(struct client *c) {
     }
     if (!argLongLong(c, c->argv[1], &replicas, NULL)) return;
     if (!argTimeout(c, c->argv[2], true, &deadline_ms)) return;
-    waitFor(c, (struct waitEntry){.replicas = replicas}, deadline_ms, replyReplicas);
+    commandWaitWaitFor(c, (struct waitEntry){.replicas = replicas}, deadline_ms, waitReplyReplicas);
 }
 
 void waitaofCommand(struct client *c) {
@@ -186,12 +186,12 @@ void waitaofCommand(struct client *c) {
         replyError(c, "ERR WAITAOF cannot be used with replica instances. Please also note that writes to "
                       "replicas are just local and are not propagated.");
     else if (local && !persistenceAofOn())
-        replySwitchedOff(c);
+        waitReplySwitchedOff(c);
     else
-        waitFor(c, (struct waitEntry){.replicas = replicas, .aof = true, .local = local}, deadline_ms,
-                local ? replyWhereAndLocal : replyWhere);
+        commandWaitWaitFor(c, (struct waitEntry){.replicas = replicas, .aof = true, .local = local},
+                           deadline_ms, local ? waitReplyWhereAndLocal : waitReplyWhere);
 }
 
 void waitInit(void) {
-    beforeSleepRegister(lookThrough);
+    beforeSleepRegister(waitLookThrough);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_grammar.h - how the facts of src/commands/ are spelt: where a command's keys are, what arguments it takes,
- * and what was added to it when. */
+/* cmd_grammar.h - how the facts of src/commands/ are spelt: where a command's keys are, what arguments it
+ * takes, and what was added to it when. */
 #pragma once
 
 #include "commands/cmd_spec.h"

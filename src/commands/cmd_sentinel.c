@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_sentinel.c - SENTINEL, by which clients find their primaries, operators say what is watched, and Sentinels
- * ask each other. Old and new spellings of a subcommand are two entries: rules about users tell them apart.
+/* cmd_sentinel.c - SENTINEL, by which clients find their primaries, operators say what is watched, and
+ * Sentinels ask each other. Old and new spellings of a subcommand are two entries: rules about users tell
+ * them apart.
  */
 #include "commands/cmd_sentinel.h"
 

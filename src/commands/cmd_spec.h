@@ -38,12 +38,14 @@ struct commandChange;
 #define CMD_NO_MULTI               (1ull << 20)
 #define CMD_ALLOW_BUSY             (1ull << 21)
 #define CMD_TOUCHES_ARBITRARY_KEYS (1ull << 22)
-#define CMD_MAIN_THREAD                (1ull << 24) /* ours: the handler uses the connection itself (command/io_client.h) */
-#define CMD_MODULE                 (1ull << 25) /* of a module: it is in no category by its flags */
-#define CMD_GONE                   (1ull << 26) /* ours: it was removed; see commandRemove */
-#define CMD_HAS_CHANNELS         (1ull << 27) /* of a module: getchannels says which it is about */
-#define CMD_ALL_DBS                (1ull << 28) /* it touches all databases, whichever is selected */
-#define CMD_MOVABLE_KEYS           (1ull << 23) /* computed: the legacy key triple does not tell all */
+#define CMD_MAIN_THREAD                                                                                      \
+    (1ull << 24)                      /* ours: the handler uses the connection itself (command/io_client.h)  \
+                                       */
+#define CMD_MODULE       (1ull << 25) /* of a module: it is in no category by its flags */
+#define CMD_GONE         (1ull << 26) /* ours: it was removed; see commandRemove */
+#define CMD_HAS_CHANNELS (1ull << 27) /* of a module: getchannels says which it is about */
+#define CMD_ALL_DBS      (1ull << 28) /* it touches all databases, whichever is selected */
+#define CMD_MOVABLE_KEYS (1ull << 23) /* computed: the legacy key triple does not tell all */
 
 #define ACL_KEYSPACE    (1ull << 0)
 #define ACL_READ        (1ull << 1)

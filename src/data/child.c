@@ -23,19 +23,19 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/cpulist.h"
 #include "base/log.h"
 #include "base/log_signal.h"
 #include "base/zmalloc.h"
-#include "registry/config.h"
-#include "base/cpulist.h"
-#include "registry/cron.h"
 #include "data/keyspace/db.h"
+#include "net/ae.h"
+#include "net/connection.h"
+#include "registry/config.h"
+#include "registry/cron.h"
 #include "registry/debug.h"
 #include "registry/info.h"
 #include "registry/latency.h"
 #include "registry/server_events.h"
-#include "net/ae.h"
-#include "net/connection.h"
 
 #define REPORT_INTERVAL_US 200000
 /* The kernel walks the child's page tables to answer how much was copied: at most this share of its time. */
@@ -107,7 +107,7 @@ void childOnFork(void (*fn)(enum childKind kind)) {
 
 /* Bytes of this process that are its own by now: what it has written, and what the parent has written to
  * since (then the child was left with the only reference to the old page). */
-static uint64_t privateDirty(void) {
+static uint64_t childPrivateDirty(void) {
     char text[2048];
     int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
@@ -121,9 +121,9 @@ static uint64_t privateDirty(void) {
     return kb * 1024;
 }
 
-static void readCow(int64_t now_us) {
+static void childReadCow(int64_t now_us) {
     struct report *r = &self.report;
-    r->cow_bytes = privateDirty();
+    r->cow_bytes = childPrivateDirty();
     r->cow_at_us = monotonicUs();
     if (r->cow_bytes > r->cow_peak) r->cow_peak = r->cow_bytes;
     self.cow_sum += r->cow_bytes;
@@ -133,7 +133,7 @@ static void readCow(int64_t now_us) {
 
 /* The pipe holds many reports. A parent too busy to read them misses some: they are not worth waiting for.
  * When there is no parent any more, nobody wants what we do; it could harm who starts in its place. */
-static void sendReport(void) {
+static void childSendReport(void) {
     if (write(self.fd, &self.report, sizeof self.report) >= 0 || errno != EPIPE) return;
     serverLog(LL_WARNING, "The parent of this child has gone, exiting.");
     if (self.when_orphaned) self.when_orphaned();
@@ -146,7 +146,7 @@ void childWhenOrphaned(void (*fn)(void)) {
 }
 
 void childNeedsParent(void) {
-    if (childIs()) sendReport();
+    if (childIs()) childSendReport();
 }
 
 void childProgress(uint64_t keys) {
@@ -155,14 +155,14 @@ void childProgress(uint64_t keys) {
     if (now_us < self.next_report_us) return;
     self.next_report_us = now_us + REPORT_INTERVAL_US;
     self.report.keys = keys;
-    if (now_us >= self.next_cow_us) readCow(now_us);
-    sendReport();
+    if (now_us >= self.next_cow_us) childReadCow(now_us);
+    childSendReport();
 }
 
 void childAlmostDone(void) {
     if (!childIs()) return;
     self.report.almost_done = true;
-    sendReport();
+    childSendReport();
 }
 
 bool childSendWhole(struct connection *conn, const char *p, size_t n, int64_t timeout_ms) {
@@ -183,7 +183,7 @@ uint64_t childSentBytes(void) {
     return child.last.sent;
 }
 
-static const char *kindName(enum childKind kind) {
+static const char *childKindName(enum childKind kind) {
     static const char *const names[CHILD_KINDS] = {[CHILD_RDB] = "RDB",
                                                    [CHILD_AOF] = "AOF rewrite",
                                                    [CHILD_SLOTS] = "Slot migration",
@@ -194,41 +194,41 @@ static const char *kindName(enum childKind kind) {
 void childReportShare(double share) {
     if (!childIs()) return;
     self.report.share = share;
-    readCow(monotonicUs());
-    sendReport();
+    childReadCow(monotonicUs());
+    childSendReport();
 }
 
-static void lastReport(void) {
-    readCow(monotonicUs());
-    sendReport();
+static void childLastReport(void) {
+    childReadCow(monotonicUs());
+    childSendReport();
     const struct report *r = &self.report;
     serverLog(LL_NOTICE, "Memory copied by the %s process: %llu MB now, %llu MB at most, %llu MB on average",
-              kindName(own_kind), (unsigned long long)r->cow_bytes >> 20,
+              childKindName(own_kind), (unsigned long long)r->cow_bytes >> 20,
               (unsigned long long)r->cow_peak >> 20,
               (unsigned long long)(self.cow_sum / self.cow_readings) >> 20);
 }
 
-static void onKill(int sig) {
+static void childOnKill(int sig) {
     (void)sig;
     logSignal("Received SIGUSR1 in child, exiting now.");
     _exit(EXIT_QUIETLY);
 }
 
 /* The end of the parent is the parent's business: it stops its child when it wants to. */
-static void setSignals(void) {
-    struct sigaction act = {.sa_handler = onKill};
+static void childSetSignals(void) {
+    struct sigaction act = {.sa_handler = childOnKill};
     sigemptyset(&act.sa_mask);
     sigaction(SIGUSR1, &act, NULL);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
 }
 
-static int compareFds(const void *a, const void *b) {
+static int childCompareFds(const void *a, const void *b) {
     return *(const int *)a - *(const int *)b;
 }
 
 /* [from, to] */
-static void closeRange(int from, int to) {
+static void childCloseRange(int from, int to) {
     if (from > to) return;
 #ifdef CLOSE_RANGE_UNSHARE
     if (close_range((unsigned)from, (unsigned)to, 0) == 0) return;
@@ -238,26 +238,26 @@ static void closeRange(int from, int to) {
 }
 
 /* All but the standard ones and `keep`, which is sorted. */
-static void closeDescriptors(const int *keep, int count) {
+static void childCloseDescriptors(const int *keep, int count) {
     int from = STDERR_FILENO + 1;
     for (int i = 0; i < count; i++) {
-        closeRange(from, keep[i] - 1);
+        childCloseRange(from, keep[i] - 1);
         from = keep[i] + 1;
     }
-    closeRange(from, INT_MAX);
+    childCloseRange(from, INT_MAX);
 }
 
 /* keep_count -1: it keeps all descriptors. */
-static void becomeChild(enum childKind kind, int fd, int *keep, int keep_count) {
+static void childBecome(enum childKind kind, int fd, int *keep, int keep_count) {
     own_kind = kind;
     self.fd = fd;
     child.kind = CHILD_NONE;
     logSetRole('C');
-    setSignals();
+    childSetSignals();
     if (keep_count >= 0) {
         keep[keep_count++] = fd;
-        qsort(keep, (size_t)keep_count, sizeof *keep, compareFds);
-        closeDescriptors(keep, keep_count);
+        qsort(keep, (size_t)keep_count, sizeof *keep, childCompareFds);
+        childCloseDescriptors(keep, keep_count);
         logReopenSyslog();
     }
     hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
@@ -266,11 +266,11 @@ static void becomeChild(enum childKind kind, int fd, int *keep, int keep_count) 
 }
 
 void childExit(int code) {
-    lastReport();
+    childLastReport();
     _exit(code);
 }
 
-static void __attribute__((noreturn)) runChild(childMain *run, void *priv) {
+static void __attribute__((noreturn)) dataChildRunChild(childMain *run, void *priv) {
     int code = run(priv);
     if (code == 0) childExit(0);
     _exit(code);
@@ -278,7 +278,7 @@ static void __attribute__((noreturn)) runChild(childMain *run, void *priv) {
 
 /* ---- The parent's side ---- */
 
-static void readReports(void) {
+static void childReadReports(void) {
     struct report r;
     ssize_t n;
     while ((n = read(child.report_fd, &r, sizeof r)) == (ssize_t)sizeof r) child.last = r;
@@ -288,18 +288,18 @@ static void readReports(void) {
 }
 
 bool childIsAlmostDone(void) {
-    if (child.kind != CHILD_NONE && !child.ended) readReports();
+    if (child.kind != CHILD_NONE && !child.ended) childReadReports();
     return child.last.almost_done;
 }
 
-static void onReport(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void childOnReport(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)fd, (void)data, (void)mask;
-    readReports();
+    childReadReports();
 }
 
 /* `status` as from waitpid. The slot is free before `done` runs, so that it may start the next child. */
-static void finish(int status) {
-    if (!child.ended) readReports();
+static void childFinish(int status) {
+    if (!child.ended) childReadReports();
     if (!child.ended) aeDeleteFileEvent(server_el, child.report_fd, AE_READABLE);
     close(child.report_fd);
     if (child.last.cow_at_us) last_cow[child.kind] = child.last.cow_bytes;
@@ -318,15 +318,15 @@ static void finish(int status) {
 
 /* Does not wait in effect: memory is given back before files are closed,
  * so what is left is next to nothing. */
-static void reap(void) {
+static void childReap(void) {
     int status;
     if (!child.ended || child.kind == CHILD_NONE) return;
     pid_t got = waitpid(child.pid, &status, 0);
-    if (got == child.pid) finish(status);
+    if (got == child.pid) childFinish(status);
     if (got < 0 && errno != EINTR) {
         serverLog(LL_WARNING, "waitpid() failed: %s. The child process is of type %s and has the pid %d.",
                   strerror(errno), child.kind == CHILD_RDB ? "RDB" : "AOF", (int)child.pid);
-        finish(1 << 8);
+        childFinish(1 << 8);
     }
 }
 
@@ -335,12 +335,12 @@ void childWait(void) {
     int status = 1 << 8;
     while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
     }
-    finish(status);
+    childFinish(status);
 }
 
 void childStop(void) {
     if (child.kind == CHILD_NONE) return;
-    serverLog(LL_NOTICE, "Killing running %s child: %ld", kindName(child.kind), (long)child.pid);
+    serverLog(LL_NOTICE, "Killing running %s child: %ld", childKindName(child.kind), (long)child.pid);
     kill(child.pid, SIGUSR1);
     kill(child.pid, SIGCONT); /* it may have been stopped */
 }
@@ -357,9 +357,9 @@ static uint64_t childCountKeys(void) {
 }
 
 /* The pipe's ends; false and errno. The reader is watched by the loop. */
-static bool openPipe(int fds[2]) {
+static bool childOpenPipe(int fds[2]) {
     if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0) return false;
-    if (aeCreateFileEvent(server_el, fds[0], AE_READABLE, onReport, NULL) == 0) return true;
+    if (aeCreateFileEvent(server_el, fds[0], AE_READABLE, childOnReport, NULL) == 0) return true;
     int problem = errno;
     close(fds[0]);
     close(fds[1]);
@@ -368,14 +368,14 @@ static bool openPipe(int fds[2]) {
 }
 
 /* Its id; 0: we are it; -1: *err says why there is none. */
-static pid_t forkChild(enum childKind kind, childDone *done, void *priv, const int *keep, int keep_count,
-                       const char **err) {
+static pid_t dataChildForkChild(enum childKind kind, childDone *done, void *priv, const int *keep,
+                                int keep_count, const char **err) {
     int fds[2];
     if (child.kind != CHILD_NONE) {
         *err = "another child process is active";
         return -1;
     }
-    if (!openPipe(fds)) {
+    if (!childOpenPipe(fds)) {
         *err = strerror(errno);
         return -1;
     }
@@ -383,7 +383,7 @@ static pid_t forkChild(enum childKind kind, childDone *done, void *priv, const i
     if (keep_count > 0) memcpy(kept, keep, (size_t)keep_count * sizeof *kept);
     int64_t start_us = monotonicUs();
     pid_t pid = fork();
-    if (pid == 0) becomeChild(kind, fds[1], kept, keep_count);
+    if (pid == 0) childBecome(kind, fds[1], kept, keep_count);
     int problem = errno;
     zfree(kept);
     if (pid == 0) return 0;
@@ -414,13 +414,13 @@ static pid_t forkChild(enum childKind kind, childDone *done, void *priv, const i
 
 bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *priv, const int *keep,
                     int keep_count, const char **err) {
-    pid_t pid = forkChild(kind, done, priv, keep, keep_count, err);
-    if (pid == 0) runChild(run, priv);
+    pid_t pid = dataChildForkChild(kind, done, priv, keep, keep_count, err);
+    if (pid == 0) dataChildRunChild(run, priv);
     return pid > 0;
 }
 
 pid_t childFork(childDone *done, void *priv, const char **err) {
-    return forkChild(CHILD_MODULE, done, priv, NULL, -1, err);
+    return dataChildForkChild(CHILD_MODULE, done, priv, NULL, -1, err);
 }
 
 bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err) {
@@ -431,7 +431,7 @@ bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv
 
 static sds childPersistenceInfo(sds s) {
     bool alive = child.kind != CHILD_NONE;
-    if (alive && !child.ended) readReports();
+    if (alive && !child.ended) childReadReports();
     struct report r = alive ? child.last : (struct report){0};
     int64_t age_s = r.cow_at_us ? (monotonicUs() - r.cow_at_us) / 1000000 : 0;
     uint64_t total = alive ? child.keys_total : 0;
@@ -469,6 +469,6 @@ void childInit(void) {
     infoRegister("persistence", childPersistenceInfo);
     infoRegister("stats", childStatsInfo);
     configOnResetStat(childResetStats);
-    cronRegister(reap, 0);
-    beforeSleepRegister(reap);
+    cronRegister(childReap, 0);
+    beforeSleepRegister(childReap);
 }

@@ -4,21 +4,21 @@
 
 #include "base/sha1.h"
 
-static void sha1Of(uint8_t out[20], const void *p, size_t len) {
+static void digestSha1Of(uint8_t out[20], const void *p, size_t len) {
     struct sha1 ctx;
     sha1Init(&ctx);
     sha1Update(&ctx, p, len);
     sha1Final(&ctx, out);
 }
 
-static void xor20(uint8_t digest[20], const uint8_t other[20]) {
+static void digestXor20(uint8_t digest[20], const uint8_t other[20]) {
     for (int i = 0; i < 20; i++) digest[i] ^= other[i];
 }
 
 void digestXor(uint8_t digest[20], struct str s) {
     uint8_t hash[20];
-    sha1Of(hash, s.ptr, s.len);
-    xor20(digest, hash);
+    digestSha1Of(hash, s.ptr, s.len);
+    digestXor20(digest, hash);
 }
 
 void digestXorDigest(uint8_t digest[20], const uint8_t other[20]) {
@@ -27,5 +27,5 @@ void digestXorDigest(uint8_t digest[20], const uint8_t other[20]) {
 
 void digestMix(uint8_t digest[20], struct str s) {
     digestXor(digest, s);
-    sha1Of(digest, digest, 20);
+    digestSha1Of(digest, digest, 20);
 }

@@ -17,7 +17,7 @@ static eventSink *event_sinks[SINKS_MAX];
 static flushSink *flush_sinks[SINKS_MAX];
 static int modified_count, event_count, flush_count;
 
-static inline void modified(struct client *c, struct db *db, struct str key) {
+static inline void notifyModified(struct client *c, struct db *db, struct str key) {
     if (c) {
         keyUsed(db, key, KEY_USE_CHANGE);
         keyUsed(db, key, KEY_USE_NOTIFY);
@@ -32,15 +32,15 @@ void keyEvent(int class, const char *event, struct str key, const struct db *db)
 
 void keyChanged(struct client *c, struct db *db, struct str key, int class, const char *event,
                 uint64_t changes) {
-    modified(c, db, key);
+    notifyModified(c, db, key);
     if (event) keyEvent(class, event, key, db);
     dbstats.dirty += changes;
 }
 
 void keyMoved(struct client *c, struct db *from, struct str src, const char *from_event, struct db *to,
               struct str dst, const char *to_event) {
-    modified(c, from, src);
-    modified(c, to, dst);
+    notifyModified(c, from, src);
+    notifyModified(c, to, dst);
     keyEvent(NOTIFY_GENERIC, from_event, src, from);
     keyEvent(NOTIFY_GENERIC, to_event, dst, to);
     dbstats.dirty++;
@@ -48,7 +48,7 @@ void keyMoved(struct client *c, struct db *from, struct str src, const char *fro
 
 void keyDropped(struct db *db, struct str key, int class, const char *event) {
     if (event) keyEvent(class, event, key, db);
-    modified(NULL, db, key);
+    notifyModified(NULL, db, key);
 }
 
 bool notifyHasSubscribers(bool events) {

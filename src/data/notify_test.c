@@ -7,26 +7,25 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 static struct db db0 = {.id = 0}, db1 = {.id = 1};
 static char heard[256];
 
-static void hear(const char *what, struct str key, int dbid) {
+static void notifyTestHear(const char *what, struct str key, int dbid) {
     size_t n = strlen(heard);
     snprintf(heard + n, sizeof heard - n, "%s(%.*s,%d) ", what, (int)key.len, key.ptr, dbid);
 }
 static void onModified(struct client *c, struct db *db, struct str key) {
-    hear(c ? "modified" : "by-itself", key, db->id);
+    notifyTestHear(c ? "modified" : "by-itself", key, db->id);
 }
-static void onEvent(int class, const char *event, struct str key, int dbid) {
+static void notifyTestOnEvent(int class, const char *event, struct str key, int dbid) {
     (void)class;
-    hear(event, key, dbid);
+    notifyTestHear(event, key, dbid);
 }
 
 /* What has been heard since the last call, and how many changes have been counted. */
-static void expect(const char *what, uint64_t changes) {
+static void notifyTestExpect(const char *what, uint64_t changes) {
     static uint64_t before;
     assert_string_equal(heard, what);
     assert_int_equal(dbstats.dirty - before, changes);
@@ -34,51 +33,51 @@ static void expect(const char *what, uint64_t changes) {
     heard[0] = '\0';
 }
 
-static struct client *somebody(void) {
+static struct client *notifyTestSomebody(void) {
     static char one; /* no sink here looks at it */
     return (struct client *)(void *)&one;
 }
 
 static void aChange(void **state) {
     (void)state;
-    keyChanged(somebody(), &db0, STR("a"), NOTIFY_STRING, "set", 3);
-    expect("modified(a,0) set(a,0) ", 3);
-    keyChanged(somebody(), &db1, STR("a"), NOTIFY_STRING, NULL, 1);
-    expect("modified(a,1) ", 1);
+    keyChanged(notifyTestSomebody(), &db0, STR("a"), NOTIFY_STRING, "set", 3);
+    notifyTestExpect("modified(a,0) set(a,0) ", 3);
+    keyChanged(notifyTestSomebody(), &db1, STR("a"), NOTIFY_STRING, NULL, 1);
+    notifyTestExpect("modified(a,1) ", 1);
     keyChanged(NULL, &db0, STR("a"), NOTIFY_HASH, "hexpired", 0);
-    expect("by-itself(a,0) hexpired(a,0) ", 0);
+    notifyTestExpect("by-itself(a,0) hexpired(a,0) ", 0);
 }
 
 static void twoKeys(void **state) {
     (void)state;
-    keyMoved(somebody(), &db0, STR("a"), "from", &db1, STR("b"), "to");
-    expect("modified(a,0) modified(b,1) from(a,0) to(b,1) ", 1);
+    keyMoved(notifyTestSomebody(), &db0, STR("a"), "from", &db1, STR("b"), "to");
+    notifyTestExpect("modified(a,0) modified(b,1) from(a,0) to(b,1) ", 1);
 }
 
 static void whatIsNoChangeOfTheValue(void **state) {
     (void)state;
     keyStateChanged(&db0, STR("a"), NOTIFY_STREAM, "xgroup", 2);
-    expect("xgroup(a,0) ", 2);
+    notifyTestExpect("xgroup(a,0) ", 2);
     keyStateChanged(&db0, STR("a"), NOTIFY_STREAM, NULL, 1);
-    expect("", 1);
+    notifyTestExpect("", 1);
     keyEvent(NOTIFY_GENERIC, "del", STR("a"), &db1);
-    expect("del(a,1) ", 0);
+    notifyTestExpect("del(a,1) ", 0);
     changesCount(5);
-    expect("", 5);
+    notifyTestExpect("", 5);
 }
 
 static void aKeyThatGoesByItself(void **state) {
     (void)state;
     keyDropped(&db0, STR("a"), NOTIFY_EXPIRED, "expired");
-    expect("expired(a,0) by-itself(a,0) ", 0);
+    notifyTestExpect("expired(a,0) by-itself(a,0) ", 0);
 }
 
 static void removedSinksHearNothing(void **state) {
     (void)state;
-    notifyRemoveEventSink(onEvent);
-    keyChanged(somebody(), &db0, STR("a"), NOTIFY_STRING, "set", 1);
-    expect("modified(a,0) ", 1);
-    notifyAddEventSink(onEvent);
+    notifyRemoveEventSink(notifyTestOnEvent);
+    keyChanged(notifyTestSomebody(), &db0, STR("a"), NOTIFY_STRING, "set", 1);
+    notifyTestExpect("modified(a,0) ", 1);
+    notifyAddEventSink(notifyTestOnEvent);
 }
 
 static size_t interest = 1;
@@ -86,16 +85,16 @@ static size_t interest = 1;
 static void sinksWithoutInterestHearNothing(void **state) {
     (void)state;
     interest = 0;
-    keyChanged(somebody(), &db0, STR("a"), NOTIFY_STRING, "set", 1);
-    expect("set(a,0) ", 1);
+    keyChanged(notifyTestSomebody(), &db0, STR("a"), NOTIFY_STRING, "set", 1);
+    notifyTestExpect("set(a,0) ", 1);
     keyDropped(&db0, STR("a"), NOTIFY_EXPIRED, "expired");
-    expect("expired(a,0) ", 0);
+    notifyTestExpect("expired(a,0) ", 0);
     interest = 1;
 }
 
 int main(void) {
     notifyAddModifiedSink(onModified, &interest);
-    notifyAddEventSink(onEvent);
+    notifyAddEventSink(notifyTestOnEvent);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(aChange),
         cmocka_unit_test(twoKeys),

@@ -29,7 +29,7 @@ struct objectLayout {
     bool wide, expire, ptr, longvalue;
 };
 
-static struct objectLayout layoutFor(size_t keylen, int64_t expire_ms, const struct value *v) {
+static struct objectLayout objectLayoutFor(size_t keylen, int64_t expire_ms, const struct value *v) {
     struct objectLayout l = {.expire = expire_ms != OBJ_NO_EXPIRE,
                              .ptr = !v->embedded,
                              .longvalue = v->embedded && v->bytes.len >= OBJ_LONG_VALUE};
@@ -42,8 +42,8 @@ static struct objectLayout layoutFor(size_t keylen, int64_t expire_ms, const str
 }
 
 /* Everything but the key, the value and lru. */
-static void fillHeader(struct object *o, const struct objectLayout *l, size_t keylen, int64_t expire_ms,
-                       const struct value *v) {
+static void objectFillHeader(struct object *o, const struct objectLayout *l, size_t keylen, int64_t expire_ms,
+                             const struct value *v) {
     o->type = v->type & 15;
     o->encoding = v->encoding & 15;
     o->keylen = l->wide ? OBJ_WIDE : (uint8_t)keylen;
@@ -60,7 +60,7 @@ static void fillHeader(struct object *o, const struct objectLayout *l, size_t ke
 
 /* The bytes may be a view on the value itself, elsewhere in it (INCR) or behind another length: they move
  * before the length is written. */
-static void fillValue(struct object *o, const struct objectLayout *l, struct str bytes) {
+static void objectFillValue(struct object *o, const struct objectLayout *l, struct str bytes) {
     char *to = (char *)o + l->value_offset;
     memmove(to, bytes.ptr, bytes.len);
     if (l->longvalue) to[-1] = (char)bytes.len;
@@ -78,24 +78,24 @@ struct value objectValue(const struct object *o) {
 
 struct object *objectCreate(struct str key, int64_t expire_ms, struct value v) {
     serverAssert(!v.embedded || v.bytes.len <= OBJ_EMBED_MAX);
-    struct objectLayout l = layoutFor(key.len, expire_ms, &v);
+    struct objectLayout l = objectLayoutFor(key.len, expire_ms, &v);
     struct object *o = zmalloc(l.total < sizeof(struct object) ? sizeof(struct object) : l.total);
-    fillHeader(o, &l, key.len, expire_ms, &v);
+    objectFillHeader(o, &l, key.len, expire_ms, &v);
     o->lru = 0;
     memcpy((char *)o + l.key_offset, key.ptr, key.len);
-    if (v.embedded) fillValue(o, &l, v.bytes);
+    if (v.embedded) objectFillValue(o, &l, v.bytes);
     return o;
 }
 
 bool objectRewrite(struct object *o, int64_t expire_ms, struct value v) {
     debugAssert(!v.embedded || v.bytes.len <= OBJ_EMBED_MAX);
     struct str key = objectKey(o);
-    struct objectLayout l = layoutFor(key.len, expire_ms, &v);
+    struct objectLayout l = objectLayoutFor(key.len, expire_ms, &v);
     if (l.key_offset != objectKeyOffset(o)) return false;
     size_t now = objectRequestedSize(o);
     if (l.total != now && !zmallocSameRoom(o, now, l.total)) return false;
-    fillHeader(o, &l, key.len, expire_ms, &v);
-    if (v.embedded) fillValue(o, &l, v.bytes);
+    objectFillHeader(o, &l, key.len, expire_ms, &v);
+    if (v.embedded) objectFillValue(o, &l, v.bytes);
     return true;
 }
 

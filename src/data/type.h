@@ -88,10 +88,10 @@ struct objectType {
     void (*enter)(struct keyspace *ks, const struct object *o);
     void (*leave)(struct keyspace *ks, const struct object *o);
     void (*leaveAll)(struct keyspace *ks);
-    /* The RDB encoding (data/rdb/rdb.h). rdbType tells which of the RDB_TYPE_* save() writes for this value, in
-     * the version of the format that the writer asks for as far as that can hold it;
-     * rdb_types has the bit of each that load() reads. save runs in fork children and must not change the
-     * value. load has not finished with *v unless it returns RDB_LOADED: it frees what it made. */
+    /* The RDB encoding (data/rdb/rdb.h). rdbType tells which of the RDB_TYPE_* save() writes for this value,
+     * in the version of the format that the writer asks for as far as that can hold it; rdb_types has the bit
+     * of each that load() reads. save runs in fork children and must not change the value. load has not
+     * finished with *v unless it returns RDB_LOADED: it frees what it made. */
     uint64_t rdb_types;
     uint8_t (*rdbType)(const struct object *o, int version);
     void (*save)(struct rioWriter *w, const struct object *o);
@@ -104,9 +104,9 @@ struct objectType {
     /* In a fork child, which will not look at this container again: gives its large blocks back to the system
      * (zmallocDismiss), so that the parent does not have to copy them when it writes. NULL: it has none. */
     void (*dismiss)(const struct object *o);
-    /* Defragmentation (data/lifetime/defrag.h), for values behind a pointer: offers their allocations to defragMove,
-     * some with each call, and mends what points to those that moved. The value may change between the
-     * calls. True when there is more to do. */
+    /* Defragmentation (data/lifetime/defrag.h), for values behind a pointer: offers their allocations to
+     * defragMove, some with each call, and mends what points to those that moved. The value may change
+     * between the calls. True when there is more to do. */
     bool (*defrag)(struct db *db, struct object *o, struct defragCursor *at);
     /* The commands that bring the value back under this key (data/rdb/rewrite.h), without its expiry. */
     void (*rewrite)(struct rioWriter *w, struct str key, const struct object *o);

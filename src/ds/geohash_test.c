@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* geohash_test.c - places to integers and back, and covers against brute force: whatever a shape contains
  * must lie in one of its intervals, also across the 180th meridian and around the poles. */
+#include "ds/geohash.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,27 +10,26 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/model_ops.h"
-#include "ds/geohash.h"
 
 #define SHAPES           4000
 #define POINTS_PER_SHAPE 400
 #define METRES_PER_DEG   111226.0 /* of a meridian */
 
-static double uniform(double low, double high) {
+static double geohashTestUniform(double low, double high) {
     return low + (high - low) * drand48();
 }
 
-static struct geoPoint anywhere(void) {
-    return (struct geoPoint){uniform(-GEO_LONG_MAX, GEO_LONG_MAX), uniform(-GEO_LAT_MAX, GEO_LAT_MAX)};
+static struct geoPoint geohashTestAnywhere(void) {
+    return (struct geoPoint){geohashTestUniform(-GEO_LONG_MAX, GEO_LONG_MAX),
+                             geohashTestUniform(-GEO_LAT_MAX, GEO_LAT_MAX)};
 }
 
 /* ---- Encoding ---- */
 
-static void testKnown(void **state) {
+static void geohashTestKnown(void **state) {
     (void)state;
     struct geoPoint palermo = {13.361389, 38.115556}, catania = {15.087269, 37.502669};
     char text[12];
@@ -45,7 +46,7 @@ static void testRoundTrip(void **state) {
     (void)state;
     const double cell_lon = 360.0 / (1 << 26), cell_lat = 2 * GEO_LAT_MAX / (1 << 26);
     for (uint64_t i = modelShare(200000); i; i--) {
-        struct geoPoint p = anywhere();
+        struct geoPoint p = geohashTestAnywhere();
         uint64_t hash = geoEncode(p);
         struct geoPoint back = geoDecode(hash);
         assert_true(hash < 1ull << GEO_BITS);
@@ -94,7 +95,7 @@ static double angleDistance(struct geoPoint a, struct geoPoint b) {
 static void testDistance(void **state) {
     (void)state;
     for (uint64_t i = modelShare(100000); i; i--) {
-        struct geoPoint a = anywhere(), b = anywhere();
+        struct geoPoint a = geohashTestAnywhere(), b = geohashTestAnywhere();
         assert_true(fabs(geoDistance(a, b) - angleDistance(a, b)) < 0.5);
         assert_true(fabs(geoDistance(a, b) - geoDistance(b, a)) < 1e-6);
         assert_true(geoDistance(a, a) == 0);
@@ -106,7 +107,8 @@ static void testTriangle(void **state) {
     (void)state;
     int inside = 0;
     for (uint64_t i = modelShare(100000); i; i--) {
-        struct geoPoint v[3] = {anywhere(), anywhere(), anywhere()}, p = anywhere();
+        struct geoPoint v[3] = {geohashTestAnywhere(), geohashTestAnywhere(), geohashTestAnywhere()},
+                        p = geohashTestAnywhere();
         struct geoShape s = {.kind = GEO_POLYGON, .vertices = v, .vertex_count = 3};
         int sides = 0;
         for (int k = 0; k < 3; k++) {
@@ -137,7 +139,7 @@ static void testConcave(void **state) {
 
 /* ---- Covers ---- */
 
-static bool covered(const struct geoInterval *iv, int n, uint64_t hash) {
+static bool geohashTestCovered(const struct geoInterval *iv, int n, uint64_t hash) {
     for (int i = 0; i < n; i++)
         if (hash >= iv[i].min && hash <= iv[i].max) return true;
     return false;
@@ -145,11 +147,11 @@ static bool covered(const struct geoInterval *iv, int n, uint64_t hash) {
 
 /* Near the shape most often: at every scale from it, across the meridian and up to the last latitudes. */
 static struct geoPoint pointFor(const struct geoShape *s, double size_m) {
-    if (drand48() < 0.1) return anywhere();
-    double reach = size_m / METRES_PER_DEG * pow(10, uniform(-3, 0.3));
-    struct geoPoint p = {s->center.lon, s->center.lat + uniform(-reach, reach)};
+    if (drand48() < 0.1) return geohashTestAnywhere();
+    double reach = size_m / METRES_PER_DEG * pow(10, geohashTestUniform(-3, 0.3));
+    struct geoPoint p = {s->center.lon, s->center.lat + geohashTestUniform(-reach, reach)};
     double widest = fmax(cos(p.lat * M_PI / 180), 0.05);
-    p.lon += uniform(-reach, reach) / widest;
+    p.lon += geohashTestUniform(-reach, reach) / widest;
     p.lon -= 360 * floor((p.lon + 180) / 360);
     p.lat = fmax(fmin(p.lat, GEO_LAT_MAX), -GEO_LAT_MAX);
     if (drand48() < 0.02) p.lon = drand48() < 0.5 ? -180 : 180;
@@ -157,10 +159,10 @@ static struct geoPoint pointFor(const struct geoShape *s, double size_m) {
 }
 
 static struct geoPoint centerFor(int i) {
-    struct geoPoint p = anywhere();
+    struct geoPoint p = geohashTestAnywhere();
     switch (i % 5) {
-    case 0: p.lon = (i & 8 ? 180 : -180) * uniform(0.999, 1); break;
-    case 1: p.lat = (i & 8 ? GEO_LAT_MAX : -GEO_LAT_MAX) * uniform(0.95, 1); break;
+    case 0: p.lon = (i & 8 ? 180 : -180) * geohashTestUniform(0.999, 1); break;
+    case 1: p.lat = (i & 8 ? GEO_LAT_MAX : -GEO_LAT_MAX) * geohashTestUniform(0.95, 1); break;
     case 2: p = (struct geoPoint){i & 8 ? 180 : -180, i & 16 ? GEO_LAT_MAX : -GEO_LAT_MAX}; break;
     default: break;
     }
@@ -186,14 +188,14 @@ static int checkCover(const struct geoShape *s, double size_m) {
     int own = 0;
     while (own < n && iv[own].rank == iv[0].rank) own++;
     bool at_edge = fabs(s->center.lon) == GEO_LONG_MAX || fabs(s->center.lat) == GEO_LAT_MAX;
-    if (s->kind != GEO_POLYGON && !at_edge) assert_true(covered(iv, own, geoEncode(s->center)));
+    if (s->kind != GEO_POLYGON && !at_edge) assert_true(geohashTestCovered(iv, own, geoEncode(s->center)));
     for (int k = 0; k < POINTS_PER_SHAPE; k++) {
         uint64_t hash = geoEncode(pointFor(s, size_m));
         double distance;
         in_bounds += geoInBounds(&bounds, geoDecode(hash));
         if (!geoContains(s, geoDecode(hash), &distance)) continue;
         inside++;
-        assert_true(covered(iv, n, hash));
+        assert_true(geohashTestCovered(iv, n, hash));
         assert_true(geoInBounds(&bounds, geoDecode(hash)));
     }
     return inside;
@@ -210,7 +212,7 @@ static void testCoverCircles(void **state) {
     int inside = 0;
     for (int i = 0; i < SHAPES; i++) {
         struct geoShape s = {
-            .kind = GEO_CIRCLE, .center = centerFor(i), .radius_m = pow(10, uniform(-1, 7.5))};
+            .kind = GEO_CIRCLE, .center = centerFor(i), .radius_m = pow(10, geohashTestUniform(-1, 7.5))};
         inside += checkCover(&s, s.radius_m);
     }
     assert_true(inside > SHAPES * POINTS_PER_SHAPE / 5);
@@ -221,8 +223,9 @@ static void testCoverBoxes(void **state) {
     (void)state;
     int inside = 0;
     for (int i = 0; i < SHAPES; i++) {
-        struct geoShape s = {.kind = GEO_BOX, .center = centerFor(i), .width_m = pow(10, uniform(-1, 7.5))};
-        s.height_m = s.width_m * pow(10, uniform(-2, 2));
+        struct geoShape s = {
+            .kind = GEO_BOX, .center = centerFor(i), .width_m = pow(10, geohashTestUniform(-1, 7.5))};
+        s.height_m = s.width_m * pow(10, geohashTestUniform(-2, 2));
         inside += checkCover(&s, fmin(s.width_m, s.height_m));
     }
     assert_true(inside > SHAPES * POINTS_PER_SHAPE / 5);
@@ -235,10 +238,10 @@ static void testCoverPolygons(void **state) {
     for (int i = 0; i < SHAPES; i++) {
         struct geoPoint v[8];
         struct geoPoint c = centerFor(i);
-        double size = pow(10, uniform(-4, 1.5));
+        double size = pow(10, geohashTestUniform(-4, 1.5));
         for (int k = 0; k < 8; k++) {
-            v[k].lon = fmax(fmin(c.lon + uniform(-size, size), 180), -180);
-            v[k].lat = fmax(fmin(c.lat + uniform(-size, size), GEO_LAT_MAX), -GEO_LAT_MAX);
+            v[k].lon = fmax(fmin(c.lon + geohashTestUniform(-size, size), 180), -180);
+            v[k].lat = fmax(fmin(c.lat + geohashTestUniform(-size, size), GEO_LAT_MAX), -GEO_LAT_MAX);
         }
         struct geoShape s = {
             .kind = GEO_POLYGON, .center = c, .vertices = v, .vertex_count = (size_t)(3 + i % 6)};
@@ -255,8 +258,9 @@ static void testCoverEverything(void **state) {
             .kind = GEO_CIRCLE, .center = centerFor(i), .radius_m = i % 2 ? 2.1e7 : INFINITY};
         struct geoInterval iv[GEO_INTERVALS_MAX];
         int n = geoCover(&s, iv);
-        for (int k = 0; k < 1000; k++) assert_true(covered(iv, n, geoEncode(anywhere())));
-        assert_true(covered(iv, n, geoEncode((struct geoPoint){180, GEO_LAT_MAX})));
+        for (int k = 0; k < 1000; k++)
+            assert_true(geohashTestCovered(iv, n, geoEncode(geohashTestAnywhere())));
+        assert_true(geohashTestCovered(iv, n, geoEncode((struct geoPoint){180, GEO_LAT_MAX})));
     }
 }
 
@@ -265,8 +269,8 @@ static void testCoverIsTight(void **state) {
     (void)state;
     for (uint64_t i = modelShare(20000); i; i--) {
         struct geoShape s = {.kind = GEO_CIRCLE,
-                             .center = {uniform(-170, 170), uniform(-60, 60)},
-                             .radius_m = pow(10, uniform(1, 5.5))};
+                             .center = {geohashTestUniform(-170, 170), geohashTestUniform(-60, 60)},
+                             .radius_m = pow(10, geohashTestUniform(1, 5.5))};
         struct geoInterval iv[GEO_INTERVALS_MAX];
         int n = geoCover(&s, iv);
         double cells = 0, side = s.radius_m * 2 / METRES_PER_DEG;
@@ -280,7 +284,7 @@ static void testCoverIsTight(void **state) {
 static void testPointInItsOwnBounds(void **state) {
     (void)state;
     for (uint64_t i = modelShare(100000); i; i--) {
-        struct geoPoint p = geoDecode(geoEncode(anywhere()));
+        struct geoPoint p = geoDecode(geoEncode(geohashTestAnywhere()));
         struct geoShape circle = {.kind = GEO_CIRCLE, .center = p}, box = {.kind = GEO_BOX, .center = p};
         struct geoBounds in_circle = geoBoundsOf(&circle), in_box = geoBoundsOf(&box);
         assert_true(geoInBounds(&in_circle, p) && geoInBounds(&in_box, p));
@@ -289,7 +293,7 @@ static void testPointInItsOwnBounds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testKnown),
+        cmocka_unit_test(geohashTestKnown),
         cmocka_unit_test(testRoundTrip),
         cmocka_unit_test(testEveryHashHasAPlace),
         cmocka_unit_test(testValid),

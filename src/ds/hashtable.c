@@ -65,7 +65,7 @@ __attribute__((noinline)) bool hashtableFindBehindHome(const hashtable *ht, stru
     return false;
 }
 
-static inline void countOne(bucket *b, int by) {
+static inline void hashtableCountOne(bucket *b, int by) {
     if (overflowOf(b) == OVERFLOW_MAX) return; /* saturated: no longer known */
     b->overflow = (uint8_t)(b->overflow + by);
 }
@@ -73,11 +73,11 @@ static inline void countOne(bucket *b, int by) {
 void hashtableCountPassed(const segment *s, uint32_t home, uint32_t passed, int by) {
     uint32_t near = nearOf(s);
     if (likely(passed <= near && home + passed <= s->buckets)) {
-        for (uint32_t i = 0; i < passed; i++) countOne(&s->table[home + i], by);
+        for (uint32_t i = 0; i < passed; i++) hashtableCountOne(&s->table[home + i], by);
         return;
     }
     struct probe p = probeFrom(home);
-    for (; p.passed < passed; probeNext(s, &p)) countOne(&s->table[p.at], by);
+    for (; p.passed < passed; probeNext(s, &p)) hashtableCountOne(&s->table[p.at], by);
 }
 
 void hashtableNotePassed(const segment *s, const struct probe *p) {
@@ -113,7 +113,7 @@ void hashtableRelease(hashtable *ht) {
     zfreeSized(ht, sizeof(*ht));
 }
 
-static void freeEntries(const hashtable *ht, const bucket *b, const bucket *next) {
+static void hashtableFreeEntries(const hashtable *ht, const bucket *b, const bucket *next) {
     if (next) prefetchEntries(next);
     for (slotSet set = usedSlots(b); set; set &= set - 1) ht->type->entryFree(entryAt(b, slotOfBit(set)));
 }
@@ -126,7 +126,7 @@ void hashtableEmpty(hashtable *ht, void (*progress)(hashtable *ht)) {
     FOR_SEGMENTS(&old, s) {
         uint32_t length = lengthOf(s);
         for (uint32_t i = 0; old.type->entryFree && old.used && i < length; i++) {
-            freeEntries(&old, &s->table[i], i + 1 < length ? &s->table[i + 1] : NULL);
+            hashtableFreeEntries(&old, &s->table[i], i + 1 < length ? &s->table[i + 1] : NULL);
             if (progress && ++seen % PROGRESS_EVERY == 0) progress(ht);
         }
     }
@@ -156,26 +156,26 @@ struct hashtableRef *hashtableFindRef(hashtable *ht, struct str key, uint64_t ha
 
 /* --- By an descriptor --- */
 
-static inline const bucket *singleBucket(uint64_t descriptor) {
+static inline const bucket *hashtableSingleBucket(uint64_t descriptor) {
     return (const bucket *)(uintptr_t)(descriptor << 16 >> 16);
 }
 
 /* Of the table's only bucket, which is every key's home. */
-static inline uint32_t subOfSingle(uint64_t salted) {
+static inline uint32_t hashtableSubOfSingle(uint64_t salted) {
     return withTag((uint32_t)(salted >> (64 - FINE_LEAST)));
 }
 
 void *hashtableFindSingle(const struct hashtableType *type, uint64_t descriptor, uint64_t salt_factor,
                           struct str key, uint64_t hash) {
-    const bucket *b = singleBucket(descriptor);
+    const bucket *b = hashtableSingleBucket(descriptor);
     unsigned slot;
-    bool found = findInBucket(type, key, NULL, b, subOfSingle(hash * salt_factor), false, &slot);
+    bool found = findInBucket(type, key, NULL, b, hashtableSubOfSingle(hash * salt_factor), false, &slot);
     return found ? entryAt(b, slot) : NULL;
 }
 
 void *hashtablePeekSingle(uint64_t descriptor, uint64_t salt_factor, uint64_t hash) {
-    const bucket *b = singleBucket(descriptor);
-    slotSet set = matchTag(b, tagOf(subOfSingle(hash * salt_factor)));
+    const bucket *b = hashtableSingleBucket(descriptor);
+    slotSet set = matchTag(b, tagOf(hashtableSubOfSingle(hash * salt_factor)));
     return likely(set) ? entryAt(b, slotOfBit(set)) : NULL;
 }
 
@@ -188,7 +188,7 @@ void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash) {
     prefetch(&s->table[homeOf(s, subOf(s, salted))]);
 }
 
-static __attribute__((noinline)) void *peekBehindHome(const segment *s, uint32_t home, uint8_t tag) {
+static __attribute__((noinline)) void *hashtablePeekBehindHome(const segment *s, uint32_t home, uint8_t tag) {
     struct probe p = probeFrom(home);
     while (probeNext(s, &p)) {
         const bucket *b = &s->table[p.at];
@@ -207,7 +207,7 @@ void *hashtablePeek(const hashtable *ht, uint64_t hash) {
     const bucket *b = &s->table[home];
     slotSet set = matchTag(b, tagOf(sub));
     if (likely(set)) return entryAt(b, slotOfBit(set));
-    return unlikely(overflowOf(b)) ? peekBehindHome(s, home, tagOf(sub)) : NULL;
+    return unlikely(overflowOf(b)) ? hashtablePeekBehindHome(s, home, tagOf(sub)) : NULL;
 }
 
 /* --- Change --- */

@@ -163,9 +163,9 @@ void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), vo
 void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash);
 void *hashtablePeek(const hashtable *ht, uint64_t hash);
 
-/* For a table among many, whose head is no more likely to be at hand than its bucket: an descriptor of it, which
- * the caller keeps where it is. It leads to the bucket at once, and while there is only one, nobody has to
- * look at the head to find a key. It has to be taken anew after whatever may have resized the table: all
+/* For a table among many, whose head is no more likely to be at hand than its bucket: an descriptor of it,
+ * which the caller keeps where it is. It leads to the bucket at once, and while there is only one, nobody has
+ * to look at the head to find a key. It has to be taken anew after whatever may have resized the table: all
  * functions but finding and replacing.
  *
  *     | buckets: 16 | the array's address: 48 |       0: no array; DESCRIPTOR_LARGE: the head has to be asked */
@@ -181,13 +181,14 @@ static inline bool descriptorIsSingle(uint64_t descriptor) {
 static inline uint64_t hashtableSaltFactor(uint64_t salt) {
     return 2 * 0x9e3779b97f4a7c15ULL * salt + 1;
 }
-/* The table's type and factor; the descriptor is of a single bucket. As hashtableFindHashed, and hashtablePeek.
+/* The table's type and factor; the descriptor is of a single bucket. As hashtableFindHashed, and
+ * hashtablePeek.
  */
 void *hashtableFindSingle(const struct hashtableType *type, uint64_t descriptor, uint64_t salt_factor,
                           struct str key, uint64_t hash);
 void *hashtablePeekSingle(uint64_t descriptor, uint64_t salt_factor, uint64_t hash);
-/* As hashtablePrefetchBucket; of neither 0 nor DESCRIPTOR_LARGE. A home is the position's share of the buckets,
- * but for rare roundings. */
+/* As hashtablePrefetchBucket; of neither 0 nor DESCRIPTOR_LARGE. A home is the position's share of the
+ * buckets, but for rare roundings. */
 static inline void hashtablePrefetchOutlined(uint64_t descriptor, uint64_t salt_factor, uint64_t hash) {
     uint64_t home = (uint64_t)((unsigned __int128)(hash * salt_factor) * (descriptor >> 48) >> 64);
     __builtin_prefetch((const char *)(uintptr_t)(descriptor << 16 >> 16) + home * 64);

@@ -8,7 +8,7 @@ struct figures {
     uint64_t segments, buckets, entries, overflowing, by_fill[SLOTS + 1];
 };
 
-static void addSegment(struct figures *f, const segment *s) {
+static void hashtableCheckAddSegment(struct figures *f, const segment *s) {
     uint32_t length = lengthOf(s);
     f->segments++;
     f->buckets += length;
@@ -23,7 +23,7 @@ static void addSegment(struct figures *f, const segment *s) {
 sds hashtableStats(hashtable *ht, sds s, const char *name) {
     if (!hasTable(ht)) return sdscatprintf(s, "%s: empty, no table\n", name);
     struct figures f = {0};
-    FOR_SEGMENTS(ht, segment) addSegment(&f, segment);
+    FOR_SEGMENTS(ht, segment) hashtableCheckAddSegment(&f, segment);
     s = sdscatprintf(s, "Hash table 0 stats (%s):\n", name);
     s = sdscatprintf(s, " table size: %llu\n", (unsigned long long)f.buckets * SLOTS);
     s = sdscatprintf(s, " number of elements: %llu\n", (unsigned long long)f.entries);
@@ -53,7 +53,8 @@ uint32_t hashtableLongestProbe(hashtable *ht) {
 /* --- Verifying --- */
 
 /* The entry in slot `slot` of bucket i; counts it in `passed` of the buckets that its probe passes. */
-static void verifyEntry(hashtable *ht, const segment *s, uint32_t i, unsigned slot, uint32_t *passed) {
+static void hashtableCheckVerifyEntry(hashtable *ht, const segment *s, uint32_t i, unsigned slot,
+                                      uint32_t *passed) {
     const bucket *b = &s->table[i];
     struct str key = keyOf(ht, entryAt(b, slot));
     uint64_t hash = hashOfKey(ht, key), salted = hashtableSalted(ht, hash);
@@ -74,7 +75,7 @@ static void verifyEntry(hashtable *ht, const segment *s, uint32_t i, unsigned sl
 #endif
 }
 
-static void verifySegment(hashtable *ht, const segment *s) {
+static void hashtableCheckVerifySegment(hashtable *ht, const segment *s) {
     uint32_t length = lengthOf(s), entries = 0;
     uint32_t *passed = zcalloc(length, sizeof(*passed));
     serverAssert(((uintptr_t)s->table & (alignof(bucket) - 1)) == 0);
@@ -86,7 +87,7 @@ static void verifySegment(hashtable *ht, const segment *s) {
         for (unsigned slot = 0; slot < SLOTS; slot++) {
             if (!s->table[i].tags[slot]) continue;
             entries++;
-            verifyEntry(ht, s, i, slot, passed);
+            hashtableCheckVerifyEntry(ht, s, i, slot, passed);
         }
     }
     for (uint32_t i = 0; i < length; i++) {
@@ -98,7 +99,7 @@ static void verifySegment(hashtable *ht, const segment *s) {
 }
 
 /* Each segment leads 2^(bits - depth) entries from a multiple of that on. */
-static void verifyDirectory(hashtable *ht) {
+static void hashtableCheckVerifyDirectory(hashtable *ht) {
     uint32_t deepest = 0;
     uint64_t homes = 0;
     for (uint32_t i = 0; i < directorySize(ht);) {
@@ -119,9 +120,9 @@ static void verifyDirectory(hashtable *ht) {
 void hashtableVerify(hashtable *ht) {
     uint64_t used = 0;
     serverAssert(ht->shift == (ht->bits ? 64 - ht->bits : 0));
-    if (ht->bits) verifyDirectory(ht);
+    if (ht->bits) hashtableCheckVerifyDirectory(ht);
     FOR_SEGMENTS(ht, s) {
-        verifySegment(ht, s);
+        hashtableCheckVerifySegment(ht, s);
         used += s->used;
     }
     serverAssert(used == ht->used);

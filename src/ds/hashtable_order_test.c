@@ -23,24 +23,24 @@ static size_t most = MOST; /* entries of the largest tables */
 static uint32_t unit;      /* of segments; 0 is what servers have */
 static bool seen[MOST];
 
-static struct str idKey(const void *entry) {
+static struct str hashtableOrderTestIdKey(const void *entry) {
     return strN(entry, sizeof(uint64_t));
 }
-static const struct hashtableType type = {.entryKey = idKey};
+static const struct hashtableType type = {.entryKey = hashtableOrderTestIdKey};
 static const size_t sizes[] = {1, 9, 10, 60, 1000, 10000, MOST};
 #define SIZES (sizeof sizes / sizeof *sizes)
 
-static void add(hashtable *ht, uint64_t id) {
+static void hashtableOrderTestAdd(hashtable *ht, uint64_t id) {
     assert_true(hashtableAdd(ht, &ids[id]));
 }
-static void take(hashtable *ht, uint64_t id) {
-    assert_ptr_equal(hashtablePop(ht, idKey(&ids[id])), &ids[id]);
+static void hashtableOrderTestTake(hashtable *ht, uint64_t id) {
+    assert_ptr_equal(hashtablePop(ht, hashtableOrderTestIdKey(&ids[id])), &ids[id]);
 }
-static void fill(hashtable *ht, size_t n) {
+static void hashtableOrderTestFill(hashtable *ht, size_t n) {
     hashtableInit(ht, &type);
-    for (uint64_t id = 0; id < n; id++) add(ht, id);
+    for (uint64_t id = 0; id < n; id++) hashtableOrderTestAdd(ht, id);
 }
-static void bounded(hashtable *ht) {
+static void hashtableOrderTestBounded(hashtable *ht) {
     assert_in_range(hashtableLongestProbe(ht), 0, PROBE_BOUND);
 }
 
@@ -51,7 +51,7 @@ static bool timeToCheck(size_t done, size_t n) {
 
 /* ---- Orders ---- */
 
-static void note(void *priv, void *entry) {
+static void hashtableOrderTestNote(void *priv, void *entry) {
     (void)priv;
     order[ordered++] = *(uint64_t *)entry;
 }
@@ -59,7 +59,7 @@ static void note(void *priv, void *entry) {
 static void inScanOrder(hashtable *ht) {
     uint64_t cursor = 0;
     ordered = 0;
-    do cursor = hashtableScan(ht, cursor, note, NULL);
+    do cursor = hashtableScan(ht, cursor, hashtableOrderTestNote, NULL);
     while (cursor);
 }
 static void inListingOrder(hashtable *ht) {
@@ -67,7 +67,7 @@ static void inListingOrder(hashtable *ht) {
     void *entry;
     ordered = 0;
     hashtableInitIterator(&it, ht, true);
-    while (hashtableNext(&it, &entry)) note(NULL, entry);
+    while (hashtableNext(&it, &entry)) hashtableOrderTestNote(NULL, entry);
     hashtableStopIterator(&it);
 }
 static void inRandomOrder(hashtable *ht) {
@@ -84,8 +84,8 @@ static orderFn *const orders[] = {inScanOrder, inListingOrder, inRandomOrder};
 
 static void emptyInOrder(hashtable *ht, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        take(ht, order[i]);
-        if (timeToCheck(i, n)) bounded(ht);
+        hashtableOrderTestTake(ht, order[i]);
+        if (timeToCheck(i, n)) hashtableOrderTestBounded(ht);
     }
     assert_int_equal(hashtableSize(ht), 0);
 }
@@ -95,7 +95,7 @@ static void testEmptyInOrder(void **state) {
     for (size_t s = 0; s < SIZES && sizes[s] <= most; s++) {
         for (size_t o = 0; o < 3; o++) {
             hashtable ht;
-            fill(&ht, sizes[s]);
+            hashtableOrderTestFill(&ht, sizes[s]);
             orders[o](&ht);
             assert_int_equal(ordered, sizes[s]);
             emptyInOrder(&ht, sizes[s]);
@@ -109,12 +109,12 @@ static void testFillInOrder(void **state) {
     for (size_t s = 0; s < SIZES && sizes[s] <= most; s++) {
         for (size_t o = 0; o < 3; o++) {
             hashtable from, to;
-            fill(&from, sizes[s]);
+            hashtableOrderTestFill(&from, sizes[s]);
             orders[o](&from);
             hashtableInit(&to, &type);
             for (size_t i = 0; i < ordered; i++) {
-                add(&to, order[i]);
-                if (timeToCheck(i, ordered)) bounded(&to);
+                hashtableOrderTestAdd(&to, order[i]);
+                if (timeToCheck(i, ordered)) hashtableOrderTestBounded(&to);
             }
             orders[o](&from);
             emptyInOrder(&to, sizes[s]); /* in the other's order */
@@ -128,12 +128,12 @@ static void testFillInOrder(void **state) {
 static void testRefillInOwnOrder(void **state) {
     (void)state;
     hashtable ht;
-    fill(&ht, most);
+    hashtableOrderTestFill(&ht, most);
     inListingOrder(&ht);
     hashtableEmpty(&ht, NULL);
     for (size_t i = 0; i < most; i++) {
-        add(&ht, order[i]);
-        if (timeToCheck(i, most)) bounded(&ht);
+        hashtableOrderTestAdd(&ht, order[i]);
+        if (timeToCheck(i, most)) hashtableOrderTestBounded(&ht);
     }
     hashtableDestroy(&ht);
 }
@@ -145,7 +145,7 @@ struct scanned {
     size_t n;
     uint64_t found[64];
 };
-static void collect(void *priv, void *entry) {
+static void hashtableOrderTestCollect(void *priv, void *entry) {
     struct scanned *s = priv;
     if (s->n < 64) s->found[s->n++] = *(uint64_t *)entry;
 }
@@ -157,13 +157,13 @@ static void testScanAndDelete(void **state) {
         hashtable ht;
         uint64_t cursor = 0;
         size_t deleted = 0, calls = 0;
-        fill(&ht, sizes[s]);
+        hashtableOrderTestFill(&ht, sizes[s]);
         do {
             struct scanned found = {.ht = &ht};
-            cursor = hashtableScan(&ht, cursor, collect, &found);
+            cursor = hashtableScan(&ht, cursor, hashtableOrderTestCollect, &found);
             for (size_t i = 0; i < found.n; i++, deleted++) {
-                take(&ht, found.found[i]);
-                if (timeToCheck(deleted, sizes[s])) bounded(&ht);
+                hashtableOrderTestTake(&ht, found.found[i]);
+                if (timeToCheck(deleted, sizes[s])) hashtableOrderTestBounded(&ht);
             }
             calls++;
         } while (cursor);
@@ -174,7 +174,7 @@ static void testScanAndDelete(void **state) {
 }
 
 static void takeScanned(void *priv, void *entry) {
-    take(priv, *(uint64_t *)entry);
+    hashtableOrderTestTake(priv, *(uint64_t *)entry);
 }
 
 /* What expiry does: delete what is just passed, so that only scans ever see the table. It shrinks all the
@@ -183,10 +183,10 @@ static void testDeleteInScan(void **state) {
     (void)state;
     hashtable ht;
     uint64_t cursor = 0;
-    fill(&ht, most);
+    hashtableOrderTestFill(&ht, most);
     for (size_t calls = 0; hashtableSize(&ht); calls++) {
         cursor = hashtableScan(&ht, cursor, takeScanned, &ht);
-        if (timeToCheck(calls, most)) bounded(&ht);
+        if (timeToCheck(calls, most)) hashtableOrderTestBounded(&ht);
         assert_true(calls < most);
     }
     assert_in_range(hashtableMemory(&ht), 0, sizeof(bucket)); /* the last bucket may stay */
@@ -199,15 +199,15 @@ static void testScanOfGrown(void **state) {
     for (size_t early = 1; early < 5000; early *= 9) {
         hashtable ht;
         uint64_t cursor = 0;
-        fill(&ht, early);
-        cursor = hashtableScan(&ht, 0, collect, &(struct scanned){.ht = &ht});
-        for (uint64_t id = early; id < most; id++) add(&ht, id);
+        hashtableOrderTestFill(&ht, early);
+        cursor = hashtableScan(&ht, 0, hashtableOrderTestCollect, &(struct scanned){.ht = &ht});
+        for (uint64_t id = early; id < most; id++) hashtableOrderTestAdd(&ht, id);
         if (!cursor) cursor = scanCursorNumber(&(struct scanCursor){.position = 1});
         do {
             struct scanned found = {.ht = &ht};
-            cursor = hashtableScan(&ht, cursor, collect, &found);
-            for (size_t i = 0; i < found.n; i++) take(&ht, found.found[i]);
-            if (randomBelow(4000) == 0) bounded(&ht);
+            cursor = hashtableScan(&ht, cursor, hashtableOrderTestCollect, &found);
+            for (size_t i = 0; i < found.n; i++) hashtableOrderTestTake(&ht, found.found[i]);
+            if (randomBelow(4000) == 0) hashtableOrderTestBounded(&ht);
         } while (cursor);
         /* The first call passed one stripe, half of the positions at most: what was added there stays. */
         assert_true(hashtableSize(&ht) < most * 6 / 10);
@@ -217,7 +217,7 @@ static void testScanOfGrown(void **state) {
 
 /* ---- The guarantee, and how long a scan takes ---- */
 
-static void mark(void *priv, void *entry) {
+static void hashtableOrderTestMark(void *priv, void *entry) {
     (void)priv;
     seen[*(uint64_t *)entry] = true;
 }
@@ -229,14 +229,14 @@ static void scanOscillating(size_t kept, size_t high, size_t every) {
     size_t calls = 0;
     bool up = true;
     memset(seen, 0, sizeof seen);
-    fill(&ht, kept);
+    hashtableOrderTestFill(&ht, kept);
     do {
-        cursor = hashtableScan(&ht, cursor, mark, NULL);
+        cursor = hashtableScan(&ht, cursor, hashtableOrderTestMark, NULL);
         for (size_t i = 0; i < every; i++) {
             if (up)
-                add(&ht, next++);
+                hashtableOrderTestAdd(&ht, next++);
             else
-                take(&ht, --next);
+                hashtableOrderTestTake(&ht, --next);
             if (next == (up ? high : kept)) up = !up;
         }
         assert_true(++calls < 20 * high);
@@ -264,12 +264,13 @@ static void testScanOfGrowing(void **state) {
     hashtable ht;
     uint64_t cursor = 0, next = 60;
     size_t n = 0;
-    fill(&ht, next);
+    hashtableOrderTestFill(&ht, next);
     do {
         struct scanned found = {.ht = &ht};
-        while (found.n < 3 && (cursor = hashtableScan(&ht, cursor, collect, &found))) continue;
+        while (found.n < 3 && (cursor = hashtableScan(&ht, cursor, hashtableOrderTestCollect, &found)))
+            continue;
         n += found.n;
-        for (int i = 0; i < 15; i++) add(&ht, next++);
+        for (int i = 0; i < 15; i++) hashtableOrderTestAdd(&ht, next++);
         assert_true(next < MOST - 15);
     } while (cursor);
     assert_true(n >= 60);
@@ -280,12 +281,12 @@ static void testScanOfGrowing(void **state) {
 static void testScanAfterShrink(void **state) {
     (void)state;
     hashtable ht;
-    fill(&ht, most);
-    uint64_t cursor = hashtableScan(&ht, 0, mark, NULL);
-    for (uint64_t id = 100; id < most; id++) take(&ht, id);
+    hashtableOrderTestFill(&ht, most);
+    uint64_t cursor = hashtableScan(&ht, 0, hashtableOrderTestMark, NULL);
+    for (uint64_t id = 100; id < most; id++) hashtableOrderTestTake(&ht, id);
     memset(seen, 0, sizeof seen);
     size_t calls = 0;
-    do cursor = hashtableScan(&ht, cursor, mark, NULL);
+    do cursor = hashtableScan(&ht, cursor, hashtableOrderTestMark, NULL);
     while (cursor && ++calls);
     assert_true(calls < 1000);
     hashtableDestroy(&ht);
@@ -295,14 +296,14 @@ static void testScanAfterShrink(void **state) {
 static void testScanOfEmptied(void **state) {
     (void)state;
     hashtable ht;
-    fill(&ht, most);
+    hashtableOrderTestFill(&ht, most);
     hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
-    for (uint64_t id = 1; id < most; id++) take(&ht, id);
+    for (uint64_t id = 1; id < most; id++) hashtableOrderTestTake(&ht, id);
     uint64_t cursor = 0;
     size_t calls = 0, n = 0;
     struct scanned found = {.ht = &ht};
     do {
-        cursor = hashtableScan(&ht, cursor, collect, &found);
+        cursor = hashtableScan(&ht, cursor, hashtableOrderTestCollect, &found);
         n += found.n;
         found.n = 0;
         calls++;
@@ -317,16 +318,16 @@ static void testScanOfEmptied(void **state) {
 static void testHostileCursors(void **state) {
     (void)state;
     hashtable ht;
-    fill(&ht, 1000);
+    hashtableOrderTestFill(&ht, 1000);
     for (int i = 0; i < 3000; i++) {
         uint64_t cursor = randomU64() >> randomBelow(64);
         size_t calls = 0;
-        do cursor = hashtableScan(&ht, cursor, mark, NULL);
+        do cursor = hashtableScan(&ht, cursor, hashtableOrderTestMark, NULL);
         while (cursor && ++calls < 20000);
         assert_int_equal(cursor, 0);
     }
-    assert_int_equal(hashtableScan(&ht, 1ULL << 53, mark, NULL), 0);
-    assert_int_equal(hashtableScan(&ht, UINT64_MAX, mark, NULL), 0);
+    assert_int_equal(hashtableScan(&ht, 1ULL << 53, hashtableOrderTestMark, NULL), 0);
+    assert_int_equal(hashtableScan(&ht, UINT64_MAX, hashtableOrderTestMark, NULL), 0);
     hashtableDestroy(&ht);
 }
 
@@ -339,13 +340,14 @@ static void testOnePart(void **state) {
     for (uint32_t times = 2; times <= 64; times *= 2) {
         hashtable ht;
         size_t kept = 0;
-        fill(&ht, most);
+        hashtableOrderTestFill(&ht, most);
         for (uint64_t id = 0; id < most; id++) {
-            uint64_t salted = hashtableHash(&ht, idKey(&ids[id])) * (2 * 0x9e3779b97f4a7c15ULL * ht.salt + 1);
+            uint64_t salted = hashtableHash(&ht, hashtableOrderTestIdKey(&ids[id])) *
+                              (2 * 0x9e3779b97f4a7c15ULL * ht.salt + 1);
             if (salted / times < UINT64_MAX / times / times)
                 kept++;
             else
-                take(&ht, id);
+                hashtableOrderTestTake(&ht, id);
         }
         hashtableVerify(&ht);
         uint32_t longest = hashtableLongestProbe(&ht);
@@ -358,7 +360,7 @@ static void testOnePart(void **state) {
 /* ---- Growth ---- */
 
 /* Buckets of all segments that are not what they were: those that an operation has renewed. */
-static size_t renewed(const hashtable *ht, struct hashtableBucket **was, size_t entries) {
+static size_t hashtableOrderTestRenewed(const hashtable *ht, struct hashtableBucket **was, size_t entries) {
     size_t n = 0;
     for (size_t i = 0; i < 1U << ht->bits; i++) {
         const struct hashtableSegment *s = &ht->segments[i];
@@ -382,12 +384,12 @@ static void testGrowthSteps(void **state) {
         assert_true(entries <= sizeof was / sizeof *was);
         for (size_t j = 0; j < entries; j++) was[j] = ht.segments[j].back ? NULL : ht.segments[j].table;
         if (i < most)
-            add(&ht, i);
+            hashtableOrderTestAdd(&ht, i);
         else
-            take(&ht, i - most);
+            hashtableOrderTestTake(&ht, i - most);
         if (hashtableSlots(&ht) == slots || !entries || !ht.bits) continue;
         slots = hashtableSlots(&ht);
-        size_t n = renewed(&ht, was, entries);
+        size_t n = hashtableOrderTestRenewed(&ht, was, entries);
         if (n > longest) longest = n;
     }
     printf("buckets renewed by one operation: at most %zu\n", longest);
@@ -403,7 +405,7 @@ static void testSteadyFill(void **state) {
     size_t n = 0;
     hashtableInit(&ht, &type);
     for (uint64_t id = 0; id < most; id++) {
-        add(&ht, id);
+        hashtableOrderTestAdd(&ht, id);
         if (ht.bits < 3) continue;
         double fill = (double)hashtableSize(&ht) / (double)hashtableSlots(&ht);
         if (fill < least) least = fill;
@@ -422,33 +424,35 @@ static void testOneSegment(void **state) {
     (void)state;
     hashtable ht;
     size_t kept = 0;
-    fill(&ht, most);
+    hashtableOrderTestFill(&ht, most);
     for (uint64_t id = 0; id < most; id++) {
-        uint64_t salted = hashtableHash(&ht, idKey(&ids[id])) * (2 * 0x9e3779b97f4a7c15ULL * ht.salt + 1);
+        uint64_t salted =
+            hashtableHash(&ht, hashtableOrderTestIdKey(&ids[id])) * (2 * 0x9e3779b97f4a7c15ULL * ht.salt + 1);
         if (salted >> 58 == 5)
             kept++;
         else
-            take(&ht, id);
+            hashtableOrderTestTake(&ht, id);
     }
     hashtableVerify(&ht);
     assert_int_equal(hashtableSize(&ht), kept);
     assert_true(hashtableMemory(&ht) < sizeof(bucket) * (kept + 1));
     for (uint64_t id = 0; id < most; id++) {
-        uint64_t salted = hashtableHash(&ht, idKey(&ids[id])) * (2 * 0x9e3779b97f4a7c15ULL * ht.salt + 1);
-        if (salted >> 58 != 5 && salted >> 61 == 0) add(&ht, id);
+        uint64_t salted =
+            hashtableHash(&ht, hashtableOrderTestIdKey(&ids[id])) * (2 * 0x9e3779b97f4a7c15ULL * ht.salt + 1);
+        if (salted >> 58 != 5 && salted >> 61 == 0) hashtableOrderTestAdd(&ht, id);
     }
     hashtableVerify(&ht);
     assert_true(hashtableMemory(&ht) < sizeof(bucket) * (hashtableSize(&ht) / 2 + 1));
     hashtableDestroy(&ht);
 }
 
-static int someSegments(void **state) {
+static int hashtableOrderTestSomeSegments(void **state) {
     (void)state;
     most = MOST / 4; /* as many segments all the same */
     hashtableSetSegmentUnit(unit = 16);
     return 0;
 }
-static int manySegments(void **state) {
+static int hashtableOrderTestManySegments(void **state) {
     (void)state;
     hashtableSetSegmentUnit(unit = 2);
     return 0;
@@ -473,6 +477,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(testOneSegment),
     };
     int failed = cmocka_run_group_tests_name("segments as they are", tests, NULL, NULL);
-    failed += cmocka_run_group_tests_name("segments of some 80 buckets", tests, someSegments, NULL);
-    return failed + cmocka_run_group_tests_name("segments of some 10 buckets", tests, manySegments, NULL);
+    failed += cmocka_run_group_tests_name("segments of some 80 buckets", tests,
+                                          hashtableOrderTestSomeSegments, NULL);
+    return failed + cmocka_run_group_tests_name("segments of some 10 buckets", tests,
+                                                hashtableOrderTestManySegments, NULL);
 }

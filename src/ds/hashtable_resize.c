@@ -17,10 +17,10 @@
  *     the sweep          |    5 to 6     |    6 to 7     |    7 to 8     |    8 to 10    |
  *     slots              5               6               7               8              10
  *
- * That is a line of slots over entries, growAt, and whenever there are more entries than it says, the next
- * segment grows. 80% to 87% of HOLD are in use, so 74% to 81% of all slots, at every size. An entry is moved
- * four times while the table doubles, by copying a slot; and one of these times its key is read and hashed,
- * when its segment is split. So are those few that lie far from their home, each time.
+ * That is a line of slots over entries, hashtableResizeGrowAt, and whenever there are more entries than it
+ * says, the next segment grows. 80% to 87% of HOLD are in use, so 74% to 81% of all slots, at every size. An
+ * entry is moved four times while the table doubles, by copying a slot; and one of these times its key is
+ * read and hashed, when its segment is split. So are those few that lie far from their home, each time.
  *
  * At which size that is depends on the last bits of the segment's number: there are four such sizes, between
  * 4 and 7 units, so that a quarter of every sweep are splits.
@@ -40,7 +40,7 @@
 #define FULL 29, 32
 /* A new array is filled to at most this, in percent of the slots. With 72 tables grow by 1.4. */
 #define GROW_FILL   72
-#define TIGHT_FILL  85 /* of tight ones: they grow by one allowed size, 1.14 to 1.25 */
+#define TIGHT_FILL  85 /* of tight ones: they hashtableResizeGrow by one allowed size, 1.14 to 1.25 */
 #define SHRINK_FILL 50
 #define CROWD_FILL  85 /* the same for a segment that grows out of turn */
 #define JOIN_FILL   75 /* for two that become one */
@@ -73,7 +73,7 @@ enum hashtableResizePolicy hashtableResizePolicy(void) {
 
 /* Empty buckets. Big arrays come from zcalloc, whose fresh pages need no writing. jemalloc aligns every class
  * that is a multiple of 64 bytes; for other allocators there is the second way. */
-static bucket *newBuckets(uint32_t n) {
+static bucket *hashtableResizeNewBuckets(uint32_t n) {
     size_t size = (size_t)n * sizeof(bucket);
     if (size >= 65536) {
         void *p = zcalloc(n, sizeof(bucket));
@@ -85,55 +85,56 @@ static bucket *newBuckets(uint32_t n) {
     return b;
 }
 
-static void freeBuckets(const segment *s) {
+static void hashtableResizeFreeBuckets(const segment *s) {
     zfreeSized(s->table, (size_t)lengthOf(s) * sizeof(bucket));
 }
 
-static void noteLength(hashtable *ht, uint32_t length) {
+static void hashtableResizeNoteLength(hashtable *ht, uint32_t length) {
     while (length > 1ULL << ht->longest) ht->longest++;
 }
 
-static void setBits(hashtable *ht, unsigned bits) {
+static void hashtableResizeSetBits(hashtable *ht, unsigned bits) {
     ht->bits = (uint8_t)bits;
     ht->shift = (uint8_t)(bits ? 64 - bits : 0);
 }
 
 /* Entries of the directory that a segment has. */
-static uint32_t entriesOf(const hashtable *ht, const segment *s) {
+static uint32_t hashtableResizeEntriesOf(const hashtable *ht, const segment *s) {
     return 1U << (ht->bits - s->depth);
 }
 
 /* After a change of the segment: to all of them. */
-static void copyToEntries(const hashtable *ht, segment *s) {
-    for (uint32_t i = 1; i < entriesOf(ht, s); i++) {
+static void hashtableResizeCopyToEntries(const hashtable *ht, segment *s) {
+    for (uint32_t i = 1; i < hashtableResizeEntriesOf(ht, s); i++) {
         s[i] = *s;
         s[i].back = (uint16_t)i;
     }
 }
 
 /* Give the segment a new, empty array. */
-static void renew(hashtable *ht, segment *s, uint64_t n, unsigned depth) {
+static void hashtableResizeRenew(hashtable *ht, segment *s, uint64_t n, unsigned depth) {
     serverAssert(n && n <= UINT32_MAX);
-    *s = (segment){.table = newBuckets((uint32_t)n), .buckets = (uint32_t)n, .depth = (uint8_t)depth};
+    *s = (segment){
+        .table = hashtableResizeNewBuckets((uint32_t)n), .buckets = (uint32_t)n, .depth = (uint8_t)depth};
     s->fine = (uint8_t)fineFor(s->buckets);
     s->full = (uint32_t)(ht->bits ? limitOf(s->buckets, 31, 32) : limitOf(s->buckets, FULL));
-    noteLength(ht, s->buckets);
-    copyToEntries(ht, s);
+    hashtableResizeNoteLength(ht, s->buckets);
+    hashtableResizeCopyToEntries(ht, s);
 }
 
-static void freeDirectory(segment *segments, unsigned bits) {
+static void hashtableResizeFreeDirectory(segment *segments, unsigned bits) {
     if (bits) zfreeSized(segments, sizeof(segment) << bits);
 }
 
 void hashtableFreeArrays(const hashtable *ht) {
-    FOR_SEGMENTS(ht, s) freeBuckets(s);
-    freeDirectory(ht->segments, ht->bits);
+    FOR_SEGMENTS(ht, s) hashtableResizeFreeBuckets(s);
+    hashtableResizeFreeDirectory(ht->segments, ht->bits);
 }
 
 void hashtableForgetArrays(hashtable *ht) {
     memset(&ht->one, 0, sizeof(ht->one));
     ht->used = 0;
-    setBits(ht, 0);
+    hashtableResizeSetBits(ht, 0);
     ht->longest = ht->deepest = ht->tails = 0;
 }
 
@@ -141,7 +142,7 @@ void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), vo
     FOR_SEGMENTS(ht, s) {
         bucket *now = move(priv, s->table);
         if (now) s->table = now;
-        copyToEntries(ht, s);
+        hashtableResizeCopyToEntries(ht, s);
     }
     segment *now = ht->bits ? move(priv, ht->segments) : NULL;
     if (now) ht->segments = now;
@@ -158,8 +159,8 @@ struct filling {
     uint8_t slots[256];
 };
 
-static inline __attribute__((always_inline)) void fillIn(struct filling *f, uint32_t home, uint8_t tag,
-                                                         uint64_t word) {
+static inline __attribute__((always_inline)) void hashtableResizeFillIn(struct filling *f, uint32_t home,
+                                                                        uint8_t tag, uint64_t word) {
     segment *to = f->to;
     bool placed = true;
     unsigned slot = home < f->counted ? f->slots[home] : SLOTS;
@@ -174,8 +175,8 @@ static inline __attribute__((always_inline)) void fillIn(struct filling *f, uint
 }
 
 /* The entries of bucket i, whose positions are known, to an array that needs `less` bits fewer of them. */
-static inline __attribute__((always_inline)) void moveKnown(struct filling *f, const segment *from,
-                                                            uint32_t i, uint32_t half, unsigned less) {
+static inline __attribute__((always_inline)) void
+hashtableResizeMoveKnown(struct filling *f, const segment *from, uint32_t i, uint32_t half, unsigned less) {
     const bucket *b = &from->table[i];
     uint32_t end = subsEnd(from, i);
     for (slotSet set = usedSlots(b); set; set &= set - 1) {
@@ -188,22 +189,22 @@ static inline __attribute__((always_inline)) void moveKnown(struct filling *f, c
             tag = tagOf(sub);
             word = wordOf(entryAt(b, slot), sub);
         }
-        fillIn(f, homeOf(f->to, sub), tag, word);
+        hashtableResizeFillIn(f, homeOf(f->to, sub), tag, word);
     }
 }
 
-static void moveRead(const hashtable *ht, struct filling *f, const bucket *b) {
+static void hashtableResizeMoveRead(const hashtable *ht, struct filling *f, const bucket *b) {
     for (slotSet set = usedSlots(b); set; set &= set - 1) {
         void *entry = entryAt(b, slotOfBit(set));
         uint32_t sub = subOf(f->to, hashtableSalted(ht, hashOfEntry(ht, entry)));
-        fillIn(f, homeOf(f->to, sub), tagOf(sub), wordOf(entry, sub));
+        hashtableResizeFillIn(f, homeOf(f->to, sub), tagOf(sub), wordOf(entry, sub));
     }
 }
 
 /* Into an array of the same segment, or of the one that it has become the half `half` of, in the order of
  * homes. Entries are read only where they are far from home, or when the new array needs more of a position
  * than the old one kept: once while a segment becomes four times as large. */
-static void moveInto(const hashtable *ht, segment *to, const segment *from, uint32_t half) {
+static void hashtableResizeMoveInto(const hashtable *ht, segment *to, const segment *from, uint32_t half) {
     uint32_t length = lengthOf(from), kept = (uint32_t)from->fine + from->depth - to->depth;
     bool enough = kept >= to->fine;
     struct filling f = {.to = to, .counted = to->buckets <= sizeof(f.slots) ? to->buckets : 0};
@@ -212,25 +213,25 @@ static void moveInto(const hashtable *ht, segment *to, const segment *from, uint
         if (ahead < length && unlikely(!enough || !knowsSubs(from, ahead)))
             prefetchEntries(&from->table[ahead]);
         if (unlikely(!enough || !knowsSubs(from, i)))
-            moveRead(ht, &f, &from->table[i]);
+            hashtableResizeMoveRead(ht, &f, &from->table[i]);
         else if (likely(kept == to->fine))
-            moveKnown(&f, from, i, half, 0);
+            hashtableResizeMoveKnown(&f, from, i, half, 0);
         else
-            moveKnown(&f, from, i, half, kept - to->fine);
+            hashtableResizeMoveKnown(&f, from, i, half, kept - to->fine);
     }
-    freeBuckets(from);
+    hashtableResizeFreeBuckets(from);
 }
 
 /* The same segment in an array of n buckets. */
-static void refit(hashtable *ht, segment *s, uint64_t n) {
+static void hashtableResizeRefit(hashtable *ht, segment *s, uint64_t n) {
     segment from = *s;
-    renew(ht, s, n, from.depth);
-    moveInto(ht, s, &from, 0);
+    hashtableResizeRenew(ht, s, n, from.depth);
+    hashtableResizeMoveInto(ht, s, &from, 0);
     if (ht->bits) ht->homes += s->buckets - from.buckets;
 }
 
 /* A size that takes `used` entries and more. */
-static uint64_t fittingCount(const segment *s) {
+static uint64_t hashtableResizeFittingCount(const segment *s) {
     uint64_t more = allowedCount((uint64_t)s->buckets + 1),
              fit = countFor((size_t)s->used + 1, CROWD_FILL, 100);
     return fit > more ? fit : more;
@@ -238,7 +239,7 @@ static uint64_t fittingCount(const segment *s) {
 
 /* Into whatever segments there are now, by their hashes. When most go to the same one, it grows on the way.
  */
-static void moveByHash(hashtable *ht, const segment *from) {
+static void hashtableResizeMoveByHash(hashtable *ht, const segment *from) {
     uint32_t length = lengthOf(from);
     for (uint32_t i = 0; i < length; i++) {
         const bucket *b = &from->table[i];
@@ -247,160 +248,163 @@ static void moveByHash(hashtable *ht, const segment *from) {
             void *entry = entryAt(b, slotOfBit(set));
             uint64_t salted = hashtableSalted(ht, hashOfEntry(ht, entry));
             segment *s = segmentOf(ht, salted);
-            while (unlikely(!placeEntry(s, subOf(s, salted), entry))) refit(ht, s, fittingCount(s));
+            while (unlikely(!placeEntry(s, subOf(s, salted), entry)))
+                hashtableResizeRefit(ht, s, hashtableResizeFittingCount(s));
         }
     }
-    freeBuckets(from);
+    hashtableResizeFreeBuckets(from);
 }
 
 /* --- The line of homes over entries --- */
 
-static uint64_t largestBelow(uint64_t n) { /* or equal */
+static uint64_t hashtableResizeLargestBelow(uint64_t n) { /* or equal */
     unsigned shift = 63 - (unsigned)__builtin_clzll(n) - 2;
     return n < 8 ? n : n >> shift << shift;
 }
 
 /* With so many entries, a table of many segments with so many homes has to have more. */
-static uint64_t growAt(uint64_t homes) {
-    uint64_t n = largestBelow(homes), before = largestBelow(n - 1), after = allowedCount(n + 1);
+static uint64_t hashtableResizeGrowAt(uint64_t homes) {
+    uint64_t n = hashtableResizeLargestBelow(homes), before = hashtableResizeLargestBelow(n - 1),
+             after = allowedCount(n + 1);
     uint64_t fullest = before * (after - n) + (homes - n) * (n - before);
     return (uint64_t)((unsigned __int128)fullest * SLOTS * HOLD / (100 * (after - n)));
 }
 
 /* --- Directory --- */
 
-static segment *newDirectory(unsigned bits) {
+static segment *hashtableResizeNewDirectory(unsigned bits) {
     return zcalloc(1ULL << bits, sizeof(segment));
 }
 
 /* One bit more, so that any segment can be split. False: one has too many entries for that. */
-static bool doubleDirectory(hashtable *ht) {
+static bool hashtableResizeDoubleDirectory(hashtable *ht) {
     uint32_t size = directorySize(ht);
-    FOR_SEGMENTS(ht, s) if (entriesOf(ht, s) > ENTRIES_MOST / 2) return false;
+    FOR_SEGMENTS(ht, s) if (hashtableResizeEntriesOf(ht, s) > ENTRIES_MOST / 2) return false;
     segment *old = ht->segments;
-    ht->segments = newDirectory(ht->bits + 1U);
-    setBits(ht, ht->bits + 1U);
+    ht->segments = hashtableResizeNewDirectory(ht->bits + 1U);
+    hashtableResizeSetBits(ht, ht->bits + 1U);
     for (uint32_t i = 0; i < size; i++) {
         if (old[i].back) continue;
         ht->segments[2 * i] = old[i];
-        copyToEntries(ht, &ht->segments[2 * i]);
+        hashtableResizeCopyToEntries(ht, &ht->segments[2 * i]);
     }
-    freeDirectory(old, ht->bits - 1U);
+    hashtableResizeFreeDirectory(old, ht->bits - 1U);
     ht->next *= 2;
     ht->deepest = 0;
     return true;
 }
 
 /* While no segment needs the last bit. In the end there is one segment, and no directory. */
-static void halveDirectory(hashtable *ht) {
+static void hashtableResizeHalveDirectory(hashtable *ht) {
     while (ht->bits && !ht->deepest) {
         segment *old = ht->segments, one = old[0];
         unsigned bits = ht->bits;
-        setBits(ht, bits - 1);
+        hashtableResizeSetBits(ht, bits - 1);
         if (!ht->bits) {
             one.full = (uint32_t)limitOf(one.buckets, FULL);
             ht->one = one;
             ht->longest = 0;
-            noteLength(ht, one.buckets);
+            hashtableResizeNoteLength(ht, one.buckets);
         } else {
-            ht->segments = newDirectory(ht->bits);
+            ht->segments = hashtableResizeNewDirectory(ht->bits);
             for (uint32_t i = 0; i < directorySize(ht); i++) {
                 segment *s = &ht->segments[i];
                 if (old[2 * i].back) continue;
                 *s = old[2 * i];
-                copyToEntries(ht, s);
+                hashtableResizeCopyToEntries(ht, s);
                 ht->deepest += s->depth == ht->bits;
             }
             ht->next /= 2;
         }
-        freeDirectory(old, bits);
+        hashtableResizeFreeDirectory(old, bits);
     }
 }
 
 /* New arrays of n homes in all for an empty table, which has none. */
-static void makeArrays(hashtable *ht, uint64_t n) {
+static void hashtableResizeMakeArrays(hashtable *ht, uint64_t n) {
     serverAssert(n <= UINT32_MAX);
     unsigned bits = 0;
     while (n >> bits > 7 * (uint64_t)segment_unit) bits++;
-    setBits(ht, bits);
+    hashtableResizeSetBits(ht, bits);
     ht->tails = 0;
     ht->longest = 0;
     ht->deepest = 0;
     if (!bits) {
-        renew(ht, &ht->one, n, 0);
+        hashtableResizeRenew(ht, &ht->one, n, 0);
         return;
     }
-    ht->segments = newDirectory(bits);
-    for (uint32_t i = 0; i < directorySize(ht); i++) renew(ht, &ht->segments[i], n >> bits, bits);
+    ht->segments = hashtableResizeNewDirectory(bits);
+    for (uint32_t i = 0; i < directorySize(ht); i++)
+        hashtableResizeRenew(ht, &ht->segments[i], n >> bits, bits);
     ht->homes = (uint32_t)(n >> bits << bits);
     ht->deepest = directorySize(ht);
     ht->next = 0;
-    ht->grow_at = growAt(ht->homes);
+    ht->grow_at = hashtableResizeGrowAt(ht->homes);
 }
 
 /* Move everything to new arrays of n homes in all, now. */
-static void rebuild(hashtable *ht, uint64_t n) {
+static void hashtableResizeRebuild(hashtable *ht, uint64_t n) {
     serverAssert(!ht->pause);
     hashtable old = *ht;
-    makeArrays(ht, n);
-    FOR_SEGMENTS(&old, s) moveByHash(ht, s);
-    freeDirectory(old.segments, old.bits);
+    hashtableResizeMakeArrays(ht, n);
+    FOR_SEGMENTS(&old, s) hashtableResizeMoveByHash(ht, s);
+    hashtableResizeFreeDirectory(old.segments, old.bits);
 }
 
 /* --- Resizing one of many segments --- */
 
 /* How many buckets it may have. */
-static uint64_t mostBuckets(const hashtable *ht, const segment *s) {
+static uint64_t hashtableResizeMostBuckets(const hashtable *ht, const segment *s) {
     uint32_t index = indexOf(ht, s) >> (ht->bits - s->depth);
     return (uint64_t)segment_unit * (4 + (index & 3));
 }
 
 /* Not of one that is large because of its entries' positions: to split it would not part them, and double the
  * directory each time. */
-static bool isToSplit(const hashtable *ht, const segment *s, uint64_t n) {
-    return n > mostBuckets(ht, s) && n % 2 == 0 && s->depth < HASHTABLE_DEPTH_MOST &&
+static bool hashtableResizeIsToSplit(const hashtable *ht, const segment *s, uint64_t n) {
+    return n > hashtableResizeMostBuckets(ht, s) && n % 2 == 0 && s->depth < HASHTABLE_DEPTH_MOST &&
            n << s->depth <= 4 * (uint64_t)ht->homes;
 }
 
-static void split(hashtable *ht, segment *s, uint64_t n) {
+static void hashtableResizeSplit(hashtable *ht, segment *s, uint64_t n) {
     segment from = *s;
     unsigned depth = from.depth + 1U;
     uint32_t half = 1U << (ht->bits - depth);
-    renew(ht, s, n / 2, depth);
-    renew(ht, s + half, n / 2, depth);
+    hashtableResizeRenew(ht, s, n / 2, depth);
+    hashtableResizeRenew(ht, s + half, n / 2, depth);
     ht->homes += (uint32_t)n - from.buckets;
     if (depth == ht->bits) ht->deepest += 2;
-    moveByHash(ht, &from);
+    hashtableResizeMoveByHash(ht, &from);
 }
 
 /* To n buckets, or two segments of half as many. */
-static void grow(hashtable *ht, segment *s, uint64_t n) {
-    bool in_two = isToSplit(ht, s, n);
+static void hashtableResizeGrow(hashtable *ht, segment *s, uint64_t n) {
+    bool in_two = hashtableResizeIsToSplit(ht, s, n);
     if (in_two && s->depth == ht->bits) {
         uint32_t index = indexOf(ht, s);
-        in_two = doubleDirectory(ht);
+        in_two = hashtableResizeDoubleDirectory(ht);
         if (in_two) s = &ht->segments[2 * index];
     }
     if (in_two)
-        split(ht, s, n);
+        hashtableResizeSplit(ht, s, n);
     else
-        refit(ht, s, n);
+        hashtableResizeRefit(ht, s, n);
 }
 
 /* Two neighbours of the same depth, `left` having the lower positions, become one of n buckets. */
-static void join(hashtable *ht, segment *left, uint64_t n) {
-    uint32_t entries = entriesOf(ht, left);
+static void hashtableResizeJoin(hashtable *ht, segment *left, uint64_t n) {
+    uint32_t entries = hashtableResizeEntriesOf(ht, left);
     segment from[2] = {left[0], left[entries]};
     if (left->depth == ht->bits) ht->deepest -= 2;
-    renew(ht, left, n, left->depth - 1U);
-    for (uint32_t i = 0; i < 2; i++) moveInto(ht, left, &from[i], i);
+    hashtableResizeRenew(ht, left, n, left->depth - 1U);
+    for (uint32_t i = 0; i < 2; i++) hashtableResizeMoveInto(ht, left, &from[i], i);
     ht->homes -= from[0].buckets + from[1].buckets - left->buckets;
-    halveDirectory(ht);
+    hashtableResizeHalveDirectory(ht);
 }
 
 /* The other half of what it was once split from, if that is a whole segment; the lower one of both. */
-static segment *pairOf(const hashtable *ht, segment *s, segment **other) {
-    uint32_t entries = entriesOf(ht, s), index = indexOf(ht, s);
+static segment *hashtableResizePairOf(const hashtable *ht, segment *s, segment **other) {
+    uint32_t entries = hashtableResizeEntriesOf(ht, s), index = indexOf(ht, s);
     *other = &ht->segments[index ^ entries];
     if ((*other)->back || (*other)->depth != s->depth) return NULL;
     return *other < s ? *other : s;
@@ -409,12 +413,12 @@ static segment *pairOf(const hashtable *ht, segment *s, segment **other) {
 /* --- Sweeps --- */
 
 /* The buckets of a segment when all together are to have `homes`. */
-static uint64_t share(uint64_t homes, unsigned depth) {
+static uint64_t hashtableResizeShare(uint64_t homes, unsigned depth) {
     return allowedCount((homes + (1ULL << depth) - 1) >> depth);
 }
 
 /* On to the next segment of the sweep; NULL: nothing here. */
-static segment *sweep(hashtable *ht) {
+static segment *hashtableResizeSweep(hashtable *ht) {
     uint32_t mask = directorySize(ht) - 1, step = (uint32_t)((uint64_t)mask * 618 / 1000) | 1;
     ht->next = (ht->next + step) & mask;
     return segmentAt(ht, ht->next);
@@ -422,43 +426,46 @@ static segment *sweep(hashtable *ht) {
 
 /* Let the next segment grow for which it is time. Its entries pay for the time of the one after it: when much
  * has waited, that goes at twice the pace, not at once. */
-static void growNext(hashtable *ht) {
+static void hashtableResizeGrowNext(hashtable *ht) {
     uint32_t homes = ht->homes;
-    uint64_t target = allowedCount(largestBelow(homes) + 1), due = countFor(ht->used, HOLD, 100);
+    uint64_t target = allowedCount(hashtableResizeLargestBelow(homes) + 1),
+             due = countFor(ht->used, HOLD, 100);
     if (due > target && due <= UINT32_MAX) target = due;
     for (unsigned looks = 0; looks < SWEEP_LOOKS; looks++) {
-        segment *s = sweep(ht);
+        segment *s = hashtableResizeSweep(ht);
         if (!s || (uint64_t)s->buckets << s->depth >= target) continue;
-        uint64_t n = share(target, s->depth), needed = countFor(s->used, 31, 32);
-        grow(ht, s, n > needed ? n : needed);
+        uint64_t n = hashtableResizeShare(target, s->depth), needed = countFor(s->used, 31, 32);
+        hashtableResizeGrow(ht, s, n > needed ? n : needed);
         break;
     }
-    uint64_t on_time = growAt(ht->homes), paced = ht->used + (uint64_t)(ht->homes - homes) * SLOTS / 4;
+    uint64_t on_time = hashtableResizeGrowAt(ht->homes),
+             paced = ht->used + (uint64_t)(ht->homes - homes) * SLOTS / 4;
     ht->grow_at = on_time > paced ? on_time : paced;
 }
 
 /* Smaller, to n buckets or what its entries need; true when it is. */
-static bool shrink(hashtable *ht, segment *s, uint64_t target) {
-    uint64_t n = share(target, s->depth), needed = countFor(s->used, FULL);
-    segment *other, *left = n < 2 * segment_unit ? pairOf(ht, s, &other) : NULL;
+static bool hashtableResizeShrink(hashtable *ht, segment *s, uint64_t target) {
+    uint64_t n = hashtableResizeShare(target, s->depth), needed = countFor(s->used, FULL);
+    segment *other, *left = n < 2 * segment_unit ? hashtableResizePairOf(ht, s, &other) : NULL;
     if (left && other->used <= s->used + (uint64_t)segment_unit * SLOTS) {
         needed = countFor((size_t)s->used + other->used, JOIN_FILL, 100);
-        n = share(target, s->depth - 1U);
-        join(ht, left, n > needed ? n : needed);
+        n = hashtableResizeShare(target, s->depth - 1U);
+        hashtableResizeJoin(ht, left, n > needed ? n : needed);
         return true;
     }
     if (n < needed) n = needed;
     if (n >= s->buckets) return false;
-    refit(ht, s, n);
+    hashtableResizeRefit(ht, s, n);
     return true;
 }
 
-static bool shrinkNext(hashtable *ht) {
+static bool hashtableResizeShrinkNext(hashtable *ht) {
     uint64_t target = countFor(ht->used, SHRINK_FILL, 100);
     for (unsigned looks = 0; looks < SWEEP_LOOKS && ht->bits; looks++) {
-        segment *s = sweep(ht);
-        if (!s || (uint64_t)s->buckets << s->depth <= target || !shrink(ht, s, target)) continue;
-        if (ht->bits) ht->grow_at = growAt(ht->homes);
+        segment *s = hashtableResizeSweep(ht);
+        if (!s || (uint64_t)s->buckets << s->depth <= target || !hashtableResizeShrink(ht, s, target))
+            continue;
+        if (ht->bits) ht->grow_at = hashtableResizeGrowAt(ht->homes);
         return true;
     }
     return false;
@@ -466,7 +473,7 @@ static bool shrinkNext(hashtable *ht) {
 
 /* --- Room for one more --- */
 
-static uint64_t limitByPolicy(uint32_t n) {
+static uint64_t hashtableResizeLimitByPolicy(uint32_t n) {
     switch (resize_policy) {
     case HASHTABLE_RESIZE_ALLOW: return limitOf(n, FULL);
     case HASHTABLE_RESIZE_AVOID: return limitOf(n, 15, 16);
@@ -475,82 +482,83 @@ static uint64_t limitByPolicy(uint32_t n) {
 }
 
 /* The only segment to n buckets, or to many segments. */
-static void resizeOne(hashtable *ht, uint64_t n) {
+static void hashtableResizeOne(hashtable *ht, uint64_t n) {
     if (n <= 7 * (uint64_t)segment_unit)
-        refit(ht, &ht->one, n);
+        hashtableResizeRefit(ht, &ht->one, n);
     else
-        rebuild(ht, n);
+        hashtableResizeRebuild(ht, n);
 }
 
 /* To a size for one entry more. Many segments need not be as empty. */
-static void growOne(hashtable *ht) {
+static void hashtableResizeGrowOne(hashtable *ht) {
     uint64_t fill = ht->type->tight ? TIGHT_FILL : GROW_FILL;
     uint64_t one = countFor(ht->used + 1, fill, 100), many = countFor(ht->used + 1, HOLD, 100);
     uint64_t least = 8 * (uint64_t)segment_unit;
-    resizeOne(ht, one < least ? one : many > least ? many : least);
+    hashtableResizeOne(ht, one < least ? one : many > least ? many : least);
 }
 
-static void makeRoomInMany(hashtable *ht, uint64_t salted) {
+static void hashtableResizeMakeRoomInMany(hashtable *ht, uint64_t salted) {
     segment *s = segmentOf(ht, salted);
-    if (s->used >= s->full) grow(ht, s, fittingCount(s));
+    if (s->used >= s->full) hashtableResizeGrow(ht, s, hashtableResizeFittingCount(s));
     if (ht->used < ht->grow_at) return;
     if (resize_policy == HASHTABLE_RESIZE_ALLOW)
-        growNext(ht);
+        hashtableResizeGrowNext(ht);
     else
         ht->grow_at = ht->used + segment_unit; /* look again then */
 }
 
 __attribute__((noinline)) segment *hashtableMakeRoom(hashtable *ht, uint64_t salted) {
     if (!hasTable(ht))
-        makeArrays(ht, 1);
+        hashtableResizeMakeArrays(ht, 1);
     else if (ht->pause)
         ; /* nothing may move */
     else if (ht->bits)
-        makeRoomInMany(ht, salted);
-    else if (ht->used + 1 > limitByPolicy(ht->one.buckets))
-        growOne(ht);
+        hashtableResizeMakeRoomInMany(ht, salted);
+    else if (ht->used + 1 > hashtableResizeLimitByPolicy(ht->one.buckets))
+        hashtableResizeGrowOne(ht);
     return segmentOf(ht, salted);
 }
 
 /* A full segment of a paused hashtable gets a tail; see the top of hashtable.c. */
-static void lengthen(hashtable *ht, segment *s) {
+static void hashtableResizeLengthen(hashtable *ht, segment *s) {
     uint32_t length = lengthOf(s);
     serverAssert(length <= UINT32_MAX / 2 && s->tail < TAIL_MOST);
-    bucket *table = newBuckets(2 * length);
+    bucket *table = hashtableResizeNewBuckets(2 * length);
     memcpy(table, s->table, length * sizeof(bucket));
-    freeBuckets(s);
+    hashtableResizeFreeBuckets(s);
     s->table = table;
     s->tail++;
-    copyToEntries(ht, s);
+    hashtableResizeCopyToEntries(ht, s);
     ht->tails = 1;
-    noteLength(ht, lengthOf(s));
+    hashtableResizeNoteLength(ht, lengthOf(s));
 }
 
 __attribute__((noinline, cold)) segment *hashtableForceRoom(hashtable *ht, uint64_t salted) {
     segment *s = segmentOf(ht, salted);
     if (ht->pause)
-        lengthen(ht, s);
+        hashtableResizeLengthen(ht, s);
     else
-        refit(ht, s, fittingCount(s));
+        hashtableResizeRefit(ht, s, hashtableResizeFittingCount(s));
     return s;
 }
 
 /* --- Pausing --- */
 
-static segment *firstWithTail(const hashtable *ht) {
+static segment *hashtableResizeFirstWithTail(const hashtable *ht) {
     FOR_SEGMENTS(ht, s) if (s->tail) return s;
     return NULL;
 }
 
 /* After the last resume: do what had to wait. */
-static void settle(hashtable *ht) {
+static void hashtableResizeSettle(hashtable *ht) {
     if (!ht->bits) {
         bool overfull = ht->used && ht->used > limitOf(ht->one.buckets, 127, 128);
-        if (ht->one.tail || overfull) growOne(ht);
+        if (ht->one.tail || overfull) hashtableResizeGrowOne(ht);
     } else if (ht->tails && ht->used > (uint64_t)ht->homes * SLOTS) {
-        rebuild(ht, countFor(ht->used, GROW_FILL, 100));
+        hashtableResizeRebuild(ht, countFor(ht->used, GROW_FILL, 100));
     } else if (ht->tails) {
-        for (segment *s; (s = firstWithTail(ht));) grow(ht, s, fittingCount(s));
+        for (segment *s; (s = hashtableResizeFirstWithTail(ht));)
+            hashtableResizeGrow(ht, s, hashtableResizeFittingCount(s));
     }
     ht->tails = 0;
     if (unlikely(isSparse(ht))) hashtableShrinkIfNeeded(ht);
@@ -563,12 +571,12 @@ void hashtablePause(hashtable *ht) {
 
 void hashtableResume(hashtable *ht) {
     serverAssert(ht->pause);
-    if (--ht->pause == 0) settle(ht);
+    if (--ht->pause == 0) hashtableResizeSettle(ht);
 }
 
 /* --- Size --- */
 
-static uint64_t bucketsOf(const hashtable *ht) {
+static uint64_t hashtableResizeBucketsOf(const hashtable *ht) {
     uint64_t n = 0;
     if (ht->bits && !ht->tails) return ht->homes;
     FOR_SEGMENTS(ht, s) n += lengthOf(s);
@@ -576,52 +584,53 @@ static uint64_t bucketsOf(const hashtable *ht) {
 }
 
 size_t hashtableSlots(const hashtable *ht) {
-    return bucketsOf(ht) * SLOTS;
+    return hashtableResizeBucketsOf(ht) * SLOTS;
 }
 
 size_t hashtableMemory(const hashtable *ht) {
-    return bucketsOf(ht) * sizeof(bucket) + (ht->bits ? directorySize(ht) * sizeof(segment) : 0);
+    return hashtableResizeBucketsOf(ht) * sizeof(bucket) +
+           (ht->bits ? directorySize(ht) * sizeof(segment) : 0);
 }
 
 /* There is no aligned allocation that may fail, so ask with one that may. */
-static bool memoryAllows(uint64_t count) {
+static bool hashtableResizeMemoryAllows(uint64_t count) {
     if (count > UINT32_MAX) return false;
     void *p = ztrymalloc(count * sizeof(bucket));
     if (p) zfreeSized(p, count * sizeof(bucket));
     return p != NULL;
 }
 
-static void holdGrowth(hashtable *ht, size_t n) {
+static void hashtableResizeHoldGrowth(hashtable *ht, size_t n) {
     if (ht->bits && ht->grow_at < n) ht->grow_at = n;
 }
 
-static bool expand(hashtable *ht, size_t n, bool try) {
+static bool hashtableResizeExpand(hashtable *ht, size_t n, bool try) {
     if (n <= ht->used) return true;
     if (n <= limitOf(ht->bits ? ht->homes : ht->one.buckets, FULL)) {
-        holdGrowth(ht, n);
+        hashtableResizeHoldGrowth(ht, n);
         return true;
     }
     uint64_t count = n <= SLOTS ? 1 : countFor(n, FULL);
-    if (try && !memoryAllows(count)) return false;
+    if (try && !hashtableResizeMemoryAllows(count)) return false;
     serverAssert(count <= UINT32_MAX);
     if (hasTable(ht) && (ht->pause || ht->bits) && ht->used) return true;
     if (ht->used)
-        resizeOne(ht, count);
+        hashtableResizeOne(ht, count);
     else {
         hashtableFreeArrays(ht);
         hashtableForgetArrays(ht);
-        makeArrays(ht, count);
+        hashtableResizeMakeArrays(ht, count);
     }
-    holdGrowth(ht, n);
+    hashtableResizeHoldGrowth(ht, n);
     return true;
 }
 
 void hashtableExpand(hashtable *ht, size_t n) {
-    expand(ht, n, false);
+    hashtableResizeExpand(ht, n, false);
 }
 
 bool hashtableTryExpand(hashtable *ht, size_t n) {
-    return expand(ht, n, true);
+    return hashtableResizeExpand(ht, n, true);
 }
 
 bool hashtableShrinkIfNeeded(hashtable *ht) {
@@ -631,8 +640,8 @@ bool hashtableShrinkIfNeeded(hashtable *ht) {
         hashtableForgetArrays(ht);
         return true;
     }
-    if (ht->bits) return shrinkNext(ht);
-    refit(ht, &ht->one, countFor(ht->used, SHRINK_FILL, 100));
+    if (ht->bits) return hashtableResizeShrinkNext(ht);
+    hashtableResizeRefit(ht, &ht->one, countFor(ht->used, SHRINK_FILL, 100));
     return true;
 }
 
@@ -642,11 +651,11 @@ void hashtableHurryShrink(hashtable *ht) {
         if (!hashtableShrinkIfNeeded(ht)) return;
 }
 
-static bool resizeIdle(hashtable *ht) {
+static bool hashtableResizeIdle(hashtable *ht) {
     if (ht->pause || resize_policy != HASHTABLE_RESIZE_ALLOW || !ht->used) return false;
     if (isSparse(ht)) return hashtableShrinkIfNeeded(ht);
-    if (!ht->bits || ht->used < growAt(ht->homes)) return false;
-    growNext(ht);
+    if (!ht->bits || ht->used < hashtableResizeGrowAt(ht->homes)) return false;
+    hashtableResizeGrowNext(ht);
     return true;
 }
 
@@ -654,7 +663,7 @@ bool hashtableResizeMicroseconds(hashtable *ht, uint64_t us) {
     int64_t end = monotonicUs() + (int64_t)us;
     do {
         for (unsigned i = 0; i < IDLE_CHECK_TIME; i++)
-            if (!resizeIdle(ht)) return false;
+            if (!hashtableResizeIdle(ht)) return false;
     } while (monotonicUs() < end);
     return true;
 }

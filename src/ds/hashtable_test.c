@@ -3,17 +3,17 @@
  *
  * The model is an array: model[id] is the entry with key id, or NULL. Keys are the 8 bytes of id, so that a
  * type's hash function can shape the distribution. */
-#include <stdarg.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <cmocka.h>
 
-#include "ds/hashtable_private.h"
 #include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
+#include "ds/hashtable_private.h"
 
 #define MAX_IDS 20000
 #define ADDED   1000000 /* `seen` of an item that was added during the walk */
@@ -34,14 +34,14 @@ static void itemFree(void *entry) {
     freed++;
     zfree(entry);
 }
-static uint64_t idOf(struct str key) {
+static uint64_t hashtableTestIdOf(struct str key) {
     uint64_t id;
     memcpy(&id, key.ptr, sizeof(id));
     return id;
 }
 /* Five values in all. */
 static uint64_t fewHash(struct str key) {
-    uint64_t five = idOf(key) % 5;
+    uint64_t five = hashtableTestIdOf(key) % 5;
     return hashBytes(&five, sizeof(five));
 }
 /* The same top 16 bits: every entry lives at home in one bucket of any small table, near its end. */
@@ -54,7 +54,7 @@ static uint64_t oneTagHash(struct str key) {
 }
 /* Positions in the order of ids. */
 static uint64_t orderedHash(struct str key) {
-    return idOf(key) * (UINT64_MAX / MAX_IDS);
+    return hashtableTestIdOf(key) * (UINT64_MAX / MAX_IDS);
 }
 
 static const struct hashtableType good_type = {.entryKey = itemKey, .entryFree = itemFree};
@@ -73,7 +73,7 @@ static struct item *newItem(uint64_t id) {
     item->id = id;
     return item;
 }
-static void modelAdd(hashtable *ht, uint64_t id) {
+static void hashtableTestModelAdd(hashtable *ht, uint64_t id) {
     assert_null(model[id]);
     model[id] = newItem(id);
     model_size++;
@@ -86,8 +86,8 @@ static void modelDelete(hashtable *ht, uint64_t id) {
     model_size -= model[id] != NULL;
     model[id] = NULL;
 }
-static void fill(hashtable *ht, uint64_t from, uint64_t to) {
-    for (uint64_t id = from; id < to; id++) modelAdd(ht, id);
+static void hashtableTestFill(hashtable *ht, uint64_t from, uint64_t to) {
+    for (uint64_t id = from; id < to; id++) hashtableTestModelAdd(ht, id);
 }
 static void startModel(hashtable *ht, const struct hashtableType *type) {
     memset(model, 0, sizeof(model));
@@ -95,12 +95,12 @@ static void startModel(hashtable *ht, const struct hashtableType *type) {
     hashtableInit(ht, type);
     if (type->hash) ht->salt = 0; /* its bad hashes are to be bad positions */
 }
-static void check(hashtable *ht) {
+static void hashtableTestCheck(hashtable *ht) {
     hashtableVerify(ht);
     assert_int_equal(hashtableSize(ht), model_size);
 }
-static void checkAll(hashtable *ht, uint64_t ids) {
-    check(ht);
+static void hashtableTestCheckAll(hashtable *ht, uint64_t ids) {
+    hashtableTestCheck(ht);
     for (uint64_t id = 0; id < ids; id++) assert_ptr_equal(hashtableFind(ht, keyOfId(&id)), model[id]);
 }
 static void endModel(hashtable *ht) {
@@ -245,7 +245,7 @@ static void addItem(hashtable *ht, uint64_t id, bool hashed) {
         model_size++;
         hashtableAddUnchecked(ht, model[id], hashtableHash(ht, keyOfId(&id)));
     } else {
-        modelAdd(ht, id);
+        hashtableTestModelAdd(ht, id);
     }
 }
 
@@ -280,7 +280,7 @@ static void clearSeen(uint64_t ids) {
 }
 
 /* Iterates, deletes what it is given with some luck, and adds others meanwhile. */
-static void iterate(hashtable *ht, uint64_t ids, bool change) {
+static void hashtableTestIterate(hashtable *ht, uint64_t ids, bool change) {
     struct hashtableIterator it;
     void *entry;
     size_t n = 0, before = model_size;
@@ -298,7 +298,7 @@ static void iterate(hashtable *ht, uint64_t ids, bool change) {
         } else if (randomBelow(3) == 0) {
             uint64_t id = randomBelow(ids);
             if (!model[id]) {
-                modelAdd(ht, id);
+                hashtableTestModelAdd(ht, id);
                 model[id]->seen = ADDED; /* may be returned or not */
                 before++;
                 n++;
@@ -309,7 +309,7 @@ static void iterate(hashtable *ht, uint64_t ids, bool change) {
     for (uint64_t id = 0; id < ids; id++)
         if (model[id] && !change) assert_int_equal(model[id]->seen, 1);
     if (!change) assert_int_equal(n, before);
-    check(ht);
+    hashtableTestCheck(ht);
 }
 
 static void scanCount(void *priv, void *entry) {
@@ -317,7 +317,7 @@ static void scanCount(void *priv, void *entry) {
     ++*(size_t *)priv;
 }
 
-static void scanAll(hashtable *ht, uint64_t ids) {
+static void hashtableTestScanAll(hashtable *ht, uint64_t ids) {
     uint64_t cursor = 0;
     clearSeen(ids);
     do {
@@ -343,9 +343,9 @@ static void *copyArray(void *priv, void *array) {
 
 static void rareOperation(hashtable *ht, uint64_t ids) {
     switch (randomBelow(12)) {
-    case 0: iterate(ht, ids, false); break;
-    case 1: iterate(ht, ids, true); break;
-    case 2: scanAll(ht, ids); break;
+    case 0: hashtableTestIterate(ht, ids, false); break;
+    case 1: hashtableTestIterate(ht, ids, true); break;
+    case 2: hashtableTestScanAll(ht, ids); break;
     case 3: hashtableExpand(ht, randomBelow(ids)); break;
     case 4: assert_true(hashtableTryExpand(ht, randomBelow(ids))); break;
     case 5: hashtableShrinkIfNeeded(ht); break;
@@ -382,7 +382,7 @@ static void randomOperation(hashtable *ht, uint64_t ids, bool growing) {
     }
 }
 
-static void runModel(const struct hashtableType *type, uint64_t ids, size_t operations) {
+static void hashtableTestRunModel(const struct hashtableType *type, uint64_t ids, size_t operations) {
     hashtable ht;
     bool growing = true;
     startModel(&ht, type);
@@ -390,11 +390,11 @@ static void runModel(const struct hashtableType *type, uint64_t ids, size_t oper
         if (i % (4 * ids) == 0) growing = !growing || i == 0;
         randomOperation(&ht, ids, growing);
         if (randomBelow(ids) == 0 || randomBelow(1000) == 0) rareOperation(&ht, ids);
-        if (randomBelow(2 * ids) == 0) check(&ht);
+        if (randomBelow(2 * ids) == 0) hashtableTestCheck(&ht);
     }
     while (ht.pause) hashtableResume(&ht);
     hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
-    checkAll(&ht, ids);
+    hashtableTestCheckAll(&ht, ids);
     endModel(&ht);
 }
 
@@ -402,24 +402,24 @@ static size_t operations;
 
 static void testModelGood(void **state) {
     (void)state;
-    runModel(&good_type, 10, operations / 10);
-    runModel(&good_type, 100, operations / 10);
-    runModel(&good_type, 1000, operations / 5);
-    runModel(&good_type, MAX_IDS, operations / 5);
+    hashtableTestRunModel(&good_type, 10, operations / 10);
+    hashtableTestRunModel(&good_type, 100, operations / 10);
+    hashtableTestRunModel(&good_type, 1000, operations / 5);
+    hashtableTestRunModel(&good_type, MAX_IDS, operations / 5);
 }
 static void testModelBad(void **state) {
     (void)state;
-    runModel(&few_type, 300, operations / 10);
-    runModel(&few_type, 2000, operations / 50);
-    runModel(&top_type, 20, operations / 20);
-    runModel(&top_type, 1500, operations / 20);
-    runModel(&tag_type, 1000, operations / 10);
-    runModel(&ordered_type, 3000, operations / 10);
+    hashtableTestRunModel(&few_type, 300, operations / 10);
+    hashtableTestRunModel(&few_type, 2000, operations / 50);
+    hashtableTestRunModel(&top_type, 20, operations / 20);
+    hashtableTestRunModel(&top_type, 1500, operations / 20);
+    hashtableTestRunModel(&tag_type, 1000, operations / 10);
+    hashtableTestRunModel(&ordered_type, 3000, operations / 10);
 }
 
 /* --- Sizes --- */
 
-static void testEmpty(void **state) {
+static void hashtableTestEmpty(void **state) {
     (void)state;
     hashtable *ht = hashtableCreate(&good_type);
     uint64_t id = 1;
@@ -448,20 +448,20 @@ static void testSmallSizes(void **state) {
     (void)state;
     hashtable ht;
     startModel(&ht, &good_type);
-    fill(&ht, 0, SLOTS);
+    hashtableTestFill(&ht, 0, SLOTS);
     assert_int_equal(hashtableMemory(&ht), sizeof(bucket));
-    fill(&ht, SLOTS, SLOTS + 1);
+    hashtableTestFill(&ht, SLOTS, SLOTS + 1);
     assert_int_equal(hashtableMemory(&ht), 2 * sizeof(bucket));
-    checkAll(&ht, 20);
-    fill(&ht, SLOTS + 1, 129);
-    check(&ht);
+    hashtableTestCheckAll(&ht, 20);
+    hashtableTestFill(&ht, SLOTS + 1, 129);
+    hashtableTestCheck(&ht);
     size_t buckets = hashtableMemory(&ht) / sizeof(bucket);
     assert_true(buckets >= 16 && buckets <= (unit ? 26 : 20));
     endModel(&ht);
 }
 
 /* What a table takes where buckets are cache lines; those for leak checkers are larger. */
-static size_t bytesOf(const hashtable *ht) {
+static size_t hashtableTestBytesOf(const hashtable *ht) {
     size_t buckets = hashtableSlots(ht) / SLOTS;
     return hashtableMemory(ht) - buckets * (sizeof(bucket) - 64);
 }
@@ -478,10 +478,10 @@ static void testTightTables(void **state) {
         hashtable ht;
         startModel(&ht, types[i]);
         for (uint64_t id = 0; id < 300; id++) {
-            modelAdd(&ht, id);
-            if (id >= 30) bytes[i] += (double)bytesOf(&ht) / (double)model_size / 270;
+            hashtableTestModelAdd(&ht, id);
+            if (id >= 30) bytes[i] += (double)hashtableTestBytesOf(&ht) / (double)model_size / 270;
         }
-        checkAll(&ht, 300);
+        hashtableTestCheckAll(&ht, 300);
         endModel(&ht);
     }
     assert_true(bytes[1] < 8.9 && bytes[1] < bytes[0] * 0.95);
@@ -511,7 +511,7 @@ static void testOutlines(void **state) {
     hashtableInitSalted(&ht, &good_type, 12345);
     findOutlined(&ht, 20);
     for (uint64_t id = 0; id < 300; id++) {
-        modelAdd(&ht, id);
+        hashtableTestModelAdd(&ht, id);
         findOutlined(&ht, id < 20 ? 20 : 0);
     }
     assert_int_equal(ht.salt, 12345);
@@ -522,7 +522,7 @@ static void testOutlines(void **state) {
     }
     /* A single bucket that gets a tail is none: what is in the tail would not be found. */
     hashtablePause(&ht);
-    fill(&ht, 0, 40);
+    hashtableTestFill(&ht, 0, 40);
     assert_false(descriptorIsSingle(hashtableDescriptor(&ht)));
     hashtableResume(&ht);
     endModel(&ht);
@@ -535,11 +535,11 @@ static void testMemoryPerEntry(void **state) {
     double sum = 0, weights = 0, worst = 0, small = 0;
     startModel(&ht, &good_type);
     for (uint64_t id = 0; id < MAX_IDS; id++) {
-        modelAdd(&ht, id);
+        hashtableTestModelAdd(&ht, id);
         double fill = (double)model_size / (double)hashtableSlots(&ht);
         if (!ht.bits) assert_true(fill <= 29.0 / 32 || hashtableMemory(&ht) == sizeof(bucket));
         if (id < 1000) continue;
-        double bytes = (double)bytesOf(&ht) / (double)model_size;
+        double bytes = (double)hashtableTestBytesOf(&ht) / (double)model_size;
         if (bytes > (ht.bits ? worst : small)) *(ht.bits ? &worst : &small) = bytes;
         sum += fill / (double)model_size; /* every size octave weighs the same */
         weights += 1 / (double)model_size;
@@ -556,14 +556,14 @@ static void testShrink(void **state) {
     (void)state;
     hashtable ht;
     startModel(&ht, &good_type);
-    fill(&ht, 0, MAX_IDS);
+    hashtableTestFill(&ht, 0, MAX_IDS);
     for (uint64_t id = 0; id < MAX_IDS - 3; id++) {
         modelDelete(&ht, id);
-        if (id % 1000 == 0) check(&ht);
+        if (id % 1000 == 0) hashtableTestCheck(&ht);
         if (model_size > 100) assert_true(hashtableSlots(&ht) <= 8 * model_size + 8);
         if (model_size > 100 && ht.bits) assert_true(hashtableSlots(&ht) <= 5 * model_size);
     }
-    checkAll(&ht, MAX_IDS);
+    hashtableTestCheckAll(&ht, MAX_IDS);
     assert_true(hashtableMemory(&ht) <= 4 * sizeof(bucket));
     endModel(&ht);
 }
@@ -575,7 +575,7 @@ static void testPresize(void **state) {
         startModel(&ht, &good_type);
         hashtableExpand(&ht, n);
         size_t memory = hashtableMemory(&ht);
-        fill(&ht, 0, n);
+        hashtableTestFill(&ht, 0, n);
         if (!unit) assert_int_equal(hashtableMemory(&ht), memory);
         /* At least 70% full. */
         assert_true(n < 20 || memory <= (n * 10 / 7 / SLOTS + 1) * sizeof(bucket) + (24U << ht.bits));
@@ -583,15 +583,15 @@ static void testPresize(void **state) {
     }
     hashtable ht;
     startModel(&ht, &good_type);
-    fill(&ht, 0, 100);
+    hashtableTestFill(&ht, 0, 100);
     hashtableExpand(&ht, 500);
-    check(&ht);
+    hashtableTestCheck(&ht);
     hashtableExpand(&ht, 9000);
-    fill(&ht, 100, 9000);
-    checkAll(&ht, 9001);
+    hashtableTestFill(&ht, 100, 9000);
+    hashtableTestCheckAll(&ht, 9001);
     assert_false(hashtableTryExpand(&ht, SIZE_MAX / 2));
     assert_false(hashtableTryExpand(&ht, SIZE_MAX));
-    checkAll(&ht, 9001);
+    hashtableTestCheckAll(&ht, 9001);
     endModel(&ht);
 }
 
@@ -606,15 +606,15 @@ static void testEmptyProgress(void **state) {
     hashtable ht;
     startModel(&ht, &good_type);
     hashtableExpand(&ht, 1000000);
-    fill(&ht, 0, 1000);
+    hashtableTestFill(&ht, 0, 1000);
     size_t buckets = hashtableSlots(&ht) / SLOTS;
     progress_calls = 0;
     hashtableEmpty(&ht, countProgress);
     assert_int_equal(progress_calls, buckets / 65536);
     model_size = 0;
     memset(model, 0, sizeof(model));
-    fill(&ht, 0, 10);
-    check(&ht);
+    hashtableTestFill(&ht, 0, 10);
+    hashtableTestCheck(&ht);
     endModel(&ht);
 }
 
@@ -625,20 +625,20 @@ static void testPolicies(void **state) {
     for (int policy = HASHTABLE_RESIZE_ALLOW; policy <= HASHTABLE_RESIZE_FORBID; policy++) {
         hashtable ht;
         startModel(&ht, &good_type);
-        fill(&ht, 0, 1000);
+        hashtableTestFill(&ht, 0, 1000);
         size_t slots = hashtableSlots(&ht), id = 1000;
         hashtableSetResizePolicy((enum hashtableResizePolicy)policy);
-        while (hashtableSlots(&ht) == slots) modelAdd(&ht, id++);
+        while (hashtableSlots(&ht) == slots) hashtableTestModelAdd(&ht, id++);
         double percent = 100.0 * (double)(id - 1) / (double)slots;
         double expected = policy == HASHTABLE_RESIZE_ALLOW   ? 90.625
                           : policy == HASHTABLE_RESIZE_AVOID ? 93.75
                                                              : 96.9;
         if (!ht.bits) assert_true(percent > expected - 0.5 && percent <= expected + 0.01);
         for (; id < MAX_IDS; id++) { /* inserts are accepted under every policy */
-            modelAdd(&ht, id);
-            if (id % 500 == 0) check(&ht);
+            hashtableTestModelAdd(&ht, id);
+            if (id % 500 == 0) hashtableTestCheck(&ht);
         }
-        checkAll(&ht, MAX_IDS);
+        hashtableTestCheckAll(&ht, MAX_IDS);
         for (id = 0; id < MAX_IDS - 10; id++) modelDelete(&ht, id);
         if (policy != HASHTABLE_RESIZE_ALLOW) { /* no shrink, and random picks still end */
             assert_true(hashtableSlots(&ht) > MAX_IDS);
@@ -648,7 +648,7 @@ static void testPolicies(void **state) {
         for (int i = 0; i < 1000; i++) randomItems(&ht);
         for (int i = 0; i < 1000; i++) popRandom(&ht);
         assert_true(hashtableSlots(&ht) < 100); /* random picks alone made it shrink */
-        checkAll(&ht, MAX_IDS);
+        hashtableTestCheckAll(&ht, MAX_IDS);
         endModel(&ht);
     }
 }
@@ -660,23 +660,23 @@ static void testForbid(void **state) {
     for (int idle = 0; idle < 2; idle++) {
         hashtable ht;
         startModel(&ht, &good_type);
-        fill(&ht, 0, 10000);
+        hashtableTestFill(&ht, 0, 10000);
         hashtableSetResizePolicy(HASHTABLE_RESIZE_FORBID);
-        fill(&ht, 10000, 15000);
+        hashtableTestFill(&ht, 10000, 15000);
         assert_false(hashtableResizeMicroseconds(&ht, 1000));
         assert_true(model_size > 80 * hashtableSlots(&ht) / 100);
-        check(&ht);
+        hashtableTestCheck(&ht);
         hashtableSetResizePolicy(HASHTABLE_RESIZE_ALLOW);
         size_t slots = hashtableSlots(&ht);
         if (idle) {
-            while (hashtableResizeMicroseconds(&ht, 1000)) check(&ht);
+            while (hashtableResizeMicroseconds(&ht, 1000)) hashtableTestCheck(&ht);
         } else {
-            fill(&ht, 15000, 15100);
+            hashtableTestFill(&ht, 15000, 15100);
             assert_true(ht.bits < 6 || hashtableSlots(&ht) < slots * 105 / 100);
-            fill(&ht, 15100, MAX_IDS);
+            hashtableTestFill(&ht, 15100, MAX_IDS);
         }
         if (ht.bits) assert_true(model_size < 82 * hashtableSlots(&ht) / 100);
-        checkAll(&ht, MAX_IDS);
+        hashtableTestCheckAll(&ht, MAX_IDS);
         endModel(&ht);
     }
 }
@@ -691,26 +691,26 @@ static void testPausedFill(void **state) {
     for (uint64_t start = 0; start < 3000; start += 1 + start / 2) {
         hashtable ht;
         startModel(&ht, &good_type);
-        fill(&ht, 0, start);
+        hashtableTestFill(&ht, 0, start);
         hashtablePause(&ht);
         hashtablePause(&ht);
         uint64_t id = start;
         for (; id < 5 * start + 30; id++) {
-            modelAdd(&ht, id);
-            if (id % (start + 1) == 0) check(&ht);
+            hashtableTestModelAdd(&ht, id);
+            if (id % (start + 1) == 0) hashtableTestCheck(&ht);
         }
         if (start > 0) assert_true(hasTail(&ht));
-        checkAll(&ht, id);
-        iterate(&ht, id, false);
-        scanAll(&ht, id);
+        hashtableTestCheckAll(&ht, id);
+        hashtableTestIterate(&ht, id, false);
+        hashtableTestScanAll(&ht, id);
         randomItems(&ht);
         for (uint64_t i = 0; i < id; i += 2) modelDelete(&ht, i);
-        check(&ht);
+        hashtableTestCheck(&ht);
         hashtableResume(&ht);
         assert_true(start == 0 || hasTail(&ht));
         hashtableResume(&ht);
         assert_false(hasTail(&ht));
-        checkAll(&ht, id);
+        hashtableTestCheckAll(&ht, id);
         endModel(&ht);
     }
 }
@@ -720,17 +720,17 @@ static void testPausedSlightly(void **state) {
     (void)state;
     hashtable ht;
     startModel(&ht, &good_type);
-    fill(&ht, 0, 10000);
+    hashtableTestFill(&ht, 0, 10000);
     hashtablePause(&ht);
     uint64_t id = 10000;
-    while (!hasTail(&ht)) modelAdd(&ht, id++);
-    checkAll(&ht, id);
-    iterate(&ht, id, false);
-    scanAll(&ht, id);
+    while (!hasTail(&ht)) hashtableTestModelAdd(&ht, id++);
+    hashtableTestCheckAll(&ht, id);
+    hashtableTestIterate(&ht, id, false);
+    hashtableTestScanAll(&ht, id);
     size_t slots = hashtableSlots(&ht);
     hashtableResume(&ht);
     if (ht.bits > 4) assert_in_range(hashtableSlots(&ht), slots * 9 / 10, slots * 11 / 10);
-    checkAll(&ht, id);
+    hashtableTestCheckAll(&ht, id);
     endModel(&ht);
 }
 
@@ -739,14 +739,14 @@ static void testPausedFull(void **state) {
     (void)state;
     hashtable ht;
     startModel(&ht, &good_type);
-    fill(&ht, 0, 12);
+    hashtableTestFill(&ht, 0, 12);
     hashtablePause(&ht);
-    fill(&ht, 12, hashtableSlots(&ht));
+    hashtableTestFill(&ht, 12, hashtableSlots(&ht));
     assert_int_equal(hashtableSize(&ht), hashtableSlots(&ht));
     assert_true(ht.one.tail == 0);
     hashtableResume(&ht);
     assert_true(hashtableSize(&ht) < hashtableSlots(&ht));
-    checkAll(&ht, 100);
+    hashtableTestCheckAll(&ht, 100);
     endModel(&ht);
 }
 
@@ -757,7 +757,7 @@ static void testIteratorDeletesAll(void **state) {
     for (uint64_t n = 1; n < 9000; n = n * 3 + 1) {
         hashtable ht;
         startModel(&ht, &good_type);
-        fill(&ht, 0, n);
+        hashtableTestFill(&ht, 0, n);
         struct hashtableIterator it;
         void *entry;
         size_t count = 0;
@@ -768,9 +768,9 @@ static void testIteratorDeletesAll(void **state) {
         }
         assert_int_equal(count, n);
         hashtableStopIterator(&it);
-        check(&ht);
-        fill(&ht, 0, 10);
-        checkAll(&ht, 20);
+        hashtableTestCheck(&ht);
+        hashtableTestFill(&ht, 0, 10);
+        hashtableTestCheckAll(&ht, 20);
         endModel(&ht);
     }
 }
@@ -781,14 +781,14 @@ static void scanDuringResize(const struct hashtableType *type, uint64_t kept, ui
     uint64_t cursor = 0, id = kept;
     size_t resized = 0, emitted = 0, memory;
     startModel(&ht, type);
-    fill(&ht, 0, grow ? kept : to);
+    hashtableTestFill(&ht, 0, grow ? kept : to);
     memory = hashtableMemory(&ht);
     do {
         cursor = hashtableScan(&ht, cursor, scanCount, &emitted);
         uint64_t changes = 100 + randomBelow(100);
         for (uint64_t i = 0; i < changes && id < to; i++) {
             if (grow)
-                modelAdd(&ht, id++);
+                hashtableTestModelAdd(&ht, id++);
             else
                 modelDelete(&ht, id++);
         }
@@ -797,7 +797,7 @@ static void scanDuringResize(const struct hashtableType *type, uint64_t kept, ui
     } while (cursor);
     assert_true(resized >= (grow && type == &good_type ? 8 : 1));
     for (id = 0; id < kept; id++) assert_true(model[id]->seen >= 1);
-    check(&ht);
+    hashtableTestCheck(&ht);
     endModel(&ht);
 }
 
@@ -820,14 +820,14 @@ static void testScanHalfway(void **state) {
     startModel(&ht, &good_type);
     for (uint64_t i = 0; i < 6000; i++) {
         if (i < 3000)
-            modelAdd(&ht, i);
+            hashtableTestModelAdd(&ht, i);
         else
             modelDelete(&ht, i - 3000);
         if (hashtableSlots(&ht) == slots) continue;
         slots = hashtableSlots(&ht);
         stages++;
-        scanAll(&ht, 3000);
-        iterate(&ht, 3000, false);
+        hashtableTestScanAll(&ht, 3000);
+        hashtableTestIterate(&ht, 3000, false);
     }
     assert_true(stages > (unit ? 40 : 10));
     endModel(&ht);
@@ -843,11 +843,11 @@ static void testScanDeletes(void **state) {
     for (size_t i = 0; i < 4; i++) {
         hashtable ht;
         startModel(&ht, types[i]);
-        fill(&ht, 0, 1500);
+        hashtableTestFill(&ht, 0, 1500);
         uint64_t cursor = 0;
         do {
             cursor = hashtableScan(&ht, cursor, scanDelete, &ht);
-            if (randomBelow(10) == 0) check(&ht);
+            if (randomBelow(10) == 0) hashtableTestCheck(&ht);
         } while (cursor);
         assert_int_equal(hashtableSize(&ht), 0);
         endModel(&ht);
@@ -857,7 +857,8 @@ static void testScanDeletes(void **state) {
 /* --- Random picks --- */
 
 /* Picks per entry: the variance over the mean; 1 when all are equally likely. */
-static double dispersion(hashtable *ht, void *(*pick)(hashtable *ht), uint64_t ids, size_t per_entry) {
+static double hashtableTestDispersion(hashtable *ht, void *(*pick)(hashtable *ht), uint64_t ids,
+                                      size_t per_entry) {
     double sum = 0, mean = (double)per_entry;
     clearSeen(ids);
     for (size_t i = 0; i < model_size * per_entry; i++) ((struct item *)pick(ht))->seen++;
@@ -873,16 +874,16 @@ static void testRandomDistribution(void **state) {
     (void)state;
     hashtable ht;
     startModel(&ht, &good_type);
-    fill(&ht, 0, 1500);
-    double fair = dispersion(&ht, hashtableFairRandomEntry, MAX_IDS, 100);
-    double quick = dispersion(&ht, hashtableRandomEntry, MAX_IDS, 100);
+    hashtableTestFill(&ht, 0, 1500);
+    double fair = hashtableTestDispersion(&ht, hashtableFairRandomEntry, MAX_IDS, 100);
+    double quick = hashtableTestDispersion(&ht, hashtableRandomEntry, MAX_IDS, 100);
     printf("variance/mean of picks: fair %.2f, quick %.1f\n", fair, quick);
     assert_true(fair > 0.85 && fair < 1.15); /* sd of it is 0.037 */
     assert_true(quick < 40);
     endModel(&ht);
     startModel(&ht, &good_type);
-    fill(&ht, 0, 5);
-    fair = dispersion(&ht, hashtableRandomEntry, 5, 10000);
+    hashtableTestFill(&ht, 0, 5);
+    fair = hashtableTestDispersion(&ht, hashtableRandomEntry, 5, 10000);
     assert_true(fair < 6);
     endModel(&ht);
 }
@@ -891,7 +892,7 @@ static void testStats(void **state) {
     (void)state;
     hashtable ht;
     startModel(&ht, &good_type);
-    fill(&ht, 0, 100);
+    hashtableTestFill(&ht, 0, 100);
     sds s = hashtableStats(&ht, sdsempty(), "main");
     assert_non_null(strstr(s, "number of elements: "));
     assert_non_null(strstr(s, "(main)"));
@@ -905,7 +906,7 @@ static struct str benchKey(const void *entry) {
     return strN((const char *)entry + 4, 16);
 }
 
-static void shuffle(void **p, size_t n) {
+static void hashtableTestShuffle(void **p, size_t n) {
     for (size_t i = n; i > 1; i--) {
         size_t j = randomBelow(i);
         void *t = p[i - 1];
@@ -932,7 +933,7 @@ static double perOp(int64_t start, size_t ops) {
 }
 
 /* `rounds` repeats small sizes until the clock can tell. Entries are 24 bytes: 4 of header, 16 of key. */
-static void bench(size_t n, size_t rounds) {
+static void hashtableTestBench(size_t n, size_t rounds) {
     static const struct hashtableType type = {.entryKey = benchKey};
     void **entries = zmalloc(n * sizeof(void *));
     char(*missing)[24] = zmalloc(n * 24);
@@ -947,12 +948,12 @@ static void bench(size_t n, size_t rounds) {
     for (size_t r = 0; r < rounds; r++) {
         hashtable ht;
         hashtableInit(&ht, &type);
-        shuffle(entries, n);
+        hashtableTestShuffle(entries, n);
         int64_t t = cpuUs();
         for (size_t i = 0; i < n; i++) hashtableAdd(&ht, entries[i]);
         add += perOp(t, n);
         memory = hashtableMemory(&ht);
-        shuffle(entries, n);
+        hashtableTestShuffle(entries, n);
         t = cpuUs();
         for (size_t i = 0; i < n; i++)
             if (hashtableFind(&ht, benchKey(entries[i])) != entries[i]) abort();
@@ -984,16 +985,16 @@ static int runBench(size_t most) {
     printf(
         "| entries | add ns | find hit ns | find miss ns | delete ns | table bytes/entry | slowest add us |\n");
     printf("|---|---|---|---|---|---|---|\n");
-    for (size_t n = 100; n <= most; n *= 10) bench(n, n < 1000000 ? 1000000 / n : 1);
+    for (size_t n = 100; n <= most; n *= 10) hashtableTestBench(n, n < 1000000 ? 1000000 / n : 1);
     return 0;
 }
 
-static int someSegments(void **state) {
+static int hashtableTestSomeSegments(void **state) {
     (void)state;
     hashtableSetSegmentUnit(unit = 16);
     return 0;
 }
-static int manySegments(void **state) {
+static int hashtableTestManySegments(void **state) {
     (void)state;
     hashtableSetSegmentUnit(unit = 1);
     return 0;
@@ -1012,7 +1013,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(testTags),
         cmocka_unit_test(testSlots),
         cmocka_unit_test(testSubs),
-        cmocka_unit_test(testEmpty),
+        cmocka_unit_test(hashtableTestEmpty),
         cmocka_unit_test(testSmallSizes),
         cmocka_unit_test(testTightTables),
         cmocka_unit_test(testOutlines),
@@ -1036,6 +1037,8 @@ int main(int argc, char **argv) {
     };
     /* Few segments, if any; then many, and very many. */
     int failed = cmocka_run_group_tests_name("segments as they are", tests, NULL, NULL);
-    failed += cmocka_run_group_tests_name("segments of some 80 buckets", tests, someSegments, NULL);
-    return failed + cmocka_run_group_tests_name("segments of 5 buckets", tests, manySegments, NULL);
+    failed +=
+        cmocka_run_group_tests_name("segments of some 80 buckets", tests, hashtableTestSomeSegments, NULL);
+    return failed +
+           cmocka_run_group_tests_name("segments of 5 buckets", tests, hashtableTestManySegments, NULL);
 }

@@ -15,25 +15,25 @@ struct scanPart {
 };
 
 /* The first position behind the home of a segment that this position belongs to. */
-static uint64_t homeEnd(const segment *s, uint64_t position, uint32_t home) {
+static uint64_t hashtableWalkHomeEnd(const segment *s, uint64_t position, uint32_t home) {
     uint64_t first = position >> (POSITION_BITS - s->depth) << (POSITION_BITS - s->depth);
     uint64_t sub = subsEnd(s, home);
     sub -= (sub & 0xff) == 1; /* withTag */
     return first + (sub << (POSITION_BITS - s->fine - s->depth));
 }
 
-static struct scanPart partAt(const hashtable *ht, const struct scanCursor *c) {
+static struct scanPart hashtableWalkPartAt(const hashtable *ht, const struct scanCursor *c) {
     struct scanPart p = {.from = c->position, .to = scanStripeEnd(c)};
     uint64_t salted = p.from << (64 - POSITION_BITS);
     p.segment = segmentOf(ht, salted);
     p.home = homeOf(p.segment, subOf(p.segment, salted));
-    uint64_t end = homeEnd(p.segment, p.from, p.home);
+    uint64_t end = hashtableWalkHomeEnd(p.segment, p.from, p.home);
     if (end < p.to) p.to = end;
     return p;
 }
 
 /* Emit the entries of a part, which are where the probes of the home lead. */
-static void emitPart(hashtable *ht, const struct scanPart *p, hashtableScanFn fn, void *priv) {
+static void hashtableWalkEmitPart(hashtable *ht, const struct scanPart *p, hashtableScanFn fn, void *priv) {
     const bucket *b;
     struct probe probe = probeFrom(p->home);
     do {
@@ -49,22 +49,22 @@ static void emitPart(hashtable *ht, const struct scanPart *p, hashtableScanFn fn
 
 /* For the calls to come: the entries of the next part, whose bucket the call before has fetched, and the
  * bucket of the one after it. */
-static void prefetchParts(const hashtable *ht, struct scanCursor c) {
-    struct scanPart p = partAt(ht, &c);
+static void hashtableWalkPrefetchParts(const hashtable *ht, struct scanCursor c) {
+    struct scanPart p = hashtableWalkPartAt(ht, &c);
     prefetchEntries(&p.segment->table[p.home]);
     if (!scanCursorAdvance(&c, p.to)) return;
-    p = partAt(ht, &c);
+    p = hashtableWalkPartAt(ht, &c);
     prefetch(&p.segment->table[p.home]);
 }
 
 uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void *priv) {
     if (!ht->used || cursor >= SCAN_CURSOR_END) return 0;
     struct scanCursor c = scanCursorRead(cursor, ht->bits ? ht->homes : ht->one.buckets);
-    struct scanPart p = partAt(ht, &c);
+    struct scanPart p = hashtableWalkPartAt(ht, &c);
     bool more = scanCursorAdvance(&c, p.to);
-    if (more) prefetchParts(ht, c);
+    if (more) hashtableWalkPrefetchParts(ht, c);
     hashtablePause(ht);
-    emitPart(ht, &p, fn, priv);
+    hashtableWalkEmitPart(ht, &p, fn, priv);
     hashtableResume(ht);
     return more && ht->used ? scanCursorNumber(&c) : 0;
 }
@@ -75,32 +75,32 @@ uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void 
  * what has been walked is spread about evenly over the table at each moment, and so is what has not. So a
  * table that is emptied in the order of a listing can shrink, and one that is filled in the order of another
  * one fills evenly, whatever their sizes. The last pass is over the tails, as they are then. */
-static uint32_t passesOf(const hashtable *ht) {
+static uint32_t hashtableWalkPassesOf(const hashtable *ht) {
     return ht->bits ? PASSES : 1;
 }
 
 /* Where in the order of golden steps pass i over n homes starts. */
-static uint32_t passStart(const hashtable *ht, uint32_t n, uint32_t i) {
-    return (uint32_t)((uint64_t)n * i / passesOf(ht));
+static uint32_t hashtableWalkPassStart(const hashtable *ht, uint32_t n, uint32_t i) {
+    return (uint32_t)((uint64_t)n * i / hashtableWalkPassesOf(ht));
 }
 
-static inline uint32_t bucketAhead(const struct hashtableIterator *it, uint32_t by) {
+static inline uint32_t hashtableWalkBucketAhead(const struct hashtableIterator *it, uint32_t by) {
     uint32_t n = it->segment->buckets;
     uint64_t i = (uint64_t)it->bucket + by;
     return (uint32_t)(i < n ? i : i - n);
 }
 
-static void walkSegment(struct hashtableIterator *it, segment *s) {
+static void hashtableWalkSegment(struct hashtableIterator *it, segment *s) {
     uint32_t n = s->buckets;
     it->segment = s;
     it->slot = it->near = it->far = 0;
-    if (it->pass == passesOf(it->ht)) {
+    if (it->pass == hashtableWalkPassesOf(it->ht)) {
         it->bucket = n;
         it->left = lengthOf(s) - n;
         return;
     }
-    uint32_t start = passStart(it->ht, n, it->pass);
-    it->left = passStart(it->ht, n, it->pass + 1) - start;
+    uint32_t start = hashtableWalkPassStart(it->ht, n, it->pass);
+    it->left = hashtableWalkPassStart(it->ht, n, it->pass + 1) - start;
     it->step = hashtableGoldenStep(n);
     it->bucket = (uint32_t)((uint64_t)start * it->step % n);
     it->near = (uint32_t)((uint64_t)it->step * FETCH_ENTRIES % n);
@@ -108,19 +108,19 @@ static void walkSegment(struct hashtableIterator *it, segment *s) {
 }
 
 /* On to the next segment, or the next pass; false at the end. */
-static bool walkOn(struct hashtableIterator *it) {
+static bool hashtableWalkOn(struct hashtableIterator *it) {
     const hashtable *ht = it->ht;
     uint32_t size = directorySize(ht);
     if (!hasTable(ht)) return false;
     if (it->visited == size) {
-        if (it->pass == passesOf(ht)) return false;
+        if (it->pass == hashtableWalkPassesOf(ht)) return false;
         it->pass++;
         it->visited = 0;
     }
     it->visited++;
     if (ht->bits) it->index = (it->index + ((uint32_t)((uint64_t)size * 618 / 1000) | 1)) & (size - 1);
     segment *s = segmentAt(ht, it->index);
-    if (s) walkSegment(it, s);
+    if (s) hashtableWalkSegment(it, s);
     return true;
 }
 
@@ -132,11 +132,11 @@ void hashtableInitIterator(struct hashtableIterator *it, hashtable *ht, bool saf
 bool hashtableNext(struct hashtableIterator *it, void **entry) {
     for (;;) {
         while (!it->left)
-            if (!walkOn(it)) return false;
+            if (!hashtableWalkOn(it)) return false;
         const bucket *table = it->segment->table, *b = &table[it->bucket];
         if (it->slot == 0 && it->far) {
-            prefetch(&table[bucketAhead(it, it->far)]);
-            prefetchEntries(&table[bucketAhead(it, it->near)]);
+            prefetch(&table[hashtableWalkBucketAhead(it, it->far)]);
+            prefetchEntries(&table[hashtableWalkBucketAhead(it, it->near)]);
         }
         while (it->slot < SLOTS) {
             unsigned i = it->slot++;
@@ -144,7 +144,8 @@ bool hashtableNext(struct hashtableIterator *it, void **entry) {
             *entry = entryAt(b, i);
             return true;
         }
-        it->bucket = it->pass == passesOf(it->ht) ? it->bucket + 1 : bucketAhead(it, it->step);
+        it->bucket = it->pass == hashtableWalkPassesOf(it->ht) ? it->bucket + 1
+                                                               : hashtableWalkBucketAhead(it, it->step);
         it->left--;
         it->slot = 0;
     }
@@ -158,7 +159,7 @@ void hashtableStopIterator(struct hashtableIterator *it) {
 /* --- Random entries --- */
 
 /* A bucket where a hash drawn at random would be. */
-static segment *randomBucket(const hashtable *ht, uint32_t *i) {
+static segment *hashtableWalkRandomBucket(const hashtable *ht, uint32_t *i) {
     uint64_t salted = randomU64();
     segment *s = segmentOf(ht, salted);
     *i = homeOf(s, subOf(s, salted));
@@ -166,14 +167,14 @@ static segment *randomBucket(const hashtable *ht, uint32_t *i) {
 }
 
 /* The next bucket, cyclic over all segments. */
-static segment *stepAround(const hashtable *ht, segment *s, uint32_t *i) {
+static segment *hashtableWalkStepAround(const hashtable *ht, segment *s, uint32_t *i) {
     if (++*i < lengthOf(s)) return s;
     *i = 0;
     if (!ht->bits) return s;
     return &ht->segments[(indexOf(ht, s) + (1U << (ht->bits - s->depth))) & (directorySize(ht) - 1)];
 }
 
-static unsigned randomSlotOf(const bucket *b) {
+static unsigned hashtableWalkRandomSlotOf(const bucket *b) {
     slotSet set = usedSlots(b);
     uint64_t skip = randomBelow((unsigned)__builtin_popcountll(set));
     while (skip--) set &= set - 1;
@@ -181,21 +182,22 @@ static unsigned randomSlotOf(const bucket *b) {
 }
 
 /* Where an entry is, for who only reads it: home and passed are not filled in. */
-static struct place quickPlace(const hashtable *ht) {
+static struct place hashtableWalkQuickPlace(const hashtable *ht) {
     uint32_t i = 0;
     segment *s = NULL;
     for (unsigned try = 0; try < RANDOM_TRIES; try++) {
-        s = randomBucket(ht, &i);
+        s = hashtableWalkRandomBucket(ht, &i);
         if (!isEmptyBucket(&s->table[i])) break;
     }
-    while (isEmptyBucket(&s->table[i])) s = stepAround(ht, s, &i);
-    return (struct place){.segment = s, .bucket = &s->table[i], .slot = randomSlotOf(&s->table[i])};
+    while (isEmptyBucket(&s->table[i])) s = hashtableWalkStepAround(ht, s, &i);
+    return (struct place){
+        .segment = s, .bucket = &s->table[i], .slot = hashtableWalkRandomSlotOf(&s->table[i])};
 }
 
 void *hashtableRandomEntry(hashtable *ht) {
     if (!ht->used) return NULL;
     hashtableHurryShrink(ht);
-    struct place p = quickPlace(ht);
+    struct place p = hashtableWalkQuickPlace(ht);
     return entryAt(p.bucket, p.slot);
 }
 
@@ -215,7 +217,7 @@ static __thread struct {
 } draws;
 
 /* False: there is no such bucket. The first 24 bits choose the segment, the others the slot in it. */
-static inline bool drawnPlace(const hashtable *ht, uint64_t number, struct place *p) {
+static inline bool hashtableWalkDrawnPlace(const hashtable *ht, uint64_t number, struct place *p) {
     _Static_assert(HASHTABLE_DEPTH_MOST <= 24, "the bits for the segment");
     uint64_t length = ht->bits ? 1ULL << ht->longest : lengthOf(&ht->one);
     uint64_t slot = (uint64_t)(((unsigned __int128)(number << 24) * (length * SLOTS)) >> 64);
@@ -227,7 +229,7 @@ static inline bool drawnPlace(const hashtable *ht, uint64_t number, struct place
     return true;
 }
 
-static inline bool fairTry(const hashtable *ht, struct place *p) {
+static inline bool hashtableWalkFairTry(const hashtable *ht, struct place *p) {
     struct place later;
     if (unlikely(!draws.filled)) {
         for (unsigned i = 0; i < DRAWS_AHEAD; i++) draws.number[i] = randomU64();
@@ -235,32 +237,32 @@ static inline bool fairTry(const hashtable *ht, struct place *p) {
     }
     uint64_t *at = &draws.number[draws.next++ % DRAWS_AHEAD], number = *at;
     *at = randomU64();
-    if (drawnPlace(ht, *at, &later)) prefetch(later.bucket);
-    if (drawnPlace(ht, draws.number[(draws.next + DRAWS_AHEAD / 2) % DRAWS_AHEAD], &later) &&
+    if (hashtableWalkDrawnPlace(ht, *at, &later)) prefetch(later.bucket);
+    if (hashtableWalkDrawnPlace(ht, draws.number[(draws.next + DRAWS_AHEAD / 2) % DRAWS_AHEAD], &later) &&
         later.bucket->tags[later.slot])
         prefetch(entryAt(later.bucket, later.slot));
-    return drawnPlace(ht, number, p) && p->bucket->tags[p->slot];
+    return hashtableWalkDrawnPlace(ht, number, p) && p->bucket->tags[p->slot];
 }
 
-static struct place fairPlace(hashtable *ht) {
+static struct place hashtableWalkFairPlace(hashtable *ht) {
     struct place p;
     hashtableHurryShrink(ht);
     if (!ht->bits && lengthOf(&ht->one) == 1)
         return (struct place){
-            .segment = &ht->one, .bucket = ht->one.table, .slot = randomSlotOf(ht->one.table)};
+            .segment = &ht->one, .bucket = ht->one.table, .slot = hashtableWalkRandomSlotOf(ht->one.table)};
     for (unsigned try = 0; try < 16 * RANDOM_TRIES; try++)
-        if (fairTry(ht, &p)) return p;
-    return quickPlace(ht);
+        if (hashtableWalkFairTry(ht, &p)) return p;
+    return hashtableWalkQuickPlace(ht);
 }
 
 void *hashtableFairRandomEntry(hashtable *ht) {
     if (!ht->used) return NULL;
-    struct place p = fairPlace(ht);
+    struct place p = hashtableWalkFairPlace(ht);
     return entryAt(p.bucket, p.slot);
 }
 
 /* The home of the entry at this place, in bucket `at`. */
-static uint32_t homeOfSlot(const hashtable *ht, const struct place *p, uint32_t at) {
+static uint32_t hashtableWalkHomeOfSlot(const hashtable *ht, const struct place *p, uint32_t at) {
     const segment *s = p->segment;
     const bucket *b = p->bucket;
     if (likely(knowsSubs(s, at)))
@@ -270,9 +272,9 @@ static uint32_t homeOfSlot(const hashtable *ht, const struct place *p, uint32_t 
 
 void *hashtablePopFairRandom(hashtable *ht) {
     if (!ht->used) return NULL;
-    struct place p = fairPlace(ht);
+    struct place p = hashtableWalkFairPlace(ht);
     uint32_t at = (uint32_t)(p.bucket - p.segment->table);
-    struct probe probe = probeFrom(homeOfSlot(ht, &p, at));
+    struct probe probe = probeFrom(hashtableWalkHomeOfSlot(ht, &p, at));
     while (unlikely(probe.at != at)) {
         bool more = probeNext(p.segment, &probe);
         serverAssert(more);
@@ -288,7 +290,7 @@ size_t hashtableSample(hashtable *ht, void **dst, size_t count) {
     hashtableHurryShrink(ht);
     size_t n = 0;
     uint32_t i, start;
-    segment *first = randomBucket(ht, &start), *s = first;
+    segment *first = hashtableWalkRandomBucket(ht, &start), *s = first;
     i = start;
     do {
         const bucket *b = &s->table[i];
@@ -296,7 +298,7 @@ size_t hashtableSample(hashtable *ht, void **dst, size_t count) {
             dst[n] = entryAt(b, slotOfBit(set));
             prefetch(dst[n++]);
         }
-        s = stepAround(ht, s, &i);
+        s = hashtableWalkStepAround(ht, s, &i);
     } while (n < count && (s != first || i != start));
     return n;
 }

@@ -23,7 +23,7 @@ enum { HLL_DENSE, HLL_SPARSE };
 
 /* ---- Hash ---- */
 
-static uint64_t murmurHash64A(const unsigned char *p, size_t len) {
+static uint64_t hllMurmurHash64A(const unsigned char *p, size_t len) {
     const uint64_t m = 0xc6a4a7935bd1e995ull;
     uint64_t h = MURMUR_SEED ^ (len * m);
     for (; len >= 8; len -= 8, p += 8) {
@@ -46,7 +46,7 @@ static uint64_t murmurHash64A(const unsigned char *p, size_t len) {
 }
 
 unsigned hllPattern(struct str element, unsigned *index) {
-    uint64_t hash = murmurHash64A((const unsigned char *)element.ptr, element.len);
+    uint64_t hash = hllMurmurHash64A((const unsigned char *)element.ptr, element.len);
     *index = hash & (HLL_REGISTERS - 1);
     hash = hash >> INDEX_BITS | 1ull << RANK_BITS;
     return (unsigned)__builtin_ctzll(hash) + 1;
@@ -54,15 +54,15 @@ unsigned hllPattern(struct str element, unsigned *index) {
 
 /* ---- Header ---- */
 
-static unsigned char *bytesOf(const char *s) {
+static unsigned char *hllBytesOf(const char *s) {
     return (unsigned char *)s;
 }
 
-static void markStale(sds hll) {
-    hll[15] = (char)(bytesOf(hll)[15] | 0x80);
+static void hllMarkStale(sds hll) {
+    hll[15] = (char)(hllBytesOf(hll)[15] | 0x80);
 }
 
-static uint64_t cachedCount(const unsigned char *p) {
+static uint64_t hllCachedCount(const unsigned char *p) {
     uint64_t v = 0;
     for (int i = 7; i >= 0; i--) v = v << 8 | p[8 + i];
     return v;
@@ -71,12 +71,12 @@ static uint64_t cachedCount(const unsigned char *p) {
 sds hllNew(void) {
     unsigned char *p;
     sds s = sdsgrowzero(sdsempty(), HEADER + 2);
-    p = bytesOf(s);
+    p = hllBytesOf(s);
     memcpy(p, "HYLL", 4);
     p[4] = HLL_SPARSE;
     p[HEADER] = 0x40 | (XZERO_MAX - 1) >> 8;
     p[HEADER + 1] = (XZERO_MAX - 1) & 0xff;
-    markStale(s);
+    hllMarkStale(s);
     return s;
 }
 
@@ -92,7 +92,7 @@ bool hllIsSparse(struct str s) {
 
 /* ---- Dense ---- */
 
-static unsigned denseGet(const unsigned char *registers, unsigned i) {
+static unsigned hllDenseGet(const unsigned char *registers, unsigned i) {
     debugAssert(i < HLL_REGISTERS);
     unsigned bit = i * HLL_BITS, byte = bit / 8, shift = bit % 8;
     unsigned v = registers[byte] >> shift;
@@ -100,7 +100,7 @@ static unsigned denseGet(const unsigned char *registers, unsigned i) {
     return v & REGISTER_MAX;
 }
 
-static void denseSet(unsigned char *registers, unsigned i, unsigned v) {
+static void hllDenseSet(unsigned char *registers, unsigned i, unsigned v) {
     debugAssert(i < HLL_REGISTERS && v <= REGISTER_MAX);
     unsigned bit = i * HLL_BITS, byte = bit / 8, shift = bit % 8;
     registers[byte] = (unsigned char)((registers[byte] & ~(REGISTER_MAX << shift)) | v << shift);
@@ -118,7 +118,7 @@ struct run {
 };
 
 /* The run at p; false at a truncated opcode. */
-static bool readRun(const unsigned char *p, const unsigned char *end, struct run *r) {
+static bool hllReadRun(const unsigned char *p, const unsigned char *end, struct run *r) {
     if (*p & 0x80) {
         *r = (struct run){(unsigned)(*p >> 2 & 0x1f) + 1, (unsigned)(*p & 3) + 1, 1};
     } else if (*p & 0x40) {
@@ -132,7 +132,7 @@ static bool readRun(const unsigned char *p, const unsigned char *end, struct run
 
 /* Opcodes for `length` registers of this value; returns their size. A zero run takes one opcode; a VAL run of
  * up to VAL_RUN, too. */
-static size_t writeRun(unsigned char *p, unsigned value, unsigned length) {
+static size_t hllWriteRun(unsigned char *p, unsigned value, unsigned length) {
     if (length == 0) return 0;
     if (value) {
         serverAssert(value <= VAL_MAX && length <= VAL_RUN);
@@ -153,12 +153,12 @@ typedef void runFn(void *priv, unsigned first, const struct run *r);
 
 /* All runs in order; false when they do not make up exactly all registers.
  * fn may have been called by then. */
-static bool forEachRun(struct str s, runFn *fn, void *priv) {
-    const unsigned char *p = bytesOf(s.ptr) + HEADER, *end = bytesOf(s.ptr) + s.len;
+static bool hllForEachRun(struct str s, runFn *fn, void *priv) {
+    const unsigned char *p = hllBytesOf(s.ptr) + HEADER, *end = hllBytesOf(s.ptr) + s.len;
     unsigned first = 0;
     while (p < end) {
         struct run r;
-        if (!readRun(p, end, &r) || first + r.length > HLL_REGISTERS) return false;
+        if (!hllReadRun(p, end, &r) || first + r.length > HLL_REGISTERS) return false;
         fn(priv, first, &r);
         first += r.length;
         p += r.bytes;
@@ -166,26 +166,26 @@ static bool forEachRun(struct str s, runFn *fn, void *priv) {
     return first == HLL_REGISTERS;
 }
 
-static void ignoreRun(void *priv, unsigned first, const struct run *r) {
+static void hllIgnoreRun(void *priv, unsigned first, const struct run *r) {
     (void)priv, (void)first, (void)r;
 }
 
 bool hllIsWhole(struct str s) {
-    return !hllIsSparse(s) || forEachRun(s, ignoreRun, NULL);
+    return !hllIsSparse(s) || hllForEachRun(s, hllIgnoreRun, NULL);
 }
 
-static void denseRun(void *priv, unsigned first, const struct run *r) {
-    for (unsigned i = 0; r->value && i < r->length; i++) denseSet(priv, first + i, r->value);
+static void hllDenseRun(void *priv, unsigned first, const struct run *r) {
+    for (unsigned i = 0; r->value && i < r->length; i++) hllDenseSet(priv, first + i, r->value);
 }
 
 bool hllToDense(sds *hll) {
     struct str s = sdsview(*hll);
     if (!hllIsSparse(s)) return true;
-    if (!forEachRun(s, ignoreRun, NULL)) return false;
+    if (!hllForEachRun(s, hllIgnoreRun, NULL)) return false;
     sds dense = sdsgrowzero(sdsempty(), DENSE_SIZE);
     memcpy(dense, s.ptr, HEADER);
     dense[4] = HLL_DENSE;
-    forEachRun(s, denseRun, bytesOf(dense) + HEADER);
+    hllForEachRun(s, hllDenseRun, hllBytesOf(dense) + HEADER);
     sdsfree(*hll);
     *hll = dense;
     return true;
@@ -193,14 +193,14 @@ bool hllToDense(sds *hll) {
 
 /* Neighbouring VAL runs of one value around `p` become one where they fit, over a few opcodes: what one
  * change can have made possible. */
-static void mergeRuns(sds hll, size_t at) {
+static void hllMergeRuns(sds hll, size_t at) {
     for (int scan = 0; scan < 5; scan++) {
-        unsigned char *p = bytesOf(hll) + at, *end = bytesOf(hll) + sdslen(hll);
+        unsigned char *p = hllBytesOf(hll) + at, *end = hllBytesOf(hll) + sdslen(hll);
         struct run a, b;
-        if (p >= end || !readRun(p, end, &a)) return;
-        if (a.value && p + a.bytes < end && readRun(p + a.bytes, end, &b) && b.value == a.value &&
+        if (p >= end || !hllReadRun(p, end, &a)) return;
+        if (a.value && p + a.bytes < end && hllReadRun(p + a.bytes, end, &b) && b.value == a.value &&
             a.length + b.length <= VAL_RUN) {
-            writeRun(p, a.value, a.length + b.length);
+            hllWriteRun(p, a.value, a.length + b.length);
             memmove(p + 1, p + 2, (size_t)(end - p - 2));
             sdssetlen(hll, sdslen(hll) - 1);
             continue;
@@ -211,12 +211,13 @@ static void mergeRuns(sds hll, size_t at) {
 
 /* Find the run of a register. *at, *prev: offsets of it and of the one before it (or of itself); *first: its
  * first register. */
-static bool findRun(struct str s, unsigned index, size_t *at, size_t *prev, unsigned *first, struct run *r) {
-    const unsigned char *base = bytesOf(s.ptr), *p = base + HEADER, *end = base + s.len;
+static bool hllFindRun(struct str s, unsigned index, size_t *at, size_t *prev, unsigned *first,
+                       struct run *r) {
+    const unsigned char *base = hllBytesOf(s.ptr), *p = base + HEADER, *end = base + s.len;
     *first = 0;
     *prev = HEADER;
     while (p < end) {
-        if (!readRun(p, end, r)) return false;
+        if (!hllReadRun(p, end, r)) return false;
         if (index < *first + r->length) {
             *at = (size_t)(p - base);
             return true;
@@ -228,50 +229,50 @@ static bool findRun(struct str s, unsigned index, size_t *at, size_t *prev, unsi
     return false;
 }
 
-static bool sparseSet(sds *hll, unsigned index, unsigned rank, size_t sparse_max, bool *changed);
+static bool hllSparseSet(sds *hll, unsigned index, unsigned rank, size_t sparse_max, bool *changed);
 
-static bool denseRaise(sds *hll, unsigned index, unsigned rank, bool *changed) {
-    unsigned char *registers = bytesOf(*hll) + HEADER;
-    if (rank <= denseGet(registers, index)) return true;
-    denseSet(registers, index, rank);
+static bool hllDenseRaise(sds *hll, unsigned index, unsigned rank, bool *changed) {
+    unsigned char *registers = hllBytesOf(*hll) + HEADER;
+    if (rank <= hllDenseGet(registers, index)) return true;
+    hllDenseSet(registers, index, rank);
     *changed = true;
     return true;
 }
 
-static bool raise(sds *hll, unsigned index, unsigned rank, size_t sparse_max, bool *changed) {
-    if (hllIsSparse(sdsview(*hll))) return sparseSet(hll, index, rank, sparse_max, changed);
-    return denseRaise(hll, index, rank, changed);
+static bool hyperloglogRaise(sds *hll, unsigned index, unsigned rank, size_t sparse_max, bool *changed) {
+    if (hllIsSparse(sdsview(*hll))) return hllSparseSet(hll, index, rank, sparse_max, changed);
+    return hllDenseRaise(hll, index, rank, changed);
 }
 
 /* The run that holds the register is cut into up to three: what is before it, the register, what is after. */
-static bool sparseSet(sds *hll, unsigned index, unsigned rank, size_t sparse_max, bool *changed) {
-    if (rank > VAL_MAX) return hllToDense(hll) && denseRaise(hll, index, rank, changed);
+static bool hllSparseSet(sds *hll, unsigned index, unsigned rank, size_t sparse_max, bool *changed) {
+    if (rank > VAL_MAX) return hllToDense(hll) && hllDenseRaise(hll, index, rank, changed);
     size_t at, prev;
     unsigned first;
     struct run r;
-    if (!findRun(sdsview(*hll), index, &at, &prev, &first, &r)) return false;
+    if (!hllFindRun(sdsview(*hll), index, &at, &prev, &first, &r)) return false;
     if (rank <= r.value) return true;
     unsigned char pieces[5];
-    size_t n = writeRun(pieces, r.value, index - first);
-    n += writeRun(pieces + n, rank, 1);
-    n += writeRun(pieces + n, r.value, first + r.length - index - 1);
+    size_t n = hllWriteRun(pieces, r.value, index - first);
+    n += hllWriteRun(pieces + n, rank, 1);
+    n += hllWriteRun(pieces + n, r.value, first + r.length - index - 1);
     size_t size = sdslen(*hll), now = size - r.bytes + n;
-    if (now > size && now > sparse_max) return hllToDense(hll) && denseRaise(hll, index, rank, changed);
+    if (now > size && now > sparse_max) return hllToDense(hll) && hllDenseRaise(hll, index, rank, changed);
     *hll = sdsMakeRoomForExact(*hll, n);
-    unsigned char *p = bytesOf(*hll) + at;
+    unsigned char *p = hllBytesOf(*hll) + at;
     memmove(p + n, p + r.bytes, size - at - r.bytes);
     memcpy(p, pieces, n);
     sdssetlen(*hll, now);
     *changed = true;
-    mergeRuns(*hll, prev);
+    hllMergeRuns(*hll, prev);
     return true;
 }
 
 bool hllAdd(sds *hll, struct str element, size_t sparse_max, bool *changed) {
     unsigned index, rank = hllPattern(element, &index);
     *changed = false;
-    if (!raise(hll, index, rank, sparse_max, changed)) return false;
-    if (*changed) markStale(*hll);
+    if (!hyperloglogRaise(hll, index, rank, sparse_max, changed)) return false;
+    if (*changed) hllMarkStale(*hll);
     return true;
 }
 
@@ -279,15 +280,15 @@ bool hllRaise(sds *hll, const uint8_t registers[HLL_REGISTERS], bool dense, size
     bool changed = false;
     if (dense && !hllToDense(hll)) return false;
     for (unsigned i = 0; i < HLL_REGISTERS; i++) {
-        if (registers[i] && !raise(hll, i, registers[i], sparse_max, &changed)) return false;
+        if (registers[i] && !hyperloglogRaise(hll, i, registers[i], sparse_max, &changed)) return false;
     }
-    markStale(*hll);
+    hllMarkStale(*hll);
     return true;
 }
 
 /* ---- Counting ---- */
 
-static double sigma(double x) {
+static double hllSigma(double x) {
     if (x == 1) return INFINITY;
     double y = 1, z = x, before;
     do {
@@ -299,7 +300,7 @@ static double sigma(double x) {
     return z;
 }
 
-static double tau(double x) {
+static double hllTau(double x) {
     if (x == 0 || x == 1) return 0;
     double y = 1, z = 1 - x, before;
     do {
@@ -311,45 +312,45 @@ static double tau(double x) {
     return z / 3;
 }
 
-static uint64_t estimate(const unsigned histogram[REGISTER_MAX + 1]) {
+static uint64_t hllEstimate(const unsigned histogram[REGISTER_MAX + 1]) {
     const double m = HLL_REGISTERS;
     serverAssert(histogram[0] <= HLL_REGISTERS && histogram[RANK_BITS + 1] <= HLL_REGISTERS);
-    double z = m * tau((m - histogram[RANK_BITS + 1]) / m);
+    double z = m * hllTau((m - histogram[RANK_BITS + 1]) / m);
     for (int j = RANK_BITS; j >= 1; j--) z = (z + histogram[j]) * 0.5;
-    z += m * sigma(histogram[0] / m);
+    z += m * hllSigma(histogram[0] / m);
     return (uint64_t)llround(ALPHA_INF * m * m / z);
 }
 
 uint64_t hllCountRegisters(const uint8_t registers[HLL_REGISTERS]) {
     unsigned histogram[REGISTER_MAX + 1] = {0};
     for (unsigned i = 0; i < HLL_REGISTERS; i++) histogram[registers[i] & REGISTER_MAX]++;
-    return estimate(histogram);
+    return hllEstimate(histogram);
 }
 
-static void histogramRun(void *priv, unsigned first, const struct run *r) {
+static void hllHistogramRun(void *priv, unsigned first, const struct run *r) {
     (void)first;
     ((unsigned *)priv)[r->value] += r->length;
 }
 
 bool hllCount(sds hll, uint64_t *count) {
     struct str s = sdsview(hll);
-    unsigned char *p = bytesOf(hll);
+    unsigned char *p = hllBytesOf(hll);
     if (!(p[15] & 0x80)) {
-        *count = cachedCount(p);
+        *count = hllCachedCount(p);
         return true;
     }
     unsigned histogram[REGISTER_MAX + 1] = {0};
     if (hllIsSparse(s)) {
-        if (!forEachRun(s, histogramRun, histogram)) return false;
+        if (!hllForEachRun(s, hllHistogramRun, histogram)) return false;
     } else {
-        for (unsigned i = 0; i < HLL_REGISTERS; i++) histogram[denseGet(p + HEADER, i)]++;
+        for (unsigned i = 0; i < HLL_REGISTERS; i++) histogram[hllDenseGet(p + HEADER, i)]++;
     }
-    *count = estimate(histogram);
+    *count = hllEstimate(histogram);
     for (int i = 0; i < 8; i++) p[8 + i] = (unsigned char)(*count >> (8 * i));
     return true;
 }
 
-static void maxRun(void *priv, unsigned first, const struct run *r) {
+static void hllMaxRun(void *priv, unsigned first, const struct run *r) {
     uint8_t *registers = priv;
     for (unsigned i = first; i < first + r->length; i++) {
         if (r->value > registers[i]) registers[i] = (uint8_t)r->value;
@@ -357,16 +358,16 @@ static void maxRun(void *priv, unsigned first, const struct run *r) {
 }
 
 bool hllMergeInto(uint8_t registers[HLL_REGISTERS], struct str s) {
-    if (hllIsSparse(s)) return forEachRun(s, maxRun, registers);
-    const unsigned char *dense = bytesOf(s.ptr) + HEADER;
+    if (hllIsSparse(s)) return hllForEachRun(s, hllMaxRun, registers);
+    const unsigned char *dense = hllBytesOf(s.ptr) + HEADER;
     for (unsigned i = 0; i < HLL_REGISTERS; i++) {
-        unsigned v = denseGet(dense, i);
+        unsigned v = hllDenseGet(dense, i);
         if (v > registers[i]) registers[i] = (uint8_t)v;
     }
     return true;
 }
 
-static void describeRun(void *priv, unsigned first, const struct run *r) {
+static void hllDescribeRun(void *priv, unsigned first, const struct run *r) {
     sds *out = priv;
     (void)first;
     if (r->value)
@@ -376,6 +377,6 @@ static void describeRun(void *priv, unsigned first, const struct run *r) {
 }
 
 sds hllDescribe(sds out, struct str s) {
-    forEachRun(s, describeRun, &out);
+    hllForEachRun(s, hllDescribeRun, &out);
     return out;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hyperloglog_test.c - HyperLogLogs against a plain array of registers, sparse against dense, the estimate
  * against the truth, and corrupt bytes, which must never be read or written past (run it under ASan). */
+#include "ds/hyperloglog.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,14 +10,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/model_ops.h"
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "ds/hyperloglog.h"
 
 #define HEADER 16
 
@@ -28,7 +28,7 @@ static struct str elementText(uint64_t i, char buf[LONG_STR_SIZE]) {
 }
 
 /* True: a register grew. */
-static bool modelAdd(struct model *m, struct str element) {
+static bool hyperloglogTestModelAdd(struct model *m, struct str element) {
     unsigned index, rank = hllPattern(element, &index);
     if (m->registers[index] >= rank) return false;
     m->registers[index] = (uint8_t)rank;
@@ -45,7 +45,7 @@ static void assertRegisters(const struct model *m, sds hll) {
 /* ---- Known bytes ---- */
 
 /* As another server writes PFADD k a b c; PFCOUNT k. */
-static void testKnown(void **state) {
+static void hyperloglogTestKnown(void **state) {
     (void)state;
     static const unsigned char expected[] = {0x48, 0x59, 0x4c, 0x4c, 1,    0,    0,    0,    3,
                                              0,    0,    0,    0,    0,    0,    0,    0x60, 0xf3,
@@ -120,7 +120,7 @@ static void checkAdding(size_t sparse_max, uint64_t elements, uint64_t check_eve
     for (uint64_t i = 1; i <= elements; i++) {
         char buf[LONG_STR_SIZE];
         struct str element = elementText(randomBelow(2 * elements), buf);
-        bool grew = modelAdd(m, element), a, b;
+        bool grew = hyperloglogTestModelAdd(m, element), a, b;
         assert_true(hllAdd(&sparse, element, sparse_max, &a));
         assert_true(hllAdd(&dense, element, sparse_max, &b));
         assert_int_equal(a, grew);
@@ -144,7 +144,7 @@ static void checkAdding(size_t sparse_max, uint64_t elements, uint64_t check_eve
     zfree(m);
 }
 
-static void testModel(void **state) {
+static void hyperloglogTestModel(void **state) {
     (void)state;
     static const size_t limits[] = {0, 20, 30, 100, 500, 3000, 12000, 20000, 100000};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
@@ -172,7 +172,7 @@ static void testAllRegisters(void **state) {
     }
 }
 
-static void testMerge(void **state) {
+static void hyperloglogTestMerge(void **state) {
     (void)state;
     for (int round = 0; round < 100; round++) {
         struct model *all = zcalloc(1, sizeof *all);
@@ -183,7 +183,7 @@ static void testMerge(void **state) {
                 char buf[LONG_STR_SIZE];
                 struct str element = elementText(randomBelow(5000), buf);
                 bool changed;
-                modelAdd(all, element);
+                hyperloglogTestModelAdd(all, element);
                 assert_true(hllAdd(&hll, element, part == 1 ? 0 : 3000, &changed));
             }
             assert_true(hllMergeInto(merged, sdsview(hll)));
@@ -209,7 +209,7 @@ static void testAccuracy(void **state) {
         for (int t = 0; t < TRIALS; t++) {
             struct model *m = zcalloc(1, sizeof *m);
             char buf[LONG_STR_SIZE];
-            for (uint64_t i = 0; i < sizes[k]; i++) modelAdd(m, elementText(next++, buf));
+            for (uint64_t i = 0; i < sizes[k]; i++) hyperloglogTestModelAdd(m, elementText(next++, buf));
             double error = ((double)hllCountRegisters(m->registers) - (double)sizes[k]) / (double)sizes[k];
             sum += error;
             squares += error * error;
@@ -256,7 +256,7 @@ static sds corruptBytes(void) {
 }
 
 /* Registers of the bytes, decoded by the book; false when they are not exactly all. */
-static bool decode(struct str s, uint8_t registers[HLL_REGISTERS]) {
+static bool hyperloglogTestDecode(struct str s, uint8_t registers[HLL_REGISTERS]) {
     const unsigned char *p = (const unsigned char *)s.ptr + HEADER,
                         *end = (const unsigned char *)s.ptr + s.len;
     unsigned n = 0;
@@ -320,7 +320,7 @@ static void testCorrupt(void **state) {
     int good_ones = 0;
     for (int i = 0; i < 6000; i++) {
         sds hll = corruptBytes();
-        bool good = decode(sdsview(hll), expected);
+        bool good = hyperloglogTestDecode(sdsview(hll), expected);
         good_ones += good;
         checkReaders(hll, good, expected);
         checkWriters(hll, good);
@@ -349,10 +349,11 @@ static void testCorruptDense(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testKnown),        cmocka_unit_test(testMergedRuns),   cmocka_unit_test(testHeader),
-        cmocka_unit_test(testModel),        cmocka_unit_test(testAllRegisters), cmocka_unit_test(testMerge),
-        cmocka_unit_test(testAccuracy),     cmocka_unit_test(testCache),        cmocka_unit_test(testCorrupt),
-        cmocka_unit_test(testCorruptDense),
+        cmocka_unit_test(hyperloglogTestKnown), cmocka_unit_test(testMergedRuns),
+        cmocka_unit_test(testHeader),           cmocka_unit_test(hyperloglogTestModel),
+        cmocka_unit_test(testAllRegisters),     cmocka_unit_test(hyperloglogTestMerge),
+        cmocka_unit_test(testAccuracy),         cmocka_unit_test(testCache),
+        cmocka_unit_test(testCorrupt),          cmocka_unit_test(testCorruptDense),
     };
     randomSeed(20);
     return cmocka_run_group_tests(tests, NULL, NULL);

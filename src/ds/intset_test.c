@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* intset_test.c - intset against a plain array of bools and integers, and its validator against garbage. */
+#include "ds/intset.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "ds/intset.h"
 
 #define MODEL_MAX 300
 
@@ -20,29 +20,29 @@ struct model {
     uint32_t n;
 };
 
-static bool modelFind(const struct model *m, int64_t v, uint32_t *at) {
+static bool intsetTestModelFind(const struct model *m, int64_t v, uint32_t *at) {
     for (*at = 0; *at < m->n && m->v[*at] < v; ++*at) {
     }
     return *at < m->n && m->v[*at] == v;
 }
 
-static bool modelAdd(struct model *m, int64_t v) {
+static bool intsetTestModelAdd(struct model *m, int64_t v) {
     uint32_t at;
-    if (modelFind(m, v, &at)) return false;
+    if (intsetTestModelFind(m, v, &at)) return false;
     memmove(m->v + at + 1, m->v + at, (m->n++ - at) * sizeof *m->v);
     m->v[at] = v;
     return true;
 }
 
-static bool modelRemove(struct model *m, int64_t v) {
+static bool intsetTestModelRemove(struct model *m, int64_t v) {
     uint32_t at;
-    if (!modelFind(m, v, &at)) return false;
+    if (!intsetTestModelFind(m, v, &at)) return false;
     memmove(m->v + at, m->v + at + 1, (--m->n - at) * sizeof *m->v);
     return true;
 }
 
 /* Many near zero, some around the borders of the widths. */
-static int64_t pick(int wide) {
+static int64_t intsetTestPick(int wide) {
     static const int64_t borders[] = {INT16_MIN, INT16_MAX, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX};
     if (!wide || randomBelow(4)) return (int64_t)randomBelow(200) - 100;
     int64_t b = borders[randomBelow((uint64_t)wide * 2)];
@@ -55,7 +55,7 @@ static void checkEqual(const unsigned char *is, const struct model *m) {
     if (m->n) assert_true(intsetValidate(is, intsetBytes(is), true));
 }
 
-static void testModel(void **state) {
+static void intsetTestModel(void **state) {
     (void)state;
     const char *env = getenv("MODEL_OPS");
     long ops = env ? atol(env) : 1000000;
@@ -63,20 +63,20 @@ static void testModel(void **state) {
         unsigned char *is = intsetNew();
         struct model m = {.n = 0};
         for (long i = 0; i < ops / 4; i++) {
-            int64_t v = pick(wide);
+            int64_t v = intsetTestPick(wide);
             uint32_t at;
             bool done;
             switch (randomBelow(3)) {
             case 0:
                 if (m.n == MODEL_MAX) break;
                 is = intsetAdd(is, v, &done);
-                assert_int_equal(done, modelAdd(&m, v));
+                assert_int_equal(done, intsetTestModelAdd(&m, v));
                 break;
             case 1:
                 is = intsetRemove(is, v, &done);
-                assert_int_equal(done, modelRemove(&m, v));
+                assert_int_equal(done, intsetTestModelRemove(&m, v));
                 break;
-            default: assert_int_equal(intsetFind(is, v), modelFind(&m, v, &at));
+            default: assert_int_equal(intsetFind(is, v), intsetTestModelFind(&m, v, &at));
             }
             if (i % 64 == 0) checkEqual(is, &m);
         }
@@ -129,7 +129,7 @@ static void testValidator(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testModel),
+        cmocka_unit_test(intsetTestModel),
         cmocka_unit_test(testFormat),
         cmocka_unit_test(testValidator),
     };

@@ -17,29 +17,30 @@ struct order {
     void *priv;
 };
 
-static __attribute__((noinline)) bool tieIsBefore(const struct order *o, size_t a, size_t b) {
+static __attribute__((noinline)) bool keysortTieIsBefore(const struct order *o, size_t a, size_t b) {
     return o->tie && o->tie(o->priv, a, b) < 0;
 }
 
-static inline bool isBefore(const struct order *o, const struct sortKey *a, const struct sortKey *b) {
-    return a->key < b->key || (__builtin_expect(a->key == b->key, 0) && tieIsBefore(o, a->at, b->at));
+static inline bool keysortIsBefore(const struct order *o, const struct sortKey *a, const struct sortKey *b) {
+    return a->key < b->key || (__builtin_expect(a->key == b->key, 0) && keysortTieIsBefore(o, a->at, b->at));
 }
 
-static void sortRun(const struct order *o, struct sortKey *k, size_t n) {
+static void keysortSortRun(const struct order *o, struct sortKey *k, size_t n) {
     for (size_t i = 1; i < n; i++) {
         struct sortKey moved = k[i];
         size_t at = i;
-        for (; at && isBefore(o, &moved, &k[at - 1]); at--) k[at] = k[at - 1];
+        for (; at && keysortIsBefore(o, &moved, &k[at - 1]); at--) k[at] = k[at - 1];
         k[at] = moved;
     }
 }
 
 /*     tmp:  | left .. |   k:  | (left's room) | right .. |   merged from the front of k, never past right */
-static void merge(const struct order *o, struct sortKey *k, size_t half, size_t n, struct sortKey *tmp) {
+static void keysortMerge(const struct order *o, struct sortKey *k, size_t half, size_t n,
+                         struct sortKey *tmp) {
     memcpy(tmp, k, half * sizeof *k);
     const struct sortKey *left = tmp, *left_end = tmp + half, *right = k + half, *right_end = k + n;
     while (left < left_end && right < right_end) {
-        bool take_right = isBefore(o, right, left);
+        bool take_right = keysortIsBefore(o, right, left);
         *k++ = *(take_right ? right : left);
         right += take_right;
         left += !take_right;
@@ -47,25 +48,25 @@ static void merge(const struct order *o, struct sortKey *k, size_t half, size_t 
     memcpy(k, left, (size_t)(left_end - left) * sizeof *k); /* what is left of right is in its place */
 }
 
-static void sortRange(const struct order *o, struct sortKey *k, size_t n, struct sortKey *tmp) {
+static void keysortSortRange(const struct order *o, struct sortKey *k, size_t n, struct sortKey *tmp) {
     if (n <= RUN_MAX) {
-        sortRun(o, k, n);
+        keysortSortRun(o, k, n);
         return;
     }
     size_t half = n / 2;
-    sortRange(o, k, half, tmp);
-    sortRange(o, k + half, n - half, tmp);
-    if (isBefore(o, &k[half], &k[half - 1])) merge(o, k, half, n, tmp);
+    keysortSortRange(o, k, half, tmp);
+    keysortSortRange(o, k + half, n - half, tmp);
+    if (keysortIsBefore(o, &k[half], &k[half - 1])) keysortMerge(o, k, half, n, tmp);
 }
 
 void keysort(struct sortKey *keys, size_t count, keysortTie *tie, void *priv) {
     struct order o = {tie, priv};
     struct sortKey room[STACK_MAX / 2], *tmp = count > STACK_MAX ? zmalloc(count / 2 * sizeof *tmp) : room;
-    sortRange(&o, keys, count, tmp);
+    keysortSortRange(&o, keys, count, tmp);
     if (tmp != room) zfree(tmp);
 }
 
-static void swapKeys(struct sortKey *a, struct sortKey *b) {
+static void keysortSwapKeys(struct sortKey *a, struct sortKey *b) {
     struct sortKey tmp = *a;
     *a = *b;
     *b = tmp;
@@ -79,9 +80,9 @@ void keysortSelect(struct sortKey *keys, size_t count, size_t first, keysortTie 
         struct sortKey pivot = keys[low + (int64_t)randomBelow((uint64_t)(high - low))];
         int64_t i = low, j = high - 1;
         while (i <= j) {
-            while (isBefore(&o, &keys[i], &pivot)) i++;
-            while (isBefore(&o, &pivot, &keys[j])) j--;
-            if (i <= j) swapKeys(&keys[i++], &keys[j--]);
+            while (keysortIsBefore(&o, &keys[i], &pivot)) i++;
+            while (keysortIsBefore(&o, &pivot, &keys[j])) j--;
+            if (i <= j) keysortSwapKeys(&keys[i++], &keys[j--]);
         }
         /* ... j | equal to the pivot | i ... */
         if (want <= j + 1)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* keysort_test.c - sorting and selecting against qsort: random keys, equal ones, ties, orders that are there
  * already; and keys against what they stand for. */
+#include "ds/keysort.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,12 +10,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "ds/keysort.h"
 
 #define COUNT_MAX 3000
 
@@ -37,14 +37,14 @@ static int tiedOrder(const void *a, const void *b) {
 }
 
 /* kind 0: in order, 1: the other way round, else random below `range`. */
-static void fill(size_t count, int kind, uint64_t range) {
+static void keysortTestFill(size_t count, int kind, uint64_t range) {
     for (size_t i = 0; i < count; i++) {
         uint64_t key = kind == 0 ? i / 2 : kind == 1 ? (count - i) / 2 : randomBelow(range);
         keys[i] = model[i] = (struct sortKey){key, i};
     }
 }
 
-static void assertSame(size_t count) {
+static void keysortTestAssertSame(size_t count) {
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(keys[i].key, model[i].key);
         assert_int_equal(keys[i].at, model[i].at);
@@ -61,28 +61,28 @@ static void eachFilling(void (*check)(size_t count, int kind, uint64_t range)) {
 }
 
 static void checkStable(size_t count, int kind, uint64_t range) {
-    fill(count, kind, range);
+    keysortTestFill(count, kind, range);
     keysort(keys, count, NULL, NULL);
     qsort(model, count, sizeof *model, stableOrder);
-    assertSame(count);
+    keysortTestAssertSame(count);
 }
 
 static void checkTies(size_t count, int kind, uint64_t range) {
     size_t asked = 0;
-    fill(count, kind, range);
+    keysortTestFill(count, kind, range);
     keysort(keys, count, laterFirst, &asked);
     qsort(model, count, sizeof *model, tiedOrder);
-    assertSame(count);
+    keysortTestAssertSame(count);
     if (range > (uint64_t)1 << 62 && kind > 1) assert_int_equal(asked, 0); /* only about equal keys */
 }
 
-static void checkSelect(size_t count, int kind, uint64_t range) {
+static void keysortTestCheckSelect(size_t count, int kind, uint64_t range) {
     size_t asked = 0, first = count ? randomBelow(count + 1) : 0;
-    fill(count, kind, range);
+    keysortTestFill(count, kind, range);
     keysortSelect(keys, count, first, laterFirst, &asked);
     keysort(keys, first, laterFirst, &asked);
     qsort(model, count, sizeof *model, tiedOrder);
-    assertSame(first);
+    keysortTestAssertSame(first);
 }
 
 static void testStable(void **state) {
@@ -93,9 +93,9 @@ static void testTies(void **state) {
     (void)state;
     eachFilling(checkTies);
 }
-static void testSelect(void **state) {
+static void keysortTestSelect(void **state) {
     (void)state;
-    eachFilling(checkSelect);
+    eachFilling(keysortTestCheckSelect);
 }
 
 static void testDoubles(void **state) {
@@ -116,7 +116,7 @@ static void testTexts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testStable),  cmocka_unit_test(testTies),  cmocka_unit_test(testSelect),
+        cmocka_unit_test(testStable),  cmocka_unit_test(testTies),  cmocka_unit_test(keysortTestSelect),
         cmocka_unit_test(testDoubles), cmocka_unit_test(testTexts),
     };
     randomSeed(21);

@@ -33,61 +33,61 @@ enum { ENC_STR32 = 0xf0, ENC_INT16 = 0xf1, ENC_INT24 = 0xf2, ENC_INT32 = 0xf3, E
 
 /* ---- Header ---- */
 
-static uint64_t loadLE(const unsigned char *p, int bytes) {
+static uint64_t lpLoadLE(const unsigned char *p, int bytes) {
     uint64_t v = 0;
     for (int i = 0; i < bytes; i++) v |= (uint64_t)p[i] << (8 * i);
     return v;
 }
 
-static void storeLE(unsigned char *p, uint64_t v, int bytes) {
+static void lpStoreLE(unsigned char *p, uint64_t v, int bytes) {
     for (int i = 0; i < bytes; i++) p[i] = (unsigned char)(v >> (8 * i));
 }
 
-static unsigned getCount(const unsigned char *lp) {
-    return (unsigned)loadLE(lp + 4, 2);
+static unsigned lpGetCount(const unsigned char *lp) {
+    return (unsigned)lpLoadLE(lp + 4, 2);
 }
 
-static void setCount(unsigned char *lp, uint64_t count) {
-    storeLE(lp + 4, count < COUNT_UNKNOWN ? count : COUNT_UNKNOWN, 2);
+static void lpSetCount(unsigned char *lp, uint64_t count) {
+    lpStoreLE(lp + 4, count < COUNT_UNKNOWN ? count : COUNT_UNKNOWN, 2);
 }
 
 /* The count after adding to it; once unknown it stays so until somebody walks. */
-static void addCount(unsigned char *lp, int64_t delta) {
-    unsigned count = getCount(lp);
-    if (count != COUNT_UNKNOWN) setCount(lp, (uint64_t)(count + delta));
+static void lpAddCount(unsigned char *lp, int64_t delta) {
+    unsigned count = lpGetCount(lp);
+    if (count != COUNT_UNKNOWN) lpSetCount(lp, (uint64_t)(count + delta));
 }
 
 /* ---- Entries: reading ---- */
 
 /* How much of an entry has to be there before its size is known, by its first byte; 0 when no entry begins
  * so. */
-static unsigned prefixSize(unsigned char first) {
+static unsigned lpPrefixSize(unsigned char first) {
     if (first < 0xe0) return 1;
     if (first < 0xf0) return 2;
     return first == ENC_STR32 ? 5 : first <= ENC_INT64 ? 1 : 0;
 }
 
 /* Bytes of the entry without its backlen. */
-static inline uint64_t entrySize(const unsigned char *p) {
+static inline uint64_t lpEntrySize(const unsigned char *p) {
     static const unsigned char intSize[] = {0, 3, 4, 5, 9}; /* 0xf0 .. 0xf4 */
     if (p[0] < 0x80) return 1;
     if (p[0] < 0xc0) return 1 + (p[0] & 0x3f);
     if (p[0] < 0xe0) return 2;
     if (p[0] < 0xf0) return 2 + ((uint64_t)(p[0] & 0x0f) << 8 | p[1]);
-    if (p[0] == ENC_STR32) return 5 + loadLE(p + 1, 4);
+    if (p[0] == ENC_STR32) return 5 + lpLoadLE(p + 1, 4);
     return intSize[p[0] - ENC_STR32];
 }
 
 /* The format gives the largest number of 2, 3 and 4 groups one group more than it needs. */
-static inline unsigned backlenSize(uint64_t size) {
+static inline unsigned lpBacklenSize(uint64_t size) {
     if (size <= 127) return 1;
     if (size < (1 << 14) - 1) return 2;
     if (size < (1 << 21) - 1) return 3;
     return size < (1 << 28) - 1 ? 4 : 5;
 }
 
-static void backlenWrite(unsigned char *p, uint64_t size) {
-    unsigned n = backlenSize(size);
+static void listpackBacklenWrite(unsigned char *p, uint64_t size) {
+    unsigned n = lpBacklenSize(size);
     for (unsigned i = 0; i < n; i++) {
         p[n - 1 - i] = (unsigned char)((size & 127) | (i + 1 < n ? 128 : 0));
         size >>= 7;
@@ -95,23 +95,23 @@ static void backlenWrite(unsigned char *p, uint64_t size) {
 }
 
 /* Reads towards the left, from the last byte of a backlen. */
-static uint64_t backlenRead(const unsigned char *last) {
+static uint64_t listpackBacklenRead(const unsigned char *last) {
     uint64_t size = *last & 127;
     for (unsigned shift = 7; (*last & 128) && shift < 7 * BACKLEN_MAX; shift += 7)
         size |= (uint64_t)(*--last & 127) << shift;
     return size;
 }
 
-static inline unsigned char *skipEntry(unsigned char *p) {
-    uint64_t size = entrySize(p);
-    return p + size + backlenSize(size);
+static inline unsigned char *lpSkipEntry(unsigned char *p) {
+    uint64_t size = lpEntrySize(p);
+    return p + size + lpBacklenSize(size);
 }
 
-static int64_t signExtend(uint64_t v, int bits) {
+static int64_t lpSignExtend(uint64_t v, int bits) {
     return (int64_t)(v << (64 - bits)) >> (64 - bits);
 }
 
-static inline void decode(const unsigned char *p, struct lpValue *v) {
+static inline void lpDecode(const unsigned char *p, struct lpValue *v) {
     unsigned char first = p[0];
     v->sval = NULL;
     v->slen = 0;
@@ -122,15 +122,15 @@ static inline void decode(const unsigned char *p, struct lpValue *v) {
         v->slen = first & 0x3f;
         v->sval = (const char *)p + 1;
     } else if (first < 0xe0) {
-        v->lval = signExtend((uint64_t)(first & 0x1f) << 8 | p[1], 13);
+        v->lval = lpSignExtend((uint64_t)(first & 0x1f) << 8 | p[1], 13);
     } else if (first <= ENC_STR32) {
-        unsigned head = prefixSize(first);
-        v->slen = (uint32_t)(entrySize(p) - head);
+        unsigned head = lpPrefixSize(first);
+        v->slen = (uint32_t)(lpEntrySize(p) - head);
         v->sval = (const char *)p + head;
     } else {
-        int bytes = (int)entrySize(p) - 1;
+        int bytes = (int)lpEntrySize(p) - 1;
         serverAssert(first <= ENC_INT64);
-        v->lval = signExtend(loadLE(p + 1, bytes), 8 * bytes);
+        v->lval = lpSignExtend(lpLoadLE(p + 1, bytes), 8 * bytes);
     }
 }
 
@@ -144,11 +144,11 @@ struct entry {
     struct str body;
 };
 
-static uint64_t entryBytes(const struct entry *e) {
+static uint64_t lpEntryBytes(const struct entry *e) {
     return e->headLen + e->body.len;
 }
 
-static struct entry entryOfInt(int64_t v) {
+static struct entry lpEntryOfInt(int64_t v) {
     struct entry e = {.body = {NULL, 0}};
     int bytes = v == (int16_t)v ? 2 : v >= -(1 << 23) && v < 1 << 23 ? 3 : v == (int32_t)v ? 4 : 8;
     if (v >= 0 && v <= 127) {
@@ -160,16 +160,16 @@ static struct entry entryOfInt(int64_t v) {
         e.headLen = 2;
     } else {
         e.head[0] = (unsigned char)(bytes == 8 ? ENC_INT64 : ENC_INT16 + bytes - 2);
-        storeLE(e.head + 1, (uint64_t)v, bytes);
+        lpStoreLE(e.head + 1, (uint64_t)v, bytes);
         e.headLen = 1 + (unsigned)bytes;
     }
     return e;
 }
 
-static struct entry entryOfString(struct str s) {
+static struct entry lpEntryOfString(struct str s) {
     struct entry e = {.body = s};
     int64_t v;
-    if (s.len < LP_INTBUF_SIZE && string2ll(s, &v)) return entryOfInt(v);
+    if (s.len < LP_INTBUF_SIZE && string2ll(s, &v)) return lpEntryOfInt(v);
     serverAssert(s.len < UINT32_MAX);
     if (s.len < 64) {
         e.head[0] = (unsigned char)(0x80 | s.len);
@@ -180,19 +180,19 @@ static struct entry entryOfString(struct str s) {
         e.headLen = 2;
     } else {
         e.head[0] = ENC_STR32;
-        storeLE(e.head + 1, s.len, 4);
+        lpStoreLE(e.head + 1, s.len, 4);
         e.headLen = 5;
     }
     return e;
 }
 
 /* Returns what is behind it. */
-static inline unsigned char *writeEntry(unsigned char *p, const struct entry *e) {
-    uint64_t size = entryBytes(e);
+static inline unsigned char *lpWriteEntry(unsigned char *p, const struct entry *e) {
+    uint64_t size = lpEntryBytes(e);
     memcpy(p, e->head, e->headLen);
     if (e->body.len) memcpy(p + e->headLen, e->body.ptr, e->body.len);
-    backlenWrite(p + size, size);
-    return p + size + backlenSize(size);
+    listpackBacklenWrite(p + size, size);
+    return p + size + lpBacklenSize(size);
 }
 
 /* ---- Changing ---- */
@@ -203,57 +203,57 @@ static struct {
     _Alignas(8) unsigned char bytes[LP_SCRATCH_BYTES];
 } scratch;
 
-static unsigned char *outOfScratch(unsigned char *lp, size_t capacity) {
+static unsigned char *lpOutOfScratch(unsigned char *lp, size_t capacity) {
     scratch.taken = false;
     return memcpy(zmalloc(capacity), lp, lpBytes(lp));
 }
 
-static unsigned char *grow(unsigned char *lp, size_t bytes) {
+static unsigned char *lpGrow(unsigned char *lp, size_t bytes) {
     if (lp != scratch.bytes) return bytes > zmallocSize(lp) ? zrealloc(lp, bytes) : lp;
-    return bytes > sizeof scratch.bytes ? outOfScratch(lp, bytes) : lp;
+    return bytes > sizeof scratch.bytes ? lpOutOfScratch(lp, bytes) : lp;
 }
 
 /* Give back what a shrunk listpack leaves unused, but not so eagerly that a push and a pop would each
  * reallocate. */
-static unsigned char *giveBackSlack(unsigned char *lp, size_t bytes) {
+static unsigned char *lpGiveBackSlack(unsigned char *lp, size_t bytes) {
     if (lp == scratch.bytes) return lp;
     size_t usable = zmallocSize(lp);
     return usable - bytes > usable / 4 ? lpShrinkToFit(lp) : lp;
 }
 
 /* Replace the `old` bytes at `offset` by room for `new` ones. */
-static unsigned char *splice(unsigned char *lp, size_t offset, size_t old, size_t new) {
+static unsigned char *lpSplice(unsigned char *lp, size_t offset, size_t old, size_t new) {
     size_t before = lpBytes(lp), after = before - old + new;
     debugAssert(offset >= HEADER_SIZE && offset + old < before); /* the end stays */
     serverAssert(after <= UINT32_MAX);
-    if (new > old) lp = grow(lp, after);
+    if (new > old) lp = lpGrow(lp, after);
     if (new != old) memmove(lp + offset + new, lp + offset + old, before - offset - old);
-    storeLE(lp, after, 4);
-    return new < old ? giveBackSlack(lp, after) : lp;
+    lpStoreLE(lp, after, 4);
+    return new < old ? lpGiveBackSlack(lp, after) : lp;
 }
 
-static unsigned char *insertEntry(unsigned char *lp, const struct entry *e, unsigned char *p, int where,
-                                  unsigned char **newp) {
-    uint64_t size = entryBytes(e);
-    size_t old = 0, new = size + backlenSize(size);
+static unsigned char *lpInsertEntry(unsigned char *lp, const struct entry *e, unsigned char *p, int where,
+                                    unsigned char **newp) {
+    uint64_t size = lpEntryBytes(e);
+    size_t old = 0, new = size + lpBacklenSize(size);
     debugAssert(p[0] != END || where == LP_BEFORE);
-    if (where == LP_AFTER) p = skipEntry(p);
-    if (where == LP_REPLACE) old = (size_t)(skipEntry(p) - p);
+    if (where == LP_AFTER) p = lpSkipEntry(p);
+    if (where == LP_REPLACE) old = (size_t)(lpSkipEntry(p) - p);
     size_t offset = (size_t)(p - lp);
 
-    lp = splice(lp, offset, old, new);
+    lp = lpSplice(lp, offset, old, new);
     p = lp + offset;
-    writeEntry(p, e);
-    if (where != LP_REPLACE) addCount(lp, 1);
+    lpWriteEntry(p, e);
+    if (where != LP_REPLACE) lpAddCount(lp, 1);
     if (newp) *newp = p;
     return lp;
 }
 
-static unsigned char *endOf(unsigned char *lp) {
+static unsigned char *lpEndOf(unsigned char *lp) {
     return lp + lpBytes(lp) - 1;
 }
 
-static unsigned char *unlessEnd(unsigned char *p) {
+static unsigned char *lpUnlessEnd(unsigned char *p) {
     return *p == END ? NULL : p;
 }
 
@@ -273,7 +273,7 @@ unsigned char *lpScratch(const unsigned char *lp, size_t more) {
 }
 
 unsigned char *lpKeep(unsigned char *lp) {
-    return lp == scratch.bytes ? outOfScratch(lp, lpBytes(lp)) : lp;
+    return lp == scratch.bytes ? lpOutOfScratch(lp, lpBytes(lp)) : lp;
 }
 
 void lpFree(unsigned char *lp) {
@@ -295,11 +295,11 @@ unsigned char *lpDup(const unsigned char *lp) {
 }
 
 unsigned long lpLength(unsigned char *lp) {
-    unsigned long count = getCount(lp);
+    unsigned long count = lpGetCount(lp);
     if (count != COUNT_UNKNOWN) return count;
     count = 0;
-    for (unsigned char *p = lp + HEADER_SIZE; *p != END; p = skipEntry(p)) count++;
-    setCount(lp, count);
+    for (unsigned char *p = lp + HEADER_SIZE; *p != END; p = lpSkipEntry(p)) count++;
+    lpSetCount(lp, count);
     return count;
 }
 
@@ -311,30 +311,30 @@ bool lpSafeToAdd(const unsigned char *lp, size_t add) {
 /* ---- Position ---- */
 
 unsigned char *lpFirst(unsigned char *lp) {
-    return unlessEnd(lp + HEADER_SIZE);
+    return lpUnlessEnd(lp + HEADER_SIZE);
 }
 
 unsigned char *lpLast(unsigned char *lp) {
-    return lpPrev(lp, endOf(lp));
+    return lpPrev(lp, lpEndOf(lp));
 }
 
 unsigned char *lpNext(unsigned char *lp, unsigned char *p) {
     debugAssert(*p != END);
     (void)lp;
-    return unlessEnd(skipEntry(p));
+    return lpUnlessEnd(lpSkipEntry(p));
 }
 
 unsigned char *lpPrev(unsigned char *lp, unsigned char *p) {
     debugAssert(p >= lp + HEADER_SIZE && p < lp + lpBytes(lp));
     if (p == lp + HEADER_SIZE) return NULL;
-    uint64_t size = backlenRead(p - 1);
-    return p - backlenSize(size) - size;
+    uint64_t size = listpackBacklenRead(p - 1);
+    return p - lpBacklenSize(size) - size;
 }
 
 unsigned char *lpSeek(unsigned char *lp, long index) {
-    bool known = getCount(lp) != COUNT_UNKNOWN;
+    bool known = lpGetCount(lp) != COUNT_UNKNOWN;
     if (known) {
-        long count = (long)getCount(lp);
+        long count = (long)lpGetCount(lp);
         if (index < -count || index >= count) return NULL;
         if (index < 0 && -index > count / 2) index += count;
         if (index > count / 2) index -= count;
@@ -349,12 +349,12 @@ unsigned char *lpSeek(unsigned char *lp, long index) {
 
 void lpGetValue(unsigned char *p, struct lpValue *v) {
     debugAssert(*p != END);
-    decode(p, v);
+    lpDecode(p, v);
 }
 
 struct str lpView(unsigned char *p, char *buf) {
     struct lpValue v;
-    decode(p, &v);
+    lpDecode(p, &v);
     return v.sval ? strN(v.sval, v.slen) : strN(buf, ll2string(buf, v.lval));
 }
 
@@ -378,7 +378,7 @@ unsigned char *lpFind(unsigned char *lp, unsigned char *p, struct str s, unsigne
             continue;
         }
         pass = skip;
-        decode(p, &v);
+        lpDecode(p, &v);
         if (v.sval ? strEq(strN(v.sval, v.slen), s) : isInt && v.lval == want) return p;
     }
     return NULL;
@@ -387,21 +387,21 @@ unsigned char *lpFind(unsigned char *lp, unsigned char *p, struct str s, unsigne
 /* ---- Change ---- */
 
 unsigned char *lpInsert(unsigned char *lp, struct str s, unsigned char *p, int where, unsigned char **newp) {
-    struct entry e = entryOfString(s);
-    return insertEntry(lp, &e, p, where, newp);
+    struct entry e = lpEntryOfString(s);
+    return lpInsertEntry(lp, &e, p, where, newp);
 }
 
 unsigned char *lpInsertInt(unsigned char *lp, int64_t v, unsigned char *p, int where, unsigned char **newp) {
-    struct entry e = entryOfInt(v);
-    return insertEntry(lp, &e, p, where, newp);
+    struct entry e = lpEntryOfInt(v);
+    return lpInsertEntry(lp, &e, p, where, newp);
 }
 
 unsigned char *lpAppend(unsigned char *lp, struct str s) {
-    return lpInsert(lp, s, endOf(lp), LP_BEFORE, NULL);
+    return lpInsert(lp, s, lpEndOf(lp), LP_BEFORE, NULL);
 }
 
 unsigned char *lpAppendInt(unsigned char *lp, int64_t v) {
-    return lpInsertInt(lp, v, endOf(lp), LP_BEFORE, NULL);
+    return lpInsertInt(lp, v, lpEndOf(lp), LP_BEFORE, NULL);
 }
 
 unsigned char *lpPrepend(unsigned char *lp, struct str s) {
@@ -411,9 +411,9 @@ unsigned char *lpPrepend(unsigned char *lp, struct str s) {
 unsigned char *lpDelete(unsigned char *lp, unsigned char *p, unsigned char **next) {
     serverAssert(*p != END);
     size_t offset = (size_t)(p - lp);
-    lp = splice(lp, offset, (size_t)(skipEntry(p) - p), 0);
-    addCount(lp, -1);
-    if (next) *next = unlessEnd(lp + offset);
+    lp = lpSplice(lp, offset, (size_t)(lpSkipEntry(p) - p), 0);
+    lpAddCount(lp, -1);
+    if (next) *next = lpUnlessEnd(lp + offset);
     return lp;
 }
 
@@ -421,22 +421,22 @@ unsigned char *lpDeleteRange(unsigned char *lp, long index, unsigned long num) {
     unsigned char *from = num ? lpSeek(lp, index) : NULL, *to = from;
     unsigned long count = 0;
     if (!from) return lp;
-    for (; count < num && *to != END; count++) to = skipEntry(to);
-    lp = splice(lp, (size_t)(from - lp), (size_t)(to - from), 0);
-    addCount(lp, -(int64_t)count);
+    for (; count < num && *to != END; count++) to = lpSkipEntry(to);
+    lp = lpSplice(lp, (size_t)(from - lp), (size_t)(to - from), 0);
+    lpAddCount(lp, -(int64_t)count);
     return lp;
 }
 
 unsigned char *lpMerge(unsigned char **first, unsigned char **second) {
     unsigned char *lp = *first, *other = *second;
     size_t offset = lpBytes(lp) - 1, more = lpBytes(other) - HEADER_SIZE - 1;
-    unsigned count = getCount(lp), otherCount = getCount(other);
+    unsigned count = lpGetCount(lp), otherCount = lpGetCount(other);
     bool known = count != COUNT_UNKNOWN && otherCount != COUNT_UNKNOWN;
     serverAssert(lp != other);
 
-    lp = splice(lp, offset, 0, more);
+    lp = lpSplice(lp, offset, 0, more);
     memcpy(lp + offset, other + HEADER_SIZE, more);
-    setCount(lp, known ? count + otherCount : COUNT_UNKNOWN);
+    lpSetCount(lp, known ? count + otherCount : COUNT_UNKNOWN);
     lpFree(other);
     *first = *second = NULL;
     return lp;
@@ -445,56 +445,56 @@ unsigned char *lpMerge(unsigned char **first, unsigned char **second) {
 /* ---- Elements by themselves ---- */
 
 unsigned char *lpLongElementEnd(unsigned char *p) {
-    return skipEntry(p);
+    return lpSkipEntry(p);
 }
 
 unsigned char *lpElementWrite(unsigned char *to, struct str s) {
-    struct entry e = entryOfString(s);
-    return writeEntry(to, &e);
+    struct entry e = lpEntryOfString(s);
+    return lpWriteEntry(to, &e);
 }
 
 unsigned char *lpWriteLongInt(unsigned char *to, int64_t v) {
-    struct entry e = entryOfInt(v);
-    return writeEntry(to, &e);
+    struct entry e = lpEntryOfInt(v);
+    return lpWriteEntry(to, &e);
 }
 
 size_t lpLongIntBytes(int64_t v) {
-    struct entry e = entryOfInt(v);
+    struct entry e = lpEntryOfInt(v);
     return e.headLen + 1u;
 }
 
 unsigned lpBacklenBytes(uint64_t size) {
-    return backlenSize(size);
+    return lpBacklenSize(size);
 }
 
 unsigned char *lpBacklenWrite(unsigned char *to, uint64_t size) {
-    backlenWrite(to, size);
-    return to + backlenSize(size);
+    listpackBacklenWrite(to, size);
+    return to + lpBacklenSize(size);
 }
 
 uint64_t lpBacklenRead(const unsigned char *end) {
-    return backlenRead(end - 1);
+    return listpackBacklenRead(end - 1);
 }
 
 void lpSeal(unsigned char *lp, size_t bytes, uint64_t count) {
-    storeLE(lp, bytes, 4);
-    setCount(lp, count);
+    lpStoreLE(lp, bytes, 4);
+    lpSetCount(lp, count);
     lp[bytes - 1] = END;
 }
 
 /* ---- Data from outside ---- */
 
 /* Size of the whole entry at p, of which `room` bytes may be read; 0 when it is not well formed. */
-static size_t checkedEntry(const unsigned char *p, size_t room) {
+static size_t lpCheckedEntry(const unsigned char *p, size_t room) {
     unsigned char backlen[BACKLEN_MAX];
-    unsigned prefix = prefixSize(p[0]);
+    unsigned prefix = lpPrefixSize(p[0]);
     if (prefix == 0 || prefix > room) return 0;
-    uint64_t size = entrySize(p);
-    unsigned backSize = backlenSize(size);
+    uint64_t size = lpEntrySize(p);
+    unsigned backSize = lpBacklenSize(size);
     if (size + backSize > room) return 0;
     if (backSize == 1)
         return p[size] == size ? size + 1 : 0; /* nearly all of them: files are full of these */
-    backlenWrite(backlen, size);
+    listpackBacklenWrite(backlen, size);
     return memcmp(p + size, backlen, backSize) == 0 ? size + backSize : 0;
 }
 
@@ -504,10 +504,10 @@ bool lpValidate(const unsigned char *lp, size_t size, bool deep,
     if (size < HEADER_SIZE + 1 || lpBytes(lp) != size || lp[size - 1] != END) return false;
     if (!deep) return true;
     for (size_t at = HEADER_SIZE; at != size - 1; count++) {
-        size_t bytes = checkedEntry(lp + at, size - 1 - at);
+        size_t bytes = lpCheckedEntry(lp + at, size - 1 - at);
         if (bytes == 0) return false;
         if (check && !check((unsigned char *)lp + at, count, priv)) return false;
         at += bytes;
     }
-    return getCount(lp) == COUNT_UNKNOWN || getCount(lp) == count;
+    return lpGetCount(lp) == COUNT_UNKNOWN || lpGetCount(lp) == count;
 }

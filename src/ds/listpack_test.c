@@ -6,23 +6,23 @@
  *   MODEL_SEED=n  repeat a run; the seed is printed
  *   --bench       ns per operation instead of the tests
  *   --hex a b ..  prints the listpack of the arguments in hex; an argument "x*63" is 63 times the letter x */
+#include "ds/listpack.h"
+
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
 #include <cmocka.h>
 
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "ds/listpack.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static struct str ownCopy(struct str s) {
+static struct str listpackTestOwnCopy(struct str s) {
     char *p = zmalloc(s.len + 1);
     if (s.len) memcpy(p, s.ptr, s.len);
     return strN(p, s.len);
@@ -37,13 +37,13 @@ static struct str model[MODEL_MAX];
 static size_t modelLen;
 static unsigned char *lp;
 
-static void modelPut(size_t at, struct str s) {
+static void listpackTestModelPut(size_t at, struct str s) {
     memmove(&model[at + 1], &model[at], (modelLen - at) * sizeof(model[0]));
-    model[at] = ownCopy(s);
+    model[at] = listpackTestOwnCopy(s);
     modelLen++;
 }
 
-static void modelTake(size_t at, size_t count) {
+static void listpackTestModelTake(size_t at, size_t count) {
     for (size_t i = at; i < at + count; i++) zfree((char *)model[i].ptr);
     memmove(&model[at], &model[at + count], (modelLen - at - count) * sizeof(model[0]));
     modelLen -= count;
@@ -103,7 +103,7 @@ static bool sameAsModel(unsigned char *p, unsigned long index, void *priv) {
     return true;
 }
 
-static void verifyAll(void) {
+static void listpackTestVerifyAll(void) {
     size_t seen = 0;
     assert_int_equal(lpLength(lp), modelLen);
     assert_true(lpValidate(lp, lpBytes(lp), true, sameAsModel, &seen));
@@ -118,7 +118,7 @@ static void verifyAll(void) {
 
 /* ---- Operations ---- */
 
-static void opInsert(void) {
+static void listpackTestOpInsert(void) {
     char buf[BUF_SIZE];
     struct str s = randomItem(buf);
     unsigned char *p = NULL;
@@ -130,7 +130,7 @@ static void opInsert(void) {
             lp = lpAppendInt(lp, n);
         else
             lp = front ? lpPrepend(lp, s) : lpAppend(lp, s);
-        modelPut(front ? 0 : modelLen, s);
+        listpackTestModelPut(front ? 0 : modelLen, s);
         return;
     }
     size_t at = randomBelow(modelLen);
@@ -141,39 +141,39 @@ static void opInsert(void) {
     else
         lp = lpInsert(lp, s, lpSeek(lp, (long)at), where, newp);
     at += where == LP_AFTER;
-    modelPut(at, s);
+    listpackTestModelPut(at, s);
     if (newp) assert_ptr_equal(p, lpSeek(lp, (long)at));
 }
 
-static void opReplace(void) {
+static void listpackTestOpReplace(void) {
     char buf[BUF_SIZE];
     struct str s = randomItem(buf);
     unsigned char *p;
     if (!modelLen) return;
     size_t at = randomBelow(modelLen);
     lp = lpInsert(lp, s, lpSeek(lp, (long)at), LP_REPLACE, &p);
-    modelTake(at, 1);
-    modelPut(at, s);
+    listpackTestModelTake(at, 1);
+    listpackTestModelPut(at, s);
     assert_ptr_equal(p, lpSeek(lp, (long)at));
 }
 
-static void opDelete(void) {
+static void listpackTestOpDelete(void) {
     unsigned char *next;
     if (!modelLen) return;
     size_t at = randomBelow(4) ? randomBelow(modelLen) : modelLen - 1;
     lp = lpDelete(lp, lpSeek(lp, (long)at), &next);
-    modelTake(at, 1);
+    listpackTestModelTake(at, 1);
     assert_ptr_equal(next, at < modelLen ? lpSeek(lp, (long)at) : NULL);
 }
 
-static void opDeleteRange(void) {
+static void listpackTestOpDeleteRange(void) {
     size_t at = randomBelow(modelLen + 2), count = randomBelow(randomBelow(20) ? 4 : modelLen + 3);
     if (randomBelow(modelLen + 50) == 0) count = ULONG_MAX;
     long index = (long)at;
     if (at < modelLen && randomBelow(2)) index -= (long)modelLen;
     lp = lpDeleteRange(lp, index, count);
     if (at >= modelLen) return;
-    modelTake(at, count < modelLen - at ? count : modelLen - at);
+    listpackTestModelTake(at, count < modelLen - at ? count : modelLen - at);
 }
 
 static void opSeek(void) {
@@ -198,7 +198,7 @@ static void opFind(void) {
     assert_ptr_equal(found, at < modelLen ? lpSeek(lp, (long)at) : NULL);
 }
 
-static int sign(int v) {
+static int listpackTestSign(int v) {
     return (v > 0) - (v < 0);
 }
 
@@ -208,7 +208,7 @@ static void opCompare(void) {
     struct str s = randomBelow(2) ? model[randomBelow(modelLen)] : randomItem(buf);
     size_t at = randomBelow(modelLen);
     unsigned char *p = lpSeek(lp, (long)at);
-    assert_int_equal(sign(lpCompare(p, s)), sign(strCmp(model[at], s)));
+    assert_int_equal(listpackTestSign(lpCompare(p, s)), listpackTestSign(strCmp(model[at], s)));
     assert_int_equal(lpEqual(p, s), strEq(model[at], s));
 }
 
@@ -226,28 +226,28 @@ static void opMerge(void) {
     assert_null(tail);
 }
 
-static long modelOps(void) {
+static long listpackTestModelOps(void) {
     const char *s = getenv("MODEL_OPS");
     return s ? atol(s) : 1000000;
 }
 
-static void seedFromEnv(void) {
+static void listpackTestSeedFromEnv(void) {
     const char *s = getenv("MODEL_SEED");
     uint64_t seed = s ? strtoull(s, NULL, 10) : (uint64_t)time(NULL);
     printf("MODEL_SEED=%llu\n", (unsigned long long)seed);
     randomSeed(seed);
 }
 
-static void randomStep(size_t target) {
+static void listpackTestRandomStep(size_t target) {
     uint64_t op = randomBelow(100);
     if (op < 40) {
-        modelLen < target || randomBelow(3) == 0 ? opInsert() : opDelete();
+        modelLen < target || randomBelow(3) == 0 ? listpackTestOpInsert() : listpackTestOpDelete();
     } else if (op < 50) {
-        opReplace();
+        listpackTestOpReplace();
     } else if (op < 55) {
-        opDelete();
+        listpackTestOpDelete();
     } else if (op < 57) {
-        opDeleteRange();
+        listpackTestOpDeleteRange();
     } else if (op < 70) {
         opSeek();
     } else if (op < 85) {
@@ -259,19 +259,19 @@ static void randomStep(size_t target) {
     }
 }
 
-static void testModel(void **state) {
+static void listpackTestModel(void **state) {
     (void)state;
     static const size_t targets[] = {1, 4, 10, 30, 128, 512};
-    long ops = modelOps();
+    long ops = listpackTestModelOps();
     size_t target = 1;
     lp = lpNew(0);
     for (long i = 0; i < ops; i++) {
         if (i % 3000 == 0) target = targets[randomBelow(COUNT(targets))];
-        randomStep(target);
-        if (modelLen < 12 || randomBelow(modelLen) == 0) verifyAll();
+        listpackTestRandomStep(target);
+        if (modelLen < 12 || randomBelow(modelLen) == 0) listpackTestVerifyAll();
     }
-    verifyAll();
-    modelTake(0, modelLen);
+    listpackTestVerifyAll();
+    listpackTestModelTake(0, modelLen);
     lpFree(lp);
 }
 
@@ -398,7 +398,7 @@ static void testManyElements(void **state) {
     lpFree(many);
 }
 
-static void testMemory(void **state) {
+static void listpackTestMemory(void **state) {
     (void)state;
     unsigned char *list = lpNew(1000);
     assert_true(zmallocSize(list) >= 1000);
@@ -473,7 +473,7 @@ static void walkAccepted(unsigned char *data) {
 }
 
 /* Let it past the first check. */
-static void mend(unsigned char *data, size_t size) {
+static void listpackTestMend(unsigned char *data, size_t size) {
     if (size < 7) return;
     for (int k = 0; k < 4; k++) data[k] = (unsigned char)(size >> 8 * k);
     data[size - 1] = 0xff;
@@ -500,7 +500,7 @@ static void testTruncated(void **state) {
     for (size_t size = 0; size <= lpBytes(good); size++) {
         unsigned char *cut = malloc(size ? size : 1);
         memcpy(cut, good, size);
-        mend(cut, size);
+        listpackTestMend(cut, size);
         bool whole = size == ends[end] + 1;
         assert_true(lpValidate(cut, size, true, NULL, NULL) == whole);
         end += whole;
@@ -513,7 +513,7 @@ static void testTruncated(void **state) {
             unsigned char *cut = malloc(7 + room);
             memset(cut, first, 7 + room);
             memset(cut + 4, 0xff, 2);
-            mend(cut, 7 + room);
+            listpackTestMend(cut, 7 + room);
             if (lpValidate(cut, 7 + room, true, NULL, NULL)) walkAccepted(cut);
             free(cut);
         }
@@ -527,7 +527,7 @@ static void testTruncated(void **state) {
 static void testValidate(void **state) {
     (void)state;
     char buf[BUF_SIZE];
-    long rounds = modelOps() / 5, accepted = 0;
+    long rounds = listpackTestModelOps() / 5, accepted = 0;
     unsigned sum = 0;
     for (long i = 0; i < rounds; i++) {
         unsigned char *good = lpNew(0);
@@ -540,7 +540,7 @@ static void testValidate(void **state) {
         unsigned char *bad = malloc(size ? size : 1);
         memcpy(bad, good, size);
         for (uint64_t n = randomBelow(4); size && n > 0; n--) bad[randomBelow(size)] = evilByte();
-        if (randomBelow(4)) mend(bad, size);
+        if (randomBelow(4)) listpackTestMend(bad, size);
         if (lpValidate(bad, size, true, readEach, &sum)) {
             walkAccepted(bad);
             accepted++;
@@ -553,7 +553,7 @@ static void testValidate(void **state) {
 }
 
 /* One broken byte each; all must be refused. */
-static void testRefused(void **state) {
+static void listpackTestRefused(void **state) {
     (void)state;
     unsigned char *good = lpAppendInt(lpAppend(lpAppend(lpNew(0), STR("abc")), STR("300")), 5);
     size_t size = lpBytes(good); /* 6: 83 a b c 04 | 11: c1 2c 02 | 14: 05 01 | 16: ff */
@@ -576,32 +576,32 @@ static void testRefused(void **state) {
 
 /* ---- Benchmark, and bytes for comparison with other implementations ---- */
 
-static double now(void) {
+static double listpackTestNow(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void bench(int items) {
+static void listpackTestBench(int items) {
     char buf[32];
     int rounds = 2000000 / items;
     uint64_t sum = 0;
     unsigned char *list = NULL;
-    double t = now();
+    double t = listpackTestNow();
     for (int r = 0; r < rounds; r++) {
         if (list) lpFree(list);
         list = lpNew(0);
         for (int i = 0; i < items; i++)
             list = lpAppend(list, strN(buf, (size_t)sprintf(buf, "member:%d", i)));
     }
-    double append = now() - t;
-    t = now();
+    double append = listpackTestNow() - t;
+    t = listpackTestNow();
     for (int r = 0; r < rounds; r++)
         for (unsigned char *p = lpFirst(list); p; p = lpNext(list, p)) sum += lpView(p, buf).len;
-    double walk = now() - t;
-    t = now();
+    double walk = listpackTestNow() - t;
+    t = listpackTestNow();
     for (int r = 0; r < rounds; r++) sum += (uintptr_t)lpFind(list, lpFirst(list), STR("member:none"), 0);
-    double find = now() - t;
+    double find = listpackTestNow() - t;
     printf("%5d items: append %5.1f ns, walk %4.1f ns, find %4.1f ns per item, %.1f bytes per item%s\n",
            items, append / (rounds * items), walk / (rounds * items), find / (rounds * items),
            (double)zmallocSize(list) / items, sum == 42 ? " " : "");
@@ -628,20 +628,22 @@ static void printHex(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
-        bench(5);
-        bench(128);
-        bench(1000);
+        listpackTestBench(5);
+        listpackTestBench(128);
+        listpackTestBench(1000);
         return 0;
     }
     if (argc > 1 && strcmp(argv[1], "--hex") == 0) {
         printHex(argc - 2, argv + 2);
         return 0;
     }
-    seedFromEnv();
+    listpackTestSeedFromEnv();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testIntBytes), cmocka_unit_test(testStringBytes), cmocka_unit_test(testManyElements),
-        cmocka_unit_test(testMemory),   cmocka_unit_test(testModel),       cmocka_unit_test(testValidate),
-        cmocka_unit_test(testRefused),  cmocka_unit_test(testTruncated),   cmocka_unit_test(testScratch),
+        cmocka_unit_test(testIntBytes),        cmocka_unit_test(testStringBytes),
+        cmocka_unit_test(testManyElements),    cmocka_unit_test(listpackTestMemory),
+        cmocka_unit_test(listpackTestModel),   cmocka_unit_test(testValidate),
+        cmocka_unit_test(listpackTestRefused), cmocka_unit_test(testTruncated),
+        cmocka_unit_test(testScratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,8 @@
  *  - every other node is compressed, or is marked `incompressible` since trying did not save enough.
  *
  * A function that changes a node unpacks it, and hands it to qlSettle() when it is done. One that changes how
- * many nodes there are calls settleEnds(), since nodes near the ends may have come into the raw part or left
- * it. */
+ * many nodes there are calls qlSettleEnds(), since nodes near the ends may have come into the raw part or
+ * left it. */
 #include "ds/quicklist.h"
 
 #include <lzf.h>
@@ -70,11 +70,11 @@ size_t qlEntryBound(size_t len) {
     return lpElementBound(len);
 }
 
-static bool isHuge(const struct quicklist *ql, size_t len) {
+static bool qlIsHuge(const struct quicklist *ql, size_t len) {
     return LP_EMPTY + qlEntryBound(len) > qlLimitsOf(ql->fill).bytes;
 }
 
-static bool hasRoom(const struct quicklist *ql, const struct qlNode *n, size_t len) {
+static bool qlHasRoom(const struct quicklist *ql, const struct qlNode *n, size_t len) {
     return n && !n->plain && qlFits(qlLimitsOf(ql->fill), n->bytes, n->count, qlEntryBound(len), 1);
 }
 
@@ -87,18 +87,18 @@ static struct qlNode *qlNodeNew(unsigned char *data, size_t bytes, size_t count,
     return n;
 }
 
-static struct qlNode *nodeOfListpack(unsigned char *lp) {
+static struct qlNode *qlNodeOfListpack(unsigned char *lp) {
     return qlNodeNew(lp, lpBytes(lp), lpLength(lp), false);
 }
 
-static unsigned char *plainData(struct str s) {
+static unsigned char *qlPlainData(struct str s) {
     return memcpy(zmalloc(s.len), s.ptr, s.len);
 }
 
-static struct qlNode *nodeOfElement(const struct quicklist *ql, struct str s) {
+static struct qlNode *qlNodeOfElement(const struct quicklist *ql, struct str s) {
     serverAssert(s.len < QL_ELEMENT_MAX);
-    if (isHuge(ql, s.len)) return qlNodeNew(plainData(s), s.len, 1, true);
-    return nodeOfListpack(lpAppend(lpNew(LP_EMPTY + qlEntryBound(s.len)), s));
+    if (qlIsHuge(ql, s.len)) return qlNodeNew(qlPlainData(s), s.len, 1, true);
+    return qlNodeOfListpack(lpAppend(lpNew(LP_EMPTY + qlEntryBound(s.len)), s));
 }
 
 static void qlNodeFree(struct qlNode *n) {
@@ -107,20 +107,20 @@ static void qlNodeFree(struct qlNode *n) {
 }
 
 /* The listpack is another one now, or has other elements. */
-static void nodeSetListpack(struct qlNode *n, unsigned char *lp) {
+static void qlNodeSetListpack(struct qlNode *n, unsigned char *lp) {
     n->data = lp;
     n->bytes = (uint32_t)lpBytes(lp);
     n->count = (uint16_t)lpLength(lp);
     n->incompressible = false;
 }
 
-static size_t nodeDataSize(const struct qlNode *n) {
+static size_t qlNodeDataSize(const struct qlNode *n) {
     return n->compressed ? sizeof(struct packed) + ((struct packed *)n->data)->size : n->bytes;
 }
 
 /* ---- Compression ---- */
 
-static unsigned char *unpack(const struct qlNode *n) {
+static unsigned char *qlUnpack(const struct qlNode *n) {
     const struct packed *packed = (const struct packed *)n->data;
     unsigned char *data = zmalloc(n->bytes);
     unsigned got = lzf_decompress(packed->bytes, packed->size, data, n->bytes);
@@ -128,18 +128,18 @@ static unsigned char *unpack(const struct qlNode *n) {
     return data;
 }
 
-/* `data` is what unpack() gave. */
-static void replacePacked(struct qlNode *n, unsigned char *data) {
+/* `data` is what qlUnpack() gave. */
+static void qlReplacePacked(struct qlNode *n, unsigned char *data) {
     zfree(n->data);
     n->data = data;
     n->compressed = false;
 }
 
-static void nodeUnpack(struct qlNode *n) {
-    if (n->compressed) replacePacked(n, unpack(n));
+static void qlNodeUnpack(struct qlNode *n) {
+    if (n->compressed) qlReplacePacked(n, qlUnpack(n));
 }
 
-static void nodePack(struct qlNode *n) {
+static void qlNodePack(struct qlNode *n) {
     if (n->compressed || n->incompressible) return;
     n->incompressible = true;
     if (n->bytes < COMPRESS_MIN) return;
@@ -156,7 +156,7 @@ static void nodePack(struct qlNode *n) {
     n->incompressible = false;
 }
 
-static bool isInner(const struct quicklist *ql, const struct qlNode *n) {
+static bool qlIsInner(const struct quicklist *ql, const struct qlNode *n) {
     if (!ql->depth || ql->nodes <= 2u * ql->depth) return false;
     const struct qlNode *front = ql->head, *back = ql->tail;
     for (unsigned i = 0; i < ql->depth; i++, front = front->next, back = back->prev)
@@ -166,18 +166,18 @@ static bool isInner(const struct quicklist *ql, const struct qlNode *n) {
 
 static void qlSettle(const struct quicklist *ql, struct qlNode *n) {
     if (!n) return;
-    if (isInner(ql, n))
-        nodePack(n);
+    if (qlIsInner(ql, n))
+        qlNodePack(n);
     else
-        nodeUnpack(n);
+        qlNodeUnpack(n);
 }
 
-static void settleEnds(const struct quicklist *ql) {
+static void qlSettleEnds(const struct quicklist *ql) {
     if (!ql->depth) return;
     struct qlNode *front = ql->head, *back = ql->tail;
     for (unsigned i = 0; i < ql->depth && front; i++, front = front->next, back = back->prev) {
-        nodeUnpack(front);
-        nodeUnpack(back);
+        qlNodeUnpack(front);
+        qlNodeUnpack(back);
     }
     for (unsigned i = 0; i < INSERT_NODES_MAX && front; i++, front = front->next, back = back->prev) {
         qlSettle(ql, front);
@@ -188,7 +188,7 @@ static void settleEnds(const struct quicklist *ql) {
 /* ---- Chain ---- */
 
 /* Behind `at`; NULL: in front of all. */
-static void link(struct quicklist *ql, struct qlNode *at, struct qlNode *n) {
+static void qlLink(struct quicklist *ql, struct qlNode *at, struct qlNode *n) {
     n->prev = at;
     n->next = at ? at->next : ql->head;
     *(n->prev ? &n->prev->next : &ql->head) = n;
@@ -196,7 +196,7 @@ static void link(struct quicklist *ql, struct qlNode *at, struct qlNode *n) {
     ql->nodes++;
 }
 
-static void unlinkAndFree(struct quicklist *ql, struct qlNode *n) {
+static void qlUnlinkAndFree(struct quicklist *ql, struct qlNode *n) {
     *(n->prev ? &n->prev->next : &ql->head) = n->next;
     *(n->next ? &n->next->prev : &ql->tail) = n->prev;
     ql->nodes--;
@@ -204,23 +204,23 @@ static void unlinkAndFree(struct quicklist *ql, struct qlNode *n) {
 }
 
 /* The elements from index `at` on become a node of their own, behind n; both are raw. 0 < at < count. */
-static struct qlNode *split(struct quicklist *ql, struct qlNode *n, uint32_t at) {
-    nodeUnpack(n);
+static struct qlNode *qlSplit(struct quicklist *ql, struct qlNode *n, uint32_t at) {
+    qlNodeUnpack(n);
     unsigned char *right = lpDeleteRange(lpDup(n->data), 0, at);
-    nodeSetListpack(n, lpDeleteRange(n->data, at, n->count - at));
-    struct qlNode *other = nodeOfListpack(right);
-    link(ql, n, other);
+    qlNodeSetListpack(n, lpDeleteRange(n->data, at, n->count - at));
+    struct qlNode *other = qlNodeOfListpack(right);
+    qlLink(ql, n, other);
     return other;
 }
 
 /* Two neighbours that have changed (NULL: there is none): they become one node when its limits allow it. */
-static void join(struct quicklist *ql, struct qlNode *n, struct qlNode *next) {
+static void qlJoin(struct quicklist *ql, struct qlNode *n, struct qlNode *next) {
     if (n && next && !n->plain && !next->plain &&
         qlFits(qlLimitsOf(ql->fill), n->bytes, n->count, next->bytes - LP_EMPTY, next->count)) {
-        nodeUnpack(n);
-        nodeUnpack(next);
-        nodeSetListpack(n, lpMerge(&n->data, &next->data));
-        unlinkAndFree(ql, next);
+        qlNodeUnpack(n);
+        qlNodeUnpack(next);
+        qlNodeSetListpack(n, lpMerge(&n->data, &next->data));
+        qlUnlinkAndFree(ql, next);
         next = NULL;
     }
     qlSettle(ql, n);
@@ -228,7 +228,7 @@ static void join(struct quicklist *ql, struct qlNode *n, struct qlNode *next) {
 }
 
 /* The node that holds the element at `index`, which becomes the index within it. */
-static struct qlNode *nodeAt(const struct quicklist *ql, uint64_t *index) {
+static struct qlNode *qlNodeAt(const struct quicklist *ql, uint64_t *index) {
     struct qlNode *n;
     if (*index < ql->count / 2) {
         for (n = ql->head; *index >= n->count; n = n->next) *index -= n->count;
@@ -242,48 +242,48 @@ static struct qlNode *nodeAt(const struct quicklist *ql, uint64_t *index) {
 
 /* ---- Inserting ---- */
 
-static void addToNode(struct quicklist *ql, struct qlNode *n, struct str s, uint32_t at) {
-    nodeUnpack(n);
+static void qlAddToNode(struct quicklist *ql, struct qlNode *n, struct str s, uint32_t at) {
+    qlNodeUnpack(n);
     if (at == n->count)
-        nodeSetListpack(n, lpAppend(n->data, s));
+        qlNodeSetListpack(n, lpAppend(n->data, s));
     else if (at == 0)
-        nodeSetListpack(n, lpPrepend(n->data, s));
+        qlNodeSetListpack(n, lpPrepend(n->data, s));
     else
-        nodeSetListpack(n, lpInsert(n->data, s, lpSeek(n->data, at), LP_BEFORE, NULL));
+        qlNodeSetListpack(n, lpInsert(n->data, s, lpSeek(n->data, at), LP_BEFORE, NULL));
     qlSettle(ql, n);
 }
 
 /* Between two neighbours, of which one may be NULL. */
-static void addBetween(struct quicklist *ql, struct qlNode *left, struct qlNode *right, struct str s) {
-    if (hasRoom(ql, left, s.len)) {
-        addToNode(ql, left, s, left->count);
-    } else if (hasRoom(ql, right, s.len)) {
-        addToNode(ql, right, s, 0);
+static void qlAddBetween(struct quicklist *ql, struct qlNode *left, struct qlNode *right, struct str s) {
+    if (qlHasRoom(ql, left, s.len)) {
+        qlAddToNode(ql, left, s, left->count);
+    } else if (qlHasRoom(ql, right, s.len)) {
+        qlAddToNode(ql, right, s, 0);
     } else {
-        struct qlNode *n = nodeOfElement(ql, s);
-        link(ql, left, n);
-        settleEnds(ql);
+        struct qlNode *n = qlNodeOfElement(ql, s);
+        qlLink(ql, left, n);
+        qlSettleEnds(ql);
         qlSettle(ql, n);
     }
 }
 
 /* In front of the element at index `at` of the node (== count: behind its last); n NULL: at the end. */
-static void insertAt(struct quicklist *ql, struct qlNode *n, uint32_t at, struct str s) {
+static void qlInsertAt(struct quicklist *ql, struct qlNode *n, uint32_t at, struct str s) {
     ql->count++;
     if (!n) {
-        addBetween(ql, ql->tail, NULL, s);
-    } else if (hasRoom(ql, n, s.len)) {
-        addToNode(ql, n, s, at);
+        qlAddBetween(ql, ql->tail, NULL, s);
+    } else if (qlHasRoom(ql, n, s.len)) {
+        qlAddToNode(ql, n, s, at);
     } else if (at == 0) {
-        addBetween(ql, n->prev, n, s);
+        qlAddBetween(ql, n->prev, n, s);
     } else if (at == n->count) {
-        addBetween(ql, n, n->next, s);
+        qlAddBetween(ql, n, n->next, s);
     } else {
-        struct qlNode *right = split(ql, n, at);
-        addBetween(ql, n, right, s);
-        join(ql, right, right->next);
-        join(ql, n->prev, n);
-        settleEnds(ql);
+        struct qlNode *right = qlSplit(ql, n, at);
+        qlAddBetween(ql, n, right, s);
+        qlJoin(ql, right, right->next);
+        qlJoin(ql, n->prev, n);
+        qlSettleEnds(ql);
     }
 }
 
@@ -307,11 +307,11 @@ void qlFree(struct quicklist *ql) {
 struct quicklist *qlDup(const struct quicklist *ql) {
     struct quicklist *dup = qlNew(ql->fill, ql->depth);
     for (const struct qlNode *n = ql->head; n; n = n->next) {
-        size_t size = nodeDataSize(n);
+        size_t size = qlNodeDataSize(n);
         struct qlNode *d = qlNodeNew(memcpy(zmalloc(size), n->data, size), n->bytes, n->count, n->plain);
         d->compressed = n->compressed;
         d->incompressible = n->incompressible;
-        link(dup, dup->tail, d);
+        qlLink(dup, dup->tail, d);
     }
     dup->count = ql->count;
     return dup;
@@ -335,67 +335,67 @@ size_t qlUncompressedBytes(const struct quicklist *ql) {
 void qlPush(struct quicklist *ql, struct str s, enum qlEnd end) {
     struct qlNode *n = end == QL_HEAD ? ql->head : ql->tail;
     ql->count++;
-    if (hasRoom(ql, n, s.len)) {
-        nodeSetListpack(n, end == QL_HEAD ? lpPrepend(n->data, s) : lpAppend(n->data, s));
+    if (qlHasRoom(ql, n, s.len)) {
+        qlNodeSetListpack(n, end == QL_HEAD ? lpPrepend(n->data, s) : lpAppend(n->data, s));
         return;
     }
-    link(ql, end == QL_HEAD ? NULL : ql->tail, nodeOfElement(ql, s));
-    settleEnds(ql);
+    qlLink(ql, end == QL_HEAD ? NULL : ql->tail, qlNodeOfElement(ql, s));
+    qlSettleEnds(ql);
 }
 
 uint64_t qlDeleteRange(struct quicklist *ql, uint64_t start, uint64_t num) {
     if (start >= ql->count) return 0;
     if (num > ql->count - start) num = ql->count - start;
     if (!num) return 0;
-    struct qlNode *n = nodeAt(ql, &start), *left = start ? n : n->prev;
+    struct qlNode *n = qlNodeAt(ql, &start), *left = start ? n : n->prev;
     uint32_t nodes = ql->nodes;
     for (uint64_t todo = num, here; todo; todo -= here, start = 0) {
         struct qlNode *next = n->next;
         here = n->count - start < todo ? n->count - start : todo;
         if (here == n->count) {
-            unlinkAndFree(ql, n);
+            qlUnlinkAndFree(ql, n);
         } else {
-            nodeUnpack(n);
-            nodeSetListpack(n, lpDeleteRange(n->data, (long)start, here));
+            qlNodeUnpack(n);
+            qlNodeSetListpack(n, lpDeleteRange(n->data, (long)start, here));
         }
         n = next;
     }
     ql->count -= num;
-    join(ql, left, left ? left->next : ql->head);
-    if (ql->nodes != nodes) settleEnds(ql);
+    qlJoin(ql, left, left ? left->next : ql->head);
+    if (ql->nodes != nodes) qlSettleEnds(ql);
     return num;
 }
 
 /* ---- Cursors ---- */
 
-static void leave(struct qlCursor *cur) {
+static void qlLeave(struct qlCursor *cur) {
     if (cur->changed) qlSettle(cur->ql, cur->node);
     zfree(cur->copy);
     cur->copy = NULL;
     cur->changed = false;
 }
 
-static void enter(struct qlCursor *cur, struct qlNode *n) {
-    leave(cur);
+static void qlEnter(struct qlCursor *cur, struct qlNode *n) {
+    qlLeave(cur);
     cur->node = n;
-    cur->copy = n->compressed ? unpack(n) : NULL;
+    cur->copy = n->compressed ? qlUnpack(n) : NULL;
     cur->data = n->compressed ? cur->copy : n->data;
 }
 
-static void toFirst(struct qlCursor *cur) {
+static void qlToFirst(struct qlCursor *cur) {
     cur->p = cur->node->plain ? cur->data : lpFirst(cur->data);
     cur->at = 0;
     cur->gap = false;
 }
 
-static void toLast(struct qlCursor *cur) {
+static void qlToLast(struct qlCursor *cur) {
     cur->p = cur->node->plain ? cur->data : lpLast(cur->data);
     cur->at = cur->node->count - 1u;
     cur->gap = false;
 }
 
-static void toEnd(struct qlCursor *cur) {
-    leave(cur);
+static void qlToEnd(struct qlCursor *cur) {
+    qlLeave(cur);
     cur->node = NULL;
     cur->p = NULL;
     cur->at = 0;
@@ -403,8 +403,8 @@ static void toEnd(struct qlCursor *cur) {
 }
 
 /* The node is about to be changed: the copy becomes its data. */
-static void own(struct qlCursor *cur) {
-    if (cur->copy) replacePacked(cur->node, cur->copy);
+static void qlOwn(struct qlCursor *cur) {
+    if (cur->copy) qlReplacePacked(cur->node, cur->copy);
     cur->copy = NULL;
     cur->changed = true;
 }
@@ -412,8 +412,8 @@ static void own(struct qlCursor *cur) {
 void qlCursorStart(struct qlCursor *cur, struct quicklist *ql, enum qlEnd end) {
     *cur = (struct qlCursor){.ql = ql, .gap = true};
     if (end == QL_TAIL || !ql->head) return;
-    enter(cur, ql->head);
-    toFirst(cur);
+    qlEnter(cur, ql->head);
+    qlToFirst(cur);
     cur->gap = true;
 }
 
@@ -421,7 +421,7 @@ bool qlCursorSeek(struct qlCursor *cur, struct quicklist *ql, int64_t index) {
     uint64_t at = index < 0 ? (uint64_t)index + ql->count : (uint64_t)index;
     *cur = (struct qlCursor){.ql = ql, .gap = true};
     if (at >= ql->count) return false;
-    enter(cur, nodeAt(ql, &at));
+    qlEnter(cur, qlNodeAt(ql, &at));
     cur->p = cur->node->plain ? cur->data : lpSeek(cur->data, (long)at);
     cur->at = (uint32_t)at;
     cur->gap = false;
@@ -429,17 +429,17 @@ bool qlCursorSeek(struct qlCursor *cur, struct quicklist *ql, int64_t index) {
 }
 
 void qlCursorClose(struct qlCursor *cur) {
-    leave(cur);
+    qlLeave(cur);
     cur->node = NULL;
 }
 
-static bool toFirstOf(struct qlCursor *cur, struct qlNode *n) {
+static bool qlToFirstOf(struct qlCursor *cur, struct qlNode *n) {
     if (!n) {
-        toEnd(cur);
+        qlToEnd(cur);
         return false;
     }
-    enter(cur, n);
-    toFirst(cur);
+    qlEnter(cur, n);
+    qlToFirst(cur);
     return true;
 }
 
@@ -450,11 +450,11 @@ bool qlNext(struct qlCursor *cur) {
         cur->at++;
     }
     cur->gap = false;
-    return cur->p || toFirstOf(cur, cur->node->next);
+    return cur->p || qlToFirstOf(cur, cur->node->next);
 }
 
 bool qlNextNode(struct qlCursor *cur) {
-    return cur->node && toFirstOf(cur, cur->node->next);
+    return cur->node && qlToFirstOf(cur, cur->node->next);
 }
 
 bool qlPrev(struct qlCursor *cur) {
@@ -469,8 +469,8 @@ bool qlPrev(struct qlCursor *cur) {
         return true;
     }
     if (prev) {
-        enter(cur, prev);
-        toLast(cur);
+        qlEnter(cur, prev);
+        qlToLast(cur);
         return true;
     }
     cur->gap = true; /* in front of the first, if there is one */
@@ -499,19 +499,19 @@ void qlDelete(struct qlCursor *cur) {
     serverAssert(n && !cur->gap);
     cur->ql->count--;
     if (n->count > 1) {
-        own(cur);
-        nodeSetListpack(n, lpDelete(cur->data, cur->p, &cur->p));
+        qlOwn(cur);
+        qlNodeSetListpack(n, lpDelete(cur->data, cur->p, &cur->p));
         cur->data = n->data;
         cur->gap = true;
         return;
     }
     struct qlNode *next = n->next;
     cur->changed = false;
-    leave(cur);
-    unlinkAndFree(cur->ql, n);
-    settleEnds(cur->ql);
+    qlLeave(cur);
+    qlUnlinkAndFree(cur->ql, n);
+    qlSettleEnds(cur->ql);
     cur->node = NULL;
-    toFirstOf(cur, next);
+    qlToFirstOf(cur, next);
     cur->gap = true;
 }
 
@@ -519,11 +519,11 @@ void qlInsert(struct qlCursor *cur, struct str s, bool after) {
     struct qlNode *n = cur->node;
     serverAssert(n && !cur->gap);
     qlCursorClose(cur);
-    insertAt(cur->ql, n, cur->at + after, s);
+    qlInsertAt(cur->ql, n, cur->at + after, s);
 }
 
 /* Does the new element fit where the old one is? */
-static bool fitsInstead(const struct qlCursor *cur, size_t len) {
+static bool qlFitsInstead(const struct qlCursor *cur, size_t len) {
     const struct qlNode *n = cur->node;
     unsigned char *next = lpNext(cur->data, cur->p), *end = cur->data + n->bytes - 1;
     size_t rest = n->bytes - (size_t)((next ? next : end) - cur->p);
@@ -533,21 +533,21 @@ static bool fitsInstead(const struct qlCursor *cur, size_t len) {
 void qlReplace(struct qlCursor *cur, struct str s) {
     struct qlNode *n = cur->node;
     serverAssert(n && !cur->gap && s.len < QL_ELEMENT_MAX);
-    if (n->plain && isHuge(cur->ql, s.len)) {
-        unsigned char *data = plainData(s);
-        own(cur);
+    if (n->plain && qlIsHuge(cur->ql, s.len)) {
+        unsigned char *data = qlPlainData(s);
+        qlOwn(cur);
         zfree(n->data);
         n->data = data;
         n->bytes = (uint32_t)s.len;
         n->incompressible = false;
-    } else if (!n->plain && fitsInstead(cur, s.len)) {
-        own(cur);
-        nodeSetListpack(n, lpInsert(cur->data, s, cur->p, LP_REPLACE, NULL));
+    } else if (!n->plain && qlFitsInstead(cur, s.len)) {
+        qlOwn(cur);
+        qlNodeSetListpack(n, lpInsert(cur->data, s, cur->p, LP_REPLACE, NULL));
     } else {
         qlDelete(cur);
         n = cur->node;
         qlCursorClose(cur);
-        insertAt(cur->ql, n, cur->at, s);
+        qlInsertAt(cur->ql, n, cur->at, s);
         return;
     }
     qlCursorClose(cur);
@@ -555,16 +555,16 @@ void qlReplace(struct qlCursor *cur, struct str s) {
 
 /* ---- Whole nodes ---- */
 
-static void appendNode(struct quicklist *ql, struct qlNode *n) {
-    link(ql, ql->tail, n);
+static void qlAppendNode(struct quicklist *ql, struct qlNode *n) {
+    qlLink(ql, ql->tail, n);
     ql->count += n->count;
-    settleEnds(ql);
+    qlSettleEnds(ql);
 }
 
 struct quicklist *qlFromListpack(unsigned char *lp, int64_t fill, int64_t depth) {
     struct quicklist *ql = qlNew(fill, depth);
     if (lpLength(lp))
-        appendNode(ql, nodeOfListpack(lp));
+        qlAppendNode(ql, qlNodeOfListpack(lp));
     else
         lpFree(lp);
     return ql;
@@ -584,7 +584,7 @@ bool qlLoadListpack(struct quicklist *ql, unsigned char *lp, size_t size) {
     unsigned long count = lpLength(lp);
     if (!count) return false;
     if (count <= NODE_COUNT_MAX) {
-        appendNode(ql, nodeOfListpack(lp));
+        qlAppendNode(ql, qlNodeOfListpack(lp));
         return true;
     }
     char buf[LP_INTBUF_SIZE];
@@ -594,8 +594,8 @@ bool qlLoadListpack(struct quicklist *ql, unsigned char *lp, size_t size) {
 }
 
 void qlLoadPlain(struct quicklist *ql, struct str s) {
-    if (isHuge(ql, s.len))
-        appendNode(ql, nodeOfElement(ql, s));
+    if (qlIsHuge(ql, s.len))
+        qlAppendNode(ql, qlNodeOfElement(ql, s));
     else
         qlPush(ql, s, QL_TAIL);
 }
@@ -626,18 +626,18 @@ bool qlPrefetch(const struct quicklist *ql, enum qlEnd end, int step, const void
     return step < 2;
 }
 
-static bool nodeIsSound(const struct quicklist *ql, const struct qlNode *n) {
-    unsigned char *copy = n->compressed ? unpack(n) : NULL, *data = copy ? copy : n->data;
+static bool qlNodeIsSound(const struct quicklist *ql, const struct qlNode *n) {
+    unsigned char *copy = n->compressed ? qlUnpack(n) : NULL, *data = copy ? copy : n->data;
     bool ok = n->count > 0 && (!n->plain || n->count == 1);
     if (ok && !n->plain) ok = lpValidate(data, n->bytes, true, NULL, NULL) && lpLength(data) == n->count;
     zfree(copy);
-    if (!isInner(ql, n)) return ok && !n->compressed;
+    if (!qlIsInner(ql, n)) return ok && !n->compressed;
     return ok && (n->compressed || n->incompressible);
 }
 
 /* ---- Moving in memory ---- */
 
-static struct qlNode *nodeMove(struct quicklist *ql, struct qlNode *n, zmoveFn *move, void *priv) {
+static struct qlNode *qlNodeMove(struct quicklist *ql, struct qlNode *n, zmoveFn *move, void *priv) {
     void *data = move(priv, n->data);
     if (data) n->data = data;
     struct qlNode *now = move(priv, n);
@@ -653,9 +653,9 @@ struct quicklist *qlMove(struct quicklist *ql, uint64_t *cursor, uint32_t nodes,
         if (now) ql = now;
     }
     uint64_t at = *cursor;
-    struct qlNode *n = at < ql->count ? nodeAt(ql, &at) : NULL;
+    struct qlNode *n = at < ql->count ? qlNodeAt(ql, &at) : NULL;
     for (*cursor -= at; n && nodes; n = n->next, nodes--) {
-        n = nodeMove(ql, n, move, priv);
+        n = qlNodeMove(ql, n, move, priv);
         *cursor += n->count;
     }
     if (!n) *cursor = 0;
@@ -666,7 +666,7 @@ bool qlCheck(const struct quicklist *ql) {
     uint64_t count = 0, nodes = 0;
     const struct qlNode *prev = NULL;
     for (const struct qlNode *n = ql->head; n; prev = n, n = n->next) {
-        if (n->prev != prev || !nodeIsSound(ql, n)) return false;
+        if (n->prev != prev || !qlNodeIsSound(ql, n)) return false;
         count += n->count;
         nodes++;
     }

@@ -4,20 +4,19 @@
  *
  *   MODEL_OPS=n   number of operations (default 1,000,000)
  *   MODEL_SEED=n  repeat a run; the seed is printed */
+#include "ds/quicklist.h"
+
 #include <limits.h>
+#include <lzf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
 #include <cmocka.h>
-
-#include <lzf.h>
 
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "ds/quicklist.h"
 
 #define MODEL_MAX 400
 #define CHECK_OPS 8   /* all invariants are checked so often */
@@ -31,7 +30,7 @@ static char texts[4][TEXT_MAX]; /* compressible, not compressible, ... */
 
 /* ---- The model ---- */
 
-static void modelPut(size_t at, struct str s) {
+static void quicklistTestModelPut(size_t at, struct str s) {
     char *p = zmalloc(s.len + 1);
     if (s.len) memcpy(p, s.ptr, s.len);
     memmove(&model[at + 1], &model[at], (model_len - at) * sizeof model[0]);
@@ -39,13 +38,13 @@ static void modelPut(size_t at, struct str s) {
     model_len++;
 }
 
-static void modelTake(size_t at, size_t count) {
+static void quicklistTestModelTake(size_t at, size_t count) {
     for (size_t i = at; i < at + count; i++) zfree((char *)model[i].ptr);
     memmove(&model[at], &model[at + count], (model_len - at - count) * sizeof model[0]);
     model_len -= count;
 }
 
-static struct str randomText(char *buf) {
+static struct str quicklistTestRandomText(char *buf) {
     uint64_t r = randomBelow(100);
     if (r < 30) return strN(buf, ll2string(buf, (int64_t)randomU64() >> randomBelow(64)));
     if (r < 32) return strN(buf, 0);
@@ -65,7 +64,7 @@ static void assertOn(const struct qlCursor *cur, size_t at) {
     assert_true(at < model_len && strEq(valueText(&v, buf), model[at]));
 }
 
-static void compareAll(void) {
+static void quicklistTestCompareAll(void) {
     struct qlCursor cur;
     size_t at = 0;
     qlCursorStart(&cur, ql, QL_HEAD);
@@ -80,10 +79,10 @@ static void compareAll(void) {
 
 static void opPush(void) {
     char buf[LONG_STR_SIZE];
-    struct str s = randomText(buf);
+    struct str s = quicklistTestRandomText(buf);
     enum qlEnd end = randomBelow(2) ? QL_HEAD : QL_TAIL;
     if (model_len == MODEL_MAX) return;
-    modelPut(end == QL_HEAD ? 0 : model_len, s);
+    quicklistTestModelPut(end == QL_HEAD ? 0 : model_len, s);
     qlPush(ql, s, end);
 }
 
@@ -96,39 +95,39 @@ static bool seekRandom(struct qlCursor *cur, size_t *at) {
     return there;
 }
 
-static void opInsert(void) {
+static void quicklistTestOpInsert(void) {
     char buf[LONG_STR_SIZE];
     struct qlCursor cur;
     size_t at;
     bool after = randomBelow(2);
     if (model_len == MODEL_MAX || !seekRandom(&cur, &at)) return;
-    struct str s = randomText(buf);
-    modelPut(at + after, s);
+    struct str s = quicklistTestRandomText(buf);
+    quicklistTestModelPut(at + after, s);
     qlInsert(&cur, s, after);
 }
 
-static void opReplace(void) {
+static void quicklistTestOpReplace(void) {
     char buf[LONG_STR_SIZE];
     struct qlCursor cur;
     size_t at;
     if (!seekRandom(&cur, &at)) return;
-    struct str s = randomText(buf);
-    modelTake(at, 1);
-    modelPut(at, s);
+    struct str s = quicklistTestRandomText(buf);
+    quicklistTestModelTake(at, 1);
+    quicklistTestModelPut(at, s);
     qlReplace(&cur, s);
 }
 
-static void opDeleteRange(void) {
+static void quicklistTestOpDeleteRange(void) {
     uint64_t start = randomBelow(model_len + 2), num = randomBelow(4) ? randomBelow(4) : randomBelow(60);
     uint64_t left = start < model_len ? model_len - start : 0, expected = num < left ? num : left;
     assert_int_equal(qlDeleteRange(ql, start, num), expected);
-    if (expected) modelTake(start, expected);
+    if (expected) quicklistTestModelTake(start, expected);
 }
 
 static void opPop(void) {
     bool tail = randomBelow(2);
     if (!model_len) return;
-    modelTake(tail ? model_len - 1 : 0, 1);
+    quicklistTestModelTake(tail ? model_len - 1 : 0, 1);
     assert_int_equal(qlDeleteRange(ql, tail ? model_len : 0, 1), 1);
 }
 
@@ -151,7 +150,7 @@ static void opWalk(void) {
         if (!randomBelow(6)) forward = !forward;
         if (deletes && !gap && !randomBelow(3)) {
             qlDelete(&cur);
-            modelTake(at, 1);
+            quicklistTestModelTake(at, 1);
             gap = true;
         } else if (forward) {
             at += !gap;
@@ -195,7 +194,7 @@ static void opDup(void) {
     ql = dup;
 }
 
-static void appendNode(void *priv, const struct qlNodeView *n) {
+static void quicklistTestAppendNode(void *priv, const struct qlNodeView *n) {
     struct quicklist *to = priv;
     unsigned char *data = zmalloc(n->length);
     if (n->compressed)
@@ -213,7 +212,7 @@ static void appendNode(void *priv, const struct qlNodeView *n) {
 
 static void opReload(void) {
     struct quicklist *loaded = qlNew(ql->fill, ql->depth);
-    qlForEachNode(ql, appendNode, loaded);
+    qlForEachNode(ql, quicklistTestAppendNode, loaded);
     qlFree(ql);
     ql = loaded;
 }
@@ -227,7 +226,7 @@ static void opConvert(void) {
 }
 
 /* Half of what it is offered moves; what was there is spoilt. Counts the offers. */
-static void *moveSome(void *priv, void *ptr) {
+static void *quicklistTestMoveSome(void *priv, void *ptr) {
     ++*(unsigned *)priv;
     if (randomBelow(2)) return NULL;
     size_t size = zmallocSize(ptr);
@@ -241,7 +240,7 @@ static void *moveSome(void *priv, void *ptr) {
 static void opMove(void) {
     unsigned offers = 0;
     uint64_t cursor = 0;
-    do ql = qlMove(ql, &cursor, 1 + (uint32_t)randomBelow(5), moveSome, &offers);
+    do ql = qlMove(ql, &cursor, 1 + (uint32_t)randomBelow(5), quicklistTestMoveSome, &offers);
     while (cursor);
     assert_int_equal(offers, 1 + 2 * ql->nodes);
 }
@@ -249,18 +248,26 @@ static void opMove(void) {
 static void freshList(void) {
     static const int64_t fills[] = {0, 1, 2, 3, 4, 7, 32, 100, -1, -2, -5, -9, INT64_MAX};
     if (ql) qlFree(ql);
-    modelTake(0, model_len);
+    quicklistTestModelTake(0, model_len);
     ql = qlNew(fills[randomBelow(sizeof fills / sizeof fills[0])],
                randomBelow(4) ? (int64_t)randomBelow(4) : 0);
 }
 
-static void testModel(void **state) {
+static void quicklistTestModel(void **state) {
     static const struct {
         unsigned weight;
         void (*run)(void);
-    } ops[] = {{350, opPush}, {150, opInsert}, {100, opReplace}, {15, opDeleteRange},
-               {60, opPop},   {150, opWalk},   {20, opRuns},     {2, opDup},
-               {2, opReload}, {5, opConvert},  {10, opMove}};
+    } ops[] = {{350, opPush},
+               {150, quicklistTestOpInsert},
+               {100, quicklistTestOpReplace},
+               {15, quicklistTestOpDeleteRange},
+               {60, opPop},
+               {150, opWalk},
+               {20, opRuns},
+               {2, opDup},
+               {2, opReload},
+               {5, opConvert},
+               {10, opMove}};
     const char *count = getenv("MODEL_OPS"), *seed = getenv("MODEL_SEED");
     uint64_t todo = count ? strtoull(count, NULL, 10) : 1000000;
     uint64_t start = seed ? strtoull(seed, NULL, 10) : randomU64();
@@ -277,18 +284,18 @@ static void testModel(void **state) {
         ops[op].run();
         assert_int_equal(ql->count, model_len);
         if (i % CHECK_OPS == 0) assert_true(qlCheck(ql));
-        if (i % (4 * CHECK_OPS) == 0) compareAll();
+        if (i % (4 * CHECK_OPS) == 0) quicklistTestCompareAll();
         longest = model_len > longest ? model_len : longest;
     }
     assert_true(todo < 10000 || longest > 100); /* else the mix of operations tests little */
-    modelTake(0, model_len);
+    quicklistTestModelTake(0, model_len);
     qlFree(ql);
     ql = NULL;
 }
 
 /* ---- Single facts ---- */
 
-static void testLimits(void **state) {
+static void quicklistTestLimits(void **state) {
     (void)state;
     const uint32_t bytes[] = {4096, 8192, 16384, 32768, 65536, 65536};
     for (int i = 0; i < 6; i++) assert_int_equal(qlLimitsOf(-1 - i).bytes, bytes[i]);
@@ -392,7 +399,7 @@ static void testDamagedNodesAreRefused(void **state) {
         char buf[LONG_STR_SIZE];
         unsigned char *lp = lpNew(0);
         for (uint64_t n = randomBelow(12); n--;) {
-            struct str s = randomText(buf);
+            struct str s = quicklistTestRandomText(buf);
             lp = lpAppend(lp, s.len > 300 ? strN(s.ptr, 300) : s);
         }
         size_t size = lpBytes(lp);
@@ -446,15 +453,11 @@ int main(void) {
         texts[3][i] = (char)(i % 700 < 350 ? randomU64() : 0);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testLimits),
-        cmocka_unit_test(testEntryBound),
-        cmocka_unit_test(testNodesAreFull),
-        cmocka_unit_test(testReplaceInFullNode),
-        cmocka_unit_test(testCompressionSaves),
-        cmocka_unit_test(testConversion),
-        cmocka_unit_test(testDamagedNodesAreRefused),
-        cmocka_unit_test(testHugeListpackIsSplit),
-        cmocka_unit_test(testModel),
+        cmocka_unit_test(quicklistTestLimits),        cmocka_unit_test(testEntryBound),
+        cmocka_unit_test(testNodesAreFull),           cmocka_unit_test(testReplaceInFullNode),
+        cmocka_unit_test(testCompressionSaves),       cmocka_unit_test(testConversion),
+        cmocka_unit_test(testDamagedNodesAreRefused), cmocka_unit_test(testHugeListpackIsSplit),
+        cmocka_unit_test(quicklistTestModel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,44 +36,44 @@ _Static_assert(sizeof(struct node) == 8, "slots are aligned without padding");
 
 /* ---- Slots ---- */
 
-static bool isValue(const void *slot) {
+static bool raxIsValue(const void *slot) {
     return (uintptr_t)slot & VALUE_BIT;
 }
-static void *valueSlot(void *value) {
+static void *raxValueSlot(void *value) {
     debugAssert(!((uintptr_t)value & VALUE_BIT));
     return (void *)((uintptr_t)value | VALUE_BIT);
 }
-static void *slotValue(const void *slot) {
+static void *raxSlotValue(const void *slot) {
     return (void *)((uintptr_t)slot & ~VALUE_BIT);
 }
 
 /* ---- Nodes ---- */
 
-static size_t nodeBytes(size_t prefix, unsigned children, bool hasValue) {
+static size_t raxNodeBytes(size_t prefix, unsigned children, bool hasValue) {
     return sizeof(struct node) + sizeof(void *) * (children + hasValue) + children + prefix;
 }
-static void **childSlots(struct node *n) {
+static void **raxChildSlots(struct node *n) {
     return n->slots + n->hasValue;
 }
-static unsigned char *childBytes(struct node *n) {
-    return (unsigned char *)(childSlots(n) + n->children);
+static unsigned char *raxChildBytes(struct node *n) {
+    return (unsigned char *)(raxChildSlots(n) + n->children);
 }
-static char *prefixOf(struct node *n) {
-    return (char *)childBytes(n) + n->children;
+static char *raxPrefixOf(struct node *n) {
+    return (char *)raxChildBytes(n) + n->children;
 }
-static struct str prefixView(struct node *n) {
-    return strN(prefixOf(n), n->prefix);
+static struct str raxPrefixView(struct node *n) {
+    return strN(raxPrefixOf(n), n->prefix);
 }
 
 static struct node *raxNodeNew(struct rax *r, struct str head, struct str tail, unsigned children,
                                bool hasValue) {
     serverAssert(head.len + tail.len <= UINT32_MAX);
-    struct node *n = zmalloc(nodeBytes(head.len + tail.len, children, hasValue));
+    struct node *n = zmalloc(raxNodeBytes(head.len + tail.len, children, hasValue));
     n->prefix = (uint32_t)(head.len + tail.len);
     n->children = (uint16_t)children;
     n->hasValue = hasValue;
-    if (head.len) memcpy(prefixOf(n), head.ptr, head.len);
-    if (tail.len) memcpy(prefixOf(n) + head.len, tail.ptr, tail.len);
+    if (head.len) memcpy(raxPrefixOf(n), head.ptr, head.len);
+    if (tail.len) memcpy(raxPrefixOf(n) + head.len, tail.ptr, tail.len);
     r->nodes++;
     r->bytes += zmallocSize(n);
     return n;
@@ -82,10 +82,10 @@ static struct node *raxNodeNew(struct rax *r, struct str head, struct str tail, 
 static void raxNodeFree(struct rax *r, struct node *n) {
     r->nodes--;
     r->bytes -= zmallocSize(n);
-    zfreeSized(n, nodeBytes(n->prefix, n->children, n->hasValue));
+    zfreeSized(n, raxNodeBytes(n->prefix, n->children, n->hasValue));
 }
 
-static struct node *nodeResize(struct rax *r, struct node *n, size_t bytes) {
+static struct node *raxNodeResize(struct rax *r, struct node *n, size_t bytes) {
     r->bytes -= zmallocSize(n);
     n = zrealloc(n, bytes);
     r->bytes += zmallocSize(n);
@@ -93,8 +93,8 @@ static struct node *nodeResize(struct rax *r, struct node *n, size_t bytes) {
 }
 
 /* The first child whose byte is >= b; n->children when there is none. */
-static int lowerChild(struct node *n, unsigned char b) {
-    const unsigned char *bytes = childBytes(n);
+static int raxLowerChild(struct node *n, unsigned char b) {
+    const unsigned char *bytes = raxChildBytes(n);
     int low = 0, high = n->children;
     if (high && b > bytes[high - 1]) return high; /* the usual case when keys come in order */
     while (low < high) {
@@ -108,141 +108,142 @@ static int lowerChild(struct node *n, unsigned char b) {
 }
 
 /* -1 when no child has this byte. */
-static int findChild(struct node *n, unsigned char b) {
-    int i = lowerChild(n, b);
-    return i < n->children && childBytes(n)[i] == b ? i : -1;
+static int raxFindChild(struct node *n, unsigned char b) {
+    int i = raxLowerChild(n, b);
+    return i < n->children && raxChildBytes(n)[i] == b ? i : -1;
 }
 
-static struct node *addChild(struct rax *r, struct node *n, unsigned char b, void *slot) {
-    int at = lowerChild(n, b);
+static struct node *raxAddChild(struct rax *r, struct node *n, unsigned char b, void *slot) {
+    int at = raxLowerChild(n, b);
     unsigned count = n->children;
-    n = nodeResize(r, n, nodeBytes(n->prefix, count + 1, n->hasValue));
-    char *bytes = (char *)childBytes(n), *moved = bytes + sizeof(void *);
+    n = raxNodeResize(r, n, raxNodeBytes(n->prefix, count + 1, n->hasValue));
+    char *bytes = (char *)raxChildBytes(n), *moved = bytes + sizeof(void *);
     memmove(moved + at + 1, bytes + at, count - (unsigned)at + n->prefix);
     memmove(moved, bytes, (size_t)at);
     moved[at] = (char)b;
-    void **slots = childSlots(n);
+    void **slots = raxChildSlots(n);
     memmove(slots + at + 1, slots + at, (count - (unsigned)at) * sizeof(void *));
     slots[at] = slot;
     n->children++;
     return n;
 }
 
-static struct node *removeChild(struct rax *r, struct node *n, int at) {
+static struct node *raxRemoveChild(struct rax *r, struct node *n, int at) {
     unsigned count = n->children;
-    void **slots = childSlots(n);
-    char *bytes = (char *)childBytes(n), *moved = bytes - sizeof(void *);
+    void **slots = raxChildSlots(n);
+    char *bytes = (char *)raxChildBytes(n), *moved = bytes - sizeof(void *);
     memmove(slots + at, slots + at + 1, (count - (unsigned)at - 1) * sizeof(void *));
     memmove(moved, bytes, (size_t)at);
     memmove(moved + at, bytes + at + 1, count - (unsigned)at - 1 + n->prefix);
     n->children--;
-    return nodeResize(r, n, nodeBytes(n->prefix, n->children, n->hasValue));
+    return raxNodeResize(r, n, raxNodeBytes(n->prefix, n->children, n->hasValue));
 }
 
-static struct node *addValue(struct rax *r, struct node *n, void *value) {
-    size_t rest = nodeBytes(n->prefix, n->children, false) - sizeof(struct node);
-    n = nodeResize(r, n, nodeBytes(n->prefix, n->children, true));
+static struct node *raxAddValue(struct rax *r, struct node *n, void *value) {
+    size_t rest = raxNodeBytes(n->prefix, n->children, false) - sizeof(struct node);
+    n = raxNodeResize(r, n, raxNodeBytes(n->prefix, n->children, true));
     memmove(n->slots + 1, n->slots, rest);
     n->slots[0] = value;
     n->hasValue = true;
     return n;
 }
 
-static struct node *dropValue(struct rax *r, struct node *n) {
-    size_t rest = nodeBytes(n->prefix, n->children, false) - sizeof(struct node);
+static struct node *raxDropValue(struct rax *r, struct node *n) {
+    size_t rest = raxNodeBytes(n->prefix, n->children, false) - sizeof(struct node);
     memmove(n->slots, n->slots + 1, rest);
     n->hasValue = false;
-    return nodeResize(r, n, nodeBytes(n->prefix, n->children, false));
+    return raxNodeResize(r, n, raxNodeBytes(n->prefix, n->children, false));
 }
 
 /* The same node with other bytes in front of its children. */
-static struct node *withPrefix(struct rax *r, struct node *n, struct str head, struct str tail) {
+static struct node *raxWithPrefix(struct rax *r, struct node *n, struct str head, struct str tail) {
     struct node *other = raxNodeNew(r, head, tail, n->children, n->hasValue);
-    memcpy(other->slots, n->slots, nodeBytes(0, n->children, n->hasValue) - sizeof(struct node));
+    memcpy(other->slots, n->slots, raxNodeBytes(0, n->children, n->hasValue) - sizeof(struct node));
     raxNodeFree(r, n);
     return other;
 }
 
 /* What stands for `suffix` and nothing else: the value itself, or a leaf. */
-static void *leafSlot(struct rax *r, struct str suffix, void *value) {
-    if (!suffix.len) return valueSlot(value);
+static void *raxLeafSlot(struct rax *r, struct str suffix, void *value) {
+    if (!suffix.len) return raxValueSlot(value);
     struct node *n = raxNodeNew(r, suffix, STR(""), 0, true);
     n->slots[0] = value;
     return n;
 }
 
-static size_t commonLength(struct str a, struct str b) {
+static size_t raxCommonLength(struct str a, struct str b) {
     size_t n = a.len < b.len ? a.len : b.len, i = 0;
     while (i < n && a.ptr[i] == b.ptr[i]) i++;
     return i;
 }
 
-static struct str skip(struct str s, size_t n) {
+static struct str raxSkip(struct str s, size_t n) {
     return strN(s.ptr + n, s.len - n);
 }
 
 /* ---- Change ---- */
 
 /* The key leaves the node's prefix after `common` bytes: a node for what is shared goes above it. */
-static void *splitNode(struct rax *r, struct node *n, size_t common, struct str key, void *value) {
-    struct str prefix = prefixView(n);
+static void *raxSplitNode(struct rax *r, struct node *n, size_t common, struct str key, void *value) {
+    struct str prefix = raxPrefixView(n);
     bool ends = common == key.len;
     struct node *top = raxNodeNew(r, strN(prefix.ptr, common), STR(""), 0, false);
     unsigned char b = (unsigned char)prefix.ptr[common];
     void *below;
     if (common + 1 == prefix.len && !n->children) {
-        below = valueSlot(n->slots[0]);
+        below = raxValueSlot(n->slots[0]);
         raxNodeFree(r, n);
     } else {
-        below = withPrefix(r, n, skip(prefix, common + 1), STR(""));
+        below = raxWithPrefix(r, n, raxSkip(prefix, common + 1), STR(""));
     }
-    top = addChild(r, top, b, below);
-    if (ends) return addValue(r, top, value);
-    return addChild(r, top, (unsigned char)key.ptr[common], leafSlot(r, skip(key, common + 1), value));
+    top = raxAddChild(r, top, b, below);
+    if (ends) return raxAddValue(r, top, value);
+    return raxAddChild(r, top, (unsigned char)key.ptr[common],
+                       raxLeafSlot(r, raxSkip(key, common + 1), value));
 }
 
 bool raxInsert(struct rax *r, struct str key, void *value, void **old) {
     void **slot = &r->root;
     if (old) *old = NULL;
     if (!r->size) {
-        *slot = leafSlot(r, key, value);
+        *slot = raxLeafSlot(r, key, value);
         goto added;
     }
     while (true) {
-        if (isValue(*slot)) { /* a key ends here */
+        if (raxIsValue(*slot)) { /* a key ends here */
             if (!key.len) {
-                if (old) *old = slotValue(*slot);
-                *slot = valueSlot(value);
+                if (old) *old = raxSlotValue(*slot);
+                *slot = raxValueSlot(value);
                 return false;
             }
             struct node *n = raxNodeNew(r, STR(""), STR(""), 0, true);
-            n->slots[0] = slotValue(*slot);
-            *slot = addChild(r, n, (unsigned char)key.ptr[0], leafSlot(r, skip(key, 1), value));
+            n->slots[0] = raxSlotValue(*slot);
+            *slot = raxAddChild(r, n, (unsigned char)key.ptr[0], raxLeafSlot(r, raxSkip(key, 1), value));
             goto added;
         }
         struct node *n = *slot;
-        size_t common = commonLength(prefixView(n), key);
+        size_t common = raxCommonLength(raxPrefixView(n), key);
         if (common < n->prefix) {
-            *slot = splitNode(r, n, common, key, value);
+            *slot = raxSplitNode(r, n, common, key, value);
             goto added;
         }
-        key = skip(key, common);
+        key = raxSkip(key, common);
         if (!key.len) {
             if (!n->hasValue) {
-                *slot = addValue(r, n, value);
+                *slot = raxAddValue(r, n, value);
                 goto added;
             }
             if (old) *old = n->slots[0];
             n->slots[0] = value;
             return false;
         }
-        int i = findChild(n, (unsigned char)key.ptr[0]);
+        int i = raxFindChild(n, (unsigned char)key.ptr[0]);
         if (i < 0) {
-            *slot = addChild(r, n, (unsigned char)key.ptr[0], leafSlot(r, skip(key, 1), value));
+            *slot = raxAddChild(r, n, (unsigned char)key.ptr[0], raxLeafSlot(r, raxSkip(key, 1), value));
             goto added;
         }
-        slot = childSlots(n) + i;
-        key = skip(key, 1);
+        slot = raxChildSlots(n) + i;
+        key = raxSkip(key, 1);
     }
 added:
     r->size++;
@@ -253,40 +254,40 @@ added:
 bool raxFind(const struct rax *r, struct str key, void **value) {
     void *slot = r->root;
     if (!r->size) return false;
-    while (!isValue(slot)) {
+    while (!raxIsValue(slot)) {
         struct node *n = slot;
-        if (key.len < n->prefix || (n->prefix && memcmp(key.ptr, prefixOf(n), n->prefix))) return false;
-        key = skip(key, n->prefix);
+        if (key.len < n->prefix || (n->prefix && memcmp(key.ptr, raxPrefixOf(n), n->prefix))) return false;
+        key = raxSkip(key, n->prefix);
         if (!key.len) {
             if (n->hasValue && value) *value = n->slots[0];
             return n->hasValue;
         }
-        int i = findChild(n, (unsigned char)key.ptr[0]);
+        int i = raxFindChild(n, (unsigned char)key.ptr[0]);
         if (i < 0) return false;
-        slot = childSlots(n)[i];
-        key = skip(key, 1);
+        slot = raxChildSlots(n)[i];
+        key = raxSkip(key, 1);
     }
-    if (!key.len && value) *value = slotValue(slot);
+    if (!key.len && value) *value = raxSlotValue(slot);
     return !key.len;
 }
 
 /* A node has lost a child or its value: bring it back into the form that the invariants ask for. */
-static void *tidy(struct rax *r, struct node *n) {
+static void *raxTidy(struct rax *r, struct node *n) {
     if (!n->children && !n->prefix) { /* only a value is left */
-        void *slot = valueSlot(n->slots[0]);
+        void *slot = raxValueSlot(n->slots[0]);
         raxNodeFree(r, n);
         return slot;
     }
     if (n->hasValue || n->children != 1) return n;
-    void *only = childSlots(n)[0];
-    struct str head = strN(prefixOf(n), n->prefix);
+    void *only = raxChildSlots(n)[0];
+    struct str head = strN(raxPrefixOf(n), n->prefix);
     /* The byte stands just before the prefix; swapping it to the end makes both one piece. */
-    char byte = (char)childBytes(n)[0];
-    memmove(childBytes(n), head.ptr, head.len);
-    head = strN((char *)childBytes(n), n->prefix + 1);
+    char byte = (char)raxChildBytes(n)[0];
+    memmove(raxChildBytes(n), head.ptr, head.len);
+    head = strN((char *)raxChildBytes(n), n->prefix + 1);
     ((char *)head.ptr)[n->prefix] = byte;
-    void *merged =
-        isValue(only) ? leafSlot(r, head, slotValue(only)) : withPrefix(r, only, head, prefixView(only));
+    void *merged = raxIsValue(only) ? raxLeafSlot(r, head, raxSlotValue(only))
+                                    : raxWithPrefix(r, only, head, raxPrefixView(only));
     raxNodeFree(r, n);
     return merged;
 }
@@ -295,28 +296,28 @@ bool raxRemove(struct rax *r, struct str key, void **old) {
     void **slot = &r->root, **above = NULL; /* above: the slot of the node that `slot` is in */
     void *value;
     if (!r->size) return false;
-    while (!isValue(*slot)) {
+    while (!raxIsValue(*slot)) {
         struct node *n = *slot;
-        if (key.len < n->prefix || (n->prefix && memcmp(key.ptr, prefixOf(n), n->prefix))) return false;
-        key = skip(key, n->prefix);
+        if (key.len < n->prefix || (n->prefix && memcmp(key.ptr, raxPrefixOf(n), n->prefix))) return false;
+        key = raxSkip(key, n->prefix);
         if (!key.len) break;
-        int i = findChild(n, (unsigned char)key.ptr[0]);
+        int i = raxFindChild(n, (unsigned char)key.ptr[0]);
         if (i < 0) return false;
         above = slot;
-        slot = childSlots(n) + i;
-        key = skip(key, 1);
+        slot = raxChildSlots(n) + i;
+        key = raxSkip(key, 1);
     }
     if (key.len) return false;
-    struct node *n = isValue(*slot) ? NULL : *slot;
+    struct node *n = raxIsValue(*slot) ? NULL : *slot;
     if (n && !n->hasValue) return false;
-    value = n ? n->slots[0] : slotValue(*slot);
+    value = n ? n->slots[0] : raxSlotValue(*slot);
     if (n && n->children) {
-        *slot = tidy(r, dropValue(r, n));
+        *slot = raxTidy(r, raxDropValue(r, n));
     } else {
         if (n) raxNodeFree(r, n);
         if (above) {
             struct node *parent = *above;
-            *above = tidy(r, removeChild(r, parent, (int)(slot - childSlots(parent))));
+            *above = raxTidy(r, raxRemoveChild(r, parent, (int)(slot - raxChildSlots(parent))));
         } else {
             *slot = NULL;
         }
@@ -329,7 +330,7 @@ bool raxRemove(struct rax *r, struct str key, void **old) {
 
 /* ---- Iteration ---- */
 
-static void growPath(struct raxIterator *it) {
+static void raxGrowPath(struct raxIterator *it) {
     size_t room = it->path_room * 2;
     if (it->path == it->inline_path)
         it->path = memcpy(zmalloc(room * sizeof *it->path), it->inline_path, sizeof it->inline_path);
@@ -338,7 +339,7 @@ static void growPath(struct raxIterator *it) {
     it->path_room = room;
 }
 
-static void addBytes(struct raxIterator *it, const void *p, size_t n) {
+static void raxAddBytes(struct raxIterator *it, const void *p, size_t n) {
     if (it->key.len + n > it->room) {
         size_t room = (it->key.len + n) * 2;
         if (it->bytes == it->inline_bytes)
@@ -352,162 +353,162 @@ static void addBytes(struct raxIterator *it, const void *p, size_t n) {
     it->key.len += n;
 }
 
-static void pushNode(struct raxIterator *it, struct node *n) {
-    if (it->depth == it->path_room) growPath(it);
+static void raxPushNode(struct raxIterator *it, struct node *n) {
+    if (it->depth == it->path_room) raxGrowPath(it);
     it->path[it->depth++] = (struct raxStep){n, -1};
-    addBytes(it, prefixOf(n), n->prefix);
+    raxAddBytes(it, raxPrefixOf(n), n->prefix);
 }
 
-static struct raxStep *top(struct raxIterator *it) {
+static struct raxStep *raxTop(struct raxIterator *it) {
     return &it->path[it->depth - 1];
 }
 
-static void *topSlot(struct raxIterator *it) {
-    return childSlots(top(it)->node)[top(it)->child];
+static void *raxTopSlot(struct raxIterator *it) {
+    return raxChildSlots(raxTop(it)->node)[raxTop(it)->child];
 }
 
 /* Moves to a child of the top node; the key gets its byte. */
-static void enterChild(struct raxIterator *it, int child) {
-    top(it)->child = child;
-    addBytes(it, childBytes(top(it)->node) + child, 1);
+static void raxEnterChild(struct raxIterator *it, int child) {
+    raxTop(it)->child = child;
+    raxAddBytes(it, raxChildBytes(raxTop(it)->node) + child, 1);
 }
 
-static void popNode(struct raxIterator *it) {
-    it->key.len -= ((struct node *)top(it)->node)->prefix;
+static void raxPopNode(struct raxIterator *it) {
+    it->key.len -= ((struct node *)raxTop(it)->node)->prefix;
     it->depth--;
     if (it->depth) it->key.len--; /* the byte that led here */
 }
 
-static bool arrive(struct raxIterator *it, void *value) {
+static bool raxArrive(struct raxIterator *it, void *value) {
     it->value = value;
     it->valid = true;
     it->change = it->rax->change;
     return true;
 }
 
-static bool lost(struct raxIterator *it) {
+static bool raxLost(struct raxIterator *it) {
     it->valid = false;
     return false;
 }
 
 /* The first key below a slot whose byte the key already has. */
-static bool firstBelow(struct raxIterator *it, void *slot) {
-    while (!isValue(slot)) {
+static bool raxFirstBelow(struct raxIterator *it, void *slot) {
+    while (!raxIsValue(slot)) {
         struct node *n = slot;
-        pushNode(it, n);
-        if (n->hasValue) return arrive(it, n->slots[0]);
-        enterChild(it, 0);
-        slot = topSlot(it);
+        raxPushNode(it, n);
+        if (n->hasValue) return raxArrive(it, n->slots[0]);
+        raxEnterChild(it, 0);
+        slot = raxTopSlot(it);
     }
-    return arrive(it, slotValue(slot));
+    return raxArrive(it, raxSlotValue(slot));
 }
 
-static bool lastBelow(struct raxIterator *it, void *slot) {
-    while (!isValue(slot)) {
+static bool raxLastBelow(struct raxIterator *it, void *slot) {
+    while (!raxIsValue(slot)) {
         struct node *n = slot;
-        pushNode(it, n);
-        if (!n->children) return arrive(it, n->slots[0]);
-        enterChild(it, n->children - 1);
-        slot = topSlot(it);
+        raxPushNode(it, n);
+        if (!n->children) return raxArrive(it, n->slots[0]);
+        raxEnterChild(it, n->children - 1);
+        slot = raxTopSlot(it);
     }
-    return arrive(it, slotValue(slot));
+    return raxArrive(it, raxSlotValue(slot));
 }
 
 /* The next key that does not lie below where the iterator stands: first the children after `child` of the top
  * node. */
-static bool nextAside(struct raxIterator *it, int child) {
+static bool raxNextAside(struct raxIterator *it, int child) {
     while (it->depth) {
-        struct node *n = top(it)->node;
+        struct node *n = raxTop(it)->node;
         if (child + 1 < n->children) {
-            enterChild(it, child + 1);
-            return firstBelow(it, topSlot(it));
+            raxEnterChild(it, child + 1);
+            return raxFirstBelow(it, raxTopSlot(it));
         }
-        popNode(it);
-        if (it->depth) child = top(it)->child;
+        raxPopNode(it);
+        if (it->depth) child = raxTop(it)->child;
     }
-    return lost(it);
+    return raxLost(it);
 }
 
 /* The previous key: the children before `child`, then the node's own key. */
-static bool prevAside(struct raxIterator *it, int child) {
+static bool raxPrevAside(struct raxIterator *it, int child) {
     while (it->depth) {
-        struct node *n = top(it)->node;
+        struct node *n = raxTop(it)->node;
         if (child > 0) {
-            enterChild(it, child - 1);
-            return lastBelow(it, topSlot(it));
+            raxEnterChild(it, child - 1);
+            return raxLastBelow(it, raxTopSlot(it));
         }
         if (child == 0 && n->hasValue) {
-            top(it)->child = -1;
-            return arrive(it, n->slots[0]);
+            raxTop(it)->child = -1;
+            return raxArrive(it, n->slots[0]);
         }
-        popNode(it);
-        if (it->depth) child = top(it)->child;
+        raxPopNode(it);
+        if (it->depth) child = raxTop(it)->child;
     }
-    return lost(it);
+    return raxLost(it);
 }
 
 /* Is the iterator at a value in a slot, rather than at a node's own key? Then the key has that slot's byte,
  * too. */
-static bool atSlot(struct raxIterator *it) {
-    return it->depth && top(it)->child >= 0;
+static bool raxAtSlot(struct raxIterator *it) {
+    return it->depth && raxTop(it)->child >= 0;
 }
 
-static void rewindTo(struct raxIterator *it) {
+static void raxRewindTo(struct raxIterator *it) {
     it->depth = 0;
     it->key = strN(it->bytes, 0);
 }
 
-static bool seekEnd(struct raxIterator *it, bool last) {
-    rewindTo(it);
-    if (!it->rax->size) return lost(it);
-    return last ? lastBelow(it, it->rax->root) : firstBelow(it, it->rax->root);
+static bool raxSeekEnd(struct raxIterator *it, bool last) {
+    raxRewindTo(it);
+    if (!it->rax->size) return raxLost(it);
+    return last ? raxLastBelow(it, it->rax->root) : raxFirstBelow(it, it->rax->root);
 }
 
 /* Where a descent for a key ended: on it, or with everything below the last slot greater, or smaller, or with
  * the top node's children to choose from. */
-static bool seekKey(struct raxIterator *it, struct str key, bool less, bool equal) {
+static bool raxSeekKey(struct raxIterator *it, struct str key, bool less, bool equal) {
     void *slot = it->rax->root;
-    rewindTo(it);
-    if (!it->rax->size) return lost(it);
-    while (!isValue(slot)) {
+    raxRewindTo(it);
+    if (!it->rax->size) return raxLost(it);
+    while (!raxIsValue(slot)) {
         struct node *n = slot;
-        struct str prefix = prefixView(n);
-        size_t common = commonLength(prefix, key);
+        struct str prefix = raxPrefixView(n);
+        size_t common = raxCommonLength(prefix, key);
         if (common < prefix.len) { /* all keys below are on the same side of it */
             bool greater =
                 common == key.len || (unsigned char)prefix.ptr[common] > (unsigned char)key.ptr[common];
-            if (greater && !less) return firstBelow(it, slot);
-            if (!greater && less) return lastBelow(it, slot);
+            if (greater && !less) return raxFirstBelow(it, slot);
+            if (!greater && less) return raxLastBelow(it, slot);
             goto aside;
         }
-        key = skip(key, common);
-        pushNode(it, n);
+        key = raxSkip(key, common);
+        raxPushNode(it, n);
         if (!key.len) {
-            if (equal && n->hasValue) return arrive(it, n->slots[0]);
-            return less ? prevAside(it, -1) : nextAside(it, -1);
+            if (equal && n->hasValue) return raxArrive(it, n->slots[0]);
+            return less ? raxPrevAside(it, -1) : raxNextAside(it, -1);
         }
-        int i = lowerChild(n, (unsigned char)key.ptr[0]);
-        if (i == n->children || childBytes(n)[i] != (unsigned char)key.ptr[0])
-            return less ? prevAside(it, i) : nextAside(it, i - 1);
-        enterChild(it, i);
-        slot = topSlot(it);
-        key = skip(key, 1);
+        int i = raxLowerChild(n, (unsigned char)key.ptr[0]);
+        if (i == n->children || raxChildBytes(n)[i] != (unsigned char)key.ptr[0])
+            return less ? raxPrevAside(it, i) : raxNextAside(it, i - 1);
+        raxEnterChild(it, i);
+        slot = raxTopSlot(it);
+        key = raxSkip(key, 1);
     }
-    if (!key.len && equal) return arrive(it, slotValue(slot));
-    if (key.len && less) return arrive(it, slotValue(slot));
+    if (!key.len && equal) return raxArrive(it, raxSlotValue(slot));
+    if (key.len && less) return raxArrive(it, raxSlotValue(slot));
 aside:
-    if (!it->depth) return lost(it);
+    if (!it->depth) return raxLost(it);
     it->key.len--;
-    return less ? prevAside(it, top(it)->child) : nextAside(it, top(it)->child);
+    return less ? raxPrevAside(it, raxTop(it)->child) : raxNextAside(it, raxTop(it)->child);
 }
 
 /* The tree has changed: look for the neighbour of the key that we stood on. */
-static bool seekAgain(struct raxIterator *it, bool less) {
+static bool raxSeekAgain(struct raxIterator *it, bool less) {
     char inline_copy[sizeof it->inline_bytes];
     size_t len = it->key.len;
     char *copy = len <= sizeof inline_copy ? inline_copy : zmalloc(len);
     memcpy(copy, it->key.ptr, len);
-    bool found = seekKey(it, strN(copy, len), less, false);
+    bool found = raxSeekKey(it, strN(copy, len), less, false);
     if (copy != inline_copy) zfree(copy);
     return found;
 }
@@ -520,35 +521,35 @@ void raxStart(struct raxIterator *it, const struct rax *r) {
     it->path_room = sizeof it->inline_path / sizeof *it->inline_path;
     it->value = NULL;
     it->valid = false;
-    rewindTo(it);
+    raxRewindTo(it);
 }
 
 bool raxSeek(struct raxIterator *it, const char *op, struct str key) {
     bool equal = op[0] == '=' || op[1] == '=';
     switch (op[0]) {
-    case '^': return seekEnd(it, false);
-    case '$': return seekEnd(it, true);
-    case '=': return raxFind(it->rax, key, NULL) ? seekKey(it, key, false, true) : lost(it);
-    default: return seekKey(it, key, op[0] == '<', equal);
+    case '^': return raxSeekEnd(it, false);
+    case '$': return raxSeekEnd(it, true);
+    case '=': return raxFind(it->rax, key, NULL) ? raxSeekKey(it, key, false, true) : raxLost(it);
+    default: return raxSeekKey(it, key, op[0] == '<', equal);
     }
 }
 
 bool raxNext(struct raxIterator *it) {
     if (!it->valid) return false;
-    if (it->change != it->rax->change) return seekAgain(it, false);
-    if (!it->depth) return lost(it); /* the only key is the empty one */
-    if (!atSlot(it)) return nextAside(it, -1);
+    if (it->change != it->rax->change) return raxSeekAgain(it, false);
+    if (!it->depth) return raxLost(it); /* the only key is the empty one */
+    if (!raxAtSlot(it)) return raxNextAside(it, -1);
     it->key.len--;
-    return nextAside(it, top(it)->child);
+    return raxNextAside(it, raxTop(it)->child);
 }
 
 bool raxPrev(struct raxIterator *it) {
     if (!it->valid) return false;
-    if (it->change != it->rax->change) return seekAgain(it, true);
-    if (!it->depth) return lost(it);
-    if (!atSlot(it)) return prevAside(it, -1);
+    if (it->change != it->rax->change) return raxSeekAgain(it, true);
+    if (!it->depth) return raxLost(it);
+    if (!raxAtSlot(it)) return raxPrevAside(it, -1);
     it->key.len--;
-    return prevAside(it, top(it)->child);
+    return raxPrevAside(it, raxTop(it)->child);
 }
 
 void raxStop(struct raxIterator *it) {
@@ -563,7 +564,7 @@ void raxInit(struct rax *r) {
 }
 
 /* With a stack of its own: names chosen badly make a tree deep. */
-static void freeNodes(struct node *n, void (*freeValue)(void *value)) {
+static void raxFreeNodes(struct node *n, void (*freeValue)(void *value)) {
     void **stack = NULL;
     size_t depth = 0, room = 0;
     while (n) {
@@ -573,23 +574,23 @@ static void freeNodes(struct node *n, void (*freeValue)(void *value)) {
         }
         if (n->hasValue && freeValue) freeValue(n->slots[0]);
         for (int i = 0; i < n->children; i++) {
-            void *slot = childSlots(n)[i];
-            if (!isValue(slot))
+            void *slot = raxChildSlots(n)[i];
+            if (!raxIsValue(slot))
                 stack[depth++] = slot;
             else if (freeValue)
-                freeValue(slotValue(slot));
+                freeValue(raxSlotValue(slot));
         }
-        zfreeSized(n, nodeBytes(n->prefix, n->children, n->hasValue));
+        zfreeSized(n, raxNodeBytes(n->prefix, n->children, n->hasValue));
         n = depth ? stack[--depth] : NULL;
     }
     zfree(stack);
 }
 
 void raxDestroy(struct rax *r, void (*freeValue)(void *value)) {
-    if (r->size && !isValue(r->root))
-        freeNodes(r->root, freeValue);
+    if (r->size && !raxIsValue(r->root))
+        raxFreeNodes(r->root, freeValue);
     else if (r->size && freeValue)
-        freeValue(slotValue(r->root));
+        freeValue(raxSlotValue(r->root));
     *r = (struct rax){.change = r->change + 1};
 }
 
@@ -599,7 +600,7 @@ void raxDestroy(struct rax *r, void (*freeValue)(void *value)) {
 
 /* Offers the nodes above where the iterator stands. Most were so at the last step: those are in `seen`.
  * Returns the slot of the value. */
-static void **movePath(struct rax *r, struct raxIterator *it, void **seen, zmoveFn *move, void *priv) {
+static void **raxMovePath(struct rax *r, struct raxIterator *it, void **seen, zmoveFn *move, void *priv) {
     void **slot = &r->root;
     for (size_t i = 0; i < it->depth; i++) {
         struct raxStep *step = &it->path[i];
@@ -613,7 +614,7 @@ static void **movePath(struct rax *r, struct raxIterator *it, void **seen, zmove
             if (i < SEEN_MAX) seen[i] = step->node;
         }
         struct node *n = step->node;
-        slot = step->child < 0 ? n->slots : &childSlots(n)[step->child];
+        slot = step->child < 0 ? n->slots : &raxChildSlots(n)[step->child];
     }
     return slot;
 }
@@ -625,10 +626,10 @@ bool raxMove(struct rax *r, const char *op, struct str key, size_t keys, zmoveFn
     raxStart(&it, r);
     bool more = raxSeek(&it, op, key);
     for (; more && keys; keys--, more = raxNext(&it)) {
-        void **slot = movePath(r, &it, seen, move, priv);
+        void **slot = raxMovePath(r, &it, seen, move, priv);
         if (!value) continue;
         void *now = value(priv, it.key, it.value);
-        *slot = isValue(*slot) ? valueSlot(now) : now;
+        *slot = raxIsValue(*slot) ? raxValueSlot(now) : now;
     }
     raxStop(&it);
     r->change++;
@@ -641,8 +642,8 @@ struct tally {
     size_t keys, nodes, bytes;
 };
 
-static void verifySlot(void *slot, struct tally *t) {
-    if (isValue(slot)) {
+static void raxVerifySlot(void *slot, struct tally *t) {
+    if (raxIsValue(slot)) {
         t->keys++;
         return;
     }
@@ -653,13 +654,13 @@ static void verifySlot(void *slot, struct tally *t) {
     serverAssert(n->hasValue || n->children >= 2);
     serverAssert(n->children || n->prefix);
     for (int i = 0; i < n->children; i++) {
-        serverAssert(!i || childBytes(n)[i - 1] < childBytes(n)[i]);
-        verifySlot(childSlots(n)[i], t);
+        serverAssert(!i || raxChildBytes(n)[i - 1] < raxChildBytes(n)[i]);
+        raxVerifySlot(raxChildSlots(n)[i], t);
     }
 }
 
 void raxVerify(const struct rax *r) {
     struct tally t = {0};
-    if (r->size) verifySlot(r->root, &t);
+    if (r->size) raxVerifySlot(r->root, &t);
     serverAssert(t.keys == r->size && t.nodes == r->nodes && t.bytes == r->bytes);
 }

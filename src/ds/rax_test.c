@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rax_test.c - the radix tree against a sorted array: a million random operations on keys of several kinds,
  * every way to seek, and iterators that live through changes. */
+#include "ds/rax.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,13 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "ds/rax.h"
 
 #define MODEL_MAX 2000
 #define KEY_MAX   300
@@ -29,16 +29,16 @@ struct model {
     size_t n;
 };
 
-static struct str view(const struct modelKey *k) {
+static struct str raxTestView(const struct modelKey *k) {
     return strN(k->bytes, k->len);
 }
 
 /* Index of the first key that is not smaller. */
-static size_t modelLower(const struct model *m, struct str key) {
+static size_t raxTestModelLower(const struct model *m, struct str key) {
     size_t low = 0, high = m->n;
     while (low < high) {
         size_t mid = (low + high) / 2;
-        if (strCmp(view(m->key[mid]), key) < 0)
+        if (strCmp(raxTestView(m->key[mid]), key) < 0)
             low = mid + 1;
         else
             high = mid;
@@ -46,11 +46,11 @@ static size_t modelLower(const struct model *m, struct str key) {
     return low;
 }
 
-static bool modelHas(const struct model *m, size_t at, struct str key) {
-    return at < m->n && strEq(view(m->key[at]), key);
+static bool raxTestModelHas(const struct model *m, size_t at, struct str key) {
+    return at < m->n && strEq(raxTestView(m->key[at]), key);
 }
 
-static void modelAdd(struct model *m, size_t at, struct str key, void *value) {
+static void raxTestModelAdd(struct model *m, size_t at, struct str key, void *value) {
     struct modelKey *k = malloc(sizeof *k);
     memcpy(k->bytes, key.ptr, key.len);
     k->len = key.len;
@@ -59,7 +59,7 @@ static void modelAdd(struct model *m, size_t at, struct str key, void *value) {
     m->key[at] = k;
 }
 
-static void modelRemove(struct model *m, size_t at) {
+static void raxTestModelRemove(struct model *m, size_t at) {
     free(m->key[at]);
     memmove(m->key + at, m->key + at + 1, (--m->n - at) * sizeof *m->key);
 }
@@ -72,7 +72,7 @@ static size_t shortKey(char *p) {
     return n;
 }
 
-static size_t idKey(char *p) {
+static size_t raxTestIdKey(char *p) {
     uint64_t ms = randomBelow(40) * 251, seq = randomBelow(30);
     for (int i = 0; i < 8; i++) {
         p[i] = (char)(ms >> (56 - 8 * i));
@@ -109,26 +109,26 @@ static void *someValue(void) {
 
 /* ---- Checks ---- */
 
-static void expectAt(const struct raxIterator *it, bool found, const struct model *m, size_t at) {
+static void raxTestExpectAt(const struct raxIterator *it, bool found, const struct model *m, size_t at) {
     assert_int_equal(found, at < m->n);
     if (!found) return;
-    assert_true(strEq(it->key, view(m->key[at])));
+    assert_true(strEq(it->key, raxTestView(m->key[at])));
     assert_ptr_equal(it->value, m->key[at]->value);
 }
 
 static void checkSeek(const struct rax *r, const struct model *m, struct str key) {
     static const char *ops[] = {"=", ">", ">=", "<", "<=", "^", "$"};
-    size_t op = randomBelow(7), at = modelLower(m, key);
-    bool has = modelHas(m, at, key);
+    size_t op = randomBelow(7), at = raxTestModelLower(m, key);
+    bool has = raxTestModelHas(m, at, key);
     size_t want[] = {has ? at : m->n, at + has, at, at - 1, has ? at : at - 1, 0, m->n - 1};
     struct raxIterator it;
     raxStart(&it, r);
-    expectAt(&it, raxSeek(&it, ops[op], key), m, want[op]);
+    raxTestExpectAt(&it, raxSeek(&it, ops[op], key), m, want[op]);
     at = want[op];
     for (int steps = (int)randomBelow(8); steps && it.valid; steps--) {
         bool forward = randomBelow(2);
         at += forward ? 1 : (size_t)-1;
-        expectAt(&it, forward ? raxNext(&it) : raxPrev(&it), m, at);
+        raxTestExpectAt(&it, forward ? raxNext(&it) : raxPrev(&it), m, at);
     }
     raxStop(&it);
 }
@@ -139,9 +139,11 @@ static void checkWalk(const struct rax *r, const struct model *m) {
     raxVerify(r);
     assert_int_equal(r->size, m->n);
     raxStart(&it, r);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) expectAt(&it, true, m, at++);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        raxTestExpectAt(&it, true, m, at++);
     assert_int_equal(at, m->n);
-    for (bool more = raxSeek(&it, "$", STR("")); more; more = raxPrev(&it)) expectAt(&it, true, m, --at);
+    for (bool more = raxSeek(&it, "$", STR("")); more; more = raxPrev(&it))
+        raxTestExpectAt(&it, true, m, --at);
     assert_int_equal(at, 0);
     raxStop(&it);
 }
@@ -154,7 +156,7 @@ struct moving {
 };
 
 /* Half of what it is offered moves; what was there is spoilt. Counts the offers. */
-static void *moveSome(void *priv, void *ptr) {
+static void *raxTestMoveSome(void *priv, void *ptr) {
     ((struct moving *)priv)->offers++;
     if (randomBelow(2)) return NULL;
     size_t size = zmallocSize(ptr);
@@ -167,7 +169,7 @@ static void *moveSome(void *priv, void *ptr) {
 static void *giveValue(void *priv, struct str key, void *value) {
     struct moving *moving = priv;
     struct modelKey *k = moving->model->key[moving->at++];
-    assert_true(strEq(key, view(k)));
+    assert_true(strEq(key, raxTestView(k)));
     assert_ptr_equal(value, k->value);
     return k->value = someValue();
 }
@@ -179,7 +181,7 @@ static void moveAll(struct rax *r, struct model *m) {
     char last[KEY_MAX];
     struct str key = STR("");
     for (bool more = m->n > 0; more; pieces++) {
-        more = raxMove(r, pieces ? ">" : "^", key, 1 + randomBelow(300), moveSome, giveValue, &moving);
+        more = raxMove(r, pieces ? ">" : "^", key, 1 + randomBelow(300), raxTestMoveSome, giveValue, &moving);
         struct modelKey *k = m->key[moving.at - 1];
         key = strN(memcpy(last, k->bytes, k->len), k->len);
     }
@@ -187,9 +189,9 @@ static void moveAll(struct rax *r, struct model *m) {
     assert_true(moving.offers >= r->nodes);
 }
 
-static void step(struct rax *r, struct model *m, struct str key, unsigned addChance) {
-    size_t at = modelLower(m, key);
-    bool has = modelHas(m, at, key);
+static void raxTestStep(struct rax *r, struct model *m, struct str key, unsigned addChance) {
+    size_t at = raxTestModelLower(m, key);
+    bool has = raxTestModelHas(m, at, key);
     void *old = (void *)1, *value = someValue();
     if (randomBelow(100) < addChance && m->n < MODEL_MAX - 1) {
         assert_int_equal(raxInsert(r, key, value, &old), !has);
@@ -197,17 +199,17 @@ static void step(struct rax *r, struct model *m, struct str key, unsigned addCha
         if (has)
             m->key[at]->value = value;
         else
-            modelAdd(m, at, key, value);
+            raxTestModelAdd(m, at, key, value);
     } else {
         assert_int_equal(raxRemove(r, key, &old), has);
         if (has) {
             assert_ptr_equal(old, m->key[at]->value);
-            modelRemove(m, at);
+            raxTestModelRemove(m, at);
         }
     }
 }
 
-static void runModel(keyMaker *maker, int operations) {
+static void raxTestRunModel(keyMaker *maker, int operations) {
     struct rax r;
     struct model *m = calloc(1, sizeof *m);
     char bytes[KEY_MAX];
@@ -215,12 +217,12 @@ static void runModel(keyMaker *maker, int operations) {
     raxInit(&r);
     for (int i = 0; i < operations; i++) {
         if (i % 3000 == 0) addChance = (unsigned)randomBelow(101);
-        step(&r, m, strN(bytes, maker(bytes)), addChance);
+        raxTestStep(&r, m, strN(bytes, maker(bytes)), addChance);
         struct str key = strN(bytes, maker(bytes));
-        size_t at = modelLower(m, key);
+        size_t at = raxTestModelLower(m, key);
         void *value = NULL;
-        assert_int_equal(raxFind(&r, key, &value), modelHas(m, at, key));
-        if (modelHas(m, at, key)) assert_ptr_equal(value, m->key[at]->value);
+        assert_int_equal(raxFind(&r, key, &value), raxTestModelHas(m, at, key));
+        if (raxTestModelHas(m, at, key)) assert_ptr_equal(value, m->key[at]->value);
         checkSeek(&r, m, key);
         if (i % 500 == 0) moveAll(&r, m);
         if (i % 1000 == 0) checkWalk(&r, m);
@@ -229,20 +231,20 @@ static void runModel(keyMaker *maker, int operations) {
     checkWalk(&r, m);
     raxDestroy(&r, NULL);
     assert_int_equal(r.bytes + r.nodes + r.size, 0);
-    while (m->n) modelRemove(m, 0);
+    while (m->n) raxTestModelRemove(m, 0);
     free(m);
 }
 
-static void testModel(void **state) {
+static void raxTestModel(void **state) {
     (void)state;
-    static keyMaker *makers[] = {shortKey, idKey, byteKey, longKey, nestedKey};
-    for (int i = 0; i < 5; i++) runModel(makers[i], modelShare(200000));
+    static keyMaker *makers[] = {shortKey, raxTestIdKey, byteKey, longKey, nestedKey};
+    for (int i = 0; i < 5; i++) raxTestRunModel(makers[i], modelShare(200000));
 }
 
 /* An iterator goes on from its place whatever happens to the tree, its own key included. */
 static void testIteratorThroughChanges(void **state) {
     (void)state;
-    static keyMaker *makers[] = {shortKey, idKey, byteKey, nestedKey};
+    static keyMaker *makers[] = {shortKey, raxTestIdKey, byteKey, nestedKey};
     for (int round = 0; round < 400; round++) {
         keyMaker *maker = makers[round % 4];
         struct rax r;
@@ -250,7 +252,7 @@ static void testIteratorThroughChanges(void **state) {
         struct raxIterator it;
         char bytes[KEY_MAX], at[KEY_MAX];
         raxInit(&r);
-        for (int i = 0; i < 200; i++) step(&r, m, strN(bytes, maker(bytes)), 90);
+        for (int i = 0; i < 200; i++) raxTestStep(&r, m, strN(bytes, maker(bytes)), 90);
         bool forward = round % 8 < 4;
         raxStart(&it, &r);
         bool more = raxSeek(&it, forward ? "^" : "$", STR(""));
@@ -258,24 +260,24 @@ static void testIteratorThroughChanges(void **state) {
             size_t len = it.key.len;
             memcpy(at, it.key.ptr, len);
             if (randomBelow(3) == 0) { /* remove what it stands on */
-                modelRemove(m, modelLower(m, it.key));
+                raxTestModelRemove(m, raxTestModelLower(m, it.key));
                 assert_true(raxRemove(&r, strN(at, len), NULL));
             }
-            for (size_t i = randomBelow(3); i; i--) step(&r, m, strN(bytes, maker(bytes)), 30);
-            size_t next = modelLower(m, strN(at, len));
-            next = forward ? next + modelHas(m, next, strN(at, len)) : next - 1;
+            for (size_t i = randomBelow(3); i; i--) raxTestStep(&r, m, strN(bytes, maker(bytes)), 30);
+            size_t next = raxTestModelLower(m, strN(at, len));
+            next = forward ? next + raxTestModelHas(m, next, strN(at, len)) : next - 1;
             more = forward ? raxNext(&it) : raxPrev(&it);
-            expectAt(&it, more, m, next);
+            raxTestExpectAt(&it, more, m, next);
         }
         raxStop(&it);
         raxDestroy(&r, NULL);
-        while (m->n) modelRemove(m, 0);
+        while (m->n) raxTestModelRemove(m, 0);
         free(m);
     }
 }
 
 static int freed;
-static void countFree(void *value) {
+static void raxTestCountFree(void *value) {
     freed++;
     zfree(value);
 }
@@ -287,20 +289,20 @@ static void testDestroyFreesValues(void **state) {
     raxInit(&r);
     for (int i = 0; i < 2000; i++) {
         void *old;
-        raxInsert(&r, strN(bytes, idKey(bytes)), zmalloc(8), &old);
+        raxInsert(&r, strN(bytes, raxTestIdKey(bytes)), zmalloc(8), &old);
         zfree(old);
     }
     freed = 0;
     int size = (int)r.size;
-    raxDestroy(&r, countFree);
+    raxDestroy(&r, raxTestCountFree);
     assert_int_equal(freed, size);
     raxInsert(&r, STR(""), zmalloc(8), NULL); /* a root that is a value */
-    raxDestroy(&r, countFree);
+    raxDestroy(&r, raxTestCountFree);
     assert_int_equal(freed, size + 1);
 }
 
 /* IDs that count up are what the tree is for: they must be cheap. */
-static void testMemory(void **state) {
+static void raxTestMemory(void **state) {
     (void)state;
     struct rax r;
     char p[16] = {0};
@@ -321,10 +323,10 @@ static void testMemory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testModel),
+        cmocka_unit_test(raxTestModel),
         cmocka_unit_test(testIteratorThroughChanges),
         cmocka_unit_test(testDestroyFreesValues),
-        cmocka_unit_test(testMemory),
+        cmocka_unit_test(raxTestMemory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

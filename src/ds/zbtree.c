@@ -18,11 +18,11 @@
 /* ---- Leaves ---- */
 
 /* Bytes in front of a leaf in its allocation. */
-static inline size_t inFront(const zbtree *t) {
+static inline size_t zbtInFront(const zbtree *t) {
     return t->form == ZBT_ONE_LEAF ? sizeof *t : 0;
 }
 
-static struct zbtLeaf *leafNew(size_t need, struct zbtPacking p, unsigned least, unsigned each) {
+static struct zbtLeaf *zbtLeafNew(size_t need, struct zbtPacking p, unsigned least, unsigned each) {
     size_t size = zmallocGoodSize(need);
     struct zbtLeaf *l = zmalloc(size);
     zbtLeafInit(l, size, p, least, each);
@@ -30,7 +30,7 @@ static struct zbtLeaf *leafNew(size_t need, struct zbtPacking p, unsigned least,
 }
 
 /* A tree with an empty leaf behind it. */
-static zbtree *treeNew(size_t need, struct zbtPacking p, unsigned least, unsigned each) {
+static zbtree *zbtTreeNew(size_t need, struct zbtPacking p, unsigned least, unsigned each) {
     size_t size = zmallocGoodSize(sizeof(zbtree) + need);
     zbtree *t = zmalloc(size);
     struct zbtLeaf *l = (struct zbtLeaf *)(t + 1);
@@ -39,18 +39,18 @@ static zbtree *treeNew(size_t need, struct zbtPacking p, unsigned least, unsigne
     return t;
 }
 
-static void leafFree(struct zbtLeaf *l) {
+static void zbtLeafFree(struct zbtLeaf *l) {
     zfreeSized(l, l->size);
 }
 
-static void treeFreeHeader(zbtree *t) {
+static void zbtTreeFreeHeader(zbtree *t) {
     size_t behind = t->form == ZBT_ONE_LEAF ? t->first->size
                     : t->form == ZBT_MAPPED ? sizeof(struct zbtMap)
                                             : 0;
     zfreeSized(t, sizeof *t + behind);
 }
 
-static void linkBetween(zbtree *t, struct zbtLeaf *prev, struct zbtLeaf *l, struct zbtLeaf *next) {
+static void zbtLinkBetween(zbtree *t, struct zbtLeaf *prev, struct zbtLeaf *l, struct zbtLeaf *next) {
     l->prev = prev;
     l->next = next;
     if (prev)
@@ -64,11 +64,11 @@ static void linkBetween(zbtree *t, struct zbtLeaf *prev, struct zbtLeaf *l, stru
 }
 
 /* `now` is the leaf from now on; old is not freed. */
-static void replaceLeaf(zbtree *t, struct zbtLeaf *old, struct zbtLeaf *now) {
+static void zbtReplaceLeaf(zbtree *t, struct zbtLeaf *old, struct zbtLeaf *now) {
     now->id = old->id;
     now->table = old->table;
     now->parent = old->parent;
-    linkBetween(t, old->prev, now, old->next);
+    zbtLinkBetween(t, old->prev, now, old->next);
     zbtReplaceChild(t, old->parent, old, now);
     if (t->form == ZBT_MAPPED) zbtMapOf(t)->leaves[now->id] = now;
 }
@@ -82,96 +82,96 @@ static void zbtTakeOver(struct zbtLeaf *now, const struct zbtLeaf *l, bool whole
 }
 
 /* Moves the tree as well when the leaf is behind it. */
-static struct zbtLeaf *rebuild(zbtree **tp, struct zbtLeaf *l, size_t need, struct zbtPacking p,
-                               unsigned least, unsigned each, bool whole) {
+static struct zbtLeaf *zbtRebuild(zbtree **tp, struct zbtLeaf *l, size_t need, struct zbtPacking p,
+                                  unsigned least, unsigned each, bool whole) {
     zbtree *t = *tp;
     if (t->form != ZBT_ONE_LEAF) {
-        struct zbtLeaf *now = leafNew(need, p, least, each);
+        struct zbtLeaf *now = zbtLeafNew(need, p, least, each);
         zbtTakeOver(now, l, whole);
-        replaceLeaf(t, l, now);
-        leafFree(l);
+        zbtReplaceLeaf(t, l, now);
+        zbtLeafFree(l);
         return now;
     }
-    zbtree *moved = treeNew(need, p, least, each);
+    zbtree *moved = zbtTreeNew(need, p, least, each);
     zbtTakeOver(moved->first, l, whole);
     moved->length = t->length;
     moved->bigs = t->bigs;
-    treeFreeHeader(t);
+    zbtTreeFreeHeader(t);
     *tp = moved;
     return moved->first;
 }
 
-static inline unsigned bytesEach(unsigned count, size_t bytes, unsigned width) {
+static inline unsigned zbtBytesEach(unsigned count, size_t bytes, unsigned width) {
     return 3 + width + (unsigned)((bytes + count - 1) / count);
 }
 
 /* A leaf with room for one more, in an allocation that suits; false when that is too large. A little garbage
  * is kept where there is room: the leaf is copied in one go then, and it will be written over. */
-static bool regrow(zbtree **tp, struct zbtLeaf **l, unsigned slot, const struct zbtItem *it) {
+static bool zbtRegrow(zbtree **tp, struct zbtLeaf **l, unsigned slot, const struct zbtItem *it) {
     const struct zbtLeaf *old = *l;
     unsigned count = old->count + 1u;
     struct zbtPacking p = zbtPack(old, 0, old->count, it, slot);
     size_t bytes = (size_t)old->heap - old->garbage + zbtItemBytes(it);
-    size_t need = zbtLeafNeed(count, bytes, p.width), most = zbtLeafMost(count) - inFront(*tp);
+    size_t need = zbtLeafNeed(count, bytes, p.width), most = zbtLeafMost(count) - zbtInFront(*tp);
     if (need > most || count > ZBT_LEAF_SLOTS) return false;
     bool whole = p.width == old->width && p.base == old->base && old->garbage * GARBAGE_KEPT <= old->heap &&
                  need + old->garbage <= most;
     if (whole) need += old->garbage;
-    unsigned each = bytesEach(count, bytes, p.width);
+    unsigned each = zbtBytesEach(count, bytes, p.width);
     size_t wanted = need + SPARE * each;
-    *l = rebuild(tp, *l, wanted < most ? wanted : most, p, count, each, whole);
+    *l = zbtRebuild(tp, *l, wanted < most ? wanted : most, p, count, each, whole);
     return true;
 }
 
 /* From a leaf behind the tree to one of its own. */
-static void setApart(zbtree **tp) {
+static void zbtSetApart(zbtree **tp) {
     zbtree *t = *tp, *apart = zmalloc(sizeof *t);
     struct zbtLeaf *old = t->first;
     size_t bytes = (size_t)old->heap - old->garbage;
     struct zbtPacking p = {old->base, old->width};
-    struct zbtLeaf *l = leafNew(zbtLeafNeed(old->count, bytes, p.width), p, old->count,
-                                bytesEach(old->count, bytes, p.width));
+    struct zbtLeaf *l = zbtLeafNew(zbtLeafNeed(old->count, bytes, p.width), p, old->count,
+                                   zbtBytesEach(old->count, bytes, p.width));
     zbtLeafTake(l, old, 0, old->count);
     *apart = (zbtree){.root = l, .first = l, .last = l, .length = t->length, .bigs = t->bigs, .leaves = 1};
     apart->form = ZBT_PLAIN;
-    treeFreeHeader(t);
+    zbtTreeFreeHeader(t);
     *tp = apart;
 }
 
 /* ---- Splitting ---- */
 
 /* Half of the bytes are before it. */
-static unsigned middleOf(const struct zbtLeaf *l) {
+static unsigned zbtMiddleOf(const struct zbtLeaf *l) {
     unsigned half = zbtLeafBytes(l, 0, l->count) + l->count * (3u + l->width), sum = 0, i = 0;
     for (half /= 2; i + 1u < l->count && sum < half; i++) sum += zbtLeafBytes(l, i, i + 1) + 3u + l->width;
     return i ? i : 1;
 }
 
 /* [from, to) as a leaf, with room for the element that goes there. */
-static struct zbtLeaf *partOf(const struct zbtLeaf *l, unsigned from, unsigned to, const struct zbtItem *more,
-                              unsigned slot) {
+static struct zbtLeaf *zbtPartOf(const struct zbtLeaf *l, unsigned from, unsigned to,
+                                 const struct zbtItem *more, unsigned slot) {
     struct zbtPacking p = zbtPack(l, from, to, more, slot);
     size_t bytes = zbtLeafBytes(l, from, to) + (more ? zbtItemBytes(more) : 0);
-    unsigned count = to - from + (more != NULL), each = bytesEach(count, bytes, p.width);
+    unsigned count = to - from + (more != NULL), each = zbtBytesEach(count, bytes, p.width);
     size_t wanted = zbtLeafNeed(count, bytes, p.width) + SPARE * each;
     if (wanted > ZBT_LEAF_MAX) { /* the one more needs wider scores: it will come back for another split */
         p = zbtPack(l, from, to, NULL, 0);
         wanted = ZBT_LEAF_MAX;
         count = to - from;
-        each = bytesEach(count, bytes, p.width);
+        each = zbtBytesEach(count, bytes, p.width);
     }
-    struct zbtLeaf *part = leafNew(wanted, p, count, each);
+    struct zbtLeaf *part = zbtLeafNew(wanted, p, count, each);
     zbtLeafTake(part, l, from, to);
     return part;
 }
 
-static void splitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
-    unsigned middle = middleOf(l);
+static void zbtSplitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
+    unsigned middle = zbtMiddleOf(l);
     bool goes_left = slot <= middle;
-    struct zbtLeaf *left = partOf(l, 0, middle, goes_left ? it : NULL, slot);
-    struct zbtLeaf *right = partOf(l, middle, l->count, goes_left ? NULL : it, slot);
-    replaceLeaf(t, l, left);
-    linkBetween(t, left, right, left->next);
+    struct zbtLeaf *left = zbtPartOf(l, 0, middle, goes_left ? it : NULL, slot);
+    struct zbtLeaf *right = zbtPartOf(l, middle, l->count, goes_left ? NULL : it, slot);
+    zbtReplaceLeaf(t, l, left);
+    zbtLinkBetween(t, left, right, left->next);
     zbtAttach(t, left->parent, left, left->count, right, right->count, zbtScore((struct zbtPos){right, 0}),
               1);
     t->leaves++;
@@ -179,22 +179,22 @@ static void splitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const struct 
         zbtMapAddLeaf(zbtMapOf(t), right, left);
         zbtMapMoveRun(zbtMapOf(t), right, 0, right->count, left);
     }
-    leafFree(l);
+    zbtLeafFree(l);
 }
 
 /* An empty leaf at an end of the set, for an element that goes there. The full one stays full. */
-static struct zbtLeaf *beginLeaf(zbtree *t, const struct zbtItem *it, bool at_end) {
+static struct zbtLeaf *zbtBeginLeaf(zbtree *t, const struct zbtItem *it, bool at_end) {
     struct zbtLeaf *full = at_end ? t->last : t->first;
     struct zbtPacking p = zbtPack(full, 0, 0, it, 0);
     bool alike = (p.width > 4) == (full->width > 4) && p.width != 8 && full->width != 8;
     if (alike) p = zbtPackLike(full, it->score, at_end);
-    struct zbtLeaf *fresh = leafNew(ZBT_LEAF_USUAL, p, full->count, ZBT_LEAF_USUAL);
+    struct zbtLeaf *fresh = zbtLeafNew(ZBT_LEAF_USUAL, p, full->count, ZBT_LEAF_USUAL);
     if (at_end) {
-        linkBetween(t, full, fresh, NULL);
+        zbtLinkBetween(t, full, fresh, NULL);
         zbtAttach(t, full->parent, full, full->count, fresh, 0, it->score, 1);
     } else {
         fresh->parent = full->parent;
-        linkBetween(t, NULL, fresh, full);
+        zbtLinkBetween(t, NULL, fresh, full);
         zbtReplaceChild(t, full->parent, full, fresh);
         zbtAttach(t, fresh->parent, fresh, 0, full, full->count, zbtScore((struct zbtPos){full, 0}), 1);
     }
@@ -205,14 +205,14 @@ static struct zbtLeaf *beginLeaf(zbtree *t, const struct zbtItem *it, bool at_en
 
 /* ---- The map comes and goes ---- */
 
-static zbtree *makeMap(zbtree *t, size_t entries) {
+static zbtree *zbtMakeMap(zbtree *t, size_t entries) {
     t = zrealloc(t, sizeof *t + sizeof(struct zbtMap));
     t->form = ZBT_MAPPED;
     zbtMapInit(zbtMapOf(t), t, entries);
     return t;
 }
 
-static zbtree *dropMap(zbtree *t) {
+static zbtree *zbtDropMap(zbtree *t) {
     zbtMapFree(zbtMapOf(t));
     t->form = ZBT_PLAIN;
     return zrealloc(t, sizeof *t);
@@ -220,7 +220,7 @@ static zbtree *dropMap(zbtree *t) {
 
 /* ---- Putting in ---- */
 
-static inline bool isLastLeft(const zbtree *t, const struct zbtTarget *target) {
+static inline bool zbtIsLastLeft(const zbtree *t, const struct zbtTarget *target) {
     const struct zbtLeaf *l = t->last;
     if (!l->count) return true;
     const uint8_t *slot = zbtSlot(l, l->count - 1u);
@@ -228,8 +228,8 @@ static inline bool isLastLeft(const zbtree *t, const struct zbtTarget *target) {
 }
 
 /* As zbtSeekInsert. What is appended need not be looked for. */
-static struct zbtPos seekForInsert(zbtree *t, const struct zbtTarget *target) {
-    if (!isLastLeft(t, target)) return zbtSeekInsert(t, target);
+static struct zbtPos zbtSeekForInsert(zbtree *t, const struct zbtTarget *target) {
+    if (!zbtIsLastLeft(t, target)) return zbtSeekInsert(t, target);
     zbtAddCounts(t->last, 1);
     return (struct zbtPos){t->last, t->last->count};
 }
@@ -237,51 +237,52 @@ static struct zbtPos seekForInsert(zbtree *t, const struct zbtTarget *target) {
 /* No room in l, and it cannot grow: the leaf to put the element in, or NULL: search again. */
 static struct zbtLeaf *zbtMakeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slot, const struct zbtItem *it) {
     if ((*tp)->form == ZBT_ONE_LEAF) {
-        setApart(tp);
+        zbtSetApart(tp);
         l = (*tp)->first;
     }
     zbtree *t = *tp;
     zbtAddCounts(l, -1);
     bool at_end = l == t->last && *slot == l->count;
     if (!at_end && (l != t->first || *slot)) {
-        splitLeaf(t, l, *slot, it);
+        zbtSplitLeaf(t, l, *slot, it);
         return NULL;
     }
-    l = beginLeaf(t, it, at_end);
+    l = zbtBeginLeaf(t, it, at_end);
     *slot = 0;
     zbtAddCounts(l, 1);
     return l;
 }
 
 /* Into the slot, when there is room in l or room can be made; else NULL: search again. */
-static inline struct zbtLeaf *putAt(zbtree **tp, struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
-    if (!zbtLeafHasRoom(l, it) && !regrow(tp, &l, slot, it)) l = zbtMakeRoom(tp, l, &slot, it);
+static inline struct zbtLeaf *zbtPutAt(zbtree **tp, struct zbtLeaf *l, unsigned slot,
+                                       const struct zbtItem *it) {
+    if (!zbtLeafHasRoom(l, it) && !zbtRegrow(tp, &l, slot, it)) l = zbtMakeRoom(tp, l, &slot, it);
     if (likely(l)) zbtLeafPut(l, slot, it);
     return l;
 }
 
-static zbtree *noteInserted(zbtree *t, const struct zbtLeaf *l, uint64_t hash) {
+static zbtree *zbtNoteInserted(zbtree *t, const struct zbtLeaf *l, uint64_t hash) {
     t->length++;
     if (t->form == ZBT_MAPPED) {
         zbtMapAdd(zbtMapOf(t), l, hash);
         zbtMapGrew(t, hash);
     } else if (unlikely(t->leaves > ZBT_MAP_LEAVES)) {
-        t = makeMap(t, 0);
+        t = zbtMakeMap(t, 0);
     }
     return t;
 }
 
-static zbtree *insertItem(zbtree *t, const struct zbtItem *it, uint64_t hash) {
+static zbtree *zbtInsertItem(zbtree *t, const struct zbtItem *it, uint64_t hash) {
     struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
     struct zbtLeaf *l;
     do {
-        struct zbtPos p = seekForInsert(t, &target);
-        l = putAt(&t, p.leaf, p.slot, it);
+        struct zbtPos p = zbtSeekForInsert(t, &target);
+        l = zbtPutAt(&t, p.leaf, p.slot, it);
     } while (unlikely(!l));
-    return noteInserted(t, l, hash);
+    return zbtNoteInserted(t, l, hash);
 }
 
-static struct zbtItem itemOf(zbtree *t, double score, struct str member, uint64_t hash) {
+static struct zbtItem zbtItemOf(zbtree *t, double score, struct str member, uint64_t hash) {
     struct zbtItem it = {score, member, NULL, zbtFp(hash)};
     if (member.len > ZBT_INLINE_MAX) {
         it.big = zmalloc(sizeof *it.big + member.len);
@@ -294,7 +295,7 @@ static struct zbtItem itemOf(zbtree *t, double score, struct str member, uint64_
 
 /* ---- Taking out ---- */
 
-static void removeLeaf(zbtree *t, struct zbtLeaf *l) {
+static void zbtRemoveLeaf(zbtree *t, struct zbtLeaf *l) {
     if (t->form == ZBT_MAPPED) zbtMapDropLeaf(zbtMapOf(t), l);
     if (l->prev)
         l->prev->next = l->next;
@@ -306,10 +307,10 @@ static void removeLeaf(zbtree *t, struct zbtLeaf *l) {
         t->last = l->prev;
     zbtDetach(t, l->parent, zbtChildIndex(l->parent, l));
     t->leaves--;
-    leafFree(l);
+    zbtLeafFree(l);
 }
 
-static struct zbtPacking packBoth(const struct zbtLeaf *a, const struct zbtLeaf *b) {
+static struct zbtPacking zbtPackBoth(const struct zbtLeaf *a, const struct zbtLeaf *b) {
     struct zbtItem last = {.score = zbtScore((struct zbtPos){(struct zbtLeaf *)b, b->count - 1u})};
     struct zbtPacking p = zbtPack(b, 0, b->count, NULL, 0);
     return p.width > 4 ? zbtPackDoubles(zbtScore((struct zbtPos){(struct zbtLeaf *)a, 0}), last.score)
@@ -317,7 +318,7 @@ static struct zbtPacking packBoth(const struct zbtLeaf *a, const struct zbtLeaf 
 }
 
 /* a and b = a->next become one, which takes the place of a and, in the map, that of the larger one. */
-static void joinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struct zbtLeaf *both) {
+static void zbtJoinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struct zbtLeaf *both) {
     struct zbtLeaf *keep = a->count >= b->count ? a : b, *gone = keep == a ? b : a;
     unsigned seam = a->count;
     zbtLeafTake(both, a, 0, a->count);
@@ -329,7 +330,7 @@ static void joinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struct z
     zbtChildren(a->parent)[at] = both;
     a->parent->counts[at] += b->count;
     a->parent->counts[at + 1] = 0;
-    linkBetween(t, a->prev, both, b->next);
+    zbtLinkBetween(t, a->prev, both, b->next);
     if (t->form == ZBT_MAPPED) {
         struct zbtMap *m = zbtMapOf(t);
         m->leaves[both->id] = both;
@@ -340,61 +341,61 @@ static void joinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struct z
     }
     zbtDetach(t, a->parent, at + 1);
     t->leaves--;
-    leafFree(a);
-    leafFree(b);
+    zbtLeafFree(a);
+    zbtLeafFree(b);
 }
 
-static bool mergeLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b) {
+static bool zbtMergeLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b) {
     if (!a || !b || a->parent != b->parent) return false;
     unsigned count = (unsigned)a->count + b->count;
     if (count > ZBT_LEAF_SLOTS || zbtLeafLive(a) + zbtLeafLive(b) > zbtLeafMost(count)) return false;
     size_t bytes = (size_t)a->heap - a->garbage + b->heap - b->garbage;
-    struct zbtPacking p = packBoth(a, b);
+    struct zbtPacking p = zbtPackBoth(a, b);
     size_t need = zbtLeafNeed(count, bytes, p.width);
     if (need > zbtLeafMost(count) * 3 / 4) return false;
-    joinLeaves(t, a, b, leafNew(need, p, count, bytesEach(count, bytes, p.width)));
+    zbtJoinLeaves(t, a, b, zbtLeafNew(need, p, count, zbtBytesEach(count, bytes, p.width)));
     return true;
 }
 
 /* A smaller allocation, when that is worth the copying. */
-static void shrinkLeaf(zbtree **tp, struct zbtLeaf *l) {
+static void zbtShrinkLeaf(zbtree **tp, struct zbtLeaf *l) {
     struct zbtPacking p = zbtPack(l, 0, l->count, NULL, 0);
-    size_t bytes = (size_t)l->heap - l->garbage, front = inFront(*tp), size = front + l->size;
-    unsigned each = bytesEach(l->count, bytes, p.width);
+    size_t bytes = (size_t)l->heap - l->garbage, front = zbtInFront(*tp), size = front + l->size;
+    unsigned each = zbtBytesEach(l->count, bytes, p.width);
     size_t need = zbtLeafNeed(l->count, bytes, p.width) + SPARE * each;
-    if (zmallocGoodSize(front + need) * 4 <= size * 3) rebuild(tp, l, need, p, l->count, each, false);
+    if (zmallocGoodSize(front + need) * 4 <= size * 3) zbtRebuild(tp, l, need, p, l->count, each, false);
 }
 
 /* After elements were taken out of a leaf. The ends are left alone, as they will be emptied or filled. */
 static zbtree *zbtSettle(zbtree *t, struct zbtLeaf *l) {
     if (!l->count) {
-        if (t->leaves > 1) removeLeaf(t, l);
+        if (t->leaves > 1) zbtRemoveLeaf(t, l);
     } else if (unlikely(zbtLeafLive(l) * 8 < (size_t)l->size * 5)) {
         bool is_end = t->leaves > 2 && (!l->prev || !l->next);
-        if (!is_end && !mergeLeaves(t, l, l->next) && !mergeLeaves(t, l->prev, l)) shrinkLeaf(&t, l);
+        if (!is_end && !zbtMergeLeaves(t, l, l->next) && !zbtMergeLeaves(t, l->prev, l)) zbtShrinkLeaf(&t, l);
     }
     if (t->form != ZBT_MAPPED) return t;
-    if (t->leaves == 1) return dropMap(t);
+    if (t->leaves == 1) return zbtDropMap(t);
     zbtMapShrank(t);
     return t;
 }
 
 /* Elements [from, to) of a leaf, which the map does not know any more. */
-static zbtree *takeOut(zbtree *t, struct zbtLeaf *l, unsigned from, unsigned to) {
+static zbtree *zbtTakeOut(zbtree *t, struct zbtLeaf *l, unsigned from, unsigned to) {
     zbtLeafDrop(l, from, to);
     zbtAddCounts(l, -(int64_t)(to - from));
     t->length -= to - from;
     return zbtSettle(t, l);
 }
 
-static struct zbtBig *bigAt(const struct zbtLeaf *l, unsigned slot) {
+static struct zbtBig *zbtBigAt(const struct zbtLeaf *l, unsigned slot) {
     const uint8_t *bytes = zbtBytes(l, zbtSlot(l, slot));
     return *bytes > ZBT_INLINE_MAX ? zbtBigOf(bytes) : NULL;
 }
 
-static void freeBigs(const struct zbtLeaf *l, unsigned from, unsigned to, uint64_t *bigs) {
+static void zbtFreeBigs(const struct zbtLeaf *l, unsigned from, unsigned to, uint64_t *bigs) {
     for (; *bigs && from < to; from++) {
-        struct zbtBig *big = bigAt(l, from);
+        struct zbtBig *big = zbtBigAt(l, from);
         if (!big) continue;
         zfreeSized(big, sizeof *big + big->len);
         --*bigs;
@@ -409,35 +410,35 @@ zbtree *zbtCreate(size_t entries) {
     unsigned n = entries < 1 ? 1 : entries < most ? (unsigned)entries : most;
     if (entries < MAP_PRESIZE) {
         size_t need = zbtLeafNeed(n, n * (GUESSED_BYTES - 3u), 1), room = ZBT_LEAF_USUAL - sizeof(zbtree);
-        return treeNew(need < room ? need : room, none, n, GUESSED_BYTES);
+        return zbtTreeNew(need < room ? need : room, none, n, GUESSED_BYTES);
     }
     zbtree *t = zmalloc(sizeof *t);
-    struct zbtLeaf *l = leafNew(ZBT_LEAF_USUAL, none, most, GUESSED_BYTES);
+    struct zbtLeaf *l = zbtLeafNew(ZBT_LEAF_USUAL, none, most, GUESSED_BYTES);
     *t = (zbtree){.root = l, .first = l, .last = l, .leaves = 1, .form = ZBT_PLAIN};
-    return makeMap(t, entries);
+    return zbtMakeMap(t, entries);
 }
 
-static void freeInner(void *node, int level) {
+static void zbtFreeInner(void *node, int level) {
     struct zbtInner *n = node;
     if (level == 0) return;
-    for (unsigned i = 0; i < n->count; i++) freeInner(zbtChildren(n)[i], level - 1);
+    for (unsigned i = 0; i < n->count; i++) zbtFreeInner(zbtChildren(n)[i], level - 1);
     zfreeSized(n, zbtInnerSize(n->cap));
 }
 
 void zbtFree(zbtree *t) {
-    freeInner(t->root, t->height);
+    zbtFreeInner(t->root, t->height);
     for (struct zbtLeaf *l = t->first, *next; l; l = next) {
         next = l->next;
-        freeBigs(l, 0, l->count, &t->bigs);
-        if (t->form != ZBT_ONE_LEAF) leafFree(l);
+        zbtFreeBigs(l, 0, l->count, &t->bigs);
+        if (t->form != ZBT_ONE_LEAF) zbtLeafFree(l);
     }
     if (t->form == ZBT_MAPPED) zbtMapFree(zbtMapOf(t));
-    treeFreeHeader(t);
+    zbtTreeFreeHeader(t);
 }
 
-static void copyBigs(struct zbtLeaf *l) {
+static void zbtCopyBigs(struct zbtLeaf *l) {
     for (unsigned i = 0; i < l->count; i++) {
-        struct zbtBig *big = bigAt(l, i), *copy;
+        struct zbtBig *big = zbtBigAt(l, i), *copy;
         if (!big) continue;
         copy = zmalloc(sizeof *big + big->len);
         memcpy(copy, big, sizeof *big + big->len);
@@ -446,14 +447,14 @@ static void copyBigs(struct zbtLeaf *l) {
 }
 
 /* The node and all below it; leaves are linked to those copied before. */
-static void *copyNode(zbtree *t, const void *node, int level, struct zbtInner *parent) {
+static void *zbtCopyNode(zbtree *t, const void *node, int level, struct zbtInner *parent) {
     if (level == 0) {
         const struct zbtLeaf *l = node;
         struct zbtLeaf *copy = zmalloc(l->size);
         memcpy(copy, l, l->size);
         copy->parent = parent;
-        linkBetween(t, t->last, copy, NULL);
-        if (t->bigs) copyBigs(copy);
+        zbtLinkBetween(t, t->last, copy, NULL);
+        if (t->bigs) zbtCopyBigs(copy);
         if (t->form == ZBT_MAPPED) zbtMapOf(t)->leaves[copy->id] = copy;
         return copy;
     }
@@ -462,7 +463,7 @@ static void *copyNode(zbtree *t, const void *node, int level, struct zbtInner *p
     memcpy(copy, n, zbtInnerSize(n->cap));
     copy->parent = parent;
     for (unsigned i = 0; i < n->count; i++)
-        zbtChildren(copy)[i] = copyNode(t, zbtChildren(n)[i], level - 1, copy);
+        zbtChildren(copy)[i] = zbtCopyNode(t, zbtChildren(n)[i], level - 1, copy);
     return copy;
 }
 
@@ -471,14 +472,14 @@ zbtree *zbtCopy(const zbtree *t) {
         zbtree *copy = zmalloc(sizeof *t + t->first->size);
         memcpy(copy, t, sizeof *t + t->first->size);
         copy->root = copy->first = copy->last = (struct zbtLeaf *)(copy + 1);
-        if (t->bigs) copyBigs(copy->first);
+        if (t->bigs) zbtCopyBigs(copy->first);
         return copy;
     }
     zbtree *copy = zmalloc(sizeof *t + (t->form == ZBT_MAPPED ? sizeof(struct zbtMap) : 0));
     *copy = *t;
     copy->first = copy->last = NULL;
     if (t->form == ZBT_MAPPED) zbtMapCopy(zbtMapOf(copy), zbtMapOf(t));
-    copy->root = copyNode(copy, t->root, t->height, NULL);
+    copy->root = zbtCopyNode(copy, t->root, t->height, NULL);
     return copy;
 }
 
@@ -486,11 +487,11 @@ uint64_t zbtLength(const zbtree *t) {
     return t->length;
 }
 
-static size_t innerMemory(const void *node, int level) {
+static size_t zbtInnerMemory(const void *node, int level) {
     const struct zbtInner *n = node;
     if (level == 0) return 0;
     size_t sum = zmallocSize(n);
-    for (unsigned i = 0; i < n->count && level > 1; i++) sum += innerMemory(zbtChildren(n)[i], level - 1);
+    for (unsigned i = 0; i < n->count && level > 1; i++) sum += zbtInnerMemory(zbtChildren(n)[i], level - 1);
     return sum;
 }
 
@@ -500,11 +501,11 @@ size_t zbtMemory(const zbtree *t, size_t samples) {
     for (const struct zbtLeaf *l = t->first; l && seen < samples; l = l->next, seen++) {
         bytes += l->size;
         for (unsigned i = 0; t->bigs && i < l->count; i++)
-            if (bigAt(l, i)) bytes += zmallocSize(bigAt(l, i));
+            if (zbtBigAt(l, i)) bytes += zmallocSize(zbtBigAt(l, i));
     }
     bytes = (size_t)((double)bytes / (double)seen * (double)t->leaves);
     if (t->form == ZBT_ONE_LEAF) return sizeof *t + bytes;
-    bytes += zmallocSize(t) + innerMemory(t->root, t->height);
+    bytes += zmallocSize(t) + zbtInnerMemory(t->root, t->height);
     return t->form == ZBT_MAPPED ? bytes + zbtMapMemory(zbtMapOf(t)) : bytes;
 }
 
@@ -541,8 +542,8 @@ uint64_t zbtRank(const zbtree *t, struct zbtPos p) {
 }
 
 /* The first element that is not left of the target, or the one before. */
-static inline bool seekPos(const zbtree *t, const struct zbtTarget *target, bool before, struct zbtPos *p,
-                           uint64_t *rank) {
+static inline bool zbtSeekPos(const zbtree *t, const struct zbtTarget *target, bool before, struct zbtPos *p,
+                              uint64_t *rank) {
     if (!t->length) return false;
     *p = zbtSeek(t, target, rank);
     *rank += p->slot;
@@ -591,7 +592,7 @@ bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zb
     if (!t->length || zlexRangeEmpty(r)) return false;
     if (bound->kind == ZLEX_VALUE) {
         struct zbtTarget target = {0, ZBT_BY_MEMBER, last != bound->exclusive, bound->value};
-        if (!seekPos(t, &target, last, p, rank)) return false;
+        if (!zbtSeekPos(t, &target, last, p, rank)) return false;
     } else {
         *rank = last ? t->length - 1 : 0;
         zbtAtRank(t, *rank, p);
@@ -603,8 +604,8 @@ bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zb
 
 zbtree *zbtInsert(zbtree *t, double score, struct str member, uint64_t hash) {
     serverAssert(score == score); /* not NaN */
-    struct zbtItem it = itemOf(t, score, member, hash);
-    return insertItem(t, &it, hash);
+    struct zbtItem it = zbtItemOf(t, score, member, hash);
+    return zbtInsertItem(t, &it, hash);
 }
 
 zbtree *zbtAppend(zbtree *t, double score, struct str member) {
@@ -613,16 +614,16 @@ zbtree *zbtAppend(zbtree *t, double score, struct str member) {
 
 zbtree *zbtPrepend(zbtree *t, double score, struct str member, uint64_t hash) {
     serverAssert(score == score); /* not NaN */
-    struct zbtItem it = itemOf(t, score, member, hash);
+    struct zbtItem it = zbtItemOf(t, score, member, hash);
     zbtAddCounts(t->first, 1);
-    struct zbtLeaf *l = putAt(&t, t->first, 0, &it);
-    return l ? noteInserted(t, l, hash) : insertItem(t, &it, hash);
+    struct zbtLeaf *l = zbtPutAt(&t, t->first, 0, &it);
+    return l ? zbtNoteInserted(t, l, hash) : zbtInsertItem(t, &it, hash);
 }
 
 /* Is the element at `slot` on the right side of a score and member that will be in front of it or (behind)
  * behind it? */
-static inline bool staysBeside(const struct zbtLeaf *l, unsigned slot, double score, struct zbtPos p,
-                               bool behind) {
+static inline bool zbtStaysBeside(const struct zbtLeaf *l, unsigned slot, double score, struct zbtPos p,
+                                  bool behind) {
     double beside = zbtScoreOf(zbtSlot(l, slot), l->width, l->base);
     if (likely(beside != score)) return behind ? beside > score : beside < score;
     int cmp = strCmp(zbtMember((struct zbtPos){p.leaf, slot}), zbtMember(p));
@@ -631,13 +632,13 @@ static inline bool staysBeside(const struct zbtLeaf *l, unsigned slot, double sc
 
 /* A new score that keeps the element between its neighbours in the leaf. Only the one that it comes nearer to
  * can be passed. */
-static inline bool rescoreInSlot(struct zbtPos p, double score) {
+static inline bool zbtRescoreInSlot(struct zbtPos p, double score) {
     const struct zbtLeaf *l = p.leaf;
     if (!zbtLeafFits(l, score)) return false;
     if (score >= zbtScore(p)) {
-        if (p.slot + 1u < l->count ? !staysBeside(l, p.slot + 1, score, p, true) : l->next != NULL)
+        if (p.slot + 1u < l->count ? !zbtStaysBeside(l, p.slot + 1, score, p, true) : l->next != NULL)
             return false;
-    } else if (p.slot ? !staysBeside(l, p.slot - 1, score, p, false) : l->prev != NULL) {
+    } else if (p.slot ? !zbtStaysBeside(l, p.slot - 1, score, p, false) : l->prev != NULL) {
         return false;
     }
     zbtLeafPutScore(p.leaf, p.slot, score);
@@ -645,7 +646,7 @@ static inline bool rescoreInSlot(struct zbtPos p, double score) {
 }
 
 /* A new score that keeps the element in its leaf. False: it does not, or only just. */
-static bool rescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
+static bool zbtRescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
     struct zbtLeaf *l = p.leaf;
     unsigned last = l->count - 1u;
     struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
@@ -662,7 +663,7 @@ static bool rescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
 
 /* A new score that takes the element to another leaf, when neither changes its size: then the map's entry
  * only gets another number. */
-static bool moveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, uint64_t hash) {
+static bool zbtMoveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, uint64_t hash) {
     struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
     struct zbtLeaf *from = p.leaf;
     uint64_t before;
@@ -680,30 +681,30 @@ static bool moveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, uin
     return true;
 }
 
-static __attribute__((noinline)) zbtree *moveElement(zbtree *t, struct zbtPos p, double score,
-                                                     uint64_t hash) {
+static __attribute__((noinline)) zbtree *zbtMoveElement(zbtree *t, struct zbtPos p, double score,
+                                                        uint64_t hash) {
     char bytes[ZBT_INLINE_MAX];
-    struct zbtItem it = {score, zbtMember(p), bigAt(p.leaf, p.slot), zbtFp(hash)};
-    if (rescoreInLeaf(p, &it) || moveToLeaf(t, p, &it, hash)) return t;
+    struct zbtItem it = {score, zbtMember(p), zbtBigAt(p.leaf, p.slot), zbtFp(hash)};
+    if (zbtRescoreInLeaf(p, &it) || zbtMoveToLeaf(t, p, &it, hash)) return t;
     if (!it.big) {
         if (it.member.len) memcpy(bytes, it.member.ptr, it.member.len);
         it.member.ptr = bytes;
     }
     if (t->form == ZBT_MAPPED) zbtMapRemove(zbtMapOf(t), p.leaf, hash);
-    return insertItem(takeOut(t, p.leaf, p.slot, p.slot + 1), &it, hash);
+    return zbtInsertItem(zbtTakeOut(t, p.leaf, p.slot, p.slot + 1), &it, hash);
 }
 
 zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash) {
     debugAssert(p.slot < p.leaf->count);
     serverAssert(score == score); /* not NaN */
-    return rescoreInSlot(p, score) ? t : moveElement(t, p, score, hash);
+    return zbtRescoreInSlot(p, score) ? t : zbtMoveElement(t, p, score, hash);
 }
 
 zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash) {
     debugAssert(p.slot < p.leaf->count);
     if (t->form == ZBT_MAPPED) zbtMapRemove(zbtMapOf(t), p.leaf, hash);
-    freeBigs(p.leaf, p.slot, p.slot + 1, &t->bigs);
-    return takeOut(t, p.leaf, p.slot, p.slot + 1);
+    zbtFreeBigs(p.leaf, p.slot, p.slot + 1, &t->bigs);
+    return zbtTakeOut(t, p.leaf, p.slot, p.slot + 1);
 }
 
 zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count) {
@@ -712,8 +713,8 @@ zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count) {
         unsigned n = p.leaf->count - p.slot;
         if (n > count) n = (unsigned)count;
         if (t->form == ZBT_MAPPED) zbtMapRemoveRun(zbtMapOf(t), p.leaf, p.slot, p.slot + n);
-        freeBigs(p.leaf, p.slot, p.slot + n, &t->bigs);
-        t = takeOut(t, p.leaf, p.slot, p.slot + n);
+        zbtFreeBigs(p.leaf, p.slot, p.slot + n, &t->bigs);
+        t = zbtTakeOut(t, p.leaf, p.slot, p.slot + n);
         count -= n;
     }
     return t;
@@ -730,7 +731,7 @@ uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv) {
 /* ---- Prefetching ---- */
 
 /* Header and fp of a leaf that is not here yet, and its first slot. */
-static inline void fetchLeaf(const struct zbtLeaf *l) {
+static inline void zbtFetchLeaf(const struct zbtLeaf *l) {
     zbtFetch(l);
     zbtFetch((const char *)l + 64);
     zbtFetch((const char *)l + 128);
@@ -740,7 +741,7 @@ static inline void fetchLeaf(const struct zbtLeaf *l) {
 bool zbtPrefetchEnd(const zbtree *t, bool tail, int step) {
     const struct zbtLeaf *l = tail ? t->last : t->first;
     if (step == 1) {
-        fetchLeaf(l);
+        zbtFetchLeaf(l);
         zbtFetch((const char *)l + ZBT_LEAF_USUAL - (t->form == ZBT_ONE_LEAF ? sizeof *t : 0) - 16);
         return tail;
     }
@@ -759,7 +760,7 @@ bool zbtPrefetchLeaf(const zbtree *t, uint64_t hash, int step, const void **at) 
         l = zbtMapPeek(zbtMapOf(t), hash);
         if (!l) return false;
     }
-    fetchLeaf(l);
+    zbtFetchLeaf(l);
     *at = l;
     return true;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* zbtree_check.c - looking at a whole B+ tree: every invariant, for tests; and its shape, for DEBUG. */
-#include "ds/zbtree_private.h"
-
 #include <math.h>
+
+#include "ds/zbtree_private.h"
 
 /* ---- Invariants ---- */
 
 /* Holes are erased members, inside the heap, and no more than there are. */
-static void verifyHoles(const struct zbtLeaf *l) {
+static void zbtreeCheckVerifyHoles(const struct zbtLeaf *l) {
     unsigned sum = 0, size;
     for (unsigned offset = l->hole; offset; sum += size) {
         uint16_t next;
@@ -20,7 +20,7 @@ static void verifyHoles(const struct zbtLeaf *l) {
     }
 }
 
-static void verifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
+static void zbtreeCheckVerifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
     unsigned live = 0;
     serverAssert(l->cap % 16 == 0 && l->count <= l->cap && l->count <= ZBT_LEAF_SLOTS);
     serverAssert(zbtLeafNeed(l->count, 0, l->width) <= l->size); /* groups of fp are within */
@@ -40,12 +40,12 @@ static void verifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
         serverAssert(zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, &target));
     }
     serverAssert(live == (unsigned)l->heap - l->garbage);
-    verifyHoles(l);
+    zbtreeCheckVerifyHoles(l);
 }
 
 /* Leaves are met in order: `*before` is the last one. Returns the elements below. */
-static uint64_t verifyNode(const void *node, int level, const struct zbtInner *parent, double low,
-                           double high, const struct zbtLeaf **before, uint32_t *leaves) {
+static uint64_t zbtreeCheckVerifyNode(const void *node, int level, const struct zbtInner *parent, double low,
+                                      double high, const struct zbtLeaf **before, uint32_t *leaves) {
     uint64_t sum = 0;
     if (level == 0) {
         const struct zbtLeaf *l = node;
@@ -77,7 +77,7 @@ static uint64_t verifyNode(const void *node, int level, const struct zbtInner *p
         }
         serverAssert(i ? separators[i] >= separators[i - 1] : separators[i] == -INFINITY);
         double from = i ? separators[i] : low, to = i + 1u < n->count ? separators[i + 1] : high;
-        uint64_t below = verifyNode(zbtChildren(n)[i], level - 1, n, from, to, before, leaves);
+        uint64_t below = zbtreeCheckVerifyNode(zbtChildren(n)[i], level - 1, n, from, to, before, leaves);
         serverAssert(below == n->counts[i]);
         sum += below;
     }
@@ -88,9 +88,10 @@ void zbtVerify(const zbtree *t) {
     const struct zbtLeaf *last = NULL;
     uint64_t bigs = 0;
     uint32_t leaves = 0;
-    serverAssert(verifyNode(t->root, t->height, NULL, -INFINITY, INFINITY, &last, &leaves) == t->length);
+    serverAssert(zbtreeCheckVerifyNode(t->root, t->height, NULL, -INFINITY, INFINITY, &last, &leaves) ==
+                 t->length);
     serverAssert(t->last == last && !last->next && !t->first->prev && t->leaves == leaves);
-    for (const struct zbtLeaf *l = t->first; l; l = l->next) verifyLeaf(l, &bigs);
+    for (const struct zbtLeaf *l = t->first; l; l = l->next) zbtreeCheckVerifyLeaf(l, &bigs);
     serverAssert(bigs == t->bigs);
     serverAssert(t->form != ZBT_ONE_LEAF || t->root == t + 1);
     serverAssert(t->form == ZBT_MAPPED || t->leaves <= ZBT_MAP_LEAVES);

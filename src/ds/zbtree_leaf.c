@@ -9,9 +9,9 @@
  *           of its size takes its place
  *
  * Searching is in zbtree_search.c. */
-#include "ds/zbtree_private.h"
-
 #include <math.h>
+
+#include "ds/zbtree_private.h"
 
 #define HEADER   offsetof(struct zbtLeaf, fp)
 #define CAP_STEP 16u
@@ -20,22 +20,22 @@
 _Static_assert(HEADER + ZBT_FP_GROUP <= ZBT_LEAF_MIN, "the first group of fp");
 _Static_assert(ZBT_LEAF_SLOTS <= 2 * ZBT_FP_GROUP, "the second group of fp");
 
-static inline unsigned roundUp(unsigned n, unsigned step) {
+static inline unsigned zbtreeLeafRoundUp(unsigned n, unsigned step) {
     return (n + step - 1) & ~(step - 1);
 }
 
 /* ---- Scores ---- */
 
-static inline bool isIntegral(double d) {
+static inline bool zbtreeLeafIsIntegral(double d) {
     return d > -ZBT_NARROW_BELOW && d < ZBT_NARROW_BELOW && d == (double)(int64_t)d &&
            (d != 0 || !signbit(d));
 }
 
-static inline uint64_t widthRange(unsigned width) {
+static inline uint64_t zbtreeLeafWidthRange(unsigned width) {
     return (1ull << (8 * width)) - 1;
 }
 
-static inline void putWideScore(uint8_t *slot, unsigned width, int64_t base, double score) {
+static inline void zbtreeLeafPutWideScore(uint8_t *slot, unsigned width, int64_t base, double score) {
     uint64_t above = (uint64_t)zbtOrdinal(score) - (uint64_t)base;
     if (width == 8) {
         memcpy(slot + 2, &score, 8);
@@ -50,9 +50,9 @@ static inline void putWideScore(uint8_t *slot, unsigned width, int64_t base, dou
 #endif
 }
 
-static inline void putScore(uint8_t *slot, unsigned width, int64_t base, double score) {
+static inline void zbtreeLeafPutScore(uint8_t *slot, unsigned width, int64_t base, double score) {
     if (width > 4) {
-        putWideScore(slot, width, base, score);
+        zbtreeLeafPutWideScore(slot, width, base, score);
         return;
     }
     uint64_t above = (uint64_t)((int64_t)score - base);
@@ -65,9 +65,9 @@ static inline void putScore(uint8_t *slot, unsigned width, int64_t base, double 
     }
 }
 
-static bool allIntegral(const struct zbtLeaf *l, unsigned from, unsigned to) {
+static bool zbtreeLeafAllIntegral(const struct zbtLeaf *l, unsigned from, unsigned to) {
     if (l->width <= 4) return true;
-    while (from < to && isIntegral(zbtScoreAt(l, from))) from++;
+    while (from < to && zbtreeLeafIsIntegral(zbtScoreAt(l, from))) from++;
     return from == to;
 }
 
@@ -76,16 +76,17 @@ struct zbtPacking zbtPackDoubles(double low, double high) {
     struct zbtPacking p = {0, 8};
     int64_t from = zbtOrdinal(low), to = zbtOrdinal(high);
     uint64_t span = (uint64_t)to - (uint64_t)from;
-    if ((low <= 0 && high >= 0) || span > widthRange(7))
+    if ((low <= 0 && high >= 0) || span > zbtreeLeafWidthRange(7))
         return p; /* -0 and 0 are equal, their bits are not */
-    p.width = span <= widthRange(5) ? 5 : span <= widthRange(6) ? 6 : 7;
-    int64_t room = (int64_t)((widthRange(p.width) - span) / 2);
+    p.width = span <= zbtreeLeafWidthRange(5) ? 5 : span <= zbtreeLeafWidthRange(6) ? 6 : 7;
+    int64_t room = (int64_t)((zbtreeLeafWidthRange(p.width) - span) / 2);
     p.base = from < INT64_MIN + room ? INT64_MIN : from - room;
     return p;
 }
 
 struct zbtPacking zbtPackLike(const struct zbtLeaf *l, double first, bool rising) {
-    int64_t base = l->width > 4 ? zbtOrdinal(first) : (int64_t)first, range = (int64_t)widthRange(l->width);
+    int64_t base = l->width > 4 ? zbtOrdinal(first) : (int64_t)first,
+            range = (int64_t)zbtreeLeafWidthRange(l->width);
     if (!rising) base = base < INT64_MIN + range ? INT64_MIN : base - range;
     return (struct zbtPacking){base, l->width};
 }
@@ -100,12 +101,12 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     }
     if (more && more->score < low) low = more->score;
     if (more && more->score > high) high = more->score;
-    bool integral = (!more || isIntegral(more->score)) && allIntegral(l, from, to);
+    bool integral = (!more || zbtreeLeafIsIntegral(more->score)) && zbtreeLeafAllIntegral(l, from, to);
     uint64_t span = integral ? (uint64_t)((int64_t)high - (int64_t)low) : UINT64_MAX;
-    if (span > widthRange(4))
+    if (span > zbtreeLeafWidthRange(4))
         p = zbtPackDoubles(low, high);
     else
-        p.width = span <= widthRange(1) ? 1 : span <= widthRange(2) ? 2 : 4;
+        p.width = span <= zbtreeLeafWidthRange(1) ? 1 : span <= zbtreeLeafWidthRange(2) ? 2 : 4;
     if (p.width == l->width && from < to && (!more || zbtLeafFits(l, more->score))) {
         p.base = l->base; /* then columns are copied as they are */
         return p;
@@ -113,56 +114,56 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     if (p.width > 4) return p;
     /* More of the same kind may come: leave room where this one is. */
     bool descending = more && slot == from && from < to;
-    p.base = descending ? (int64_t)high - (int64_t)widthRange(p.width) : (int64_t)low;
+    p.base = descending ? (int64_t)high - (int64_t)zbtreeLeafWidthRange(p.width) : (int64_t)low;
     return p;
 }
 
 /* ---- Room ---- */
 
-static inline unsigned bytesSize(const uint8_t *bytes) {
+static inline unsigned zbtreeLeafBytesSize(const uint8_t *bytes) {
     return *bytes <= ZBT_INLINE_MAX ? 1u + *bytes : 1u + (unsigned)sizeof(struct zbtBig *);
 }
 
 /* An erased member: its size as a byte, and where the next hole is. */
 #define HOLE_MIN 3u
-static inline uint8_t *atOffset(const struct zbtLeaf *l, unsigned offset) {
+static inline uint8_t *zbtreeLeafAtOffset(const struct zbtLeaf *l, unsigned offset) {
     return (uint8_t *)l + l->size - offset;
 }
-static inline unsigned holeSize(const struct zbtLeaf *l) {
-    return l->hole ? *atOffset(l, l->hole) : 0;
+static inline unsigned zbtreeLeafHoleSize(const struct zbtLeaf *l) {
+    return l->hole ? *zbtreeLeafAtOffset(l, l->hole) : 0;
 }
-static void pushHole(struct zbtLeaf *l, unsigned offset, unsigned size) {
-    uint8_t *p = atOffset(l, offset);
+static void zbtreeLeafPushHole(struct zbtLeaf *l, unsigned offset, unsigned size) {
+    uint8_t *p = zbtreeLeafAtOffset(l, offset);
     l->garbage = (uint16_t)(l->garbage + size);
     if (size < HOLE_MIN) return;
     *p = (uint8_t)size;
     memcpy(p + 1, &l->hole, 2);
     l->hole = (uint16_t)offset;
 }
-static unsigned popHole(struct zbtLeaf *l) {
+static unsigned zbtreeLeafPopHole(struct zbtLeaf *l) {
     unsigned offset = l->hole;
-    const uint8_t *p = atOffset(l, offset);
+    const uint8_t *p = zbtreeLeafAtOffset(l, offset);
     l->garbage = (uint16_t)(l->garbage - *p);
     memcpy(&l->hole, p + 1, 2);
     return offset;
 }
 
 size_t zbtLeafNeed(unsigned count, size_t bytes, unsigned width) {
-    size_t need = HEADER + roundUp(count, CAP_STEP) + (size_t)count * (2 + width) + bytes;
+    size_t need = HEADER + zbtreeLeafRoundUp(count, CAP_STEP) + (size_t)count * (2 + width) + bytes;
     return need < ZBT_LEAF_MIN ? ZBT_LEAF_MIN : need;
 }
 
 unsigned zbtLeafBytes(const struct zbtLeaf *l, unsigned from, unsigned to) {
     unsigned sum = 0;
     if (from == 0 && to == l->count) return l->heap - l->garbage;
-    for (unsigned i = from; i < to; i++) sum += bytesSize(zbtBytes(l, zbtSlot(l, i)));
+    for (unsigned i = from; i < to; i++) sum += zbtreeLeafBytesSize(zbtBytes(l, zbtSlot(l, i)));
     return sum;
 }
 
 void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned least, unsigned each) {
     unsigned cap = (unsigned)(size - HEADER) / each & ~(CAP_STEP - 1);
     if (cap > ZBT_LEAF_SLOTS) cap = ZBT_LEAF_SLOTS;
-    if (cap < roundUp(least, CAP_STEP)) cap = roundUp(least, CAP_STEP);
+    if (cap < zbtreeLeafRoundUp(least, CAP_STEP)) cap = zbtreeLeafRoundUp(least, CAP_STEP);
     if (cap < CAP_STEP) cap = CAP_STEP;
     serverAssert(least <= ZBT_LEAF_SLOTS && size >= ZBT_LEAF_MIN && size <= UINT16_MAX);
     *l = (struct zbtLeaf){
@@ -175,7 +176,7 @@ void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned l
 bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it) {
     unsigned stride = 2u + l->width;
     unsigned taken = (unsigned)HEADER + l->cap + l->count * stride + l->heap;
-    unsigned bytes = zbtItemBytes(it), need = stride + (bytes == holeSize(l) ? 0 : bytes);
+    unsigned bytes = zbtItemBytes(it), need = stride + (bytes == zbtreeLeafHoleSize(l) ? 0 : bytes);
     bool wider = l->count == l->cap;
     if (wider) need += CAP_STEP;
     if (taken + need > l->size || !zbtLeafFits(l, it->score) || l->count == ZBT_LEAF_SLOTS) return false;
@@ -190,7 +191,7 @@ bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it) {
 /* ---- Changing ---- */
 
 /* Most are short: overlapping words instead of a call. */
-static inline void copyBytes(uint8_t *dst, const uint8_t *src, unsigned n) {
+static inline void zbtreeLeafCopyBytes(uint8_t *dst, const uint8_t *src, unsigned n) {
     uint64_t words[4];
     if (unlikely(n < 8 || n > 32)) {
         memcpy(dst, src, n);
@@ -230,15 +231,15 @@ void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, 
     uint8_t *slot = zbtSlot(dst, dst->count);
     for (unsigned i = from; i < to; i++, slot += stride) {
         const uint8_t *old = zbtSlot(src, i), *bytes = zbtBytes(src, old);
-        unsigned size = bytesSize(bytes);
+        unsigned size = zbtreeLeafBytesSize(bytes);
         heap += size;
-        copyBytes((uint8_t *)dst + dst->size - heap, bytes, size);
+        zbtreeLeafCopyBytes((uint8_t *)dst + dst->size - heap, bytes, size);
         uint16_t off = (uint16_t)heap;
         memcpy(slot, &off, 2);
         if (same)
             memcpy(slot + 2, old + 2, width);
         else
-            putScore(slot, width, dst->base, zbtScoreIn(old, src->width, src->base));
+            zbtreeLeafPutScore(slot, width, dst->base, zbtScoreIn(old, src->width, src->base));
     }
     dst->count = (uint8_t)(dst->count + to - from);
     dst->heap = (uint16_t)heap;
@@ -246,19 +247,20 @@ void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, 
 }
 
 /* Its offset. */
-static uint16_t putBytes(struct zbtLeaf *l, const struct zbtItem *it) {
+static uint16_t zbtreeLeafPutBytes(struct zbtLeaf *l, const struct zbtItem *it) {
     unsigned need = zbtItemBytes(it), offset = l->heap + need;
-    if (need == holeSize(l))
-        offset = popHole(l);
+    if (need == zbtreeLeafHoleSize(l))
+        offset = zbtreeLeafPopHole(l);
     else
         l->heap = (uint16_t)offset;
-    uint8_t *bytes = atOffset(l, offset);
+    uint8_t *bytes = zbtreeLeafAtOffset(l, offset);
     if (it->big) {
         *bytes = ZBT_INLINE_MAX + 1;
         memcpy(bytes + 1, &it->big, sizeof it->big);
     } else {
         *bytes = (uint8_t)it->member.len;
-        if (it->member.len) copyBytes(bytes + 1, (const uint8_t *)it->member.ptr, (unsigned)it->member.len);
+        if (it->member.len)
+            zbtreeLeafCopyBytes(bytes + 1, (const uint8_t *)it->member.ptr, (unsigned)it->member.len);
     }
     return (uint16_t)offset;
 }
@@ -269,10 +271,10 @@ void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it) {
     uint8_t *at = zbtSlot(l, slot);
     memmove(l->fp + slot + 1, l->fp + slot, behind);
     memmove(at + stride, at, behind * stride);
-    uint16_t offset = putBytes(l, it);
+    uint16_t offset = zbtreeLeafPutBytes(l, it);
     l->fp[slot] = it->fp;
     memcpy(at, &offset, 2);
-    putScore(at, l->width, l->base, it->score);
+    zbtreeLeafPutScore(at, l->width, l->base, it->score);
     l->count++;
 }
 
@@ -281,11 +283,11 @@ void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to) {
     unsigned stride = 2u + l->width, behind = l->count - to;
     for (unsigned i = from; i < to; i++) {
         const uint8_t *bytes = zbtBytes(l, zbtSlot(l, i));
-        unsigned size = bytesSize(bytes), offset = (unsigned)((const uint8_t *)l + l->size - bytes);
+        unsigned size = zbtreeLeafBytesSize(bytes), offset = (unsigned)((const uint8_t *)l + l->size - bytes);
         if (offset == l->heap)
             l->heap = (uint16_t)(l->heap - size);
         else
-            pushHole(l, offset, size);
+            zbtreeLeafPushHole(l, offset, size);
     }
     memmove(l->fp + from, l->fp + to, behind);
     memmove(zbtSlot(l, from), zbtSlot(l, to), behind * stride);
@@ -295,7 +297,7 @@ void zbtLeafDrop(struct zbtLeaf *l, unsigned from, unsigned to) {
 
 void zbtLeafPutScore(struct zbtLeaf *l, unsigned slot, double score) {
     debugAssert(slot < l->count && zbtLeafFits(l, score));
-    putScore(zbtSlot(l, slot), l->width, l->base, score);
+    zbtreeLeafPutScore(zbtSlot(l, slot), l->width, l->base, score);
 }
 
 void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score) {
@@ -312,5 +314,5 @@ void zbtLeafRescore(struct zbtLeaf *l, unsigned from, unsigned to, double score)
     }
     l->fp[to] = fp;
     memcpy(now, offset, 2);
-    putScore(now, l->width, l->base, score);
+    zbtreeLeafPutScore(now, l->width, l->base, score);
 }

@@ -57,24 +57,24 @@ typedef struct zbtPart part;
 
 /* ---- Hash bits ---- */
 
-static inline uint64_t positionOf(const struct zbtMap *m, uint64_t hash) {
+static inline uint64_t zbtMapPositionOf(const struct zbtMap *m, uint64_t hash) {
     return (uint64_t)zbtPartIndex(hash) << HOME_BITS | hash * m->salt >> ZBT_MAP_UNUSED;
 }
 /* Of a position within a part. */
-static inline uint32_t homeAt(const part *p, uint64_t position) {
+static inline uint32_t zbtMapHomeAt(const part *p, uint64_t position) {
     return (uint32_t)((unsigned __int128)position * p->buckets >> HOME_BITS);
 }
 /* The smallest position whose home is i. */
-static inline uint64_t startOf(const part *p, uint64_t i) {
+static inline uint64_t zbtMapStartOf(const part *p, uint64_t i) {
     return (uint64_t)(((unsigned __int128)i * HOME_END + p->buckets - 1) / p->buckets);
 }
 
-static inline uint64_t slotsOf(const part *p) {
+static inline uint64_t zbtMapSlotsOf(const part *p) {
     return (uint64_t)p->buckets * ZBT_BUCKET_SLOTS;
 }
 
-static inline bool isFuller(const part *p, unsigned percent) {
-    return (uint64_t)p->used * 100 > slotsOf(p) * percent;
+static inline bool zbtMapIsFuller(const part *p, unsigned percent) {
+    return (uint64_t)p->used * 100 > zbtMapSlotsOf(p) * percent;
 }
 
 /* ---- Entries ---- */
@@ -85,11 +85,12 @@ void zbtMapUseIdBits(unsigned bits) {
     id_mask = (1u << bits) - 1;
 }
 
-static inline void putId(bucket *b, unsigned slot, uint32_t id) {
+static inline void zbtMapPutId(bucket *b, unsigned slot, uint32_t id) {
     for (unsigned i = 0; i < ZBT_ID_BYTES; i++) b->id[slot * ZBT_ID_BYTES + i] = (uint8_t)(id >> (8 * i));
 }
 
-static inline __attribute__((always_inline)) void putEntry(part *p, uint32_t home, uint8_t tag, uint32_t id) {
+static inline __attribute__((always_inline)) void zbtMapPutEntry(part *p, uint32_t home, uint8_t tag,
+                                                                 uint32_t id) {
     bucket *b;
     uint32_t i = home;
     for (; (b = &p->table[i])->used == ALL_SLOTS; i = zbtMapNext(p, i))
@@ -97,17 +98,17 @@ static inline __attribute__((always_inline)) void putEntry(part *p, uint32_t hom
     unsigned slot = (unsigned)__builtin_ctz(~(uint32_t)b->used);
     b->used = (uint16_t)(b->used | 1u << slot);
     b->tag[slot] = tag;
-    putId(b, slot, id);
+    zbtMapPutId(b, slot, id);
     p->used++;
 }
 
-static inline void addEntry(const struct zbtMap *m, part *p, uint32_t id, uint64_t hash) {
-    putEntry(p, zbtMapHome(m, p, hash), zbtTag(hash), id & m->id_mask);
+static inline void zbtMapAddEntry(const struct zbtMap *m, part *p, uint32_t id, uint64_t hash) {
+    zbtMapPutEntry(p, zbtMapHome(m, p, hash), zbtTag(hash), id & m->id_mask);
 }
 
 /* Where (tag, id) is; *passed: how many buckets behind its home. */
-static bucket *locate(const struct zbtMap *m, const part *p, uint32_t id, uint64_t hash, unsigned *slot,
-                      uint32_t *passed) {
+static bucket *zbtMapLocate(const struct zbtMap *m, const part *p, uint32_t id, uint64_t hash, unsigned *slot,
+                            uint32_t *passed) {
     uint32_t i = zbtMapHome(m, p, hash);
     for (*passed = 0;; ++*passed, i = zbtMapNext(p, i)) {
         bucket *b = &p->table[i];
@@ -119,26 +120,27 @@ static bucket *locate(const struct zbtMap *m, const part *p, uint32_t id, uint64
     }
 }
 
-static void removeEntry(const struct zbtMap *m, part *p, uint32_t id, uint64_t hash) {
+static void zbtMapRemoveEntry(const struct zbtMap *m, part *p, uint32_t id, uint64_t hash) {
     unsigned slot;
     uint32_t passed, i = zbtMapHome(m, p, hash);
-    bucket *b = locate(m, p, id, hash, &slot, &passed);
+    bucket *b = zbtMapLocate(m, p, id, hash, &slot, &passed);
     b->used = (uint16_t)(b->used & ~(1u << slot));
     for (; passed; passed--, i = zbtMapNext(p, i))
         if (p->table[i].overflow < OVERFLOW_MAX) p->table[i].overflow--;
     p->used--;
 }
 
-static void renameEntry(const struct zbtMap *m, const part *p, uint32_t was, uint32_t id, uint64_t hash) {
+static void zbtMapRenameEntry(const struct zbtMap *m, const part *p, uint32_t was, uint32_t id,
+                              uint64_t hash) {
     unsigned slot;
     uint32_t passed;
-    bucket *b = locate(m, p, was, hash, &slot, &passed);
-    putId(b, slot, id & m->id_mask);
+    bucket *b = zbtMapLocate(m, p, was, hash, &slot, &passed);
+    zbtMapPutId(b, slot, id & m->id_mask);
 }
 
 /* Hashes of elements [from, to), and their buckets on the way. */
-static void hashRun(const struct zbtMap *m, const struct zbtLeaf *in, const struct zbtLeaf *l, unsigned from,
-                    unsigned to, uint64_t *hashes) {
+static void zbtMapHashRun(const struct zbtMap *m, const struct zbtLeaf *in, const struct zbtLeaf *l,
+                          unsigned from, unsigned to, uint64_t *hashes) {
     for (unsigned i = from; i < to; i++) {
         struct str member = zbtMemberIn(l, zbtSlot(l, i));
         uint64_t hash = *hashes++ = hashBytes(member.ptr, member.len);
@@ -151,7 +153,7 @@ static void hashRun(const struct zbtMap *m, const struct zbtLeaf *in, const stru
 
 /* Fresh pages from zcalloc need no writing: clearing half a gigabyte must not stop the server. Other
  * allocators than jemalloc may not align it. */
-static bucket *newBuckets(uint64_t n) {
+static bucket *zbtMapNewBuckets(uint64_t n) {
     bucket *b = zcalloc(n, sizeof(bucket));
     if (likely(((uintptr_t)b & (sizeof(bucket) - 1)) == 0)) return b;
     zfreeSized(b, n * sizeof(bucket));
@@ -160,21 +162,21 @@ static bucket *newBuckets(uint64_t n) {
     return b;
 }
 
-static part newPart(uint64_t entries) {
+static part zbtMapNewPart(uint64_t entries) {
     uint64_t n = (entries * 100 + NEW_FILL * ZBT_BUCKET_SLOTS - 1) / (NEW_FILL * ZBT_BUCKET_SLOTS);
     if (n < MIN_BUCKETS) n = MIN_BUCKETS;
     n = zmallocGoodSize(n * sizeof(bucket)) / sizeof(bucket);
     serverAssert(n * ZBT_BUCKET_SLOTS < UINT32_MAX);
-    return (part){.table = newBuckets(n), .buckets = (uint32_t)n};
+    return (part){.table = zbtMapNewBuckets(n), .buckets = (uint32_t)n};
 }
 
-static void freePart(part *p) {
+static void zbtMapFreePart(part *p) {
     if (p->table) zfreeSized(p->table, p->buckets * sizeof(bucket));
     *p = (part){0};
 }
 
 /* Of 16 fp, a bit for each that belongs to the part. */
-static inline uint32_t inPart(const uint8_t *fp, unsigned which) {
+static inline uint32_t zbtMapInPart(const uint8_t *fp, unsigned which) {
 #ifdef __SSE2__
     __m128i x = _mm_loadu_si128((const __m128i *)(const void *)fp);
     x = _mm_and_si128(x, _mm_set1_epi8(ZBT_PARTS - 1));
@@ -187,13 +189,13 @@ static inline uint32_t inPart(const uint8_t *fp, unsigned which) {
 }
 
 /* Its members of the part that moves. Their buckets are on the way while the others are hashed. */
-static unsigned addMoving(struct zbtMap *m, const struct zbtLeaf *l) {
+static unsigned zbtMapAddMoving(struct zbtMap *m, const struct zbtLeaf *l) {
     uint32_t homes[ZBT_LEAF_SLOTS], id = l->id & m->id_mask;
     uint8_t tags[ZBT_LEAF_SLOTS];
     part next = m->next;
     unsigned n = 0;
     for (unsigned at = 0; at < l->count; at += 16) {
-        for (uint32_t bits = inPart(l->fp + at, m->which); bits; bits &= bits - 1) {
+        for (uint32_t bits = zbtMapInPart(l->fp + at, m->which); bits; bits &= bits - 1) {
             unsigned i = at + (unsigned)__builtin_ctz(bits);
             if (i >= l->count) break;
             struct str member = zbtMemberIn(l, zbtSlot(l, i));
@@ -203,54 +205,54 @@ static unsigned addMoving(struct zbtMap *m, const struct zbtLeaf *l) {
             __builtin_prefetch(&next.table[homes[n++]], 1);
         }
     }
-    for (unsigned i = 0; i < n; i++) putEntry(&next, homes[i], tags[i], id);
+    for (unsigned i = 0; i < n; i++) zbtMapPutEntry(&next, homes[i], tags[i], id);
     m->next.used = next.used;
     return n;
 }
 
-static void finishMoving(struct zbtMap *m) {
-    freePart(&m->part[m->which]);
+static void zbtMapFinishMoving(struct zbtMap *m) {
+    zbtMapFreePart(&m->part[m->which]);
     m->part[m->which] = m->next;
     m->next = (part){0};
     m->now = !m->now;
     m->dead = 0;
 }
 
-static void moveLeaf(struct zbtMap *m) {
+static void zbtMapMoveLeaf(struct zbtMap *m) {
     struct zbtLeaf *l = m->leaves[m->moving];
     if (l->table == m->now) {
         l->table = !m->now;
-        m->dead += addMoving(m, l);
+        m->dead += zbtMapAddMoving(m, l);
     }
     m->moving = l->next ? l->next->id : 0;
-    if (!m->moving) finishMoving(m);
+    if (!m->moving) zbtMapFinishMoving(m);
 }
 
 /* Moving can wait while the old table has room and the new one has some for all there is by now. */
-static bool canWait(const struct zbtMap *m) {
+static bool zbtMapCanWait(const struct zbtMap *m) {
     const part *old = &m->part[m->which];
-    return hashtableResizePolicy() == HASHTABLE_RESIZE_FORBID && !isFuller(old, GROW_AT_FORBID) &&
-           ((uint64_t)old->used + m->next.used - m->dead) * 100 < slotsOf(&m->next) * GROW_AT;
+    return hashtableResizePolicy() == HASHTABLE_RESIZE_FORBID && !zbtMapIsFuller(old, GROW_AT_FORBID) &&
+           ((uint64_t)old->used + m->next.used - m->dead) * 100 < zbtMapSlotsOf(&m->next) * GROW_AT;
 }
 
-static void moveSome(struct zbtMap *m, bool crowded) {
-    if (unlikely(canWait(m))) return;
-    crowded = crowded || isFuller(&m->part[m->which], CROWDED);
+static void zbtMapMoveSome(struct zbtMap *m, bool crowded) {
+    if (unlikely(zbtMapCanWait(m))) return;
+    crowded = crowded || zbtMapIsFuller(&m->part[m->which], CROWDED);
     unsigned asked = 0;
     do {
         asked += m->leaves[m->moving]->count;
-        moveLeaf(m);
+        zbtMapMoveLeaf(m);
     } while (m->moving && (crowded || asked < MOVED_MEMBERS));
 }
 
 /* Start moving to a fitting table. */
-static void startMoving(const zbtree *t, struct zbtMap *m, unsigned which) {
-    m->next = newPart(m->part[which].used);
+static void zbtMapStartMoving(const zbtree *t, struct zbtMap *m, unsigned which) {
+    m->next = zbtMapNewPart(m->part[which].used);
     m->which = (uint8_t)which;
     m->moving = t->first->id;
 }
 
-static unsigned growAt(void) {
+static unsigned zbtMapGrowAt(void) {
     switch (hashtableResizePolicy()) {
     case HASHTABLE_RESIZE_AVOID: return GROW_AT_AVOID;
     case HASHTABLE_RESIZE_FORBID: return GROW_AT_FORBID;
@@ -261,15 +263,15 @@ static unsigned growAt(void) {
 void zbtMapGrew(zbtree *t, uint64_t hash) {
     struct zbtMap *m = zbtMapOf(t);
     unsigned which = zbtPartIndex(hash);
-    bool full = isFuller(&m->part[which], GROW_AT);
+    bool full = zbtMapIsFuller(&m->part[which], GROW_AT);
     if (unlikely(m->moving))
-        moveSome(m, full && isFuller(&m->part[which], CROWDED));
-    else if (unlikely(full) && isFuller(&m->part[which], growAt()))
-        startMoving(t, m, which);
+        zbtMapMoveSome(m, full && zbtMapIsFuller(&m->part[which], CROWDED));
+    else if (unlikely(full) && zbtMapIsFuller(&m->part[which], zbtMapGrowAt()))
+        zbtMapStartMoving(t, m, which);
 }
 
-static bool mustShrink(const part *p) {
-    return p->buckets > 2 * MIN_BUCKETS && !isFuller(p, SHRINK_AT) &&
+static bool zbtMapMustShrink(const part *p) {
+    return p->buckets > 2 * MIN_BUCKETS && !zbtMapIsFuller(p, SHRINK_AT) &&
            hashtableResizePolicy() == HASHTABLE_RESIZE_ALLOW;
 }
 
@@ -278,14 +280,14 @@ void zbtMapShrank(zbtree *t) {
     struct zbtMap *m = zbtMapOf(t);
     unsigned which = zbtPartIndex(t->length);
     if (unlikely(m->moving))
-        moveSome(m, false);
-    else if (unlikely(mustShrink(&m->part[which])))
-        startMoving(t, m, which);
+        zbtMapMoveSome(m, false);
+    else if (unlikely(zbtMapMustShrink(&m->part[which])))
+        zbtMapStartMoving(t, m, which);
 }
 
 /* ---- Leaf numbers ---- */
 
-static void giveNumber(struct zbtMap *m, struct zbtLeaf *l) {
+static void zbtMapGiveNumber(struct zbtMap *m, struct zbtLeaf *l) {
     if (m->ids_free) {
         l->id = m->ids_free;
         m->ids_free = (uint32_t)((uintptr_t)m->leaves[l->id] >> 1);
@@ -302,12 +304,12 @@ static void giveNumber(struct zbtMap *m, struct zbtLeaf *l) {
 }
 
 void zbtMapAddLeaf(struct zbtMap *m, struct zbtLeaf *l, const struct zbtLeaf *like) {
-    giveNumber(m, l);
+    zbtMapGiveNumber(m, l);
     l->table = like ? like->table : m->moving ? !m->now : m->now;
 }
 
 void zbtMapDropLeaf(struct zbtMap *m, struct zbtLeaf *l) {
-    if (m->moving == l->id) moveLeaf(m);
+    if (m->moving == l->id) zbtMapMoveLeaf(m);
     m->leaves[l->id] = (struct zbtLeaf *)(((uintptr_t)m->ids_free << 1) | 1);
     m->ids_free = l->id;
 }
@@ -321,10 +323,10 @@ void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
         for (unsigned i = 0; i < l->count; i++) counts[zbtPartIndex(l->fp[i])]++;
     for (unsigned i = 0; i < ZBT_PARTS; i++) {
         uint64_t most = counts[i] > expected ? counts[i] : expected;
-        m->part[i] = newPart(most * (100 + i % 3 * STAGGER) / 100);
+        m->part[i] = zbtMapNewPart(most * (100 + i % 3 * STAGGER) / 100);
     }
     for (struct zbtLeaf *l = t->first; l; l = l->next) {
-        giveNumber(m, l);
+        zbtMapGiveNumber(m, l);
         l->table = m->now;
         for (unsigned i = 0; i < l->count; i++) {
             struct str member = zbtMemberIn(l, zbtSlot(l, i));
@@ -334,12 +336,12 @@ void zbtMapInit(struct zbtMap *m, zbtree *t, size_t entries) {
 }
 
 void zbtMapFree(struct zbtMap *m) {
-    for (unsigned i = 0; i < ZBT_PARTS; i++) freePart(&m->part[i]);
-    freePart(&m->next);
+    for (unsigned i = 0; i < ZBT_PARTS; i++) zbtMapFreePart(&m->part[i]);
+    zbtMapFreePart(&m->next);
     zfree(m->leaves);
 }
 
-static void copyPart(part *p) {
+static void zbtMapCopyPart(part *p) {
     const bucket *table = p->table;
     size_t size = p->buckets * sizeof(bucket);
     if (!table) return;
@@ -349,57 +351,57 @@ static void copyPart(part *p) {
 
 void zbtMapCopy(struct zbtMap *dst, const struct zbtMap *src) {
     *dst = *src;
-    for (unsigned i = 0; i < ZBT_PARTS; i++) copyPart(&dst->part[i]);
-    copyPart(&dst->next);
+    for (unsigned i = 0; i < ZBT_PARTS; i++) zbtMapCopyPart(&dst->part[i]);
+    zbtMapCopyPart(&dst->next);
     dst->leaves = zmalloc(src->ids_cap * sizeof *src->leaves);
     memcpy(dst->leaves, src->leaves, src->ids * sizeof *src->leaves);
 }
 
-static uint64_t bucketsOf(const struct zbtMap *m) {
+static uint64_t zbtMapBucketsOf(const struct zbtMap *m) {
     uint64_t n = m->next.buckets;
     for (unsigned i = 0; i < ZBT_PARTS; i++) n += m->part[i].buckets;
     return n;
 }
 
 uint64_t zbtMapSlots(const struct zbtMap *m) {
-    return bucketsOf(m) * ZBT_BUCKET_SLOTS;
+    return zbtMapBucketsOf(m) * ZBT_BUCKET_SLOTS;
 }
 
 size_t zbtMapMemory(const struct zbtMap *m) {
-    return bucketsOf(m) * sizeof(bucket) + m->ids_cap * sizeof *m->leaves;
+    return zbtMapBucketsOf(m) * sizeof(bucket) + m->ids_cap * sizeof *m->leaves;
 }
 
 /* ---- Members ---- */
 
 void zbtMapAdd(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash) {
-    addEntry(m, zbtMapPart(m, l, hash), l->id, hash);
+    zbtMapAddEntry(m, zbtMapPart(m, l, hash), l->id, hash);
 }
 
 void zbtMapRename(struct zbtMap *m, const struct zbtLeaf *from, const struct zbtLeaf *to, uint64_t hash) {
-    renameEntry(m, zbtMapPart(m, from, hash), from->id, to->id, hash);
+    zbtMapRenameEntry(m, zbtMapPart(m, from, hash), from->id, to->id, hash);
 }
 
 void zbtMapRemove(struct zbtMap *m, const struct zbtLeaf *l, uint64_t hash) {
-    removeEntry(m, zbtMapPart(m, l, hash), l->id, hash);
+    zbtMapRemoveEntry(m, zbtMapPart(m, l, hash), l->id, hash);
 }
 
 void zbtMapRemoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to) {
     uint64_t hashes[ZBT_LEAF_SLOTS];
-    hashRun(m, l, l, from, to, hashes);
+    zbtMapHashRun(m, l, l, from, to, hashes);
     for (unsigned i = 0; i < to - from; i++) zbtMapRemove(m, l, hashes[i]);
 }
 
 void zbtMapMoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, unsigned to,
                    const struct zbtLeaf *was) {
     uint64_t hashes[ZBT_LEAF_SLOTS];
-    hashRun(m, was, l, from, to, hashes);
+    zbtMapHashRun(m, was, l, from, to, hashes);
     for (unsigned i = 0; i < to - from; i++) {
         part *old = zbtMapPart(m, was, hashes[i]), *now = zbtMapPart(m, l, hashes[i]);
         if (old == now) {
-            renameEntry(m, now, was->id, l->id, hashes[i]);
+            zbtMapRenameEntry(m, now, was->id, l->id, hashes[i]);
         } else {
-            removeEntry(m, old, was->id, hashes[i]);
-            addEntry(m, now, l->id, hashes[i]);
+            zbtMapRemoveEntry(m, old, was->id, hashes[i]);
+            zbtMapAddEntry(m, now, l->id, hashes[i]);
         }
     }
 }
@@ -417,12 +419,12 @@ struct scan {
 };
 
 /* Is the leaf's entry in this table a dead one? */
-static bool isDead(const struct scan *s, const struct zbtLeaf *l) {
+static bool zbtMapIsDead(const struct scan *s, const struct zbtLeaf *l) {
     return s->m->moving && s->which == s->m->which && (l->table != s->m->now) != (s->p == &s->m->next);
 }
 
 /* Members of a leaf with this tag that belong to the home and the range. */
-static void scanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t tag) {
+static void zbtMapScanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t tag) {
     uint8_t fp = (uint8_t)(tag << ZBT_PART_BITS | s->which);
     for (unsigned i = 0; i < l->count; i++) {
         if (l->fp[i] != fp) continue;
@@ -430,7 +432,7 @@ static void scanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t tag) {
         struct str member = zbtMember(p);
         uint64_t hash = hashBytes(member.ptr, member.len);
         if (zbtTag(hash) != tag || zbtMapHome(s->m, s->p, hash) != s->home) continue;
-        uint64_t position = positionOf(s->m, hash);
+        uint64_t position = zbtMapPositionOf(s->m, hash);
         if (position < s->from || position >= s->to) continue;
         s->fn(s->priv, member, zbtScore(p));
     }
@@ -438,7 +440,7 @@ static void scanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t tag) {
 
 /* Has the chain from the home on another entry like this one, in front of it? In a chain so long that the
  * look would take its time, a member may be passed twice. */
-static bool isRepeated(const struct scan *s, const bucket *b, unsigned slot) {
+static bool zbtMapIsRepeated(const struct scan *s, const bucket *b, unsigned slot) {
     uint32_t i = s->home, id = zbtIdAt(s->m, b, slot);
     for (unsigned checked = 0; checked < CHAIN_CHECKED; checked++, i = zbtMapNext(s->p, i)) {
         const bucket *other = &s->p->table[i];
@@ -451,35 +453,36 @@ static bool isRepeated(const struct scan *s, const bucket *b, unsigned slot) {
     return false;
 }
 
-static void scanEntry(struct scan *s, const bucket *b, unsigned slot) {
-    if (isRepeated(s, b, slot)) return;
+static void zbtMapScanEntry(struct scan *s, const bucket *b, unsigned slot) {
+    if (zbtMapIsRepeated(s, b, slot)) return;
     for (uint64_t id = zbtIdAt(s->m, b, slot); id < s->m->ids; id += (uint64_t)s->m->id_mask + 1) {
         const struct zbtLeaf *l = s->m->leaves[id];
-        if (!zbtMapIsFree(l) && !isDead(s, l)) scanLeaf(s, l, b->tag[slot]);
+        if (!zbtMapIsFree(l) && !zbtMapIsDead(s, l)) zbtMapScanLeaf(s, l, b->tag[slot]);
     }
 }
 
-static void scanHome(struct scan *s) {
+static void zbtMapScanHome(struct scan *s) {
     uint32_t i = s->home;
     for (uint32_t left = s->p->buckets; left; left--, i = zbtMapNext(s->p, i)) {
         const bucket *b = &s->p->table[i];
-        for (uint32_t mask = b->used; mask; mask &= mask - 1) scanEntry(s, b, (unsigned)__builtin_ctz(mask));
+        for (uint32_t mask = b->used; mask; mask &= mask - 1)
+            zbtMapScanEntry(s, b, (unsigned)__builtin_ctz(mask));
         if (!b->overflow) return;
     }
 }
 
 /* All homes of a table that the range of positions, which is in one part, touches. */
-static void scanPart(struct scan *s, const part *p) {
+static void zbtMapScanPart(struct scan *s, const part *p) {
     s->p = p;
-    uint32_t last = homeAt(p, (s->to - 1) & (HOME_END - 1));
-    for (s->home = homeAt(p, s->from & (HOME_END - 1)); s->home <= last; s->home++) scanHome(s);
+    uint32_t last = zbtMapHomeAt(p, (s->to - 1) & (HOME_END - 1));
+    for (s->home = zbtMapHomeAt(p, s->from & (HOME_END - 1)); s->home <= last; s->home++) zbtMapScanHome(s);
 }
 
 /* The part of a stripe that is in one bucket of the smaller table, and what lies in the same range of the
  * larger one. */
 uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void *priv) {
     if (cursor >= SCAN_CURSOR_END) return 0;
-    struct scanCursor c = scanCursorRead(cursor, bucketsOf(m));
+    struct scanCursor c = scanCursorRead(cursor, zbtMapBucketsOf(m));
     unsigned which = (unsigned)(c.position >> HOME_BITS);
     struct scan s = {
         .m = m, .which = which, .from = c.position, .to = scanStripeEnd(&c), .fn = fn, .priv = priv};
@@ -487,26 +490,26 @@ uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void 
     const part *small = &m->part[which];
     if (moves && m->next.buckets < small->buckets) small = &m->next;
     uint64_t start = (uint64_t)which << HOME_BITS;
-    uint64_t end = start + startOf(small, (uint64_t)homeAt(small, s.from - start) + 1);
+    uint64_t end = start + zbtMapStartOf(small, (uint64_t)zbtMapHomeAt(small, s.from - start) + 1);
     if (end < s.to) s.to = end;
-    scanPart(&s, &m->part[which]);
-    if (moves) scanPart(&s, &m->next);
+    zbtMapScanPart(&s, &m->part[which]);
+    if (moves) zbtMapScanPart(&s, &m->next);
     return scanCursorAdvance(&c, s.to) ? scanCursorNumber(&c) : 0;
 }
 
 /* ---- Prefetching: the table in use is enough ---- */
 
-static const bucket *homeBucket(const struct zbtMap *m, uint64_t hash) {
+static const bucket *zbtMapHomeBucket(const struct zbtMap *m, uint64_t hash) {
     const part *p = &m->part[zbtPartIndex(hash)];
     return &p->table[zbtMapHome(m, p, hash)];
 }
 
 void zbtMapPrefetch(const struct zbtMap *m, uint64_t hash) {
-    zbtFetch(homeBucket(m, hash));
+    zbtFetch(zbtMapHomeBucket(m, hash));
 }
 
 struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash) {
-    const bucket *b = homeBucket(m, hash);
+    const bucket *b = zbtMapHomeBucket(m, hash);
     uint32_t mask = zbtMatchTag(b, zbtTag(hash));
     if (!mask) return NULL;
     struct zbtLeaf *l = m->leaves[zbtIdAt(m, b, (unsigned)__builtin_ctz(mask))];
@@ -516,14 +519,14 @@ struct zbtLeaf *zbtMapPeek(const struct zbtMap *m, uint64_t hash) {
 /* ---- Checking ---- */
 
 /* A leaf that has this number, or that is equal to it in the bits that entries have. */
-static bool isKnown(const struct zbtMap *m, uint32_t id) {
+static bool zbtMapIsKnown(const struct zbtMap *m, uint32_t id) {
     for (uint64_t i = id; i < m->ids; i += (uint64_t)m->id_mask + 1)
         if (!zbtMapIsFree(m->leaves[i])) return true;
     return false;
 }
 
 /* Every entry that is not dead is accounted for. */
-static void verifyTable(const struct zbtMap *m, const part *p) {
+static void zbtMapVerifyTable(const struct zbtMap *m, const part *p) {
     uint64_t used = 0;
     for (uint32_t i = 0; i < p->buckets; i++) {
         const bucket *b = &p->table[i];
@@ -531,16 +534,16 @@ static void verifyTable(const struct zbtMap *m, const part *p) {
         used += (unsigned)__builtin_popcount(b->used);
         for (uint32_t mask = b->used; mask; mask &= mask - 1) {
             uint32_t id = zbtIdAt(m, b, (unsigned)__builtin_ctz(mask));
-            if (!m->moving || p != &m->part[m->which]) serverAssert(isKnown(m, id));
+            if (!m->moving || p != &m->part[m->which]) serverAssert(zbtMapIsKnown(m, id));
         }
     }
     serverAssert(used == p->used);
-    serverAssert(used < slotsOf(p));
+    serverAssert(used < zbtMapSlotsOf(p));
 }
 
 /* Give each member the first entry from its home on that is like it and not given yet: whose it really is
  * does not matter, all ways to share them out give the same counts of what has passed over each bucket. */
-static void verifyOverflow(const zbtree *t, const struct zbtMap *m, unsigned which) {
+static void zbtMapVerifyOverflow(const zbtree *t, const struct zbtMap *m, unsigned which) {
     const part *p = &m->part[which];
     uint16_t *taken = zcalloc(p->buckets, sizeof *taken), *passed = zcalloc(p->buckets, sizeof *passed);
     for (const struct zbtLeaf *l = t->first; l; l = l->next) {
@@ -565,15 +568,15 @@ static void verifyOverflow(const zbtree *t, const struct zbtMap *m, unsigned whi
     zfree(passed);
 }
 
-static void verifyParts(const zbtree *t, const struct zbtMap *m) {
+static void zbtMapVerifyParts(const zbtree *t, const struct zbtMap *m) {
     uint64_t used = m->next.used;
     serverAssert((m->next.table != NULL) == (m->moving != 0));
     serverAssert(m->moving || !m->dead);
-    if (m->moving) verifyTable(m, &m->next);
+    if (m->moving) zbtMapVerifyTable(m, &m->next);
     for (unsigned i = 0; i < ZBT_PARTS; i++) {
         used += m->part[i].used;
-        verifyTable(m, &m->part[i]);
-        if (!m->moving || i != m->which) verifyOverflow(t, m, i);
+        zbtMapVerifyTable(m, &m->part[i]);
+        if (!m->moving || i != m->which) zbtMapVerifyOverflow(t, m, i);
     }
     serverAssert(used - m->dead == t->length);
 }
@@ -582,7 +585,7 @@ void zbtMapVerify(const zbtree *t) {
     const struct zbtMap *m = zbtMapOf(t);
     uint32_t numbered = 0;
     bool moved = m->moving != 0;
-    verifyParts(t, m);
+    zbtMapVerifyParts(t, m);
     for (const struct zbtLeaf *l = t->first; l; l = l->next) {
         serverAssert(l->id && l->id < m->ids && m->leaves[l->id] == l);
         if (l->id == m->moving) moved = false;

@@ -9,43 +9,43 @@
 
 #define LEAVES_PER_CALL 16
 
-static void *moveIt(void *p, zbtMoveFn *move, void *priv) {
+static void *zbtreeMoveIt(void *p, zbtMoveFn *move, void *priv) {
     void *now = move(priv, p);
     return now ? now : p;
 }
 
 /* The leaf behind the tree goes with it. */
-static zbtree *moveTree(zbtree *t, zbtMoveFn *move, void *priv) {
-    t = moveIt(t, move, priv);
+static zbtree *zbtreeMoveTree(zbtree *t, zbtMoveFn *move, void *priv) {
+    t = zbtreeMoveIt(t, move, priv);
     if (t->form == ZBT_ONE_LEAF) t->root = t->first = t->last = (struct zbtLeaf *)(t + 1);
     if (t->form != ZBT_MAPPED) return t;
     struct zbtMap *m = zbtMapOf(t);
-    for (unsigned i = 0; i < ZBT_PARTS; i++) m->part[i].table = moveIt(m->part[i].table, move, priv);
-    if (m->moving) m->next.table = moveIt(m->next.table, move, priv);
-    m->leaves = moveIt(m->leaves, move, priv);
+    for (unsigned i = 0; i < ZBT_PARTS; i++) m->part[i].table = zbtreeMoveIt(m->part[i].table, move, priv);
+    if (m->moving) m->next.table = zbtreeMoveIt(m->next.table, move, priv);
+    m->leaves = zbtreeMoveIt(m->leaves, move, priv);
     return t;
 }
 
-static void *moveInner(struct zbtInner *n, zbtMoveFn *move, void *priv) {
-    n = moveIt(n, move, priv);
+static void *zbtreeMoveInner(struct zbtInner *n, zbtMoveFn *move, void *priv) {
+    n = zbtreeMoveIt(n, move, priv);
     for (unsigned i = 0; i < n->count; i++) {
         void **child = &zbtChildren(n)[i];
-        if (n->level > 1) *child = moveInner(*child, move, priv);
+        if (n->level > 1) *child = zbtreeMoveInner(*child, move, priv);
         zbtSetParent(*child, n->level - 1, n);
     }
     return n;
 }
 
-static void moveBigs(struct zbtLeaf *l, zbtMoveFn *move, void *priv) {
+static void zbtreeMoveBigs(struct zbtLeaf *l, zbtMoveFn *move, void *priv) {
     for (unsigned i = 0; i < l->count; i++) {
         uint8_t *bytes = zbtBytes(l, zbtSlot(l, i));
         if (*bytes <= ZBT_INLINE_MAX) continue;
-        struct zbtBig *now = moveIt(zbtBigOf(bytes), move, priv);
+        struct zbtBig *now = zbtreeMoveIt(zbtBigOf(bytes), move, priv);
         memcpy(bytes + 1, &now, sizeof now);
     }
 }
 
-static struct zbtLeaf *moveLeaf(zbtree *t, struct zbtLeaf *old, zbtMoveFn *move, void *priv) {
+static struct zbtLeaf *zbtreeMoveLeaf(zbtree *t, struct zbtLeaf *old, zbtMoveFn *move, void *priv) {
     struct zbtLeaf *l = move(priv, old);
     if (!l) return old;
     *(l->prev ? &l->prev->next : &t->first) = l;
@@ -58,12 +58,12 @@ static struct zbtLeaf *moveLeaf(zbtree *t, struct zbtLeaf *old, zbtMoveFn *move,
 zbtree *zbtMove(zbtree *t, uint64_t *cursor, zbtMoveFn *move, void *priv) {
     struct zbtPos p;
     if (*cursor == 0) {
-        t = moveTree(t, move, priv);
-        if (t->height) t->root = moveInner(t->root, move, priv);
+        t = zbtreeMoveTree(t, move, priv);
+        if (t->height) t->root = zbtreeMoveInner(t->root, move, priv);
     }
     for (int i = 0; i < LEAVES_PER_CALL && zbtAtRank(t, *cursor, &p); i++) {
-        struct zbtLeaf *l = t->form == ZBT_ONE_LEAF ? p.leaf : moveLeaf(t, p.leaf, move, priv);
-        if (t->bigs) moveBigs(l, move, priv);
+        struct zbtLeaf *l = t->form == ZBT_ONE_LEAF ? p.leaf : zbtreeMoveLeaf(t, p.leaf, move, priv);
+        if (t->bigs) zbtreeMoveBigs(l, move, priv);
         *cursor += l->count - p.slot;
     }
     if (*cursor >= t->length) *cursor = 0;

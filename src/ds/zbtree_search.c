@@ -24,7 +24,7 @@ _Static_assert(ZBT_LEAF_SLOTS <= 2 * ZBT_FP_GROUP, "the second group of fp");
 
 /* How far above the base a score has to be, not to be left of x; of a score that fits a narrow leaf. All such
  * scores are integers. */
-static inline uint64_t aboveFor(const struct zbtLeaf *l, double x, bool past) {
+static inline uint64_t zbtSearchAboveFor(const struct zbtLeaf *l, double x, bool past) {
     if (l->width > 4) {
         int64_t ordinal = zbtOrdinal(x + 0.0) + past; /* of 0, if it is -0 */
         return ordinal > l->base ? (uint64_t)ordinal - (uint64_t)l->base : 0;
@@ -39,27 +39,30 @@ static inline uint64_t aboveFor(const struct zbtLeaf *l, double x, bool past) {
 
 /* First slot from `low` on whose score is not below x, or (past) not below and not equal. Narrow scores are
  * compared as what is stored. No branches but the loop's: which way it goes cannot be predicted. */
-ZBT_INLINE bool isScoreLeft(const uint8_t *slot, double x, bool past, uint64_t above, unsigned width) {
+ZBT_INLINE bool zbtSearchIsScoreLeft(const uint8_t *slot, double x, bool past, uint64_t above,
+                                     unsigned width) {
     if (width != 8) return zbtAboveIn(slot, width) < above;
     double score = zbtScoreIn(slot, 8, 0);
     return past ? score <= x : score < x;
 }
 
-ZBT_INLINE unsigned searchScore(const struct zbtLeaf *l, unsigned low, double x, bool past, unsigned width) {
+ZBT_INLINE unsigned zbtSearchScore(const struct zbtLeaf *l, unsigned low, double x, bool past,
+                                   unsigned width) {
     const uint8_t *before = zbtSlot(l, 0) - (2 + width); /* the slot in front of the first */
-    uint64_t above = width == 8 ? 0 : aboveFor(l, x, past);
+    uint64_t above = width == 8 ? 0 : zbtSearchAboveFor(l, x, past);
     unsigned n = l->count - low;
     while (n > 1) {
         unsigned half = n / 2, middle = low + half;
-        bool left = isScoreLeft(before + (size_t)middle * (2 + width), x, past, above, width);
+        bool left = zbtSearchIsScoreLeft(before + (size_t)middle * (2 + width), x, past, above, width);
         low = __builtin_expect_with_probability(left, 1, 0.5) ? middle : low;
         n -= half;
     }
-    return n ? low + isScoreLeft(before + (size_t)(low + 1) * (2 + width), x, past, above, width) : low;
+    return n ? low + zbtSearchIsScoreLeft(before + (size_t)(low + 1) * (2 + width), x, past, above, width)
+             : low;
 }
 
-static unsigned searchMember(const struct zbtLeaf *l, unsigned low, unsigned high,
-                             const struct zbtTarget *t) {
+static unsigned zbtSearchMember(const struct zbtLeaf *l, unsigned low, unsigned high,
+                                const struct zbtTarget *t) {
     while (low < high) {
         unsigned mid = (low + high) / 2;
         if (zbtMemberIsLeft(zbtMemberIn(l, zbtSlot(l, mid)), t))
@@ -70,37 +73,37 @@ static unsigned searchMember(const struct zbtLeaf *l, unsigned low, unsigned hig
     return low;
 }
 
-ZBT_INLINE unsigned searchWidth(const struct zbtLeaf *l, const struct zbtTarget *t, unsigned width) {
-    if (t->ties == ZBT_BY_MEMBER) return searchMember(l, 0, l->count, t);
-    unsigned low = searchScore(l, 0, t->score, t->ties == ZBT_TIES_LEFT, width);
+ZBT_INLINE unsigned zbtSearchWidth(const struct zbtLeaf *l, const struct zbtTarget *t, unsigned width) {
+    if (t->ties == ZBT_BY_MEMBER) return zbtSearchMember(l, 0, l->count, t);
+    unsigned low = zbtSearchScore(l, 0, t->score, t->ties == ZBT_TIES_LEFT, width);
     if (t->ties != ZBT_TIES_BY_MEMBER || low == l->count || zbtScoreAt(l, low) != t->score) return low;
     unsigned next = low + 1; /* most often there is no other such score */
     if (next == l->count || zbtScoreAt(l, next) != t->score)
         return low + (unsigned)zbtMemberIsLeft(zbtMemberIn(l, zbtSlot(l, low)), t);
-    return searchMember(l, low, searchScore(l, next, t->score, true, width), t);
+    return zbtSearchMember(l, low, zbtSearchScore(l, next, t->score, true, width), t);
 }
 
 unsigned zbtLeafSearch(const struct zbtLeaf *l, const struct zbtTarget *t) {
     switch (l->width) {
-    case 1: return searchWidth(l, t, 1);
-    case 2: return searchWidth(l, t, 2);
-    case 4: return searchWidth(l, t, 4);
-    case 5: return searchWidth(l, t, 5);
-    case 6: return searchWidth(l, t, 6);
-    case 7: return searchWidth(l, t, 7);
-    default: return searchWidth(l, t, 8);
+    case 1: return zbtSearchWidth(l, t, 1);
+    case 2: return zbtSearchWidth(l, t, 2);
+    case 4: return zbtSearchWidth(l, t, 4);
+    case 5: return zbtSearchWidth(l, t, 5);
+    case 6: return zbtSearchWidth(l, t, 6);
+    case 7: return zbtSearchWidth(l, t, 7);
+    default: return zbtSearchWidth(l, t, 8);
     }
 }
 
 unsigned zbtLeafSearchScore(const struct zbtLeaf *l, double x, bool past) {
     switch (l->width) {
-    case 1: return searchScore(l, 0, x, past, 1);
-    case 2: return searchScore(l, 0, x, past, 2);
-    case 4: return searchScore(l, 0, x, past, 4);
-    case 5: return searchScore(l, 0, x, past, 5);
-    case 6: return searchScore(l, 0, x, past, 6);
-    case 7: return searchScore(l, 0, x, past, 7);
-    default: return searchScore(l, 0, x, past, 8);
+    case 1: return zbtSearchScore(l, 0, x, past, 1);
+    case 2: return zbtSearchScore(l, 0, x, past, 2);
+    case 4: return zbtSearchScore(l, 0, x, past, 4);
+    case 5: return zbtSearchScore(l, 0, x, past, 5);
+    case 6: return zbtSearchScore(l, 0, x, past, 6);
+    case 7: return zbtSearchScore(l, 0, x, past, 7);
+    default: return zbtSearchScore(l, 0, x, past, 8);
     }
 }
 
@@ -114,7 +117,7 @@ struct choice {
 typedef struct choice chooseFn(const struct zbtInner *n, double x, bool past);
 
 /* Is the first element below the child left of the target? */
-static bool startsLeft(const struct zbtInner *n, unsigned i, const struct zbtTarget *t) {
+static bool zbtSearchStartsLeft(const struct zbtInner *n, unsigned i, const struct zbtTarget *t) {
     const void *child = zbtChildren(n)[i];
     for (int level = n->level - 1; level > 0; level--) child = zbtChildren(child)[0];
     const struct zbtLeaf *l = child;
@@ -123,11 +126,11 @@ static bool startsLeft(const struct zbtInner *n, unsigned i, const struct zbtTar
 }
 
 /* Of the children low .. high, the last one that starts left of the target; else low. */
-static __attribute__((noinline)) struct choice chooseByStart(const struct zbtInner *n, unsigned low,
-                                                             unsigned high, const struct zbtTarget *t) {
+static __attribute__((noinline)) struct choice
+zbtSearchChooseByStart(const struct zbtInner *n, unsigned low, unsigned high, const struct zbtTarget *t) {
     while (low < high) {
         unsigned mid = (low + high + 1) / 2;
-        if (startsLeft(n, mid, t))
+        if (zbtSearchStartsLeft(n, mid, t))
             low = mid;
         else
             high = mid - 1;
@@ -138,24 +141,25 @@ static __attribute__((noinline)) struct choice chooseByStart(const struct zbtInn
 }
 
 /* The child to search for a target. */
-ZBT_INLINE struct choice childFor(const struct zbtInner *n, const struct zbtTarget *t, chooseFn *choose) {
+ZBT_INLINE struct choice zbtSearchChildFor(const struct zbtInner *n, const struct zbtTarget *t,
+                                           chooseFn *choose) {
     if (t->ties == ZBT_TIES_RIGHT) return choose(n, t->score, false);
-    if (unlikely(t->ties == ZBT_BY_MEMBER)) return chooseByStart(n, 0, n->count - 1u, t);
+    if (unlikely(t->ties == ZBT_BY_MEMBER)) return zbtSearchChooseByStart(n, 0, n->count - 1u, t);
     struct choice c = choose(n, t->score, true);
     const double *separators = zbtSeparators(n);
     if (t->ties == ZBT_TIES_LEFT || c.child == 0 || likely(separators[c.child] < t->score)) return c;
     unsigned low = c.child - 1;
     while (low && separators[low] == t->score) low--;
-    return chooseByStart(n, low, c.child, t);
+    return zbtSearchChooseByStart(n, low, c.child, t);
 }
 
-ZBT_INLINE struct zbtPos seekWith(const zbtree *t, const struct zbtTarget *target, uint64_t *before,
-                                  bool insert, chooseFn *choose) {
+ZBT_INLINE struct zbtPos zbtSearchSeekWith(const zbtree *t, const struct zbtTarget *target, uint64_t *before,
+                                           bool insert, chooseFn *choose) {
     void *node = t->root;
     uint64_t sum = 0;
     for (int level = t->height; level > 0; level--) {
         struct zbtInner *n = node;
-        struct choice c = childFor(n, target, choose);
+        struct choice c = zbtSearchChildFor(n, target, choose);
         sum += c.before;
         if (insert) n->counts[c.child]++;
         node = zbtChildren(n)[c.child];
@@ -165,8 +169,8 @@ ZBT_INLINE struct zbtPos seekWith(const zbtree *t, const struct zbtTarget *targe
 }
 
 /* The same for a score only. */
-ZBT_INLINE struct zbtPos seekScoreWith(const zbtree *t, double x, bool past, uint64_t *before,
-                                       chooseFn *choose) {
+ZBT_INLINE struct zbtPos zbtSearchSeekScoreWith(const zbtree *t, double x, bool past, uint64_t *before,
+                                                chooseFn *choose) {
     void *node = t->root;
     uint64_t sum = 0;
     for (int level = t->height; level > 0; level--) {
@@ -183,7 +187,7 @@ ZBT_INLINE struct zbtPos seekScoreWith(const zbtree *t, double x, bool past, uin
 /* Elements below the children in front of this one. */
 typedef uint64_t countsFn(const struct zbtInner *n, const void *child);
 
-ZBT_INLINE uint64_t rankWith(const struct zbtLeaf *l, countsFn *countsBefore) {
+ZBT_INLINE uint64_t zbtSearchRankWith(const struct zbtLeaf *l, countsFn *countsBefore) {
     uint64_t rank = 0;
     const void *child = l;
     for (const struct zbtInner *n = l->parent; n; child = n, n = n->parent) rank += countsBefore(n, child);
@@ -192,25 +196,27 @@ ZBT_INLINE uint64_t rankWith(const struct zbtLeaf *l, countsFn *countsBefore) {
 
 /* ---- By member ---- */
 
-static inline uint64_t load64(const char *p) {
+static inline uint64_t zbtSearchLoad64(const char *p) {
     uint64_t x;
     memcpy(&x, p, 8);
     return x;
 }
 
 /* Most members are short: overlapping words instead of a call. */
-ZBT_INLINE bool equalBytes(const char *a, const char *b, size_t n) {
+ZBT_INLINE bool zbtSearchEqualBytes(const char *a, const char *b, size_t n) {
     if (unlikely(n < 8 || n > 32)) return memcmp(a, b, n) == 0;
-    uint64_t differ = (load64(a) ^ load64(b)) | (load64(a + n - 8) ^ load64(b + n - 8));
+    uint64_t differ =
+        (zbtSearchLoad64(a) ^ zbtSearchLoad64(b)) | (zbtSearchLoad64(a + n - 8) ^ zbtSearchLoad64(b + n - 8));
     if (n <= 16) return differ == 0;
     a += 8, b += 8, n -= 16;
-    return (differ | (load64(a) ^ load64(b)) | (load64(a + n - 8) ^ load64(b + n - 8))) == 0;
+    return (differ | (zbtSearchLoad64(a) ^ zbtSearchLoad64(b)) |
+            (zbtSearchLoad64(a + n - 8) ^ zbtSearchLoad64(b + n - 8))) == 0;
 }
 
-ZBT_INLINE bool isMember(const struct zbtLeaf *l, unsigned i, struct str member) {
+ZBT_INLINE bool zbtSearchIsMember(const struct zbtLeaf *l, unsigned i, struct str member) {
     const uint8_t *bytes = zbtBytes(l, zbtSlot(l, i));
     if (likely(*bytes <= ZBT_INLINE_MAX))
-        return *bytes == member.len && equalBytes((const char *)bytes + 1, member.ptr, member.len);
+        return *bytes == member.len && zbtSearchEqualBytes((const char *)bytes + 1, member.ptr, member.len);
     const struct zbtBig *big = zbtBigOf(bytes);
     return big->len == member.len && memcmp(big->bytes, member.ptr, member.len) == 0;
 }
@@ -218,11 +224,11 @@ ZBT_INLINE bool isMember(const struct zbtLeaf *l, unsigned i, struct str member)
 /* Those of 32 fp that are equal to one, as bits; some behind the last element may be among them. */
 typedef uint32_t matchFn(const uint8_t *fps, uint8_t fp);
 
-ZBT_INLINE int findInLeaf(const struct zbtLeaf *l, uint8_t fp, struct str member, matchFn *match) {
+ZBT_INLINE int zbtSearchFindInLeaf(const struct zbtLeaf *l, uint8_t fp, struct str member, matchFn *match) {
     for (unsigned at = 0; at < l->count; at += 32) {
         for (uint32_t mask = match(l->fp + at, fp); mask; mask &= mask - 1) {
             unsigned i = at + (unsigned)__builtin_ctz(mask);
-            if (i < l->count && isMember(l, i, member)) return (int)i;
+            if (i < l->count && zbtSearchIsMember(l, i, member)) return (int)i;
         }
     }
     return -1;
@@ -232,7 +238,7 @@ ZBT_INLINE int findInLeaf(const struct zbtLeaf *l, uint8_t fp, struct str member
 struct matches {
     uint64_t low, high;
 };
-ZBT_INLINE struct matches matchGroup(const uint8_t *fps, uint8_t fp, matchFn *match) {
+ZBT_INLINE struct matches zbtSearchMatchGroup(const uint8_t *fps, uint8_t fp, matchFn *match) {
     return (struct matches){match(fps, fp) | (uint64_t)match(fps + 32, fp) << 32,
                             match(fps + 64, fp) | (uint64_t)match(fps + 96, fp) << 32};
 }
@@ -240,29 +246,29 @@ ZBT_INLINE struct matches matchGroup(const uint8_t *fps, uint8_t fp, matchFn *ma
 /* ZBT_FP_GROUP: none. */
 typedef unsigned firstFn(struct matches m);
 
-ZBT_INLINE struct matches withoutFirst(struct matches m) {
+ZBT_INLINE struct matches zbtSearchWithoutFirst(struct matches m) {
     return m.low ? (struct matches){m.low & (m.low - 1), m.high} : (struct matches){0, m.high & (m.high - 1)};
 }
 
 /* In all leaves that an entry may mean. */
-ZBT_INLINE struct zbtPos findInLeaves(const struct zbtMap *m, uint64_t id, struct str member, uint64_t hash,
-                                      matchFn *match) {
+ZBT_INLINE struct zbtPos zbtSearchFindInLeaves(const struct zbtMap *m, uint64_t id, struct str member,
+                                               uint64_t hash, matchFn *match) {
     for (; id < m->ids; id += (uint64_t)m->id_mask + 1) {
         struct zbtLeaf *l = m->leaves[id];
-        int slot = zbtMapIsFree(l) ? -1 : findInLeaf(l, zbtFp(hash), member, match);
+        int slot = zbtMapIsFree(l) ? -1 : zbtSearchFindInLeaf(l, zbtFp(hash), member, match);
         if (slot >= 0) return (struct zbtPos){l, (unsigned)slot};
     }
     return (struct zbtPos){NULL, 0};
 }
 
-ZBT_INLINE struct zbtPos findInTable(const struct zbtMap *m, const struct zbtPart *part, struct str member,
-                                     uint64_t hash, matchFn *match) {
+ZBT_INLINE struct zbtPos zbtSearchFindInTable(const struct zbtMap *m, const struct zbtPart *part,
+                                              struct str member, uint64_t hash, matchFn *match) {
     uint32_t left = part->buckets, i = zbtMapHome(m, part, hash);
     for (; left; left--, i = zbtMapNext(part, i)) {
         const struct zbtBucket *b = &part->table[i];
         for (uint32_t mask = zbtMatchTag(b, zbtTag(hash)); mask; mask &= mask - 1) {
             uint32_t id = zbtIdAt(m, b, (unsigned)__builtin_ctz(mask));
-            struct zbtPos p = findInLeaves(m, id, member, hash, match);
+            struct zbtPos p = zbtSearchFindInLeaves(m, id, member, hash, match);
             if (p.leaf) return p;
         }
         if (!b->overflow) break;
@@ -271,18 +277,21 @@ ZBT_INLINE struct zbtPos findInTable(const struct zbtMap *m, const struct zbtPar
 }
 
 /* In all leaves that may have it. */
-ZBT_INLINE struct zbtPos findAmongAll(const zbtree *t, struct str member, uint64_t hash, matchFn *match) {
+ZBT_INLINE struct zbtPos zbtSearchFindAmongAll(const zbtree *t, struct str member, uint64_t hash,
+                                               matchFn *match) {
     const struct zbtMap *m = (const struct zbtMap *)(t + 1);
     unsigned which = zbtPartIndex(hash);
-    struct zbtPos p = findInTable(m, &m->part[which], member, hash, match);
-    return p.leaf || !m->moving || which != m->which ? p : findInTable(m, &m->next, member, hash, match);
+    struct zbtPos p = zbtSearchFindInTable(m, &m->part[which], member, hash, match);
+    return p.leaf || !m->moving || which != m->which ? p
+                                                     : zbtSearchFindInTable(m, &m->next, member, hash, match);
 }
 
 /* In all leaves. */
-ZBT_INLINE struct zbtPos findInFew(const zbtree *t, struct str member, uint64_t hash, matchFn *match) {
+ZBT_INLINE struct zbtPos zbtSearchFindInFew(const zbtree *t, struct str member, uint64_t hash,
+                                            matchFn *match) {
     struct zbtLeaf *l = t->first;
     do {
-        int slot = findInLeaf(l, zbtFp(hash), member, match);
+        int slot = zbtSearchFindInLeaf(l, zbtFp(hash), member, match);
         if (slot >= 0) return (struct zbtPos){l, (unsigned)slot};
     } while ((l = l->next));
     return (struct zbtPos){NULL, 0};
@@ -293,8 +302,8 @@ typedef struct zbtPos findFn(const zbtree *t, struct str member, uint64_t hash);
 /* With a map, the first leaf that comes into question is nearly always the right one: so this looks at no
  * other, straight on, and at no more than a group of its fp. Whatever else there may be to do, `all` does
  * from the start. */
-ZBT_INLINE struct zbtPos findMapped(const zbtree *t, struct str member, uint64_t hash, matchFn *match,
-                                    firstFn *first, findFn *all) {
+ZBT_INLINE struct zbtPos zbtSearchFindMapped(const zbtree *t, struct str member, uint64_t hash,
+                                             matchFn *match, firstFn *first, findFn *all) {
     const struct zbtMap *map = (const struct zbtMap *)(t + 1);
     const struct zbtPart *part = &map->part[zbtPartIndex(hash)];
     const struct zbtBucket *b = &part->table[zbtMapHome(map, part, hash)];
@@ -306,15 +315,16 @@ ZBT_INLINE struct zbtPos findMapped(const zbtree *t, struct str member, uint64_t
     struct zbtLeaf *l = map->leaves[zbtIdAt(map, b, (unsigned)__builtin_ctz(mask))];
     if (unlikely(zbtMapIsFree(l))) return all(t, member, hash);
     unsigned end = l->count < ZBT_FP_GROUP ? l->count : ZBT_FP_GROUP, i;
-    for (struct matches m = matchGroup(l->fp, zbtFp(hash), match); (i = first(m)) < end; m = withoutFirst(m))
-        if (likely(isMember(l, i, member))) return (struct zbtPos){l, i};
+    for (struct matches m = zbtSearchMatchGroup(l->fp, zbtFp(hash), match); (i = first(m)) < end;
+         m = zbtSearchWithoutFirst(m))
+        if (likely(zbtSearchIsMember(l, i, member))) return (struct zbtPos){l, i};
     return all(t, member, hash);
 }
 
 /* Slot and bytes of a member in a leaf whose fp are here, for a search to come. Where the bytes are, only the
  * slot could tell: but a leaf made anew has them in the order of its slots. */
-ZBT_INLINE void prefetchWith(const struct zbtLeaf *l, uint8_t fp, matchFn *match, firstFn *first) {
-    unsigned i = first(matchGroup(l->fp, fp, match));
+ZBT_INLINE void zbtSearchPrefetchWith(const struct zbtLeaf *l, uint8_t fp, matchFn *match, firstFn *first) {
+    unsigned i = first(zbtSearchMatchGroup(l->fp, fp, match));
     if (i >= l->count) return;
     const char *bytes = (const char *)l + l->size - (unsigned)l->heap * (i + 1) / l->count;
     zbtFetch(zbtSlot(l, i));
@@ -327,7 +337,7 @@ ZBT_INLINE void prefetchWith(const struct zbtLeaf *l, uint8_t fp, matchFn *match
 #define NOINLINE __attribute__((noinline))
 
 /* A high bit for each zero byte, exactly; then the high bits side by side. */
-static inline uint32_t match8(const uint8_t *p, uint64_t fps) {
+static inline uint32_t zbtSearchMatch8(const uint8_t *p, uint64_t fps) {
     const uint64_t low7 = 0x7f7f7f7f7f7f7f7f;
     uint64_t x;
     memcpy(&x, p, 8);
@@ -339,18 +349,18 @@ static inline uint32_t match8(const uint8_t *p, uint64_t fps) {
     return (uint32_t)(zero * 0x0102040810204080 >> 56);
 }
 
-ZBT_INLINE uint32_t matchPlain(const uint8_t *fps, uint8_t fp) {
+ZBT_INLINE uint32_t zbtSearchMatchPlain(const uint8_t *fps, uint8_t fp) {
     uint64_t eight = fp * 0x0101010101010101ull;
-    return match8(fps, eight) | match8(fps + 8, eight) << 8 | match8(fps + 16, eight) << 16 |
-           match8(fps + 24, eight) << 24;
+    return zbtSearchMatch8(fps, eight) | zbtSearchMatch8(fps + 8, eight) << 8 |
+           zbtSearchMatch8(fps + 16, eight) << 16 | zbtSearchMatch8(fps + 24, eight) << 24;
 }
 
-ZBT_INLINE unsigned firstPlain(struct matches m) {
+ZBT_INLINE unsigned zbtSearchFirstPlain(struct matches m) {
     if (m.low) return (unsigned)__builtin_ctzll(m.low);
     return m.high ? 64 + (unsigned)__builtin_ctzll(m.high) : ZBT_FP_GROUP;
 }
 
-ZBT_INLINE struct choice choosePlain(const struct zbtInner *n, double x, bool past) {
+ZBT_INLINE struct choice zbtSearchChoosePlain(const struct zbtInner *n, double x, bool past) {
     const double *separators = zbtSeparators(n) + 1;
     struct choice c = {0, 0};
     for (unsigned i = 0; i < n->count; i++) {
@@ -361,7 +371,7 @@ ZBT_INLINE struct choice choosePlain(const struct zbtInner *n, double x, bool pa
     return c;
 }
 
-static unsigned childIndexPlain(const struct zbtInner *n, const void *child) {
+static unsigned zbtSearchChildIndexPlain(const struct zbtInner *n, const void *child) {
     void **children = zbtChildren(n);
     unsigned last = n->count - 1u, i = 0;
     if (children[last] == child) return last;
@@ -369,41 +379,43 @@ static unsigned childIndexPlain(const struct zbtInner *n, const void *child) {
     return i;
 }
 
-ZBT_INLINE uint64_t countsBeforePlain(const struct zbtInner *n, const void *child) {
+ZBT_INLINE uint64_t zbtSearchCountsBeforePlain(const struct zbtInner *n, const void *child) {
     void **children = zbtChildren(n);
     uint64_t sum = 0;
     for (unsigned i = 0; children[i] != child; i++) sum += n->counts[i];
     return sum;
 }
 
-NOINLINE static struct zbtPos findAllPlain(const zbtree *t, struct str member, uint64_t hash) {
-    return findAmongAll(t, member, hash, matchPlain);
+NOINLINE static struct zbtPos zbtSearchFindAllPlain(const zbtree *t, struct str member, uint64_t hash) {
+    return zbtSearchFindAmongAll(t, member, hash, zbtSearchMatchPlain);
 }
-NOINLINE static struct zbtPos findMappedPlain(const zbtree *t, struct str member, uint64_t hash) {
-    return findMapped(t, member, hash, matchPlain, firstPlain, findAllPlain);
+NOINLINE static struct zbtPos zbtSearchFindMappedPlain(const zbtree *t, struct str member, uint64_t hash) {
+    return zbtSearchFindMapped(t, member, hash, zbtSearchMatchPlain, zbtSearchFirstPlain,
+                               zbtSearchFindAllPlain);
 }
-NOINLINE static struct zbtPos findFewPlain(const zbtree *t, struct str member, uint64_t hash) {
-    return findInFew(t, member, hash, matchPlain);
+NOINLINE static struct zbtPos zbtSearchFindFewPlain(const zbtree *t, struct str member, uint64_t hash) {
+    return zbtSearchFindInFew(t, member, hash, zbtSearchMatchPlain);
 }
-static struct zbtPos findPlain(const zbtree *t, struct str member, uint64_t hash) {
-    return t->form == ZBT_MAPPED ? findMappedPlain(t, member, hash) : findFewPlain(t, member, hash);
+static struct zbtPos zbtSearchFindPlain(const zbtree *t, struct str member, uint64_t hash) {
+    return t->form == ZBT_MAPPED ? zbtSearchFindMappedPlain(t, member, hash)
+                                 : zbtSearchFindFewPlain(t, member, hash);
 }
-static void prefetchPlain(const struct zbtLeaf *l, uint64_t hash) {
-    prefetchWith(l, zbtFp(hash), matchPlain, firstPlain);
+static void zbtSearchPrefetchPlain(const struct zbtLeaf *l, uint64_t hash) {
+    zbtSearchPrefetchWith(l, zbtFp(hash), zbtSearchMatchPlain, zbtSearchFirstPlain);
 }
-static struct zbtPos seekPlain(const zbtree *t, const struct zbtTarget *target, uint64_t *before) {
-    return seekWith(t, target, before, false, choosePlain);
+static struct zbtPos zbtSearchSeekPlain(const zbtree *t, const struct zbtTarget *target, uint64_t *before) {
+    return zbtSearchSeekWith(t, target, before, false, zbtSearchChoosePlain);
 }
-static struct zbtPos seekInsertPlain(zbtree *t, const struct zbtTarget *target) {
+static struct zbtPos zbtSearchSeekInsertPlain(zbtree *t, const struct zbtTarget *target) {
     uint64_t before;
-    return seekWith(t, target, &before, true, choosePlain);
+    return zbtSearchSeekWith(t, target, &before, true, zbtSearchChoosePlain);
 }
-static struct zbtPos seekScorePlain(const zbtree *t, double x, bool past, uint64_t *before) {
-    return past ? seekScoreWith(t, x, true, before, choosePlain)
-                : seekScoreWith(t, x, false, before, choosePlain);
+static struct zbtPos zbtSearchSeekScorePlain(const zbtree *t, double x, bool past, uint64_t *before) {
+    return past ? zbtSearchSeekScoreWith(t, x, true, before, zbtSearchChoosePlain)
+                : zbtSearchSeekScoreWith(t, x, false, before, zbtSearchChoosePlain);
 }
-static uint64_t rankPlain(const struct zbtLeaf *l) {
-    return rankWith(l, countsBeforePlain);
+static uint64_t zbtSearchRankPlain(const struct zbtLeaf *l) {
+    return zbtSearchRankWith(l, zbtSearchCountsBeforePlain);
 }
 
 /* ---- AVX2: four children at a time; what is past the end of a node is NaN, NULL, 0 ---- */
@@ -411,20 +423,20 @@ static uint64_t rankPlain(const struct zbtLeaf *l) {
 #ifdef HAVE_AVX2
 #define AVX2 __attribute__((target("avx2,popcnt,bmi,bmi2")))
 
-AVX2 static inline uint32_t matchAvx2(const uint8_t *fps, uint8_t fp) {
+AVX2 static inline uint32_t zbtSearchMatchAvx2(const uint8_t *fps, uint8_t fp) {
     __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)fps);
     return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, _mm256_set1_epi8((char)fp)));
 }
 /* Without a branch, as none could be predicted: tzcnt of 0 is 64. */
-AVX2 static inline unsigned firstAvx2(struct matches m) {
+AVX2 static inline unsigned zbtSearchFirstAvx2(struct matches m) {
     unsigned low = (unsigned)_tzcnt_u64(m.low), high = (unsigned)_tzcnt_u64(m.high);
     return low + (high & -(low >> 6));
 }
 
-AVX2 static inline __m256i loadFour(const void *p) {
+AVX2 static inline __m256i zbtSearchLoadFour(const void *p) {
     return _mm256_loadu_si256((const __m256i *)p);
 }
-AVX2 static inline uint64_t sumOfFour(__m256i x) {
+AVX2 static inline uint64_t zbtSearchSumOfFour(__m256i x) {
     __m128i two = _mm_add_epi64(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     return (uint64_t)_mm_cvtsi128_si64(two) + (uint64_t)_mm_extract_epi64(two, 1);
 }
@@ -433,86 +445,90 @@ struct tally {
     __m256i found, before;
 };
 /* Children i .. i + 3. */
-AVX2 static inline void tallyFour(struct tally *sum, const struct zbtInner *n, unsigned i, __m256d bound,
-                                  bool past) {
+AVX2 static inline void zbtSearchTallyFour(struct tally *sum, const struct zbtInner *n, unsigned i,
+                                           __m256d bound, bool past) {
     __m256d four = _mm256_loadu_pd(zbtSeparators(n) + 1 + i);
     __m256i left = _mm256_castpd_si256(past ? _mm256_cmp_pd(bound, four, _CMP_GE_OQ)
                                             : _mm256_cmp_pd(bound, four, _CMP_GT_OQ));
     sum->found = _mm256_sub_epi64(sum->found, left);
-    sum->before = _mm256_add_epi64(sum->before, _mm256_and_si256(left, loadFour(n->counts + i)));
+    sum->before = _mm256_add_epi64(sum->before, _mm256_and_si256(left, zbtSearchLoadFour(n->counts + i)));
 }
 
 /* A node has room for an odd number of fours: the first, then pairs of them. */
-AVX2 static inline struct choice chooseAvx2(const struct zbtInner *n, double x, bool past) {
+AVX2 static inline struct choice zbtSearchChooseAvx2(const struct zbtInner *n, double x, bool past) {
     __m256d bound = _mm256_set1_pd(x);
     struct tally sum = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-    tallyFour(&sum, n, 0, bound, past);
+    zbtSearchTallyFour(&sum, n, 0, bound, past);
     for (unsigned i = 4; i < n->count; i += 8) {
-        tallyFour(&sum, n, i, bound, past);
-        tallyFour(&sum, n, i + 4, bound, past);
+        zbtSearchTallyFour(&sum, n, i, bound, past);
+        zbtSearchTallyFour(&sum, n, i + 4, bound, past);
     }
-    return (struct choice){(unsigned)sumOfFour(sum.found), sumOfFour(sum.before)};
+    return (struct choice){(unsigned)zbtSearchSumOfFour(sum.found), zbtSearchSumOfFour(sum.before)};
 }
 
-AVX2 static unsigned childIndexAvx2(const struct zbtInner *n, const void *child) {
+AVX2 static unsigned zbtSearchChildIndexAvx2(const struct zbtInner *n, const void *child) {
     void **children = zbtChildren(n);
     unsigned last = n->count - 1u, mask;
     if (children[last] == child) return last;
     __m256i wanted = _mm256_set1_epi64x((long long)(uintptr_t)child);
     for (unsigned i = 0;; i += 4) {
-        __m256i same = _mm256_cmpeq_epi64(loadFour(children + i), wanted);
+        __m256i same = _mm256_cmpeq_epi64(zbtSearchLoadFour(children + i), wanted);
         if ((mask = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(same))))
             return i + (unsigned)__builtin_ctz(mask);
     }
 }
 
-AVX2 static inline uint64_t countsBeforeAvx2(const struct zbtInner *n, const void *child) {
+AVX2 static inline uint64_t zbtSearchCountsBeforeAvx2(const struct zbtInner *n, const void *child) {
     void **children = zbtChildren(n);
     __m256i wanted = _mm256_set1_epi64x((long long)(uintptr_t)child), sum = _mm256_setzero_si256();
     for (unsigned i = 0;; i += 4) {
-        __m256i same = _mm256_cmpeq_epi64(loadFour(children + i), wanted), counts = loadFour(n->counts + i);
+        __m256i same = _mm256_cmpeq_epi64(zbtSearchLoadFour(children + i), wanted),
+                counts = zbtSearchLoadFour(n->counts + i);
         unsigned mask = (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(same));
         if (mask) {
             __m256i at = _mm256_set1_epi64x(__builtin_ctz(mask));
             __m256i in_front = _mm256_cmpgt_epi64(at, _mm256_set_epi64x(3, 2, 1, 0));
-            return sumOfFour(_mm256_add_epi64(sum, _mm256_and_si256(counts, in_front)));
+            return zbtSearchSumOfFour(_mm256_add_epi64(sum, _mm256_and_si256(counts, in_front)));
         }
         sum = _mm256_add_epi64(sum, counts);
     }
 }
 
-AVX2 NOINLINE static struct zbtPos findAllAvx2(const zbtree *t, struct str member, uint64_t hash) {
-    return findAmongAll(t, member, hash, matchAvx2);
+AVX2 NOINLINE static struct zbtPos zbtSearchFindAllAvx2(const zbtree *t, struct str member, uint64_t hash) {
+    return zbtSearchFindAmongAll(t, member, hash, zbtSearchMatchAvx2);
 }
-AVX2 NOINLINE static struct zbtPos findMappedAvx2(const zbtree *t, struct str member, uint64_t hash) {
-    return findMapped(t, member, hash, matchAvx2, firstAvx2, findAllAvx2);
+AVX2 NOINLINE static struct zbtPos zbtSearchFindMappedAvx2(const zbtree *t, struct str member,
+                                                           uint64_t hash) {
+    return zbtSearchFindMapped(t, member, hash, zbtSearchMatchAvx2, zbtSearchFirstAvx2, zbtSearchFindAllAvx2);
 }
-AVX2 NOINLINE static struct zbtPos findFewAvx2(const zbtree *t, struct str member, uint64_t hash) {
-    return findInFew(t, member, hash, matchAvx2);
+AVX2 NOINLINE static struct zbtPos zbtSearchFindFewAvx2(const zbtree *t, struct str member, uint64_t hash) {
+    return zbtSearchFindInFew(t, member, hash, zbtSearchMatchAvx2);
 }
-AVX2 static struct zbtPos findAvx2(const zbtree *t, struct str member, uint64_t hash) {
-    return t->form == ZBT_MAPPED ? findMappedAvx2(t, member, hash) : findFewAvx2(t, member, hash);
+AVX2 static struct zbtPos zbtSearchFindAvx2(const zbtree *t, struct str member, uint64_t hash) {
+    return t->form == ZBT_MAPPED ? zbtSearchFindMappedAvx2(t, member, hash)
+                                 : zbtSearchFindFewAvx2(t, member, hash);
 }
-AVX2 static void prefetchAvx2(const struct zbtLeaf *l, uint64_t hash) {
-    prefetchWith(l, zbtFp(hash), matchAvx2, firstAvx2);
+AVX2 static void zbtSearchPrefetchAvx2(const struct zbtLeaf *l, uint64_t hash) {
+    zbtSearchPrefetchWith(l, zbtFp(hash), zbtSearchMatchAvx2, zbtSearchFirstAvx2);
 }
-AVX2 static struct zbtPos seekAvx2(const zbtree *t, const struct zbtTarget *target, uint64_t *before) {
-    return seekWith(t, target, before, false, chooseAvx2);
+AVX2 static struct zbtPos zbtSearchSeekAvx2(const zbtree *t, const struct zbtTarget *target,
+                                            uint64_t *before) {
+    return zbtSearchSeekWith(t, target, before, false, zbtSearchChooseAvx2);
 }
-AVX2 static struct zbtPos seekInsertAvx2(zbtree *t, const struct zbtTarget *target) {
+AVX2 static struct zbtPos zbtSearchSeekInsertAvx2(zbtree *t, const struct zbtTarget *target) {
     uint64_t before;
-    return seekWith(t, target, &before, true, chooseAvx2);
+    return zbtSearchSeekWith(t, target, &before, true, zbtSearchChooseAvx2);
 }
 /* GCC leaves the upper halves of the registers dirty here, where a double comes in by one: all code for SSE
  * that runs afterwards would be slow, the sines of GEOSEARCH ten times. */
-AVX2 static struct zbtPos seekScoreAvx2(const zbtree *t, double x, bool past, uint64_t *before) {
-    struct zbtPos pos =
-        past ? seekScoreWith(t, x, true, before, chooseAvx2) : seekScoreWith(t, x, false, before, chooseAvx2);
+AVX2 static struct zbtPos zbtSearchSeekScoreAvx2(const zbtree *t, double x, bool past, uint64_t *before) {
+    struct zbtPos pos = past ? zbtSearchSeekScoreWith(t, x, true, before, zbtSearchChooseAvx2)
+                             : zbtSearchSeekScoreWith(t, x, false, before, zbtSearchChooseAvx2);
     _mm256_zeroupper();
     return pos;
 }
-AVX2 static uint64_t rankAvx2(const struct zbtLeaf *l) {
-    return rankWith(l, countsBeforeAvx2);
+AVX2 static uint64_t zbtSearchRankAvx2(const struct zbtLeaf *l) {
+    return zbtSearchRankWith(l, zbtSearchCountsBeforeAvx2);
 }
 #endif
 
@@ -527,27 +543,27 @@ unsigned (*zbtChildIndex)(const struct zbtInner *, const void *);
 uint64_t (*zbtRankOfLeaf)(const struct zbtLeaf *);
 
 void zbtUseAvx2(bool use) {
-    zbtFind = findPlain;
-    zbtPrefetchElement = prefetchPlain;
-    zbtSeek = seekPlain;
-    zbtSeekScoreEnd = seekScorePlain;
-    zbtSeekInsert = seekInsertPlain;
-    zbtChildIndex = childIndexPlain;
-    zbtRankOfLeaf = rankPlain;
+    zbtFind = zbtSearchFindPlain;
+    zbtPrefetchElement = zbtSearchPrefetchPlain;
+    zbtSeek = zbtSearchSeekPlain;
+    zbtSeekScoreEnd = zbtSearchSeekScorePlain;
+    zbtSeekInsert = zbtSearchSeekInsertPlain;
+    zbtChildIndex = zbtSearchChildIndexPlain;
+    zbtRankOfLeaf = zbtSearchRankPlain;
 #ifdef HAVE_AVX2
     if (!use || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) return;
-    zbtFind = findAvx2;
-    zbtPrefetchElement = prefetchAvx2;
-    zbtSeek = seekAvx2;
-    zbtSeekScoreEnd = seekScoreAvx2;
-    zbtSeekInsert = seekInsertAvx2;
-    zbtChildIndex = childIndexAvx2;
-    zbtRankOfLeaf = rankAvx2;
+    zbtFind = zbtSearchFindAvx2;
+    zbtPrefetchElement = zbtSearchPrefetchAvx2;
+    zbtSeek = zbtSearchSeekAvx2;
+    zbtSeekScoreEnd = zbtSearchSeekScoreAvx2;
+    zbtSeekInsert = zbtSearchSeekInsertAvx2;
+    zbtChildIndex = zbtSearchChildIndexAvx2;
+    zbtRankOfLeaf = zbtSearchRankAvx2;
 #else
     (void)use;
 #endif
 }
 
-__attribute__((constructor)) static void useWhatThereIs(void) {
+__attribute__((constructor)) static void zbtSearchUseWhatThereIs(void) {
     zbtUseAvx2(true);
 }

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
 #include <cmocka.h>
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -84,15 +83,15 @@ static bool present[UNIVERSE];
 static double scoreOf[UNIVERSE];
 static zbtree *tree;
 
-static bool isBefore(const struct entry *e, double score, struct str member) {
+static bool zbtreeTestIsBefore(const struct entry *e, double score, struct str member) {
     return e->score != score ? e->score < score : strCmp(memberOf[e->id], member) < 0;
 }
 
-static size_t modelPlace(double score, struct str member) {
+static size_t zbtreeTestModelPlace(double score, struct str member) {
     size_t low = 0, high = modelLen;
     while (low < high) {
         size_t mid = (low + high) / 2;
-        if (isBefore(&model[mid], score, member))
+        if (zbtreeTestIsBefore(&model[mid], score, member))
             low = mid + 1;
         else
             high = mid;
@@ -100,8 +99,8 @@ static size_t modelPlace(double score, struct str member) {
     return low;
 }
 
-static void modelPut(unsigned id, double score) {
-    size_t at = modelPlace(score, memberOf[id]);
+static void zbtreeTestModelPut(unsigned id, double score) {
+    size_t at = zbtreeTestModelPlace(score, memberOf[id]);
     memmove(&model[at + 1], &model[at], (modelLen - at) * sizeof *model);
     model[at] = (struct entry){score, id};
     modelLen++;
@@ -109,7 +108,7 @@ static void modelPut(unsigned id, double score) {
     scoreOf[id] = score;
 }
 
-static void modelTake(size_t at, size_t count) {
+static void zbtreeTestModelTake(size_t at, size_t count) {
     for (size_t i = at; i < at + count; i++) present[model[i].id] = false;
     memmove(&model[at], &model[at + count], (modelLen - at - count) * sizeof *model);
     modelLen -= count;
@@ -134,7 +133,7 @@ enum scores {
 static enum scores kind;
 static double tide;
 
-static double randomScore(void) {
+static double zbtreeTestRandomScore(void) {
     static const double odd[] = {0.0,    -0.0, INFINITY,           -INFINITY,        1e-300,
                                  -1e300, 0.1,  4503599627370497.5, 9007199254740994, -9007199254740992};
     switch (kind == ANYTHING ? randomBelow(ANYTHING) : kind) {
@@ -162,31 +161,31 @@ static unsigned randomAbsent(void) {
 
 /* ---- Operations: each does the same to both and compares what they answer ---- */
 
-static void expectAt(struct zbtPos p, size_t at) {
+static void zbtreeTestExpectAt(struct zbtPos p, size_t at) {
     assert_true(strEq(zbtMember(p), memberOf[model[at].id]));
     assert_true(zbtScore(p) == model[at].score);
     assert_true(signbit(zbtScore(p)) == signbit(model[at].score));
 }
 
-static struct zbtPos find(size_t at) {
+static struct zbtPos zbtreeTestFind(size_t at) {
     struct zbtPos p;
     unsigned id = model[at].id;
     p = zbtFind(tree, memberOf[id], hashOf[id]);
     assert_non_null(p.leaf);
-    expectAt(p, at);
+    zbtreeTestExpectAt(p, at);
     return p;
 }
 
-static void opInsert(void) {
+static void zbtreeTestOpInsert(void) {
     if (modelLen >= UNIVERSE / 2) return;
     unsigned id = randomAbsent();
-    double score = randomScore();
+    double score = zbtreeTestRandomScore();
     assert_null(zbtFind(tree, memberOf[id], hashOf[id]).leaf);
-    if (modelPlace(score, memberOf[id]) == modelLen && randomBelow(2))
+    if (zbtreeTestModelPlace(score, memberOf[id]) == modelLen && randomBelow(2))
         tree = zbtAppend(tree, score, memberOf[id]);
     else
         tree = zbtInsert(tree, score, memberOf[id], hashOf[id]);
-    modelPut(id, score);
+    zbtreeTestModelPut(id, score);
 }
 
 static size_t randomPlace(void) {
@@ -200,11 +199,11 @@ static size_t randomPlace(void) {
 static void opErase(void) {
     if (!modelLen) return;
     size_t at = randomPlace();
-    tree = zbtErase(tree, find(at), hashOf[model[at].id]);
-    modelTake(at, 1);
+    tree = zbtErase(tree, zbtreeTestFind(at), hashOf[model[at].id]);
+    zbtreeTestModelTake(at, 1);
 }
 
-static void opUpdate(void) {
+static void zbtreeTestOpUpdate(void) {
     if (!modelLen) return;
     size_t at = randomBelow(modelLen);
     struct entry e = model[at];
@@ -212,26 +211,26 @@ static void opUpdate(void) {
     case 0: e.score += 1; break;
     case 1: e.score -= randomBelow(2) ? 1 : 1e-3; break;
     case 2: e.score += (double)randomBelow(200) - 100; break;
-    default: e.score = randomScore();
+    default: e.score = zbtreeTestRandomScore();
     }
-    tree = zbtUpdate(tree, find(at), e.score, hashOf[e.id]);
-    modelTake(at, 1);
-    modelPut(e.id, e.score);
-    find(modelPlace(e.score, memberOf[e.id]));
+    tree = zbtUpdate(tree, zbtreeTestFind(at), e.score, hashOf[e.id]);
+    zbtreeTestModelTake(at, 1);
+    zbtreeTestModelPut(e.id, e.score);
+    zbtreeTestFind(zbtreeTestModelPlace(e.score, memberOf[e.id]));
 }
 
-static void opRank(void) {
+static void zbtreeTestOpRank(void) {
     struct zbtPos p;
     assert_false(zbtAtRank(tree, modelLen, &p));
     assert_false(zbtAtRank(tree, UINT64_MAX, &p));
     if (!modelLen) return;
     size_t at = randomPlace();
-    assert_int_equal(zbtRank(tree, find(at)), at);
+    assert_int_equal(zbtRank(tree, zbtreeTestFind(at)), at);
     assert_true(zbtAtRank(tree, at, &p));
-    expectAt(p, at);
+    zbtreeTestExpectAt(p, at);
     bool back = randomBelow(2);
     for (int i = 0; i < 20; i++, at += back ? -1ul : 1) {
-        expectAt(p, at);
+        zbtreeTestExpectAt(p, at);
         bool more = zbtStep(&p, back);
         assert_int_equal(more, back ? at > 0 : at + 1 < modelLen);
         if (!more) break;
@@ -241,16 +240,16 @@ static void opRank(void) {
 static void expectSought(bool found, struct zbtPos p, bool exists, size_t at, uint64_t rank) {
     assert_int_equal(found, exists);
     if (!exists) return;
-    expectAt(p, at);
+    zbtreeTestExpectAt(p, at);
     assert_int_equal(zbtRank(tree, p), at);
     assert_int_equal(rank, at);
 }
 
 static double scoreNear(void) {
-    return modelLen && randomBelow(2) ? model[randomBelow(modelLen)].score : randomScore();
+    return modelLen && randomBelow(2) ? model[randomBelow(modelLen)].score : zbtreeTestRandomScore();
 }
 
-static void opScoreRange(void) {
+static void zbtreeTestOpScoreRange(void) {
     struct zscoreRange r = {scoreNear(), scoreNear(), randomBelow(2), randomBelow(2)};
     if (r.min > r.max && randomBelow(4)) {
         double t = r.min;
@@ -268,7 +267,7 @@ static void opScoreRange(void) {
     expectSought(found, p, from < to, to - 1, rank);
 }
 
-static struct zlexBound randomBound(void) {
+static struct zlexBound zbtreeTestRandomBound(void) {
     struct zlexBound b = {ZLEX_VALUE, randomBelow(2), {NULL, 0}};
     uint64_t which = randomBelow(8);
     if (which < 2) b.kind = which ? ZLEX_MAX : ZLEX_MIN;
@@ -277,17 +276,17 @@ static struct zlexBound randomBound(void) {
     return b;
 }
 
-static bool aboveMin(struct str m, const struct zlexBound *b) {
+static bool zbtreeTestAboveMin(struct str m, const struct zlexBound *b) {
     if (b->kind != ZLEX_VALUE) return b->kind == ZLEX_MIN;
     return b->exclusive ? strCmp(m, b->value) > 0 : strCmp(m, b->value) >= 0;
 }
-static bool belowMax(struct str m, const struct zlexBound *b) {
+static bool zbtreeTestBelowMax(struct str m, const struct zlexBound *b) {
     if (b->kind != ZLEX_VALUE) return b->kind == ZLEX_MAX;
     return b->exclusive ? strCmp(m, b->value) < 0 : strCmp(m, b->value) <= 0;
 }
 
-static void opLexRange(void) {
-    struct zlexRange r = {randomBound(), randomBound()};
+static void zbtreeTestOpLexRange(void) {
+    struct zlexRange r = {zbtreeTestRandomBound(), zbtreeTestRandomBound()};
     if (modelLen && model[0].score != model[modelLen - 1].score) { /* without meaning: only not dangerous */
         struct zbtPos p;
         uint64_t rank;
@@ -295,8 +294,8 @@ static void opLexRange(void) {
         return;
     }
     size_t from = 0, to = modelLen;
-    while (from < modelLen && !aboveMin(memberOf[model[from].id], &r.min)) from++;
-    while (to > 0 && !belowMax(memberOf[model[to - 1].id], &r.max)) to--;
+    while (from < modelLen && !zbtreeTestAboveMin(memberOf[model[from].id], &r.min)) from++;
+    while (to > 0 && !zbtreeTestBelowMax(memberOf[model[to - 1].id], &r.max)) to--;
     struct zbtPos p = {0};
     uint64_t rank;
     bool found = zbtSeekLex(tree, &r, false, &p, &rank);
@@ -310,7 +309,7 @@ static void opEraseRange(void) {
     if (randomBelow(modelLen + 50) == 0) count = UINT64_MAX;
     tree = zbtEraseRange(tree, rank, count);
     if (rank >= modelLen) return;
-    modelTake(rank, count > modelLen - rank ? modelLen - rank : count);
+    zbtreeTestModelTake(rank, count > modelLen - rank ? modelLen - rank : count);
 }
 
 /* ---- SCAN, with changes between the calls ---- */
@@ -323,7 +322,7 @@ static void onScan(void *priv, struct str member, double score) {
     p = zbtFind(tree, member, hashBytes(member.ptr, member.len));
     assert_non_null(p.leaf);
     assert_true(zbtScore(p) == score);
-    for (size_t at = modelPlace(score, member); at < modelLen; at++) {
+    for (size_t at = zbtreeTestModelPlace(score, member); at < modelLen; at++) {
         if (!strEq(memberOf[model[at].id], member)) continue;
         scanned[model[at].id] = true;
         return;
@@ -331,7 +330,7 @@ static void onScan(void *priv, struct str member, double score) {
     fail();
 }
 
-static void randomStep(size_t target);
+static void zbtreeTestRandomStep(size_t target);
 
 static void opScan(size_t target) {
     uint64_t cursor = 0, between = randomBelow(3), calls = 0;
@@ -341,7 +340,7 @@ static void opScan(size_t target) {
         cursor = zbtScan(tree, cursor, onScan, NULL);
         assert_true(cursor < 1ull << 53);
         for (uint64_t i = 0; i < between && calls < 500; i++) {
-            randomStep(target);
+            zbtreeTestRandomStep(target);
             if (randomBelow(8) == 0) opEraseRange();
             for (unsigned id = 0; id < UNIVERSE; id++) throughout[id] &= present[id];
         }
@@ -352,20 +351,20 @@ static void opScan(size_t target) {
 
 /* ---- Comparing the whole ---- */
 
-static void compareAll(zbtree *t) {
+static void zbtreeTestCompareAll(zbtree *t) {
     struct zbtPos p = {NULL, 0};
     assert_int_equal(zbtLength(t), modelLen);
     bool more = zbtAtRank(t, 0, &p);
     for (size_t i = 0; i < modelLen; i++, more = zbtStep(&p, false)) {
         assert_true(more);
-        expectAt(p, i);
+        zbtreeTestExpectAt(p, i);
     }
     assert_false(more);
 }
 
-static void verifyAll(void) {
+static void zbtreeTestVerifyAll(void) {
     zbtVerify(tree);
-    compareAll(tree);
+    zbtreeTestCompareAll(tree);
 }
 
 /* The copy answers for the tree from now on. */
@@ -373,51 +372,51 @@ static void opCopy(void) {
     zbtree *copy = zbtCopy(tree);
     zbtFree(tree);
     tree = copy;
-    verifyAll();
+    zbtreeTestVerifyAll();
 }
 
-static void clearBoth(void) {
+static void zbtreeTestClearBoth(void) {
     zbtFree(tree);
     tree = zbtCreate(randomBelow(4) ? 0 : randomBelow(10000));
-    modelTake(0, modelLen);
-    verifyAll();
+    zbtreeTestModelTake(0, modelLen);
+    zbtreeTestVerifyAll();
 }
 
 /* Grows and shrinks around a size that changes from epoch to epoch. */
-static void randomStep(size_t target) {
+static void zbtreeTestRandomStep(size_t target) {
     uint64_t op = randomBelow(100);
     if (op < 50) {
         if (modelLen < target || randomBelow(3) == 0)
-            opInsert();
+            zbtreeTestOpInsert();
         else
             opErase();
         if (modelLen > 2 * target && randomBelow(100) == 0) opEraseRange();
     } else if (op < 70) {
-        opUpdate();
+        zbtreeTestOpUpdate();
     } else if (op < 80) {
-        opRank();
+        zbtreeTestOpRank();
     } else if (op < 82) {
-        opScoreRange();
+        zbtreeTestOpScoreRange();
     } else if (op < 84) {
-        opLexRange();
+        zbtreeTestOpLexRange();
     } else if (op < 90) {
         opErase();
     }
 }
 
-static long modelOps(void) {
+static long zbtreeTestModelOps(void) {
     const char *s = getenv("MODEL_OPS");
     return s ? atol(s) : 1000000;
 }
 
-static void seedFromEnv(void) {
+static void zbtreeTestSeedFromEnv(void) {
     const char *s = getenv("MODEL_SEED");
     uint64_t seed = s ? strtoull(s, NULL, 10) : (uint64_t)time(NULL);
     printf("MODEL_SEED=%llu\n", (unsigned long long)seed);
     randomSeed(seed);
 }
 
-static void runModel(long ops) {
+static void zbtreeTestRunModel(long ops) {
     static const size_t targets[] = {0, 1, 10, 100, 130, 300, 1000, 3000, 12000};
     size_t target = 0;
     tree = zbtCreate(0);
@@ -426,21 +425,21 @@ static void runModel(long ops) {
             target = targets[randomBelow(sizeof targets / sizeof *targets)];
             kind = randomBelow(SCORE_KINDS);
             tide = 0;
-            if (randomBelow(2) && kind != ANYTHING) clearBoth();
+            if (randomBelow(2) && kind != ANYTHING) zbtreeTestClearBoth();
         }
-        randomStep(target);
-        if (randomBelow(modelLen + 4) < 2) verifyAll();
+        zbtreeTestRandomStep(target);
+        if (randomBelow(modelLen + 4) < 2) zbtreeTestVerifyAll();
         if (randomBelow(20000) == 0) opCopy();
         if (randomBelow(40000) == 0) opScan(target);
     }
-    verifyAll();
+    zbtreeTestVerifyAll();
     zbtFree(tree);
-    modelTake(0, modelLen);
+    zbtreeTestModelTake(0, modelLen);
 }
 
-static void testModel(void **state) {
+static void zbtreeTestModel(void **state) {
     (void)state;
-    runModel(modelOps());
+    zbtreeTestRunModel(zbtreeTestModelOps());
 }
 
 /* So few bits of a leaf's number in the map that many leaves share them, as they do in trees of more than
@@ -449,7 +448,7 @@ static void testFewIds(void **state) {
     (void)state;
     for (unsigned bits = 1; bits < 8; bits += 2) {
         zbtMapUseIdBits(bits);
-        runModel(modelOps() / 8);
+        zbtreeTestRunModel(zbtreeTestModelOps() / 8);
     }
     zbtMapUseIdBits(24);
 }
@@ -457,7 +456,7 @@ static void testFewIds(void **state) {
 /* ---- How scores are stored ---- */
 
 /* The width of the leaf that has these. */
-static unsigned widthFor(const double *scores, unsigned n) {
+static unsigned zbtreeTestWidthFor(const double *scores, unsigned n) {
     char text[32];
     zbtree *t = zbtCreate(0);
     for (unsigned i = 0; i < n; i++) {
@@ -483,9 +482,10 @@ static unsigned widthFor(const double *scores, unsigned n) {
     zbtFree(t);
     return width;
 }
-#define WIDTH_FOR(...) widthFor((double[]){__VA_ARGS__}, sizeof((double[]){__VA_ARGS__}) / sizeof(double))
+#define WIDTH_FOR(...)                                                                                       \
+    zbtreeTestWidthFor((double[]){__VA_ARGS__}, sizeof((double[]){__VA_ARGS__}) / sizeof(double))
 
-static void testWidths(void **state) {
+static void zbtreeTestWidths(void **state) {
     (void)state;
     assert_int_equal(WIDTH_FOR(1, 2, 3), 1);
     assert_int_equal(WIDTH_FOR(1, 2, 1000), 2);
@@ -506,7 +506,7 @@ static void testWidths(void **state) {
 }
 
 /* Emptied from one end and filled at the other, as a queue or a window of time is. */
-static void testQueue(void **state) {
+static void zbtreeTestQueue(void **state) {
     (void)state;
     struct zbtPos p;
     for (int direction = 0; direction < 4; direction++) {
@@ -603,7 +603,7 @@ static void testScanOrder(void **state) {
 
 /* ---- Bytes ---- */
 
-static struct str memberName(char *buf, size_t i) {
+static struct str zbtreeTestMemberName(char *buf, size_t i) {
     return strN(buf, (size_t)sprintf(buf, "member:%zu", i));
 }
 
@@ -623,7 +623,7 @@ static double bytesPerMember(size_t n, const size_t *order, double unit) {
     zbtree *t = zbtCreate(0);
     for (size_t i = 0; i < n; i++) {
         size_t k = order ? order[i] : i;
-        struct str member = memberName(buf, k);
+        struct str member = zbtreeTestMemberName(buf, k);
         t = zbtInsert(t, (double)k * unit, member, hashBytes(member.ptr, member.len));
     }
     size_t used = zmallocUsedMemory() - before, told = zbtMemory(t, 0);
@@ -646,7 +646,7 @@ static void shuffledBytes(size_t n, double *integers, double *doubles) {
     }
 }
 
-static void testBytes(void **state) {
+static void zbtreeTestBytes(void **state) {
     (void)state;
     static const struct {
         size_t n;
@@ -658,7 +658,7 @@ static void testBytes(void **state) {
                    {1000000, 26, 28, 34}};
     for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
         size_t n = budgets[i].n;
-        if (n > (size_t)modelOps()) continue;
+        if (n > (size_t)zbtreeTestModelOps()) continue;
         double ordered = bytesPerMember(n, NULL, 1), random, doubles;
         shuffledBytes(n, &random, &doubles);
         printf("%8zu members: %5.1f bytes per member in order, %5.1f at random, %5.1f of doubles\n", n,
@@ -677,12 +677,12 @@ static void findAll(void) {
     zbtree *t = zbtCreate(0);
     for (unsigned n = 0; n < 400; n++) {
         for (unsigned k = 0; k < 400; k += 7) {
-            struct str member = memberName(text, k);
+            struct str member = zbtreeTestMemberName(text, k);
             struct zbtPos p = zbtFind(t, member, hashBytes(member.ptr, member.len));
             assert_int_equal(p.leaf != NULL, k < n);
             if (k < n) assert_true(zbtScore(p) == k);
         }
-        struct str member = memberName(text, n);
+        struct str member = zbtreeTestMemberName(text, n);
         t = zbtInsert(t, n, member, hashBytes(member.ptr, member.len));
     }
     zbtFree(t);
@@ -694,7 +694,7 @@ static void seekAndClimb(void) {
     char text[32];
     zbtree *t = zbtCreate(0);
     for (unsigned n = 0; n < MANY; n++) {
-        struct str member = memberName(text, n);
+        struct str member = zbtreeTestMemberName(text, n);
         t = zbtInsert(t, (n * 7919u % MANY) / 3, member, hashBytes(member.ptr, member.len));
     }
     for (unsigned x = 0; x < MANY / 3; x++) {
@@ -736,7 +736,7 @@ static void testPolicy(void **state) {
         zbtree *t = zbtCreate(0);
         double fullest = 0;
         for (unsigned n = 0; n < 40000; n++) {
-            struct str member = memberName(text, n);
+            struct str member = zbtreeTestMemberName(text, n);
             if (n == 3000) hashtableSetResizePolicy((enum hashtableResizePolicy)policy);
             t = zbtInsert(t, n * 7919u % 40000, member, hashBytes(member.ptr, member.len));
             if (n > 3000 && !isRehashing(t) && fillOf(t) > fullest) fullest = fillOf(t);
@@ -814,10 +814,10 @@ static void testUpperHalves(void **state) {
     char text[32];
     zbtree *t = zbtCreate(0);
     for (unsigned n = 0; n < MANY; n++) {
-        struct str member = memberName(text, n);
+        struct str member = zbtreeTestMemberName(text, n);
         CLEAN_AFTER(t = zbtInsert(t, n / 3, member, hashBytes(member.ptr, member.len)));
     }
-    struct str member = memberName(text, MANY / 2);
+    struct str member = zbtreeTestMemberName(text, MANY / 2);
     struct zscoreRange range = {MANY / 6, INFINITY, false, false};
     struct zbtPos p;
     uint64_t rank;
@@ -841,10 +841,10 @@ struct list {
     zskiplist order;
     hashtable members;
 };
-static struct str nodeMember(const void *node) {
+static struct str zbtreeTestNodeMember(const void *node) {
     return zslGetNodeElement(node);
 }
-static const struct hashtableType listType = {.entryKey = nodeMember};
+static const struct hashtableType listType = {.entryKey = zbtreeTestNodeMember};
 
 static void *listCreate(void) {
     struct list *s = zmallocAligned(64, sizeof *s);
@@ -991,7 +991,7 @@ static const char *const work_names[WORKS] = {
     "insert in order", "free", "insert at random", "score",      "rank",         "by rank",
     "first in range",  "walk", "update, far away", "erase half", "pop the first"};
 
-static double now(void) {
+static double zbtreeTestNow(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
@@ -1008,7 +1008,7 @@ static void doWork(struct bench *b, enum work work, size_t k) {
     char buf[32];
     void **s = &b->set[k / b->members];
     size_t m = k % b->members;
-    struct str member = memberName(buf, m);
+    struct str member = zbtreeTestMemberName(buf, m);
     switch (work) {
     case IN_ORDER:
     case AT_RANDOM: *s = b->side->insert(*s, member, (double)m); break;
@@ -1029,7 +1029,7 @@ static void doWork(struct bench *b, enum work work, size_t k) {
 
 static double timeWork(struct bench *b, enum work work) {
     size_t total = b->sets * b->members;
-    double t = now();
+    double t = zbtreeTestNow();
     if (work == IN_ORDER || work == POP)
         for (size_t k = 0; k < total; k++) doWork(b, work, k);
     else if (work == FREE)
@@ -1038,10 +1038,10 @@ static double timeWork(struct bench *b, enum work work) {
         for (size_t i = 0; i < b->sets; i++) b->sink += b->side->walk(b->set[i]);
     else
         for (size_t i = 0; i < total; i++) doWork(b, work, b->order[i]);
-    return (now() - t) / (double)total;
+    return (zbtreeTestNow() - t) / (double)total;
 }
 
-static void bench(size_t n_sets, size_t members) {
+static void zbtreeTestBench(size_t n_sets, size_t members) {
     size_t total = n_sets * members;
     double ns[2][WORKS], bytes[2][2];
     size_t *order = shuffledUpTo(total);
@@ -1069,20 +1069,20 @@ static void bench(size_t n_sets, size_t members) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
         randomSeed(1);
-        bench(1, 129);
-        bench(8000, 129);
-        bench(1, 10000);
-        bench(1, 1000000);
+        zbtreeTestBench(1, 129);
+        zbtreeTestBench(8000, 129);
+        zbtreeTestBench(1, 10000);
+        zbtreeTestBench(1, 1000000);
         return 0;
     }
-    seedFromEnv();
+    zbtreeTestSeedFromEnv();
     makeUniverse();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testInstructions), cmocka_unit_test(testUpperHalves),
-        cmocka_unit_test(testPolicy),       cmocka_unit_test(testBytes),
-        cmocka_unit_test(testQueue),        cmocka_unit_test(testScanOrder),
-        cmocka_unit_test(testModel),        cmocka_unit_test(testFewIds),
-        cmocka_unit_test(testWidths),
+        cmocka_unit_test(testPolicy),       cmocka_unit_test(zbtreeTestBytes),
+        cmocka_unit_test(zbtreeTestQueue),  cmocka_unit_test(testScanOrder),
+        cmocka_unit_test(zbtreeTestModel),  cmocka_unit_test(testFewIds),
+        cmocka_unit_test(zbtreeTestWidths),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     freeUniverse();

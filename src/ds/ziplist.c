@@ -21,29 +21,29 @@ static bool ziplistTake(struct reader *r, size_t n, const unsigned char **p) {
     return true;
 }
 
-static uint64_t loadLE(const unsigned char *p, unsigned bytes) {
+static uint64_t ziplistLoadLE(const unsigned char *p, unsigned bytes) {
     uint64_t v = 0;
     for (unsigned i = bytes; i-- > 0;) v = v << 8 | p[i];
     return v;
 }
 
-static uint64_t loadBE(const unsigned char *p, unsigned bytes) {
+static uint64_t ziplistLoadBE(const unsigned char *p, unsigned bytes) {
     uint64_t v = 0;
     for (unsigned i = 0; i < bytes; i++) v = v << 8 | p[i];
     return v;
 }
 
-static bool takeSizeBefore(struct reader *r, uint64_t *size) {
+static bool ziplistTakeSizeBefore(struct reader *r, uint64_t *size) {
     const unsigned char *p;
     if (!ziplistTake(r, 1, &p)) return false;
     *size = *p;
     if (*p < LONG_SIZE) return true;
     if (*p != LONG_SIZE || !ziplistTake(r, 4, &p)) return false;
-    *size = loadLE(p, 4);
+    *size = ziplistLoadLE(p, 4);
     return true;
 }
 
-static bool takeString(struct reader *r, uint64_t len, struct lpValue *v) {
+static bool ziplistTakeString(struct reader *r, uint64_t len, struct lpValue *v) {
     const unsigned char *p;
     if (!ziplistTake(r, len, &p)) return false;
     v->sval = (const char *)p;
@@ -51,29 +51,29 @@ static bool takeString(struct reader *r, uint64_t len, struct lpValue *v) {
     return true;
 }
 
-static bool takeInteger(struct reader *r, unsigned bytes, struct lpValue *v) {
+static bool ziplistTakeInteger(struct reader *r, unsigned bytes, struct lpValue *v) {
     const unsigned char *p;
     if (!ziplistTake(r, bytes, &p)) return false;
     unsigned shift = 64 - 8 * bytes;
     v->sval = NULL;
-    v->lval = (int64_t)(loadLE(p, bytes) << shift) >> shift;
+    v->lval = (int64_t)(ziplistLoadLE(p, bytes) << shift) >> shift;
     return true;
 }
 
-static bool takeElement(struct reader *r, struct lpValue *v) {
+static bool ziplistTakeElement(struct reader *r, struct lpValue *v) {
     const unsigned char *p, *more;
     if (!ziplistTake(r, 1, &p)) return false;
     switch (*p >> 6) {
-    case 0: return takeString(r, *p, v);
-    case 1: return ziplistTake(r, 1, &more) && takeString(r, (uint64_t)(*p & 63) << 8 | *more, v);
-    case 2: return ziplistTake(r, 4, &more) && takeString(r, loadBE(more, 4), v);
+    case 0: return ziplistTakeString(r, *p, v);
+    case 1: return ziplistTake(r, 1, &more) && ziplistTakeString(r, (uint64_t)(*p & 63) << 8 | *more, v);
+    case 2: return ziplistTake(r, 4, &more) && ziplistTakeString(r, ziplistLoadBE(more, 4), v);
     }
     switch (*p) {
-    case 0xc0: return takeInteger(r, 2, v);
-    case 0xd0: return takeInteger(r, 4, v);
-    case 0xe0: return takeInteger(r, 8, v);
-    case 0xf0: return takeInteger(r, 3, v);
-    case 0xfe: return takeInteger(r, 1, v);
+    case 0xc0: return ziplistTakeInteger(r, 2, v);
+    case 0xd0: return ziplistTakeInteger(r, 4, v);
+    case 0xe0: return ziplistTakeInteger(r, 8, v);
+    case 0xf0: return ziplistTakeInteger(r, 3, v);
+    case 0xfe: return ziplistTakeInteger(r, 1, v);
     }
     v->sval = NULL;
     v->lval = (*p & 15) - 1;
@@ -91,15 +91,18 @@ static unsigned char *ziplistAppend(unsigned char *lp, const struct lpValue *v) 
 
 unsigned char *ziplistToListpack(struct str bytes) {
     const unsigned char *zl = (const unsigned char *)bytes.ptr;
-    if (bytes.len < HEADER_SIZE + 1 || loadLE(zl, 4) != bytes.len || zl[bytes.len - 1] != END) return NULL;
+    if (bytes.len < HEADER_SIZE + 1 || ziplistLoadLE(zl, 4) != bytes.len || zl[bytes.len - 1] != END)
+        return NULL;
     struct reader r = {zl + HEADER_SIZE, zl + bytes.len - 1};
-    uint64_t last = loadLE(zl + 4, 4), announced = loadLE(zl + 8, 2), count = 0, before = 0, before_is;
+    uint64_t last = ziplistLoadLE(zl + 4, 4), announced = ziplistLoadLE(zl + 8, 2), count = 0, before = 0,
+             before_is;
     const unsigned char *entry = r.p;
     unsigned char *lp = lpNew(bytes.len);
     struct lpValue v;
     while (lp && r.p < r.end) {
         entry = r.p;
-        if (!takeSizeBefore(&r, &before_is) || before_is != before || !takeElement(&r, &v)) goto bad;
+        if (!ziplistTakeSizeBefore(&r, &before_is) || before_is != before || !ziplistTakeElement(&r, &v))
+            goto bad;
         before = (uint64_t)(r.p - entry);
         count++;
         lp = ziplistAppend(lp, &v);

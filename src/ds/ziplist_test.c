@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ziplist_test.c - reading the flat containers of older files: every encoding, and damage in every byte. */
+#include "ds/ziplist.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/num.h"
 #include "base/random.h"
 #include "base/sds.h"
 #include "ds/listpack.h"
-#include "ds/ziplist.h"
 #include "ds/zipmap.h"
 
 /* ---- Writing them ---- */
@@ -24,28 +24,28 @@ struct writer {
     unsigned count;
 };
 
-static sds little(sds s, uint64_t v, unsigned bytes) {
+static sds ziplistTestLittle(sds s, uint64_t v, unsigned bytes) {
     return sdscatlen(s, &v, bytes);
 }
 
-static struct writer begin(void) {
+static struct writer ziplistTestBegin(void) {
     return (struct writer){.bytes = sdsgrowzero(sdsempty(), 10), .last = 10};
 }
 
 /* long_before: the five-byte form, which ziplists keep after an entry has become smaller. */
-static void add(struct writer *w, bool long_before, const void *head, size_t n, struct str text) {
+static void ziplistTestAdd(struct writer *w, bool long_before, const void *head, size_t n, struct str text) {
     size_t start = sdslen(w->bytes);
     w->last = start;
     if (w->before >= 254 || long_before)
-        w->bytes = little(sdscatlen(w->bytes, "\xfe", 1), w->before, 4);
+        w->bytes = ziplistTestLittle(sdscatlen(w->bytes, "\xfe", 1), w->before, 4);
     else
-        w->bytes = little(w->bytes, w->before, 1);
+        w->bytes = ziplistTestLittle(w->bytes, w->before, 1);
     w->bytes = sdscatlen(sdscatlen(w->bytes, head, n), text.ptr, text.len);
     w->before = sdslen(w->bytes) - start;
     w->count++;
 }
 
-static void addText(struct writer *w, struct str s) {
+static void ziplistTestAddText(struct writer *w, struct str s) {
     unsigned char head[5] = {(unsigned char)s.len};
     size_t n = 1;
     if (s.len >= 64) {
@@ -58,16 +58,16 @@ static void addText(struct writer *w, struct str s) {
         for (int i = 0; i < 4; i++) head[1 + i] = (unsigned char)(s.len >> (24 - 8 * i));
         n = 5;
     }
-    add(w, false, head, n, s);
+    ziplistTestAdd(w, false, head, n, s);
 }
 
 static void addInt(struct writer *w, unsigned char code, int64_t v, unsigned bytes) {
     unsigned char head[9] = {code};
     memcpy(head + 1, &v, bytes);
-    add(w, false, head, 1 + bytes, STR(""));
+    ziplistTestAdd(w, false, head, 1 + bytes, STR(""));
 }
 
-static sds end(struct writer *w) {
+static sds ziplistTestEnd(struct writer *w) {
     uint32_t size = (uint32_t)sdslen(w->bytes) + 1, last = (uint32_t)w->last;
     uint16_t count = (uint16_t)w->count;
     w->bytes = sdscatlen(w->bytes, "\xff", 1);
@@ -102,8 +102,8 @@ static void assertElements(unsigned char *lp, const char *const *want) {
 /* ---- Ziplists ---- */
 
 static sds sampleZiplist(void) {
-    struct writer w = begin();
-    addText(&w, STR("text"));
+    struct writer w = ziplistTestBegin();
+    ziplistTestAddText(&w, STR("text"));
     addInt(&w, 0xfe, -128, 1);
     addInt(&w, 0xc0, -32768, 2);
     addInt(&w, 0xf0, -8388608, 3);
@@ -112,9 +112,9 @@ static sds sampleZiplist(void) {
     addInt(&w, 0xe0, INT64_MIN, 8);
     addInt(&w, 0xf1, 0, 0);
     addInt(&w, 0xfd, 0, 0);
-    addText(&w, STR(""));
-    add(&w, true, "\1x", 2, STR(""));
-    return end(&w);
+    ziplistTestAddText(&w, STR(""));
+    ziplistTestAdd(&w, true, "\1x", 2, STR(""));
+    return ziplistTestEnd(&w);
 }
 
 static void everyEncodingIsRead(void **state) {
@@ -125,8 +125,8 @@ static void everyEncodingIsRead(void **state) {
     sds bytes = sampleZiplist();
     assertElements(readExact(ziplistToListpack, bytes, sdslen(bytes)), want);
     sdsfree(bytes);
-    struct writer empty = begin();
-    bytes = end(&empty);
+    struct writer empty = ziplistTestBegin();
+    bytes = ziplistTestEnd(&empty);
     assertElements(readExact(ziplistToListpack, bytes, sdslen(bytes)), want + 11);
     sdsfree(bytes);
 }
@@ -134,10 +134,11 @@ static void everyEncodingIsRead(void **state) {
 static void longStringsAreRead(void **state) {
     (void)state;
     static const size_t lengths[] = {63, 64, 253, 254, 16383, 16384, 70000};
-    struct writer w = begin();
+    struct writer w = ziplistTestBegin();
     char *text = calloc(1, 70000);
-    for (size_t i = 0; i < 7; i++) addText(&w, strN(memset(text, 'a' + (int)i, lengths[i]), lengths[i]));
-    sds bytes = end(&w);
+    for (size_t i = 0; i < 7; i++)
+        ziplistTestAddText(&w, strN(memset(text, 'a' + (int)i, lengths[i]), lengths[i]));
+    sds bytes = ziplistTestEnd(&w);
     unsigned char *lp = readExact(ziplistToListpack, bytes, sdslen(bytes)), *p = lpFirst(lp);
     for (size_t i = 0; i < 7; i++, p = lpNext(lp, p))
         assert_true(lpEqual(p, strN(memset(text, 'a' + (int)i, lengths[i]), lengths[i])));
@@ -149,11 +150,11 @@ static void longStringsAreRead(void **state) {
 static void aCountMayBeUnknown(void **state) {
     (void)state;
     static const char *const want[] = {"a", "b", NULL};
-    struct writer w = begin();
-    addText(&w, STR("a"));
-    addText(&w, STR("b"));
+    struct writer w = ziplistTestBegin();
+    ziplistTestAddText(&w, STR("a"));
+    ziplistTestAddText(&w, STR("b"));
     w.count = 65535;
-    sds bytes = end(&w);
+    sds bytes = ziplistTestEnd(&w);
     assertElements(readExact(ziplistToListpack, bytes, sdslen(bytes)), want);
     sdsfree(bytes);
 }

@@ -14,7 +14,7 @@ struct reader {
     const unsigned char *p, *end;
 };
 
-static bool takeLength(struct reader *r, size_t *len) {
+static bool zipmapTakeLength(struct reader *r, size_t *len) {
     size_t left = (size_t)(r->end - r->p);
     if (left < 1 || *r->p == END || (*r->p == LONG_LENGTH && left < 5)) return false;
     if (*r->p < LONG_LENGTH) {
@@ -27,20 +27,21 @@ static bool takeLength(struct reader *r, size_t *len) {
     return true;
 }
 
-static bool takeText(struct reader *r, size_t len, struct str *s) {
+static bool zipmapTakeText(struct reader *r, size_t len, struct str *s) {
     if (len > (size_t)(r->end - r->p)) return false;
     *s = strN((const char *)r->p, len);
     r->p += len;
     return true;
 }
 
-static bool takePair(struct reader *r, struct str *key, struct str *value) {
+static bool zipmapTakePair(struct reader *r, struct str *key, struct str *value) {
     size_t len;
     struct str unused;
-    if (!takeLength(r, &len) || !takeText(r, len, key) || !takeLength(r, &len) || r->p == r->end)
+    if (!zipmapTakeLength(r, &len) || !zipmapTakeText(r, len, key) || !zipmapTakeLength(r, &len) ||
+        r->p == r->end)
         return false;
     size_t unused_len = *r->p++;
-    return takeText(r, len, value) && takeText(r, unused_len, &unused);
+    return zipmapTakeText(r, len, value) && zipmapTakeText(r, unused_len, &unused);
 }
 
 unsigned char *zipmapToListpack(struct str bytes) {
@@ -51,7 +52,7 @@ unsigned char *zipmapToListpack(struct str bytes) {
     size_t pairs = 0;
     struct str key, value;
     for (; r.p < r.end; pairs++) {
-        if (!takePair(&r, &key, &value) || !lpSafeToAdd(lp, key.len + value.len)) {
+        if (!zipmapTakePair(&r, &key, &value) || !lpSafeToAdd(lp, key.len + value.len)) {
             lpFree(lp);
             return NULL;
         }

@@ -54,16 +54,16 @@ _Static_assert(offsetof(zskiplistNode, level) == 8, "then the levels");
 #define LONG_MEMBER  ((1u << (64 - LENGTH_SHIFT)) - 1)
 _Static_assert(ZSKIPLIST_MAXLEVEL <= 1u << HEIGHT_BITS, "a height fits its bits");
 
-static inline zskiplistNode *backwardOf(const zskiplistNode *n) {
+static inline zskiplistNode *zslBackwardOf(const zskiplistNode *n) {
     return (zskiplistNode *)(uintptr_t)(n->level[0].span & POINTER_MASK);
 }
 
-static inline void setBackward(zskiplistNode *n, const zskiplistNode *to) {
+static inline void zslSetBackward(zskiplistNode *n, const zskiplistNode *to) {
     debugAssert((uintptr_t)to >> POINTER_BITS == 0);
     n->level[0].span = (n->level[0].span & ~POINTER_MASK) | (uintptr_t)to;
 }
 
-static inline int nodeHeight(const zskiplistNode *n) {
+static inline int zslNodeHeight(const zskiplistNode *n) {
     return 1 + (int)(n->level[0].span >> POINTER_BITS & ((1u << HEIGHT_BITS) - 1));
 }
 
@@ -72,50 +72,50 @@ static inline int nodeHeight(const zskiplistNode *n) {
 #define ADJUST_SHIFT 8
 #define HEIGHT_MASK  ((1u << ADJUST_SHIFT) - 1)
 
-static inline int listHeight(const zskiplist *zsl) {
+static inline int zslListHeight(const zskiplist *zsl) {
     return (int)(zsl->header[0].span & HEIGHT_MASK);
 }
 
-static inline uint64_t getAdjust(const zskiplist *zsl) {
+static inline uint64_t zslGetAdjust(const zskiplist *zsl) {
     return (uint64_t)((int64_t)zsl->header[0].span >> ADJUST_SHIFT); /* keeps the sign */
 }
 
-static inline void addAdjust(zskiplist *zsl, int64_t delta) {
+static inline void zslAddAdjust(zskiplist *zsl, int64_t delta) {
     zsl->header[0].span += (uint64_t)delta << ADJUST_SHIFT;
 }
 
-static inline void setListHeight(zskiplist *zsl, int height) {
+static inline void zslSetListHeight(zskiplist *zsl, int height) {
     zsl->header[0].span = (zsl->header[0].span & ~(uint64_t)HEIGHT_MASK) | (uint64_t)height;
 }
 
-static inline uint64_t spanOf(const zslLevel *tower, int level) {
+static inline uint64_t zslSpanOf(const zslLevel *tower, int level) {
     return level ? tower[level].span : 1;
 }
 
 /* ---- Nodes ---- */
 
 /* P = 1/4: each pair of zero bits is one more level. */
-static int randomHeight(void) {
+static int zslRandomHeight(void) {
     uint64_t bits = randomU64() | 1ull << (2 * (ZSKIPLIST_MAXLEVEL - 1));
     return 1 + __builtin_ctzll(bits) / 2;
 }
 
-static inline struct str memberOf(const zskiplistNode *n) {
-    const char *bytes = (const char *)&n->level[nodeHeight(n)];
+static inline struct str zslMemberOf(const zskiplistNode *n) {
+    const char *bytes = (const char *)&n->level[zslNodeHeight(n)];
     uint64_t length = n->level[0].span >> LENGTH_SHIFT;
     if (__builtin_expect(length != LONG_MEMBER, 1)) return strN(bytes, length);
     memcpy(&length, bytes, sizeof length);
     return strN(bytes + sizeof length, length);
 }
 
-static size_t nodeSize(int height, size_t length) {
+static size_t zslNodeSize(int height, size_t length) {
     return sizeof(zskiplistNode) + (size_t)height * sizeof(zslLevel) + length +
            (length >= LONG_MEMBER ? sizeof(uint64_t) : 0);
 }
 
 static zskiplistNode *zslNodeNew(int height, double score, struct str member) {
     uint64_t length = member.len, above = (uint64_t)height - 1;
-    zskiplistNode *n = zmalloc(nodeSize(height, length));
+    zskiplistNode *n = zmalloc(zslNodeSize(height, length));
     char *bytes = (char *)&n->level[height];
     if (length >= LONG_MEMBER) {
         memcpy(bytes, &length, sizeof length);
@@ -129,11 +129,11 @@ static zskiplistNode *zslNodeNew(int height, double score, struct str member) {
 }
 
 static void zslNodeFree(zskiplistNode *n) {
-    zfreeSized(n, nodeSize(nodeHeight(n), memberOf(n).len));
+    zfreeSized(n, zslNodeSize(zslNodeHeight(n), zslMemberOf(n).len));
 }
 
 /* The node whose tower this is; NULL for the header. */
-static inline zskiplistNode *towerNode(const zskiplist *zsl, zslLevel *tower) {
+static inline zskiplistNode *zslTowerNode(const zskiplist *zsl, zslLevel *tower) {
     if (tower == zsl->header) return NULL;
     return (zskiplistNode *)((char *)tower - offsetof(zskiplistNode, level));
 }
@@ -151,22 +151,22 @@ struct zslKey {
     double score;
     struct str member;
 };
-static inline bool isBeforeKey(const zskiplistNode *n, const void *key) {
+static inline bool zslIsBeforeKey(const zskiplistNode *n, const void *key) {
     const struct zslKey *k = key;
     if (n->score != k->score) return n->score < k->score;
-    return strCmp(memberOf(n), k->member) < 0;
+    return strCmp(zslMemberOf(n), k->member) < 0;
 }
-static inline bool isBelowScoreMin(const zskiplistNode *n, const void *r) {
+static inline bool zslIsBelowScoreMin(const zskiplistNode *n, const void *r) {
     return !zscoreGteMin(n->score, r);
 }
-static inline bool isWithinScoreMax(const zskiplistNode *n, const void *r) {
+static inline bool zslIsWithinScoreMax(const zskiplistNode *n, const void *r) {
     return zscoreLteMax(n->score, r);
 }
-static inline bool isBelowLexMin(const zskiplistNode *n, const void *r) {
-    return !zlexGteMin(memberOf(n), r);
+static inline bool zslIsBelowLexMin(const zskiplistNode *n, const void *r) {
+    return !zlexGteMin(zslMemberOf(n), r);
 }
-static inline bool isWithinLexMax(const zskiplistNode *n, const void *r) {
-    return zlexLteMax(memberOf(n), r);
+static inline bool zslIsWithinLexMax(const zskiplistNode *n, const void *r) {
+    return zlexLteMax(zslMemberOf(n), r);
 }
 
 typedef bool isLeftFn(const zskiplistNode *n, const void *target);
@@ -174,14 +174,14 @@ typedef bool isLeftFn(const zskiplistNode *n, const void *target);
 /* Last tower for which isLeft holds, and its position; notes the path when asked to. Inlined into each
  * caller, with its own isLeft. A node that stopped a higher level is not compared again. */
 static inline __attribute__((always_inline)) zslLevel *
-descend(const zskiplist *zsl, isLeftFn *isLeft, const void *target, uint64_t *pos, struct zslPath *path) {
+zslDescend(const zskiplist *zsl, isLeftFn *isLeft, const void *target, uint64_t *pos, struct zslPath *path) {
     zslLevel *tower = (zslLevel *)zsl->header;
     const zskiplistNode *stop = NULL;
     uint64_t at = 0;
-    for (int i = listHeight(zsl) - 1; i >= 0; i--) {
+    for (int i = zslListHeight(zsl) - 1; i >= 0; i--) {
         zskiplistNode *next;
         while ((next = tower[i].forward) != stop && next && isLeft(next, target)) {
-            at += spanOf(tower, i);
+            at += zslSpanOf(tower, i);
             tower = next->level;
         }
         stop = next;
@@ -194,18 +194,18 @@ descend(const zskiplist *zsl, isLeftFn *isLeft, const void *target, uint64_t *po
     return tower;
 }
 
-static void findPathByKey(const zskiplist *zsl, const struct zslKey *key, struct zslPath *path) {
+static void zslFindPathByKey(const zskiplist *zsl, const struct zslKey *key, struct zslPath *path) {
     uint64_t pos;
-    descend(zsl, isBeforeKey, key, &pos, path);
+    zslDescend(zsl, zslIsBeforeKey, key, &pos, path);
 }
 
 /* The towers to the left of position pos + 1; notes no positions. */
-static void findPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path) {
+static void zslFindPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path) {
     zslLevel *tower = zsl->header;
     uint64_t at = 0;
-    for (int i = listHeight(zsl) - 1; i >= 0; i--) {
-        while (tower[i].forward && spanOf(tower, i) <= pos - at) {
-            at += spanOf(tower, i);
+    for (int i = zslListHeight(zsl) - 1; i >= 0; i--) {
+        while (tower[i].forward && zslSpanOf(tower, i) <= pos - at) {
+            at += zslSpanOf(tower, i);
             tower = tower[i].forward->level;
         }
         path->tower[i] = tower;
@@ -213,10 +213,10 @@ static void findPathByPos(zskiplist *zsl, uint64_t pos, struct zslPath *path) {
 }
 
 /* The last tower on each of the levels 1 .. height-1, not counting `except`. */
-static void findLastTowers(zskiplist *zsl, int height, const zskiplistNode *except, zslLevel **last) {
+static void zslFindLastTowers(zskiplist *zsl, int height, const zskiplistNode *except, zslLevel **last) {
     zslLevel *tower = zsl->header;
     if (height == 1) return;
-    for (int i = listHeight(zsl) - 1; i > 0; i--) {
+    for (int i = zslListHeight(zsl) - 1; i > 0; i--) {
         while (tower[i].forward && tower[i].forward != except) tower = tower[i].forward->level;
         last[i] = tower;
     }
@@ -225,53 +225,53 @@ static void findLastTowers(zskiplist *zsl, int height, const zskiplistNode *exce
 /* ---- Linking ---- */
 
 /* New levels of the header lead to the end; returns the height before. */
-static int raiseHeight(zskiplist *zsl, int height) {
-    int before = listHeight(zsl);
+static int zslRaiseHeight(zskiplist *zsl, int height) {
+    int before = zslListHeight(zsl);
     if (height <= before) return before;
-    for (int i = before; i < height; i++) zsl->header[i].span = zsl->length - getAdjust(zsl);
-    setListHeight(zsl, height);
+    for (int i = before; i < height; i++) zsl->header[i].span = zsl->length - zslGetAdjust(zsl);
+    zslSetListHeight(zsl, height);
     return before;
 }
 
-static void lowerHeight(zskiplist *zsl) {
-    int height = listHeight(zsl);
+static void zslLowerHeight(zskiplist *zsl) {
+    int height = zslListHeight(zsl);
     while (height > 1 && !zsl->header[height - 1].forward) height--;
-    setListHeight(zsl, height);
+    zslSetListHeight(zsl, height);
 }
 
 /* The way back from `next`, or from the end of the list, leads to n. */
-static inline void setBefore(zskiplist *zsl, zskiplistNode *next, zskiplistNode *n) {
+static inline void zslSetBefore(zskiplist *zsl, zskiplistNode *next, zskiplistNode *n) {
     if (next)
-        setBackward(next, n);
+        zslSetBackward(next, n);
     else
         zsl->tail = n;
 }
 
-static void linkAtTail(zskiplist *zsl, zskiplistNode *n) {
+static void zslLinkAtTail(zskiplist *zsl, zskiplistNode *n) {
     zslLevel *last[ZSKIPLIST_MAXLEVEL];
-    int height = nodeHeight(n);
-    raiseHeight(zsl, height);
-    findLastTowers(zsl, height, NULL, last);
+    int height = zslNodeHeight(n);
+    zslRaiseHeight(zsl, height);
+    zslFindLastTowers(zsl, height, NULL, last);
     last[0] = zsl->tail ? zsl->tail->level : zsl->header;
 
     last[0][0].forward = n;
     n->level[0].forward = NULL;
     for (int i = 1; i < height; i++) {
         last[i][i].forward = n;
-        last[i][i].span += getAdjust(zsl) + 1;
+        last[i][i].span += zslGetAdjust(zsl) + 1;
         n->level[i].forward = NULL;
-        n->level[i].span = -(getAdjust(zsl) + 1);
+        n->level[i].span = -(zslGetAdjust(zsl) + 1);
     }
-    setBackward(n, zsl->tail);
+    zslSetBackward(n, zsl->tail);
     zsl->tail = n;
     zsl->length++;
-    addAdjust(zsl, 1);
+    zslAddAdjust(zsl, 1);
 }
 
 /* Link n behind the path, which is found before the list grows higher for n. */
-static void linkAtPath(zskiplist *zsl, zskiplistNode *n, struct zslPath *path) {
-    int height = nodeHeight(n), highest = listHeight(zsl);
-    for (int i = raiseHeight(zsl, height); i < height; i++) {
+static void zslLinkAtPath(zskiplist *zsl, zskiplistNode *n, struct zslPath *path) {
+    int height = zslNodeHeight(n), highest = zslListHeight(zsl);
+    for (int i = zslRaiseHeight(zsl, height); i < height; i++) {
         path->tower[i] = zsl->header;
         path->pos[i] = 0;
         highest = height;
@@ -287,37 +287,37 @@ static void linkAtPath(zskiplist *zsl, zskiplistNode *n, struct zslPath *path) {
     for (int i = height; i < highest; i++) path->tower[i][i].span++;
 
     zskiplistNode *next = n->level[0].forward;
-    setBackward(n, towerNode(zsl, path->tower[0]));
-    setBefore(zsl, next, n);
+    zslSetBackward(n, zslTowerNode(zsl, path->tower[0]));
+    zslSetBefore(zsl, next, n);
     zsl->length++;
 }
 
-static void linkAtHead(zskiplist *zsl, zskiplistNode *n) {
+static void zslLinkAtHead(zskiplist *zsl, zskiplistNode *n) {
     struct zslPath path;
-    for (int i = 0; i < listHeight(zsl); i++) {
+    for (int i = 0; i < zslListHeight(zsl); i++) {
         path.tower[i] = zsl->header;
         path.pos[i] = 0;
     }
-    linkAtPath(zsl, n, &path);
+    zslLinkAtPath(zsl, n, &path);
 }
 
 /* Link by its score and member. Looking at the tail first costs a load that does not hold up the search. */
-static void linkNode(zskiplist *zsl, zskiplistNode *n) {
-    struct zslKey key = {n->score, memberOf(n)};
+static void zslLinkNode(zskiplist *zsl, zskiplistNode *n) {
+    struct zslKey key = {n->score, zslMemberOf(n)};
     struct zslPath path;
-    if (!zsl->tail || isBeforeKey(zsl->tail, &key)) {
-        linkAtTail(zsl, n);
+    if (!zsl->tail || zslIsBeforeKey(zsl->tail, &key)) {
+        zslLinkAtTail(zsl, n);
         return;
     }
-    findPathByKey(zsl, &key, &path);
-    linkAtPath(zsl, n, &path);
+    zslFindPathByKey(zsl, &key, &path);
+    zslLinkAtPath(zsl, n, &path);
 }
 
-static void unlinkTail(zskiplist *zsl) {
-    zskiplistNode *n = zsl->tail, *before = backwardOf(n);
+static void zslUnlinkTail(zskiplist *zsl) {
+    zskiplistNode *n = zsl->tail, *before = zslBackwardOf(n);
     zslLevel *last[ZSKIPLIST_MAXLEVEL];
-    int height = nodeHeight(n);
-    findLastTowers(zsl, height, n, last);
+    int height = zslNodeHeight(n);
+    zslFindLastTowers(zsl, height, n, last);
     last[0] = before ? before->level : zsl->header;
 
     last[0][0].forward = NULL;
@@ -327,48 +327,48 @@ static void unlinkTail(zskiplist *zsl) {
     }
     zsl->tail = before;
     zsl->length--;
-    addAdjust(zsl, -1);
-    lowerHeight(zsl);
+    zslAddAdjust(zsl, -1);
+    zslLowerHeight(zsl);
 }
 
 /* Unlink the `count` nodes behind the path; returns the first. `each` (may be NULL) is called for each when
  * the list no longer leads to it. */
-static void unlinkRun(zskiplist *zsl, struct zslPath *path, uint64_t count,
-                      void (*each)(void *priv, zskiplistNode *n), void *priv) {
+static void zslUnlinkRun(zskiplist *zsl, struct zslPath *path, uint64_t count,
+                         void (*each)(void *priv, zskiplistNode *n), void *priv) {
     zslLevel **left = path->tower;
     zskiplistNode *next = left[0][0].forward;
     for (uint64_t done = 0; done < count; done++) {
         zskiplistNode *n = next;
         next = n->level[0].forward;
         __builtin_prefetch(next);
-        for (int i = 1; i < nodeHeight(n); i++) {
+        for (int i = 1; i < zslNodeHeight(n); i++) {
             left[i][i].forward = n->level[i].forward;
             left[i][i].span += n->level[i].span;
         }
         if (each) each(priv, n);
     }
     left[0][0].forward = next;
-    for (int i = 1; i < listHeight(zsl); i++) left[i][i].span -= count;
-    setBefore(zsl, next, towerNode(zsl, left[0]));
+    for (int i = 1; i < zslListHeight(zsl); i++) left[i][i].span -= count;
+    zslSetBefore(zsl, next, zslTowerNode(zsl, left[0]));
     zsl->length -= count;
-    lowerHeight(zsl);
+    zslLowerHeight(zsl);
 }
 
-static void unlinkNode(zskiplist *zsl, zskiplistNode *n) {
+static void zslUnlinkNode(zskiplist *zsl, zskiplistNode *n) {
     struct zslPath path;
     path.tower[0] = zsl->header;
     if (n == zsl->tail) {
-        unlinkTail(zsl);
+        zslUnlinkTail(zsl);
         return;
     }
     if (n == zsl->header[0].forward) {
-        for (int i = 0; i < listHeight(zsl); i++) path.tower[i] = zsl->header;
+        for (int i = 0; i < zslListHeight(zsl); i++) path.tower[i] = zsl->header;
     } else {
-        struct zslKey key = {n->score, memberOf(n)};
-        findPathByKey(zsl, &key, &path);
+        struct zslKey key = {n->score, zslMemberOf(n)};
+        zslFindPathByKey(zsl, &key, &path);
         serverAssert(path.tower[0][0].forward == n);
     }
-    unlinkRun(zsl, &path, 1, NULL, NULL);
+    zslUnlinkRun(zsl, &path, 1, NULL, NULL);
 }
 
 /* ---- Ranges ---- */
@@ -395,25 +395,25 @@ bool zlexRangeEmpty(const struct zlexRange *r) {
 /* First node that is not left; the first node of all is tried before the search, which would touch the first
  * node of every level. */
 static inline __attribute__((always_inline)) zskiplistNode *
-firstNotLeft(const zskiplist *zsl, isLeftFn *isLeft, const void *range, uint64_t *pos) {
+zslFirstNotLeft(const zskiplist *zsl, isLeftFn *isLeft, const void *range, uint64_t *pos) {
     zskiplistNode *first = zsl->header[0].forward;
     *pos = 0;
     if (!first || !isLeft(first, range)) return first;
-    return descend(zsl, isLeft, range, pos, NULL)[0].forward;
+    return zslDescend(zsl, isLeft, range, pos, NULL)[0].forward;
 }
 
 /* Last node that is left, and its position; NULL and 0 when none. The tail is tried first. */
-static inline __attribute__((always_inline)) zskiplistNode *lastLeft(const zskiplist *zsl, isLeftFn *isLeft,
-                                                                     const void *range, uint64_t *pos) {
+static inline __attribute__((always_inline)) zskiplistNode *
+zslLastLeft(const zskiplist *zsl, isLeftFn *isLeft, const void *range, uint64_t *pos) {
     *pos = zsl->length;
     if (!zsl->tail || isLeft(zsl->tail, range)) return zsl->tail;
-    return towerNode(zsl, descend(zsl, isLeft, range, pos, NULL));
+    return zslTowerNode(zsl, zslDescend(zsl, isLeft, range, pos, NULL));
 }
 
 zskiplistNode *zslFirstInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank) {
     uint64_t pos;
     if (zscoreRangeEmpty(r)) return NULL;
-    zskiplistNode *n = firstNotLeft(zsl, isBelowScoreMin, r, &pos);
+    zskiplistNode *n = zslFirstNotLeft(zsl, zslIsBelowScoreMin, r, &pos);
     if (!n || !zscoreLteMax(n->score, r)) return NULL;
     if (rank) *rank = pos;
     return n;
@@ -422,7 +422,7 @@ zskiplistNode *zslFirstInScoreRange(const zskiplist *zsl, const struct zscoreRan
 zskiplistNode *zslLastInScoreRange(const zskiplist *zsl, const struct zscoreRange *r, uint64_t *rank) {
     uint64_t pos;
     if (zscoreRangeEmpty(r)) return NULL;
-    zskiplistNode *n = lastLeft(zsl, isWithinScoreMax, r, &pos);
+    zskiplistNode *n = zslLastLeft(zsl, zslIsWithinScoreMax, r, &pos);
     if (!n || !zscoreGteMin(n->score, r)) return NULL;
     if (rank) *rank = pos - 1;
     return n;
@@ -431,8 +431,8 @@ zskiplistNode *zslLastInScoreRange(const zskiplist *zsl, const struct zscoreRang
 zskiplistNode *zslFirstInLexRange(const zskiplist *zsl, const struct zlexRange *r, uint64_t *rank) {
     uint64_t pos;
     if (zlexRangeEmpty(r)) return NULL;
-    zskiplistNode *n = firstNotLeft(zsl, isBelowLexMin, r, &pos);
-    if (!n || !zlexLteMax(memberOf(n), r)) return NULL;
+    zskiplistNode *n = zslFirstNotLeft(zsl, zslIsBelowLexMin, r, &pos);
+    if (!n || !zlexLteMax(zslMemberOf(n), r)) return NULL;
     if (rank) *rank = pos;
     return n;
 }
@@ -440,8 +440,8 @@ zskiplistNode *zslFirstInLexRange(const zskiplist *zsl, const struct zlexRange *
 zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r, uint64_t *rank) {
     uint64_t pos;
     if (zlexRangeEmpty(r)) return NULL;
-    zskiplistNode *n = lastLeft(zsl, isWithinLexMax, r, &pos);
-    if (!n || !zlexGteMin(memberOf(n), r)) return NULL;
+    zskiplistNode *n = zslLastLeft(zsl, zslIsWithinLexMax, r, &pos);
+    if (!n || !zlexGteMin(zslMemberOf(n), r)) return NULL;
     if (rank) *rank = pos - 1;
     return n;
 }
@@ -450,7 +450,7 @@ zskiplistNode *zslLastInLexRange(const zskiplist *zsl, const struct zlexRange *r
 
 void zslInit(zskiplist *zsl) {
     memset(zsl, 0, sizeof(*zsl));
-    setListHeight(zsl, 1);
+    zslSetListHeight(zsl, 1);
 }
 
 void zslClear(zskiplist *zsl) {
@@ -473,7 +473,7 @@ zskiplistNode *zslGetTail(const zskiplist *zsl) {
 }
 
 int zslGetHeight(const zskiplist *zsl) {
-    return listHeight(zsl);
+    return zslListHeight(zsl);
 }
 
 zskiplistNode *zslGetFirst(const zskiplist *zsl) {
@@ -485,11 +485,11 @@ double zslGetNodeScore(const zskiplistNode *n) {
 }
 
 struct str zslGetNodeElement(const zskiplistNode *n) {
-    return memberOf(n);
+    return zslMemberOf(n);
 }
 
 int zslGetNodeHeight(const zskiplistNode *n) {
-    return nodeHeight(n);
+    return zslNodeHeight(n);
 }
 
 zskiplistNode *zslGetNext(const zskiplistNode *n) {
@@ -497,7 +497,7 @@ zskiplistNode *zslGetNext(const zskiplistNode *n) {
 }
 
 zskiplistNode *zslGetPrev(const zskiplistNode *n) {
-    return backwardOf(n);
+    return zslBackwardOf(n);
 }
 
 size_t zslNodeMemory(const zskiplistNode *n) {
@@ -513,13 +513,15 @@ void zslPrefetchFirst(const zskiplist *zsl) {
 void zslFetchBegin(const zskiplist *zsl, double score, struct zslFetch *f) {
     int warm = 0;
     while (zsl->length >> (2 * warm) > FETCH_WARM) warm++;
-    *f = (struct zslFetch){
-        .tower = zsl->header, .score = score, .level = (int16_t)(listHeight(zsl) - 1), .warm = (int16_t)warm};
+    *f = (struct zslFetch){.tower = zsl->header,
+                           .score = score,
+                           .level = (int16_t)(zslListHeight(zsl) - 1),
+                           .warm = (int16_t)warm};
 }
 
 /* Where the tower leads to on this level and on the one below it, which comes next when this one leads too
  * far. */
-static void fetchFrom(struct zslFetch *f) {
+static void zslFetchFrom(struct zslFetch *f) {
     f->fetched = f->tower;
     f->down_to = f->level ? f->level - 1 : 0;
     for (int i = f->level; i >= f->down_to; i--) {
@@ -533,7 +535,7 @@ bool zslFetchStep(struct zslFetch *f) {
     while (f->level >= 0) {
         const zskiplistNode *next = f->tower[f->level].forward;
         if (next != f->stop && f->level < f->warm && (f->tower != f->fetched || f->level < f->down_to)) {
-            fetchFrom(f);
+            zslFetchFrom(f);
             return true;
         }
         if (next != f->stop && next->score < f->score) {
@@ -550,44 +552,45 @@ bool zslFetchStep(struct zslFetch *f) {
 
 zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member) {
     serverAssert(score == score); /* not NaN */
-    zskiplistNode *n = zslNodeNew(randomHeight(), score, member);
-    linkNode(zsl, n);
+    zskiplistNode *n = zslNodeNew(zslRandomHeight(), score, member);
+    zslLinkNode(zsl, n);
     return n;
 }
 
 zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member) {
     debugAssert(!zsl->tail || isBeforeKey(zsl->tail, &(struct zslKey){score, member}));
-    zskiplistNode *n = zslNodeNew(randomHeight(), score, member);
-    linkAtTail(zsl, n);
+    zskiplistNode *n = zslNodeNew(zslRandomHeight(), score, member);
+    zslLinkAtTail(zsl, n);
     return n;
 }
 
 zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member) {
-    zskiplistNode *n = zslNodeNew(randomHeight(), score, member);
+    zskiplistNode *n = zslNodeNew(zslRandomHeight(), score, member);
     debugAssert(!zsl->tail || !isBeforeKey(zsl->header[0].forward, &(struct zslKey){score, member}));
-    linkAtHead(zsl, n);
+    zslLinkAtHead(zsl, n);
     return n;
 }
 
 void zslDelete(zskiplist *zsl, zskiplistNode *n) {
-    unlinkNode(zsl, n);
+    zslUnlinkNode(zsl, n);
     zslNodeFree(n);
 }
 
 void zslUpdateScore(zskiplist *zsl, zskiplistNode *n, double score) {
     serverAssert(score == score); /* not NaN */
-    struct zslKey key = {score, memberOf(n)};
-    const zskiplistNode *next = n->level[0].forward, *before = backwardOf(n);
-    bool stays = score >= n->score ? !next || !isBeforeKey(next, &key) : !before || isBeforeKey(before, &key);
-    if (!stays) unlinkNode(zsl, n);
+    struct zslKey key = {score, zslMemberOf(n)};
+    const zskiplistNode *next = n->level[0].forward, *before = zslBackwardOf(n);
+    bool stays =
+        score >= n->score ? !next || !zslIsBeforeKey(next, &key) : !before || zslIsBeforeKey(before, &key);
+    if (!stays) zslUnlinkNode(zsl, n);
     n->score = score;
-    if (!stays) linkNode(zsl, n);
+    if (!stays) zslLinkNode(zsl, n);
 }
 
 /* ---- Ranks ---- */
 
 const zskiplistNode *zslClimb(const zskiplistNode *n) {
-    int top = nodeHeight(n) - 1;
+    int top = zslNodeHeight(n) - 1;
     const zskiplistNode *next = n->level[top].forward;
     if (next) {
         __builtin_prefetch(&next->level[0].span);
@@ -599,25 +602,25 @@ const zskiplistNode *zslClimb(const zskiplistNode *n) {
 uint64_t zslGetRank(const zskiplist *zsl, const zskiplistNode *n) {
     uint64_t steps = 0;
     for (const zskiplistNode *next;; n = next) {
-        int top = nodeHeight(n) - 1;
+        int top = zslNodeHeight(n) - 1;
         next = n->level[top].forward;
         if (!top) {
             if (!next) return zsl->length - 1 - steps;
             steps++;
         } else {
             steps += n->level[top].span;
-            if (!next) return zsl->length - 1 - (steps + getAdjust(zsl));
+            if (!next) return zsl->length - 1 - (steps + zslGetAdjust(zsl));
         }
     }
 }
 
 zskiplistNode *zslGetByRank(const zskiplist *zsl, uint64_t rank) {
-    int height = listHeight(zsl), i = 0;
+    int height = zslListHeight(zsl), i = 0;
     if (rank >= zsl->length) return NULL;
     uint64_t left = zsl->length - 1 - rank; /* steps to go; a few from the tail are cheaper than a descent */
     if (left < (uint64_t)height) {
         zskiplistNode *n = zsl->tail;
-        while (left--) n = backwardOf(n);
+        while (left--) n = zslBackwardOf(n);
         return n;
     }
     left = rank + 1;
@@ -628,14 +631,14 @@ zskiplistNode *zslGetByRank(const zskiplist *zsl, uint64_t rank) {
             left -= tower[i].span;
     }
     for (; left; left--) tower = tower[0].forward->level;
-    return towerNode(zsl, tower);
+    return zslTowerNode(zsl, tower);
 }
 
 struct onDeleteCall {
     void (*fn)(void *priv, zskiplistNode *n);
     void *priv;
 };
-static void tellAndFree(void *priv, zskiplistNode *n) {
+static void zslTellAndFree(void *priv, zskiplistNode *n) {
     struct onDeleteCall *call = priv;
     if (call->fn) call->fn(call->priv, n);
     zslNodeFree(n);
@@ -647,8 +650,8 @@ uint64_t zslDeleteRangeByRank(zskiplist *zsl, uint64_t rank, uint64_t count,
     struct zslPath path;
     if (rank >= zsl->length || count == 0) return 0;
     if (count > zsl->length - rank) count = zsl->length - rank;
-    findPathByPos(zsl, rank, &path);
-    unlinkRun(zsl, &path, count, tellAndFree, &call);
+    zslFindPathByPos(zsl, rank, &path);
+    zslUnlinkRun(zsl, &path, count, zslTellAndFree, &call);
     return count;
 }
 
@@ -656,56 +659,56 @@ uint64_t zslDeleteRangeByRank(zskiplist *zsl, uint64_t rank, uint64_t count,
 void zslMoveRange(zskiplist *zsl, uint64_t rank, uint64_t count,
                   zskiplistNode *(*move)(void *priv, zskiplistNode *n), void *priv) {
     struct zslPath path;
-    findPathByPos(zsl, rank, &path);
+    zslFindPathByPos(zsl, rank, &path);
     for (zskiplistNode *n = path.tower[0][0].forward, *next; n && count; n = next, count--) {
         zskiplistNode *now = move(priv, n);
         if (now) n = now;
         next = n->level[0].forward;
-        for (int i = 0; i < nodeHeight(n); i++) {
+        for (int i = 0; i < zslNodeHeight(n); i++) {
             path.tower[i][i].forward = n;
             path.tower[i] = n->level;
         }
-        setBefore(zsl, next, n);
+        zslSetBefore(zsl, next, n);
     }
 }
 
 /* ---- Checking ---- */
 
-static void verifyNode(const zskiplist *zsl, const zskiplistNode *n, const zskiplistNode *prev) {
-    struct str member = memberOf(n);
-    serverAssert(nodeHeight(n) <= listHeight(zsl));
-    serverAssert(backwardOf(n) == prev);
+static void zslVerifyNode(const zskiplist *zsl, const zskiplistNode *n, const zskiplistNode *prev) {
+    struct str member = zslMemberOf(n);
+    serverAssert(zslNodeHeight(n) <= zslListHeight(zsl));
+    serverAssert(zslBackwardOf(n) == prev);
     serverAssert(n->score == n->score);
     serverAssert((n->level[0].span >> LENGTH_SHIFT == LONG_MEMBER) == (member.len >= LONG_MEMBER));
-    serverAssert(member.ptr + member.len == (const char *)n + nodeSize(nodeHeight(n), member.len));
-    serverAssert(zmallocSize(n) >= nodeSize(nodeHeight(n), member.len));
-    if (prev) serverAssert(isBeforeKey(prev, &(struct zslKey){n->score, member}));
+    serverAssert(member.ptr + member.len == (const char *)n + zslNodeSize(zslNodeHeight(n), member.len));
+    serverAssert(zmallocSize(n) >= zslNodeSize(zslNodeHeight(n), member.len));
+    if (prev) serverAssert(zslIsBeforeKey(prev, &(struct zslKey){n->score, member}));
 }
 
 void zslVerify(const zskiplist *zsl) {
     const zslLevel *left[ZSKIPLIST_MAXLEVEL];
     uint64_t leftPos[ZSKIPLIST_MAXLEVEL] = {0}, pos = 0;
-    int height = listHeight(zsl), highest = 1;
+    int height = zslListHeight(zsl), highest = 1;
     const zskiplistNode *prev = NULL;
     for (int i = 0; i < ZSKIPLIST_MAXLEVEL; i++) left[i] = zsl->header;
     serverAssert(height >= 1 && height <= ZSKIPLIST_MAXLEVEL);
 
     for (const zskiplistNode *n = zsl->header[0].forward; n; prev = n, n = n->level[0].forward) {
         serverAssert(++pos <= zsl->length);
-        verifyNode(zsl, n, prev);
-        for (int i = 0; i < nodeHeight(n); i++) {
+        zslVerifyNode(zsl, n, prev);
+        for (int i = 0; i < zslNodeHeight(n); i++) {
             serverAssert(left[i][i].forward == n);
             if (i) serverAssert(left[i][i].span == pos - leftPos[i]);
             left[i] = n->level;
             leftPos[i] = pos;
         }
-        if (nodeHeight(n) > highest) highest = nodeHeight(n);
+        if (zslNodeHeight(n) > highest) highest = zslNodeHeight(n);
     }
     serverAssert(pos == zsl->length);
     serverAssert(prev == zsl->tail);
     serverAssert(highest == height);
     for (int i = 0; i < ZSKIPLIST_MAXLEVEL; i++) {
         serverAssert(left[i][i].forward == NULL);
-        if (i && i < height) serverAssert(left[i][i].span + getAdjust(zsl) == pos - leftPos[i]);
+        if (i && i < height) serverAssert(left[i][i].span + zslGetAdjust(zsl) == pos - leftPos[i]);
     }
 }

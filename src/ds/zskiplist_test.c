@@ -4,18 +4,18 @@
  *   MODEL_OPS=n   number of operations (default 1,000,000)
  *   MODEL_SEED=n  repeat a run; the seed is printed
  *   --bench       ns per operation and bytes per member instead of the tests */
+#include "ds/zskiplist.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
 #include <cmocka.h>
 
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "ds/zskiplist.h"
 
 /* ---- The model: an array of entries in order ---- */
 
@@ -37,25 +37,25 @@ static int entryCmp(double sa, struct str a, double sb, struct str b) {
     return strCmp(a, b);
 }
 
-static size_t modelPlace(double score, struct str member) {
+static size_t zskiplistTestModelPlace(double score, struct str member) {
     size_t i = 0;
     while (i < modelLen && entryCmp(model[i].score, model[i].member, score, member) < 0) i++;
     return i;
 }
 
-static bool modelHas(struct str member) {
+static bool zskiplistTestModelHas(struct str member) {
     for (size_t i = 0; i < modelLen; i++)
         if (strEq(model[i].member, member)) return true;
     return false;
 }
 
-static void modelPut(size_t at, struct entry e) {
+static void zskiplistTestModelPut(size_t at, struct entry e) {
     memmove(&model[at + 1], &model[at], (modelLen - at) * sizeof(model[0]));
     model[at] = e;
     modelLen++;
 }
 
-static void modelTake(size_t at, size_t count, bool freeMembers) {
+static void zskiplistTestModelTake(size_t at, size_t count, bool freeMembers) {
     for (size_t i = at; freeMembers && i < at + count; i++) zfree((char *)model[i].member.ptr);
     memmove(&model[at], &model[at + count], (modelLen - at - count) * sizeof(model[0]));
     modelLen -= count;
@@ -63,7 +63,7 @@ static void modelTake(size_t at, size_t count, bool freeMembers) {
 
 /* ---- Random keys ---- */
 
-static double randomScore(void) {
+static double zskiplistTestRandomScore(void) {
     static const double odd[] = {0.0, -0.0, INFINITY, -INFINITY, 1e-300, -1e300, 0.1, 4503599627370497.5};
     switch (randomBelow(4)) {
     case 0: return odd[randomBelow(sizeof(odd) / sizeof(odd[0]))];
@@ -95,10 +95,10 @@ static size_t randomMember(char *buf) {
 }
 
 static struct entry randomEntry(char *buf) {
-    return (struct entry){randomScore(), strN(buf, randomMember(buf)), NULL};
+    return (struct entry){zskiplistTestRandomScore(), strN(buf, randomMember(buf)), NULL};
 }
 
-static struct str ownCopy(struct str s) {
+static struct str zskiplistTestOwnCopy(struct str s) {
     char *p = zmalloc(s.len + 1);
     if (s.len) memcpy(p, s.ptr, s.len);
     return strN(p, s.len);
@@ -106,66 +106,66 @@ static struct str ownCopy(struct str s) {
 
 /* ---- Operations: each does the same to both and compares what they answer ---- */
 
-static void opInsert(void) {
+static void zskiplistTestOpInsert(void) {
     char buf[MEMBER_MAX + 32];
     struct entry e = randomEntry(buf);
-    if (modelLen == MODEL_MAX || modelHas(e.member)) return;
+    if (modelLen == MODEL_MAX || zskiplistTestModelHas(e.member)) return;
     e.node = zslInsert(&list, e.score, e.member);
-    e.member = ownCopy(e.member);
-    modelPut(modelPlace(e.score, e.member), e);
+    e.member = zskiplistTestOwnCopy(e.member);
+    zskiplistTestModelPut(zskiplistTestModelPlace(e.score, e.member), e);
 }
 
 static void opAppend(void) {
     char buf[MEMBER_MAX + 32];
     struct entry e = randomEntry(buf);
-    if (modelLen == MODEL_MAX || modelHas(e.member)) return;
-    if (modelPlace(e.score, e.member) != modelLen) {
+    if (modelLen == MODEL_MAX || zskiplistTestModelHas(e.member)) return;
+    if (zskiplistTestModelPlace(e.score, e.member) != modelLen) {
         e.score = model[modelLen - 1].score + 1;
-        if (modelPlace(e.score, e.member) != modelLen) return;
+        if (zskiplistTestModelPlace(e.score, e.member) != modelLen) return;
     }
     e.node = zslAppend(&list, e.score, e.member);
-    e.member = ownCopy(e.member);
-    modelPut(modelLen, e);
+    e.member = zskiplistTestOwnCopy(e.member);
+    zskiplistTestModelPut(modelLen, e);
 }
 
 static void opPrepend(void) {
     char buf[MEMBER_MAX + 32];
     struct entry e = randomEntry(buf);
-    if (modelLen == MODEL_MAX || modelHas(e.member)) return;
-    if (modelPlace(e.score, e.member) != 0) {
+    if (modelLen == MODEL_MAX || zskiplistTestModelHas(e.member)) return;
+    if (zskiplistTestModelPlace(e.score, e.member) != 0) {
         e.score = model[0].score - 1;
-        if (modelPlace(e.score, e.member) != 0) return;
+        if (zskiplistTestModelPlace(e.score, e.member) != 0) return;
     }
     e.node = zslPrepend(&list, e.score, e.member);
-    e.member = ownCopy(e.member);
-    modelPut(0, e);
+    e.member = zskiplistTestOwnCopy(e.member);
+    zskiplistTestModelPut(0, e);
 }
 
-static void opDelete(void) {
+static void zskiplistTestOpDelete(void) {
     if (!modelLen) return;
     size_t where = randomBelow(4);
     size_t at = where == 0 ? 0 : where == 1 ? modelLen - 1 : randomBelow(modelLen);
     zslDelete(&list, model[at].node);
-    modelTake(at, 1, true);
+    zskiplistTestModelTake(at, 1, true);
 }
 
-static void opUpdate(void) {
+static void zskiplistTestOpUpdate(void) {
     if (!modelLen) return;
     size_t at = randomBelow(modelLen);
     struct entry e = model[at];
     switch (randomBelow(3)) {
     case 0: e.score += 1e-3; break; /* often stays in place */
     case 1: e.score -= 1; break;
-    default: e.score = randomScore();
+    default: e.score = zskiplistTestRandomScore();
     }
     zslUpdateScore(&list, e.node, e.score);
     assert_true(zslGetNodeScore(e.node) == e.score);
     assert_true(strEq(zslGetNodeElement(e.node), e.member));
-    modelTake(at, 1, false);
-    modelPut(modelPlace(e.score, e.member), e);
+    zskiplistTestModelTake(at, 1, false);
+    zskiplistTestModelPut(zskiplistTestModelPlace(e.score, e.member), e);
 }
 
-static void opRank(void) {
+static void zskiplistTestOpRank(void) {
     if (!modelLen) return;
     size_t at = randomBelow(modelLen);
     assert_int_equal(zslGetRank(&list, model[at].node), at);
@@ -185,8 +185,9 @@ static void expectNode(zskiplistNode *got, uint64_t rank, bool exists, size_t at
     assert_int_equal(rank, at);
 }
 
-static void opScoreRange(void) {
-    struct zscoreRange r = {randomScore(), randomScore(), randomBelow(2), randomBelow(2)};
+static void zskiplistTestOpScoreRange(void) {
+    struct zscoreRange r = {zskiplistTestRandomScore(), zskiplistTestRandomScore(), randomBelow(2),
+                            randomBelow(2)};
     if (r.min > r.max && randomBelow(4)) {
         double t = r.min;
         r.min = r.max;
@@ -204,7 +205,7 @@ static void opScoreRange(void) {
     assert_ptr_equal(n, zslLastInScoreRange(&list, &r, NULL));
 }
 
-static struct zlexBound randomBound(char *buf) {
+static struct zlexBound zskiplistTestRandomBound(char *buf) {
     struct zlexBound b = {ZLEX_VALUE, randomBelow(2), strN(buf, 0)};
     uint64_t kind = randomBelow(8);
     if (kind == 0) b.kind = ZLEX_MIN;
@@ -216,22 +217,22 @@ static struct zlexBound randomBound(char *buf) {
     return b;
 }
 
-static bool aboveMin(struct str m, const struct zlexBound *b) {
+static bool zskiplistTestAboveMin(struct str m, const struct zlexBound *b) {
     if (b->kind != ZLEX_VALUE) return b->kind == ZLEX_MIN;
     return b->exclusive ? strCmp(m, b->value) > 0 : strCmp(m, b->value) >= 0;
 }
-static bool belowMax(struct str m, const struct zlexBound *b) {
+static bool zskiplistTestBelowMax(struct str m, const struct zlexBound *b) {
     if (b->kind != ZLEX_VALUE) return b->kind == ZLEX_MAX;
     return b->exclusive ? strCmp(m, b->value) < 0 : strCmp(m, b->value) <= 0;
 }
 
 /* Only meaningful while all scores are equal; the driver makes lists of that kind. */
-static void opLexRange(void) {
+static void zskiplistTestOpLexRange(void) {
     char bufMin[MEMBER_MAX + 32], bufMax[MEMBER_MAX + 32];
-    struct zlexRange r = {randomBound(bufMin), randomBound(bufMax)};
+    struct zlexRange r = {zskiplistTestRandomBound(bufMin), zskiplistTestRandomBound(bufMax)};
     size_t from = 0, to = modelLen;
-    while (from < modelLen && !aboveMin(model[from].member, &r.min)) from++;
-    while (to > 0 && !belowMax(model[to - 1].member, &r.max)) to--;
+    while (from < modelLen && !zskiplistTestAboveMin(model[from].member, &r.min)) from++;
+    while (to > 0 && !zskiplistTestBelowMax(model[to - 1].member, &r.max)) to--;
     if (zlexRangeEmpty(&r)) assert_true(from >= to);
     uint64_t rank = 0;
     zskiplistNode *n = zslFirstInLexRange(&list, &r, &rank);
@@ -244,28 +245,29 @@ static void opLexRange(void) {
 struct deletion {
     size_t from, seen;
 };
-static void onDelete(void *priv, zskiplistNode *n) {
+static void zskiplistTestOnDelete(void *priv, zskiplistNode *n) {
     struct deletion *d = priv;
     assert_ptr_equal(n, model[d->from + d->seen].node);
     assert_true(strEq(zslGetNodeElement(n), model[d->from + d->seen].member));
     d->seen++;
 }
 
-static void opDeleteRange(void) {
+static void zskiplistTestOpDeleteRange(void) {
     struct deletion d = {randomBelow(modelLen + 2), 0};
     uint64_t count = randomBelow(modelLen + 1) > 20 ? randomBelow(10) : randomBelow(modelLen + 5);
     if (randomBelow(4) == 0 && modelLen > 3) d.from = modelLen - 3;
     if (randomBelow(modelLen + 50) == 0) count = UINT64_MAX;
     size_t expected = d.from >= modelLen ? 0 : count > modelLen - d.from ? modelLen - d.from : count;
     bool tell = randomBelow(2);
-    assert_int_equal(zslDeleteRangeByRank(&list, d.from, count, tell ? onDelete : NULL, &d), expected);
+    assert_int_equal(zslDeleteRangeByRank(&list, d.from, count, tell ? zskiplistTestOnDelete : NULL, &d),
+                     expected);
     if (tell) assert_int_equal(d.seen, expected);
-    if (expected) modelTake(d.from, expected, true);
+    if (expected) zskiplistTestModelTake(d.from, expected, true);
 }
 
 /* ---- Comparing the whole ---- */
 
-static void verifyAll(void) {
+static void zskiplistTestVerifyAll(void) {
     zslVerify(&list);
     assert_int_equal(zslGetLength(&list), modelLen);
     assert_ptr_equal(zslGetFirst(&list), modelLen ? model[0].node : NULL);
@@ -283,86 +285,86 @@ static void verifyAll(void) {
     assert_null(n);
 }
 
-static long modelOps(void) {
+static long zskiplistTestModelOps(void) {
     const char *s = getenv("MODEL_OPS");
     return s ? atol(s) : 1000000;
 }
 
-static void seedFromEnv(void) {
+static void zskiplistTestSeedFromEnv(void) {
     const char *s = getenv("MODEL_SEED");
     uint64_t seed = s ? strtoull(s, NULL, 10) : (uint64_t)time(NULL);
     printf("MODEL_SEED=%llu\n", (unsigned long long)seed);
     randomSeed(seed);
 }
 
-static void clearBoth(void) {
+static void zskiplistTestClearBoth(void) {
     zslClear(&list);
-    modelTake(0, modelLen, true);
-    verifyAll();
+    zskiplistTestModelTake(0, modelLen, true);
+    zskiplistTestVerifyAll();
 }
 
 /* Grows and shrinks around a size that changes from epoch to epoch. */
-static void randomStep(size_t target) {
+static void zskiplistTestRandomStep(size_t target) {
     uint64_t op = randomBelow(100);
     if (op < 45) {
         if (modelLen < target || randomBelow(3) == 0)
-            op % 5 == 0 ? opAppend() : op % 5 == 1 ? opPrepend() : opInsert();
+            op % 5 == 0 ? opAppend() : op % 5 == 1 ? opPrepend() : zskiplistTestOpInsert();
         else
-            opDelete();
+            zskiplistTestOpDelete();
     } else if (op < 65) {
-        opUpdate();
+        zskiplistTestOpUpdate();
     } else if (op < 75) {
-        opRank();
+        zskiplistTestOpRank();
     } else if (op < 90) {
-        opScoreRange();
+        zskiplistTestOpScoreRange();
     } else if (op < 95) {
-        opDelete();
+        zskiplistTestOpDelete();
     } else if (op < 97) {
-        opDeleteRange();
+        zskiplistTestOpDeleteRange();
     }
 }
 
-static void testModel(void **state) {
+static void zskiplistTestModel(void **state) {
     (void)state;
     static const size_t targets[] = {0, 1, 3, 10, 30, 100, 400, 1500};
-    long ops = modelOps();
+    long ops = zskiplistTestModelOps();
     size_t target = 0;
     zslInit(&list);
     for (long i = 0; i < ops; i++) {
         if (i % 5000 == 0) target = targets[randomBelow(sizeof(targets) / sizeof(targets[0]))];
-        randomStep(target);
-        if (modelLen < 32 || randomBelow(modelLen) == 0) verifyAll();
-        if (randomBelow(100000) == 0) clearBoth();
+        zskiplistTestRandomStep(target);
+        if (modelLen < 32 || randomBelow(modelLen) == 0) zskiplistTestVerifyAll();
+        if (randomBelow(100000) == 0) zskiplistTestClearBoth();
     }
-    verifyAll();
-    clearBoth();
+    zskiplistTestVerifyAll();
+    zskiplistTestClearBoth();
 }
 
 /* All scores equal, some of them -0.0: the order is that of the members. */
 static void testLex(void **state) {
     (void)state;
     char buf[MEMBER_MAX + 32];
-    long ops = modelOps() / 10;
+    long ops = zskiplistTestModelOps() / 10;
     zslInit(&list);
     for (long i = 0; i < ops; i++) {
         if (randomBelow(4) == 0 && modelLen < 300) {
             struct entry e = {randomBelow(2) ? 0.0 : -0.0, strN(buf, randomMember(buf)), NULL};
-            if (modelHas(e.member)) continue;
+            if (zskiplistTestModelHas(e.member)) continue;
             e.node = zslInsert(&list, e.score, e.member);
-            e.member = ownCopy(e.member);
-            modelPut(modelPlace(e.score, e.member), e);
+            e.member = zskiplistTestOwnCopy(e.member);
+            zskiplistTestModelPut(zskiplistTestModelPlace(e.score, e.member), e);
         } else if (randomBelow(8) == 0) {
-            opDelete();
+            zskiplistTestOpDelete();
         } else {
-            opLexRange();
+            zskiplistTestOpLexRange();
         }
-        if (modelLen < 32 || randomBelow(modelLen) == 0) verifyAll();
+        if (modelLen < 32 || randomBelow(modelLen) == 0) zskiplistTestVerifyAll();
     }
-    clearBoth();
+    zskiplistTestClearBoth();
 }
 
 /* A queue: the positions of the ends are kept lazily, which long runs at both ends must not upset. */
-static void testQueue(void **state) {
+static void zskiplistTestQueue(void **state) {
     (void)state;
     char buf[32];
     zslInit(&list);
@@ -470,7 +472,7 @@ static void testFetch(void **state) {
 
 /* ---- Benchmark ---- */
 
-static double now(void) {
+static double zskiplistTestNow(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
@@ -483,19 +485,19 @@ struct bench {
     size_t *shuffled;
 };
 
-static struct str memberName(char *buf, size_t i) {
+static struct str zskiplistTestMemberName(char *buf, size_t i) {
     return strN(buf, (size_t)sprintf(buf, "member:%zu", i));
 }
 
 static void benchFill(struct bench *b, bool inOrder, const char *what) {
     char buf[32];
     size_t total = b->lists * b->members, bytes = 0;
-    double t = now();
+    double t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
         size_t k = inOrder ? i : b->shuffled[i], m = k % b->members;
-        b->nodes[k] = zslInsert(&b->zsl[k / b->members], (double)m, memberName(buf, m));
+        b->nodes[k] = zslInsert(&b->zsl[k / b->members], (double)m, zskiplistTestMemberName(buf, m));
     }
-    t = now() - t;
+    t = zskiplistTestNow() - t;
     for (size_t i = 0; i < total; i++) bytes += zslNodeMemory(b->nodes[i]);
     bytes += b->lists * sizeof(zskiplist);
     printf("  %-22s %7.1f ns   %5.1f bytes per member\n", what, t / (double)total,
@@ -505,51 +507,51 @@ static void benchFill(struct bench *b, bool inOrder, const char *what) {
 static void benchReads(struct bench *b) {
     size_t total = b->lists * b->members;
     uint64_t sum = 0, rank;
-    double t = now();
+    double t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
         size_t k = b->shuffled[i];
         sum += zslGetRank(&b->zsl[k / b->members], b->nodes[k]);
     }
-    printf("  %-22s %7.1f ns\n", "rank", (now() - t) / (double)total);
-    t = now();
+    printf("  %-22s %7.1f ns\n", "rank", (zskiplistTestNow() - t) / (double)total);
+    t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
         size_t k = b->shuffled[i];
         sum += (uintptr_t)zslGetByRank(&b->zsl[k / b->members], k % b->members);
     }
-    printf("  %-22s %7.1f ns\n", "by rank", (now() - t) / (double)total);
-    t = now();
+    printf("  %-22s %7.1f ns\n", "by rank", (zskiplistTestNow() - t) / (double)total);
+    t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
         size_t k = b->shuffled[i];
         struct zscoreRange r = {(double)(k % b->members), INFINITY, false, false};
         zslFirstInScoreRange(&b->zsl[k / b->members], &r, &rank);
         sum += rank;
     }
-    printf("  %-22s %7.1f ns\n", "first in score range", (now() - t) / (double)total);
-    t = now();
+    printf("  %-22s %7.1f ns\n", "first in score range", (zskiplistTestNow() - t) / (double)total);
+    t = zskiplistTestNow();
     for (size_t i = 0; i < b->lists; i++)
         for (zskiplistNode *n = zslGetFirst(&b->zsl[i]); n; n = zslGetNext(n))
             sum += zslGetNodeElement(n).len;
-    printf("  %-22s %7.1f ns\n", "step", (now() - t) / (double)total);
+    printf("  %-22s %7.1f ns\n", "step", (zskiplistTestNow() - t) / (double)total);
     if (sum == 42) printf(" ");
 }
 
 static void benchWrites(struct bench *b) {
     size_t total = b->lists * b->members;
-    double t = now();
+    double t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
         size_t k = b->shuffled[i];
         zslUpdateScore(&b->zsl[k / b->members], b->nodes[k], (double)randomBelow(b->members));
     }
-    printf("  %-22s %7.1f ns\n", "update score", (now() - t) / (double)total);
-    t = now();
+    printf("  %-22s %7.1f ns\n", "update score", (zskiplistTestNow() - t) / (double)total);
+    t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
         size_t k = b->shuffled[i];
         zslDelete(&b->zsl[k / b->members], b->nodes[k]);
     }
-    printf("  %-22s %7.1f ns\n", "delete", (now() - t) / (double)total);
+    printf("  %-22s %7.1f ns\n", "delete", (zskiplistTestNow() - t) / (double)total);
 }
 
-static void bench(size_t lists, size_t members) {
+static void zskiplistTestBench(size_t lists, size_t members) {
     size_t total = lists * members;
     struct bench b = {lists, members, zcalloc(lists, sizeof(zskiplist)), zmalloc(total * sizeof(void *)),
                       zmalloc(total * sizeof(size_t))};
@@ -562,9 +564,9 @@ static void bench(size_t lists, size_t members) {
     printf("%zu x %zu members\n", lists, members);
     benchFill(&b, true, "insert in order");
     benchReads(&b);
-    double t = now();
+    double t = zskiplistTestNow();
     for (size_t i = 0; i < lists; i++) zslClear(&b.zsl[i]);
-    printf("  %-22s %7.1f ns\n", "clear", (now() - t) / (double)total);
+    printf("  %-22s %7.1f ns\n", "clear", (zskiplistTestNow() - t) / (double)total);
     benchFill(&b, false, "insert at random");
     benchReads(&b);
     benchWrites(&b);
@@ -576,15 +578,16 @@ static void bench(size_t lists, size_t members) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
         randomSeed(1);
-        bench(1, 129);
-        bench(8000, 129);
-        bench(1, 1000000);
+        zskiplistTestBench(1, 129);
+        zskiplistTestBench(8000, 129);
+        zskiplistTestBench(1, 1000000);
         return 0;
     }
-    seedFromEnv();
+    zskiplistTestSeedFromEnv();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testModel), cmocka_unit_test(testLex),   cmocka_unit_test(testQueue),
-        cmocka_unit_test(testShape), cmocka_unit_test(testFetch), cmocka_unit_test(testLongMembers),
+        cmocka_unit_test(zskiplistTestModel), cmocka_unit_test(testLex),
+        cmocka_unit_test(zskiplistTestQueue), cmocka_unit_test(testShape),
+        cmocka_unit_test(testFetch),          cmocka_unit_test(testLongMembers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ void infoCommand(struct client *c) {
 }
 
 /* A name must not look like the end of the field's own name, or of its line. */
-static sds safeName(const char *name) {
+static sds infoSafeName(const char *name) {
     sds safe = sdsnew(name);
     for (char *p = safe; *p; p++) {
         if (strchr("#:\n\r", *p)) *p = '_';
@@ -28,7 +28,7 @@ static sds safeName(const char *name) {
     return safe;
 }
 
-static void appendCommandStat(void *priv, struct serverCommand *cmd) {
+static void infoAppendCommandStat(void *priv, struct serverCommand *cmd) {
     sds *s = priv;
     if (!cmd->calls && !cmd->rejected && !cmd->failed) return;
     uint64_t us = cmd->ticks / ticks_per_us;
@@ -40,18 +40,18 @@ static void appendCommandStat(void *priv, struct serverCommand *cmd) {
 }
 
 static sds infoCommandStats(sds s) {
-    commandForEach(appendCommandStat, &s);
+    commandForEach(infoAppendCommandStat, &s);
     return s;
 }
 
-static void appendErrorStat(void *priv, const char *prefix, uint64_t count) {
-    sds *s = priv, name = safeName(prefix);
+static void infoAppendErrorStat(void *priv, const char *prefix, uint64_t count) {
+    sds *s = priv, name = infoSafeName(prefix);
     *s = infoField(*s, "errorstat_%s:count=%llu", name, (unsigned long long)count);
     sdsfree(name);
 }
 
 static sds infoErrorStats(sds s) {
-    errorStatsForEach(appendErrorStat, &s);
+    errorStatsForEach(infoAppendErrorStat, &s);
     return s;
 }
 

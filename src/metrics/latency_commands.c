@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* latency_commands.c - LATENCY LATEST, HISTORY, RESET and HELP; see latency_commands.h. */
+#include "metrics/latency_commands.h"
+
 #include "base/num.h"
 #include "client/client.h"
 #include "client/reply.h"
 #include "command/commandlog.h"
 #include "commands/cmd_server.h"
-#include "metrics/latency_commands.h"
 #include "registry/config.h"
 #include "registry/latency.h"
 
-static void replyLatest(void *priv, struct latencyEvent *e) {
+static void latencyReplyLatest(void *priv, struct latencyEvent *e) {
     struct client *c = priv;
     const struct latencySample *last = latencySampleAt(e, LATENCY_SAMPLES - 1);
     replyArrayLen(c, 6);
@@ -23,7 +24,7 @@ static void replyLatest(void *priv, struct latencyEvent *e) {
 
 void latencyLatestCommand(struct client *c) {
     replyArrayLen(c, (int64_t)latencyEventCount());
-    latencyForEach(replyLatest, c);
+    latencyForEach(latencyReplyLatest, c);
 }
 
 void latencyHistoryCommand(struct client *c) {
@@ -41,7 +42,7 @@ void latencyHistoryCommand(struct client *c) {
     replySetArrayLen(c, mark, n);
 }
 
-static bool isNamed(void *priv, const char *event) {
+static bool latencyIsNamed(void *priv, const char *event) {
     const struct client *c = priv;
     for (int i = 2; i < c->argc; i++) {
         if (strEq(c->argv[i], strOf(event))) return true;
@@ -50,7 +51,7 @@ static bool isNamed(void *priv, const char *event) {
 }
 
 void latencyResetCommand(struct client *c) {
-    replyLongLong(c, (int64_t)latencyForget(isNamed, c));
+    replyLongLong(c, (int64_t)latencyForget(latencyIsNamed, c));
 }
 
 void latencyHelpCommand(struct client *c) {
@@ -72,7 +73,7 @@ void latencyHelpCommand(struct client *c) {
                  });
 }
 
-static bool applyThreshold(const char **err) {
+static bool latencyApplyThreshold(const char **err) {
     (void)err;
     commandlogRefreshLimits(); /* the call path has the lower one of this and of the slow log's */
     return true;
@@ -81,7 +82,7 @@ static bool applyThreshold(const char **err) {
 void latencyInit(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("latency-monitor-threshold", NULL, CONFIG_MODIFIABLE, &latency_threshold_ms, 0, 0,
-                   INT64_MAX, applyThreshold),
+                   INT64_MAX, latencyApplyThreshold),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     latencyStatsInit();

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latency_histogram_command.c - Part of latency_commands.h: how long each command takes, as LATENCY HISTOGRAM and INFO
- * latencystats have it.
+/* latency_histogram_command.c - Part of latency_commands.h: how long each command takes, as LATENCY HISTOGRAM
+ * and INFO latencystats have it.
  *
  * What clients see is coarser than what is kept: LATENCY HISTOGRAM counts the calls up to 1024, 2048, 4096
  * ... nanoseconds, and shows such a limit in microseconds. The edge of the bucket that holds the limit is
  * shown, so that the figures are exact: hence 33 behind 16, and 66 behind 33. */
-#include "command/latency_histogram.h"
-
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "command/command.h"
+#include "command/latency_histogram.h"
 #include "commands/cmd_server.h"
 #include "metrics/latency_commands.h"
 #include "registry/config.h"
@@ -21,14 +20,14 @@
 static double *percentiles;
 static int percentile_count;
 
-static void resetHistogram(void *priv, struct serverCommand *cmd) {
+static void latencyHistogramResetHistogram(void *priv, struct serverCommand *cmd) {
     (void)priv;
     histogramFree(cmd->latency);
     cmd->latency = NULL;
 }
 
-static void resetHistograms(void) {
-    commandForEach(resetHistogram, NULL);
+static void latencyHistogramResetHistograms(void) {
+    commandForEach(latencyHistogramResetHistogram, NULL);
 }
 
 /* ---- LATENCY HISTOGRAM ---- */
@@ -38,7 +37,7 @@ struct histogramReply {
     int64_t commands;
 };
 
-static void replyCommand(void *priv, struct serverCommand *cmd) {
+static void latencyHistogramReplyCommand(void *priv, struct serverCommand *cmd) {
     struct histogramReply *r = priv;
     const struct histogram *h = cmd->latency;
     if (!h) return;
@@ -67,11 +66,11 @@ static void replyCommand(void *priv, struct serverCommand *cmd) {
 void latencyHistogramCommand(struct client *c) {
     struct histogramReply r = {.c = c};
     struct replyMark mark = replyDeferLen(c);
-    if (c->argc == 2) commandForEach(replyCommand, &r);
+    if (c->argc == 2) commandForEach(latencyHistogramReplyCommand, &r);
     for (int i = 2; i < c->argc; i++) {
         struct serverCommand *cmd = commandLookupName(c->argv[i]);
         if (!cmd) continue;
-        commandAndSubcommands(cmd, replyCommand, &r);
+        commandAndSubcommands(cmd, latencyHistogramReplyCommand, &r);
     }
     replySetMapLen(c, mark, r.commands);
 }
@@ -79,13 +78,13 @@ void latencyHistogramCommand(struct client *c) {
 /* ---- INFO latencystats ---- */
 
 /* The observation at `percent` of them all, rounded to the nearest. 0 is the least there can have been. */
-static uint64_t valueAt(const struct histogram *h, uint64_t total, double percent) {
+static uint64_t latencyHistogramValueAt(const struct histogram *h, uint64_t total, double percent) {
     uint64_t rank = (uint64_t)(percent / 100 * (double)total + 0.5);
     int index = histogramFind(h, rank < 1 ? 1 : rank > total ? total : rank);
     return percent == 0 ? histogramLowest(h, index) : histogramHighest(h, index);
 }
 
-static void appendPercentiles(void *priv, struct serverCommand *cmd) {
+static void latencyHistogramAppendPercentiles(void *priv, struct serverCommand *cmd) {
     sds *s = priv;
     uint64_t total = cmd->latency ? histogramTotal(cmd->latency) : 0;
     if (!total) return;
@@ -94,20 +93,20 @@ static void appendPercentiles(void *priv, struct serverCommand *cmd) {
         char name[DOUBLE_STR_SIZE];
         d2string(name, percentiles[i]);
         *s = sdscatprintf(*s, "%sp%s=%.3f", i ? "," : "", name,
-                          (double)valueAt(cmd->latency, total, percentiles[i]) / 1000);
+                          (double)latencyHistogramValueAt(cmd->latency, total, percentiles[i]) / 1000);
     }
     *s = sdscat(*s, "\r\n");
 }
 
-static sds infoLatencyStats(sds s) {
-    if (latency_tracking) commandForEach(appendPercentiles, &s);
+static sds latencyHistogramInfoLatencyStats(sds s) {
+    if (latency_tracking) commandForEach(latencyHistogramAppendPercentiles, &s);
     return s;
 }
 
 /* ---- Directives ---- */
 
-static bool setPercentiles(const struct configDirective *d, int argc, const struct str *argv,
-                           const char **err) {
+static bool latencyHistogramSetPercentiles(const struct configDirective *d, int argc, const struct str *argv,
+                                           const char **err) {
     (void)d;
     if (argc == 1 && argv[0].len == 0) argc = 0;
     double *now = zmalloc(((size_t)argc + 1) * sizeof *now);
@@ -127,7 +126,7 @@ static bool setPercentiles(const struct configDirective *d, int argc, const stru
     return true;
 }
 
-static sds getPercentiles(const struct configDirective *d) {
+static sds latencyHistogramGetPercentiles(const struct configDirective *d) {
     (void)d;
     sds s = sdsempty();
     for (int i = 0; i < percentile_count; i++) {
@@ -141,11 +140,11 @@ static sds getPercentiles(const struct configDirective *d) {
 void latencyStatsInit(void) {
     static struct configDirective directives[] = {
         CONFIG_SPECIAL("latency-tracking-info-percentiles", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG,
-                       setPercentiles, getPercentiles, NULL),
+                       latencyHistogramSetPercentiles, latencyHistogramGetPercentiles, NULL),
     };
     const char *err;
-    setPercentiles(NULL, 3, (struct str[]){STR("50"), STR("99"), STR("99.9")}, &err);
+    latencyHistogramSetPercentiles(NULL, 3, (struct str[]){STR("50"), STR("99"), STR("99.9")}, &err);
     configRegister(directives, sizeof directives / sizeof *directives);
-    configOnResetStat(resetHistograms);
-    infoRegister("latencystats", infoLatencyStats);
+    configOnResetStat(latencyHistogramResetHistograms);
+    infoRegister("latencystats", latencyHistogramInfoLatencyStats);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latency_report.c - Part of latency_commands.h: LATENCY GRAPH and LATENCY DOCTOR, spikes for people to read. */
-#include "registry/latency.h"
-
+/* latency_report.c - Part of latency_commands.h: LATENCY GRAPH and LATENCY DOCTOR, spikes for people to read.
+ */
 #include <stdio.h>
 
 #include "client/client.h"
 #include "client/reply.h"
 #include "commands/cmd_server.h"
+#include "registry/latency.h"
 
 /* ---- GRAPH ----
  *
@@ -25,7 +25,7 @@ struct column {
     char label[LABEL_SIZE];
 };
 
-static void ageLabel(char label[LABEL_SIZE], int64_t age_s) {
+static void latencyReportAgeLabel(char label[LABEL_SIZE], int64_t age_s) {
     static const struct {
         int64_t below, unit;
         char letter;
@@ -37,16 +37,18 @@ static void ageLabel(char label[LABEL_SIZE], int64_t age_s) {
 }
 
 /* The character at a height: empty above the column's tip, filled below it. */
-static char cell(const struct column *col, uint32_t low, uint32_t high, int row) {
+static char latencyReportCell(const struct column *col, uint32_t low, uint32_t high, int row) {
     int step = high == low ? 0 : (int)((uint64_t)(col->ms - low) * STEPS / (high - low));
     if (step >= STEPS) step = STEPS - 1;
     int tip_row = step / (int)(sizeof tips - 1);
     return row > tip_row ? ' ' : row < tip_row ? '|' : tips[step % (int)(sizeof tips - 1)];
 }
 
-static sds drawColumns(sds s, const struct column *cols, int count, uint32_t low, uint32_t high) {
+static sds latencyReportDrawColumns(sds s, const struct column *cols, int count, uint32_t low,
+                                    uint32_t high) {
     for (int row = GRAPH_ROWS - 1; row >= 0; row--) {
-        for (int i = 0; i < count; i++) s = sdscatlen(s, (char[]){cell(&cols[i], low, high, row)}, 1);
+        for (int i = 0; i < count; i++)
+            s = sdscatlen(s, (char[]){latencyReportCell(&cols[i], low, high, row)}, 1);
         s = sdscat(s, "\n");
     }
     s = sdscatprintf(s, "%*s\n", count, "");
@@ -64,14 +66,14 @@ static sds drawColumns(sds s, const struct column *cols, int count, uint32_t low
     return s;
 }
 
-static int collectColumns(const struct latencyEvent *e, struct column cols[LATENCY_SAMPLES]) {
+static int latencyReportCollectColumns(const struct latencyEvent *e, struct column cols[LATENCY_SAMPLES]) {
     int n = 0;
     int64_t now_s = ustime() / 1000000;
     for (int i = 0; i < LATENCY_SAMPLES; i++) {
         const struct latencySample *sample = latencySampleAt(e, i);
         if (!sample->time_s) continue;
         cols[n].ms = sample->ms;
-        ageLabel(cols[n++].label, now_s - sample->time_s);
+        latencyReportAgeLabel(cols[n++].label, now_s - sample->time_s);
     }
     return n;
 }
@@ -83,7 +85,7 @@ void latencyGraphCommand(struct client *c) {
         return;
     }
     struct column cols[LATENCY_SAMPLES];
-    int count = collectColumns(e, cols);
+    int count = latencyReportCollectColumns(e, cols);
     uint32_t low = UINT32_MAX, high = 0;
     for (int i = 0; i < count; i++) {
         if (cols[i].ms < low) low = cols[i].ms;
@@ -96,7 +98,7 @@ void latencyGraphCommand(struct client *c) {
     for (int i = 0; i < count; i += GRAPH_COLUMNS) {
         if (i) s = sdscat(s, "\n");
         int here = count - i < GRAPH_COLUMNS ? count - i : GRAPH_COLUMNS;
-        s = drawColumns(s, cols + i, here, low, high);
+        s = latencyReportDrawColumns(s, cols + i, here, low, high);
     }
     replyVerbatim(c, sdsview(s), "txt");
     sdsfree(s);
@@ -111,7 +113,7 @@ struct summary {
 };
 
 /* The deviation is the mean distance from the average: spikes have no normal distribution. */
-static void summarize(const struct latencyEvent *e, struct summary *sum) {
+static void latencyReportSummarize(const struct latencyEvent *e, struct summary *sum) {
     *sum = (struct summary){.min_ms = UINT32_MAX};
     int64_t first_s = INT64_MAX, total_ms = 0;
     for (int i = 0; i < LATENCY_SAMPLES; i++) {
@@ -193,10 +195,10 @@ struct findings {
     unsigned advice;
 };
 
-static void describeEvent(void *priv, struct latencyEvent *e) {
+static void latencyReportDescribeEvent(void *priv, struct latencyEvent *e) {
     struct findings *f = priv;
     struct summary sum;
-    summarize(e, &sum);
+    latencyReportSummarize(e, &sum);
     f->text = sdscatprintf(
         f->text,
         "%d. %s: %d latency spikes (average %.0fms, mean deviation %.0fms, period %.2f sec). "
@@ -209,7 +211,7 @@ static void describeEvent(void *priv, struct latencyEvent *e) {
 
 void latencyDoctorCommand(struct client *c) {
     struct findings f = {.text = sdsempty()};
-    latencyForEach(describeEvent, &f);
+    latencyForEach(latencyReportDescribeEvent, &f);
     if (!f.events && !latency_threshold_ms) {
         f.text = sdscat(f.text,
                         "Latency monitoring is disabled. CONFIG SET latency-monitor-threshold <milliseconds> "

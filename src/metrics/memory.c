@@ -16,18 +16,18 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_server.h"
 #include "client/client.h"
+#include "client/reply.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "commands/cmd_server.h"
+#include "data/keyspace/db.h"
+#include "data/type.h"
 #include "registry/background.h"
 #include "registry/config.h"
 #include "registry/cron.h"
-#include "data/keyspace/db.h"
 #include "registry/info.h"
 #include "registry/memory_report.h"
-#include "client/reply.h"
-#include "data/type.h"
 
 #define DEFAULT_SAMPLES 5
 /* What a key takes in a table: a slot and its share of the bucket's head, at the usual fill. */
@@ -60,39 +60,39 @@ static struct {
     size_t rss;
 } sample;
 
-static double ratio(size_t a, size_t b) {
+static double memoryRatio(size_t a, size_t b) {
     return b ? (double)a / (double)b : 0;
 }
 
-static int64_t difference(size_t a, size_t b) {
+static int64_t memoryDifference(size_t a, size_t b) {
     return (int64_t)a - (int64_t)b;
 }
 
-static void notePeak(size_t used) {
+static void memoryNotePeak(size_t used) {
     if (used > peak) peak = used;
 }
 
-static void peakCron(void) {
-    notePeak(zmallocUsedMemory());
+static void memoryPeakCron(void) {
+    memoryNotePeak(zmallocUsedMemory());
 }
 
-static void resetPeak(void) {
+static void memoryResetPeak(void) {
     peak = zmallocUsedMemory();
 }
 
 /* Replicas are a part of their own. */
-static void addClient(void *priv, struct client *c) {
+static void memoryAddClient(void *priv, struct client *c) {
     if (clientClassOf(c) == CLIENT_CLASS_REPLICA) return;
     *(size_t *)priv += clientMemory(c);
 }
 
-static void addTables(struct memoryFigures *f, const struct db *db) {
+static void memoryAddTables(struct memoryFigures *f, const struct db *db) {
     struct keyspaceMemory m = keyspaceMemory(&db->keyspace);
     f->tables += m.keys + m.expires;
     f->keys += keyspaceShownSize(&db->keyspace);
 }
 
-static void takeSample(int64_t max_age_ms) {
+static void memoryTakeSample(int64_t max_age_ms) {
     int64_t now_ms = monotonicUs() / 1000;
     if (sample.at_ms && now_ms - sample.at_ms < max_age_ms) return;
     sample.at_ms = now_ms;
@@ -102,11 +102,11 @@ static void takeSample(int64_t max_age_ms) {
 
 /* With what the allocator says, not older than this. */
 static void memoryMeasure(struct memoryFigures *f, size_t used, int64_t max_age_ms) {
-    takeSample(max_age_ms);
-    notePeak(used);
+    memoryTakeSample(max_age_ms);
+    memoryNotePeak(used);
     *f = (struct memoryFigures){.used = used, .rss = sample.rss, .allocator = sample.allocator};
-    clientForEach(addClient, &f->clients);
-    for (int i = 0; i < dbCount(); i++) addTables(f, &dbs[i]);
+    clientForEach(memoryAddClient, &f->clients);
+    for (int i = 0; i < dbCount(); i++) memoryAddTables(f, &dbs[i]);
     f->clients -= memoryPartBytes(MEMORY_SLOT_IMPORT); /* a part of its own */
     f->overhead = startup + f->tables + f->clients;
     for (int i = 0; i < MEMORY_PARTS; i++) {
@@ -116,13 +116,13 @@ static void memoryMeasure(struct memoryFigures *f, size_t used, int64_t max_age_
     f->dataset = f->used > f->overhead ? f->used - f->overhead : 0;
 }
 
-static double datasetPercentage(const struct memoryFigures *f) {
-    return f->used > startup ? 100 * ratio(f->dataset, f->used - startup) : 0;
+static double memoryDatasetPercentage(const struct memoryFigures *f) {
+    return f->used > startup ? 100 * memoryRatio(f->dataset, f->used - startup) : 0;
 }
 
 /* ---- INFO ---- */
 
-static sds humanField(sds s, const char *name, uint64_t bytes) {
+static sds memoryHumanField(sds s, const char *name, uint64_t bytes) {
     char human[64];
     bytesToHuman(human, sizeof human, bytes);
     s = infoField(s, "%s:%llu", name, (unsigned long long)bytes);
@@ -130,32 +130,32 @@ static sds humanField(sds s, const char *name, uint64_t bytes) {
 }
 
 /* How much more `a` is than `b`, both ways. */
-static sds wasteFields(sds s, const char *name, const char *ratio_name, size_t a, size_t b) {
-    s = infoField(s, "%s_ratio:%.2f", ratio_name, ratio(a, b));
-    return infoField(s, "%s_bytes:%lld", name, (long long)difference(a, b));
+static sds memoryWasteFields(sds s, const char *name, const char *ratio_name, size_t a, size_t b) {
+    s = infoField(s, "%s_ratio:%.2f", ratio_name, memoryRatio(a, b));
+    return infoField(s, "%s_bytes:%lld", name, (long long)memoryDifference(a, b));
 }
 
 static sds memoryFiguresInfo(sds s) {
     struct memoryFigures f;
     memoryMeasure(&f, info_used_memory, SAMPLE_AGE);
-    s = humanField(s, "used_memory", f.used);
-    s = humanField(s, "used_memory_rss", f.rss);
-    s = humanField(s, "used_memory_peak", peak);
-    s = infoField(s, "used_memory_peak_perc:%.2f%%", 100 * ratio(f.used, peak));
+    s = memoryHumanField(s, "used_memory", f.used);
+    s = memoryHumanField(s, "used_memory_rss", f.rss);
+    s = memoryHumanField(s, "used_memory_peak", peak);
+    s = infoField(s, "used_memory_peak_perc:%.2f%%", 100 * memoryRatio(f.used, peak));
     s = infoField(s, "used_memory_overhead:%zu", f.overhead);
     s = infoField(s, "used_memory_startup:%zu", startup);
     s = infoField(s, "used_memory_dataset:%zu", f.dataset);
-    s = infoField(s, "used_memory_dataset_perc:%.2f%%", datasetPercentage(&f));
+    s = infoField(s, "used_memory_dataset_perc:%.2f%%", memoryDatasetPercentage(&f));
     s = infoField(s, "allocator_allocated:%zu", f.allocator.allocated);
     s = infoField(s, "allocator_active:%zu", f.allocator.active);
     s = infoField(s, "allocator_resident:%zu", f.allocator.resident);
     s = infoField(s, "allocator_muzzy:%zu", f.allocator.muzzy);
-    s = humanField(s, "total_system_memory", system_memory);
-    s = wasteFields(s, "allocator_frag", "allocator_frag", f.allocator.allocated + f.allocator.holes,
-                    f.allocator.allocated);
-    s = wasteFields(s, "allocator_rss", "allocator_rss", f.allocator.resident, f.allocator.active);
-    s = wasteFields(s, "rss_overhead", "rss_overhead", f.rss, f.allocator.resident);
-    s = wasteFields(s, "mem_fragmentation", "mem_fragmentation", f.rss, f.used);
+    s = memoryHumanField(s, "total_system_memory", system_memory);
+    s = memoryWasteFields(s, "allocator_frag", "allocator_frag", f.allocator.allocated + f.allocator.holes,
+                          f.allocator.allocated);
+    s = memoryWasteFields(s, "allocator_rss", "allocator_rss", f.allocator.resident, f.allocator.active);
+    s = memoryWasteFields(s, "rss_overhead", "rss_overhead", f.rss, f.allocator.resident);
+    s = memoryWasteFields(s, "mem_fragmentation", "mem_fragmentation", f.rss, f.used);
     s = infoField(s, "mem_replication_backlog:%zu", f.parts[MEMORY_REPL_BACKLOG]);
     s = infoField(s, "mem_total_replication_buffers:%zu",
                   f.parts[MEMORY_REPL_BACKLOG] + f.parts[MEMORY_REPLICAS] + f.parts[MEMORY_PRIMARY_STREAM]);
@@ -170,7 +170,7 @@ static sds memoryFiguresInfo(sds s) {
 
 /* ---- MEMORY USAGE ---- */
 
-static bool parseSamples(struct client *c, int64_t *samples) {
+static bool memoryParseSamples(struct client *c, int64_t *samples) {
     *samples = DEFAULT_SAMPLES;
     for (int i = 3; i < c->argc; i++) {
         bool known = strIs(c->argv[i], "samples") && i + 1 < c->argc;
@@ -184,7 +184,7 @@ static bool parseSamples(struct client *c, int64_t *samples) {
 
 void memoryUsageCommand(struct client *c) {
     int64_t samples;
-    if (!parseSamples(c, &samples)) return;
+    if (!memoryParseSamples(c, &samples)) return;
     struct object *o = dbFind(c->db, c->argv[2]); /* expired or not: it takes memory */
     if (!o) {
         replyNull(c);
@@ -197,32 +197,32 @@ void memoryUsageCommand(struct client *c) {
 
 /* ---- MEMORY STATS ---- */
 
-static int64_t statCount(struct client *c, const char *name, int64_t v) {
+static int64_t memoryStatCount(struct client *c, const char *name, int64_t v) {
     replyBulkCstr(c, name);
     replyLongLong(c, v);
     return 1;
 }
 
-static int64_t statRatio(struct client *c, const char *name, double v) {
+static int64_t memoryStatRatio(struct client *c, const char *name, double v) {
     replyBulkCstr(c, name);
     replyDouble(c, v);
     return 1;
 }
 
-static int64_t statParts(struct client *c, const struct memoryFigures *f) {
-    return statCount(c, "replication.backlog", (int64_t)f->parts[MEMORY_REPL_BACKLOG]) +
-           statCount(c, "replicas.repl.buffer", (int64_t)f->parts[MEMORY_PRIMARY_STREAM]) +
-           statCount(c, "clients.slaves", (int64_t)f->parts[MEMORY_REPLICAS]) +
-           statCount(c, "clients.normal", (int64_t)f->clients) +
-           statCount(c, "cluster.links", (int64_t)f->parts[MEMORY_CLUSTER_LINKS]) +
-           statCount(c, "cluster.slot_import", (int64_t)f->parts[MEMORY_SLOT_IMPORT]) +
-           statCount(c, "cluster.slot_export", (int64_t)f->parts[MEMORY_SLOT_EXPORT]) +
-           statCount(c, "aof.buffer", (int64_t)f->parts[MEMORY_AOF_BUFFER]) +
-           statCount(c, "lua.caches", (int64_t)f->parts[MEMORY_LUA_CACHES]) +
-           statCount(c, "functions.caches", (int64_t)f->parts[MEMORY_FUNCTION_CACHES]);
+static int64_t memoryStatParts(struct client *c, const struct memoryFigures *f) {
+    return memoryStatCount(c, "replication.backlog", (int64_t)f->parts[MEMORY_REPL_BACKLOG]) +
+           memoryStatCount(c, "replicas.repl.buffer", (int64_t)f->parts[MEMORY_PRIMARY_STREAM]) +
+           memoryStatCount(c, "clients.slaves", (int64_t)f->parts[MEMORY_REPLICAS]) +
+           memoryStatCount(c, "clients.normal", (int64_t)f->clients) +
+           memoryStatCount(c, "cluster.links", (int64_t)f->parts[MEMORY_CLUSTER_LINKS]) +
+           memoryStatCount(c, "cluster.slot_import", (int64_t)f->parts[MEMORY_SLOT_IMPORT]) +
+           memoryStatCount(c, "cluster.slot_export", (int64_t)f->parts[MEMORY_SLOT_EXPORT]) +
+           memoryStatCount(c, "aof.buffer", (int64_t)f->parts[MEMORY_AOF_BUFFER]) +
+           memoryStatCount(c, "lua.caches", (int64_t)f->parts[MEMORY_LUA_CACHES]) +
+           memoryStatCount(c, "functions.caches", (int64_t)f->parts[MEMORY_FUNCTION_CACHES]);
 }
 
-static int64_t statDbs(struct client *c) {
+static int64_t memoryStatDbs(struct client *c) {
     int64_t n = 0;
     for (int i = 0; i < dbCount(); i++) {
         if (!keyspaceShownSize(&dbs[i].keyspace)) continue;
@@ -231,80 +231,81 @@ static int64_t statDbs(struct client *c) {
         replyBulkCstr(c, name);
         replyMapLen(c, 2);
         struct keyspaceMemory m = keyspaceMemory(&dbs[i].keyspace);
-        statCount(c, "overhead.hashtable.main", (int64_t)m.keys);
-        statCount(c, "overhead.hashtable.expires", (int64_t)m.expires);
+        memoryStatCount(c, "overhead.hashtable.main", (int64_t)m.keys);
+        memoryStatCount(c, "overhead.hashtable.expires", (int64_t)m.expires);
         n++;
     }
     return n;
 }
 
-static int64_t statTotals(struct client *c, const struct memoryFigures *f) {
+static int64_t memoryStatTotals(struct client *c, const struct memoryFigures *f) {
     size_t net = f->used > startup ? f->used - startup : 0;
-    return statCount(c, "overhead.db.hashtable.lut", (int64_t)f->tables) +
-           statCount(c, "overhead.db.hashtable.rehashing", 0) +
-           statCount(c, "overhead.total", (int64_t)f->overhead) + statCount(c, "db.dict.rehashing.count", 0) +
-           statCount(c, "keys.count", (int64_t)f->keys) +
-           statCount(c, "keys.bytes-per-key", f->keys ? (int64_t)(net / f->keys) : 0) +
-           statCount(c, "dataset.bytes", (int64_t)f->dataset) +
-           statRatio(c, "dataset.percentage", datasetPercentage(f)) +
-           statRatio(c, "peak.percentage", 100 * ratio(f->used, peak));
+    return memoryStatCount(c, "overhead.db.hashtable.lut", (int64_t)f->tables) +
+           memoryStatCount(c, "overhead.db.hashtable.rehashing", 0) +
+           memoryStatCount(c, "overhead.total", (int64_t)f->overhead) +
+           memoryStatCount(c, "db.dict.rehashing.count", 0) +
+           memoryStatCount(c, "keys.count", (int64_t)f->keys) +
+           memoryStatCount(c, "keys.bytes-per-key", f->keys ? (int64_t)(net / f->keys) : 0) +
+           memoryStatCount(c, "dataset.bytes", (int64_t)f->dataset) +
+           memoryStatRatio(c, "dataset.percentage", memoryDatasetPercentage(f)) +
+           memoryStatRatio(c, "peak.percentage", 100 * memoryRatio(f->used, peak));
 }
 
-static int64_t statAllocator(struct client *c, const struct memoryFigures *f) {
+static int64_t memoryStatAllocator(struct client *c, const struct memoryFigures *f) {
     const struct zmallocStats *a = &f->allocator;
-    return statCount(c, "allocator.allocated", (int64_t)a->allocated) +
-           statCount(c, "allocator.active", (int64_t)a->active) +
-           statCount(c, "allocator.resident", (int64_t)a->resident) +
-           statCount(c, "allocator.muzzy", (int64_t)a->muzzy) +
-           statRatio(c, "allocator-fragmentation.ratio", ratio(a->active, a->allocated)) +
-           statCount(c, "allocator-fragmentation.bytes", difference(a->active, a->allocated)) +
-           statRatio(c, "allocator-rss.ratio", ratio(a->resident, a->active)) +
-           statCount(c, "allocator-rss.bytes", difference(a->resident, a->active)) +
-           statRatio(c, "rss-overhead.ratio", ratio(f->rss, a->resident)) +
-           statCount(c, "rss-overhead.bytes", difference(f->rss, a->resident)) +
-           statRatio(c, "fragmentation", ratio(f->rss, f->used)) +
-           statCount(c, "fragmentation.bytes", difference(f->rss, f->used));
+    return memoryStatCount(c, "allocator.allocated", (int64_t)a->allocated) +
+           memoryStatCount(c, "allocator.active", (int64_t)a->active) +
+           memoryStatCount(c, "allocator.resident", (int64_t)a->resident) +
+           memoryStatCount(c, "allocator.muzzy", (int64_t)a->muzzy) +
+           memoryStatRatio(c, "allocator-fragmentation.ratio", memoryRatio(a->active, a->allocated)) +
+           memoryStatCount(c, "allocator-fragmentation.bytes", memoryDifference(a->active, a->allocated)) +
+           memoryStatRatio(c, "allocator-rss.ratio", memoryRatio(a->resident, a->active)) +
+           memoryStatCount(c, "allocator-rss.bytes", memoryDifference(a->resident, a->active)) +
+           memoryStatRatio(c, "rss-overhead.ratio", memoryRatio(f->rss, a->resident)) +
+           memoryStatCount(c, "rss-overhead.bytes", memoryDifference(f->rss, a->resident)) +
+           memoryStatRatio(c, "fragmentation", memoryRatio(f->rss, f->used)) +
+           memoryStatCount(c, "fragmentation.bytes", memoryDifference(f->rss, f->used));
 }
 
 void memoryStatsCommand(struct client *c) {
     struct memoryFigures f;
     memoryMeasure(&f, zmallocUsedMemory(), 0);
     struct replyMark mark = replyDeferLen(c);
-    int64_t n = statCount(c, "peak.allocated", (int64_t)peak);
-    n += statCount(c, "total.allocated", (int64_t)f.used);
-    n += statCount(c, "startup.allocated", (int64_t)startup);
-    n += statParts(c, &f);
-    n += statDbs(c);
-    n += statTotals(c, &f);
-    n += statAllocator(c, &f);
+    int64_t n = memoryStatCount(c, "peak.allocated", (int64_t)peak);
+    n += memoryStatCount(c, "total.allocated", (int64_t)f.used);
+    n += memoryStatCount(c, "startup.allocated", (int64_t)startup);
+    n += memoryStatParts(c, &f);
+    n += memoryStatDbs(c);
+    n += memoryStatTotals(c, &f);
+    n += memoryStatAllocator(c, &f);
     replySetMapLen(c, mark, n);
 }
 
 /* ---- MEMORY DOCTOR ---- */
 
-static bool wasteful(size_t a, size_t b) {
-    return ratio(a, b) > DOCTOR_RATIO && difference(a, b) > DOCTOR_WASTE;
+static bool memoryWasteful(size_t a, size_t b) {
+    return memoryRatio(a, b) > DOCTOR_RATIO && memoryDifference(a, b) > DOCTOR_WASTE;
 }
 
-static sds findings(sds s, const struct memoryFigures *f) {
-    if (ratio(peak, f->used) > DOCTOR_PEAK) {
+static sds memoryFindings(sds s, const struct memoryFigures *f) {
+    if (memoryRatio(peak, f->used) > DOCTOR_PEAK) {
         s = sdscatprintf(
             s,
             " * Peak: at its peak the server used %.1f times what it uses now. The system may still "
             "count that memory as resident; MEMORY PURGE can give some of it back.\n",
-            ratio(peak, f->used));
+            memoryRatio(peak, f->used));
     }
-    if (wasteful(f->allocator.active, f->allocator.allocated)) {
+    if (memoryWasteful(f->allocator.active, f->allocator.allocated)) {
         s = sdscatprintf(
             s,
             " * Fragmentation: %.0f%% of the pages in use are holes between allocations. A restart, "
             "or data of other sizes over time, closes them.\n",
-            100 - 100 * ratio(f->allocator.allocated, f->allocator.active));
+            100 - 100 * memoryRatio(f->allocator.allocated, f->allocator.active));
     }
-    if (wasteful(f->allocator.resident, f->allocator.active)) {
+    if (memoryWasteful(f->allocator.resident, f->allocator.active)) {
         s = sdscat(s, " * Allocator: it keeps many free pages for later use. MEMORY PURGE returns them.\n");
     }
-    if (wasteful(f->rss, f->allocator.resident)) {
+    if (memoryWasteful(f->rss, f->allocator.resident)) {
         s = sdscat(s, " * Process: much resident memory is not the allocator's: the interpreter of scripts, "
                       "libraries, stacks of threads.\n");
     }
@@ -323,7 +324,7 @@ void memoryDoctorCommand(struct client *c) {
     struct memoryFigures f;
     memoryMeasure(&f, zmallocUsedMemory(), 0);
     static const char heading[] = "What is unusual about the memory of this server:\n\n";
-    sds s = findings(sdsnew(heading), &f);
+    sds s = memoryFindings(sdsnew(heading), &f);
     const char *short_answer = NULL;
     if (f.used < DOCTOR_LEAST)
         short_answer = "Hardly any memory is in use: there is nothing to say about it yet.\n";
@@ -344,14 +345,14 @@ void memoryPurgeCommand(struct client *c) {
     replyOk(c);
 }
 
-static void appendText(void *priv, const char *text) {
+static void memoryAppendText(void *priv, const char *text) {
     sds *s = priv;
     *s = sdscat(*s, text);
 }
 
 void memoryMallocStatsCommand(struct client *c) {
     sds s = sdsempty();
-    if (!zmallocReport(appendText, &s)) s = sdscat(s, "Stats not supported for the current allocator");
+    if (!zmallocReport(memoryAppendText, &s)) s = sdscat(s, "Stats not supported for the current allocator");
     replyVerbatim(c, sdsview(s), "txt");
     sdsfree(s);
 }
@@ -375,7 +376,7 @@ void memoryHelpCommand(struct client *c) {
 
 /* After a second of little work the allocator's cache of this thread is emptied: behind a load it keeps
  * segments of tables that have grown further, and with them whole slabs from being given back. */
-static void restCron(void) {
+static void memoryRestCron(void) {
     static uint64_t seen;
     if (callstats.processed - seen < REST_COMMANDS) zmallocThreadRests();
     seen = callstats.processed;
@@ -384,20 +385,20 @@ static void restCron(void) {
 /* The kernel takes a microsecond for every few pages that it gets back: not of the main thread's time. */
 static atomic_bool giving_back;
 
-static void giveBackJob(void *arg) {
+static void memoryGiveBackJob(void *arg) {
     (void)arg;
     zmallocGiveBack();
     atomic_store(&giving_back, false);
 }
 
-static void tendCron(void) {
+static void memoryTendCron(void) {
     if (!zmallocTend() || atomic_exchange(&giving_back, true)) return;
-    bioSubmit(BIO_LAZY_FREE, giveBackJob, NULL);
+    bioSubmit(BIO_LAZY_FREE, memoryGiveBackJob, NULL);
 }
 
 static bool purge_thread;
 
-static bool applyPurgeThread(const char **err) {
+static bool memoryApplyPurgeThread(const char **err) {
     (void)err;
     zmallocSetBackgroundThread(purge_thread);
     return true;
@@ -410,13 +411,14 @@ void memoryStarted(void) {
 
 void memoryInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_BOOL("jemalloc-bg-thread", NULL, CONFIG_MODIFIABLE, &purge_thread, true, applyPurgeThread),
+        CONFIG_BOOL("jemalloc-bg-thread", NULL, CONFIG_MODIFIABLE, &purge_thread, true,
+                    memoryApplyPurgeThread),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     system_memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     infoRegister("memory", memoryFiguresInfo);
-    cronRegister(peakCron, PEAK_PERIOD);
-    cronRegister(restCron, REST_MS);
-    cronRegister(tendCron, TEND_PERIOD);
-    configOnResetStat(resetPeak);
+    cronRegister(memoryPeakCron, PEAK_PERIOD);
+    cronRegister(memoryRestCron, REST_MS);
+    cronRegister(memoryTendCron, TEND_PERIOD);
+    configOnResetStat(memoryResetPeak);
 }

@@ -20,11 +20,10 @@
 #include <stdint.h>
 
 #define VALKEYMODULE_CORE
-#include "valkeymodule.h"
-
 #include "base/sds.h"
 #include "base/str.h"
 #include "command/modules.h"
+#include "valkeymodule.h"
 
 struct client;
 struct serverCommand;

@@ -26,7 +26,7 @@ struct login {
 static struct login *logins;
 
 /* Its user changes, or it goes: who has asked is told, and knows it no longer. */
-static void userChanges(struct client *c) {
+static void apiAuthUserChanges(struct client *c) {
     for (struct login **at = &logins; *at; at = &(*at)->next) {
         struct login *l = *at;
         if (l->client != c) continue;
@@ -37,8 +37,8 @@ static void userChanges(struct client *c) {
     }
 }
 
-static int become(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyModuleUserChangedFunc callback,
-                  void *privdata, uint64_t *client_id) {
+static int apiAuthBecome(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyModuleUserChangedFunc callback,
+                         void *privdata, uint64_t *client_id) {
     struct client *c = ctx->client;
     bool is_closing = c && c->flags & CLIENT_CLOSE_ASAP; /* perhaps as it is freed: nobody would forget it */
     if (!u || !aclUserIsOn(u) || !c || !c->conn || is_closing) return VALKEYMODULE_ERR;
@@ -53,13 +53,13 @@ static int become(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyModuleUs
 
 int vmAuthenticateClientWithUser(struct ValkeyModuleCtx *ctx, struct ValkeyModuleUser *user,
                                  ValkeyModuleUserChangedFunc callback, void *privdata, uint64_t *client_id) {
-    return become(ctx, user->user, callback, privdata, client_id);
+    return apiAuthBecome(ctx, user->user, callback, privdata, client_id);
 }
 
 int vmAuthenticateClientWithACLUser(struct ValkeyModuleCtx *ctx, const char *name, size_t len,
                                     ValkeyModuleUserChangedFunc callback, void *privdata,
                                     uint64_t *client_id) {
-    return become(ctx, aclFindUser(strN(name, len)), callback, privdata, client_id);
+    return apiAuthBecome(ctx, aclFindUser(strN(name, len)), callback, privdata, client_id);
 }
 
 int vmDeauthenticateAndCloseClient(struct ValkeyModuleCtx *ctx, uint64_t client_id) {
@@ -79,7 +79,7 @@ struct authCallback {
 };
 static struct authCallback *callbacks; /* the newest first */
 
-static enum authVerdict verdictOf(int handled, const struct client *c) {
+static enum authVerdict apiAuthVerdictOf(int handled, const struct client *c) {
     if (handled != VALKEYMODULE_AUTH_HANDLED) return AUTH_NOT_HANDLED;
     return c->flags & CLIENT_AUTHENTICATED ? AUTH_GRANTED : AUTH_DENIED;
 }
@@ -96,7 +96,7 @@ static struct waitingLogin *waiting;
 static struct authCallback *asking; /* the callback that runs; NULL: none */
 
 /* NULL: it does not wait. The caller's. */
-static struct waitingLogin *takeWaiting(const struct client *c) {
+static struct waitingLogin *apiAuthTakeWaiting(const struct client *c) {
     struct waitingLogin **at = &waiting;
     while (*at && (*at)->client != c) at = &(*at)->next;
     struct waitingLogin *w = *at;
@@ -104,14 +104,14 @@ static struct waitingLogin *takeWaiting(const struct client *c) {
     return w;
 }
 
-static void forgetWaiting(struct client *c) {
-    zfree(takeWaiting(c));
+static void apiAuthForgetWaiting(struct client *c) {
+    zfree(apiAuthTakeWaiting(c));
 }
 
 static bool refused_to_wait; /* the callback that runs wanted its client to, and that has been answered */
 
 /* Why it cannot wait; NULL: it can. */
-static const char *whyNotWait(const struct client *c) {
+static const char *apiAuthWhyNotWait(const struct client *c) {
     const uint32_t cannot = CLIENT_DENY_BLOCKING | CLIENT_FAKE | CLIENT_SCRIPT | CLIENT_PRIMARY;
     if (c->flags & CLIENT_IN_EXEC) return "ERR Blocking module command called from transaction";
     return c->flags & cannot ? "ERR Blocking module command called where its client cannot wait" : NULL;
@@ -130,7 +130,7 @@ vmBlockClientOnAuth(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback reply_
     }
     struct ValkeyModuleBlockedClient *bc = blockedNew(ctx);
     bc->free_privdata = free_privdata;
-    const char *refusal = whyNotWait(c);
+    const char *refusal = apiAuthWhyNotWait(c);
     if (refusal) { /* the module lets go of the handle all the same */
         replyError(c, refusal);
         refused_to_wait = true;
@@ -145,8 +145,9 @@ vmBlockClientOnAuth(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallback reply_
 }
 
 /* w: whose handle comes with it; NULL: it is asked for the first time. */
-static enum authVerdict ask(struct authCallback *a, const struct waitingLogin *w, struct client *c,
-                            struct ValkeyModuleString *user, struct ValkeyModuleString *password, sds *err) {
+static enum authVerdict apiAuthAsk(struct authCallback *a, const struct waitingLogin *w, struct client *c,
+                                   struct ValkeyModuleString *user, struct ValkeyModuleString *password,
+                                   sds *err) {
     struct ValkeyModuleCtx ctx;
     struct ValkeyModuleString *why = NULL;
     contextOpen(&ctx, a->module, c, w ? CTX_BLOCKED_REPLY : 0);
@@ -160,14 +161,14 @@ static enum authVerdict ask(struct authCallback *a, const struct waitingLogin *w
         *err = sdsnewstr(stringText(why));
         stringRelease(why);
     }
-    return c->flags & CLIENT_BLOCKED || refused_to_wait ? AUTH_WAITS : verdictOf(handled, c);
+    return c->flags & CLIENT_BLOCKED || refused_to_wait ? AUTH_WAITS : apiAuthVerdictOf(handled, c);
 }
 
 /* Whoever is somebody already is nobody while it is asked about anew: what a callback says without having
  * made the client somebody is a denial. It stays who it was, then. */
-static enum authVerdict decide(struct client *c, struct str user, struct str password, sds *err,
-                               const char **by) {
-    struct waitingLogin *w = takeWaiting(c);
+static enum authVerdict apiAuthDecide(struct client *c, struct str user, struct str password, sds *err,
+                                      const char **by) {
+    struct waitingLogin *w = apiAuthTakeWaiting(c);
     if (!callbacks) {
         zfree(w);
         return AUTH_NOT_HANDLED;
@@ -182,7 +183,7 @@ static enum authVerdict decide(struct client *c, struct str user, struct str pas
     for (struct authCallback *next; a && verdict == AUTH_NOT_HANDLED; a = next, goes_on = false) {
         next = a->next;
         *by = a->module->name;
-        verdict = ask(a, goes_on ? w : NULL, c, u, p, err);
+        verdict = apiAuthAsk(a, goes_on ? w : NULL, c, u, p, err);
     }
     zfree(w);
     if (verdict == AUTH_NOT_HANDLED) *by = NULL;
@@ -201,7 +202,7 @@ void vmRegisterAuthCallback(struct ValkeyModuleCtx *ctx, ValkeyModuleAuthCallbac
 /* ---- Their end ---- */
 
 /* The clients that the module wants to hear of are closed: what it would hear by goes. */
-static void forget(struct module *m) {
+static void apiAuthForget(struct module *m) {
     for (struct login *l = logins, *next; l; l = next) {
         next = l->next;
         if (l->module != m) continue;
@@ -217,9 +218,9 @@ static void forget(struct module *m) {
 }
 
 void authPartInit(void) {
-    auth_user_changes = userChanges;
-    clientOnFree(userChanges);
-    clientOnFree(forgetWaiting);
-    auth_decide = decide;
-    moduleOnUnload(forget);
+    auth_user_changes = apiAuthUserChanges;
+    clientOnFree(apiAuthUserChanges);
+    clientOnFree(apiAuthForgetWaiting);
+    auth_decide = apiAuthDecide;
+    moduleOnUnload(apiAuthForget);
 }

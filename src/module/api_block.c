@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api_block.c - blocking the client of a command, and letting it go; see block.h. */
-#include "module/block.h"
-
 #include <errno.h>
 #include <limits.h>
 
@@ -12,6 +10,7 @@
 #include "command/blocking.h"
 #include "command/call.h"
 #include "data/keyspace/db.h"
+#include "module/block.h"
 #include "module/lock.h"
 #include "module/parts.h"
 #include "types/types.h"
@@ -27,7 +26,7 @@ struct ValkeyModuleBlockedClient *blockedNew(struct ValkeyModuleCtx *ctx) {
     return bc;
 }
 
-static void freePrivdata(struct ValkeyModuleBlockedClient *bc, struct client *c, bool gone) {
+static void apiBlockFreePrivdata(struct ValkeyModuleBlockedClient *bc, struct client *c, bool gone) {
     if (!bc->privdata || !bc->free_privdata) return;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, bc->module, c, gone ? CTX_BLOCKED_GONE : 0);
@@ -37,7 +36,7 @@ static void freePrivdata(struct ValkeyModuleBlockedClient *bc, struct client *c,
     contextClose(&ctx);
 }
 
-static void end(void *arg) {
+static void apiBlockEnd(void *arg) {
     struct ValkeyModuleBlockedClient *bc = arg;
     struct client *c = bc->client;
     uint64_t id = c ? c->id : 0;
@@ -48,7 +47,7 @@ static void end(void *arg) {
     if (c && bc->measured_us) blockedAddTime(c, bc->measured_us);
     if (c) blockingResume(c);
     /* A client without connection, of a call that waited, has been freed by now. */
-    freePrivdata(bc, c ? clientById(id) : NULL, gone);
+    apiBlockFreePrivdata(bc, c ? clientById(id) : NULL, gone);
     moduleUnitEnd();
     threadReplyFree(&bc->thread_reply);
     bc->module->blocked_clients--;
@@ -57,8 +56,8 @@ static void end(void *arg) {
 }
 
 /* The main thread will end it; once. */
-static void blockedLetGo(struct ValkeyModuleBlockedClient *bc) {
-    if (!__atomic_exchange_n(&bc->let_go, true, __ATOMIC_ACQ_REL)) mainTell(end, bc);
+static void apiBlockBlockedLetGo(struct ValkeyModuleBlockedClient *bc) {
+    if (!__atomic_exchange_n(&bc->let_go, true, __ATOMIC_ACQ_REL)) mainTell(apiBlockEnd, bc);
 }
 
 /* Its client does not wait any more. */
@@ -73,22 +72,22 @@ void blockedLeft(struct client *c, void *whose) {
         bc->disconnected(&ctx, bc);
         contextClose(&ctx);
     }
-    if (by_itself && bc->on_keys) blockedLetGo(bc);
+    if (by_itself && bc->on_keys) apiBlockBlockedLetGo(bc);
 }
 
 /* ---- The command runs again ---- */
 
-static int call(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc fn, unsigned flag,
-                struct ValkeyModuleString **argv, int argc) {
+static int apiBlockCall(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc fn, unsigned flag,
+                        struct ValkeyModuleString **argv, int argc) {
     ctx->flags |= flag;
     return fn ? fn(ctx, argv, argc) : VALKEYMODULE_OK;
 }
 
 /* False: it goes on waiting. */
-static bool serve(struct ValkeyModuleCtx *ctx, struct ValkeyModuleBlockedClient *bc,
-                  struct ValkeyModuleString **argv, int argc) {
+static bool apiBlockServe(struct ValkeyModuleCtx *ctx, struct ValkeyModuleBlockedClient *bc,
+                          struct ValkeyModuleString **argv, int argc) {
     ctx->ready_key = stringNew(blocking_end.key);
-    bool served = call(ctx, bc->reply, CTX_BLOCKED_REPLY, argv, argc) == VALKEYMODULE_OK;
+    bool served = apiBlockCall(ctx, bc->reply, CTX_BLOCKED_REPLY, argv, argc) == VALKEYMODULE_OK;
     stringRelease(ctx->ready_key);
     ctx->ready_key = NULL;
     return served;
@@ -99,16 +98,16 @@ void blockedRunAgain(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **ar
     struct ValkeyModuleBlockedClient *bc = blockedWhose(c);
     ctx->blocked = bc;
     if (blocking_end.reason == BLOCKING_KEY) {
-        bc->served = serve(ctx, bc, argv, argc);
+        bc->served = apiBlockServe(ctx, bc, argv, argc);
         if (bc->served)
             bc->disconnected = NULL;
         else
             c->flags |= CLIENT_BLOCKED;
     } else if (blocking_end.reason == BLOCKING_TIMEOUT || bc->on_keys) {
         bc->disconnected = NULL;
-        call(ctx, bc->timeout, CTX_BLOCKED_TIMEOUT, argv, argc);
+        apiBlockCall(ctx, bc->timeout, CTX_BLOCKED_TIMEOUT, argv, argc);
     } else {
-        call(ctx, bc->reply, CTX_BLOCKED_REPLY, argv, argc);
+        apiBlockCall(ctx, bc->reply, CTX_BLOCKED_REPLY, argv, argc);
         threadReplySend(&bc->thread_reply, c);
     }
 }
@@ -116,7 +115,7 @@ void blockedRunAgain(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **ar
 /* ---- Blocking ---- */
 
 /* Why a handler's client cannot be blocked, though it gets a handle; NULL: it can. */
-static const char *whyNot(const struct ValkeyModuleCtx *ctx, int64_t timeout_ms) {
+static const char *apiBlockWhyNot(const struct ValkeyModuleCtx *ctx, int64_t timeout_ms) {
     if (ctx->client->flags & CLIENT_SCRIPT) return "ERR Blocking module command called from Lua script";
     if (ctx->client->flags & CLIENT_IN_EXEC) return "ERR Blocking module command called from transaction";
     if (ctx->flags & CTX_BLOCKED_REPLY)
@@ -126,7 +125,7 @@ static const char *whyNot(const struct ValkeyModuleCtx *ctx, int64_t timeout_ms)
 }
 
 /* Is there a client, of a kind that can wait? */
-static bool mayHandle(const struct ValkeyModuleCtx *ctx) {
+static bool apiBlockMayHandle(const struct ValkeyModuleCtx *ctx) {
     const struct client *c = ctx->client;
     if (!c || ctx->flags & (CTX_BORROWED | CTX_THREAD)) {
         errno = EINVAL;
@@ -142,18 +141,18 @@ static bool mayHandle(const struct ValkeyModuleCtx *ctx) {
 }
 
 /* Strings, sets and hashes wake nobody by themselves. */
-static bool wakes(const struct object *o) {
+static bool apiBlockWakes(const struct object *o) {
     return o->type != OBJ_STRING && o->type != OBJ_SET && o->type != OBJ_HASH;
 }
 
-static void wait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModuleString **keys, int count,
-                 int64_t timeout_ms, bool wake_on_delete) {
+static void apiBlockWait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModuleString **keys, int count,
+                         int64_t timeout_ms, bool wake_on_delete) {
     struct blockingOptions wish = {.deadline_ms = timeout_ms ? mstime() + timeout_ms : 0,
-                                .wake_on_delete = wake_on_delete,
-                                .patient = !bc->timeout,
-                                .wants = wakes,
-                                .whose = bc,
-                                .left = blockedLeft};
+                                   .wake_on_delete = wake_on_delete,
+                                   .patient = !bc->timeout,
+                                   .wants = apiBlockWakes,
+                                   .whose = bc,
+                                   .left = blockedLeft};
     struct str *names = zmalloc((size_t)count * sizeof *names);
     for (int i = 0; i < count; i++) names[i] = stringText(keys[i]);
     blockForHandler(bc->client, names, count, &wish);
@@ -161,29 +160,28 @@ static void wait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModuleString
 }
 
 void blockedWait(struct ValkeyModuleBlockedClient *bc) {
-    wait(bc, NULL, 0, 0, false);
+    apiBlockWait(bc, NULL, 0, 0, false);
 }
 
 /* keys NULL: for UnblockClient alone. */
-static struct ValkeyModuleBlockedClient *block(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply,
-                                               ValkeyModuleCmdFunc timeout,
-                                               void (*free_privdata)(struct ValkeyModuleCtx *, void *),
-                                               long long timeout_ms, struct ValkeyModuleString **keys,
-                                               int count, void *privdata, int flags) {
-    if (!mayHandle(ctx)) return NULL;
+static struct ValkeyModuleBlockedClient *
+apiBlockBlock(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc reply, ValkeyModuleCmdFunc timeout,
+              void (*free_privdata)(struct ValkeyModuleCtx *, void *), long long timeout_ms,
+              struct ValkeyModuleString **keys, int count, void *privdata, int flags) {
+    if (!apiBlockMayHandle(ctx)) return NULL;
     struct ValkeyModuleBlockedClient *bc = blockedNew(ctx);
     bc->reply = reply;
     bc->timeout = timeout;
     bc->free_privdata = free_privdata;
     bc->privdata = privdata;
     bc->on_keys = keys != NULL;
-    const char *error = whyNot(ctx, timeout_ms);
+    const char *error = apiBlockWhyNot(ctx, timeout_ms);
     if (error) {
         replyError(ctx->client, error);
         return bc;
     }
     bc->client = ctx->client;
-    wait(bc, keys, count, timeout_ms, flags & VALKEYMODULE_BLOCK_UNBLOCK_DELETED);
+    apiBlockWait(bc, keys, count, timeout_ms, flags & VALKEYMODULE_BLOCK_UNBLOCK_DELETED);
     return bc;
 }
 
@@ -194,7 +192,7 @@ struct ValkeyModuleBlockedClient *vmBlockClient(struct ValkeyModuleCtx *ctx,
                                                 long long timeout_ms) {
     if (ctx->flags & CTX_KEY_EVENT)
         return blockedInEvent(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms);
-    return block(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms, NULL, 0, NULL, 0);
+    return apiBlockBlock(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms, NULL, 0, NULL, 0);
 }
 
 struct ValkeyModuleBlockedClient *
@@ -203,8 +201,8 @@ vmBlockClientOnKeysWithFlags(struct ValkeyModuleCtx *ctx, ValkeyModuleCmdFunc re
                              void (*free_privdata)(struct ValkeyModuleCtx *, void *), long long timeout_ms,
                              struct ValkeyModuleString **keys, int numkeys, void *privdata, int flags) {
     struct ValkeyModuleString *none = NULL;
-    return block(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms, keys ? keys : &none,
-                 keys && numkeys > 0 ? numkeys : 0, privdata, flags);
+    return apiBlockBlock(ctx, reply_callback, timeout_callback, free_privdata, timeout_ms,
+                         keys ? keys : &none, keys && numkeys > 0 ? numkeys : 0, privdata, flags);
 }
 
 struct ValkeyModuleBlockedClient *vmBlockClientOnKeys(struct ValkeyModuleCtx *ctx,
@@ -235,7 +233,7 @@ int vmUnblockClient(struct ValkeyModuleBlockedClient *bc, void *privdata) {
         return VALKEYMODULE_ERR;
     }
     bc->given = privdata;
-    blockedLetGo(bc);
+    apiBlockBlockedLetGo(bc);
     return VALKEYMODULE_OK;
 }
 
@@ -292,12 +290,12 @@ int vmBlockedClientMeasureTimeEnd(struct ValkeyModuleBlockedClient *bc) {
 
 /* ---- A module's end ---- */
 
-static const char *hasBlockedClients(struct module *m) {
+static const char *apiBlockHasBlockedClients(struct module *m) {
     return m->blocked_clients
                ? "the module has blocked clients. Please wait for them to be unblocked and try again"
                : NULL;
 }
 
 void blockPartInit(void) {
-    moduleAddObjection(hasBlockedClients);
+    moduleAddObjection(apiBlockHasBlockedClients);
 }

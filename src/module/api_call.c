@@ -17,8 +17,8 @@
 
 /* ---- Call ---- */
 
-static struct ValkeyModuleCallReply *replyOf(struct ValkeyModuleCtx *ctx, struct callOutcome *outcome,
-                                             unsigned flags) {
+static struct ValkeyModuleCallReply *apiCallReplyOf(struct ValkeyModuleCtx *ctx, struct callOutcome *outcome,
+                                                    unsigned flags) {
     struct ValkeyModuleCallReply *r = NULL;
     bool exact = flags & VALKEYMODULE_CALL_ARGV_REPLY_EXACT;
     if (outcome->what == CALL_ANSWERED)
@@ -42,7 +42,7 @@ struct ValkeyModuleCallReply *vmCall(struct ValkeyModuleCtx *ctx, const char *cm
     struct callOutcome outcome = {.what = CALL_FAILED, .error = EBADF};
     if (read || (a.flags & VALKEYMODULE_CALL_ARGV_RUN_AS_USER && !moduleCallUser(ctx)))
         moduleCall(ctx, a.argv, a.argc, a.flags, &outcome);
-    struct ValkeyModuleCallReply *r = replyOf(ctx, &outcome, a.flags);
+    struct ValkeyModuleCallReply *r = apiCallReplyOf(ctx, &outcome, a.flags);
     callArgumentsFree(&a);
     errno = outcome.error;
     return r;
@@ -56,7 +56,7 @@ struct unblockHandler {
     bool exact;
 };
 
-static void tellModule(void *priv, struct module *m, struct callOutcome *outcome) {
+static void apiCallTellModule(void *priv, struct module *m, struct callOutcome *outcome) {
     struct unblockHandler *handler = priv;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, m, NULL, 0);
@@ -74,7 +74,7 @@ void vmCallReplyPromiseSetUnblockHandler(struct ValkeyModuleCallReply *reply,
     if (!reply || !reply->promise || reply->handler) return;
     reply->handler = zmalloc(sizeof *reply->handler);
     *reply->handler = (struct unblockHandler){on_unblock, private_data, reply->exact};
-    promiseTell(reply->promise, tellModule, reply->handler);
+    promiseTell(reply->promise, apiCallTellModule, reply->handler);
 }
 
 int vmCallReplyPromiseAbort(struct ValkeyModuleCallReply *reply, void **private_data) {
@@ -85,7 +85,7 @@ int vmCallReplyPromiseAbort(struct ValkeyModuleCallReply *reply, void **private_
 
 /* ---- What is replicated ---- */
 
-static void replicate(struct ValkeyModuleCtx *ctx, int argc, const struct str *argv, unsigned but) {
+static void apiCallReplicate(struct ValkeyModuleCtx *ctx, int argc, const struct str *argv, unsigned but) {
     propagateThis(contextDb(ctx)->id, argc, argv, but);
     dbstats.dirty++;
 }
@@ -98,7 +98,7 @@ int vmReplicate(struct ValkeyModuleCtx *ctx, const char *cmdname, const char *fm
     va_start(ap, fmt);
     bool read = callArgumentsRead(&a, cmdname, fmt, ap);
     va_end(ap);
-    if (read) replicate(ctx, a.argc, a.argv, moduleCallKeptFrom(a.flags));
+    if (read) apiCallReplicate(ctx, a.argc, a.argv, moduleCallKeptFrom(a.flags));
     callArgumentsFree(&a);
     return read ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
@@ -107,6 +107,6 @@ int vmReplicate(struct ValkeyModuleCtx *ctx, const char *cmdname, const char *fm
 int vmReplicateVerbatim(struct ValkeyModuleCtx *ctx) {
     const struct client *c = ctx->client;
     if (!c || !c->argv) return VALKEYMODULE_ERR;
-    replicate(ctx, c->argc, c->argv, 0);
+    apiCallReplicate(ctx, c->argc, c->argv, 0);
     return VALKEYMODULE_OK;
 }

@@ -37,7 +37,7 @@ unsigned long long vmGetClientId(struct ValkeyModuleCtx *ctx) {
 }
 
 /* "ip:port", "[ip]:port" or a path. */
-static void splitAddress(ValkeyModuleClientInfo *info, const char *name) {
+static void apiClientSplitAddress(ValkeyModuleClientInfo *info, const char *name) {
     const char *colon = strrchr(name, ':');
     size_t len = colon ? (size_t)(colon - name) : strlen(name);
     if (*name == '[' && len > 1) {
@@ -72,7 +72,7 @@ void clientInfoFill(ValkeyModuleClientInfo *info, struct client *c) {
     if (c->tracking) info->flags |= VALKEYMODULE_CLIENTINFO_FLAG_TRACKING;
     if (c->conn && tlsIs(c->conn)) info->flags |= VALKEYMODULE_CLIENTINFO_FLAG_SSL;
     info->id = c->id;
-    if (c->conn) splitAddress(info, clientPeerName(c));
+    if (c->conn) apiClientSplitAddress(info, clientPeerName(c));
     info->db = (uint16_t)c->db->id;
 }
 
@@ -123,28 +123,28 @@ struct ValkeyModuleString *vmGetClientCertificate(struct ValkeyModuleCtx *ctx, u
 }
 
 /* Those of another node, whose keys it has been asked to take. */
-static bool bringsSlots(const struct client *c) {
+static bool apiClientBringsSlots(const struct client *c) {
     return client_brings_slots && client_brings_slots(c);
 }
 
 int vmMustObeyClient(struct ValkeyModuleCtx *ctx) {
     if (!ctx || !ctx->client) return 0;
-    return ctx->client->flags & CLIENT_PRIMARY || bringsSlots(ctx->client) || callReplays();
+    return ctx->client->flags & CLIENT_PRIMARY || apiClientBringsSlots(ctx->client) || callReplays();
 }
 
 /* ---- The state of the server ---- */
 
-static int flagsOfClient(const struct client *c) {
+static int apiClientFlagsOfClient(const struct client *c) {
     int flags = 0;
     if (c->flags & CLIENT_DENY_BLOCKING) flags |= VALKEYMODULE_CTX_FLAGS_DENY_BLOCKING;
     if (c->flags & CLIENT_PRIMARY) flags |= VALKEYMODULE_CTX_FLAGS_REPLICATED;
-    if (bringsSlots(c)) flags |= VALKEYMODULE_CTX_FLAGS_SLOT_IMPORT_CLIENT;
+    if (apiClientBringsSlots(c)) flags |= VALKEYMODULE_CTX_FLAGS_SLOT_IMPORT_CLIENT;
     if (c->resp == 3) flags |= VALKEYMODULE_CTX_FLAGS_RESP3;
     return flags;
 }
 
 /* What the client itself runs, and those around it. */
-static int flagsOfCalls(const struct client *c) {
+static int apiClientFlagsOfCalls(const struct client *c) {
     int flags = script_run.name ? VALKEYMODULE_CTX_FLAGS_LUA : 0;
     for (const struct call *call = call_running; call; call = call->outer) {
         if (call->origin == ORIGIN_EXEC || call->client->flags & CLIENT_IN_EXEC)
@@ -155,7 +155,7 @@ static int flagsOfCalls(const struct client *c) {
     return flags;
 }
 
-static int flagsOfReplica(void) {
+static int apiClientFlagsOfReplica(void) {
     struct replicationState now;
     replication_control.describe(&now);
     int flags = VALKEYMODULE_CTX_FLAGS_REPLICA;
@@ -169,7 +169,7 @@ static int flagsOfReplica(void) {
     return flags | VALKEYMODULE_CTX_FLAGS_REPLICA_IS_STALE;
 }
 
-static int flagsOfMemory(void) {
+static int apiClientFlagsOfMemory(void) {
     size_t limit = evictLimit(), used = zmallocUsedMemory();
     int flags = 0;
     if (limit) {
@@ -181,8 +181,8 @@ static int flagsOfMemory(void) {
     return flags;
 }
 
-static int flagsOfServer(void) {
-    int flags = roleIsReplica() ? flagsOfReplica() : VALKEYMODULE_CTX_FLAGS_PRIMARY;
+static int apiClientFlagsOfServer(void) {
+    int flags = roleIsReplica() ? apiClientFlagsOfReplica() : VALKEYMODULE_CTX_FLAGS_PRIMARY;
     if (cluster_enabled) flags |= VALKEYMODULE_CTX_FLAGS_CLUSTER;
     if (db_loading)
         flags |= VALKEYMODULE_CTX_FLAGS_LOADING;
@@ -199,8 +199,8 @@ static int flagsOfServer(void) {
 int vmGetContextFlags(struct ValkeyModuleCtx *ctx) {
     const struct client *c = ctx ? ctx->client : NULL;
     bool resp3 = ctx && ctx->thread_reply && ctx->thread_reply->resp == 3; /* of the client that waits */
-    return (c ? flagsOfClient(c) : 0) | (resp3 ? VALKEYMODULE_CTX_FLAGS_RESP3 : 0) | flagsOfCalls(c) |
-           flagsOfServer() | flagsOfMemory();
+    return (c ? apiClientFlagsOfClient(c) : 0) | (resp3 ? VALKEYMODULE_CTX_FLAGS_RESP3 : 0) |
+           apiClientFlagsOfCalls(c) | apiClientFlagsOfServer() | apiClientFlagsOfMemory();
 }
 
 int vmAvoidReplicaTraffic(void) {

@@ -41,20 +41,20 @@ static uint64_t moduleNumber(const struct module *m) {
 
 /* ---- Messages ---- */
 
-static struct receiver **find(uint64_t id, uint8_t type) {
+static struct receiver **apiClusterFind(uint64_t id, uint8_t type) {
     struct receiver **at = &receivers;
     while (*at && ((*at)->id != id || (*at)->type != type)) at = &(*at)->next;
     return at;
 }
 
-static void drop(struct receiver **at) {
+static void apiClusterDrop(struct receiver **at) {
     struct receiver *r = *at;
     *at = r->next;
     zfree(r);
 }
 
-static void received(const char *from, uint64_t id, uint8_t type, struct str payload) {
-    const struct receiver *r = *find(id, type);
+static void apiClusterReceived(const char *from, uint64_t id, uint8_t type, struct str payload) {
+    const struct receiver *r = *apiClusterFind(id, type);
     if (!r) return;
     char sender[CLUSTER_VIEW_ID + 1] = {0};
     memcpy(sender, from, CLUSTER_VIEW_ID);
@@ -69,9 +69,9 @@ void vmRegisterClusterMessageReceiver(struct ValkeyModuleCtx *ctx, uint8_t type,
                                       ValkeyModuleClusterMessageReceiver callback) {
     if (!cluster_enabled) return;
     uint64_t id = moduleNumber(ctx->module);
-    struct receiver **at = find(id, type);
+    struct receiver **at = apiClusterFind(id, type);
     if (!callback) {
-        if (*at) drop(at);
+        if (*at) apiClusterDrop(at);
         return;
     }
     if (!*at) *at = zcalloc(1, sizeof **at);
@@ -119,34 +119,34 @@ void vmFreeClusterNodesList(char **ids) {
     zfree(ids);
 }
 
-static int nodeFlags(const struct clusterViewNode *n) {
+static int apiClusterNodeFlags(const struct clusterViewNode *n) {
     return (n->myself ? VALKEYMODULE_NODE_MYSELF : 0) | (n->primary ? VALKEYMODULE_NODE_PRIMARY : 0) |
            (n->replica ? VALKEYMODULE_NODE_REPLICA : 0) | (n->maybe_failed ? VALKEYMODULE_NODE_PFAIL : 0) |
            (n->failed ? VALKEYMODULE_NODE_FAIL : 0) | (n->no_failover ? VALKEYMODULE_NODE_NOFAILOVER : 0);
 }
 
-static int describe(const char *id, struct client *as_seen_by, char *ip, char *primary_id, int *port,
-                    int *flags) {
+static int apiClusterDescribe(const char *id, struct client *as_seen_by, char *ip, char *primary_id,
+                              int *port, int *flags) {
     struct clusterViewNode node;
     if (!cluster_enabled || !cluster_view.describe(id, as_seen_by, &node)) return VALKEYMODULE_ERR;
     if (ip) memcpy(ip, node.ip, sizeof node.ip);
     if (primary_id) memcpy(primary_id, node.primary_id, sizeof node.primary_id);
     if (port) *port = node.port;
-    if (flags) *flags = nodeFlags(&node);
+    if (flags) *flags = apiClusterNodeFlags(&node);
     return VALKEYMODULE_OK;
 }
 
 int vmGetClusterNodeInfo(struct ValkeyModuleCtx *ctx, const char *id, char *ip, char *primary_id, int *port,
                          int *flags) {
     (void)ctx;
-    return describe(id, NULL, ip, primary_id, port, flags);
+    return apiClusterDescribe(id, NULL, ip, primary_id, port, flags);
 }
 
 int vmGetClusterNodeInfoForClient(struct ValkeyModuleCtx *ctx, uint64_t client_id, const char *node_id,
                                   char *ip, char *primary_id, int *port, int *flags) {
     (void)ctx;
     struct client *c = clientById(client_id);
-    return c ? describe(node_id, c, ip, primary_id, port, flags) : VALKEYMODULE_ERR;
+    return c ? apiClusterDescribe(node_id, c, ip, primary_id, port, flags) : VALKEYMODULE_ERR;
 }
 
 void vmSetClusterFlags(struct ValkeyModuleCtx *ctx, uint64_t flags) {
@@ -169,16 +169,16 @@ const char *vmClusterCanonicalKeyNameInSlot(unsigned int slot) {
     return slot < KEY_SLOTS ? cluster_view.slotTag((int)slot) : NULL;
 }
 
-static void forget(struct module *m) {
+static void apiClusterForget(struct module *m) {
     for (struct receiver **at = &receivers; *at;) {
         if ((*at)->module == m)
-            drop(at);
+            apiClusterDrop(at);
         else
             at = &(*at)->next;
     }
 }
 
-static const char *keepsSlots(void) {
+static const char *apiClusterKeepsSlots(void) {
     for (const struct module *m = modules; m; m = m->next) {
         bool built_in = !m->file;
         if (!built_in && !(m->options & VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION)) return m->name;
@@ -187,7 +187,7 @@ static const char *keepsSlots(void) {
 }
 
 void clusterPartInit(void) {
-    cluster_view_message = received;
-    cluster_view_keeps_slots = keepsSlots;
-    moduleOnUnload(forget);
+    cluster_view_message = apiClusterReceived;
+    cluster_view_keeps_slots = apiClusterKeepsSlots;
+    moduleOnUnload(apiClusterForget);
 }

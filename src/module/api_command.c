@@ -77,8 +77,8 @@ int vmRedactClientCommandArgument(struct ValkeyModuleCtx *ctx, int pos) {
 
 /* ---- Keys and channels that the command itself tells ---- */
 
-static int askForPositions(const struct serverCommand *cmd, const struct str *argv, int argc, unsigned what,
-                           struct keyRef **keys) {
+static int apiCommandAskForPositions(const struct serverCommand *cmd, const struct str *argv, int argc,
+                                     unsigned what, struct keyRef **keys) {
     struct ValkeyModuleCommand *command = moduleCommandOf(cmd);
     struct ValkeyModuleCtx ctx;
     struct stringArgs args;
@@ -96,14 +96,14 @@ static int askForPositions(const struct serverCommand *cmd, const struct str *ar
     return count;
 }
 
-static int askForKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
-                      struct keyRef **keys) {
-    return askForPositions(cmd, argv, argc, CTX_KEY_POSITIONS, keys);
+static int apiCommandAskForKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
+                                struct keyRef **keys) {
+    return apiCommandAskForPositions(cmd, argv, argc, CTX_KEY_POSITIONS, keys);
 }
 
-static int askForChannels(const struct serverCommand *cmd, const struct str *argv, int argc,
-                          struct keyRef **channels) {
-    return askForPositions(cmd, argv, argc, CTX_CHANNEL_POSITIONS, channels);
+static int apiCommandAskForChannels(const struct serverCommand *cmd, const struct str *argv, int argc,
+                                    struct keyRef **channels) {
+    return apiCommandAskForPositions(cmd, argv, argc, CTX_CHANNEL_POSITIONS, channels);
 }
 
 int vmIsKeysPositionRequest(struct ValkeyModuleCtx *ctx) {
@@ -136,7 +136,7 @@ void moduleCommandChooseKeys(struct ValkeyModuleCommand *command) {
         bool known = k->begin != KEYS_BEGIN_UNKNOWN && k->find != KEYS_FIND_UNKNOWN;
         told &= known && !(k->flags & (KEY_INCOMPLETE | KEY_VARIABLE_FLAGS));
     }
-    spec->getkeys = command->module_flags & MODULE_GETKEYS && !told ? askForKeys : NULL;
+    spec->getkeys = command->module_flags & MODULE_GETKEYS && !told ? apiCommandAskForKeys : NULL;
 }
 
 /* ---- Flags, names ---- */
@@ -168,7 +168,7 @@ static const struct flagName flag_words[] = {
 };
 
 /* False: there is a word that is none of them. */
-static bool readFlags(const char *text, uint64_t *flags) {
+static bool apiCommandReadFlags(const char *text, uint64_t *flags) {
     int n;
     bool known = true;
     *flags = CMD_MODULE;
@@ -183,14 +183,14 @@ static bool readFlags(const char *text, uint64_t *flags) {
     return known;
 }
 
-static bool nameIsGood(const char *name) {
+static bool apiCommandNameIsGood(const char *name) {
     return *name && !strpbrk(name, " \r\n|@=,");
 }
 
 /* ---- Making ---- */
 
 /* The triple becomes one spec, of which nobody knows what it does to its keys. */
-static void specFromTriple(struct ValkeyModuleCommand *command, int first, int last, int step) {
+static void apiCommandSpecFromTriple(struct ValkeyModuleCommand *command, int first, int last, int step) {
     if (!first) return;
     struct keySpec *spec = zcalloc(1, sizeof *spec);
     *spec = (struct keySpec){.begin = KEYS_BEGIN_INDEX,
@@ -210,11 +210,11 @@ static void moduleCommandFree(struct ValkeyModuleCommand *command) {
     zfree(command);
 }
 
-static struct ValkeyModuleCommand *make(struct module *m, struct ValkeyModuleCommand *parent,
-                                        const char *name, ValkeyModuleCmdFunc function, const char *words,
-                                        int first, int last, int step) {
+static struct ValkeyModuleCommand *apiCommandMake(struct module *m, struct ValkeyModuleCommand *parent,
+                                                  const char *name, ValkeyModuleCmdFunc function,
+                                                  const char *words, int first, int last, int step) {
     uint64_t flags = 0;
-    if (!nameIsGood(name) || (words && !readFlags(words, &flags))) return NULL;
+    if (!apiCommandNameIsGood(name) || (words && !apiCommandReadFlags(words, &flags))) return NULL;
     if (flags & MODULE_NO_CLUSTER && cluster_enabled) return NULL;
     struct ValkeyModuleCommand *command = zcalloc(1, sizeof *command);
     command->module = m;
@@ -227,9 +227,9 @@ static struct ValkeyModuleCommand *make(struct module *m, struct ValkeyModuleCom
         .proc = function ? moduleCommandRun : NULL,
         .arity = function && !parent ? -1 : -2,
         .flags = CMD_MODULE | (flags & ~MODULE_FLAGS) | (flags & MODULE_GETKEYS ? CMD_MOVABLE_KEYS : 0),
-        .getchannels = flags & CMD_HAS_CHANNELS ? askForChannels : NULL,
+        .getchannels = flags & CMD_HAS_CHANNELS ? apiCommandAskForChannels : NULL,
     };
-    specFromTriple(command, first, last, step);
+    apiCommandSpecFromTriple(command, first, last, step);
     moduleCommandChooseKeys(command);
     command->command = commandAdd(&command->spec, parent ? parent->command : NULL);
     if (!command->command) {
@@ -244,14 +244,16 @@ static struct ValkeyModuleCommand *make(struct module *m, struct ValkeyModuleCom
 int vmCreateCommand(struct ValkeyModuleCtx *ctx, const char *name, ValkeyModuleCmdFunc cmdfunc,
                     const char *strflags, int firstkey, int lastkey, int keystep) {
     if (!ctx->module || !ctx->module->loading) return VALKEYMODULE_ERR;
-    return make(ctx->module, NULL, name, cmdfunc, strflags, firstkey, lastkey, keystep) ? VALKEYMODULE_OK
-                                                                                        : VALKEYMODULE_ERR;
+    return apiCommandMake(ctx->module, NULL, name, cmdfunc, strflags, firstkey, lastkey, keystep)
+               ? VALKEYMODULE_OK
+               : VALKEYMODULE_ERR;
 }
 
 int vmCreateSubcommand(struct ValkeyModuleCommand *parent, const char *name, ValkeyModuleCmdFunc cmdfunc,
                        const char *strflags, int firstkey, int lastkey, int keystep) {
     bool may_have = parent && parent->module->loading && !parent->command->parent && !parent->function;
-    return may_have && make(parent->module, parent, name, cmdfunc, strflags, firstkey, lastkey, keystep)
+    return may_have &&
+                   apiCommandMake(parent->module, parent, name, cmdfunc, strflags, firstkey, lastkey, keystep)
                ? VALKEYMODULE_OK
                : VALKEYMODULE_ERR;
 }
@@ -307,7 +309,7 @@ int vmSetCommandACLCategories(struct ValkeyModuleCommand *command, const char *c
 /* ---- Their end ---- */
 
 /* Subcommands before their containers: they have been made behind them, and so stand in front. */
-static void removeCommands(struct module *m) {
+static void apiCommandRemoveCommands(struct module *m) {
     moduleListRemoveIf(struct ValkeyModuleCommand, command, all, command->module == m) {
         commandRemove(command->command);
         moduleCommandFree(command);
@@ -316,7 +318,7 @@ static void removeCommands(struct module *m) {
     new_categories.module = NULL;
 }
 
-static const char *rulesNameThem(struct module *m) {
+static const char *apiCommandRulesNameThem(struct module *m) {
     for (struct ValkeyModuleCommand *command = all; command; command = command->next) {
         if (command->module != m || command->command->parent) continue;
         sds rule = aclRuleAbout(strOf(command->spec.name));
@@ -332,6 +334,6 @@ static const char *rulesNameThem(struct module *m) {
 }
 
 void moduleCommandsInit(void) {
-    moduleOnUnload(removeCommands);
-    moduleAddObjection(rulesNameThem);
+    moduleOnUnload(apiCommandRemoveCommands);
+    moduleAddObjection(apiCommandRulesNameThem);
 }

@@ -15,107 +15,118 @@
 #define KEY_WAYS    (KEY_RO | KEY_RW | KEY_OW | KEY_RM)
 #define KEY_CHANGES (KEY_INSERT | KEY_DELETE | KEY_UPDATE)
 
-static const void *element(const void *array, size_t size, int i) {
+static const void *apiCommandInfoElement(const void *array, size_t size, int i) {
     return (const char *)array + size * (size_t)i;
 }
 
-static bool refuse(const char *why) {
+static bool apiCommandInfoRefuse(const char *why) {
     serverLog(LL_WARNING, "Invalid command info: %s", why);
     return false;
 }
 
-static bool exactlyOne(uint64_t bits) {
+static bool apiCommandInfoExactlyOne(uint64_t bits) {
     return bits && !(bits & (bits - 1));
 }
 
 /* ---- Is it good? ---- */
 
-static bool historyIsGood(const ValkeyModuleCommandInfo *info) {
+static bool apiCommandInfoHistoryIsGood(const ValkeyModuleCommandInfo *info) {
     const ValkeyModuleCommandHistoryEntry *h;
     for (int i = 0; info->history; i++) {
-        h = element(info->history, info->version->sizeof_historyentry, i);
+        h = apiCommandInfoElement(info->history, info->version->sizeof_historyentry, i);
         if (!h->since) break;
-        if (!h->changes) return refuse("a change without a text");
+        if (!h->changes) return apiCommandInfoRefuse("a change without a text");
     }
     return true;
 }
 
-static bool keySpecIsGood(const ValkeyModuleCommandKeySpec *k) {
-    if (!exactlyOne(k->flags & KEY_WAYS)) return refuse("a key spec needs one of RO, RW, OW and RM");
-    if (k->flags & KEY_CHANGES && !exactlyOne(k->flags & KEY_CHANGES))
-        return refuse("a key spec has at most one of INSERT, DELETE and UPDATE");
+static bool apiCommandInfoKeySpecIsGood(const ValkeyModuleCommandKeySpec *k) {
+    if (!apiCommandInfoExactlyOne(k->flags & KEY_WAYS))
+        return apiCommandInfoRefuse("a key spec needs one of RO, RW, OW and RM");
+    if (k->flags & KEY_CHANGES && !apiCommandInfoExactlyOne(k->flags & KEY_CHANGES))
+        return apiCommandInfoRefuse("a key spec has at most one of INSERT, DELETE and UPDATE");
     if (k->begin_search_type < VALKEYMODULE_KSPEC_BS_UNKNOWN ||
         k->begin_search_type > VALKEYMODULE_KSPEC_BS_KEYWORD)
-        return refuse("unknown way to begin the search for keys");
+        return apiCommandInfoRefuse("unknown way to begin the search for keys");
     if (k->begin_search_type == VALKEYMODULE_KSPEC_BS_KEYWORD && !k->bs.keyword.keyword)
-        return refuse("a key spec without its keyword");
+        return apiCommandInfoRefuse("a key spec without its keyword");
     if ((int)k->find_keys_type < VALKEYMODULE_KSPEC_FK_OMITTED ||
         k->find_keys_type > VALKEYMODULE_KSPEC_FK_KEYNUM)
-        return refuse("unknown way to find keys");
+        return apiCommandInfoRefuse("unknown way to find keys");
     return true;
 }
 
-static int keySpecCount(const ValkeyModuleCommandInfo *info) {
+static int apiCommandInfoKeySpecCount(const ValkeyModuleCommandInfo *info) {
     int n = 0;
     const ValkeyModuleCommandKeySpec *k = info->key_specs;
-    while (k && k->begin_search_type) k = element(info->key_specs, info->version->sizeof_keyspec, ++n);
+    while (k && k->begin_search_type)
+        k = apiCommandInfoElement(info->key_specs, info->version->sizeof_keyspec, ++n);
     return n;
 }
 
-static bool keySpecsAreGood(const ValkeyModuleCommandInfo *info) {
-    for (int i = 0, n = keySpecCount(info); i < n; i++) {
-        if (!keySpecIsGood(element(info->key_specs, info->version->sizeof_keyspec, i))) return false;
+static bool apiCommandInfoKeySpecsAreGood(const ValkeyModuleCommandInfo *info) {
+    for (int i = 0, n = apiCommandInfoKeySpecCount(info); i < n; i++) {
+        if (!apiCommandInfoKeySpecIsGood(
+                apiCommandInfoElement(info->key_specs, info->version->sizeof_keyspec, i)))
+            return false;
     }
     return true;
 }
 
-static bool argsAreGood(const ValkeyModuleCommandArg *args, const ValkeyModuleCommandInfo *info, int keys);
+static bool apiCommandInfoArgsAreGood(const ValkeyModuleCommandArg *args, const ValkeyModuleCommandInfo *info,
+                                      int keys);
 
-static bool argIsGood(const ValkeyModuleCommandArg *a, const ValkeyModuleCommandInfo *info, int keys) {
+static bool apiCommandInfoArgIsGood(const ValkeyModuleCommandArg *a, const ValkeyModuleCommandInfo *info,
+                                    int keys) {
     bool is_key = a->type == VALKEYMODULE_ARG_TYPE_KEY;
     bool has_parts = a->type == VALKEYMODULE_ARG_TYPE_ONEOF || a->type == VALKEYMODULE_ARG_TYPE_BLOCK;
     unsigned known =
         VALKEYMODULE_CMD_ARG_OPTIONAL | VALKEYMODULE_CMD_ARG_MULTIPLE | VALKEYMODULE_CMD_ARG_MULTIPLE_TOKEN;
-    if ((int)a->type < 0 || a->type > VALKEYMODULE_ARG_TYPE_BLOCK) return refuse("unknown type of argument");
-    if (a->type == VALKEYMODULE_ARG_TYPE_PURE_TOKEN && !a->token) return refuse("a token without its text");
+    if ((int)a->type < 0 || a->type > VALKEYMODULE_ARG_TYPE_BLOCK)
+        return apiCommandInfoRefuse("unknown type of argument");
+    if (a->type == VALKEYMODULE_ARG_TYPE_PURE_TOKEN && !a->token)
+        return apiCommandInfoRefuse("a token without its text");
     if (is_key && (a->key_spec_index < 0 || a->key_spec_index >= keys))
-        return refuse("an argument that is a key without its key spec");
+        return apiCommandInfoRefuse("an argument that is a key without its key spec");
     if (!is_key && a->key_spec_index != 0 && a->key_spec_index != -1)
-        return refuse("an argument with a key spec that is no key");
-    if ((unsigned)a->flags & ~known) return refuse("unknown flags of an argument");
-    if (has_parts != (a->subargs != NULL)) return refuse("only a choice and a block have parts, and always");
-    return !a->subargs || argsAreGood(a->subargs, info, keys);
+        return apiCommandInfoRefuse("an argument with a key spec that is no key");
+    if ((unsigned)a->flags & ~known) return apiCommandInfoRefuse("unknown flags of an argument");
+    if (has_parts != (a->subargs != NULL))
+        return apiCommandInfoRefuse("only a choice and a block have parts, and always");
+    return !a->subargs || apiCommandInfoArgsAreGood(a->subargs, info, keys);
 }
 
-static bool argsAreGood(const ValkeyModuleCommandArg *args, const ValkeyModuleCommandInfo *info, int keys) {
+static bool apiCommandInfoArgsAreGood(const ValkeyModuleCommandArg *args, const ValkeyModuleCommandInfo *info,
+                                      int keys) {
     for (int i = 0; args; i++) {
-        const ValkeyModuleCommandArg *a = element(args, info->version->sizeof_arg, i);
+        const ValkeyModuleCommandArg *a = apiCommandInfoElement(args, info->version->sizeof_arg, i);
         if (!a->name) break;
-        if (!argIsGood(a, info, keys)) return false;
+        if (!apiCommandInfoArgIsGood(a, info, keys)) return false;
     }
     return true;
 }
 
 /* ---- Copies ---- */
 
-static char *copyText(const char *s) {
+static char *apiCommandInfoCopyText(const char *s) {
     return s ? zstrdup(s) : NULL;
 }
 
-static struct commandChange *copyHistory(const ValkeyModuleCommandInfo *info) {
+static struct commandChange *apiCommandInfoCopyHistory(const ValkeyModuleCommandInfo *info) {
     if (!info->history) return NULL;
     struct commandChange *copy = NULL;
     for (int i = 0;; i++) {
         const ValkeyModuleCommandHistoryEntry *h =
-            element(info->history, info->version->sizeof_historyentry, i);
+            apiCommandInfoElement(info->history, info->version->sizeof_historyentry, i);
         copy = zrealloc(copy, (size_t)(i + 1) * sizeof *copy);
         copy[i] = (struct commandChange){0};
         if (!h->since) return copy;
-        copy[i] = (struct commandChange){copyText(h->since), copyText(h->changes)};
+        copy[i] =
+            (struct commandChange){apiCommandInfoCopyText(h->since), apiCommandInfoCopyText(h->changes)};
     }
 }
 
-static const char **copyTips(const char *text) {
+static const char **apiCommandInfoCopyTips(const char *text) {
     if (!text) return NULL;
     int n;
     sds *words = sdssplitlen(text, strlen(text), " ", 1, &n);
@@ -125,17 +136,17 @@ static const char **copyTips(const char *text) {
     return tips;
 }
 
-static struct keySpec copyKeySpec(const ValkeyModuleCommandKeySpec *k) {
+static struct keySpec apiCommandInfoCopyKeySpec(const ValkeyModuleCommandKeySpec *k) {
     static const uint8_t begins[] = {KEYS_BEGIN_NONE, KEYS_BEGIN_UNKNOWN, KEYS_BEGIN_INDEX,
                                      KEYS_BEGIN_KEYWORD};
     static const uint8_t finds[] = {KEYS_FIND_RANGE, KEYS_FIND_UNKNOWN, KEYS_FIND_RANGE, KEYS_FIND_KEYNUM};
     struct keySpec s = {.flags = (unsigned)k->flags,
-                        .notes = copyText(k->notes),
+                        .notes = apiCommandInfoCopyText(k->notes),
                         .begin = begins[k->begin_search_type],
                         .find = finds[k->find_keys_type]};
     if (s.begin == KEYS_BEGIN_INDEX) s.pos = k->bs.index.pos;
     if (s.begin == KEYS_BEGIN_KEYWORD) {
-        s.keyword = copyText(k->bs.keyword.keyword);
+        s.keyword = apiCommandInfoCopyText(k->bs.keyword.keyword);
         s.pos = k->bs.keyword.startfrom;
     }
     if (k->find_keys_type == VALKEYMODULE_KSPEC_FK_OMITTED) {
@@ -152,24 +163,25 @@ static struct keySpec copyKeySpec(const ValkeyModuleCommandKeySpec *k) {
     return s;
 }
 
-static struct commandArg *copyArgs(const ValkeyModuleCommandArg *args, const ValkeyModuleCommandInfo *info) {
+static struct commandArg *apiCommandInfoCopyArgs(const ValkeyModuleCommandArg *args,
+                                                 const ValkeyModuleCommandInfo *info) {
     struct commandArg *copy = NULL;
     for (int i = 0; args; i++) {
-        const ValkeyModuleCommandArg *a = element(args, info->version->sizeof_arg, i);
+        const ValkeyModuleCommandArg *a = apiCommandInfoElement(args, info->version->sizeof_arg, i);
         copy = zrealloc(copy, (size_t)(i + 1) * sizeof *copy);
         copy[i] = (struct commandArg){0};
         if (!a->name) break;
         copy[i] = (struct commandArg){
-            .name = copyText(a->name),
+            .name = apiCommandInfoCopyText(a->name),
             .type = (enum commandArgType)a->type, /* in the same order */
             .key_spec = a->type == VALKEYMODULE_ARG_TYPE_KEY ? a->key_spec_index + 1 : 0,
-            .token = copyText(a->token),
-            .since = copyText(a->since),
-            .deprecated_since = copyText(a->deprecated_since),
-            .summary = copyText(a->summary),
-            .display = copyText(a->display_text),
+            .token = apiCommandInfoCopyText(a->token),
+            .since = apiCommandInfoCopyText(a->since),
+            .deprecated_since = apiCommandInfoCopyText(a->deprecated_since),
+            .summary = apiCommandInfoCopyText(a->summary),
+            .display = apiCommandInfoCopyText(a->display_text),
             .flags = (unsigned)a->flags,
-            .args = copyArgs(a->subargs, info),
+            .args = apiCommandInfoCopyArgs(a->subargs, info),
         };
     }
     return copy;
@@ -177,7 +189,7 @@ static struct commandArg *copyArgs(const ValkeyModuleCommandArg *args, const Val
 
 /* ---- SetCommandInfo ---- */
 
-static void freeKeySpecs(struct commandSpec *spec) {
+static void apiCommandInfoFreeKeySpecs(struct commandSpec *spec) {
     for (int i = 0; i < spec->key_spec_count; i++) {
         zfree((void *)spec->key_specs[i].notes);
         zfree((void *)spec->key_specs[i].keyword);
@@ -186,36 +198,37 @@ static void freeKeySpecs(struct commandSpec *spec) {
 }
 
 /* They take the place of the triple's. */
-static void takeKeySpecs(struct commandSpec *spec, const ValkeyModuleCommandInfo *info) {
-    int n = keySpecCount(info);
+static void apiCommandInfoTakeKeySpecs(struct commandSpec *spec, const ValkeyModuleCommandInfo *info) {
+    int n = apiCommandInfoKeySpecCount(info);
     if (!n) return;
-    freeKeySpecs(spec);
+    apiCommandInfoFreeKeySpecs(spec);
     struct keySpec *copy = zcalloc((size_t)n, sizeof *copy);
     for (int i = 0; i < n; i++)
-        copy[i] = copyKeySpec(element(info->key_specs, info->version->sizeof_keyspec, i));
+        copy[i] = apiCommandInfoCopyKeySpec(
+            apiCommandInfoElement(info->key_specs, info->version->sizeof_keyspec, i));
     spec->key_specs = copy;
     spec->key_spec_count = n;
 }
 
 int vmSetCommandInfo(struct ValkeyModuleCommand *command, const ValkeyModuleCommandInfo *info) {
-    bool good = info->version || refuse("no version");
-    good = good && historyIsGood(info) && keySpecsAreGood(info);
-    good = good && argsAreGood(info->args, info, keySpecCount(info));
+    bool good = info->version || apiCommandInfoRefuse("no version");
+    good = good && apiCommandInfoHistoryIsGood(info) && apiCommandInfoKeySpecsAreGood(info);
+    good = good && apiCommandInfoArgsAreGood(info->args, info, apiCommandInfoKeySpecCount(info));
     if (!good || command->has_info) {
         errno = good ? EEXIST : EINVAL;
         return VALKEYMODULE_ERR;
     }
     struct commandSpec *spec = &command->spec;
-    spec->summary = copyText(info->summary);
-    spec->complexity = copyText(info->complexity);
-    spec->since = copyText(info->since);
-    spec->history = copyHistory(info);
-    spec->tips = copyTips(info->tips);
-    spec->args = copyArgs(info->args, info);
+    spec->summary = apiCommandInfoCopyText(info->summary);
+    spec->complexity = apiCommandInfoCopyText(info->complexity);
+    spec->since = apiCommandInfoCopyText(info->since);
+    spec->history = apiCommandInfoCopyHistory(info);
+    spec->tips = apiCommandInfoCopyTips(info->tips);
+    spec->args = apiCommandInfoCopyArgs(info->args, info);
     ioThreadsHold(); /* they look at it */
     if (info->arity) spec->arity = info->arity;
     ioThreadsRelease();
-    takeKeySpecs(spec, info);
+    apiCommandInfoTakeKeySpecs(spec, info);
     moduleCommandChooseKeys(command);
     command->has_info = true;
     commandRefresh(command->command);
@@ -224,9 +237,9 @@ int vmSetCommandInfo(struct ValkeyModuleCommand *command, const ValkeyModuleComm
 
 /* ---- Its end ---- */
 
-static void freeArgs(const struct commandArg *args) {
+static void apiCommandInfoFreeArgs(const struct commandArg *args) {
     for (const struct commandArg *a = args; a && a->name; a++) {
-        freeArgs(a->args);
+        apiCommandInfoFreeArgs(a->args);
         const char *const texts[] = {a->name,    a->token,  a->since, a->deprecated_since,
                                      a->summary, a->display};
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) zfree((void *)texts[i]);
@@ -246,8 +259,8 @@ void moduleCommandInfoFree(struct ValkeyModuleCommand *command) {
     zfree((void *)spec->history);
     for (const char *const *tip = spec->tips; tip && *tip; tip++) zfree((void *)*tip);
     zfree((void *)spec->tips);
-    freeArgs(spec->args);
-    freeKeySpecs(spec);
+    apiCommandInfoFreeArgs(spec->args);
+    apiCommandInfoFreeKeySpecs(spec);
 }
 
 /* ---- The keys of any command ---- */

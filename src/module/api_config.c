@@ -2,8 +2,8 @@
 /* api_config.c - directives of modules.
  *
  *     the file, LOADEX ──▶ pending ──▶ LoadConfigs ─┐
- *     CONFIG SET ──▶ registry/config.h ──▶ setText ─┴─▶ readText ──▶ the module's setter
- *     CONFIG GET, REWRITE ◀── registry ◀── getText ◀── the module's getter
+ *     CONFIG SET ──▶ registry/config.h ──▶ apiConfigSetText ─┴─▶ apiConfigReadText ──▶ the module's setter
+ *     CONFIG GET, REWRITE ◀── registry ◀── apiConfigGetText ◀── the module's getter
  *
  * The value is the module's: for the registry such a directive is a SPECIAL one. How words become numbers and
  * back is what the registry does for its own (the directive `typed`, which is nowhere registered, and whose
@@ -83,11 +83,12 @@ static const struct module *untold; /* has directives, and has not called LoadCo
 
 /* ---- Words and values ---- */
 
-static struct moduleConfig *configOf(const struct configDirective *shown) {
+static struct moduleConfig *apiConfigOf(const struct configDirective *shown) {
     return (struct moduleConfig *)((char *)shown - offsetof(struct moduleConfig, shown));
 }
 
-static bool readUnsigned(const struct moduleConfig *mc, struct str word, uint64_t *u, const char **err) {
+static bool apiConfigReadUnsigned(const struct moduleConfig *mc, struct str word, uint64_t *u,
+                                  const char **err) {
     bool memory = mc->flags & VALKEYMODULE_CONFIG_MEMORY;
     *err = memory ? "argument must be a memory value" : "argument couldn't be parsed as an unsigned number";
     if (!(memory ? memtoull(word, u) : string2ull(word, u))) return false;
@@ -99,7 +100,7 @@ static bool readUnsigned(const struct moduleConfig *mc, struct str word, uint64_
 }
 
 /* All of the words have to be known ones. */
-static bool readBits(struct moduleConfig *mc, struct str text, int *bits, const char **err) {
+static bool apiConfigReadBits(struct moduleConfig *mc, struct str text, int *bits, const char **err) {
     int n;
     bool ok = true;
     sds *words = sdssplitlen(text.ptr, text.len, " ", 1, &n);
@@ -113,22 +114,22 @@ static bool readBits(struct moduleConfig *mc, struct str text, int *bits, const 
 }
 
 /* The value that a text means; its string, if it is one, is the caller's. */
-static bool readText(struct moduleConfig *mc, struct str text, struct moduleConfigValue *v,
-                     const char **err) {
+static bool apiConfigReadText(struct moduleConfig *mc, struct str text, struct moduleConfigValue *v,
+                              const char **err) {
     *v = (struct moduleConfigValue){0};
     if (mc->kind == KIND_STRING) {
         v->s = stringNew(text);
         return true;
     }
-    if (mc->kind == KIND_UNSIGNED) return readUnsigned(mc, text, &v->u, err);
+    if (mc->kind == KIND_UNSIGNED) return apiConfigReadUnsigned(mc, text, &v->u, err);
     if (mc->kind == KIND_ENUM && mc->flags & VALKEYMODULE_CONFIG_BITFLAGS)
-        return readBits(mc, text, &v->e, err);
+        return apiConfigReadBits(mc, text, &v->e, err);
     if (!configParse(&mc->typed, text, err)) return false;
     *v = mc->value;
     return true;
 }
 
-static struct moduleConfigValue valueNow(const struct moduleConfig *mc) {
+static struct moduleConfigValue apiConfigValueNow(const struct moduleConfig *mc) {
     struct moduleConfigValue v = {0};
     switch (mc->kind) {
     case KIND_BOOL: v.b = mc->get.b(mc->short_name, mc->priv) != 0; break;
@@ -140,16 +141,16 @@ static struct moduleConfigValue valueNow(const struct moduleConfig *mc) {
     return v;
 }
 
-static bool sameString(const struct ValkeyModuleString *a, const struct ValkeyModuleString *b) {
+static bool apiConfigSameString(const struct ValkeyModuleString *a, const struct ValkeyModuleString *b) {
     return a == b || (a && b && strEq(stringText(a), stringText(b)));
 }
 
-static bool sameValue(const struct moduleConfigValue *a, const struct moduleConfigValue *b) {
-    return a->b == b->b && a->e == b->e && a->i == b->i && a->u == b->u && sameString(a->s, b->s);
+static bool apiConfigSameValue(const struct moduleConfigValue *a, const struct moduleConfigValue *b) {
+    return a->b == b->b && a->e == b->e && a->i == b->i && a->u == b->u && apiConfigSameString(a->s, b->s);
 }
 
 /* The reason that a module gives, if it does; its string is freed. */
-static const char *takeReason(struct ValkeyModuleString *reason) {
+static const char *apiConfigTakeReason(struct ValkeyModuleString *reason) {
     if (!reason) return NULL;
     struct str text = stringText(reason);
     const char *err = configReason("%.*s", (int)(text.len < REASON_MAX ? text.len : REASON_MAX), text.ptr);
@@ -157,7 +158,8 @@ static const char *takeReason(struct ValkeyModuleString *reason) {
     return err;
 }
 
-static bool setValue(const struct moduleConfig *mc, const struct moduleConfigValue *v, const char **err) {
+static bool apiConfigSetValue(const struct moduleConfig *mc, const struct moduleConfigValue *v,
+                              const char **err) {
     struct ValkeyModuleString *reason = NULL;
     int result = VALKEYMODULE_OK;
     switch (mc->kind) {
@@ -167,17 +169,17 @@ static bool setValue(const struct moduleConfig *mc, const struct moduleConfigVal
     case KIND_STRING: result = mc->set.s(mc->short_name, v->s, mc->priv, &reason); break;
     case KIND_ENUM: result = mc->set.e(mc->short_name, v->e, mc->priv, &reason); break;
     }
-    const char *why = takeReason(reason);
+    const char *why = apiConfigTakeReason(reason);
     if (result != VALKEYMODULE_OK) *err = why;
     return result == VALKEYMODULE_OK;
 }
 
 /* A value that it has already is not set again. */
-static bool setText(struct moduleConfig *mc, struct str text, const char **err) {
+static bool apiConfigSetText(struct moduleConfig *mc, struct str text, const char **err) {
     struct moduleConfigValue v, now;
-    if (!readText(mc, text, &v, err)) return false;
-    now = valueNow(mc);
-    bool ok = sameValue(&v, &now) || setValue(mc, &v, err);
+    if (!apiConfigReadText(mc, text, &v, err)) return false;
+    now = apiConfigValueNow(mc);
+    bool ok = apiConfigSameValue(&v, &now) || apiConfigSetValue(mc, &v, err);
     if (v.s) stringRelease(v.s);
     return ok;
 }
@@ -185,7 +187,7 @@ static bool setText(struct moduleConfig *mc, struct str text, const char **err) 
 /* ---- Values and words ---- */
 
 /* One name for all of it, or those of its parts. */
-static sds bitsText(const struct moduleConfig *mc, int bits) {
+static sds apiConfigBitsText(const struct moduleConfig *mc, int bits) {
     sds text = sdsempty();
     int left = bits;
     for (const struct configEnum *e = mc->typed.names; e->name; e++) {
@@ -202,71 +204,72 @@ static sds bitsText(const struct moduleConfig *mc, int bits) {
     return sdsnew("unknown");
 }
 
-static sds textOf(struct moduleConfig *mc, const struct moduleConfigValue *v) {
+static sds apiConfigTextOf(struct moduleConfig *mc, const struct moduleConfigValue *v) {
     if (mc->kind == KIND_STRING) return v->s ? sdsnewstr(stringText(v->s)) : sdsempty();
     if (mc->kind == KIND_UNSIGNED) return sdscatprintf(sdsempty(), "%llu", (unsigned long long)v->u);
-    if (mc->kind == KIND_ENUM && mc->flags & VALKEYMODULE_CONFIG_BITFLAGS) return bitsText(mc, v->e);
+    if (mc->kind == KIND_ENUM && mc->flags & VALKEYMODULE_CONFIG_BITFLAGS) return apiConfigBitsText(mc, v->e);
     mc->value = *v;
     return configText(&mc->typed);
 }
 
-static sds getText(const struct configDirective *shown) {
-    struct moduleConfig *mc = configOf(shown);
-    struct moduleConfigValue v = valueNow(mc);
-    return textOf(mc, &v);
+static sds apiConfigGetText(const struct configDirective *shown) {
+    struct moduleConfig *mc = apiConfigOf(shown);
+    struct moduleConfigValue v = apiConfigValueNow(mc);
+    return apiConfigTextOf(mc, &v);
 }
 
 /* As it stands in a file. */
-static sds getLine(const struct configDirective *shown) {
-    struct moduleConfig *mc = configOf(shown);
-    struct moduleConfigValue v = valueNow(mc);
+static sds apiConfigGetLine(const struct configDirective *shown) {
+    struct moduleConfig *mc = apiConfigOf(shown);
+    struct moduleConfigValue v = apiConfigValueNow(mc);
     int64_t bytes = mc->kind == KIND_UNSIGNED ? (int64_t)v.u : v.i;
     if (mc->flags & VALKEYMODULE_CONFIG_MEMORY && bytes >= 0) return configAppendMemory(sdsempty(), bytes);
     if (mc->kind == KIND_STRING && !v.s) return sdsempty();
-    sds text = textOf(mc, &v);
+    sds text = apiConfigTextOf(mc, &v);
     sds line = mc->kind == KIND_STRING ? sdscatrepr(sdsempty(), text, sdslen(text))
                                        : configAppendWords(sdsempty(), sdsview(text));
     sdsfree(text);
     return line;
 }
 
-static bool setFromRegistry(const struct configDirective *shown, int argc, const struct str *argv,
-                            const char **err) {
+static bool apiConfigSetFromRegistry(const struct configDirective *shown, int argc, const struct str *argv,
+                                     const char **err) {
     (void)argc; /* 1: it does not take more */
     *err = NULL;
-    return setText(configOf(shown), argv[0], err);
+    return apiConfigSetText(apiConfigOf(shown), argv[0], err);
 }
 
 /* ---- Applying ---- */
 
-static bool callApply(struct configApply *a, const char **err) {
+static bool apiConfigCallApply(struct configApply *a, const char **err) {
     struct moduleApply *ma = (struct moduleApply *)a;
     struct ValkeyModuleString *reason = NULL;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, ma->module, NULL, 0);
     bool ok = ma->fn(&ctx, ma->priv, &reason) == VALKEYMODULE_OK;
     contextClose(&ctx);
-    const char *why = takeReason(reason);
+    const char *why = apiConfigTakeReason(reason);
     if (ok) return true;
     serverLog(LL_WARNING, "A module refused its new configuration, so the previous settings are restored");
     *err = why;
     return false;
 }
 
-static struct configApply *applyFor(struct module *m, ValkeyModuleConfigApplyFunc fn, void *priv) {
+static struct configApply *apiConfigApplyFor(struct module *m, ValkeyModuleConfigApplyFunc fn, void *priv) {
     if (!fn) return NULL;
     for (struct moduleApply *a = applies; a; a = a->next) {
         if (a->module == m && a->fn == fn && a->priv == priv) return &a->apply;
     }
     struct moduleApply *a = zmalloc(sizeof *a);
-    *a = (struct moduleApply){.apply = {callApply}, .next = applies, .module = m, .fn = fn, .priv = priv};
+    *a = (struct moduleApply){
+        .apply = {apiConfigCallApply}, .next = applies, .module = m, .fn = fn, .priv = priv};
     applies = a;
     return &a->apply;
 }
 
 /* ---- Registering ---- */
 
-static bool nameIsGood(const char *name) {
+static bool apiConfigNameIsGood(const char *name) {
     for (const char *p = name; *p; p++) {
         if (isalnum((unsigned char)*p) || *p == '_' || *p == '-') continue;
         serverLog(LL_WARNING, "The character %c is not allowed in the name %s of a module's directive", *p,
@@ -276,7 +279,7 @@ static bool nameIsGood(const char *name) {
     return *name;
 }
 
-static bool flagsAreGood(enum moduleConfigKind kind, unsigned flags) {
+static bool apiConfigFlagsAreGood(enum moduleConfigKind kind, unsigned flags) {
     const char *why = NULL;
     if (flags & ~(unsigned)FLAGS_KNOWN)
         why = "A directive of a module has a flag that does not exist";
@@ -288,7 +291,7 @@ static bool flagsAreGood(enum moduleConfigKind kind, unsigned flags) {
     return !why;
 }
 
-static unsigned registryFlags(unsigned flags) {
+static unsigned apiConfigRegistryFlags(unsigned flags) {
     static const struct {
         unsigned flag, registry;
     } same[] = {{VALKEYMODULE_CONFIG_SENSITIVE, CONFIG_SENSITIVE},
@@ -302,7 +305,7 @@ static unsigned registryFlags(unsigned flags) {
     return result;
 }
 
-static void freeConfig(struct moduleConfig *mc) {
+static void apiConfigFreeConfig(struct moduleConfig *mc) {
     for (const struct configEnum *e = mc->typed.names; e && e->name; e++) zfree((char *)e->name);
     zfree((void *)mc->typed.names);
     if (mc->def.s) stringRelease(mc->def.s);
@@ -311,13 +314,13 @@ static void freeConfig(struct moduleConfig *mc) {
     zfree(mc);
 }
 
-/* NULL, and errno: it may not be. It is not known to anybody before finish(). */
-static struct moduleConfig *begin(struct ValkeyModuleCtx *ctx, const char *name, enum moduleConfigKind kind,
-                                  unsigned flags, void *priv) {
+/* NULL, and errno: it may not be. It is not known to anybody before apiConfigFinish(). */
+static struct moduleConfig *apiConfigBegin(struct ValkeyModuleCtx *ctx, const char *name,
+                                           enum moduleConfigKind kind, unsigned flags, void *priv) {
     errno = EBUSY;
     if (!ctx->module || !ctx->module->loading) return NULL;
     errno = EINVAL;
-    if (!flagsAreGood(kind, flags) || !nameIsGood(name)) return NULL;
+    if (!apiConfigFlagsAreGood(kind, flags) || !apiConfigNameIsGood(name)) return NULL;
     struct moduleConfig *mc = zcalloc(1, sizeof *mc);
     mc->module = ctx->module;
     mc->kind = kind;
@@ -328,21 +331,21 @@ static struct moduleConfig *begin(struct ValkeyModuleCtx *ctx, const char *name,
     return mc;
 }
 
-static int finish(struct moduleConfig *mc, ValkeyModuleConfigApplyFunc apply) {
-    sds def = textOf(mc, &mc->def);
+static int apiConfigFinish(struct moduleConfig *mc, ValkeyModuleConfigApplyFunc apply) {
+    sds def = apiConfigTextOf(mc, &mc->def);
     mc->shown = (struct configDirective){.name = mc->name,
                                          .type = CONFIG_TYPE_SPECIAL,
-                                         .flags = registryFlags(mc->flags),
+                                         .flags = apiConfigRegistryFlags(mc->flags),
                                          .short_name = mc->short_name,
                                          .def_string = zstrdup(def),
-                                         .apply_with = applyFor(mc->module, apply, mc->priv),
-                                         .set = setFromRegistry,
-                                         .get = getText,
-                                         .lines = getLine};
+                                         .apply_with = apiConfigApplyFor(mc->module, apply, mc->priv),
+                                         .set = apiConfigSetFromRegistry,
+                                         .get = apiConfigGetText,
+                                         .lines = apiConfigGetLine};
     sdsfree(def);
     if (!configAdd(&mc->shown)) {
         serverLog(LL_WARNING, "A directive named %s is registered already", mc->short_name);
-        freeConfig(mc);
+        apiConfigFreeConfig(mc);
         errno = EALREADY;
         return VALKEYMODULE_ERR;
     }
@@ -356,20 +359,20 @@ static int finish(struct moduleConfig *mc, ValkeyModuleConfigApplyFunc apply) {
 int vmRegisterBoolConfig(struct ValkeyModuleCtx *ctx, const char *name, int default_val, unsigned int flags,
                          ValkeyModuleConfigGetBoolFunc getfn, ValkeyModuleConfigSetBoolFunc setfn,
                          ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
-    struct moduleConfig *mc = begin(ctx, name, KIND_BOOL, flags, privdata);
+    struct moduleConfig *mc = apiConfigBegin(ctx, name, KIND_BOOL, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
     mc->typed = (struct configDirective){.type = CONFIG_TYPE_BOOL, .var.b = &mc->value.b};
     mc->def.b = default_val != 0;
     mc->get.b = getfn;
     mc->set.b = setfn;
-    return finish(mc, applyfn);
+    return apiConfigFinish(mc, applyfn);
 }
 
 int vmRegisterNumericConfig(struct ValkeyModuleCtx *ctx, const char *name, long long default_val,
                             unsigned int flags, long long min, long long max,
                             ValkeyModuleConfigGetNumericFunc getfn, ValkeyModuleConfigSetNumericFunc setfn,
                             ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
-    struct moduleConfig *mc = begin(ctx, name, KIND_NUMBER, flags, privdata);
+    struct moduleConfig *mc = apiConfigBegin(ctx, name, KIND_NUMBER, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
     mc->typed = (struct configDirective){.type = CONFIG_TYPE_INT,
                                          .flags = flags & VALKEYMODULE_CONFIG_MEMORY ? CONFIG_MEMORY : 0,
@@ -379,7 +382,7 @@ int vmRegisterNumericConfig(struct ValkeyModuleCtx *ctx, const char *name, long 
     mc->def.i = default_val;
     mc->get.i = getfn;
     mc->set.i = setfn;
-    return finish(mc, applyfn);
+    return apiConfigFinish(mc, applyfn);
 }
 
 int vmRegisterUnsignedNumericConfig(struct ValkeyModuleCtx *ctx, const char *name,
@@ -388,33 +391,33 @@ int vmRegisterUnsignedNumericConfig(struct ValkeyModuleCtx *ctx, const char *nam
                                     ValkeyModuleConfigGetUnsignedNumericFunc getfn,
                                     ValkeyModuleConfigSetUnsignedNumericFunc setfn,
                                     ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
-    struct moduleConfig *mc = begin(ctx, name, KIND_UNSIGNED, flags, privdata);
+    struct moduleConfig *mc = apiConfigBegin(ctx, name, KIND_UNSIGNED, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
     mc->unsigned_min = min;
     mc->unsigned_max = max;
     mc->def.u = default_val;
     mc->get.u = getfn;
     mc->set.u = setfn;
-    return finish(mc, applyfn);
+    return apiConfigFinish(mc, applyfn);
 }
 
 int vmRegisterStringConfig(struct ValkeyModuleCtx *ctx, const char *name, const char *default_val,
                            unsigned int flags, ValkeyModuleConfigGetStringFunc getfn,
                            ValkeyModuleConfigSetStringFunc setfn, ValkeyModuleConfigApplyFunc applyfn,
                            void *privdata) {
-    struct moduleConfig *mc = begin(ctx, name, KIND_STRING, flags, privdata);
+    struct moduleConfig *mc = apiConfigBegin(ctx, name, KIND_STRING, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
     mc->def.s = default_val ? stringNew(strOf(default_val)) : NULL;
     mc->get.s = getfn;
     mc->set.s = setfn;
-    return finish(mc, applyfn);
+    return apiConfigFinish(mc, applyfn);
 }
 
 int vmRegisterEnumConfig(struct ValkeyModuleCtx *ctx, const char *name, int default_val, unsigned int flags,
                          const char **enum_values, const int *int_values, int num_enum_vals,
                          ValkeyModuleConfigGetEnumFunc getfn, ValkeyModuleConfigSetEnumFunc setfn,
                          ValkeyModuleConfigApplyFunc applyfn, void *privdata) {
-    struct moduleConfig *mc = begin(ctx, name, KIND_ENUM, flags, privdata);
+    struct moduleConfig *mc = apiConfigBegin(ctx, name, KIND_ENUM, flags, privdata);
     if (!mc) return VALKEYMODULE_ERR;
     struct configEnum *names = zcalloc((size_t)num_enum_vals + 1, sizeof *names);
     for (int i = 0; i < num_enum_vals; i++)
@@ -423,7 +426,7 @@ int vmRegisterEnumConfig(struct ValkeyModuleCtx *ctx, const char *name, int defa
     mc->def.e = default_val;
     mc->get.e = getfn;
     mc->set.e = setfn;
-    return finish(mc, applyfn);
+    return apiConfigFinish(mc, applyfn);
 }
 
 /* ---- Values that wait for their module ---- */
@@ -431,32 +434,34 @@ int vmRegisterEnumConfig(struct ValkeyModuleCtx *ctx, const char *name, int defa
 struct pendingConfig {
     sds name, value;
 };
-static struct str pendingName(const void *entry) {
+static struct str apiConfigPendingName(const void *entry) {
     return sdsview(((const struct pendingConfig *)entry)->name);
 }
-static uint64_t nameHash(struct str name) {
+static uint64_t apiConfigNameHash(struct str name) {
     return hashBytesNoCase(name.ptr, name.len);
 }
-static bool nameEqual(struct str a, struct str b) {
+static bool apiConfigNameEqual(struct str a, struct str b) {
     return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
 }
-static void freePending(void *entry) {
+static void apiConfigFreePending(void *entry) {
     struct pendingConfig *p = entry;
     sdsfree(p->name);
     sdsfree(p->value);
     zfree(p);
 }
-static const struct hashtableType pending_type = {
-    .entryKey = pendingName, .hash = nameHash, .keyEqual = nameEqual, .entryFree = freePending};
+static const struct hashtableType pending_type = {.entryKey = apiConfigPendingName,
+                                                  .hash = apiConfigNameHash,
+                                                  .keyEqual = apiConfigNameEqual,
+                                                  .entryFree = apiConfigFreePending};
 static struct hashtable *pending; /* NULL: none */
 
-static struct pendingConfig *takePending(struct str name) {
+static struct pendingConfig *apiConfigTakePending(struct str name) {
     return pending ? hashtablePop(pending, name) : NULL;
 }
 
 void pendingConfigSet(struct str name, struct str value) {
-    struct pendingConfig *old = takePending(name), *p = zmalloc(sizeof *p);
-    if (old) freePending(old);
+    struct pendingConfig *old = apiConfigTakePending(name), *p = zmalloc(sizeof *p);
+    if (old) apiConfigFreePending(old);
     *p = (struct pendingConfig){sdsnewstr(name), sdsnewstr(value)};
     if (!pending) pending = hashtableCreate(&pending_type);
     hashtableAdd(pending, p);
@@ -484,20 +489,20 @@ void pendingConfigsLog(void) {
 /* ---- LoadConfigs ---- */
 
 /* A string without a default is not set when nobody has given a value. */
-static bool setDefault(const struct moduleConfig *mc) {
+static bool apiConfigSetDefault(const struct moduleConfig *mc) {
     const char *err = NULL;
     if (mc->kind == KIND_STRING && !mc->def.s) return true;
-    if (setValue(mc, &mc->def, &err)) return true;
+    if (apiConfigSetValue(mc, &mc->def, &err)) return true;
     serverLog(LL_WARNING, "Setting the directive %s to its default failed: %s", mc->short_name,
               err ? err : "");
     return false;
 }
 
-static bool setPending(struct moduleConfig *mc, struct pendingConfig *p) {
+static bool apiConfigSetPending(struct moduleConfig *mc, struct pendingConfig *p) {
     const char *err = NULL;
-    bool ok = setText(mc, sdsview(p->value), &err);
+    bool ok = apiConfigSetText(mc, sdsview(p->value), &err);
     if (!ok) serverLog(LL_WARNING, "Setting the directive %s failed: %s", mc->name, err ? err : "");
-    freePending(p);
+    apiConfigFreePending(p);
     return ok;
 }
 
@@ -506,14 +511,14 @@ int vmLoadConfigs(struct ValkeyModuleCtx *ctx) {
     bool ok = true;
     for (struct moduleConfig *mc = all; mc && ok; mc = mc->next) {
         if (mc->module != ctx->module) continue;
-        struct pendingConfig *p = takePending(sdsview(mc->name));
-        ok = p ? setPending(mc, p) : setDefault(mc);
+        struct pendingConfig *p = apiConfigTakePending(sdsview(mc->name));
+        ok = p ? apiConfigSetPending(mc, p) : apiConfigSetDefault(mc);
     }
     if (ok && untold == ctx->module) untold = NULL;
     return ok ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
 
-static bool configsAreSet(struct module *m) {
+static bool apiConfigConfigsAreSet(struct module *m) {
     if (untold != m) return true;
     serverLog(LL_WARNING,
               "The module did not call LoadConfigs, so its directives have no values and it is unloaded");
@@ -522,10 +527,10 @@ static bool configsAreSet(struct module *m) {
 
 /* ---- Their end ---- */
 
-static void removeConfigs(struct module *m) {
+static void apiConfigRemoveConfigs(struct module *m) {
     moduleListRemoveIf(struct moduleConfig, mc, all, mc->module == m) {
         configRemove(&mc->shown);
-        freeConfig(mc);
+        apiConfigFreeConfig(mc);
     }
     moduleListRemoveIf(struct moduleApply, a, applies, a->module == m) {
         zfree(a);
@@ -534,6 +539,6 @@ static void removeConfigs(struct module *m) {
 }
 
 void configPartInit(void) {
-    moduleOnLoaded(configsAreSet);
-    moduleOnUnload(removeConfigs);
+    moduleOnLoaded(apiConfigConfigsAreSet);
+    moduleOnUnload(apiConfigRemoveConfigs);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* api_defrag.c - defragmentation of what modules have allocated (data/lifetime/defrag.h). A value that takes long is
- * done in pieces: the module keeps in a cursor where it is. */
+/* api_defrag.c - defragmentation of what modules have allocated (data/lifetime/defrag.h). A value that takes
+ * long is done in pieces: the module keeps in a cursor where it is. */
 #include "base/clock.h"
 #include "base/zmalloc.h"
 #include "module/module_type.h"
@@ -88,7 +88,7 @@ int vmRegisterDefragFunc(struct ValkeyModuleCtx *ctx, ValkeyModuleDefragFunc fun
     return VALKEYMODULE_OK;
 }
 
-static uint64_t defragGlobals(uint64_t cursor) {
+static uint64_t apiDefragGlobals(uint64_t cursor) {
     (void)cursor;
     for (const struct globalDefrag *g = globals; g; g = g->next) {
         struct ValkeyModuleDefragCtx ctx = {.dbid = -1};
@@ -97,13 +97,13 @@ static uint64_t defragGlobals(uint64_t cursor) {
     return 0;
 }
 
-static void dropGlobals(struct module *m) {
+static void apiDefragDropGlobals(struct module *m) {
     moduleListRemoveIf(struct globalDefrag, g, globals, g->module == m) {
         zfree(g);
     }
 }
 
 void moduleDefragInit(void) {
-    defragRegister(defragGlobals);
-    moduleOnUnload(dropGlobals);
+    defragRegister(apiDefragGlobals);
+    moduleOnUnload(apiDefragDropGlobals);
 }

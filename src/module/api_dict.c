@@ -26,7 +26,7 @@ struct ValkeyModuleDict *vmCreateDict(struct ValkeyModuleCtx *ctx) {
     return d;
 }
 
-static void freeDict(void *what) {
+static void apiDictFreeDict(void *what) {
     struct ValkeyModuleDict *d = what;
     raxDestroy(&d->tree, zfree);
     zfree(d);
@@ -34,7 +34,7 @@ static void freeDict(void *what) {
 
 void vmFreeDict(struct ValkeyModuleCtx *ctx, struct ValkeyModuleDict *d) {
     contextAutoForget(ctx, AUTO_DICT, d);
-    freeDict(d);
+    apiDictFreeDict(d);
 }
 
 uint64_t vmDictSize(struct ValkeyModuleDict *d) {
@@ -47,37 +47,37 @@ size_t vmMallocSizeDict(struct ValkeyModuleDict *dict) {
 
 /* ---- Keys ---- */
 
-static struct box *find(const struct ValkeyModuleDict *d, struct str key) {
+static struct box *apiDictFind(const struct ValkeyModuleDict *d, struct str key) {
     void *box;
     return raxFind(&d->tree, key, &box) ? box : NULL;
 }
 
-static void add(struct ValkeyModuleDict *d, struct str key, void *value) {
+static void apiDictAdd(struct ValkeyModuleDict *d, struct str key, void *value) {
     struct box *box = zmalloc(sizeof *box);
     box->value = value;
     raxInsert(&d->tree, key, box, NULL);
 }
 
-static int setNew(struct ValkeyModuleDict *d, struct str key, void *value) {
-    if (find(d, key)) return VALKEYMODULE_ERR;
-    add(d, key, value);
+static int apiDictSetNew(struct ValkeyModuleDict *d, struct str key, void *value) {
+    if (apiDictFind(d, key)) return VALKEYMODULE_ERR;
+    apiDictAdd(d, key, value);
     return VALKEYMODULE_OK;
 }
 
-static int replace(struct ValkeyModuleDict *d, struct str key, void *value) {
-    struct box *box = find(d, key);
-    if (!box) return setNew(d, key, value);
+static int apiDictReplace(struct ValkeyModuleDict *d, struct str key, void *value) {
+    struct box *box = apiDictFind(d, key);
+    if (!box) return apiDictSetNew(d, key, value);
     box->value = value;
     return VALKEYMODULE_ERR;
 }
 
-static void *get(struct ValkeyModuleDict *d, struct str key, int *nokey) {
-    struct box *box = find(d, key);
+static void *apiDictGet(struct ValkeyModuleDict *d, struct str key, int *nokey) {
+    struct box *box = apiDictFind(d, key);
     if (nokey) *nokey = box == NULL;
     return box ? box->value : NULL;
 }
 
-static int del(struct ValkeyModuleDict *d, struct str key, void *oldval) {
+static int apiDictDel(struct ValkeyModuleDict *d, struct str key, void *oldval) {
     void *box;
     if (!raxRemove(&d->tree, key, &box)) return VALKEYMODULE_ERR;
     if (oldval) memcpy(oldval, &((struct box *)box)->value, sizeof(void *));
@@ -86,34 +86,34 @@ static int del(struct ValkeyModuleDict *d, struct str key, void *oldval) {
 }
 
 int vmDictSetC(struct ValkeyModuleDict *d, void *key, size_t keylen, void *ptr) {
-    return setNew(d, strN(key, keylen), ptr);
+    return apiDictSetNew(d, strN(key, keylen), ptr);
 }
 int vmDictSet(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, void *ptr) {
-    return setNew(d, stringText(key), ptr);
+    return apiDictSetNew(d, stringText(key), ptr);
 }
 int vmDictReplaceC(struct ValkeyModuleDict *d, void *key, size_t keylen, void *ptr) {
-    return replace(d, strN(key, keylen), ptr);
+    return apiDictReplace(d, strN(key, keylen), ptr);
 }
 int vmDictReplace(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, void *ptr) {
-    return replace(d, stringText(key), ptr);
+    return apiDictReplace(d, stringText(key), ptr);
 }
 void *vmDictGetC(struct ValkeyModuleDict *d, void *key, size_t keylen, int *nokey) {
-    return get(d, strN(key, keylen), nokey);
+    return apiDictGet(d, strN(key, keylen), nokey);
 }
 void *vmDictGet(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, int *nokey) {
-    return get(d, stringText(key), nokey);
+    return apiDictGet(d, stringText(key), nokey);
 }
 int vmDictDelC(struct ValkeyModuleDict *d, void *key, size_t keylen, void *oldval) {
-    return del(d, strN(key, keylen), oldval);
+    return apiDictDel(d, strN(key, keylen), oldval);
 }
 int vmDictDel(struct ValkeyModuleDict *d, struct ValkeyModuleString *key, void *oldval) {
-    return del(d, stringText(key), oldval);
+    return apiDictDel(d, stringText(key), oldval);
 }
 
 /* ---- Iterators ---- */
 
 /* False: it is no operator. A place that is not there is the end. */
-static bool seek(struct ValkeyModuleDictIter *di, const char *op, struct str key) {
+static bool apiDictSeek(struct ValkeyModuleDictIter *di, const char *op, struct str key) {
     static const char *const operators[] = {"^", "$", ">", ">=", "<", "<=", "=="};
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++) {
         if (strcmp(op, operators[i]) != 0) continue;
@@ -123,34 +123,36 @@ static bool seek(struct ValkeyModuleDictIter *di, const char *op, struct str key
     return false;
 }
 
-static struct ValkeyModuleDictIter *startAt(struct ValkeyModuleDict *d, const char *op, struct str key) {
+static struct ValkeyModuleDictIter *apiDictStartAt(struct ValkeyModuleDict *d, const char *op,
+                                                   struct str key) {
     struct ValkeyModuleDictIter *di = zcalloc(1, sizeof *di);
     raxStart(&di->it, &d->tree);
-    seek(di, op, key);
+    apiDictSeek(di, op, key);
     return di;
 }
 
 struct ValkeyModuleDictIter *vmDictIteratorStartC(struct ValkeyModuleDict *d, const char *op, void *key,
                                                   size_t keylen) {
-    return startAt(d, op, strN(key, keylen));
+    return apiDictStartAt(d, op, strN(key, keylen));
 }
 struct ValkeyModuleDictIter *vmDictIteratorStart(struct ValkeyModuleDict *d, const char *op,
                                                  struct ValkeyModuleString *key) {
-    return startAt(d, op, key ? stringText(key) : strN("", 0));
+    return apiDictStartAt(d, op, key ? stringText(key) : strN("", 0));
 }
 void vmDictIteratorStop(struct ValkeyModuleDictIter *di) {
     raxStop(&di->it);
     zfree(di);
 }
 int vmDictIteratorReseekC(struct ValkeyModuleDictIter *di, const char *op, void *key, size_t keylen) {
-    return seek(di, op, strN(key, keylen));
+    return apiDictSeek(di, op, strN(key, keylen));
 }
 int vmDictIteratorReseek(struct ValkeyModuleDictIter *di, const char *op, struct ValkeyModuleString *key) {
-    return seek(di, op, key ? stringText(key) : strN("", 0));
+    return apiDictSeek(di, op, key ? stringText(key) : strN("", 0));
 }
 
 /* What has been sought is yielded first. */
-static bool step(struct ValkeyModuleDictIter *di, bool (*move)(struct raxIterator *it), void **dataptr) {
+static bool apiDictStep(struct ValkeyModuleDictIter *di, bool (*move)(struct raxIterator *it),
+                        void **dataptr) {
     if (!di->it.valid) return false;
     if (!di->fresh && !move(&di->it)) return false;
     di->fresh = false;
@@ -159,25 +161,25 @@ static bool step(struct ValkeyModuleDictIter *di, bool (*move)(struct raxIterato
 }
 
 void *vmDictNextC(struct ValkeyModuleDictIter *di, size_t *keylen, void **dataptr) {
-    if (!step(di, raxNext, dataptr)) return NULL;
+    if (!apiDictStep(di, raxNext, dataptr)) return NULL;
     if (keylen) *keylen = di->it.key.len;
     return (void *)di->it.key.ptr;
 }
 void *vmDictPrevC(struct ValkeyModuleDictIter *di, size_t *keylen, void **dataptr) {
-    if (!step(di, raxPrev, dataptr)) return NULL;
+    if (!apiDictStep(di, raxPrev, dataptr)) return NULL;
     if (keylen) *keylen = di->it.key.len;
     return (void *)di->it.key.ptr;
 }
 struct ValkeyModuleString *vmDictNext(struct ValkeyModuleCtx *ctx, struct ValkeyModuleDictIter *di,
                                       void **dataptr) {
-    return step(di, raxNext, dataptr) ? vmCreateString(ctx, di->it.key.ptr, di->it.key.len) : NULL;
+    return apiDictStep(di, raxNext, dataptr) ? vmCreateString(ctx, di->it.key.ptr, di->it.key.len) : NULL;
 }
 struct ValkeyModuleString *vmDictPrev(struct ValkeyModuleCtx *ctx, struct ValkeyModuleDictIter *di,
                                       void **dataptr) {
-    return step(di, raxPrev, dataptr) ? vmCreateString(ctx, di->it.key.ptr, di->it.key.len) : NULL;
+    return apiDictStep(di, raxPrev, dataptr) ? vmCreateString(ctx, di->it.key.ptr, di->it.key.len) : NULL;
 }
 
-static int compare(struct ValkeyModuleDictIter *di, const char *op, struct str key) {
+static int apiDictCompare(struct ValkeyModuleDictIter *di, const char *op, struct str key) {
     if (!di->it.valid) return VALKEYMODULE_ERR;
     int cmp = strCmp(di->it.key, key);
     bool holds = op[0] == '>'   ? cmp > 0 || (op[1] == '=' && cmp == 0)
@@ -186,12 +188,12 @@ static int compare(struct ValkeyModuleDictIter *di, const char *op, struct str k
     return holds ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
 int vmDictCompareC(struct ValkeyModuleDictIter *di, const char *op, void *key, size_t keylen) {
-    return compare(di, op, strN(key, keylen));
+    return apiDictCompare(di, op, strN(key, keylen));
 }
 int vmDictCompare(struct ValkeyModuleDictIter *di, const char *op, struct ValkeyModuleString *key) {
-    return compare(di, op, stringText(key));
+    return apiDictCompare(di, op, stringText(key));
 }
 
 void dictPartInit(void) {
-    contextSetRelease(AUTO_DICT, freeDict);
+    contextSetRelease(AUTO_DICT, apiDictFreeDict);
 }

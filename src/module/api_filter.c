@@ -81,7 +81,7 @@ unsigned long long vmCommandFilterGetClientId(struct ValkeyModuleCommandFilterCt
 
 /* ---- Running ---- */
 
-static void sweep(void) {
+static void apiFilterSweep(void) {
     if (running) return;
     moduleListRemoveIf(struct ValkeyModuleCommandFilter, f, filters, !f->fn) {
         zfree(f);
@@ -89,7 +89,7 @@ static void sweep(void) {
     admissionIdle(RULE_FILTER, !filters);
 }
 
-static void callFilters(struct ValkeyModuleCommandFilterCtx *fctx) {
+static void apiFilterCallFilters(struct ValkeyModuleCommandFilterCtx *fctx) {
     running++;
     for (struct ValkeyModuleCommandFilter *f = filters; f; f = f->next) {
         if (!f->fn) continue;
@@ -104,7 +104,7 @@ struct request *moduleFilter(const struct client *c, const struct request *r) {
     struct ValkeyModuleCommandFilterCtx fctx = {.argc = r->argc, .room = r->argc, .client = c};
     fctx.argv = zmalloc((size_t)r->argc * sizeof *fctx.argv);
     for (int i = 0; i < r->argc; i++) fctx.argv[i] = stringNew(r->argv[i]);
-    callFilters(&fctx);
+    apiFilterCallFilters(&fctx);
     struct request *replacement = NULL;
     if (fctx.changed && fctx.argc) {
         struct str *views = zmalloc((size_t)fctx.argc * sizeof *views);
@@ -119,7 +119,7 @@ struct request *moduleFilter(const struct client *c, const struct request *r) {
     return replacement;
 }
 
-static enum admission checkFilter(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission apiFilterCheckFilter(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (r == call_replacement) return ADMITTED; /* it comes from here */
     struct request *replacement = moduleFilter(c, r);
@@ -142,10 +142,10 @@ struct ValkeyModuleCommandFilter *vmRegisterCommandFilter(struct ValkeyModuleCtx
 }
 
 /* Nobody is between its list and its end then: rules do not become idle within a check. */
-static void sweepSoon(struct client *c) {
+static void apiFilterSweepSoon(struct client *c) {
     (void)c;
-    sweep();
-    callHookIdle(sweepSoon, true);
+    apiFilterSweep();
+    callHookIdle(apiFilterSweepSoon, true);
 }
 
 int vmUnregisterCommandFilter(struct ValkeyModuleCtx *ctx, struct ValkeyModuleCommandFilter *filter) {
@@ -153,7 +153,7 @@ int vmUnregisterCommandFilter(struct ValkeyModuleCtx *ctx, struct ValkeyModuleCo
     while (f && f != filter) f = f->next;
     if (!f || f->module != ctx->module) return VALKEYMODULE_ERR;
     f->fn = NULL;
-    callHookIdle(sweepSoon, false);
+    callHookIdle(apiFilterSweepSoon, false);
     return VALKEYMODULE_OK;
 }
 
@@ -164,17 +164,17 @@ int moduleFilterCount(const struct module *m) {
     return count;
 }
 
-static void removeFilters(struct module *m) {
+static void apiFilterRemoveFilters(struct module *m) {
     for (struct ValkeyModuleCommandFilter *f = filters; f; f = f->next) {
         if (f->module == m) f->fn = NULL;
     }
-    callHookIdle(sweepSoon, false);
-    sweep();
+    callHookIdle(apiFilterSweepSoon, false);
+    apiFilterSweep();
 }
 
 void filterPartInit(void) {
-    admissionFill(RULE_FILTER, checkFilter);
+    admissionFill(RULE_FILTER, apiFilterCheckFilter);
     admissionIdle(RULE_FILTER, true);
-    callAddHook(BETWEEN_CALLS, sweepSoon, true);
-    moduleOnUnload(removeFilters);
+    callAddHook(BETWEEN_CALLS, apiFilterSweepSoon, true);
+    moduleOnUnload(apiFilterRemoveFilters);
 }

@@ -18,7 +18,7 @@ static struct {
     void *data;
 } forked;
 
-static void childEnded(int code, int signal, void *priv) {
+static void apiForkChildEnded(int code, int signal, void *priv) {
     (void)priv;
     serverLog(LL_NOTICE, "The child process %ld of a module has ended with exit code %d, signal %d",
               (long)forked.pid, code, signal);
@@ -27,7 +27,7 @@ static void childEnded(int code, int signal, void *priv) {
 
 int vmFork(ValkeyModuleForkDoneHandler cb, void *user_data) {
     const char *err;
-    pid_t pid = childFork(childEnded, NULL, &err);
+    pid_t pid = childFork(apiForkChildEnded, NULL, &err);
     if (pid < 0) serverLog(LL_WARNING, "Can't fork for module: %s", err);
     if (pid <= 0) return pid;
     forked.pid = pid;
@@ -54,7 +54,7 @@ int vmKillForkChild(int child_pid) {
 }
 
 /* A child does not say whose it is; its callback does. */
-static bool belongsTo(void *code, const struct module *m) {
+static bool apiForkBelongsTo(void *code, const struct module *m) {
     Dl_info of_code, of_module;
     void *entry = m->file ? moduleFileSymbol(m->file, "ValkeyModule_OnLoad") : NULL;
     if (!entry && m->file) entry = moduleFileSymbol(m->file, "RedisModule_OnLoad");
@@ -62,11 +62,11 @@ static bool belongsTo(void *code, const struct module *m) {
            of_code.dli_fbase == of_module.dli_fbase;
 }
 
-static void forget(struct module *m) {
-    if (childRunning() == CHILD_MODULE && forked.done && belongsTo((void *)forked.done, m))
+static void apiForkForget(struct module *m) {
+    if (childRunning() == CHILD_MODULE && forked.done && apiForkBelongsTo((void *)forked.done, m))
         forked.done = NULL;
 }
 
 void forkPartInit(void) {
-    moduleOnUnload(forget);
+    moduleOnUnload(apiForkForget);
 }

@@ -11,7 +11,7 @@
     (VALKEYMODULE_HASH_NX | VALKEYMODULE_HASH_XX | VALKEYMODULE_HASH_CFIELDS | VALKEYMODULE_HASH_COUNT_ALL)
 
 /* The next field of the variable arguments; ptr NULL: there are no more. */
-static struct str nextField(va_list *ap, int flags) {
+static struct str apiHashNextField(va_list *ap, int flags) {
     if (flags & VALKEYMODULE_HASH_CFIELDS) {
         const char *field = va_arg(*ap, const char *);
         return field ? strOf(field) : strN(NULL, 0);
@@ -21,7 +21,7 @@ static struct str nextField(va_list *ap, int flags) {
 }
 
 /* How it counts. */
-static int setOne(struct hash *h, struct str field, struct ValkeyModuleString *value, int flags) {
+static int apiHashSetOne(struct hash *h, struct str field, struct ValkeyModuleString *value, int flags) {
     bool there = hashGet(h, field, NULL);
     if ((flags & VALKEYMODULE_HASH_XX && !there) || (flags & VALKEYMODULE_HASH_NX && there)) return 0;
     if (value == VALKEYMODULE_HASH_DELETE) return hashRemove(h, field);
@@ -44,8 +44,8 @@ int vmHashSet(struct ValkeyModuleKey *key, int flags, ...) {
         hashNew(&h);
     va_list ap;
     va_start(ap, flags);
-    for (struct str field; (field = nextField(&ap, flags)).ptr;)
-        counted += setOne(&h, field, va_arg(ap, struct ValkeyModuleString *), flags);
+    for (struct str field; (field = apiHashNextField(&ap, flags)).ptr;)
+        counted += apiHashSetOne(&h, field, va_arg(ap, struct ValkeyModuleString *), flags);
     va_end(ap);
     hashCommit(&h, key->db, moduleKeyName(key), o);
     errno = counted ? 0 : ENOENT;
@@ -60,7 +60,7 @@ int vmHashGet(struct ValkeyModuleKey *key, int flags, ...) {
     if (o) hashOpen(&h, o);
     va_list ap;
     va_start(ap, flags);
-    for (struct str field; (field = nextField(&ap, flags)).ptr;) {
+    for (struct str field; (field = apiHashNextField(&ap, flags)).ptr;) {
         bool there = o && hashGet(&h, field, &value);
         if (flags & VALKEYMODULE_HASH_EXISTS)
             *va_arg(ap, int *) = there;

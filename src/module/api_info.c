@@ -45,7 +45,7 @@ int vmRegisterInfoFunc(struct ValkeyModuleCtx *ctx, ValkeyModuleInfoFunc cb) {
 
 /* ---- What they add ---- */
 
-static bool isWanted(const struct ValkeyModuleInfoCtx *ctx, struct str section) {
+static bool apiInfoIsWanted(const struct ValkeyModuleInfoCtx *ctx, struct str section) {
     for (int i = 0; i < ctx->wanted_count; i++) {
         if (strIs(ctx->wanted[i], section.ptr) || strIs(ctx->wanted[i], ctx->module->name)) return true;
     }
@@ -53,16 +53,16 @@ static bool isWanted(const struct ValkeyModuleInfoCtx *ctx, struct str section) 
 }
 
 /* Appends a name in which nothing looks like the end of it. */
-static sds addName(sds s, const char *name) {
+static sds apiInfoAddName(sds s, const char *name) {
     for (const char *p = name; *p; p++) s = sdscatlen(s, strchr("#:\r\n", *p) ? "_" : p, 1);
     return s;
 }
 
 int vmInfoAddSection(struct ValkeyModuleInfoCtx *ctx, const char *name) {
     if (ctx->in_dict) vmInfoEndDictField(ctx);
-    sds full = addName(sdsempty(), ctx->module->name);
+    sds full = apiInfoAddName(sdsempty(), ctx->module->name);
     if (name) full = sdscat(sdscat(full, "_"), name);
-    ctx->in_section = isWanted(ctx, sdsview(full));
+    ctx->in_section = apiInfoIsWanted(ctx, sdsview(full));
     if (ctx->in_section) {
         if (sdslen(ctx->text)) ctx->text = sdscat(ctx->text, "\r\n");
         ctx->text = sdscat(sdscatstr(sdscat(ctx->text, "# "), sdsview(full)), "\r\n");
@@ -71,8 +71,8 @@ int vmInfoAddSection(struct ValkeyModuleInfoCtx *ctx, const char *name) {
     return ctx->in_section ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
 
-static void addFieldName(struct ValkeyModuleInfoCtx *ctx, const char *field) {
-    ctx->text = sdscat(addName(ctx->text, ctx->module->name), "_");
+static void apiInfoAddFieldName(struct ValkeyModuleInfoCtx *ctx, const char *field) {
+    ctx->text = sdscat(apiInfoAddName(ctx->text, ctx->module->name), "_");
     ctx->text = sdscat(ctx->text, field);
     ctx->text = sdscat(ctx->text, ":");
 }
@@ -80,8 +80,8 @@ static void addFieldName(struct ValkeyModuleInfoCtx *ctx, const char *field) {
 int vmInfoBeginDictField(struct ValkeyModuleInfoCtx *ctx, const char *name) {
     if (ctx->in_dict) vmInfoEndDictField(ctx);
     if (!ctx->in_section) return VALKEYMODULE_ERR;
-    sds clean = addName(sdsempty(), name);
-    addFieldName(ctx, clean);
+    sds clean = apiInfoAddName(sdsempty(), name);
+    apiInfoAddFieldName(ctx, clean);
     sdsfree(clean);
     ctx->in_dict = ctx->dict_begins = true;
     return VALKEYMODULE_OK;
@@ -94,50 +94,50 @@ int vmInfoEndDictField(struct ValkeyModuleInfoCtx *ctx) {
     return VALKEYMODULE_OK;
 }
 
-static int addField(struct ValkeyModuleInfoCtx *ctx, const char *field, struct str value) {
+static int apiInfoAddField(struct ValkeyModuleInfoCtx *ctx, const char *field, struct str value) {
     if (!ctx->in_section) return VALKEYMODULE_ERR;
     if (ctx->in_dict) {
         if (!ctx->dict_begins) ctx->text = sdscat(ctx->text, ",");
         ctx->dict_begins = false;
         ctx->text = sdscat(sdscat(ctx->text, field), "=");
     } else {
-        addFieldName(ctx, field);
+        apiInfoAddFieldName(ctx, field);
     }
     ctx->text = sdscatstr(ctx->text, value);
     if (!ctx->in_dict) ctx->text = sdscat(ctx->text, "\r\n");
     return VALKEYMODULE_OK;
 }
 
-static int addPrinted(struct ValkeyModuleInfoCtx *ctx, const char *field, sds value) {
-    int result = addField(ctx, field, sdsview(value));
+static int apiInfoAddPrinted(struct ValkeyModuleInfoCtx *ctx, const char *field, sds value) {
+    int result = apiInfoAddField(ctx, field, sdsview(value));
     sdsfree(value);
     return result;
 }
 
 int vmInfoAddFieldString(struct ValkeyModuleInfoCtx *ctx, const char *field,
                          struct ValkeyModuleString *value) {
-    return addField(ctx, field, stringText(value));
+    return apiInfoAddField(ctx, field, stringText(value));
 }
 
 int vmInfoAddFieldCString(struct ValkeyModuleInfoCtx *ctx, const char *field, const char *value) {
-    return addField(ctx, field, strOf(value));
+    return apiInfoAddField(ctx, field, strOf(value));
 }
 
 int vmInfoAddFieldDouble(struct ValkeyModuleInfoCtx *ctx, const char *field, double value) {
-    return addPrinted(ctx, field, sdscatprintf(sdsempty(), "%.17g", value));
+    return apiInfoAddPrinted(ctx, field, sdscatprintf(sdsempty(), "%.17g", value));
 }
 
 int vmInfoAddFieldLongLong(struct ValkeyModuleInfoCtx *ctx, const char *field, long long value) {
-    return addPrinted(ctx, field, sdscatprintf(sdsempty(), "%lld", value));
+    return apiInfoAddPrinted(ctx, field, sdscatprintf(sdsempty(), "%lld", value));
 }
 
 int vmInfoAddFieldULongLong(struct ValkeyModuleInfoCtx *ctx, const char *field, unsigned long long value) {
-    return addPrinted(ctx, field, sdscatprintf(sdsempty(), "%llu", value));
+    return apiInfoAddPrinted(ctx, field, sdscatprintf(sdsempty(), "%llu", value));
 }
 
 /* ---- INFO ---- */
 
-static sds ask(sds s, const struct str *wanted, int count, bool for_crash) {
+static sds apiInfoAsk(sds s, const struct str *wanted, int count, bool for_crash) {
     for (const struct informer *i = informers; i; i = i->next) {
         struct ValkeyModuleInfoCtx ctx = {
             .module = i->module, .text = s, .wanted = wanted, .wanted_count = count};
@@ -150,16 +150,16 @@ static sds ask(sds s, const struct str *wanted, int count, bool for_crash) {
 
 static sds moduleSections(sds s, const struct str *names, int count) {
     for (int i = 0; i < count; i++) {
-        if (strIs(names[i], "everything") || strIs(names[i], "modules")) return ask(s, NULL, 0, false);
+        if (strIs(names[i], "everything") || strIs(names[i], "modules")) return apiInfoAsk(s, NULL, 0, false);
     }
-    return count ? ask(s, names, count, false) : s;
+    return count ? apiInfoAsk(s, names, count, false) : s;
 }
 
 sds moduleInfoForCrash(void) {
-    return ask(sdsempty(), NULL, 0, true);
+    return apiInfoAsk(sdsempty(), NULL, 0, true);
 }
 
-static sds addOptions(sds s, unsigned options) {
+static sds apiInfoAddOptions(sds s, unsigned options) {
     static const struct {
         unsigned bit;
         const char *name;
@@ -176,26 +176,26 @@ static sds addOptions(sds s, unsigned options) {
     return s;
 }
 
-static sds modulesInfo(sds s) {
+static sds apiInfoModulesInfo(sds s) {
     for (const struct module *m = modules; m; m = m->next) {
-        s = addName(sdscat(s, "module:name="), m->name);
+        s = apiInfoAddName(sdscat(s, "module:name="), m->name);
         s = sdscatprintf(s, ",ver=%d,api=%d,filters=%d,usedby=[", m->ver, m->apiver, moduleFilterCount(m));
         s = sharedApiUsers(s, m);
         s = sharedApiSources(sdscat(s, "],using=["), m);
-        s = addOptions(sdscat(s, "],options=["), m->options);
+        s = apiInfoAddOptions(sdscat(s, "],options=["), m->options);
         s = sdscat(s, "]\r\n");
     }
     return s;
 }
 
-static void removeInformer(struct module *m) {
+static void apiInfoRemoveInformer(struct module *m) {
     moduleListRemoveIf(struct informer, i, informers, i->module == m) {
         zfree(i);
     }
 }
 
 void infoPartInit(void) {
-    infoRegister("modules", modulesInfo);
+    infoRegister("modules", apiInfoModulesInfo);
     infoOnNames(moduleSections);
-    moduleOnUnload(removeInformer);
+    moduleOnUnload(apiInfoRemoveInformer);
 }

@@ -21,36 +21,36 @@ struct moduleJob {
 };
 static struct moduleJob *first, **end = &first;
 
-static struct moduleJob *take(void) {
+static struct moduleJob *apiJobTake(void) {
     struct moduleJob *j = first;
     first = j->next;
     if (!first) end = &first;
     return j;
 }
 
-static void drop(struct moduleJob *j) {
+static void apiJobDrop(struct moduleJob *j) {
     if (j->free_data) j->free_data(j->data);
     zfree(j);
 }
 
 /* A job may add others. */
-static void runJobs(void) {
+static void apiJobRunJobs(void) {
     while (first) {
-        struct moduleJob *j = take();
+        struct moduleJob *j = apiJobTake();
         struct ValkeyModuleCtx ctx;
         contextOpen(&ctx, j->module, NULL, 0);
         ctx.dbid = j->dbid;
         j->fn(&ctx, j->data);
         contextClose(&ctx);
-        drop(j);
+        apiJobDrop(j);
     }
 }
 
 /* Of notifications that came outside of any unit. */
-static void runLate(void *nothing) {
+static void apiJobRunLate(void *nothing) {
     (void)nothing;
     moduleUnitBegin();
-    runJobs();
+    apiJobRunJobs();
     moduleUnitEnd();
 }
 
@@ -64,21 +64,21 @@ int vmAddPostNotificationJob(struct ValkeyModuleCtx *ctx, ValkeyModulePostNotifi
     *end = j;
     end = &j->next;
     if (propagation.depth)
-        propagateAtUnitEnd(runJobs);
+        propagateAtUnitEnd(apiJobRunJobs);
     else if (alone)
-        mainTell(runLate, NULL);
+        mainTell(apiJobRunLate, NULL);
     return VALKEYMODULE_OK;
 }
 
 /* Its jobs are not run any more. */
-static void dropJobs(struct module *m) {
+static void apiJobDropJobs(struct module *m) {
     moduleListRemoveIf(struct moduleJob, j, first, j->module == m) {
-        drop(j);
+        apiJobDrop(j);
     }
     end = &first;
     while (*end) end = &(*end)->next;
 }
 
 void jobPartInit(void) {
-    moduleOnUnload(dropJobs);
+    moduleOnUnload(apiJobDropJobs);
 }

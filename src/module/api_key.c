@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* api_key.c - keys of modules: opening, closing, deleting, time to live, use, and strings as values. */
-#include "module/module_key.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -13,6 +11,7 @@
 #include "data/lifetime/evict_marks.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/notify.h"
+#include "module/module_key.h"
 #include "module/parts.h"
 #include "registry/cron.h"
 #include "types/hash/hash.h"
@@ -70,7 +69,7 @@ void moduleKeyDrop(struct ValkeyModuleKey *key) {
     stringRelease(key->name);
 }
 
-static int lookupFlags(unsigned mode) {
+static int apiKeyLookupFlags(unsigned mode) {
     int flags = mode & VALKEYMODULE_WRITE ? LOOKUP_WRITE : 0;
     if (mode & VALKEYMODULE_OPEN_KEY_NOEFFECTS) mode = ~0u;
     if (mode & VALKEYMODULE_OPEN_KEY_NOTOUCH) flags |= LOOKUP_NOTOUCH;
@@ -82,7 +81,7 @@ static int lookupFlags(unsigned mode) {
 
 struct ValkeyModuleKey *vmOpenKey(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *keyname, int mode) {
     struct client *c = contextClient(ctx);
-    struct object *o = lookupKey(c->db, stringText(keyname), lookupFlags((unsigned)mode));
+    struct object *o = lookupKey(c->db, stringText(keyname), apiKeyLookupFlags((unsigned)mode));
     if (!o && !(mode & VALKEYMODULE_WRITE)) return NULL;
     struct ValkeyModuleKey *key = zmalloc(sizeof *key);
     moduleKeyInit(key, c->db, keyname, (unsigned)mode);
@@ -99,7 +98,7 @@ void moduleKeyWalkEnd(struct ValkeyModuleKey *key) {
 }
 
 /* Those who watch the key, or wait for its stream, hear of it now. */
-static void closeKey(void *what) {
+static void apiKeyCloseKey(void *what) {
     struct ValkeyModuleKey *key = what;
     moduleKeyWalkEnd(key);
     bool implicit = !key->ctx || !key->ctx->module ||
@@ -116,7 +115,7 @@ static void closeKey(void *what) {
 void vmCloseKey(struct ValkeyModuleKey *key) {
     if (!key) return;
     contextAutoForget(key->ctx, AUTO_KEY, key);
-    closeKey(key);
+    apiKeyCloseKey(key);
 }
 
 bool moduleKeyIs(struct ValkeyModuleKey *key, int type, unsigned mode, bool absent_ok) {
@@ -139,7 +138,7 @@ int vmKeyType(struct ValkeyModuleKey *key) {
     return o ? types[o->type] : VALKEYMODULE_KEYTYPE_EMPTY;
 }
 
-static size_t hashLength(const struct object *o) {
+static size_t apiKeyHashLength(const struct object *o) {
     struct hash h;
     hashOpen(&h, o);
     return hashSize(&h);
@@ -154,7 +153,7 @@ size_t vmValueLength(struct ValkeyModuleKey *key) {
     case OBJ_LIST: return listTypeLength(listTypeOpen(o));
     case OBJ_SET: return setSize(setOpen(o));
     case OBJ_ZSET: return zsetLength(zsetOpen(o));
-    case OBJ_HASH: return hashLength(o);
+    case OBJ_HASH: return apiKeyHashLength(o);
     case OBJ_STREAM: return streamOpen(o)->length;
     default: return 0;
     }
@@ -170,7 +169,7 @@ int vmGetDbIdFromModuleKey(struct ValkeyModuleKey *key) {
 
 /* ---- Deleting, time to live ---- */
 
-static int deleteKey(struct ValkeyModuleKey *key, bool async) {
+static int apiKeyDeleteKey(struct ValkeyModuleKey *key, bool async) {
     if (!moduleKeyWrites(key)) return VALKEYMODULE_ERR;
     moduleKeyWalkEnd(key);
     if (async)
@@ -181,10 +180,10 @@ static int deleteKey(struct ValkeyModuleKey *key, bool async) {
 }
 
 int vmDeleteKey(struct ValkeyModuleKey *key) {
-    return deleteKey(key, false);
+    return apiKeyDeleteKey(key, false);
 }
 int vmUnlinkKey(struct ValkeyModuleKey *key) {
-    return deleteKey(key, true);
+    return apiKeyDeleteKey(key, true);
 }
 
 mstime_t vmGetAbsExpire(struct ValkeyModuleKey *key) {
@@ -294,5 +293,5 @@ int vmStringTruncate(struct ValkeyModuleKey *key, size_t newlen) {
 }
 
 void keyPartInit(void) {
-    contextSetRelease(AUTO_KEY, closeKey);
+    contextSetRelease(AUTO_KEY, apiKeyCloseKey);
 }

@@ -5,13 +5,13 @@
 
 #include "module/module_key.h"
 
-static int64_t length(struct ValkeyModuleKey *key) {
+static int64_t apiListLength(struct ValkeyModuleKey *key) {
     struct object *o = moduleKeyObject(key);
     return o ? (int64_t)listTypeLength(listTypeOpen(o)) : 0;
 }
 
 /* The change is told to the object, and the key goes with its last element. */
-static void commit(struct ValkeyModuleKey *key, struct object *o, struct listRef l) {
+static void apiListCommit(struct ValkeyModuleKey *key, struct object *o, struct listRef l) {
     if (listTypeLength(l)) {
         listTypeCommit(key->db, o, l);
     } else {
@@ -40,8 +40,8 @@ int vmListPush(struct ValkeyModuleKey *key, int where, struct ValkeyModuleString
 }
 
 /* To the element at that position, from where the last one was when that is near. False: errno says why. */
-static bool seek(struct ValkeyModuleKey *key, long index) {
-    int64_t len = length(key), at = index < 0 ? index + len : index;
+static bool apiListSeek(struct ValkeyModuleKey *key, long index) {
+    int64_t len = apiListLength(key), at = index < 0 ? index + len : index;
     if (at < 0 || at >= len) {
         errno = EDOM;
         return false;
@@ -66,7 +66,7 @@ static bool seek(struct ValkeyModuleKey *key, long index) {
 
 struct ValkeyModuleString *vmListGet(struct ValkeyModuleKey *key, long index) {
     char digits[LP_INTBUF_SIZE];
-    if (!moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_READ, false) || !seek(key, index)) return NULL;
+    if (!moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_READ, false) || !apiListSeek(key, index)) return NULL;
     struct str text = listTypeText(&key->list.it, digits);
     return vmCreateString(key->ctx, text.ptr, text.len);
 }
@@ -74,8 +74,8 @@ struct ValkeyModuleString *vmListGet(struct ValkeyModuleKey *key, long index) {
 struct ValkeyModuleString *vmListPop(struct ValkeyModuleKey *key, int where) {
     if (!moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return NULL;
     char digits[LP_INTBUF_SIZE];
-    int64_t at = where == VALKEYMODULE_LIST_HEAD ? 0 : length(key) - 1;
-    if (!seek(key, at)) return NULL;
+    int64_t at = where == VALKEYMODULE_LIST_HEAD ? 0 : apiListLength(key) - 1;
+    if (!apiListSeek(key, at)) return NULL;
     struct str text = listTypeText(&key->list.it, digits);
     struct ValkeyModuleString *popped = vmCreateString(key->ctx, text.ptr, text.len);
     moduleKeyWalkEnd(key);
@@ -83,7 +83,7 @@ struct ValkeyModuleString *vmListPop(struct ValkeyModuleKey *key, int where) {
     struct listRef l = listTypeOpen(o);
     listTypeDelete(&l, (uint64_t)at, 1);
     listTypeShrink(&l);
-    commit(key, o, l);
+    apiListCommit(key, o, l);
     return popped;
 }
 
@@ -105,7 +105,7 @@ int vmListSet(struct ValkeyModuleKey *key, long index, struct ValkeyModuleString
 int vmListInsert(struct ValkeyModuleKey *key, long index, struct ValkeyModuleString *value) {
     if (!value) errno = EINVAL;
     if (!value || !moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, true)) return VALKEYMODULE_ERR;
-    int64_t len = length(key), at = index < 0 ? index + len + 1 : index;
+    int64_t len = apiListLength(key), at = index < 0 ? index + len + 1 : index;
     if (at < 0 || at > len) {
         errno = EDOM;
         return VALKEYMODULE_ERR;
@@ -122,7 +122,7 @@ int vmListInsert(struct ValkeyModuleKey *key, long index, struct ValkeyModuleStr
 
 int vmListDelete(struct ValkeyModuleKey *key, long index) {
     if (!moduleKeyIs(key, OBJ_LIST, VALKEYMODULE_WRITE, false)) return VALKEYMODULE_ERR;
-    int64_t len = length(key), at = index < 0 ? index + len : index;
+    int64_t len = apiListLength(key), at = index < 0 ? index + len : index;
     if (at < 0 || at >= len) {
         errno = EDOM;
         return VALKEYMODULE_ERR;
@@ -132,6 +132,6 @@ int vmListDelete(struct ValkeyModuleKey *key, long index) {
     struct listRef l = listTypeOpen(o);
     listTypeDelete(&l, (uint64_t)at, 1);
     listTypeShrink(&l);
-    commit(key, o, l);
+    apiListCommit(key, o, l);
     return VALKEYMODULE_OK;
 }

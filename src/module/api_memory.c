@@ -21,19 +21,19 @@ static __thread bool thread_known;
 static pthread_key_t thread_end;
 static bool thread_end_made;
 
-static void threadEnds(void *known) {
+static void apiMemoryThreadEnds(void *known) {
     (void)known;
     zmallocThreadExit();
 }
 
-static void knowThread(void) {
+static void apiMemoryKnowThread(void) {
     thread_known = true;
     zmallocThreadStart();
     pthread_setspecific(thread_end, &thread_known);
 }
 
 void moduleThreadEnters(void) {
-    if (__builtin_expect(!thread_known, 0)) knowThread();
+    if (__builtin_expect(!thread_known, 0)) apiMemoryKnowThread();
 }
 
 #if defined(USE_JEMALLOC) && !defined(LEAK_CHECKED)
@@ -45,7 +45,7 @@ struct threadStart {
     void *arg;
 };
 
-static void *threadStarts(void *arg) {
+static void *apiMemoryThreadStarts(void *arg) {
     struct threadStart start = *(struct threadStart *)arg;
     moduleThreadEnters();
     zfree(arg);
@@ -61,30 +61,30 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *restrict th
     moduleThreadEnters();
     struct threadStart *start = zmalloc(sizeof *start);
     *start = (struct threadStart){fn, arg};
-    int err = create(thread, attr, threadStarts, start);
+    int err = create(thread, attr, apiMemoryThreadStarts, start);
     if (err) zfree(start);
     return err;
 }
 #endif
 
 /* SIZE_MAX: it is too much. */
-static size_t aligned(size_t bytes) {
+static size_t apiMemoryAligned(size_t bytes) {
     moduleThreadEnters();
     if (bytes <= SMALLEST) return SMALLEST;
     return bytes > SIZE_MAX - ALIGNMENT ? SIZE_MAX : (bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
 void *vmAlloc(size_t bytes) {
-    return zmalloc(aligned(bytes));
+    return zmalloc(apiMemoryAligned(bytes));
 }
 void *vmTryAlloc(size_t bytes) {
-    return ztrymalloc(aligned(bytes));
+    return ztrymalloc(apiMemoryAligned(bytes));
 }
 void *vmRealloc(void *ptr, size_t bytes) {
-    return zrealloc(ptr, aligned(bytes));
+    return zrealloc(ptr, apiMemoryAligned(bytes));
 }
 void *vmTryRealloc(void *ptr, size_t bytes) {
-    return ztryrealloc(ptr, aligned(bytes));
+    return ztryrealloc(ptr, apiMemoryAligned(bytes));
 }
 void vmFree(void *ptr) {
     moduleThreadEnters();
@@ -92,15 +92,15 @@ void vmFree(void *ptr) {
 }
 
 /* A product that is too large is refused like any size that is. */
-static size_t productOf(size_t nmemb, size_t size) {
+static size_t apiMemoryProductOf(size_t nmemb, size_t size) {
     size_t bytes;
-    return __builtin_mul_overflow(nmemb, size, &bytes) ? SIZE_MAX : aligned(bytes);
+    return __builtin_mul_overflow(nmemb, size, &bytes) ? SIZE_MAX : apiMemoryAligned(bytes);
 }
 void *vmCalloc(size_t nmemb, size_t size) {
-    return zcalloc(1, productOf(nmemb, size));
+    return zcalloc(1, apiMemoryProductOf(nmemb, size));
 }
 void *vmTryCalloc(size_t nmemb, size_t size) {
-    size_t bytes = productOf(nmemb, size);
+    size_t bytes = apiMemoryProductOf(nmemb, size);
     void *p = ztrymalloc(bytes);
     return p ? memset(p, 0, bytes) : NULL;
 }
@@ -129,5 +129,5 @@ float vmGetUsedMemoryRatio(void) {
 
 void memoryPartInit(void) {
     thread_known = true; /* the main one */
-    thread_end_made = pthread_key_create(&thread_end, threadEnds) == 0;
+    thread_end_made = pthread_key_create(&thread_end, apiMemoryThreadEnds) == 0;
 }

@@ -62,7 +62,7 @@ int vmGetOpenKeyModesAll(void) {
 
 /* ---- The log ---- */
 
-static int levelOf(const char *level) {
+static int apiMiscLevelOf(const char *level) {
     if (!strcasecmp(level, VALKEYMODULE_LOGLEVEL_DEBUG)) return LL_DEBUG;
     if (!strcasecmp(level, VALKEYMODULE_LOGLEVEL_NOTICE)) return LL_NOTICE;
     if (!strcasecmp(level, VALKEYMODULE_LOGLEVEL_WARNING)) return LL_WARNING;
@@ -71,7 +71,7 @@ static int levelOf(const char *level) {
 
 void moduleLogV(const struct module *m, const char *level, const char *fmt, va_list ap) {
     char line[LOG_LINE_MAX];
-    int severity = levelOf(level);
+    int severity = apiMiscLevelOf(level);
     if (severity < logGetLevel()) return;
     size_t n = (size_t)snprintf(line, sizeof line, "<%s> ", m ? m->name : "module");
     if (n >= sizeof line) n = sizeof line - 1;
@@ -108,7 +108,7 @@ struct ValkeyModuleServerInfoData *vmGetServerInfo(struct ValkeyModuleCtx *ctx, 
     return data;
 }
 
-static void freeServerInfo(void *what) {
+static void apiMiscFreeServerInfo(void *what) {
     struct ValkeyModuleServerInfoData *data = what;
     sdsfree(data->text);
     zfree(data);
@@ -116,11 +116,11 @@ static void freeServerInfo(void *what) {
 
 void vmFreeServerInfo(struct ValkeyModuleCtx *ctx, struct ValkeyModuleServerInfoData *data) {
     contextAutoForget(ctx, AUTO_SERVER_INFO, data);
-    freeServerInfo(data);
+    apiMiscFreeServerInfo(data);
 }
 
 /* A field may be one of several in its line: "db0:keys=1,expires=0" has db0, and nothing else. */
-static struct str infoFind(const struct ValkeyModuleServerInfoData *data, const char *field) {
+static struct str apiMiscInfoFind(const struct ValkeyModuleServerInfoData *data, const char *field) {
     size_t len = strlen(field);
     for (const char *p = data->text, *end = p + sdslen(data->text); p < end;) {
         const char *stop = p;
@@ -134,18 +134,18 @@ static struct str infoFind(const struct ValkeyModuleServerInfoData *data, const 
 
 struct ValkeyModuleString *vmServerInfoGetField(struct ValkeyModuleCtx *ctx,
                                                 struct ValkeyModuleServerInfoData *data, const char *field) {
-    struct str value = infoFind(data, field);
+    struct str value = apiMiscInfoFind(data, field);
     return value.ptr ? vmCreateString(ctx, value.ptr, value.len) : NULL;
 }
 
 const char *vmServerInfoGetFieldC(struct ValkeyModuleServerInfoData *data, const char *field) {
-    struct str value = infoFind(data, field);
+    struct str value = apiMiscInfoFind(data, field);
     if (value.ptr) data->text[value.ptr - data->text + (ptrdiff_t)value.len] = '\0';
     return value.ptr;
 }
 
 /* out_err may be NULL. */
-static bool told(bool ok, int *out_err) {
+static bool apiMiscTold(bool ok, int *out_err) {
     if (out_err) *out_err = ok ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
     return ok;
 }
@@ -153,23 +153,23 @@ static bool told(bool ok, int *out_err) {
 long long vmServerInfoGetFieldSigned(struct ValkeyModuleServerInfoData *data, const char *field,
                                      int *out_err) {
     int64_t value;
-    struct str text = infoFind(data, field);
-    return told(text.ptr && string2ll(text, &value), out_err) ? value : 0;
+    struct str text = apiMiscInfoFind(data, field);
+    return apiMiscTold(text.ptr && string2ll(text, &value), out_err) ? value : 0;
 }
 
 unsigned long long vmServerInfoGetFieldUnsigned(struct ValkeyModuleServerInfoData *data, const char *field,
                                                 int *out_err) {
     uint64_t value;
-    struct str text = infoFind(data, field);
-    return told(text.ptr && string2ull(text, &value), out_err) ? value : 0;
+    struct str text = apiMiscInfoFind(data, field);
+    return apiMiscTold(text.ptr && string2ull(text, &value), out_err) ? value : 0;
 }
 
 double vmServerInfoGetFieldDouble(struct ValkeyModuleServerInfoData *data, const char *field, int *out_err) {
     double value;
-    struct str text = infoFind(data, field);
-    return told(text.ptr && string2d(text, &value), out_err) ? value : 0;
+    struct str text = apiMiscInfoFind(data, field);
+    return apiMiscTold(text.ptr && string2d(text, &value), out_err) ? value : 0;
 }
 
 void miscPartInit(void) {
-    contextSetRelease(AUTO_SERVER_INFO, freeServerInfo);
+    contextSetRelease(AUTO_SERVER_INFO, apiMiscFreeServerInfo);
 }

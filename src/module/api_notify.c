@@ -23,28 +23,28 @@ struct notifySubscriber {
 static struct notifySubscriber *subscribers; /* in order of subscription */
 static int telling;
 
-static void keyspaceEvent(int class, const char *event, struct str key, int dbid);
+static void apiNotifyKeyspaceEvent(int class, const char *event, struct str key, int dbid);
 
-static void dropEnded(void) {
+static void apiNotifyDropEnded(void) {
     moduleListRemoveIf(struct notifySubscriber, s, subscribers, !s->module) {
         zfree(s);
-        if (!subscribers) notifyRemoveEventSink(keyspaceEvent);
+        if (!subscribers) notifyRemoveEventSink(apiNotifyKeyspaceEvent);
     }
 }
 
 /* No key expires while subscribers are notified. */
-static bool notifyTelling(void) {
+static bool apiNotifyTelling(void) {
     return telling;
 }
 
-static bool wants(const struct notifySubscriber *s, int class) {
+static bool apiNotifyWants(const struct notifySubscriber *s, int class) {
     if (!s->module || !(s->classes & class)) return false;
     return !s->running || s->module->options & VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
 }
 
 /* In the name of the client whose command runs; its database is the key's meanwhile. */
-static void tellOne(struct notifySubscriber *s, int class, const char *event, struct ValkeyModuleString *key,
-                    int dbid) {
+static void apiNotifyTellOne(struct notifySubscriber *s, int class, const char *event,
+                             struct ValkeyModuleString *key, int dbid) {
     struct ValkeyModuleCtx ctx;
     struct declaredKeys nobodys;
     contextOpen(&ctx, s->module, call_running ? call_running->client : NULL, CTX_KEY_EVENT);
@@ -61,28 +61,28 @@ static void tellOne(struct notifySubscriber *s, int class, const char *event, st
     contextClose(&ctx);
 }
 
-static void keyspaceEvent(int class, const char *event, struct str text, int dbid) {
+static void apiNotifyKeyspaceEvent(int class, const char *event, struct str text, int dbid) {
     struct ValkeyModuleString *key = NULL;
     telling++;
     for (struct notifySubscriber *s = subscribers; s; s = s->next) {
-        if (!wants(s, class)) continue;
+        if (!apiNotifyWants(s, class)) continue;
         if (!key) key = stringNew(text);
-        tellOne(s, class, event, key, dbid);
+        apiNotifyTellOne(s, class, event, key, dbid);
     }
     if (key) stringRelease(key);
-    if (--telling == 0) dropEnded();
+    if (--telling == 0) apiNotifyDropEnded();
 }
 
-static void keyLeft(struct db *db, struct str key) {
-    keyspaceEvent(NOTIFY_GENERIC, "del", key, db->id);
+static void apiNotifyKeyLeft(struct db *db, struct str key) {
+    apiNotifyKeyspaceEvent(NOTIFY_GENERIC, "del", key, db->id);
 }
 
 void notifyKeysThatLeave(void) {
-    data_hooks.keyLeft = keyLeft;
+    data_hooks.keyLeft = apiNotifyKeyLeft;
 }
 
 int vmSubscribeToKeyspaceEvents(struct ValkeyModuleCtx *ctx, int types, ValkeyModuleNotificationFunc cb) {
-    if (!subscribers) notifyAddFirstEventSink(keyspaceEvent);
+    if (!subscribers) notifyAddFirstEventSink(apiNotifyKeyspaceEvent);
     notifyKeysThatLeave();
     data_hooks.dropBegins = propagateBegin;
     data_hooks.dropEnds = propagateEnd;
@@ -120,14 +120,14 @@ int vmPublishMessageShard(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString
     return (int)receivers;
 }
 
-static void forget(struct module *m) {
+static void apiNotifyForget(struct module *m) {
     for (struct notifySubscriber *s = subscribers; s; s = s->next) {
         if (s->module == m) s->module = NULL;
     }
-    if (!telling) dropEnded();
+    if (!telling) apiNotifyDropEnded();
 }
 
 void notifyPartInit(void) {
-    dbAddExpiryVeto(notifyTelling);
-    moduleOnUnload(forget);
+    dbAddExpiryVeto(apiNotifyTelling);
+    moduleOnUnload(apiNotifyForget);
 }

@@ -12,8 +12,8 @@
 #include "command/script_running.h"
 #include "data/child.h"
 #include "data/keyspace/db.h"
-#include "data/server_state/persistence.h"
 #include "data/rdb/rdb.h"
+#include "data/server_state/persistence.h"
 #include "data/server_state/role.h"
 #include "module/api.h"
 #include "types/keys/generic.h"
@@ -34,19 +34,19 @@ void vmRdbStreamFree(struct ValkeyModuleRdbStream *stream) {
 }
 
 /* why: an errno; 0: it has succeeded. */
-static int answer(int why) {
+static int apiRdbAnswer(int why) {
     errno = why;
     return why ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
 }
 
 int vmRdbSave(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream, int flags) {
     (void)ctx;
-    if (flags || !stream) return answer(EINVAL);
-    return answer(persistence.saveTo(stream->path));
+    if (flags || !stream) return apiRdbAnswer(EINVAL);
+    return apiRdbAnswer(persistence.saveTo(stream->path));
 }
 
 /* 0, or an errno: what is no RDB file that can be read must not cost the data that is there. */
-static int whyUnreadable(const char *path) {
+static int apiRdbWhyUnreadable(const char *path) {
     char magic[RDB_MAGIC_LEN];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT ? ENOENT : EIO;
@@ -59,12 +59,12 @@ static int whyUnreadable(const char *path) {
  * nor a script, whose functions go. */
 int vmRdbLoad(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream, int flags) {
     (void)ctx;
-    if (flags || !stream || loadingActive() || script_run.name) return answer(EINVAL);
-    if (roleIsReplica()) return answer(ENOTSUP);
-    int why = whyUnreadable(stream->path);
+    if (flags || !stream || loadingActive() || script_run.name) return apiRdbAnswer(EINVAL);
+    if (roleIsReplica()) return apiRdbAnswer(ENOTSUP);
+    int why = apiRdbWhyUnreadable(stream->path);
     if (why) {
         serverLog(LL_WARNING, "A module's RdbLoad cannot read %s: %s", stream->path, strerror(why));
-        return answer(why);
+        return apiRdbAnswer(why);
     }
     bool aof = persistenceAofOn();
     if (replication_control.forget) replication_control.forget();
@@ -74,7 +74,7 @@ int vmRdbLoad(struct ValkeyModuleCtx *ctx, struct ValkeyModuleRdbStream *stream,
     rdbSectionsEmpty();
     why = persistence.loadFrom(stream->path);
     if (aof) persistence.aofRestart(NULL);
-    return answer(why);
+    return apiRdbAnswer(why);
 }
 
 void vmResetDataset(int restart_aof, int async) {

@@ -36,7 +36,7 @@ struct scanElement {
     const hashtable *members; /* or entries */
 };
 
-static void note(struct scanElement *f, struct str field, const struct str *value) {
+static void apiScanNote(struct scanElement *f, struct str field, const struct str *value) {
     if (f->count == f->capacity) {
         f->capacity = f->capacity ? 2 * f->capacity : 16;
         f->pairs = zrealloc(f->pairs, f->capacity * sizeof *f->pairs);
@@ -44,7 +44,7 @@ static void note(struct scanElement *f, struct str field, const struct str *valu
     f->pairs[f->count++] = (struct scanPair){stringNew(field), value ? stringNew(*value) : NULL};
 }
 
-static void freeFound(struct scanElement *f) {
+static void apiScanFreeFound(struct scanElement *f) {
     for (size_t i = 0; i < f->count; i++) {
         stringRelease(f->pairs[i].field);
         if (f->pairs[i].value) stringRelease(f->pairs[i].value);
@@ -53,12 +53,12 @@ static void freeFound(struct scanElement *f) {
 }
 
 /* False, and errno: it was at the end before. */
-static bool mayGoOn(struct ValkeyModuleScanCursor *cursor) {
+static bool apiScanMayGoOn(struct ValkeyModuleScanCursor *cursor) {
     errno = cursor->done ? ENOENT : 0;
     return !cursor->done;
 }
 
-static int stepped(struct ValkeyModuleScanCursor *cursor, uint64_t next) {
+static int apiScanStepped(struct ValkeyModuleScanCursor *cursor, uint64_t next) {
     cursor->cursor = next;
     cursor->done = next == 0;
     errno = 0;
@@ -67,17 +67,17 @@ static int stepped(struct ValkeyModuleScanCursor *cursor, uint64_t next) {
 
 /* ---- Keys ---- */
 
-static void noteKey(void *priv, void *entry) {
+static void apiScanNoteKey(void *priv, void *entry) {
     const struct object *o = entry;
-    if (!objectIsExpired(o)) note(priv, objectKey(o), NULL);
+    if (!objectIsExpired(o)) apiScanNote(priv, objectKey(o), NULL);
 }
 
 int vmScan(struct ValkeyModuleCtx *ctx, struct ValkeyModuleScanCursor *cursor, ValkeyModuleScanCB fn,
            void *privdata) {
-    if (!mayGoOn(cursor)) return 0;
+    if (!apiScanMayGoOn(cursor)) return 0;
     struct scanElement f = {0};
     struct db *db = contextClient(ctx)->db;
-    uint64_t next = keyspaceScan(&db->keyspace, cursor->cursor, SLOTS_SHOWN, noteKey, &f);
+    uint64_t next = keyspaceScan(&db->keyspace, cursor->cursor, SLOTS_SHOWN, apiScanNoteKey, &f);
     for (size_t i = 0; i < f.count; i++) {
         struct ValkeyModuleKey key;
         if (!dbFind(db, stringText(f.pairs[i].field))) continue;
@@ -86,46 +86,46 @@ int vmScan(struct ValkeyModuleCtx *ctx, struct ValkeyModuleScanCursor *cursor, V
         fn(ctx, f.pairs[i].field, &key, privdata);
         moduleKeyDrop(&key);
     }
-    freeFound(&f);
-    return stepped(cursor, next);
+    apiScanFreeFound(&f);
+    return apiScanStepped(cursor, next);
 }
 
 /* ---- Elements ---- */
 
-static void noteField(void *priv, const void *place) {
+static void apiScanNoteField(void *priv, const void *place) {
     struct scanElement *f = priv;
     struct hashItem item;
     hashRead(f->hash, place, &item);
-    note(f, item.field.s, &item.value.s);
+    apiScanNote(f, item.field.s, &item.value.s);
 }
 
-static void noteScored(void *priv, const struct zsetElement *e) {
+static void apiScanNoteScored(void *priv, const struct zsetElement *e) {
     char digits[DOUBLE_STR_SIZE];
     struct str score = strN(digits, d2string(digits, e->score));
-    note(priv, e->member, &score);
+    apiScanNote(priv, e->member, &score);
 }
 
-static void noteEntry(void *priv, void *entry) {
+static void apiScanNoteEntry(void *priv, void *entry) {
     struct scanElement *f = priv;
-    note(f, f->members->type->entryKey(entry), NULL);
+    apiScanNote(f, f->members->type->entryKey(entry), NULL);
 }
 
-static uint64_t scanSet(struct setRef s, uint64_t cursor, struct scanElement *f) {
+static uint64_t apiScanSet(struct setRef s, uint64_t cursor, struct scanElement *f) {
     f->members = setTable(s);
-    if (f->members) return hashtableScan(setTable(s), cursor, noteEntry, f);
+    if (f->members) return hashtableScan(setTable(s), cursor, apiScanNoteEntry, f);
     struct setIterator it;
     struct setMember m;
     setIterate(&it, s);
-    while (setNext(&it, &m)) note(f, m.s, NULL);
+    while (setNext(&it, &m)) apiScanNote(f, m.s, NULL);
     setStop(&it);
     return 0;
 }
 
-static uint64_t scanHash(const struct object *o, uint64_t cursor, struct scanElement *f) {
+static uint64_t apiScanHash(const struct object *o, uint64_t cursor, struct scanElement *f) {
     struct hash h;
     hashOpen(&h, o);
     f->hash = &h;
-    return hashScan(&h, cursor, noteField, f);
+    return hashScan(&h, cursor, apiScanNoteField, f);
 }
 
 int vmScanKey(struct ValkeyModuleKey *key, struct ValkeyModuleScanCursor *cursor, ValkeyModuleScanKeyCB fn,
@@ -135,19 +135,19 @@ int vmScanKey(struct ValkeyModuleKey *key, struct ValkeyModuleScanCursor *cursor
         errno = EINVAL;
         return 0;
     }
-    if (!mayGoOn(cursor)) return 0;
+    if (!apiScanMayGoOn(cursor)) return 0;
     struct scanElement f = {0};
     struct zsetRef z;
     uint64_t next;
     if (o->type == OBJ_HASH) {
-        next = scanHash(o, cursor->cursor, &f);
+        next = apiScanHash(o, cursor->cursor, &f);
     } else if (o->type == OBJ_SET) {
-        next = scanSet(setOpen(o), cursor->cursor, &f);
+        next = apiScanSet(setOpen(o), cursor->cursor, &f);
     } else {
         z = zsetOpen(o);
-        next = z.index->scan(z.ptr, cursor->cursor, noteScored, &f);
+        next = z.index->scan(z.ptr, cursor->cursor, apiScanNoteScored, &f);
     }
     for (size_t i = 0; i < f.count; i++) fn(key, f.pairs[i].field, f.pairs[i].value, privdata);
-    freeFound(&f);
-    return stepped(cursor, next);
+    apiScanFreeFound(&f);
+    return apiScanStepped(cursor, next);
 }

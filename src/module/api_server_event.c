@@ -39,7 +39,7 @@ _Static_assert(EVENT_EXPORT_COMPLETED == VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRA
 
 /* ---- Telling ---- */
 
-static void dropEnded(enum serverEventKind kind) {
+static void apiServerEventDropEnded(enum serverEventKind kind) {
     moduleListRemoveIf(struct eventSubscription, s, subscriptions[kind], !s->callback) {
         zfree(s);
     }
@@ -48,8 +48,8 @@ static void dropEnded(enum serverEventKind kind) {
     if (kind >= SERVER_COMMAND_DONE) commandEventsWanted();
 }
 
-static void tellOne(struct eventSubscription *s, enum serverEventKind kind, int which, void *info,
-                    struct client *c, struct db *db) {
+static void apiServerEventTellOne(struct eventSubscription *s, enum serverEventKind kind, int which,
+                                  void *info, struct client *c, struct db *db) {
     struct ValkeyModuleCtx ctx;
     struct declaredKeys nobodys;
     contextOpen(&ctx, s->module, c, 0);
@@ -68,7 +68,8 @@ static void tellOne(struct eventSubscription *s, enum serverEventKind kind, int 
 }
 
 /* Commands that a callback about commands runs are not told to it again: that would have no end. */
-static bool hears(const struct eventSubscription *s, enum serverEventKind kind, const void *info) {
+static bool apiServerEventHears(const struct eventSubscription *s, enum serverEventKind kind,
+                                const void *info) {
     if (!s->callback || (s->running && kind >= SERVER_COMMAND_DONE)) return false;
     return kind != SERVER_MODULE ||
            strcmp(((const ValkeyModuleModuleChange *)info)->module_name, s->module->name) != 0;
@@ -77,14 +78,14 @@ static bool hears(const struct eventSubscription *s, enum serverEventKind kind, 
 void eventsPublish(enum serverEventKind kind, int which, void *info, struct client *c, struct db *db) {
     telling++;
     for (struct eventSubscription *s = subscriptions[kind]; s; s = s->next) {
-        if (hears(s, kind, info)) tellOne(s, kind, which, info, c, db);
+        if (apiServerEventHears(s, kind, info)) apiServerEventTellOne(s, kind, which, info, c, db);
     }
-    if (--telling == 0) dropEnded(kind);
+    if (--telling == 0) apiServerEventDropEnded(kind);
 }
 
 /* ---- What comes with them ---- */
 
-static void tellRole(int replica) {
+static void apiServerEventTellRole(int replica) {
     struct replicationState now;
     replication_control.describe(&now);
     ValkeyModuleReplicationInfo info = {.version = VALKEYMODULE_REPLICATIONINFO_VERSION,
@@ -98,38 +99,38 @@ static void tellRole(int replica) {
     eventsPublish(SERVER_ROLE, replica, &info, NULL, NULL);
 }
 
-static void tellFlush(int which, const struct eventFlush *e) {
+static void apiServerEventTellFlush(int which, const struct eventFlush *e) {
     ValkeyModuleFlushInfo info = {VALKEYMODULE_FLUSHINFO_VERSION, !e->async, e->db};
     eventsPublish(SERVER_FLUSH, which, &info, NULL, e->db >= 0 ? dbGet(e->db) : NULL);
 }
 
-static void tellClient(int which, struct client *c) {
+static void apiServerEventTellClient(int which, struct client *c) {
     ValkeyModuleClientInfo info = {.version = VALKEYMODULE_CLIENTINFO_VERSION};
     clientInfoFill(&info, c);
     eventsPublish(SERVER_CLIENT, which, &info, c, NULL);
 }
 
-static void tellModule(int which, const struct module *m) {
+static void apiServerEventTellModule(int which, const struct module *m) {
     ValkeyModuleModuleChange info = {VALKEYMODULE_MODULE_CHANGE_VERSION, m->name, m->ver};
     eventsPublish(SERVER_MODULE, which, &info, NULL, NULL);
 }
 
-static void tellProgress(int which, const int *progress) {
+static void apiServerEventTellProgress(int which, const int *progress) {
     ValkeyModuleLoadingProgress info = {VALKEYMODULE_LOADING_PROGRESS_VERSION, (int32_t)server_hz, *progress};
     eventsPublish(SERVER_LOADING_PROGRESS, which, &info, NULL, NULL);
 }
 
-static void tellSwap(const int *databases) {
+static void apiServerEventTellSwap(const int *databases) {
     ValkeyModuleSwapDbInfo info = {VALKEYMODULE_SWAPDBINFO_VERSION, databases[0], databases[1]};
     eventsPublish(SERVER_SWAPDB, 0, &info, NULL, NULL);
 }
 
-static void tellConfig(const struct eventConfig *e) {
+static void apiServerEventTellConfig(const struct eventConfig *e) {
     ValkeyModuleConfigChange info = {VALKEYMODULE_CONFIGCHANGE_VERSION, (uint32_t)e->count, e->names};
     eventsPublish(SERVER_CONFIG, 0, &info, NULL, NULL);
 }
 
-static void tellKey(int which, const struct eventKey *e) {
+static void apiServerEventTellKey(int which, const struct eventKey *e) {
     struct ValkeyModuleKey key;
     struct str text = objectKey(e->object);
     struct ValkeyModuleString *name = stringNew(text);
@@ -140,7 +141,7 @@ static void tellKey(int which, const struct eventKey *e) {
     stringRelease(name);
 }
 
-static void tellAuth(const struct eventAuth *e) {
+static void apiServerEventTellAuth(const struct eventAuth *e) {
     sds user = sdsnewstr(e->user);
     ValkeyModuleAuthenticationInfo info = {
         VALKEYMODULE_AUTHENTICATION_INFO_VERSION, e->client->id, user, e->module,
@@ -149,7 +150,7 @@ static void tellAuth(const struct eventAuth *e) {
     sdsfree(user);
 }
 
-static void tellMigration(int which, const struct eventSlotMigration *e) {
+static void apiServerEventTellMigration(int which, const struct eventSlotMigration *e) {
     ValkeyModuleAtomicSlotMigrationInfo info = {.version = VALKEYMODULE_ATOMICSLOTMIGRATION_INFO_VERSION,
                                                 .num_slot_ranges = (uint32_t)e->count};
     strncpy(info.job_name, e->job, sizeof info.job_name - 1);
@@ -160,24 +161,24 @@ static void tellMigration(int which, const struct eventSlotMigration *e) {
     zfree(info.slot_ranges);
 }
 
-static void sink(enum serverEventKind kind, int which, const void *data) {
+static void apiServerEventSink(enum serverEventKind kind, int which, const void *data) {
     switch (kind) {
-    case SERVER_ROLE: tellRole(which); return;
-    case SERVER_FLUSH: tellFlush(which, data); return;
-    case SERVER_CLIENT: tellClient(which, (struct client *)data); return;
-    case SERVER_MODULE: tellModule(which, data); return;
-    case SERVER_LOADING_PROGRESS: tellProgress(which, data); return;
-    case SERVER_SWAPDB: tellSwap(data); return;
-    case SERVER_CONFIG: tellConfig(data); return;
-    case SERVER_KEY: tellKey(which, data); return;
-    case SERVER_AUTH: tellAuth(data); return;
-    case SERVER_SLOT_MIGRATION: tellMigration(which, data); return;
+    case SERVER_ROLE: apiServerEventTellRole(which); return;
+    case SERVER_FLUSH: apiServerEventTellFlush(which, data); return;
+    case SERVER_CLIENT: apiServerEventTellClient(which, (struct client *)data); return;
+    case SERVER_MODULE: apiServerEventTellModule(which, data); return;
+    case SERVER_LOADING_PROGRESS: apiServerEventTellProgress(which, data); return;
+    case SERVER_SWAPDB: apiServerEventTellSwap(data); return;
+    case SERVER_CONFIG: apiServerEventTellConfig(data); return;
+    case SERVER_KEY: apiServerEventTellKey(which, data); return;
+    case SERVER_AUTH: apiServerEventTellAuth(data); return;
+    case SERVER_SLOT_MIGRATION: apiServerEventTellMigration(which, data); return;
     case SERVER_COMMAND_DENIED: commandEventDenied(which, data); return;
     default: eventsPublish(kind, which, NULL, NULL, NULL);
     }
 }
 
-static void cronTick(void) {
+static void apiServerEventCronTick(void) {
     ValkeyModuleCronLoop info = {VALKEYMODULE_CRON_LOOP_VERSION, (int32_t)server_hz};
     if (serverEventWanted(SERVER_CRON)) eventsPublish(SERVER_CRON, 0, &info, NULL, NULL);
 }
@@ -191,7 +192,7 @@ int vmSubscribeToServerEvent(struct ValkeyModuleCtx *ctx, ValkeyModuleEvent even
     while (*at && ((*at)->module != ctx->module || !(*at)->callback)) at = &(*at)->next;
     if (*at) {
         (*at)->callback = callback;
-        if (!callback && !telling) dropEnded((enum serverEventKind)event.id);
+        if (!callback && !telling) apiServerEventDropEnded((enum serverEventKind)event.id);
         return VALKEYMODULE_OK;
     }
     if (!callback) return VALKEYMODULE_OK;
@@ -215,7 +216,7 @@ int vmIsSubEventSupported(ValkeyModuleEvent event, uint64_t subevent) {
     return event.id < SERVER_EVENT_KINDS && subevent < counts[event.id];
 }
 
-static void forget(struct module *m) {
+static void apiServerEventForget(struct module *m) {
     for (int kind = 0; kind < SERVER_EVENT_KINDS; kind++) {
         bool had = false;
         for (struct eventSubscription *s = subscriptions[kind]; s; s = s->next) {
@@ -223,12 +224,12 @@ static void forget(struct module *m) {
             s->callback = NULL;
             had = true;
         }
-        if (had && !telling) dropEnded((enum serverEventKind)kind);
+        if (had && !telling) apiServerEventDropEnded((enum serverEventKind)kind);
     }
 }
 
 void serverEventPartInit(void) {
-    server_event_sink = sink;
-    cronRegister(cronTick, 0);
-    moduleOnUnload(forget);
+    server_event_sink = apiServerEventSink;
+    cronRegister(apiServerEventCronTick, 0);
+    moduleOnUnload(apiServerEventForget);
 }

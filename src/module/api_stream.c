@@ -7,26 +7,26 @@
 #include "registry/cron.h"
 #include "types/stream/stream.h"
 
-static struct streamID idOf(const ValkeyModuleStreamID *id) {
+static struct streamID apiStreamIdOf(const ValkeyModuleStreamID *id) {
     return (struct streamID){id->ms, id->seq};
 }
-static ValkeyModuleStreamID idBack(struct streamID id) {
+static ValkeyModuleStreamID apiStreamIdBack(struct streamID id) {
     return (ValkeyModuleStreamID){id.ms, id.seq};
 }
 
-static int fail(int why) {
+static int apiStreamFail(int why) {
     errno = why;
     return VALKEYMODULE_ERR;
 }
 
-static bool isStream(struct ValkeyModuleKey *key, unsigned mode, bool absent_ok) {
+static bool apiStreamIsStream(struct ValkeyModuleKey *key, unsigned mode, bool absent_ok) {
     return moduleKeyIs(key, OBJ_STREAM, mode, absent_ok);
 }
 
 /* ---- Changing ---- */
 
 /* The ID of an entry that is told none: now, or the next one. */
-static bool automaticId(const struct stream *s, struct streamID *id) {
+static bool apiStreamAutomaticId(const struct stream *s, struct streamID *id) {
     struct streamID now = {(uint64_t)cmd_time_ms, 0};
     if (!s || streamIDCompare(now, s->last_id) > 0) {
         *id = now;
@@ -37,11 +37,11 @@ static bool automaticId(const struct stream *s, struct streamID *id) {
 }
 
 /* 0, or an errno. */
-static int chooseId(const struct stream *s, int flags, const ValkeyModuleStreamID *wanted,
-                    struct streamID *id) {
+static int apiStreamChooseId(const struct stream *s, int flags, const ValkeyModuleStreamID *wanted,
+                             struct streamID *id) {
     struct streamID last = s ? s->last_id : STREAM_ID_MIN;
-    if (flags & VALKEYMODULE_STREAM_ADD_AUTOID) return automaticId(s, id) ? 0 : EFBIG;
-    *id = idOf(wanted);
+    if (flags & VALKEYMODULE_STREAM_ADD_AUTOID) return apiStreamAutomaticId(s, id) ? 0 : EFBIG;
+    *id = apiStreamIdOf(wanted);
     if (streamIDIsZero(*id)) return EDOM;
     if (streamIDCompare(last, STREAM_ID_MAX) == 0) return EFBIG;
     return streamIDCompare(*id, last) <= 0 ? EDOM : 0;
@@ -52,54 +52,56 @@ int vmStreamAdd(struct ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *id
     bool automatic = flags & VALKEYMODULE_STREAM_ADD_AUTOID;
     if (!key || (!automatic && !id) || numfields < 0 || (numfields && !argv) ||
         flags & ~VALKEYMODULE_STREAM_ADD_AUTOID)
-        return fail(EINVAL);
-    if (!isStream(key, VALKEYMODULE_WRITE, true)) return VALKEYMODULE_ERR;
+        return apiStreamFail(EINVAL);
+    if (!apiStreamIsStream(key, VALKEYMODULE_WRITE, true)) return VALKEYMODULE_ERR;
     moduleKeyWalkEnd(key);
     struct streamID chosen;
     struct object *o = moduleKeyObject(key);
     struct stream *s = o ? streamOpen(o) : NULL;
-    int why = chooseId(s, flags, id, &chosen);
-    if (why) return fail(why);
+    int why = apiStreamChooseId(s, flags, id, &chosen);
+    if (why) return apiStreamFail(why);
     if (!s) s = streamNew();
     struct str *pairs = zmalloc(2 * (size_t)numfields * sizeof *pairs);
     for (int64_t i = 0; i < 2 * numfields; i++) pairs[i] = stringText(argv[i]);
     bool added = streamAppend(s, chosen, pairs, (size_t)numfields);
     zfree(pairs);
     if (!added && !o) streamFree(s);
-    if (!added) return fail(ERANGE);
+    if (!added) return apiStreamFail(ERANGE);
     if (!o) dbAdd(key->db, moduleKeyName(key), streamValue(s));
-    if (id) *id = idBack(chosen);
+    if (id) *id = apiStreamIdBack(chosen);
     return VALKEYMODULE_OK;
 }
 
 int vmStreamDelete(struct ValkeyModuleKey *key, ValkeyModuleStreamID *id) {
-    if (!key || !id) return fail(EINVAL);
-    if (!isStream(key, VALKEYMODULE_WRITE, false)) return VALKEYMODULE_ERR;
-    if (key->walk == WALK_STREAM) return fail(EBADF);
-    if (!streamDelete(streamOpen(moduleKeyObject(key)), idOf(id))) return fail(ENOENT);
+    if (!key || !id) return apiStreamFail(EINVAL);
+    if (!apiStreamIsStream(key, VALKEYMODULE_WRITE, false)) return VALKEYMODULE_ERR;
+    if (key->walk == WALK_STREAM) return apiStreamFail(EBADF);
+    if (!streamDelete(streamOpen(moduleKeyObject(key)), apiStreamIdOf(id))) return apiStreamFail(ENOENT);
     return VALKEYMODULE_OK;
 }
 
-static long long trim(struct ValkeyModuleKey *key, int flags, struct streamTrim t) {
+static long long apiStreamTrim(struct ValkeyModuleKey *key, int flags, struct streamTrim t) {
     if (!key || flags & ~VALKEYMODULE_STREAM_TRIM_APPROX || t.maxlen < 0) errno = EINVAL;
     if (!key || flags & ~VALKEYMODULE_STREAM_TRIM_APPROX || t.maxlen < 0) return -1;
-    if (!isStream(key, VALKEYMODULE_WRITE, false)) return -1;
+    if (!apiStreamIsStream(key, VALKEYMODULE_WRITE, false)) return -1;
     moduleKeyWalkEnd(key);
     t.approximate = flags & VALKEYMODULE_STREAM_TRIM_APPROX;
     return streamTrimTo(streamOpen(moduleKeyObject(key)), &t);
 }
 long long vmStreamTrimByLength(struct ValkeyModuleKey *key, int flags, long long length) {
-    return trim(key, flags, (struct streamTrim){.kind = TRIM_MAXLEN, .maxlen = length});
+    return apiStreamTrim(key, flags, (struct streamTrim){.kind = TRIM_MAXLEN, .maxlen = length});
 }
 long long vmStreamTrimByID(struct ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *id) {
     if (!id) errno = EINVAL;
-    return id ? trim(key, flags, (struct streamTrim){.kind = TRIM_MINID, .minid = idOf(id)}) : -1;
+    return id ? apiStreamTrim(key, flags, (struct streamTrim){.kind = TRIM_MINID, .minid = apiStreamIdOf(id)})
+              : -1;
 }
 
 /* ---- Walking ---- */
 
 /* Without that end. False: there is none. */
-static bool shrink(struct streamID *id, bool given, bool exclusive, bool (*by)(struct streamID *id)) {
+static bool apiStreamShrink(struct streamID *id, bool given, bool exclusive,
+                            bool (*by)(struct streamID *id)) {
     return !given || !exclusive || by(id);
 }
 
@@ -107,16 +109,16 @@ static bool shrink(struct streamID *id, bool given, bool exclusive, bool (*by)(s
 int vmStreamIteratorStart(struct ValkeyModuleKey *key, int flags, ValkeyModuleStreamID *startid,
                           ValkeyModuleStreamID *endid) {
     int known = VALKEYMODULE_STREAM_ITERATOR_EXCLUSIVE | VALKEYMODULE_STREAM_ITERATOR_REVERSE;
-    if (!key || flags & ~known) return fail(EINVAL);
-    if (!isStream(key, 0, false)) return VALKEYMODULE_ERR;
-    if (key->walk == WALK_STREAM) return fail(EBADF);
+    if (!key || flags & ~known) return apiStreamFail(EINVAL);
+    if (!apiStreamIsStream(key, 0, false)) return VALKEYMODULE_ERR;
+    if (key->walk == WALK_STREAM) return apiStreamFail(EBADF);
     moduleKeyWalkEnd(key);
     bool exclusive = flags & VALKEYMODULE_STREAM_ITERATOR_EXCLUSIVE;
-    key->stream.start = startid ? idOf(startid) : STREAM_ID_MIN;
-    key->stream.end = endid ? idOf(endid) : STREAM_ID_MAX;
-    if (!shrink(&key->stream.start, startid, exclusive, streamIDNext) ||
-        !shrink(&key->stream.end, endid, exclusive, streamIDPrev))
-        return fail(EDOM);
+    key->stream.start = startid ? apiStreamIdOf(startid) : STREAM_ID_MIN;
+    key->stream.end = endid ? apiStreamIdOf(endid) : STREAM_ID_MAX;
+    if (!apiStreamShrink(&key->stream.start, startid, exclusive, streamIDNext) ||
+        !apiStreamShrink(&key->stream.end, endid, exclusive, streamIDPrev))
+        return apiStreamFail(EDOM);
     key->stream.on_entry = false;
     streamIterate(&key->stream.it, streamOpen(moduleKeyObject(key)), key->stream.start, key->stream.end,
                   flags & VALKEYMODULE_STREAM_ITERATOR_REVERSE);
@@ -124,26 +126,26 @@ int vmStreamIteratorStart(struct ValkeyModuleKey *key, int flags, ValkeyModuleSt
     return VALKEYMODULE_OK;
 }
 
-static bool walking(struct ValkeyModuleKey *key) {
+static bool apiStreamWalking(struct ValkeyModuleKey *key) {
     if (!key) errno = EINVAL;
-    if (!key || !isStream(key, 0, false)) return false;
+    if (!key || !apiStreamIsStream(key, 0, false)) return false;
     if (key->walk == WALK_STREAM) return true;
     errno = EBADF;
     return false;
 }
 
 int vmStreamIteratorStop(struct ValkeyModuleKey *key) {
-    if (!walking(key)) return VALKEYMODULE_ERR;
+    if (!apiStreamWalking(key)) return VALKEYMODULE_ERR;
     moduleKeyWalkEnd(key);
     return VALKEYMODULE_OK;
 }
 
 int vmStreamIteratorNextID(struct ValkeyModuleKey *key, ValkeyModuleStreamID *id, long *numfields) {
-    if (!walking(key)) return VALKEYMODULE_ERR;
+    if (!apiStreamWalking(key)) return VALKEYMODULE_ERR;
     key->stream.on_entry = streamNext(&key->stream.it);
-    if (!key->stream.on_entry) return fail(ENOENT);
+    if (!key->stream.on_entry) return apiStreamFail(ENOENT);
     key->stream.pairs_left = key->stream.it.pairs;
-    if (id) *id = idBack(key->stream.it.id);
+    if (id) *id = apiStreamIdBack(key->stream.it.id);
     if (numfields) *numfields = (long)key->stream.it.pairs;
     return VALKEYMODULE_OK;
 }
@@ -151,8 +153,8 @@ int vmStreamIteratorNextID(struct ValkeyModuleKey *key, ValkeyModuleStreamID *id
 int vmStreamIteratorNextField(struct ValkeyModuleKey *key, struct ValkeyModuleString **field_ptr,
                               struct ValkeyModuleString **value_ptr) {
     struct str field, value;
-    if (!walking(key)) return VALKEYMODULE_ERR;
-    if (!key->stream.on_entry || !key->stream.pairs_left) return fail(ENOENT);
+    if (!apiStreamWalking(key)) return VALKEYMODULE_ERR;
+    if (!key->stream.on_entry || !key->stream.pairs_left) return apiStreamFail(ENOENT);
     key->stream.pairs_left--;
     streamNextPair(&key->stream.it, &field, &value);
     if (field_ptr) *field_ptr = vmCreateString(key->ctx, field.ptr, field.len);
@@ -162,9 +164,9 @@ int vmStreamIteratorNextField(struct ValkeyModuleKey *key, struct ValkeyModuleSt
 
 /* The entry goes, and the walk begins anew behind it: it does not live through a change. */
 int vmStreamIteratorDelete(struct ValkeyModuleKey *key) {
-    if (!walking(key)) return VALKEYMODULE_ERR;
-    if (!(key->mode & VALKEYMODULE_WRITE)) return fail(EBADF);
-    if (!key->stream.on_entry) return fail(ENOENT);
+    if (!apiStreamWalking(key)) return VALKEYMODULE_ERR;
+    if (!(key->mode & VALKEYMODULE_WRITE)) return apiStreamFail(EBADF);
+    if (!key->stream.on_entry) return apiStreamFail(ENOENT);
     struct streamID id = key->stream.it.id, next = id;
     bool reverse = key->stream.it.reverse;
     struct stream *s = streamOpen(moduleKeyObject(key));

@@ -14,7 +14,7 @@
 
 /* ---- Life ---- */
 
-static struct ValkeyModuleString *stringSpace(size_t len) {
+static struct ValkeyModuleString *apiStringSpace(size_t len) {
     struct ValkeyModuleString *s = zmalloc(sizeof *s + len + 1);
     s->refs = 1;
     s->len = len;
@@ -24,13 +24,13 @@ static struct ValkeyModuleString *stringSpace(size_t len) {
 }
 
 struct ValkeyModuleString *stringNew(struct str text) {
-    struct ValkeyModuleString *s = stringSpace(text.len);
+    struct ValkeyModuleString *s = apiStringSpace(text.len);
     if (text.len) memcpy(s->bytes, text.ptr, text.len);
     return s;
 }
 
 struct ValkeyModuleString *stringTake(sds text) {
-    struct ValkeyModuleString *s = stringSpace(0);
+    struct ValkeyModuleString *s = apiStringSpace(0);
     s->grown = text;
     s->len = sdslen(text);
     return s;
@@ -42,11 +42,11 @@ void stringRelease(struct ValkeyModuleString *s) {
     zfree(s);
 }
 
-static void releaseOne(void *what) {
+static void apiStringReleaseOne(void *what) {
     stringRelease(what);
 }
 
-static struct ValkeyModuleString *made(struct ValkeyModuleCtx *ctx, struct str text) {
+static struct ValkeyModuleString *apiStringMade(struct ValkeyModuleCtx *ctx, struct str text) {
     struct ValkeyModuleString *s = stringNew(text);
     contextAuto(ctx, AUTO_STRING, s);
     return s;
@@ -71,7 +71,7 @@ struct ValkeyModuleString *vmHoldString(struct ValkeyModuleCtx *ctx, struct Valk
 /* ---- Making ---- */
 
 struct ValkeyModuleString *vmCreateString(struct ValkeyModuleCtx *ctx, const char *ptr, size_t len) {
-    return made(ctx, strN(ptr, len));
+    return apiStringMade(ctx, strN(ptr, len));
 }
 
 struct ValkeyModuleString *vmCreateStringPrintf(struct ValkeyModuleCtx *ctx, const char *fmt, ...) {
@@ -85,17 +85,17 @@ struct ValkeyModuleString *vmCreateStringPrintf(struct ValkeyModuleCtx *ctx, con
 
 struct ValkeyModuleString *vmCreateStringFromLongLong(struct ValkeyModuleCtx *ctx, long long ll) {
     char digits[LONG_STR_SIZE];
-    return made(ctx, strN(digits, ll2string(digits, ll)));
+    return apiStringMade(ctx, strN(digits, ll2string(digits, ll)));
 }
 
 struct ValkeyModuleString *vmCreateStringFromULongLong(struct ValkeyModuleCtx *ctx, unsigned long long ull) {
     char digits[LONG_STR_SIZE];
-    return made(ctx, strN(digits, ull2string(digits, ull)));
+    return apiStringMade(ctx, strN(digits, ull2string(digits, ull)));
 }
 
 struct ValkeyModuleString *vmCreateStringFromString(struct ValkeyModuleCtx *ctx,
                                                     const struct ValkeyModuleString *str) {
-    return made(ctx, stringText(str));
+    return apiStringMade(ctx, stringText(str));
 }
 
 struct ValkeyModuleString *vmCreateStringFromStreamID(struct ValkeyModuleCtx *ctx,
@@ -104,12 +104,12 @@ struct ValkeyModuleString *vmCreateStringFromStreamID(struct ValkeyModuleCtx *ct
     size_t len = ull2string(text, id->ms);
     text[len++] = '-';
     len += ull2string(text + len, id->seq);
-    return made(ctx, strN(text, len));
+    return apiStringMade(ctx, strN(text, len));
 }
 
 struct ValkeyModuleString *vmCreateStringFromDouble(struct ValkeyModuleCtx *ctx, double d) {
     char text[DOUBLE_STR_SIZE];
-    return made(ctx, strN(text, d2string(text, d)));
+    return apiStringMade(ctx, strN(text, d2string(text, d)));
 }
 
 /* For people without an exponent, else with all digits that there are. */
@@ -118,7 +118,7 @@ struct ValkeyModuleString *vmCreateStringFromLongDouble(struct ValkeyModuleCtx *
     char text[LONG_DOUBLE_STR_SIZE];
     size_t len = humanfriendly && isfinite(ld) ? ld2string(text, sizeof text, ld)
                                                : (size_t)snprintf(text, sizeof text, "%.17Lg", ld);
-    return made(ctx, strN(text, len));
+    return apiStringMade(ctx, strN(text, len));
 }
 
 /* ---- Reading ---- */
@@ -205,5 +205,5 @@ void vmTrimStringAllocation(struct ValkeyModuleString *str) {
 }
 
 void stringsInit(void) {
-    contextSetRelease(AUTO_STRING, releaseOne);
+    contextSetRelease(AUTO_STRING, apiStringReleaseOne);
 }

@@ -22,10 +22,10 @@ static struct apiFunction functions[] = {
     {"DefragRedisModuleString", (void *)vmDefragValkeyModuleString},
 };
 
-static struct str functionName(const void *entry) {
+static struct str apiTableFunctionName(const void *entry) {
     return strOf(((const struct apiFunction *)entry)->name);
 }
-static const struct hashtableType table_type = {.entryKey = functionName};
+static const struct hashtableType table_type = {.entryKey = apiTableFunctionName};
 static struct hashtable table;
 
 int vmGetApi(const char *name, void *out) {

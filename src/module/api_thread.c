@@ -14,7 +14,7 @@
 #include "module/parts.h"
 #include "net/ae.h"
 
-static struct ValkeyModuleCtx *newContext(struct module *m) {
+static struct ValkeyModuleCtx *apiThreadNewContext(struct module *m) {
     moduleThreadEnters();
     struct ValkeyModuleCtx *ctx = zmalloc(sizeof *ctx);
     contextOpen(ctx, m, NULL, CTX_THREAD);
@@ -22,7 +22,7 @@ static struct ValkeyModuleCtx *newContext(struct module *m) {
 }
 
 struct ValkeyModuleCtx *vmGetThreadSafeContext(struct ValkeyModuleBlockedClient *bc) {
-    struct ValkeyModuleCtx *ctx = newContext(bc ? bc->module : NULL);
+    struct ValkeyModuleCtx *ctx = apiThreadNewContext(bc ? bc->module : NULL);
     if (!bc) return ctx;
     ctx->thread_reply = &bc->thread_reply;
     ctx->dbid = bc->dbid;
@@ -30,10 +30,10 @@ struct ValkeyModuleCtx *vmGetThreadSafeContext(struct ValkeyModuleBlockedClient 
 }
 
 struct ValkeyModuleCtx *vmGetDetachedThreadSafeContext(struct ValkeyModuleCtx *ctx) {
-    return newContext(ctx->module);
+    return apiThreadNewContext(ctx->module);
 }
 
-static void freeContext(void *arg) {
+static void apiThreadFreeContext(void *arg) {
     contextClose(arg);
     zfree(arg);
 }
@@ -45,9 +45,9 @@ void vmFreeThreadSafeContext(struct ValkeyModuleCtx *ctx) {
     ctx->thread_reply = NULL;
     bool alone = !ctx->client && !ctx->autos;
     if (alone || moduleLockIsMine())
-        freeContext(ctx);
+        apiThreadFreeContext(ctx);
     else
-        mainTell(freeContext, ctx);
+        mainTell(apiThreadFreeContext, ctx);
 }
 
 void vmThreadSafeContextLock(struct ValkeyModuleCtx *ctx) {

@@ -28,23 +28,23 @@ struct moduleTimer {
     int64_t event;  /* in the loop */
 };
 
-static struct str timerKey(const void *entry) {
+static struct str apiTimerKey(const void *entry) {
     return strN((const char *)&((const struct moduleTimer *)entry)->id, sizeof(ValkeyModuleTimerID));
 }
-static const struct hashtableType timers_type = {.entryKey = timerKey};
+static const struct hashtableType timers_type = {.entryKey = apiTimerKey};
 static struct hashtable timers;
 
-static struct moduleTimer *timerFind(ValkeyModuleTimerID id) {
+static struct moduleTimer *apiTimerFind(ValkeyModuleTimerID id) {
     return hashtableFind(&timers, strN((const char *)&id, sizeof id));
 }
 
-static void timerDrop(struct moduleTimer *t) {
-    hashtablePop(&timers, timerKey(t));
+static void apiTimerDrop(struct moduleTimer *t) {
+    hashtablePop(&timers, apiTimerKey(t));
     zfree(t);
 }
 
 /* While its callback runs it is still there, for StopTimer; by the end that may have dropped it. */
-static int64_t fire(struct aeEventLoop *el, int64_t event, void *data) {
+static int64_t apiTimerFire(struct aeEventLoop *el, int64_t event, void *data) {
     (void)el, (void)event;
     struct moduleTimer *t = data;
     ValkeyModuleTimerID id = t->id;
@@ -55,8 +55,8 @@ static int64_t fire(struct aeEventLoop *el, int64_t event, void *data) {
     t->callback(&ctx, t->data);
     contextClose(&ctx);
     moduleUnitEnd();
-    t = timerFind(id);
-    if (t) timerDrop(t);
+    t = apiTimerFind(id);
+    if (t) apiTimerDrop(t);
     return AE_NOMORE;
 }
 
@@ -67,30 +67,30 @@ ValkeyModuleTimerID vmCreateTimer(struct ValkeyModuleCtx *ctx, mstime_t period,
     t->dbid = contextDb(ctx)->id;
     t->due_us = ustime() + period * 1000;
     uint64_t id = (uint64_t)t->due_us;
-    while (timerFind(htobe64(id))) id++;
+    while (apiTimerFind(htobe64(id))) id++;
     t->id = htobe64(id);
-    t->event = aeCreateTimeEvent(server_el, period < 0 ? 0 : period, fire, t);
+    t->event = aeCreateTimeEvent(server_el, period < 0 ? 0 : period, apiTimerFire, t);
     hashtableAdd(&timers, t);
     return t->id;
 }
 
 /* Of another module: it is not there. */
-static struct moduleTimer *timerOf(const struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id) {
-    struct moduleTimer *t = timerFind(id);
+static struct moduleTimer *apiTimerOf(const struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id) {
+    struct moduleTimer *t = apiTimerFind(id);
     return t && t->module == ctx->module ? t : NULL;
 }
 
 int vmStopTimer(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, void **data) {
-    struct moduleTimer *t = timerOf(ctx, id);
+    struct moduleTimer *t = apiTimerOf(ctx, id);
     if (!t) return VALKEYMODULE_ERR;
     if (data) *data = t->data;
     aeDeleteTimeEvent(server_el, t->event);
-    timerDrop(t);
+    apiTimerDrop(t);
     return VALKEYMODULE_OK;
 }
 
 int vmGetTimerInfo(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, uint64_t *remaining, void **data) {
-    const struct moduleTimer *t = timerOf(ctx, id);
+    const struct moduleTimer *t = apiTimerOf(ctx, id);
     if (!t) return VALKEYMODULE_ERR;
     if (data) *data = t->data;
     int64_t left_us = t->due_us - ustime();
@@ -98,7 +98,7 @@ int vmGetTimerInfo(struct ValkeyModuleCtx *ctx, ValkeyModuleTimerID id, uint64_t
     return VALKEYMODULE_OK;
 }
 
-static struct moduleTimer *anyTimerOf(const struct module *m) {
+static struct moduleTimer *apiTimerAnyTimerOf(const struct module *m) {
     struct hashtableIterator it;
     void *entry, *found = NULL;
     hashtableInitIterator(&it, &timers, false);
@@ -109,17 +109,17 @@ static struct moduleTimer *anyTimerOf(const struct module *m) {
     return found;
 }
 
-static const char *hasTimers(struct module *m) {
-    return anyTimerOf(m)
+static const char *apiTimerHasTimers(struct module *m) {
+    return apiTimerAnyTimerOf(m)
                ? "the module holds timer that is not fired. Please stop the timer or wait until it fires."
                : NULL;
 }
 
 /* Of one whose OnLoad has failed. */
-static void dropTimers(struct module *m) {
-    for (struct moduleTimer *t; (t = anyTimerOf(m)) != NULL;) {
+static void apiTimerDropTimers(struct module *m) {
+    for (struct moduleTimer *t; (t = apiTimerAnyTimerOf(m)) != NULL;) {
         aeDeleteTimeEvent(server_el, t->event);
-        timerDrop(t);
+        apiTimerDrop(t);
     }
 }
 
@@ -132,80 +132,80 @@ struct watched {
     void *data;
 };
 
-static struct str watchedKey(const void *entry) {
+static struct str apiTimerWatchedKey(const void *entry) {
     return strN((const char *)&((const struct watched *)entry)->fd, sizeof(int));
 }
-static const struct hashtableType watched_type = {.entryKey = watchedKey};
+static const struct hashtableType watched_type = {.entryKey = apiTimerWatchedKey};
 static struct hashtable watched;
 
-static struct watched *watchedFind(int fd) {
+static struct watched *apiTimerWatchedFind(int fd) {
     return hashtableFind(&watched, strN((const char *)&fd, sizeof fd));
 }
 
 /* Two functions, so that the loop calls both of a descriptor that is ready for both. */
-static void isReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void apiTimerIsReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)mask;
     const struct watched *w = data;
     w->readable(fd, w->data, VALKEYMODULE_EVENTLOOP_READABLE);
 }
-static void isWritable(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void apiTimerIsWritable(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)mask;
     const struct watched *w = data;
     w->writable(fd, w->data, VALKEYMODULE_EVENTLOOP_WRITABLE);
 }
 
 /* 0: fine. */
-static int watchError(int fd, int mask) {
+static int apiTimerWatchError(int fd, int mask) {
     if (fd < 0 || fd >= aeGetSize(server_el)) return ERANGE;
     return mask & ~(VALKEYMODULE_EVENTLOOP_READABLE | VALKEYMODULE_EVENTLOOP_WRITABLE) ? EINVAL : 0;
 }
 
 /* One that the server has itself is none of theirs. */
-static bool isServers(int fd) {
-    return aeGetFileEvents(server_el, fd) != AE_NONE && !watchedFind(fd);
+static bool apiTimerIsServers(int fd) {
+    return aeGetFileEvents(server_el, fd) != AE_NONE && !apiTimerWatchedFind(fd);
 }
 
-static bool watch(struct watched *w, int mask) {
+static bool apiTimerWatch(struct watched *w, int mask) {
     if (mask & VALKEYMODULE_EVENTLOOP_READABLE &&
-        aeCreateFileEvent(server_el, w->fd, AE_READABLE, isReadable, w) == -1)
+        aeCreateFileEvent(server_el, w->fd, AE_READABLE, apiTimerIsReadable, w) == -1)
         return false;
     return !(mask & VALKEYMODULE_EVENTLOOP_WRITABLE) ||
-           aeCreateFileEvent(server_el, w->fd, AE_WRITABLE, isWritable, w) != -1;
+           aeCreateFileEvent(server_el, w->fd, AE_WRITABLE, apiTimerIsWritable, w) != -1;
 }
 
-static void dropIfIdle(struct watched *w) {
+static void apiTimerDropIfIdle(struct watched *w) {
     if (aeGetFileEvents(server_el, w->fd) != AE_NONE) return;
-    hashtablePop(&watched, watchedKey(w));
+    hashtablePop(&watched, apiTimerWatchedKey(w));
     zfree(w);
 }
 
 int vmEventLoopAdd(int fd, int mask, ValkeyModuleEventLoopFunc func, void *user_data) {
-    errno = watchError(fd, mask);
-    if (!errno && (!func || isServers(fd))) errno = EINVAL;
+    errno = apiTimerWatchError(fd, mask);
+    if (!errno && (!func || apiTimerIsServers(fd))) errno = EINVAL;
     if (errno) return VALKEYMODULE_ERR;
-    struct watched *w = watchedFind(fd);
+    struct watched *w = apiTimerWatchedFind(fd);
     if (!w) {
         w = zcalloc(1, sizeof *w);
         w->fd = fd;
         hashtableAdd(&watched, w);
     }
-    bool ok = watch(w, mask);
+    bool ok = apiTimerWatch(w, mask);
     int error = errno;
     if (ok && mask & VALKEYMODULE_EVENTLOOP_READABLE) w->readable = func;
     if (ok && mask & VALKEYMODULE_EVENTLOOP_WRITABLE) w->writable = func;
     if (ok) w->data = user_data;
-    dropIfIdle(w);
+    apiTimerDropIfIdle(w);
     errno = ok ? 0 : error;
     return ok ? VALKEYMODULE_OK : VALKEYMODULE_ERR;
 }
 
 int vmEventLoopDel(int fd, int mask) {
-    errno = watchError(fd, mask);
+    errno = apiTimerWatchError(fd, mask);
     if (errno) return VALKEYMODULE_ERR;
-    struct watched *w = watchedFind(fd);
+    struct watched *w = apiTimerWatchedFind(fd);
     if (!w) return VALKEYMODULE_OK;
     aeDeleteFileEvent(server_el, fd, mask);
-    dropIfIdle(w);
+    apiTimerDropIfIdle(w);
     return VALKEYMODULE_OK;
 }
 
@@ -223,6 +223,6 @@ int vmEventLoopAddOneShot(ValkeyModuleEventLoopOneShotFunc func, void *user_data
 void timerPartInit(void) {
     hashtableInit(&timers, &timers_type);
     hashtableInit(&watched, &watched_type);
-    moduleAddObjection(hasTimers);
-    moduleOnUnload(dropTimers);
+    moduleAddObjection(apiTimerHasTimers);
+    moduleOnUnload(apiTimerDropTimers);
 }

@@ -18,18 +18,18 @@ struct ValkeyModuleType *module_types;
 
 /* ---- Names and numbers ---- */
 
-static int letterIndex(char c) {
+static int apiTypeLetterIndex(char c) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     const char *at = c ? strchr(letters, c) : NULL;
     return at ? (int)(at - letters) : -1;
 }
 
 /* 0: it cannot be the name of a type. */
-static uint64_t idOf(const char *name, int version) {
+static uint64_t apiTypeIdOf(const char *name, int version) {
     uint64_t id = 0;
     if (strlen(name) != NAME_LENGTH || version < 0 || version > TYPE_VERSION_MAX) return 0;
     for (int i = 0; i < NAME_LENGTH; i++) {
-        int index = letterIndex(name[i]);
+        int index = apiTypeLetterIndex(name[i]);
         if (index < 0) return 0;
         id = id << 6 | (uint64_t)index;
     }
@@ -42,7 +42,7 @@ struct ValkeyModuleType *moduleTypeById(uint64_t id) {
     return t;
 }
 
-static struct ValkeyModuleType *typeByName(struct str name) {
+static struct ValkeyModuleType *apiTypeByName(struct str name) {
     struct ValkeyModuleType *t = module_types;
     while (t && !strIs(name, t->name)) t = t->next;
     return t;
@@ -59,7 +59,7 @@ int moduleDbOf(const struct object *o) {
 /* ---- Making ---- */
 
 /* How much of the struct there was in each version of it. */
-static size_t methodsSize(uint64_t version) {
+static size_t apiTypeMethodsSize(uint64_t version) {
     static const size_t sizes[] = {
         0,
         offsetof(ValkeyModuleTypeMethods, aux_load),
@@ -74,20 +74,20 @@ static size_t methodsSize(uint64_t version) {
 
 struct ValkeyModuleType *vmCreateDataType(struct ValkeyModuleCtx *ctx, const char *name, int encver,
                                           ValkeyModuleTypeMethods *methods) {
-    uint64_t id = name ? idOf(name, encver) : 0;
+    uint64_t id = name ? apiTypeIdOf(name, encver) : 0;
     if (!ctx->module || !ctx->module->loading || !id || !methods || !methods->version) return NULL;
-    if (typeByName(strOf(name))) return NULL;
+    if (apiTypeByName(strOf(name))) return NULL;
     struct ValkeyModuleType **end = &module_types, *t = zcalloc(1, sizeof *t);
     notifyKeysThatLeave();
     t->module = ctx->module;
     t->id = id;
     memcpy(t->name, name, NAME_LENGTH + 1);
-    memcpy(&t->methods, methods, methodsSize(methods->version));
+    memcpy(&t->methods, methods, apiTypeMethodsSize(methods->version));
     while (*end) end = &(*end)->next;
     return *end = t;
 }
 
-static const char *objection(struct module *m) {
+static const char *apiTypeObjection(struct module *m) {
     for (const struct ValkeyModuleType *t = module_types; t; t = t->next) {
         if (t->module == m) return "the module exports one or more module-side data types, can't unload";
     }
@@ -95,7 +95,7 @@ static const char *objection(struct module *m) {
 }
 
 /* Of a module that has not been loaded: there are no values of them. */
-static void dropTypes(struct module *m) {
+static void apiTypeDropTypes(struct module *m) {
     moduleListRemoveIf(struct ValkeyModuleType, t, module_types, t->module == m) {
         zfree(t);
     }
@@ -113,7 +113,7 @@ void moduleValueDrop(const struct ValkeyModuleType *type, void *value) {
     if (type->methods.free) type->methods.free(value);
 }
 
-static struct moduleValue *valueOfKey(struct ValkeyModuleKey *key) {
+static struct moduleValue *apiTypeValueOfKey(struct ValkeyModuleKey *key) {
     struct object *o = key ? moduleKeyObject(key) : NULL;
     return o && o->type == OBJ_MODULE ? moduleValueOf(o) : NULL;
 }
@@ -127,7 +127,7 @@ int vmModuleTypeSetValue(struct ValkeyModuleKey *key, struct ValkeyModuleType *m
 int vmModuleTypeReplaceValue(struct ValkeyModuleKey *key, struct ValkeyModuleType *mt, void *new_value,
                              void **old_value) {
     if (!moduleKeyWrites(key) || key->walk != WALK_NONE) return VALKEYMODULE_ERR;
-    struct moduleValue *v = valueOfKey(key);
+    struct moduleValue *v = apiTypeValueOfKey(key);
     if (!v || v->type != mt) return VALKEYMODULE_ERR;
     if (old_value) *old_value = v->value;
     v->value = new_value;
@@ -135,12 +135,12 @@ int vmModuleTypeReplaceValue(struct ValkeyModuleKey *key, struct ValkeyModuleTyp
 }
 
 struct ValkeyModuleType *vmModuleTypeGetType(struct ValkeyModuleKey *key) {
-    const struct moduleValue *v = valueOfKey(key);
+    const struct moduleValue *v = apiTypeValueOfKey(key);
     return v ? (struct ValkeyModuleType *)v->type : NULL;
 }
 
 void *vmModuleTypeGetValue(struct ValkeyModuleKey *key) {
-    const struct moduleValue *v = valueOfKey(key);
+    const struct moduleValue *v = apiTypeValueOfKey(key);
     return v ? v->value : NULL;
 }
 
@@ -152,12 +152,12 @@ struct ValkeyModuleKeyOptCtx {
     struct ValkeyModuleString *from, *to;
 };
 
-static struct ValkeyModuleKeyOptCtx keyContext(const struct object *o, int dbid) {
+static struct ValkeyModuleKeyOptCtx apiTypeKeyContext(const struct object *o, int dbid) {
     return (struct ValkeyModuleKeyOptCtx){
         .o = o, .from_db = dbid, .to_db = -1, .from = stringNew(objectKey(o))};
 }
 
-static void keyContextEnd(struct ValkeyModuleKeyOptCtx *k) {
+static void apiTypeKeyContextEnd(struct ValkeyModuleKeyOptCtx *k) {
     stringRelease(k->from);
     if (k->to) stringRelease(k->to);
 }
@@ -178,20 +178,20 @@ int vmGetToDbIdFromOptCtx(struct ValkeyModuleKeyOptCtx *ctx) {
 
 /* ---- What the house asks of a value ---- */
 
-static const char *nameHook(const struct object *o) {
+static const char *apiTypeNameHook(const struct object *o) {
     return moduleValueOf(o)->type->name;
 }
 
-static bool hasNameHook(struct str name) {
-    return typeByName(name) != NULL;
+static bool apiTypeHasNameHook(struct str name) {
+    return apiTypeByName(name) != NULL;
 }
 
-static const char *encodingHook(const struct object *o) {
+static const char *apiTypeEncodingHook(const struct object *o) {
     (void)o;
     return "raw";
 }
 
-static void freeHook(struct value v) {
+static void apiTypeFreeHook(struct value v) {
     struct moduleValue *mv = v.ptr;
     moduleValueDrop(mv->type, mv->value);
     zfree(mv);
@@ -203,68 +203,68 @@ static struct {
     int dbid;
 } left;
 
-static size_t effortHook(const struct object *o) {
+static size_t apiTypeEffortHook(const struct object *o) {
     const struct moduleValue *v = moduleValueOf(o);
     const ValkeyModuleTypeMethods *methods = &v->type->methods;
     if (!methods->free_effort2 && !methods->free_effort) return 1;
-    struct ValkeyModuleKeyOptCtx k = keyContext(o, v == left.value ? left.dbid : DB_BY_OBJECT);
+    struct ValkeyModuleKeyOptCtx k = apiTypeKeyContext(o, v == left.value ? left.dbid : DB_BY_OBJECT);
     size_t effort =
         methods->free_effort2 ? methods->free_effort2(&k, v->value) : methods->free_effort(k.from, v->value);
-    keyContextEnd(&k);
+    apiTypeKeyContextEnd(&k);
     return effort ? effort : SIZE_MAX; /* 0: always on the thread */
 }
 
-static size_t memoryHook(const struct object *o, size_t samples) {
+static size_t apiTypeMemoryHook(const struct object *o, size_t samples) {
     const struct moduleValue *v = moduleValueOf(o);
     const ValkeyModuleTypeMethods *methods = &v->type->methods;
     size_t bytes = zmallocSize(v);
     if (methods->mem_usage2) {
-        struct ValkeyModuleKeyOptCtx k = keyContext(o, DB_BY_OBJECT);
+        struct ValkeyModuleKeyOptCtx k = apiTypeKeyContext(o, DB_BY_OBJECT);
         bytes += methods->mem_usage2(&k, v->value, samples);
-        keyContextEnd(&k);
+        apiTypeKeyContextEnd(&k);
     } else if (methods->mem_usage) {
         bytes += methods->mem_usage(v->value);
     }
     return bytes;
 }
 
-static const char *copyHook(const struct object *o, const struct keyPlace *to, struct value *copy) {
+static const char *apiTypeCopyHook(const struct object *o, const struct keyPlace *to, struct value *copy) {
     const struct moduleValue *v = moduleValueOf(o);
     const ValkeyModuleTypeMethods *methods = &v->type->methods;
     if (!methods->copy2 && !methods->copy) return "ERR not supported for this module key";
-    struct ValkeyModuleKeyOptCtx k = keyContext(o, DB_BY_OBJECT);
+    struct ValkeyModuleKeyOptCtx k = apiTypeKeyContext(o, DB_BY_OBJECT);
     k.to = stringNew(to->key);
     k.to_db = to->dbid;
     void *made = methods->copy2 ? methods->copy2(&k, v->value) : methods->copy(k.from, k.to, v->value);
-    keyContextEnd(&k);
+    apiTypeKeyContextEnd(&k);
     if (!made) return "ERR module key failed to copy";
     *copy = moduleValueMake(v->type, made);
     return NULL;
 }
 
-static int dbOfKeyspace(const struct keyspace *ks) {
+static int apiTypeDbOfKeyspace(const struct keyspace *ks) {
     for (int i = 0; i < dbCount(); i++) {
         if (&dbGet(i)->keyspace == ks) return i;
     }
     return -1;
 }
 
-static void leaveHook(struct keyspace *ks, const struct object *o) {
+static void apiTypeLeaveHook(struct keyspace *ks, const struct object *o) {
     const struct moduleValue *v = moduleValueOf(o);
     const ValkeyModuleTypeMethods *methods = &v->type->methods;
     left.value = v;
-    left.dbid = dbOfKeyspace(ks);
+    left.dbid = apiTypeDbOfKeyspace(ks);
     if (!methods->unlink2 && !methods->unlink) return;
-    struct ValkeyModuleKeyOptCtx k = keyContext(o, left.dbid);
+    struct ValkeyModuleKeyOptCtx k = apiTypeKeyContext(o, left.dbid);
     if (methods->unlink2)
         methods->unlink2(&k, v->value);
     else
         methods->unlink(k.from, v->value);
-    keyContextEnd(&k);
+    apiTypeKeyContextEnd(&k);
 }
 
 /* A new value may be where one was that has left. */
-static void enterHook(struct keyspace *ks, const struct object *o) {
+static void apiTypeEnterHook(struct keyspace *ks, const struct object *o) {
     (void)ks;
     if (left.value == moduleValueOf(o)) left.value = NULL;
 }
@@ -298,7 +298,7 @@ int vmGetDbIdFromDigest(struct ValkeyModuleDigest *dig) {
     return moduleDbOf(dig->o);
 }
 
-static void digestHook(const struct object *o, uint8_t digest[20]) {
+static void apiTypeDigestHook(const struct object *o, uint8_t digest[20]) {
     const struct moduleValue *v = moduleValueOf(o);
     if (!v->type->methods.digest) return;
     struct ValkeyModuleDigest md = {.o = o, .key = stringNew(objectKey(o))};
@@ -307,7 +307,7 @@ static void digestHook(const struct object *o, uint8_t digest[20]) {
     stringRelease(md.key);
 }
 
-static uint8_t rdbTypeHook(const struct object *o, int version) {
+static uint8_t apiTypeRdbTypeHook(const struct object *o, int version) {
     (void)o, (void)version;
     return RDB_TYPE_MODULE_2;
 }
@@ -315,18 +315,18 @@ static uint8_t rdbTypeHook(const struct object *o, int version) {
 static const struct objectType module_type = {
     .id = OBJ_MODULE,
     .name = "module",
-    .nameOf = nameHook,
-    .hasName = hasNameHook,
-    .encodingName = encodingHook,
-    .free = freeHook,
-    .freeEffort = effortHook,
-    .memoryUsage = memoryHook,
-    .copyTo = copyHook,
-    .digest = digestHook,
-    .enter = enterHook,
-    .leave = leaveHook,
+    .nameOf = apiTypeNameHook,
+    .hasName = apiTypeHasNameHook,
+    .encodingName = apiTypeEncodingHook,
+    .free = apiTypeFreeHook,
+    .freeEffort = apiTypeEffortHook,
+    .memoryUsage = apiTypeMemoryHook,
+    .copyTo = apiTypeCopyHook,
+    .digest = apiTypeDigestHook,
+    .enter = apiTypeEnterHook,
+    .leave = apiTypeLeaveHook,
     .rdb_types = 1ull << RDB_TYPE_MODULE_2,
-    .rdbType = rdbTypeHook,
+    .rdbType = apiTypeRdbTypeHook,
     .save = moduleTypeSave,
     .load = moduleTypeLoad,
     .rewrite = moduleTypeRewrite,
@@ -335,8 +335,8 @@ static const struct objectType module_type = {
 
 void typePartInit(void) {
     objectTypeRegister(&module_type);
-    moduleAddObjection(objection);
-    moduleOnUnload(dropTypes);
+    moduleAddObjection(apiTypeObjection);
+    moduleOnUnload(apiTypeDropTypes);
     moduleIoInit();
     moduleDefragInit();
 }

@@ -22,14 +22,14 @@ struct aclUser *moduleUserAcl(const struct ValkeyModuleUser *u) {
 
 /* ---- Users ---- */
 
-static struct ValkeyModuleUser *hold(struct aclUser *user, bool own) {
+static struct ValkeyModuleUser *apiUserHold(struct aclUser *user, bool own) {
     struct ValkeyModuleUser *u = zmalloc(sizeof *u);
     *u = (struct ValkeyModuleUser){user, own};
     return u;
 }
 
 struct ValkeyModuleUser *vmCreateModuleUser(const char *name) {
-    return hold(aclOwnUserCreate(strOf(name)), true);
+    return apiUserHold(aclOwnUserCreate(strOf(name)), true);
 }
 
 void vmFreeModuleUser(struct ValkeyModuleUser *user) {
@@ -40,7 +40,7 @@ void vmFreeModuleUser(struct ValkeyModuleUser *user) {
 
 struct ValkeyModuleUser *vmGetModuleUserFromUserName(struct ValkeyModuleString *name) {
     struct aclUser *u = aclFindUser(stringText(name));
-    return u ? hold(u, false) : NULL;
+    return u ? apiUserHold(u, false) : NULL;
 }
 
 int vmSetModuleUserACL(struct ValkeyModuleUser *user, const char *acl) {
@@ -86,16 +86,16 @@ void vmSetContextUser(struct ValkeyModuleCtx *ctx, const struct ValkeyModuleUser
 /* ---- Questions ---- */
 
 /* The views of the arguments; the caller's. */
-static struct str *views(struct ValkeyModuleString **argv, int argc) {
+static struct str *apiUserViews(struct ValkeyModuleString **argv, int argc) {
     struct str *v = zmalloc((size_t)(argc + 1) * sizeof *v);
     for (int i = 0; i < argc; i++) v[i] = stringText(argv[i]);
     return v;
 }
 
 /* Sets errno to `unknown` where there is no such command. */
-static int checkCommand(struct ValkeyModuleUser *user, struct ValkeyModuleString **argv, int argc, int db,
-                        int unknown, ValkeyModuleACLLogEntryReason *reason) {
-    struct str *v = views(argv, argc);
+static int apiUserCheckCommand(struct ValkeyModuleUser *user, struct ValkeyModuleString **argv, int argc,
+                               int db, int unknown, ValkeyModuleACLLogEntryReason *reason) {
+    struct str *v = apiUserViews(argv, argc);
     struct serverCommand *cmd = argc > 0 ? commandLookup(v, argc) : NULL;
     int arg;
     enum aclDenial denial = cmd ? aclUserMayRun(user->user, cmd, v, argc, db, &arg) : ACL_ALLOWED;
@@ -107,7 +107,7 @@ static int checkCommand(struct ValkeyModuleUser *user, struct ValkeyModuleString
 }
 
 int vmACLCheckCommandPermissions(struct ValkeyModuleUser *user, struct ValkeyModuleString **argv, int argc) {
-    return checkCommand(user, argv, argc, -1, ENOENT, NULL);
+    return apiUserCheckCommand(user, argv, argc, -1, ENOENT, NULL);
 }
 
 int vmACLCheckPermissions(struct ValkeyModuleUser *user, struct ValkeyModuleString **argv, int argc, int dbid,
@@ -116,10 +116,10 @@ int vmACLCheckPermissions(struct ValkeyModuleUser *user, struct ValkeyModuleStri
         errno = EINVAL;
         return VALKEYMODULE_ERR;
     }
-    return checkCommand(user, argv, argc, dbid, EINVAL, denial_reason);
+    return apiUserCheckCommand(user, argv, argc, dbid, EINVAL, denial_reason);
 }
 
-static int answer(bool sound, bool allowed) {
+static int apiUserAnswer(bool sound, bool allowed) {
     if (sound && allowed) return VALKEYMODULE_OK;
     errno = sound ? EACCES : EINVAL;
     return VALKEYMODULE_ERR;
@@ -127,13 +127,13 @@ static int answer(bool sound, bool allowed) {
 
 int vmACLCheckKeyPermissions(struct ValkeyModuleUser *user, struct ValkeyModuleString *key, int flags) {
     bool sound = !((unsigned)flags & ~(unsigned)KEY_USES);
-    return answer(sound, sound && aclUserMayUseKey(user->user, stringText(key), (unsigned)flags));
+    return apiUserAnswer(sound, sound && aclUserMayUseKey(user->user, stringText(key), (unsigned)flags));
 }
 
 int vmACLCheckKeyPrefixPermissions(struct ValkeyModuleUser *user, const char *key, size_t len,
                                    unsigned int flags) {
     bool sound = !(flags & ~(unsigned)KEY_USES);
-    return answer(sound, sound && aclUserMayUsePrefix(user->user, strN(key, len), flags));
+    return apiUserAnswer(sound, sound && aclUserMayUsePrefix(user->user, strN(key, len), flags));
 }
 
 int vmACLCheckChannelPermissions(struct ValkeyModuleUser *user, struct ValkeyModuleString *ch, int flags) {
@@ -150,8 +150,8 @@ int vmACLCheckChannelPermissions(struct ValkeyModuleUser *user, struct ValkeyMod
 
 /* ---- ACL LOG ---- */
 
-static void note(struct ValkeyModuleCtx *ctx, struct str user, struct ValkeyModuleString *object,
-                 ValkeyModuleACLLogEntryReason reason) {
+static void apiUserNote(struct ValkeyModuleCtx *ctx, struct str user, struct ValkeyModuleString *object,
+                        ValkeyModuleACLLogEntryReason reason) {
     static const enum aclDenial denials[] = {
         [VALKEYMODULE_ACL_LOG_AUTH] = ACL_DENIED_AUTH, [VALKEYMODULE_ACL_LOG_CMD] = ACL_DENIED_COMMAND,
         [VALKEYMODULE_ACL_LOG_KEY] = ACL_DENIED_KEY,   [VALKEYMODULE_ACL_LOG_CHANNEL] = ACL_DENIED_CHANNEL,
@@ -163,10 +163,10 @@ static void note(struct ValkeyModuleCtx *ctx, struct str user, struct ValkeyModu
 
 void vmACLAddLogEntry(struct ValkeyModuleCtx *ctx, struct ValkeyModuleUser *user,
                       struct ValkeyModuleString *object, ValkeyModuleACLLogEntryReason reason) {
-    note(ctx, aclUserNameOf(user->user), object, reason);
+    apiUserNote(ctx, aclUserNameOf(user->user), object, reason);
 }
 
 void vmACLAddLogEntryByUserName(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *user,
                                 struct ValkeyModuleString *object, ValkeyModuleACLLogEntryReason reason) {
-    note(ctx, stringText(user), object, reason);
+    apiUserNote(ctx, stringText(user), object, reason);
 }

@@ -19,7 +19,7 @@
 static const char *busy_text;
 static bool yields;
 
-static void replyText(struct client *c) {
+static void apiYieldReplyText(struct client *c) {
     if (busy_text)
         replyErrorFmt(c, "BUSY %s", busy_text);
     else
@@ -28,7 +28,7 @@ static void replyText(struct client *c) {
 
 /* A context begins when its command does: nobody asks the clock for each. Once it has waited for the
  * threshold, it lets others have a turn as often as cron has. */
-static bool isTime(struct ValkeyModuleCtx *ctx) {
+static bool apiYieldIsTime(struct ValkeyModuleCtx *ctx) {
     uint64_t now = (uint64_t)monotonicUs();
     uint64_t step_us = 1000000 / (uint64_t)server_hz;
     uint64_t first_us = loadingActive() ? step_us : (uint64_t)busy_threshold_ms * 1000;
@@ -49,13 +49,13 @@ void moduleLetOthers(void) {
 
 void vmYield(struct ValkeyModuleCtx *ctx, int flags, const char *busy_reply) {
     bool clients = flags & VALKEYMODULE_YIELD_FLAG_CLIENTS;
-    if (yields || busyNow() || !isTime(ctx)) return;
+    if (yields || busyNow() || !apiYieldIsTime(ctx)) return;
     yields = true;
     if (loadingActive() && moduleIsMainThread()) {
         turnNested(); /* they are answered that it loads */
     } else if (clients) {
         busy_text = busy_reply;
-        busyBegin(replyText);
+        busyBegin(apiYieldReplyText);
         moduleLetOthers();
         busyEnd();
     }

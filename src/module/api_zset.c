@@ -8,7 +8,7 @@
 
 #define IN_FLAGS (VALKEYMODULE_ZADD_XX | VALKEYMODULE_ZADD_NX | VALKEYMODULE_ZADD_GT | VALKEYMODULE_ZADD_LT)
 
-static bool open(struct ValkeyModuleKey *key, struct zsetRef *z) {
+static bool apiZsetOpen(struct ValkeyModuleKey *key, struct zsetRef *z) {
     struct object *o = key ? moduleKeyObject(key) : NULL;
     if (!o || o->type != OBJ_ZSET) return false;
     *z = zsetOpen(o);
@@ -17,19 +17,19 @@ static bool open(struct ValkeyModuleKey *key, struct zsetRef *z) {
 
 /* ---- Changing ---- */
 
-static int addFlags(int flags) {
+static int apiZsetAddFlags(int flags) {
     return (flags & VALKEYMODULE_ZADD_XX ? ZADD_XX : 0) | (flags & VALKEYMODULE_ZADD_NX ? ZADD_NX : 0) |
            (flags & VALKEYMODULE_ZADD_GT ? ZADD_GT : 0) | (flags & VALKEYMODULE_ZADD_LT ? ZADD_LT : 0);
 }
 
 /* The set, or a new one, which is the caller's then. */
-static struct zsetRef openOrNew(const struct object *o, struct str first) {
+static struct zsetRef apiZsetOpenOrNew(const struct object *o, struct str first) {
     return o ? zsetOpen(o) : zsetNew(1, first.len);
 }
 
 /* flagsptr may be NULL; *score becomes the new one, 0 when the flags forbid it. */
-static int add(struct ValkeyModuleKey *key, double *score, struct ValkeyModuleString *ele, int *flagsptr,
-               int more) {
+static int apiZsetAdd(struct ValkeyModuleKey *key, double *score, struct ValkeyModuleString *ele,
+                      int *flagsptr, int more) {
     struct object *o = key ? moduleKeyObject(key) : NULL;
     int asked = flagsptr ? *flagsptr & IN_FLAGS : 0;
     if (!moduleKeyWrites(key) || (o && o->type != OBJ_ZSET)) return VALKEYMODULE_ERR;
@@ -37,8 +37,8 @@ static int add(struct ValkeyModuleKey *key, double *score, struct ValkeyModuleSt
     if (isnan(*score)) return VALKEYMODULE_ERR;
     moduleKeyWalkEnd(key);
     struct str member = stringText(ele);
-    struct zsetRef z = openOrNew(o, member);
-    enum zsetAdded came = zsetAdd(&z, member, score, addFlags(asked) | more);
+    struct zsetRef z = apiZsetOpenOrNew(o, member);
+    enum zsetAdded came = zsetAdd(&z, member, score, apiZsetAddFlags(asked) | more);
     if (o)
         zsetCommit(o, z);
     else if (zsetLength(z))
@@ -53,12 +53,12 @@ static int add(struct ValkeyModuleKey *key, double *score, struct ValkeyModuleSt
 }
 
 int vmZsetAdd(struct ValkeyModuleKey *key, double score, struct ValkeyModuleString *ele, int *flagsptr) {
-    return add(key, &score, ele, flagsptr, 0);
+    return apiZsetAdd(key, &score, ele, flagsptr, 0);
 }
 
 int vmZsetIncrby(struct ValkeyModuleKey *key, double score, struct ValkeyModuleString *ele, int *flagsptr,
                  double *newscore) {
-    int done = add(key, &score, ele, flagsptr, ZADD_INCR);
+    int done = apiZsetAdd(key, &score, ele, flagsptr, ZADD_INCR);
     if (done == VALKEYMODULE_OK && newscore) *newscore = score;
     return done;
 }
@@ -80,17 +80,17 @@ int vmZsetRem(struct ValkeyModuleKey *key, struct ValkeyModuleString *ele, int *
 int vmZsetScore(struct ValkeyModuleKey *key, struct ValkeyModuleString *ele, double *score) {
     struct zsetRef z;
     struct zsetPlace place;
-    if (!open(key, &z) || !zsetFind(z, stringText(ele), &place)) return VALKEYMODULE_ERR;
+    if (!apiZsetOpen(key, &z) || !zsetFind(z, stringText(ele), &place)) return VALKEYMODULE_ERR;
     *score = place.score;
     return VALKEYMODULE_OK;
 }
 
 /* ---- Ranges ---- */
 
-static int start(struct ValkeyModuleKey *key, const struct zsetRange *r, bool last) {
+static int apiZsetStart(struct ValkeyModuleKey *key, const struct zsetRange *r, bool last) {
     struct zsetRef z;
     struct zsetSlice slice;
-    if (!open(key, &z)) return VALKEYMODULE_ERR;
+    if (!apiZsetOpen(key, &z)) return VALKEYMODULE_ERR;
     moduleKeyWalkEnd(key);
     zsetSliceOf(z, r, &slice);
     key->walk = WALK_ZSET;
@@ -103,51 +103,52 @@ static int start(struct ValkeyModuleKey *key, const struct zsetRange *r, bool la
     return VALKEYMODULE_OK;
 }
 
-static int startScore(struct ValkeyModuleKey *key, double min, double max, int minex, int maxex, bool last) {
+static int apiZsetStartScore(struct ValkeyModuleKey *key, double min, double max, int minex, int maxex,
+                             bool last) {
     struct zsetRange r = {.by = ZRANGE_SCORE,
                           .limit = -1,
                           .score = {.min = min, .max = max, .minex = minex != 0, .maxex = maxex != 0}};
-    return start(key, &r, last);
+    return apiZsetStart(key, &r, last);
 }
 int vmZsetFirstInScoreRange(struct ValkeyModuleKey *key, double min, double max, int minex, int maxex) {
-    return startScore(key, min, max, minex, maxex, false);
+    return apiZsetStartScore(key, min, max, minex, maxex, false);
 }
 int vmZsetLastInScoreRange(struct ValkeyModuleKey *key, double min, double max, int minex, int maxex) {
-    return startScore(key, min, max, minex, maxex, true);
+    return apiZsetStartScore(key, min, max, minex, maxex, true);
 }
 
-static int startLex(struct ValkeyModuleKey *key, struct ValkeyModuleString *min,
-                    struct ValkeyModuleString *max, bool last) {
+static int apiZsetStartLex(struct ValkeyModuleKey *key, struct ValkeyModuleString *min,
+                           struct ValkeyModuleString *max, bool last) {
     struct zsetRange r = {.limit = -1};
     if (!zsetReadLexRange(stringText(min), stringText(max), &r)) return VALKEYMODULE_ERR;
-    return start(key, &r, last);
+    return apiZsetStart(key, &r, last);
 }
 int vmZsetFirstInLexRange(struct ValkeyModuleKey *key, struct ValkeyModuleString *min,
                           struct ValkeyModuleString *max) {
-    return startLex(key, min, max, false);
+    return apiZsetStartLex(key, min, max, false);
 }
 int vmZsetLastInLexRange(struct ValkeyModuleKey *key, struct ValkeyModuleString *min,
                          struct ValkeyModuleString *max) {
-    return startLex(key, min, max, true);
+    return apiZsetStartLex(key, min, max, true);
 }
 
 /* The key still has its set: who deletes it by another handle has ended the walk. */
-static bool walking(struct ValkeyModuleKey *key, struct zsetRef *z) {
-    return key && key->walk == WALK_ZSET && key->zset.count && open(key, z);
+static bool apiZsetWalking(struct ValkeyModuleKey *key, struct zsetRef *z) {
+    return key && key->walk == WALK_ZSET && key->zset.count && apiZsetOpen(key, z);
 }
 
 struct ValkeyModuleString *vmZsetRangeCurrentElement(struct ValkeyModuleKey *key, double *score) {
     struct zsetRef z;
     struct zsetElement e;
-    if (!walking(key, &z)) return NULL;
+    if (!apiZsetWalking(key, &z)) return NULL;
     z.index->read(&key->zset.place, &e);
     if (score) *score = e.score;
     return vmCreateString(key->ctx, e.member.ptr, e.member.len);
 }
 
-static int step(struct ValkeyModuleKey *key, bool back) {
+static int apiZsetStep(struct ValkeyModuleKey *key, bool back) {
     struct zsetRef z;
-    if (!walking(key, &z) || key->zset.end) return 0;
+    if (!apiZsetWalking(key, &z) || key->zset.end) return 0;
     bool at_end = back ? key->zset.at == 0 : key->zset.at + 1 == key->zset.count;
     if (at_end || !z.index->step(z.ptr, &key->zset.place, back)) {
         key->zset.end = true;
@@ -157,10 +158,10 @@ static int step(struct ValkeyModuleKey *key, bool back) {
     return 1;
 }
 int vmZsetRangeNext(struct ValkeyModuleKey *key) {
-    return step(key, false);
+    return apiZsetStep(key, false);
 }
 int vmZsetRangePrev(struct ValkeyModuleKey *key) {
-    return step(key, true);
+    return apiZsetStep(key, true);
 }
 
 int vmZsetRangeEndReached(struct ValkeyModuleKey *key) {

@@ -26,8 +26,8 @@ static struct ValkeyModuleBlockedClient *holding;
 
 /* ---- The end of the wait ---- */
 
-static void callBack(struct client *c, struct ValkeyModuleBlockedClient *bc, ValkeyModuleCmdFunc fn,
-                     unsigned flag) {
+static void blockEventCallBack(struct client *c, struct ValkeyModuleBlockedClient *bc, ValkeyModuleCmdFunc fn,
+                               unsigned flag) {
     if (!fn) return;
     struct ValkeyModuleCtx ctx;
     struct stringArgs args;
@@ -44,16 +44,17 @@ static void callBack(struct client *c, struct ValkeyModuleBlockedClient *bc, Val
     contextClose(&ctx);
 }
 
-static void ends(struct client *c) {
+static void blockEventEnds(struct client *c) {
     struct ValkeyModuleBlockedClient *bc = blockedWhose(c);
     moduleUnitBegin();
     replyRaw(c, bc->held, sdslen(bc->held));
     if (blocking_end.reason == BLOCKING_RESUMED) {
-        callBack(c, bc, bc->reply, CTX_BLOCKED_REPLY);
+        blockEventCallBack(c, bc, bc->reply, CTX_BLOCKED_REPLY);
         threadReplySend(&bc->thread_reply, c);
     } else {
         bc->disconnected = NULL;
-        if (blocking_end.reason == BLOCKING_TIMEOUT) callBack(c, bc, bc->timeout, CTX_BLOCKED_TIMEOUT);
+        if (blocking_end.reason == BLOCKING_TIMEOUT)
+            blockEventCallBack(c, bc, bc->timeout, CTX_BLOCKED_TIMEOUT);
     }
     moduleUnitEnd();
 }
@@ -61,7 +62,7 @@ static void ends(struct client *c) {
 /* ---- The end of the command ---- */
 
 /* What it has replied. */
-static sds takeReply(struct client *c) {
+static sds blockEventTakeReply(struct client *c) {
     uint64_t n = pushOutputEver(c) - c->out.reply_from;
     if (!n) return sdsempty();
     sds all = replyChainToSds(c), reply;
@@ -72,28 +73,28 @@ static sds takeReply(struct client *c) {
     return reply;
 }
 
-static void commandEnds(struct client *c) {
+static void blockEventCommandEnds(struct client *c) {
     struct ValkeyModuleBlockedClient *bc = holding;
     if (!bc || bc->client != c) return; /* one within it, of another client */
     holding = NULL;
-    callHookIdle(commandEnds, true);
+    callHookIdle(blockEventCommandEnds, true);
     if (c->flags & CLIENT_CLOSE_ASAP) {
         blockedLeft(c, bc);
         return;
     }
     struct blockingOptions wish = {.deadline_ms = bc->deadline_ms,
-                                .patient = !bc->timeout,
-                                .ends = ends,
-                                .whose = bc,
-                                .left = blockedLeft};
-    bc->held = takeReply(c);
+                                   .patient = !bc->timeout,
+                                   .ends = blockEventEnds,
+                                   .whose = bc,
+                                   .left = blockedLeft};
+    bc->held = blockEventTakeReply(c);
     blockForHandler(c, NULL, 0, &wish);
 }
 
 /* ---- Blocking ---- */
 
 /* errno of why it cannot be; 0: it can. */
-static int whyNot(const struct ValkeyModuleCtx *ctx) {
+static int blockEventWhyNot(const struct ValkeyModuleCtx *ctx) {
     const struct call *call = call_running;
     const struct client *c = ctx->client;
     if (!c || ctx->flags & CTX_BORROWED || !c->conn || !call || call->client != c) return EINVAL;
@@ -106,7 +107,7 @@ struct ValkeyModuleBlockedClient *blockedInEvent(struct ValkeyModuleCtx *ctx, Va
                                                  ValkeyModuleCmdFunc timeout,
                                                  void (*free_privdata)(struct ValkeyModuleCtx *, void *),
                                                  int64_t timeout_ms) {
-    errno = whyNot(ctx);
+    errno = blockEventWhyNot(ctx);
     if (!errno && timeout_ms > LLONG_MAX - mstime()) errno = EINVAL;
     if (errno) return NULL;
     struct ValkeyModuleBlockedClient *bc = holding = blockedNew(ctx);
@@ -115,10 +116,10 @@ struct ValkeyModuleBlockedClient *blockedInEvent(struct ValkeyModuleCtx *ctx, Va
     bc->free_privdata = free_privdata;
     bc->deadline_ms = timeout_ms ? mstime() + timeout_ms : 0;
     bc->client = ctx->client;
-    callHookIdle(commandEnds, false);
+    callHookIdle(blockEventCommandEnds, false);
     return bc;
 }
 
 void blockEventPartInit(void) {
-    callAddHook(CALL_DONE, commandEnds, true);
+    callAddHook(CALL_DONE, blockEventCommandEnds, true);
 }

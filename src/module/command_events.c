@@ -25,12 +25,12 @@ static int depth, capacity;
 static bool listening;
 static const struct request *denied; /* this refusal has been told as one by rules */
 
-static bool resultsWanted(void) {
+static bool commandEventsResultsWanted(void) {
     return serverEventWanted(SERVER_COMMAND_DONE) || serverEventWanted(SERVER_COMMAND_FAILED);
 }
 
-static void tell(enum serverEventKind kind, int which, struct client *c,
-                 ValkeyModuleCommandResultInfo *info) {
+static void commandEventsTell(enum serverEventKind kind, int which, struct client *c,
+                              ValkeyModuleCommandResultInfo *info) {
     const struct request *r = c->request;
     struct stringArgs args;
     stringArgsOpen(&args, r->argv, r->argc);
@@ -44,7 +44,7 @@ static void tell(enum serverEventKind kind, int which, struct client *c,
     stringArgsClose(&args);
 }
 
-static void before(struct client *c) {
+static void commandEventsBefore(struct client *c) {
     (void)c;
     if (depth == capacity) {
         capacity = capacity ? 2 * capacity : 8;
@@ -53,7 +53,7 @@ static void before(struct client *c) {
     stack[depth++] = (struct begun){call_running, ticksNow(), dbstats.dirty};
 }
 
-static void after(struct client *c) {
+static void commandEventsAfter(struct client *c) {
     while (depth && stack[depth - 1].call != call_running) depth--; /* of calls whose end was not awaited */
     struct begun b = {call_running, ticksNow(), dbstats.dirty};     /* it has subscribed itself */
     if (depth) b = stack[--depth];
@@ -63,14 +63,14 @@ static void after(struct client *c) {
     if (!serverEventWanted(kind)) return;
     ValkeyModuleCommandResultInfo info = {.duration_us = (int64_t)((ticksNow() - b.ticks) / ticks_per_us),
                                           .dirty = (int64_t)(dbstats.dirty - b.dirty)};
-    tell(kind, 0, c, &info);
+    commandEventsTell(kind, 0, c, &info);
 }
 
 /* ---- Refused ---- */
 
 /* The error that has just been replied, without the end of its line, and without the code that says nothing;
  * "": there is none to be seen. The caller's. */
-static sds lastError(const struct client *c) {
+static sds commandEventsLastError(const struct client *c) {
     const struct replyBlock *b = c->out.tail;
     if (!b || b->used < 3) return sdsempty();
     size_t end = b->used - 2, from = end; /* in front of \r\n */
@@ -81,7 +81,7 @@ static sds lastError(const struct client *c) {
 }
 
 /* A redirection by slot is no error that would be named, one to a primary is by its first word only. */
-static const char *contextOf(sds error) {
+static const char *commandEventsContextOf(sds error) {
     static const char *const slots[] = {"-MOVED", "-ASK", "-TRYAGAIN", "-CROSSSLOT", "-CLUSTERDOWN"};
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
         if (strncmp(error, slots[i], strlen(slots[i])) == 0) return NULL;
@@ -90,14 +90,14 @@ static const char *contextOf(sds error) {
     return sdslen(error) ? error : NULL;
 }
 
-static void refused(struct client *c) {
+static void commandEventsRefused(struct client *c) {
     bool told = denied == c->request;
     denied = NULL;
     bool of_script = call_running && call_running->origin == ORIGIN_SCRIPT; /* the script's affair */
     if (told || of_script || !serverEventWanted(SERVER_COMMAND_REJECTED)) return;
-    sds error = lastError(c);
-    ValkeyModuleCommandResultInfo info = {.rejection_context = contextOf(error)};
-    tell(SERVER_COMMAND_REJECTED, 0, c, &info);
+    sds error = commandEventsLastError(c);
+    ValkeyModuleCommandResultInfo info = {.rejection_context = commandEventsContextOf(error)};
+    commandEventsTell(SERVER_COMMAND_REJECTED, 0, c, &info);
     sdsfree(error);
 }
 
@@ -105,23 +105,23 @@ void commandEventDenied(int reason, const struct eventDenial *d) {
     sds object = d->object.ptr ? sdsnewstr(d->object) : NULL;
     ValkeyModuleCommandResultInfo info = {.rejection_context = object};
     denied = d->client->request;
-    if (denied) tell(SERVER_COMMAND_DENIED, reason, d->client, &info);
+    if (denied) commandEventsTell(SERVER_COMMAND_DENIED, reason, d->client, &info);
     sdsfree(object);
 }
 
 /* ---- Registration ---- */
 
 void commandEventsWanted(void) {
-    bool want = resultsWanted();
+    bool want = commandEventsResultsWanted();
     if (want == listening) return;
     listening = want;
-    callHookIdle(before, !want);
-    callHookIdle(after, !want);
+    callHookIdle(commandEventsBefore, !want);
+    callHookIdle(commandEventsAfter, !want);
     depth = 0;
 }
 
 void commandEventsInit(void) {
-    callAddHook(CALL_BEFORE, before, true);
-    callAddHook(CALL_AFTER, after, true);
-    callOnRefused(refused);
+    callAddHook(CALL_BEFORE, commandEventsBefore, true);
+    callAddHook(CALL_AFTER, commandEventsAfter, true);
+    callOnRefused(commandEventsRefused);
 }

@@ -45,7 +45,7 @@ bool contextAutoForget(struct ValkeyModuleCtx *ctx, enum autoKind kind, void *wh
     return false;
 }
 
-static void releaseAutos(struct ValkeyModuleCtx *ctx) {
+static void contextReleaseAutos(struct ValkeyModuleCtx *ctx) {
     /* Freeing one may come back here for another. */
     for (int i = 0; i < ctx->auto_count; i++) {
         struct autoItem item = ctx->autos[i];
@@ -68,7 +68,7 @@ struct poolBlock {
 };
 
 /* Short ones are aligned to what they can hold, at most to a pointer. */
-static size_t poolAlignment(size_t bytes) {
+static size_t contextPoolAlignment(size_t bytes) {
     size_t align = sizeof(void *);
     while (align > bytes) align /= 2;
     return align;
@@ -77,7 +77,7 @@ static size_t poolAlignment(size_t bytes) {
 void *vmPoolAlloc(struct ValkeyModuleCtx *ctx, size_t bytes) {
     if (!bytes) return NULL;
     struct poolBlock *b = ctx->pool;
-    size_t align = poolAlignment(bytes);
+    size_t align = contextPoolAlignment(bytes);
     size_t at = b ? (b->used + align - 1) & ~(align - 1) : 0;
     if (!b || b->size - b->used < bytes || at > b->size - bytes) {
         size_t size = bytes > POOL_BLOCK_SIZE ? bytes : POOL_BLOCK_SIZE;
@@ -90,7 +90,7 @@ void *vmPoolAlloc(struct ValkeyModuleCtx *ctx, size_t bytes) {
     return b->bytes + at;
 }
 
-static void releasePool(struct ValkeyModuleCtx *ctx) {
+static void contextReleasePool(struct ValkeyModuleCtx *ctx) {
     while (ctx->pool) {
         struct poolBlock *next = ctx->pool->next;
         zfree(ctx->pool);
@@ -110,14 +110,14 @@ struct client *poolClientTake(void) {
 }
 
 /* A command has made something of it that others know: a transaction, subscriptions, a name. */
-static bool hasBecomeSomebody(const struct client *c) {
+static bool contextHasBecomeSomebody(const struct client *c) {
     return c->session || c->limits || c->blocked || c->multi || c->pubsub || c->tracking || c->replica ||
            c->flags & (CLIENT_CLOSE_ASAP | CLIENT_MONITOR | CLIENT_MULTI);
 }
 
 void poolClientGive(struct client *c) {
     replyFreeChain(c);
-    if (spare_count == SPARE_CLIENTS || hasBecomeSomebody(c)) {
+    if (spare_count == SPARE_CLIENTS || contextHasBecomeSomebody(c)) {
         clientFreeNow(c);
         return;
     }
@@ -151,8 +151,8 @@ void contextOpen(struct ValkeyModuleCtx *ctx, struct module *m, struct client *c
 
 void contextClose(struct ValkeyModuleCtx *ctx) {
     if (ctx->postponed) contextRepliesEnd(ctx);
-    if (ctx->autos) releaseAutos(ctx);
-    releasePool(ctx);
+    if (ctx->autos) contextReleaseAutos(ctx);
+    contextReleasePool(ctx);
     zfree(ctx->positions);
     if (ctx->flags & CTX_BORROWED) poolClientGive(ctx->client);
 }

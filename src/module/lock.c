@@ -94,7 +94,7 @@ static struct {
     struct errand *first, **end;
 } errands = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static void tell(void (*fn)(void *arg), void *arg, bool of_module) {
+static void lockTell(void (*fn)(void *arg), void *arg, bool of_module) {
     moduleThreadEnters();
     struct errand *e = zmalloc(sizeof *e);
     *e = (struct errand){.fn = fn, .arg = arg, .of_module = of_module};
@@ -107,14 +107,14 @@ static void tell(void (*fn)(void *arg), void *arg, bool of_module) {
 }
 
 void mainTell(void (*fn)(void *arg), void *arg) {
-    tell(fn, arg, false);
+    lockTell(fn, arg, false);
 }
 
 void mainTellOfModule(void (*fn)(void *arg), void *arg) {
-    tell(fn, arg, true);
+    lockTell(fn, arg, true);
 }
 
-static struct errand *takeAll(void) {
+static struct errand *lockTakeAll(void) {
     pthread_mutex_lock(&errands.mutex);
     struct errand *first = errands.first;
     errands.first = NULL;
@@ -122,7 +122,7 @@ static struct errand *takeAll(void) {
     return first;
 }
 
-static void run(struct errand *e) {
+static void lockRun(struct errand *e) {
     void (*fn)(void *arg) = e->fn;
     void *arg = e->arg;
     zfree(e);
@@ -130,19 +130,19 @@ static void run(struct errand *e) {
 }
 
 void moduleTurnEnds(void) {
-    for (struct errand *e = takeAll(), *next; e; e = next) {
+    for (struct errand *e = lockTakeAll(), *next; e; e = next) {
         next = e->next;
-        run(e);
+        lockRun(e);
     }
 }
 
 /* A module goes: what is code of modules is called now, the rest waits for its turn. */
-static void runThoseOfModules(struct module *m) {
+static void lockRunThoseOfModules(struct module *m) {
     (void)m;
-    for (struct errand *e = takeAll(), *next; e; e = next) {
+    for (struct errand *e = lockTakeAll(), *next; e; e = next) {
         next = e->next;
         if (e->of_module) {
-            run(e);
+            lockRun(e);
         } else {
             mainTell(e->fn, e->arg);
             zfree(e);
@@ -154,12 +154,12 @@ static void runThoseOfModules(struct module *m) {
 
 static void (*presence)(bool any);
 
-static void pollBegins(struct aeEventLoop *el) {
+static void lockPollBegins(struct aeEventLoop *el) {
     (void)el;
     moduleLockGive();
 }
 
-static void pollEnds(struct aeEventLoop *el) {
+static void lockPollEnds(struct aeEventLoop *el) {
     (void)el;
     moduleLockTake();
 }
@@ -168,28 +168,28 @@ void moduleOnPresence(void (*fn)(bool any)) {
     presence = fn;
 }
 
-static void lookWhoIsThere(void) {
+static void lockLookWhoIsThere(void) {
     struct module *m = modules;
     while (m && !m->file) m = m->next; /* one that is built in has no threads */
-    aeSetAroundPoll(server_el, m ? pollBegins : NULL, m ? pollEnds : NULL);
+    aeSetAroundPoll(server_el, m ? lockPollBegins : NULL, m ? lockPollEnds : NULL);
     if (presence) presence(m != NULL);
 }
 
-static bool loaded(struct module *m) {
+static bool lockLoaded(struct module *m) {
     (void)m;
-    lookWhoIsThere();
+    lockLookWhoIsThere();
     return true;
 }
 
-static void unloaded(struct module *m) {
-    runThoseOfModules(m);
-    lookWhoIsThere();
+static void lockUnloaded(struct module *m) {
+    lockRunThoseOfModules(m);
+    lockLookWhoIsThere();
 }
 
 void lockPartInit(void) {
     main_thread = pthread_self();
     moduleLockTry();
     scriptLetOthers = moduleLetOthers;
-    moduleOnLoaded(loaded);
-    moduleOnUnload(unloaded);
+    moduleOnLoaded(lockLoaded);
+    moduleOnUnload(lockUnloaded);
 }

@@ -73,27 +73,27 @@ void vmSetModuleOptions(struct ValkeyModuleCtx *ctx, int options) {
 
 /* ---- Its end ---- */
 
-static void forgetArguments(struct module *m) {
+static void moduleForgetArguments(struct module *m) {
     for (int i = 0; i < m->arg_count; i++) sdsfree(m->args[i]);
     zfree(m->args);
 }
 
-static void freeModule(struct module *m) {
+static void moduleFree(struct module *m) {
     if (m->file && moduleFileClose(m->file) != 0)
         serverLog(LL_WARNING, "Closing the library of module %s failed: %s", m->name, dlerror());
     if (!m->loading) serverEvent(SERVER_MODULE, EVENT_ENDED, m);
     sdsfree(m->name);
     sdsfree(m->path);
-    forgetArguments(m);
+    moduleForgetArguments(m);
     zfree(m);
 }
 
-static void endModule(struct module *m) {
+static void moduleEnd(struct module *m) {
     for (int i = 0; i < unload_hooks; i++) on_unload[i](m);
-    freeModule(m);
+    moduleFree(m);
 }
 
-static void unlinkModule(struct module *m) {
+static void moduleUnlink(struct module *m) {
     modulesListRemove(&m->listed);
     struct module **at = &modules;
     while (*at != m) at = &(*at)->next;
@@ -102,7 +102,7 @@ static void unlinkModule(struct module *m) {
 }
 
 /* OnUnload says no by returning an error. */
-static bool refusesToGo(struct module *m) {
+static bool moduleRefusesToGo(struct module *m) {
     if (!m->file) return false;
     int (*entry)(struct ValkeyModuleCtx *) = NULL;
     *(void **)&entry = moduleFileSymbol(m->file, "ValkeyModule_OnUnload");
@@ -117,18 +117,18 @@ static bool refusesToGo(struct module *m) {
 }
 
 /* NULL: it is gone; else why it is not. */
-static const char *letGo(struct module *m) {
+static const char *moduleLetGo(struct module *m) {
     const char *err = NULL;
     for (int i = 0; !err && i < objection_count; i++) err = objections[i](m);
-    if (!err && refusesToGo(m)) err = "operation not possible.";
+    if (!err && moduleRefusesToGo(m)) err = "operation not possible.";
     if (err) return err;
     serverLog(LL_NOTICE, "Module '%s' is unloaded", m->name);
-    unlinkModule(m);
-    endModule(m);
+    moduleUnlink(m);
+    moduleEnd(m);
     return NULL;
 }
 
-static const char *letBuiltInGo(struct str name) {
+static const char *moduleLetBuiltInGo(struct str name) {
     struct listedModule *m = modulesListFind(name);
     if (!m || !m->end) return "no such module with that name";
     if (m->end()) {
@@ -141,7 +141,7 @@ static const char *letBuiltInGo(struct str name) {
 
 bool moduleUnload(struct str name, const char **err) {
     struct module *m = moduleByName(name);
-    *err = m ? letGo(m) : letBuiltInGo(name);
+    *err = m ? moduleLetGo(m) : moduleLetBuiltInGo(name);
     if (!*err) return true;
     serverLog(LL_WARNING, "Module %.*s could not be unloaded: %s", (int)name.len, name.ptr, *err);
     return false;
@@ -154,7 +154,7 @@ void moduleStop(void) {
     struct module **list = zmalloc((size_t)(modules_loaded + 1) * sizeof *list);
     for (struct module *m = modules; m; m = m->next) list[count++] = m;
     while (count--) {
-        const char *err = list[count]->in_call ? "it is running" : letGo(list[count]);
+        const char *err = list[count]->in_call ? "it is running" : moduleLetGo(list[count]);
         if (err)
             serverLog(LL_WARNING, "Module %s is not unloaded before the exit: %s", list[count]->name, err);
     }
@@ -163,13 +163,13 @@ void moduleStop(void) {
 
 /* ---- Its beginning ---- */
 
-static bool mayBeExecuted(const char *path) {
+static bool moduleMayBeExecuted(const char *path) {
     struct stat st;
     return stat(path, &st) != 0 || st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH);
 }
 
-static struct moduleFile *openFile(const char *path) {
-    if (!mayBeExecuted(path)) {
+static struct moduleFile *moduleOpenFile(const char *path) {
+    if (!moduleMayBeExecuted(path)) {
         serverLog(LL_WARNING, "The module %s is not loaded because its file is not executable", path);
         return NULL;
     }
@@ -178,7 +178,7 @@ static struct moduleFile *openFile(const char *path) {
     return file;
 }
 
-static moduleEntry *findEntry(struct moduleFile *file, const char *path) {
+static moduleEntry *moduleFindEntry(struct moduleFile *file, const char *path) {
     moduleEntry *entry = NULL;
     *(void **)&entry = moduleFileSymbol(file, "ValkeyModule_OnLoad");
     if (entry) return entry;
@@ -193,7 +193,7 @@ static moduleEntry *findEntry(struct moduleFile *file, const char *path) {
     return entry;
 }
 
-static void keepArguments(struct module *m, const char *path, int argc, const struct str *argv) {
+static void moduleKeepArguments(struct module *m, const char *path, int argc, const struct str *argv) {
     m->path = sdsnew(path);
     m->args = zcalloc((size_t)argc + 1, sizeof *m->args);
     m->arg_count = argc;
@@ -205,7 +205,7 @@ int vmUpdateRuntimeArgs(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *
     int count = argc > 1 ? argc - 1 : 0;
     sds *args = zcalloc((size_t)count + 1, sizeof *args);
     for (int i = 0; i < count; i++) args[i] = sdsnewstr(stringText(argv[i + 1]));
-    forgetArguments(m);
+    moduleForgetArguments(m);
     m->args = args;
     m->arg_count = count;
     m->listed.args = args;
@@ -214,8 +214,8 @@ int vmUpdateRuntimeArgs(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString *
 }
 
 /* NULL: it would not. The file has been closed then. */
-static struct module *callEntry(moduleEntry *entry, struct moduleFile *file, const char *path, int argc,
-                                const struct str *argv) {
+static struct module *moduleCallEntry(moduleEntry *entry, struct moduleFile *file, const char *path, int argc,
+                                      const struct str *argv) {
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, NULL, NULL, 0);
     contextClient(&ctx);
@@ -231,29 +231,29 @@ static struct module *callEntry(moduleEntry *entry, struct moduleFile *file, con
         return NULL;
     }
     m->file = file;
-    keepArguments(m, path, argc, argv);
+    moduleKeepArguments(m, path, argc, argv);
     m->loading = !ok; /* its end takes back what only a load can make */
     if (ok) return m;
     serverLog(LL_WARNING, "The module %s is not loaded because its initialization failed", path);
-    endModule(m);
+    moduleEnd(m);
     return NULL;
 }
 
-static bool accepted(struct module *m) {
+static bool moduleAccepted(struct module *m) {
     bool ok = true;
     for (int i = 0; i < loaded_hooks; i++) ok &= on_loaded[i](m);
     return ok;
 }
 
 bool moduleLoad(const char *path, int argc, const struct str *argv) {
-    struct moduleFile *file = openFile(path);
+    struct moduleFile *file = moduleOpenFile(path);
     if (!file) return false;
-    moduleEntry *entry = findEntry(file, path);
+    moduleEntry *entry = moduleFindEntry(file, path);
     if (!entry) {
         moduleFileClose(file);
         return false;
     }
-    struct module *m = callEntry(entry, file, path, argc, argv);
+    struct module *m = moduleCallEntry(entry, file, path, argc, argv);
     if (!m) return false;
     struct module **end = &modules;
     while (*end) end = &(*end)->next;
@@ -263,11 +263,11 @@ bool moduleLoad(const char *path, int argc, const struct str *argv) {
         .name = m->name, .path = m->path, .version = m->ver, .args = m->args, .arg_count = m->arg_count};
     modulesListAdd(&m->listed);
     serverLog(LL_NOTICE, "Module '%s' is loaded from %s", m->name, path);
-    if (!accepted(m)) {
+    if (!moduleAccepted(m)) {
         serverLog(LL_NOTICE, "Module '%s' is unloaded", m->name);
-        (void)refusesToGo(m); /* it may clean up, but not object: it was never there */
-        unlinkModule(m);
-        endModule(m);
+        (void)moduleRefusesToGo(m); /* it may clean up, but not object: it was never there */
+        moduleUnlink(m);
+        moduleEnd(m);
         return false;
     }
     serverEvent(SERVER_MODULE, EVENT_STARTED, m);

@@ -40,7 +40,7 @@ struct aclUser *moduleCallUser(const struct ValkeyModuleCtx *ctx) {
 }
 
 /* What a module asks for beyond what the table of admission knows. */
-static bool refusedByFlags(struct client *c, const struct request *r, unsigned flags, int *error) {
+static bool moduleCallRefusedByFlags(struct client *c, const struct request *r, unsigned flags, int *error) {
     const struct serverCommand *cmd = r->cmd;
     uint64_t does = commandFlags(c, cmd);                                /* of a script: what that does */
     bool limited = (flags & (WITHIN_LIMIT | OF_SCRIPT)) == WITHIN_LIMIT; /* a script: by its start */
@@ -58,7 +58,7 @@ static bool refusedByFlags(struct client *c, const struct request *r, unsigned f
 }
 
 /* 0: it may run. Else an error has been replied. */
-static int refusal(struct client *c, struct request *r, unsigned flags) {
+static int moduleCallRefusal(struct client *c, struct request *r, unsigned flags) {
     static const struct {
         enum admissionRule rule;
         unsigned when; /* all of them; 0: always */
@@ -76,7 +76,7 @@ static int refusal(struct client *c, struct request *r, unsigned flags) {
     if (admissionAskRow(RULE_ARITY, c, r, ORIGIN_MODULE) != ADMITTED) return EINVAL;
     if (!(flags & (AS_SCRIPT | WITHIN_LIMIT | NO_WRITES | AS_USER)) && !cluster_enabled) return 0;
     int error = 0;
-    if (refusedByFlags(c, r, flags, &error)) return error;
+    if (moduleCallRefusedByFlags(c, r, flags, &error)) return error;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if ((flags & rows[i].when) != rows[i].when) continue;
         bool script = flags & OF_SCRIPT && rows[i].rule != RULE_ACL;
@@ -87,16 +87,16 @@ static int refusal(struct client *c, struct request *r, unsigned flags) {
 }
 
 /* A script is no place for another, nor for what drops those that are there. */
-static bool harmsScript(const struct serverCommand *cmd) {
+static bool moduleCallHarmsScript(const struct serverCommand *cmd) {
     if (!script_run.name || !(cmd->flags & CMD_NOSCRIPT)) return false;
     return cmd->acl & ACL_SCRIPTING || !strcmp(cmd->spec->name, "debug");
 }
 
 /* It would do harm: and who has no connection is no replica. An error of its own. */
-static bool impossible(struct client *c, const struct request *r) {
+static bool moduleCallImpossible(struct client *c, const struct request *r) {
     if (r->cmd->flags & CMD_MAIN_THREAD)
         replyErrorFmt(c, "ERR '%s' is for clients with a connection", r->cmd->fullname);
-    else if (harmsScript(r->cmd))
+    else if (moduleCallHarmsScript(r->cmd))
         replyErrorFmt(c, "ERR '%s' cannot be called while a script runs", r->cmd->fullname);
     else
         return false;
@@ -106,14 +106,14 @@ static bool impossible(struct client *c, const struct request *r) {
 /* ---- Running ---- */
 
 /* Its errors count when they are made, whatever the script makes of them. */
-static void actForScript(struct client *c, unsigned flags) {
+static void moduleCallActForScript(struct client *c, unsigned flags) {
     const struct client *fake = script_run.client;
     c->errors_held = ERRORS_COUNT;
     if (!(flags & AS_USER)) c->user = fake->user;
     c->flags |= fake->flags;
 }
 
-static struct client *innerClient(const struct ValkeyModuleCtx *ctx, unsigned flags) {
+static struct client *moduleCallInnerClient(const struct ValkeyModuleCtx *ctx, unsigned flags) {
     struct client *c = poolClientTake();
     const struct client *outer = ctx->client;
     c->errors_held = ERRORS_HELD;
@@ -124,7 +124,7 @@ static struct client *innerClient(const struct ValkeyModuleCtx *ctx, unsigned fl
         c->resp = ctx->thread_reply ? ctx->thread_reply->resp : outer ? outer->resp : 2;
     if (flags & AS_USER) c->user = moduleCallUser(ctx);
     if (flags & OF_SCRIPT)
-        actForScript(c, flags);
+        moduleCallActForScript(c, flags);
     else if (flags & MAY_WAIT)
         c->flags &= ~(uint32_t)CLIENT_DENY_BLOCKING;
     return c;
@@ -145,15 +145,16 @@ void moduleCallEnded(struct client *c, struct callOutcome *outcome) {
     poolClientGive(c);
 }
 
-static void runOrRefuse(struct client *c, struct request *r, unsigned flags, struct callOutcome *outcome) {
+static void moduleCallRunOrRefuse(struct client *c, struct request *r, unsigned flags,
+                                  struct callOutcome *outcome) {
     r->unpropagated = !(flags & REPLICATE);
     r->exceeds_memory = !(flags & WITHIN_LIMIT);
     r->but = (uint8_t)(flags & REPLICATE ? moduleCallKeptFrom(flags) : 0);
     c->argv = r->argv; /* for refusals */
     c->argc = r->argc;
     c->lastcmd = r->cmd;
-    outcome->error = refusal(c, r, flags);
-    if (!outcome->error && !(flags & DRY) && !impossible(c, r)) {
+    outcome->error = moduleCallRefusal(c, r, flags);
+    if (!outcome->error && !(flags & DRY) && !moduleCallImpossible(c, r)) {
         commandRun(c, r, ORIGIN_MODULE);
         if (flags & OF_SCRIPT) {
             script_run.wrote |= (r->cmd->flags & CMD_WRITE) != 0;
@@ -178,16 +179,16 @@ static void runOrRefuse(struct client *c, struct request *r, unsigned flags, str
     outcome->reply = NULL;
 }
 
-static void callAs(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsigned flags,
-                   struct callOutcome *outcome) {
-    struct client *c = innerClient(ctx, flags);
+static void moduleCallAs(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsigned flags,
+                         struct callOutcome *outcome) {
+    struct client *c = moduleCallInnerClient(ctx, flags);
     struct request r = {.argv = argv, .argc = argc, .cmd = commandLookup(argv, argc)};
     struct request *instead = moduleFilter(c, &r);
-    runOrRefuse(c, instead ? instead : &r, flags, outcome);
+    moduleCallRunOrRefuse(c, instead ? instead : &r, flags, outcome);
     requestRelease(instead);
 }
 
-static void refuseWithoutUser(unsigned flags, struct callOutcome *outcome) {
+static void moduleCallRefuseWithoutUser(unsigned flags, struct callOutcome *outcome) {
     outcome->error = ENOTSUP;
     if (!(flags & ANSWER)) return;
     outcome->what = CALL_ANSWERED;
@@ -200,25 +201,25 @@ void moduleCall(struct ValkeyModuleCtx *ctx, struct str *argv, int argc, unsigne
                 struct callOutcome *outcome) {
     *outcome = (struct callOutcome){.what = CALL_FAILED, .resp = 2};
     if (flags & AS_USER && !moduleCallUser(ctx)) {
-        refuseWithoutUser(flags, outcome);
+        moduleCallRefuseWithoutUser(flags, outcome);
         return;
     }
     struct module *m = ctx->module;
     if (ctx->flags & CTX_SCRIPT && flags & AS_SCRIPT) flags |= OF_SCRIPT;
     if (flags & (AS_USER | OF_SCRIPT)) flags |= CHECK_USER;
     if (m) m->in_call++;
-    callAs(ctx, argv, argc, flags, outcome);
+    moduleCallAs(ctx, argv, argc, flags, outcome);
     if (m) m->in_call--;
 }
 
 /* ---- The module's end ---- */
 
 /* Its code would return to where it has been. */
-static const char *isCalling(struct module *m) {
+static const char *moduleCallIsCalling(struct module *m) {
     return m->in_call ? "operation not possible." : NULL;
 }
 
 void callPartInit(void) {
-    moduleAddObjection(isCalling);
+    moduleAddObjection(moduleCallIsCalling);
     promisePartInit();
 }

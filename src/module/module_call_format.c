@@ -6,7 +6,7 @@
 
 #include "base/zmalloc.h"
 
-static void makeRoom(struct callArguments *a, size_t more) {
+static void moduleCallFormatMakeRoom(struct callArguments *a, size_t more) {
     size_t need = (size_t)a->argc + more;
     if (need <= (size_t)a->capacity) return;
     size_t capacity = need + (size_t)a->capacity;
@@ -16,27 +16,28 @@ static void makeRoom(struct callArguments *a, size_t more) {
     a->capacity = (int)capacity;
 }
 
-static void add(struct callArguments *a, struct str arg) {
-    makeRoom(a, 1);
+static void moduleCallFormatAdd(struct callArguments *a, struct str arg) {
+    moduleCallFormatMakeRoom(a, 1);
     a->argv[a->argc++] = arg;
 }
 
 /* As many numbers as there can be have room from the beginning: views of them stay good. */
-static void addNumber(struct callArguments *a, long long n, const char *fmt) {
+static void moduleCallFormatAddNumber(struct callArguments *a, long long n, const char *fmt) {
     if (a->number_count == CALL_NUMBERS_SOME && a->numbers == a->some_numbers) {
         char(*numbers)[LONG_STR_SIZE] = zmalloc((CALL_NUMBERS_SOME + strlen(fmt)) * sizeof *numbers);
         a->numbers = numbers;
     }
     char *text = a->numbers[a->number_count++];
-    add(a, strN(text, ll2string(text, n)));
+    moduleCallFormatAdd(a, strN(text, ll2string(text, n)));
 }
 
-static void addStrings(struct callArguments *a, struct ValkeyModuleString **strings, size_t count) {
-    makeRoom(a, count);
+static void moduleCallFormatAddStrings(struct callArguments *a, struct ValkeyModuleString **strings,
+                                       size_t count) {
+    moduleCallFormatMakeRoom(a, count);
     for (size_t i = 0; i < count; i++) a->argv[a->argc++] = stringText(strings[i]);
 }
 
-static unsigned flagOf(char letter) {
+static unsigned moduleCallFormatFlagOf(char letter) {
     switch (letter) {
     case '!': return VALKEYMODULE_CALL_ARGV_REPLICATE;
     case 'A': return VALKEYMODULE_CALL_ARGV_NO_AOF;
@@ -61,22 +62,22 @@ bool callArgumentsRead(struct callArguments *a, const char *command, const char 
     a->numbers = a->some_numbers;
     a->argc = a->number_count = 0;
     a->flags = 0;
-    add(a, strOf(command));
+    moduleCallFormatAdd(a, strOf(command));
     for (const char *p = fmt; *p; p++) {
         if (*p == 'c') {
-            add(a, strOf(va_arg(ap, const char *)));
+            moduleCallFormatAdd(a, strOf(va_arg(ap, const char *)));
         } else if (*p == 's') {
-            add(a, stringText(va_arg(ap, const struct ValkeyModuleString *)));
+            moduleCallFormatAdd(a, stringText(va_arg(ap, const struct ValkeyModuleString *)));
         } else if (*p == 'b') {
             const char *bytes = va_arg(ap, const char *);
-            add(a, strN(bytes, va_arg(ap, size_t)));
+            moduleCallFormatAdd(a, strN(bytes, va_arg(ap, size_t)));
         } else if (*p == 'l') {
-            addNumber(a, va_arg(ap, long long), fmt);
+            moduleCallFormatAddNumber(a, va_arg(ap, long long), fmt);
         } else if (*p == 'v') {
             struct ValkeyModuleString **strings = va_arg(ap, struct ValkeyModuleString **);
-            addStrings(a, strings, va_arg(ap, size_t));
+            moduleCallFormatAddStrings(a, strings, va_arg(ap, size_t));
         } else {
-            unsigned flag = flagOf(*p);
+            unsigned flag = moduleCallFormatFlagOf(*p);
             if (!flag) return false;
             a->flags |= flag;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_call_format.h - the letters with which modules give a command's arguments: those of Call, Replicate and
- * EmitAOF.
+/* module_call_format.h - the letters with which modules give a command's arguments: those of Call, Replicate
+ * and EmitAOF.
  *
  *     c C string   s ValkeyModuleString   b bytes, size_t   l long long   v array of strings, size_t
  *

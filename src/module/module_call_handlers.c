@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_call_handlers.c - CallArgv: a command whose reply is handed over piece by piece. Exported by its name, not
- * among the functions of valkeymodule.h: what runs scripts uses it. */
+/* module_call_handlers.c - CallArgv: a command whose reply is handed over piece by piece. Exported by its
+ * name, not among the functions of valkeymodule.h: what runs scripts uses it. */
 #include <errno.h>
 
 #include "base/zmalloc.h"
@@ -16,14 +16,16 @@ int VM_CallArgvAbort(void *handle);
 #define TELL(handlers, what, ...)                                                                            \
     if ((handlers)->what) (handlers)->what(__VA_ARGS__)
 
-static void tell(const ValkeyModuleReplyHandlers *h, void *hctx, struct ValkeyModuleCallReply *r);
+static void moduleCallHandlersTell(const ValkeyModuleReplyHandlers *h, void *hctx,
+                                   struct ValkeyModuleCallReply *r);
 
-static void tellElements(const ValkeyModuleReplyHandlers *h, void *hctx, struct ValkeyModuleCallReply *r,
-                         size_t each) {
-    for (size_t i = 0; i < r->count * each; i++) tell(h, hctx, &r->elements[i]);
+static void moduleCallHandlersTellElements(const ValkeyModuleReplyHandlers *h, void *hctx,
+                                           struct ValkeyModuleCallReply *r, size_t each) {
+    for (size_t i = 0; i < r->count * each; i++) moduleCallHandlersTell(h, hctx, &r->elements[i]);
 }
 
-static void tellNull(const ValkeyModuleReplyHandlers *h, void *hctx, const struct ValkeyModuleCallReply *r) {
+static void moduleCallHandlersTellNull(const ValkeyModuleReplyHandlers *h, void *hctx,
+                                       const struct ValkeyModuleCallReply *r) {
     char type = r->proto.ptr[0];
     if (type == '$') {
         TELL(h, nullBulkString, hctx);
@@ -34,7 +36,8 @@ static void tellNull(const ValkeyModuleReplyHandlers *h, void *hctx, const struc
     }
 }
 
-static void tellText(const ValkeyModuleReplyHandlers *h, void *hctx, const struct ValkeyModuleCallReply *r) {
+static void moduleCallHandlersTellText(const ValkeyModuleReplyHandlers *h, void *hctx,
+                                       const struct ValkeyModuleCallReply *r) {
     struct str s = r->text;
     if (r->proto.ptr[0] == '+') {
         TELL(h, simpleString, hctx, s.ptr, s.len);
@@ -43,19 +46,21 @@ static void tellText(const ValkeyModuleReplyHandlers *h, void *hctx, const struc
     }
 }
 
-static void tellAttribute(const ValkeyModuleReplyHandlers *h, void *hctx, struct ValkeyModuleCallReply *r) {
+static void moduleCallHandlersTellAttribute(const ValkeyModuleReplyHandlers *h, void *hctx,
+                                            struct ValkeyModuleCallReply *r) {
     TELL(h, attributeStart, hctx, r->count);
-    tellElements(h, hctx, r, 2);
+    moduleCallHandlersTellElements(h, hctx, r, 2);
     TELL(h, attributeEnd, hctx);
 }
 
-static void tell(const ValkeyModuleReplyHandlers *h, void *hctx, struct ValkeyModuleCallReply *r) {
-    if (r->attribute) tellAttribute(h, hctx, r->attribute);
+static void moduleCallHandlersTell(const ValkeyModuleReplyHandlers *h, void *hctx,
+                                   struct ValkeyModuleCallReply *r) {
+    if (r->attribute) moduleCallHandlersTellAttribute(h, hctx, r->attribute);
     switch (r->type) {
     case VALKEYMODULE_REPLY_ARRAY_NULL:
-    case VALKEYMODULE_REPLY_NULL: tellNull(h, hctx, r); break;
+    case VALKEYMODULE_REPLY_NULL: moduleCallHandlersTellNull(h, hctx, r); break;
     case VALKEYMODULE_REPLY_SIMPLE_STRING:
-    case VALKEYMODULE_REPLY_STRING: tellText(h, hctx, r); break;
+    case VALKEYMODULE_REPLY_STRING: moduleCallHandlersTellText(h, hctx, r); break;
     case VALKEYMODULE_REPLY_ERROR: TELL(h, error, hctx, r->text.ptr, r->text.len); break;
     case VALKEYMODULE_REPLY_INTEGER: TELL(h, integer, hctx, r->integer); break;
     case VALKEYMODULE_REPLY_BOOL: TELL(h, boolVal, hctx, (int)r->integer); break;
@@ -66,17 +71,17 @@ static void tell(const ValkeyModuleReplyHandlers *h, void *hctx, struct ValkeyMo
         break;
     case VALKEYMODULE_REPLY_ARRAY:
         TELL(h, arrayStart, hctx, r->count);
-        tellElements(h, hctx, r, 1);
+        moduleCallHandlersTellElements(h, hctx, r, 1);
         TELL(h, arrayEnd, hctx);
         break;
     case VALKEYMODULE_REPLY_SET:
         TELL(h, setStart, hctx, r->count);
-        tellElements(h, hctx, r, 1);
+        moduleCallHandlersTellElements(h, hctx, r, 1);
         TELL(h, setEnd, hctx);
         break;
     case VALKEYMODULE_REPLY_MAP:
         TELL(h, mapStart, hctx, r->count);
-        tellElements(h, hctx, r, 2);
+        moduleCallHandlersTellElements(h, hctx, r, 2);
         TELL(h, mapEnd, hctx);
         break;
     default: TELL(h, replyParsingError, hctx); break;
@@ -84,11 +89,12 @@ static void tell(const ValkeyModuleReplyHandlers *h, void *hctx, struct ValkeyMo
 }
 
 /* The raw bytes first: who wants no more says so. Takes them over. */
-static void handOver(const ValkeyModuleReplyHandlers *h, void *hctx, struct ValkeyModuleCtx *ctx, sds bytes) {
+static void moduleCallHandlersHandOver(const ValkeyModuleReplyHandlers *h, void *hctx,
+                                       struct ValkeyModuleCtx *ctx, sds bytes) {
     if (!h->onRespAvailable || h->onRespAvailable(hctx, ctx, bytes, sdslen(bytes))) {
         struct ValkeyModuleCallReply *r = callReplyNew(ctx, bytes, true);
         callReplyParse(r);
-        tell(h, hctx, r);
+        moduleCallHandlersTell(h, hctx, r);
         callReplyFree(r);
     } else {
         sdsfree(bytes);
@@ -102,22 +108,22 @@ struct waitingCall {
     void *hctx;
 };
 
-static void tellModule(void *priv, struct module *m, struct callOutcome *outcome) {
+static void moduleCallHandlersTellModule(void *priv, struct module *m, struct callOutcome *outcome) {
     const struct waitingCall *call = priv;
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, m, NULL, 0);
     ctx.dbid = outcome->dbid;
     contextClient(&ctx);
-    handOver(&call->handlers, call->hctx, &ctx, outcome->reply);
+    moduleCallHandlersHandOver(&call->handlers, call->hctx, &ctx, outcome->reply);
     contextClose(&ctx);
 }
 
-static void wait(struct ValkeyModuleCtx *ctx, struct client *c, const ValkeyModuleReplyHandlers *h,
-                 void *hctx) {
+static void moduleCallHandlersWait(struct ValkeyModuleCtx *ctx, struct client *c,
+                                   const ValkeyModuleReplyHandlers *h, void *hctx) {
     struct promise *p = promiseNew(ctx->module, c);
     struct waitingCall *call = zmalloc(sizeof *call);
     *call = (struct waitingCall){*h, hctx};
-    promiseTell(p, tellModule, call);
+    promiseTell(p, moduleCallHandlersTellModule, call);
     if (h->onBlocked) h->onBlocked(hctx, ctx, p);
     promiseRelease(p);
 }
@@ -129,7 +135,7 @@ int VM_CallArgvAbort(void *handle) {
 
 /* ---- CallArgv ---- */
 
-static struct str *views(struct ValkeyModuleString **argv, int argc) {
+static struct str *moduleCallHandlersViews(struct ValkeyModuleString **argv, int argc) {
     struct str *v = zmalloc((size_t)argc * sizeof *v);
     for (int i = 0; i < argc; i++) v[i] = stringText(argv[i]);
     return v;
@@ -144,14 +150,14 @@ int VM_CallArgv(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, i
         return VALKEYMODULE_ERR;
     }
     unsigned how = (unsigned)flags;
-    struct str *v = views(argv, argc);
+    struct str *v = moduleCallHandlersViews(argv, argc);
     struct callOutcome outcome;
     moduleCall(ctx, v, argc, how, &outcome);
     zfree(v);
     if (outcome.what == CALL_WAITS)
-        wait(ctx, outcome.client, h, hctx);
+        moduleCallHandlersWait(ctx, outcome.client, h, hctx);
     else if (handlers)
-        handOver(h, hctx, ctx, outcome.reply ? outcome.reply : sdsempty());
+        moduleCallHandlersHandOver(h, hctx, ctx, outcome.reply ? outcome.reply : sdsempty());
     else
         sdsfree(outcome.reply);
     errno = outcome.error;

@@ -44,7 +44,7 @@ void promiseRelease(struct promise *p) {
 }
 
 /* It is nobody's any more who waits. */
-static struct client *takeClient(struct promise *p) {
+static struct client *moduleCallPromiseTakeClient(struct promise *p) {
     struct client *c = p->client;
     p->client = NULL;
     listRemove(&waiting, &p->node);
@@ -54,13 +54,13 @@ static struct client *takeClient(struct promise *p) {
 /* While it is tried again it does not wait. */
 bool promiseAbort(struct promise *p) {
     if (!p->client || !(p->client->flags & CLIENT_BLOCKED)) return false;
-    clientFreeNow(takeClient(p));
+    clientFreeNow(moduleCallPromiseTakeClient(p));
     promiseRelease(p);
     return true;
 }
 
 /* What is done then is one unit with what the command did. */
-static void keep(struct client *c) {
+static void moduleCallPromiseKeep(struct client *c) {
     struct promise *p = NULL;
     listForEach(&waiting, it) {
         p = listEntry(it, struct promise, node);
@@ -68,7 +68,7 @@ static void keep(struct client *c) {
     }
     serverAssert(p && p->client == c);
     struct callOutcome outcome = {.what = CALL_ANSWERED};
-    moduleCallEnded(takeClient(p), &outcome);
+    moduleCallEnded(moduleCallPromiseTakeClient(p), &outcome);
     propagateBegin();
     if (p->fn)
         p->fn(p->priv, p->module, &outcome);
@@ -79,7 +79,7 @@ static void keep(struct client *c) {
 }
 
 /* Its handlers go with it. */
-static void giveUpAll(struct module *m) {
+static void moduleCallPromiseGiveUpAll(struct module *m) {
     listForEach(&waiting, it) {
         struct promise *p = listEntry(it, struct promise, node);
         if (p->module == m) promiseAbort(p);
@@ -88,6 +88,6 @@ static void giveUpAll(struct module *m) {
 
 void promisePartInit(void) {
     listInit(&waiting);
-    blockingOnInnerEnd(keep);
-    moduleOnUnload(giveUpAll);
+    blockingOnInnerEnd(moduleCallPromiseKeep);
+    moduleOnUnload(moduleCallPromiseGiveUpAll);
 }

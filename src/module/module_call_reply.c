@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_call_reply.c - replies of commands, looked at by modules. See module_call_reply.h. The bytes are this server's
- * own. */
+/* module_call_reply.c - replies of commands, looked at by modules. See module_call_reply.h. The bytes are
+ * this server's own. */
 #include "module/module_call_reply.h"
 
 #include <limits.h>
@@ -15,7 +15,7 @@
 
 /* ---- Parsing ---- */
 
-static const char *parse(struct ValkeyModuleCallReply *r, const char *p);
+static const char *moduleCallReplyParse(struct ValkeyModuleCallReply *r, const char *p);
 
 #define DEPTH_MAX    4096
 #define ELEMENT_MIN  3 /* bytes: "_\r\n" */
@@ -29,37 +29,37 @@ static struct {
     int depth;
 } parsing;
 
-static size_t left(const char *p) {
+static size_t moduleCallReplyLeft(const char *p) {
     return (size_t)(parsing.end - p);
 }
 
-static const char *lineEnd(const char *p) {
-    for (; (p = memchr(p, '\r', left(p))); p++) {
-        if (left(p) >= 2 && p[1] == '\n') return p;
+static const char *moduleCallReplyLineEnd(const char *p) {
+    for (; (p = memchr(p, '\r', moduleCallReplyLeft(p))); p++) {
+        if (moduleCallReplyLeft(p) >= 2 && p[1] == '\n') return p;
     }
     return NULL;
 }
 
 /* The line at p without its end; *next is what follows. */
-static struct str line(const char *p, const char **next) {
-    const char *end = parsing.broken ? NULL : lineEnd(p);
+static struct str moduleCallReplyLine(const char *p, const char **next) {
+    const char *end = parsing.broken ? NULL : moduleCallReplyLineEnd(p);
     *next = end ? end + 2 : parsing.end;
     if (end) return strN(p, (size_t)(end - p));
     parsing.broken = true;
     return strN(parsing.end, 0);
 }
 
-static long long lineNumber(const char *p, const char **next) {
+static long long moduleCallReplyLineNumber(const char *p, const char **next) {
     int64_t n = 0;
-    struct str digits = line(p, next);
+    struct str digits = moduleCallReplyLine(p, next);
     parsing.broken |= !string2ll(digits, &n);
     return n;
 }
 
 /* The same for the lengths of strings, most of which have few digits. */
-static inline long long lineLength(const char *p, const char **next) {
+static inline long long moduleCallReplyLineLength(const char *p, const char **next) {
     unsigned n = 0;
-    for (size_t i = 0; i < SHORT_LENGTH + 1 && i + 1 < left(p) && !parsing.broken; i++) {
+    for (size_t i = 0; i < SHORT_LENGTH + 1 && i + 1 < moduleCallReplyLeft(p) && !parsing.broken; i++) {
         unsigned digit = (unsigned char)p[i] - (unsigned)'0';
         if (digit <= 9) {
             n = 10 * n + digit;
@@ -69,11 +69,11 @@ static inline long long lineLength(const char *p, const char **next) {
         *next = p + i + 2;
         return n;
     }
-    return lineNumber(p, next);
+    return moduleCallReplyLineNumber(p, next);
 }
 
-static struct ValkeyModuleCallReply *child(struct ValkeyModuleCallReply *parent,
-                                           struct ValkeyModuleCallReply *at) {
+static struct ValkeyModuleCallReply *moduleCallReplyChild(struct ValkeyModuleCallReply *parent,
+                                                          struct ValkeyModuleCallReply *at) {
     memset(at, 0, sizeof *at);
     at->ctx = parent->ctx;
     at->resp = parent->resp;
@@ -81,12 +81,12 @@ static struct ValkeyModuleCallReply *child(struct ValkeyModuleCallReply *parent,
     return at;
 }
 
-static const char *parseElements(struct ValkeyModuleCallReply *r, const char *p, size_t each) {
-    parsing.broken |= r->count > left(p) / (each * ELEMENT_MIN) || ++parsing.depth > DEPTH_MAX;
+static const char *moduleCallReplyParseElements(struct ValkeyModuleCallReply *r, const char *p, size_t each) {
+    parsing.broken |= r->count > moduleCallReplyLeft(p) / (each * ELEMENT_MIN) || ++parsing.depth > DEPTH_MAX;
     if (parsing.broken) r->count = 0;
     r->elements = zmalloc((r->count * each + 1) * sizeof *r->elements);
     for (size_t i = 0; i < r->count * each; i++) {
-        p = parse(child(r, &r->elements[i]), p);
+        p = moduleCallReplyParse(moduleCallReplyChild(r, &r->elements[i]), p);
         r->has_resp3 |= r->elements[i].has_resp3;
         r->nested |= r->elements[i].elements || r->elements[i].attribute;
     }
@@ -94,11 +94,11 @@ static const char *parseElements(struct ValkeyModuleCallReply *r, const char *p,
     return p;
 }
 
-static const char *parseBulk(struct ValkeyModuleCallReply *r, const char *p) {
-    long long len = lineLength(p, &p);
+static const char *moduleCallReplyParseBulk(struct ValkeyModuleCallReply *r, const char *p) {
+    long long len = moduleCallReplyLineLength(p, &p);
     r->type = len < 0 ? VALKEYMODULE_REPLY_NULL : VALKEYMODULE_REPLY_STRING;
     if (len < 0) return p;
-    if (left(p) < 2 || (size_t)len > left(p) - 2) {
+    if (moduleCallReplyLeft(p) < 2 || (size_t)len > moduleCallReplyLeft(p) - 2) {
         parsing.broken = true;
         return parsing.end;
     }
@@ -106,8 +106,8 @@ static const char *parseBulk(struct ValkeyModuleCallReply *r, const char *p) {
     return p + len + 2;
 }
 
-static const char *parseVerbatim(struct ValkeyModuleCallReply *r, const char *p) {
-    p = parseBulk(r, p);
+static const char *moduleCallReplyParseVerbatim(struct ValkeyModuleCallReply *r, const char *p) {
+    p = moduleCallReplyParseBulk(r, p);
     r->type = VALKEYMODULE_REPLY_VERBATIM_STRING;
     parsing.broken |= r->text.len < 4;
     if (parsing.broken) return p;
@@ -116,91 +116,95 @@ static const char *parseVerbatim(struct ValkeyModuleCallReply *r, const char *p)
     return p;
 }
 
-static const char *parseArray(struct ValkeyModuleCallReply *r, const char *p, int type, size_t each) {
-    long long n = lineNumber(p, &p);
+static const char *moduleCallReplyParseArray(struct ValkeyModuleCallReply *r, const char *p, int type,
+                                             size_t each) {
+    long long n = moduleCallReplyLineNumber(p, &p);
     r->type = n < 0 ? (r->exact ? VALKEYMODULE_REPLY_ARRAY_NULL : VALKEYMODULE_REPLY_NULL) : type;
     if (n < 0) return p;
     r->count = (size_t)n;
-    return parseElements(r, p, each);
+    return moduleCallReplyParseElements(r, p, each);
 }
 
-static const char *parseText(struct ValkeyModuleCallReply *r, const char *p, int type) {
+static const char *moduleCallReplyParseText(struct ValkeyModuleCallReply *r, const char *p, int type) {
     r->type = type;
-    r->text = line(p, &p);
+    r->text = moduleCallReplyLine(p, &p);
     return p;
 }
 
-static const char *parseDouble(struct ValkeyModuleCallReply *r, const char *p) {
-    struct str text = line(p, &p);
+static const char *moduleCallReplyParseDouble(struct ValkeyModuleCallReply *r, const char *p) {
+    struct str text = moduleCallReplyLine(p, &p);
     r->type = VALKEYMODULE_REPLY_DOUBLE;
     if (!string2dSaturating(text, &r->real)) r->real = strtod(text.ptr, NULL); /* nan */
     return p;
 }
 
-static const char *parseAttribute(struct ValkeyModuleCallReply *r, const char *p) {
-    r->attribute = child(r, zmalloc(sizeof *r->attribute));
+static const char *moduleCallReplyParseAttribute(struct ValkeyModuleCallReply *r, const char *p) {
+    r->attribute = moduleCallReplyChild(r, zmalloc(sizeof *r->attribute));
     r->attribute->type = VALKEYMODULE_REPLY_ATTRIBUTE;
     r->attribute->proto.ptr = p - 1;
-    r->attribute->count = (size_t)lineNumber(p, &p);
-    p = parseElements(r->attribute, p, 2);
+    r->attribute->count = (size_t)moduleCallReplyLineNumber(p, &p);
+    p = moduleCallReplyParseElements(r->attribute, p, 2);
     r->attribute->proto.len = (size_t)(p - r->attribute->proto.ptr);
     return p;
 }
 
-static const char *parseTyped(struct ValkeyModuleCallReply *r, char type, const char *p) {
+static const char *moduleCallReplyParseTyped(struct ValkeyModuleCallReply *r, char type, const char *p) {
     switch (type) {
-    case '+': return parseText(r, p, r->exact ? VALKEYMODULE_REPLY_SIMPLE_STRING : VALKEYMODULE_REPLY_STRING);
-    case '-': return parseText(r, p, VALKEYMODULE_REPLY_ERROR);
-    case '$': return parseBulk(r, p);
-    case '*': return parseArray(r, p, VALKEYMODULE_REPLY_ARRAY, 1);
+    case '+':
+        return moduleCallReplyParseText(
+            r, p, r->exact ? VALKEYMODULE_REPLY_SIMPLE_STRING : VALKEYMODULE_REPLY_STRING);
+    case '-': return moduleCallReplyParseText(r, p, VALKEYMODULE_REPLY_ERROR);
+    case '$': return moduleCallReplyParseBulk(r, p);
+    case '*': return moduleCallReplyParseArray(r, p, VALKEYMODULE_REPLY_ARRAY, 1);
     case ':':
         r->type = VALKEYMODULE_REPLY_INTEGER;
-        r->integer = lineNumber(p, &p);
+        r->integer = moduleCallReplyLineNumber(p, &p);
         return p;
     default: break;
     }
     r->has_resp3 = true;
     switch (type) {
-    case '_': return parseText(r, p, VALKEYMODULE_REPLY_NULL);
+    case '_': return moduleCallReplyParseText(r, p, VALKEYMODULE_REPLY_NULL);
     case '#':
         r->type = VALKEYMODULE_REPLY_BOOL;
         r->integer = *p == 't';
-        line(p, &p);
+        moduleCallReplyLine(p, &p);
         return p;
-    case ',': return parseDouble(r, p);
-    case '(': return parseText(r, p, VALKEYMODULE_REPLY_BIG_NUMBER);
-    case '=': return parseVerbatim(r, p);
-    case '%': return parseArray(r, p, VALKEYMODULE_REPLY_MAP, 2);
-    case '~': return parseArray(r, p, VALKEYMODULE_REPLY_SET, 1);
-    case '>': return parseArray(r, p, VALKEYMODULE_REPLY_ARRAY, 1);
+    case ',': return moduleCallReplyParseDouble(r, p);
+    case '(': return moduleCallReplyParseText(r, p, VALKEYMODULE_REPLY_BIG_NUMBER);
+    case '=': return moduleCallReplyParseVerbatim(r, p);
+    case '%': return moduleCallReplyParseArray(r, p, VALKEYMODULE_REPLY_MAP, 2);
+    case '~': return moduleCallReplyParseArray(r, p, VALKEYMODULE_REPLY_SET, 1);
+    case '>': return moduleCallReplyParseArray(r, p, VALKEYMODULE_REPLY_ARRAY, 1);
     default: parsing.broken = true; return parsing.end;
     }
 }
 
 /* What follows it. */
-static const char *parse(struct ValkeyModuleCallReply *r, const char *p) {
+static const char *moduleCallReplyParse(struct ValkeyModuleCallReply *r, const char *p) {
     bool resp3 = *p == '|';
-    if (resp3) p = parseAttribute(r, p + 1);
+    if (resp3) p = moduleCallReplyParseAttribute(r, p + 1);
     r->proto.ptr = p;
-    parsing.broken |= !left(p);
-    p = parsing.broken ? parsing.end : parseTyped(r, *p, p + 1);
+    parsing.broken |= !moduleCallReplyLeft(p);
+    p = parsing.broken ? parsing.end : moduleCallReplyParseTyped(r, *p, p + 1);
     r->proto.len = (size_t)(p - r->proto.ptr);
     r->has_resp3 |= resp3;
     return p;
 }
 
-static void freeParts(struct ValkeyModuleCallReply *r) {
+static void moduleCallReplyFreeParts(struct ValkeyModuleCallReply *r) {
     bool pairs = r->type == VALKEYMODULE_REPLY_MAP || r->type == VALKEYMODULE_REPLY_ATTRIBUTE;
-    for (size_t i = 0; r->nested && i < r->count * (pairs ? 2u : 1u); i++) freeParts(&r->elements[i]);
+    for (size_t i = 0; r->nested && i < r->count * (pairs ? 2u : 1u); i++)
+        moduleCallReplyFreeParts(&r->elements[i]);
     if (r->elements) zfree(r->elements);
     if (!r->attribute) return;
-    freeParts(r->attribute);
+    moduleCallReplyFreeParts(r->attribute);
     zfree(r->attribute);
 }
 
 /* It is no reply. */
-static void forget(struct ValkeyModuleCallReply *r) {
-    freeParts(r);
+static void moduleCallReplyForget(struct ValkeyModuleCallReply *r) {
+    moduleCallReplyFreeParts(r);
     r->elements = r->attribute = NULL;
     r->type = VALKEYMODULE_REPLY_UNKNOWN;
     r->count = 0;
@@ -213,21 +217,21 @@ void callReplyParse(struct ValkeyModuleCallReply *r) {
     parsing.end = r->bytes + sdslen(r->bytes);
     parsing.broken = false;
     parsing.depth = 0;
-    parse(r, r->bytes);
-    if (parsing.broken) forget(r);
+    moduleCallReplyParse(r, r->bytes);
+    if (parsing.broken) moduleCallReplyForget(r);
     r->proto = sdsview(r->bytes); /* with the attribute, if there is one */
 }
 
 /* ---- Life ---- */
 
 /* A reply that AutoMemory does not free may outlive its context. */
-static struct ValkeyModuleCtx *ownerOf(struct ValkeyModuleCtx *ctx) {
+static struct ValkeyModuleCtx *moduleCallReplyOwnerOf(struct ValkeyModuleCtx *ctx) {
     return ctx && ctx->flags & CTX_AUTO_MEMORY ? ctx : NULL;
 }
 
 struct ValkeyModuleCallReply *callReplyNew(struct ValkeyModuleCtx *ctx, sds bytes, bool exact) {
     struct ValkeyModuleCallReply *r = zcalloc(1, sizeof *r);
-    r->ctx = ownerOf(ctx);
+    r->ctx = moduleCallReplyOwnerOf(ctx);
     r->bytes = bytes;
     r->proto = sdsview(bytes);
     r->exact = exact;
@@ -240,7 +244,7 @@ struct ValkeyModuleCallReply *callReplyNew(struct ValkeyModuleCtx *ctx, sds byte
 
 struct ValkeyModuleCallReply *callReplyPromise(struct ValkeyModuleCtx *ctx, struct promise *p, bool exact) {
     struct ValkeyModuleCallReply *r = zcalloc(1, sizeof *r);
-    r->ctx = ownerOf(ctx);
+    r->ctx = moduleCallReplyOwnerOf(ctx);
     r->exact = exact;
     r->type = VALKEYMODULE_REPLY_PROMISE;
     r->parsed = true;
@@ -257,13 +261,13 @@ void callReplyErrors(struct ValkeyModuleCallReply *r, void (*fn)(void *priv, str
 }
 
 void callReplyFree(struct ValkeyModuleCallReply *r) {
-    freeParts(r);
+    moduleCallReplyFreeParts(r);
     if (r->promise) promiseRelease(r->promise);
     sdsfree(r->bytes);
     zfree(r);
 }
 
-static void releaseReply(void *what) {
+static void moduleCallReplyReleaseReply(void *what) {
     callReplyFree(what);
 }
 
@@ -282,13 +286,14 @@ int vmCallReplyType(struct ValkeyModuleCallReply *reply) {
     return reply->type;
 }
 
-static bool is(struct ValkeyModuleCallReply *reply, int type) {
+static bool moduleCallReplyIs(struct ValkeyModuleCallReply *reply, int type) {
     return vmCallReplyType(reply) == type;
 }
 
-static bool isText(struct ValkeyModuleCallReply *reply) {
-    return is(reply, VALKEYMODULE_REPLY_STRING) || is(reply, VALKEYMODULE_REPLY_SIMPLE_STRING) ||
-           is(reply, VALKEYMODULE_REPLY_ERROR);
+static bool moduleCallReplyIsText(struct ValkeyModuleCallReply *reply) {
+    return moduleCallReplyIs(reply, VALKEYMODULE_REPLY_STRING) ||
+           moduleCallReplyIs(reply, VALKEYMODULE_REPLY_SIMPLE_STRING) ||
+           moduleCallReplyIs(reply, VALKEYMODULE_REPLY_ERROR);
 }
 
 const char *vmCallReplyProto(struct ValkeyModuleCallReply *reply, size_t *len) {
@@ -297,63 +302,65 @@ const char *vmCallReplyProto(struct ValkeyModuleCallReply *reply, size_t *len) {
 }
 
 size_t vmCallReplyLength(struct ValkeyModuleCallReply *reply) {
-    bool counts = is(reply, VALKEYMODULE_REPLY_STRING) || is(reply, VALKEYMODULE_REPLY_ERROR);
+    bool counts = moduleCallReplyIs(reply, VALKEYMODULE_REPLY_STRING) ||
+                  moduleCallReplyIs(reply, VALKEYMODULE_REPLY_ERROR);
     return counts ? reply->text.len : reply ? reply->count : 0;
 }
 
 long long vmCallReplyInteger(struct ValkeyModuleCallReply *reply) {
-    return is(reply, VALKEYMODULE_REPLY_INTEGER) ? reply->integer : LLONG_MIN;
+    return moduleCallReplyIs(reply, VALKEYMODULE_REPLY_INTEGER) ? reply->integer : LLONG_MIN;
 }
 
 double vmCallReplyDouble(struct ValkeyModuleCallReply *reply) {
-    return is(reply, VALKEYMODULE_REPLY_DOUBLE) ? reply->real : (double)LLONG_MIN;
+    return moduleCallReplyIs(reply, VALKEYMODULE_REPLY_DOUBLE) ? reply->real : (double)LLONG_MIN;
 }
 
 int vmCallReplyBool(struct ValkeyModuleCallReply *reply) {
-    return is(reply, VALKEYMODULE_REPLY_BOOL) ? (int)reply->integer : INT_MIN;
+    return moduleCallReplyIs(reply, VALKEYMODULE_REPLY_BOOL) ? (int)reply->integer : INT_MIN;
 }
 
-static const char *textOf(struct ValkeyModuleCallReply *reply, size_t *len) {
+static const char *moduleCallReplyTextOf(struct ValkeyModuleCallReply *reply, size_t *len) {
     if (len) *len = reply->text.len;
     return reply->text.ptr;
 }
 
 const char *vmCallReplyStringPtr(struct ValkeyModuleCallReply *reply, size_t *len) {
-    return isText(reply) ? textOf(reply, len) : NULL;
+    return moduleCallReplyIsText(reply) ? moduleCallReplyTextOf(reply, len) : NULL;
 }
 const char *vmCallReplyBigNumber(struct ValkeyModuleCallReply *reply, size_t *len) {
-    return is(reply, VALKEYMODULE_REPLY_BIG_NUMBER) ? textOf(reply, len) : NULL;
+    return moduleCallReplyIs(reply, VALKEYMODULE_REPLY_BIG_NUMBER) ? moduleCallReplyTextOf(reply, len) : NULL;
 }
 const char *vmCallReplyVerbatim(struct ValkeyModuleCallReply *reply, size_t *len, const char **format) {
-    if (!is(reply, VALKEYMODULE_REPLY_VERBATIM_STRING)) return NULL;
+    if (!moduleCallReplyIs(reply, VALKEYMODULE_REPLY_VERBATIM_STRING)) return NULL;
     if (format) *format = reply->format;
-    return textOf(reply, len);
+    return moduleCallReplyTextOf(reply, len);
 }
 
-static struct ValkeyModuleCallReply *element(struct ValkeyModuleCallReply *reply, int type, size_t idx) {
-    return is(reply, type) && idx < reply->count ? &reply->elements[idx] : NULL;
+static struct ValkeyModuleCallReply *moduleCallReplyElement(struct ValkeyModuleCallReply *reply, int type,
+                                                            size_t idx) {
+    return moduleCallReplyIs(reply, type) && idx < reply->count ? &reply->elements[idx] : NULL;
 }
 struct ValkeyModuleCallReply *vmCallReplyArrayElement(struct ValkeyModuleCallReply *reply, size_t idx) {
-    return element(reply, VALKEYMODULE_REPLY_ARRAY, idx);
+    return moduleCallReplyElement(reply, VALKEYMODULE_REPLY_ARRAY, idx);
 }
 struct ValkeyModuleCallReply *vmCallReplySetElement(struct ValkeyModuleCallReply *reply, size_t idx) {
-    return element(reply, VALKEYMODULE_REPLY_SET, idx);
+    return moduleCallReplyElement(reply, VALKEYMODULE_REPLY_SET, idx);
 }
 
-static int pairAt(struct ValkeyModuleCallReply *reply, int type, size_t idx,
-                  struct ValkeyModuleCallReply **key, struct ValkeyModuleCallReply **val) {
-    if (!is(reply, type) || idx >= reply->count) return VALKEYMODULE_ERR;
+static int moduleCallReplyPairAt(struct ValkeyModuleCallReply *reply, int type, size_t idx,
+                                 struct ValkeyModuleCallReply **key, struct ValkeyModuleCallReply **val) {
+    if (!moduleCallReplyIs(reply, type) || idx >= reply->count) return VALKEYMODULE_ERR;
     if (key) *key = &reply->elements[2 * idx];
     if (val) *val = &reply->elements[2 * idx + 1];
     return VALKEYMODULE_OK;
 }
 int vmCallReplyMapElement(struct ValkeyModuleCallReply *reply, size_t idx, struct ValkeyModuleCallReply **key,
                           struct ValkeyModuleCallReply **val) {
-    return pairAt(reply, VALKEYMODULE_REPLY_MAP, idx, key, val);
+    return moduleCallReplyPairAt(reply, VALKEYMODULE_REPLY_MAP, idx, key, val);
 }
 int vmCallReplyAttributeElement(struct ValkeyModuleCallReply *reply, size_t idx,
                                 struct ValkeyModuleCallReply **key, struct ValkeyModuleCallReply **val) {
-    return pairAt(reply, VALKEYMODULE_REPLY_ATTRIBUTE, idx, key, val);
+    return moduleCallReplyPairAt(reply, VALKEYMODULE_REPLY_ATTRIBUTE, idx, key, val);
 }
 
 struct ValkeyModuleCallReply *vmCallReplyAttribute(struct ValkeyModuleCallReply *reply) {
@@ -361,10 +368,11 @@ struct ValkeyModuleCallReply *vmCallReplyAttribute(struct ValkeyModuleCallReply 
 }
 
 struct ValkeyModuleString *vmCreateStringFromCallReply(struct ValkeyModuleCallReply *reply) {
-    if (is(reply, VALKEYMODULE_REPLY_INTEGER)) return vmCreateStringFromLongLong(reply->ctx, reply->integer);
-    return isText(reply) ? vmCreateString(reply->ctx, reply->text.ptr, reply->text.len) : NULL;
+    if (moduleCallReplyIs(reply, VALKEYMODULE_REPLY_INTEGER))
+        return vmCreateStringFromLongLong(reply->ctx, reply->integer);
+    return moduleCallReplyIsText(reply) ? vmCreateString(reply->ctx, reply->text.ptr, reply->text.len) : NULL;
 }
 
 void callReplyPartInit(void) {
-    contextSetRelease(AUTO_REPLY, releaseReply);
+    contextSetRelease(AUTO_REPLY, moduleCallReplyReleaseReply);
 }

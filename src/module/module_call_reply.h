@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_call_reply.h - what a command that a module has called replied: a tree over the bytes, built when somebody
- * looks. */
+/* module_call_reply.h - what a command that a module has called replied: a tree over the bytes, built when
+ * somebody looks. */
 #pragma once
 
 #include "module/api.h"

@@ -26,7 +26,8 @@ static struct pendingLoad {
     sds argv[]; /* the path first */
 } * pending;
 
-static bool addLoad(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool moduleAddLoad(const struct configDirective *d, int argc, const struct str *argv,
+                          const char **err) {
     (void)d, (void)err;
     struct pendingLoad **end = &pending;
     while (*end) end = &(*end)->next;
@@ -38,7 +39,7 @@ static bool addLoad(const struct configDirective *d, int argc, const struct str 
     return true;
 }
 
-static sds getLoads(const struct configDirective *d) {
+static sds moduleGetLoads(const struct configDirective *d) {
     (void)d;
     sds text = sdsempty();
     for (const struct module *m = modules; m; m = m->next) {
@@ -49,7 +50,7 @@ static sds getLoads(const struct configDirective *d) {
     return text;
 }
 
-static void loadPending(struct pendingLoad *load) {
+static void moduleLoadPending(struct pendingLoad *load) {
     struct str *argv = zmalloc((size_t)load->argc * sizeof *argv);
     for (int i = 0; i < load->argc; i++) argv[i] = sdsview(load->argv[i]);
     if (!moduleLoad(load->argv[0], load->argc - 1, argv + 1)) {
@@ -64,7 +65,7 @@ static void loadPending(struct pendingLoad *load) {
 bool modules_starting;
 
 /* A line for a directive of a module: what is behind its name is one value. */
-static bool keepDirective(int argc, const struct str *argv, const char **err) {
+static bool moduleKeepDirective(int argc, const struct str *argv, const char **err) {
     if (argc < 2) {
         *err = "Module config specified without value";
         return false;
@@ -81,7 +82,7 @@ void moduleStart(void) {
     while (pending) {
         struct pendingLoad *load = pending;
         pending = load->next;
-        loadPending(load);
+        moduleLoadPending(load);
     }
     modules_starting = false;
     started = true;
@@ -102,7 +103,7 @@ void moduleListCommand(struct client *c) {
 
 static const char refused_load[] = "ERR Error loading the extension. Please check the server logs.";
 
-static bool mayLoad(struct client *c) {
+static bool moduleMayLoad(struct client *c) {
     if (permitted(enabled, c)) return true;
     replyError(c, "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
                   "you can run it from a local connection, otherwise you need to set this option in the "
@@ -110,7 +111,7 @@ static bool mayLoad(struct client *c) {
     return false;
 }
 
-static void load(struct client *c, int argc, const struct str *argv) {
+static void moduleCommandsLoad(struct client *c, int argc, const struct str *argv) {
     sds path = sdsnewstr(c->argv[2]);
     if (moduleLoad(path, argc, argv))
         replyOk(c);
@@ -121,12 +122,12 @@ static void load(struct client *c, int argc, const struct str *argv) {
 }
 
 void moduleLoadCommand(struct client *c) {
-    if (mayLoad(c)) load(c, c->argc - 3, c->argv + 3);
+    if (moduleMayLoad(c)) moduleCommandsLoad(c, c->argc - 3, c->argv + 3);
 }
 
 /* [CONFIG name value] ... [ARGS argument ...]: the values wait for the module. The place of its first
  * argument; 0: it is something else, which is logged. */
-static int takeDirectives(const struct client *c) {
+static int moduleTakeDirectives(const struct client *c) {
     int i = 3;
     while (i < c->argc && !strIs(c->argv[i], "args")) {
         bool named = strIs(c->argv[i], "config");
@@ -146,10 +147,10 @@ static int takeDirectives(const struct client *c) {
 }
 
 void moduleLoadexCommand(struct client *c) {
-    if (!mayLoad(c)) return;
-    int first = takeDirectives(c);
+    if (!moduleMayLoad(c)) return;
+    int first = moduleTakeDirectives(c);
     if (first) {
-        load(c, c->argc - first, c->argv + first);
+        moduleCommandsLoad(c, c->argc - first, c->argv + first);
         return;
     }
     replyError(c, refused_load);
@@ -157,7 +158,7 @@ void moduleLoadexCommand(struct client *c) {
 }
 
 /* What has been given for the module's directives is all taken. Those of the file may be other modules'. */
-static bool directivesTaken(struct module *m) {
+static bool moduleDirectivesTaken(struct module *m) {
     (void)m;
     if (!started || !pendingConfigCount()) return true;
     serverLog(LL_WARNING, "MODULE LOADEX: the module has not taken all of its directives, so it is unloaded");
@@ -166,7 +167,7 @@ static bool directivesTaken(struct module *m) {
 
 void moduleUnloadCommand(struct client *c) {
     const char *err;
-    if (!mayLoad(c)) return;
+    if (!moduleMayLoad(c)) return;
     if (moduleUnload(c->argv[2], &err))
         replyOk(c);
     else
@@ -191,10 +192,11 @@ void moduleHelpCommand(struct client *c) {
 void moduleCommandInit(void) {
     static struct configDirective directives[] = {
         CONFIG_ENUM("enable-module-command", NULL, 0, &enabled, PERMIT_NO, permit_names, NULL),
-        CONFIG_SPECIAL("loadmodule", NULL, CONFIG_MULTI_ARG | CONFIG_LINES, addLoad, getLoads, NULL),
+        CONFIG_SPECIAL("loadmodule", NULL, CONFIG_MULTI_ARG | CONFIG_LINES, moduleAddLoad, moduleGetLoads,
+                       NULL),
     };
     configRegister(directives, 2);
-    configOnDotted(keepDirective);
-    moduleOnLoaded(directivesTaken);
+    configOnDotted(moduleKeepDirective);
+    moduleOnLoaded(moduleDirectivesTaken);
     commandRegister(commandsModule);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* module_engine.c - scripting engines of modules, in the table of command/script_engine.h.
  *
- *     EVAL, FCALL ──▶ scriptExecute ──▶ runCode ──▶ call_function(ctx of the caller, keys, arguments)
+ *     EVAL, FCALL ──▶ scriptExecute ──▶ moduleEngineRunCode ──▶ call_function(ctx of the caller, keys, arguments)
  *                                                      Call with S ──▶ moduleCall, as a script's command
  *
  * The code of an engine is the address of what its compile_code returned. All callbacks are called by who has
@@ -31,27 +31,27 @@
 
 typedef ValkeyModuleScriptingEngineCompiledFunction compiledFunction;
 
-static ValkeyModuleScriptingEngineSubsystemType typeOf(enum scriptKind kind) {
+static ValkeyModuleScriptingEngineSubsystemType moduleEngineTypeOf(enum scriptKind kind) {
     return kind == SCRIPT_EVAL ? VMSE_EVAL : kind == SCRIPT_FUNCTION ? VMSE_FUNCTION : VMSE_ALL;
 }
 
-static void openContext(struct ValkeyModuleCtx *ctx, const struct moduleEngine *e) {
+static void moduleEngineOpenContext(struct ValkeyModuleCtx *ctx, const struct moduleEngine *e) {
     contextOpen(ctx, e->module, NULL, 0);
 }
 
 /* ---- Compiling ---- */
 
-static void releaseCode(struct scriptEngine *engine, enum scriptKind kind, uintptr_t code) {
+static void moduleEngineReleaseCode(struct scriptEngine *engine, enum scriptKind kind, uintptr_t code) {
     struct moduleEngine *e = moduleEngineOf(engine);
     struct ValkeyModuleCtx ctx;
-    openContext(&ctx, e);
-    e->methods.free_function(&ctx, e->ctx, typeOf(kind), (compiledFunction *)code);
+    moduleEngineOpenContext(&ctx, e);
+    e->methods.free_function(&ctx, e->ctx, moduleEngineTypeOf(kind), (compiledFunction *)code);
     contextClose(&ctx);
 }
 
 /* The text has an end mark: the first version had no other way to tell its end. */
-static compiledFunction **callCompile(struct moduleEngine *e, const struct scriptCompilation *job,
-                                      size_t *count, struct ValkeyModuleString **err) {
+static compiledFunction **moduleEngineCallCompile(struct moduleEngine *e, const struct scriptCompilation *job,
+                                                  size_t *count, struct ValkeyModuleString **err) {
     typedef compiledFunction **withoutLength(ValkeyModuleCtx *, ValkeyModuleScriptingEngineCtx *,
                                              ValkeyModuleScriptingEngineSubsystemType, const char *, size_t,
                                              size_t *, ValkeyModuleString **);
@@ -59,19 +59,19 @@ static compiledFunction **callCompile(struct moduleEngine *e, const struct scrip
     sds text = sdsnewstr(job->text);
     size_t limit = (size_t)job->limit_ms;
     compiledFunction **made;
-    openContext(&ctx, e);
+    moduleEngineOpenContext(&ctx, e);
     if (e->methods.version == ABI_WITHOUT_LENGTH)
-        made = ((withoutLength *)(void *)e->methods.compile_code)(&ctx, e->ctx, typeOf(job->kind), text,
-                                                                  limit, count, err);
+        made = ((withoutLength *)(void *)e->methods.compile_code)(&ctx, e->ctx, moduleEngineTypeOf(job->kind),
+                                                                  text, limit, count, err);
     else
-        made =
-            e->methods.compile_code(&ctx, e->ctx, typeOf(job->kind), text, sdslen(text), limit, count, err);
+        made = e->methods.compile_code(&ctx, e->ctx, moduleEngineTypeOf(job->kind), text, sdslen(text), limit,
+                                       count, err);
     contextClose(&ctx);
     sdsfree(text);
     return made;
 }
 
-static unsigned flagsOf(uint64_t f) {
+static unsigned moduleEngineFlagsOf(uint64_t f) {
     return (f & VMSE_SCRIPT_FLAG_NO_WRITES ? SCRIPT_NO_WRITES : 0u) |
            (f & VMSE_SCRIPT_FLAG_ALLOW_OOM ? SCRIPT_ALLOW_OOM : 0u) |
            (f & VMSE_SCRIPT_FLAG_ALLOW_STALE ? SCRIPT_ALLOW_STALE : 0u) |
@@ -80,31 +80,31 @@ static unsigned flagsOf(uint64_t f) {
            (f & VMSE_SCRIPT_FLAG_EVAL_COMPAT_MODE ? 0u : SCRIPT_SHEBANG);
 }
 
-static const char *addOne(struct scriptCompilation *job, const compiledFunction *f) {
-    struct scriptFunction made = {.flags = flagsOf(f->f_flags), .code = (uintptr_t)f};
+static const char *moduleEngineAddOne(struct scriptCompilation *job, const compiledFunction *f) {
+    struct scriptFunction made = {.flags = moduleEngineFlagsOf(f->f_flags), .code = (uintptr_t)f};
     if (f->name) made.name = stringText(f->name);
     if (f->desc) made.description = stringText(f->desc);
     return job->add(job, &made);
 }
 
 /* What is not added is released. */
-static const char *addAll(struct scriptEngine *engine, struct scriptCompilation *job, compiledFunction **made,
-                          size_t count) {
+static const char *moduleEngineAddAll(struct scriptEngine *engine, struct scriptCompilation *job,
+                                      compiledFunction **made, size_t count) {
     const char *error = NULL;
     for (size_t i = 0; i < count; i++) {
         if (!made[i]) continue;
-        if (!error) error = addOne(job, made[i]);
-        if (error) releaseCode(engine, job->kind, (uintptr_t)made[i]);
+        if (!error) error = moduleEngineAddOne(job, made[i]);
+        if (error) moduleEngineReleaseCode(engine, job->kind, (uintptr_t)made[i]);
     }
     return error;
 }
 
-static bool compileText(struct scriptEngine *engine, struct scriptCompilation *job, sds *error) {
+static bool moduleEngineCompileText(struct scriptEngine *engine, struct scriptCompilation *job, sds *error) {
     struct ValkeyModuleString *err = NULL;
     size_t count = 0;
-    compiledFunction **made = callCompile(moduleEngineOf(engine), job, &count, &err);
+    compiledFunction **made = moduleEngineCallCompile(moduleEngineOf(engine), job, &count, &err);
     if (made) {
-        const char *refused = addAll(engine, job, made, count);
+        const char *refused = moduleEngineAddAll(engine, job, made, count);
         if (refused) *error = sdsnew(refused);
         zfree(made);
     } else {
@@ -114,10 +114,10 @@ static bool compileText(struct scriptEngine *engine, struct scriptCompilation *j
     return !*error;
 }
 
-static size_t codeMemory(struct scriptEngine *engine, uintptr_t code) {
+static size_t moduleEngineCodeMemory(struct scriptEngine *engine, uintptr_t code) {
     struct moduleEngine *e = moduleEngineOf(engine);
     struct ValkeyModuleCtx ctx;
-    openContext(&ctx, e);
+    moduleEngineOpenContext(&ctx, e);
     size_t bytes = e->methods.get_function_memory_overhead(&ctx, (compiledFunction *)code);
     contextClose(&ctx);
     return bytes;
@@ -127,7 +127,8 @@ static size_t codeMemory(struct scriptEngine *engine, uintptr_t code) {
 
 /* What it selects holds for what it does next, and not for its caller. A function that has not replied at all
  * (of one that was busy it is not known) would leave its caller waiting. */
-static void runCode(struct scriptEngine *engine, struct client *c, const struct scriptCode *code, int keys) {
+static void moduleEngineRunCode(struct scriptEngine *engine, struct client *c, const struct scriptCode *code,
+                                int keys) {
     struct moduleEngine *e = moduleEngineOf(engine);
     struct ValkeyModuleCtx ctx;
     struct stringArgs args;
@@ -137,8 +138,8 @@ static void runCode(struct scriptEngine *engine, struct client *c, const struct 
     contextOpen(&ctx, e->module, c, CTX_SCRIPT);
     stringArgsOpen(&args, c->argv + 3, (int)count);
     e->methods.call_function(&ctx, e->ctx, (ValkeyModuleScriptingEngineServerRuntimeCtx *)&script_run,
-                             (compiledFunction *)code->code, typeOf(code->kind), args.argv, key_count,
-                             args.argv + key_count, count - key_count);
+                             (compiledFunction *)code->code, moduleEngineTypeOf(code->kind), args.argv,
+                             key_count, args.argv + key_count, count - key_count);
     stringArgsClose(&args);
     contextClose(&ctx);
     c->db = db;
@@ -159,11 +160,12 @@ vmGetFunctionExecutionState(ValkeyModuleScriptingEngineServerRuntimeCtx *server_
 
 /* ---- Its environments ---- */
 
-static struct scriptMemory memoryOf(struct scriptEngine *engine, enum scriptKind kind) {
+static struct scriptMemory moduleEngineMemoryOf(struct scriptEngine *engine, enum scriptKind kind) {
     struct moduleEngine *e = moduleEngineOf(engine);
     struct ValkeyModuleCtx ctx;
-    openContext(&ctx, e);
-    ValkeyModuleScriptingEngineMemoryInfo info = e->methods.get_memory_info(&ctx, e->ctx, typeOf(kind));
+    moduleEngineOpenContext(&ctx, e);
+    ValkeyModuleScriptingEngineMemoryInfo info =
+        e->methods.get_memory_info(&ctx, e->ctx, moduleEngineTypeOf(kind));
     contextClose(&ctx);
     return (struct scriptMemory){info.used_memory, info.engine_memory_overhead};
 }
@@ -173,7 +175,7 @@ struct pendingReset {
     ValkeyModuleScriptingEngineCallableLazyEnvReset *how;
 };
 
-static void finishReset(void *arg) {
+static void moduleEngineFinishReset(void *arg) {
     struct pendingReset *reset = arg;
     reset->how->engineLazyEnvResetCallback(reset->how->context);
     zfree(reset->how);
@@ -181,33 +183,34 @@ static void finishReset(void *arg) {
     zfree(reset);
 }
 
-static ValkeyModuleScriptingEngineCallableLazyEnvReset *callReset(struct moduleEngine *e,
-                                                                  enum scriptKind kind, bool async) {
+static ValkeyModuleScriptingEngineCallableLazyEnvReset *
+moduleEngineCallReset(struct moduleEngine *e, enum scriptKind kind, bool async) {
     typedef ValkeyModuleScriptingEngineCallableLazyEnvReset *ofScripts(ValkeyModuleCtx *,
                                                                        ValkeyModuleScriptingEngineCtx *, int);
     ValkeyModuleScriptingEngineCallableLazyEnvReset *later = NULL;
     struct ValkeyModuleCtx ctx;
-    openContext(&ctx, e);
+    moduleEngineOpenContext(&ctx, e);
     if (e->methods.version >= ABI_WITH_RESET_KINDS)
-        later = e->methods.reset_env(&ctx, e->ctx, typeOf(kind), async);
+        later = e->methods.reset_env(&ctx, e->ctx, moduleEngineTypeOf(kind), async);
     else if (kind == SCRIPT_EVAL)
         later = ((ofScripts *)(void *)e->methods.reset_env)(&ctx, e->ctx, async);
     contextClose(&ctx);
     return later;
 }
 
-static struct scriptLeftover resetEnvironment(struct scriptEngine *engine, enum scriptKind kind, bool async) {
+static struct scriptLeftover moduleEngineResetEnvironment(struct scriptEngine *engine, enum scriptKind kind,
+                                                          bool async) {
     struct moduleEngine *e = moduleEngineOf(engine);
-    ValkeyModuleScriptingEngineCallableLazyEnvReset *later = callReset(e, kind, async);
+    ValkeyModuleScriptingEngineCallableLazyEnvReset *later = moduleEngineCallReset(e, kind, async);
     if (!later) return (struct scriptLeftover){NULL, NULL};
     struct pendingReset *reset = zmalloc(sizeof *reset);
     *reset = (struct pendingReset){e, later};
     __atomic_add_fetch(&e->resets, 1, __ATOMIC_RELAXED);
-    return (struct scriptLeftover){finishReset, reset};
+    return (struct scriptLeftover){moduleEngineFinishReset, reset};
 }
 
 /* Others may have the lock meanwhile: the background may want it. */
-static void waitForResets(struct moduleEngine *e) {
+static void moduleEngineWaitForResets(struct moduleEngine *e) {
     if (!__atomic_load_n(&e->resets, __ATOMIC_ACQUIRE)) return;
     moduleLockGive();
     bioDrain(BIO_LAZY_FREE);
@@ -216,17 +219,17 @@ static void waitForResets(struct moduleEngine *e) {
 
 /* ---- Registration ---- */
 
-static const struct scriptEngineMethods how = {.compile = compileText,
-                                               .release = releaseCode,
-                                               .run = runCode,
-                                               .codeMemory = codeMemory,
-                                               .memory = memoryOf,
-                                               .reset = resetEnvironment,
+static const struct scriptEngineMethods how = {.compile = moduleEngineCompileText,
+                                               .release = moduleEngineReleaseCode,
+                                               .run = moduleEngineRunCode,
+                                               .codeMemory = moduleEngineCodeMemory,
+                                               .memory = moduleEngineMemoryOf,
+                                               .reset = moduleEngineResetEnvironment,
                                                .debugger = &module_debugger};
 
 /* Without debuggers the structure is shorter. */
-static bool copyMethods(ValkeyModuleScriptingEngineMethods *to,
-                        const ValkeyModuleScriptingEngineMethods *from) {
+static bool moduleEngineCopyMethods(ValkeyModuleScriptingEngineMethods *to,
+                                    const ValkeyModuleScriptingEngineMethods *from) {
     *to = (ValkeyModuleScriptingEngineMethods){0};
     size_t of_old = offsetof(ValkeyModuleScriptingEngineMethods, debugger_enable);
     memcpy(to, from, from->version < ABI_WITH_DEBUGGER ? of_old : sizeof *to);
@@ -234,7 +237,7 @@ static bool copyMethods(ValkeyModuleScriptingEngineMethods *to,
            to->reset_env && to->get_memory_info;
 }
 
-static bool mayRegister(const char *name, const ValkeyModuleScriptingEngineMethods *methods) {
+static bool moduleEngineMayRegister(const char *name, const ValkeyModuleScriptingEngineMethods *methods) {
     if (methods->version > ABI) {
         serverLog(LL_WARNING,
                   "The scripting engine needs a newer server: the server has ABI version %d, the engine %llu",
@@ -256,8 +259,8 @@ int vmRegisterScriptingEngine(struct ValkeyModuleCtx *ctx, const char *engine_na
                               ValkeyModuleScriptingEngineMethods *engine_methods) {
     ValkeyModuleScriptingEngineMethods methods;
     if (!ctx || !ctx->module || !engine_name || !engine_methods) return VALKEYMODULE_ERR;
-    if (!mayRegister(engine_name, engine_methods)) return VALKEYMODULE_ERR;
-    if (!copyMethods(&methods, engine_methods)) {
+    if (!moduleEngineMayRegister(engine_name, engine_methods)) return VALKEYMODULE_ERR;
+    if (!moduleEngineCopyMethods(&methods, engine_methods)) {
         serverLog(LL_WARNING, "Scripting engine '%s' lacks methods", engine_name);
         return VALKEYMODULE_ERR;
     }
@@ -275,15 +278,15 @@ bool moduleEngineIsOne(const struct scriptEngine *e) {
     return e->how == &how;
 }
 
-static void removeEngine(struct scriptEngine *e) {
+static void moduleEngineRemoveEngine(struct scriptEngine *e) {
     scriptEngineRemove(e);
     if (!moduleEngineIsOne(e)) return; /* it is built in */
-    waitForResets(moduleEngineOf(e));
+    moduleEngineWaitForResets(moduleEngineOf(e));
     sdsfree((sds)e->name);
     zfree(e);
 }
 
-static bool runs(const struct scriptEngine *e) {
+static bool moduleEngineRuns(const struct scriptEngine *e) {
     return script_run.name && script_run.engine == e;
 }
 
@@ -294,33 +297,33 @@ int vmUnregisterScriptingEngine(struct ValkeyModuleCtx *ctx, const char *engine_
         serverLog(LL_WARNING, "No scripting engine '%s' is registered", engine_name ? engine_name : "");
         return VALKEYMODULE_ERR;
     }
-    if (runs(e)) {
+    if (moduleEngineRuns(e)) {
         serverLog(LL_WARNING, "Scripting engine '%s' runs a script, and stays", e->name);
         return VALKEYMODULE_ERR;
     }
-    removeEngine(e);
+    moduleEngineRemoveEngine(e);
     return VALKEYMODULE_OK;
 }
 
 /* ---- The module's end ---- */
 
-static struct scriptEngine *anyOf(const struct module *m) {
+static struct scriptEngine *moduleEngineAnyOf(const struct module *m) {
     struct scriptEngine *e = script_engines;
     while (e && !(moduleEngineIsOne(e) && moduleEngineOf(e)->module == m)) e = e->next;
     return e;
 }
 
-static void takeBack(struct module *m) {
-    for (struct scriptEngine *e; (e = anyOf(m));) removeEngine(e);
+static void moduleEngineTakeBack(struct module *m) {
+    for (struct scriptEngine *e; (e = moduleEngineAnyOf(m));) moduleEngineRemoveEngine(e);
 }
 
-static const char *itRuns(struct module *m) {
+static const char *moduleEngineItRuns(struct module *m) {
     bool running = script_run.name && moduleEngineIsOne(script_run.engine) &&
                    moduleEngineOf(script_run.engine)->module == m;
     return running ? "operation not possible." : NULL;
 }
 
 void enginePartInit(void) {
-    moduleAddObjection(itRuns);
-    moduleOnUnload(takeBack);
+    moduleAddObjection(moduleEngineItRuns);
+    moduleOnUnload(moduleEngineTakeBack);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* module_engine_debugger.c - debuggers of modules' engines: their part in a session (command/debug_session.h), and
- * the functions by which they speak with its client. Outside a session these do nothing. */
+/* module_engine_debugger.c - debuggers of modules' engines: their part in a session
+ * (command/debug_session.h), and the functions by which they speak with its client. Outside a session these
+ * do nothing. */
 #include <string.h>
 
 #include "base/zmalloc.h"
@@ -8,21 +9,21 @@
 #include "module/module_call_reply.h"
 #include "module/module_engine.h"
 
-#define NAME_WIDTH 22 /* of the words of a command, in help */
+#define NAME_WIDTH 22 /* of the words of a command, in moduleEngineDebuggerHelp */
 
 typedef ValkeyModuleScriptingEngineDebuggerCommand debuggerCommand;
 
 /* ---- A session ---- */
 
-static bool hasDebugger(const struct moduleEngine *e) {
+static bool moduleEngineDebuggerHasDebugger(const struct moduleEngine *e) {
     const ValkeyModuleScriptingEngineMethods *m = &e->methods;
     return m->debugger_enable && m->debugger_disable && m->debugger_start && m->debugger_end;
 }
 
-static enum scriptDebugging enable(struct scriptEngine *engine) {
+static enum scriptDebugging moduleEngineDebuggerEnable(struct scriptEngine *engine) {
     struct moduleEngine *e = moduleEngineOf(engine);
     struct ValkeyModuleCtx ctx;
-    if (!hasDebugger(e)) return DEBUGGING_NOT_SUPPORTED;
+    if (!moduleEngineDebuggerHasDebugger(e)) return DEBUGGING_NOT_SUPPORTED;
     e->commands = NULL;
     e->command_count = 0;
     contextOpen(&ctx, e->module, NULL, 0);
@@ -34,24 +35,25 @@ static enum scriptDebugging enable(struct scriptEngine *engine) {
                                                  : DEBUGGING_FAILED;
 }
 
-static void tell(struct moduleEngine *e, ValkeyModuleScriptingEngineDebuggerDisableFunc fn) {
+static void moduleEngineDebuggerTell(struct moduleEngine *e,
+                                     ValkeyModuleScriptingEngineDebuggerDisableFunc fn) {
     struct ValkeyModuleCtx ctx;
     contextOpen(&ctx, e->module, NULL, 0);
     fn(&ctx, e->ctx, VMSE_EVAL);
     contextClose(&ctx);
 }
 
-static void disable(struct scriptEngine *engine) {
+static void moduleEngineDebuggerDisable(struct scriptEngine *engine) {
     struct moduleEngine *e = moduleEngineOf(engine);
-    tell(e, e->methods.debugger_disable);
+    moduleEngineDebuggerTell(e, e->methods.debugger_disable);
 }
 
-static void end(struct scriptEngine *engine) {
+static void moduleEngineDebuggerEnd(struct scriptEngine *engine) {
     struct moduleEngine *e = moduleEngineOf(engine);
-    tell(e, e->methods.debugger_end);
+    moduleEngineDebuggerTell(e, e->methods.debugger_end);
 }
 
-static void start(struct scriptEngine *engine, struct str source) {
+static void moduleEngineDebuggerStart(struct scriptEngine *engine, struct str source) {
     struct moduleEngine *e = moduleEngineOf(engine);
     struct ValkeyModuleCtx ctx;
     struct ValkeyModuleString *text = stringNew(source);
@@ -61,12 +63,14 @@ static void start(struct scriptEngine *engine, struct str source) {
     stringRelease(text);
 }
 
-const struct scriptDebugger module_debugger = {
-    .enable = enable, .disable = disable, .start = start, .end = end};
+const struct scriptDebugger module_debugger = {.enable = moduleEngineDebuggerEnable,
+                                               .disable = moduleEngineDebuggerDisable,
+                                               .start = moduleEngineDebuggerStart,
+                                               .end = moduleEngineDebuggerEnd};
 
 /* ---- What it tells ---- */
 
-static sds printable(struct ValkeyModuleString *s) {
+static sds moduleEngineDebuggerPrintable(struct ValkeyModuleString *s) {
     return sdsnewstr(stringText(s));
 }
 
@@ -75,13 +79,13 @@ void vmScriptingEngineDebuggerLog(struct ValkeyModuleString *msg, int truncate) 
     if (debug_session.on) {
         size_t trim = debug_session.trim;
         if (!truncate) debug_session.trim = 0;
-        debugLineTrimmed(printable(msg));
+        debugLineTrimmed(moduleEngineDebuggerPrintable(msg));
         debug_session.trim = trim;
     }
     stringRelease(msg);
 }
 
-static void logReply(const char *bytes, size_t len) {
+static void moduleEngineDebuggerLogReply(const char *bytes, size_t len) {
     struct respReply reply = {0};
     if (!debug_session.on || respReadReply(bytes, len, &reply) <= 0) return;
     debugLineTrimmed(debugReplyText(sdsnew("<reply> "), &reply));
@@ -89,13 +93,13 @@ static void logReply(const char *bytes, size_t len) {
 }
 
 void vmScriptingEngineDebuggerLogRespReplyStr(const char *reply) {
-    if (reply) logReply(reply, strlen(reply));
+    if (reply) moduleEngineDebuggerLogReply(reply, strlen(reply));
 }
 
 void vmScriptingEngineDebuggerLogRespReply(struct ValkeyModuleCallReply *reply) {
     size_t len;
     const char *bytes = reply ? vmCallReplyProto(reply, &len) : NULL;
-    if (bytes) logReply(bytes, len);
+    if (bytes) moduleEngineDebuggerLogReply(bytes, len);
 }
 
 void vmScriptingEngineDebuggerFlushLogs(void) {
@@ -104,12 +108,12 @@ void vmScriptingEngineDebuggerFlushLogs(void) {
 
 /* ---- What its client asks ---- */
 
-static bool isCalled(const char *name, size_t prefix_len, const sds word) {
+static bool moduleEngineDebuggerIsCalled(const char *name, size_t prefix_len, const sds word) {
     return !strcasecmp(word, name) ||
            (prefix_len && sdslen(word) == prefix_len && !strncasecmp(word, name, prefix_len));
 }
 
-static bool takes(const debuggerCommand *command, size_t words) {
+static bool moduleEngineDebuggerTakes(const debuggerCommand *command, size_t words) {
     size_t needed = 0;
     bool any = false;
     for (size_t i = 0; i < command->params_len; i++) {
@@ -119,16 +123,18 @@ static bool takes(const debuggerCommand *command, size_t words) {
     return words >= needed && (any || words <= command->params_len);
 }
 
-static const debuggerCommand *find(const struct moduleEngine *e, sds *argv, int argc) {
+static const debuggerCommand *moduleEngineDebuggerFind(const struct moduleEngine *e, sds *argv, int argc) {
     for (size_t i = 0; i < e->command_count; i++) {
         const debuggerCommand *command = &e->commands[i];
-        if (isCalled(command->name, command->prefix_len, argv[0]) && takes(command, (size_t)argc - 1))
+        if (moduleEngineDebuggerIsCalled(command->name, command->prefix_len, argv[0]) &&
+            moduleEngineDebuggerTakes(command, (size_t)argc - 1))
             return command;
     }
     return NULL;
 }
 
-static void helpLine(const char *name, size_t prefix_len, const debuggerCommand *command, const char *what) {
+static void moduleEngineDebuggerHelpLine(const char *name, size_t prefix_len, const debuggerCommand *command,
+                                         const char *what) {
     size_t len = strlen(name), prefix = prefix_len < len ? prefix_len : len;
     sds words = sdscatprintf(sdsempty(), prefix ? "[%.*s]%s" : "%.*s%s", (int)prefix, name, name + prefix);
     for (size_t i = 0; command && i < command->params_len; i++) {
@@ -139,17 +145,20 @@ static void helpLine(const char *name, size_t prefix_len, const debuggerCommand 
     sdsfree(words);
 }
 
-static void help(const struct moduleEngine *e) {
+static void moduleEngineDebuggerHelp(const struct moduleEngine *e) {
     debugLine("Requests to the debugger of %s; what stands in brackets is enough of a name.", e->engine.name);
-    helpLine("help", 1, NULL, "this text");
-    helpLine("maxlen", 3, NULL, "cut lines after so many bytes, 0: never; without a number: how many");
+    moduleEngineDebuggerHelpLine("help", 1, NULL, "this text");
+    moduleEngineDebuggerHelpLine("maxlen", 3, NULL,
+                                 "cut lines after so many bytes, 0: never; without a number: how many");
     for (size_t i = 0; i < e->command_count; i++) {
         const debuggerCommand *command = &e->commands[i];
-        if (!command->invisible) helpLine(command->name, command->prefix_len, command, command->desc);
+        if (!command->invisible)
+            moduleEngineDebuggerHelpLine(command->name, command->prefix_len, command, command->desc);
     }
 }
 
-static bool callHandler(struct moduleEngine *e, const debuggerCommand *command, sds *argv, int argc) {
+static bool moduleEngineDebuggerCallHandler(struct moduleEngine *e, const debuggerCommand *command, sds *argv,
+                                            int argc) {
     struct str *words = zmalloc((size_t)argc * sizeof *words);
     struct stringArgs args;
     for (int i = 0; i < argc; i++) words[i] = sdsview(argv[i]);
@@ -161,12 +170,12 @@ static bool callHandler(struct moduleEngine *e, const debuggerCommand *command, 
 }
 
 /* False: the script goes on. */
-static bool serve(struct moduleEngine *e, sds *argv, int argc) {
-    const debuggerCommand *command = find(e, argv, argc);
-    if (command && command->handler) return callHandler(e, command, argv, argc);
-    if (argc == 1 && isCalled("help", 1, argv[0]))
-        help(e);
-    else if (argc <= 2 && isCalled("maxlen", 3, argv[0]))
+static bool moduleEngineDebuggerServe(struct moduleEngine *e, sds *argv, int argc) {
+    const debuggerCommand *command = moduleEngineDebuggerFind(e, argv, argc);
+    if (command && command->handler) return moduleEngineDebuggerCallHandler(e, command, argv, argc);
+    if (argc == 1 && moduleEngineDebuggerIsCalled("help", 1, argv[0]))
+        moduleEngineDebuggerHelp(e);
+    else if (argc <= 2 && moduleEngineDebuggerIsCalled("maxlen", 3, argv[0]))
         debugMaxlen(argv, argc);
     else
         debugUnknown();
@@ -175,21 +184,21 @@ static bool serve(struct moduleEngine *e, sds *argv, int argc) {
 }
 
 /* The session's engine, if it is a module's. */
-static struct moduleEngine *ofSession(void) {
+static struct moduleEngine *moduleEngineDebuggerOfSession(void) {
     struct scriptEngine *e = debug_session.on ? debug_session.engine : NULL;
     return e && moduleEngineIsOne(e) ? moduleEngineOf(e) : NULL;
 }
 
 void vmScriptingEngineDebuggerProcessCommands(int *client_disconnected, struct ValkeyModuleString **err) {
-    struct moduleEngine *e = ofSession();
+    struct moduleEngine *e = moduleEngineDebuggerOfSession();
     bool more = e != NULL;
     while (more) {
         int argc;
         sds *argv = debugReadRequest(&argc);
         if (!argv) break;
-        more = argc == 0 || serve(e, argv, argc);
+        more = argc == 0 || moduleEngineDebuggerServe(e, argv, argc);
         sdsfreesplitres(argv, argc);
-        e = ofSession(); /* the request may have been its last */
+        e = moduleEngineDebuggerOfSession(); /* the request may have been its last */
         more &= e != NULL;
     }
     const char *reason = debug_session.on ? debug_session.abort_reason : NULL;

@@ -6,8 +6,8 @@
  *     aside   | 247 | id | 2 | when | item ... | 0 |   before and behind all keys
  *     item    | 2 number | 3 float | 4 double | 5 string |
  *
- * Each number is written as RDB has lengths (data/rdb/rdb.h). A module that has not said that it looks for errors
- * would go on with what it has not got: that is the end of the server. */
+ * Each number is written as RDB has lengths (data/rdb/rdb.h). A module that has not said that it looks for
+ * errors would go on with what it has not got: that is the end of the server. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -45,17 +45,17 @@ struct ValkeyModuleIO {
     struct ValkeyModuleCtx context;
 };
 
-static void ioEnd(struct ValkeyModuleIO *io) {
+static void moduleIoEnd(struct ValkeyModuleIO *io) {
     if (io->has_context) contextClose(&io->context);
     if (io->name) stringRelease(io->name);
 }
 
-static bool ioFailed(const struct ValkeyModuleIO *io) {
+static bool moduleIoFailed(const struct ValkeyModuleIO *io) {
     return io->failed || (io->w && io->w->error) || (io->r && rioFailed(&io->r->io));
 }
 
 int vmIsIOError(struct ValkeyModuleIO *io) {
-    return ioFailed(io);
+    return moduleIoFailed(io);
 }
 
 struct ValkeyModuleCtx *vmGetContextFromIO(struct ValkeyModuleIO *io) {
@@ -83,7 +83,7 @@ void vmLogIOError(struct ValkeyModuleIO *io, const char *levelstr, const char *f
 
 /* ---- Saving ---- */
 
-static void writeAsideHead(struct ValkeyModuleIO *io) {
+static void moduleIoWriteAsideHead(struct ValkeyModuleIO *io) {
     rioWriteByte(io->w, RDB_OP_MODULE_AUX);
     rdbWriteLen(io->w, io->type->id);
     rdbWriteLen(io->w, ITEM_NUMBER);
@@ -91,30 +91,30 @@ static void writeAsideHead(struct ValkeyModuleIO *io) {
     io->head_waits = false;
 }
 
-static bool beginItem(struct ValkeyModuleIO *io, enum moduleIoItem item) {
-    if (!io->w || io->commands || ioFailed(io)) return false;
-    if (io->head_waits) writeAsideHead(io);
+static bool moduleIoBeginItem(struct ValkeyModuleIO *io, enum moduleIoItem item) {
+    if (!io->w || io->commands || moduleIoFailed(io)) return false;
+    if (io->head_waits) moduleIoWriteAsideHead(io);
     rdbWriteLen(io->w, item);
     return true;
 }
 
 void vmSaveUnsigned(struct ValkeyModuleIO *io, uint64_t value) {
-    if (beginItem(io, ITEM_NUMBER)) rdbWriteLen(io->w, value);
+    if (moduleIoBeginItem(io, ITEM_NUMBER)) rdbWriteLen(io->w, value);
 }
 void vmSaveSigned(struct ValkeyModuleIO *io, int64_t value) {
     vmSaveUnsigned(io, (uint64_t)value);
 }
 void vmSaveStringBuffer(struct ValkeyModuleIO *io, const char *str, size_t len) {
-    if (beginItem(io, ITEM_STRING)) rdbWriteString(io->w, strN(str, len));
+    if (moduleIoBeginItem(io, ITEM_STRING)) rdbWriteString(io->w, strN(str, len));
 }
 void vmSaveString(struct ValkeyModuleIO *io, struct ValkeyModuleString *s) {
     vmSaveStringBuffer(io, stringText(s).ptr, stringText(s).len);
 }
 void vmSaveDouble(struct ValkeyModuleIO *io, double value) {
-    if (beginItem(io, ITEM_DOUBLE)) rdbWriteDouble(io->w, value);
+    if (moduleIoBeginItem(io, ITEM_DOUBLE)) rdbWriteDouble(io->w, value);
 }
 void vmSaveFloat(struct ValkeyModuleIO *io, float value) {
-    if (beginItem(io, ITEM_FLOAT)) rioWrite(io->w, &value, sizeof value);
+    if (moduleIoBeginItem(io, ITEM_FLOAT)) rioWrite(io->w, &value, sizeof value);
 }
 void vmSaveLongDouble(struct ValkeyModuleIO *io, long double value) {
     char text[LONG_DOUBLE_TEXT];
@@ -124,7 +124,7 @@ void vmSaveLongDouble(struct ValkeyModuleIO *io, long double value) {
 
 /* What cannot be read back must not be written: with such a file the server does not start. False: w has
  * failed. */
-static bool canBeSaved(struct rioWriter *w, const struct ValkeyModuleType *type) {
+static bool moduleIoCanBeSaved(struct rioWriter *w, const struct ValkeyModuleType *type) {
     if (type->methods.rdb_save && type->methods.rdb_load) return true;
     if (!w->error)
         serverLog(LL_WARNING,
@@ -136,18 +136,18 @@ static bool canBeSaved(struct rioWriter *w, const struct ValkeyModuleType *type)
 
 void moduleTypeSave(struct rioWriter *w, const struct object *o) {
     const struct moduleValue *v = moduleValueOf(o);
-    if (!canBeSaved(w, v->type)) return;
+    if (!moduleIoCanBeSaved(w, v->type)) return;
     struct ValkeyModuleIO io = {.type = v->type, .w = w, .key = objectKey(o), .o = o, .dbid = DB_BY_OBJECT};
     rdbWriteLen(w, v->type->id);
     v->type->methods.rdb_save(&io, v->value);
     rdbWriteLen(w, ITEM_END);
-    ioEnd(&io);
+    moduleIoEnd(&io);
 }
 
 /* ---- Loading ---- */
 
 /* Always false. */
-static bool loadFails(struct ValkeyModuleIO *io) {
+static bool moduleIoLoadFails(struct ValkeyModuleIO *io) {
     struct rdbReader *r = io->r;
     io->failed = true;
     if (io->type->module->options & VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS) return false;
@@ -158,21 +158,21 @@ static bool loadFails(struct ValkeyModuleIO *io) {
         io->key.ptr ? (int)io->key.len : 6, io->key.ptr ? io->key.ptr : "(null)");
 }
 
-static bool nextItem(struct ValkeyModuleIO *io, enum moduleIoItem item) {
+static bool moduleIoNextItem(struct ValkeyModuleIO *io, enum moduleIoItem item) {
     uint64_t found;
     if (!io->r || io->failed) return false;
-    if (!rdbReadLen(io->r, &found)) return loadFails(io);
+    if (!rdbReadLen(io->r, &found)) return moduleIoLoadFails(io);
     if (found == item) return true;
     rioFail(&io->r->io, "module type '%s' asks for an item of kind %d where there is one of kind %llu",
             io->type->name, item, (unsigned long long)found);
-    return loadFails(io);
+    return moduleIoLoadFails(io);
 }
 
 uint64_t vmLoadUnsigned(struct ValkeyModuleIO *io) {
     uint64_t n;
-    if (!nextItem(io, ITEM_NUMBER)) return 0;
+    if (!moduleIoNextItem(io, ITEM_NUMBER)) return 0;
     if (rdbReadLen(io->r, &n)) return n;
-    return loadFails(io);
+    return moduleIoLoadFails(io);
 }
 
 int64_t vmLoadSigned(struct ValkeyModuleIO *io) {
@@ -180,18 +180,18 @@ int64_t vmLoadSigned(struct ValkeyModuleIO *io) {
 }
 
 /* A view, good until the next read. */
-static bool loadText(struct ValkeyModuleIO *io, struct str *text) {
-    return nextItem(io, ITEM_STRING) && (rdbReadString(io->r, text) || loadFails(io));
+static bool moduleIoLoadText(struct ValkeyModuleIO *io, struct str *text) {
+    return moduleIoNextItem(io, ITEM_STRING) && (rdbReadString(io->r, text) || moduleIoLoadFails(io));
 }
 
 struct ValkeyModuleString *vmLoadString(struct ValkeyModuleIO *io) {
     struct str text;
-    return loadText(io, &text) ? stringNew(text) : NULL;
+    return moduleIoLoadText(io, &text) ? stringNew(text) : NULL;
 }
 
 char *vmLoadStringBuffer(struct ValkeyModuleIO *io, size_t *lenptr) {
     struct str text;
-    if (!loadText(io, &text)) return NULL;
+    if (!moduleIoLoadText(io, &text)) return NULL;
     char *bytes = vmAlloc(text.len ? text.len : 1);
     memcpy(bytes, text.ptr, text.len);
     if (lenptr) *lenptr = text.len;
@@ -200,22 +200,22 @@ char *vmLoadStringBuffer(struct ValkeyModuleIO *io, size_t *lenptr) {
 
 double vmLoadDouble(struct ValkeyModuleIO *io) {
     double d;
-    if (!nextItem(io, ITEM_DOUBLE)) return 0;
+    if (!moduleIoNextItem(io, ITEM_DOUBLE)) return 0;
     if (rdbReadDouble(io->r, &d)) return d;
-    return loadFails(io);
+    return moduleIoLoadFails(io);
 }
 
 float vmLoadFloat(struct ValkeyModuleIO *io) {
     float f;
-    if (!nextItem(io, ITEM_FLOAT)) return 0;
+    if (!moduleIoNextItem(io, ITEM_FLOAT)) return 0;
     if (rioRead(&io->r->io, &f, sizeof f)) return f;
-    return loadFails(io);
+    return moduleIoLoadFails(io);
 }
 
 long double vmLoadLongDouble(struct ValkeyModuleIO *io) {
     char digits[LONG_DOUBLE_TEXT];
     struct str text;
-    if (!loadText(io, &text)) return 0;
+    if (!moduleIoLoadText(io, &text)) return 0;
     if (text.len >= sizeof digits) text.len = sizeof digits - 1;
     memcpy(digits, text.ptr, text.len);
     digits[text.len] = '\0';
@@ -223,18 +223,18 @@ long double vmLoadLongDouble(struct ValkeyModuleIO *io) {
 }
 
 /* NULL: it could not. */
-static void *loadValue(const struct ValkeyModuleType *type, struct rdbReader *r, uint64_t id) {
+static void *moduleIoLoadValue(const struct ValkeyModuleType *type, struct rdbReader *r, uint64_t id) {
     struct ValkeyModuleIO io = {
         .type = type, .r = r, .began = rioOffset(&r->io), .key = r->key, .dbid = r->key.ptr ? r->dbid : -1};
     void *value = type->methods.rdb_load ? type->methods.rdb_load(&io, TYPE_VERSION_OF(id)) : NULL;
-    bool whole = !ioFailed(&io);
-    ioEnd(&io);
+    bool whole = !moduleIoFailed(&io);
+    moduleIoEnd(&io);
     if (whole || !value) return value;
     moduleValueDrop(type, value);
     return NULL;
 }
 
-static bool readEnd(struct rdbReader *r, const struct ValkeyModuleType *type) {
+static bool moduleIoReadEnd(struct rdbReader *r, const struct ValkeyModuleType *type) {
     uint64_t end;
     if (!rdbReadLen(r, &end)) return false;
     return end == ITEM_END ||
@@ -253,8 +253,8 @@ enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct valu
                 name);
         return RDB_FAILED;
     }
-    void *value = loadValue(type, r, id);
-    if (!readEnd(r, type)) {
+    void *value = moduleIoLoadValue(type, r, id);
+    if (!moduleIoReadEnd(r, type)) {
         if (value) moduleValueDrop(type, value);
         return RDB_FAILED;
     }
@@ -269,30 +269,30 @@ enum rdbLoaded moduleTypeLoad(struct rdbReader *r, uint8_t rdb_type, struct valu
 
 /* ---- What is kept aside ---- */
 
-static void saveAsideOf(const struct ValkeyModuleType *type, struct rioWriter *w, int when) {
+static void moduleIoSaveAsideOf(const struct ValkeyModuleType *type, struct rioWriter *w, int when) {
     const ValkeyModuleTypeMethods *methods = &type->methods;
     if (!(methods->aux_save_triggers & when) || (!methods->aux_save2 && !methods->aux_save)) return;
     struct ValkeyModuleIO io = {.type = type, .w = w, .dbid = -1, .when = when, .head_waits = true};
     if (methods->aux_save2) {
         methods->aux_save2(&io, when);
     } else {
-        writeAsideHead(&io);
+        moduleIoWriteAsideHead(&io);
         methods->aux_save(&io, when);
     }
     if (!io.head_waits) rdbWriteLen(w, ITEM_END);
-    ioEnd(&io);
+    moduleIoEnd(&io);
 }
 
-static void saveAside(struct rioWriter *w, bool behind) {
+static void moduleIoSaveAside(struct rioWriter *w, bool behind) {
     int when = behind ? VALKEYMODULE_AUX_AFTER_RDB : VALKEYMODULE_AUX_BEFORE_RDB;
-    for (const struct ValkeyModuleType *t = module_types; t; t = t->next) saveAsideOf(t, w, when);
+    for (const struct ValkeyModuleType *t = module_types; t; t = t->next) moduleIoSaveAsideOf(t, w, when);
 }
 
-static bool knowsAside(uint64_t id) {
+static bool moduleIoKnowsAside(uint64_t id) {
     return moduleTypeById(id) != NULL;
 }
 
-static bool loadAside(struct rdbReader *r, uint64_t id) {
+static bool moduleIoLoadAside(struct rdbReader *r, uint64_t id) {
     const struct ValkeyModuleType *type = moduleTypeById(id);
     uint64_t kind, when;
     if (!rdbReadLen(r, &kind) || !rdbReadLen(r, &when)) return false;
@@ -302,19 +302,19 @@ static bool loadAside(struct rdbReader *r, uint64_t id) {
         return rioFail(&r->io, "there is auxiliary data of the module type '%s', which does not load any",
                        type->name);
     struct ValkeyModuleIO io = {.type = type, .r = r, .began = rioOffset(&r->io), .dbid = -1};
-    bool ok =
-        type->methods.aux_load(&io, TYPE_VERSION_OF(id), (int)when) == VALKEYMODULE_OK && !ioFailed(&io);
-    ioEnd(&io);
+    bool ok = type->methods.aux_load(&io, TYPE_VERSION_OF(id), (int)when) == VALKEYMODULE_OK &&
+              !moduleIoFailed(&io);
+    moduleIoEnd(&io);
     if (!ok)
         return rioFail(
             &r->io, "the module of the type '%s' could not load its auxiliary data; it may have logged why",
             type->name);
-    return readEnd(r, type);
+    return moduleIoReadEnd(r, type);
 }
 
 /* ---- From the network ---- */
 
-static const char *wantDisk(bool beside) {
+static const char *moduleIoWantDisk(bool beside) {
     for (const struct ValkeyModuleType *t = module_types; t; t = t->next) {
         if (!(t->module->options & VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS))
             return "do not handle errors of reading";
@@ -328,7 +328,8 @@ static const char *wantDisk(bool beside) {
 
 /* ---- Commands ---- */
 
-static void emitFails(struct ValkeyModuleIO *io, const char *what, const char *cmdname, const char *more) {
+static void moduleIoEmitFails(struct ValkeyModuleIO *io, const char *what, const char *cmdname,
+                              const char *more) {
     serverLog(LL_WARNING, "The AOF rewrite method of the module type '%s' tried to %s '%s'%s", io->type->name,
               what, cmdname, more);
     io->failed = true;
@@ -338,10 +339,10 @@ static void emitFails(struct ValkeyModuleIO *io, const char *what, const char *c
 void vmEmitAOF(struct ValkeyModuleIO *io, const char *cmdname, const char *fmt, ...) {
     struct callArguments a;
     va_list ap;
-    if (!io->commands || ioFailed(io)) return;
+    if (!io->commands || moduleIoFailed(io)) return;
     if (!(io->type->module->options & VALKEYMODULE_OPTIONS_SKIP_COMMAND_VALIDATION) &&
         !commandLookupName(strOf(cmdname))) {
-        emitFails(io, "emit unknown command", cmdname, "");
+        moduleIoEmitFails(io, "emit unknown command", cmdname, "");
         return;
     }
     va_start(ap, fmt);
@@ -349,14 +350,14 @@ void vmEmitAOF(struct ValkeyModuleIO *io, const char *cmdname, const char *fmt, 
         rewriteCommand(io->w, a.argc);
         for (int i = 0; i < a.argc; i++) rewriteArg(io->w, a.argv[i]);
     } else {
-        emitFails(io, "call ValkeyModule_EmitAOF() with wrong format specifiers", fmt, "");
+        moduleIoEmitFails(io, "call ValkeyModule_EmitAOF() with wrong format specifiers", fmt, "");
     }
     va_end(ap);
     callArgumentsFree(&a);
 }
 
 /* For a type that has no commands of its own. */
-static void rewriteAsRestore(struct rioWriter *w, struct str key, const struct object *o) {
+static void moduleIoRewriteAsRestore(struct rioWriter *w, struct str key, const struct object *o) {
     sds payload = rdbDump(o);
     rewriteCommand(w, 4);
     rewriteWord(w, "RESTORE");
@@ -369,7 +370,7 @@ static void rewriteAsRestore(struct rioWriter *w, struct str key, const struct o
 void moduleTypeRewrite(struct rioWriter *w, struct str key, const struct object *o) {
     const struct moduleValue *v = moduleValueOf(o);
     if (!v->type->methods.aof_rewrite) {
-        if (canBeSaved(w, v->type)) rewriteAsRestore(w, key, o);
+        if (moduleIoCanBeSaved(w, v->type)) moduleIoRewriteAsRestore(w, key, o);
         return;
     }
     struct ValkeyModuleIO io = {
@@ -377,7 +378,7 @@ void moduleTypeRewrite(struct rioWriter *w, struct str key, const struct object 
     vmGetKeyNameFromIO(&io);
     v->type->methods.aof_rewrite(&io, io.name, v->value);
     if (io.failed && !w->error) w->error = EINVAL;
-    ioEnd(&io);
+    moduleIoEnd(&io);
 }
 
 /* ---- Strings ---- */
@@ -390,7 +391,7 @@ struct ValkeyModuleString *vmSaveDataTypeToString(struct ValkeyModuleCtx *ctx, v
     struct ValkeyModuleIO io = {.type = mt, .w = &w, .dbid = -1};
     if (mt->methods.rdb_save) mt->methods.rdb_save(&io, data);
     bool ok = mt->methods.rdb_save && rioFlush(&w) && !io.failed;
-    ioEnd(&io);
+    moduleIoEnd(&io);
     rioWriterFree(&w);
     if (!ok) {
         sdsfree(text);
@@ -405,7 +406,7 @@ void *vmLoadDataTypeFromStringEncver(const struct ValkeyModuleString *str, const
                                      int encver) {
     struct rdbReader r = {.version = RDB_VERSION, .from_client = true};
     rioReaderInitMemory(&r.io, stringText(str));
-    void *value = loadValue(mt, &r, (uint64_t)encver & TYPE_VERSION_MAX);
+    void *value = moduleIoLoadValue(mt, &r, (uint64_t)encver & TYPE_VERSION_MAX);
     rdbReaderFree(&r);
     return value;
 }
@@ -415,8 +416,8 @@ void *vmLoadDataTypeFromString(const struct ValkeyModuleString *str, const struc
 }
 
 void moduleIoInit(void) {
-    rdb_modules.knowsAside = knowsAside;
-    rdb_modules.loadAside = loadAside;
-    rdb_modules.saveAside = saveAside;
-    rdb_modules.wantDisk = wantDisk;
+    rdb_modules.knowsAside = moduleIoKnowsAside;
+    rdb_modules.loadAside = moduleIoLoadAside;
+    rdb_modules.saveAside = moduleIoSaveAside;
+    rdb_modules.wantDisk = moduleIoWantDisk;
 }

@@ -74,17 +74,18 @@ struct hostFile {
 extern const ElfW(Ehdr) __ehdr_start
     __attribute__((visibility("hidden"))); /* ours: the linker puts it there */
 
-static const void *fileOf(const void *code) {
+static const void *moduleOpenFileOf(const void *code) {
     Dl_info info;
     return code && dladdr(code, &info) ? info.dli_fbase : NULL;
 }
 
 /* Only libc has the second one. */
-static bool allocatorIsLibcs(void) {
-    return fileOf(dlsym(RTLD_DEFAULT, "malloc")) == fileOf(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
+static bool moduleOpenAllocatorIsLibcs(void) {
+    return moduleOpenFileOf(dlsym(RTLD_DEFAULT, "malloc")) ==
+           moduleOpenFileOf(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
 }
 
-static void describe(struct hostFile *host, size_t bytes) {
+static void moduleOpenDescribe(struct hostFile *host, size_t bytes) {
     host->header = __ehdr_start; /* of the same machine */
     host->header.e_type = ET_DYN;
     host->header.e_entry = host->header.e_shoff = 0;
@@ -109,7 +110,7 @@ static void describe(struct hostFile *host, size_t bytes) {
     host->segments[2] = (ElfW(Phdr)){.p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W, .p_align = 16};
 }
 
-static void listParts(struct hostFile *host, size_t path_size) {
+static void moduleOpenListParts(struct hostFile *host, size_t path_size) {
     size_t names = offsetof(struct hostFile, names), path = offsetof(struct hostFile, path);
     ElfW(Dyn) *d = host->dynamic;
     *d++ = (ElfW(Dyn)){.d_tag = DT_NEEDED, .d_un.d_val = path - names};
@@ -122,7 +123,7 @@ static void listParts(struct hostFile *host, size_t path_size) {
 }
 
 /* Symbols at absolute addresses. Names that this system does not know are left out. */
-static void defineNames(struct hostFile *host) {
+static void moduleOpenDefineNames(struct hostFile *host) {
     uint32_t count = 1;
     for (int i = 0; i < NAMES; i++) {
         void *address = dlsym(RTLD_DEFAULT, shared_names[i]);
@@ -140,13 +141,13 @@ static void defineNames(struct hostFile *host) {
 }
 
 /* False: it has to go without, and dlerror says nothing that matters. */
-static bool openHosted(struct moduleFile *f, const char *path) {
-    if (allocatorIsLibcs()) return false;
+static bool moduleOpenHosted(struct moduleFile *f, const char *path) {
+    if (moduleOpenAllocatorIsLibcs()) return false;
     size_t path_size = strlen(path) + 1, bytes = sizeof(struct hostFile) + path_size;
     struct hostFile *host = zcalloc(1, bytes);
-    describe(host, bytes);
-    listParts(host, path_size);
-    defineNames(host);
+    moduleOpenDescribe(host, bytes);
+    moduleOpenListParts(host, path_size);
+    moduleOpenDefineNames(host);
     memcpy(host->path, path, path_size);
     f->host = memfd_create("module", MFD_CLOEXEC);
     bool written = f->host != -1 && write(f->host, host, bytes) == (ssize_t)bytes;
@@ -163,7 +164,7 @@ static bool openHosted(struct moduleFile *f, const char *path) {
 
 struct moduleFile *moduleFileOpen(const char *path) {
     struct moduleFile f = {NULL, -1};
-    if (!openHosted(&f, path)) f = (struct moduleFile){dlopen(path, FLAGS_DEEP), -1};
+    if (!moduleOpenHosted(&f, path)) f = (struct moduleFile){dlopen(path, FLAGS_DEEP), -1};
     if (!f.handle) return NULL;
     struct moduleFile *file = zmalloc(sizeof *file);
     *file = f;

@@ -24,14 +24,14 @@ struct sharing {
 static struct sharedApi *apis;
 static struct sharing *sharings;
 
-static struct sharedApi *findApi(const char *name) {
+static struct sharedApi *sharedApiFindApi(const char *name) {
     struct sharedApi *a = apis;
     while (a && strcmp(a->name, name) != 0) a = a->next;
     return a;
 }
 
 int vmExportSharedAPI(struct ValkeyModuleCtx *ctx, const char *apiname, void *func) {
-    if (!ctx->module || findApi(apiname)) return VALKEYMODULE_ERR;
+    if (!ctx->module || sharedApiFindApi(apiname)) return VALKEYMODULE_ERR;
     struct sharedApi *a = zmalloc(sizeof *a);
     *a = (struct sharedApi){.next = apis, .module = ctx->module, .name = sdsnew(apiname), .fn = func};
     apis = a;
@@ -39,7 +39,7 @@ int vmExportSharedAPI(struct ValkeyModuleCtx *ctx, const char *apiname, void *fu
 }
 
 void *vmGetSharedAPI(struct ValkeyModuleCtx *ctx, const char *apiname) {
-    const struct sharedApi *a = findApi(apiname);
+    const struct sharedApi *a = sharedApiFindApi(apiname);
     if (!a || !ctx->module) return NULL;
     struct sharing **at = &sharings;
     while (*at && ((*at)->user != ctx->module || (*at)->source != a->module)) at = &(*at)->next;
@@ -49,14 +49,14 @@ void *vmGetSharedAPI(struct ValkeyModuleCtx *ctx, const char *apiname) {
     return a->fn;
 }
 
-static sds addName(sds s, const struct module *m, size_t start) {
+static sds sharedApiAddName(sds s, const struct module *m, size_t start) {
     return sdscatstr(sdslen(s) > start ? sdscat(s, "|") : s, sdsview(m->name));
 }
 
 sds sharedApiUsers(sds s, const struct module *m) {
     size_t start = sdslen(s);
     for (const struct sharing *p = sharings; p; p = p->next) {
-        if (p->source == m) s = addName(s, p->user, start);
+        if (p->source == m) s = sharedApiAddName(s, p->user, start);
     }
     return s;
 }
@@ -64,12 +64,12 @@ sds sharedApiUsers(sds s, const struct module *m) {
 sds sharedApiSources(sds s, const struct module *m) {
     size_t start = sdslen(s);
     for (const struct sharing *p = sharings; p; p = p->next) {
-        if (p->user == m) s = addName(s, p->source, start);
+        if (p->user == m) s = sharedApiAddName(s, p->source, start);
     }
     return s;
 }
 
-static const char *isUsed(struct module *m) {
+static const char *sharedApiIsUsed(struct module *m) {
     for (const struct sharing *p = sharings; p; p = p->next) {
         if (p->source == m && p->user != m)
             return "the module exports APIs used by other modules. Please unload them first and try again";
@@ -77,7 +77,7 @@ static const char *isUsed(struct module *m) {
     return NULL;
 }
 
-static void removeApis(struct module *m) {
+static void sharedApiRemoveApis(struct module *m) {
     moduleListRemoveIf(struct sharedApi, a, apis, a->module == m) {
         sdsfree(a->name);
         zfree(a);
@@ -88,6 +88,6 @@ static void removeApis(struct module *m) {
 }
 
 void sharedApisInit(void) {
-    moduleAddObjection(isUsed);
-    moduleOnUnload(removeApis);
+    moduleAddObjection(sharedApiIsUsed);
+    moduleOnUnload(sharedApiRemoveApis);
 }

@@ -13,23 +13,24 @@
  * and turns nested in them, may delete events, close fds and reuse their numbers freely: a stale event finds
  * another generation and is dropped, and the poll, being level triggered, tells again what is still true. A
  * timer that deletes itself is likewise found on the list of running ones and not put back. */
+#include "net/ae.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/linked_list.h"
 #include "base/zmalloc.h"
-#include "net/ae.h"
 #include "net/ae_uring.h"
 
-#define POLL_BATCH   1024 /* events taken from the kernel in one turn; on the stack, so turns may nest */
+#define POLL_BATCH   1024 /* events taken from the kernel in one aeTurn; on the stack, so turns may nest */
 #define WAKEUP_TAG   UINT64_MAX /* user data of the eventfd */
 #define MAX_DELAY_MS (INT64_MAX / 4000)
 #define SLOT_BITS    24
@@ -83,15 +84,15 @@ struct aeEventLoop {
 
 /* ---- Timers -------------------------------------------------------------------------------------------- */
 
-static bool timerBefore(const struct timer *a, const struct timer *b) {
+static bool aeTimerBefore(const struct timer *a, const struct timer *b) {
     return a->when_us != b->when_us ? a->when_us < b->when_us : a->id < b->id;
 }
 
-static uint32_t slotOf(int64_t id) {
+static uint32_t aeSlotOf(int64_t id) {
     return (uint32_t)id & (SLOTS_MAX - 1);
 }
 
-static int64_t timerNewId(struct aeEventLoop *el) {
+static int64_t aeTimerNewId(struct aeEventLoop *el) {
     if (!el->free_count && el->slot_count == el->slot_cap) {
         el->slot_cap = el->slot_cap ? el->slot_cap * 2 : 8;
         serverAssert(el->slot_cap <= SLOTS_MAX);
@@ -103,31 +104,32 @@ static int64_t timerNewId(struct aeEventLoop *el) {
     return ++el->last_serial << SLOT_BITS | slot;
 }
 
-static void timerFreeId(struct aeEventLoop *el, int64_t id) {
+static void aeTimerFreeId(struct aeEventLoop *el, int64_t id) {
     serverAssert(el->free_count < el->slot_count); /* each slot is free once */
-    el->places[slotOf(id)] = NO_PLACE;
-    el->free_slots[el->free_count++] = slotOf(id);
+    el->places[aeSlotOf(id)] = NO_PLACE;
+    el->free_slots[el->free_count++] = aeSlotOf(id);
 }
 
-static void timerPut(struct aeEventLoop *el, size_t i, struct timer t) {
+static void aeTimerPut(struct aeEventLoop *el, size_t i, struct timer t) {
     debugAssert(slotOf(t.id) < el->slot_count);
     el->timers[i] = t;
-    el->places[slotOf(t.id)] = i;
+    el->places[aeSlotOf(t.id)] = i;
 }
 
 /* Put t where the hole at i is, moving the hole up or down until the order holds. */
-static void timerPlace(struct aeEventLoop *el, size_t i, struct timer t) {
+static void aeTimerPlace(struct aeEventLoop *el, size_t i, struct timer t) {
     struct timer *heap = el->timers;
-    for (; i > 0 && timerBefore(&t, &heap[(i - 1) / 2]); i = (i - 1) / 2) timerPut(el, i, heap[(i - 1) / 2]);
+    for (; i > 0 && aeTimerBefore(&t, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+        aeTimerPut(el, i, heap[(i - 1) / 2]);
     for (size_t child; (child = 2 * i + 1) < el->timer_count; i = child) {
-        if (child + 1 < el->timer_count && timerBefore(&heap[child + 1], &heap[child])) child++;
-        if (!timerBefore(&heap[child], &t)) break;
-        timerPut(el, i, heap[child]);
+        if (child + 1 < el->timer_count && aeTimerBefore(&heap[child + 1], &heap[child])) child++;
+        if (!aeTimerBefore(&heap[child], &t)) break;
+        aeTimerPut(el, i, heap[child]);
     }
-    timerPut(el, i, t);
+    aeTimerPut(el, i, t);
 }
 
-static void timerAdd(struct aeEventLoop *el, struct timer t, int64_t delay_ms) {
+static void aeTimerAdd(struct aeEventLoop *el, struct timer t, int64_t delay_ms) {
     if (delay_ms > MAX_DELAY_MS) delay_ms = MAX_DELAY_MS;
     if (delay_ms < 0) delay_ms = 0;
     t.when_us = monotonicUs() + delay_ms * 1000;
@@ -135,33 +137,33 @@ static void timerAdd(struct aeEventLoop *el, struct timer t, int64_t delay_ms) {
         el->timer_cap = el->timer_cap ? el->timer_cap * 2 : 8;
         el->timers = zrealloc(el->timers, el->timer_cap * sizeof(struct timer));
     }
-    timerPlace(el, el->timer_count++, t);
+    aeTimerPlace(el, el->timer_count++, t);
 }
 
-static struct timer timerRemove(struct aeEventLoop *el, size_t i) {
+static struct timer aeTimerRemove(struct aeEventLoop *el, size_t i) {
     debugAssert(i < el->timer_count && el->places[slotOf(el->timers[i].id)] == i);
     struct timer removed = el->timers[i];
-    el->places[slotOf(removed.id)] = NO_PLACE;
+    el->places[aeSlotOf(removed.id)] = NO_PLACE;
     struct timer last = el->timers[--el->timer_count];
-    if (i < el->timer_count) timerPlace(el, i, last);
+    if (i < el->timer_count) aeTimerPlace(el, i, last);
     return removed;
 }
 
 /* Run what was due when this began. Timers set meanwhile come later than that, so that one with no delay
  * cannot keep the turn from ending. */
-static int processTimers(struct aeEventLoop *el) {
+static int aeProcessTimers(struct aeEventLoop *el) {
     int64_t now_us = monotonicUs();
     int handled = 0;
     while (el->timer_count > 0 && el->timers[0].when_us < now_us) {
-        struct timer t = timerRemove(el, 0);
+        struct timer t = aeTimerRemove(el, 0);
         struct runningTimer self = {el->running, t.id, false};
         el->running = &self;
         int64_t delay_ms = t.proc(el, t.id, t.data);
         el->running = self.outer;
         if (delay_ms != AE_NOMORE && !self.deleted)
-            timerAdd(el, t, delay_ms);
+            aeTimerAdd(el, t, delay_ms);
         else
-            timerFreeId(el, t.id);
+            aeTimerFreeId(el, t.id);
         handled++;
     }
     return handled;
@@ -169,29 +171,29 @@ static int processTimers(struct aeEventLoop *el) {
 
 /* ---- File events --------------------------------------------------------------------------------------- */
 
-static uint32_t epollEvents(const struct fileEvent *fe) {
+static uint32_t aeEpollEvents(const struct fileEvent *fe) {
     uint32_t events = 0;
     if (fe->mask & AE_READABLE && !fe->by_ring) events |= EPOLLIN;
     if (fe->mask & AE_WRITABLE) events |= EPOLLOUT;
     return events;
 }
 
-static int pollerSet(struct aeEventLoop *el, int fd, uint32_t before) {
+static int aePollerSet(struct aeEventLoop *el, int fd, uint32_t before) {
     const struct fileEvent *fe = &el->files[fd];
-    struct epoll_event ev = {.events = epollEvents(fe),
+    struct epoll_event ev = {.events = aeEpollEvents(fe),
                              .data.u64 = (uint64_t)fe->generation << 32 | (uint32_t)fd};
     if (!before && !ev.events) return 0;
     return epoll_ctl(el->epfd, !before ? EPOLL_CTL_ADD : !ev.events ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, fd, &ev);
 }
 
-static void drainWakeup(struct aeEventLoop *el) {
+static void aeDrainWakeup(struct aeEventLoop *el) {
     uint64_t count;
     while (read(el->wakefd, &count, sizeof(count)) == -1 && errno == EINTR) {
     }
 }
 
 /* Call the handlers for `ready` that are still registered under this generation. */
-static int fireHandler(struct aeEventLoop *el, int fd, uint32_t generation, int ready) {
+static int aeFireHandler(struct aeEventLoop *el, int fd, uint32_t generation, int ready) {
     if (fd >= el->size || el->files[fd].generation != generation) return 0;
     struct fileEvent fe = el->files[fd];
     ready &= fe.mask;
@@ -202,12 +204,12 @@ static int fireHandler(struct aeEventLoop *el, int fd, uint32_t generation, int 
     return 1;
 }
 
-static bool sameHandler(const struct fileEvent *fe) {
+static bool aeSameHandler(const struct fileEvent *fe) {
     return fe->read.proc == fe->write.proc && fe->read.data == fe->write.data;
 }
 
-static inline __attribute__((always_inline)) int fireEvent(struct aeEventLoop *el,
-                                                           const struct epoll_event *ev) {
+static inline __attribute__((always_inline)) int aeFireEvent(struct aeEventLoop *el,
+                                                             const struct epoll_event *ev) {
     int fd = (int)(uint32_t)ev->data.u64;
     uint32_t generation = (uint32_t)(ev->data.u64 >> 32);
     if (fd >= el->size || el->files[fd].generation != generation) return 0;
@@ -215,15 +217,15 @@ static inline __attribute__((always_inline)) int fireEvent(struct aeEventLoop *e
     if (ev->events & (EPOLLIN | EPOLLERR | EPOLLHUP)) ready |= AE_READABLE;
     if (ev->events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) ready |= AE_WRITABLE;
     int mask = el->files[fd].mask;
-    if ((ready & mask) == (AE_READABLE | AE_WRITABLE) && sameHandler(&el->files[fd]))
-        return fireHandler(el, fd, generation, ready);
+    if ((ready & mask) == (AE_READABLE | AE_WRITABLE) && aeSameHandler(&el->files[fd]))
+        return aeFireHandler(el, fd, generation, ready);
     int first = mask & AE_BARRIER ? AE_WRITABLE : AE_READABLE;
-    int fired = fireHandler(el, fd, generation, ready & first);
-    fired += fireHandler(el, fd, generation, ready & (AE_READABLE | AE_WRITABLE) & ~first);
+    int fired = aeFireHandler(el, fd, generation, ready & first);
+    fired += aeFireHandler(el, fd, generation, ready & (AE_READABLE | AE_WRITABLE) & ~first);
     return fired > 0;
 }
 
-static int pollTimeout(const struct aeEventLoop *el, int flags) {
+static int aePollTimeout(const struct aeEventLoop *el, int flags) {
     if (flags & AE_DONT_WAIT || el->dont_wait || el->stop) return 0;
     if (!(flags & AE_TIME_EVENTS) || el->timer_count == 0) return -1;
     int64_t wait_us = el->timers[0].when_us - monotonicUs();
@@ -232,14 +234,14 @@ static int pollTimeout(const struct aeEventLoop *el, int flags) {
     return wait_ms > INT_MAX ? INT_MAX : (int)wait_ms;
 }
 
-static int pollEpoll(struct aeEventLoop *el, struct epoll_event *events, int max, int timeout_ms) {
+static int aePollEpoll(struct aeEventLoop *el, struct epoll_event *events, int max, int timeout_ms) {
     int n = epoll_wait(el->epfd, events, max, timeout_ms);
     if (n == -1 && errno != EINTR) serverPanic("epoll_wait: %s", strerror(errno));
     return n == -1 ? 0 : n;
 }
 
 /* What the ring has, in the words of epoll, and behind it what epoll has. */
-static int pollRing(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms) {
+static int aePollRing(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms) {
     int fds[POLL_BATCH / 2];
     bool more;
     int n = ringWait(el->ring, fds, POLL_BATCH / 2, timeout_ms, &more);
@@ -247,33 +249,33 @@ static int pollRing(struct aeEventLoop *el, struct epoll_event *events, int time
         events[i].events = EPOLLIN;
         events[i].data.u64 = (uint64_t)el->files[fds[i]].generation << 32 | (uint32_t)fds[i];
     }
-    return more ? n + pollEpoll(el, events + n, POLL_BATCH - n, 0) : n;
+    return more ? n + aePollEpoll(el, events + n, POLL_BATCH - n, 0) : n;
 }
 
-static inline __attribute__((always_inline)) int pollAndFire(struct aeEventLoop *el, int flags,
-                                                             bool between_hooks) {
+static inline __attribute__((always_inline)) int aePollAndFire(struct aeEventLoop *el, int flags,
+                                                               bool between_hooks) {
     struct epoll_event events[POLL_BATCH];
-    int timeout_ms = pollTimeout(el, flags);
+    int timeout_ms = aePollTimeout(el, flags);
     if (between_hooks) el->poll_begins(el);
-    int n = el->ring ? pollRing(el, events, timeout_ms) : pollEpoll(el, events, POLL_BATCH, timeout_ms);
+    int n = el->ring ? aePollRing(el, events, timeout_ms) : aePollEpoll(el, events, POLL_BATCH, timeout_ms);
     if (between_hooks) el->poll_ends(el);
     if (flags & AE_CALL_HOOKS && el->after_sleep) el->after_sleep(el);
     int handled = 0;
     for (int i = 0; i < n; i++) {
         if (events[i].data.u64 == WAKEUP_TAG)
-            drainWakeup(el);
+            aeDrainWakeup(el);
         else
-            handled += fireEvent(el, &events[i]);
+            handled += aeFireEvent(el, &events[i]);
     }
     if (el->after_events) el->after_events(el);
     return handled;
 }
 
-static int turn(struct aeEventLoop *el, int flags) {
-    return pollAndFire(el, flags, false);
+static int aeTurn(struct aeEventLoop *el, int flags) {
+    return aePollAndFire(el, flags, false);
 }
-static int turnBetweenHooks(struct aeEventLoop *el, int flags) {
-    return pollAndFire(el, flags, flags & AE_CALL_HOOKS);
+static int aeTurnBetweenHooks(struct aeEventLoop *el, int flags) {
+    return aePollAndFire(el, flags, flags & AE_CALL_HOOKS);
 }
 
 /* ---- Public API ---------------------------------------------------------------------------------------- */
@@ -289,7 +291,7 @@ enum aeBackend aeBackendOf(const struct aeEventLoop *el) {
     return el->ring ? AE_URING : AE_EPOLL;
 }
 
-static bool pollWakeup(struct aeEventLoop *el) {
+static bool aePollWakeup(struct aeEventLoop *el) {
     struct epoll_event ev = {.events = EPOLLIN, .data.u64 = WAKEUP_TAG};
     return epoll_ctl(el->epfd, EPOLL_CTL_ADD, el->wakefd, &ev) == 0;
 }
@@ -305,13 +307,13 @@ struct aeEventLoop *aeCreate(int maxfds) {
     el->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     bool ready = el->epfd != -1 && el->wakefd != -1;
     if (ready && backend_wanted == AE_URING) el->ring = ringCreate(el->epfd, el->wakefd, maxfds);
-    if (!ready || (!el->ring && !pollWakeup(el))) {
+    if (!ready || (!el->ring && !aePollWakeup(el))) {
         int saved = errno;
         aeDelete(el);
         errno = saved;
         return NULL;
     }
-    el->turn = turn;
+    el->turn = aeTurn;
     return el;
 }
 
@@ -347,7 +349,7 @@ struct list *aePending(struct aeEventLoop *el) {
     return &el->pending;
 }
 
-static void byRing(struct aeEventLoop *el, int fd) {
+static void aeByRing(struct aeEventLoop *el, int fd) {
     struct fileEvent *fe = &el->files[fd];
     if (fe->by_ring)
         ringResume(el->ring, fd);
@@ -364,14 +366,14 @@ int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc
     serverAssert(proc && mask & (AE_READABLE | AE_WRITABLE));
     struct fileEvent *fe = &el->files[fd];
     int old_mask = fe->mask;
-    uint32_t before = epollEvents(fe);
+    uint32_t before = aeEpollEvents(fe);
     serverAssert(!fe->by_ring || !(mask & AE_READABLE) ||
                  mask & AE_STREAM); /* or aeTakeUnread comes before */
     bool stream = el->ring && mask & AE_READABLE && mask & AE_STREAM;
     fe->mask |= mask & (AE_READABLE | AE_WRITABLE | AE_BARRIER);
     if (old_mask == AE_NONE) fe->generation = ++el->last_generation;
-    if (stream && !(old_mask & AE_READABLE)) byRing(el, fd);
-    if (pollerSet(el, fd, before) == -1) {
+    if (stream && !(old_mask & AE_READABLE)) aeByRing(el, fd);
+    if (aePollerSet(el, fd, before) == -1) {
         fe->mask = old_mask;
         if (fe->by_ring && !(old_mask & AE_READABLE)) ringPause(el->ring, fd);
         return -1;
@@ -384,11 +386,11 @@ int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc
 void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask) {
     if (fd < 0 || fd >= el->size || el->files[fd].mask == AE_NONE) return;
     struct fileEvent *fe = &el->files[fd];
-    uint32_t before = epollEvents(fe);
+    uint32_t before = aeEpollEvents(fe);
     if (mask & AE_WRITABLE) mask |= AE_BARRIER; /* it is about the writable handler */
     fe->mask &= ~mask;
     if (!(fe->mask & (AE_READABLE | AE_WRITABLE))) fe->mask = AE_NONE;
-    pollerSet(el, fd, before);
+    aePollerSet(el, fd, before);
     if (fe->by_ring && !(fe->mask & AE_READABLE)) ringPause(el->ring, fd);
 }
 
@@ -429,7 +431,7 @@ void aeGiveUnread(struct aeEventLoop *el, int fd, sds unread) {
     }
 }
 
-static ssize_t readUnread(struct fileEvent *fe, void *buf, size_t len) {
+static ssize_t aeReadUnread(struct fileEvent *fe, void *buf, size_t len) {
     size_t n = sdslen(fe->unread);
     if (n > len) n = len;
     memcpy(buf, fe->unread, n);
@@ -442,7 +444,7 @@ static ssize_t readUnread(struct fileEvent *fe, void *buf, size_t len) {
 
 ssize_t aeRead(struct aeEventLoop *el, int fd, void *buf, size_t len) {
     struct fileEvent *fe = fd < el->size ? &el->files[fd] : NULL;
-    if (fe && __builtin_expect(fe->unread != NULL, 0)) return readUnread(fe, buf, len);
+    if (fe && __builtin_expect(fe->unread != NULL, 0)) return aeReadUnread(fe, buf, len);
     if (fe && fe->by_ring) return ringRead(el->ring, fd, buf, len);
     return syscall(SYS_recvfrom, fd, buf, len, 0, NULL, NULL); /* not libc's: see socketWritev */
 }
@@ -457,16 +459,16 @@ int aeGetFileEvents(const struct aeEventLoop *el, int fd) {
 
 int64_t aeCreateTimeEvent(struct aeEventLoop *el, int64_t delay_ms, aeTimeProc *proc, void *data) {
     serverAssert(proc);
-    int64_t id = timerNewId(el);
-    timerAdd(el, (struct timer){0, id, proc, data}, delay_ms);
+    int64_t id = aeTimerNewId(el);
+    aeTimerAdd(el, (struct timer){0, id, proc, data}, delay_ms);
     return id;
 }
 
 void aeDeleteTimeEvent(struct aeEventLoop *el, int64_t id) {
-    size_t i = slotOf(id) < el->slot_count ? el->places[slotOf(id)] : NO_PLACE;
+    size_t i = aeSlotOf(id) < el->slot_count ? el->places[aeSlotOf(id)] : NO_PLACE;
     if (i != NO_PLACE && el->timers[i].id == id) {
-        timerRemove(el, i);
-        timerFreeId(el, id);
+        aeTimerRemove(el, i);
+        aeTimerFreeId(el, id);
         return;
     }
     for (struct runningTimer *r = el->running; r; r = r->outer)
@@ -485,7 +487,7 @@ void aeSetAfterEvents(struct aeEventLoop *el, aeHook *hook) {
 void aeSetAroundPoll(struct aeEventLoop *el, aeHook *begins, aeHook *ends) {
     el->poll_begins = begins;
     el->poll_ends = ends;
-    el->turn = begins ? turnBetweenHooks : turn;
+    el->turn = begins ? aeTurnBetweenHooks : aeTurn;
 }
 
 void aeSetDontWait(struct aeEventLoop *el, bool dont) {
@@ -496,7 +498,7 @@ int aeProcessEvents(struct aeEventLoop *el, int flags) {
     int handled = 0;
     if (flags & AE_CALL_HOOKS && el->before_sleep) el->before_sleep(el);
     if (flags & AE_FILE_EVENTS) handled += el->turn(el, flags);
-    if (flags & AE_TIME_EVENTS) handled += processTimers(el);
+    if (flags & AE_TIME_EVENTS) handled += aeProcessTimers(el);
     return handled;
 }
 

@@ -3,6 +3,8 @@
  * other in the same turn, barriers, nested turns, hooks, wake-ups from a thread, limits.
  *
  * Events are pipes and socket pairs; handlers write what happened into a trace, one letter per call. */
+#include "net/ae.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,28 +17,27 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "net/ae.h"
 #include "net/test_backends.h"
 
 static struct aeEventLoop *el;
 static char trace[256];
 static int64_t ids[8];
 
-static void note(char c) {
+static void aeTestNote(char c) {
     size_t n = strlen(trace);
     assert_true(n + 1 < sizeof(trace));
     trace[n] = c;
     trace[n + 1] = '\0';
 }
 
-static int setUp(void **state) {
+static int aeTestSetUp(void **state) {
     (void)state;
     el = aeCreate(128);
     trace[0] = '\0';
     return el ? 0 : -1;
 }
 
-static int tearDown(void **state) {
+static int aeTestTearDown(void **state) {
     (void)state;
     aeDelete(el);
     return 0;
@@ -67,42 +68,42 @@ static void runFor(int64_t ms) {
 
 static int64_t noteOnce(struct aeEventLoop *l, int64_t id, void *data) {
     (void)l, (void)id;
-    note(*(const char *)data);
+    aeTestNote(*(const char *)data);
     return AE_NOMORE;
 }
 
 static int64_t noteAgainAtOnce(struct aeEventLoop *l, int64_t id, void *data) {
     (void)l, (void)id;
-    note(*(const char *)data);
+    aeTestNote(*(const char *)data);
     return 0;
 }
 
 static int64_t deleteOthers(struct aeEventLoop *l, int64_t id, void *data) {
-    note(*(const char *)data);
+    aeTestNote(*(const char *)data);
     for (int i = 0; i < 8; i++)
         if (ids[i] != id) aeDeleteTimeEvent(l, ids[i]);
     return AE_NOMORE;
 }
 
 static int64_t deleteSelf(struct aeEventLoop *l, int64_t id, void *data) {
-    note(*(const char *)data);
+    aeTestNote(*(const char *)data);
     aeDeleteTimeEvent(l, id);
     return 0; /* would come again */
 }
 
 static int64_t createAnother(struct aeEventLoop *l, int64_t id, void *data) {
     (void)id;
-    note(*(const char *)data);
+    aeTestNote(*(const char *)data);
     aeCreateTimeEvent(l, 0, createAnother, data);
     return AE_NOMORE;
 }
 
 static int64_t nestedTurn(struct aeEventLoop *l, int64_t id, void *data) {
     (void)id;
-    note('<');
+    aeTestNote('<');
     usleep(2000);
     aeProcessEvents(l, AE_ALL_EVENTS | AE_DONT_WAIT);
-    note('>');
+    aeTestNote('>');
     return data ? AE_NOMORE : 0;
 }
 
@@ -130,7 +131,7 @@ static int64_t checkDue(struct aeEventLoop *l, int64_t id, void *data) {
     assert_true(due_to_us[i] >= latest_us); /* none that was surely due later has run */
     assert_true(due_from_us[i] <= monotonicUs());
     if (due_from_us[i] > latest_us) latest_us = due_from_us[i];
-    note('.');
+    aeTestNote('.');
     return AE_NOMORE;
 }
 
@@ -196,7 +197,7 @@ static void testTimerNested(void **state) {
 
 static int64_t killFromNested(struct aeEventLoop *l, int64_t id, void *data) {
     (void)id, (void)data;
-    note('k');
+    aeTestNote('k');
     aeDeleteTimeEvent(l, ids[0]);
     return AE_NOMORE;
 }
@@ -225,9 +226,9 @@ static void testPollWaitsForTimer(void **state) {
 
 static void noteMask(struct aeEventLoop *l, int fd, void *data, int mask) {
     (void)l, (void)fd;
-    if (data) note(*(const char *)data);
-    if (mask & AE_READABLE) note('r');
-    if (mask & AE_WRITABLE) note('w');
+    if (data) aeTestNote(*(const char *)data);
+    if (mask & AE_READABLE) aeTestNote('r');
+    if (mask & AE_WRITABLE) aeTestNote('w');
 }
 
 static void noteMask2(struct aeEventLoop *l, int fd, void *data, int mask) {
@@ -276,7 +277,7 @@ static int pairs[2][2];
 /* Whichever of the two is called first closes the other, whose event is waiting in the same turn. */
 static void closeOther(struct aeEventLoop *l, int fd, void *data, int mask) {
     (void)data, (void)mask;
-    note('c');
+    aeTestNote('c');
     int *other = pairs[fd == pairs[0][0]];
     aeDeleteFileEvent(l, other[0], AE_READABLE | AE_WRITABLE);
     closePair(other);
@@ -337,7 +338,7 @@ static void testDeleteOwnOtherDirection(void **state) {
 /* The fd is writable, too, and comes back as a writable file of its own before that is told. */
 static void reuseOwn(struct aeEventLoop *l, int fd, void *data, int mask) {
     (void)data, (void)mask;
-    note('o');
+    aeTestNote('o');
     aeDeleteFileEvent(l, fd, AE_READABLE | AE_WRITABLE);
     close(fd);
     assert_int_equal(dup2(pairs[1][0], fd), fd);
@@ -362,10 +363,10 @@ static void testReuseOwn(void **state) {
 /* The nested turn handles everything, deletes it, and the outer one goes on with its own array. */
 static void nestOnce(struct aeEventLoop *l, int fd, void *data, int mask) {
     (void)data, (void)mask;
-    note('<');
+    aeTestNote('<');
     aeDeleteFileEvent(l, fd, AE_READABLE);
     assert_int_equal(aeProcessEvents(l, AE_FILE_EVENTS | AE_DONT_WAIT), 1);
-    note('>');
+    aeTestNote('>');
 }
 
 static void testNested(void **state) {
@@ -411,24 +412,24 @@ static void testManyReady(void **state) {
 
 static void noteBefore(struct aeEventLoop *l) {
     (void)l;
-    note('b');
+    aeTestNote('b');
 }
 static void noteAfter(struct aeEventLoop *l) {
     (void)l;
-    note('a');
+    aeTestNote('a');
 }
 static void noteEvents(struct aeEventLoop *l) {
     (void)l;
-    note('e');
+    aeTestNote('e');
 }
 
 static void notePollBegins(struct aeEventLoop *l) {
     (void)l;
-    note('p');
+    aeTestNote('p');
 }
 static void notePollEnds(struct aeEventLoop *l) {
     (void)l;
-    note('q');
+    aeTestNote('q');
 }
 
 static void testHooks(void **state) {
@@ -557,7 +558,7 @@ static void testWaitForEvent(void **state) {
 }
 
 int main(void) {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setUp, tearDown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, aeTestSetUp, aeTestTearDown)
     const struct CMUnitTest tests[] = {
         TEST(testTimerOrder),
         TEST(testManyTimers),

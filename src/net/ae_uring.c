@@ -115,22 +115,22 @@ _Static_assert(BUFFERS * sizeof(struct io_uring_buf) <= 4096, "the ring of buffe
 
 /* ---- Buffers ------------------------------------------------------------------------------------------- */
 
-static char *bufferAt(struct aeRing *r, uint16_t i) {
+static char *aeUringBufferAt(struct aeRing *r, uint16_t i) {
     return r->buffers + (size_t)i * BUFFER_SIZE;
 }
 
-static void bufferGiveBack(struct aeRing *r, uint16_t i) {
-    io_uring_buf_ring_add(r->ring, bufferAt(r, i), BUFFER_SIZE, i, BUFFERS - 1, 0);
+static void aeUringBufferGiveBack(struct aeRing *r, uint16_t i) {
+    io_uring_buf_ring_add(r->ring, aeUringBufferAt(r, i), BUFFER_SIZE, i, BUFFERS - 1, 0);
     io_uring_buf_ring_advance(r->ring, 1);
 }
 
-static void provideMore(struct aeRing *r, int total) {
+static void aeUringProvideMore(struct aeRing *r, int total) {
     for (; r->provided < total && r->provided < BUFFERS; r->provided++)
-        bufferGiveBack(r, (uint16_t)r->provided);
+        aeUringBufferGiveBack(r, (uint16_t)r->provided);
     r->lacks = false;
 }
 
-static void append(struct aeRing *r, struct source *s, uint16_t i, uint32_t used) {
+static void aeUringAppend(struct aeRing *r, struct source *s, uint16_t i, uint32_t used) {
     r->used[i] = used;
     if (!s->filled) {
         s->filled = true;
@@ -143,31 +143,31 @@ static void append(struct aeRing *r, struct source *s, uint16_t i, uint32_t used
     r->out++;
 }
 
-static void dropFirst(struct aeRing *r, struct source *s) {
+static void aeUringDropFirst(struct aeRing *r, struct source *s) {
     uint16_t i = s->first;
     s->filled = i != s->last;
     s->first = r->next[i];
     s->taken = 0;
-    bufferGiveBack(r, i);
+    aeUringBufferGiveBack(r, i);
     r->out--;
 }
 
-static size_t asideLen(const struct source *s) {
+static size_t aeUringAsideLen(const struct source *s) {
     return s->aside ? sdslen(s->aside) - s->aside_at : 0;
 }
 
-static void setAside(struct aeRing *r, struct source *s) {
+static void aeUringSetAside(struct aeRing *r, struct source *s) {
     if (!s->aside) s->aside = sdsempty();
     if (s->aside_at) sdsrange(s->aside, (ptrdiff_t)s->aside_at, -1);
     s->aside_at = 0;
     while (s->filled) {
-        s->aside = sdscatlen(s->aside, bufferAt(r, s->first) + s->taken, r->used[s->first] - s->taken);
-        dropFirst(r, s);
+        s->aside = sdscatlen(s->aside, aeUringBufferAt(r, s->first) + s->taken, r->used[s->first] - s->taken);
+        aeUringDropFirst(r, s);
     }
 }
 
-static size_t takeAside(struct source *s, void *dst, size_t len) {
-    size_t n = asideLen(s);
+static size_t aeUringTakeAside(struct source *s, void *dst, size_t len) {
+    size_t n = aeUringAsideLen(s);
     if (n > len) n = len;
     memcpy(dst, s->aside + s->aside_at, n);
     s->aside_at += n;
@@ -181,64 +181,64 @@ static size_t takeAside(struct source *s, void *dst, size_t len) {
 
 /* ---- Requests ------------------------------------------------------------------------------------------ */
 
-static bool hasSomething(const struct source *s) {
+static bool aeUringHasSomething(const struct source *s) {
     return s->filled || s->aside || s->told || s->ended;
 }
 
-static void list(struct aeRing *r, int fd) {
+static void aeUringList(struct aeRing *r, int fd) {
     struct source *s = &r->sources[fd];
     if (s->listed || !s->wanted) return;
     s->listed = true;
     r->ready[r->ready_count++] = fd;
 }
 
-static void startLater(struct aeRing *r, int fd) {
+static void aeUringStartLater(struct aeRing *r, int fd) {
     struct source *s = &r->sources[fd];
     if (s->starting || s->serial || s->ended || !s->wanted) return;
     s->starting = true;
     r->to_start[r->to_start_count++] = fd;
 }
 
-static unsigned takeOver(struct aeRing *r);
+static unsigned aeUringTakeOver(struct aeRing *r);
 
 /* Everything that has been prepared goes to the kernel. */
-static void submit(struct aeRing *r) {
+static void aeUringSubmit(struct aeRing *r) {
     while (io_uring_sq_ready(&r->uring)) {
         int rc = io_uring_submit(&r->uring);
         if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY)
             serverPanic("io_uring_submit: %s", strerror(-rc));
-        takeOver(r);
+        aeUringTakeOver(r);
     }
 }
 
-static struct io_uring_sqe *prepare(struct aeRing *r) {
+static struct io_uring_sqe *aeUringPrepare(struct aeRing *r) {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&r->uring);
     if (sqe) return sqe;
-    submit(r);
+    aeUringSubmit(r);
     sqe = io_uring_get_sqe(&r->uring);
     serverAssert(sqe);
     return sqe;
 }
 
-static uint64_t requestOf(const struct aeRing *r, int fd) {
+static uint64_t aeUringRequestOf(const struct aeRing *r, int fd) {
     const struct source *s = &r->sources[fd];
     return (uint64_t)s->serial << 32 | (uint32_t)fd;
 }
 
 /* With the next submission. Not from a child: the requests are its parent's. */
-static void endRequest(struct aeRing *r, int fd) {
+static void aeUringEndRequest(struct aeRing *r, int fd) {
     struct source *s = &r->sources[fd];
     if (!s->serial || s->cancelled || r->owner != getpid()) return;
     s->cancelled = true;
-    struct io_uring_sqe *sqe = prepare(r);
-    io_uring_prep_cancel64(sqe, requestOf(r, fd), 0);
+    struct io_uring_sqe *sqe = aeUringPrepare(r);
+    io_uring_prep_cancel64(sqe, aeUringRequestOf(r, fd), 0);
     sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
     io_uring_sqe_set_data64(sqe, OF_END);
 }
 
-static void makeRequest(struct aeRing *r, int fd) {
+static void aeUringMakeRequest(struct aeRing *r, int fd) {
     struct source *s = &r->sources[fd];
-    struct io_uring_sqe *sqe = prepare(r);
+    struct io_uring_sqe *sqe = aeUringPrepare(r);
     if (s->bulk) {
         io_uring_prep_poll_multishot(sqe, fd, POLLIN | POLLRDHUP | POLLPRI);
     } else {
@@ -249,31 +249,32 @@ static void makeRequest(struct aeRing *r, int fd) {
     if (++r->last_serial == 0) r->last_serial = 1;
     s->serial = r->last_serial;
     s->cancelled = false;
-    io_uring_sqe_set_data64(sqe, requestOf(r, fd));
+    io_uring_sqe_set_data64(sqe, aeUringRequestOf(r, fd));
 }
 
 /* Requests may end while others are made: their fds get behind the first `count`. Not for one that still has
  * something set aside: it comes back when that has been taken. */
-static void makeRequests(struct aeRing *r) {
+static void aeUringMakeRequests(struct aeRing *r) {
     int count = r->to_start_count;
     for (int i = 0; i < count; i++) {
         struct source *s = &r->sources[r->to_start[i]];
         s->starting = false;
-        if (s->wanted && !s->serial && !s->aside && !s->told && !s->ended) makeRequest(r, r->to_start[i]);
+        if (s->wanted && !s->serial && !s->aside && !s->told && !s->ended)
+            aeUringMakeRequest(r, r->to_start[i]);
     }
     r->to_start_count -= count;
     memmove(r->to_start, r->to_start + count, (size_t)r->to_start_count * sizeof *r->to_start);
 }
 
-static void pollOthers(struct aeRing *r) {
+static void aeUringPollOthers(struct aeRing *r) {
     if (!r->polling) {
-        struct io_uring_sqe *sqe = prepare(r);
+        struct io_uring_sqe *sqe = aeUringPrepare(r);
         io_uring_prep_poll_add(sqe, r->epfd, POLLIN);
         io_uring_sqe_set_data64(sqe, OF_EPOLL);
         r->polling = true;
     }
     if (!r->listening) {
-        struct io_uring_sqe *sqe = prepare(r);
+        struct io_uring_sqe *sqe = aeUringPrepare(r);
         io_uring_prep_poll_multishot(sqe, r->wakefd, POLLIN);
         io_uring_sqe_set_data64(sqe, OF_WAKE);
         r->listening = true;
@@ -285,17 +286,17 @@ static void pollOthers(struct aeRing *r) {
 
 /* ---- Completions --------------------------------------------------------------------------------------- */
 
-static bool goesOnLater(int result) {
+static bool aeUringGoesOnLater(int result) {
     return result > 0 || result == -ENOBUFS || result == -ECANCELED || result == -EAGAIN || result == -EINTR;
 }
 
-static void received(struct aeRing *r, struct source *s, int result, uint32_t flags) {
+static void aeUringReceived(struct aeRing *r, struct source *s, int result, uint32_t flags) {
     if (result > 0 && !(flags & IORING_CQE_F_BUFFER)) {
         s->told = true; /* of a poll: the result is a mask */
         s->unsure |= (result & ENDS_READS) != 0;
     } else if (result > 0) {
-        append(r, s, (uint16_t)(flags >> IORING_CQE_BUFFER_SHIFT), (uint32_t)result);
-    } else if (!goesOnLater(result)) {
+        aeUringAppend(r, s, (uint16_t)(flags >> IORING_CQE_BUFFER_SHIFT), (uint32_t)result);
+    } else if (!aeUringGoesOnLater(result)) {
         s->ended = true;
         s->error = -result;
     }
@@ -303,25 +304,25 @@ static void received(struct aeRing *r, struct source *s, int result, uint32_t fl
 }
 
 /* From a request that nobody wants any more. */
-static void discard(struct aeRing *r, const struct io_uring_cqe *cqe) {
+static void aeUringDiscard(struct aeRing *r, const struct io_uring_cqe *cqe) {
     if (cqe->flags & IORING_CQE_F_BUFFER)
-        bufferGiveBack(r, (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT));
+        aeUringBufferGiveBack(r, (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT));
 }
 
-static void ofSource(struct aeRing *r, const struct io_uring_cqe *cqe) {
+static void aeUringOfSource(struct aeRing *r, const struct io_uring_cqe *cqe) {
     int fd = (int)(uint32_t)cqe->user_data;
     struct source *s = fd < r->maxfds ? &r->sources[fd] : NULL;
     if (!s || s->serial != (uint32_t)(cqe->user_data >> 32)) {
-        discard(r, cqe);
+        aeUringDiscard(r, cqe);
         return;
     }
-    received(r, s, cqe->res, cqe->flags);
+    aeUringReceived(r, s, cqe->res, cqe->flags);
     if (!(cqe->flags & IORING_CQE_F_MORE)) s->serial = 0;
-    if (hasSomething(s)) list(r, fd);
-    startLater(r, fd);
+    if (aeUringHasSomething(s)) aeUringList(r, fd);
+    aeUringStartLater(r, fd);
 }
 
-static void takeCompletion(struct aeRing *r, const struct io_uring_cqe *cqe) {
+static void aeUringTakeCompletion(struct aeRing *r, const struct io_uring_cqe *cqe) {
     uint64_t about = cqe->user_data;
     if (about & OF_SEND) {
         serverAssert(r->sends);
@@ -333,15 +334,15 @@ static void takeCompletion(struct aeRing *r, const struct io_uring_cqe *cqe) {
         r->listening = cqe->flags & IORING_CQE_F_MORE;
         r->woken = true;
     } else if (!(about & OF_END)) {
-        ofSource(r, cqe);
+        aeUringOfSource(r, cqe);
     }
 }
 
-static unsigned takeOver(struct aeRing *r) {
+static unsigned aeUringTakeOver(struct aeRing *r) {
     struct io_uring_cqe *cqe;
     unsigned head, count = 0;
     io_uring_for_each_cqe(&r->uring, head, cqe) {
-        takeCompletion(r, cqe);
+        aeUringTakeCompletion(r, cqe);
         count++;
     }
     io_uring_cq_advance(&r->uring, count);
@@ -350,7 +351,7 @@ static unsigned takeOver(struct aeRing *r) {
 
 /* ---- Creation ------------------------------------------------------------------------------------------ */
 
-static bool mapBuffers(struct aeRing *r) {
+static bool aeUringMapBuffers(struct aeRing *r) {
     void *p = mmap(NULL, MAPPING, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return false;
     r->ring = p;
@@ -363,11 +364,11 @@ static bool mapBuffers(struct aeRing *r) {
         return false;
     }
     io_uring_buf_ring_init(r->ring);
-    provideMore(r, BUFFERS_FIRST);
+    aeUringProvideMore(r, BUFFERS_FIRST);
     return true;
 }
 
-static void unmapBuffers(struct aeRing *r) {
+static void aeUringUnmapBuffers(struct aeRing *r) {
     if (r->ring) munmap(r->ring, MAPPING);
 }
 
@@ -385,10 +386,10 @@ struct aeRing *ringCreate(int epfd, int wakefd, int maxfds) {
         return NULL;
     }
     io_uring_ring_dontfork(&r->uring);
-    if (!mapBuffers(r)) {
+    if (!aeUringMapBuffers(r)) {
         int saved = errno;
         io_uring_queue_exit(&r->uring);
-        unmapBuffers(r);
+        aeUringUnmapBuffers(r);
         zfree(r);
         errno = saved;
         return NULL;
@@ -400,8 +401,8 @@ struct aeRing *ringCreate(int epfd, int wakefd, int maxfds) {
 }
 
 /* Takes what the source has; it is as new. The lists keep their entries, and so do the flags that tell. */
-static sds emptySource(struct aeRing *r, struct source *s) {
-    if (s->filled) setAside(r, s);
+static sds aeUringEmptySource(struct aeRing *r, struct source *s) {
+    if (s->filled) aeUringSetAside(r, s);
     if (s->aside && s->aside_at) sdsrange(s->aside, (ptrdiff_t)s->aside_at, -1);
     sds rest = s->aside;
     *s = (struct source){.listed = s->listed, .starting = s->starting};
@@ -410,16 +411,16 @@ static sds emptySource(struct aeRing *r, struct source *s) {
 
 void ringFree(struct aeRing *r) {
     if (!r) return;
-    for (int fd = 0; fd < r->maxfds; fd++) sdsfree(emptySource(r, &r->sources[fd]));
+    for (int fd = 0; fd < r->maxfds; fd++) sdsfree(aeUringEmptySource(r, &r->sources[fd]));
     io_uring_queue_exit(&r->uring);
-    unmapBuffers(r);
+    aeUringUnmapBuffers(r);
     zfree(r->sources);
     zfree(r->ready);
     zfree(r->to_start);
     zfree(r);
 }
 
-static int onlyBelow(int *fds, int count, int maxfds) {
+static int aeUringOnlyBelow(int *fds, int count, int maxfds) {
     int kept = 0;
     for (int i = 0; i < count; i++)
         if (fds[i] < maxfds) fds[kept++] = fds[i];
@@ -427,7 +428,7 @@ static int onlyBelow(int *fds, int count, int maxfds) {
 }
 
 /* Zeros that nobody has written are no memory yet: most of the fds that there may be are never used. */
-static struct source *resizedSources(const struct aeRing *r, int maxfds) {
+static struct source *aeUringResizedSources(const struct aeRing *r, int maxfds) {
     struct source *sources = zcalloc((size_t)maxfds, sizeof *sources);
     int kept = maxfds < r->maxfds ? maxfds : r->maxfds;
     if (kept) memcpy(sources, r->sources, (size_t)kept * sizeof *sources);
@@ -438,9 +439,9 @@ static struct source *resizedSources(const struct aeRing *r, int maxfds) {
 /* A list has each fd once; to_start, while it is walked, twice. */
 void ringResize(struct aeRing *r, int maxfds) {
     serverAssert(maxfds <= FD_LIMIT);
-    r->ready_count = onlyBelow(r->ready, r->ready_count, maxfds);
-    r->to_start_count = onlyBelow(r->to_start, r->to_start_count, maxfds);
-    r->sources = resizedSources(r, maxfds);
+    r->ready_count = aeUringOnlyBelow(r->ready, r->ready_count, maxfds);
+    r->to_start_count = aeUringOnlyBelow(r->to_start, r->to_start_count, maxfds);
+    r->sources = aeUringResizedSources(r, maxfds);
     r->ready = zrealloc(r->ready, (size_t)maxfds * sizeof *r->ready);
     r->to_start = zrealloc(r->to_start, (size_t)maxfds * 2 * sizeof *r->to_start);
     r->maxfds = maxfds;
@@ -450,9 +451,9 @@ void ringResize(struct aeRing *r, int maxfds) {
 
 void ringStart(struct aeRing *r, int fd) {
     struct source *s = &r->sources[fd];
-    serverAssert(!s->wanted && !s->serial && !hasSomething(s));
+    serverAssert(!s->wanted && !s->serial && !aeUringHasSomething(s));
     s->wanted = true;
-    startLater(r, fd);
+    aeUringStartLater(r, fd);
 }
 
 void ringPause(struct aeRing *r, int fd) {
@@ -462,49 +463,49 @@ void ringPause(struct aeRing *r, int fd) {
 void ringResume(struct aeRing *r, int fd) {
     struct source *s = &r->sources[fd];
     s->paused = false;
-    if (hasSomething(s)) list(r, fd);
+    if (aeUringHasSomething(s)) aeUringList(r, fd);
 }
 
 void ringStop(struct aeRing *r, int fd) {
-    endRequest(r, fd);
-    sdsfree(emptySource(r, &r->sources[fd]));
+    aeUringEndRequest(r, fd);
+    sdsfree(aeUringEmptySource(r, &r->sources[fd]));
 }
 
 sds ringHandBack(struct aeRing *r, int fd) {
     struct source *s = &r->sources[fd];
-    endRequest(r, fd);
+    aeUringEndRequest(r, fd);
     while (s->serial && r->owner == getpid()) {
         int rc = io_uring_submit_and_wait(&r->uring, 1);
         if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY)
             serverPanic("io_uring_submit_and_wait: %s", strerror(-rc));
-        takeOver(r);
+        aeUringTakeOver(r);
     }
-    return emptySource(r, s);
+    return aeUringEmptySource(r, s);
 }
 
-static void noteRead(struct aeRing *r, int fd, bool much) {
+static void aeUringNoteRead(struct aeRing *r, int fd, bool much) {
     struct source *s = &r->sources[fd];
     bool before = s->bulk;
     s->small = much ? 0 : s->small + s->bulk;
     s->bulk = much || (s->bulk && s->small < BULK_ENDS);
-    if (s->bulk != before) endRequest(r, fd);
+    if (s->bulk != before) aeUringEndRequest(r, fd);
 }
 
-static size_t takeBuffers(struct aeRing *r, struct source *s, char *dst, size_t len, bool *full) {
+static size_t aeUringTakeBuffers(struct aeRing *r, struct source *s, char *dst, size_t len, bool *full) {
     size_t got = 0;
     while (s->filled && got < len) {
         uint32_t used = r->used[s->first], n = used - s->taken;
         if (n > len - got) n = (uint32_t)(len - got);
-        memcpy(dst + got, bufferAt(r, s->first) + s->taken, n);
+        memcpy(dst + got, aeUringBufferAt(r, s->first) + s->taken, n);
         got += n;
         s->taken += n;
         *full = used == BUFFER_SIZE;
-        if (s->taken == used) dropFirst(r, s);
+        if (s->taken == used) aeUringDropFirst(r, s);
     }
     return got;
 }
 
-static ssize_t takeFromSocket(struct source *s, int fd, void *dst, size_t len) {
+static ssize_t aeUringTakeFromSocket(struct source *s, int fd, void *dst, size_t len) {
     ssize_t n = recv(fd, dst, len, MSG_DONTWAIT);
     if (n < 0) s->unsure = false;
     s->told = n == (ssize_t)len || s->unsure;
@@ -516,23 +517,24 @@ ssize_t ringRead(struct aeRing *r, int fd, void *buf, size_t len) {
     struct source *s = &r->sources[fd];
     bool full = false;
     ssize_t n = 0;
-    size_t got = s->aside ? takeAside(s, buf, len) : 0;
-    got += takeBuffers(r, s, (char *)buf + got, len - got, &full);
+    size_t got = s->aside ? aeUringTakeAside(s, buf, len) : 0;
+    got += aeUringTakeBuffers(r, s, (char *)buf + got, len - got, &full);
     if (!got && s->ended) {
         errno = s->error;
         s->error = 0;
         return errno ? -1 : 0;
     }
-    if (!got || (got < len && full && !s->ended)) n = takeFromSocket(s, fd, (char *)buf + got, len - got);
+    if (!got || (got < len && full && !s->ended))
+        n = aeUringTakeFromSocket(s, fd, (char *)buf + got, len - got);
     if (n > 0) got += (size_t)n;
-    if (got) noteRead(r, fd, len >= BULK || got > BUFFER_SIZE);
-    if (!s->aside && !s->filled) startLater(r, fd);
+    if (got) aeUringNoteRead(r, fd, len >= BULK || got > BUFFER_SIZE);
+    if (!s->aside && !s->filled) aeUringStartLater(r, fd);
     return got ? (ssize_t)got : n;
 }
 
-static void prepareSend(struct aeRing *r, int i, struct msghdr *msg) {
+static void aeUringPrepareSend(struct aeRing *r, int i, struct msghdr *msg) {
     struct aeSend *send = &r->sends[i];
-    struct io_uring_sqe *sqe = prepare(r);
+    struct io_uring_sqe *sqe = aeUringPrepare(r);
     int flags = MSG_NOSIGNAL | MSG_DONTWAIT | MSG_WAITALL;
     *msg = (struct msghdr){.msg_iov = (struct iovec *)send->iov, .msg_iovlen = (size_t)send->count};
     if (send->count == 1 && send->iov->iov_len <= INT_MAX)
@@ -551,8 +553,8 @@ bool ringSend(struct aeRing *r, struct aeSend *sends, int n) {
         struct msghdr msgs[SENDS_MAX];
         int count = n - done < SENDS_MAX ? n - done : SENDS_MAX;
         r->sends = sends + done;
-        for (int i = 0; i < count; i++) prepareSend(r, i, &msgs[i]);
-        submit(r);
+        for (int i = 0; i < count; i++) aeUringPrepareSend(r, i, &msgs[i]);
+        aeUringSubmit(r);
         r->sends = NULL;
     }
     return true;
@@ -561,7 +563,7 @@ bool ringSend(struct aeRing *r, struct aeSend *sends, int n) {
 /* ---- Waiting ------------------------------------------------------------------------------------------- */
 
 /* The library has a function for it, but Debian's does not export it. */
-static void enable(struct aeRing *r) {
+static void aeUringEnable(struct aeRing *r) {
     if (syscall(__NR_io_uring_register, r->uring.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0) < 0)
         serverPanic("IORING_REGISTER_ENABLE_RINGS: %s", strerror(errno));
     io_uring_register_ring_fd(&r->uring); /* a little less per call; it does without */
@@ -570,20 +572,20 @@ static void enable(struct aeRing *r) {
 
 /* A turn has passed. Who has not taken everything is told again, unless it pauses, but has no more buffers.
  */
-static void settle(struct aeRing *r) {
+static void aeUringSettle(struct aeRing *r) {
     int kept = 0;
     for (int i = 0; i < r->ready_count; i++) {
         int fd = r->ready[i];
         struct source *s = &r->sources[fd];
-        if (s->filled) setAside(r, s);
-        if (asideLen(s) >= ASIDE_MAX || (s->paused && s->told)) endRequest(r, fd);
-        s->listed = s->wanted && !s->paused && hasSomething(s);
+        if (s->filled) aeUringSetAside(r, s);
+        if (aeUringAsideLen(s) >= ASIDE_MAX || (s->paused && s->told)) aeUringEndRequest(r, fd);
+        s->listed = s->wanted && !s->paused && aeUringHasSomething(s);
         if (s->listed) r->ready[kept++] = fd;
     }
     r->ready_count = kept;
 }
 
-static unsigned enter(struct aeRing *r, int timeout_ms) {
+static unsigned aeUringEnter(struct aeRing *r, int timeout_ms) {
     struct __kernel_timespec ts = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000ll};
     struct io_uring_cqe *cqe;
     int rc = timeout_ms == 0  ? io_uring_submit_and_get_events(&r->uring)
@@ -591,19 +593,19 @@ static unsigned enter(struct aeRing *r, int timeout_ms) {
                               : io_uring_submit_and_wait_timeout(&r->uring, &cqe, 1, &ts, NULL);
     if (rc < 0 && rc != -EINTR && rc != -ETIME && rc != -EAGAIN && rc != -EBUSY)
         serverPanic("io_uring_enter: %s", strerror(-rc));
-    unsigned count = takeOver(r);
-    if (r->lacks) provideMore(r, 2 * r->provided);
-    submit(r); /* rarely: what did not get there */
+    unsigned count = aeUringTakeOver(r);
+    if (r->lacks) aeUringProvideMore(r, 2 * r->provided);
+    aeUringSubmit(r); /* rarely: what did not get there */
     return count;
 }
 
 int ringWait(struct aeRing *r, int *fds, int max, int timeout_ms, bool *epoll) {
-    if (!r->owner) enable(r);
-    settle(r);
-    makeRequests(r);
-    pollOthers(r);
-    unsigned count = enter(r, r->ready_count || r->epoll_ready || r->woken ? 0 : timeout_ms);
-    while (count >= BRINGS_AT_ONCE && r->out < BUFFERS / 2) count = enter(r, 0);
+    if (!r->owner) aeUringEnable(r);
+    aeUringSettle(r);
+    aeUringMakeRequests(r);
+    aeUringPollOthers(r);
+    unsigned count = aeUringEnter(r, r->ready_count || r->epoll_ready || r->woken ? 0 : timeout_ms);
+    while (count >= BRINGS_AT_ONCE && r->out < BUFFERS / 2) count = aeUringEnter(r, 0);
     if (epoll) {
         *epoll = r->epoll_ready;
         r->epoll_ready = r->woken = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* connection.c - byte streams over TCP and unix sockets, and the sockets that lead to them.
  *
- *     kernel -> ae.c -> onReadable/onWritable(conn) -> conn->read_handler / write_handler
+ *     kernel -> ae.c -> connectionOnReadable/connectionOnWritable(conn) -> conn->read_handler / write_handler
  *     owner -> connRead / connWritev / connClose -> conn->type -> ae.c (it may read ahead) -> the socket
  *
  * The idea: TCP and unix sockets differ only in how they are set up and named, so both types share one set of
@@ -10,6 +10,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* accept4, IOV_MAX */
 #endif
+#include "net/connection.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +31,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/zmalloc.h"
-#include "net/connection.h"
 
 _Static_assert(offsetof(struct connection, unread) == offsetof(struct connection, pending_node.prev),
                "a connection that has some unread between two loops is not taken for linked");
@@ -40,19 +41,19 @@ _Static_assert(offsetof(struct connection, unread) == offsetof(struct connection
 
 /* ---- The types ----------------------------------------------------------------------------------------- */
 
-static void onReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void connectionOnReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)fd, (void)mask;
     struct connection *conn = data;
     conn->read_handler(conn);
 }
 
-static void onWritable(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void connectionOnWritable(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)fd, (void)mask;
     struct connection *conn = data;
     conn->write_handler(conn);
 }
 
-static ssize_t socketRead(struct connection *conn, void *buf, size_t len) {
+static ssize_t connectionSocketRead(struct connection *conn, void *buf, size_t len) {
     ssize_t n = conn->el ? aeRead(conn->el, conn->fd, buf, len) : read(conn->fd, buf, len);
     if (n == -1) conn->last_errno = errno;
     if (__builtin_expect(listLinked(&conn->pending_node), 0))
@@ -62,7 +63,7 @@ static ssize_t socketRead(struct connection *conn, void *buf, size_t len) {
 
 /* A peer that is gone is an error to report, never a signal. Not by libc's send(): it can be cancelled, which
  * in a process with threads costs two locked instructions each time. */
-static ssize_t socketWritev(struct connection *conn, const struct iovec *iov, int cnt) {
+static ssize_t connectionSocketWritev(struct connection *conn, const struct iovec *iov, int cnt) {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov,
                          .msg_iovlen = (size_t)(cnt > IOV_MAX ? IOV_MAX : cnt)};
     ssize_t n = cnt == 1 ? syscall(SYS_sendto, conn->fd, iov->iov_base, iov->iov_len, MSG_NOSIGNAL, NULL, 0)
@@ -71,14 +72,14 @@ static ssize_t socketWritev(struct connection *conn, const struct iovec *iov, in
     return n;
 }
 
-static ssize_t socketSendFile(struct connection *conn, int fd, uint64_t at, size_t n) {
+static ssize_t connectionSocketSendFile(struct connection *conn, int fd, uint64_t at, size_t n) {
     off_t from = (off_t)at;
     ssize_t sent = sendfile(conn->fd, fd, &from, n);
     if (sent == -1) conn->last_errno = errno;
     return sent;
 }
 
-static void socketClose(struct connection *conn) {
+static void connectionSocketClose(struct connection *conn) {
     if (conn->el) {
         connSetPending(conn, false);
         aeForget(conn->el, conn->fd);
@@ -90,8 +91,8 @@ static void socketClose(struct connection *conn) {
 }
 
 /* Register or remove a handler; *slot stays NULL when the loop refuses the fd. */
-static void setHandler(struct connection *conn, connHandler **slot, connHandler *fn, int mask,
-                       aeFileProc *proc) {
+static void connectionSetHandler(struct connection *conn, connHandler **slot, connHandler *fn, int mask,
+                                 aeFileProc *proc) {
     serverAssert(conn->el || !fn); /* without a loop nobody would call it */
     if (fn && !*slot && aeCreateFileEvent(conn->el, conn->fd, mask, proc, conn) == -1) {
         conn->last_errno = errno;
@@ -101,25 +102,25 @@ static void setHandler(struct connection *conn, connHandler **slot, connHandler 
 }
 
 /* What the loop has read ahead is pending, as long as there is who reads it. */
-static void socketSetReadHandler(struct connection *conn, connHandler *fn) {
+static void connectionSocketSetReadHandler(struct connection *conn, connHandler *fn) {
     if (!fn && conn->read_handler) aeDeleteFileEvent(conn->el, conn->fd, AE_READABLE);
-    setHandler(conn, &conn->read_handler, fn, AE_READABLE | AE_STREAM, onReadable);
+    connectionSetHandler(conn, &conn->read_handler, fn, AE_READABLE | AE_STREAM, connectionOnReadable);
     if (conn->el) connSetPending(conn, conn->read_handler && aeHasUnread(conn->el, conn->fd));
 }
 
-static void socketSetWriteHandler(struct connection *conn, connHandler *fn) {
+static void connectionSocketSetWriteHandler(struct connection *conn, connHandler *fn) {
     if (!fn && conn->write_handler) aeDeleteFileEvent(conn->el, conn->fd, AE_WRITABLE);
-    setHandler(conn, &conn->write_handler, fn, AE_WRITABLE, onWritable);
+    connectionSetHandler(conn, &conn->write_handler, fn, AE_WRITABLE, connectionOnWritable);
 }
 
-static void socketDetach(struct connection *conn) {
-    if (conn->read_handler) socketSetReadHandler(conn, NULL);
-    if (conn->write_handler) socketSetWriteHandler(conn, NULL);
+static void connectionSocketDetach(struct connection *conn) {
+    if (conn->read_handler) connectionSocketSetReadHandler(conn, NULL);
+    if (conn->write_handler) connectionSocketSetWriteHandler(conn, NULL);
     conn->unread = aeTakeUnread(conn->el, conn->fd);
     conn->el = NULL;
 }
 
-static void socketAttach(struct connection *conn, struct aeEventLoop *el) {
+static void connectionSocketAttach(struct connection *conn, struct aeEventLoop *el) {
     conn->el = el;
     if (conn->unread) aeGiveUnread(el, conn->fd, conn->unread);
     conn->unread = NULL;
@@ -127,9 +128,11 @@ static void socketAttach(struct connection *conn, struct aeEventLoop *el) {
 
 #define SOCKET_TYPE(n)                                                                                       \
     {                                                                                                        \
-        .name = (n), .read = socketRead, .writev = socketWritev, .sendFile = socketSendFile,                 \
-        .close = socketClose, .setReadHandler = socketSetReadHandler,                                        \
-        .setWriteHandler = socketSetWriteHandler, .detach = socketDetach, .attach = socketAttach,            \
+        .name = (n), .read = connectionSocketRead, .writev = connectionSocketWritev,                         \
+        .sendFile = connectionSocketSendFile, .close = connectionSocketClose,                                \
+        .setReadHandler = connectionSocketSetReadHandler,                                                    \
+        .setWriteHandler = connectionSocketSetWriteHandler, .detach = connectionSocketDetach,                \
+        .attach = connectionSocketAttach,                                                                    \
     }
 static const struct connType tcp_type = SOCKET_TYPE("tcp");
 static const struct connType unix_type = SOCKET_TYPE("unix");
@@ -144,13 +147,13 @@ ssize_t connSendFile(struct connection *conn, int fd, uint64_t at, size_t n) {
     return connWritev(conn, &iov, 1);
 }
 
-static void writeOne(struct connWrite *w) {
+static void connectionWriteOne(struct connWrite *w) {
     w->result = connWritev(w->conn, w->iov, w->count);
     w->error = w->result < 0 ? errno : 0;
 }
 
 /* False: this loop sends no quicker than they do. */
-static bool sendTogether(struct connWrite *const *writes, struct aeSend *sends, int n) {
+static bool connectionSendTogether(struct connWrite *const *writes, struct aeSend *sends, int n) {
     if (n < 2 || !aeSendMany(writes[0]->conn->el, sends, n)) return false;
     for (int i = 0; i < n; i++) {
         struct connWrite *w = writes[i];
@@ -167,32 +170,33 @@ void connWriteMany(struct connWrite *writes, int n) {
         struct aeSend sends[SEND_BATCH];
         int count = 0;
         for (; w < end && count < SEND_BATCH; w++) {
-            if (w->conn->type->writev == socketWritev && w->conn->el && w->count <= IOV_MAX) {
+            if (w->conn->type->writev == connectionSocketWritev && w->conn->el && w->count <= IOV_MAX) {
                 sends[count] = (struct aeSend){.fd = w->conn->fd, .count = w->count, .iov = w->iov};
                 together[count++] = w;
             } else {
-                writeOne(w);
+                connectionWriteOne(w);
             }
         }
-        if (sendTogether(together, sends, count)) continue;
-        for (int i = 0; i < count; i++) writeOne(together[i]);
+        if (connectionSendTogether(together, sends, count)) continue;
+        for (int i = 0; i < count; i++) connectionWriteOne(together[i]);
     }
 }
 
-static bool setOption(int fd, int level, int option, int value) {
+static bool connectionSetOption(int fd, int level, int option, int value) {
     return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
 }
 
 void connSetNoDelay(struct connection *conn, bool on) {
-    setOption(conn->fd, IPPROTO_TCP, TCP_NODELAY, on);
+    connectionSetOption(conn->fd, IPPROTO_TCP, TCP_NODELAY, on);
 }
 
 /* First probe after idle_s of silence, and the peer is given up after as long again without an answer. */
-static void setKeepAlive(int fd, int idle_s) {
-    setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
-    setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, idle_s < KEEPALIVE_PROBES ? 1 : idle_s / KEEPALIVE_PROBES);
-    setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
+static void connectionSetKeepAlive(int fd, int idle_s) {
+    connectionSetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    connectionSetOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
+    connectionSetOption(fd, IPPROTO_TCP, TCP_KEEPINTVL,
+                        idle_s < KEEPALIVE_PROBES ? 1 : idle_s / KEEPALIVE_PROBES);
+    connectionSetOption(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
 }
 
 /* ---- Names --------------------------------------------------------------------------------------------- */
@@ -204,19 +208,19 @@ union address {
     struct sockaddr_un un;
 };
 
-static bool ownAddress(int fd, union address *a) {
+static bool connectionOwnAddress(int fd, union address *a) {
     socklen_t len = sizeof(*a);
     memset(a, 0, len);
     return getsockname(fd, &a->any, &len) == 0;
 }
 
-static bool peerAddress(int fd, union address *a) {
+static bool connectionPeerAddress(int fd, union address *a) {
     socklen_t len = sizeof(*a);
     memset(a, 0, len);
     return getpeername(fd, &a->any, &len) == 0;
 }
 
-static sds addressName(const union address *a) {
+static sds connectionAddressName(const union address *a) {
     char host[INET6_ADDRSTRLEN];
     switch (a->any.sa_family) {
     case AF_INET:
@@ -242,7 +246,7 @@ static int connFailed(char *err, size_t errlen, const char *what) {
     return -1;
 }
 
-static int closeFailed(int fd, char *err, size_t errlen, const char *what) {
+static int connectionCloseFailed(int fd, char *err, size_t errlen, const char *what) {
     connFailed(err, errlen, what);
     int saved = errno;
     close(fd);
@@ -250,13 +254,13 @@ static int closeFailed(int fd, char *err, size_t errlen, const char *what) {
     return -1;
 }
 
-static bool familyMissing(int error) {
+static bool connectionFamilyMissing(int error) {
     return error == EAFNOSUPPORT || error == EPFNOSUPPORT || error == EPROTONOSUPPORT ||
            error == ESOCKTNOSUPPORT || error == ENOPROTOOPT;
 }
 
-static int resolve(const char *host, int port, int family, int flags, struct addrinfo **list, char *err,
-                   size_t errlen) {
+static int connectionResolve(const char *host, int port, int family, int flags, struct addrinfo **list,
+                             char *err, size_t errlen) {
     char service[16];
     snprintf(service, sizeof(service), "%d", port);
     struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = flags};
@@ -269,7 +273,7 @@ static int resolve(const char *host, int port, int family, int flags, struct add
 }
 
 /* A socket for an address. */
-static int socketTo(const struct addrinfo *ai, bool mptcp) {
+static int connectionSocketTo(const struct addrinfo *ai, bool mptcp) {
     int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, fd = -1;
 #ifdef IPPROTO_MPTCP
     if (mptcp) fd = socket(ai->ai_family, type, IPPROTO_MPTCP);
@@ -279,22 +283,23 @@ static int socketTo(const struct addrinfo *ai, bool mptcp) {
     return fd != -1 ? fd : socket(ai->ai_family, type, ai->ai_protocol);
 }
 
-static int listenOn(const struct addrinfo *ai, struct netOptions way, int backlog, char *err, size_t errlen) {
-    int fd = socketTo(ai, way.mptcp);
+static int connectionListenOn(const struct addrinfo *ai, struct netOptions way, int backlog, char *err,
+                              size_t errlen) {
+    int fd = connectionSocketTo(ai, way.mptcp);
     if (fd == -1) return connFailed(err, errlen, "socket: ");
-    if (way.mark && !setOption(fd, SOL_SOCKET, SO_MARK, (int)way.mark))
-        return closeFailed(fd, err, errlen, "setsockopt SO_MARK: ");
-    if (ai->ai_family == AF_INET6 && !setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1))
-        return closeFailed(fd, err, errlen, "setsockopt: ");
-    if (!setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1))
-        return closeFailed(fd, err, errlen, "setsockopt SO_REUSEADDR: ");
-    if (bind(fd, ai->ai_addr, ai->ai_addrlen) == -1) return closeFailed(fd, err, errlen, "bind: ");
-    if (listen(fd, backlog) == -1) return closeFailed(fd, err, errlen, "listen: ");
+    if (way.mark && !connectionSetOption(fd, SOL_SOCKET, SO_MARK, (int)way.mark))
+        return connectionCloseFailed(fd, err, errlen, "setsockopt SO_MARK: ");
+    if (ai->ai_family == AF_INET6 && !connectionSetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1))
+        return connectionCloseFailed(fd, err, errlen, "setsockopt: ");
+    if (!connectionSetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1))
+        return connectionCloseFailed(fd, err, errlen, "setsockopt SO_REUSEADDR: ");
+    if (bind(fd, ai->ai_addr, ai->ai_addrlen) == -1) return connectionCloseFailed(fd, err, errlen, "bind: ");
+    if (listen(fd, backlog) == -1) return connectionCloseFailed(fd, err, errlen, "listen: ");
     return fd;
 }
 
 /* Wait for a connect that is under way; errno tells why it failed. */
-static bool connectDone(int fd, int64_t timeout_ms) {
+static bool connectionConnectDone(int fd, int64_t timeout_ms) {
     int ready = aeWait(fd, AE_WRITABLE, timeout_ms);
     if (ready == -1) return false;
     if (ready == 0) {
@@ -306,21 +311,22 @@ static bool connectDone(int fd, int64_t timeout_ms) {
 }
 
 /* As the sender, an address of the family; the port is any. */
-static bool bindSource(int fd, const char *source, int family) {
+static bool connectionBindSource(int fd, const char *source, int family) {
     struct addrinfo *list;
     char err[128];
-    if (resolve(source, 0, family, 0, &list, err, sizeof(err)) == -1) return false;
-    bool ok = setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1) && bind(fd, list->ai_addr, list->ai_addrlen) == 0;
+    if (connectionResolve(source, 0, family, 0, &list, err, sizeof(err)) == -1) return false;
+    bool ok = connectionSetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1) &&
+              bind(fd, list->ai_addr, list->ai_addrlen) == 0;
     int saved = errno;
     freeaddrinfo(list);
     errno = saved;
     return ok;
 }
 
-static int startTo(const struct addrinfo *ai, bool mptcp, const char *source) {
-    int fd = socketTo(ai, mptcp);
+static int connectionStartTo(const struct addrinfo *ai, bool mptcp, const char *source) {
+    int fd = connectionSocketTo(ai, mptcp);
     if (fd == -1) return -1;
-    bool ok = !source || bindSource(fd, source, ai->ai_family);
+    bool ok = !source || connectionBindSource(fd, source, ai->ai_family);
     if (ok && (connect(fd, ai->ai_addr, ai->ai_addrlen) == 0 || errno == EINPROGRESS)) return fd;
     int saved = errno;
     close(fd);
@@ -328,13 +334,13 @@ static int startTo(const struct addrinfo *ai, bool mptcp, const char *source) {
     return -1;
 }
 
-static int connectTo(const struct addrinfo *ai, bool mptcp, int64_t timeout_ms) {
-    int fd = socketTo(ai, mptcp);
+static int connectionConnectTo(const struct addrinfo *ai, bool mptcp, int64_t timeout_ms) {
+    int fd = connectionSocketTo(ai, mptcp);
     if (fd == -1) return -1;
     bool ok = connect(fd, ai->ai_addr, ai->ai_addrlen) == 0 ||
-              (errno == EINPROGRESS && connectDone(fd, timeout_ms));
+              (errno == EINPROGRESS && connectionConnectDone(fd, timeout_ms));
     if (ok && netSetNonBlock(fd, false)) {
-        setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+        connectionSetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
         return fd;
     }
     int saved = errno;
@@ -343,7 +349,7 @@ static int connectTo(const struct addrinfo *ai, bool mptcp, int64_t timeout_ms) 
     return -1;
 }
 
-static bool unixAddress(const char *path, union address *a) {
+static bool connectionUnixAddress(const char *path, union address *a) {
     memset(a, 0, sizeof(*a));
     a->un.sun_family = AF_UNIX;
     if (strlen(path) >= sizeof(a->un.sun_path)) {
@@ -364,8 +370,8 @@ void connInit(struct connection *conn, const struct connType *type, struct aeEve
     if (keepalive_s == KEEPALIVE_INHERITED) return;
     netSetNonBlock(fd, true);
     fcntl(fd, F_SETFD, FD_CLOEXEC);
-    if (keepalive_s >= 0) setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (keepalive_s > 0) setKeepAlive(fd, keepalive_s);
+    if (keepalive_s >= 0) connectionSetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (keepalive_s > 0) connectionSetKeepAlive(fd, keepalive_s);
 }
 
 struct connection *connCreateTcp(struct aeEventLoop *el, int fd, int keepalive_s) {
@@ -408,22 +414,22 @@ void connServePending(struct aeEventLoop *el) {
 /* The other end of a unix socket has no name: both ends go by the path of the listening one. */
 sds connPeerName(const struct connection *conn) {
     union address a;
-    if (!peerAddress(conn->fd, &a)) return sdsnew("?:0");
+    if (!connectionPeerAddress(conn->fd, &a)) return sdsnew("?:0");
     if (a.any.sa_family == AF_UNIX && !a.un.sun_path[0]) return connSockName(conn);
-    return addressName(&a);
+    return connectionAddressName(&a);
 }
 
 sds connSockName(const struct connection *conn) {
     union address a;
-    if (!ownAddress(conn->fd, &a)) return sdsnew("?:0");
-    return addressName(&a);
+    if (!connectionOwnAddress(conn->fd, &a)) return sdsnew("?:0");
+    return connectionAddressName(&a);
 }
 
 bool connIsLocal(const struct connection *conn) {
     union address a;
-    if (!ownAddress(conn->fd, &a)) return false;
+    if (!connectionOwnAddress(conn->fd, &a)) return false;
     if (a.any.sa_family == AF_UNIX) return true;
-    if (!peerAddress(conn->fd, &a)) return false;
+    if (!connectionPeerAddress(conn->fd, &a)) return false;
     if (a.any.sa_family == AF_INET) return ntohl(a.in.sin_addr.s_addr) >> 24 == 127;
     return a.any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
 }
@@ -433,20 +439,20 @@ static int netListenBy(struct netOptions way, const char *bind, int port, int ba
     bool all4 = strcmp(bind, "*") == 0, all6 = strcmp(bind, "::*") == 0;
     struct addrinfo *list;
     *unsupported = false;
-    int fd = resolve(all4 || all6 ? NULL : bind, port,
-                     all4   ? AF_INET
-                     : all6 ? AF_INET6
-                            : AF_UNSPEC,
-                     AI_PASSIVE, &list, err, errlen);
+    int fd = connectionResolve(all4 || all6 ? NULL : bind, port,
+                               all4   ? AF_INET
+                               : all6 ? AF_INET6
+                                      : AF_UNSPEC,
+                               AI_PASSIVE, &list, err, errlen);
     if (fd == 0) {
         fd = -1;
         for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next)
-            fd = listenOn(ai, way, backlog, err, errlen);
+            fd = connectionListenOn(ai, way, backlog, err, errlen);
         int saved = errno;
         freeaddrinfo(list);
         errno = saved;
     }
-    if (fd == -1) *unsupported = familyMissing(errno);
+    if (fd == -1) *unsupported = connectionFamilyMissing(errno);
     return fd;
 }
 
@@ -474,22 +480,22 @@ int netListenAll(struct netOptions way, char *const *addresses, int count, int p
 int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_t errlen) {
     union address a;
     struct stat st;
-    if (!unixAddress(path, &a)) return connFailed(err, errlen, "bind: ");
+    if (!connectionUnixAddress(path, &a)) return connFailed(err, errlen, "bind: ");
     if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) unlink(path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd == -1) return connFailed(err, errlen, "socket: ");
-    if (bind(fd, &a.any, sizeof(a.un)) == -1) return closeFailed(fd, err, errlen, "bind: ");
-    if (perm && chmod(path, perm) == -1) return closeFailed(fd, err, errlen, "chmod: ");
-    if (listen(fd, backlog) == -1) return closeFailed(fd, err, errlen, "listen: ");
+    if (bind(fd, &a.any, sizeof(a.un)) == -1) return connectionCloseFailed(fd, err, errlen, "bind: ");
+    if (perm && chmod(path, perm) == -1) return connectionCloseFailed(fd, err, errlen, "chmod: ");
+    if (listen(fd, backlog) == -1) return connectionCloseFailed(fd, err, errlen, "listen: ");
     return fd;
 }
 
 void netSetInherited(int listen_fd, int keepalive_s) {
-    setOption(listen_fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    connectionSetOption(listen_fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (keepalive_s > 0)
-        setKeepAlive(listen_fd, keepalive_s);
+        connectionSetKeepAlive(listen_fd, keepalive_s);
     else
-        setOption(listen_fd, SOL_SOCKET, SO_KEEPALIVE, 0);
+        connectionSetOption(listen_fd, SOL_SOCKET, SO_KEEPALIVE, 0);
 }
 
 int netAccept(int listen_fd) {
@@ -503,14 +509,16 @@ int netConnect(const char *host, int port, int timeout_ms, char *err, size_t err
     return netConnectBy((struct netOptions){0}, host, port, timeout_ms, err, errlen);
 }
 
-int netConnectBy(struct netOptions way, const char *host, int port, int timeout_ms, char *err, size_t errlen) {
+int netConnectBy(struct netOptions way, const char *host, int port, int timeout_ms, char *err,
+                 size_t errlen) {
     struct addrinfo *list;
-    if (resolve(host, port, way.family ? way.family : AF_UNSPEC, 0, &list, err, errlen) == -1) return -1;
+    if (connectionResolve(host, port, way.family ? way.family : AF_UNSPEC, 0, &list, err, errlen) == -1)
+        return -1;
     int64_t deadline_ms = monotonicUs() / 1000 + timeout_ms;
     int fd = -1;
     for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next) {
         int64_t left_ms = deadline_ms - monotonicUs() / 1000;
-        fd = connectTo(ai, way.mptcp, timeout_ms <= 0 ? -1 : left_ms < 0 ? 0 : left_ms);
+        fd = connectionConnectTo(ai, way.mptcp, timeout_ms <= 0 ? -1 : left_ms < 0 ? 0 : left_ms);
     }
     if (fd == -1) connFailed(err, errlen, "");
     int saved = errno;
@@ -522,9 +530,11 @@ int netConnectBy(struct netOptions way, const char *host, int port, int timeout_
 int netConnectStart(struct netOptions way, const char *host, int port, const char *source, char *err,
                     size_t errlen) {
     struct addrinfo *list;
-    if (resolve(host, port, way.family ? way.family : AF_UNSPEC, 0, &list, err, errlen) == -1) return -1;
+    if (connectionResolve(host, port, way.family ? way.family : AF_UNSPEC, 0, &list, err, errlen) == -1)
+        return -1;
     int fd = -1;
-    for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next) fd = startTo(ai, way.mptcp, source);
+    for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next)
+        fd = connectionStartTo(ai, way.mptcp, source);
     if (fd == -1) connFailed(err, errlen, "");
     int saved = errno;
     freeaddrinfo(list);
@@ -540,10 +550,10 @@ int netConnectEnd(int fd) {
 
 int netConnectUnix(const char *path, char *err, size_t errlen) {
     union address a;
-    if (!unixAddress(path, &a)) return connFailed(err, errlen, "");
+    if (!connectionUnixAddress(path, &a)) return connFailed(err, errlen, "");
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd == -1) return connFailed(err, errlen, "");
-    if (connect(fd, &a.any, sizeof(a.un)) == -1) return closeFailed(fd, err, errlen, "");
+    if (connect(fd, &a.any, sizeof(a.un)) == -1) return connectionCloseFailed(fd, err, errlen, "");
     return fd;
 }
 

@@ -34,19 +34,19 @@ struct end {
 };
 static struct end ends[MANY];
 
-static int setUp(void **state) {
+static int connectionStreamTestSetUp(void **state) {
     (void)state;
     el = aeCreate(256);
     return el ? 0 : -1;
 }
 
-static int tearDown(void **state) {
+static int connectionStreamTestTearDown(void **state) {
     (void)state;
     aeDelete(el);
     return 0;
 }
 
-static void turn(struct aeEventLoop *l) {
+static void connectionStreamTestTurn(struct aeEventLoop *l) {
     connServePending(l);
     aeProcessEvents(l, AE_FILE_EVENTS | AE_DONT_WAIT);
 }
@@ -59,7 +59,7 @@ static ssize_t readPiece(struct end *e) {
     return n;
 }
 
-static void onInput(struct connection *conn) {
+static void connectionStreamTestOnInput(struct connection *conn) {
     struct end *e = conn->data;
     e->turns++;
     if (!e->piece) return;
@@ -70,21 +70,21 @@ static void onInput(struct connection *conn) {
     connSetReadHandler(conn, NULL);
 }
 
-static void begin(struct end *e, size_t piece) {
+static void connectionStreamTestBegin(struct end *e, size_t piece) {
     int p[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, p), 0);
     *e = (struct end){.conn = connCreateUnix(el, p[0]), .peer = p[1], .piece = piece};
     e->conn->data = e;
-    connSetReadHandler(e->conn, onInput);
+    connSetReadHandler(e->conn, connectionStreamTestOnInput);
 }
 
-static void finish(struct end *e) {
+static void connectionStreamTestFinish(struct end *e) {
     connClose(e->conn);
     if (e->peer >= 0) close(e->peer);
 }
 
 /* Up to n bytes, as far as the socket takes them. */
-static void feed(struct end *e, size_t n) {
+static void connectionStreamTestFeed(struct end *e, size_t n) {
     unsigned char buf[4096];
     while (n) {
         size_t some = n < sizeof buf ? n : sizeof buf;
@@ -103,17 +103,17 @@ static void testPieces(void **state) {
     static const size_t pieces[] = {1, 7, 4095, 4096, 4097, 16384, 1 << 20};
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         struct end *e = &ends[0];
-        begin(e, pieces[i]);
+        connectionStreamTestBegin(e, pieces[i]);
         size_t total = pieces[i] * 40 < 2000000 ? pieces[i] * 40 : 2000000;
         for (int turns = 0; e->got < total; turns++) {
             assert_in_range(turns, 0, 100000);
-            feed(e, total - e->sent < 50000 ? total - e->sent : 50000);
-            turn(el);
+            connectionStreamTestFeed(e, total - e->sent < 50000 ? total - e->sent : 50000);
+            connectionStreamTestTurn(el);
         }
         assert_int_equal(e->got, total);
-        turn(el);
+        connectionStreamTestTurn(el);
         assert_int_equal(e->ended, 0);
-        finish(e);
+        connectionStreamTestFinish(e);
     }
 }
 
@@ -121,120 +121,120 @@ static void testPieces(void **state) {
 static void testWhoDoesNotRead(void **state) {
     (void)state;
     struct end *e = &ends[0];
-    begin(e, 0);
+    connectionStreamTestBegin(e, 0);
     for (int i = 0; i < 50; i++) {
-        feed(e, 100000);
-        turn(el);
+        connectionStreamTestFeed(e, 100000);
+        connectionStreamTestTurn(el);
     }
     assert_int_equal(e->turns, 50);
     assert_in_range(e->sent, 1, 1000000);
     e->piece = 5000;
     size_t sent = e->sent;
-    while (e->got < sent) turn(el);
-    feed(e, 100000); /* and goes on afterwards */
+    while (e->got < sent) connectionStreamTestTurn(el);
+    connectionStreamTestFeed(e, 100000); /* and goes on afterwards */
     sent = e->sent;
-    while (e->got < sent) turn(el);
-    finish(e);
+    while (e->got < sent) connectionStreamTestTurn(el);
+    connectionStreamTestFinish(e);
 }
 
 /* More at once than there are buffers. */
 static void testManyAtOnce(void **state) {
     (void)state;
-    for (int i = 0; i < MANY; i++) begin(&ends[i], i % 2 ? 16384 : 333);
-    for (int i = 0; i < MANY; i++) feed(&ends[i], 100000);
+    for (int i = 0; i < MANY; i++) connectionStreamTestBegin(&ends[i], i % 2 ? 16384 : 333);
+    for (int i = 0; i < MANY; i++) connectionStreamTestFeed(&ends[i], 100000);
     for (int i = 0; i < MANY; i++) {
         assert_in_range(ends[i].sent, 50000, 100000);
-        while (ends[i].got < ends[i].sent) turn(el);
+        while (ends[i].got < ends[i].sent) connectionStreamTestTurn(el);
     }
-    for (int i = 0; i < MANY; i++) finish(&ends[i]);
+    for (int i = 0; i < MANY; i++) connectionStreamTestFinish(&ends[i]);
 }
 
 static void testEnds(void **state) {
     (void)state;
     struct end *e = &ends[0];
-    begin(e, 100);
-    feed(e, 250);
+    connectionStreamTestBegin(e, 100);
+    connectionStreamTestFeed(e, 250);
     shutdown(e->peer, SHUT_WR);
-    for (int i = 0; i < 10 && !e->ended; i++) turn(el);
+    for (int i = 0; i < 10 && !e->ended; i++) connectionStreamTestTurn(el);
     assert_int_equal(e->got, 250);
     assert_int_equal(e->ended, 1);
     assert_int_equal(e->error, 0);
     assert_int_equal(connWritev(e->conn, &(struct iovec){"still here", 10}, 1), 10);
     assert_int_equal(connRead(e->conn, &(char){0}, 1), 0); /* and again */
-    finish(e);
+    connectionStreamTestFinish(e);
 
-    begin(e, 100);
+    connectionStreamTestBegin(e, 100);
     assert_int_equal(connWritev(e->conn, &(struct iovec){"unread", 6}, 1), 6);
     close(e->peer); /* with something unread: a unix socket is reset by that */
     e->peer = -1;
-    for (int i = 0; i < 10 && !e->ended; i++) turn(el);
+    for (int i = 0; i < 10 && !e->ended; i++) connectionStreamTestTurn(el);
     assert_int_equal(e->ended, 1);
     assert_int_equal(e->error, ECONNRESET);
-    finish(e);
+    connectionStreamTestFinish(e);
 }
 
 static void testHandlerRemoved(void **state) {
     (void)state;
     struct end *e = &ends[0];
-    begin(e, 10);
-    feed(e, 30000);
-    turn(el);
+    connectionStreamTestBegin(e, 10);
+    connectionStreamTestFeed(e, 30000);
+    connectionStreamTestTurn(el);
     connSetReadHandler(e->conn, NULL);
-    for (int i = 0; i < 5; i++) turn(el);
+    for (int i = 0; i < 5; i++) connectionStreamTestTurn(el);
     assert_int_equal(e->got, 10);
     e->piece = 1000;
     readPiece(e); /* without a handler it can be read, too */
-    feed(e, 30000);
-    turn(el);
-    connSetReadHandler(e->conn, onInput);
+    connectionStreamTestFeed(e, 30000);
+    connectionStreamTestTurn(el);
+    connSetReadHandler(e->conn, connectionStreamTestOnInput);
     assert_false(connHasPending(el)); /* the loop tells */
-    while (e->got < 60000) turn(el);
+    while (e->got < 60000) connectionStreamTestTurn(el);
     assert_false(connHasPending(el));
     connSetReadHandler(e->conn, NULL);
-    connSetReadHandler(e->conn, onInput);
-    finish(e);
+    connSetReadHandler(e->conn, connectionStreamTestOnInput);
+    connectionStreamTestFinish(e);
 }
 
-static int64_t tick(struct aeEventLoop *l, int64_t id, void *data) {
+static int64_t connectionStreamTestTick(struct aeEventLoop *l, int64_t id, void *data) {
     (void)l, (void)id;
     return ++*(int *)data < 20 ? 1 : AE_NOMORE;
 }
 
 /* What comes while nobody wants it wakes the loop seldom, is bounded, and is told as soon as somebody does.
  */
-static void testPause(void **state) {
+static void connectionStreamTestPause(void **state) {
     (void)state;
     static const size_t before[] = {0, 10, 3 * 70000}; /* the last: it is read from the socket by then */
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         struct end *e = &ends[0];
-        begin(e, 1 << 20);
+        connectionStreamTestBegin(e, 1 << 20);
         while (e->got < before[i]) {
-            feed(e, before[i] - e->sent < 70000 ? before[i] - e->sent : 70000);
-            turn(el);
+            connectionStreamTestFeed(e, before[i] - e->sent < 70000 ? before[i] - e->sent : 70000);
+            connectionStreamTestTurn(el);
         }
         for (int round = 0; round < 3; round++) {
             connSetReadHandler(e->conn, NULL);
             int turns = 0, ticks = 0;
             size_t got = e->got;
-            aeCreateTimeEvent(el, 1, tick, &ticks);
+            aeCreateTimeEvent(el, 1, connectionStreamTestTick, &ticks);
             while (ticks < 20) {
-                if (turns < 10) feed(e, turns % 2 ? 100 : 30000);
+                if (turns < 10) connectionStreamTestFeed(e, turns % 2 ? 100 : 30000);
                 aeProcessEvents(el, AE_ALL_EVENTS);
                 turns++;
             }
             assert_in_range(turns, 1, 60);
             assert_in_range(e->sent - got, 1, 1000000);
             assert_int_equal(e->got, got);
-            connSetReadHandler(e->conn, onInput);
-            while (e->got < e->sent) turn(el);
+            connSetReadHandler(e->conn, connectionStreamTestOnInput);
+            while (e->got < e->sent) connectionStreamTestTurn(el);
         }
         connSetReadHandler(e->conn, NULL);
         shutdown(e->peer, SHUT_WR);
-        for (int k = 0; k < 5; k++) turn(el);
-        connSetReadHandler(e->conn, onInput);
-        for (int k = 0; k < 5; k++) turn(el);
+        for (int k = 0; k < 5; k++) connectionStreamTestTurn(el);
+        connSetReadHandler(e->conn, connectionStreamTestOnInput);
+        for (int k = 0; k < 5; k++) connectionStreamTestTurn(el);
         assert_int_equal(e->ended, 1);
-        finish(e);
+        connectionStreamTestFinish(e);
     }
 }
 
@@ -244,25 +244,25 @@ static void testNextOwnerOfTheNumber(void **state) {
     (void)state;
     for (int round = 0; round < 20; round++) {
         struct end *e = &ends[0], *next = &ends[1];
-        begin(e, 100);
-        if (round % 2) turn(el); /* half of them have a request with the kernel */
-        feed(e, round % 3 ? 5000 : 0);
-        if (round % 5 == 0) turn(el);
+        connectionStreamTestBegin(e, 100);
+        if (round % 2) connectionStreamTestTurn(el); /* half of them have a request with the kernel */
+        connectionStreamTestFeed(e, round % 3 ? 5000 : 0);
+        if (round % 5 == 0) connectionStreamTestTurn(el);
         int fd = e->conn->fd;
         connClose(e->conn);
-        begin(next, 3000);
+        connectionStreamTestBegin(next, 3000);
         assert_int_equal(next->conn->fd, fd);
-        feed(next, 20000);
-        while (next->got < 20000) turn(el);
+        connectionStreamTestFeed(next, 20000);
+        while (next->got < 20000) connectionStreamTestTurn(el);
         char byte;
         assert_int_equal(read(e->peer, &byte, 1) > 0, 0); /* it knows that we went */
         assert_true(errno != EAGAIN);
         close(e->peer);
-        finish(next);
+        connectionStreamTestFinish(next);
     }
 }
 
-static void closeAll(struct connection *conn) {
+static void connectionStreamTestCloseAll(struct connection *conn) {
     struct end *e = conn->data;
     for (int i = 0; i < MANY; i++)
         if (&ends[i] != e && ends[i].conn) connClose(ends[i].conn);
@@ -273,16 +273,16 @@ static void closeAll(struct connection *conn) {
 static void testAllClosedByOne(void **state) {
     (void)state;
     for (int i = 0; i < MANY; i++) {
-        begin(&ends[i], 100);
-        connSetReadHandler(ends[i].conn, closeAll);
-        feed(&ends[i], 9000);
+        connectionStreamTestBegin(&ends[i], 100);
+        connSetReadHandler(ends[i].conn, connectionStreamTestCloseAll);
+        connectionStreamTestFeed(&ends[i], 9000);
     }
-    turn(el);
+    connectionStreamTestTurn(el);
     for (int i = 0; i < MANY; i++) {
         assert_null(ends[i].conn);
         close(ends[i].peer);
     }
-    turn(el);
+    connectionStreamTestTurn(el);
 }
 
 /* ---- Moving -------------------------------------------------------------------------------------------- */
@@ -295,21 +295,21 @@ static void testMoves(void **state) {
         struct aeEventLoop *other = aeCreate(256), *loops[2] = {el, other};
         assert_non_null(other);
         struct end *e = &ends[0];
-        begin(e, 777);
+        connectionStreamTestBegin(e, 777);
         for (int move = 0; move < 40; move++) {
-            feed(e, 3000);
-            turn(loops[move % 2]);
-            if (move % 3 == 0) turn(loops[move % 2]);
+            connectionStreamTestFeed(e, 3000);
+            connectionStreamTestTurn(loops[move % 2]);
+            if (move % 3 == 0) connectionStreamTestTurn(loops[move % 2]);
             connDetach(e->conn);
-            feed(e, 100);
-            turn(loops[move % 2]); /* nobody is called there */
+            connectionStreamTestFeed(e, 100);
+            connectionStreamTestTurn(loops[move % 2]); /* nobody is called there */
             connAttach(e->conn, loops[(move + 1) % 2]);
-            connSetReadHandler(e->conn, onInput);
+            connSetReadHandler(e->conn, connectionStreamTestOnInput);
         }
-        while (e->got < e->sent) turn(el);
+        while (e->got < e->sent) connectionStreamTestTurn(el);
         assert_int_equal(e->sent, 40 * 3100);
         assert_false(connHasPending(el) || connHasPending(other));
-        finish(e);
+        connectionStreamTestFinish(e);
         aeDelete(other);
     }
     aeSetBackend(own);
@@ -319,8 +319,8 @@ static void *runThere(void *data) {
     struct aeEventLoop *other = data;
     struct end *e = &ends[0];
     connAttach(e->conn, other);
-    connSetReadHandler(e->conn, onInput);
-    while (e->got < 50000) turn(other);
+    connSetReadHandler(e->conn, connectionStreamTestOnInput);
+    while (e->got < 50000) connectionStreamTestTurn(other);
     connDetach(e->conn);
     return NULL;
 }
@@ -330,18 +330,18 @@ static void testThread(void **state) {
     (void)state;
     struct aeEventLoop *other = aeCreate(256);
     struct end *e = &ends[0];
-    begin(e, 1000);
-    feed(e, 50000);
-    turn(el);
+    connectionStreamTestBegin(e, 1000);
+    connectionStreamTestFeed(e, 50000);
+    connectionStreamTestTurn(el);
     connDetach(e->conn);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, runThere, other), 0);
     pthread_join(thread, NULL);
     connAttach(e->conn, el);
-    connSetReadHandler(e->conn, onInput);
-    feed(e, 1000);
-    while (e->got < 51000) turn(el);
-    finish(e);
+    connSetReadHandler(e->conn, connectionStreamTestOnInput);
+    connectionStreamTestFeed(e, 1000);
+    while (e->got < 51000) connectionStreamTestTurn(el);
+    connectionStreamTestFinish(e);
     aeDelete(other);
 }
 
@@ -349,11 +349,11 @@ static void testThread(void **state) {
 static void testFork(void **state) {
     (void)state;
     struct iovec iov = {"from the child", 14};
-    begin(&ends[0], 1000);
-    begin(&ends[1], 1000);
-    turn(el);
-    feed(&ends[0], 5000);
-    turn(el);
+    connectionStreamTestBegin(&ends[0], 1000);
+    connectionStreamTestBegin(&ends[1], 1000);
+    connectionStreamTestTurn(el);
+    connectionStreamTestFeed(&ends[0], 5000);
+    connectionStreamTestTurn(el);
     pid_t pid = fork();
     if (pid == 0) {
         connWriteMany((struct connWrite[2]){{ends[0].conn, &iov, 1, 0, 0}, {ends[1].conn, &iov, 1, 0, 0}}, 2);
@@ -365,15 +365,15 @@ static void testFork(void **state) {
     for (int i = 0; i < 2; i++) {
         char got[20];
         assert_int_equal(read(ends[i].peer, got, sizeof got), 14);
-        feed(&ends[i], 8000);
-        while (ends[i].got < ends[i].sent) turn(el);
+        connectionStreamTestFeed(&ends[i], 8000);
+        while (ends[i].got < ends[i].sent) connectionStreamTestTurn(el);
     }
-    for (int i = 0; i < 2; i++) finish(&ends[i]);
+    for (int i = 0; i < 2; i++) connectionStreamTestFinish(&ends[i]);
 }
 
 /* ---- Sending ------------------------------------------------------------------------------------------- */
 
-static size_t drain(int fd) {
+static size_t connectionStreamTestDrain(int fd) {
     static char buf[65536];
     size_t total = 0;
     for (ssize_t n; (n = read(fd, buf, sizeof buf)) > 0;) total += (size_t)n;
@@ -385,8 +385,8 @@ static void testWriteMany(void **state) {
     static char big[4 << 20];
     struct iovec small[3] = {{"abc", 3}, {"", 0}, {"de", 2}}, huge = {big, sizeof big};
     struct connWrite writes[MANY];
-    for (int i = 0; i < MANY; i++) begin(&ends[i], 100);
-    turn(el);
+    for (int i = 0; i < MANY; i++) connectionStreamTestBegin(&ends[i], 100);
+    connectionStreamTestTurn(el);
     while (write(ends[3].conn->fd, big, 4096) > 0) {
     } /* this one is full */
     close(ends[4].peer);
@@ -410,20 +410,20 @@ static void testWriteMany(void **state) {
             assert_in_range(w->result, 4096, sizeof big - 1); /* as far as there was room */
         else
             assert_int_equal(w->result, i % 2 ? 5 : 3);
-        assert_int_equal(drain(ends[i].peer), w->result);
+        assert_int_equal(connectionStreamTestDrain(ends[i].peer), w->result);
     }
     connWriteMany(writes, 0);
     ends[4].peer = -1;
-    for (int i = 0; i < MANY; i++) finish(&ends[i]);
+    for (int i = 0; i < MANY; i++) connectionStreamTestFinish(&ends[i]);
 }
 
 int main(void) {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setUp, tearDown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, connectionStreamTestSetUp, connectionStreamTestTearDown)
     const struct CMUnitTest tests[] = {
         TEST(testPieces),         TEST(testWhoDoesNotRead), TEST(testManyAtOnce),
         TEST(testEnds),           TEST(testHandlerRemoved), TEST(testNextOwnerOfTheNumber),
         TEST(testAllClosedByOne), TEST(testMoves),          TEST(testThread),
-        TEST(testFork),           TEST(testWriteMany),      TEST(testPause),
+        TEST(testFork),           TEST(testWriteMany),      TEST(connectionStreamTestPause),
     };
     RUN_WITH_EACH_BACKEND(tests);
 }

@@ -4,6 +4,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "net/connection.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -19,14 +21,13 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "net/connection.h"
 #include "net/test_backends.h"
 
 static struct aeEventLoop *el;
 static char err[256];
 static char path[128];
 
-static int setUp(void **state) {
+static int connectionTestSetUp(void **state) {
     (void)state;
     el = aeCreate(256);
     snprintf(path, sizeof(path), "/tmp/connection_test.%d.sock", (int)getpid());
@@ -34,14 +35,14 @@ static int setUp(void **state) {
     return el ? 0 : -1;
 }
 
-static int tearDown(void **state) {
+static int connectionTestTearDown(void **state) {
     (void)state;
     aeDelete(el);
     unlink(path);
     return 0;
 }
 
-static int ioClientOf(int fd) {
+static int connectionTestIoClientOf(int fd) {
     struct sockaddr_storage a;
     socklen_t len = sizeof(a);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
@@ -49,7 +50,7 @@ static int ioClientOf(int fd) {
                                         : ((struct sockaddr_in6 *)&a)->sin6_port);
 }
 
-static int option(int fd, int level, int name) {
+static int connectionTestOption(int fd, int level, int name) {
     int value = -1;
     socklen_t len = sizeof(value);
     assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
@@ -64,7 +65,7 @@ static int listenAt(const char *bind) {
     return fd;
 }
 
-static int acceptOne(int listener) {
+static int connectionTestAcceptOne(int listener) {
     assert_int_equal(aeWait(listener, AE_READABLE, 5000), AE_READABLE);
     int fd = netAccept(listener);
     assert_true(fd >= 0);
@@ -86,23 +87,23 @@ static bool hasIpv6(void) {
 
 static void testTcpSetup(void **state) {
     (void)state;
-    int listener = listenAt("127.0.0.1"), port = ioClientOf(listener);
+    int listener = listenAt("127.0.0.1"), port = connectionTestIoClientOf(listener);
     assert_int_equal(netAccept(listener), -1);
     assert_int_equal(errno, EAGAIN);
     int client = netConnect("127.0.0.1", port, 1000, err, sizeof(err));
     assert_true(client >= 0);
     assert_int_equal(fcntl(client, F_GETFL) & O_NONBLOCK, 0);
-    struct connection *conn = connCreateTcp(el, acceptOne(listener), 300);
+    struct connection *conn = connCreateTcp(el, connectionTestAcceptOne(listener), 300);
     assert_string_equal(conn->type->name, "tcp");
     assert_true(fcntl(conn->fd, F_GETFL) & O_NONBLOCK);
     assert_true(fcntl(conn->fd, F_GETFD) & FD_CLOEXEC);
-    assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_NODELAY), 1);
-    assert_int_equal(option(conn->fd, SOL_SOCKET, SO_KEEPALIVE), 1);
-    assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE), 300);
-    assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL), 100);
-    assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+    assert_int_equal(connectionTestOption(conn->fd, IPPROTO_TCP, TCP_NODELAY), 1);
+    assert_int_equal(connectionTestOption(conn->fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    assert_int_equal(connectionTestOption(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE), 300);
+    assert_int_equal(connectionTestOption(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL), 100);
+    assert_int_equal(connectionTestOption(conn->fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
     char name[64];
-    snprintf(name, sizeof(name), "127.0.0.1:%d", ioClientOf(client));
+    snprintf(name, sizeof(name), "127.0.0.1:%d", connectionTestIoClientOf(client));
     expectName(connPeerName(conn), name);
     snprintf(name, sizeof(name), "127.0.0.1:%d", port);
     expectName(connSockName(conn), name);
@@ -112,8 +113,8 @@ static void testTcpSetup(void **state) {
 
     client = netConnect("localhost", port, 1000, err, sizeof(err)); /* tries ::1, then 127.0.0.1 */
     assert_true(client >= 0);
-    conn = connCreateTcp(el, acceptOne(listener), 0);
-    assert_int_equal(option(conn->fd, SOL_SOCKET, SO_KEEPALIVE), 0);
+    conn = connCreateTcp(el, connectionTestAcceptOne(listener), 0);
+    assert_int_equal(connectionTestOption(conn->fd, SOL_SOCKET, SO_KEEPALIVE), 0);
     connClose(conn);
     close(client);
     close(listener);
@@ -123,21 +124,22 @@ static void testTcpSetup(void **state) {
  */
 static void testInherited(void **state) {
     (void)state;
-    int listener = listenAt("127.0.0.1"), port = ioClientOf(listener);
+    int listener = listenAt("127.0.0.1"), port = connectionTestIoClientOf(listener);
     static const int idle_s[] = {300, 61, 0, 2};
     for (size_t i = 0; i < sizeof idle_s / sizeof *idle_s; i++) {
         netSetInherited(listener, idle_s[i]);
         int client = netConnect("127.0.0.1", port, 1000, err, sizeof(err));
         assert_true(client >= 0);
-        struct connection *conn = connCreateTcp(el, acceptOne(listener), KEEPALIVE_INHERITED);
+        struct connection *conn = connCreateTcp(el, connectionTestAcceptOne(listener), KEEPALIVE_INHERITED);
         assert_true(fcntl(conn->fd, F_GETFL) & O_NONBLOCK);
         assert_true(fcntl(conn->fd, F_GETFD) & FD_CLOEXEC);
-        assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_NODELAY), 1);
-        assert_int_equal(option(conn->fd, SOL_SOCKET, SO_KEEPALIVE), idle_s[i] > 0);
+        assert_int_equal(connectionTestOption(conn->fd, IPPROTO_TCP, TCP_NODELAY), 1);
+        assert_int_equal(connectionTestOption(conn->fd, SOL_SOCKET, SO_KEEPALIVE), idle_s[i] > 0);
         if (idle_s[i]) {
-            assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE), idle_s[i]);
-            assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL), idle_s[i] < 3 ? 1 : idle_s[i] / 3);
-            assert_int_equal(option(conn->fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+            assert_int_equal(connectionTestOption(conn->fd, IPPROTO_TCP, TCP_KEEPIDLE), idle_s[i]);
+            assert_int_equal(connectionTestOption(conn->fd, IPPROTO_TCP, TCP_KEEPINTVL),
+                             idle_s[i] < 3 ? 1 : idle_s[i] / 3);
+            assert_int_equal(connectionTestOption(conn->fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
         }
         connClose(conn);
         close(client);
@@ -151,10 +153,10 @@ static void testIpv6(void **state) {
         print_message("skipped: this host has no IPv6\n");
         skip();
     }
-    int listener = listenAt("::*"), port = ioClientOf(listener);
-    assert_int_equal(option(listener, IPPROTO_IPV6, IPV6_V6ONLY), 1);
+    int listener = listenAt("::*"), port = connectionTestIoClientOf(listener);
+    assert_int_equal(connectionTestOption(listener, IPPROTO_IPV6, IPV6_V6ONLY), 1);
     int client = netConnect("::1", port, 1000, err, sizeof(err));
-    struct connection *conn = connCreateTcp(el, acceptOne(listener), 0);
+    struct connection *conn = connCreateTcp(el, connectionTestAcceptOne(listener), 0);
     char name[64];
     snprintf(name, sizeof(name), "[::1]:%d", port);
     expectName(connSockName(conn), name);
@@ -170,7 +172,7 @@ static void testIpv6(void **state) {
 static void testListenErrors(void **state) {
     (void)state;
     bool unsupported = true;
-    int listener = listenAt("*"), port = ioClientOf(listener);
+    int listener = listenAt("*"), port = connectionTestIoClientOf(listener);
     assert_int_equal(netListenTcp("127.0.0.1", port, 16, &unsupported, err, sizeof(err)), -1);
     assert_string_equal(err, "bind: Address already in use");
     assert_int_equal(errno, EADDRINUSE);
@@ -186,7 +188,7 @@ static void testListenErrors(void **state) {
 
 static void testConnectErrors(void **state) {
     (void)state;
-    int listener = listenAt("127.0.0.1"), port = ioClientOf(listener);
+    int listener = listenAt("127.0.0.1"), port = connectionTestIoClientOf(listener);
     close(listener);
     assert_int_equal(netConnect("127.0.0.1", port, 1000, err, sizeof(err)), -1);
     assert_string_equal(err, "Connection refused");
@@ -205,7 +207,9 @@ static void testConnectTimeout(void **state) {
     int listener = netListenTcp("127.0.0.1", 0, 0, &(bool){false}, err, sizeof(err)), fds[8], n = 0;
     int64_t start_us = 0;
     do start_us = monotonicUs();
-    while ((fds[n] = netConnect("127.0.0.1", ioClientOf(listener), 100, err, sizeof(err))) != -1 && ++n < 8);
+    while ((fds[n] = netConnect("127.0.0.1", connectionTestIoClientOf(listener), 100, err, sizeof(err))) !=
+               -1 &&
+           ++n < 8);
     if (n < 8) {
         assert_string_equal(err, "Connection timed out");
         assert_in_range(monotonicUs() - start_us, 99000, 3000000);
@@ -225,7 +229,7 @@ static void testUnix(void **state) {
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0700);
         int client = netConnectUnix(path, err, sizeof(err));
-        struct connection *conn = connCreateUnix(el, acceptOne(listener));
+        struct connection *conn = connCreateUnix(el, connectionTestAcceptOne(listener));
         assert_string_equal(conn->type->name, "unix");
         char name[160];
         snprintf(name, sizeof(name), "%s:0", path);
@@ -265,7 +269,7 @@ static char seen[64];
 static int reads, writes;
 static struct connection *victim;
 
-static void readSome(struct connection *conn) {
+static void connectionTestReadSome(struct connection *conn) {
     ssize_t n = connRead(conn, seen, sizeof(seen) - 1);
     assert_true(n >= 0);
     seen[n] = '\0';
@@ -277,13 +281,13 @@ static void countWrite(struct connection *conn) {
     connSetWriteHandler(conn, NULL);
 }
 
-static void closeBoth(struct connection *conn) {
+static void connectionTestCloseBoth(struct connection *conn) {
     reads++;
     connClose(conn == victim ? conn->data : victim);
     connClose(conn);
 }
 
-static void turn(void) {
+static void connectionTestTurn(void) {
     aeProcessEvents(el, AE_FILE_EVENTS | AE_DONT_WAIT);
 }
 
@@ -304,25 +308,25 @@ static void testHandlers(void **state) {
     struct iovec iov[3] = {{"abc", 3}, {"", 0}, {"defg", 4}};
     assert_int_equal(connWritev(c[1], iov, 3), 7);
     assert_int_equal(connWritev(c[1], iov, 1), 3);
-    turn();
+    connectionTestTurn();
     assert_int_equal(reads, 0);
-    connSetReadHandler(c[0], readSome);
+    connSetReadHandler(c[0], connectionTestReadSome);
     connSetWriteHandler(c[0], countWrite);
-    turn();
-    turn();
+    connectionTestTurn();
+    connectionTestTurn();
     assert_int_equal(reads, 1);
     assert_int_equal(writes, 1);
     assert_string_equal(seen, "abcdefgabc");
     connSetReadHandler(c[0], NULL);
     connSetReadHandler(c[0], NULL);
     assert_int_equal(connWritev(c[1], iov, 1), 3);
-    turn();
+    connectionTestTurn();
     assert_int_equal(reads, 1);
     assert_int_equal(aeGetFileEvents(el, c[0]->fd), AE_NONE);
     connClose(c[1]);
-    connSetReadHandler(c[0], readSome);
-    turn();
-    turn();
+    connSetReadHandler(c[0], connectionTestReadSome);
+    connectionTestTurn();
+    connectionTestTurn();
     assert_int_equal(reads, 3);
     assert_string_equal(seen, "");                  /* the end of the stream */
     assert_int_equal(connWritev(c[0], iov, 3), -1); /* no SIGPIPE */
@@ -341,10 +345,10 @@ static void testCloseInHandler(void **state) {
     c[1]->data = c[0];
     for (int i = 0; i < 2; i++) {
         assert_int_equal(connWritev(c[i], &(struct iovec){"x", 1}, 1), 1);
-        connSetReadHandler(c[i], closeBoth);
+        connSetReadHandler(c[i], connectionTestCloseBoth);
         connSetWriteHandler(c[i], countWrite);
     }
-    turn();
+    connectionTestTurn();
     assert_int_equal(reads, 1);
     assert_int_equal(writes, 0);
 }
@@ -365,7 +369,7 @@ static void testLoopTooSmall(void **state) {
     struct connection *c[2];
     makeConns(c);
     assert_int_equal(aeSetSize(el, 3), 0);
-    connSetReadHandler(c[0], readSome);
+    connSetReadHandler(c[0], connectionTestReadSome);
     assert_null(c[0]->read_handler);
     assert_int_equal(c[0]->last_errno, ERANGE);
     connClose(c[0]);
@@ -373,7 +377,7 @@ static void testLoopTooSmall(void **state) {
 }
 
 int main(void) {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setUp, tearDown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, connectionTestSetUp, connectionTestTearDown)
     const struct CMUnitTest tests[] = {
         TEST(testTcpSetup),      TEST(testInherited),      TEST(testIpv6),        TEST(testListenErrors),
         TEST(testConnectErrors), TEST(testConnectTimeout), TEST(testUnix),        TEST(testUnknownNames),

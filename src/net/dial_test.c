@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dial_test.c - connections that are opened: successful, refused, hanging, with a name that does not resolve,
  * from a source address, cancelled at each step, and over TLS where it is built. */
+#include "net/dial.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -13,7 +15,6 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "net/dial.h"
 #include "net/test_backends.h"
 #include "net/tls.h"
 
@@ -35,7 +36,7 @@ static void onDone(struct dial *d, struct connection *conn, const char *error) {
     snprintf(owner.error, sizeof owner.error, "%s", error ? error : "");
 }
 
-static int setUp(void **state) {
+static int dialTestSetUp(void **state) {
     (void)state;
     struct sockaddr_in a;
     socklen_t len = sizeof a;
@@ -48,7 +49,7 @@ static int setUp(void **state) {
     return 0;
 }
 
-static int tearDown(void **state) {
+static int dialTestTearDown(void **state) {
     (void)state;
     if (owner.conn) connClose(owner.conn);
     if (listener >= 0) close(listener);
@@ -57,19 +58,19 @@ static int tearDown(void **state) {
     return 0;
 }
 
-static void turns(int count) {
+static void dialTestTurns(int count) {
     while (count-- > 0) aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
 }
 
 #define UNTIL(condition)                                                                                     \
-    for (int64_t end_us = monotonicUs() + 10 * 1000 * 1000; !(condition); turns(1))                          \
+    for (int64_t end_us = monotonicUs() + 10 * 1000 * 1000; !(condition); dialTestTurns(1))                  \
     assert_true(monotonicUs() < end_us)
 
 static bool dialTo(const char *host, bool tls) {
     return dialStart(&owner.dial, (struct dialTarget){host, port, .tls = tls}, onDone, err, sizeof err);
 }
 
-static int acceptOne(void) {
+static int dialTestAcceptOne(void) {
     int fd;
     UNTIL((fd = netAccept(listener)) >= 0);
     return fd;
@@ -78,7 +79,7 @@ static int acceptOne(void) {
 /* Nothing more happens with the dial. */
 static void expectQuiet(int called) {
     for (int i = 0; i < 20; i++) {
-        turns(1);
+        dialTestTurns(1);
         usleep(1000);
     }
     assert_int_equal(owner.called, called);
@@ -93,7 +94,7 @@ static void aConnectionBelongsToItsOwner(void **state) {
     assert_string_equal(owner.conn->type->name, "tcp");
     assert_null(owner.conn->read_handler);
     dialCancel(&owner.dial); /* an idle dial: the connection stays */
-    int fd = acceptOne();
+    int fd = dialTestAcceptOne();
     assert_int_equal(connWritev(owner.conn, &(struct iovec){"x", 1}, 1), 1);
     char c;
     assert_int_equal(aeWait(fd, AE_READABLE, 5000), AE_READABLE);
@@ -205,7 +206,7 @@ static void aFailedHandshakeFailsTheDial(void **state) {
     (void)state;
     needTls();
     assert_true(dialTo("127.0.0.1", true));
-    int fd = acceptOne();
+    int fd = dialTestAcceptOne();
     UNTIL(owner.dial.connected);
     assert_int_equal(write(fd, "-ERR this is not TLS\r\n", 22), 22);
     UNTIL(owner.called);
@@ -219,9 +220,9 @@ static void aHandshakeMayBeCancelled(void **state) {
     (void)state;
     needTls();
     assert_true(dialTo("127.0.0.1", true));
-    int fd = acceptOne();
+    int fd = dialTestAcceptOne();
     UNTIL(owner.dial.connected);
-    turns(3);
+    dialTestTurns(3);
     dialCancel(&owner.dial);
     char hello[4096];
     ssize_t n;
@@ -255,7 +256,7 @@ static void aHandshakeThatIsDoneGivesAConnection(void **state) {
     if (!ctx) fail_msg("%s", error);
     assert_true(dialTo("127.0.0.1", true));
     accepted = NULL;
-    struct connection *server = tlsAccept(server_el, ctx, acceptOne(), 0, onAccepted);
+    struct connection *server = tlsAccept(server_el, ctx, dialTestAcceptOne(), 0, onAccepted);
     tlsContextFree(ctx);
     UNTIL(owner.called && accepted);
     assert_true(tlsIs(owner.conn));
@@ -267,7 +268,7 @@ static void aHandshakeThatIsDoneGivesAConnection(void **state) {
 }
 
 int main(void) {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setUp, tearDown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, dialTestSetUp, dialTestTearDown)
     const struct CMUnitTest tests[] = {
         TEST(aConnectionBelongsToItsOwner),    TEST(aRefusedConnectionSaysSo),
         TEST(anAddressThatIsNoneIsNotTried),   TEST(theSourceAddressIsBound),

@@ -8,12 +8,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
 
 #include "base/model_ops.h"
 
-static struct ioMessage numbered(uintptr_t n) {
+static struct ioMessage ioQueueTestNumbered(uintptr_t n) {
     return (struct ioMessage){.what = (uint32_t)n, .flags = 7, .port = (void *)n, .a = (void *)(n + 1)};
 }
 
@@ -32,7 +31,7 @@ static void whatIsNotPublishedIsNotSeen(void **state) {
     ioQueueInit(&q, 4);
     assert_true(ioQueueEmpty(&q));
     assert_false(ioQueuePublish(&q));
-    assert_true(ioQueuePut(&q, numbered(1)));
+    assert_true(ioQueuePut(&q, ioQueueTestNumbered(1)));
     assert_false(ioQueueTake(&q, &m));
     assert_true(ioQueueEmpty(&q));
     assert_true(ioQueuePublish(&q));
@@ -54,15 +53,16 @@ static void fullAndEmptyAtEveryPlace(void **state) {
     uintptr_t put = 0, taken = 0;
     for (uintptr_t start = 0; start < size; start++) {
         for (uintptr_t n = 0; n <= size; n++) {
-            for (uintptr_t i = 0; i < n; i++) assert_true(ioQueuePut(&q, numbered(put++)));
-            if (n == size) assert_false(ioQueuePut(&q, numbered(put)));
+            for (uintptr_t i = 0; i < n; i++) assert_true(ioQueuePut(&q, ioQueueTestNumbered(put++)));
+            if (n == size) assert_false(ioQueuePut(&q, ioQueueTestNumbered(put)));
             ioQueuePublish(&q);
             for (uintptr_t i = 0; i < n; i++) expectNext(&q, taken++);
             assert_false(ioQueueTake(&q, &m));
-            if (n == size) assert_false(ioQueuePut(&q, numbered(put)));
+            if (n == size) assert_false(ioQueuePut(&q, ioQueueTestNumbered(put)));
             ioQueueRelease(&q);
         }
-        assert_true(ioQueuePut(&q, numbered(put++))); /* the next round begins one place further on */
+        assert_true(
+            ioQueuePut(&q, ioQueueTestNumbered(put++))); /* the next round begins one place further on */
         ioQueuePublish(&q);
         expectNext(&q, taken++);
         ioQueueRelease(&q);
@@ -75,13 +75,13 @@ static struct {
     uint64_t count;
 } shared;
 
-static void *produce(void *arg) {
+static void *ioQueueTestProduce(void *arg) {
     (void)arg;
     uint64_t seed = 1;
     for (uintptr_t n = 0; n < shared.count;) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         for (unsigned burst = (unsigned)(seed >> 33) % 50; burst && n < shared.count; burst--) {
-            while (!ioQueuePut(&shared.q, numbered(n))) {
+            while (!ioQueuePut(&shared.q, ioQueueTestNumbered(n))) {
                 ioQueuePublish(&shared.q);
                 sched_yield();
             }
@@ -100,7 +100,7 @@ static void twoThreads(void **state) {
         if (sizes[s] == 1) shared.count /= 20; /* hand to hand: it switches threads for each */
         ioQueueInit(&shared.q, sizes[s]);
         pthread_t producer;
-        assert_int_equal(pthread_create(&producer, NULL, produce, NULL), 0);
+        assert_int_equal(pthread_create(&producer, NULL, ioQueueTestProduce, NULL), 0);
         struct ioMessage m;
         for (uintptr_t n = 0; n < shared.count;) {
             if (!ioQueueTake(&shared.q, &m)) {

@@ -25,11 +25,11 @@
 #include "base/zmalloc.h"
 #include "net/connection.h"
 
-#define QUEUE_SIZE   (4 * 1024)
-#define RECEIVE_BATCH   32 /* messages that are fetched together */
-#define WAKE_BATCH   32 /* messages for which a main thread that sleeps is woken in the middle of a turn */
-#define UNSAID_FIRST 64
-#define LOOP_SIZE    1024 /* fds to begin with */
+#define QUEUE_SIZE    (4 * 1024)
+#define RECEIVE_BATCH 32 /* messages that are fetched together */
+#define WAKE_BATCH    32 /* messages for which a main thread that sleeps is woken in the middle of a turn */
+#define UNSAID_FIRST  64
+#define LOOP_SIZE     1024 /* fds to begin with */
 
 /* What a thread is told when it is to end, or to stand still; handlers know no such messages. */
 #define MESSAGE_END  UINT32_MAX
@@ -67,12 +67,12 @@ static _Alignas(IO_QUEUE_LINE) _Atomic bool main_sleeps;
 
 static __thread struct ioThread *self;
 
-static void wakeIfAsleep(_Atomic bool *sleeps, struct aeEventLoop *loop) {
+static void ioThreadWakeIfAsleep(_Atomic bool *sleeps, struct aeEventLoop *loop) {
     if (atomic_load(sleeps) && atomic_exchange(sleeps, false)) aeWakeup(loop);
 }
 
 /* Says aloud what has been told, as far as there is room. */
-static void speak(struct ioThread *t) {
+static void ioThreadSpeak(struct ioThread *t) {
     size_t said = 0;
     while (said < t->unsaid_count && ioQueuePut(&t->to_main, t->unsaid[said])) said++;
     for (size_t i = said; said && i < t->unsaid_count; i++) t->unsaid[i - said] = t->unsaid[i];
@@ -82,13 +82,13 @@ static void speak(struct ioThread *t) {
     if (!t->owes_wake) t->told = 0;
 }
 
-static void wakeMain(struct ioThread *t) {
-    if (t->owes_wake) wakeIfAsleep(&main_sleeps, main_loop);
+static void ioThreadWakeMain(struct ioThread *t) {
+    if (t->owes_wake) ioThreadWakeIfAsleep(&main_sleeps, main_loop);
     t->owes_wake = false;
     t->told = 0;
 }
 
-static void keepUnsaid(struct ioThread *t, struct ioMessage m) {
+static void ioThreadKeepUnsaid(struct ioThread *t, struct ioMessage m) {
     if (t->unsaid_count == t->unsaid_cap) {
         t->unsaid_cap = t->unsaid_cap ? 2 * t->unsaid_cap : UNSAID_FIRST;
         t->unsaid = zrealloc(t->unsaid, t->unsaid_cap * sizeof *t->unsaid);
@@ -98,66 +98,66 @@ static void keepUnsaid(struct ioThread *t, struct ioMessage m) {
 
 void ioThreadPost(struct ioThread *t, struct ioMessage m) {
     debugAssert(t == self);
-    if (t->unsaid_count || !ioQueuePut(&t->to_main, m)) keepUnsaid(t, m);
+    if (t->unsaid_count || !ioQueuePut(&t->to_main, m)) ioThreadKeepUnsaid(t, m);
     if (++t->told < WAKE_BATCH) return;
-    speak(t);
-    wakeMain(t);
+    ioThreadSpeak(t);
+    ioThreadWakeMain(t);
 }
 
-static void standStill(struct ioThread *t) {
+static void ioThreadStandStill(struct ioThread *t) {
     atomic_store_explicit(&t->held, true, memory_order_release);
     pthread_mutex_lock(&hold);
     pthread_mutex_unlock(&hold);
     atomic_store_explicit(&t->held, false, memory_order_release);
 }
 
-static void listen(struct ioThread *t) {
+static void ioThreadListen(struct ioThread *t) {
     struct ioMessage m;
     while (ioQueueTake(&t->to_thread, &m)) {
         ioQueueRelease(&t->to_thread); /* the main thread may be waiting for room */
         if (m.what == MESSAGE_END)
             aeStop(t->loop);
         else if (m.what == MESSAGE_HOLD)
-            standStill(t);
+            ioThreadStandStill(t);
         else
             handlers->to_thread(t, &m);
     }
 }
 
 /* With something unsaid the thread comes back soon: the main thread is taking from a full queue. */
-static void beforeSleep(struct aeEventLoop *el) {
+static void ioThreadBeforeSleep(struct aeEventLoop *el) {
     struct ioThread *t = self;
     connServePending(el);
-    listen(t);
+    ioThreadListen(t);
     handlers->turn(t);
-    speak(t);
-    if (t->told == t->told_last_turn) wakeMain(t); /* nothing more has come */
+    ioThreadSpeak(t);
+    if (t->told == t->told_last_turn) ioThreadWakeMain(t); /* nothing more has come */
     t->told_last_turn = t->told;
     atomic_store(&t->sleeps, true);
     aeSetDontWait(el, t->owes_wake || t->unsaid_count || !ioQueueEmpty(&t->to_thread) || connHasPending(el));
 }
 
-static void afterSleep(struct aeEventLoop *el) {
+static void ioThreadAfterSleep(struct aeEventLoop *el) {
     (void)el;
     atomic_store_explicit(&self->sleeps, false, memory_order_relaxed);
 }
 
-static void nameThread(const struct ioThread *t) {
+static void ioThreadNameThread(const struct ioThread *t) {
     char name[16];
     snprintf(name, sizeof name, "io_thd_%d", t->number);
     prctl(PR_SET_NAME, name);
 }
 
-static void *threadMain(void *arg) {
+static void *ioThreadMain(void *arg) {
     struct ioThread *t = self = arg;
     atomic_store_explicit(&t->tid, gettid(), memory_order_relaxed);
-    nameThread(t);
+    ioThreadNameThread(t);
     cpulistApply(t->cpulist);
     zmallocThreadStart();
     t->state = handlers->begin(t);
     aeMain(t->loop);
     handlers->end(t);
-    for (speak(t); t->unsaid_count; speak(t)) sched_yield();
+    for (ioThreadSpeak(t); t->unsaid_count; ioThreadSpeak(t)) sched_yield();
     zfree(t->unsaid);
     zmallocThreadExit();
     atomic_store_explicit(&t->ended, true, memory_order_release);
@@ -179,7 +179,7 @@ void ioThreadsInit(struct aeEventLoop *loop, const struct ioThreadHandlers *of_m
     handlers = of_messages;
 }
 
-static void freeThread(struct ioThread *t) {
+static void ioThreadFreeThread(struct ioThread *t) {
     if (t->loop) aeDelete(t->loop);
     ioQueueFree(&t->to_thread);
     ioQueueFree(&t->to_main);
@@ -195,12 +195,12 @@ struct ioThread *ioThreadStart(int number, const char *cpulist) {
     t->loop = aeCreate(LOOP_SIZE);
     int error = t->loop ? 0 : errno;
     if (!error) {
-        aeSetBeforeSleep(t->loop, beforeSleep);
-        aeSetAfterSleep(t->loop, afterSleep);
-        error = threadCreate(&t->thread, threadMain, t);
+        aeSetBeforeSleep(t->loop, ioThreadBeforeSleep);
+        aeSetAfterSleep(t->loop, ioThreadAfterSleep);
+        error = threadCreate(&t->thread, ioThreadMain, t);
     }
     if (error) {
-        freeThread(t);
+        ioThreadFreeThread(t);
         errno = error;
         return NULL;
     }
@@ -221,7 +221,7 @@ void ioThreadStop(struct ioThread *t) {
     int at = 0;
     while (threads[at] != t) at++;
     threads[at] = threads[--thread_count];
-    freeThread(t);
+    ioThreadFreeThread(t);
 }
 
 void ioThreadSend(struct ioThread *t, struct ioMessage m) {
@@ -232,7 +232,7 @@ void ioThreadSend(struct ioThread *t, struct ioMessage m) {
 }
 
 void ioThreadFlush(struct ioThread *t) {
-    if (ioQueuePublish(&t->to_thread)) wakeIfAsleep(&t->sleeps, t->loop);
+    if (ioQueuePublish(&t->to_thread)) ioThreadWakeIfAsleep(&t->sleeps, t->loop);
 }
 
 int ioThreadReceive(struct ioThread *t) {
@@ -260,7 +260,7 @@ void ioThreadAwait(struct ioThread *t) {
     while (!ioThreadReceive(t)) sched_yield();
 }
 
-static void awaitHeld(bool held) {
+static void ioThreadAwaitHeld(bool held) {
     for (int i = 0; i < thread_count; i++) {
         while (atomic_load_explicit(&threads[i]->held, memory_order_acquire) != held) sched_yield();
     }
@@ -272,12 +272,12 @@ void ioThreadsHold(void) {
         ioThreadSend(threads[i], (struct ioMessage){.what = MESSAGE_HOLD});
         ioThreadFlush(threads[i]);
     }
-    awaitHeld(true);
+    ioThreadAwaitHeld(true);
 }
 
 void ioThreadsRelease(void) {
     pthread_mutex_unlock(&hold);
-    awaitHeld(false); /* or the next hold could come before a thread has seen the end of this one */
+    ioThreadAwaitHeld(false); /* or the next hold could come before a thread has seen the end of this one */
 }
 
 bool ioMainSleeps(void) {

@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
 #include "base/model_ops.h"
@@ -28,7 +27,7 @@ static struct heard {
     uint64_t count;
 } heard[IO_THREADS_MAX + 1];
 
-static void toThread(struct ioThread *t, const struct ioMessage *m) {
+static void ioThreadTestToThread(struct ioThread *t, const struct ioMessage *m) {
     ++*(uint64_t *)ioThreadState(t);
     if (m->what == SLOW) usleep(20000);
     uintptr_t n = m->what == BURST ? (uintptr_t)m->b : 1;
@@ -36,11 +35,11 @@ static void toThread(struct ioThread *t, const struct ioMessage *m) {
         ioThreadPost(t, (struct ioMessage){.what = m->what, .a = (void *)((uintptr_t)m->a + i)});
 }
 
-static void fetch(const struct ioMessage *m) {
+static void ioThreadTestFetch(const struct ioMessage *m) {
     assert_non_null(m);
 }
 
-static void toMain(struct ioThread *t, const struct ioMessage *m) {
+static void ioThreadTestToMain(struct ioThread *t, const struct ioMessage *m) {
     struct heard *h = &heard[ioThreadNumber(t)];
     assert_ptr_equal(m->a, h->next);
     h->next++;
@@ -50,26 +49,26 @@ static void toMain(struct ioThread *t, const struct ioMessage *m) {
 static int begun, ended;
 static _Atomic uint64_t told_in_all;
 
-static void *begin(struct ioThread *t) {
+static void *ioThreadTestBegin(struct ioThread *t) {
     (void)t;
     return zcalloc(1, sizeof(uint64_t));
 }
-static void turn(struct ioThread *t) {
+static void ioThreadTestTurn(struct ioThread *t) {
     (void)t;
 }
-static void end(struct ioThread *t) {
+static void ioThreadTestEnd(struct ioThread *t) {
     told_in_all += *(uint64_t *)ioThreadState(t);
     zfree(ioThreadState(t));
 }
 
-static struct ioThread *start(int number) {
+static struct ioThread *ioThreadTestStart(int number) {
     heard[number] = (struct heard){0};
     struct ioThread *t = ioThreadStart(number, NULL);
     assert_non_null(t);
     begun++;
     return t;
 }
-static void stop(struct ioThread *t) {
+static void ioThreadTestStop(struct ioThread *t) {
     ioThreadStop(t);
     ended++;
 }
@@ -86,13 +85,13 @@ static void mainTurn(struct ioThread **threads, int n) {
 /* One message is on its way: both sides sleep between each two. */
 static void noWakeUpIsLost(void **state) {
     (void)state;
-    struct ioThread *t = start(1);
+    struct ioThread *t = ioThreadTestStart(1);
     uint64_t turns = modelShare(300000);
     for (uintptr_t i = 0; i < turns; i++) {
         ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)i});
         while (heard[1].count == i) mainTurn(&t, 1);
     }
-    stop(t);
+    ioThreadTestStop(t);
     assert_int_equal(heard[1].count, turns);
 }
 
@@ -102,7 +101,7 @@ static void noWakeUpIsLostAmongSeveral(void **state) {
     enum { THREADS = 4 };
     struct ioThread *t[THREADS];
     uintptr_t sent[THREADS] = {0}, in_all = 0;
-    for (int i = 0; i < THREADS; i++) t[i] = start(i + 1);
+    for (int i = 0; i < THREADS; i++) t[i] = ioThreadTestStart(i + 1);
     uint64_t turns = modelShare(300000), seed = 7;
     for (uint64_t n = 0; n < turns; n++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -119,7 +118,7 @@ static void noWakeUpIsLostAmongSeveral(void **state) {
         }
     }
     for (int i = 0; i < THREADS; i++) {
-        stop(t[i]);
+        ioThreadTestStop(t[i]);
         assert_int_equal(heard[i + 1].count, sent[i]);
     }
 }
@@ -127,7 +126,7 @@ static void noWakeUpIsLostAmongSeveral(void **state) {
 /* The main thread hears nothing while it says more than there is room for, and waits for the slow one. */
 static void moreThanThereIsRoomFor(void **state) {
     (void)state;
-    struct ioThread *t = start(1);
+    struct ioThread *t = ioThreadTestStart(1);
     ioThreadSend(t, (struct ioMessage){.what = SLOW, .a = (void *)0});
     for (uintptr_t i = 1; i < MANY; i++) ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)i});
     while (heard[1].count < MANY) mainTurn(&t, 1);
@@ -137,7 +136,7 @@ static void moreThanThereIsRoomFor(void **state) {
     ioThreadSend(t, (struct ioMessage){.what = BURST, .a = (void *)(2 * MANY), .b = (void *)MANY});
     ioThreadAwait(t);
     assert_in_range(heard[1].count, 2 * MANY + 1, 3 * MANY);
-    stop(t);
+    ioThreadTestStop(t);
     assert_int_equal(heard[1].count, 3 * MANY);
 }
 
@@ -145,15 +144,15 @@ static void moreThanThereIsRoomFor(void **state) {
 static void theEndWaitsForAll(void **state) {
     (void)state;
     for (uintptr_t n = 0; n < 12000; n = n * 3 + 1) {
-        struct ioThread *t = start(2);
+        struct ioThread *t = ioThreadTestStart(2);
         for (uintptr_t i = 0; i < n; i++) ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)i});
-        stop(t);
+        ioThreadTestStop(t);
         assert_int_equal(heard[2].count, n);
     }
-    struct ioThread *t = start(2);
+    struct ioThread *t = ioThreadTestStart(2);
     ioThreadSend(t, (struct ioMessage){.what = SLOW, .a = (void *)0});
     ioThreadSend(t, (struct ioMessage){.what = BURST, .a = (void *)1, .b = (void *)MANY});
-    stop(t);
+    ioThreadTestStop(t);
     assert_int_equal(heard[2].count, MANY + 1);
 }
 
@@ -163,14 +162,14 @@ static void threadsComeAndGo(void **state) {
     enum { THREADS = 8 };
     struct ioThread *t[THREADS];
     for (int round = 0; round < 5; round++) {
-        for (int i = 0; i < THREADS; i++) t[i] = start(i + 1);
+        for (int i = 0; i < THREADS; i++) t[i] = ioThreadTestStart(i + 1);
         for (int i = 0; i < THREADS; i++) {
             assert_int_equal(ioThreadNumber(t[i]), i + 1);
             ioThreadSend(t[i], (struct ioMessage){.what = ECHO, .a = (void *)0});
         }
         for (int i = 0; i < THREADS; i++) {
             int at = (i * 3 + round) % THREADS;
-            stop(t[at]);
+            ioThreadTestStop(t[at]);
             assert_int_equal(heard[at + 1].count, 1);
         }
     }
@@ -179,26 +178,30 @@ static void threadsComeAndGo(void **state) {
 /* A thread that has nothing to do takes no processor. */
 static void whoHasNothingToDoSleeps(void **state) {
     (void)state;
-    struct ioThread *t = start(1);
+    struct ioThread *t = ioThreadTestStart(1);
     ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)0});
     while (!heard[1].count) mainTurn(&t, 1);
     uint64_t before = ioThreadCpuNs(t);
     usleep(200000);
     assert_in_range(ioThreadCpuNs(t) - before, 0, 20000000);
-    stop(t);
+    ioThreadTestStop(t);
 }
 
-static int setUp(void **state) {
+static int ioThreadTestSetUp(void **state) {
     (void)state;
-    static const struct ioThreadHandlers handlers = {
-        .to_thread = toThread, .fetch = fetch, .to_main = toMain, .begin = begin, .turn = turn, .end = end};
+    static const struct ioThreadHandlers handlers = {.to_thread = ioThreadTestToThread,
+                                                     .fetch = ioThreadTestFetch,
+                                                     .to_main = ioThreadTestToMain,
+                                                     .begin = ioThreadTestBegin,
+                                                     .turn = ioThreadTestTurn,
+                                                     .end = ioThreadTestEnd};
     alarm(PATIENCE_S);
     loop = aeCreate(64);
     ioThreadsInit(loop, &handlers);
     return loop ? 0 : -1;
 }
 
-static int tearDown(void **state) {
+static int ioThreadTestTearDown(void **state) {
     (void)state;
     aeDelete(loop);
     return begun == ended ? 0 : -1;
@@ -210,5 +213,5 @@ int main(void) {
         cmocka_unit_test(moreThanThereIsRoomFor), cmocka_unit_test(theEndWaitsForAll),
         cmocka_unit_test(threadsComeAndGo),       cmocka_unit_test(whoHasNothingToDoSleeps),
     };
-    return cmocka_run_group_tests(tests, setUp, tearDown);
+    return cmocka_run_group_tests(tests, ioThreadTestSetUp, ioThreadTestTearDown);
 }

@@ -21,7 +21,7 @@ struct named {
 static const struct named crypto_functions[] = {OPENSSL_CRYPTO_FUNCTIONS(NAMED){NULL, NULL}};
 static const struct named ssl_functions[] = {OPENSSL_SSL_FUNCTIONS(NAMED){NULL, NULL}};
 
-static bool loadFrom(const char *library, const struct named *functions, sds *err) {
+static bool opensslLoadFrom(const char *library, const struct named *functions, sds *err) {
     void *handle = dlopen(library, RTLD_NOW);
     bool ok = handle != NULL;
     for (const struct named *f = functions; ok && f->name; f++)
@@ -32,6 +32,7 @@ static bool loadFrom(const char *library, const struct named *functions, sds *er
 
 bool opensslLoad(sds *err) {
     static bool loaded;
-    if (!loaded) loaded = loadFrom(CRYPTO, crypto_functions, err) && loadFrom(SSL, ssl_functions, err);
+    if (!loaded)
+        loaded = opensslLoadFrom(CRYPTO, crypto_functions, err) && opensslLoadFrom(SSL, ssl_functions, err);
     return loaded;
 }

@@ -5,14 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/sds.h"
 #include "base/zmalloc.h"
 #include "net/resp.h"
 
-static sds written(int argc, const struct str *argv) {
+static sds respEncodeTestWritten(int argc, const struct str *argv) {
     size_t room = respRequestRoom(argc, argv);
     char *dst = zmalloc(room);
     size_t len = (size_t)(respWriteRequest(dst, argc, argv) - dst);
@@ -24,7 +23,7 @@ static sds written(int argc, const struct str *argv) {
 
 static void testForm(void **state) {
     (void)state;
-    sds s = written(3, (struct str[]){STR("SET"), STR(""), STR("a\r\n\0b")});
+    sds s = respEncodeTestWritten(3, (struct str[]){STR("SET"), STR(""), STR("a\r\n\0b")});
     assert_int_equal(30, sdslen(s));
     assert_memory_equal("*3\r\n$3\r\nSET\r\n$0\r\n\r\n$5\r\na\r\n\0b\r\n", s, 30);
     sdsfree(s);
@@ -39,7 +38,7 @@ static void testLengths(void **state) {
         int argc = (int)(lengths[i] ? lengths[i] : 1);
         struct str *argv = zmalloc((size_t)argc * sizeof *argv), *got = NULL;
         for (int a = 0; a < argc; a++) argv[a] = strN(bytes, a ? (size_t)(a % 3) : lengths[i]);
-        sds s = written(argc, argv);
+        sds s = respEncodeTestWritten(argc, argv);
         struct respParser parser = {0};
         struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, true};
         struct respBigArg *big;

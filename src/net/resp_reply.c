@@ -34,12 +34,12 @@ static int64_t respReplyReadLine(const char *buf, size_t len, struct str *text) 
     return cr + 2 - buf;
 }
 
-static bool readInteger(struct str s, int64_t *n) {
+static bool respReplyReadInteger(struct str s, int64_t *n) {
     if (s.len > 1 && s.ptr[0] == '+' && s.ptr[1] != '-') s = strN(s.ptr + 1, s.len - 1);
     return string2ll(s, n);
 }
 
-static bool readDouble(struct str s, double *d) {
+static bool respReplyReadDouble(struct str s, double *d) {
     if (strIs(s, "nan") || strIs(s, "-nan")) {
         *d = NAN;
         return true;
@@ -48,8 +48,8 @@ static bool readDouble(struct str s, double *d) {
 }
 
 /* The bytes of a blob whose length line, `line` bytes, has been read into h->text. */
-static int64_t readBlob(const char *buf, size_t len, int64_t line, struct head *h) {
-    if (!readInteger(h->text, &h->n) || h->n < -1 || (h->n == -1 && h->type != '$')) return -1;
+static int64_t respReplyReadBlob(const char *buf, size_t len, int64_t line, struct head *h) {
+    if (!respReplyReadInteger(h->text, &h->n) || h->n < -1 || (h->n == -1 && h->type != '$')) return -1;
     if (h->n == -1) return line;
     const char *text = buf + line;
     size_t left = len - (size_t)line;
@@ -61,7 +61,7 @@ static int64_t readBlob(const char *buf, size_t len, int64_t line, struct head *
 }
 
 /* Everything of the reply at buf but its elements: the size, 0 incomplete, -1 error. */
-static int64_t readHead(const char *buf, size_t len, struct head *h) {
+static int64_t respReplyReadHead(const char *buf, size_t len, struct head *h) {
     if (len > 0 && !memchr("+-$!=:,#_(*~>%|", buf[0], 15)) return -1;
     int64_t line = respReplyReadLine(buf, len, &h->text);
     if (line <= 0) return line;
@@ -72,23 +72,23 @@ static int64_t readHead(const char *buf, size_t len, struct head *h) {
     case '-': return line;
     case '$':
     case '!':
-    case '=': return readBlob(buf, len, line, h);
-    case ':': ok = readInteger(h->text, &h->n); break;
-    case ',': ok = readDouble(h->text, &h->dval); break;
+    case '=': return respReplyReadBlob(buf, len, line, h);
+    case ':': ok = respReplyReadInteger(h->text, &h->n); break;
+    case ',': ok = respReplyReadDouble(h->text, &h->dval); break;
     case '#': ok = h->text.len == 1 && (h->text.ptr[0] == 't' || h->text.ptr[0] == 'f'); break;
     case '_': ok = h->text.len == 0; break;
     case '(': ok = h->text.len > 0; break;
-    case '*': ok = readInteger(h->text, &h->n) && h->n >= -1; break;
+    case '*': ok = respReplyReadInteger(h->text, &h->n) && h->n >= -1; break;
     case '~':
-    case '>': ok = readInteger(h->text, &h->n) && h->n >= 0; break;
+    case '>': ok = respReplyReadInteger(h->text, &h->n) && h->n >= 0; break;
     case '%':
-    case '|': ok = readInteger(h->text, &h->n) && h->n >= 0 && h->n <= INT64_MAX / 2; break;
+    case '|': ok = respReplyReadInteger(h->text, &h->n) && h->n >= 0 && h->n <= INT64_MAX / 2; break;
     }
     return ok ? line : -1;
 }
 
 /* How many replies follow the head as its elements. */
-static int64_t elementCount(const struct head *h) {
+static int64_t respReplyElementCount(const struct head *h) {
     switch (h->type) {
     case '*': return h->n < 0 ? 0 : h->n;
     case '~':
@@ -99,29 +99,30 @@ static int64_t elementCount(const struct head *h) {
     }
 }
 
-static size_t skipAttributes(const char *buf, size_t len, struct head *h) {
-    size_t pos = (size_t)readHead(buf, len, h);
+static size_t respReplySkipAttributes(const char *buf, size_t len, struct head *h) {
+    size_t pos = (size_t)respReplyReadHead(buf, len, h);
     while (h->type == '|') {
-        for (int64_t i = elementCount(h); i > 0; i--) pos += (size_t)respReplyLength(buf + pos, len - pos);
-        pos += (size_t)readHead(buf + pos, len - pos, h);
+        for (int64_t i = respReplyElementCount(h); i > 0; i--)
+            pos += (size_t)respReplyLength(buf + pos, len - pos);
+        pos += (size_t)respReplyReadHead(buf + pos, len - pos, h);
     }
     return pos;
 }
 
-static void setVerbatim(struct respReply *r) {
+static void respReplySetVerbatim(struct respReply *r) {
     r->type = RESP_T_VERBATIM;
     memcpy(r->vtype, r->str.ptr, 3);
     r->str = strN(r->str.ptr + 4, r->str.len - 4);
 }
 
-static void fillReply(struct respReply *r, const struct head *h) {
+static void respReplyFillReply(struct respReply *r, const struct head *h) {
     *r = (struct respReply){.str = h->text};
     switch (h->type) {
     case '+': r->type = RESP_T_STATUS; break;
     case '-':
     case '!': r->type = RESP_T_ERROR; break;
     case '$': r->type = h->n < 0 ? RESP_T_NULL : RESP_T_STRING; break;
-    case '=': setVerbatim(r); break;
+    case '=': respReplySetVerbatim(r); break;
     case ':':
         r->type = RESP_T_INTEGER;
         r->integer = h->n;
@@ -149,15 +150,15 @@ static void fillReply(struct respReply *r, const struct head *h) {
 }
 
 /* Build the reply at buf, which respReplyLength() has approved. Returns its size. */
-static size_t build(const char *buf, size_t len, struct respReply *r) {
+static size_t respReplyBuild(const char *buf, size_t len, struct respReply *r) {
     struct head h;
-    size_t pos = skipAttributes(buf, len, &h);
-    fillReply(r, &h);
-    size_t n = (size_t)elementCount(&h);
+    size_t pos = respReplySkipAttributes(buf, len, &h);
+    respReplyFillReply(r, &h);
+    size_t n = (size_t)respReplyElementCount(&h);
     if (n == 0) return pos;
     r->element = zmalloc(n * sizeof(struct respReply));
     r->elements = n;
-    for (size_t i = 0; i < n; i++) pos += build(buf + pos, len - pos, &r->element[i]);
+    for (size_t i = 0; i < n; i++) pos += respReplyBuild(buf + pos, len - pos, &r->element[i]);
     return pos;
 }
 
@@ -185,7 +186,7 @@ unsigned respWriteHeader(char *dst, char type, int64_t n) {
 int64_t respReadReply(const char *buf, size_t len, struct respReply *out) {
     int64_t size = respReplyLength(buf, len);
     if (size <= 0) return size;
-    serverAssert(build(buf, (size_t)size, out) == (size_t)size);
+    serverAssert(respReplyBuild(buf, (size_t)size, out) == (size_t)size);
     return size;
 }
 
@@ -215,11 +216,11 @@ int64_t respReplyLength(const char *buf, size_t len) {
     left[0] = 1;
     while (left[depth] > 0) {
         struct head h;
-        int64_t size = readHead(buf + pos, len - pos, &h);
+        int64_t size = respReplyReadHead(buf + pos, len - pos, &h);
         if (size <= 0) return size;
         pos += (size_t)size;
         if (h.type != '|') left[depth]--; /* attributes come in front of a reply, and are none */
-        int64_t count = elementCount(&h);
+        int64_t count = respReplyElementCount(&h);
         if (count > 0 && depth == MAX_DEPTH) return -1;
         if (count > 0) left[++depth] = count;
         while (depth > 0 && left[depth] == 0) depth--;

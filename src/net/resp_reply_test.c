@@ -2,7 +2,7 @@
 /* resp_reply_test.c - the reply reader on every type of RESP2 and RESP3, cut at every byte, nested to the
  * limit, malformed and random; and the header writer, read back.
  *
- *     bytes -> respReadReply() -> dump() "[:1 $\"a\" {+k => _}]" -> compared with what is expected
+ *     bytes -> respReadReply() -> respReplyTestDump() "[:1 $\"a\" {+k => _}]" -> compared with what is expected
  *
  * Every input is copied to an allocation of its exact size,
  * so that the sanitizer sees a read past the end. */
@@ -17,7 +17,7 @@
 #include "base/zmalloc.h"
 #include "net/resp.h"
 
-static sds dump(sds out, const struct respReply *r) {
+static sds respReplyTestDump(sds out, const struct respReply *r) {
     static const char open[] = "[{~>", close[] = "]}~>";
     switch (r->type) {
     case RESP_T_STRING: return sdscatprintf(out, "$%.*s", (int)r->str.len, r->str.ptr);
@@ -35,7 +35,7 @@ static sds dump(sds out, const struct respReply *r) {
     out = sdscatlen(out, &open[kind], 1);
     for (size_t i = 0; i < r->elements; i++) {
         if (i) out = sdscat(out, " ");
-        out = dump(out, &r->element[i]);
+        out = respReplyTestDump(out, &r->element[i]);
     }
     return sdscatlen(out, &close[kind], 1);
 }
@@ -47,7 +47,7 @@ static int64_t readCopy(const char *bytes, size_t len, sds *text) {
     struct respReply r = {0};
     int64_t size = respReadReply(copy, len, &r);
     assert_true(respReplyLength(copy, len) == size);
-    *text = size > 0 ? dump(sdsempty(), &r) : NULL;
+    *text = size > 0 ? respReplyTestDump(sdsempty(), &r) : NULL;
     if (size > 0) respReplyFree(&r);
     zfree(copy);
     return size;
@@ -153,7 +153,7 @@ static void testErrors(void **state) {
     assert_int_equal(readCopy("*9223372036854775807\r\n:1\r\n", 26, &text), 0); /* reserves nothing */
 }
 
-static sds nested(int levels) {
+static sds respReplyTestNested(int levels) {
     sds s = sdsempty();
     for (int i = 0; i < levels; i++) s = sdscat(s, "*1\r\n");
     return sdscat(s, ":1\r\n");
@@ -161,7 +161,7 @@ static sds nested(int levels) {
 
 static void testDepth(void **state) {
     (void)state;
-    sds text, deepest = nested(512), too_deep = nested(513);
+    sds text, deepest = respReplyTestNested(512), too_deep = respReplyTestNested(513);
     assert_int_equal(readCopy(deepest, sdslen(deepest), &text), sdslen(deepest));
     assert_int_equal(sdslen(text), 2 * 512 + 2);
     sdsfree(text);
@@ -196,7 +196,7 @@ static sds randomReply(sds s, int depth) {
 }
 
 /* Valid replies are read whole; with a byte changed or cut, anything goes but a wrong memory access. */
-static void testRandom(void **state) {
+static void respReplyTestRandom(void **state) {
     (void)state;
     for (int round = 0; round < 50000; round++) {
         sds text, s = randomReply(sdsempty(), 6);
@@ -213,9 +213,9 @@ static void testRandom(void **state) {
 int main(void) {
     randomSeed(20261);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testResp2),  cmocka_unit_test(testResp3), cmocka_unit_test(testAttributes),
-        cmocka_unit_test(testErrors), cmocka_unit_test(testDepth), cmocka_unit_test(testHeaders),
-        cmocka_unit_test(testRandom),
+        cmocka_unit_test(testResp2),           cmocka_unit_test(testResp3), cmocka_unit_test(testAttributes),
+        cmocka_unit_test(testErrors),          cmocka_unit_test(testDepth), cmocka_unit_test(testHeaders),
+        cmocka_unit_test(respReplyTestRandom),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

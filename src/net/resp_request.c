@@ -41,33 +41,33 @@ struct respArgPos {
     size_t off, len;
 };
 
-static inline size_t minSize(size_t a, size_t b) {
+static inline size_t respRequestMinSize(size_t a, size_t b) {
     return a < b ? a : b;
 }
-static inline size_t maxSize(size_t a, size_t b) {
+static inline size_t respRequestMaxSize(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-static inline bool isCrlf(const char *p) {
+static inline bool respRequestIsCrlf(const char *p) {
     return memcmp(p, "\r\n", 2) == 0;
 }
 
 /* "<type><n>\r\n" with one digit or two in canonical form, at p, where SHORT_LINE bytes can be read: returns
  * what follows. NULL: it is something else. */
-static inline const char *shortLength(const char *p, char type, size_t *n) {
+static inline const char *respRequestShortLength(const char *p, char type, size_t *n) {
     unsigned first = (unsigned)(unsigned char)p[1] - '0', second = (unsigned)(unsigned char)p[2] - '0';
     if (p[0] != type || first > 9) return NULL;
     *n = first;
-    if (isCrlf(p + 2)) return p + 4;
+    if (respRequestIsCrlf(p + 2)) return p + 4;
     *n = first * 10 + second;
-    return first && second <= 9 && isCrlf(p + 3) ? p + 5 : NULL;
+    return first && second <= 9 && respRequestIsCrlf(p + 3) ? p + 5 : NULL;
 }
 
 /* Room for n views; returns where the first one goes. */
-static inline struct str *reserveArgv(const struct respViews *out, size_t n) {
+static inline struct str *respRequestReserveArgv(const struct respViews *out, size_t n) {
     size_t need = out->base + n;
     if (__builtin_expect(need > *out->cap, 0)) {
-        *out->cap = maxSize(maxSize(need, 16), *out->cap * 2);
+        *out->cap = respRequestMaxSize(respRequestMaxSize(need, 16), *out->cap * 2);
         *out->argv = zrealloc(*out->argv, *out->cap * sizeof(struct str));
     }
     return *out->argv + out->base;
@@ -76,27 +76,27 @@ static inline struct str *reserveArgv(const struct respViews *out, size_t n) {
 /* ---- Lines --------------------------------------------------------------------------------------------- */
 
 /* The number at q, up to ten digits in canonical form, when its whole line is there: returns what follows
- * the line. NULL means that the careful way, readLength(), has to judge. */
-static inline const char *fastLength(const char *q, const char *end, int64_t *value) {
+ * the line. NULL means that the careful way, respRequestReadLength(), has to judge. */
+static inline const char *respRequestFastLength(const char *q, const char *end, int64_t *value) {
     const char *start = q, *limit = end - q > 10 ? q + 10 : end;
     int64_t v = 0;
     for (unsigned digit; q < limit && (digit = (unsigned)(unsigned char)*q - '0') < 10; q++)
         v = v * 10 + digit;
-    if (q == start || end - q < 2 || !isCrlf(q) || (*start == '0' && q - start > 1)) return NULL;
+    if (q == start || end - q < 2 || !respRequestIsCrlf(q) || (*start == '0' && q - start > 1)) return NULL;
     *value = v;
     return q + 2;
 }
 
 /* Offset of the first c at or behind p->pos, or SIZE_MAX. Remembers how far it looked. */
-static size_t findInLine(struct respParser *p, const char *buf, size_t len, char c) {
-    size_t from = maxSize(p->pos, p->scanned);
+static size_t respRequestFindInLine(struct respParser *p, const char *buf, size_t len, char c) {
+    size_t from = respRequestMaxSize(p->pos, p->scanned);
     if (from >= len) return SIZE_MAX;
     const char *hit = memchr(buf + from, c, len - from);
     p->scanned = hit ? (size_t)(hit - buf) : len;
     return hit ? p->scanned : SIZE_MAX;
 }
 
-static const char *expectedDollar(char got) {
+static const char *respRequestExpectedDollar(char got) {
     static _Thread_local char text[32];
     if (got == '\r' || got == '\n' || !got) got = ' '; /* it becomes part of a line */
     snprintf(text, sizeof(text), "expected '$', got '%c'", got);
@@ -105,16 +105,17 @@ static const char *expectedDollar(char got) {
 
 /* Any line "<type><number>\r\n" at p->pos. On RESP_OK pos is behind the line. A number that is none, or does
  * not fit, gives *valid false: it depends on the line which error that is. */
-static enum respStatus readLength(struct respParser *p, const char *buf, size_t len, char type,
-                                  int64_t *value, bool *valid, const char *toobig, const char **err) {
-    size_t eol = findInLine(p, buf, len, '\r');
+static enum respStatus respRequestReadLength(struct respParser *p, const char *buf, size_t len, char type,
+                                             int64_t *value, bool *valid, const char *toobig,
+                                             const char **err) {
+    size_t eol = respRequestFindInLine(p, buf, len, '\r');
     if (eol == SIZE_MAX && len - p->pos > RESP_INLINE_MAX_SIZE) {
         *err = toobig;
         return RESP_ERROR;
     }
     if (eol == SIZE_MAX || eol + 2 > len) return RESP_MORE;
-    if (buf[p->pos] != type || !isCrlf(buf + eol)) {
-        *err = buf[p->pos] != type ? expectedDollar(buf[p->pos]) : err_crlf;
+    if (buf[p->pos] != type || !respRequestIsCrlf(buf + eol)) {
+        *err = buf[p->pos] != type ? respRequestExpectedDollar(buf[p->pos]) : err_crlf;
         return RESP_ERROR;
     }
     *valid = eol > p->pos && string2ll(strN(buf + p->pos + 1, eol - p->pos - 1), value);
@@ -122,15 +123,16 @@ static enum respStatus readLength(struct respParser *p, const char *buf, size_t 
     return RESP_OK;
 }
 
-static enum respStatus readCount(struct respParser *p, const char *buf, size_t len,
-                                 const struct respLimits *limits, const char **err) {
+static enum respStatus respRequestReadCount(struct respParser *p, const char *buf, size_t len,
+                                            const struct respLimits *limits, const char **err) {
     int64_t count;
     bool valid = true;
-    const char *next = fastLength(buf + 1, buf + len, &count);
+    const char *next = respRequestFastLength(buf + 1, buf + len, &count);
     if (next) {
         p->pos = (size_t)(next - buf);
     } else {
-        enum respStatus st = readLength(p, buf, len, '*', &count, &valid, "too big mbulk count string", err);
+        enum respStatus st =
+            respRequestReadLength(p, buf, len, '*', &count, &valid, "too big mbulk count string", err);
         if (st != RESP_OK) return st;
     }
     if (!valid || count > limits->max_args) {
@@ -148,11 +150,12 @@ static enum respStatus readCount(struct respParser *p, const char *buf, size_t l
 }
 
 /* The careful way to read "$<n>\r\n" at p->pos; RESP_OK leaves the length in p->bulklen. */
-static enum respStatus readBulkLength(struct respParser *p, const char *buf, size_t len,
-                                      const struct respLimits *limits, const char **err) {
+static enum respStatus respRequestReadBulkLength(struct respParser *p, const char *buf, size_t len,
+                                                 const struct respLimits *limits, const char **err) {
     int64_t n;
     bool valid;
-    enum respStatus st = readLength(p, buf, len, '$', &n, &valid, "too big bulk count string", err);
+    enum respStatus st =
+        respRequestReadLength(p, buf, len, '$', &n, &valid, "too big bulk count string", err);
     if (st != RESP_OK) return st;
     if (!valid || n < 0 || n > limits->max_bulk) {
         *err = "invalid bulk length";
@@ -167,7 +170,7 @@ static enum respStatus readBulkLength(struct respParser *p, const char *buf, siz
 
 /* ---- Progress across calls ----------------------------------------------------------------------------- */
 
-static void reserveArgs(struct respParser *p, int32_t n) {
+static void respRequestReserveArgs(struct respParser *p, int32_t n) {
     if (n <= p->args_cap) return;
     int64_t cap = (int64_t)p->args_cap * 2;
     if (cap < 16) cap = 16;
@@ -177,25 +180,25 @@ static void reserveArgs(struct respParser *p, int32_t n) {
 }
 
 /* Write down the views parsed in this call: argv[p->argc..argc). */
-static void saveArgs(struct respParser *p, const char *buf, const struct str *argv, int32_t argc) {
+static void respRequestSaveArgs(struct respParser *p, const char *buf, const struct str *argv, int32_t argc) {
     if (argc == p->argc) return;
-    reserveArgs(p, argc);
+    respRequestReserveArgs(p, argc);
     for (int32_t i = p->argc; i < argc; i++)
         p->args[i] = (struct respArgPos){(size_t)(argv[i].ptr - buf), argv[i].len};
     p->argc = argc;
 }
 
-static void loadArgs(const struct respParser *p, const char *buf, struct str *argv) {
+static void respRequestLoadArgs(const struct respParser *p, const char *buf, struct str *argv) {
     for (int32_t i = 0; i < p->argc; i++) argv[i] = strN(buf + p->args[i].off, p->args[i].len);
     for (struct respBigArg *b = p->big; b; b = b->next) argv[b->index] = sdsview(b->buf);
 }
 
-static void startBig(struct respParser *p) {
+static void respRequestStartBig(struct respParser *p) {
     size_t size = (size_t)p->bulklen + 2;
     struct respBigArg *b = zmalloc(sizeof(*b));
     b->next = p->big;
     b->index = p->argc;
-    b->buf = sdsnewlen(NULL, minSize(size, BIG_CHUNK));
+    b->buf = sdsnewlen(NULL, respRequestMinSize(size, BIG_CHUNK));
     sdssetlen(b->buf, 0);
     p->big = b;
     p->big_missing = size;
@@ -203,10 +206,10 @@ static void startBig(struct respParser *p) {
 }
 
 /* Move what the buffer has of the big argument, and close the gap. */
-static void absorbBig(struct respParser *p, char *buf, size_t *len) {
+static void respRequestAbsorbBig(struct respParser *p, char *buf, size_t *len) {
     size_t from = p->pos, n;
     char *dst;
-    while ((n = minSize(respBigSpace(p, &dst), *len - from)) > 0) {
+    while ((n = respRequestMinSize(respBigSpace(p, &dst), *len - from)) > 0) {
         memcpy(dst, buf + from, n);
         from += n;
         respBigFilled(p, n);
@@ -218,12 +221,12 @@ static void absorbBig(struct respParser *p, char *buf, size_t *len) {
 
 /* ---- The two kinds of requests ------------------------------------------------------------------------- */
 
-static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *len,
-                                      const struct respLimits *limits, const struct respViews *out,
-                                      const char **err) {
+static enum respStatus respRequestParseMultibulk(struct respParser *p, char *buf, size_t *len,
+                                                 const struct respLimits *limits, const struct respViews *out,
+                                                 const char **err) {
     enum respStatus st = RESP_OK;
-    if (p->multibulk == 0 && (st = readCount(p, buf, *len, limits, err)) != RESP_OK) return st;
-    if (p->big_missing) absorbBig(p, buf, len);
+    if (p->multibulk == 0 && (st = respRequestReadCount(p, buf, *len, limits, err)) != RESP_OK) return st;
+    if (p->big_missing) respRequestAbsorbBig(p, buf, len);
     if (p->big_missing) return RESP_MORE;
     if (p->bad_crlf) {
         *err = err_crlf;
@@ -236,20 +239,20 @@ static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *l
     /* Reserve for what is announced, but not for more than these bytes can hold. The first argument of a
      * later call may have its header behind it already. */
     size_t possible = (size_t)p->argc + (*len - p->pos) / MIN_BULK_SIZE + 1;
-    struct str *argv = reserveArgv(out, minSize((size_t)p->multibulk, possible));
+    struct str *argv = respRequestReserveArgv(out, respRequestMinSize((size_t)p->multibulk, possible));
     int32_t argc = p->argc, multibulk = p->multibulk;
     const char *at = buf + p->pos;
     int64_t n = p->bulklen;
 
     for (; argc < multibulk; argc++) {
         if (n < 0) {
-            const char *next = at < end && *at == '$' ? fastLength(at + 1, end, &n) : NULL;
+            const char *next = at < end && *at == '$' ? respRequestFastLength(at + 1, end, &n) : NULL;
             if (__builtin_expect(next != NULL && n <= max, 1)) {
                 at = next;
             } else {
                 p->pos = (size_t)(at - buf);
                 p->bulklen = -1;
-                st = readBulkLength(p, buf, *len, limits, err);
+                st = respRequestReadBulkLength(p, buf, *len, limits, err);
                 if (st != RESP_OK) break;
                 at = buf + p->pos;
                 n = p->bulklen;
@@ -261,7 +264,7 @@ static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *l
             p->bulklen = n;
             break;
         }
-        if (__builtin_expect(!isCrlf(at + n), 0)) {
+        if (__builtin_expect(!respRequestIsCrlf(at + n), 0)) {
             *err = err_crlf;
             return RESP_ERROR;
         }
@@ -271,27 +274,27 @@ static enum respStatus parseMultibulk(struct respParser *p, char *buf, size_t *l
     }
     if (st == RESP_OK) {
         p->pos = (size_t)(at - buf);
-        loadArgs(p, buf, argv);
+        respRequestLoadArgs(p, buf, argv);
     } else if (st == RESP_MORE) {
-        saveArgs(p, buf, argv, argc);
+        respRequestSaveArgs(p, buf, argv, argc);
         if (p->bulklen >= RESP_BIG_ARG) {
-            startBig(p);
-            absorbBig(p, buf, len);
+            respRequestStartBig(p);
+            respRequestAbsorbBig(p, buf, len);
         }
     }
     return st;
 }
 
-static inline const char *parseShort(const char *buf, size_t len, bool authenticated,
-                                     const struct respViews *out, int *argc) {
+static inline const char *respRequestParseShort(const char *buf, size_t len, bool authenticated,
+                                                const struct respViews *out, int *argc) {
     const char *end = buf + len, *at;
     size_t count, n;
-    if (len < SHORT_LINE || !(at = shortLength(buf, '*', &count)) || !count) return NULL;
+    if (len < SHORT_LINE || !(at = respRequestShortLength(buf, '*', &count)) || !count) return NULL;
     if (!authenticated && count > RESP_UNAUTH_MAX_ARGS) return NULL;
-    struct str *arg = reserveArgv(out, count), *last = arg + count;
+    struct str *arg = respRequestReserveArgv(out, count), *last = arg + count;
     for (; arg < last; arg++) {
-        if (end - at < MIN_BULK_SIZE || !(at = shortLength(at, '$', &n))) return NULL;
-        if ((size_t)(end - at) < n + 2 || !isCrlf(at + n)) return NULL;
+        if (end - at < MIN_BULK_SIZE || !(at = respRequestShortLength(at, '$', &n))) return NULL;
+        if ((size_t)(end - at) < n + 2 || !respRequestIsCrlf(at + n)) return NULL;
         *arg = strN(at, n);
         at += n + 2;
     }
@@ -301,15 +304,15 @@ static inline const char *parseShort(const char *buf, size_t len, bool authentic
 
 /* One argument of an inline request at s, unescaped in place. An opening quote at its start is left alone, so
  * that the first byte of an inline request never turns into a '*'. NULL: a quote is not closed. */
-static char *splitArg(char *s, const char *end, struct str *arg) {
+static char *respRequestSplitArg(char *s, const char *end, struct str *arg) {
     char *start = *s == '"' || *s == '\'' ? s + 1 : s;
     arg->ptr = start;
     return (char *)wordRead(s, end, start, &arg->len);
 }
 
-static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, const struct respViews *out,
-                                   const char **err) {
-    size_t from = p->scanned, eol = findInLine(p, buf, len, '\n');
+static enum respStatus respRequestParseInline(struct respParser *p, char *buf, size_t len,
+                                              const struct respViews *out, const char **err) {
+    size_t from = p->scanned, eol = respRequestFindInLine(p, buf, len, '\n');
     const char *nul = memchr(buf + from, '\0', p->scanned - from);
     if (nul) p->scanned = (size_t)(nul - buf); /* found again, with all that follows */
     if (eol == SIZE_MAX || nul) {
@@ -321,8 +324,8 @@ static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, 
     for (char *s = buf, *end = buf + eol;;) {
         while (s < end && charIsBlank(*s)) s++;
         if (s == end) return p->argc ? RESP_OK : RESP_EMPTY;
-        struct str *argv = reserveArgv(out, (size_t)p->argc + 1);
-        s = splitArg(s, end, &argv[p->argc++]);
+        struct str *argv = respRequestReserveArgv(out, (size_t)p->argc + 1);
+        s = respRequestSplitArg(s, end, &argv[p->argc++]);
         if (!s) {
             *err = "unbalanced quotes in request";
             return RESP_ERROR;
@@ -334,7 +337,7 @@ static enum respStatus parseInline(struct respParser *p, char *buf, size_t len, 
 
 const char *respParseShort(const char *buf, size_t len, bool authenticated, const struct respViews *views,
                            int *argc) {
-    return parseShort(buf, len, authenticated, views, argc);
+    return respRequestParseShort(buf, len, authenticated, views, argc);
 }
 
 enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
@@ -343,7 +346,7 @@ enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
                                  const char **err) {
     struct respViews out = {argv, argv_cap, argv_base};
     if (respIsBetween(p)) {
-        const char *next = parseShort(buf, *len, limits->authenticated, &out, argc);
+        const char *next = respRequestParseShort(buf, *len, limits->authenticated, &out, argc);
         if (__builtin_expect(next != NULL, 1)) {
             *consumed = (size_t)(next - buf);
             *big = NULL;
@@ -354,9 +357,9 @@ enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
     }
     enum respStatus st;
     if (p->kind == KIND_MULTIBULK)
-        st = parseMultibulk(p, buf, len, limits, &out, err);
+        st = respRequestParseMultibulk(p, buf, len, limits, &out, err);
     else
-        st = parseInline(p, buf, *len, &out, err);
+        st = respRequestParseInline(p, buf, *len, &out, err);
     if (st == RESP_OK || st == RESP_EMPTY) {
         *argc = st == RESP_EMPTY ? 0 : p->kind == KIND_INLINE ? p->argc : p->multibulk;
         *consumed = p->pos;
@@ -374,11 +377,11 @@ size_t respBigSpace(struct respParser *p, char **dst) {
     debugAssert(have + p->big_missing == (size_t)p->bulklen + 2); /* the bytes and their \r\n */
     if (sdsavail(b->buf) == 0) {
         p->big_bytes -= sdsAllocSize(b->buf);
-        b->buf = sdsMakeRoomForExact(b->buf, minSize(p->big_missing, have * BIG_GROWTH));
+        b->buf = sdsMakeRoomForExact(b->buf, respRequestMinSize(p->big_missing, have * BIG_GROWTH));
         p->big_bytes += sdsAllocSize(b->buf);
     }
     *dst = b->buf + have;
-    return minSize(sdsavail(b->buf), p->big_missing);
+    return respRequestMinSize(sdsavail(b->buf), p->big_missing);
 }
 
 void respBigFilled(struct respParser *p, size_t n) {
@@ -388,10 +391,10 @@ void respBigFilled(struct respParser *p, size_t n) {
     sdssetlen(buf, sdslen(buf) + n);
     p->big_missing -= n;
     if (p->big_missing > 0) return;
-    p->bad_crlf = !isCrlf(buf + p->bulklen);
+    p->bad_crlf = !respRequestIsCrlf(buf + p->bulklen);
     sdssetlen(buf, (size_t)p->bulklen);
-    reserveArgs(p, p->argc + 1);
-    p->args[p->argc++] = (struct respArgPos){0, 0}; /* loadArgs() knows it from the list */
+    respRequestReserveArgs(p, p->argc + 1);
+    p->args[p->argc++] = (struct respArgPos){0, 0}; /* respRequestLoadArgs() knows it from the list */
     p->bulklen = -1;
 }
 

@@ -2,10 +2,10 @@
 /* resp_request_test.c - the request parser against what valkey-server 9.1.2 was seen to do, fed whole, split
  * at every byte, and byte by byte; limits, big arguments, cost, random round trips and random garbage.
  *
- *     stream -> feed(): plays the client's input, in pieces -> parser -> transcript "(SET|key|v)(GET|key)"
+ *     stream -> respRequestTestFeed(): plays the client's input, in pieces -> parser -> transcript "(SET|key|v)(GET|key)"
  *
- * feed() moves the bytes to a new allocation of exactly their size before each call, so that the sanitizer
- * sees a read past the end and stale pointers. */
+ * respRequestTestFeed() moves the bytes to a new allocation of exactly their size before each call, so that
+ * the sanitizer sees a read past the end and stale pointers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void keepTail(struct feeder *f, size_t from, const void *more, size_t n) 
     f->len += n - from;
 }
 
-static void transcribe(struct feeder *f, int argc) {
+static void respRequestTestTranscribe(struct feeder *f, int argc) {
     for (int i = 0; i < argc; i++) {
         f->out = sdscatlen(f->out, i ? "|" : "(", 1);
         f->out = sdscatstr(f->out, f->argv[3 + i]);
@@ -93,7 +93,7 @@ static void parseAll(struct feeder *f) {
             assert_int_equal(argc, 0);
             f->out = sdscat(f->out, "-");
         } else {
-            transcribe(f, argc);
+            respRequestTestTranscribe(f, argc);
             checkBig(f, big, argc);
         }
         respBigArgsFree(big);
@@ -102,7 +102,7 @@ static void parseAll(struct feeder *f) {
 }
 
 /* One read of the client gave these bytes. */
-static void feed(struct feeder *f, const char *bytes, size_t n) {
+static void respRequestTestFeed(struct feeder *f, const char *bytes, size_t n) {
     while (n > 0 && !f->dead) {
         char *dst;
         size_t space = respBigSpace(&f->p, &dst), take = space && space < n ? space : n;
@@ -122,8 +122,8 @@ static void feed(struct feeder *f, const char *bytes, size_t n) {
 static sds runCut(struct str stream, struct respLimits limits, size_t cut) {
     struct feeder f;
     feederInit(&f, limits);
-    feed(&f, stream.ptr, cut);
-    feed(&f, stream.ptr + cut, stream.len - cut);
+    respRequestTestFeed(&f, stream.ptr, cut);
+    respRequestTestFeed(&f, stream.ptr + cut, stream.len - cut);
     return feederEnd(&f);
 }
 
@@ -133,21 +133,22 @@ static sds runPieces(struct str stream, struct respLimits limits, size_t max_pie
     for (size_t pos = 0, n; pos < stream.len; pos += n) {
         n = 1 + randomBelow(max_piece);
         if (n > stream.len - pos) n = stream.len - pos;
-        feed(&f, stream.ptr + pos, n);
+        respRequestTestFeed(&f, stream.ptr + pos, n);
     }
     return feederEnd(&f);
 }
 
-static void expectText(sds got, struct str want) {
+static void respRequestTestExpectText(sds got, struct str want) {
     if (!strEq(sdsview(got), want))
         fail_msg("got  %.200s\nwant %.*s", got, (int)(want.len < 200 ? want.len : 200), want.ptr);
     sdsfree(got);
 }
 
 static void expectLimited(struct str stream, struct str want, struct respLimits limits) {
-    for (size_t cut = 0; cut <= stream.len; cut++) expectText(runCut(stream, limits, cut), want);
-    expectText(runPieces(stream, limits, 1), want);
-    expectText(runPieces(stream, limits, 3), want);
+    for (size_t cut = 0; cut <= stream.len; cut++)
+        respRequestTestExpectText(runCut(stream, limits, cut), want);
+    respRequestTestExpectText(runPieces(stream, limits, 1), want);
+    respRequestTestExpectText(runPieces(stream, limits, 3), want);
 }
 
 #define expect(stream, want) expectLimited(STR(stream), STR(want), open_limits)
@@ -184,10 +185,11 @@ static void testShortAndLong(void **state) {
         }
         want = sdscat(want, ")");
         for (size_t cut = 0; cut <= sdslen(stream); cut += 1 + cut / 50)
-            expectText(runCut(sdsview(stream), open_limits, cut), sdsview(want));
+            respRequestTestExpectText(runCut(sdsview(stream), open_limits, cut), sdsview(want));
         struct respLimits unknown_node = {open_limits.max_bulk, open_limits.max_args, false};
-        expectText(runPieces(sdsview(stream), unknown_node, sdslen(stream)),
-                   count > RESP_UNAUTH_MAX_ARGS ? STR("!unauthenticated multibulk length") : sdsview(want));
+        respRequestTestExpectText(runPieces(sdsview(stream), unknown_node, sdslen(stream)),
+                                  count > RESP_UNAUTH_MAX_ARGS ? STR("!unauthenticated multibulk length")
+                                                               : sdsview(want));
         sdsfree(stream);
         sdsfree(want);
     }
@@ -241,7 +243,7 @@ static void testWrongCrlf(void **state) {
     expect("*1\r\n$4\r\nPINGx", "");
 }
 
-static void testInline(void **state) {
+static void respRequestTestInline(void **state) {
     (void)state;
     expect("PING\r\n", "(PING)");
     expect("PING\n", "(PING)");
@@ -295,16 +297,16 @@ static void testInlineKeepsFirstByte(void **state) {
     zfree(argv);
 }
 
-static sds filled(const char *before, char c, size_t n, const char *after) {
+static sds respRequestTestFilled(const char *before, char c, size_t n, const char *after) {
     sds s = sdsgrowzero(sdsnew(before), strlen(before) + n);
     memset(s + strlen(before), c, n);
     return sdscat(s, after);
 }
 
 static void expectFilled(const char *before, char c, size_t n, const char *after, const char *want) {
-    sds s = filled(before, c, n, after);
-    expectText(runCut(sdsview(s), open_limits, 0), strOf(want));
-    expectText(runPieces(sdsview(s), open_limits, 16384), strOf(want));
+    sds s = respRequestTestFilled(before, c, n, after);
+    respRequestTestExpectText(runCut(sdsview(s), open_limits, 0), strOf(want));
+    respRequestTestExpectText(runPieces(sdsview(s), open_limits, 16384), strOf(want));
     sdsfree(s);
 }
 
@@ -324,9 +326,10 @@ static void testLineLimits(void **state) {
     expectFilled("*1\r\n$", '1', max, "", "!too big bulk count string");
     expectFilled("*1\r\nx", '1', max, "", "!too big bulk count string");
     expectFilled("*1\r\n$", '1', 100, "\r\n", "!invalid bulk length");
-    sds line = filled("", 'P', 2 * max, "\n"), want = filled("(", 'P', 2 * max, ")");
-    expectText(runCut(sdsview(line), open_limits, 0),
-               sdsview(want)); /* only an unfinished line is too long */
+    sds line = respRequestTestFilled("", 'P', 2 * max, "\n"),
+        want = respRequestTestFilled("(", 'P', 2 * max, ")");
+    respRequestTestExpectText(runCut(sdsview(line), open_limits, 0),
+                              sdsview(want)); /* only an unfinished line is too long */
     sdsfree(line);
     sdsfree(want);
 }
@@ -352,7 +355,7 @@ static sds randomBulk(size_t n) {
     return s;
 }
 
-static void addBulk(sds *stream, sds *want, sds bulk, bool first) {
+static void respRequestTestAddBulk(sds *stream, sds *want, sds bulk, bool first) {
     *stream = sdscatprintf(*stream, "$%zu\r\n", sdslen(bulk));
     *stream = sdscat(sdscatstr(*stream, sdsview(bulk)), "\r\n");
     *want = sdscatstr(sdscat(*want, first ? "(" : "|"), sdsview(bulk));
@@ -365,21 +368,23 @@ static void testBigArgs(void **state) {
                                    1048574,          1048577,      3500000};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         sds stream = sdsnew("*5\r\n"), want = sdsempty();
-        addBulk(&stream, &want, sdsnew("MSET"), true);
-        addBulk(&stream, &want, sdsnew("key"), false);
-        addBulk(&stream, &want, randomBulk(sizes[i]), false);
-        addBulk(&stream, &want, sdsnew("k2"), false);
-        addBulk(&stream, &want, randomBulk(sizes[i]), false);
+        respRequestTestAddBulk(&stream, &want, sdsnew("MSET"), true);
+        respRequestTestAddBulk(&stream, &want, sdsnew("key"), false);
+        respRequestTestAddBulk(&stream, &want, randomBulk(sizes[i]), false);
+        respRequestTestAddBulk(&stream, &want, sdsnew("k2"), false);
+        respRequestTestAddBulk(&stream, &want, randomBulk(sizes[i]), false);
         stream = sdscat(stream, "PING\r\n");
         want = sdscat(want, ")(PING)");
         for (size_t cut = 0; cut < 48; cut++) {
-            expectText(runCut(sdsview(stream), open_limits, cut), sdsview(want));
-            expectText(runCut(sdsview(stream), open_limits, 20 + sizes[i] + cut), sdsview(want));
-            expectText(runCut(sdsview(stream), open_limits, sdslen(stream) - cut), sdsview(want));
+            respRequestTestExpectText(runCut(sdsview(stream), open_limits, cut), sdsview(want));
+            respRequestTestExpectText(runCut(sdsview(stream), open_limits, 20 + sizes[i] + cut),
+                                      sdsview(want));
+            respRequestTestExpectText(runCut(sdsview(stream), open_limits, sdslen(stream) - cut),
+                                      sdsview(want));
             if (sizes[i] > 200000) cut += 6;
         }
-        expectText(runPieces(sdsview(stream), open_limits, 16384), sdsview(want));
-        expectText(runPieces(sdsview(stream), open_limits, 200000), sdsview(want));
+        respRequestTestExpectText(runPieces(sdsview(stream), open_limits, 16384), sdsview(want));
+        respRequestTestExpectText(runPieces(sdsview(stream), open_limits, 200000), sdsview(want));
         sdsfree(stream);
         sdsfree(want);
     }
@@ -544,7 +549,7 @@ static void addRandomRequest(sds *stream, sds *want) {
     *stream = sdscatprintf(*stream, "*%d\r\n", argc);
     for (int i = 0; i < argc; i++) {
         size_t max = randomBelow(1000) == 0 ? 40000 : 40;
-        addBulk(stream, want, randomBulk(randomBelow(max)), i == 0);
+        respRequestTestAddBulk(stream, want, randomBulk(randomBelow(max)), i == 0);
     }
     *want = sdscat(*want, ")");
 }
@@ -554,8 +559,8 @@ static void testRandomRoundTrips(void **state) {
     for (int round = 0; round < 10000; round++) { /* of ten requests each */
         sds stream = sdsempty(), want = sdsempty();
         for (int i = 0; i < 10; i++) addRandomRequest(&stream, &want);
-        expectText(runPieces(sdsview(stream), open_limits, 1 + randomBelow(2 * sdslen(stream))),
-                   sdsview(want));
+        respRequestTestExpectText(
+            runPieces(sdsview(stream), open_limits, 1 + randomBelow(2 * sdslen(stream))), sdsview(want));
         sdsfree(stream);
         sdsfree(want);
     }
@@ -584,7 +589,7 @@ static void testRandomGarbage(void **state) {
                 s = sdscat(s, parts[randomBelow(sizeof(parts) / sizeof(*parts))]);
         }
         sds whole = runCut(sdsview(s), open_limits, 0);
-        expectText(runPieces(sdsview(s), open_limits, 1 + randomBelow(8)), sdsview(whole));
+        respRequestTestExpectText(runPieces(sdsview(s), open_limits, 1 + randomBelow(8)), sdsview(whole));
         sdsfree(whole);
         sdsfree(s);
     }
@@ -592,7 +597,7 @@ static void testRandomGarbage(void **state) {
 
 /* What is nearly a request: some bytes changed, lost or inserted, or the end cut off. Read at once it may go
  * the way of short requests up to there, byte by byte it never does. */
-static sds mutated(sds s) {
+static sds respRequestTestMutated(sds s) {
     static const char likely[] = "\r\n*$0123456789-+ a";
     for (uint64_t n = 1 + randomBelow(3); n > 0 && sdslen(s) > 0; n--) {
         size_t at = randomBelow(sdslen(s)), gone = randomBelow(2);
@@ -617,11 +622,11 @@ static void testRandomMutations(void **state) {
     for (int round = 0; round < 60000; round++) {
         sds s = sdsempty(), want = sdsempty();
         for (uint64_t n = 1 + randomBelow(3); n > 0; n--) addRandomRequest(&s, &want);
-        s = mutated(s);
+        s = respRequestTestMutated(s);
         struct respLimits limits = randomBelow(4) ? open_limits : strangers;
         sds apart = runPieces(sdsview(s), limits, 1);
-        expectText(runCut(sdsview(s), limits, randomBelow(sdslen(s) + 1)), sdsview(apart));
-        expectText(runCut(sdsview(s), limits, 0), sdsview(apart));
+        respRequestTestExpectText(runCut(sdsview(s), limits, randomBelow(sdslen(s) + 1)), sdsview(apart));
+        respRequestTestExpectText(runCut(sdsview(s), limits, 0), sdsview(apart));
         sdsfree(apart);
         sdsfree(want);
         sdsfree(s);
@@ -635,7 +640,7 @@ int main(void) {
         cmocka_unit_test(testShortAndLong),
         cmocka_unit_test(testMultibulkErrors),
         cmocka_unit_test(testWrongCrlf),
-        cmocka_unit_test(testInline),
+        cmocka_unit_test(respRequestTestInline),
         cmocka_unit_test(testInlineErrors),
         cmocka_unit_test(testInlineKeepsFirstByte),
         cmocka_unit_test(testLineLimits),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tls.c - TLS as a type of connection; see tls.h. Contexts are made in tls_context.c.
  *
- *     loop  -> onEvent    -> shakeHands                     until the handshake is done
+ *     loop  -> tlsOnEvent    -> tlsShakeHands                     until the handshake is done
  *                         -> read_handler, write_handler    from then on, when the socket is ready for what
  *                                                           TLS waits for
  *     owner -> connRead   -> SSL_read -> BIO -> recv(MSG_DONTWAIT)
@@ -51,28 +51,28 @@ static struct tlsConnection *tlsOf(const struct connection *conn) {
 
 /* ---- The socket, as OpenSSL sees it: never a signal ---- */
 
-static int bioFd(BIO *bio) {
+static int tlsBioFd(BIO *bio) {
     return (int)(intptr_t)BIO_get_data(bio);
 }
 
-static int bioResult(BIO *bio, ssize_t n, int retry) {
+static int tlsBioResult(BIO *bio, ssize_t n, int retry) {
     BIO_clear_retry_flags(bio);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
     return (int)n;
 }
 
-static int bioWrite(BIO *bio, const char *p, int len) {
-    return bioResult(bio, send(bioFd(bio), p, (size_t)len, MSG_NOSIGNAL), BIO_FLAGS_WRITE);
+static int tlsBioWrite(BIO *bio, const char *p, int len) {
+    return tlsBioResult(bio, send(tlsBioFd(bio), p, (size_t)len, MSG_NOSIGNAL), BIO_FLAGS_WRITE);
 }
 
-static int bioRead(BIO *bio, char *p, int len) {
-    ssize_t n = recv(bioFd(bio), p, (size_t)len, 0);
-    int result = bioResult(bio, n, BIO_FLAGS_READ);
+static int tlsBioRead(BIO *bio, char *p, int len) {
+    ssize_t n = recv(tlsBioFd(bio), p, (size_t)len, 0);
+    int result = tlsBioResult(bio, n, BIO_FLAGS_READ);
     if (n == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
     return result;
 }
 
-static long bioControl(BIO *bio, int what, long number, void *pointer) {
+static long tlsBioControl(BIO *bio, int what, long number, void *pointer) {
     (void)number, (void)pointer;
     if (what == BIO_CTRL_EOF) return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
     return what == BIO_CTRL_FLUSH;
@@ -82,16 +82,16 @@ void tlsPrepare(void) {
     if (socket_bio) return;
     socket_bio = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
     serverAssert(socket_bio);
-    BIO_meth_set_write(socket_bio, bioWrite);
-    BIO_meth_set_read(socket_bio, bioRead);
-    BIO_meth_set_ctrl(socket_bio, bioControl);
+    BIO_meth_set_write(socket_bio, tlsBioWrite);
+    BIO_meth_set_read(socket_bio, tlsBioRead);
+    BIO_meth_set_ctrl(socket_bio, tlsBioControl);
 }
 
 /* ---- Events ---- */
 
-static void onEvent(struct aeEventLoop *el, int fd, void *data, int mask);
+static void tlsOnEvent(struct aeEventLoop *el, int fd, void *data, int mask);
 
-static void watch(struct tlsConnection *t) {
+static void tlsWatch(struct tlsConnection *t) {
     struct connection *conn = &t->base;
     if (!conn->el) return;
     int want = 0;
@@ -103,26 +103,26 @@ static void watch(struct tlsConnection *t) {
     }
     int drop = t->watched & ~want, add = want & ~t->watched;
     if (drop) aeDeleteFileEvent(conn->el, conn->fd, drop);
-    if (add && aeCreateFileEvent(conn->el, conn->fd, add, onEvent, t) == -1) {
+    if (add && aeCreateFileEvent(conn->el, conn->fd, add, tlsOnEvent, t) == -1) {
         conn->last_errno = errno;
         want &= ~add;
     }
     t->watched = want;
 }
 
-static void notePending(struct tlsConnection *t) {
+static void tlsNotePending(struct tlsConnection *t) {
     if (!t->base.el) return;
     connSetPending(&t->base, !t->done && t->base.read_handler && (t->broken || SSL_has_pending(t->ssl)));
 }
 
-static void freeNow(struct tlsConnection *t) {
+static void tlsFreeNow(struct tlsConnection *t) {
     SSL_free(t->ssl);
     close(t->base.fd);
     zfree(t);
 }
 
 /* The handshake, as far as it goes now. True: it is over; *error tells how. */
-static bool shakeHands(struct tlsConnection *t, sds *error) {
+static bool tlsShakeHands(struct tlsConnection *t, sds *error) {
     ERR_clear_error();
     errno = 0;
     int rc = SSL_do_handshake(t->ssl);
@@ -138,26 +138,26 @@ static bool shakeHands(struct tlsConnection *t, sds *error) {
     return true;
 }
 
-static void continueHandshake(struct tlsConnection *t) {
+static void tlsContinueHandshake(struct tlsConnection *t) {
     sds error;
-    if (!shakeHands(t, &error)) {
-        watch(t);
+    if (!tlsShakeHands(t, &error)) {
+        tlsWatch(t);
         return;
     }
     tlsDone *done = t->done;
     t->done = NULL;
-    watch(t);
-    notePending(t); /* requests may have come with the end of the handshake */
+    tlsWatch(t);
+    tlsNotePending(t); /* requests may have come with the end of the handshake */
     done(&t->base, error);
     sdsfree(error);
 }
 
-static void onEvent(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void tlsOnEvent(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)fd;
     struct tlsConnection *t = data;
     t->busy = true;
     if (t->done) {
-        continueHandshake(t);
+        tlsContinueHandshake(t);
     } else {
         bool to_read = mask & (t->read_waits_to_write ? AE_WRITABLE : AE_READABLE);
         bool to_write = mask & (t->write_waits_to_read ? AE_READABLE : AE_WRITABLE);
@@ -165,48 +165,48 @@ static void onEvent(struct aeEventLoop *el, int fd, void *data, int mask) {
         if (to_write && !t->closed && t->base.write_handler) t->base.write_handler(&t->base);
     }
     t->busy = false;
-    if (t->closed) freeNow(t);
+    if (t->closed) tlsFreeNow(t);
 }
 
 /* ---- The type ---- */
 
-static ssize_t would(struct tlsConnection *t, int error) {
+static ssize_t tlsWould(struct tlsConnection *t, int error) {
     t->base.last_errno = errno = error;
     return -1;
 }
 
 /* What went wrong, as errno. *cross: TLS waits for the other direction; that is WANT_WRITE when reading. */
-static ssize_t explain(struct tlsConnection *t, int rc, int cross_error, bool *cross) {
+static ssize_t tlsExplain(struct tlsConnection *t, int rc, int cross_error, bool *cross) {
     int error = SSL_get_error(t->ssl, rc), saved = errno;
     ERR_clear_error();
     bool crossed = error == cross_error;
     if (crossed != *cross) {
         *cross = crossed;
-        watch(t);
+        tlsWatch(t);
     }
     switch (error) {
     case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE: return would(t, EAGAIN);
+    case SSL_ERROR_WANT_WRITE: return tlsWould(t, EAGAIN);
     case SSL_ERROR_ZERO_RETURN: return 0;
     case SSL_ERROR_SYSCALL:
         if (!saved) return 0;
         t->broken = true;
-        return would(t, saved);
+        return tlsWould(t, saved);
     }
     t->broken = true;
-    return would(t, EPROTO);
+    return tlsWould(t, EPROTO);
 }
 
-static void uncross(struct tlsConnection *t, bool *cross) {
+static void tlsUncross(struct tlsConnection *t, bool *cross) {
     if (!*cross) return;
     *cross = false;
-    watch(t);
+    tlsWatch(t);
 }
 
 static ssize_t tlsRead(struct connection *conn, void *buf, size_t len) {
     struct tlsConnection *t = tlsOf(conn);
-    if (t->done) return would(t, EAGAIN);
-    if (t->broken) return would(t, EPROTO);
+    if (t->done) return tlsWould(t, EAGAIN);
+    if (t->broken) return tlsWould(t, EPROTO);
     size_t total = 0;
     ssize_t n;
     do {
@@ -217,11 +217,11 @@ static ssize_t tlsRead(struct connection *conn, void *buf, size_t len) {
         total += got;
     } while (n == 1 && total < len && SSL_has_pending(t->ssl));
     if (n == 1) {
-        uncross(t, &t->read_waits_to_write);
-        notePending(t);
+        tlsUncross(t, &t->read_waits_to_write);
+        tlsNotePending(t);
         return (ssize_t)total;
     }
-    n = explain(t, (int)n, SSL_ERROR_WANT_WRITE, &t->read_waits_to_write);
+    n = tlsExplain(t, (int)n, SSL_ERROR_WANT_WRITE, &t->read_waits_to_write);
     bool waits = n < 0 && errno == EAGAIN;
     if (conn->el) connSetPending(conn, total && !waits); /* its reader shall learn of an end, too */
     return total ? (ssize_t)total : n;
@@ -229,7 +229,7 @@ static ssize_t tlsRead(struct connection *conn, void *buf, size_t len) {
 
 /* The next bytes of iov from *at, *off on: in place when they fill a record or are the last,
  * else gathered. */
-static size_t nextPiece(const struct iovec *iov, int cnt, int at, size_t off, const char **p) {
+static size_t tlsNextPiece(const struct iovec *iov, int cnt, int at, size_t off, const char **p) {
     static __thread char gathered[RECORD_MAX];
     *p = (const char *)iov[at].iov_base + off;
     size_t len = iov[at].iov_len - off;
@@ -247,8 +247,8 @@ static size_t nextPiece(const struct iovec *iov, int cnt, int at, size_t off, co
 
 static ssize_t tlsWritev(struct connection *conn, const struct iovec *iov, int cnt) {
     struct tlsConnection *t = tlsOf(conn);
-    if (t->done) return would(t, EAGAIN);
-    if (t->broken) return would(t, EPROTO);
+    if (t->done) return tlsWould(t, EAGAIN);
+    if (t->broken) return tlsWould(t, EPROTO);
     size_t total = 0, off = 0;
     for (int at = 0; at < cnt;) {
         if (off == iov[at].iov_len) {
@@ -256,19 +256,19 @@ static ssize_t tlsWritev(struct connection *conn, const struct iovec *iov, int c
             continue;
         }
         const char *p;
-        size_t len = nextPiece(iov, cnt, at, off, &p), written = 0;
+        size_t len = tlsNextPiece(iov, cnt, at, off, &p), written = 0;
         ERR_clear_error();
         errno = 0;
         int rc = SSL_write_ex(t->ssl, p, len, &written);
         if (rc != 1) {
-            ssize_t n = explain(t, rc, SSL_ERROR_WANT_READ, &t->write_waits_to_read);
+            ssize_t n = tlsExplain(t, rc, SSL_ERROR_WANT_READ, &t->write_waits_to_read);
             if (total) return (ssize_t)total;
-            return n ? n : would(t, EPIPE);
+            return n ? n : tlsWould(t, EPIPE);
         }
         total += written;
         for (off += written; at < cnt && off >= iov[at].iov_len;) off -= iov[at++].iov_len;
     }
-    uncross(t, &t->write_waits_to_read);
+    tlsUncross(t, &t->write_waits_to_read);
     return (ssize_t)total;
 }
 
@@ -280,18 +280,18 @@ static void tlsClose(struct connection *conn) {
     if (!t->done && !t->broken) SSL_shutdown(t->ssl); /* tells the peer, if the socket takes it */
     ERR_clear_error();
     t->closed = true;
-    if (!t->busy) freeNow(t);
+    if (!t->busy) tlsFreeNow(t);
 }
 
 static void tlsSetReadHandler(struct connection *conn, connHandler *fn) {
     conn->read_handler = fn;
-    watch(tlsOf(conn));
-    notePending(tlsOf(conn));
+    tlsWatch(tlsOf(conn));
+    tlsNotePending(tlsOf(conn));
 }
 
 static void tlsSetWriteHandler(struct connection *conn, connHandler *fn) {
     conn->write_handler = fn;
-    watch(tlsOf(conn));
+    tlsWatch(tlsOf(conn));
 }
 
 static void tlsDetach(struct connection *conn) {
@@ -306,7 +306,7 @@ static void tlsDetach(struct connection *conn) {
 
 static void tlsAttach(struct connection *conn, struct aeEventLoop *el) {
     conn->el = el;
-    watch(tlsOf(conn)); /* a handshake goes on; handlers come later */
+    tlsWatch(tlsOf(conn)); /* a handshake goes on; handlers come later */
 }
 
 static const struct connType tls_type = {
@@ -320,7 +320,8 @@ static const struct connType tls_type = {
     .attach = tlsAttach,
 };
 
-static struct tlsConnection *create(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s) {
+static struct tlsConnection *tlsCreate(struct aeEventLoop *el, struct tlsContext *ctx, int fd,
+                                       int keepalive_s) {
     SSL *ssl = SSL_new((SSL_CTX *)ctx);
     BIO *bio = ssl ? BIO_new(socket_bio) : NULL;
     if (!bio) {
@@ -344,33 +345,33 @@ bool tlsAvailable(void) {
 
 struct connection *tlsAccept(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s,
                              tlsDone *done) {
-    struct tlsConnection *t = create(el, ctx, fd, keepalive_s);
+    struct tlsConnection *t = tlsCreate(el, ctx, fd, keepalive_s);
     if (!t) return NULL;
     SSL_set_accept_state(t->ssl);
     t->done = done;
     t->handshake_waits = AE_READABLE; /* the client speaks first */
-    watch(t);
+    tlsWatch(t);
     return &t->base;
 }
 
 struct connection *tlsStart(struct aeEventLoop *el, struct tlsContext *ctx, int fd, int keepalive_s,
                             tlsDone *done) {
-    struct tlsConnection *t = create(el, ctx, fd, keepalive_s);
+    struct tlsConnection *t = tlsCreate(el, ctx, fd, keepalive_s);
     if (!t) return NULL;
     SSL_set_connect_state(t->ssl);
     t->done = done;
     t->handshake_waits = AE_WRITABLE;
-    watch(t);
+    tlsWatch(t);
     return &t->base;
 }
 
-static void connectFailed(struct tlsConnection *t) {
+static void tlsConnectFailed(struct tlsConnection *t) {
     SSL_free(t->ssl);
     zfree(t);
 }
 
 struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, int timeout_ms, sds *err) {
-    struct tlsConnection *t = create(NULL, ctx, fd, 0);
+    struct tlsConnection *t = tlsCreate(NULL, ctx, fd, 0);
     if (!t) {
         *err = tlsTakeError();
         return NULL;
@@ -378,7 +379,7 @@ struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, i
     SSL_set_connect_state(t->ssl);
     if (sni && *sni) SSL_set_tlsext_host_name(t->ssl, sni);
     int64_t deadline_us = monotonicUs() + (int64_t)timeout_ms * 1000;
-    while (!shakeHands(t, err)) {
+    while (!tlsShakeHands(t, err)) {
         int64_t left_ms = timeout_ms > 0 ? (deadline_us - monotonicUs()) / 1000 : -1;
         if ((timeout_ms > 0 && left_ms <= 0) || aeWait(fd, t->handshake_waits, left_ms) == 0) {
             *err = sdsnew(strerror(ETIMEDOUT));
@@ -386,7 +387,7 @@ struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, i
         }
     }
     if (!*err) return &t->base;
-    connectFailed(t);
+    tlsConnectFailed(t);
     return NULL;
 }
 

@@ -18,7 +18,7 @@
 
 static const char session_id[] = "valkey";
 
-static bool given(const char *s) {
+static bool tlsContextGiven(const char *s) {
     return s && *s;
 }
 
@@ -37,14 +37,14 @@ static bool tlsContextFailed(sds *err, const char *what, const char *which) {
     return false;
 }
 
-static bool say(sds *err, const char *text) {
+static bool tlsContextSay(sds *err, const char *text) {
     *err = sdsnew(text);
     return false;
 }
 
 /* ---- Steps ---- */
 
-static int givePassword(char *buf, int size, int rwflag, void *password) {
+static int tlsContextGivePassword(char *buf, int size, int rwflag, void *password) {
     (void)rwflag;
     size_t len = strlen(password);
     if (len > (size_t)size) return -1;
@@ -53,8 +53,8 @@ static int givePassword(char *buf, int size, int rwflag, void *password) {
 }
 
 /* Without a password, a key that needs one is refused instead of asked for on the terminal. */
-static bool loadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
-    SSL_CTX_set_default_passwd_cb(ctx, givePassword);
+static bool tlsContextLoadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+    SSL_CTX_set_default_passwd_cb(ctx, tlsContextGivePassword);
     SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)(s->key_pass ? s->key_pass : ""));
     bool ok = true;
     if (SSL_CTX_use_certificate_chain_file(ctx, s->cert_file) != 1)
@@ -65,19 +65,19 @@ static bool loadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     return ok;
 }
 
-static bool loadTrusted(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
-    if (!given(s->ca_file) && !given(s->ca_dir)) {
+static bool tlsContextLoadTrusted(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+    if (!tlsContextGiven(s->ca_file) && !tlsContextGiven(s->ca_dir)) {
         if (s->ca_of_system && SSL_CTX_set_default_verify_paths(ctx) != 1)
             return tlsContextFailed(err, "Using the default paths of CA certificates failed", NULL);
         return true;
     }
-    if (SSL_CTX_load_verify_locations(ctx, given(s->ca_file) ? s->ca_file : NULL,
-                                      given(s->ca_dir) ? s->ca_dir : NULL) == 1)
+    if (SSL_CTX_load_verify_locations(ctx, tlsContextGiven(s->ca_file) ? s->ca_file : NULL,
+                                      tlsContextGiven(s->ca_dir) ? s->ca_dir : NULL) == 1)
         return true;
     return tlsContextFailed(err, "Loading the CA certificates failed", NULL);
 }
 
-static bool limitProtocols(SSL_CTX *ctx, const char *names, sds *err) {
+static bool tlsContextLimitProtocols(SSL_CTX *ctx, const char *names, sds *err) {
     static const struct {
         const char *name;
         uint64_t off;
@@ -87,7 +87,7 @@ static bool limitProtocols(SSL_CTX *ctx, const char *names, sds *err) {
                {"TLSv1.3", SSL_OP_NO_TLSv1_3}};
     uint64_t off = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) off |= all[i].off;
-    if (!given(names)) names = "TLSv1.2 TLSv1.3";
+    if (!tlsContextGiven(names)) names = "TLSv1.2 TLSv1.3";
     int count;
     sds *words = sdssplitargs(names, strlen(names), &count);
     bool ok = words != NULL;
@@ -99,26 +99,26 @@ static bool limitProtocols(SSL_CTX *ctx, const char *names, sds *err) {
     }
     if (words) sdsfreesplitres(words, count);
     if (!ok)
-        return say(
+        return tlsContextSay(
             err, "tls-protocols names an unknown protocol. It takes any of 'TLSv1', 'TLSv1.1', 'TLSv1.2' and "
                  "'TLSv1.3'.");
     SSL_CTX_set_options(ctx, off);
     return true;
 }
 
-static bool limitCiphers(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+static bool tlsContextLimitCiphers(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     const char *what = NULL, *value = NULL;
-    if (given(s->ciphers) && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
+    if (tlsContextGiven(s->ciphers) && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
         what = "Setting the ciphers failed", value = s->ciphers;
-    else if (given(s->ciphersuites) && SSL_CTX_set_ciphersuites(ctx, s->ciphersuites) != 1)
+    else if (tlsContextGiven(s->ciphersuites) && SSL_CTX_set_ciphersuites(ctx, s->ciphersuites) != 1)
         what = "Setting the ciphersuites failed", value = s->ciphersuites;
     ERR_clear_error();
     if (what) *err = sdscatprintf(sdsempty(), "%s: %s", what, value);
     return what == NULL;
 }
 
-static bool loadDh(SSL_CTX *ctx, const char *path, sds *err) {
-    if (!given(path))
+static bool tlsContextLoadDh(SSL_CTX *ctx, const char *path, sds *err) {
+    if (!tlsContextGiven(path))
         return SSL_CTX_set_dh_auto(ctx, 1) == 1 ||
                tlsContextFailed(err, "Setting the DH parameters failed", NULL);
     BIO *file = BIO_new_file(path, "r");
@@ -136,7 +136,7 @@ static bool loadDh(SSL_CTX *ctx, const char *path, sds *err) {
 }
 
 /* Without caching there are no tickets either: they would bring a session back, too. */
-static void keepSessions(SSL_CTX *ctx, const struct tlsSettings *s) {
+static void tlsContextKeepSessions(SSL_CTX *ctx, const struct tlsSettings *s) {
     SSL_CTX_set_session_id_context(ctx, (const unsigned char *)session_id, sizeof session_id - 1);
     if (!s->session_caching) {
         SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
@@ -153,7 +153,7 @@ static void keepSessions(SSL_CTX *ctx, const struct tlsSettings *s) {
 
 /* Reading ahead takes many records, or a header and its record, with one call of the system. Buffers of idle
  * connections are given back: 2 x 17 KiB each. A peer that just closes its socket has ended, as over TCP. */
-static SSL_CTX *newContext(bool server, sds *err) {
+static SSL_CTX *tlsContextNewContext(bool server, sds *err) {
     if (!opensslLoad(err)) return NULL;
     tlsPrepare();
     ERR_clear_error();
@@ -166,50 +166,53 @@ static SSL_CTX *newContext(bool server, sds *err) {
     return ctx;
 }
 
-static bool fillServer(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+static bool tlsContextFillServer(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     static const int modes[] = {[TLS_PEER_UNCHECKED] = SSL_VERIFY_NONE,
                                 [TLS_PEER_CHECKED] = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
                                 [TLS_PEER_CHECKED_IF_GIVEN] = SSL_VERIFY_PEER};
     SSL_CTX_set_verify(ctx, modes[s->peer], NULL);
     if (s->prefer_server_ciphers) SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
-    keepSessions(ctx, s);
-    return limitProtocols(ctx, s->protocols, err) && loadPair(ctx, s, err) && loadTrusted(ctx, s, err) &&
-           limitCiphers(ctx, s, err) && loadDh(ctx, s->dh_params_file, err);
+    tlsContextKeepSessions(ctx, s);
+    return tlsContextLimitProtocols(ctx, s->protocols, err) && tlsContextLoadPair(ctx, s, err) &&
+           tlsContextLoadTrusted(ctx, s, err) && tlsContextLimitCiphers(ctx, s, err) &&
+           tlsContextLoadDh(ctx, s->dh_params_file, err);
 }
 
-static bool fillClient(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
+static bool tlsContextFillClient(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     SSL_CTX_set_verify(ctx, s->peer == TLS_PEER_UNCHECKED ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
-    return limitProtocols(ctx, s->protocols, err) && loadTrusted(ctx, s, err) &&
-           (!given(s->cert_file) || loadPair(ctx, s, err)) && limitCiphers(ctx, s, err);
+    return tlsContextLimitProtocols(ctx, s->protocols, err) && tlsContextLoadTrusted(ctx, s, err) &&
+           (!tlsContextGiven(s->cert_file) || tlsContextLoadPair(ctx, s, err)) &&
+           tlsContextLimitCiphers(ctx, s, err);
 }
 
-static struct tlsContext *whole(SSL_CTX *ctx, bool ok) {
+static struct tlsContext *tlsContextWhole(SSL_CTX *ctx, bool ok) {
     if (ok) return (struct tlsContext *)ctx;
     SSL_CTX_free(ctx);
     return NULL;
 }
 
 struct tlsContext *tlsServerContext(const struct tlsSettings *s, sds *err) {
-    if (!given(s->cert_file)) return say(err, "tls-cert-file is not set"), NULL;
-    if (!given(s->key_file)) return say(err, "tls-key-file is not set"), NULL;
-    if (s->peer != TLS_PEER_UNCHECKED && !given(s->ca_file) && !given(s->ca_dir))
-        return say(err, "tls-cluster, tls-replication and tls-auth-clients need tls-ca-cert-file or "
-                        "tls-ca-cert-dir"),
+    if (!tlsContextGiven(s->cert_file)) return tlsContextSay(err, "tls-cert-file is not set"), NULL;
+    if (!tlsContextGiven(s->key_file)) return tlsContextSay(err, "tls-key-file is not set"), NULL;
+    if (s->peer != TLS_PEER_UNCHECKED && !tlsContextGiven(s->ca_file) && !tlsContextGiven(s->ca_dir))
+        return tlsContextSay(err,
+                             "tls-cluster, tls-replication and tls-auth-clients need tls-ca-cert-file or "
+                             "tls-ca-cert-dir"),
                NULL;
-    SSL_CTX *ctx = newContext(true, err);
-    return ctx ? whole(ctx, fillServer(ctx, s, err)) : NULL;
+    SSL_CTX *ctx = tlsContextNewContext(true, err);
+    return ctx ? tlsContextWhole(ctx, tlsContextFillServer(ctx, s, err)) : NULL;
 }
 
 struct tlsContext *tlsClientContext(const struct tlsSettings *s, sds *err) {
-    SSL_CTX *ctx = newContext(false, err);
-    return ctx ? whole(ctx, fillClient(ctx, s, err)) : NULL;
+    SSL_CTX *ctx = tlsContextNewContext(false, err);
+    return ctx ? tlsContextWhole(ctx, tlsContextFillClient(ctx, s, err)) : NULL;
 }
 
 void tlsContextFree(struct tlsContext *ctx) {
     if (ctx) SSL_CTX_free((SSL_CTX *)ctx);
 }
 
-static sds serialText(const X509 *cert) {
+static sds tlsContextSerialText(const X509 *cert) {
     BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(cert), NULL);
     char *hex = number ? BN_bn2hex(number) : NULL;
     sds text = sdsnew(hex ? hex : "");
@@ -224,7 +227,7 @@ static bool tlsReadFacts(FILE *f, sds *serial, int64_t *good_until_s) {
     X509 *cert = PEM_read_X509(f, NULL, NULL, NULL);
     bool ok = cert && ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm);
     if (ok) {
-        *serial = serialText(cert);
+        *serial = tlsContextSerialText(cert);
         *good_until_s = timegm(&tm);
     }
     X509_free(cert);

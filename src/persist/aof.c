@@ -14,8 +14,6 @@
  * A failed write is undone to the last whole command and tried again each second; until it succeeds, commands
  * that write are refused (MISCONF). With `always` a reply may be due for what cannot be kept: the server
  * ends. */
-#include "persist/aof_private.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -32,27 +30,28 @@
 #include "base/num.h"
 #include "base/ticks.h"
 #include "base/zmalloc.h"
-#include "data/child.h"
 #include "client/client.h"
-#include "command/admission.h"
-#include "registry/at_exit.h"
-#include "registry/config.h"
-#include "registry/cron.h"
-#include "data/keyspace/db.h"
-#include "registry/debug.h"
-#include "data/lifetime/evict.h"
-#include "data/server_state/persistence.h"
-#include "registry/info.h"
-#include "registry/latency.h"
-#include "registry/background.h"
-#include "command/loading.h"
-#include "registry/memory_report.h"
-#include "registry/server_events.h"
-#include "command/propagate.h"
-#include "data/rdb/rdb.h"
 #include "client/reply.h"
+#include "command/admission.h"
+#include "command/loading.h"
+#include "command/propagate.h"
+#include "data/child.h"
+#include "data/keyspace/db.h"
+#include "data/lifetime/evict.h"
+#include "data/rdb/rdb.h"
+#include "data/server_state/persistence.h"
 #include "net/ae.h"
 #include "net/resp.h"
+#include "persist/aof_private.h"
+#include "registry/at_exit.h"
+#include "registry/background.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/debug.h"
+#include "registry/info.h"
+#include "registry/latency.h"
+#include "registry/memory_report.h"
+#include "registry/server_events.h"
 
 #define SLOW_SYNC_MS   2000 /* an fsync that goes on is logged and counted each time */
 #define SYNC_PERIOD_MS 1000
@@ -149,7 +148,7 @@ struct syncJob {
     uint64_t offset; /* on the disk up to there, then */
 };
 
-static void syncJob(void *arg) {
+static void aofSyncJob(void *arg) {
     struct syncJob *job = arg;
     int code = fdatasync(job->fd) != 0 && errno != EBADF && errno != EINVAL ? errno : 0;
     atomic_store(&sync_errno, code);
@@ -160,15 +159,15 @@ static void syncJob(void *arg) {
     aeWakeup(server_el); /* somebody may wait for it (command/wait.c) */
 }
 
-static void syncOnThread(int fd, bool close) {
+static void aofSyncOnThread(int fd, bool close) {
     serverAssert(fd >= 0);
     struct syncJob *job = zmalloc(sizeof *job);
     *job = (struct syncJob){.fd = fd, .close = close, .offset = written_offset};
     if (atomic_fetch_add(&syncs_pending, 1) == 0) thread_ms = slow_ms = mstime();
-    bioSubmit(BIO_FSYNC, syncJob, job);
+    bioSubmit(BIO_FSYNC, aofSyncJob, job);
 }
 
-static void syncNow(void) {
+static void aofSyncNow(void) {
     int64_t started_us = latencyTimerStart();
     if (fdatasync(aof.fd) != 0) {
         serverLog(LL_WARNING,
@@ -183,17 +182,17 @@ static void syncNow(void) {
     atomic_store(&synced_offset, written_offset);
 }
 
-static bool hasSynced(uint64_t offset) {
+static bool aofHasSynced(uint64_t offset) {
     return aof.state == AOF_ON && atomic_load(&synced_offset) >= offset;
 }
 
-static uint64_t syncedOffset(void) {
+static uint64_t aofSyncedOffset(void) {
     return aof.state == AOF_ON ? atomic_load(&synced_offset) : 0;
 }
 
 /* ---- Writing ---- */
 
-static void bufferEmptied(void) {
+static void aofBufferEmptied(void) {
     unit_at = 0;
     if (sdsAllocSize(aof.buf) > BUFFER_KEEP) {
         sdsfree(aof.buf);
@@ -204,7 +203,7 @@ static void bufferEmptied(void) {
 }
 
 /* Refused while the last write or fsync has failed. */
-static enum admission checkWritten(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission aofCheckWritten(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     int code = write_errno ? write_errno : atomic_load(&sync_errno);
     if (!code || aof.state == AOF_OFF) return ADMITTED;
@@ -215,13 +214,13 @@ static enum admission checkWritten(struct client *c, struct request *r, enum req
 }
 
 /* From the first failure on commands are checked. */
-static void watchWrites(void) {
+static void aofWatchWrites(void) {
     admissionIdle(RULE_AOF_FAILS, false);
 }
 
-static void syncIfDue(void) {
+static void aofSyncIfDue(void) {
     bool failed = atomic_load(&sync_errno);
-    if (failed) watchWrites();
+    if (failed) aofWatchWrites();
     if (aof.fd < 0) return;
     if (asked_size == aof.incr_size && !failed) {
         if (!atomic_load(&syncs_pending)) atomic_store(&synced_offset, written_offset);
@@ -230,16 +229,16 @@ static void syncIfDue(void) {
     if (aof_fsync == AOF_FSYNC_NO) return;
     if (no_fsync_on_rewrite && childRunning() != CHILD_NONE) return;
     if (aof_fsync == AOF_FSYNC_ALWAYS) {
-        syncNow();
+        aofSyncNow();
     } else if (mstime() - synced_ms >= SYNC_PERIOD_MS && !atomic_load(&syncs_pending)) {
-        syncOnThread(aof.fd, false);
+        aofSyncOnThread(aof.fd, false);
         asked_size = aof.incr_size;
         synced_ms = mstime();
     }
 }
 
 /* Of `wanted` bytes, `done` were written (-1: none, see errno). */
-static void writeFailed(ssize_t done, size_t wanted) {
+static void aofWriteFailed(ssize_t done, size_t wanted) {
     int code = done < 0 ? errno : ENOSPC; /* a short write is how a full disk begins */
     serverAssert(done < (ssize_t)wanted && sdslen(aof.buf) == wanted);
     int64_t now = mstime();
@@ -272,10 +271,10 @@ static void writeFailed(ssize_t done, size_t wanted) {
     }
     write_errno = code;
     write_failed_ms = now;
-    watchWrites();
+    aofWatchWrites();
 }
 
-static ssize_t writeOnce(const char *p, size_t n) {
+static ssize_t aofWriteOnce(const char *p, size_t n) {
     size_t done = 0;
     while (done < n) {
         ssize_t now = write(aof.fd, p + done, n - done);
@@ -287,7 +286,7 @@ static ssize_t writeOnce(const char *p, size_t n) {
 }
 
 /* Something is written, and the fsync on the thread goes on for long: the disk does not keep up. */
-static void noteSlowSync(void) {
+static void aofNoteSlowSync(void) {
     if (!atomic_load(&syncs_pending)) return;
     int64_t now = mstime();
     if (now - slow_ms < SLOW_SYNC_MS) return;
@@ -300,7 +299,7 @@ static void noteSlowSync(void) {
 }
 
 /* A write takes long while the disk is busy with an fsync or a child; "aof-write" is any of them. */
-static void noteWriteTime(int64_t started_us) {
+static void aofNoteWriteTime(int64_t started_us) {
     const char *event = atomic_load(&syncs_pending)    ? "aof-write-pending-fsync"
                         : childRunning() != CHILD_NONE ? "aof-write-active-child"
                                                        : "aof-write-alone";
@@ -313,13 +312,13 @@ void aofFlush(bool force) {
     size_t n = sdslen(aof.buf);
     if (n && write_errno && !force && mstime() - write_failed_ms < RETRY_MS) return;
     if (n) {
-        noteSlowSync();
+        aofNoteSlowSync();
         int64_t started_us = latencyTimerStart();
         if (debug_switches.aof_flush_sleep_us > 0) usleep((useconds_t)debug_switches.aof_flush_sleep_us);
-        ssize_t done = writeOnce(aof.buf, n);
-        noteWriteTime(started_us);
+        ssize_t done = aofWriteOnce(aof.buf, n);
+        aofNoteWriteTime(started_us);
         if (done != (ssize_t)n) {
-            writeFailed(done, n);
+            aofWriteFailed(done, n);
             return;
         }
         if (write_errno) {
@@ -329,11 +328,11 @@ void aofFlush(bool force) {
         }
         aof.incr_size += n;
         aof.size += n;
-        bufferEmptied();
+        aofBufferEmptied();
     }
     /* While a command runs, something of its unit may not have come here. */
     if (!sdslen(aof.buf) && propagation.depth == 0) written_offset = propagateOffset();
-    syncIfDue();
+    aofSyncIfDue();
 }
 
 /* In the middle of a unit: the file is not to end within it, so what has come of it waits for the rest. */
@@ -351,9 +350,9 @@ static void aofWriteUnits(void) {
     }
 }
 
-static uint64_t flush_ticks; /* in flushBeforeSleep, since the start */
+static uint64_t flush_ticks; /* in aofFlushBeforeSleep, since the start */
 
-static void flushBeforeSleep(void) {
+static void aofFlushBeforeSleep(void) {
     if (aof.state == AOF_OFF) return;
     uint64_t start = ticksNow();
     aofFlush(false);
@@ -366,7 +365,7 @@ static sds aofDebugInfo(sds s) {
 
 /* ---- The sink ---- */
 
-static void sink(const struct propagated *p) {
+static void aofSink(const struct propagated *p) {
     if (p->for_replicas || p->but & PROPAGATED_NOT_TO_FILES) return;
     serverAssert(aof.fd >= 0); /* who listens has a file */
     if (aof_timestamps && p->first && cmd_time_ms / 1000 != timestamp_s) {
@@ -392,15 +391,15 @@ static void sink(const struct propagated *p) {
 
 void aofListen(bool on) {
     if (on)
-        propagateAddSink(sink, 0);
+        propagateAddSink(aofSink, 0);
     else
-        propagateRemoveSink(sink);
+        propagateRemoveSink(aofSink);
 }
 
 void aofUseIncrement(int fd, uint64_t size) {
     serverAssert(fd >= 0 && fd != aof.fd);
     serverAssert(!sdslen(aof.buf)); /* what is in there belongs to the file before */
-    if (aof.fd >= 0) syncOnThread(aof.fd, true);
+    if (aof.fd >= 0) aofSyncOnThread(aof.fd, true);
     aof.fd = fd;
     aof.incr_size = asked_size = size;
     propagateSelectAnew();
@@ -446,11 +445,11 @@ void aofSwitchOff(void) {
     aof.fd = -1;
     aof.state = AOF_OFF;
     aof.rewrite_scheduled = false;
-    bufferEmptied();
+    aofBufferEmptied();
     write_errno = 0;
 }
 
-static bool applyEnabled(const char **err) {
+static bool aofApplyEnabled(const char **err) {
     bool ok = true;
     aofAssertState();
     if (enabled && aof.state == AOF_OFF)
@@ -464,7 +463,7 @@ static bool applyEnabled(const char **err) {
 /* ---- Start and end ---- */
 
 /* One file of the time before the folder: it becomes the base. */
-static void upgrade(void) {
+static void aofUpgrade(void) {
     if (access(aof_filename, F_OK) != 0) return;
     struct stat st;
     if (stat(aof_filename, &st) != 0 || !S_ISREG(st.st_mode)) return;
@@ -484,7 +483,7 @@ static void upgrade(void) {
     sdsfree(target);
 }
 
-static void readManifest(void) {
+static void aofReadManifest(void) {
     sds name = sdscatprintf(sdsempty(), "%s" AOF_MANIFEST_SUFFIX, aof_filename);
     sds path = aofPath(aof_dir, name), error;
     if (!aofManifestRead(path, &aof.manifest, &error)) {
@@ -493,12 +492,12 @@ static void readManifest(void) {
             exit(1);
         }
         sdsfree(error);
-        if (aofEnabled()) upgrade();
+        if (aofEnabled()) aofUpgrade();
     } else if (aofEnabled()) {
         /* An upgrade that was cut off between its two steps. */
         struct aofFile *base = aofManifestBase(&aof.manifest);
         sds old = base && !strcmp(base->name, aof_filename) ? aofPath(aof_dir, base->name) : NULL;
-        if (old && access(old, F_OK) != 0) upgrade();
+        if (old && access(old, F_OK) != 0) aofUpgrade();
         sdsfree(old);
     }
     sdsfree(name);
@@ -506,7 +505,7 @@ static void readManifest(void) {
 }
 
 /* The first base of an empty dataset, so that what comes later has something to stand on. */
-static void createBase(void) {
+static void aofCreateBase(void) {
     sds name = aofFileName(aofManifestNextSeq(&aof.manifest, 'b'), 'b', aof_use_rdb_preamble);
     sds path = aofPath(aof_dir, name);
     serverLog(LL_NOTICE, "No AOF base file exists yet; the server writes %s", name);
@@ -520,9 +519,9 @@ static void createBase(void) {
     sdsfree(path);
 }
 
-static void openForWriting(void) {
+static void aofOpenForWriting(void) {
     if (!aofMakeDir()) exit(1);
-    if (!aof.manifest.count) createBase();
+    if (!aof.manifest.count) aofCreateBase();
     struct aofFile *last = aofManifestLast(&aof.manifest);
     int64_t seq = last ? last->seq : aofManifestNextSeq(&aof.manifest, 'i');
     sds name = last ? sdsdup(last->name) : aofFileName(seq, 'i', false);
@@ -549,10 +548,10 @@ static void openForWriting(void) {
 void aofStartup(void) {
     aofAssertState();
     aofDeleteTemporaries();
-    readManifest();
+    aofReadManifest();
     if (aofLoad() == AOF_FAILED) exit(1);
     aofDeleteHistory();
-    openForWriting();
+    aofOpenForWriting();
     aof.base_size = aof.size;
     synced_ms = mstime();
     aof.state = AOF_ON;
@@ -562,11 +561,11 @@ void aofStartup(void) {
 
 void aofStartupOff(void) {
     aofAssertState();
-    readManifest();
+    aofReadManifest();
 }
 
 /* All data is replaced by what the files hold. */
-static bool reload(void) {
+static bool aofReload(void) {
     bool listens = aof.state == AOF_ON;
     serverAssert(aof.state != AOF_WAITING && !loadingActive());
     aofListen(false); /* the transaction that asks for it ends here, for the file */
@@ -611,7 +610,7 @@ bool aofOnShutdown(int flags) {
 
 /* ---- Directives, INFO ---- */
 
-static sds info(sds s) {
+static sds aofInfo(sds s) {
     s = infoField(s, "aof_enabled:%d", aof.state != AOF_OFF);
     s = aofRewriteInfo(s);
     bool bad = aof.state != AOF_OFF && (write_errno || atomic_load(&sync_errno));
@@ -625,29 +624,29 @@ static sds info(sds s) {
     return infoField(s, "aof_delayed_fsync:%llu", (unsigned long long)delayed_fsyncs);
 }
 
-static size_t bufferMemory(void) {
+static size_t aofBufferMemory(void) {
     return aof.state == AOF_OFF ? 0 : sdsAllocSize(aof.buf);
 }
 
-static void resetStat(void) {
+static void aofResetStat(void) {
     delayed_fsyncs = 0;
 }
 
-static bool isPlain(const char *value) {
+static bool aofIsPlain(const char *value) {
     return *value && !strchr(value, '/') && !strchr(value, '\\');
 }
 
-static bool plainFile(const char *value, const char **err) {
+static bool aofPlainFile(const char *value, const char **err) {
     *err = "appendfilename can't be a path, just a filename";
-    return isPlain(value);
+    return aofIsPlain(value);
 }
 
-static bool plainFolder(const char *value, const char **err) {
+static bool aofPlainFolder(const char *value, const char **err) {
     *err = "appenddirname can't be a path, just a dirname";
-    return isPlain(value);
+    return aofIsPlain(value);
 }
 
-static void debugLoadaof(struct client *c) {
+static void aofDebugLoadaof(struct client *c) {
     /* Switched on a moment ago: there are no files that hold the data before the first rewrite is done. */
     if (aof.state == AOF_WAITING && childRunning() == CHILD_AOF) childWait();
     if (aof.state == AOF_WAITING || loadingActive()) {
@@ -656,7 +655,7 @@ static void debugLoadaof(struct client *c) {
     }
     bool any = aof.manifest.count;
     if (!any) serverLog(LL_WARNING, "DEBUG LOADAOF: there is no append-only file, the data stays as it is");
-    if (!any || !reload()) {
+    if (!any || !aofReload()) {
         replyError(c, "ERR Error trying to load the AOF files, check server logs.");
         return;
     }
@@ -668,18 +667,18 @@ static const struct configEnum fsync_names[] = {
     {"everysec", AOF_FSYNC_EVERYSEC}, {"always", AOF_FSYNC_ALWAYS}, {"no", AOF_FSYNC_NO}, {NULL, 0}};
 
 /* What was written so far under a laxer policy is synced when the policy gets stricter. */
-static bool applyFsync(const char **err) {
+static bool aofApplyFsync(const char **err) {
     (void)err;
     if (aof_fsync == AOF_FSYNC_ALWAYS && aof.fd >= 0) aofFlush(true);
     return true;
 }
 
 static struct configDirective directives[] = {
-    CONFIG_BOOL("appendonly", NULL, CONFIG_MODIFIABLE | CONFIG_NOT_LOADING, &enabled, false, applyEnabled),
-    CONFIG_STRING("appendfilename", NULL, 0, &aof_filename, "appendonly.aof", plainFile, NULL),
-    CONFIG_STRING("appenddirname", NULL, 0, &aof_dir, "appendonlydir", plainFolder, NULL),
+    CONFIG_BOOL("appendonly", NULL, CONFIG_MODIFIABLE | CONFIG_NOT_LOADING, &enabled, false, aofApplyEnabled),
+    CONFIG_STRING("appendfilename", NULL, 0, &aof_filename, "appendonly.aof", aofPlainFile, NULL),
+    CONFIG_STRING("appenddirname", NULL, 0, &aof_dir, "appendonlydir", aofPlainFolder, NULL),
     CONFIG_ENUM("appendfsync", NULL, CONFIG_MODIFIABLE, &aof_fsync, AOF_FSYNC_EVERYSEC, fsync_names,
-                applyFsync),
+                aofApplyFsync),
     CONFIG_BOOL("no-appendfsync-on-rewrite", NULL, CONFIG_MODIFIABLE, &no_fsync_on_rewrite, false, NULL),
     CONFIG_BOOL("aof-load-truncated", NULL, CONFIG_MODIFIABLE, &aof_load_truncated, true, NULL),
     CONFIG_BOOL("aof-use-rdb-preamble", NULL, CONFIG_MODIFIABLE, &aof_use_rdb_preamble, true, NULL),
@@ -691,22 +690,22 @@ static struct configDirective directives[] = {
 void aofInit(void) {
     static const char *const loadaof_help[] = {
         "LOADAOF", "    Write out and read again the append-only file: its data replaces the present.", NULL};
-    static const struct debugSubcommand loadaof = {"loadaof", 0, 0, debugLoadaof, loadaof_help};
+    static const struct debugSubcommand loadaof = {"loadaof", 0, 0, aofDebugLoadaof, loadaof_help};
     debugRegister(&loadaof);
     aof.buf = sdsempty();
     configRegister(directives, sizeof directives / sizeof *directives);
-    configOnResetStat(resetStat);
-    infoRegister("persistence", info);
+    configOnResetStat(aofResetStat);
+    infoRegister("persistence", aofInfo);
     infoRegister("debug", aofDebugInfo);
-    memoryAddPart(MEMORY_AOF_BUFFER, bufferMemory);
-    evictExempt(bufferMemory);
-    admissionFill(RULE_AOF_FAILS, checkWritten);
+    memoryAddPart(MEMORY_AOF_BUFFER, aofBufferMemory);
+    evictExempt(aofBufferMemory);
+    admissionFill(RULE_AOF_FAILS, aofCheckWritten);
     admissionIdle(RULE_AOF_FAILS, true);
-    beforeSleepRegister(flushBeforeSleep);
-    cronRegister(flushBeforeSleep, 0); /* what an fsync or an error has held up */
+    beforeSleepRegister(aofFlushBeforeSleep);
+    cronRegister(aofFlushBeforeSleep, 0); /* what an fsync or an error has held up */
     aofRewriteInit();
     aofReplaceInit();
     persistence.aofWrite = aofWriteUnits;
-    persistence.aofHasSynced = hasSynced;
-    persistence.aofSyncedOffset = syncedOffset;
+    persistence.aofHasSynced = aofHasSynced;
+    persistence.aofSyncedOffset = aofSyncedOffset;
 }

@@ -19,17 +19,17 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
+#include "client/reply.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "registry/cron.h"
-#include "data/keyspace/db.h"
-#include "data/server_state/role.h"
 #include "command/loading.h"
-#include "client/reply.h"
+#include "data/keyspace/db.h"
+#include "data/rdb/rdb_dataset.h"
+#include "data/server_state/role.h"
 #include "net/resp.h"
 #include "persist/aof_private.h"
 #include "persist/snapshot.h"
-#include "data/rdb/rdb_dataset.h"
+#include "registry/cron.h"
 
 #define COMMANDS_PER_CLOCK 1024
 
@@ -56,14 +56,14 @@ static uint64_t bytes_before;  /* of the files that have been read */
 static uint64_t bytes_valid;   /* of the file just read: it was cut to this */
 static bool was_cut;           /* a file ended early, and what was not whole is gone */
 
-static void progress(struct rioReader *r) {
+static void aofLoadProgress(struct rioReader *r) {
     loadingProgress(bytes_before + rioOffset(r));
 }
 
 /* ---- One command ---- */
 
 /* What a command of the file is answered, when that is an error: data may be missing from now on. */
-static void noteError(const struct client *c, struct str msg) {
+static void aofLoadNoteError(const struct client *c, struct str msg) {
     if (c != loading->client) return;
     if (loading->refused) {
         if (msg.len > 4 && !memcmp(msg.ptr, "ERR ", 4)) msg = strN(msg.ptr + 4, msg.len - 4);
@@ -80,9 +80,9 @@ static void noteError(const struct client *c, struct str msg) {
     }
 }
 
-/* l->refused is set before the error is replied: noteError logs it in another way, and INFO does not count
- * it. */
-static bool run(struct loader *l, struct request *r) {
+/* l->refused is set before the error is replied: aofLoadNoteError logs it in another way, and INFO does not
+ * count it. */
+static bool aofLoadRun(struct loader *l, struct request *r) {
     l->refused = !r->cmd || !commandArityOk(r->cmd, r->argc);
     l->client->errors_held = l->refused ? ERRORS_HELD : ERRORS_COUNT;
     bool ran = commandRun(l->client, r, ORIGIN_AOF);
@@ -92,11 +92,11 @@ static bool run(struct loader *l, struct request *r) {
 }
 
 /* Runs what waits, or only forgets it. */
-static bool endMulti(struct loader *l, bool execute) {
+static bool aofLoadEndMulti(struct loader *l, bool execute) {
     serverAssert(l->in_multi || !l->waiting.count);
     bool ok = true;
     for (int i = 0; i < l->waiting.count && execute && ok; i++) {
-        ok = run(l, l->waiting.at[i]);
+        ok = aofLoadRun(l, l->waiting.at[i]);
         if (ok) callCountReplayed(l->client, l->waiting.at[i]);
     }
     requestQueueClear(&l->waiting);
@@ -107,7 +107,7 @@ static bool endMulti(struct loader *l, bool execute) {
 static bool aofLoadTakeOther(struct loader *l, struct request *r) {
     r->cmd = commandLookup(r->argv, r->argc);
     /* What cannot run is refused before anything of the transaction around it has run. */
-    if (!l->in_multi || !r->cmd || !commandArityOk(r->cmd, r->argc)) return run(l, r);
+    if (!l->in_multi || !r->cmd || !commandArityOk(r->cmd, r->argc)) return aofLoadRun(l, r);
     requestQueueAdd(&l->waiting, r);
     return true;
 }
@@ -119,7 +119,7 @@ static bool aofLoadTake(struct loader *l, struct request *r) {
     if (r->argc == 1 && strIs(r->argv[0], "multi"))
         l->in_multi = true;
     else if (r->argc == 1 && l->in_multi && strIs(r->argv[0], "exec"))
-        ok = endMulti(l, true);
+        ok = aofLoadEndMulti(l, true);
     else
         ok = aofLoadTakeOther(l, r);
     respBigArgsFree(r->big);
@@ -155,7 +155,7 @@ static bool aofLoadFill(struct loader *l) {
 }
 
 /* A line that begins with #: a time, or a remark. */
-static enum step skipLine(struct loader *l) {
+static enum step aofLoadSkipLine(struct loader *l) {
     char *end = memchr(l->buf + l->pos, '\n', sdslen(l->buf) - l->pos);
     if (!end) return STEP_MORE;
     l->pos = (size_t)(end + 1 - l->buf);
@@ -169,13 +169,13 @@ static void aofLoadSlowDown(struct loader *l) {
     loadingWait(0);
 }
 
-static enum step oneCommand(struct loader *l) {
+static enum step aofLoadOneCommand(struct loader *l) {
     static const struct respLimits limits = {
         .max_bulk = INT64_MAX / 2, .max_args = RESP_MAX_MULTIBULK, .authenticated = true};
     size_t len = sdslen(l->buf) - l->pos, before = len, consumed;
     if (len == 0 && respParserIdle(&l->parser)) return STEP_MORE;
     if (respParserIdle(&l->parser)) {
-        if (l->buf[l->pos] == '#') return skipLine(l);
+        if (l->buf[l->pos] == '#') return aofLoadSkipLine(l);
         if (l->buf[l->pos] != '*') return STEP_BAD;
     }
     struct request r = {0};
@@ -198,7 +198,7 @@ static enum step oneCommand(struct loader *l) {
 
 /* At the end of the file, in the middle of a command: has it only been cut off? A length that has begun, with
  * anything but digits in it, is no length that somebody wrote. */
-static bool onlyCutOff(const struct loader *l) {
+static bool aofLoadOnlyCutOff(const struct loader *l) {
     const struct respParser *p = &l->parser;
     if (respParserIdle(p) || (p->multibulk && p->bulklen >= 0)) return true;
     const char *line = l->buf + l->pos + p->pos, *end = l->buf + sdslen(l->buf);
@@ -209,15 +209,15 @@ static bool onlyCutOff(const struct loader *l) {
 }
 
 /* True: to the end of the file, which may be in the middle of a command (l->whole tells). */
-static bool readCommands(struct loader *l) {
+static bool aofLoadReadCommands(struct loader *l) {
     for (;;) {
-        switch (oneCommand(l)) {
+        switch (aofLoadOneCommand(l)) {
         case STEP_DONE:
             if (!l->in_multi) l->whole = rioOffset(&l->r.io) - (sdslen(l->buf) - l->pos);
             break;
         case STEP_MORE:
             if (aofLoadFill(l)) break;
-            return !rioFailed(&l->r.io) && onlyCutOff(l);
+            return !rioFailed(&l->r.io) && aofLoadOnlyCutOff(l);
         default: return false;
         }
     }
@@ -225,7 +225,7 @@ static bool readCommands(struct loader *l) {
 
 /* ---- One file ---- */
 
-static bool startsWithImage(struct rioReader *r) {
+static bool aofLoadStartsWithImage(struct rioReader *r) {
     const char *p = r->at;
     if (rioAtEnd(r)) return false;
     p = r->at;
@@ -233,16 +233,16 @@ static bool startsWithImage(struct rioReader *r) {
     return (n >= 5 && !memcmp(p, "REDIS", 5)) || (n >= 6 && !memcmp(p, "VALKEY", 6));
 }
 
-static void loaderInit(struct loader *l, const char *name, int *fd, uint64_t size) {
+static void aofLoadLoaderInit(struct loader *l, const char *name, int *fd, uint64_t size) {
     *l = (struct loader){.name = name, .client = clientCreate(NULL), .buf = sdsempty()};
     l->client->flags |= CLIENT_FAKE | CLIENT_DENY_BLOCKING;
     l->client->db = dbGet(0);
     rioReaderInit(&l->r.io, rioSourceFd, fd, size);
-    l->r.io.progress = progress;
+    l->r.io.progress = aofLoadProgress;
 }
 
-static void loaderFree(struct loader *l) {
-    endMulti(l, false);
+static void aofLoadLoaderFree(struct loader *l) {
+    aofLoadEndMulti(l, false);
     respParserReset(&l->parser);
     clientFreeNow(l->client);
     rdbReaderFree(&l->r);
@@ -250,14 +250,14 @@ static void loaderFree(struct loader *l) {
     zfree(l->argv);
 }
 
-static bool cut(const char *path, uint64_t size) {
+static bool aofLoadCut(const char *path, uint64_t size) {
     if (truncate(path, (off_t)size) == 0) return true;
     serverLog(LL_WARNING, "Shortening the append-only file %s failed: %s", path, strerror(errno));
     return false;
 }
 
 /* The file ends before its last command does. */
-static bool endedEarly(struct loader *l, const char *path, bool is_last) {
+static bool aofLoadEndedEarly(struct loader *l, const char *path, bool is_last) {
     serverAssert(l->whole < bytes_valid); /* to cut is never to lengthen */
     if (!is_last || !aof_load_truncated) {
         serverLog(
@@ -275,13 +275,13 @@ static bool endedEarly(struct loader *l, const char *path, bool is_last) {
     serverLog(LL_WARNING, "The append-only file %s ends in the middle of a command", l->name);
     serverLog(LL_WARNING, "The incomplete end of the append-only file %s is cut off at offset %llu", l->name,
               (unsigned long long)l->whole);
-    if (!cut(path, l->whole)) return false;
+    if (!aofLoadCut(path, l->whole)) return false;
     serverLog(LL_WARNING,
               "The append-only file %s was loaded up to that offset, as aof-load-truncated allows", l->name);
     return true;
 }
 
-static void badFormat(const struct loader *l) {
+static void aofLoadBadFormat(const struct loader *l) {
     serverLog(LL_WARNING, "The append only file %s is good up to offset %llu%s%s", l->name,
               (unsigned long long)l->whole, l->r.io.error ? ": " : "", l->r.io.error ? l->r.io.error : "");
     serverLog(LL_WARNING,
@@ -290,8 +290,8 @@ static void badFormat(const struct loader *l) {
               l->name);
 }
 
-static bool loadOpened(struct loader *l, const char *path, bool is_last) {
-    if (startsWithImage(&l->r.io)) {
+static bool aofLoadOpened(struct loader *l, const char *path, bool is_last) {
+    if (aofLoadStartsWithImage(&l->r.io)) {
         serverLog(LL_NOTICE, "The append-only file begins with an RDB image, which is loaded first");
         if (!rdbLoadStream(&l->r, &(struct rdbLoadOptions){.keep_expired = true, .prefix = true}, NULL)) {
             serverLog(LL_WARNING, "Loading the AOF base file %s failed: %s at offset %llu", l->name,
@@ -302,19 +302,19 @@ static bool loadOpened(struct loader *l, const char *path, bool is_last) {
         l->whole = rioOffset(&l->r.io);
     }
     if (l->whole || !rioAtEnd(&l->r.io)) loadingBegun(bytes_before + l->whole);
-    if (!readCommands(l)) {
-        if (!l->refused) badFormat(l);
+    if (!aofLoadReadCommands(l)) {
+        if (!l->refused) aofLoadBadFormat(l);
         return false;
     }
     bytes_valid = rioOffset(&l->r.io);
     if (l->whole == bytes_valid) return true;
-    if (!endedEarly(l, path, is_last)) return false;
+    if (!aofLoadEndedEarly(l, path, is_last)) return false;
     bytes_valid = l->whole;
     was_cut = true;
     return true;
 }
 
-static bool loadFile(const char *name, uint64_t size, bool is_last) {
+static bool aofLoadFile(const char *name, uint64_t size, bool is_last) {
     serverAssert(!loading); /* one file at a time */
     sds path = aofPath(aof_dir, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -325,16 +325,16 @@ static bool loadFile(const char *name, uint64_t size, bool is_last) {
                   strerror(errno));
     } else {
         struct loader l;
-        loaderInit(&l, name, &fd, size);
+        aofLoadLoaderInit(&l, name, &fd, size);
         loading = &l;
         void (*told_before)(const struct client *c, struct str msg) = reply_error_unread;
-        reply_error_unread = noteError;
+        reply_error_unread = aofLoadNoteError;
         call_file_replayed = true;
-        ok = loadOpened(&l, path, is_last);
+        ok = aofLoadOpened(&l, path, is_last);
         call_file_replayed = false;
         reply_error_unread = told_before;
         loading = NULL;
-        loaderFree(&l);
+        aofLoadLoaderFree(&l);
         close(fd);
     }
     sdsfree(path);
@@ -379,7 +379,7 @@ enum aofLoaded aofLoad(void) {
     if (ok && total) loadingStart(EVENT_LOADS_AOF, total);
     for (size_t i = 0; ok && total && i < files; i++) {
         int64_t file_begin = monotonicUs();
-        ok = loadFile(m->files[i].name, sizes[i], i + 1 == files);
+        ok = aofLoadFile(m->files[i].name, sizes[i], i + 1 == files);
         bytes_before += sizes[i];
         serverAssert(bytes_valid <= sizes[i]);
         aof.size += bytes_valid;

@@ -26,13 +26,13 @@ sds aofPath(const char *dir, const char *name) {
 
 /* ---- The list ---- */
 
-static int rankOf(char type) {
+static int aofManifestRankOf(char type) {
     return type == 'b' ? 0 : type == 'i' ? 1 : 2;
 }
 
 void aofManifestAdd(struct aofManifest *m, sds name, int64_t seq, char type) {
     size_t at = m->count;
-    while (at > 0 && rankOf(m->files[at - 1].type) > rankOf(type)) at--;
+    while (at > 0 && aofManifestRankOf(m->files[at - 1].type) > aofManifestRankOf(type)) at--;
     serverAssert(seq > 0 && (type == 'b' || type == 'i' || type == 'h'));
     serverAssert(type != 'b' || at == 0); /* the only one */
     serverAssert(type != 'i' || at == 0 || m->files[at - 1].type == 'b' || m->files[at - 1].seq < seq);
@@ -97,7 +97,7 @@ void aofManifestDropHistory(struct aofManifest *m) {
 
 /* ---- Text ---- */
 
-static sds aofManifestText(const struct aofManifest *m) {
+sds aofManifestText(const struct aofManifest *m) {
     sds s = sdsempty();
     for (size_t i = 0; i < m->count; i++) {
         const struct aofFile *f = &m->files[i];
@@ -110,13 +110,13 @@ static sds aofManifestText(const struct aofManifest *m) {
 }
 
 /* A name must be one in this folder, and nowhere else. */
-static bool plainName(char *name) {
+static bool aofManifestPlainName(char *name) {
     size_t len = strlen(name);
     return len && len == sdslen(name) && !strchr(name, '/') && !strchr(name, '\\');
 }
 
 /* NULL, or what is wrong with the line. */
-static const char *parseLine(const char *line, struct aofManifest *m) {
+static const char *aofManifestParseLine(const char *line, struct aofManifest *m) {
     int argc;
     sds *argv = sdssplitargs(line, strlen(line), &argc);
     if (!argv) return "unbalanced quotes";
@@ -127,7 +127,7 @@ static const char *parseLine(const char *line, struct aofManifest *m) {
     for (int i = 0; !error && i < argc; i += 2) {
         if (!strcasecmp(argv[i], "file")) {
             name = argv[i + 1];
-            if (!plainName(name)) error = "a file's name cannot be a path";
+            if (!aofManifestPlainName(name)) error = "a file's name cannot be a path";
             if (sdslen(name) > NAME_MAX_LENGTH) error = "a file's name is too long";
         } else if (!strcasecmp(argv[i], "seq")) {
             if (!string2ll(sdsview(argv[i + 1]), &seq) || seq < 1 || seq > SEQ_MAX)
@@ -168,7 +168,7 @@ bool aofManifestRead(const char *path, struct aofManifest *m, sds *error) {
             why = "the line is too long";
         if (len > 0 && line[len - 1] == '\r') line[--len] = '\0';
         if (!why && line[0] == '#') continue;
-        if (!why) why = len ? parseLine(line, m) : "the line is empty";
+        if (!why) why = len ? aofManifestParseLine(line, m) : "the line is empty";
     }
     if (!why && ferror(f)) why = "it cannot be read";
     if (!why && number == 0) why = "the file is empty";

@@ -33,6 +33,8 @@ struct aofManifest {
 bool aofManifestRead(const char *path, struct aofManifest *m, sds *error);
 /* Whole or not at all; synced, as is its folder. False: errno. */
 bool aofManifestWrite(const char *dir, const char *name, const struct aofManifest *m);
+/* The file's text, for the caller to free. */
+sds aofManifestText(const struct aofManifest *m);
 struct aofManifest aofManifestCopy(const struct aofManifest *m);
 void aofManifestFree(struct aofManifest *m);
 

@@ -7,8 +7,6 @@
  *                                               child writes it, as when it is switched on
  *
  * Until the manifest names the new base a start reads the old data, all of it. */
-#include "persist/aof_private.h"
-
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,18 +16,19 @@
 
 #include "base/log.h"
 #include "data/server_state/persistence.h"
+#include "persist/aof_private.h"
 
-static void stop(void) {
+static void aofReplaceStop(void) {
     if (aof.state != AOF_OFF) aofSwitchOff();
 }
 
-static uint64_t sizeOf(const char *path) {
+static uint64_t aofReplaceSizeOf(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
 /* One manifest makes it so. m is the caller's; on success it is the manifest. */
-static bool useManifest(struct aofManifest *m) {
+static bool aofReplaceUseManifest(struct aofManifest *m) {
     int fd = aofOpenIncrement(m);
     if (fd < 0) return false;
     if (!aofWriteManifest(m)) {
@@ -42,7 +41,7 @@ static bool useManifest(struct aofManifest *m) {
     return true;
 }
 
-static bool startOn(const char *rdb) {
+static bool aofReplaceStartOn(const char *rdb) {
     struct aofManifest m = aofManifestCopy(&aof.manifest);
     aofManifestRetire(&m, INT64_MAX);
     int64_t seq = aofManifestNextSeq(&m, 'b');
@@ -53,10 +52,10 @@ static bool startOn(const char *rdb) {
                   "The snapshot %s received from the primary could not become the AOF base file %s: %s", rdb,
                   path, strerror(errno));
     aofManifestAdd(&m, name, seq, 'b');
-    bool ok = named && useManifest(&m);
+    bool ok = named && aofReplaceUseManifest(&m);
     if (ok) {
         serverLog(LL_NOTICE, "The snapshot received from the primary becomes the AOF base file %s", name);
-        aof.size = aof.base_size = sizeOf(path);
+        aof.size = aof.base_size = aofReplaceSizeOf(path);
         aof.state = AOF_ON;
         aofListen(true);
         aofDeleteHistory();
@@ -68,15 +67,15 @@ static bool startOn(const char *rdb) {
     return ok;
 }
 
-static bool restart(const char *rdb) {
+static bool aofReplaceRestart(const char *rdb) {
     const char *err;
     if (aof.state != AOF_OFF) return true; /* nobody has stopped it */
-    if (rdb && aof_use_rdb_preamble && startOn(rdb)) return true;
+    if (rdb && aof_use_rdb_preamble && aofReplaceStartOn(rdb)) return true;
     return aofSwitchOn(&err);
 }
 
 void aofReplaceInit(void) {
     persistence.aofEnabled = aofEnabled;
-    persistence.aofStop = stop;
-    persistence.aofRestart = restart;
+    persistence.aofStop = aofReplaceStop;
+    persistence.aofRestart = aofReplaceRestart;
 }

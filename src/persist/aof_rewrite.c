@@ -24,21 +24,21 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
-#include "data/child.h"
 #include "client/client.h"
-#include "registry/config.h"
-#include "registry/cron.h"
-#include "data/keyspace/db.h"
-#include "registry/info.h"
-#include "registry/latency.h"
-#include "registry/server_events.h"
-#include "registry/background.h"
-#include "command/propagate.h"
 #include "client/reply.h"
+#include "command/propagate.h"
+#include "data/child.h"
+#include "data/keyspace/db.h"
+#include "data/rdb/rdb_dataset.h"
 #include "data/rdb/rewrite.h"
 #include "data/type.h"
 #include "persist/aof_private.h"
-#include "data/rdb/rdb_dataset.h"
+#include "registry/background.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "registry/latency.h"
+#include "registry/server_events.h"
 
 #define SYNC_BYTES        (4 * 1024 * 1024)
 #define CRON_MS           100
@@ -64,7 +64,7 @@ static void aofWriteTimestamp(struct rioWriter *w) {
     sdsfree(line);
 }
 
-static bool writeCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) {
+static bool aofRewriteWriteCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) {
     uint64_t keys = 0;
     int count;
     aofWriteTimestamp(w);
@@ -97,7 +97,7 @@ static bool writeCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) 
     return rioFlush(w);
 }
 
-static const char *fileName(const char *path) {
+static const char *aofRewriteFileName(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
@@ -115,7 +115,7 @@ bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
     rioWriterInit(&w, rioSinkFile, &file);
     bool ok = aof_use_rdb_preamble
                   ? rdbSaveStream(&w, &(struct rdbSaveOptions){.aof_base = true, .progress = progress})
-                  : writeCommands(&w, progress);
+                  : aofRewriteWriteCommands(&w, progress);
     int code = w.error;
     rioWriterFree(&w);
     if (ok && fsync(file.fd) != 0) ok = false, code = errno;
@@ -132,12 +132,12 @@ bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
     return ok;
 }
 
-static sds childFile(pid_t pid) {
+static sds aofRewriteChildFile(pid_t pid) {
     return sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-bg-%d.aof", aof_dir, (int)pid);
 }
 
 /* temp-rewriteaof-[bg-]<pid>.aof, and what would have replaced the manifest or become an increment. */
-static bool isTemporary(const char *name) {
+static bool aofRewriteIsTemporary(const char *name) {
     size_t prefix = strlen(AOF_TEMP_PREFIX), own = strlen(aof_filename);
     if (strncmp(name, AOF_TEMP_PREFIX, prefix)) return false;
     name += prefix;
@@ -155,7 +155,7 @@ void aofDeleteTemporaries(void) {
     DIR *dir = opendir(aof_dir);
     if (!dir) return;
     for (struct dirent *entry; (entry = readdir(dir));) {
-        if (!isTemporary(entry->d_name)) continue;
+        if (!aofRewriteIsTemporary(entry->d_name)) continue;
         sds path = aofPath(aof_dir, entry->d_name);
         if (unlink(path) == 0)
             serverLog(LL_NOTICE, "Removing the unfinished file %s that was left behind", path);
@@ -164,20 +164,22 @@ void aofDeleteTemporaries(void) {
     closedir(dir);
 }
 
-static int childRun(void *priv) {
+static int aofRewriteChildRun(void *priv) {
     (void)priv;
-    sds path = childFile(getpid());
+    sds path = aofRewriteChildFile(getpid());
     serverEvent(SERVER_PERSISTENCE, EVENT_AOF, NULL);
     bool ok = aofRewriteFile(path, childProgress);
     serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
-    if (ok) serverLog(LL_NOTICE, "The AOF rewrite has written its temporary base file %s", fileName(path));
+    if (ok)
+        serverLog(LL_NOTICE, "The AOF rewrite has written its temporary base file %s",
+                  aofRewriteFileName(path));
     sdsfree(path);
     return ok ? 0 : 1;
 }
 
 /* ---- The end of a rewrite, in the parent ---- */
 
-static void deletePath(void *arg) {
+static void aofRewriteDeletePath(void *arg) {
     sds path = arg;
     if (unlink(path) != 0 && errno != ENOENT) {
         serverLog(LL_WARNING, "Removing the history file %s failed: %s", path, strerror(errno));
@@ -192,7 +194,7 @@ void aofDeleteHistory(void) {
         any = true;
         serverLog(LL_NOTICE, "The replaced AOF file %s is deleted in the background",
                   aof.manifest.files[i].name);
-        bioSubmit(BIO_CLOSE_FILE, deletePath, aofPath(aof_dir, aof.manifest.files[i].name));
+        bioSubmit(BIO_CLOSE_FILE, aofRewriteDeletePath, aofPath(aof_dir, aof.manifest.files[i].name));
     }
     if (!any) return;
     aofManifestDropHistory(&aof.manifest);
@@ -217,7 +219,7 @@ static void aofRewriteRemember(bool failed) {
               (long long)wait_minutes);
 }
 
-static uint64_t fileSize(const char *name) {
+static uint64_t aofRewriteFileSize(const char *name) {
     sds path = aofPath(aof_dir, name);
     struct stat st;
     int64_t started_us = latencyTimerStart();
@@ -235,7 +237,7 @@ static bool aofRewriteTakeOver(pid_t pid) {
     struct aofManifest now = aofManifestCopy(&aof.manifest);
     int64_t seq = aofManifestNextSeq(&now, 'b');
     sds base = aofFileName(seq, 'b', aof_use_rdb_preamble);
-    sds from = childFile(pid), to = aofPath(aof_dir, base);
+    sds from = aofRewriteChildFile(pid), to = aofPath(aof_dir, base);
     sds incr_from = NULL, incr_to = NULL;
     aofManifestRetire(&now, aof.state == AOF_WAITING ? INT64_MAX : first_kept_seq);
     if (aof.state == AOF_WAITING) {
@@ -256,23 +258,23 @@ static bool aofRewriteTakeOver(pid_t pid) {
         ok = false;
     }
     latencyTimerEnd("aof-rename", started_us);
-    uint64_t base_size = fileSize(base);
+    uint64_t base_size = aofRewriteFileSize(base);
     aofManifestAdd(&now, base, seq, 'b');
     if (ok && !aofWriteManifest(&now)) {
         ok = false;
         if (incr_from) rename(incr_to, incr_from); /* the next rewrite looks for it there */
     }
     if (ok) {
-        serverLog(LL_NOTICE, "The temporary AOF base file %s is now %s", fileName(from), base);
+        serverLog(LL_NOTICE, "The temporary AOF base file %s is now %s", aofRewriteFileName(from), base);
         if (incr_from)
-            serverLog(LL_NOTICE, "The temporary incremental AOF file %s is now %s", fileName(incr_from),
-                      fileName(incr_to));
+            serverLog(LL_NOTICE, "The temporary incremental AOF file %s is now %s",
+                      aofRewriteFileName(incr_from), aofRewriteFileName(incr_to));
         serverAssert(aofManifestBase(&now) && (aof.state == AOF_OFF || aofManifestLast(&now)));
         aofManifestFree(&aof.manifest);
         aof.manifest = now;
         aof.size = base_size;
         for (size_t i = 0; i < now.count; i++) {
-            if (now.files[i].type == 'i') aof.size += fileSize(now.files[i].name);
+            if (now.files[i].type == 'i') aof.size += aofRewriteFileSize(now.files[i].name);
         }
         aof.base_size = aof.size;
     } else {
@@ -286,7 +288,7 @@ static bool aofRewriteTakeOver(pid_t pid) {
     return ok;
 }
 
-static void rewriteDone(int exit_code, int signal, void *priv) {
+static void aofRewriteDone(int exit_code, int signal, void *priv) {
     (void)priv;
     serverAssert(child_pid > 0 && started_s);
     pid_t pid = child_pid;
@@ -314,7 +316,7 @@ static void rewriteDone(int exit_code, int signal, void *priv) {
         aofRewriteRemember(true);
     }
     if (!ok) {
-        sds path = childFile(pid);
+        sds path = aofRewriteChildFile(pid);
         unlink(path);
         sdsfree(path);
         /* Still not on: what was written to the temporary increment stands on nothing. */
@@ -326,7 +328,7 @@ static void rewriteDone(int exit_code, int signal, void *priv) {
 
 /* ---- The start of a rewrite ---- */
 
-static bool openIncrement(void) {
+static bool aofRewriteOpenIncrement(void) {
     if (aof.state == AOF_OFF) return true; /* BGREWRITEAOF with appendonly no: a base, nothing more */
     int fd;
     if (aof.state == AOF_WAITING) {
@@ -366,12 +368,12 @@ bool aofRewriteStart(const char **err) {
     aof.rewrite_scheduled = aof.state == AOF_WAITING; /* until one has begun: without it there is no file */
     rewrites++;
     first_kept_seq = INT64_MAX;
-    if (!aofMakeDir() || !openIncrement()) {
+    if (!aofMakeDir() || !aofRewriteOpenIncrement()) {
         *err = "Can't open the append-only file";
         aofRewriteRemember(true);
         return false;
     }
-    if (!childStart(CHILD_AOF, childRun, rewriteDone, NULL, err)) {
+    if (!childStart(CHILD_AOF, aofRewriteChildRun, aofRewriteDone, NULL, err)) {
         serverLog(LL_WARNING, "The AOF rewrite could not be started: %s", *err);
         aofRewriteRemember(true);
         return false;
@@ -393,7 +395,7 @@ void aofRewriteForget(void) {
     sdsfree(path);
 }
 
-static bool grown(void) {
+static bool aofRewriteGrown(void) {
     if (aof.state != AOF_ON || !auto_percentage || aof.size <= (uint64_t)auto_min_size) return false;
     if (wait_until_s && time(NULL) < wait_until_s) return false;
     uint64_t base = aof.base_size ? aof.base_size : 1;
@@ -403,13 +405,13 @@ static bool grown(void) {
     return true;
 }
 
-static void cron(void) {
+static void aofRewriteCron(void) {
     if (childRunning() != CHILD_NONE) return;
     const char *err;
     if (aof.rewrite_scheduled) {
         if (wait_until_s && time(NULL) < wait_until_s) return;
         aofRewriteStart(&err);
-    } else if (grown()) {
+    } else if (aofRewriteGrown()) {
         aofRewriteStart(&err);
     }
 }
@@ -450,5 +452,5 @@ static struct configDirective directives[] = {
 
 void aofRewriteInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
-    cronRegister(cron, CRON_MS);
+    cronRegister(aofRewriteCron, CRON_MS);
 }

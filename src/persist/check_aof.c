@@ -38,7 +38,7 @@ struct checked {
 enum outcome { AOF_IS_FINE, AOF_WAS_CUT, AOF_IS_BAD };
 
 /* The first problem found; always false. */
-static bool __attribute__((format(printf, 2, 3))) problem(struct checked *c, const char *fmt, ...) {
+static bool __attribute__((format(printf, 2, 3))) checkAofProblem(struct checked *c, const char *fmt, ...) {
     if (c->error[0]) return false;
     int n = snprintf(c->error, sizeof c->error, "0x%16llx: ", (unsigned long long)ftello(c->f));
     va_list ap;
@@ -50,49 +50,49 @@ static bool __attribute__((format(printf, 2, 3))) problem(struct checked *c, con
 
 static bool checkAofReadBytes(struct checked *c, char *dst, size_t n) {
     size_t got = fread(dst, 1, n, c->f);
-    return got == n || problem(c, "%zu bytes should follow, but there are only %zu", n, got);
+    return got == n || checkAofProblem(c, "%zu bytes should follow, but there are only %zu", n, got);
 }
 
-static bool lineEnd(struct checked *c) {
+static bool checkAofLineEnd(struct checked *c) {
     char b[2];
     if (!checkAofReadBytes(c, b, 2)) return false;
     c->line++;
     return (b[0] == '\r' && b[1] == '\n') ||
-           problem(c, "\\r\\n should follow, but the bytes are %02x%02x", b[0], b[1]);
+           checkAofProblem(c, "\\r\\n should follow, but the bytes are %02x%02x", b[0], b[1]);
 }
 
 /* "<mark><number>\r\n" */
-static bool readNumber(struct checked *c, char mark, int64_t *n) {
+static bool checkAofReadNumber(struct checked *c, char mark, int64_t *n) {
     char line[64];
     if (!fgets(line, sizeof line, c->f))
-        return problem(c, "The line should begin with '%c', but the file ends", mark);
+        return checkAofProblem(c, "The line should begin with '%c', but the file ends", mark);
     c->line++;
     size_t len = strlen(line);
     if (line[0] != mark)
-        return problem(c, "The line should begin with '%c', but begins with '%c'", mark, line[0]);
+        return checkAofProblem(c, "The line should begin with '%c', but begins with '%c'", mark, line[0]);
     if (len < 3 || line[len - 1] != '\n' || line[len - 2] != '\r')
-        return problem(c, "The line should end with \\r\\n");
+        return checkAofProblem(c, "The line should end with \\r\\n");
     return (string2ll(strN(line + 1, len - 3), n) && *n >= 0) ||
-           problem(c, "The count or length in the line is not a valid number");
+           checkAofProblem(c, "The count or length in the line is not a valid number");
 }
 
 /* A string; its first bytes into `text`. */
-static bool readString(struct checked *c, char *text, size_t room) {
+static bool checkAofReadString(struct checked *c, char *text, size_t room) {
     int64_t len;
-    if (!readNumber(c, '$', &len)) return false;
+    if (!checkAofReadNumber(c, '$', &len)) return false;
     if (len > c->size - ftello(c->f)) {
-        return problem(c, "%lld bytes should follow, but there are only %lld", (long long)len,
-                       (long long)(c->size - ftello(c->f)));
+        return checkAofProblem(c, "%lld bytes should follow, but there are only %lld", (long long)len,
+                               (long long)(c->size - ftello(c->f)));
     }
     size_t n = (size_t)len < room - 1 ? (size_t)len : room - 1;
     if (!checkAofReadBytes(c, text, n)) return false;
     text[n] = '\0';
-    if (fseeko(c->f, len - (int64_t)n, SEEK_CUR) != 0) return problem(c, "%s", strerror(errno));
-    return lineEnd(c);
+    if (fseeko(c->f, len - (int64_t)n, SEEK_CUR) != 0) return checkAofProblem(c, "%s", strerror(errno));
+    return checkAofLineEnd(c);
 }
 
 /* A remark, or a time. False: a time that is later than asked for; there the file is to be cut. */
-static bool readRemark(struct checked *c) {
+static bool checkAofReadRemark(struct checked *c) {
     char line[256];
     int64_t start = ftello(c->f), time;
     bool whole = false;
@@ -107,48 +107,48 @@ static bool readRemark(struct checked *c) {
         }
     }
     c->line++;
-    return whole || problem(c, "a remark without end");
+    return whole || checkAofProblem(c, "a remark without end");
 }
 
-static bool readCommand(struct checked *c) {
+static bool checkAofReadCommand(struct checked *c) {
     int64_t argc;
     char name[8], rest[8];
-    if (!readNumber(c, '*', &argc)) return false;
-    if (argc < 1) return problem(c, "a command without a name");
+    if (!checkAofReadNumber(c, '*', &argc)) return false;
+    if (argc < 1) return checkAofProblem(c, "a command without a name");
     for (int64_t i = 0; i < argc; i++) {
-        if (!readString(c, i ? rest : name, sizeof name)) return false;
+        if (!checkAofReadString(c, i ? rest : name, sizeof name)) return false;
     }
     if (!strcasecmp(name, "multi")) {
-        if (c->in_multi) return problem(c, "a MULTI within a MULTI");
+        if (c->in_multi) return checkAofProblem(c, "a MULTI within a MULTI");
         c->in_multi = true;
     } else if (!strcasecmp(name, "exec")) {
-        if (!c->in_multi) return problem(c, "an EXEC without a MULTI");
+        if (!c->in_multi) return checkAofProblem(c, "an EXEC without a MULTI");
         c->in_multi = false;
     }
     return true;
 }
 
-static void readCommands(struct checked *c) {
+static void checkAofReadCommands(struct checked *c) {
     for (;;) {
         if (!c->in_multi) c->whole = ftello(c->f);
         int first = getc(c->f);
         if (first == EOF) break;
         ungetc(first, c->f);
         if (first == '#') {
-            if (!readRemark(c)) return;
+            if (!checkAofReadRemark(c)) return;
         } else if (first != '*') {
             printf("The append-only file %s has something at this place that is neither a command nor a "
                    "remark\n",
                    c->name);
             return;
-        } else if (!readCommand(c)) {
+        } else if (!checkAofReadCommand(c)) {
             return;
         }
     }
-    if (c->in_multi) problem(c, "The file ends before the EXEC of its last MULTI");
+    if (c->in_multi) checkAofProblem(c, "The file ends before the EXEC of its last MULTI");
 }
 
-static bool agreed(void) {
+static bool checkAofAgreed(void) {
     char answer[8];
     printf("Continue? [y/N]: ");
     fflush(stdout);
@@ -157,13 +157,13 @@ static bool agreed(void) {
     return false;
 }
 
-static bool cutTo(struct checked *c, int64_t size) {
+static bool checkAofCutTo(struct checked *c, int64_t size) {
     if (ftruncate(fileno(c->f), size) == 0) return true;
     printf("Shortening the append-only file %s failed: %s\n", c->name, strerror(errno));
     return false;
 }
 
-static enum outcome cutToTime(struct checked *c, bool last) {
+static enum outcome checkAofCutToTime(struct checked *c, bool last) {
     if (c->cut_at < 0) {
         printf("Nothing in the append-only file %s was written after timestamp %lld, so it stays as it is\n",
                c->name, (long long)c->cut_time);
@@ -182,12 +182,12 @@ static enum outcome cutToTime(struct checked *c, bool last) {
                c->name, (long long)c->cut_time, (long long)c->cut_at);
         return AOF_IS_BAD;
     }
-    if (!cutTo(c, c->cut_at)) return AOF_IS_BAD;
+    if (!checkAofCutTo(c, c->cut_at)) return AOF_IS_BAD;
     printf("Successfully truncated AOF %s to timestamp %lld\n", c->name, (long long)c->cut_time);
     return AOF_WAS_CUT;
 }
 
-static enum outcome repair(struct checked *c, bool fix, bool last) {
+static enum outcome checkAofRepair(struct checked *c, bool fix, bool last) {
     int64_t extra = c->size - c->whole;
     if (!fix) {
         printf("The append-only file %s is not valid. With --fix its end is cut off where it ceases to be.\n",
@@ -200,12 +200,12 @@ static enum outcome repair(struct checked *c, bool fix, bool last) {
     }
     printf("The append-only file %s has %lld bytes; cutting off %lld of them leaves %lld\n", c->name,
            (long long)c->size, (long long)extra, (long long)c->whole);
-    if (!agreed() || !cutTo(c, c->whole)) return AOF_IS_BAD;
+    if (!checkAofAgreed() || !checkAofCutTo(c, c->whole)) return AOF_IS_BAD;
     printf("Successfully truncated AOF %s\n", c->name);
     return AOF_WAS_CUT;
 }
 
-static bool isImage(FILE *f) {
+static bool checkAofIsImage(FILE *f) {
     char head[6] = {0};
     size_t n = fread(head, 1, sizeof head, f);
     rewind(f);
@@ -217,7 +217,7 @@ static enum outcome checkOpened(struct checked *c, bool fix, bool last) {
         printf("AOF %s is empty\n", c->name);
         return AOF_IS_FINE;
     }
-    if (isImage(c->f)) {
+    if (checkAofIsImage(c->f)) {
         int64_t end = checkRdbImage(c->name, fileno(c->f));
         if (end < 0) {
             printf("The RDB image at the beginning of the file is corrupt, so the commands behind it are not "
@@ -227,16 +227,16 @@ static enum outcome checkOpened(struct checked *c, bool fix, bool last) {
         printf("The RDB image at the beginning of the file is sound; the commands behind it follow\n");
         fseeko(c->f, end, SEEK_SET);
     }
-    readCommands(c);
-    if (c->cut_time && !c->error[0]) return cutToTime(c, last);
+    checkAofReadCommands(c);
+    if (c->cut_time && !c->error[0]) return checkAofCutToTime(c, last);
     if (c->error[0]) printf("%s\n", c->error);
     printf("AOF analyzed: filename=%s, size=%lld, ok_up_to=%lld, ok_up_to_line=%lld, diff=%lld\n", c->name,
            (long long)c->size, (long long)c->whole, (long long)c->line, (long long)(c->size - c->whole));
-    return c->size == c->whole ? AOF_IS_FINE : repair(c, fix, last);
+    return c->size == c->whole ? AOF_IS_FINE : checkAofRepair(c, fix, last);
 }
 
 /* name: as it is printed. */
-static enum outcome checkFile(const char *path, const char *name, bool fix, int64_t cut_time, bool last) {
+static enum outcome checkAofFile(const char *path, const char *name, bool fix, int64_t cut_time, bool last) {
     struct checked c = {.name = name, .line = 1, .cut_time = cut_time, .cut_at = -1};
     struct stat st;
     c.f = fopen(path, fix || cut_time ? "r+" : "r");
@@ -272,11 +272,11 @@ static int checkManifest(const char *path, bool fix, int64_t cut_time) {
         bool base = file->type == 'b';
         sds full = aofPath(dir, file->name);
         FILE *f = fopen(full, "r");
-        bool image = f && isImage(f);
+        bool image = f && checkAofIsImage(f);
         if (f) fclose(f);
         if (base) printf("Start to check BASE AOF (%s format).\n", image ? "RDB" : "RESP");
         if (!base && (i == 0 || m.files[i - 1].type == 'b')) printf("Start to check INCR files.\n");
-        outcome = checkFile(full, file->name, fix, cut_time, i + 1 == used);
+        outcome = checkAofFile(full, file->name, fix, cut_time, i + 1 == used);
         if (outcome == AOF_IS_FINE) printf("%s AOF %s is valid\n", base ? "BASE" : "INCR", file->name);
         sdsfree(full);
     }
@@ -287,7 +287,7 @@ static int checkManifest(const char *path, bool fix, int64_t cut_time) {
 }
 
 /* A manifest is known by its name, or by how it begins. */
-static bool isManifest(const char *path) {
+static bool checkAofIsManifest(const char *path) {
     size_t len = strlen(path), suffix = strlen(AOF_MANIFEST_SUFFIX);
     if (len >= suffix && !strcmp(path + len - suffix, AOF_MANIFEST_SUFFIX)) return true;
     FILE *f = fopen(path, "r");
@@ -301,7 +301,7 @@ static bool isManifest(const char *path) {
     return is;
 }
 
-static int usage(const char *name) {
+static int checkAofUsage(const char *name) {
     printf("Usage: %s [--fix|--truncate-to-timestamp $timestamp] <file.manifest|file.aof>\n", name);
     return 1;
 }
@@ -311,7 +311,7 @@ int checkAofMain(int argc, char **argv) {
     int64_t cut_time = 0;
     int i = 1;
     if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
-        usage(argv[0]);
+        checkAofUsage(argv[0]);
         return 0;
     }
     if (argc > 2 && !strcmp(argv[1], "--fix")) {
@@ -324,10 +324,10 @@ int checkAofMain(int argc, char **argv) {
         }
         i = 3;
     }
-    if (i != argc - 1) return usage(argv[0]);
-    if (isManifest(argv[i])) return checkManifest(argv[i], fix, cut_time);
+    if (i != argc - 1) return checkAofUsage(argv[0]);
+    if (checkAofIsManifest(argv[i])) return checkManifest(argv[i], fix, cut_time);
     printf("Start checking Old-Style AOF\n");
-    enum outcome outcome = checkFile(argv[i], argv[i], fix, cut_time, true);
+    enum outcome outcome = checkAofFile(argv[i], argv[i], fix, cut_time, true);
     if (outcome == AOF_IS_FINE) printf("AOF %s is valid\n", argv[i]);
     return outcome == AOF_IS_BAD;
 }

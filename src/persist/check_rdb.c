@@ -17,10 +17,10 @@
 #include "base/version.h"
 #include "base/zmalloc.h"
 #include "data/keyspace/db.h"
+#include "data/rdb/rdb_dataset.h"
 #include "data/type.h"
 #include "persist/check.h"
 #include "persist/check_rdb_stats.h"
-#include "data/rdb/rdb_dataset.h"
 
 #define CHECKSUM_SINCE    5                   /* version */
 #define PROGRESS_INTERVAL (256 * 1024 * 1024) /* bytes between two lines about progress */
@@ -57,8 +57,8 @@ struct checker {
     struct rdbStats *stats; /* NULL: not asked for */
 };
 
-static void say(const struct checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(const struct checker *c, const char *fmt, ...) {
+static void checkRdbSay(const struct checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void checkRdbSay(const struct checker *c, const char *fmt, ...) {
     va_list ap;
     printf("[offset %llu] ", (unsigned long long)rioOffset(&c->r.io));
     va_start(ap, fmt);
@@ -85,8 +85,8 @@ static bool checkMagic(struct checker *c) {
         return rioFail(&c->r.io, "Can't handle RDB format version %d", version);
     c->foreign = version > RDB_VERSION && version < RDB_VERSION_EXPIRING;
     if (!rdbVersionReadable(version))
-        say(c, "RDB version %d is %s: what this version can read of it is checked", version,
-            c->foreign ? "another product's" : "newer than this server");
+        checkRdbSay(c, "RDB version %d is %s: what this version can read of it is checked", version,
+                    c->foreign ? "another product's" : "newer than this server");
     return true;
 }
 
@@ -98,7 +98,7 @@ static bool checkAux(struct checker *c) {
     bool ok = name && rdbReadString(&c->r, &value);
     if (ok) {
         sds shown = sdscatrepr(sdsempty(), value.ptr, value.len < 256 ? value.len : 256);
-        say(c, "AUX FIELD %s = '%.*s'", name, (int)sdslen(shown) - 2, shown + 1);
+        checkRdbSay(c, "AUX FIELD %s = '%.*s'", name, (int)sdslen(shown) - 2, shown + 1);
         sdsfree(shown);
     }
     sdsfree(name);
@@ -106,7 +106,7 @@ static bool checkAux(struct checker *c) {
 }
 
 /* A module's data is a sequence of typed items, so it can be passed over without knowing the module. */
-static bool skipModuleData(struct checker *c) {
+static bool checkRdbSkipModuleData(struct checker *c) {
     enum { END, SIGNED, UNSIGNED, FLOAT, DOUBLE, STRING };
     uint64_t item, n;
     for (;;) {
@@ -131,8 +131,8 @@ static bool checkModuleAux(struct checker *c) {
     c->step = AT_MODULE_AUX;
     if (!rdbReadLen(&c->r, &id)) return false;
     rdbModuleName(id, name);
-    say(c, "MODULE AUX for: %s", name);
-    return skipModuleData(c);
+    checkRdbSay(c, "MODULE AUX for: %s", name);
+    return checkRdbSkipModuleData(c);
 }
 
 static bool checkFunction(struct checker *c) {
@@ -141,13 +141,13 @@ static bool checkFunction(struct checker *c) {
     return rdbSkipString(&c->r);
 }
 
-static bool checkSelect(struct checker *c) {
+static bool checkRdbSelect(struct checker *c) {
     uint64_t id;
     c->step = AT_LENGTH;
     if (!rdbReadLen(&c->r, &id)) return false;
     if (id > DATABASES_MAX) return checkRdbFail(c, "The number of a database is out of range");
     c->db = id;
-    say(c, "Selecting DB ID %llu", (unsigned long long)id);
+    checkRdbSay(c, "Selecting DB ID %llu", (unsigned long long)id);
     return true;
 }
 
@@ -190,7 +190,7 @@ static bool checkOpcode(struct checker *c, uint8_t opcode) {
     case RDB_OP_RESIZEDB: return checkNumbers(c, 2);
     case RDB_OP_SLOT_INFO: return checkNumbers(c, 3);
     case RDB_OP_SLOT_IMPORT: return checkSlotImport(c);
-    case RDB_OP_SELECTDB: return checkSelect(c);
+    case RDB_OP_SELECTDB: return checkRdbSelect(c);
     case RDB_OP_AUX: return checkAux(c);
     case RDB_OP_MODULE_AUX: return checkModuleAux(c);
     case RDB_OP_FUNCTION: return checkFunction(c);
@@ -202,7 +202,7 @@ static bool checkOpcode(struct checker *c, uint8_t opcode) {
 
 /* ---- Keys ---- */
 
-static bool isOver(const struct checker *c) {
+static bool checkRdbIsOver(const struct checker *c) {
     return c->has_expire && c->expire_ms < c->now_ms;
 }
 
@@ -211,30 +211,30 @@ static bool checkValue(struct checker *c) {
     c->step = AT_VALUE;
     if (c->type == RDB_TYPE_MODULE_2) {
         uint64_t id;
-        if (!rdbReadLen(&c->r, &id) || !skipModuleData(c)) return false;
-        if (c->stats) rdbStatsCount(c->stats, c->db, sdsview(c->key), NULL, c->has_expire, isOver(c));
+        if (!rdbReadLen(&c->r, &id) || !checkRdbSkipModuleData(c)) return false;
+        if (c->stats) rdbStatsCount(c->stats, c->db, sdsview(c->key), NULL, c->has_expire, checkRdbIsOver(c));
         return true;
     }
     enum rdbLoaded got = rdbReadValue(&c->r, (uint8_t)c->type, &v);
     if (got == RDB_LOADED && c->stats)
-        rdbStatsCount(c->stats, c->db, sdsview(c->key), &v, c->has_expire, isOver(c));
+        rdbStatsCount(c->stats, c->db, sdsview(c->key), &v, c->has_expire, checkRdbIsOver(c));
     else if (got == RDB_LOADED && !v.embedded)
         objectTypes[v.type]->free(v);
     return got != RDB_FAILED;
 }
 
-static void countKey(struct checker *c) {
+static void checkRdbCountKey(struct checker *c) {
     c->keys++;
     c->expires += c->has_expire;
-    c->expired += isOver(c);
+    c->expired += checkRdbIsOver(c);
 }
 
-static void tellProgress(struct checker *c) {
+static void checkRdbTellProgress(struct checker *c) {
     uint64_t at = rioOffset(&c->r.io);
     if (at < c->tell_at) return;
     c->tell_at = at + PROGRESS_INTERVAL;
     if (c->r.io.size != RIO_SIZE_UNKNOWN)
-        say(c, "%llu%% of the file", (unsigned long long)(at * 100 / c->r.io.size));
+        checkRdbSay(c, "%llu%% of the file", (unsigned long long)(at * 100 / c->r.io.size));
 }
 
 static bool checkKey(struct checker *c, uint8_t type) {
@@ -242,12 +242,12 @@ static bool checkKey(struct checker *c, uint8_t type) {
     c->step = AT_KEY;
     c->key = rdbReadSds(&c->r);
     if (!c->key || !checkValue(c)) return false;
-    countKey(c);
+    checkRdbCountKey(c);
     sdsfree(c->key);
     c->key = NULL;
     c->has_expire = false;
     c->type = -1;
-    tellProgress(c);
+    checkRdbTellProgress(c);
     return true;
 }
 
@@ -259,16 +259,16 @@ static bool checkChecksum(struct checker *c) {
     c->r.io.checksum = false;
     if (!rdbReadInt64(&c->r, &stored)) return false;
     if (stored == 0) {
-        say(c, "The RDB file has no checksum, so its contents were not verified");
+        checkRdbSay(c, "The RDB file has no checksum, so its contents were not verified");
         return true;
     }
     if ((uint64_t)stored != computed)
         return checkRdbFail(c, "The checksum does not match the contents of the RDB file");
-    say(c, "Checksum OK");
+    checkRdbSay(c, "Checksum OK");
     return true;
 }
 
-static bool checkAll(struct checker *c) {
+static bool checkRdbAll(struct checker *c) {
     uint8_t opcode;
     if (!checkMagic(c)) return false;
     for (;;) {
@@ -284,7 +284,7 @@ static bool checkAll(struct checker *c) {
 
 /* ---- The report ---- */
 
-static void sayError(const struct checker *c) {
+static void checkRdbSayError(const struct checker *c) {
     const struct rioReader *io = &c->r.io;
     printf("--- RDB ERROR DETECTED ---\n");
     printf("[offset %llu] %s\n", (unsigned long long)io->error_offset,
@@ -298,7 +298,7 @@ static void sayError(const struct checker *c) {
     if (c->type >= 0) printf("[additional info] Reading type %d (%s)\n", c->type, rdbTypeName(c->type));
 }
 
-static void saySummary(const struct checker *c) {
+static void checkRdbSaySummary(const struct checker *c) {
     printf("[info] %llu keys read\n", (unsigned long long)c->keys);
     printf("[info] %llu expires\n", (unsigned long long)c->expires);
     printf("[info] %llu already expired\n", (unsigned long long)c->expired);
@@ -306,20 +306,20 @@ static void saySummary(const struct checker *c) {
 }
 
 /* The offset behind the image, or -1. `stats` may be NULL. */
-static int64_t check(const char *name, int fd, struct rdbStats *stats) {
+static int64_t checkRdbCheck(const char *name, int fd, struct rdbStats *stats) {
     struct stat st;
     struct checker c = {.type = -1, .now_ms = mstime(), .tell_at = PROGRESS_INTERVAL, .stats = stats};
     bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     rioReaderInit(&c.r.io, rioSourceFd, &fd, regular ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
     c.r.io.checksum = c.r.deep = c.r.keep_expired = true;
-    say(&c, "Checking RDB file %s", name);
-    bool ok = checkAll(&c);
+    checkRdbSay(&c, "Checking RDB file %s", name);
+    bool ok = checkRdbAll(&c);
     int64_t end = ok ? (int64_t)rioOffset(&c.r.io) : -1;
     if (ok)
-        say(&c, "\\o/ RDB looks OK! \\o/");
+        checkRdbSay(&c, "\\o/ RDB looks OK! \\o/");
     else
-        sayError(&c);
-    saySummary(&c);
+        checkRdbSayError(&c);
+    checkRdbSaySummary(&c);
     sdsfree(c.key);
     rdbReaderFree(&c.r);
     fflush(stdout);
@@ -327,7 +327,7 @@ static int64_t check(const char *name, int fd, struct rdbStats *stats) {
 }
 
 int64_t checkRdbImage(const char *name, int fd) {
-    return check(name, fd, NULL);
+    return checkRdbCheck(name, fd, NULL);
 }
 
 /* ---- The command line ---- */
@@ -338,7 +338,7 @@ struct request {
     enum rdbStatsFormat format;
 };
 
-static bool parseFormat(const char *word, enum rdbStatsFormat *format) {
+static bool checkRdbParseFormat(const char *word, enum rdbStatsFormat *format) {
     static const char *const names[] = {"table", "info", "csv"};
     for (int i = 0; i < 3; i++) {
         if (strcmp(word, names[i]) != 0) continue;
@@ -353,7 +353,7 @@ static bool checkRdbParseWords(struct request *q, int argc, char **argv) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--stats") == 0) {
             q->stats = true;
-        } else if (strcmp(argv[i], "--format") == 0 && value && parseFormat(value, &q->format)) {
+        } else if (strcmp(argv[i], "--format") == 0 && value && checkRdbParseFormat(value, &q->format)) {
             i++;
         } else if (strcmp(argv[i], "--output") == 0 && value) {
             q->output = argv[++i];
@@ -366,7 +366,7 @@ static bool checkRdbParseWords(struct request *q, int argc, char **argv) {
     return q->file != NULL;
 }
 
-static bool printStats(const struct request *q, const struct rdbStats *stats) {
+static bool checkRdbPrintStats(const struct request *q, const struct rdbStats *stats) {
     FILE *out = q->output ? fopen(q->output, "we") : stdout;
     if (out) rdbStatsPrint(stats, out, q->format);
     if (out && (out == stdout ? fflush(out) : fclose(out)) == 0) return true;
@@ -374,15 +374,15 @@ static bool printStats(const struct request *q, const struct rdbStats *stats) {
     return false;
 }
 
-static int checkFile(const struct request *q) {
+static int checkRdbFile(const struct request *q) {
     int fd = open(q->file, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         fprintf(stderr, "The file %s cannot be opened: %s\n", q->file, strerror(errno));
         return 1;
     }
     struct rdbStats *stats = q->stats ? rdbStatsCreate() : NULL;
-    bool ok = check(q->file, fd, stats) >= 0;
-    if (ok && stats) ok = printStats(q, stats);
+    bool ok = checkRdbCheck(q->file, fd, stats) >= 0;
+    if (ok && stats) ok = checkRdbPrintStats(q, stats);
     rdbStatsFree(stats);
     close(fd);
     return ok ? 0 : 1;
@@ -394,7 +394,7 @@ int checkRdbMain(int argc, char **argv) {
         printf("valkey-check-rdb %s\n", VALKEY_VERSION);
         return 0;
     }
-    if (checkRdbParseWords(&request, argc, argv)) return checkFile(&request);
+    if (checkRdbParseWords(&request, argc, argv)) return checkRdbFile(&request);
     fprintf(stderr, "Usage: %s <rdb-file-name> [--stats] [--format table|info|csv] [--output <file>]\n",
             argv[0]);
     return 1;

@@ -36,7 +36,7 @@ struct rdbStats {
 
 /* ---- Counting ---- */
 
-static void observe(struct spread *s, uint64_t value) {
+static void checkRdbStatsObserve(struct spread *s, uint64_t value) {
     if (!s->histogram) s->histogram = histogramCreate(HISTOGRAM_BITS, HISTOGRAM_MAX);
     histogramCount(s->histogram, HISTOGRAM_BITS, value);
     s->count++;
@@ -44,27 +44,27 @@ static void observe(struct spread *s, uint64_t value) {
     if (value > s->max) s->max = value;
 }
 
-static void countElement(struct rdbStats *s, uint64_t bytes) {
+static void checkRdbStatsCountElement(struct rdbStats *s, uint64_t bytes) {
     s->elements++;
-    observe(&s->now->sizes, bytes);
+    checkRdbStatsObserve(&s->now->sizes, bytes);
 }
 
-static bool countText(void *priv, struct str element) {
-    countElement(priv, element.len);
+static bool checkRdbStatsCountText(void *priv, struct str element) {
+    checkRdbStatsCountElement(priv, element.len);
     return true;
 }
 
-static void countHash(struct rdbStats *s, const struct object *o) {
+static void checkRdbStatsCountHash(struct rdbStats *s, const struct object *o) {
     struct hash h;
     struct hashIterator it;
     struct hashItem item;
     hashOpen(&h, o);
     hashIterate(&it, &h);
-    while (hashNext(&it, &item)) countElement(s, item.field.s.len + item.value.s.len);
+    while (hashNext(&it, &item)) checkRdbStatsCountElement(s, item.field.s.len + item.value.s.len);
     hashStop(&it);
 }
 
-static void countStream(struct rdbStats *s, const struct object *o) {
+static void checkRdbStatsCountStream(struct rdbStats *s, const struct object *o) {
     struct streamIterator it;
     streamIterate(&it, streamOpen(o), (struct streamID){0, 0}, (struct streamID){UINT64_MAX, UINT64_MAX},
                   false);
@@ -75,22 +75,22 @@ static void countStream(struct rdbStats *s, const struct object *o) {
             streamNextPair(&it, &field, &value);
             bytes += field.len + value.len;
         }
-        countElement(s, bytes);
+        checkRdbStatsCountElement(s, bytes);
     }
     streamStop(&it);
 }
 
-static void countValue(struct rdbStats *s, const struct object *o) {
+static void checkRdbStatsCountValue(struct rdbStats *s, const struct object *o) {
     char number[LONG_STR_SIZE];
     switch (o->type) {
-    case STRING: countElement(s, stringView(o, number).len); break;
-    case HASH: countHash(s, o); break;
-    case STREAM: countStream(s, o); break;
-    default: objectTypeOf(o)->iterate(o, countText, s);
+    case STRING: checkRdbStatsCountElement(s, stringView(o, number).len); break;
+    case HASH: checkRdbStatsCountHash(s, o); break;
+    case STREAM: checkRdbStatsCountStream(s, o); break;
+    default: objectTypeOf(o)->iterate(o, checkRdbStatsCountText, s);
     }
 }
 
-static struct typeCounts *countsOf(struct rdbStats *s, uint64_t db, int type) {
+static struct typeCounts *checkRdbStatsCountsOf(struct rdbStats *s, uint64_t db, int type) {
     if (db >= RDB_STATS_DATABASES) db = RDB_STATS_DATABASES - 1;
     if (db >= s->count) {
         s->databases = zrealloc(s->databases, (db + 1) * sizeof(s->databases[0]));
@@ -102,7 +102,7 @@ static struct typeCounts *countsOf(struct rdbStats *s, uint64_t db, int type) {
 
 void rdbStatsCount(struct rdbStats *s, uint64_t db, struct str key, struct value *v, bool expires,
                    bool expired) {
-    s->now = countsOf(s, db, v ? v->type : MODULE);
+    s->now = checkRdbStatsCountsOf(s, db, v ? v->type : MODULE);
     s->now->keys++;
     s->now->expires += expires;
     s->now->expired += expired;
@@ -110,33 +110,33 @@ void rdbStatsCount(struct rdbStats *s, uint64_t db, struct str key, struct value
     if (!v) return;
     struct object *o = objectCreate(key, OBJ_NO_EXPIRE, *v);
     s->elements = 0;
-    countValue(s, o);
-    observe(&s->now->elements, s->elements);
+    checkRdbStatsCountValue(s, o);
+    checkRdbStatsObserve(&s->now->elements, s->elements);
     objectFree(o);
 }
 
 /* ---- Figures ---- */
 
-static uint64_t keys(const struct typeCounts *c) {
+static uint64_t checkRdbStatsKeys(const struct typeCounts *c) {
     return c->keys;
 }
-static uint64_t expires(const struct typeCounts *c) {
+static uint64_t checkRdbStatsExpires(const struct typeCounts *c) {
     return c->expires;
 }
-static uint64_t expired(const struct typeCounts *c) {
+static uint64_t checkRdbStatsExpired(const struct typeCounts *c) {
     return c->expired;
 }
-static uint64_t keyBytes(const struct typeCounts *c) {
+static uint64_t checkRdbStatsKeyBytes(const struct typeCounts *c) {
     return c->key_bytes;
 }
-static uint64_t valueBytes(const struct typeCounts *c) {
+static uint64_t checkRdbStatsValueBytes(const struct typeCounts *c) {
     return c->sizes.sum;
 }
-static uint64_t elements(const struct typeCounts *c) {
+static uint64_t checkRdbStatsElements(const struct typeCounts *c) {
     return c->elements.sum;
 }
 
-static double percentile(const struct spread *s, unsigned percent) {
+static double checkRdbStatsPercentile(const struct spread *s, unsigned percent) {
     if (!s->count) return 0;
     uint64_t rank = (s->count * percent + 99) / 100;
     uint64_t value = histogramHighest(s->histogram, histogramFind(s->histogram, rank));
@@ -153,13 +153,13 @@ static const struct figure {
 } figures[] = {
 #define NUM  offsetof(struct typeCounts, elements)
 #define SIZE offsetof(struct typeCounts, sizes)
-    {"keys.total", COUNT, keys, 0, 0},
-    {"expire_keys.total", COUNT, expires, 0, 0},
-    {"already_expired.total", COUNT, expired, 0, 0},
-    {"keys.size", COUNT, keyBytes, 0, 0},
-    {"keys.value_size", COUNT, valueBytes, 0, 0},
-    {"elements.total", COUNT, elements, 0, 0},
-    {"elements.size", COUNT, valueBytes, 0, 0},
+    {"keys.total", COUNT, checkRdbStatsKeys, 0, 0},
+    {"expire_keys.total", COUNT, checkRdbStatsExpires, 0, 0},
+    {"already_expired.total", COUNT, checkRdbStatsExpired, 0, 0},
+    {"keys.size", COUNT, checkRdbStatsKeyBytes, 0, 0},
+    {"keys.value_size", COUNT, checkRdbStatsValueBytes, 0, 0},
+    {"elements.total", COUNT, checkRdbStatsElements, 0, 0},
+    {"elements.size", COUNT, checkRdbStatsValueBytes, 0, 0},
     {"elements.num.max", MAX, NULL, NUM, 0},
     {"elements.num.avg", AVERAGE, NULL, NUM, 0},
     {"elements.num.p99", PERCENTILE, NULL, NUM, 99},
@@ -173,30 +173,32 @@ static const struct figure {
 };
 #define FIGURES (sizeof(figures) / sizeof(figures[0]))
 
-static void printValue(char *text, size_t room, const struct figure *f, const struct typeCounts *c) {
+static void checkRdbStatsPrintValue(char *text, size_t room, const struct figure *f,
+                                    const struct typeCounts *c) {
     const struct spread *s = (const void *)((const char *)c + f->spread);
     switch (f->kind) {
     case COUNT: snprintf(text, room, "%llu", (unsigned long long)f->count(c)); break;
     case MAX: snprintf(text, room, "%llu", (unsigned long long)s->max); break;
     case AVERAGE: snprintf(text, room, "%.2f", s->count ? (double)s->sum / (double)s->count : 0.0); break;
-    default: snprintf(text, room, "%.2f", percentile(s, f->percent));
+    default: snprintf(text, room, "%.2f", checkRdbStatsPercentile(s, f->percent));
     }
 }
 
 /* ---- Formats ---- */
 
-static void printInfo(FILE *out, uint64_t db, const struct typeCounts *types) {
+static void checkRdbStatsPrintInfo(FILE *out, uint64_t db, const struct typeCounts *types) {
     char value[32];
     for (size_t i = 0; i < FIGURES; i++) {
         for (int t = 0; t < TYPES; t++) {
-            printValue(value, sizeof(value), &figures[i], &types[t]);
+            checkRdbStatsPrintValue(value, sizeof(value), &figures[i], &types[t]);
             fprintf(out, "[info] db.%llu.type.%s.%s:%s\n", (unsigned long long)db, type_names[t],
                     figures[i].name, value);
         }
     }
 }
 
-static void printRow(FILE *out, bool csv, uint64_t db, const char *name, const char *const *values) {
+static void checkRdbStatsPrintRow(FILE *out, bool csv, uint64_t db, const char *name,
+                                  const char *const *values) {
     char label[64];
     snprintf(label, sizeof(label), "db.%llu.%s", (unsigned long long)db, name);
     fprintf(out, csv ? "%s" : "%-30s", label);
@@ -204,16 +206,16 @@ static void printRow(FILE *out, bool csv, uint64_t db, const char *name, const c
     fputc('\n', out);
 }
 
-static void printRows(FILE *out, bool csv, uint64_t db, const struct typeCounts *types) {
-    printRow(out, csv, db, "type.name", type_names);
+static void checkRdbStatsPrintRows(FILE *out, bool csv, uint64_t db, const struct typeCounts *types) {
+    checkRdbStatsPrintRow(out, csv, db, "type.name", type_names);
     for (size_t i = 0; i < FIGURES; i++) {
         char texts[TYPES][32];
         const char *values[TYPES];
         for (int t = 0; t < TYPES; t++) {
-            printValue(texts[t], sizeof(texts[t]), &figures[i], &types[t]);
+            checkRdbStatsPrintValue(texts[t], sizeof(texts[t]), &figures[i], &types[t]);
             values[t] = texts[t];
         }
-        printRow(out, csv, db, figures[i].name, values);
+        checkRdbStatsPrintRow(out, csv, db, figures[i].name, values);
     }
 }
 
@@ -238,8 +240,8 @@ void rdbStatsFree(struct rdbStats *s) {
 void rdbStatsPrint(const struct rdbStats *s, FILE *out, enum rdbStatsFormat format) {
     for (uint64_t db = 0; db < s->count; db++) {
         if (format == RDB_STATS_INFO)
-            printInfo(out, db, s->databases[db]);
+            checkRdbStatsPrintInfo(out, db, s->databases[db]);
         else
-            printRows(out, format == RDB_STATS_CSV, db, s->databases[db]);
+            checkRdbStatsPrintRows(out, format == RDB_STATS_CSV, db, s->databases[db]);
     }
 }

@@ -25,26 +25,26 @@ bool rdb_incremental_fsync;
 /* ---- Writing ---- */
 
 /* temp-<pid>.rdb beside `path`. */
-static sds temporaryFor(const char *path, pid_t pid) {
+static sds rdbFileTemporaryFor(const char *path, pid_t pid) {
     const char *slash = strrchr(path, '/');
     sds s = sdsnewlen(path, slash ? (size_t)(slash - path) + 1 : 0);
     return sdscatprintf(s, "temp-%d.rdb", (int)pid);
 }
 
 void rdbRemoveTemporary(const char *path, pid_t pid) {
-    sds temporary = temporaryFor(path, pid);
+    sds temporary = rdbFileTemporaryFor(path, pid);
     int64_t started_us = latencyTimerStart();
     unlink(temporary);
     latencyTimerEnd("rdb-unlink-temp-file", started_us);
     sdsfree(temporary);
 }
 
-static const char *currentFolder(void) {
+static const char *rdbFileCurrentFolder(void) {
     static char buf[PATH_MAX];
     return getcwd(buf, sizeof buf) ? buf : "unknown";
 }
 
-static bool writeFile(int fd, const struct rdbSaveOptions *options) {
+static bool rdbFileWriteFile(int fd, const struct rdbSaveOptions *options) {
     struct rioFile file = {.fd = fd, .sync_bytes = rdb_incremental_fsync ? SYNC_BYTES : 0};
     struct rioWriter w;
     rioWriterInit(&w, rioSinkFile, &file);
@@ -57,14 +57,14 @@ static bool writeFile(int fd, const struct rdbSaveOptions *options) {
     return false;
 }
 
-static bool saveTo(const char *path, const char *temporary, const struct rdbSaveOptions *options) {
+static bool rdbFileSaveTo(const char *path, const char *temporary, const struct rdbSaveOptions *options) {
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) {
         serverLog(LL_WARNING, "Opening the temporary RDB file %s in the directory %s failed: %s", temporary,
-                  currentFolder(), strerror(errno));
+                  rdbFileCurrentFolder(), strerror(errno));
         return false;
     }
-    bool ok = writeFile(fd, options);
+    bool ok = rdbFileWriteFile(fd, options);
     int problem = errno;
     if (close(fd) != 0 && ok) {
         ok = false;
@@ -78,7 +78,7 @@ static bool saveTo(const char *path, const char *temporary, const struct rdbSave
     childNeedsParent(); /* or this image replaces a newer one, of who was started in the parent's place */
     if (rename(temporary, path) != 0) {
         serverLog(LL_WARNING, "Renaming the temporary RDB file %s to %s in the directory %s failed: %s",
-                  temporary, path, currentFolder(), strerror(errno));
+                  temporary, path, rdbFileCurrentFolder(), strerror(errno));
         return false;
     }
     if (!fileSyncFolderOf(path)) {
@@ -90,9 +90,9 @@ static bool saveTo(const char *path, const char *temporary, const struct rdbSave
 
 bool rdbSaveFile(const char *path, const struct rdbSaveOptions *options) {
     serverAssert(*path && options);
-    sds temporary = temporaryFor(path, getpid());
+    sds temporary = rdbFileTemporaryFor(path, getpid());
     serverEvent(SERVER_PERSISTENCE, childIs() ? EVENT_RDB : EVENT_RDB_AT_ONCE, NULL);
-    bool ok = saveTo(path, temporary, options);
+    bool ok = rdbFileSaveTo(path, temporary, options);
     int problem = errno;
     if (!ok) unlink(temporary);
     sdsfree(temporary);
@@ -104,7 +104,7 @@ bool rdbSaveFile(const char *path, const struct rdbSaveOptions *options) {
 
 /* ---- Reading ---- */
 
-static void tellProgress(struct rioReader *io) {
+static void rdbFileTellProgress(struct rioReader *io) {
     loadingProgress(rioOffset(io));
 }
 
@@ -121,7 +121,7 @@ enum rdbFileResult rdbLoadFile(const char *path, const struct rdbLoadOptions *op
     serverAssert(!loadingActive());
     struct rdbReader r = {0};
     rioReaderInit(&r.io, rioSourceFd, &fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
-    r.io.progress = tellProgress;
+    r.io.progress = rdbFileTellProgress;
     loadingStart(EVENT_LOADS_RDB, (uint64_t)st.st_size);
     bool ok = rdbLoadStream(&r, options, NULL);
     loadingStop(ok);

@@ -18,26 +18,26 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/admission.h"
+#include "command/loading.h"
 #include "commands/cmd_connection.h"
 #include "commands/cmd_server.h"
 #include "data/child.h"
-#include "registry/at_exit.h"
-#include "registry/config.h"
-#include "registry/product.h"
-#include "registry/cron.h"
 #include "data/keyspace/db.h"
 #include "data/keyspace/hooks.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/server_state/persistence.h"
 #include "data/server_state/role.h"
-#include "registry/debug.h"
-#include "types/keys/generic.h"
-#include "registry/info.h"
-#include "command/loading.h"
-#include "client/reply.h"
 #include "net/ae.h"
 #include "persist/rdb_file.h"
+#include "registry/at_exit.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/debug.h"
+#include "registry/info.h"
+#include "registry/product.h"
+#include "types/keys/generic.h"
 
 #define RETRY_DELAY_S 5 /* after a failure */
 
@@ -69,7 +69,7 @@ static const char *snapshotFile(void) {
     return filename;
 }
 
-static uint64_t changes(void) {
+static uint64_t snapshotChanges(void) {
     serverAssert(dbstats.dirty >= last.dirty_mark);
     return dbstats.dirty - last.dirty_mark;
 }
@@ -77,16 +77,16 @@ static uint64_t changes(void) {
 /* ---- Saving ---- */
 
 /* Commands are checked only while the last save has failed. */
-static void noteOutcome(bool failed) {
+static void snapshotNoteOutcome(bool failed) {
     last.failed = failed;
     admissionIdle(RULE_SNAPSHOT_FAILS, !failed);
 }
 
-static void saved(uint64_t dirty) {
+static void snapshotSaved(uint64_t dirty) {
     serverAssert(dirty >= last.dirty_mark && dirty <= dbstats.dirty); /* newer, and of what was there */
     last.dirty_mark = dirty;
     last.at_s = time(NULL);
-    noteOutcome(false);
+    snapshotNoteOutcome(false);
 }
 
 /* An append-only file may hold SAVE and BGSAVE, whose marks dbstats.dirty must not fall behind. */
@@ -99,46 +99,46 @@ void snapshotForgetChanges(uint64_t dirty) {
 static bool snapshotSave(void) {
     serverAssert(childRunning() != CHILD_RDB); /* it would put its older image in the place of this one */
     if (!rdbSaveFile(filename, &(struct rdbSaveOptions){0})) return false;
-    saved(dbstats.dirty);
+    snapshotSaved(dbstats.dirty);
     return true;
 }
 
-static void removeOwnTemporary(void) {
+static void snapshotRemoveOwnTemporary(void) {
     rdbRemoveTemporary(filename, getpid());
 }
 
-static int childSave(void *priv) {
+static int snapshotChildSave(void *priv) {
     struct rdbSaveOptions options = *(const struct rdbSaveOptions *)priv;
     options.progress = childProgress;
-    childWhenOrphaned(removeOwnTemporary);
+    childWhenOrphaned(snapshotRemoveOwnTemporary);
     return rdbSaveFile(filename, &options) ? 0 : 1;
 }
 
 /* A child that we have ended ourselves has not failed. */
-static void childSaved(int exit_code, int sig, void *priv) {
+static void snapshotChildSaved(int exit_code, int sig, void *priv) {
     (void)priv;
     serverAssert(background.pid > 0);
     if (sig) {
         serverLog(LL_WARNING, "The background save was ended by signal %d", sig);
         rdbRemoveTemporary(filename, background.pid);
-        if (sig != SIGUSR1) noteOutcome(true);
+        if (sig != SIGUSR1) snapshotNoteOutcome(true);
     } else if (exit_code != 0) {
         serverLog(LL_WARNING, "The background save failed");
-        noteOutcome(true);
+        snapshotNoteOutcome(true);
     } else {
         serverLog(LL_NOTICE, "Background save complete");
-        saved(background.dirty);
+        snapshotSaved(background.dirty);
     }
     persistenceSaved(!sig && exit_code == 0);
 }
 
-static bool startBackground(const struct rdbSaveOptions *options, const char **err) {
+static bool snapshotStartBackground(const struct rdbSaveOptions *options, const char **err) {
     last.saves++;
     last.tried_s = time(NULL);
     background.dirty = dbstats.dirty;
-    if (!childStart(CHILD_RDB, childSave, childSaved, (void *)options, err)) {
+    if (!childStart(CHILD_RDB, snapshotChildSave, snapshotChildSaved, (void *)options, err)) {
         serverLog(LL_WARNING, "The background save could not start its process: %s", *err);
-        noteOutcome(true);
+        snapshotNoteOutcome(true);
         return false;
     }
     last.scheduled = false;
@@ -147,20 +147,20 @@ static bool startBackground(const struct rdbSaveOptions *options, const char **e
     return true;
 }
 
-static bool startPlain(void) {
+static bool snapshotStartPlain(void) {
     const char *err;
-    return startBackground(&(struct rdbSaveOptions){0}, &err);
+    return snapshotStartBackground(&(struct rdbSaveOptions){0}, &err);
 }
 
 /* ---- By itself ---- */
 
-static bool mayTry(int64_t now_s) {
+static bool snapshotMayTry(int64_t now_s) {
     return !last.failed || now_s - last.tried_s > RETRY_DELAY_S;
 }
 
-static const struct savePoint *duePoint(int64_t now_s) {
+static const struct savePoint *snapshotDuePoint(int64_t now_s) {
     for (int i = 0; i < point_count; i++) {
-        if (changes() >= (uint64_t)points[i].changes && now_s - last.at_s > points[i].seconds)
+        if (snapshotChanges() >= (uint64_t)points[i].changes && now_s - last.at_s > points[i].seconds)
             return &points[i];
     }
     return NULL;
@@ -168,16 +168,16 @@ static const struct savePoint *duePoint(int64_t now_s) {
 
 static void snapshotCron(void) {
     int64_t now_s = cmd_time_ms / 1000;
-    if (childRunning() != CHILD_NONE || !mayTry(now_s)) return;
-    const struct savePoint *due = duePoint(now_s);
+    if (childRunning() != CHILD_NONE || !snapshotMayTry(now_s)) return;
+    const struct savePoint *due = snapshotDuePoint(now_s);
     if (due)
         serverLog(LL_NOTICE, "%lld changes within %lld seconds: a background save begins",
                   (long long)due->changes, (long long)due->seconds);
-    if (due || last.scheduled) startPlain();
+    if (due || last.scheduled) snapshotStartPlain();
 }
 
 /* FLUSHALL: what a child is about to write is of no use any more, and an empty dataset is quickly saved. */
-static void flushed(void) {
+static void snapshotFlushed(void) {
     if (childRunning() == CHILD_RDB) childKill();
     if (point_count && !loadingActive()) snapshotSave();
 }
@@ -202,7 +202,7 @@ bool snapshotOnExit(int flags) {
 /* Keys whose time was over, as the loader dropped them: [database, length, bytes]. */
 static sds dropped;
 
-static void noteDropped(void *priv, int dbid, struct str key) {
+static void snapshotNoteDropped(void *priv, int dbid, struct str key) {
     (void)priv;
     int64_t head[] = {dbid, (int64_t)key.len};
     dropped = sdscatlen(dropped, head, sizeof head);
@@ -210,7 +210,7 @@ static void noteDropped(void *priv, int dbid, struct str key) {
 }
 
 /* Replicas that go on from here have them still. */
-static void propagateDropped(void) {
+static void snapshotPropagateDropped(void) {
     const char *end = dropped + sdslen(dropped);
     int64_t head[2];
     for (const char *p = dropped; p < end; p += sizeof head + (size_t)head[1]) {
@@ -225,11 +225,11 @@ void snapshotLoadAtStart(void) {
     int64_t start_us = monotonicUs();
     sds error;
     dropped = sdsempty();
-    struct rdbLoadOptions options = {.keep_expired = roleIsReplica(), .expired = noteDropped};
+    struct rdbLoadOptions options = {.keep_expired = roleIsReplica(), .expired = snapshotNoteDropped};
     switch (rdbLoadFile(filename, &options, &error)) {
     case RDB_FILE_OK:
         persistenceLoaded(&rdb_last_load.replication, false);
-        propagateDropped();
+        snapshotPropagateDropped();
         serverLog(LL_NOTICE, "Dataset loaded from the RDB file in %.3f seconds",
                   (double)(monotonicUs() - start_us) / 1e6);
         break;
@@ -244,7 +244,7 @@ void snapshotLoadAtStart(void) {
 
 enum { RELOAD_MERGE = 1, RELOAD_NO_FLUSH = 2, RELOAD_NO_SAVE = 4 };
 
-static bool reloadOptions(struct client *c, int *options) {
+static bool snapshotReloadOptions(struct client *c, int *options) {
     *options = 0;
     for (int i = 2; i < c->argc; i++) {
         if (strIs(c->argv[i], "merge"))
@@ -261,15 +261,15 @@ static bool reloadOptions(struct client *c, int *options) {
     return true;
 }
 
-static void emptyAll(void) {
+static void snapshotEmptyAll(void) {
     dbEmpty(NULL, false);
     rdbSectionsEmpty();
 }
 
-static void debugReload(struct client *c) {
+static void snapshotDebugReload(struct client *c) {
     int options;
     sds error;
-    if (!reloadOptions(c, &options)) return;
+    if (!snapshotReloadOptions(c, &options)) return;
     if (loadingActive()) { /* a client that is served while another one reloads */
         loadingReply(c);
         return;
@@ -279,7 +279,7 @@ static void debugReload(struct client *c) {
         replyError(c, "ERR");
         return;
     }
-    if (!(options & RELOAD_NO_FLUSH)) emptyAll();
+    if (!(options & RELOAD_NO_FLUSH)) snapshotEmptyAll();
     enum rdbFileResult result =
         rdbLoadFile(filename, &(struct rdbLoadOptions){.merge = options & RELOAD_MERGE}, &error);
     if (result != RDB_FILE_OK) {
@@ -309,7 +309,7 @@ void saveCommand(struct client *c) {
         replyError(c, "ERR");
 }
 
-static void cancel(struct client *c) {
+static void snapshotCancel(struct client *c) {
     if (childRunning() == CHILD_RDB) {
         serverLog(LL_NOTICE, "The running background save is stopped because BGSAVE CANCEL was called");
         childKill();
@@ -324,7 +324,7 @@ static void cancel(struct client *c) {
 }
 
 /* In a transaction nothing is forked: its commands would not all be in the file. */
-static void saveInBackground(struct client *c, bool schedule) {
+static void snapshotSaveInBackground(struct client *c, bool schedule) {
     bool in_exec = c->flags & CLIENT_IN_EXEC;
     if (childRunning() == CHILD_RDB) {
         replyError(c, err_in_progress);
@@ -336,7 +336,7 @@ static void saveInBackground(struct client *c, bool schedule) {
             replyError(c, "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE "
                           "SCHEDULE in order to schedule a BGSAVE whenever possible.");
         }
-    } else if (startPlain()) {
+    } else if (snapshotStartPlain()) {
         replyStatus(c, "Background saving started");
     } else {
         replyError(c, "ERR");
@@ -346,9 +346,9 @@ static void saveInBackground(struct client *c, bool schedule) {
 void bgsaveCommand(struct client *c) {
     bool schedule = c->argc == 2 && strIs(c->argv[1], "schedule");
     if (c->argc == 2 && strIs(c->argv[1], "cancel"))
-        cancel(c);
+        snapshotCancel(c);
     else if (c->argc == 1 || schedule)
-        saveInBackground(c, schedule);
+        snapshotSaveInBackground(c, schedule);
     else
         replySyntaxError(c);
 }
@@ -358,7 +358,7 @@ void lastsaveCommand(struct client *c) {
 }
 
 /* Who changes data relies on it being saved. */
-static enum admission checkSaved(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission snapshotCheckSaved(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!stop_writes_on_error || point_count == 0) return ADMITTED;
     if (!(commandFlags(c, r->cmd) & CMD_WRITE) && r->cmd->spec->proc != pingCommand) return ADMITTED;
@@ -375,13 +375,13 @@ static enum admission checkSaved(struct client *c, struct request *r, enum reque
 
 /* ---- Directives ---- */
 
-static bool validFilename(const char *value, const char **err) {
+static bool snapshotValidFilename(const char *value, const char **err) {
     if (!strchr(value, '/')) return true;
     *err = "dbfilename can't be a path, just a filename";
     return false;
 }
 
-static bool parsePoints(int argc, const sds *argv, struct savePoint *dst) {
+static bool snapshotParsePoints(int argc, const sds *argv, struct savePoint *dst) {
     for (int i = 0; i + 1 < argc; i += 2) {
         struct savePoint *p = &dst[i / 2];
         if (!string2ll(sdsview(argv[i]), &p->seconds) || !string2ll(sdsview(argv[i + 1]), &p->changes))
@@ -392,7 +392,7 @@ static bool parsePoints(int argc, const sds *argv, struct savePoint *dst) {
 }
 
 /* In a configuration file each line adds points, and the first one takes the place of the defaults. */
-static void takePoints(const struct savePoint *from, int count) {
+static void snapshotTakePoints(const struct savePoint *from, int count) {
     for (int i = 0; i < count; i++) serverAssert(from[i].seconds > 0 && from[i].changes >= 0);
     bool running = server_el; /* else the configuration is being read */
     if (running || !points_set || count == 0) point_count = 0;
@@ -403,16 +403,17 @@ static void takePoints(const struct savePoint *from, int count) {
 }
 
 /* "3600 1 300 100" comes as several words, or as one. */
-static bool setSave(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool snapshotSetSave(const struct configDirective *d, int argc, const struct str *argv,
+                            const char **err) {
     (void)d;
     sds text = sdsempty();
     for (int i = 0; i < argc; i++) text = sdscat(sdscatstr(text, argv[i]), " ");
     int count = 0;
     sds *words = sdssplitargs(text, sdslen(text), &count);
     struct savePoint *parsed = zmalloc((size_t)(count / 2 + 1) * sizeof *parsed);
-    bool ok = words && parsePoints(count, words, parsed);
+    bool ok = words && snapshotParsePoints(count, words, parsed);
     if (ok)
-        takePoints(parsed, count / 2);
+        snapshotTakePoints(parsed, count / 2);
     else
         *err = "Invalid save parameters";
     zfree(parsed);
@@ -421,7 +422,7 @@ static bool setSave(const struct configDirective *d, int argc, const struct str 
     return ok;
 }
 
-static sds getSave(const struct configDirective *d) {
+static sds snapshotGetSave(const struct configDirective *d) {
     (void)d;
     sds s = sdsempty();
     for (int i = 0; i < point_count; i++)
@@ -434,7 +435,7 @@ static sds getSave(const struct configDirective *d) {
 
 static sds snapshotPersistenceInfo(sds s) {
     bool saving = childRunning() == CHILD_RDB;
-    s = infoField(s, "rdb_changes_since_last_save:%llu", (unsigned long long)changes());
+    s = infoField(s, "rdb_changes_since_last_save:%llu", (unsigned long long)snapshotChanges());
     s = infoField(s, "rdb_bgsave_in_progress:%d", saving);
     s = infoField(s, "rdb_last_save_time:%lld", (long long)last.at_s);
     s = infoField(s, "rdb_last_bgsave_status:%s", last.failed ? "err" : "ok");
@@ -449,15 +450,15 @@ static void snapshotResetStats(void) {
     last.saves = 0;
 }
 
-static bool hasSavePoints(void) {
+static bool snapshotHasSavePoints(void) {
     return point_count > 0;
 }
 
-static int saveTo(const char *path) {
+static int snapshotSaveTo(const char *path) {
     return rdbSaveFile(path, &(struct rdbSaveOptions){0}) ? 0 : errno;
 }
 
-static int loadFrom(const char *path) {
+static int snapshotLoadFrom(const char *path) {
     sds error;
     enum rdbFileResult result = rdbLoadFile(path, &(struct rdbLoadOptions){0}, &error);
     if (result == RDB_FILE_BAD) serverLog(LL_WARNING, "Error reading the RDB file %s: %s", path, error);
@@ -467,15 +468,15 @@ static int loadFrom(const char *path) {
 
 void snapshotInit(void) {
     persistence.rdbPath = snapshotFile;
-    persistence.hasSavePoints = hasSavePoints;
-    persistence.saveInBackground = startBackground;
-    persistence.saveTo = saveTo;
-    persistence.loadFrom = loadFrom;
+    persistence.hasSavePoints = snapshotHasSavePoints;
+    persistence.saveInBackground = snapshotStartBackground;
+    persistence.saveTo = snapshotSaveTo;
+    persistence.loadFrom = snapshotLoadFrom;
     static struct configDirective directives[] = {
-        CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG | CONFIG_MAY_STAND_ALONE, setSave,
-                       getSave, NULL),
+        CONFIG_SPECIAL("save", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG | CONFIG_MAY_STAND_ALONE,
+                       snapshotSetSave, snapshotGetSave, NULL),
         CONFIG_STRING("dbfilename", NULL, CONFIG_MODIFIABLE | CONFIG_PROTECTED, &filename, "dump.rdb",
-                      validFilename, NULL),
+                      snapshotValidFilename, NULL),
         CONFIG_BOOL("rdbchecksum", NULL, 0, &rdb_checksum, true, NULL),
         CONFIG_BOOL("rdb-save-incremental-fsync", NULL, CONFIG_MODIFIABLE, &rdb_incremental_fsync, true,
                     NULL),
@@ -493,17 +494,17 @@ void snapshotInit(void) {
         "    NOFLUSH: keep the data that is there. MERGE: keys of the file replace those there.",
         NULL,
     };
-    static const struct debugSubcommand reload = {"reload", 0, -1, debugReload, reload_help};
+    static const struct debugSubcommand reload = {"reload", 0, -1, snapshotDebugReload, reload_help};
     static const struct savePoint defaults[] = {{3600, 1}, {300, 100}, {60, 10000}};
     configRegister(directives, sizeof directives / sizeof *directives);
-    takePoints(defaults, sizeof defaults / sizeof *defaults);
+    snapshotTakePoints(defaults, sizeof defaults / sizeof *defaults);
     points_set = false;
     last.at_s = time(NULL);
     infoRegister("persistence", snapshotPersistenceInfo);
     configOnResetStat(snapshotResetStats);
     cronRegister(snapshotCron, 0);
-    admissionFill(RULE_SNAPSHOT_FAILS, checkSaved);
+    admissionFill(RULE_SNAPSHOT_FAILS, snapshotCheckSaved);
     admissionIdle(RULE_SNAPSHOT_FAILS, true);
     debugRegister(&reload);
-    onFlushall(flushed);
+    onFlushall(snapshotFlushed);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* background_test.c - jobs of the background threads: their order, full queues, the end. */
+#include "registry/background.h"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,10 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
-
 #include <cmocka.h>
-
-#include "registry/background.h"
 
 #define JOBS 20000 /* more than fit into a queue */
 
@@ -20,7 +19,7 @@ static atomic_long done, by_main, out_of_order;
 static long last_by_thread; /* of the one thread */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-static void count(void *arg) {
+static void backgroundTestCount(void *arg) {
     atomic_fetch_add(&done, 1);
     if (pthread_equal(pthread_self(), main_thread)) {
         atomic_fetch_add(&by_main, 1);
@@ -43,7 +42,7 @@ static void takeTime(void *arg) {
 
 static void testBefore(void **state) {
     (void)state;
-    bioSubmit(BIO_FSYNC, count, NULL);
+    bioSubmit(BIO_FSYNC, backgroundTestCount, NULL);
     assert_int_equal(by_main, 1);
     assert_int_equal(bioPending(BIO_FSYNC), 0);
 }
@@ -54,11 +53,12 @@ static void testThreads(void **state) {
     bioInit();
     pthread_mutex_lock(&gate);
     bioSubmit(BIO_LAZY_FREE, waitAtGate, NULL);
-    bioSubmit(BIO_CLOSE_FILE, count, (void *)1); /* another thread: it does not wait behind the gate */
+    bioSubmit(BIO_CLOSE_FILE, backgroundTestCount,
+              (void *)1); /* another thread: it does not wait behind the gate */
     bioDrain(BIO_CLOSE_FILE);
     assert_int_equal(done, 1);
     done = last_by_thread = 0;
-    for (intptr_t i = 1; i <= JOBS; i++) bioSubmit(BIO_LAZY_FREE, count, (void *)i);
+    for (intptr_t i = 1; i <= JOBS; i++) bioSubmit(BIO_LAZY_FREE, backgroundTestCount, (void *)i);
     long done_early = done;
     size_t pending = bioPending(BIO_LAZY_FREE);
     pthread_mutex_unlock(&gate); /* before anything can fail: the end waits for that thread */
@@ -75,11 +75,11 @@ static void testEnd(void **state) {
     (void)state;
     done = by_main = last_by_thread = 0;
     bioSubmit(BIO_FSYNC, takeTime, NULL); /* so that the others wait when the end comes */
-    for (intptr_t i = 1; i <= 100; i++) bioSubmit(BIO_FSYNC, count, (void *)i);
+    for (intptr_t i = 1; i <= 100; i++) bioSubmit(BIO_FSYNC, backgroundTestCount, (void *)i);
     bioStop(); /* not before they are done */
     assert_int_equal(done, 100);
     assert_int_equal(by_main, 0);
-    bioSubmit(BIO_FSYNC, count, NULL);
+    bioSubmit(BIO_FSYNC, backgroundTestCount, NULL);
     assert_int_equal(by_main, 1);
     bioStop();
 }

@@ -2,7 +2,7 @@
 /* config.c - the configuration: one registry of directives, filled by the rooms, and three ways into it.
  *
  *     file, stdin, options --> configLoadText --> words ----+
- *     CONFIG SET --> configChange (saved, set, applied) ----+--> directiveSet --> the room's variable
+ *     CONFIG SET --> configChange (saved, set, applied) ----+--> configDirectiveSet --> the room's variable
  *     configSet (internal) ---------------------------------+
  *
  * A directive is a name, a type and a pointer to the variable that its room reads; everything here works on
@@ -83,14 +83,14 @@ static void configAddName(const char *name, struct configDirective *d) {
 
 /* ---- Values as text ---- */
 
-static const char *enumName(const struct configDirective *d, int value) {
+static const char *configEnumName(const struct configDirective *d, int value) {
     for (const struct configEnum *e = d->names; e->name; e++) {
         if (e->value == value) return e->name;
     }
     return "unknown";
 }
 
-static sds intText(const struct configDirective *d, int64_t v) {
+static sds configIntText(const struct configDirective *d, int64_t v) {
     if ((d->flags & CONFIG_PERCENT) && v < 0) return sdscatprintf(sdsempty(), "%lld%%", (long long)-v);
     if (d->flags & CONFIG_OCTAL) return sdscatprintf(sdsempty(), "%llo", (unsigned long long)v);
     return sdsfromll(v);
@@ -99,9 +99,9 @@ static sds intText(const struct configDirective *d, int64_t v) {
 sds configText(const struct configDirective *d) {
     switch (d->type) {
     case CONFIG_TYPE_BOOL: return sdsnew(*d->var.b ? "yes" : "no");
-    case CONFIG_TYPE_INT: return intText(d, *d->var.i);
+    case CONFIG_TYPE_INT: return configIntText(d, *d->var.i);
     case CONFIG_TYPE_STRING: return *d->var.s ? sdsdup(*d->var.s) : sdsempty();
-    case CONFIG_TYPE_ENUM: return sdsnew(enumName(d, *d->var.e));
+    case CONFIG_TYPE_ENUM: return sdsnew(configEnumName(d, *d->var.e));
     case CONFIG_TYPE_SPECIAL: return d->get(d);
     }
     serverUnreachable();
@@ -119,7 +119,7 @@ const char *configReason(const char *fmt, ...) {
     return reason;
 }
 
-static bool setBool(const struct configDirective *d, struct str word, const char **err) {
+static bool configSetBool(const struct configDirective *d, struct str word, const char **err) {
     bool yes = strIs(word, "yes");
     if (!yes && !strIs(word, "no")) {
         *err = "argument must be 'yes' or 'no'";
@@ -130,7 +130,7 @@ static bool setBool(const struct configDirective *d, struct str word, const char
     return true;
 }
 
-static bool parseOctal(struct str word, int64_t *v) {
+static bool configParseOctal(struct str word, int64_t *v) {
     *v = 0;
     for (size_t i = 0; i < word.len; i++) {
         if (word.ptr[i] < '0' || word.ptr[i] > '7' || *v > INT64_MAX / 8) return false;
@@ -140,7 +140,7 @@ static bool parseOctal(struct str word, int64_t *v) {
 }
 
 /* Percentages are kept negative, so that one variable holds either. */
-static bool parsePercent(struct str word, int64_t *v) {
+static bool configParsePercent(struct str word, int64_t *v) {
     if (word.len < 2 || word.ptr[word.len - 1] != '%') return false;
     word.len--;
     if (!string2ll(word, v) || *v < 0) return false;
@@ -151,7 +151,7 @@ static bool parsePercent(struct str word, int64_t *v) {
 /* A number without a unit, a unit without a number (that is 0, as clients may rely on), or both. What does
  * not fit into 63 bits is OUT_OF_RANGE, which no directive allows. */
 #define OUT_OF_RANGE INT64_MIN
-static bool parseMemory(const struct configDirective *d, struct str word, int64_t *v) {
+static bool configParseMemory(const struct configDirective *d, struct str word, int64_t *v) {
     uint64_t bytes;
     size_t digits = 0;
     bool negative = d->min < 0 && !(d->flags & CONFIG_PERCENT) && word.len > 1 && word.ptr[0] == '-';
@@ -172,33 +172,33 @@ static bool parseMemory(const struct configDirective *d, struct str word, int64_
     return known;
 }
 
-static bool parseInt(const struct configDirective *d, struct str word, int64_t *v, const char **err) {
+static bool configParseInt(const struct configDirective *d, struct str word, int64_t *v, const char **err) {
     if (d->flags & CONFIG_PERCENT) {
         *err = "argument must be a memory or percent value";
-        return parsePercent(word, v) || (parseMemory(d, word, v) && *v != OUT_OF_RANGE);
+        return configParsePercent(word, v) || (configParseMemory(d, word, v) && *v != OUT_OF_RANGE);
     }
     if (d->flags & CONFIG_MEMORY) {
         *err = "argument must be a memory value";
-        return parseMemory(d, word, v);
+        return configParseMemory(d, word, v);
     }
     if (d->flags & CONFIG_OCTAL) {
         *err = "argument couldn't be parsed as an octal number";
-        return parseOctal(word, v);
+        return configParseOctal(word, v);
     }
     *err = "argument couldn't be parsed into an integer";
     return string2ll(word, v);
 }
 
-static bool setInt(const struct configDirective *d, struct str word, const char **err) {
+static bool configSetInt(const struct configDirective *d, struct str word, const char **err) {
     int64_t v;
-    if (!parseInt(d, word, &v, err)) return false;
+    if (!configParseInt(d, word, &v, err)) return false;
     if ((d->flags & CONFIG_PERCENT) && v < 0) {
         if (v < d->min) {
             *err = configReason("percentage argument must be less or equal to %lld", (long long)-d->min);
             return false;
         }
     } else if (v < d->min || v > d->max) {
-        sds min = intText(d, d->min), max = intText(d, d->max);
+        sds min = configIntText(d, d->min), max = configIntText(d, d->max);
         *err = configReason("argument must be between %s and %s inclusive", min, max);
         sdsfree(min);
         sdsfree(max);
@@ -210,7 +210,7 @@ static bool setInt(const struct configDirective *d, struct str word, const char 
     return true;
 }
 
-static bool setString(const struct configDirective *d, struct str word, const char **err) {
+static bool configSetString(const struct configDirective *d, struct str word, const char **err) {
     if (d->valid && word.len && memchr(word.ptr, '\0', word.len)) {
         *err = "argument contains a NUL byte"; /* `valid` would see the part before it only */
         return false;
@@ -225,7 +225,7 @@ static bool setString(const struct configDirective *d, struct str word, const ch
     return true;
 }
 
-static bool setEnum(const struct configDirective *d, struct str word, const char **err) {
+static bool configSetEnum(const struct configDirective *d, struct str word, const char **err) {
     for (const struct configEnum *e = d->names; e->name; e++) {
         if (!strIs(word, e->name)) continue;
         *d->var.e = e->value;
@@ -239,34 +239,34 @@ static bool setEnum(const struct configDirective *d, struct str word, const char
     return false;
 }
 
-static bool directiveSet(const struct configDirective *d, int argc, const struct str *argv,
-                         const char **err) {
+static bool configDirectiveSet(const struct configDirective *d, int argc, const struct str *argv,
+                               const char **err) {
     if (argc < 1 || (argc > 1 && !(d->flags & CONFIG_MULTI_ARG))) {
         *err = "wrong number of arguments";
         return false;
     }
     switch (d->type) {
-    case CONFIG_TYPE_BOOL: return setBool(d, argv[0], err);
-    case CONFIG_TYPE_INT: return setInt(d, argv[0], err);
-    case CONFIG_TYPE_STRING: return setString(d, argv[0], err);
-    case CONFIG_TYPE_ENUM: return setEnum(d, argv[0], err);
+    case CONFIG_TYPE_BOOL: return configSetBool(d, argv[0], err);
+    case CONFIG_TYPE_INT: return configSetInt(d, argv[0], err);
+    case CONFIG_TYPE_STRING: return configSetString(d, argv[0], err);
+    case CONFIG_TYPE_ENUM: return configSetEnum(d, argv[0], err);
     case CONFIG_TYPE_SPECIAL: return d->set(d, argc, argv, err);
     }
     serverUnreachable();
 }
 
 bool configParse(const struct configDirective *d, struct str word, const char **err) {
-    return directiveSet(d, 1, &word, err);
+    return configDirectiveSet(d, 1, &word, err);
 }
 
 /* The whole value as one text, as CONFIG SET has it. Where several words are meant, blanks separate them. */
-static bool directiveSetText(const struct configDirective *d, struct str text, const char **err) {
-    if (!(d->flags & CONFIG_MULTI_ARG) || text.len == 0) return directiveSet(d, 1, &text, err);
+static bool configDirectiveSetText(const struct configDirective *d, struct str text, const char **err) {
+    if (!(d->flags & CONFIG_MULTI_ARG) || text.len == 0) return configDirectiveSet(d, 1, &text, err);
     int n;
     sds *tokens = sdssplitlen(text.ptr, text.len, " ", 1, &n);
     struct str *words = zmalloc((size_t)n * sizeof *words);
     for (int i = 0; i < n; i++) words[i] = sdsview(tokens[i]);
-    bool ok = directiveSet(d, n, words, err);
+    bool ok = configDirectiveSet(d, n, words, err);
     zfree(words);
     sdsfreesplitres(tokens, n);
     return ok;
@@ -274,7 +274,7 @@ static bool directiveSetText(const struct configDirective *d, struct str text, c
 
 /* ---- Defaults ---- */
 
-static void directiveSetDefault(struct configDirective *d) {
+static void configDirectiveSetDefault(struct configDirective *d) {
     const char *err = NULL;
     switch (d->type) {
     case CONFIG_TYPE_BOOL: *d->var.b = d->def; break;
@@ -282,7 +282,7 @@ static void directiveSetDefault(struct configDirective *d) {
     case CONFIG_TYPE_STRING: *d->var.s = d->def_string ? sdsnew(d->def_string) : NULL; break;
     case CONFIG_TYPE_ENUM: *d->var.e = (int)d->def; break;
     case CONFIG_TYPE_SPECIAL:
-        if (d->def_string && !directiveSetText(d, strOf(d->def_string), &err))
+        if (d->def_string && !configDirectiveSetText(d, strOf(d->def_string), &err))
             serverPanic("the default of '%s' is refused: %s", d->name, err);
         break;
     }
@@ -320,7 +320,7 @@ void configRegister(struct configDirective *list, size_t count) {
         configAddName(list[i].name, &list[i]);
         if (list[i].alias) configAddName(list[i].alias, &list[i]);
         directives[directive_count++] = &list[i];
-        directiveSetDefault(&list[i]);
+        configDirectiveSetDefault(&list[i]);
     }
 }
 
@@ -356,7 +356,7 @@ struct savedChange {
     bool applied;
 };
 
-static void changeSave(struct savedChange *ch) {
+static void configChangeSave(struct savedChange *ch) {
     const struct configDirective *d = ch->directive;
     ch->text = configText(d);
     if (d->type == CONFIG_TYPE_BOOL)
@@ -369,7 +369,7 @@ static void changeSave(struct savedChange *ch) {
         ch->is_null = *d->var.s == NULL;
 }
 
-static void changeUndo(const struct savedChange *ch) {
+static void configChangeUndo(const struct savedChange *ch) {
     const struct configDirective *d = ch->directive;
     const char *err = NULL;
     switch (d->type) {
@@ -381,71 +381,72 @@ static void changeUndo(const struct savedChange *ch) {
         *d->var.s = ch->is_null ? NULL : sdsdup(ch->text);
         break;
     case CONFIG_TYPE_SPECIAL:
-        if (!directiveSetText(d, sdsview(ch->text), &err))
+        if (!configDirectiveSetText(d, sdsview(ch->text), &err))
             serverLog(LL_WARNING, "The old value of '%s' could not be put back: %s", d->name, err);
         break;
     }
 }
 
-static bool changeIsReal(const struct savedChange *ch) {
+static bool configChangeIsReal(const struct savedChange *ch) {
     sds now = configText(ch->directive);
     bool real = sdscmp(now, ch->text) != 0;
     sdsfree(now);
     return real;
 }
 
-static bool canApply(const struct configDirective *d) {
+static bool configCanApply(const struct configDirective *d) {
     return d->apply || d->apply_with;
 }
 
-static bool applyOne(const struct configDirective *d, const char **err) {
+static bool configApplyOne(const struct configDirective *d, const char **err) {
     return d->apply_with ? d->apply_with->fn(d->apply_with, err) : d->apply(err);
 }
 
 /* Directives that share an apply function are applied once. */
-static bool changesApply(struct savedChange *changes, int count, const char **failed, const char **err) {
+static bool configChangesApply(struct savedChange *changes, int count, const char **failed,
+                               const char **err) {
     for (int i = 0; i < count; i++) {
         const struct configDirective *d = changes[i].directive;
         bool volatile_one = d->flags & CONFIG_VOLATILE;
-        bool done = !canApply(d) || (!volatile_one && !changeIsReal(&changes[i]));
+        bool done = !configCanApply(d) || (!volatile_one && !configChangeIsReal(&changes[i]));
         for (int j = 0; j < i && !done; j++) {
             const struct configDirective *other = changes[j].directive;
             done = changes[j].applied && other->apply == d->apply && other->apply_with == d->apply_with;
         }
         if (done) continue;
         changes[i].applied = true;
-        if (applyOne(d, err)) continue;
+        if (configApplyOne(d, err)) continue;
         *failed = d->short_name ? d->short_name : changes[i].name;
         return false;
     }
     return true;
 }
 
-static void changesRollback(struct savedChange *changes, int count) {
-    for (int i = 0; i < count; i++) changeUndo(&changes[i]);
+static void configChangesRollback(struct savedChange *changes, int count) {
+    for (int i = 0; i < count; i++) configChangeUndo(&changes[i]);
     for (int i = 0; i < count; i++) {
         const char *err = NULL;
         const struct configDirective *d = changes[i].directive;
-        if (changes[i].applied && !applyOne(d, &err))
+        if (changes[i].applied && !configApplyOne(d, &err))
             serverLog(LL_WARNING, "The old value of '%s' could not be applied again: %s", d->name,
                       err ? err : "unknown reason");
     }
 }
 
 /* Changes that are not saved yet. */
-static bool changesRun(struct savedChange *changes, int count, const char **failed, const char **err) {
+static bool configChangesRun(struct savedChange *changes, int count, const char **failed, const char **err) {
     configNoteDefaults();
-    for (int i = 0; i < count; i++) changeSave(&changes[i]);
+    for (int i = 0; i < count; i++) configChangeSave(&changes[i]);
     bool ok = true;
     int set = 0;
     for (; set < count && ok; set++) {
-        ok = directiveSetText(changes[set].directive, changes[set].value, err);
+        ok = configDirectiveSetText(changes[set].directive, changes[set].value, err);
         if (!ok) *failed = changes[set].name;
     }
-    ok = ok && changesApply(changes, count, failed, err);
+    ok = ok && configChangesApply(changes, count, failed, err);
     if (!ok) {
         sds reason = *err ? sdsnew(*err) : NULL; /* undoing may give reasons of its own */
-        changesRollback(changes, set);
+        configChangesRollback(changes, set);
         *err = reason ? configReason("%s", reason) : NULL;
         sdsfree(reason);
     }
@@ -465,7 +466,7 @@ bool configChange(const struct configPair *pairs, int count, const char **failed
         changes[i] =
             (struct savedChange){.directive = found->directive, .name = found->name, .value = pairs[i].value};
     }
-    bool ok = changesRun(changes, count, failed, err);
+    bool ok = configChangesRun(changes, count, failed, err);
     zfree(changes);
     for (size_t i = 0; ok && i < change_hook_count; i++) change_hooks[i]();
     return ok;
@@ -534,7 +535,7 @@ static bool configInclude(const char *pattern, const char **err) {
 }
 
 /* Directives of older versions that mean nothing any more. Files may still have them, with one word. */
-static bool isRetired(struct str name) {
+static bool configIsRetired(struct str name) {
     static const char *const retired[] = {"list-max-ziplist-entries",
                                           "list-max-ziplist-value",
                                           "lua-replicate-commands",
@@ -562,7 +563,7 @@ static const char *configUnknown(struct str name) {
 
 bool configSetFromFile(int argc, const struct str *argv, const char **err) {
     configNoteDefaults();
-    if (argc == 2 && isRetired(argv[0])) return true;
+    if (argc == 2 && configIsRetired(argv[0])) return true;
     if (on_dotted && memchr(argv[0].ptr, '.', argv[0].len)) return on_dotted(argc, argv, err);
     const struct configName *name = configFindName(argv[0]);
     if (!name) {
@@ -570,10 +571,10 @@ bool configSetFromFile(int argc, const struct str *argv, const char **err) {
         return false;
     }
     const struct configDirective *d = name->directive;
-    if (argc == 1 && d->flags & CONFIG_MAY_STAND_ALONE) return directiveSetText(d, STR(""), err);
+    if (argc == 1 && d->flags & CONFIG_MAY_STAND_ALONE) return configDirectiveSetText(d, STR(""), err);
     /* Several words may have been quoted into one, except where each line is about something else. */
-    if (argc == 2 && !(d->flags & CONFIG_LINES)) return directiveSetText(d, argv[1], err);
-    return directiveSet(d, argc - 1, argv + 1, err);
+    if (argc == 2 && !(d->flags & CONFIG_LINES)) return configDirectiveSetText(d, argv[1], err);
+    return configDirectiveSet(d, argc - 1, argv + 1, err);
 }
 
 static void configLoadLine(const char *line, int line_number) {
@@ -671,20 +672,20 @@ struct search {
     uint64_t number;
 };
 
-static void searchFound(const struct search *search, struct configName *entry, struct str name) {
+static void configSearchFound(const struct search *search, struct configName *entry, struct str name) {
     if (entry->found == search->number) return;
     entry->found = search->number;
     search->fn(search->priv, name, entry->directive);
 }
 
-static void searchMatching(const struct search *search, struct str pattern) {
+static void configSearchMatching(const struct search *search, struct str pattern) {
     for (size_t i = 0; i < directive_count; i++) {
         const struct configDirective *d = directives[i];
         if (d->flags & (CONFIG_HIDDEN | CONFIG_LINES)) continue;
         const char *names[] = {d->name, d->alias};
         for (int j = 0; j < 2 && names[j]; j++) {
             struct str name = strOf(names[j]);
-            if (globMatch(pattern, name, true)) searchFound(search, configFindName(name), name);
+            if (globMatch(pattern, name, true)) configSearchFound(search, configFindName(name), name);
         }
     }
 }
@@ -698,9 +699,9 @@ void configMatch(const struct str *patterns, int count, configFoundFn *fn, void 
                           memchr(word.ptr, '[', word.len);
         struct configName *entry = is_pattern ? NULL : configFindName(word);
         if (is_pattern)
-            searchMatching(&search, word);
+            configSearchMatching(&search, word);
         else if (entry && !(entry->directive->flags & CONFIG_LINES))
-            searchFound(&search, entry, word);
+            configSearchFound(&search, entry, word);
     }
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cron_test.c - periodic jobs: their turn, their pause; what runs before the loop sleeps. */
+#include "registry/cron.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "registry/cron.h"
 
 static int every, seldom, order[4], order_count;
 
@@ -19,10 +19,10 @@ static void countEvery(void) {
 static void countSeldom(void) {
     seldom++;
 }
-static void first(void) {
+static void cronTestFirst(void) {
     order[order_count++] = 1;
 }
-static void second(void) {
+static void cronTestSecond(void) {
     order[order_count++] = 2;
 }
 
@@ -42,7 +42,7 @@ static void testPeriods(void **state) {
 }
 
 /* The clock goes on. */
-static void testPause(void **state) {
+static void cronTestPause(void **state) {
     (void)state;
     cmd_time_ms = 0;
     cron_paused = true;
@@ -57,8 +57,8 @@ static void testPause(void **state) {
 
 static void testBeforeSleep(void **state) {
     (void)state;
-    beforeSleepRegister(first);
-    beforeSleepRegister(second);
+    beforeSleepRegister(cronTestFirst);
+    beforeSleepRegister(cronTestSecond);
     beforeSleepRun();
     beforeSleepRun();
     assert_int_equal(order_count, 4);
@@ -74,7 +74,7 @@ static void testLruClock(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testPeriods),
-        cmocka_unit_test(testPause),
+        cmocka_unit_test(cronTestPause),
         cmocka_unit_test(testBeforeSleep),
         cmocka_unit_test(testLruClock),
     };

@@ -68,7 +68,7 @@ static struct infoSection sections[] = {
 /* ---- Sections ---- */
 
 /* Is the section among the names, or in a group that is? */
-static bool sectionWanted(const struct infoSection *section, const struct str *names, int count) {
+static bool infoSectionWanted(const struct infoSection *section, const struct str *names, int count) {
     if (count == 0) return section->groups & INFO_DEFAULT;
     for (int i = 0; i < count; i++) {
         if (strIs(names[i], section->name)) return true;
@@ -83,7 +83,7 @@ static bool sectionWanted(const struct infoSection *section, const struct str *n
 /* ---- The order of fields ---- */
 
 /* A name of the order that ends with # stands for a row of numbered fields. */
-static bool isField(struct str line, const char *name) {
+static bool infoIsField(struct str line, const char *name) {
     size_t n = strlen(name);
     if (name[n - 1] == '#')
         return line.len >= n && memcmp(line.ptr, name, n - 1) == 0 && line.ptr[n - 1] >= '0' &&
@@ -93,27 +93,27 @@ static bool isField(struct str line, const char *name) {
 
 /* The place of line number `i` in the order; -1: it has none. The rooms print the same lines as the last
  * time, or almost, so it is first looked for where it was then. */
-static int fieldPlace(struct infoSection *section, struct str line, int i) {
+static int infoFieldPlace(struct infoSection *section, struct str line, int i) {
     if (i >= section->place_count) {
         section->places = zrealloc(section->places, (size_t)(i + 1) * sizeof *section->places);
         section->places[i] = -1;
         section->place_count = i + 1;
     }
     int place = section->places[i];
-    if (place >= 0 && isField(line, section->order[place])) return place;
-    for (place = section->order_count - 1; place >= 0 && !isField(line, section->order[place]);) place--;
+    if (place >= 0 && infoIsField(line, section->order[place])) return place;
+    for (place = section->order_count - 1; place >= 0 && !infoIsField(line, section->order[place]);) place--;
     section->places[i] = place;
     return place;
 }
 
 /* Appends the lines of `text` to s in the order of the section, then those that have no place in it. */
-static sds appendOrdered(sds s, struct infoSection *section, struct str text) {
+static sds infoAppendOrdered(sds s, struct infoSection *section, struct str text) {
     struct str *placed = zcalloc((size_t)section->order_count, sizeof *placed);
     sds others = NULL;
     int i = 0;
     for (const char *p = text.ptr, *end; (end = strchr(p, '\n')); p = end + 1, i++) {
         struct str line = strN(p, (size_t)(end + 1 - p));
-        int place = fieldPlace(section, line, i);
+        int place = infoFieldPlace(section, line, i);
         if (place >= 0 && placed[place].len)
             placed[place].len += line.len; /* the next of its row, which a room prints in one go */
         else if (place >= 0)
@@ -133,7 +133,7 @@ static sds appendOrdered(sds s, struct infoSection *section, struct str text) {
 
 /* ---- The report ---- */
 
-static sds appendFields(sds s, const struct infoSection *section) {
+static sds infoAppendFields(sds s, const struct infoSection *section) {
     for (size_t i = 0; i < section->field_count; i++) s = section->fields[i](s);
     return s;
 }
@@ -152,17 +152,17 @@ sds infoText(const struct str *names, int count) {
     sds s = sdsMakeRoomFor(sdsempty(), USUAL_LENGTH), unordered = NULL;
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         struct infoSection *section = &sections[i];
-        if (section->absent || !sectionWanted(section, names, count)) continue;
+        if (section->absent || !infoSectionWanted(section, names, count)) continue;
         if (sdslen(s)) s = sdscat(s, "\r\n");
         s = sdscat(sdscat(sdscat(s, "# "), section->title), "\r\n");
         if (!section->order) {
-            s = appendFields(s, section);
+            s = infoAppendFields(s, section);
             continue;
         }
         if (!unordered) unordered = sdsMakeRoomFor(sdsempty(), USUAL_LENGTH);
         sdssetlen(unordered, 0);
-        unordered = appendFields(unordered, section);
-        s = appendOrdered(s, section, sdsview(unordered));
+        unordered = infoAppendFields(unordered, section);
+        s = infoAppendOrdered(s, section, sdsview(unordered));
     }
     sdsfree(unordered);
     return others ? others(s, names, count) : s;
@@ -177,7 +177,7 @@ struct infoLine {
     char bytes[LINE_ROOM];
 };
 
-static inline void lineAdd(struct infoLine *line, const char *p, size_t n) {
+static inline void infoLineAdd(struct infoLine *line, const char *p, size_t n) {
     if (__builtin_expect(line->len + n > sizeof line->bytes, 0)) {
         line->text = sdscatlen(line->text, line->bytes, line->len);
         line->len = 0;
@@ -192,7 +192,7 @@ static inline void lineAdd(struct infoLine *line, const char *p, size_t n) {
 
 /* A number with two decimals, rounded as printf does. False: it is one for printf itself, as it is negative,
  * large, or so near the middle between two results that the product below may be on the wrong side. */
-static inline bool lineAddHundredths(struct infoLine *line, double v) {
+static inline bool infoLineAddHundredths(struct infoLine *line, double v) {
     double rounded = v * 100 + 0.5;
     if (signbit(v) || !(rounded < HUNDREDTHS_MAX)) return false;
     uint64_t n = (uint64_t)rounded;
@@ -203,12 +203,12 @@ static inline bool lineAddHundredths(struct infoLine *line, double v) {
     number[len++] = '.';
     number[len++] = (char)('0' + n / 10 % 10);
     number[len++] = (char)('0' + n % 10);
-    lineAdd(line, number, len);
+    infoLineAdd(line, number, len);
     return true;
 }
 
 /* Adds what the conversion at `percent` makes of the next argument, or arguments; the rest of the format. */
-static const char *lineAddConversion(struct infoLine *line, const char *percent, va_list *ap) {
+static const char *infoLineAddConversion(struct infoLine *line, const char *percent, va_list *ap) {
     _Static_assert(sizeof(long) == 8 && sizeof(long long) == 8 && sizeof(size_t) == 8, "l, ll and z are one");
     char number[NUMBER_ROOM];
     const char *spec = percent + 1;
@@ -216,16 +216,16 @@ static const char *lineAddConversion(struct infoLine *line, const char *percent,
     bool wide = spec > percent + 1;
     if (*spec == 's' && !wide) {
         const char *word = va_arg(*ap, const char *);
-        lineAdd(line, word, strlen(word));
+        infoLineAdd(line, word, strlen(word));
     } else if (*spec == 'd') {
-        lineAdd(line, number, ll2string(number, wide ? va_arg(*ap, long long) : va_arg(*ap, int)));
+        infoLineAdd(line, number, ll2string(number, wide ? va_arg(*ap, long long) : va_arg(*ap, int)));
     } else if (*spec == 'u') {
         uint64_t v = wide ? va_arg(*ap, unsigned long long) : va_arg(*ap, unsigned);
-        lineAdd(line, number, ull2string(number, v));
+        infoLineAdd(line, number, ull2string(number, v));
     } else if (strncmp(percent, "%.2f", 4) == 0) {
         double v = va_arg(*ap, double);
-        if (!lineAddHundredths(line, v))
-            lineAdd(line, number, (size_t)snprintf(number, sizeof number, "%.2f", v));
+        if (!infoLineAddHundredths(line, v))
+            infoLineAdd(line, number, (size_t)snprintf(number, sizeof number, "%.2f", v));
         return percent + 4;
     } else { /* from here on the C library does it */
         line->text = sdscatlen(line->text, line->bytes, line->len);
@@ -245,12 +245,12 @@ sds infoField(sds s, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     for (const char *percent; (percent = strchr(fmt, '%'));) {
-        lineAdd(&line, fmt, (size_t)(percent - fmt));
-        fmt = lineAddConversion(&line, percent, &ap);
+        infoLineAdd(&line, fmt, (size_t)(percent - fmt));
+        fmt = infoLineAddConversion(&line, percent, &ap);
     }
     va_end(ap);
-    lineAdd(&line, fmt, strlen(fmt));
-    lineAdd(&line, "\r\n", 2);
+    infoLineAdd(&line, fmt, strlen(fmt));
+    infoLineAdd(&line, "\r\n", 2);
     return sdscatlen(line.text, line.bytes, line.len);
 }
 

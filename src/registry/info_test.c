@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* info_test.c - the report of INFO: sections, the order of fields, what a line may be made of. */
+#include "registry/info.h"
+
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -8,10 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
 #include <cmocka.h>
-
-#include "registry/info.h"
 
 #define LONG_TEXT 1000
 
@@ -29,15 +28,15 @@ static sds earlyClients(sds s) {
     return swapped ? s : infoField(s, "maxclients:%d", 3);
 }
 
-static sds cpu(sds s) {
+static sds infoTestCpu(sds s) {
     return infoField(s, "b:1\r\na:2");
 }
 
-static sds debug(sds s) {
+static sds infoTestDebug(sds s) {
     return infoField(s, "hidden:1");
 }
 
-static void expectText(const struct str *names, int count, const char *expected) {
+static void infoTestExpectText(const struct str *names, int count, const char *expected) {
     sds s = infoText(names, count);
     assert_string_equal(s, expected);
     sdsfree(s);
@@ -51,40 +50,40 @@ static void testOrder(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) { /* the places of the last time are a guess only */
         swapped = i & 1;
-        expectText((struct str[]){STR("Clients")}, 1, CLIENTS);
+        infoTestExpectText((struct str[]){STR("Clients")}, 1, CLIENTS);
     }
-    expectText((struct str[]){STR("cpu"), STR("nonsense")}, 2, "# CPU\r\nb:1\r\na:2\r\n");
-    expectText((struct str[]){STR("cpu"), STR("clients")}, 2, CLIENTS "\r\n# CPU\r\nb:1\r\na:2\r\n");
-    expectText((struct str[]){STR("nonsense")}, 1, "");
+    infoTestExpectText((struct str[]){STR("cpu"), STR("nonsense")}, 2, "# CPU\r\nb:1\r\na:2\r\n");
+    infoTestExpectText((struct str[]){STR("cpu"), STR("clients")}, 2, CLIENTS "\r\n# CPU\r\nb:1\r\na:2\r\n");
+    infoTestExpectText((struct str[]){STR("nonsense")}, 1, "");
 }
 
-static bool shows(const struct str *names, int count, const char *what) {
+static bool infoTestShows(const struct str *names, int count, const char *what) {
     sds s = infoText(names, count);
     bool found = strstr(s, what) != NULL;
     sdsfree(s);
     return found;
 }
 
-static void testGroups(void **state) {
+static void infoTestGroups(void **state) {
     (void)state;
-    assert_true(shows(NULL, 0, "# Keyspace"));
-    assert_false(shows(NULL, 0, "# Commandstats"));
-    assert_true(shows((struct str[]){STR("default"), STR("tls")}, 2, "# TLS"));
-    assert_true(shows((struct str[]){STR("ALL")}, 1, "# Commandstats"));
-    assert_true(shows((struct str[]){STR("everything")}, 1, "# Commandstats"));
-    assert_false(shows((struct str[]){STR("everything")}, 1, "hidden"));
-    assert_true(shows((struct str[]){STR("debug")}, 1, "hidden:1"));
+    assert_true(infoTestShows(NULL, 0, "# Keyspace"));
+    assert_false(infoTestShows(NULL, 0, "# Commandstats"));
+    assert_true(infoTestShows((struct str[]){STR("default"), STR("tls")}, 2, "# TLS"));
+    assert_true(infoTestShows((struct str[]){STR("ALL")}, 1, "# Commandstats"));
+    assert_true(infoTestShows((struct str[]){STR("everything")}, 1, "# Commandstats"));
+    assert_false(infoTestShows((struct str[]){STR("everything")}, 1, "hidden"));
+    assert_true(infoTestShows((struct str[]){STR("debug")}, 1, "hidden:1"));
 }
 
 /* The last test: it does not go back. */
 static void testOnlySections(void **state) {
     (void)state;
-    assert_false(shows((struct str[]){STR("everything")}, 1, "# Sentinel"));
-    assert_false(shows((struct str[]){STR("sentinel")}, 1, "#"));
+    assert_false(infoTestShows((struct str[]){STR("everything")}, 1, "# Sentinel"));
+    assert_false(infoTestShows((struct str[]){STR("sentinel")}, 1, "#"));
     infoOnlySections((const char *const[]){"clients", "sentinel", NULL});
-    expectText((struct str[]){STR("all")}, 1, CLIENTS "\r\n# Sentinel\r\n");
-    expectText(NULL, 0, CLIENTS "\r\n# Sentinel\r\n");
-    expectText((struct str[]){STR("cpu")}, 1, "");
+    infoTestExpectText((struct str[]){STR("all")}, 1, CLIENTS "\r\n# Sentinel\r\n");
+    infoTestExpectText(NULL, 0, CLIENTS "\r\n# Sentinel\r\n");
+    infoTestExpectText((struct str[]){STR("cpu")}, 1, "");
 }
 
 /* Every line must be what printf makes of it. */
@@ -137,10 +136,10 @@ static void testDecimals(void **state) {
 int main(void) {
     infoRegister("clients", lateClients);
     infoRegister("clients", earlyClients);
-    infoRegister("cpu", cpu);
-    infoRegister("debug", debug);
+    infoRegister("cpu", infoTestCpu);
+    infoRegister("debug", infoTestDebug);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testOrder),    cmocka_unit_test(testGroups),       cmocka_unit_test(testLines),
+        cmocka_unit_test(testOrder),    cmocka_unit_test(infoTestGroups),   cmocka_unit_test(testLines),
         cmocka_unit_test(testDecimals), cmocka_unit_test(testOnlySections),
     };
     return cmocka_run_group_tests_name("info", tests, NULL, NULL);

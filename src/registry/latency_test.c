@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* latency_test.c - spikes: what is remembered of them, and for how long. */
+#include "registry/latency.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
-#include "registry/latency.h"
-
-static bool always(void *priv, const char *event) {
+static bool latencyTestAlways(void *priv, const char *event) {
     (void)priv, (void)event;
     return true;
 }
 
-static bool isCalled(void *priv, const char *event) {
+static bool latencyTestIsCalled(void *priv, const char *event) {
     return strcmp(priv, event) == 0;
 }
 
-static const struct latencySample *newest(const struct latencyEvent *e) {
+static const struct latencySample *latencyTestNewest(const struct latencyEvent *e) {
     return latencySampleAt(e, LATENCY_SAMPLES - 1);
 }
 
@@ -42,7 +41,7 @@ static void testThreshold(void **state) {
     assert_true(latencyFind(STR("timed"))->worst_ms >= 50);
     latency_threshold_ms = INT64_MAX;
     assert_true(latencyThresholdUs() == UINT64_MAX);
-    assert_int_equal(latencyForget(always, NULL), 1);
+    assert_int_equal(latencyForget(latencyTestAlways, NULL), 1);
 }
 
 /* A second has one sample, its worst one; the figures of the event are of all. */
@@ -50,13 +49,13 @@ static void testSameSecond(void **state) {
     (void)state;
     struct latencyEvent *e;
     do { /* unless a second has just begun in between */
-        latencyForget(always, NULL);
+        latencyForget(latencyTestAlways, NULL);
         latencyAddSample("e", 5);
         latencyAddSample("e", 9);
         latencyAddSample("e", 7);
         e = latencyFind(STR("e"));
     } while (e->next != 1);
-    assert_int_equal(newest(e)->ms, 9);
+    assert_int_equal(latencyTestNewest(e)->ms, 9);
     assert_int_equal(e->worst_ms, 9);
     assert_int_equal(e->sum_ms, 21);
     assert_int_equal(e->count, 3);
@@ -68,7 +67,7 @@ static void testSameSecond(void **state) {
 /* When the ring is full the oldest sample goes. */
 static void testRing(void **state) {
     (void)state;
-    latencyForget(always, NULL);
+    latencyForget(latencyTestAlways, NULL);
     latencyAddSample("ring", 1);
     struct latencyEvent *e = latencyFind(STR("ring"));
     for (int i = 2; i <= LATENCY_SAMPLES + 3; i++) {
@@ -81,15 +80,15 @@ static void testRing(void **state) {
 
 static void testForget(void **state) {
     (void)state;
-    latencyForget(always, NULL);
+    latencyForget(latencyTestAlways, NULL);
     const char *names[] = {"a", "b", "c"};
     for (int i = 0; i < 3; i++) latencyAddSample(names[i], i + 1);
-    assert_int_equal(latencyForget(isCalled, "nobody"), 0);
-    assert_int_equal(latencyForget(isCalled, "a"), 1);
+    assert_int_equal(latencyForget(latencyTestIsCalled, "nobody"), 0);
+    assert_int_equal(latencyForget(latencyTestIsCalled, "a"), 1);
     assert_null(latencyFind(STR("a")));
     assert_int_equal(latencyFind(STR("b"))->worst_ms, 2);
     assert_int_equal(latencyFind(STR("c"))->worst_ms, 3);
-    assert_int_equal(latencyForget(always, NULL), 2);
+    assert_int_equal(latencyForget(latencyTestAlways, NULL), 2);
     assert_int_equal(latencyEventCount(), 0);
 }
 

@@ -21,11 +21,11 @@ void chainInit(struct chain *c, size_t keep) {
     *c = (struct chain){.keep = keep};
 }
 
-static uint64_t blockEnd(const struct chain *c, const struct chainBlock *b) {
+static uint64_t chainBlockEnd(const struct chain *c, const struct chainBlock *b) {
     return b->next ? b->next->at : c->end;
 }
 
-static void addBlock(struct chain *c, size_t wanted) {
+static void chainAddBlock(struct chain *c, size_t wanted) {
     size_t largest = c->keep / SHARE_OF_HISTORY;
     if (largest < CHAIN_BLOCK_MIN) largest = CHAIN_BLOCK_MIN;
     size_t cap = wanted < largest ? wanted : largest;
@@ -44,10 +44,10 @@ static void addBlock(struct chain *c, size_t wanted) {
     c->blocks++;
 }
 
-static void dropFirst(struct chain *c) {
+static void chainDropFirst(struct chain *c) {
     struct chainBlock *b = c->first;
     serverAssert(!b->readers);
-    c->start = blockEnd(c, b);
+    c->start = chainBlockEnd(c, b);
     c->first = b->next;
     if (c->first) {
         c->first->prev = NULL;
@@ -62,7 +62,7 @@ static void dropFirst(struct chain *c) {
 }
 
 void chainRestart(struct chain *c, uint64_t at) {
-    while (c->first) dropFirst(c);
+    while (c->first) chainDropFirst(c);
     serverAssert(!c->blocks && !c->memory);
     c->start = c->end = at;
 }
@@ -73,7 +73,7 @@ bool chainAppendSlow(struct chain *c, const struct str *pieces, int count) {
     for (int i = 0; i < count; i++) {
         struct str rest = pieces[i];
         while (rest.len) {
-            if (!c->room_left) addBlock(c, left);
+            if (!c->room_left) chainAddBlock(c, left);
             size_t n = c->room_left < rest.len ? c->room_left : rest.len;
             chainAppend(c, &(struct str){rest.ptr, n}, 1);
             rest = strN(rest.ptr + n, rest.len - n);
@@ -87,13 +87,13 @@ void chainTrim(struct chain *c, int blocks) {
     serverAssert(c->start <= c->end);
     while (blocks-- > 0 && c->first && c->first != c->last && !c->first->readers &&
            c->end - c->first->next->at >= c->keep)
-        dropFirst(c);
+        chainDropFirst(c);
 }
 
 /* ---- Readers ---- */
 
 /* The last block that begins at or before `at`. */
-static struct chainBlock *findBlock(const struct chain *c, uint64_t at) {
+static struct chainBlock *chainFindBlock(const struct chain *c, uint64_t at) {
     struct chainBlock *b;
     if (at - c->start < c->end - at) {
         for (b = c->first; b->next && b->next->at <= at;) b = b->next;
@@ -106,8 +106,8 @@ static struct chainBlock *findBlock(const struct chain *c, uint64_t at) {
 bool chainReaderStart(struct chainReader *r, struct chain *c, uint64_t at) {
     *r = (struct chainReader){.at = at};
     if (at < c->start || at > c->end) return false;
-    if (!c->last) addBlock(c, 0); /* to stand in: what comes will not be given back before it is read */
-    r->block = findBlock(c, at);
+    if (!c->last) chainAddBlock(c, 0); /* to stand in: what comes will not be given back before it is read */
+    r->block = chainFindBlock(c, at);
     r->block->readers++;
     return true;
 }
@@ -119,7 +119,7 @@ void chainReaderStop(struct chainReader *r) {
 }
 
 /* Out of blocks that have been read to their end. */
-static void stepOn(struct chainReader *r) {
+static void chainStepOn(struct chainReader *r) {
     while (r->block->next && r->at == r->block->next->at) {
         r->block->readers--;
         r->block = r->block->next;
@@ -129,11 +129,11 @@ static void stepOn(struct chainReader *r) {
 
 int chainReaderView(struct chainReader *r, struct chain *c, struct iovec *iov, int max) {
     int count = 0;
-    stepOn(r);
+    chainStepOn(r);
     serverAssert(max > 0 && r->at >= r->block->at && r->at <= c->end);
     size_t skip = (size_t)(r->at - r->block->at);
     for (struct chainBlock *b = r->block; b && count < max; b = b->next) {
-        size_t used = (size_t)(blockEnd(c, b) - b->at);
+        size_t used = (size_t)(chainBlockEnd(c, b) - b->at);
         if (used > skip) iov[count++] = (struct iovec){b->bytes + skip, used - skip};
         skip = 0;
     }
@@ -142,13 +142,13 @@ int chainReaderView(struct chainReader *r, struct chain *c, struct iovec *iov, i
 
 void chainReaderAdvance(struct chainReader *r, struct chain *c, size_t n) {
     serverAssert(n <= chainReaderPending(r, c));
-    stepOn(r);
+    chainStepOn(r);
     while (n) {
-        size_t here = (size_t)(blockEnd(c, r->block) - r->at);
+        size_t here = (size_t)(chainBlockEnd(c, r->block) - r->at);
         if (here > n) here = n;
         r->at += here;
         n -= here;
-        stepOn(r);
+        chainStepOn(r);
     }
 }
 
@@ -176,7 +176,7 @@ bool chainCheck(const struct chain *c, size_t readers) {
     for (const struct chainBlock *b = c->first; b; b = b->next) {
         if (b->at != at || b->prev != before || b->taken_before != c->taken_ever - c->memory + memory)
             return false;
-        at = blockEnd(c, b);
+        at = chainBlockEnd(c, b);
         standing += b->readers;
         memory += zmallocSize(b);
         blocks++;

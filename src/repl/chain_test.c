@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* chain_test.c - the chain against a model: its bytes follow from their positions, so that the model need
  * only know where the chain begins and ends, and where its readers stand. */
+#include "repl/chain.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/model_ops.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "repl/chain.h"
 
 #define READERS   5
 #define PIECES    4
@@ -31,7 +31,7 @@ static void fillBytes(void) {
     }
 }
 
-static const char *bytesAt(uint64_t position) {
+static const char *chainTestBytesAt(uint64_t position) {
     return bytes + position % CYCLE;
 }
 
@@ -41,7 +41,7 @@ struct model {
     bool reads[READERS];
 };
 
-static size_t standing(const struct model *m) {
+static size_t chainTestStanding(const struct model *m) {
     size_t n = 0;
     for (int i = 0; i < READERS; i++) n += m->reads[i];
     return n;
@@ -56,13 +56,13 @@ static size_t pickLength(void) {
     }
 }
 
-static void append(struct model *m) {
+static void chainTestAppend(struct model *m) {
     struct str pieces[PIECES];
     int count = 1 + (int)randomBelow(PIECES);
     uint64_t end = m->chain.end;
     size_t blocks = m->chain.blocks;
     for (int i = 0; i < count; i++) {
-        pieces[i] = strN(bytesAt(end), pickLength());
+        pieces[i] = strN(chainTestBytesAt(end), pickLength());
         end += pieces[i].len;
     }
     bool added = chainAppend(&m->chain, pieces, count);
@@ -80,7 +80,7 @@ static void checkView(struct model *m, int i) {
         assert_true(iov[k].iov_len > 0);
         for (size_t done = 0; done < iov[k].iov_len;) {
             size_t n = iov[k].iov_len - done < CYCLE ? iov[k].iov_len - done : CYCLE;
-            assert_memory_equal((char *)iov[k].iov_base + done, bytesAt(at), n);
+            assert_memory_equal((char *)iov[k].iov_base + done, chainTestBytesAt(at), n);
             done += n;
             at += n;
         }
@@ -89,7 +89,7 @@ static void checkView(struct model *m, int i) {
     assert_int_equal(chainReaderPending(r, &m->chain), m->chain.end - r->at);
 }
 
-static void readSome(struct model *m, int i) {
+static void chainTestReadSome(struct model *m, int i) {
     struct chainReader *r = &m->readers[i];
     if (!m->reads[i]) return;
     checkView(m, i);
@@ -100,7 +100,7 @@ static void readSome(struct model *m, int i) {
     checkView(m, i);
 }
 
-static void start(struct model *m, int i) {
+static void chainTestStart(struct model *m, int i) {
     if (m->reads[i]) return;
     uint64_t span = m->chain.end - m->chain.start;
     uint64_t at = m->chain.start + randomBelow(span + 20) - randomBelow(20);
@@ -110,14 +110,14 @@ static void start(struct model *m, int i) {
     if (kept) checkView(m, i);
 }
 
-static void stop(struct model *m, int i) {
+static void chainTestStop(struct model *m, int i) {
     chainReaderStop(&m->readers[i]);
     chainReaderStop(&m->readers[i]);
     m->reads[i] = false;
 }
 
 /* Nothing that is wanted, or that a reader needs, goes; all else does, but for a block at each end. */
-static void trim(struct model *m) {
+static void chainTestTrim(struct model *m) {
     struct chain *c = &m->chain;
     uint64_t start = c->start, wanted = c->end - start < c->keep ? start : c->end - c->keep;
     size_t largest = c->keep / 64 > CHAIN_BLOCK_MIN ? c->keep / 64 : CHAIN_BLOCK_MIN;
@@ -125,11 +125,12 @@ static void trim(struct model *m) {
     chainTrim(c, all ? 1000000 : 1);
     assert_true(c->start >= start && c->start <= wanted);
     for (int i = 0; i < READERS; i++) assert_true(!m->reads[i] || m->readers[i].at >= c->start);
-    if (all && !standing(m) && c->blocks > 1) assert_true(c->end - c->start <= c->keep + 8 * largest);
+    if (all && !chainTestStanding(m) && c->blocks > 1)
+        assert_true(c->end - c->start <= c->keep + 8 * largest);
 }
 
-static void restart(struct model *m) {
-    if (standing(m)) return;
+static void chainTestRestart(struct model *m) {
+    if (chainTestStanding(m)) return;
     uint64_t at = randomBelow(1000000);
     chainRestart(&m->chain, at);
     assert_int_equal(m->chain.start, at);
@@ -137,7 +138,7 @@ static void restart(struct model *m) {
     assert_int_equal(m->chain.memory, 0);
 }
 
-static void checkMemory(const struct model *m) {
+static void chainTestCheckMemory(const struct model *m) {
     for (int i = 0; i < READERS; i++) {
         if (!m->reads[i]) continue;
         size_t needs = chainReaderMemory(&m->readers[i], &m->chain);
@@ -149,7 +150,7 @@ static void checkMemory(const struct model *m) {
     assert_true(m->chain.memory - beyond <= m->chain.keep || !beyond);
 }
 
-static void testModel(void **state) {
+static void chainTestModel(void **state) {
     (void)state;
     static struct model m;
     size_t before = zmallocUsedMemory();
@@ -158,22 +159,22 @@ static void testModel(void **state) {
     for (uint64_t ops = modelShare(300000); ops; ops--) {
         int i = (int)randomBelow(READERS);
         switch (randomBelow(20)) {
-        case 0: start(&m, i); break;
-        case 1: stop(&m, i); break;
+        case 0: chainTestStart(&m, i); break;
+        case 1: chainTestStop(&m, i); break;
         case 2:
-        case 3: trim(&m); break;
+        case 3: chainTestTrim(&m); break;
         case 4: m.chain.keep = randomBelow(50) ? m.chain.keep : 16 * 1024 + randomBelow(KEEP_MAX); break;
-        case 5: randomBelow(100) ? trim(&m) : restart(&m); break;
+        case 5: randomBelow(100) ? chainTestTrim(&m) : chainTestRestart(&m); break;
         case 6:
         case 7:
         case 8:
-        case 9: readSome(&m, i); break;
-        default: append(&m);
+        case 9: chainTestReadSome(&m, i); break;
+        default: chainTestAppend(&m);
         }
-        assert_true(chainCheck(&m.chain, standing(&m)));
-        checkMemory(&m);
+        assert_true(chainCheck(&m.chain, chainTestStanding(&m)));
+        chainTestCheckMemory(&m);
     }
-    for (int i = 0; i < READERS; i++) stop(&m, i);
+    for (int i = 0; i < READERS; i++) chainTestStop(&m, i);
     chainRestart(&m.chain, 0);
     assert_int_equal(zmallocUsedMemory(), before);
 }
@@ -228,7 +229,7 @@ static void testOverhead(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testModel),
+        cmocka_unit_test(chainTestModel),
         cmocka_unit_test(testSlowReader),
         cmocka_unit_test(testOverhead),
     };

@@ -19,7 +19,7 @@ static void debugReplicate(struct client *c) {
     replyOk(c);
 }
 
-static void sendQueued(void) {
+static void debugReplicateSendQueued(void) {
     for (int i = 0; i < queue.count; i++) (void)propagateToReplicas(queue.at[i]->argc, queue.at[i]->argv);
     if (queue.count) requestQueueClear(&queue);
 }
@@ -32,5 +32,5 @@ void debugReplicateInit(void) {
     };
     static const struct debugSubcommand replicate = {"replicate", 1, -1, debugReplicate, help};
     debugRegister(&replicate);
-    beforeSleepRegister(sendQueued);
+    beforeSleepRegister(debugReplicateSendQueued);
 }

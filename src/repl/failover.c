@@ -36,12 +36,12 @@ static struct {
 
 /* ---- Its course ---- */
 
-static void stopTimer(void) {
+static void failoverStopTimer(void) {
     if (failover.timer) aeDeleteTimeEvent(server_el, failover.timer);
     failover.timer = 0;
 }
 
-static void setTarget(struct str host, int port) {
+static void failoverSetTarget(struct str host, int port) {
     sds old = failover.host;
     failover.host = host.ptr ? sdsnewstr(host) : NULL;
     failover.port = port;
@@ -49,38 +49,38 @@ static void setTarget(struct str host, int port) {
 }
 
 /* Writes go on, wherever they are served now. */
-static void finish(void) {
-    stopTimer();
+static void replFailoverFinish(void) {
+    failoverStopTimer();
     failover.state = NO_FAILOVER;
-    setTarget((struct str){0}, 0);
+    failoverSetTarget((struct str){0}, 0);
     unpauseClients(PAUSE_FAILOVER);
 }
 
-static void abortBecause(const char *reason) {
+static void failoverAbortBecause(const char *reason) {
     if (failover.host)
         serverLog(LL_NOTICE, "The failover to %s:%d was aborted: %s", failover.host, failover.port, reason);
     else
         serverLog(LL_NOTICE, "The failover to any replica was aborted: %s", reason);
     if (failover.state == IN_PROGRESS) linkBecomePrimary();
-    finish();
+    replFailoverFinish();
 }
 
-static void handedOver(bool accepted) {
+static void failoverHandedOver(bool accepted) {
     if (!accepted) {
-        abortBecause("Failover target rejected psync request");
+        failoverAbortBecause("Failover target rejected psync request");
         return;
     }
     link_primary_changes(); /* until now it could have been given up */
-    finish();
+    replFailoverFinish();
 }
 
-static void handOver(void) {
-    stopTimer();
+static void failoverHandOver(void) {
+    failoverStopTimer();
     failover.state = IN_PROGRESS;
-    linkFollowForHandover(sdsview(failover.host), failover.port, handedOver);
+    linkFollowForHandover(sdsview(failover.host), failover.port, failoverHandedOver);
 }
 
-static struct replicaClient *replicaAt(struct str host, int port) {
+static struct replicaClient *failoverReplicaAt(struct str host, int port) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
         if (r->listening_port == port && strEq(host, strOf(replicaAddress(r)))) return r;
@@ -88,41 +88,41 @@ static struct replicaClient *replicaAt(struct str host, int port) {
     return NULL;
 }
 
-static bool hasAll(const struct replicaClient *r) {
+static bool failoverHasAll(const struct replicaClient *r) {
     return r && r->state == REPLICA_ONLINE && r->acked == historyOffset();
 }
 
 /* The target, or the first that could be it. */
-static struct replicaClient *synced(void) {
+static struct replicaClient *failoverSynced(void) {
     if (failover.host) {
-        struct replicaClient *target = replicaAt(sdsview(failover.host), failover.port);
-        return hasAll(target) ? target : NULL;
+        struct replicaClient *target = failoverReplicaAt(sdsview(failover.host), failover.port);
+        return failoverHasAll(target) ? target : NULL;
     }
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (hasAll(r)) return r;
+        if (failoverHasAll(r)) return r;
     }
     return NULL;
 }
 
-static void lookForSynced(void) {
+static void failoverLookForSynced(void) {
     if (__builtin_expect(failover.state != WAITING_FOR_SYNC, 1)) return;
-    struct replicaClient *r = synced();
+    struct replicaClient *r = failoverSynced();
     if (!r) return;
-    if (!failover.host) setTarget(strOf(replicaAddress(r)), r->listening_port);
+    if (!failover.host) failoverSetTarget(strOf(replicaAddress(r)), r->listening_port);
     serverLog(LL_NOTICE, "Replica %s:%d has all data, so it takes over now", failover.host, failover.port);
-    handOver();
+    failoverHandOver();
 }
 
-static int64_t onTimeout(struct aeEventLoop *el, int64_t id, void *data) {
+static int64_t failoverOnTimeout(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     failover.timer = 0;
     if (failover.force) {
         serverLog(LL_NOTICE, "FAILOVER to %s:%d time out exceeded, failing over.", failover.host,
                   failover.port);
-        handOver();
+        failoverHandOver();
     } else {
-        abortBecause("no replica caught up before the timeout");
+        failoverAbortBecause("no replica caught up before the timeout");
     }
     return AE_NOMORE;
 }
@@ -140,7 +140,7 @@ struct failoverWish {
 };
 
 /* One option, its operands included; how many words it has. 0: an error was replied. */
-static int takeOption(struct client *c, const struct str *words, int count, struct failoverWish *w) {
+static int failoverTakeOption(struct client *c, const struct str *words, int count, struct failoverWish *w) {
     if (strIs(words[0], "timeout") && count > 1 && !w->timeout_ms) {
         if (!argRange(c, words[1], INT32_MIN, INT32_MAX, &w->timeout_ms, NULL)) return 0;
         if (w->timeout_ms > 0) return 2;
@@ -160,27 +160,27 @@ static int takeOption(struct client *c, const struct str *words, int count, stru
     return 0;
 }
 
-static const char *whyNot(const struct failoverWish *w) {
+static const char *failoverWhyNot(const struct failoverWish *w) {
     if (failoverRunning()) return "ERR FAILOVER already in progress.";
     if (roleIsReplica()) return "ERR FAILOVER is not valid when server is a replica.";
     if (!replicas.length) return "ERR FAILOVER requires connected replicas.";
     if (w->force && !(w->timeout_ms && w->host.ptr))
         return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
     if (!w->host.ptr) return NULL;
-    const struct replicaClient *r = replicaAt(w->host, (int)w->port);
+    const struct replicaClient *r = failoverReplicaAt(w->host, (int)w->port);
     if (!r) return "ERR FAILOVER target HOST and PORT is not a replica.";
     return r->state == REPLICA_ONLINE ? NULL : "ERR FAILOVER target replica is not online.";
 }
 
-static void begin(const struct failoverWish *w) {
+static void failoverBegin(const struct failoverWish *w) {
     failover.state = WAITING_FOR_SYNC;
     failover.force = w->force;
-    setTarget(w->host, (int)w->port);
+    failoverSetTarget(w->host, (int)w->port);
     if (w->host.ptr)
         serverLog(LL_NOTICE, "A failover to %s:%d was requested", failover.host, failover.port);
     else
         serverLog(LL_NOTICE, "A failover to any replica was requested");
-    if (w->timeout_ms) failover.timer = aeCreateTimeEvent(server_el, w->timeout_ms, onTimeout, NULL);
+    if (w->timeout_ms) failover.timer = aeCreateTimeEvent(server_el, w->timeout_ms, failoverOnTimeout, NULL);
     pauseClients(PAUSE_FAILOVER, PAUSE_WRITES, INT64_MAX);
 }
 
@@ -191,7 +191,7 @@ void failoverCommand(struct client *c) {
         return;
     }
     for (int i = 1, words; i < c->argc; i += words) {
-        words = takeOption(c, c->argv + i, c->argc - i, &wish);
+        words = failoverTakeOption(c, c->argv + i, c->argc - i, &wish);
         if (!words) return;
     }
     if (wish.abort && c->argc > 2) {
@@ -202,15 +202,15 @@ void failoverCommand(struct client *c) {
         replyError(c, "ERR No failover in progress.");
         return;
     }
-    const char *error = wish.abort ? NULL : whyNot(&wish);
+    const char *error = wish.abort ? NULL : failoverWhyNot(&wish);
     if (error) {
         replyError(c, error);
         return;
     }
     if (wish.abort)
-        abortBecause("FAILOVER ABORT was called");
+        failoverAbortBecause("FAILOVER ABORT was called");
     else
-        begin(&wish);
+        failoverBegin(&wish);
     replyOk(c);
 }
 
@@ -223,5 +223,5 @@ static sds failoverInfo(sds s) {
 
 void failoverInit(void) {
     infoRegister("replication", failoverInfo);
-    beforeSleepRegister(lookForSynced);
+    beforeSleepRegister(failoverLookForSynced);
 }

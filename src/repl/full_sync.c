@@ -42,41 +42,41 @@ struct syncClass {
 
 /* Who cannot tell the end of a stream by a mark gets the file as we write it for ourselves. Who has not told
  * its version may be as old as Redis 7.0. */
-static int versionFor(const struct replicaClient *r) {
+static int fullSyncVersionFor(const struct replicaClient *r) {
     if (!(r->capa & CAPA_EOF) || r->version >= VERSION_OF_TODAY) return RDB_VERSION_EXPIRING;
     return r->version ? RDB_VERSION : RDB_VERSION_REDIS_7;
 }
 
-static struct syncClass classOf(const struct replicaClient *r) {
-    return (struct syncClass){versionFor(r), r->without_functions, r->without_keys, r->rdb_channel};
+static struct syncClass fullSyncClassOf(const struct replicaClient *r) {
+    return (struct syncClass){fullSyncVersionFor(r), r->without_functions, r->without_keys, r->rdb_channel};
 }
 
-static bool sameClass(struct syncClass a, struct syncClass b) {
+static bool fullSyncSameClass(struct syncClass a, struct syncClass b) {
     return a.version == b.version && a.without_functions == b.without_functions &&
            a.without_keys == b.without_keys && a.rdb_channel == b.rdb_channel;
 }
 
-static bool needsSockets(struct syncClass class) {
+static bool fullSyncNeedsSockets(struct syncClass class) {
     return class.version != RDB_VERSION_EXPIRING || class.without_functions || class.without_keys ||
            class.rdb_channel;
 }
 
-static bool waits(const struct replicaClient *r) {
+static bool fullSyncWaits(const struct replicaClient *r) {
     return r->state == REPLICA_WAIT_START && !(r->client->flags & CLIENT_CLOSE_ASAP);
 }
 
-static struct syncMembers membersOf(struct syncClass class) {
+static struct syncMembers fullSyncMembersOf(struct syncClass class) {
     struct syncMembers m = {zmalloc((replicas.length + 1) * sizeof *m.of), 0};
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (waits(r) && sameClass(class, classOf(r))) m.of[m.count++] = r;
+        if (fullSyncWaits(r) && fullSyncSameClass(class, fullSyncClassOf(r))) m.of[m.count++] = r;
     }
     return m;
 }
 
 /* ---- The start ---- */
 
-static bool allHave(struct syncMembers members, unsigned capa) {
+static bool fullSyncAllHave(struct syncMembers members, unsigned capa) {
     for (int i = 0; i < members.count; i++) {
         if (!(members.of[i]->capa & capa)) return false;
     }
@@ -84,14 +84,14 @@ static bool allHave(struct syncMembers members, unsigned capa) {
 }
 
 /* The transport checks what it carries, and they rely on it. */
-static bool needNoChecksum(struct syncMembers members) {
+static bool fullSyncNeedNoChecksum(struct syncMembers members) {
     for (int i = 0; i < members.count; i++) {
         if (!tlsIs(members.of[i]->client->conn)) return false;
     }
-    return allHave(members, CAPA_SKIP_RDB_CHECKSUM);
+    return fullSyncAllHave(members, CAPA_SKIP_RDB_CHECKSUM);
 }
 
-static void startFailed(struct syncMembers members, const char *err) {
+static void fullSyncStartFailed(struct syncMembers members, const char *err) {
     serverLog(LL_WARNING, "The snapshot for replicas could not be started: %s", err);
     for (int i = 0; i < members.count; i++) {
         struct client *c = members.of[i]->client;
@@ -100,8 +100,8 @@ static void startFailed(struct syncMembers members, const char *err) {
     }
 }
 
-static bool startChild(const struct syncPlan *plan, struct syncMembers members, bool sockets, bool channels,
-                       const char **err) {
+static bool fullSyncStartChild(const struct syncPlan *plan, struct syncMembers members, bool sockets,
+                               bool channels, const char **err) {
     if (!sockets) return persistence.saveInBackground(&plan->options, err);
     if (!(channels ? syncDirectStart : syncPipeStart)(plan, members, err)) return false;
     serverLog(LL_NOTICE, "Background RDB transfer started by pid %ld %s%s", (long)childPid(),
@@ -111,25 +111,25 @@ static bool startChild(const struct syncPlan *plan, struct syncMembers members, 
 }
 
 /* What the child has is what we have now, and the stream goes on from here. */
-static void start(struct syncClass class) {
-    struct syncMembers members = membersOf(class);
-    bool sockets = allHave(members, CAPA_EOF) && (repl_diskless_sync || needsSockets(class));
+static void fullSyncStart(struct syncClass class) {
+    struct syncMembers members = fullSyncMembersOf(class);
+    bool sockets = fullSyncAllHave(members, CAPA_EOF) && (repl_diskless_sync || fullSyncNeedsSockets(class));
     const char *err = NULL;
     struct syncPlan plan = {.options = {.version = sockets ? class.version : 0,
                                         .without_functions = class.without_functions,
                                         .without_keys = class.without_keys,
-                                        .without_checksum = sockets && needNoChecksum(members),
+                                        .without_checksum = sockets && fullSyncNeedNoChecksum(members),
                                         .replication = &plan.replication}};
     historyOfSave(&plan.replication);
     randomHexChars(plan.mark, SYNC_MARK);
     serverLog(LL_NOTICE, "A snapshot for replicas begins: it is written to %s (%s)",
               sockets ? "the sockets of the replicas" : "disk",
               class.rdb_channel ? "dual channel" : "single channel");
-    if (startChild(&plan, members, sockets, class.rdb_channel, &err)) {
+    if (fullSyncStartChild(&plan, members, sockets, class.rdb_channel, &err)) {
         file_is_for_replicas = !sockets;
         for (int i = 0; i < members.count; i++) replicaSetup(members.of[i], historyOffset());
     } else {
-        startFailed(members, err);
+        fullSyncStartFailed(members, err);
     }
     zfree(members.of);
 }
@@ -137,23 +137,24 @@ static void start(struct syncClass class) {
 /* ---- A request ---- */
 
 /* Waits for the file that a child writes now. */
-static bool waitsForFile(const struct replicaClient *r) {
+static bool fullSyncWaitsForFile(const struct replicaClient *r) {
     return r->state == REPLICA_WAIT_END && !r->transfer;
 }
 
 /* Whose snapshot would do for r as well? */
-static const struct replicaClient *whoseFits(const struct replicaClient *r) {
+static const struct replicaClient *fullSyncWhoseFits(const struct replicaClient *r) {
     listForEach(&replicas, it) {
         const struct replicaClient *other = listEntry(it, struct replicaClient, node);
-        if (waitsForFile(other) && (r->capa & other->capa) == other->capa &&
-            sameClass(classOf(r), classOf(other)) && (!other->rdb_only || r->rdb_only))
+        if (fullSyncWaitsForFile(other) && (r->capa & other->capa) == other->capa &&
+            fullSyncSameClass(fullSyncClassOf(r), fullSyncClassOf(other)) &&
+            (!other->rdb_only || r->rdb_only))
             return other;
     }
     return NULL;
 }
 
-static void attach(struct replicaClient *r) {
-    const struct replicaClient *other = whoseFits(r);
+static void fullSyncAttach(struct replicaClient *r) {
+    const struct replicaClient *other = fullSyncWhoseFits(r);
     if (!other) {
         serverLog(LL_NOTICE, "The running snapshot does not suit the replica, which waits for the next one");
         return;
@@ -162,33 +163,33 @@ static void attach(struct replicaClient *r) {
         serverLog(LL_NOTICE, "The replica waits for the end of the running snapshot");
 }
 
-static bool toSockets(void) {
+static bool fullSyncToSockets(void) {
     return syncPipeRunning() || syncDirectRunning();
 }
 
 void fullSyncRequest(struct replicaClient *r) {
     serverAssert(r->state == REPLICA_WAIT_START && !r->transfer);
-    if (toSockets())
+    if (fullSyncToSockets())
         serverLog(LL_NOTICE, "Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
     else if (childRunning() == CHILD_RDB)
-        attach(r);
+        fullSyncAttach(r);
     else if (repl_diskless_sync && r->capa & CAPA_EOF && delay_s)
         serverLog(LL_NOTICE,
                   "The snapshot waits for repl-diskless-sync-delay, so that more replicas can share it");
     else if (childRunning() != CHILD_NONE)
         serverLog(LL_NOTICE, "The snapshot for the replica waits for the end of another child process");
     else
-        start(classOf(r));
+        fullSyncStart(fullSyncClassOf(r));
 }
 
 /* ---- The file is there ---- */
 
-static void onSaved(bool success) {
+static void fullSyncOnSaved(bool success) {
     if (success) syncFileMade(file_is_for_replicas);
     file_is_for_replicas = false;
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (!waitsForFile(r) || r->client->flags & CLIENT_CLOSE_ASAP) continue;
+        if (!fullSyncWaitsForFile(r) || r->client->flags & CLIENT_CLOSE_ASAP) continue;
         if (!success)
             transferChildFailed(r);
         else if (!syncFileSend(r))
@@ -206,10 +207,10 @@ bool fullSyncHasOutput(const struct replicaClient *r) {
     return r->transfer && transferOf(r)->way->waits(r);
 }
 
-static bool isAnyWaitingForFile(const struct replicaClient *but) {
+static bool fullSyncIsAnyWaitingForFile(const struct replicaClient *but) {
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (r != but && waitsForFile(r)) return true;
+        if (r != but && fullSyncWaitsForFile(r)) return true;
     }
     return false;
 }
@@ -221,8 +222,8 @@ void fullSyncForget(struct replicaClient *r) {
         transferOf(r)->way->leave(r);
         return;
     }
-    if (!file_is_for_replicas || !waitsForFile(r)) return;
-    if (persistence.hasSavePoints() || isAnyWaitingForFile(r)) return;
+    if (!file_is_for_replicas || !fullSyncWaitsForFile(r)) return;
+    if (persistence.hasSavePoints() || fullSyncIsAnyWaitingForFile(r)) return;
     serverLog(
         LL_NOTICE,
         "The last replica that waited for the snapshot is gone and nothing else needs it, so the snapshot "
@@ -255,63 +256,65 @@ size_t fullSyncPlaces(void) {
 
 /* ---- Jobs ---- */
 
-static bool isTime(struct syncClass class, bool diskless) {
+static bool fullSyncIsTime(struct syncClass class, bool diskless) {
     int count = 0;
     int64_t first_ms = cmd_time_ms;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (!waits(r) || !sameClass(class, classOf(r))) continue;
+        if (!fullSyncWaits(r) || !fullSyncSameClass(class, fullSyncClassOf(r))) continue;
         count++;
         if (r->asked_ms < first_ms) first_ms = r->asked_ms;
     }
     return !diskless || (max_replicas && count >= max_replicas) || cmd_time_ms - first_ms >= delay_s * 1000;
 }
 
-static void startWhenTime(void) {
-    if (!replicas.length || childRunning() != CHILD_NONE || toSockets()) return;
+static void fullSyncStartWhenTime(void) {
+    if (!replicas.length || childRunning() != CHILD_NONE || fullSyncToSockets()) return;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (!waits(r)) continue;
-        struct syncClass class = classOf(r);
-        if (isTime(class, repl_diskless_sync)) start(class);
+        if (!fullSyncWaits(r)) continue;
+        struct syncClass class = fullSyncClassOf(r);
+        if (fullSyncIsTime(class, repl_diskless_sync)) fullSyncStart(class);
         return;
     }
 }
 
 /* Something to read for those who wait: the connection is alive. Not once the header is on its way. */
-static void keepAlive(void) {
+static void fullSyncKeepAlive(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (waits(r) || (waitsForFile(r) && !(r->client->flags & CLIENT_CLOSE_ASAP))) replicaSend(r, "\n");
+        if (fullSyncWaits(r) || (fullSyncWaitsForFile(r) && !(r->client->flags & CLIENT_CLOSE_ASAP)))
+            replicaSend(r, "\n");
     }
 }
 
-static bool holdsOthers(const struct replicaClient *r) {
+static bool fullSyncHoldsOthers(const struct replicaClient *r) {
     const struct transfer *t = r->transfer;
     return t && t->way->holds_others && t->way->waits(r) && !(r->client->flags & CLIENT_CLOSE_ASAP);
 }
 
-static void cutStalled(void) {
+static void fullSyncCutStalled(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (!holdsOthers(r) || cmd_time_ms - transferOf(r)->taken_ms <= repl_timeout_s * 1000) continue;
+        if (!fullSyncHoldsOthers(r) || cmd_time_ms - transferOf(r)->taken_ms <= repl_timeout_s * 1000)
+            continue;
         serverLog(LL_WARNING, "Disconnecting timedout replica (full sync): %s", replicaName(r));
         clientClose(r->client);
     }
 }
 
-static bool isFileNeeded(void) {
+static bool fullSyncIsFileNeeded(void) {
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (waitsForFile(r) || r->state == REPLICA_SEND) return true;
+        if (fullSyncWaitsForFile(r) || r->state == REPLICA_SEND) return true;
     }
     return false;
 }
 
 static void fullSyncTimer(void) {
-    cutStalled();
-    if (!isFileNeeded()) syncFileRemove();
-    keepAlive();
+    fullSyncCutStalled();
+    if (!fullSyncIsFileNeeded()) syncFileRemove();
+    fullSyncKeepAlive();
     syncDirectExpire();
 }
 
@@ -322,7 +325,7 @@ void fullSyncInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     syncDirectInit();
-    persistenceOnSaved(onSaved);
-    cronRegister(startWhenTime, 0);
+    persistenceOnSaved(fullSyncOnSaved);
+    cronRegister(fullSyncStartWhenTime, 0);
     cronRegister(fullSyncTimer, TIMER_MS);
 }

@@ -17,8 +17,8 @@
 #include "data/child.h"
 #include "net/connection.h"
 #include "registry/cron.h"
-#include "registry/server_events.h"
 #include "registry/debug.h"
+#include "registry/server_events.h"
 #include "repl/history.h"
 #include "repl/repl_settings.h"
 
@@ -37,7 +37,7 @@ struct awaited {
 static struct list awaited;
 static int64_t grace_s = GRACE_S;
 
-static struct awaited *findAwaited(uint64_t client_id) {
+static struct awaited *fullSyncDirectFindAwaited(uint64_t client_id) {
     listForEach(&awaited, it) {
         struct awaited *a = listEntry(it, struct awaited, node);
         if (a->client_id == client_id) return a;
@@ -45,7 +45,7 @@ static struct awaited *findAwaited(uint64_t client_id) {
     return NULL;
 }
 
-static void await(uint64_t client_id, uint64_t offset) {
+static void fullSyncDirectAwait(uint64_t client_id, uint64_t offset) {
     struct awaited *a = zcalloc(1, sizeof *a);
     a->client_id = client_id;
     bool kept = chainReaderStart(&a->reader, &history.chain, offset);
@@ -53,27 +53,27 @@ static void await(uint64_t client_id, uint64_t offset) {
     listAddTail(&awaited, &a->node);
 }
 
-static void drop(struct awaited *a) {
+static void fullSyncDirectDrop(struct awaited *a) {
     chainReaderStop(&a->reader);
     listRemove(&awaited, &a->node);
     zfree(a);
 }
 
 /* With the connection for the snapshot: there is nothing more to be said on it. */
-static void release(struct awaited *a) {
+static void fullSyncDirectRelease(struct awaited *a) {
     struct client *c = clientById(a->client_id);
     if (c) clientClose(c);
-    drop(a);
+    fullSyncDirectDrop(a);
 }
 
 /* With a snapshot that was cut off nobody can follow. */
 void syncDirectGone(const struct replicaClient *r) {
-    struct awaited *a = findAwaited(r->client->id);
-    if (a && !a->sent_ms) drop(a);
+    struct awaited *a = fullSyncDirectFindAwaited(r->client->id);
+    if (a && !a->sent_ms) fullSyncDirectDrop(a);
 }
 
 void syncDirectCame(uint64_t rdb_client_id) {
-    struct awaited *a = findAwaited(rdb_client_id);
+    struct awaited *a = fullSyncDirectFindAwaited(rdb_client_id);
     if (!a) return;
     chainReaderStop(&a->reader);
     a->came = true;
@@ -90,15 +90,15 @@ void syncDirectLimit(void) {
             "than the output buffer limit of replicas. Its synchronization ends.",
             (unsigned long long)a->client_id, bytes);
         clientstats.output_limit_disconnects++;
-        release(a);
+        fullSyncDirectRelease(a);
     }
 }
 
 bool syncDirectIsWaiting(uint64_t rdb_client_id) {
-    return findAwaited(rdb_client_id) != NULL;
+    return fullSyncDirectFindAwaited(rdb_client_id) != NULL;
 }
 
-static bool hasCome(uint64_t client_id) {
+static bool fullSyncDirectHasCome(uint64_t client_id) {
     listForEach(&replicas, it) {
         if (listEntry(it, struct replicaClient, node)->rdb_client_id == client_id) return true;
     }
@@ -110,15 +110,15 @@ void syncDirectExpire(void) {
     listForEach(&awaited, it) {
         struct awaited *a = listEntry(it, struct awaited, node);
         int64_t waited_ms = a->sent_ms ? cmd_time_ms - a->sent_ms : 0;
-        bool come = hasCome(a->client_id);
+        bool come = fullSyncDirectHasCome(a->client_id);
         if (come ? a->sent_ms > 0 : a->came) {
-            release(a); /* everything has been sent, or the main connection is gone again */
+            fullSyncDirectRelease(a); /* everything has been sent, or the main connection is gone again */
         } else if (waited_ms > grace_s * 1000) {
             serverLog(LL_NOTICE,
                       "Dual channel replication: Replica main channel failed to establish PSYNC within the "
                       "grace period (%lld seconds). Freeing RDB client %llu.",
                       (long long)waited_ms / 1000, (unsigned long long)a->client_id);
-            release(a);
+            fullSyncDirectRelease(a);
         }
     }
 }
@@ -131,7 +131,7 @@ size_t syncDirectPlaces(void) {
 
 size_t syncDirectWaiting(void) {
     size_t count = 0;
-    listForEach(&awaited, it) count += !hasCome(listEntry(it, struct awaited, node)->client_id);
+    listForEach(&awaited, it) count += !fullSyncDirectHasCome(listEntry(it, struct awaited, node)->client_id);
     return count;
 }
 
@@ -151,35 +151,36 @@ static struct {
 } direct;
 
 /* Shut down, the connection ends for the parent as well. */
-static void sendTo(struct directTarget *t, const char *p, size_t n) {
+static void fullSyncDirectSendTo(struct directTarget *t, const char *p, size_t n) {
     if (t->broken || childSendWhole(t->conn, p, n, repl_timeout_s * 1000)) return;
     t->broken = true;
     shutdown(t->conn->fd, SHUT_RDWR);
 }
 
-static int sendToAll(void *priv, const char *p, size_t n) {
+static int fullSyncDirectSendToAll(void *priv, const char *p, size_t n) {
     (void)priv;
     int alive = 0;
     for (int i = 0; i < direct.count; i++) {
-        sendTo(&direct.targets[i], p, n);
+        fullSyncDirectSendTo(&direct.targets[i], p, n);
         alive += !direct.targets[i].broken;
     }
     return alive ? 0 : EPIPE;
 }
 
-static void sendPlace(struct directTarget *t, const struct rdbReplication *at) {
+static void fullSyncDirectSendPlace(struct directTarget *t, const struct rdbReplication *at) {
     char line[128];
     int n = snprintf(line, sizeof line, "$ENDOFF:%lld %s %d %llu\r\n", (long long)at->offset, at->id,
                      at->stream_db, (unsigned long long)t->client_id);
     t->conn->el = NULL; /* is the parent's */
-    sendTo(t, line, (size_t)n);
+    fullSyncDirectSendTo(t, line, (size_t)n);
 }
 
-static int childSends(void *priv) {
+static int fullSyncDirectChildSends(void *priv) {
     (void)priv;
     struct rioWriter w;
-    for (int i = 0; i < direct.count; i++) sendPlace(&direct.targets[i], &direct.plan->replication);
-    rioWriterInit(&w, sendToAll, NULL);
+    for (int i = 0; i < direct.count; i++)
+        fullSyncDirectSendPlace(&direct.targets[i], &direct.plan->replication);
+    rioWriterInit(&w, fullSyncDirectSendToAll, NULL);
     serverEvent(SERVER_PERSISTENCE, EVENT_RDB, NULL);
     bool ok = transferWriteMarked(&w, direct.plan);
     serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
@@ -191,7 +192,7 @@ static int childSends(void *priv) {
 
 static const struct transferWay direct_way;
 
-static void onChildEnd(int exit_code, int sig, void *priv) {
+static void fullSyncDirectOnChildEnd(int exit_code, int sig, void *priv) {
     (void)priv;
     direct.running = false;
     clientstats.net_out += childSentBytes();
@@ -200,26 +201,26 @@ static void onChildEnd(int exit_code, int sig, void *priv) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
         if (!r->transfer || transferOf(r)->way != &direct_way) continue;
-        struct awaited *a = findAwaited(r->client->id);
+        struct awaited *a = fullSyncDirectFindAwaited(r->client->id);
         if (a && ok) a->sent_ms = cmd_time_ms;
         transferStreamed(r, ok);
     }
     syncDirectExpire();
 }
 
-static bool nothingToWrite(struct replicaClient *r) {
+static bool fullSyncDirectNothingToWrite(struct replicaClient *r) {
     (void)r;
     return true;
 }
 
-static bool nothingWaits(const struct replicaClient *r) {
+static bool fullSyncDirectNothingWaits(const struct replicaClient *r) {
     (void)r;
     return false;
 }
 
 /* The child holds the socket, too. One that has sent all is left to its end: it was not given up, and has yet
  * to say how much that was. */
-static void leave(struct replicaClient *r) {
+static void fullSyncDirectLeave(struct replicaClient *r) {
     zfree(r->transfer);
     r->transfer = NULL;
     if (!direct.running) return;
@@ -229,9 +230,10 @@ static void leave(struct replicaClient *r) {
     childStop();
 }
 
-static const struct transferWay direct_way = {nothingToWrite, nothingWaits, leave, false};
+static const struct transferWay direct_way = {fullSyncDirectNothingToWrite, fullSyncDirectNothingWaits,
+                                              fullSyncDirectLeave, false};
 
-static void join(struct replicaClient *r, uint64_t offset) {
+static void fullSyncDirectJoin(struct replicaClient *r, uint64_t offset) {
     serverLog(LL_NOTICE,
               "Dual channel replication: for replica %s the snapshot ends at offset %llu; the RDB channel is "
               "client %llu",
@@ -239,7 +241,7 @@ static void join(struct replicaClient *r, uint64_t offset) {
     struct transfer *t = zcalloc(1, sizeof *t);
     t->way = &direct_way;
     r->transfer = t;
-    await(r->client->id, offset);
+    fullSyncDirectAwait(r->client->id, offset);
     direct.members++;
 }
 
@@ -258,16 +260,17 @@ bool syncDirectStart(const struct syncPlan *plan, struct syncMembers members, co
     direct.plan = plan;
     direct.targets = targets;
     direct.count = members.count;
-    direct.running = childStartWith(CHILD_RDB, childSends, onChildEnd, NULL, fds, members.count, err);
+    direct.running = childStartWith(CHILD_RDB, fullSyncDirectChildSends, fullSyncDirectOnChildEnd, NULL, fds,
+                                    members.count, err);
     direct.members = 0;
     for (int i = 0; direct.running && i < members.count; i++)
-        join(members.of[i], (uint64_t)plan->replication.offset);
+        fullSyncDirectJoin(members.of[i], (uint64_t)plan->replication.offset);
     zfree(targets);
     zfree(fds);
     return direct.running;
 }
 
-static void debugGrace(struct client *c) {
+static void fullSyncDirectDebugGrace(struct client *c) {
     int64_t seconds;
     if (!argRange(c, c->argv[2], 0, INT32_MAX, &seconds, NULL)) return;
     grace_s = seconds;
@@ -280,7 +283,8 @@ void syncDirectInit(void) {
         "    How long after its snapshot a replica's main connection may take to ask for the stream.",
         NULL,
     };
-    static const struct debugSubcommand grace = {"delay-rdb-client-free-seconds", 1, 1, debugGrace, help};
+    static const struct debugSubcommand grace = {"delay-rdb-client-free-seconds", 1, 1,
+                                                 fullSyncDirectDebugGrace, help};
     debugRegister(&grace);
     listInit(&awaited);
 }

@@ -26,11 +26,11 @@ struct fileTransfer {
     size_t head_len, head_sent;
 };
 
-static struct fileTransfer *fileOf(const struct replicaClient *r) {
+static struct fileTransfer *fullSyncFileOf(const struct replicaClient *r) {
     return r->transfer;
 }
 
-static bool sendHead(struct replicaClient *r, struct fileTransfer *f) {
+static bool fullSyncFileSendHead(struct replicaClient *r, struct fileTransfer *f) {
     struct iovec iov = {f->head + f->head_sent, f->head_len - f->head_sent};
     ssize_t n = transferSend(r, &iov, 1);
     if (n > 0) f->head_sent += (size_t)n;
@@ -38,7 +38,7 @@ static bool sendHead(struct replicaClient *r, struct fileTransfer *f) {
 }
 
 /* Whoever made the file shorter has broken it for us. */
-static bool sendPiece(struct replicaClient *r, struct fileTransfer *f) {
+static bool fullSyncFileSendPiece(struct replicaClient *r, struct fileTransfer *f) {
     uint64_t left = f->size - f->at;
     ssize_t n = connSendFile(r->client->conn, f->fd, f->at, left < PIECE ? left : PIECE);
     if (n == 0) return false;
@@ -49,10 +49,10 @@ static bool sendPiece(struct replicaClient *r, struct fileTransfer *f) {
     return true;
 }
 
-static bool writeFile(struct replicaClient *r) {
-    struct fileTransfer *f = fileOf(r);
-    if (f->head_sent < f->head_len && !sendHead(r, f)) return false;
-    if (f->head_sent == f->head_len && f->at < f->size && !sendPiece(r, f)) {
+static bool fullSyncFileWriteFile(struct replicaClient *r) {
+    struct fileTransfer *f = fullSyncFileOf(r);
+    if (f->head_sent < f->head_len && !fullSyncFileSendHead(r, f)) return false;
+    if (f->head_sent == f->head_len && f->at < f->size && !fullSyncFileSendPiece(r, f)) {
         serverLog(LL_WARNING, "Sending the RDB file to replica %s: %s", replicaName(r), strerror(errno));
         return false;
     }
@@ -60,18 +60,19 @@ static bool writeFile(struct replicaClient *r) {
     return true;
 }
 
-static bool fileWaits(const struct replicaClient *r) {
+static bool fullSyncFileWaits(const struct replicaClient *r) {
     (void)r;
     return true;
 }
 
-static void leave(struct replicaClient *r) {
-    close(fileOf(r)->fd);
+static void fullSyncFileLeave(struct replicaClient *r) {
+    close(fullSyncFileOf(r)->fd);
     zfree(r->transfer);
     r->transfer = NULL;
 }
 
-static const struct transferWay file_way = {writeFile, fileWaits, leave, false};
+static const struct transferWay file_way = {fullSyncFileWriteFile, fullSyncFileWaits, fullSyncFileLeave,
+                                            false};
 
 /* ---- A file that nobody but replicas wants ---- */
 
@@ -89,15 +90,15 @@ void syncFileMade(bool for_replicas) {
     for_replicas_only.ino = st.st_ino;
 }
 
-static void closeLate(void *arg) {
+static void fullSyncFileCloseLate(void *arg) {
     close((int)(intptr_t)arg);
 }
 
 /* Its blocks go with the last descriptor, on another thread. */
-static void removeFile(const char *path) {
+static void fullSyncFileRemoveFile(const char *path) {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     unlink(path);
-    if (fd >= 0) bioSubmit(BIO_CLOSE_FILE, closeLate, (void *)(intptr_t)fd);
+    if (fd >= 0) bioSubmit(BIO_CLOSE_FILE, fullSyncFileCloseLate, (void *)(intptr_t)fd);
 }
 
 void syncFileRemove(void) {
@@ -109,7 +110,7 @@ void syncFileRemove(void) {
     if (stat(path, &st) != 0 || st.st_dev != for_replicas_only.dev || st.st_ino != for_replicas_only.ino)
         return;
     serverLog(LL_NOTICE, "The RDB file that was written for replicas only is deleted");
-    removeFile(path);
+    fullSyncFileRemoveFile(path);
 }
 
 /* ---- The start ---- */

@@ -45,16 +45,16 @@ struct pipeTransfer {
 };
 static const struct transferWay pipe_way;
 
-static struct pipeTransfer *pipeOf(const struct replicaClient *r) {
+static struct pipeTransfer *fullSyncPipeOf(const struct replicaClient *r) {
     return r->transfer;
 }
-static bool isMember(const struct replicaClient *r) {
+static bool fullSyncPipeIsMember(const struct replicaClient *r) {
     return r->transfer && transferOf(r)->way == &pipe_way;
 }
 
 /* ---- The child ---- */
 
-static int childMakes(void *priv) {
+static int fullSyncPipeChildMakes(void *priv) {
     struct rioFile file = {.fd = pipe_sync.child_fd};
     struct rioWriter w;
     rioWriterInit(&w, rioSinkFile, &file);
@@ -70,14 +70,14 @@ static int childMakes(void *priv) {
 
 /* ---- The end ---- */
 
-static void stopWatching(void) {
+static void fullSyncPipeStopWatching(void) {
     if (pipe_sync.watched) aeDeleteFileEvent(server_el, pipe_sync.fd, AE_READABLE);
     pipe_sync.watched = false;
 }
 
-static void closePipe(void) {
+static void fullSyncPipeClosePipe(void) {
     if (pipe_sync.fd < 0) return;
-    stopWatching();
+    fullSyncPipeStopWatching();
     close(pipe_sync.fd);
     pipe_sync.fd = -1;
     if (!pipe_sync.running) return;
@@ -86,47 +86,47 @@ static void closePipe(void) {
 }
 
 /* Those who took part have all the bytes, or will never have them. */
-static void finish(void) {
+static void fullSyncPipeFinish(void) {
     bool ok = pipe_sync.succeeded;
     zfree(pipe_sync.buffer);
     pipe_sync.buffer = NULL;
     pipe_sync.running = false;
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (isMember(r)) transferStreamed(r, ok);
+        if (fullSyncPipeIsMember(r)) transferStreamed(r, ok);
     }
 }
 
-static void onChildEnd(int exit_code, int sig, void *priv) {
+static void fullSyncPipeOnChildEnd(int exit_code, int sig, void *priv) {
     (void)priv;
     pipe_sync.child_ended = true;
     pipe_sync.succeeded = exit_code == 0 && !sig;
     if (!pipe_sync.succeeded || pipe_sync.fd < 0) {
-        closePipe();
+        fullSyncPipeClosePipe();
         transferChildSucceeded(exit_code, sig);
-        finish();
+        fullSyncPipeFinish();
     }
 }
 
-static void pipeEnded(void) {
-    closePipe();
+static void fullSyncPipeEnded(void) {
+    fullSyncPipeClosePipe();
     if (!pipe_sync.child_ended) return;
     transferChildSucceeded(0, 0);
-    finish();
+    fullSyncPipeFinish();
 }
 
 /* ---- From the pipe to the buffer ---- */
 
-static void onPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void fullSyncPipeOnPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)data, (void)mask;
     if (pipe_sync.behind) {
-        stopWatching();
+        fullSyncPipeStopWatching();
         return;
     }
     ssize_t n = read(fd, pipe_sync.buffer, BUFFER_BYTES);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        pipeEnded();
+        fullSyncPipeEnded();
         return;
     }
     pipe_sync.from += pipe_sync.used;
@@ -134,67 +134,69 @@ static void onPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
     pipe_sync.behind = pipe_sync.members;
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (!isMember(r)) continue;
+        if (!fullSyncPipeIsMember(r)) continue;
         transferOf(r)->taken_ms = cmd_time_ms;
         clientWriteLater(r->client);
     }
 }
 
-static void watch(void) {
+static void fullSyncPipeWatch(void) {
     if (pipe_sync.watched || pipe_sync.fd < 0 || pipe_sync.behind) return;
-    pipe_sync.watched = aeCreateFileEvent(server_el, pipe_sync.fd, AE_READABLE, onPipe, NULL) == 0;
+    pipe_sync.watched =
+        aeCreateFileEvent(server_el, pipe_sync.fd, AE_READABLE, fullSyncPipeOnPipe, NULL) == 0;
     serverAssert(pipe_sync.watched);
 }
 
 /* ---- From the buffer to a replica ---- */
 
-static uint64_t bufferEnd(void) {
+static uint64_t fullSyncPipeBufferEnd(void) {
     return pipe_sync.from + pipe_sync.used;
 }
 
-static bool pipeWaits(const struct replicaClient *r) {
-    return pipeOf(r)->at < bufferEnd();
+static bool fullSyncPipeWaits(const struct replicaClient *r) {
+    return fullSyncPipeOf(r)->at < fullSyncPipeBufferEnd();
 }
 
-static bool writePipe(struct replicaClient *r) {
-    struct pipeTransfer *p = pipeOf(r);
+static bool fullSyncPipeWritePipe(struct replicaClient *r) {
+    struct pipeTransfer *p = fullSyncPipeOf(r);
     size_t taken = (size_t)(p->at - pipe_sync.from);
-    if (!pipeWaits(r)) return true;
+    if (!fullSyncPipeWaits(r)) return true;
     struct iovec iov = {pipe_sync.buffer + taken, pipe_sync.used - taken};
     ssize_t n = transferSend(r, &iov, 1);
     if (n < 0) return false;
     p->at += (size_t)n;
-    if (pipeWaits(r)) return true;
+    if (fullSyncPipeWaits(r)) return true;
     pipe_sync.behind--;
-    watch();
+    fullSyncPipeWatch();
     return true;
 }
 
 /* Tools close the connection as soon as they have seen the mark. */
-static bool endsWithMark(void) {
+static bool fullSyncPipeEndsWithMark(void) {
     return pipe_sync.used >= SYNC_MARK &&
            memcmp(pipe_sync.buffer + pipe_sync.used - SYNC_MARK, pipe_sync.mark, SYNC_MARK) == 0;
 }
 
 /* The last one that lacks something takes the child along. */
-static void leave(struct replicaClient *r) {
-    bool behind = pipeWaits(r);
+static void fullSyncPipeLeave(struct replicaClient *r) {
+    bool behind = fullSyncPipeWaits(r);
     zfree(r->transfer);
     r->transfer = NULL;
     if (!pipe_sync.running) return;
     pipe_sync.members--;
     pipe_sync.behind -= behind;
-    watch();
-    if (pipe_sync.members || pipe_sync.child_ended || (!behind && endsWithMark())) return;
+    fullSyncPipeWatch();
+    if (pipe_sync.members || pipe_sync.child_ended || (!behind && fullSyncPipeEndsWithMark())) return;
     serverLog(LL_NOTICE, "Diskless rdb transfer, last replica dropped, killing fork child.");
     childStop();
 }
 
-static const struct transferWay pipe_way = {writePipe, pipeWaits, leave, true};
+static const struct transferWay pipe_way = {fullSyncPipeWritePipe, fullSyncPipeWaits, fullSyncPipeLeave,
+                                            true};
 
 /* ---- The start ---- */
 
-static bool openPipe(const char **err) {
+static bool fullSyncPipeOpenPipe(const char **err) {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0) {
         *err = strerror(errno);
@@ -207,7 +209,7 @@ static bool openPipe(const char **err) {
     return true;
 }
 
-static void join(struct replicaClient *r) {
+static void fullSyncPipeJoin(struct replicaClient *r) {
     struct pipeTransfer *p = zcalloc(1, sizeof *p);
     p->t.way = &pipe_way;
     r->transfer = p;
@@ -221,13 +223,13 @@ bool syncPipeRunning(void) {
 
 bool syncPipeStart(const struct syncPlan *plan, struct syncMembers members, const char **err) {
     serverAssert(!pipe_sync.running);
-    if (!openPipe(err)) return false;
-    bool started =
-        childStartWith(CHILD_RDB, childMakes, onChildEnd, (void *)plan, &pipe_sync.child_fd, 1, err);
+    if (!fullSyncPipeOpenPipe(err)) return false;
+    bool started = childStartWith(CHILD_RDB, fullSyncPipeChildMakes, fullSyncPipeOnChildEnd, (void *)plan,
+                                  &pipe_sync.child_fd, 1, err);
     close(pipe_sync.child_fd);
     pipe_sync.child_fd = -1;
     if (!started) {
-        closePipe();
+        fullSyncPipeClosePipe();
         return false;
     }
     pipe_sync.running = true;
@@ -236,7 +238,7 @@ bool syncPipeStart(const struct syncPlan *plan, struct syncMembers members, cons
     pipe_sync.members = pipe_sync.behind = 0;
     pipe_sync.buffer = zmalloc(BUFFER_BYTES);
     memcpy(pipe_sync.mark, plan->mark, SYNC_MARK);
-    for (int i = 0; i < members.count; i++) join(members.of[i]);
-    watch();
+    for (int i = 0; i < members.count; i++) fullSyncPipeJoin(members.of[i]);
+    fullSyncPipeWatch();
     return true;
 }

@@ -8,8 +8,8 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "command/propagate.h"
 #include "client/reply.h"
+#include "command/propagate.h"
 #include "data/server_state/role.h"
 #include "registry/config.h"
 #include "registry/cron.h"
@@ -29,56 +29,56 @@ static int64_t backlog_size;
 static bool producing; /* the sink is there */
 static uint64_t base;  /* of a primary: offset - propagateOffset(), modulo 2^64 */
 
-static void noSecondId(void) {
+static void historyNoSecondId(void) {
     memset(history.id2, '0', REPL_ID_LEN);
     history.second_offset = -1;
 }
 
 /* A random one. */
-static void newId(void) {
+static void historyNewId(void) {
     randomHexChars(history.id, REPL_ID_LEN);
-    noSecondId();
+    historyNoSecondId();
 }
 
 /* ---- The bytes ---- */
 
 /* Also when there comes to be a backlog: while the configuration is loaded nothing is applied. */
-static bool applySize(const char **err) {
+static bool historyApplySize(const char **err) {
     (void)err;
     history.chain.keep = (size_t)backlog_size;
     return true;
 }
 
-static void newBlock(void) {
+static void historyNewBlock(void) {
     chainTrim(&history.chain, TRIM_PER_BLOCK);
     if (history_new_block) history_new_block();
 }
 
-static inline void grow(const struct str *pieces, int count) {
+static inline void historyGrow(const struct str *pieces, int count) {
     history.grown = true;
-    if (__builtin_expect(chainAppend(&history.chain, pieces, count), 0)) newBlock();
+    if (__builtin_expect(chainAppend(&history.chain, pieces, count), 0)) historyNewBlock();
 }
 
-static void sink(const struct propagated *p) {
+static void historySink(const struct propagated *p) {
     debugAssert(historyOffset() == base + p->offset);
     if (p->but & PROPAGATED_NOT_TO_REPLICAS) return;
-    grow(p->pieces, p->count);
+    historyGrow(p->pieces, p->count);
 }
 
-static void produce(bool on) {
+static void historyProduce(bool on) {
     if (producing == on) return;
     producing = on;
     if (!on) {
-        propagateRemoveSink(sink);
+        propagateRemoveSink(historySink);
         return;
     }
-    propagateAddSink(sink, SINK_FOR_REPLICAS);
+    propagateAddSink(historySink, SINK_FOR_REPLICAS);
     propagateSelectAnew();
     base = historyOffset() - propagateOffset();
 }
 
-static void onRole(bool replica) {
-    produce(!replica && history.backlog);
+static void historyOnRole(bool replica) {
+    historyProduce(!replica && history.backlog);
 }
 
 uint64_t historyOffsetOf(uint64_t wrote_at) {
@@ -88,24 +88,24 @@ uint64_t historyOffsetOf(uint64_t wrote_at) {
 
 void historyCreateBacklog(bool keep_id) {
     serverAssert(!history.backlog);
-    history.backlog = applySize(NULL);
+    history.backlog = historyApplySize(NULL);
     chainRestart(&history.chain, historyOffset());
-    if (!keep_id) newId();
-    onRole(roleIsReplica());
+    if (!keep_id) historyNewId();
+    historyOnRole(roleIsReplica());
 }
 
 void historyFreeBacklog(void) {
     serverAssert(history.backlog);
-    produce(false);
+    historyProduce(false);
     history.backlog = false;
     chainRestart(&history.chain, historyOffset());
-    newId();
+    historyNewId();
 }
 
 void historyFeed(const struct str *pieces, int count) {
     serverAssert(!producing);
     if (history.backlog) {
-        grow(pieces, count);
+        historyGrow(pieces, count);
         return;
     }
     for (int i = 0; i < count; i++) history.chain.end += pieces[i].len;
@@ -116,7 +116,7 @@ void historySelectAnew(void) {
     propagateSelectAnew();
 }
 
-static void trimBeforeSleep(void) {
+static void historyTrimBeforeSleep(void) {
     if (history.backlog) chainTrim(&history.chain, TRIM_PER_TURN);
 }
 
@@ -126,14 +126,14 @@ bool historyIdIs(const char *id, struct str other) {
     return other.len == REPL_ID_LEN && strncasecmp(id, other.ptr, REPL_ID_LEN) == 0;
 }
 
-static void keepAsSecond(void) {
+static void historyKeepAsSecond(void) {
     memcpy(history.id2, history.id, sizeof history.id2);
     history.second_offset = (int64_t)(historyOffset() + 1);
 }
 
 void historyBecomePrimary(void) {
     serverAssert(!producing);
-    keepAsSecond();
+    historyKeepAsSecond();
     randomHexChars(history.id, REPL_ID_LEN);
     serverLog(LL_NOTICE,
               "The former replication ID %s stays valid up to offset %lld; the new replication ID is %s",
@@ -144,14 +144,14 @@ void historyAdopt(const char *id, uint64_t offset) {
     serverAssert(offset <= HISTORY_OFFSET_MAX);
     serverAssert(!producing);
     memcpy(history.id, id, REPL_ID_LEN);
-    noSecondId();
-    history.backlog = applySize(NULL);
+    historyNoSecondId();
+    history.backlog = historyApplySize(NULL);
     chainRestart(&history.chain, offset);
 }
 
 void historyRename(const char *newid) {
     serverAssert(strlen(newid) == REPL_ID_LEN && !historyIdIs(history.id, strOf(newid)));
-    keepAsSecond();
+    historyKeepAsSecond();
     memcpy(history.id, newid, REPL_ID_LEN);
 }
 
@@ -159,9 +159,9 @@ bool historyRestore(const struct rdbReplication *r) {
     if (!r->known || r->offset < 0 || r->offset > HISTORY_OFFSET_MAX) return false;
     historyAdopt(r->id, (uint64_t)r->offset);
     if (roleIsReplica()) return true;
-    keepAsSecond();
+    historyKeepAsSecond();
     randomHexChars(history.id, REPL_ID_LEN);
-    onRole(false);
+    historyOnRole(false);
     return true;
 }
 
@@ -216,9 +216,9 @@ static sds historyInfo(sds s) {
     return infoField(s, "repl_backlog_histlen:%llu", (unsigned long long)(c->end - c->start));
 }
 
-static void debugChangeId(struct client *c) {
+static void historyDebugChangeId(struct client *c) {
     serverLog(LL_NOTICE, "DEBUG CHANGE-REPL-ID gives this server new replication IDs");
-    newId();
+    historyNewId();
     replyOk(c);
 }
 
@@ -233,20 +233,20 @@ void historyInit(void) {
          .max = INT64_MAX,
          .clamp_min = SIZE_MIN,
          .clamp_max = INT64_MAX,
-         .apply = applySize},
+         .apply = historyApplySize},
     };
     static const char *const help[] = {
         "CHANGE-REPL-ID",
         "    Take another replication id: replicas will have to synchronize in full.",
         NULL,
     };
-    static const struct debugSubcommand change_id = {"change-repl-id", 0, 0, debugChangeId, help};
+    static const struct debugSubcommand change_id = {"change-repl-id", 0, 0, historyDebugChangeId, help};
     configRegister(directives, sizeof directives / sizeof *directives);
     debugRegister(&change_id);
     chainInit(&history.chain, SIZE_DEFAULT);
-    newId();
-    roleOnChange(onRole);
+    historyNewId();
+    roleOnChange(historyOnRole);
     infoRegister("replication", historyInfo);
-    beforeSleepRegister(trimBeforeSleep);
+    beforeSleepRegister(historyTrimBeforeSleep);
     rdb_replication_now = historyOfSave;
 }

@@ -36,13 +36,13 @@
 #include "repl/link_handshake.h"
 #include "repl/link_stream.h"
 #include "repl/receive.h"
-#include "repl/replicas.h"
 #include "repl/repl_settings.h"
+#include "repl/replicas.h"
 
 #define SET      CONFIG_MODIFIABLE
 #define PORT_MAX 65535
 #define TICK_MS  1000
-#define ALIVE_MS 1000 /* between signs of life while a snapshot is loaded */
+#define ALIVE_MS 1000 /* between signs of life while a snapshot is linkLoaded */
 
 struct primaryLink primary_link;
 bool (*link_is_handed_over)(void);
@@ -60,28 +60,28 @@ static bool started;                    /* the dataset has been loaded */
 static bool reconnecting;               /* which has been logged */
 static uint64_t seen_in;                /* bytes that had come from the primary at the last look */
 
-static void connectNow(void);
+static void linkConnectNow(void);
 
 /* ---- The link is up, or lost ---- */
 
-static void noteIo(void) {
+static void linkNoteIo(void) {
     primary_link.last_io_ms = mstime();
 }
 
 /* The stream has told all until now. */
-static void noteStream(void) {
-    noteIo();
+static void linkNoteStream(void) {
+    linkNoteIo();
     primary_link.data_ms = primary_link.last_io_ms;
 }
 
-static void lookForInput(void) {
+static void linkLookForInput(void) {
     uint64_t in = primary_link.primary ? primary_link.primary->net_in : 0;
     if (in == seen_in) return;
     seen_in = in;
-    noteStream();
+    linkNoteStream();
 }
 
-static bool silent(int64_t since_ms) {
+static bool linkSilent(int64_t since_ms) {
     return mstime() - since_ms > repl_timeout_s * 1000;
 }
 
@@ -90,33 +90,33 @@ void linkSetDataWhole(bool whole) {
     primary_link.data_ms = 0;
 }
 
-static void discardCached(void) {
+static void linkDiscardCached(void) {
     if (cached.valid) serverLog(LL_NOTICE, "The state kept of the former primary is discarded");
     cached.valid = false;
 }
 
 /* From now on the data are another snapshot's, or a part of it, until a synchronization has ended. */
-static void dataReplaced(void) {
-    discardCached();
+static void linkDataReplaced(void) {
+    linkDiscardCached();
     linkSetDataWhole(false);
 }
 
-static void connected(struct connection *conn, int dbid, struct str input) {
+static void linkConnected(struct connection *conn, int dbid, struct str input) {
     primary_link.primary = linkStreamOpen(conn, dbid, input, !old_protocol);
     primary_link.state = LINK_CONNECTED;
     primary_link.down_since_s = 0;
     cached.valid = false;
     seen_in = 0;
     primary_link.data_whole = true;
-    noteStream();
+    linkNoteStream();
     serverEvent(SERVER_PRIMARY_LINK, EVENT_STARTED, NULL);
 }
 
 /* What has been applied is where another primary, or the same, may go on. The data were as new as the
  * primary's until now, unless nothing has come for so long that nobody knows. */
-static void cache(struct client *primary) {
+static void linkCache(struct client *primary) {
     int dbid = primary->db->id;
-    if (!silent(primary_link.last_io_ms)) primary_link.data_ms = mstime();
+    if (!linkSilent(primary_link.last_io_ms)) primary_link.data_ms = mstime();
     serverLog(LL_NOTICE, "The connection to the primary is lost");
     cached.valid = linkStreamClose(primary) && !old_protocol;
     cached.dbid = dbid;
@@ -128,27 +128,27 @@ static void cache(struct client *primary) {
         serverLog(LL_NOTICE, "The state kept of the former primary is discarded");
 }
 
-/* At the next tick, or when somebody calls connectNow(). */
-static void reconnect(const char *why) {
+/* At the next tick, or when somebody calls linkConnectNow(). */
+static void linkReconnect(const char *why) {
     serverLog(LL_NOTICE, "Connecting to the primary %s:%d again%s", primary_link.host, primary_link.port,
               why);
     primary_link.state = LINK_CONNECT;
     reconnecting = true;
 }
 
-static void reconnectAfterFailure(void) {
-    reconnect(" after failure");
+static void linkReconnectAfterFailure(void) {
+    linkReconnect(" after failure");
 }
 
-static void lost(struct client *c) {
+static void linkLost(struct client *c) {
     if (c != primary_link.primary) return;
-    cache(c);
+    linkCache(c);
     primary_link.down_since_s = mstime() / 1000;
-    reconnect("");
-    connectNow();
+    linkReconnect("");
+    linkConnectNow();
 }
 
-static void stopTransfer(void) {
+static void linkStopTransfer(void) {
     if (dualRunning())
         dualCancel();
     else if (receiveRunning())
@@ -156,20 +156,20 @@ static void stopTransfer(void) {
 }
 
 /* Whatever leads to the primary ends; what has been applied stays cached. */
-static void drop(void) {
-    if (primary_link.primary) cache(primary_link.primary);
+static void linkDrop(void) {
+    if (primary_link.primary) linkCache(primary_link.primary);
     handshakeCancel();
-    stopTransfer();
+    linkStopTransfer();
     if (primary_link.state != LINK_NONE) primary_link.state = LINK_CONNECT;
 }
 
 /* ---- The answer to the handshake ---- */
 
-static void received(bool ok, struct str rest, const struct rdbReplication *replication);
+static void linkReceived(bool ok, struct str rest, const struct rdbReplication *replication);
 static struct receivePlan plan;
 
 /* The primary does not wait for ever for who takes long to load. */
-static void sendKeepAlive(void) {
+static void linkSendKeepAlive(void) {
     static int64_t told_ms;
     int64_t now_ms = mstime();
     if (now_ms - told_ms < ALIVE_MS) return;
@@ -178,48 +178,48 @@ static void sendKeepAlive(void) {
     connWritev(plan.conn, &iov, 1); /* if it fails, the reader will find out why */
 }
 
-static void startReceiving(const struct handshakeAnswer *answer) {
+static void linkStartReceiving(const struct handshakeAnswer *answer) {
     plan = (struct receivePlan){
-        .conn = answer->conn, .offset = answer->offset, .done = received, .alive = sendKeepAlive};
+        .conn = answer->conn, .offset = answer->offset, .done = linkReceived, .alive = linkSendKeepAlive};
     if (answer->id[0])
         memcpy(plan.id, answer->id, sizeof plan.id);
     else
         memcpy(plan.id, history.id, sizeof plan.id);
     old_protocol = answer->end == HANDSHAKE_OLD_FULL;
     primary_link.state = LINK_TRANSFER;
-    noteIo();
+    linkNoteIo();
     receiveStart(&plan);
 }
 
-static void received(bool ok, struct str rest, const struct rdbReplication *replication) {
+static void linkReceived(bool ok, struct str rest, const struct rdbReplication *replication) {
     if (!ok) {
         connClose(plan.conn);
-        reconnectAfterFailure();
+        linkReconnectAfterFailure();
         return;
     }
-    connected(plan.conn, replication->stream_db, rest);
+    linkConnected(plan.conn, replication->stream_db, rest);
     linkStreamAck();
 }
 
-static void dualEnded(const struct dualEnd *how) {
+static void linkDualEnded(const struct dualEnd *how) {
     if (!how->ok) {
-        reconnectAfterFailure();
+        linkReconnectAfterFailure();
         return;
     }
-    connected(how->conn, how->dbid, sdsview(how->stream));
+    linkConnected(how->conn, how->dbid, sdsview(how->stream));
     turnRun(); /* the acknowledgement tells of what was kept, too */
     linkStreamAck();
 }
 
-static void startDual(struct connection *conn) {
+static void linkStartDual(struct connection *conn) {
     old_protocol = false;
     plan = (struct receivePlan){.conn = conn}; /* whom to tell that we are alive */
     primary_link.state = LINK_TRANSFER;
-    dualStart(conn, primary_link.host, primary_link.port, sendKeepAlive, dualEnded);
+    dualStart(conn, primary_link.host, primary_link.port, linkSendKeepAlive, linkDualEnded);
 }
 
 /* The primary may have taken another name since. */
-static void resume(const struct handshakeAnswer *answer) {
+static void linkResume(const struct handshakeAnswer *answer) {
     if (answer->id[0] && !historyIdIs(history.id, strOf(answer->id))) {
         historyRename(answer->id);
         serverLog(LL_NOTICE, "The primary's replication ID has changed to %s", history.id);
@@ -227,50 +227,50 @@ static void resume(const struct handshakeAnswer *answer) {
     }
     if (!history.backlog) historyCreateBacklog(true);
     serverLog(LL_NOTICE, "The replication stream of the primary continues");
-    connected(answer->conn, cached.dbid, strN(NULL, 0));
+    linkConnected(answer->conn, cached.dbid, strN(NULL, 0));
 }
 
-static void tellHandover(bool accepted) {
+static void linkTellHandover(bool accepted) {
     void (*tell)(bool) = handover;
     handover = NULL;
     if (tell) tell(accepted);
 }
 
-static void answered(const struct handshakeAnswer *answer) {
-    noteIo();
+static void linkAnswered(const struct handshakeAnswer *answer) {
+    linkNoteIo();
     switch (answer->end) {
     case HANDSHAKE_FAILED: primary_link.state = LINK_CONNECT; return;
     case HANDSHAKE_REJECTED:
         primary_link.state = LINK_CONNECT;
-        tellHandover(false);
+        linkTellHandover(false);
         return;
     case HANDSHAKE_CONTINUE:
         old_protocol = false;
-        resume(answer);
+        linkResume(answer);
         break;
     case HANDSHAKE_FULL:
-    case HANDSHAKE_OLD_FULL: startReceiving(answer); break;
-    case HANDSHAKE_DUAL: startDual(answer->conn); break;
+    case HANDSHAKE_OLD_FULL: linkStartReceiving(answer); break;
+    case HANDSHAKE_DUAL: linkStartDual(answer->conn); break;
     }
-    tellHandover(true);
+    linkTellHandover(true);
 }
 
-static void connectNow(void) {
+static void linkConnectNow(void) {
     if (!started) return;
     struct handshakeWish wish = {.offset = historyOffset(), .handover = handover != NULL};
     if (cached.valid) memcpy(wish.id, history.id, sizeof wish.id);
     if (!reconnecting)
         serverLog(LL_NOTICE, "Connecting to the primary %s:%d", primary_link.host, primary_link.port);
     reconnecting = false;
-    noteIo();
-    if (!handshakeStart(primary_link.host, primary_link.port, &wish, answered)) return;
+    linkNoteIo();
+    if (!handshakeStart(primary_link.host, primary_link.port, &wish, linkAnswered)) return;
     serverLog(LL_NOTICE, "The synchronization with the primary begins");
     primary_link.state = LINK_CONNECTING;
 }
 
 /* ---- The role ---- */
 
-static void setPrimaryAddress(struct str host, int port) {
+static void linkSetPrimaryAddress(struct str host, int port) {
     sds old = primary_link.host;
     primary_link.host = sdsnewstr(host);
     primary_link.port = port;
@@ -278,7 +278,7 @@ static void setPrimaryAddress(struct str host, int port) {
 }
 
 /* Our own history is as good a beginning as that of a primary. */
-static void synthesizeCached(int dbid) {
+static void linkSynthesizeCached(int dbid) {
     serverLog(LL_NOTICE,
               "This primary becomes a replica and keeps its own replication history, so that a partial "
               "resynchronization with the new primary may suffice");
@@ -286,45 +286,45 @@ static void synthesizeCached(int dbid) {
     cached.dbid = dbid < 0 ? 0 : dbid;
 }
 
-static void becomeReplica(void) {
+static void linkBecomeReplica(void) {
     int dbid = propagateSelected();
     if (!history.backlog) historyCreateBacklog(true);
     primary_link.state = LINK_CONNECT;
     linkSetDataWhole(false); /* they may hold what the primary has never had */
     roleSet(true);
-    synthesizeCached(dbid);
+    linkSynthesizeCached(dbid);
 }
 
-static void follow(struct str host, int port) {
-    setPrimaryAddress(host, port);
+static void replLinkFollow(struct str host, int port) {
+    linkSetPrimaryAddress(host, port);
     if (roleIsReplica()) {
-        drop();
+        linkDrop();
         link_primary_changes();
     } else {
-        becomeReplica();
+        linkBecomeReplica();
     }
     primary_link.down_since_s = 0;
     reconnecting = false;
     serverEvent(SERVER_ROLE, true, NULL);
-    connectNow();
+    linkConnectNow();
 }
 
 void linkFollow(struct str host, int port) {
     handover = NULL;
-    follow(host, port);
+    replLinkFollow(host, port);
 }
 
 void linkFollowForHandover(struct str host, int port, void (*result)(bool accepted)) {
     handover = result;
-    follow(host, port);
+    replLinkFollow(host, port);
 }
 
 void linkBecomePrimary(void) {
     if (!roleIsReplica()) return;
     handover = NULL;
     logSetRole('M');
-    drop();
-    discardCached();
+    linkDrop();
+    linkDiscardCached();
     primary_link.state = LINK_NONE;
     sdsfree(primary_link.host);
     primary_link.host = NULL;
@@ -340,7 +340,7 @@ void linkFollowQuietly(struct str host, int port) {
 }
 
 bool linkDataWhole(int64_t *fresh_ms) {
-    lookForInput();
+    linkLookForInput();
     *fresh_ms = primary_link.data_ms;
     return primary_link.data_whole;
 }
@@ -355,29 +355,29 @@ bool linkIsDown(void) {
 
 /* ---- Time ---- */
 
-static void tick(void) {
+static void replLinkTick(void) {
     switch (primary_link.state) {
     case LINK_NONE: return;
-    case LINK_CONNECT: connectNow(); return;
+    case LINK_CONNECT: linkConnectNow(); return;
     case LINK_CONNECTING:
     case LINK_HANDSHAKE:
-        if (!silent(handshakeLastIoMs())) return;
+        if (!linkSilent(handshakeLastIoMs())) return;
         serverLog(LL_WARNING, "Connecting to the primary took longer than repl-timeout");
         handshakeCancel();
-        reconnectAfterFailure();
+        linkReconnectAfterFailure();
         return;
     case LINK_TRANSFER:
-        if (!silent(dualRunning() ? dualLastIoMs() : receiveLastIoMs())) return;
+        if (!linkSilent(dualRunning() ? dualLastIoMs() : receiveLastIoMs())) return;
         serverLog(LL_WARNING,
                   "Nothing of the snapshot has come from the primary for repl-timeout. A larger repl-timeout "
                   "helps if the network or the primary is slow.");
-        stopTransfer();
-        reconnectAfterFailure();
+        linkStopTransfer();
+        linkReconnectAfterFailure();
         return;
     case LINK_CONNECTED:
-        lookForInput();
+        linkLookForInput();
         linkStreamAckNowAndThen();
-        if (!silent(primary_link.last_io_ms)) return;
+        if (!linkSilent(primary_link.last_io_ms)) return;
         serverLog(LL_WARNING, "Neither data nor a PING has come from the primary for repl-timeout");
         clientClose(primary_link.primary);
     }
@@ -386,22 +386,22 @@ static void tick(void) {
 /* ---- Commands ---- */
 
 /* The state as others are told. */
-static enum linkState stateNow(void) {
+static enum linkState linkStateNow(void) {
     if (primary_link.state == LINK_CONNECTING && handshakePhase() == HANDSHAKE_TALKING) return LINK_HANDSHAKE;
     if (primary_link.state == LINK_TRANSFER && dualWaits()) return LINK_HANDSHAKE;
     return primary_link.state;
 }
 
-static void logRoleAsked(struct client *c, const char *what) {
+static void linkLogRoleAsked(struct client *c, const char *what) {
     sds who = clientLogName(c, sdsempty());
     serverLog(LL_NOTICE, "%s (requested by '%s')", what, who);
     sdsfree(who);
 }
 
-static void replicaofNoOne(struct client *c) {
+static void linkReplicaofNoOne(struct client *c) {
     if (roleIsReplica()) {
         linkBecomePrimary();
-        logRoleAsked(c, "This server is now a primary");
+        linkLogRoleAsked(c, "This server is now a primary");
     }
     replyOk(c);
 }
@@ -417,7 +417,7 @@ void replicaofCommand(struct client *c) {
         return;
     }
     if (strIs(c->argv[1], "no") && strIs(c->argv[2], "one")) {
-        replicaofNoOne(c);
+        linkReplicaofNoOne(c);
         return;
     }
     if (c->flags & CLIENT_REPLICA) {
@@ -434,7 +434,7 @@ void replicaofCommand(struct client *c) {
     linkFollow(c->argv[1], (int)port);
     sds what = sdscatprintf(sdsempty(), "This server is now a replica of %s:%d", primary_link.host,
                             primary_link.port);
-    logRoleAsked(c, what);
+    linkLogRoleAsked(c, what);
     sdsfree(what);
     replyOk(c);
 }
@@ -451,13 +451,14 @@ void roleCommand(struct client *c) {
     replyBulkCstr(c, "slave");
     replyBulkCstr(c, primary_link.host);
     replyLongLong(c, primary_link.port);
-    replyBulkCstr(c, names[stateNow()]);
+    replyBulkCstr(c, names[linkStateNow()]);
     replyLongLong(c, primary_link.primary ? (int64_t)historyOffset() : -1);
 }
 
 /* ---- replicaof host port ---- */
 
-static bool setPrimary(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool linkSetPrimary(const struct configDirective *d, int argc, const struct str *argv,
+                           const char **err) {
     (void)d;
     int64_t port;
     bool empty = argc == 1 && argv[0].len == 0; /* as a rewrite writes that there is none */
@@ -474,14 +475,14 @@ static bool setPrimary(const struct configDirective *d, int argc, const struct s
         sdsfree(primary_link.host);
         primary_link.host = NULL;
     } else {
-        setPrimaryAddress(argv[0], (int)port);
+        linkSetPrimaryAddress(argv[0], (int)port);
     }
     primary_link.state = none ? LINK_NONE : LINK_CONNECT;
     roleSet(!none);
     return true;
 }
 
-static sds getPrimary(const struct configDirective *d) {
+static sds linkGetPrimary(const struct configDirective *d) {
     (void)d;
     if (!primary_link.host) return sdsempty();
     return sdscatprintf(sdsempty(), "%s %d", primary_link.host, primary_link.port);
@@ -498,17 +499,18 @@ static sds linkConfigLine(const struct configDirective *d) {
 
 /* ---- A dataset has been read from a file at the start ---- */
 
-static void loaded(const struct rdbReplication *replication, bool from_aof) {
-    if (!from_aof && historyRestore(replication) && roleIsReplica()) synthesizeCached(replication->stream_db);
+static void linkLoaded(const struct rdbReplication *replication, bool from_aof) {
+    if (!from_aof && historyRestore(replication) && roleIsReplica())
+        linkSynthesizeCached(replication->stream_db);
 }
 
 /* ---- Registration ---- */
 
-static sds replicaInfo(sds s) {
+static sds linkReplicaInfo(sds s) {
     int64_t now_ms = mstime();
-    bool up = primary_link.state == LINK_CONNECTED, transfer = stateNow() == LINK_TRANSFER;
+    bool up = primary_link.state == LINK_CONNECTED, transfer = linkStateNow() == LINK_TRANSFER;
     long long offset = up || cached.valid ? (long long)historyOffset() : 1;
-    lookForInput();
+    linkLookForInput();
     s = infoField(s, "master_host:%s", primary_link.host);
     s = infoField(s, "master_port:%d", primary_link.port);
     s = infoField(s, "master_link_status:%s", up ? "up" : "down");
@@ -530,16 +532,16 @@ static sds replicaInfo(sds s) {
 
 static sds linkInfo(sds s) {
     s = infoField(s, "role:%s", roleIsReplica() ? "slave" : "master");
-    return roleIsReplica() ? replicaInfo(s) : s;
+    return roleIsReplica() ? linkReplicaInfo(s) : s;
 }
 
-static void noteRole(bool replica) {
+static void linkNoteRole(bool replica) {
     logSetRole(replica ? 'S' : 'M');
 }
 
 void linkInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_SPECIAL("replicaof", "slaveof", CONFIG_MULTI_ARG, setPrimary, getPrimary, NULL),
+        CONFIG_SPECIAL("replicaof", "slaveof", CONFIG_MULTI_ARG, linkSetPrimary, linkGetPrimary, NULL),
         CONFIG_BOOL("replica-announced", NULL, SET, &announced, true, NULL),
         CONFIG_INT("replica-priority", "slave-priority", SET, &priority, 100, 0, INT32_MAX, NULL),
     };
@@ -549,15 +551,15 @@ void linkInit(void) {
     linkStreamInit();
     dualInit();
     infoRegister("replication", linkInfo);
-    clientOnFree(lost);
-    cronRegister(tick, TICK_MS);
-    persistenceOnLoaded(loaded);
-    roleOnChange(noteRole);
+    clientOnFree(linkLost);
+    cronRegister(replLinkTick, TICK_MS);
+    persistenceOnLoaded(linkLoaded);
+    roleOnChange(linkNoteRole);
     debugReplicateInit();
-    receive_replaces = dataReplaced;
+    receive_replaces = linkDataReplaced;
 }
 
 void linkStart(void) {
     started = true;
-    if (primary_link.state == LINK_CONNECT) connectNow();
+    if (primary_link.state == LINK_CONNECT) linkConnectNow();
 }

@@ -21,10 +21,10 @@
 
 #define READ_ROOM (64 * 1024)
 
-static void mainReceived(struct wire *w, struct str line);
-static void rdbConnected(struct wire *w);
-static void rdbReceived(struct wire *w, struct str line);
-static void failed(struct wire *w, const char *why);
+static void linkDualMainReceived(struct wire *w, struct str line);
+static void linkDualRdbConnected(struct wire *w);
+static void linkDualRdbReceived(struct wire *w, struct str line);
+static void linkDualFailed(struct wire *w, const char *why);
 
 static struct {
     bool running, loaded;
@@ -39,11 +39,12 @@ static struct {
     void (*end)(const struct dualEnd *how);
     void (*alive)(void);
     struct receivePlan plan;
-} dual = {.main = WIRE(NULL, mainReceived, failed), .rdb = WIRE(rdbConnected, rdbReceived, failed)};
+} dual = {.main = WIRE(NULL, linkDualMainReceived, linkDualFailed),
+          .rdb = WIRE(linkDualRdbConnected, linkDualRdbReceived, linkDualFailed)};
 
 /* ---- Its end ---- */
 
-static void letGo(void) {
+static void linkDualLetGo(void) {
     wireDrop(&dual.main);
     wireDrop(&dual.rdb);
     if (dual.conn) connClose(dual.conn);
@@ -56,28 +57,28 @@ static void letGo(void) {
 void dualCancel(void) {
     if (!dual.running) return;
     if (receiveRunning()) receiveCancel();
-    letGo();
+    linkDualLetGo();
 }
 
-static void giveUp(void) {
+static void linkDualGiveUp(void) {
     serverLog(LL_NOTICE, "Dual channel replication: the synchronization is aborted");
     dualCancel();
     dual.end(&(struct dualEnd){0});
 }
 
-static void failed(struct wire *w, const char *why) {
+static void linkDualFailed(struct wire *w, const char *why) {
     serverLog(LL_WARNING, "Dual channel replication: the %s connection with the primary failed: %s",
               w == &dual.rdb ? "RDB" : "main", why);
-    giveUp();
+    linkDualGiveUp();
 }
 
 /* Snapshot and stream are both there. */
-static void finish(void) {
+static void linkDualFinish(void) {
     struct dualEnd how = {.ok = true, .conn = dual.conn, .dbid = (int)dual.dbid, .stream = dual.stream};
     connSetReadHandler(dual.conn, NULL);
     dual.conn = NULL;
     dual.stream = NULL;
-    letGo();
+    linkDualLetGo();
     dual.end(&how);
     serverLog(LL_NOTICE, "Dual channel replication: the buffered replication stream has been applied");
     sdsfree(how.stream);
@@ -85,12 +86,12 @@ static void finish(void) {
 
 /* ---- The main connection ---- */
 
-static bool isFull(void) {
+static bool linkDualIsFull(void) {
     uint64_t limit = clientOutputHardLimit(CLIENT_CLASS_REPLICA);
     return limit && sdslen(dual.stream) >= limit;
 }
 
-static void keepStream(struct connection *conn) {
+static void linkDualKeepStream(struct connection *conn) {
     /* There is more room than that, as strings grow; but there is a limit, too. */
     dual.stream = sdsMakeRoomFor(dual.stream, READ_ROOM);
     ssize_t n = connRead(conn, dual.stream + sdslen(dual.stream), READ_ROOM);
@@ -101,13 +102,13 @@ static void keepStream(struct connection *conn) {
         else
             serverLog(LL_WARNING, "Dual channel replication: reading from the main connection failed: %s",
                       strerror(errno));
-        giveUp();
+        linkDualGiveUp();
         return;
     }
     sdssetlen(dual.stream, sdslen(dual.stream) + (size_t)n);
     if (sdslen(dual.stream) > dual.peak) dual.peak = sdslen(dual.stream);
     dual.last_io_ms = cmd_time_ms;
-    if (!isFull()) return;
+    if (!linkDualIsFull()) return;
     serverLog(
         LL_NOTICE,
         "Dual channel replication: the buffer is full (%zu bytes), so what follows stays with the primary "
@@ -116,22 +117,22 @@ static void keepStream(struct connection *conn) {
     connSetReadHandler(conn, NULL);
 }
 
-static void beginStream(void) {
+static void linkDualBeginStream(void) {
     dual.conn = wireTake(&dual.main);
     dual.stream = sdsempty();
-    connSetReadHandler(dual.conn, keepStream);
+    connSetReadHandler(dual.conn, linkDualKeepStream);
     serverLog(LL_NOTICE, "Dual channel replication: the replication stream of the primary begins%s",
               dual.loaded ? "" : ", while the snapshot is still being loaded");
-    if (dual.loaded) finish();
+    if (dual.loaded) linkDualFinish();
 }
 
-static void refused(struct str line) {
+static void linkDualRefused(struct str line) {
     serverLog(LL_WARNING, "Dual channel replication: the reply of the primary is not understood: %.*s",
               (int)line.len, line.ptr);
-    giveUp();
+    linkDualGiveUp();
 }
 
-static void askForStream(void) {
+static void linkDualAskForStream(void) {
     char digits[LONG_STR_SIZE];
     unsigned len = ull2string(digits, dual.plan.offset + 1);
     serverLog(
@@ -143,19 +144,19 @@ static void askForStream(void) {
 }
 
 /* To set-rdb-client-id, then to PSYNC: a primary takes that only when it has answered all before it. */
-static void mainReceived(struct wire *w, struct str line) {
+static void linkDualMainReceived(struct wire *w, struct str line) {
     (void)w;
     dual.last_io_ms = cmd_time_ms;
     if (!line.len) return;
     if (!strStarts(line, dual.asked ? STR("+CONTINUE") : STR("+")))
-        refused(line);
+        linkDualRefused(line);
     else if (dual.asked)
-        beginStream();
+        linkDualBeginStream();
     else
-        askForStream();
+        linkDualAskForStream();
 }
 
-static void nameRdbClient(struct str id) {
+static void linkDualNameRdbClient(struct str id) {
     dual.asked = false;
     wireListen(&dual.main, true);
     linkWireSend(&dual.main, 3, (struct str[]){STR("REPLCONF"), STR("set-rdb-client-id"), id});
@@ -163,7 +164,7 @@ static void nameRdbClient(struct str id) {
 
 /* ---- The RDB connection ---- */
 
-static void rdbConnected(struct wire *w) {
+static void linkDualRdbConnected(struct wire *w) {
     struct str auth[INTRODUCTION_MAX];
     int words = introduceAuth(auth);
     struct str argv[INTRODUCTION_MAX] = {
@@ -182,19 +183,19 @@ static void rdbConnected(struct wire *w) {
     linkWireSend(w, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), introduceAddress()});
 }
 
-static void received(bool ok, struct str rest, const struct rdbReplication *replication) {
+static void linkDualReceived(bool ok, struct str rest, const struct rdbReplication *replication) {
     (void)rest, (void)replication;
     connClose(dual.plan.conn);
     if (!ok) {
-        giveUp();
+        linkDualGiveUp();
         return;
     }
     dual.loaded = true;
-    if (dual.conn) finish();
+    if (dual.conn) linkDualFinish();
 }
 
 /* $ENDOFF:<offset> <id> <database> <client id> */
-static bool readEnd(struct str line, struct str *client_id) {
+static bool linkDualReadEnd(struct str line, struct str *client_id) {
     char id[REPL_ID_LEN + 1], client[LONG_STR_SIZE];
     long long offset, db;
     sds text = sdsnewstr(line);
@@ -205,28 +206,29 @@ static bool readEnd(struct str line, struct str *client_id) {
     const char *last = line.ptr + line.len;
     while (last[-1] != ' ') last--;
     *client_id = strN(last, (size_t)(line.ptr + line.len - last));
-    dual.plan = (struct receivePlan){.offset = (uint64_t)offset, .done = received, .alive = dual.alive};
+    dual.plan =
+        (struct receivePlan){.offset = (uint64_t)offset, .done = linkDualReceived, .alive = dual.alive};
     memcpy(dual.plan.id, id, sizeof id);
     dual.dbid = db;
     return true;
 }
 
-static void rdbReceived(struct wire *w, struct str line) {
+static void linkDualRdbReceived(struct wire *w, struct str line) {
     struct str client_id;
     dual.last_io_ms = cmd_time_ms;
     if (!line.len) return;
     if (dual.rdb_unanswered) {
         if (line.ptr[0] != '+')
-            refused(line);
+            linkDualRefused(line);
         else if (--dual.rdb_unanswered == 0)
             linkWireSendRaw(w, STR("SYNC\r\n"));
         return;
     }
-    if (!readEnd(line, &client_id)) {
-        refused(line);
+    if (!linkDualReadEnd(line, &client_id)) {
+        linkDualRefused(line);
         return;
     }
-    nameRdbClient(client_id);
+    linkDualNameRdbClient(client_id);
     dual.plan.conn = wireTake(w);
     dual.begun = true;
     receiveStart(&dual.plan);
@@ -247,7 +249,7 @@ void dualStart(struct connection *main, const char *host, int port, void (*alive
     dual.last_io_ms = cmd_time_ms;
     dual.main.conn = main;
     main->data = &dual.main;
-    if (!wireConnect(&dual.rdb, host, port, err, sizeof err)) failed(&dual.rdb, err);
+    if (!wireConnect(&dual.rdb, host, port, err, sizeof err)) linkDualFailed(&dual.rdb, err);
 }
 
 bool dualRunning(void) {
@@ -262,12 +264,12 @@ int64_t dualLastIoMs(void) {
     return receiveRunning() && receiveLastIoMs() > dual.last_io_ms ? receiveLastIoMs() : dual.last_io_ms;
 }
 
-static size_t memory(void) {
+static size_t linkDualMemory(void) {
     return dual.stream ? sdsAllocSize(dual.stream) : 0;
 }
 
 void dualInit(void) {
-    memoryAddPart(MEMORY_PRIMARY_STREAM, memory);
+    memoryAddPart(MEMORY_PRIMARY_STREAM, linkDualMemory);
 }
 
 size_t dualKept(void) {

@@ -26,9 +26,9 @@ static int64_t announce_port;
 
 enum saying { SAID_PING, SAID_AUTH, SAID_OPTION, SAID_PSYNC };
 
-static void onConnected(struct wire *w);
-static void onLine(struct wire *w, struct str line);
-static void onFailed(struct wire *w, const char *why);
+static void linkHandshakeOnConnected(struct wire *w);
+static void linkHandshakeOnLine(struct wire *w, struct str line);
+static void linkHandshakeOnFailed(struct wire *w, const char *why);
 
 static struct {
     struct wire wire;
@@ -40,11 +40,11 @@ static struct {
     } said[SAID_MAX];       /* not answered yet, from `next` on */
     int count, next;
     int64_t last_io_ms;
-} hand = {.wire = WIRE(onConnected, onLine, onFailed)};
+} hand = {.wire = WIRE(linkHandshakeOnConnected, linkHandshakeOnLine, linkHandshakeOnFailed)};
 
 /* ---- What is said ---- */
 
-static void say(enum saying what, int argc, const struct str *argv) {
+static void linkHandshakeSay(enum saying what, int argc, const struct str *argv) {
     serverAssert(hand.count < SAID_MAX);
     hand.said[hand.count].what = what;
     hand.said[hand.count++].option = what == SAID_OPTION ? argv[1].ptr : NULL;
@@ -73,15 +73,15 @@ struct str introduceAddress(void) {
 }
 
 /* The snapshot goes straight into memory, over a transport that notices every lost bit. */
-static bool checksumIsNotNeeded(void) {
+static bool linkHandshakeChecksumIsNotNeeded(void) {
     return dial_settings.replication_tls && repl_diskless_load != DISKLESS_LOAD_DISABLED;
 }
 
-static void sayCapabilities(void) {
+static void linkHandshakeSayCapabilities(void) {
     struct str argv[INTRODUCTION_MAX] = {STR("REPLCONF"), STR("capa"), STR("eof"), STR("capa"),
                                          STR("psync2")};
     int argc = 5;
-    if (checksumIsNotNeeded()) {
+    if (linkHandshakeChecksumIsNotNeeded()) {
         argv[argc++] = STR("capa");
         argv[argc++] = STR("skip-rdb-checksum");
     }
@@ -89,25 +89,27 @@ static void sayCapabilities(void) {
         argv[argc++] = STR("capa");
         argv[argc++] = STR("dual-channel");
     }
-    say(SAID_OPTION, argc, argv);
+    linkHandshakeSay(SAID_OPTION, argc, argv);
 }
 
-static void introduce(void) {
+static void linkHandshakeIntroduce(void) {
     struct str auth[INTRODUCTION_MAX];
     int words = introduceAuth(auth);
     hand.count = hand.next = 0;
-    if (words) say(SAID_AUTH, words, auth);
-    say(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("listening-port"), introducePort()});
+    if (words) linkHandshakeSay(SAID_AUTH, words, auth);
+    linkHandshakeSay(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("listening-port"), introducePort()});
     if (introduceAddress().ptr)
-        say(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), introduceAddress()});
-    sayCapabilities();
-    say(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("version"), STR(VALKEY_VERSION)});
+        linkHandshakeSay(SAID_OPTION, 3,
+                         (struct str[]){STR("REPLCONF"), STR("ip-address"), introduceAddress()});
+    linkHandshakeSayCapabilities();
+    linkHandshakeSay(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("version"), STR(VALKEY_VERSION)});
     if (cluster_membership)
-        say(SAID_OPTION, 3,
+        linkHandshakeSay(
+            SAID_OPTION, 3,
             (struct str[]){STR("REPLCONF"), STR("set-cluster-node-id"), cluster_membership->myId()});
 }
 
-static void sayPsync(void) {
+static void linkHandshakeSayPsync(void) {
     const struct handshakeWish *wish = &hand.wish;
     char digits[LONG_STR_SIZE];
     bool known = wish->id[0];
@@ -119,12 +121,12 @@ static void sayPsync(void) {
     else
         serverLog(LL_NOTICE, "No state of a former primary is kept, so a full synchronization is requested");
     hand.count = hand.next = 0;
-    say(SAID_PSYNC, wish->handover ? 4 : 3, argv);
+    linkHandshakeSay(SAID_PSYNC, wish->handover ? 4 : 3, argv);
 }
 
 /* ---- Its end ---- */
 
-static void finish(enum handshakeEnd how, struct handshakeAnswer *answer) {
+static void linkHandshakeFinish(enum handshakeEnd how, struct handshakeAnswer *answer) {
     answer->end = how;
     if (how == HANDSHAKE_FAILED || how == HANDSHAKE_REJECTED)
         wireDrop(&hand.wire);
@@ -133,31 +135,31 @@ static void finish(enum handshakeEnd how, struct handshakeAnswer *answer) {
     hand.end(answer);
 }
 
-static void giveUp(void) {
-    finish(HANDSHAKE_FAILED, &(struct handshakeAnswer){0});
+static void linkHandshakeGiveUp(void) {
+    linkHandshakeFinish(HANDSHAKE_FAILED, &(struct handshakeAnswer){0});
 }
 
-static void onFailed(struct wire *w, const char *why) {
+static void linkHandshakeOnFailed(struct wire *w, const char *why) {
     (void)w;
     serverLog(LL_WARNING, "The connection to the primary failed: %s", why);
-    giveUp();
+    linkHandshakeGiveUp();
 }
 
 /* ---- What is heard ---- */
 
 /* A primary that wants a password first is there, at least. */
-static void heardPong(struct str line) {
+static void linkHandshakeHeardPong(struct str line) {
     if (line.ptr[0] != '+' && !strStarts(line, STR("-NOAUTH")) && !strStarts(line, STR("-NOPERM")) &&
         !strStarts(line, STR("-ERR operation not permitted"))) {
         serverLog(LL_WARNING, "The primary answered PING with an error: '%.*s'", (int)line.len, line.ptr);
-        giveUp();
+        linkHandshakeGiveUp();
         return;
     }
     serverLog(LL_NOTICE, "The primary has answered PING");
-    introduce();
+    linkHandshakeIntroduce();
 }
 
-static void heardOption(const char *option, struct str line) {
+static void linkHandshakeHeardOption(const char *option, struct str line) {
     if (strcmp(option, "set-cluster-node-id") == 0) option = "SET-CLUSTER-NODE-ID";
     if (strcmp(option, "version") == 0) option = "VERSION"; /* as it has always been logged */
     if (line.ptr[0] == '-')
@@ -165,7 +167,7 @@ static void heardOption(const char *option, struct str line) {
                   (int)line.len, line.ptr);
 }
 
-static bool isId(struct str word) {
+static bool linkHandshakeIsId(struct str word) {
     if (word.len != REPL_ID_LEN) return false;
     for (size_t i = 0; i < word.len; i++) {
         if (charHexDigit(word.ptr[i]) < 0) return false;
@@ -174,7 +176,7 @@ static bool isId(struct str word) {
 }
 
 /* The next word of the line; len 0: there is none. */
-static struct str nextWord(struct str *line) {
+static struct str linkHandshakeNextWord(struct str *line) {
     while (line->len && *line->ptr == ' ') line->ptr++, line->len--;
     struct str word = {line->ptr, 0};
     while (word.len < line->len && word.ptr[word.len] != ' ') word.len++;
@@ -183,16 +185,16 @@ static struct str nextWord(struct str *line) {
     return word;
 }
 
-static void heardFull(struct str line) {
+static void linkHandshakeHeardFull(struct str line) {
     struct handshakeAnswer answer = {0};
     int64_t offset;
-    (void)nextWord(&line);
-    struct str id = nextWord(&line);
-    bool good = isId(id) && string2ll(nextWord(&line), &offset) && offset >= 0;
+    (void)linkHandshakeNextWord(&line);
+    struct str id = linkHandshakeNextWord(&line);
+    bool good = linkHandshakeIsId(id) && string2ll(linkHandshakeNextWord(&line), &offset) && offset >= 0;
     if (good && offset > HISTORY_OFFSET_MAX) {
         serverLog(LL_WARNING, "The primary names an offset that is too large, %lld: no synchronization.",
                   (long long)offset);
-        giveUp();
+        linkHandshakeGiveUp();
         return;
     }
     if (good) {
@@ -203,20 +205,20 @@ static void heardFull(struct str line) {
     } else {
         serverLog(LL_WARNING, "The primary's +FULLRESYNC reply is malformed");
     }
-    finish(HANDSHAKE_FULL, &answer);
+    linkHandshakeFinish(HANDSHAKE_FULL, &answer);
 }
 
-static void heardContinue(struct str line) {
+static void linkHandshakeHeardContinue(struct str line) {
     struct handshakeAnswer answer = {0};
     serverLog(LL_NOTICE, "The primary grants the partial resynchronization");
-    (void)nextWord(&line);
-    struct str id = nextWord(&line);
-    if (isId(id)) memcpy(answer.id, id.ptr, id.len);
-    finish(HANDSHAKE_CONTINUE, &answer);
+    (void)linkHandshakeNextWord(&line);
+    struct str id = linkHandshakeNextWord(&line);
+    if (linkHandshakeIsId(id)) memcpy(answer.id, id.ptr, id.len);
+    linkHandshakeFinish(HANDSHAKE_CONTINUE, &answer);
 }
 
 /* It may be of a time before PSYNC. */
-static void askTheOldWay(struct str line) {
+static void linkHandshakeAskTheOldWay(struct str line) {
     if (strStarts(line, STR("-ERR")))
         serverLog(LL_NOTICE, "The primary refuses PSYNC: %.*s", (int)line.len, line.ptr);
     else
@@ -224,58 +226,58 @@ static void askTheOldWay(struct str line) {
                   line.ptr);
     serverLog(LL_NOTICE, "The older command SYNC is tried instead");
     linkWireSendRaw(&hand.wire, STR("SYNC\r\n"));
-    finish(HANDSHAKE_OLD_FULL, &(struct handshakeAnswer){0});
+    linkHandshakeFinish(HANDSHAKE_OLD_FULL, &(struct handshakeAnswer){0});
 }
 
-static void heardPsync(struct str line) {
+static void linkHandshakeHeardPsync(struct str line) {
     if (strStarts(line, STR("+FULLRESYNC"))) {
-        heardFull(line);
+        linkHandshakeHeardFull(line);
     } else if (strStarts(line, STR("+CONTINUE"))) {
-        heardContinue(line);
+        linkHandshakeHeardContinue(line);
     } else if (strStarts(line, STR("+DUALCHANNELSYNC"))) {
         serverLog(LL_NOTICE,
                   "Dual channel replication: a full synchronization is needed, so the RDB channel is opened");
-        finish(HANDSHAKE_DUAL, &(struct handshakeAnswer){0});
+        linkHandshakeFinish(HANDSHAKE_DUAL, &(struct handshakeAnswer){0});
     } else if (hand.wish.handover) {
         serverLog(LL_WARNING, "Failover target rejected psync request: %.*s", (int)line.len, line.ptr);
-        finish(HANDSHAKE_REJECTED, &(struct handshakeAnswer){0});
+        linkHandshakeFinish(HANDSHAKE_REJECTED, &(struct handshakeAnswer){0});
     } else if (strStarts(line, STR("-NOMASTERLINK")) || strStarts(line, STR("-LOADING"))) {
         serverLog(LL_NOTICE, "The primary cannot synchronize replicas at the moment: %.*s", (int)line.len,
                   line.ptr);
-        giveUp();
+        linkHandshakeGiveUp();
     } else {
-        askTheOldWay(line);
+        linkHandshakeAskTheOldWay(line);
     }
 }
 
-static void onLine(struct wire *w, struct str line) {
+static void linkHandshakeOnLine(struct wire *w, struct str line) {
     (void)w;
     hand.last_io_ms = cmd_time_ms;
     if (!line.len) return; /* it is alive, and busy */
     int i = hand.next++;
     switch (hand.said[i].what) {
-    case SAID_PING: heardPong(line); return;
-    case SAID_PSYNC: heardPsync(line); return;
+    case SAID_PING: linkHandshakeHeardPong(line); return;
+    case SAID_PSYNC: linkHandshakeHeardPsync(line); return;
     case SAID_AUTH:
         if (line.ptr[0] == '-') {
             serverLog(LL_WARNING, "Unable to AUTH to PRIMARY: %.*s", (int)line.len, line.ptr);
-            giveUp();
+            linkHandshakeGiveUp();
             return;
         }
         break;
-    case SAID_OPTION: heardOption(hand.said[i].option, line); break;
+    case SAID_OPTION: linkHandshakeHeardOption(hand.said[i].option, line); break;
     }
-    if (hand.next == hand.count) sayPsync();
+    if (hand.next == hand.count) linkHandshakeSayPsync();
 }
 
 /* ---- Its start ---- */
 
-static void onConnected(struct wire *w) {
+static void linkHandshakeOnConnected(struct wire *w) {
     (void)w;
     hand.last_io_ms = cmd_time_ms;
     serverLog(LL_NOTICE, "The connection to the primary is established");
     hand.count = hand.next = 0;
-    say(SAID_PING, 1, (struct str[]){STR("PING")});
+    linkHandshakeSay(SAID_PING, 1, (struct str[]){STR("PING")});
 }
 
 enum handshakePhase handshakePhase(void) {

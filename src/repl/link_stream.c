@@ -40,7 +40,7 @@ static struct { uint64_t propagated, offset, synced; } disk;
 
 /* Up to where would a loss of power leave what we have applied? It is looked at when somebody asks: what was
  * applied by then is synced when the file is as far. */
-static uint64_t syncedOffset(void) {
+static uint64_t linkStreamSyncedOffset(void) {
     uint64_t synced = persistence.aofSyncedOffset();
     if (disk.propagated <= synced) disk.synced = disk.offset;
     if (disk.synced == disk.offset) {
@@ -51,14 +51,14 @@ static uint64_t syncedOffset(void) {
     return disk.synced;
 }
 
-static void send(uint64_t offset) {
+static void linkStreamSend(uint64_t offset) {
     struct client *c = stream.client;
     char digits[2][LONG_STR_SIZE], text[128];
     struct str argv[] = {
         STR("REPLCONF"), STR("ACK"), strN(digits[0], ull2string(digits[0], offset)), STR("FACK"), {0}};
     int argc = 3;
     if (persistenceAofOn()) {
-        stream.sync_told = syncedOffset();
+        stream.sync_told = linkStreamSyncedOffset();
         stream.sync_owed = stream.sync_told < offset;
         argv[4] = strN(digits[1], ull2string(digits[1], stream.sync_told));
         argc = 5;
@@ -82,21 +82,22 @@ void linkStreamAckNowAndThen(void) {
 
 /* When what was applied in this turn is in the append-only file; and when the disk has it, as somebody may be
  * waiting for that. */
-static __attribute__((noinline)) void sendWanted(void) {
-    if (stream.sync_owed && stream.client && syncedOffset() > stream.sync_told) linkStreamAckNowAndThen();
+static __attribute__((noinline)) void linkStreamSendWanted(void) {
+    if (stream.sync_owed && stream.client && linkStreamSyncedOffset() > stream.sync_told)
+        linkStreamAckNowAndThen();
     if (!stream.ack_wanted) return;
     stream.ack_wanted = false;
-    if (stream.client) send(stream.ack_offset);
+    if (stream.client) linkStreamSend(stream.ack_offset);
 }
 
-static void ackBeforeSleep(void) {
-    if (__builtin_expect(stream.ack_wanted || stream.sync_owed, 0)) sendWanted();
+static void linkStreamAckBeforeSleep(void) {
+    if (__builtin_expect(stream.ack_wanted || stream.sync_owed, 0)) linkStreamSendWanted();
 }
 
 /* ---- Applied ---- */
 
 /* A request with big arguments did not come in one piece. */
-static void feed(const struct request *r) {
+static void linkStreamFeed(const struct request *r) {
     if (r->raw.ptr && !stream.transaction) {
         replstats.net_in += r->raw.len;
         historyFeed(&r->raw, 1);
@@ -114,42 +115,43 @@ static void feed(const struct request *r) {
     sdsfree(bytes);
 }
 
-static bool asksForAck(const struct request *r) {
+static bool linkStreamAsksForAck(const struct request *r) {
     return r->cmd && r->cmd->spec->proc == replconfCommand && r->argc >= 2 && strIs(r->argv[1], "getack");
 }
 
-static void breakOff(struct client *c, const char *why) {
+static void linkStreamBreakOff(struct client *c, const char *why) {
     serverLog(LL_WARNING, "%s", why);
     stream.broken = true;
     clientClose(c);
 }
 
-static void apply(struct client *c, struct request *r) {
+static void linkStreamApply(struct client *c, struct request *r) {
     if (c != stream.client) return; /* it was our primary until a moment ago */
     if (r->raw.ptr && r->raw.ptr[0] != '*') {
-        breakOff(c, "WARNING: Receiving inline protocol from primary, primary stream corruption? Closing the "
-                    "primary connection and discarding the cached primary.");
+        linkStreamBreakOff(
+            c, "WARNING: Receiving inline protocol from primary, primary stream corruption? Closing the "
+               "primary connection and discarding the cached primary.");
         return;
     }
-    if (asksForAck(r)) linkStreamAck();
+    if (linkStreamAsksForAck(r)) linkStreamAck();
     c->lastcmd = r->cmd;
     commandRun(c, r, ORIGIN_PRIMARY);
     if (c != stream.client) return; /* a role can change from within */
     if (c->flags & CLIENT_MULTI && !stream.transaction) stream.transaction = sdsempty();
-    feed(r);
+    linkStreamFeed(r);
     history_primary_db = c->db->id;
 }
 
-static void inputBroken(struct client *c, const char *error) {
+static void linkStreamInputBroken(struct client *c, const char *error) {
     sds why = sdscatprintf(sdsempty(), "Protocol error (%s) from primary: %s", error, clientPeerName(c));
-    breakOff(c, why);
+    linkStreamBreakOff(c, why);
     sdsfree(why);
 }
 
 /* ---- Errors ---- */
 
 /* The data here is not what the primary thinks it is: some would rather stop than serve it. */
-static void errorUnread(const struct client *c, struct str msg) {
+static void linkStreamErrorUnread(const struct client *c, struct str msg) {
     if (c != stream.client) return;
     callstats.unexpected_errors++;
     const char *name = c->cmd ? c->cmd->fullname : "<unknown>";
@@ -197,7 +199,7 @@ bool linkStreamClose(struct client *c) {
 }
 
 void linkStreamInit(void) {
-    static const struct turnPrimary primary = {apply, inputBroken};
+    static const struct turnPrimary primary = {linkStreamApply, linkStreamInputBroken};
     static const struct configEnum names[] = {{"ignore", PROPAGATION_ERRORS_IGNORE},
                                               {"panic", PROPAGATION_ERRORS_PANIC},
                                               {"panic-on-replicas", PROPAGATION_ERRORS_PANIC_ON_REPLICAS},
@@ -208,6 +210,6 @@ void linkStreamInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     turnSetPrimary(&primary);
-    reply_error_unread = errorUnread;
-    beforeSleepRegister(ackBeforeSleep);
+    reply_error_unread = linkStreamErrorUnread;
+    beforeSleepRegister(linkStreamAckBeforeSleep);
 }

@@ -34,27 +34,27 @@ void wireDrop(struct wire *w) {
     if (w->conn) connClose(wireTake(w));
 }
 
-static void fail(struct wire *w, const char *why) {
+static void linkWireFail(struct wire *w, const char *why) {
     wireDrop(w);
     w->failed(w, why);
 }
 
 /* ---- Lines ---- */
 
-static void onReadable(struct connection *conn) {
+static void linkWireOnReadable(struct connection *conn) {
     struct wire *w = conn->data;
     while (w->conn == conn && conn->read_handler) {
         char c;
         ssize_t n = connRead(conn, &c, 1);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (n <= 0) {
-            fail(w, n < 0 ? strerror(errno) : "the connection was closed");
+            linkWireFail(w, n < 0 ? strerror(errno) : "the connection was closed");
             return;
         }
         if (!w->line) w->line = sdsempty();
         if (c != '\n') w->line = sdscatlen(w->line, &c, 1);
         if (sdslen(w->line) > LINE_MAX_LEN) {
-            fail(w, "the line is too long");
+            linkWireFail(w, "the line is too long");
             return;
         }
         if (c != '\n') continue;
@@ -68,7 +68,7 @@ static void onReadable(struct connection *conn) {
 }
 
 void wireListen(struct wire *w, bool on) {
-    connSetReadHandler(w->conn, on ? onReadable : NULL);
+    connSetReadHandler(w->conn, on ? linkWireOnReadable : NULL);
 }
 
 void linkWireSendRaw(struct wire *w, struct str bytes) {
@@ -86,7 +86,7 @@ void linkWireSend(struct wire *w, int argc, const struct str *argv) {
 
 /* ---- Connecting ---- */
 
-static void onConnected(struct dial *d, struct connection *conn, const char *error) {
+static void linkWireOnConnected(struct dial *d, struct connection *conn, const char *error) {
     struct wire *w = listEntry(d, struct wire, dial);
     if (error) {
         w->failed(w, error);
@@ -101,7 +101,7 @@ static void onConnected(struct dial *d, struct connection *conn, const char *err
 bool wireConnect(struct wire *w, const char *host, int port, char *err, size_t errlen) {
     serverAssert(wireFree(w) && w->connected && w->heard && w->failed);
     struct dialTarget target = {host, port, .tls = dial_settings.replication_tls, .mptcp = use_mptcp};
-    return dialStart(&w->dial, target, onConnected, err, errlen);
+    return dialStart(&w->dial, target, linkWireOnConnected, err, errlen);
 }
 
 void wireInit(void) {

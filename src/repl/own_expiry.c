@@ -42,7 +42,7 @@ static const struct hashtableType own_type = {.entryKey = ownKeyKey, .entryFree 
 
 /* ---- Remembering ---- */
 
-static void remember(int dbid, struct str key) {
+static void ownExpiryRemember(int dbid, struct str key) {
     struct client *c = callOwner();
     if (dbid >= DATABASES || !c || c->flags & CLIENT_PRIMARY) return;
     if (!own) own = hashtableCreate(&own_type);
@@ -56,11 +56,11 @@ static void remember(int dbid, struct str key) {
 }
 
 void ownExpiryOn(bool on) {
-    data_hooks.keyGetsExpiry = on ? remember : NULL;
+    data_hooks.keyGetsExpiry = on ? ownExpiryRemember : NULL;
 }
 
 /* What was in this database goes, and what may come is not ours. */
-static void forget(int dbid) {
+static void ownExpiryForget(int dbid) {
     if (!own || !hashtableSize(own) || dbid >= DATABASES) return;
     struct hashtableIterator it;
     void *entry;
@@ -78,7 +78,7 @@ static void forget(int dbid) {
 enum fate { GONE, REAPED, KEPT_YET };
 
 /* The key in one database. GONE: there is no such key, or it has no expiry any more. */
-static enum fate look(struct db *db, struct str key) {
+static enum fate ownExpiryLook(struct db *db, struct str key) {
     struct object *o = dbFind(db, key);
     if (!o || !objectHasExpire(o)) return GONE;
     if (!objectIsExpired(o)) return KEPT_YET;
@@ -87,12 +87,12 @@ static enum fate look(struct db *db, struct str key) {
 }
 
 /* True: something of it remains. */
-static bool reap(struct ownKey *k) {
+static bool ownExpiryReap(struct ownKey *k) {
     bool any = false;
     for (uint64_t left = k->dbs; left; left &= left - 1) {
         int dbid = __builtin_ctzll(left);
         struct db *db = dbGet(dbid);
-        enum fate fate = db ? look(db, sdsview(k->key)) : GONE;
+        enum fate fate = db ? ownExpiryLook(db, sdsview(k->key)) : GONE;
         if (fate != KEPT_YET) k->dbs &= ~(UINT64_C(1) << dbid);
         any |= fate == KEPT_YET;
     }
@@ -106,13 +106,13 @@ static void ownExpiryForgetAll(void) {
     own = NULL;
 }
 
-static void reapCron(void) {
+static void ownExpiryReapCron(void) {
     if (own && !roleIsReplica()) ownExpiryForgetAll();
     if (!own || !active_expire_enabled) return;
     int64_t start = monotonicUs();
     int kept = 0;
     for (unsigned n = 1; hashtableSize(own) && kept <= KEPT_IN_A_ROW; n++) {
-        kept = reap(hashtableFairRandomEntry(own)) ? kept + 1 : 0;
+        kept = ownExpiryReap(hashtableFairRandomEntry(own)) ? kept + 1 : 0;
         if (n % CLOCK_PERIOD == 0 && monotonicUs() - start > BUDGET_US) return;
     }
 }
@@ -124,7 +124,7 @@ static sds ownExpiryInfo(sds s) {
 }
 
 void ownExpiryInit(void) {
-    cronRegister(reapCron, 0);
-    notifyAddFlushSink(forget);
+    cronRegister(ownExpiryReapCron, 0);
+    notifyAddFlushSink(ownExpiryForget);
     infoRegister("stats", ownExpiryInfo);
 }

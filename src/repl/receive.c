@@ -7,8 +7,6 @@
  *
  * Handlers of the connection, which may run within a round, change the state at most; LOAD and FAILED are
  * taken up before the loop sleeps. */
-#include "repl/receive_private.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +24,7 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "repl/history.h"
+#include "repl/receive_private.h"
 #include "repl/repl_settings.h"
 
 #define HEADER_MAX   1024
@@ -62,7 +61,7 @@ void receiveFail(void) {
     receiving.state = RECEIVE_FAILED;
 }
 
-static bool directiveWantsDisk(void) {
+static bool receiveDirectiveWantsDisk(void) {
     switch (repl_diskless_load) {
     case DISKLESS_LOAD_DISABLED: return true;
     case DISKLESS_LOAD_WHEN_EMPTY:
@@ -75,17 +74,17 @@ static bool directiveWantsDisk(void) {
 }
 
 /* Why modules need the data on the disk before they are loaded; NULL: they do not. */
-static const char *modulesWantDisk(void) {
+static const char *receiveModulesWantDisk(void) {
     return rdb_modules.wantDisk ? rdb_modules.wantDisk(repl_diskless_load == DISKLESS_LOAD_SWAPDB) : NULL;
 }
 
-static bool wantsDisk(void) {
-    return directiveWantsDisk() || modulesWantDisk();
+static bool receiveWantsDisk(void) {
+    return receiveDirectiveWantsDisk() || receiveModulesWantDisk();
 }
 
 /* what: of the synchronization, could not be read. */
 void receiveFailDownload(const char *what) {
-    if (wantsDisk())
+    if (receiveWantsDisk())
         serverLog(LL_WARNING, "The snapshot from the primary is lost: reading its %s failed", what);
     receiveFail();
 }
@@ -99,14 +98,14 @@ void receiveSendKeepAlive(void) {
 
 /* ---- The header ---- */
 
-static void headerRead(void) {
-    bool disk = wantsDisk();
+static void receiveHeaderRead(void) {
+    bool disk = receiveWantsDisk();
     const char *where = disk ? "disk" : "the loader";
     receiving.got = 0;
     receiving.beside = !disk && repl_diskless_load == DISKLESS_LOAD_SWAPDB;
-    if (!directiveWantsDisk() && disk)
+    if (!receiveDirectiveWantsDisk() && disk)
         serverLog(LL_NOTICE, "The snapshot is not loaded from the socket because there are modules that %s",
-                  modulesWantDisk());
+                  receiveModulesWantDisk());
     if (disk) serverLog(LL_NOTICE, "The snapshot from the primary is written to disk by a thread");
     if (receiving.size == 0)
         serverLog(LL_NOTICE, "A snapshot of unknown length comes from the primary and goes to %s", where);
@@ -122,7 +121,7 @@ static void headerRead(void) {
 }
 
 /* A whole line without its end. False: it is none that may stand here, which has been logged. */
-static bool parseHeader(struct str line) {
+static bool receiveParseHeader(struct str line) {
     int64_t size;
     if (line.ptr[0] == '-') {
         serverLog(LL_WARNING, "The primary answered the request for a synchronization with an error: %.*s",
@@ -148,19 +147,19 @@ static bool parseHeader(struct str line) {
     return false;
 }
 
-static void lineRead(void) {
+static void receiveLineRead(void) {
     if (header_len && header[header_len - 1] == '\r') header_len--;
     struct str line = strN(header, header_len);
     header_len = 0;
     if (!line.len) return; /* the primary is there, and not ready yet */
-    if (parseHeader(line))
-        headerRead();
+    if (receiveParseHeader(line))
+        receiveHeaderRead();
     else
         receiveFailDownload("metadata");
 }
 
 /* Byte by byte: what is behind the line must stay in the socket. */
-static void headerHandler(struct connection *conn) {
+static void receiveHeaderHandler(struct connection *conn) {
     (void)conn;
     while (receiving.state == RECEIVE_HEADER) {
         char byte;
@@ -173,7 +172,7 @@ static void headerHandler(struct connection *conn) {
                                : "the line is too long");
             receiveFailDownload("metadata");
         } else if (byte == '\n') {
-            lineRead();
+            receiveLineRead();
         } else {
             header[header_len++] = byte;
         }
@@ -183,13 +182,13 @@ static void headerHandler(struct connection *conn) {
 /* ---- The append-only file ---- */
 
 /* rdb: a file with just what is in memory, or NULL. */
-static void restartAof(const char *rdb) {
+static void receiveRestartAof(const char *rdb) {
     aof_tries_left = 0;
     if (!persistenceAofOn() || persistence.aofRestart(rdb)) return;
     aof_tries_left = AOF_TRIES - 1;
 }
 
-static void retryAof(void) {
+static void receiveRetryAof(void) {
     if (!aof_tries_left || receiving.state == RECEIVE_LOAD) return;
     if (!persistenceAofOn() || persistence.aofRestart(NULL)) {
         aof_tries_left = 0;
@@ -204,15 +203,15 @@ static void retryAof(void) {
 }
 
 /* A synchronization that failed has left it off: what it will be needed for is whatever comes now. */
-static void onRole(bool replica) {
-    if (!replica) restartAof(NULL);
+static void receiveOnRole(bool replica) {
+    if (!replica) receiveRestartAof(NULL);
 }
 
 /* ---- The end ---- */
 
 /* The file has been loaded, and the append-only file had no use for it: it becomes ours, unless nobody wants
  * files here. */
-static void keepFile(void) {
+static void receiveKeepFile(void) {
     if (rdb_del_sync_files && !persistence.hasSavePoints() && !persistenceAofOn())
         serverLog(LL_NOTICE,
                   "The RDB file received from the primary is deleted, as this replica has no persistence");
@@ -220,30 +219,30 @@ static void keepFile(void) {
         receiveFileKeep(persistence.rdbPath());
 }
 
-static void inPlace(void) {
+static void receiveInPlace(void) {
     const char *rdb = receiveFile() >= 0 ? receiveFileName() : NULL;
     historyAdopt(receiving.plan.id, receiving.plan.offset);
     if (!rdb) dbstats.dirty++; /* no file holds it */
-    restartAof(rdb);
-    if (rdb && access(rdb, F_OK) == 0) keepFile();
+    receiveRestartAof(rdb);
+    if (rdb && access(rdb, F_OK) == 0) receiveKeepFile();
     serverLog(LL_NOTICE, "The synchronization with the primary is complete");
 }
 
-static void begin(const struct receivePlan *plan) {
+static void receiveBegin(const struct receivePlan *plan) {
     receiving = (struct receiving){.plan = *plan, .state = RECEIVE_HEADER, .size = -1, .io_ms = mstime()};
     header_len = 0;
-    connSetReadHandler(plan->conn, headerHandler);
+    connSetReadHandler(plan->conn, receiveHeaderHandler);
 }
 
-static void beginNext(void) {
+static void receiveBeginNext(void) {
     struct receivePlan plan = next;
     next.conn = NULL;
-    if (plan.conn) begin(&plan);
+    if (plan.conn) receiveBegin(&plan);
 }
 
-static void finish(bool ok) {
+static void receiveFinish(bool ok) {
     struct receiving ended = receiving;
-    if (ok) inPlace();
+    if (ok) receiveInPlace();
     receiveFileDrop();
     if (ended.plan.conn) connSetReadHandler(ended.plan.conn, NULL);
     receiving = (struct receiving){0};
@@ -252,16 +251,16 @@ static void finish(bool ok) {
         ended.plan.done(ok, rest, &ended.replication);
     }
     sdsfree(ended.rest);
-    beginNext();
+    receiveBeginNext();
 }
 
-static void step(void) {
+static void receiveStep(void) {
     if (__builtin_expect(receiving.state == RECEIVE_IDLE, 1)) return;
     if (receiving.state == RECEIVE_FILE || receiving.state == RECEIVE_SYNCING) receiveFileStep();
     if (receiving.state == RECEIVE_LOAD)
-        finish(receiveLoad() && !receiving.cancelled);
+        receiveFinish(receiveLoad() && !receiving.cancelled);
     else if (receiving.state == RECEIVE_FAILED)
-        finish(false);
+        receiveFinish(false);
 }
 
 /* ---- For link ---- */
@@ -269,24 +268,24 @@ static void step(void) {
 void receiveStart(const struct receivePlan *plan) {
     serverAssert(plan->conn && plan->done && plan->offset <= HISTORY_OFFSET_MAX);
     if (receiving.state == RECEIVE_IDLE) {
-        begin(plan);
+        receiveBegin(plan);
         return;
     }
     serverAssert(receiving.cancelled && !next.conn); /* one that was given up is not out of memory yet */
     next = *plan;
 }
 
-static void closeConnection(struct connection **conn) {
+static void receiveCloseConnection(struct connection **conn) {
     if (*conn) connClose(*conn);
     *conn = NULL;
 }
 
 void receiveCancel(void) {
-    closeConnection(&next.conn);
+    receiveCloseConnection(&next.conn);
     if (receiving.state == RECEIVE_IDLE) return;
     receiving.cancelled = true;
-    closeConnection(&receiving.plan.conn);
-    if (receiving.state != RECEIVE_LOAD) finish(false);
+    receiveCloseConnection(&receiving.plan.conn);
+    if (receiving.state != RECEIVE_LOAD) receiveFinish(false);
 }
 
 bool receiveRunning(void) {
@@ -315,7 +314,7 @@ void receiveInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     infoRegister("replication", receiveInfo);
-    roleOnChange(onRole);
-    beforeSleepRegister(step);
-    cronRegister(retryAof, AOF_RETRY_MS);
+    roleOnChange(receiveOnRole);
+    beforeSleepRegister(receiveStep);
+    cronRegister(receiveRetryAof, AOF_RETRY_MS);
 }

@@ -64,7 +64,7 @@ struct syncJob {
     unsigned number;
 };
 
-static void syncOnThread(void *arg) {
+static void receiveFileSyncOnThread(void *arg) {
     struct syncJob *job = arg;
     if (fdatasync(job->fd) != 0 && errno != EINVAL) {
         atomic_store(&failed_errno, errno);
@@ -76,69 +76,69 @@ static void syncOnThread(void *arg) {
     aeWakeup(server_el);
 }
 
-static void noteWriteError(int code) {
+static void receiveFileNoteWriteError(int code) {
     serverLog(LL_WARNING, "Writing the snapshot from the primary to its temporary file failed: %s",
               strerror(code));
     receiveFail();
 }
 
-static void startSync(void) {
+static void receiveFileStartSync(void) {
     int fd = fcntl(file.fd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0) {
-        noteWriteError(errno);
+        receiveFileNoteWriteError(errno);
         return;
     }
     struct syncJob *job = zmalloc(sizeof *job);
     *job = (struct syncJob){.fd = fd, .number = file.number};
     file.asked = file.written;
     atomic_fetch_add(&syncs_pending, 1);
-    bioSubmit(BIO_CLOSE_FILE, syncOnThread, job);
+    bioSubmit(BIO_CLOSE_FILE, receiveFileSyncOnThread, job);
 }
 
 /* ---- Bytes ---- */
 
-static bool put(size_t n) {
+static bool receiveFilePut(size_t n) {
     if (fdWriteAll(file.fd, strN(file.buf, n))) {
         file.written += n;
         return true;
     }
-    noteWriteError(errno);
+    receiveFileNoteWriteError(errno);
     return false;
 }
 
-static void whole(void) {
+static void receiveFileWhole(void) {
     connSetReadHandler(receiving.plan.conn, NULL);
     serverLog(LL_NOTICE, "The snapshot from the primary has arrived");
     receiving.state = RECEIVE_SYNCING;
-    startSync();
+    receiveFileStartSync();
 }
 
 /* n bytes stand in the buffer, those that were held included. */
-static bool takeMarked(size_t n) {
+static bool receiveFileTakeMarked(size_t n) {
     const char *mark = memmem(file.buf, n, receiving.mark, RECEIVE_MARK);
     if (mark) {
         const char *behind = mark + RECEIVE_MARK;
-        if (!put((size_t)(mark - file.buf))) return false;
+        if (!receiveFilePut((size_t)(mark - file.buf))) return false;
         receiving.rest = sdsnewlen(behind, (size_t)(file.buf + n - behind));
-        whole();
+        receiveFileWhole();
         return false;
     }
     size_t held = n < RECEIVE_MARK ? n : RECEIVE_MARK - 1;
-    if (!put(n - held)) return false;
+    if (!receiveFilePut(n - held)) return false;
     memmove(file.buf, file.buf + n - held, held);
     file.held = held;
     return true;
 }
 
-static bool takeCounted(size_t n) {
-    if (!put(n)) return false;
+static bool receiveFileTakeCounted(size_t n) {
+    if (!receiveFilePut(n)) return false;
     if (file.written < (uint64_t)receiving.size) return true;
-    whole();
+    receiveFileWhole();
     return false;
 }
 
 /* False: nothing more, for now or for ever. */
-static bool readSome(void) {
+static bool receiveFileReadSome(void) {
     bool marked = receiving.size == 0;
     size_t want = BUFFER - file.held;
     if (!marked && want > (uint64_t)receiving.size - file.written)
@@ -151,21 +151,21 @@ static bool readSome(void) {
         receiveFailDownload("payload");
         return false;
     }
-    return marked ? takeMarked(file.held + (size_t)n) : takeCounted((size_t)n);
+    return marked ? receiveFileTakeMarked(file.held + (size_t)n) : receiveFileTakeCounted((size_t)n);
 }
 
-static void readHandler(struct connection *conn) {
+static void receiveFileReadHandler(struct connection *conn) {
     (void)conn;
     for (int i = 0; i < READS_PER_TURN; i++) {
-        if (!readSome()) break;
+        if (!receiveFileReadSome()) break;
     }
     bool due = file.written - file.asked >= SYNC_BYTES && !atomic_load(&syncs_pending);
-    if (due && receiving.state == RECEIVE_FILE) startSync();
+    if (due && receiving.state == RECEIVE_FILE) receiveFileStartSync();
 }
 
 /* ---- Around ---- */
 
-static int openFile(void) {
+static int receiveFileOpenFile(void) {
     int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
     file.named = fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT);
     return file.named ? open(file.path, O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0644) : fd;
@@ -173,7 +173,7 @@ static int openFile(void) {
 
 bool receiveFileOpen(void) {
     file.path = sdscatprintf(sdsempty(), "temp-%lld.%ld.rdb", (long long)time(NULL), (long)getpid());
-    file.fd = openFile();
+    file.fd = receiveFileOpenFile();
     if (file.fd < 0) {
         serverLog(LL_WARNING, "Opening the temporary file for the snapshot from the primary failed: %s",
                   strerror(errno));
@@ -186,25 +186,25 @@ bool receiveFileOpen(void) {
     file.paused = false;
     file.number++;
     receiving.state = RECEIVE_FILE;
-    connSetReadHandler(receiving.plan.conn, readHandler);
+    connSetReadHandler(receiving.plan.conn, receiveFileReadHandler);
     return true;
 }
 
 /* One job at a time, which syncs all that has been written before it runs. */
-static void pauseOrGoOn(bool syncing) {
+static void receiveFilePauseOrGoOn(bool syncing) {
     bool pause = syncing && file.written - file.asked >= UNSYNCED_MAX;
     if (pause) receiving.io_ms = mstime(); /* it is not the primary that is slow */
     if (pause == file.paused) return;
     file.paused = pause;
-    connSetReadHandler(receiving.plan.conn, pause ? NULL : readHandler);
+    connSetReadHandler(receiving.plan.conn, pause ? NULL : receiveFileReadHandler);
 }
 
 void receiveFileStep(void) {
     bool syncing = atomic_load(&syncs_pending) > 0;
     if (file.number == atomic_load(&failed_number)) {
-        noteWriteError(atomic_load(&failed_errno));
+        receiveFileNoteWriteError(atomic_load(&failed_errno));
     } else if (receiving.state == RECEIVE_FILE) {
-        pauseOrGoOn(syncing);
+        receiveFilePauseOrGoOn(syncing);
     } else if (!syncing) {
         serverLog(LL_NOTICE, "The snapshot from the primary is on disk");
         receiving.state = RECEIVE_LOAD;
@@ -213,7 +213,7 @@ void receiveFileStep(void) {
     }
 }
 
-static void closeFile(void) {
+static void receiveFileCloseFile(void) {
     if (file.fd >= 0) close(file.fd);
     zfree(file.buf);
     sdsfree(file.path);
@@ -223,7 +223,7 @@ static void closeFile(void) {
     file.named = false;
 }
 
-static bool giveName(void) {
+static bool receiveFileGiveName(void) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", file.fd);
     unlink(file.path); /* of a process that had our number, within this second */
@@ -231,7 +231,7 @@ static bool giveName(void) {
 }
 
 const char *receiveFileName(void) {
-    if (!file.named) file.named = giveName();
+    if (!file.named) file.named = receiveFileGiveName();
     if (!file.named)
         serverLog(LL_WARNING, "The received RDB file cannot be named %s: %s", file.path, strerror(errno));
     return file.named ? file.path : NULL;
@@ -246,5 +246,5 @@ void receiveFileKeep(const char *path) {
 
 void receiveFileDrop(void) {
     if (file.named) unlink(file.path);
-    closeFile();
+    receiveFileCloseFile();
 }

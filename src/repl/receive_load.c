@@ -24,8 +24,8 @@
 #include "registry/server_events.h"
 #include "repl/history.h"
 #include "repl/receive_private.h"
-#include "repl/replicas.h"
 #include "repl/repl_settings.h"
+#include "repl/replicas.h"
 
 #define WAIT_MS 100 /* at most, before plan.alive and the time-out are looked at */
 
@@ -33,7 +33,7 @@ bool replica_lazy_flush;
 
 /* ---- Where the bytes come from ---- */
 
-static ssize_t fromConnection(void *priv, char *p, size_t n) {
+static ssize_t receiveLoadFromConnection(void *priv, char *p, size_t n) {
     const struct rioReader *io = priv;
     if (receiving.size > 0 && n > (uint64_t)receiving.size - receiving.got)
         n = (size_t)((uint64_t)receiving.size - receiving.got);
@@ -53,11 +53,11 @@ static ssize_t fromConnection(void *priv, char *p, size_t n) {
 }
 
 /* So that clients are served before there is anything to read: whoever waits for the loop wakes. */
-static void hasInput(struct connection *conn) {
+static void receiveLoadHasInput(struct connection *conn) {
     (void)conn;
 }
 
-static void tellProgress(struct rioReader *io) {
+static void receiveLoadTellProgress(struct rioReader *io) {
     receiveSendKeepAlive();
     loadingProgress(rioOffset(io));
     if (receiving.cancelled) rioFail(io, "the synchronization was given up");
@@ -66,7 +66,7 @@ static void tellProgress(struct rioReader *io) {
 /* ---- What was there ---- */
 
 /* A child that saves what is about to go would replace what comes. */
-static void stopSaving(void) {
+static void receiveLoadStopSaving(void) {
     persistence.aofStop();
     if (childRunning() != CHILD_RDB) return;
     serverLog(
@@ -77,31 +77,31 @@ static void stopSaving(void) {
     childKill();
 }
 
-static void emptyAll(void) {
+static void receiveLoadEmptyAll(void) {
     dbEmptyAll(replica_lazy_flush, receiveSendKeepAlive);
     rdbSectionsEmpty();
 }
 
-static void accepted(void *priv) {
+static void receiveLoadAccepted(void *priv) {
     bool *flushed = priv;
     serverLog(LL_NOTICE, "RDB signature and version check passed. Flushing old data");
     *flushed = true;
-    stopSaving();
+    receiveLoadStopSaving();
     replicasForget();
-    emptyAll();
+    receiveLoadEmptyAll();
 }
 
 /* ---- Beside ---- */
 
-static void dropBeside(struct keyspace **beside) {
+static void receiveLoadDropBeside(struct keyspace **beside) {
     serverLog(LL_NOTICE, "The dataset loaded so far is freed in the background");
     for (int i = 0; i < dbCount(); i++) keyspaceRelease(beside[i], true);
     rdbSectionsExchange(false);
 }
 
-static void exchange(struct keyspace **beside) {
+static void receiveLoadExchange(struct keyspace **beside) {
     receive_replaces();
-    stopSaving();
+    receiveLoadStopSaving();
     replicasForget();
     serverLog(LL_NOTICE, "The loaded dataset takes the place of the old one");
     for (int i = 0; i < dbCount(); i++) {
@@ -118,7 +118,7 @@ static void exchange(struct keyspace **beside) {
 /* ---- Loading ---- */
 
 /* What is left of the stream behind the end of the dataset. */
-static bool readEnd(struct rioReader *io) {
+static bool receiveLoadReadEnd(struct rioReader *io) {
     char mark[RECEIVE_MARK];
     if (receiving.size > 0) {
         while (!rioAtEnd(io)) rioView(io, (size_t)(io->end - io->at));
@@ -132,7 +132,8 @@ static bool readEnd(struct rioReader *io) {
     return true;
 }
 
-static bool readDataset(struct rdbReader *r, const struct rdbLoadOptions *options, bool from_file) {
+static bool receiveLoadReadDataset(struct rdbReader *r, const struct rdbLoadOptions *options,
+                                   bool from_file) {
     struct rdbLoadResult result;
     bool ok = rdbLoadStream(r, options, &result);
     receiving.replication = result.replication;
@@ -140,7 +141,7 @@ static bool readDataset(struct rdbReader *r, const struct rdbLoadOptions *option
         serverLog(LL_WARNING, "Internal error in RDB reading offset %llu: %s",
                   (unsigned long long)r->io.error_offset, r->io.error);
     } else if (!from_file) {
-        ok = readEnd(&r->io);
+        ok = receiveLoadReadEnd(&r->io);
     }
     if (!ok && !receiving.cancelled)
         serverLog(LL_WARNING,
@@ -150,44 +151,44 @@ static bool readDataset(struct rdbReader *r, const struct rdbLoadOptions *option
 }
 
 /* Who waits for a key may find it now. */
-static void tellArrivals(void) {
+static void receiveLoadTellArrivals(void) {
     for (int i = 0; i < dbCount(); i++) {
         if (keyspaceSize(&dbGet(i)->keyspace)) signalFlushedDb(i);
     }
 }
 
-static bool loadOver(struct rdbReader *r, struct rdbLoadOptions *options, bool from_file) {
+static bool receiveLoadOver(struct rdbReader *r, struct rdbLoadOptions *options, bool from_file) {
     bool flushed = false;
-    options->accepted = accepted;
+    options->accepted = receiveLoadAccepted;
     options->priv = &flushed;
     loadingStart(EVENT_LOADS_PRIMARY, r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size);
-    bool ok = readDataset(r, options, from_file);
+    bool ok = receiveLoadReadDataset(r, options, from_file);
     if (!ok && flushed) {
         serverLog(LL_NOTICE, "The dataset loaded so far is discarded");
-        emptyAll();
+        receiveLoadEmptyAll();
     }
     loadingStop(ok);
-    if (ok) tellArrivals();
+    if (ok) receiveLoadTellArrivals();
     return ok;
 }
 
-static bool loadBeside(struct rdbReader *r, struct rdbLoadOptions *options) {
+static bool receiveLoadBeside(struct rdbReader *r, struct rdbLoadOptions *options) {
     bool same_history = historyIdIs(receiving.plan.id, strOf(history.id));
     options->into = zcalloc((size_t)dbCount(), sizeof(struct keyspace *));
     serverEvent(SERVER_ASYNC_LOAD, EVENT_ASYNC_STARTED, NULL);
     loadingStartBeside(r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size, same_history);
-    bool ok = readDataset(r, options, false);
+    bool ok = receiveLoadReadDataset(r, options, false);
     if (ok)
-        exchange(options->into);
+        receiveLoadExchange(options->into);
     else
-        dropBeside(options->into);
+        receiveLoadDropBeside(options->into);
     serverEvent(SERVER_ASYNC_LOAD, ok ? EVENT_ASYNC_COMPLETED : EVENT_ASYNC_ABORTED, NULL);
     loadingStop(ok);
     zfree(options->into);
     return ok;
 }
 
-static bool loadFile(void) {
+static bool receiveLoadFile(void) {
     int fd = receiveFile();
     struct stat st;
     if (fstat(fd, &st) != 0 || lseek(fd, 0, SEEK_SET) != 0) {
@@ -197,20 +198,20 @@ static bool loadFile(void) {
     struct rdbReader r = {0};
     struct rdbLoadOptions options = {.keep_expired = true};
     rioReaderInit(&r.io, rioSourceFd, &fd, (uint64_t)st.st_size);
-    r.io.progress = tellProgress;
-    bool ok = loadOver(&r, &options, true);
+    r.io.progress = receiveLoadTellProgress;
+    bool ok = receiveLoadOver(&r, &options, true);
     rdbReaderFree(&r);
     return ok;
 }
 
-static bool loadConnection(void) {
+static bool receiveLoadConnection(void) {
     struct rdbReader r = {0};
     struct rdbLoadOptions options = {.keep_expired = true, .prefix = true};
-    rioReaderInit(&r.io, fromConnection, &r.io,
+    rioReaderInit(&r.io, receiveLoadFromConnection, &r.io,
                   receiving.size > 0 ? (uint64_t)receiving.size : RIO_SIZE_UNKNOWN);
-    r.io.progress = tellProgress;
-    connSetReadHandler(receiving.plan.conn, hasInput);
-    bool ok = receiving.beside ? loadBeside(&r, &options) : loadOver(&r, &options, false);
+    r.io.progress = receiveLoadTellProgress;
+    connSetReadHandler(receiving.plan.conn, receiveLoadHasInput);
+    bool ok = receiving.beside ? receiveLoadBeside(&r, &options) : receiveLoadOver(&r, &options, false);
     rdbReaderFree(&r);
     return ok;
 }
@@ -220,5 +221,5 @@ bool receiveLoad(void) {
     if (from_file) serverLog(LL_NOTICE, "The snapshot from the primary is complete and is now loaded");
     if (!receiving.beside) receive_replaces();
     serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Loading DB in memory");
-    return from_file ? loadFile() : loadConnection();
+    return from_file ? receiveLoadFile() : receiveLoadConnection();
 }

@@ -18,12 +18,12 @@ struct replStats replstats;
 
 static struct rate in_rate, out_rate;
 
-static void sampleRates(void) {
+static void replSettingsSampleRates(void) {
     rateSample(&in_rate, replstats.net_in);
     rateSample(&out_rate, replstats.net_out);
 }
 
-static sds statsInfo(sds s) {
+static sds replSettingsStatsInfo(sds s) {
     s = infoField(s, "total_net_repl_input_bytes:%llu", (unsigned long long)replstats.net_in);
     s = infoField(s, "total_net_repl_output_bytes:%llu", (unsigned long long)replstats.net_out);
     s = infoField(s, "instantaneous_input_repl_kbps:%.2f", (double)ratePerSecond(&in_rate) / 1024);
@@ -33,7 +33,7 @@ static sds statsInfo(sds s) {
     return infoField(s, "sync_partial_err:%llu", (unsigned long long)replstats.partial_err);
 }
 
-static void resetStats(void) {
+static void replSettingsResetStats(void) {
     replstats = (struct replStats){0};
     rateReset(&in_rate);
     rateReset(&out_rate);
@@ -55,7 +55,7 @@ void settingsInit(void) {
         CONFIG_INT("repl-timeout", NULL, SET, &repl_timeout_s, 60, 1, INT32_MAX, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    infoRegister("stats", statsInfo);
-    cronRegister(sampleRates, RATE_PERIOD_MS);
-    configOnResetStat(resetStats);
+    infoRegister("stats", replSettingsStatsInfo);
+    cronRegister(replSettingsSampleRates, RATE_PERIOD_MS);
+    configOnResetStat(replSettingsResetStats);
 }

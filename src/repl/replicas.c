@@ -96,7 +96,7 @@ void replicaJoin(struct replicaClient *r, enum replicaState state) {
     monitorReplicas(true);
 }
 
-static void leavePlace(struct replicaClient *r) {
+static void replicasLeavePlace(struct replicaClient *r) {
     if (r->has_place) chainReaderStop(&r->reader);
     r->has_place = r->streaming = false;
 }
@@ -105,7 +105,7 @@ static void leavePlace(struct replicaClient *r) {
 void replicasDisconnect(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        leavePlace(r);
+        replicasLeavePlace(r);
         clientClose(r->client);
     }
 }
@@ -130,7 +130,7 @@ static void replicaFree(struct client *c) {
         listRemove(&replicas, &r->node);
         monitorReplicas(replicas.length > 0);
     }
-    leavePlace(r);
+    replicasLeavePlace(r);
     sdsfree(r->address);
     zfree(r);
     c->replica = NULL;
@@ -138,7 +138,7 @@ static void replicaFree(struct client *c) {
 }
 
 /* A replica's command has made a reply, which nobody there would understand. */
-static void onReply(struct client *c, struct str error) {
+static void replicasOnReply(struct client *c, struct str error) {
     const char *name = c->cmd ? c->cmd->fullname : "<unknown>";
     if (!(c->flags & CLIENT_CLOSE_ASAP)) {
         sds line = clientLogLine(c, sdsempty());
@@ -158,7 +158,7 @@ static void onReply(struct client *c, struct str error) {
 
 /* ---- Its place in the stream ---- */
 
-static void takePlace(struct replicaClient *r, uint64_t at) {
+static void replicasTakePlace(struct replicaClient *r, uint64_t at) {
     bool kept = chainReaderStart(&r->reader, &history.chain, at);
     serverAssert(kept && !r->has_place);
     r->has_place = true;
@@ -166,7 +166,7 @@ static void takePlace(struct replicaClient *r, uint64_t at) {
 }
 
 /* A stream never starts at zero: a replica that has not applied a byte could not say that it has begun. */
-static void startStream(struct replicaClient *r) {
+static void replicasStartStream(struct replicaClient *r) {
     r->streaming = true;
     r->wait_for_ack = false;
     if (historyOffset() == 0) ping_first = true;
@@ -191,7 +191,7 @@ bool replicaSetup(struct replicaClient *r, uint64_t offset) {
                  offset <= historyOffset());
     if (r->client->flags & CLIENT_CLOSE_ASAP) return false;
     r->start_offset = offset;
-    if (!r->rdb_only && !r->rdb_channel) takePlace(r, offset);
+    if (!r->rdb_only && !r->rdb_channel) replicasTakePlace(r, offset);
     r->state = REPLICA_WAIT_END;
     historySelectAnew();
     if (!r->old_protocol) replicaSend(r, "+FULLRESYNC %s %llu\r\n", history.id, (unsigned long long)offset);
@@ -201,13 +201,13 @@ bool replicaSetup(struct replicaClient *r, uint64_t offset) {
 void replicaContinue(struct replicaClient *r, uint64_t at) {
     serverAssert(history.backlog && at <= historyOffset());
     replicaJoin(r, r->rdb_client_id ? REPLICA_BG_TRANSFER : REPLICA_ONLINE);
-    takePlace(r, at);
+    replicasTakePlace(r, at);
     if (r->rdb_client_id && replica_hooks.streamTaken) replica_hooks.streamTaken(r);
     if (r->capa & CAPA_PSYNC2)
         replicaSend(r, "+CONTINUE %s\r\n", history.id);
     else
         replicaSend(r, "+CONTINUE\r\n");
-    startStream(r);
+    replicasStartStream(r);
     if (r->state == REPLICA_ONLINE) serverEvent(SERVER_REPLICA, EVENT_STARTED, NULL);
 }
 
@@ -224,7 +224,7 @@ void replicaOnline(struct replicaClient *r, bool at_once) {
     }
     r->state = REPLICA_ONLINE;
     if ((at_once || r->acked_snapshot) && !r->streaming)
-        startStream(r);
+        replicasStartStream(r);
     else
         r->wait_for_ack = !r->streaming;
     serverLog(LL_NOTICE, "Replica %s is synchronized", replicaName(r));
@@ -244,13 +244,13 @@ void replicaAcked(struct replicaClient *r, int64_t offset, int64_t synced) {
     }
     if (r->state == REPLICA_WAIT_END || r->state == REPLICA_SEND) r->acked_snapshot = true;
     if (r->state == REPLICA_BG_TRANSFER) replicaOnline(r, true);
-    if (r->wait_for_ack && r->state == REPLICA_ONLINE) startStream(r);
+    if (r->wait_for_ack && r->state == REPLICA_ONLINE) replicasStartStream(r);
     if (more) waitRecheck();
 }
 
 /* ---- Sending ---- */
 
-static bool streamWrite(struct client *c) {
+static bool replicasStreamWrite(struct client *c) {
     struct replicaClient *r = c->replica;
     if (!r->streaming) return !replica_hooks.writeSnapshot || replica_hooks.writeSnapshot(r);
     while (chainReaderPending(&r->reader, &history.chain)) {
@@ -268,40 +268,40 @@ static bool streamWrite(struct client *c) {
     return true;
 }
 
-static bool streamWaits(const struct client *c) {
+static bool replicasStreamWaits(const struct client *c) {
     const struct replicaClient *r = c->replica;
     if (r->streaming) return chainReaderPending(&r->reader, &history.chain) > 0;
     return replica_hooks.hasSnapshotOutput && replica_hooks.hasSnapshotOutput(r);
 }
 
-static size_t streamPending(const struct client *c) {
+static size_t replicasStreamPending(const struct client *c) {
     const struct replicaClient *r = c->replica;
     return r->has_place ? chainReaderMemory(&r->reader, &history.chain) : 0;
 }
 
-static size_t streamBlocks(const struct client *c) {
+static size_t replicasStreamBlocks(const struct client *c) {
     return c->replica->has_place ? chainReaderBlocks(&c->replica->reader) : 0;
 }
 
 /* What the backlog keeps anyway is nobody's to pay for. */
-static uint64_t streamFree(void) {
+static uint64_t replicasStreamFree(void) {
     return history.chain.keep;
 }
 
-static size_t streamFollowers(void) {
+static size_t replicasStreamFollowers(void) {
     return replicas.length;
 }
 
-static const struct clientStream stream = {.followers = streamFollowers,
-                                           .write = streamWrite,
-                                           .waits = streamWaits,
-                                           .pending = streamPending,
-                                           .blocks = streamBlocks,
-                                           .least_limit = streamFree,
-                                           .replied = onReply};
+static const struct clientStream stream = {.followers = replicasStreamFollowers,
+                                           .write = replicasStreamWrite,
+                                           .waits = replicasStreamWaits,
+                                           .pending = replicasStreamPending,
+                                           .blocks = replicasStreamBlocks,
+                                           .least_limit = replicasStreamFree,
+                                           .replied = replicasOnReply};
 
 /* A block has been added: who keeps too many? */
-static void checkLimits(void) {
+static void replicasCheckLimits(void) {
     listForEach(&replicas, it) clientCheckOutput(listEntry(it, struct replicaClient, node)->client, 0);
     if (replica_hooks.limitPlaces) replica_hooks.limitPlaces();
 }
@@ -317,11 +317,11 @@ __attribute__((noinline)) void replicasWriteLater(void) {
 
 /* ---- Words of our own in the stream; a replica adds none to that of its primary ---- */
 
-static bool isAsked(void) {
+static bool replicasIsAsked(void) {
     return history.backlog && !roleIsReplica();
 }
 
-static bool ping(void) {
+static bool replicasPing(void) {
     static const struct str words[] = {STR("ping")};
     return propagateToReplicas(1, words);
 }
@@ -330,12 +330,12 @@ void replicasRequestAck(void) {
     request_ack = true;
 }
 
-static void askForAck(void) {
+static void replicasAskForAck(void) {
     static const struct str words[] = {STR("REPLCONF"), STR("GETACK"), STR("*")};
     if (propagateToReplicas(3, words)) request_ack = false;
 }
 
-static __attribute__((unused)) size_t standingReaders(void) {
+static __attribute__((unused)) size_t replicasStandingReaders(void) {
     size_t count = 0;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -346,32 +346,32 @@ static __attribute__((unused)) size_t standingReaders(void) {
     return count + (replica_hooks.heldPlaces ? replica_hooks.heldPlaces() : 0);
 }
 
-static __attribute__((noinline)) void sayOwnWords(void) {
-    if (ping_first) ping_first = isAsked() && historyOffset() == 0 && !ping();
+static __attribute__((noinline)) void replicasSayOwnWords(void) {
+    if (ping_first) ping_first = replicasIsAsked() && historyOffset() == 0 && !replicasPing();
     if (!request_ack) return;
-    if (isAsked() && replicas.length)
-        askForAck();
+    if (replicasIsAsked() && replicas.length)
+        replicasAskForAck();
     else
         request_ack = false;
 }
 
 static void replicasBeforeSleep(void) {
     debugAssert(chainCheck(&history.chain, standingReaders()));
-    if (__builtin_expect(ping_first || request_ack, 0)) sayOwnWords();
+    if (__builtin_expect(ping_first || request_ack, 0)) replicasSayOwnWords();
     if (history.grown) replicasWriteLater();
 }
 
 /* ---- Jobs ---- */
 
-static void pingNowAndThen(void) {
+static void replicasPingNowAndThen(void) {
     static int64_t seconds;
-    if (seconds++ % ping_period_s || !replicas.length || !isAsked()) return;
+    if (seconds++ % ping_period_s || !replicas.length || !replicasIsAsked()) return;
     if (isPausedFor(PAUSE_FAILOVER)) return; /* who takes over has all, and nothing is added to it */
-    ping();
+    replicasPing();
 }
 
 /* Those who follow the stream say what they have once a second; old ones never do. */
-static void cutSilent(void) {
+static void replicasCutSilent(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
         if ((r->state != REPLICA_ONLINE && r->state != REPLICA_BG_TRANSFER) || r->old_protocol) continue;
@@ -383,7 +383,7 @@ static void cutSilent(void) {
     }
 }
 
-static void freeBacklog(void) {
+static void replicasFreeBacklog(void) {
     static int64_t needed_ms; /* when somebody last needed it */
     bool needed = !history.backlog || roleIsReplica() || replicas.length || !backlog_ttl_s;
     if (needed || !needed_ms) needed_ms = cmd_time_ms;
@@ -394,7 +394,7 @@ static void freeBacklog(void) {
 }
 
 /* An empty line says no more than that it is alive: while it loads a snapshot it has nothing else to say. */
-static void noteSignsOfLife(void) {
+static void replicasNoteSignsOfLife(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
         bool heard = r->client->net_in != r->heard;
@@ -404,10 +404,10 @@ static void noteSignsOfLife(void) {
 }
 
 static void replicasTimer(void) {
-    noteSignsOfLife();
-    pingNowAndThen();
-    cutSilent();
-    freeBacklog();
+    replicasNoteSignsOfLife();
+    replicasPingNowAndThen();
+    replicasCutSilent();
+    replicasFreeBacklog();
 }
 
 /* ---- Who has what ---- */
@@ -439,7 +439,7 @@ static int replicasWithPropagated(uint64_t propagated, bool synced) {
     return replicasWith(historyOffsetOf(propagated), synced);
 }
 
-static int replicasOnline(void) {
+static int replReplicasReplicasOnline(void) {
     int count = 0;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -451,7 +451,7 @@ static int replicasOnline(void) {
 static size_t replicaMemory(const struct client *c) {
     const struct replicaClient *r = c->replica;
     if (!r) return 0;
-    return zmallocSize(r) + (r->address ? sdsAllocSize(r->address) : 0) + streamPending(c);
+    return zmallocSize(r) + (r->address ? sdsAllocSize(r->address) : 0) + replicasStreamPending(c);
 }
 
 void replicasInit(void) {
@@ -465,9 +465,9 @@ void replicasInit(void) {
     clientOnFree(replicaFree);
     clientOnMemory(replicaMemory);
     client_stream = &stream;
-    history_new_block = checkLimits;
+    history_new_block = replicasCheckLimits;
     wait_sources.replicas = replicasWithPropagated;
-    wait_sources.online = replicasOnline;
+    wait_sources.online = replReplicasReplicasOnline;
     wait_sources.askReplicas = replicasRequestAck;
     beforeSleepRegister(replicasBeforeSleep);
     cronRegister(replicasTimer, TIMER_MS);

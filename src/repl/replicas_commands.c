@@ -13,14 +13,14 @@
 #include "commands/cmd_replication.h"
 #include "data/server_state/role.h"
 #include "repl/history.h"
-#include "repl/replicas.h"
 #include "repl/repl_settings.h"
+#include "repl/replicas.h"
 
 #define IP_ADDRESS_MAX 255 /* bytes of what a replica says of its address */
 #define VERSION_PARTS  3
 #define VERSION_BITS   8 /* of each part */
 
-static bool quoteBack(struct client *c, const char *what, struct str word) {
+static bool replicasQuoteBack(struct client *c, const char *what, struct str word) {
     sds s = sdscatstr(sdscat(sdsnew("ERR "), what), word);
     replyErrorStr(c, sdsview(s));
     sdsfree(s);
@@ -29,14 +29,14 @@ static bool quoteBack(struct client *c, const char *what, struct str word) {
 
 /* ---- REPLCONF, option by option: false when an error has been replied ---- */
 
-static bool setPort(struct client *c, struct str value) {
+static bool replicasSetPort(struct client *c, struct str value) {
     int64_t port;
     if (!argLongLong(c, value, &port, NULL)) return false;
     replicaPart(c)->listening_port = (int)port;
     return true;
 }
 
-static bool setAddress(struct client *c, struct str value) {
+static bool replicasSetAddress(struct client *c, struct str value) {
     if (value.len > IP_ADDRESS_MAX) {
         replyErrorFmt(c, "ERR REPLCONF ip-address provided by replica instance is too long: %zu bytes",
                       value.len);
@@ -48,7 +48,7 @@ static bool setAddress(struct client *c, struct str value) {
     return true;
 }
 
-static bool setCapability(struct client *c, struct str value) {
+static bool replicasSetCapability(struct client *c, struct str value) {
     struct replicaClient *r = replicaPart(c);
     if (strIs(value, "eof"))
         r->capa |= CAPA_EOF;
@@ -67,7 +67,7 @@ static bool setCapability(struct client *c, struct str value) {
 }
 
 /* a.b.c, each up to 255; a part may be empty. */
-static bool parseVersion(struct str text, uint32_t *version) {
+static bool replicasParseVersion(struct str text, uint32_t *version) {
     int dots = 0;
     unsigned part = 0;
     *version = 0;
@@ -87,21 +87,22 @@ static bool parseVersion(struct str text, uint32_t *version) {
     return dots == VERSION_PARTS - 1;
 }
 
-static bool setVersion(struct client *c, struct str value) {
+static bool replicasSetVersion(struct client *c, struct str value) {
     uint32_t version;
-    if (!parseVersion(value, &version)) return quoteBack(c, "Unrecognized version format: ", value);
+    if (!replicasParseVersion(value, &version))
+        return replicasQuoteBack(c, "Unrecognized version format: ", value);
     replicaPart(c)->version = version;
     return true;
 }
 
-static bool setRdbOnly(struct client *c, struct str value) {
+static bool replicasSetRdbOnly(struct client *c, struct str value) {
     int64_t on;
     if (!argRange(c, value, 0, 1, &on, NULL)) return false;
     replicaPart(c)->rdb_only = on;
     return true;
 }
 
-static bool setRdbChannel(struct client *c, struct str value) {
+static bool replicasSetRdbChannel(struct client *c, struct str value) {
     int64_t on;
     if (!argRange(c, value, 0, 1, &on, NULL)) return false;
     replicaPart(c)->rdb_channel = on;
@@ -109,7 +110,7 @@ static bool setRdbChannel(struct client *c, struct str value) {
 }
 
 /* A list of what it wants of a snapshot; nothing else is in it, then. */
-static bool setFilter(struct client *c, struct str value) {
+static bool replicasSetFilter(struct client *c, struct str value) {
     struct replicaClient *r = replicaPart(c);
     int count;
     sds *words = sdssplitargs(value.ptr, value.len, &count);
@@ -124,13 +125,13 @@ static bool setFilter(struct client *c, struct str value) {
         if (fine)
             r->without_functions = false;
         else
-            quoteBack(c, "Unsupported rdb-filter-only option: ", sdsview(words[i]));
+            replicasQuoteBack(c, "Unsupported rdb-filter-only option: ", sdsview(words[i]));
     }
     sdsfreesplitres(words, count);
     return fine;
 }
 
-static bool setRdbClient(struct client *c, struct str value) {
+static bool replicasSetRdbClient(struct client *c, struct str value) {
     int64_t id;
     if (!argLongLong(c, value, &id, NULL)) return false;
     if (replica_hooks.joinChannels && replica_hooks.joinChannels(replicaPart(c), (uint64_t)id)) return true;
@@ -138,7 +139,7 @@ static bool setRdbClient(struct client *c, struct str value) {
     return false;
 }
 
-static bool setNode(struct client *c, struct str value) {
+static bool replicasSetNode(struct client *c, struct str value) {
     if (!cluster_membership) {
         replyError(c, "ERR This instance has cluster support disabled");
         return false;
@@ -152,14 +153,14 @@ static bool setNode(struct client *c, struct str value) {
 }
 
 /* ACK offset [FACK offset]. What does not parse is not worth an answer either. */
-static void acknowledged(struct client *c) {
+static void replicasAcknowledged(struct client *c) {
     int64_t offset, synced = -1;
     if (!(c->flags & CLIENT_REPLICA) || !string2ll(c->argv[2], &offset)) return;
     if (c->argc > 4 && strIs(c->argv[3], "fack") && !string2ll(c->argv[4], &synced)) return;
     replicaAcked(c->replica, offset, synced);
 }
 
-static void wantsAcknowledgement(struct client *c) {
+static void replicasWantsAcknowledgement(struct client *c) {
     if (c->flags & CLIENT_PRIMARY && replica_hooks.acknowledge) replica_hooks.acknowledge();
 }
 
@@ -168,17 +169,17 @@ static const struct {
     bool (*set)(struct client *c, struct str value);
     void (*silent)(struct client *c); /* instead: nobody waits for an answer, and nothing follows */
 } options[] = {
-    {"ack", NULL, acknowledged},
-    {"getack", NULL, wantsAcknowledgement},
-    {"listening-port", setPort, NULL},
-    {"ip-address", setAddress, NULL},
-    {"capa", setCapability, NULL},
-    {"version", setVersion, NULL},
-    {"rdb-only", setRdbOnly, NULL},
-    {"rdb-filter-only", setFilter, NULL},
-    {"rdb-channel", setRdbChannel, NULL},
-    {"set-rdb-client-id", setRdbClient, NULL},
-    {"set-cluster-node-id", setNode, NULL},
+    {"ack", NULL, replicasAcknowledged},
+    {"getack", NULL, replicasWantsAcknowledgement},
+    {"listening-port", replicasSetPort, NULL},
+    {"ip-address", replicasSetAddress, NULL},
+    {"capa", replicasSetCapability, NULL},
+    {"version", replicasSetVersion, NULL},
+    {"rdb-only", replicasSetRdbOnly, NULL},
+    {"rdb-filter-only", replicasSetFilter, NULL},
+    {"rdb-channel", replicasSetRdbChannel, NULL},
+    {"set-rdb-client-id", replicasSetRdbClient, NULL},
+    {"set-cluster-node-id", replicasSetNode, NULL},
 };
 #define OPTIONS (sizeof options / sizeof *options)
 
@@ -191,7 +192,7 @@ void replconfCommand(struct client *c) {
         size_t k = 0;
         while (k < OPTIONS && !strIs(c->argv[i], options[k].name)) k++;
         if (k == OPTIONS) {
-            quoteBack(c, "Unrecognized REPLCONF option: ", c->argv[i]);
+            replicasQuoteBack(c, "Unrecognized REPLCONF option: ", c->argv[i]);
             return;
         }
         if (options[k].silent) {
@@ -205,12 +206,12 @@ void replconfCommand(struct client *c) {
 
 /* ---- SYNC, PSYNC ---- */
 
-static void logAsking(const struct replicaClient *r) {
+static void replicasLogAsking(const struct replicaClient *r) {
     serverLog(LL_NOTICE, "Replica %s requests a synchronization", replicaName(r));
 }
 
 /* Its primary hands over to us. */
-static bool takeOver(struct client *c) {
+static bool replicasTakeOver(struct client *c) {
     if (!roleIsReplica()) {
         replyError(c, "ERR PSYNC FAILOVER can't be sent to a master.");
         return false;
@@ -229,7 +230,7 @@ static bool takeOver(struct client *c) {
 }
 
 /* In the order in which they are said. */
-static bool mayFollow(struct client *c) {
+static bool replicasMayFollow(struct client *c) {
     const struct replicaClient *r = c->replica;
     bool failing_over = replica_hooks.isFailingOver && replica_hooks.isFailingOver();
     bool cut_off = roleIsReplica() && replica_hooks.primaryIsDown && replica_hooks.primaryIsDown();
@@ -247,7 +248,7 @@ static bool mayFollow(struct client *c) {
 }
 
 /* The history is ours, but not that place in it. */
-static void logLackOfBacklog(const struct replicaClient *r, struct str id, int64_t offset) {
+static void replicasLogLackOfBacklog(const struct replicaClient *r, struct str id, int64_t offset) {
     uint64_t end = historyOffset();
     serverLog(
         LL_NOTICE,
@@ -261,19 +262,19 @@ static void logLackOfBacklog(const struct replicaClient *r, struct str id, int64
                   replicaName(r), (long long)offset, (unsigned long long)end);
 }
 
-static void logRefusal(const struct replicaClient *r, struct str id, int64_t offset, sds why) {
+static void replicasLogRefusal(const struct replicaClient *r, struct str id, int64_t offset, sds why) {
     if (why)
         serverLog(LL_NOTICE, "%s", why);
     else if (id.len && id.ptr[0] == '?')
         serverLog(LL_NOTICE, "Replica %s requests a full synchronization", replicaName(r));
     else
-        logLackOfBacklog(r, id, offset);
+        replicasLogLackOfBacklog(r, id, offset);
 }
 
-static bool continueFrom(struct replicaClient *r, struct str id, int64_t offset) {
+static bool replicasContinueFrom(struct replicaClient *r, struct str id, int64_t offset) {
     sds why;
     if (!historyCanContinue(id, offset, &why)) {
-        logRefusal(r, id, offset, why);
+        replicasLogRefusal(r, id, offset, why);
         sdsfree(why);
         if (!id.len || id.ptr[0] != '?') replstats.partial_err++;
         return false;
@@ -287,35 +288,35 @@ static bool continueFrom(struct replicaClient *r, struct str id, int64_t offset)
     return true;
 }
 
-static void createBacklog(void) {
+static void replicasCreateBacklog(void) {
     historyCreateBacklog(roleIsReplica());
     serverLog(LL_NOTICE, "The replication backlog is created; the replication IDs are '%s' and '%s'",
               history.id, history.id2);
 }
 
-static void requestSnapshot(struct replicaClient *r) {
+static void replicasRequestSnapshot(struct replicaClient *r) {
     replstats.full++;
     replicaJoin(r, REPLICA_WAIT_START);
-    if (!history.backlog) createBacklog();
+    if (!history.backlog) replicasCreateBacklog();
     replica_hooks.requestSnapshot(r);
 }
 
 void syncCommand(struct client *c) {
-    if (c->flags & CLIENT_REPLICA || !mayFollow(c)) return;
+    if (c->flags & CLIENT_REPLICA || !replicasMayFollow(c)) return;
     struct replicaClient *r = replicaPart(c);
-    logAsking(r);
+    replicasLogAsking(r);
     r->old_protocol = true;
-    requestSnapshot(r);
+    replicasRequestSnapshot(r);
 }
 
 void psyncCommand(struct client *c) {
     int64_t offset;
     if (c->flags & CLIENT_REPLICA) return;
-    if (c->argc > 3 && strIs(c->argv[3], "failover") && !takeOver(c)) return;
-    if (!mayFollow(c)) return;
+    if (c->argc > 3 && strIs(c->argv[3], "failover") && !replicasTakeOver(c)) return;
+    if (!replicasMayFollow(c)) return;
     struct replicaClient *r = replicaPart(c);
-    logAsking(r);
-    if (!argLongLong(c, c->argv[2], &offset, NULL) || continueFrom(r, c->argv[1], offset)) return;
+    replicasLogAsking(r);
+    if (!argLongLong(c, c->argv[2], &offset, NULL) || replicasContinueFrom(r, c->argv[1], offset)) return;
     if (r->capa & CAPA_DUAL_CHANNEL) {
         serverLog(LL_NOTICE,
                   "Dual channel replication: replica %s needs a full synchronization and is to open an RDB "
@@ -324,5 +325,5 @@ void psyncCommand(struct client *c) {
         replyStatus(c, "DUALCHANNELSYNC");
         return;
     }
-    requestSnapshot(r);
+    replicasRequestSnapshot(r);
 }

@@ -6,11 +6,11 @@
 #include "registry/info.h"
 #include "registry/memory_report.h"
 #include "repl/history.h"
-#include "repl/replicas.h"
 #include "repl/repl_settings.h"
+#include "repl/replicas.h"
 
 /* Since it was heard of. */
-static int64_t lagSeconds(const struct replicaClient *r) {
+static int64_t replicasInfoLagSeconds(const struct replicaClient *r) {
     return r->state == REPLICA_ONLINE ? (cmd_time_ms - r->acked_ms) / 1000 : 0;
 }
 
@@ -18,12 +18,12 @@ int replicasGood(void) {
     int good = 0;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (r->state == REPLICA_ONLINE && lagSeconds(r) <= repl_max_lag_s) good++;
+        if (r->state == REPLICA_ONLINE && replicasInfoLagSeconds(r) <= repl_max_lag_s) good++;
     }
     return good;
 }
 
-static const char *typeName(const struct replicaClient *r) {
+static const char *replicasInfoTypeName(const struct replicaClient *r) {
     if (r->rdb_channel) return "rdb-channel";
     return r->state == REPLICA_BG_TRANSFER ? "main-channel" : "replica";
 }
@@ -36,7 +36,7 @@ static sds replicasInfo(sds s) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
         s = infoField(s, "slave%d:ip=%s,port=%d,state=%s,offset=%llu,lag=%lld,type=%s", n++,
                       replicaAddress(r), r->listening_port, replicaStateName(r), (unsigned long long)r->acked,
-                      (long long)lagSeconds(r), typeName(r));
+                      (long long)replicasInfoLagSeconds(r), replicasInfoTypeName(r));
     }
     return infoField(s, "replicas_waiting_psync:%zu",
                      replica_hooks.waitingPsync ? replica_hooks.waitingPsync() : 0);
@@ -61,22 +61,22 @@ void replicasReplyRole(struct client *c) {
 }
 
 /* Without replicas it is all the backlog's. */
-static size_t beyondBacklog(void) {
+static size_t replicasInfoBeyondBacklog(void) {
     return replicas.length ? chainMemoryBeyondHistory(&history.chain) : 0;
 }
 
 /* Eviction could do nothing about it: what it deletes is one more thing to tell the replicas. */
-static size_t notToEvictFor(void) {
+static size_t replicasInfoNotToEvictFor(void) {
     return chainMemoryBeyondHistory(&history.chain);
 }
 
-static size_t backlogMemory(void) {
-    return history.chain.memory - beyondBacklog();
+static size_t replicasInfoBacklogMemory(void) {
+    return history.chain.memory - replicasInfoBeyondBacklog();
 }
 
 void replicasInfoInit(void) {
     infoRegister("replication", replicasInfo);
-    memoryAddPart(MEMORY_REPL_BACKLOG, backlogMemory);
-    memoryAddPart(MEMORY_REPLICAS, beyondBacklog);
-    evictExempt(notToEvictFor);
+    memoryAddPart(MEMORY_REPL_BACKLOG, replicasInfoBacklogMemory);
+    memoryAddPart(MEMORY_REPLICAS, replicasInfoBeyondBacklog);
+    evictExempt(replicasInfoNotToEvictFor);
 }

@@ -12,11 +12,11 @@
 #include "repl/link_stream.h"
 #include "repl/link_wire.h"
 #include "repl/receive.h"
+#include "repl/repl_settings.h"
 #include "repl/replicas.h"
 #include "repl/rules.h"
-#include "repl/repl_settings.h"
 
-static void wire(void) {
+static void replicationWire(void) {
     replica_hooks = (struct replicaHooks){
         .requestSnapshot = fullSyncRequest,
         .forgetSnapshot = fullSyncForget,
@@ -34,11 +34,11 @@ static void wire(void) {
     };
 }
 
-static int replicasOnline(void) {
+static int replicationReplicasOnline(void) {
     return replicasWith(0, false);
 }
 
-static void describe(struct replicationState *now) {
+static void replicationDescribe(struct replicationState *now) {
     enum linkState link = primary_link.state;
     *now = (struct replicationState){
         .host = primary_link.host,
@@ -55,7 +55,7 @@ static void describe(struct replicationState *now) {
     };
 }
 
-static void giveControl(void) {
+static void replicationGiveControl(void) {
     replication_control = (struct replicationControl){
         .offset = historyOffset,
         .linkIsUp = linkIsUp,
@@ -63,17 +63,17 @@ static void giveControl(void) {
         .setDataWhole = linkSetDataWhole,
         .follow = linkFollowQuietly,
         .becomePrimary = linkBecomePrimary,
-        .replicas = replicasOnline,
+        .replicas = replicationReplicasOnline,
         .successor = replicasSuccessor,
-        .describe = describe,
+        .describe = replicationDescribe,
         .forget = replicasForget,
     };
 }
 
 void replicationInit(void) {
     commandRegister(commandsReplication);
-    wire();
-    giveControl();
+    replicationWire();
+    replicationGiveControl();
     settingsInit();
     historyInit();
     replicasInit();

@@ -21,8 +21,8 @@
 #include "registry/cron.h"
 #include "repl/link.h"
 #include "repl/own_expiry.h"
-#include "repl/replicas.h"
 #include "repl/repl_settings.h"
+#include "repl/replicas.h"
 
 #define SET           CONFIG_MODIFIABLE
 #define DISK_ERROR_MS 10000 /* the log is told once in so long that what our primary sends cannot be kept */
@@ -33,7 +33,7 @@ static bool ignore_maxmemory, ignore_disk_errors;
  * What our primary sends, and what is read from the append-only file, has to be done, whatever others are
  * refused; so has all that scripts among it call (callReplays). */
 
-static enum admission checkMinReplicas(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission rulesCheckMinReplicas(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!(commandFlags(c, r->cmd) & CMD_WRITE) || replicasGood() >= repl_min_replicas || callReplays())
         return ADMITTED;
@@ -41,47 +41,47 @@ static enum admission checkMinReplicas(struct client *c, struct request *r, enum
     return REFUSED;
 }
 
-static enum admission checkReadonly(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission rulesCheckReadonly(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!(commandFlags(c, r->cmd) & CMD_WRITE) || callReplays()) return ADMITTED;
     replyError(c, "READONLY You can't write against a read only replica.");
     return REFUSED;
 }
 
-static enum admission checkStale(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission rulesCheckStale(struct client *c, struct request *r, enum requestOrigin origin) {
     if (!linkIsDown() || commandFlags(c, r->cmd) & CMD_STALE || callReplays()) return ADMITTED;
     replyError(c, origin == ORIGIN_SCRIPT ? "ERR Can not execute the command on a stale replica"
                                           : err_masterdown);
     return REFUSED;
 }
 
-static bool isStale(void) {
+static bool rulesIsStale(void) {
     return !replica_serve_stale_data && linkIsDown() && !callReplays();
 }
 
 /* Whoever understands it is sent to our primary with what belongs there; reads stay here if it wants that. */
-static bool belongsToPrimary(const struct client *c, uint64_t flags) {
+static bool rulesBelongsToPrimary(const struct client *c, uint64_t flags) {
     if (!(c->flags & CLIENT_REDIRECTABLE)) return false;
     return flags & CMD_WRITE || (flags & CMD_READONLY && !(c->flags & CLIENT_READONLY));
 }
 
-static void replyRedirect(struct client *c) {
+static void rulesReplyRedirect(struct client *c) {
     const char *lead = reply_error_prefix; /* EXEC is redirected as it is */
     reply_error_prefix = NULL;
     replyErrorFmt(c, "REDIRECT %s:%d", primary_link.host, primary_link.port);
     reply_error_prefix = lead;
 }
 
-static enum admission checkRedirect(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission rulesCheckRedirect(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (!belongsToPrimary(c, commandFlags(c, r->cmd))) return ADMITTED;
-    replyRedirect(c);
+    if (!rulesBelongsToPrimary(c, commandFlags(c, r->cmd))) return ADMITTED;
+    rulesReplyRedirect(c);
     return REFUSED;
 }
 
 /* ---- What cannot be kept on disk ---- */
 
-static bool replayWrites(const struct request *r) {
+static bool rulesReplayWrites(const struct request *r) {
     static int64_t told_ms;
     if (!callReplays()) return false;
     bool from_file = !(callOwner()->flags & CLIENT_PRIMARY);
@@ -97,34 +97,34 @@ static bool replayWrites(const struct request *r) {
 
 /* ---- Keys that expire, keys that are evicted ---- */
 
-static bool primaryEvicts(void) {
+static bool rulesPrimaryEvicts(void) {
     return roleIsReplica() && ignore_maxmemory;
 }
 
 /* ---- Clients that wait for what will not happen here ---- */
 
-static void replyRoleChanged(struct client *c) {
+static void rulesReplyRoleChanged(struct client *c) {
     replyError(
         c, "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)");
     clientCloseAfterReply(c);
 }
 
-static void endWait(void *priv, struct client *c) {
+static void rulesEndWait(void *priv, struct client *c) {
     (void)priv;
     const struct request *r = blockedRequest(c);
     if (!r) return;
     if (cluster_enabled && blockedForKeys(c)) return; /* cluster/redirect.c says where they are now */
     uint64_t flags = r->cmd->flags;
     bool reads_here = c->flags & CLIENT_REDIRECTABLE && flags & CMD_READONLY;
-    if (belongsToPrimary(c, flags))
-        unblockWithReply(c, replyRedirect);
+    if (rulesBelongsToPrimary(c, flags))
+        unblockWithReply(c, rulesReplyRedirect);
     else if (!reads_here)
-        unblockWithReply(c, replyRoleChanged);
+        unblockWithReply(c, rulesReplyRoleChanged);
 }
 
 /* ---- The role ---- */
 
-static bool update(const char **err) {
+static bool rulesUpdate(const char **err) {
     (void)err;
     bool replica = roleIsReplica();
     bool alone = replica || !repl_min_replicas || !repl_max_lag_s;
@@ -138,14 +138,14 @@ static bool update(const char **err) {
     return true;
 }
 
-static void endWaits(void) {
-    clientForEach(endWait, NULL);
+static void rulesEndWaits(void) {
+    clientForEach(rulesEndWait, NULL);
 }
 
 /* A FAILOVER may be given up, and nothing have changed: when it has ended, failover.c ends the waits. */
-static void onRole(bool replica) {
-    update(NULL);
-    if (replica && !link_is_handed_over()) endWaits();
+static void rulesOnRole(bool replica) {
+    rulesUpdate(NULL);
+    if (replica && !link_is_handed_over()) rulesEndWaits();
 }
 
 /* ---- Registration ---- */
@@ -153,31 +153,31 @@ static void onRole(bool replica) {
 void rulesInit(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("min-replicas-max-lag", "min-slaves-max-lag", SET, &repl_max_lag_s, 10, 0, INT32_MAX,
-                   update),
+                   rulesUpdate),
         CONFIG_INT("min-replicas-to-write", "min-slaves-to-write", SET, &repl_min_replicas, 0, 0, INT32_MAX,
-                   update),
+                   rulesUpdate),
         CONFIG_BOOL("replica-ignore-disk-write-errors", NULL, SET, &ignore_disk_errors, false, NULL),
         CONFIG_BOOL("replica-ignore-maxmemory", "slave-ignore-maxmemory", SET, &ignore_maxmemory, true, NULL),
-        CONFIG_BOOL("replica-read-only", "slave-read-only", SET, &replica_read_only, true, update),
+        CONFIG_BOOL("replica-read-only", "slave-read-only", SET, &replica_read_only, true, rulesUpdate),
         CONFIG_BOOL("replica-serve-stale-data", "slave-serve-stale-data", SET, &replica_serve_stale_data,
-                    true, update),
+                    true, rulesUpdate),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     ownExpiryInit();
-    admissionFill(RULE_MIN_REPLICAS, checkMinReplicas);
-    admissionFill(RULE_SCRIPT_REPLICAS, checkMinReplicas);
-    admissionFill(RULE_READONLY, checkReadonly);
-    admissionFill(RULE_STALE, checkStale);
-    admissionFill(RULE_REDIRECT, checkRedirect);
-    admission_replay_writes = replayWrites;
-    role_data_stale = isStale;
-    evictAddVeto(primaryEvicts);
+    admissionFill(RULE_MIN_REPLICAS, rulesCheckMinReplicas);
+    admissionFill(RULE_SCRIPT_REPLICAS, rulesCheckMinReplicas);
+    admissionFill(RULE_READONLY, rulesCheckReadonly);
+    admissionFill(RULE_STALE, rulesCheckStale);
+    admissionFill(RULE_REDIRECT, rulesCheckRedirect);
+    admission_replay_writes = rulesReplayWrites;
+    role_data_stale = rulesIsStale;
+    evictAddVeto(rulesPrimaryEvicts);
     dbAddExpiryVeto(roleIsReplica);
-    roleOnChange(onRole);
-    link_primary_changes = endWaits;
+    roleOnChange(rulesOnRole);
+    link_primary_changes = rulesEndWaits;
     admissionIdle(RULE_REDIRECT, true);
 }
 
 void rulesStart(void) {
-    update(NULL);
+    rulesUpdate(NULL);
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* function_commands.c - FUNCTION and its subcommands, FCALL. Part of functions.h. */
 #include "base/glob.h"
-#include "commands/cmd_scripting.h"
+#include "client/reply.h"
 #include "command/command.h"
+#include "commands/cmd_scripting.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "client/reply.h"
 #include "script/function_set.h"
 #include "script/functions.h"
 
-static void replyAndFree(struct client *c, sds error) {
+static void functionReplyAndFree(struct client *c, sds error) {
     replyErrorStr(c, sdsview(error));
     sdsfree(error);
 }
 
 /* ---- FCALL ---- */
 
-static void fcall(struct client *c, bool read_only) {
+static void functionFcall(struct client *c, bool read_only) {
     const struct function *f = functionSetFind(&functions, c->argv[1]);
     if (!f) {
         replyError(c, "ERR Function not found");
@@ -33,10 +33,10 @@ static void fcall(struct client *c, bool read_only) {
 }
 
 void fcallCommand(struct client *c) {
-    fcall(c, false);
+    functionFcall(c, false);
 }
 void fcallRoCommand(struct client *c) {
-    fcall(c, true);
+    functionFcall(c, true);
 }
 
 /* For the checks before a function runs: what it says of itself. */
@@ -48,7 +48,7 @@ uint64_t fcallFlags(const struct client *c, uint64_t command_flags) {
 /* ---- Changing ---- */
 
 /* What comes from a file has been loaded before. */
-static int loadLimit(const struct client *c) {
+static int functionLoadLimit(const struct client *c) {
     return c->conn ? LIBRARY_LOAD_LIMIT_MS : 0;
 }
 
@@ -56,16 +56,17 @@ void functionLoadCommand(struct client *c) {
     enum functionPolicy policy = FUNCTIONS_APPEND;
     for (int i = 2; i < c->argc - 1; i++) {
         if (!strIs(c->argv[i], "replace")) {
-            replyAndFree(c, sdscatstr(sdsnew("ERR Unknown option given: "), c->argv[i]));
+            functionReplyAndFree(c, sdscatstr(sdsnew("ERR Unknown option given: "), c->argv[i]));
             return;
         }
         policy = FUNCTIONS_REPLACE;
     }
     sds error;
     struct str text = c->argv[c->argc - 1];
-    const struct functionLibrary *lib = functionSetLoad(&functions, text, policy, loadLimit(c), &error);
+    const struct functionLibrary *lib =
+        functionSetLoad(&functions, text, policy, functionLoadLimit(c), &error);
     if (!lib) {
-        replyAndFree(c, error);
+        functionReplyAndFree(c, error);
         return;
     }
     changesCount(1);
@@ -115,7 +116,7 @@ void functionDumpCommand(struct client *c) {
 }
 
 /* One library of the payload into the set. */
-static bool restoreOne(struct rdbReader *r, struct functionSet *set, int limit_ms, sds *error) {
+static bool functionRestoreOne(struct rdbReader *r, struct functionSet *set, int limit_ms, sds *error) {
     uint8_t opcode;
     struct str code;
     if (!rioReadByte(&r->io, &opcode)) {
@@ -130,11 +131,12 @@ static bool restoreOne(struct rdbReader *r, struct functionSet *set, int limit_m
     return false;
 }
 
-static bool restoreAll(struct str body, int version, struct functionSet *set, int limit_ms, sds *error) {
+static bool functionRestoreAll(struct str body, int version, struct functionSet *set, int limit_ms,
+                               sds *error) {
     struct rdbReader r = {.version = version, .deep = true, .from_client = true};
     rioReaderInitMemory(&r.io, body);
     bool ok = true;
-    while (ok && !rioAtEnd(&r.io)) ok = restoreOne(&r, set, limit_ms, error);
+    while (ok && !rioAtEnd(&r.io)) ok = functionRestoreOne(&r, set, limit_ms, error);
     rdbReaderFree(&r);
     return ok;
 }
@@ -169,12 +171,12 @@ void functionRestoreCommand(struct client *c) {
     struct functionSet set;
     sds error = NULL;
     functionSetInit(&set);
-    if (restoreAll(body, version, &set, loadLimit(c), &error) &&
+    if (functionRestoreAll(body, version, &set, functionLoadLimit(c), &error) &&
         functionTakeOver(&set, flush, replace ? FUNCTIONS_REPLACE : FUNCTIONS_APPEND, &error)) {
         changesCount(1);
         replyOk(c);
     } else {
-        replyAndFree(c, error);
+        functionReplyAndFree(c, error);
     }
     functionSetRelease(&set, false);
     functionSetFree(&set); /* what failed, or what was before */
@@ -187,7 +189,7 @@ struct listOptions {
     struct str pattern;
 };
 
-static bool parseListOptions(struct client *c, struct listOptions *o) {
+static bool functionParseListOptions(struct client *c, struct listOptions *o) {
     for (int i = 2; i < c->argc; i++) {
         if (!o->with_code && strIs(c->argv[i], "withcode")) {
             o->with_code = true;
@@ -199,14 +201,14 @@ static bool parseListOptions(struct client *c, struct listOptions *o) {
             o->has_pattern = true;
             o->pattern = c->argv[++i];
         } else {
-            replyAndFree(c, sdscatstr(sdsnew("ERR Unknown argument "), c->argv[i]));
+            functionReplyAndFree(c, sdscatstr(sdsnew("ERR Unknown argument "), c->argv[i]));
             return false;
         }
     }
     return true;
 }
 
-static void replyFunction(struct client *c, const struct function *f) {
+static void functionReply(struct client *c, const struct function *f) {
     replyMapLen(c, 3);
     replyBulkCstr(c, "name");
     replyBulk(c, sdsview(f->name));
@@ -222,7 +224,7 @@ static void replyFunction(struct client *c, const struct function *f) {
     }
 }
 
-static void replyLibrary(struct client *c, const struct functionLibrary *lib, bool with_code) {
+static void functionReplyLibrary(struct client *c, const struct functionLibrary *lib, bool with_code) {
     replyMapLen(c, with_code ? 4 : 3);
     replyBulkCstr(c, "library_name");
     replyBulk(c, sdsview(lib->name));
@@ -230,7 +232,7 @@ static void replyLibrary(struct client *c, const struct functionLibrary *lib, bo
     replyBulkCstr(c, lib->engine->name);
     replyBulkCstr(c, "functions");
     replyArrayLen(c, (int64_t)lib->count);
-    for (const struct function *f = lib->functions; f; f = f->next) replyFunction(c, f);
+    for (const struct function *f = lib->functions; f; f = f->next) functionReply(c, f);
     if (!with_code) return;
     replyBulkCstr(c, "library_code");
     replyBulk(c, sdsview(lib->text));
@@ -238,7 +240,7 @@ static void replyLibrary(struct client *c, const struct functionLibrary *lib, bo
 
 void functionListCommand(struct client *c) {
     struct listOptions options = {0};
-    if (!parseListOptions(c, &options)) return;
+    if (!functionParseListOptions(c, &options)) return;
     struct hashtableIterator it;
     void *entry;
     int64_t n = 0;
@@ -247,7 +249,7 @@ void functionListCommand(struct client *c) {
     while (hashtableNext(&it, &entry)) {
         const struct functionLibrary *lib = entry;
         if (options.has_pattern && !globMatch(options.pattern, sdsview(lib->name), true)) continue;
-        replyLibrary(c, lib, options.with_code);
+        functionReplyLibrary(c, lib, options.with_code);
         n++;
     }
     hashtableStopIterator(&it);
@@ -256,7 +258,7 @@ void functionListCommand(struct client *c) {
 
 /* ---- STATS ---- */
 
-static void replyRunning(struct client *c) {
+static void functionReplyRunning(struct client *c) {
     if (!script_run.name) {
         replyNull(c);
         return;
@@ -272,7 +274,7 @@ static void replyRunning(struct client *c) {
     replyLongLong(c, (int64_t)(scriptRunUs() / 1000));
 }
 
-static void countOf(const struct scriptEngine *e, int64_t *libraries, int64_t *of_them) {
+static void functionCountOf(const struct scriptEngine *e, int64_t *libraries, int64_t *of_them) {
     struct hashtableIterator it;
     void *entry;
     *libraries = *of_them = 0;
@@ -286,12 +288,12 @@ static void countOf(const struct scriptEngine *e, int64_t *libraries, int64_t *o
     hashtableStopIterator(&it);
 }
 
-static void replyEngines(struct client *c) {
+static void functionReplyEngines(struct client *c) {
     int64_t libraries, of_them, engines = 0;
     for (const struct scriptEngine *e = script_engines; e; e = e->next) engines++;
     replyMapLen(c, engines);
     for (const struct scriptEngine *e = script_engines; e; e = e->next) {
-        countOf(e, &libraries, &of_them);
+        functionCountOf(e, &libraries, &of_them);
         replyBulkCstr(c, e->name);
         replyMapLen(c, 2);
         replyBulkCstr(c, "libraries_count");
@@ -308,9 +310,9 @@ void functionStatsCommand(struct client *c) {
     }
     replyMapLen(c, 2);
     replyBulkCstr(c, "running_script");
-    replyRunning(c);
+    functionReplyRunning(c);
     replyBulkCstr(c, "engines");
-    replyEngines(c);
+    functionReplyEngines(c);
 }
 
 void functionHelpCommand(struct client *c) {

@@ -11,7 +11,7 @@
 
 /* ---- The first line ---- */
 
-static bool nameOk(struct str name) {
+static bool functionLibraryNameOk(struct str name) {
     for (size_t i = 0; i < name.len; i++) {
         if (!isalnum((unsigned char)name.ptr[i]) && name.ptr[i] != '_') return false;
     }
@@ -19,7 +19,7 @@ static bool nameOk(struct str name) {
 }
 
 /* name=NAME, once. NULL and *error when it is not that, or nobody knows the language. */
-static sds readName(sds *words, int count, struct scriptEngine **engine, sds *error) {
+static sds functionLibraryReadName(sds *words, int count, struct scriptEngine **engine, sds *error) {
     sds name = NULL;
     for (int i = 1; i < count && !*error; i++) {
         if (strncasecmp(words[i], "name=", 5)) {
@@ -31,7 +31,7 @@ static sds readName(sds *words, int count, struct scriptEngine **engine, sds *er
         }
     }
     if (!*error && !name) *error = sdsnew("ERR Library name was not given");
-    if (!*error && !nameOk(sdsview(name))) *error = sdsnew("ERR Library" BAD_NAME);
+    if (!*error && !functionLibraryNameOk(sdsview(name))) *error = sdsnew("ERR Library" BAD_NAME);
     *engine = *error ? NULL : scriptEngineByName(strOf(words[0] + 2));
     if (!*error && !*engine) *error = sdscatprintf(sdsempty(), "ERR Engine '%s' not found", words[0] + 2);
     if (!*error) return name;
@@ -53,7 +53,7 @@ struct functionLibrary *functionLibraryCreate(struct str text, sds *error) {
         return NULL;
     }
     struct scriptEngine *engine;
-    sds name = readName(words, count, &engine, error);
+    sds name = functionLibraryReadName(words, count, &engine, error);
     sdsfreesplitres(words, count);
     if (!name) return NULL;
     struct functionLibrary *lib = zcalloc(1, sizeof *lib);
@@ -97,7 +97,7 @@ size_t functionLibraryMemory(const struct functionLibrary *lib) {
 
 /* ---- Loading ---- */
 
-static bool registered(const struct functionLibrary *lib, struct str name) {
+static bool functionLibraryRegistered(const struct functionLibrary *lib, struct str name) {
     for (const struct function *f = lib->functions; f; f = f->next) {
         if (strEq(sdsview(f->name), name)) return true;
     }
@@ -109,10 +109,11 @@ struct loadingLibrary {
     struct functionLibrary *lib;
 };
 
-static const char *addFunction(struct scriptCompilation *job, const struct scriptFunction *made) {
+static const char *functionLibraryAddFunction(struct scriptCompilation *job,
+                                              const struct scriptFunction *made) {
     struct functionLibrary *lib = ((struct loadingLibrary *)job)->lib;
-    if (registered(lib, made->name)) return "ERR Function already exists in the library";
-    if (!nameOk(made->name)) return "ERR Function" BAD_NAME;
+    if (functionLibraryRegistered(lib, made->name)) return "ERR Function already exists in the library";
+    if (!functionLibraryNameOk(made->name)) return "ERR Function" BAD_NAME;
     struct function *f = zcalloc(1, sizeof *f);
     *f = (struct function){.library = lib, .flags = made->flags, .code = made->code};
     f->name = sdsnewstr(made->name);
@@ -130,7 +131,7 @@ bool functionLibraryLoad(struct functionLibrary *lib, const struct functionLibra
                                           .text = strN(lib->text + lib->body, sdslen(lib->text) - lib->body),
                                           .limit_ms = limit_ms,
                                           .before = same ? old->whole : 0,
-                                          .add = addFunction},
+                                          .add = functionLibraryAddFunction},
                                   .lib = lib};
     *error = NULL;
     bool ok = lib->engine->how->compile(lib->engine, &load.job, error);

@@ -6,21 +6,21 @@
 
 /* ---- Tables ---- */
 
-static struct str libraryName(const void *entry) {
+static struct str functionSetLibraryName(const void *entry) {
     return sdsview(((const struct functionLibrary *)entry)->name);
 }
-static struct str functionName(const void *entry) {
+static struct str functionSetName(const void *entry) {
     return sdsview(((const struct function *)entry)->name);
 }
-static uint64_t hashNoCase(struct str name) {
+static uint64_t functionSetHashNoCase(struct str name) {
     return hashBytesNoCase(name.ptr, name.len);
 }
-static bool equalNoCase(struct str a, struct str b) {
+static bool functionSetEqualNoCase(struct str a, struct str b) {
     return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
 }
-static const struct hashtableType libraries_type = {.entryKey = libraryName};
+static const struct hashtableType libraries_type = {.entryKey = functionSetLibraryName};
 static const struct hashtableType functions_type = {
-    .entryKey = functionName, .hash = hashNoCase, .keyEqual = equalNoCase};
+    .entryKey = functionSetName, .hash = functionSetHashNoCase, .keyEqual = functionSetEqualNoCase};
 
 void functionSetInit(struct functionSet *set) {
     *set = (struct functionSet){0};
@@ -57,7 +57,7 @@ struct function *functionSetFind(struct functionSet *set, struct str name) {
     return hashtableFind(&set->functions, name);
 }
 
-static void addLibrary(struct functionSet *set, struct functionLibrary *lib) {
+static void functionSetAddLibrary(struct functionSet *set, struct functionLibrary *lib) {
     bool added = hashtableAdd(&set->libraries, lib);
     serverAssert(added);
     for (struct function *f = lib->functions; f; f = f->next) hashtableAdd(&set->functions, f);
@@ -66,7 +66,7 @@ static void addLibrary(struct functionSet *set, struct functionLibrary *lib) {
     set->memory += lib->memory;
 }
 
-static void removeLibrary(struct functionSet *set, struct functionLibrary *lib) {
+static void functionSetRemoveLibrary(struct functionSet *set, struct functionLibrary *lib) {
     hashtablePop(&set->libraries, sdsview(lib->name));
     for (struct function *f = lib->functions; f; f = f->next) {
         hashtablePop(&set->functions, sdsview(f->name));
@@ -75,14 +75,14 @@ static void removeLibrary(struct functionSet *set, struct functionLibrary *lib) 
     set->memory -= lib->memory;
 }
 
-static void freeLibrary(struct functionLibrary *lib) {
+static void functionSetFreeLibrary(struct functionLibrary *lib) {
     functionLibraryRelease(lib);
     functionLibraryFree(lib);
 }
 
 void functionSetDrop(struct functionSet *set, struct functionLibrary *lib) {
-    removeLibrary(set, lib);
-    freeLibrary(lib);
+    functionSetRemoveLibrary(set, lib);
+    functionSetFreeLibrary(lib);
 }
 
 void functionSetDropOf(struct functionSet *set, const struct scriptEngine *e) {
@@ -99,9 +99,9 @@ void functionSetDropOf(struct functionSet *set, const struct scriptEngine *e) {
 /* ---- Adding ---- */
 
 /* Are the names of lib's functions free, when libraries that `goes` names have gone? */
-static bool namesFree(struct functionSet *set, const struct functionLibrary *lib,
-                      bool (*goes)(const struct functionLibrary *holder, void *priv), void *priv,
-                      sds *error) {
+static bool functionSetNamesFree(struct functionSet *set, const struct functionLibrary *lib,
+                                 bool (*goes)(const struct functionLibrary *holder, void *priv), void *priv,
+                                 sds *error) {
     for (const struct function *f = lib->functions; f; f = f->next) {
         const struct function *holder = functionSetFind(set, sdsview(f->name));
         if (!holder || goes(holder->library, priv)) continue;
@@ -111,7 +111,7 @@ static bool namesFree(struct functionSet *set, const struct functionLibrary *lib
     return true;
 }
 
-static bool isOld(const struct functionLibrary *holder, void *old) {
+static bool functionSetIsOld(const struct functionLibrary *holder, void *old) {
     return holder == old;
 }
 
@@ -123,49 +123,50 @@ struct functionLibrary *functionSetLoad(struct functionSet *set, struct str text
     if (old && policy == FUNCTIONS_APPEND) {
         *error = sdscatprintf(sdsempty(), "ERR Library '%s' already exists", lib->name);
     } else if (functionLibraryLoad(lib, old, limit_ms, error)) {
-        namesFree(set, lib, isOld, old, error);
+        functionSetNamesFree(set, lib, functionSetIsOld, old, error);
     }
     if (*error) {
-        freeLibrary(lib);
+        functionSetFreeLibrary(lib);
         return NULL;
     }
     if (old) functionSetDrop(set, old);
-    addLibrary(set, lib);
+    functionSetAddLibrary(set, lib);
     return lib;
 }
 
 /* ---- Joining ---- */
 
-static bool isReplaced(const struct functionLibrary *holder, void *from) {
+static bool functionSetIsReplaced(const struct functionLibrary *holder, void *from) {
     return functionSetLibrary(from, sdsview(holder->name)) != NULL;
 }
 
-static bool fits(struct functionSet *to, struct functionSet *from, const struct functionLibrary *lib,
-                 enum functionPolicy policy, sds *error) {
+static bool functionSetFits(struct functionSet *to, struct functionSet *from,
+                            const struct functionLibrary *lib, enum functionPolicy policy, sds *error) {
     if (policy == FUNCTIONS_APPEND && functionSetLibrary(to, sdsview(lib->name))) {
         *error = sdscatprintf(sdsempty(), "ERR Library %s already exists", lib->name);
         return false;
     }
-    return namesFree(to, lib, isReplaced, from, error);
+    return functionSetNamesFree(to, lib, functionSetIsReplaced, from, error);
 }
 
-static bool allFit(struct functionSet *to, struct functionSet *from, enum functionPolicy policy, sds *error) {
+static bool functionSetAllFit(struct functionSet *to, struct functionSet *from, enum functionPolicy policy,
+                              sds *error) {
     struct hashtableIterator it;
     void *entry;
     bool ok = true;
     hashtableInitIterator(&it, &from->libraries, false);
-    while (ok && hashtableNext(&it, &entry)) ok = fits(to, from, entry, policy, error);
+    while (ok && hashtableNext(&it, &entry)) ok = functionSetFits(to, from, entry, policy, error);
     hashtableStopIterator(&it);
     return ok;
 }
 
 /* All that go before any that come: a function may move from one library to another. */
-static void dropReplaced(struct functionSet *to, struct functionSet *from) {
+static void functionSetDropReplaced(struct functionSet *to, struct functionSet *from) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &from->libraries, false);
     while (hashtableNext(&it, &entry)) {
-        struct functionLibrary *old = functionSetLibrary(to, libraryName(entry));
+        struct functionLibrary *old = functionSetLibrary(to, functionSetLibraryName(entry));
         if (old) functionSetDrop(to, old);
     }
     hashtableStopIterator(&it);
@@ -176,10 +177,10 @@ bool functionSetJoin(struct functionSet *to, struct functionSet *from, enum func
     struct hashtableIterator it;
     void *entry;
     *error = NULL;
-    if (!allFit(to, from, policy, error)) return false;
-    dropReplaced(to, from);
+    if (!functionSetAllFit(to, from, policy, error)) return false;
+    functionSetDropReplaced(to, from);
     hashtableInitIterator(&it, &from->libraries, false);
-    while (hashtableNext(&it, &entry)) addLibrary(to, entry);
+    while (hashtableNext(&it, &entry)) functionSetAddLibrary(to, entry);
     hashtableStopIterator(&it);
     hashtableDestroy(&from->libraries);
     hashtableDestroy(&from->functions);

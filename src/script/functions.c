@@ -3,9 +3,9 @@
 #include "script/functions.h"
 
 #include "base/zmalloc.h"
+#include "data/rdb/rewrite.h"
 #include "registry/background.h"
 #include "registry/memory_report.h"
-#include "data/rdb/rewrite.h"
 #include "script/function_set.h"
 
 struct functionSet functions;
@@ -15,18 +15,18 @@ struct functionSet functions;
 static bool aside_used;
 static struct functionSet aside; /* beside those in use, when a dataset is loaded there */
 
-static void freeSet(void *arg) {
+static void functionsFreeSet(void *arg) {
     functionSetFree(arg);
     zfree(arg);
 }
 
-static void dropSet(struct functionSet set, bool async) {
+static void functionsDropSet(struct functionSet set, bool async) {
     struct functionSet *copy = zmalloc(sizeof *copy);
     *copy = set;
     if (async)
-        bioSubmit(BIO_LAZY_FREE, freeSet, copy);
+        bioSubmit(BIO_LAZY_FREE, functionsFreeSet, copy);
     else
-        freeSet(copy);
+        functionsFreeSet(copy);
 }
 
 /* What engines keep goes with the libraries, unless there are some aside. */
@@ -35,12 +35,12 @@ void functionsFlush(bool async) {
     functionSetInit(&functions);
     functionSetRelease(&old, !aside_used);
     if (!aside_used) scriptEnginesReset(SCRIPT_FUNCTION, async);
-    dropSet(old, async);
+    functionsDropSet(old, async);
 }
 
 /* ---- Beside those in use ---- */
 
-static void changePlaces(void) {
+static void functionsChangePlaces(void) {
     struct functionSet set = functions;
     functions = aside;
     aside = set;
@@ -60,28 +60,28 @@ static bool functionsLoad(struct rdbReader *r) {
 }
 
 /* functionsLoad loads into the set in use, so the set aside is exchanged with it meanwhile. */
-static bool loadAside(struct rdbReader *r) {
+static bool functionsLoadAside(struct rdbReader *r) {
     if (!aside_used) functionSetInit(&aside);
     aside_used = true;
-    changePlaces();
+    functionsChangePlaces();
     bool ok = functionsLoad(r);
-    changePlaces();
+    functionsChangePlaces();
     return ok;
 }
 
 /* None were loaded: then none are what takes the place of those there. */
-static void exchangeAside(bool take) {
+static void functionsExchangeAside(bool take) {
     if (!aside_used) {
         if (take) functionsFlush(true);
         return;
     }
-    if (take) changePlaces();
+    if (take) functionsChangePlaces();
     functionSetRelease(&aside, false);
-    dropSet(aside, true);
+    functionsDropSet(aside, true);
     aside_used = false;
 }
 
-static void dropOfEngine(struct scriptEngine *e) {
+static void functionsDropOfEngine(struct scriptEngine *e) {
     functionSetDropOf(&functions, e);
     if (aside_used) functionSetDropOf(&aside, e);
 }
@@ -99,7 +99,7 @@ static void functionsForEachCode(bool (*fn)(void *priv, struct str code), void *
     hashtableStopIterator(&it);
 }
 
-static bool saveOne(void *priv, struct str code) {
+static bool functionsSaveOne(void *priv, struct str code) {
     struct rioWriter *w = priv;
     rioWriteByte(w, RDB_OP_FUNCTION);
     rdbWriteString(w, code);
@@ -107,7 +107,7 @@ static bool saveOne(void *priv, struct str code) {
 }
 
 void functionsSave(struct rioWriter *w) {
-    functionsForEachCode(saveOne, w);
+    functionsForEachCode(functionsSaveOne, w);
 }
 
 /* ---- Figures ---- */
@@ -120,15 +120,15 @@ size_t functionsLibraryCount(void) {
     return hashtableSize(&functions.libraries);
 }
 
-static size_t memoryOf(const struct functionSet *set) {
+static size_t functionsMemoryOf(const struct functionSet *set) {
     return set->memory + hashtableMemory(&set->libraries) + hashtableMemory(&set->functions);
 }
 
 size_t functionsMemory(void) {
-    return memoryOf(&functions) + (aside_used ? memoryOf(&aside) : 0);
+    return functionsMemoryOf(&functions) + (aside_used ? functionsMemoryOf(&aside) : 0);
 }
 
-static bool rewriteOne(void *priv, struct str code) {
+static bool functionsRewriteOne(void *priv, struct str code) {
     struct rioWriter *w = priv;
     rewriteCommand(w, 3);
     rewriteWord(w, "FUNCTION");
@@ -137,11 +137,11 @@ static bool rewriteOne(void *priv, struct str code) {
     return !w->error;
 }
 
-static void rewriteAll(struct rioWriter *w) {
-    functionsForEachCode(rewriteOne, w);
+static void functionsRewriteAll(struct rioWriter *w) {
+    functionsForEachCode(functionsRewriteOne, w);
 }
 
-static void dropAll(void) {
+static void functionsDropAll(void) {
     functionsFlush(false);
 }
 
@@ -149,12 +149,12 @@ void functionsInit(void) {
     static const struct rdbSection section = {.opcode = RDB_OP_FUNCTION,
                                               .save = functionsSave,
                                               .load = functionsLoad,
-                                              .rewrite = rewriteAll,
-                                              .empty = dropAll,
-                                              .loadAside = loadAside,
-                                              .exchange = exchangeAside};
+                                              .rewrite = functionsRewriteAll,
+                                              .empty = functionsDropAll,
+                                              .loadAside = functionsLoadAside,
+                                              .exchange = functionsExchangeAside};
     rdbSectionRegister(&section);
     memoryAddPart(MEMORY_FUNCTION_CACHES, functionsMemory);
-    scriptEngineOnRemove(dropOfEngine);
+    scriptEngineOnRemove(functionsDropOfEngine);
     functionSetInit(&functions);
 }

@@ -14,8 +14,8 @@
 
 void functionsFlush(bool async); /* drops all libraries */
 
-/* In RDB files (where they are a section of data/rdb/rdb.h) and in FUNCTION DUMP a library is RDB_OP_FUNCTION and
- * its text as a string. */
+/* In RDB files (where they are a section of data/rdb/rdb.h) and in FUNCTION DUMP a library is RDB_OP_FUNCTION
+ * and its text as a string. */
 void functionsSave(struct rioWriter *w); /* all of them */
 
 size_t functionsCount(void);

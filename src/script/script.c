@@ -12,17 +12,17 @@
 #include "base/num.h"
 #include "base/sha1.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_scripting.h"
-#include "command/command.h"
-#include "registry/config.h"
-#include "data/lifetime/defrag.h"
-#include "registry/info.h"
-#include "data/lifetime/lazyfree.h"
-#include "registry/background.h"
-#include "registry/memory_report.h"
 #include "client/client_output.h"
 #include "client/reply.h"
+#include "command/command.h"
+#include "commands/cmd_scripting.h"
+#include "data/lifetime/defrag.h"
+#include "data/lifetime/lazyfree.h"
 #include "ds/hashtable.h"
+#include "registry/background.h"
+#include "registry/config.h"
+#include "registry/info.h"
+#include "registry/memory_report.h"
 #include "script/functions.h"
 #include "script/lua/lua_engine.h"
 #include "script/script_debug.h"
@@ -36,7 +36,7 @@ struct cachedScript {
     unsigned flags;
     struct scriptEngine *engine;
     uintptr_t code; /* the engine's */
-    size_t memory;  /* scriptMemory, when it was added */
+    size_t memory;  /* scriptScriptScriptMemory, when it was added */
     sds text;
     struct listNode recent_node;
 };
@@ -50,16 +50,16 @@ static uint64_t evicted;
 
 /* ---- Cache ---- */
 
-static struct str shaKey(const void *entry) {
+static struct str scriptShaKey(const void *entry) {
     return strN(((const struct cachedScript *)entry)->sha, SHA_LEN);
 }
-static struct str textKey(const void *entry) {
+static struct str scriptTextKey(const void *entry) {
     return sdsview(((const struct cachedScript *)entry)->text);
 }
-static const struct hashtableType by_sha_type = {.entryKey = shaKey};
-static const struct hashtableType by_text_type = {.entryKey = textKey};
+static const struct hashtableType by_sha_type = {.entryKey = scriptShaKey};
+static const struct hashtableType by_text_type = {.entryKey = scriptTextKey};
 
-static size_t scriptMemory(const struct cachedScript *s) {
+static size_t scriptScriptScriptMemory(const struct cachedScript *s) {
     const struct scriptEngineMethods *how = s->engine->how;
     size_t engines = how->codeMemory ? how->codeMemory(s->engine, s->code) : 0;
     return zmallocSize(s) + sdsAllocSize(s->text) + engines;
@@ -70,37 +70,37 @@ static void scriptFree(struct cachedScript *s) {
     zfree(s);
 }
 
-static void addScript(struct cachedScript *s, bool keep) {
+static void scriptAdd(struct cachedScript *s, bool keep) {
     hashtableAdd(&by_sha, s);
     hashtableAdd(&by_text, s);
-    s->memory = scriptMemory(s);
+    s->memory = scriptScriptScriptMemory(s);
     scripts_memory += s->memory;
     if (!keep) listAddTail(&recent, &s->recent_node);
 }
 
-static void dropScript(struct cachedScript *s) {
-    hashtablePop(&by_sha, shaKey(s));
-    hashtablePop(&by_text, textKey(s));
+static void scriptDrop(struct cachedScript *s) {
+    hashtablePop(&by_sha, scriptShaKey(s));
+    hashtablePop(&by_text, scriptTextKey(s));
     if (listLinked(&s->recent_node)) listRemove(&recent, &s->recent_node);
     scripts_memory -= s->memory;
     s->engine->how->release(s->engine, SCRIPT_EVAL, s->code);
     scriptFree(s);
 }
 
-static void makeRoomForOne(void) {
+static void scriptMakeRoomForOne(void) {
     if (recent.length < RECENT_MAX) return;
-    dropScript(listEntry(listFirst(&recent), struct cachedScript, recent_node));
+    scriptDrop(listEntry(listFirst(&recent), struct cachedScript, recent_node));
     evicted++;
 }
 
 /* `keep`: by SCRIPT LOAD, never dropped from now on. */
-static void touchScript(struct cachedScript *s, bool keep) {
+static void scriptTouch(struct cachedScript *s, bool keep) {
     if (!listLinked(&s->recent_node)) return;
     listRemove(&recent, &s->recent_node);
     if (!keep) listAddTail(&recent, &s->recent_node);
 }
 
-static void moveScript(void *priv, void *entry) {
+static void scriptMove(void *priv, void *entry) {
     struct cachedScript *s = entry;
     (void)priv;
     scripts_memory -= s->memory;
@@ -108,22 +108,22 @@ static void moveScript(void *priv, void *entry) {
     if (text) s->text = text;
     struct cachedScript *now = defragMove(NULL, s);
     if (now) {
-        hashtableReplaceEntry(&by_sha, s, now, hashtableHash(&by_sha, shaKey(now)));
-        hashtableReplaceEntry(&by_text, s, now, hashtableHash(&by_text, textKey(now)));
+        hashtableReplaceEntry(&by_sha, s, now, hashtableHash(&by_sha, scriptShaKey(now)));
+        hashtableReplaceEntry(&by_text, s, now, hashtableHash(&by_text, scriptTextKey(now)));
         if (listLinked(&now->recent_node)) listNodeMoved(&now->recent_node);
         s = now;
     }
-    s->memory = scriptMemory(s);
+    s->memory = scriptScriptScriptMemory(s);
     scripts_memory += s->memory;
 }
 
-static uint64_t defragScripts(uint64_t cursor) {
-    return hashtableScan(&by_sha, cursor, moveScript, NULL);
+static uint64_t scriptDefragScripts(uint64_t cursor) {
+    return hashtableScan(&by_sha, cursor, scriptMove, NULL);
 }
 
 /* ---- Loading ---- */
 
-static void replyAndFree(struct client *c, sds error) {
+static void scriptReplyAndFree(struct client *c, sds error) {
     replyErrorStr(c, sdsview(error));
     sdsfree(error);
 }
@@ -133,15 +133,16 @@ struct loadingScript {
     struct cachedScript *script;
 };
 
-static const char *takeCode(struct scriptCompilation *job, const struct scriptFunction *made) {
+static const char *scriptTakeCode(struct scriptCompilation *job, const struct scriptFunction *made) {
     struct cachedScript *s = ((struct loadingScript *)job)->script;
     if (s->code) return "ERR a script is one function";
     s->code = made->code;
     return NULL;
 }
 
-static bool compile(struct cachedScript *s, struct str code, sds *error) {
-    struct loadingScript load = {.job = {.kind = SCRIPT_EVAL, .text = code, .add = takeCode}, .script = s};
+static bool scriptCompile(struct cachedScript *s, struct str code, sds *error) {
+    struct loadingScript load = {.job = {.kind = SCRIPT_EVAL, .text = code, .add = scriptTakeCode},
+                                 .script = s};
     const struct scriptEngineMethods *how = s->engine->how;
     if (how->compile(s->engine, &load.job, error) && s->code) return true;
     if (s->code) how->release(s->engine, SCRIPT_EVAL, s->code);
@@ -150,23 +151,23 @@ static bool compile(struct cachedScript *s, struct str code, sds *error) {
 }
 
 /* Compiles `text` and adds it to the cache. NULL: the error has been replied. */
-static struct cachedScript *loadScript(struct client *c, struct str text, bool keep) {
+static struct cachedScript *scriptLoad(struct client *c, struct str text, bool keep) {
     struct cachedScript *s = zcalloc(1, sizeof *s);
     struct str code = text;
     sds error = scriptReadShebang(&code, &s->flags, &s->engine);
-    if (error || !compile(s, code, &error)) {
+    if (error || !scriptCompile(s, code, &error)) {
         zfree(s);
-        replyAndFree(c, error);
+        scriptReplyAndFree(c, error);
         return NULL;
     }
-    if (!keep) makeRoomForOne();
+    if (!keep) scriptMakeRoomForOne();
     sha1Hex(s->sha, text.ptr, text.len);
     s->text = sdsnewstr(text);
-    addScript(s, keep);
+    scriptAdd(s, keep);
     return s;
 }
 
-static struct cachedScript *findBySha(struct str sha) {
+static struct cachedScript *scriptFindBySha(struct str sha) {
     if (sha.len != SHA_LEN) return NULL;
     char lower[SHA_LEN];
     for (int i = 0; i < SHA_LEN; i++)
@@ -176,31 +177,31 @@ static struct cachedScript *findBySha(struct str sha) {
 
 /* ---- EVAL and its family ---- */
 
-static void eval(struct client *c, struct cachedScript *s, int keys, bool read_only) {
-    touchScript(s, false);
+static void scriptEval(struct client *c, struct cachedScript *s, int keys, bool read_only) {
+    scriptTouch(s, false);
     struct scriptCode code = {
         .engine = s->engine, .name = s->sha, .kind = SCRIPT_EVAL, .flags = s->flags, .code = s->code};
     scriptExecute(c, &code, keys, read_only);
 }
 
-static void evalTextPlain(struct client *c, bool read_only) {
+static void scriptEvalTextPlain(struct client *c, bool read_only) {
     int keys;
     if (!scriptKeyCount(c, &keys, NULL)) return;
     struct cachedScript *s = hashtableFind(&by_text, c->argv[1]);
-    if (!s) s = loadScript(c, c->argv[1], false);
-    if (s) eval(c, s, keys, read_only);
+    if (!s) s = scriptLoad(c, c->argv[1], false);
+    if (s) scriptEval(c, s, keys, read_only);
 }
 
-static void evalText(struct client *c, bool read_only) {
+static void scriptEvalText(struct client *c, bool read_only) {
     bool debugged =
         __builtin_expect(debug_armed, 0) && scriptDebugArmed(c) && c->conn && !(c->flags & CLIENT_IN_EXEC);
     if (debugged && !scriptDebugBegin(c, c->argv[1])) return;
-    evalTextPlain(c, read_only);
+    scriptEvalTextPlain(c, read_only);
     if (debugged) scriptDebugEnd();
 }
 
 /* What cannot be a name is not found, whatever follows it. */
-static void evalSha(struct client *c, bool read_only) {
+static void scriptEvalSha(struct client *c, bool read_only) {
     int keys;
     if (__builtin_expect(debug_armed, 0) && scriptDebugArmed(c)) {
         replyError(c, "ERR Please use EVAL instead of EVALSHA for debugging");
@@ -208,9 +209,9 @@ static void evalSha(struct client *c, bool read_only) {
     }
     bool is_name = c->argv[1].len == SHA_LEN;
     if (is_name && !scriptKeyCount(c, &keys, NULL)) return;
-    struct cachedScript *s = is_name ? findBySha(c->argv[1]) : NULL;
+    struct cachedScript *s = is_name ? scriptFindBySha(c->argv[1]) : NULL;
     if (s)
-        eval(c, s, keys, read_only);
+        scriptEval(c, s, keys, read_only);
     else
         replyError(c, no_such_script);
 }
@@ -228,21 +229,21 @@ uint64_t evalFlags(const struct client *c, uint64_t command_flags) {
 }
 
 uint64_t evalshaFlags(const struct client *c, uint64_t command_flags) {
-    const struct cachedScript *s = findBySha(c->argv[1]);
+    const struct cachedScript *s = scriptFindBySha(c->argv[1]);
     return s && s->flags & SCRIPT_SHEBANG ? scriptCommandFlags(s->flags, command_flags) : command_flags;
 }
 
 void evalCommand(struct client *c) {
-    evalText(c, false);
+    scriptEvalText(c, false);
 }
 void evalRoCommand(struct client *c) {
-    evalText(c, true);
+    scriptEvalText(c, true);
 }
 void evalshaCommand(struct client *c) {
-    evalSha(c, false);
+    scriptEvalSha(c, false);
 }
 void evalshaRoCommand(struct client *c) {
-    evalSha(c, true);
+    scriptEvalSha(c, true);
 }
 
 /* ---- SCRIPT ---- */
@@ -250,26 +251,26 @@ void evalshaRoCommand(struct client *c) {
 void scriptLoadCommand(struct client *c) {
     struct cachedScript *s = hashtableFind(&by_text, c->argv[2]);
     if (s)
-        touchScript(s, true);
+        scriptTouch(s, true);
     else
-        s = loadScript(c, c->argv[2], true);
-    if (s) replyBulk(c, shaKey(s));
+        s = scriptLoad(c, c->argv[2], true);
+    if (s) replyBulk(c, scriptShaKey(s));
 }
 
 void scriptExistsCommand(struct client *c) {
     replyArrayLen(c, c->argc - 2);
-    for (int i = 2; i < c->argc; i++) replyLongLong(c, findBySha(c->argv[i]) != NULL);
+    for (int i = 2; i < c->argc; i++) replyLongLong(c, scriptFindBySha(c->argv[i]) != NULL);
 }
 
 void scriptShowCommand(struct client *c) {
-    const struct cachedScript *s = findBySha(c->argv[2]);
+    const struct cachedScript *s = scriptFindBySha(c->argv[2]);
     if (s)
-        replyBulk(c, textKey(s));
+        replyBulk(c, scriptTextKey(s));
     else
         replyError(c, no_such_script);
 }
 
-static void debug(struct client *c, struct scriptEngine *e, bool sync) {
+static void scriptDebug(struct client *c, struct scriptEngine *e, bool sync) {
     switch (scriptDebugArm(c, e, sync)) {
     case DEBUGGING_ENABLED: replyOk(c); break;
     case DEBUGGING_NOT_SUPPORTED:
@@ -291,11 +292,11 @@ void scriptDebugCommand(struct client *c) {
         replySubcommandError(c);
     } else if (!e) {
         sds error = sdscatstr(sdsnew("ERR No scripting engine found with name '"), name);
-        replyAndFree(c, sdscat(error, "' to enable debug"));
+        scriptReplyAndFree(c, sdscat(error, "' to enable debug"));
     } else if (clientOutputPending(c)) {
         replyError(c, "ERR SCRIPT DEBUG must be called outside a pipeline");
     } else if (sync || strIs(c->argv[2], "yes")) {
-        debug(c, e, sync);
+        scriptDebug(c, e, sync);
     } else if (strIs(c->argv[2], "no")) {
         scriptDebugDisarm(c);
         replyOk(c);
@@ -308,7 +309,7 @@ void scriptKillCommand(struct client *c) {
     scriptKill(c, SCRIPT_EVAL);
 }
 
-static void freeScripts(void *arg) {
+static void scriptFreeScripts(void *arg) {
     struct hashtable *scripts = arg;
     struct hashtableIterator it;
     void *entry;
@@ -320,7 +321,7 @@ static void freeScripts(void *arg) {
 }
 
 /* What a reset of their engines leaves. */
-static void releaseScripts(void) {
+static void scriptReleaseScripts(void) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &by_sha, false);
@@ -331,7 +332,7 @@ static void releaseScripts(void) {
     hashtableStopIterator(&it);
 }
 
-static void emptyCache(void) {
+static void scriptEmptyCache(void) {
     hashtableInit(&by_sha, &by_sha_type);
     hashtableInit(&by_text, &by_text_type);
     listInit(&recent);
@@ -349,26 +350,26 @@ void scriptFlushCommand(struct client *c) {
         replyError(c, "ERR SCRIPT FLUSH only support SYNC|ASYNC option");
         return;
     }
-    releaseScripts();
+    scriptReleaseScripts();
     struct hashtable *old = zmalloc(sizeof *old);
     *old = by_sha;
     hashtableDestroy(&by_text);
-    emptyCache();
+    scriptEmptyCache();
     scriptEnginesReset(SCRIPT_EVAL, async);
     if (async)
-        bioSubmit(BIO_LAZY_FREE, freeScripts, old);
+        bioSubmit(BIO_LAZY_FREE, scriptFreeScripts, old);
     else
-        freeScripts(old);
+        scriptFreeScripts(old);
     replyOk(c);
 }
 
-static void dropOfEngine(struct scriptEngine *e) {
+static void scriptDropOfEngine(struct scriptEngine *e) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &by_sha, true);
     while (hashtableNext(&it, &entry)) {
         struct cachedScript *s = entry;
-        if (s->engine == e) dropScript(s);
+        if (s->engine == e) scriptDrop(s);
     }
     hashtableStopIterator(&it);
 }
@@ -395,20 +396,20 @@ void scriptHelpCommand(struct client *c) {
 
 /* ---- Registration ---- */
 
-static size_t cacheMemory(void) {
+static size_t scriptCacheMemory(void) {
     return scripts_memory + hashtableMemory(&by_sha) + hashtableMemory(&by_text);
 }
 
-static size_t enginesMemory(enum scriptKind kind) {
+static size_t scriptEnginesMemory(enum scriptKind kind) {
     size_t bytes = 0;
     for (struct scriptEngine *e = script_engines; e; e = e->next) bytes += e->how->memory(e, kind).used;
     return bytes;
 }
 
-static sds memoryInfo(sds s) {
+static sds scriptMemoryInfo(sds s) {
     char vm_human[64], vms_human[64], scripts_human[64];
-    size_t vm = enginesMemory(SCRIPT_EVAL), functions_vm = enginesMemory(SCRIPT_FUNCTION);
-    size_t cache = cacheMemory(), functions = functionsMemory();
+    size_t vm = scriptEnginesMemory(SCRIPT_EVAL), functions_vm = scriptEnginesMemory(SCRIPT_FUNCTION);
+    size_t cache = scriptCacheMemory(), functions = functionsMemory();
     bytesToHuman(vm_human, sizeof vm_human, vm);
     bytesToHuman(vms_human, sizeof vms_human, vm + functions_vm);
     bytesToHuman(scripts_human, sizeof scripts_human, cache + functions);
@@ -427,7 +428,7 @@ static sds memoryInfo(sds s) {
     return infoField(s, "used_memory_scripts_human:%s", scripts_human);
 }
 
-static sds enginesInfo(sds s) {
+static sds scriptEnginesInfo(sds s) {
     struct scriptMemory total = {0};
     int count = 0;
     for (struct scriptEngine *e = script_engines; e; e = e->next, count++) {
@@ -461,16 +462,16 @@ void scriptInit(void) {
     functionsInit();
     scriptDebugInit();
     commandRegister(commandsScripting);
-    infoRegister("memory", memoryInfo);
-    infoRegister("scriptingengines", enginesInfo);
-    memoryAddPart(MEMORY_LUA_CACHES, cacheMemory);
+    infoRegister("memory", scriptMemoryInfo);
+    infoRegister("scriptingengines", scriptEnginesInfo);
+    memoryAddPart(MEMORY_LUA_CACHES, scriptCacheMemory);
     infoRegister("stats", scriptStatsInfo);
     configOnResetStat(scriptResetStats);
-    defragRegister(defragScripts);
-    scriptEngineOnRemove(dropOfEngine);
+    defragRegister(scriptDefragScripts);
+    scriptEngineOnRemove(scriptDropOfEngine);
 }
 
 void scriptStart(void) {
     scriptRunStart();
-    emptyCache();
+    scriptEmptyCache();
 }

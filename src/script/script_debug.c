@@ -34,7 +34,7 @@ static int child_count;
 
 /* ---- Armed clients ---- */
 
-static struct armedClient *findArmed(const struct client *c) {
+static struct armedClient *scriptDebugFindArmed(const struct client *c) {
     for (int i = 0; i < debug_armed; i++) {
         if (armed[i].client == c) return &armed[i];
     }
@@ -42,35 +42,35 @@ static struct armedClient *findArmed(const struct client *c) {
 }
 
 bool scriptDebugArmed(const struct client *c) {
-    return findArmed(c) != NULL;
+    return scriptDebugFindArmed(c) != NULL;
 }
 
-static void forget(struct armedClient *a) {
+static void scriptDebugForget(struct armedClient *a) {
     *a = armed[--debug_armed];
 }
 
 void scriptDebugDisarm(struct client *c) {
-    struct armedClient *a = findArmed(c);
+    struct armedClient *a = scriptDebugFindArmed(c);
     if (!a) return;
     a->engine->how->debugger->disable(a->engine);
-    forget(a);
+    scriptDebugForget(a);
 }
 
 enum scriptDebugging scriptDebugArm(struct client *c, struct scriptEngine *e, bool sync) {
     const struct scriptDebugger *debugger = e->how->debugger;
     enum scriptDebugging enabled = debugger ? debugger->enable(e) : DEBUGGING_NOT_SUPPORTED;
     if (enabled != DEBUGGING_ENABLED) return enabled;
-    struct armedClient *before = findArmed(c);
-    if (before && before->engine == e) forget(before);
+    struct armedClient *before = scriptDebugFindArmed(c);
+    if (before && before->engine == e) scriptDebugForget(before);
     scriptDebugDisarm(c);
     armed = zrealloc(armed, ((size_t)debug_armed + 1) * sizeof *armed);
     armed[debug_armed++] = (struct armedClient){.client = c, .engine = e, .sync = sync};
     return enabled;
 }
 
-static void forgetEngine(struct scriptEngine *e) {
+static void scriptDebugForgetEngine(struct scriptEngine *e) {
     for (int i = debug_armed - 1; i >= 0; i--) {
-        if (armed[i].engine == e) forget(&armed[i]);
+        if (armed[i].engine == e) scriptDebugForget(&armed[i]);
     }
     if (debug_session.on && debug_session.engine == e) debug_session.engine = NULL;
 }
@@ -78,7 +78,7 @@ static void forgetEngine(struct scriptEngine *e) {
 /* ---- The session ---- */
 
 /* The child keeps the client's connection and nothing else of its parent's. */
-static void becomeChild(struct connection *conn) {
+static void scriptDebugBecomeChild(struct connection *conn) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
@@ -87,10 +87,10 @@ static void becomeChild(struct connection *conn) {
 }
 
 /* True: we are the child. */
-static bool forkSession(struct client *c) {
+static bool scriptDebugForkSession(struct client *c) {
     pid_t pid = child_count < SESSIONS_MAX ? fork() : -1;
     if (pid == 0) {
-        becomeChild(c->conn);
+        scriptDebugBecomeChild(c->conn);
         return true;
     }
     if (pid < 0) {
@@ -106,11 +106,11 @@ static bool forkSession(struct client *c) {
 }
 
 bool scriptDebugBegin(struct client *c, struct str text) {
-    const struct armedClient *a = findArmed(c);
+    const struct armedClient *a = scriptDebugFindArmed(c);
     struct scriptEngine *e = a->engine;
     bool sync = a->sync;
     debugWriteReplies(c); /* of commands before */
-    bool child = !sync && forkSession(c);
+    bool child = !sync && scriptDebugForkSession(c);
     if (!sync && !child) {
         scriptDebugDisarm(c);
         return false;
@@ -133,7 +133,7 @@ void scriptDebugEnd(void) {
     serverLog(LL_NOTICE, "The synchronous debugging session of scripts has ended");
 }
 
-static void reapChildren(void) {
+static void scriptDebugReapChildren(void) {
     for (int i = child_count - 1; i >= 0; i--) {
         if (waitpid(children[i], NULL, WNOHANG) != 0) children[i] = children[--child_count];
     }
@@ -142,6 +142,6 @@ static void reapChildren(void) {
 void scriptDebugInit(void) {
     clientOnFree(scriptDebugDisarm);
     ioClientKeepOnMainThread(scriptDebugArmed); /* sessions use the connection themselves */
-    cronRegister(reapChildren, REAP_PERIOD_MS);
-    scriptEngineOnRemove(forgetEngine);
+    cronRegister(scriptDebugReapChildren, REAP_PERIOD_MS);
+    scriptEngineOnRemove(scriptDebugForgetEngine);
 }

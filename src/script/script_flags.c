@@ -38,7 +38,7 @@ sds *scriptShebang(struct str *code, int *count) {
     return words;
 }
 
-static sds readFlags(struct str list, unsigned *flags) {
+static sds scriptFlagsReadFlags(struct str list, unsigned *flags) {
     int count;
     sds error = NULL;
     sds *words = sdssplitlen(list.ptr, list.len, ",", 1, &count);
@@ -51,30 +51,30 @@ static sds readFlags(struct str list, unsigned *flags) {
     return error;
 }
 
-static sds findEngine(const char *name, struct scriptEngine **engine) {
+static sds scriptFlagsFindEngine(const char *name, struct scriptEngine **engine) {
     *engine = scriptEngineByName(strOf(name));
     return *engine ? NULL : sdscatprintf(sdsempty(), "ERR Could not find scripting engine '%s'", name);
 }
 
-static sds readWords(sds *words, int count, unsigned *flags, struct scriptEngine **engine) {
+static sds scriptFlagsReadWords(sds *words, int count, unsigned *flags, struct scriptEngine **engine) {
     for (int i = 1; i < count; i++) {
         if (strncmp(words[i], "flags=", 6)) {
             return sdscatprintf(sdsempty(), "ERR Unknown lua shebang option: %s", words[i]);
         }
-        sds error = readFlags(strN(words[i] + 6, sdslen(words[i]) - 6), flags);
+        sds error = scriptFlagsReadFlags(strN(words[i] + 6, sdslen(words[i]) - 6), flags);
         if (error) return error;
     }
-    return findEngine(count ? words[0] + 2 : "", engine);
+    return scriptFlagsFindEngine(count ? words[0] + 2 : "", engine);
 }
 
 sds scriptReadShebang(struct str *code, unsigned *flags, struct scriptEngine **engine) {
-    if (code->len < 2 || memcmp(code->ptr, "#!", 2)) return findEngine("lua", engine);
+    if (code->len < 2 || memcmp(code->ptr, "#!", 2)) return scriptFlagsFindEngine("lua", engine);
     int count = 0;
     sds *words = scriptShebang(code, &count);
     if (!words && !memchr(code->ptr, '\n', code->len)) return sdsnew("ERR Invalid script shebang");
     if (!words) return sdsnew("ERR Invalid engine in script shebang");
     *flags |= SCRIPT_SHEBANG;
-    sds error = readWords(words, count, flags, engine);
+    sds error = scriptFlagsReadWords(words, count, flags, engine);
     sdsfreesplitres(words, count);
     return error;
 }

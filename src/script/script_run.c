@@ -12,7 +12,7 @@
 #include "registry/debug.h"
 #include "script/script_private.h"
 
-static const char *objection(const struct scriptCode *code, bool read_only) {
+static const char *scriptRunObjection(const struct scriptCode *code, bool read_only) {
     if (code->flags & SCRIPT_NO_CLUSTER && cluster_enabled)
         return "ERR Can not run script on cluster, 'no-cluster' flag is set.";
     if (read_only && code->flags & SCRIPT_SHEBANG && !(code->flags & SCRIPT_NO_WRITES))
@@ -24,7 +24,7 @@ static const char *objection(const struct scriptCode *code, bool read_only) {
 
 /* A module's call is asked less than a client's request: what a script that says what it needs may not do is
  * found out here. NULL: nothing. */
-static const char *objectionToCall(const struct scriptCode *code) {
+static const char *scriptRunObjectionToCall(const struct scriptCode *code) {
     if (call_running->origin != ORIGIN_MODULE || !(code->flags & SCRIPT_SHEBANG) || callReplays())
         return NULL;
     if (!(code->flags & SCRIPT_ALLOW_STALE) && roleDataIsStale())
@@ -37,7 +37,7 @@ static const char *objectionToCall(const struct scriptCode *code) {
 }
 
 /* The same for what rows of admission know, which reply themselves. */
-static bool callRefused(struct client *c, const struct scriptCode *code) {
+static bool scriptRunCallRefused(struct client *c, const struct scriptCode *code) {
     static const enum admissionRule rows[] = {RULE_SNAPSHOT_FAILS, RULE_AOF_FAILS, RULE_SCRIPT_REPLICAS};
     if (call_running->origin != ORIGIN_MODULE || !(code->flags & SCRIPT_SHEBANG) || callReplays())
         return false;
@@ -73,7 +73,7 @@ static enum admission scriptRunCheckReadOnly(struct client *c, struct request *r
 
 /* ---- Running ---- */
 
-static void beginRun(struct client *c, const struct scriptCode *code, bool read_only) {
+static void scriptRunBeginRun(struct client *c, const struct scriptCode *code, bool read_only) {
     struct client *fake = script_run.client;
     fake->db = c->db;
     fake->resp = 2;
@@ -93,7 +93,7 @@ static void beginRun(struct client *c, const struct scriptCode *code, bool read_
         call_running->slot = CALL_SLOT_ANY;
 }
 
-static void endRun(struct client *c) {
+static void scriptRunEndRun(struct client *c) {
     script_run.client->user = NULL; /* was borrowed */
     script_run.name = NULL;
     script_run.caller = NULL;
@@ -104,16 +104,16 @@ static void endRun(struct client *c) {
 void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bool read_only) {
     serverAssert(!script_run.name);
     if (!call_running->outer) clockRefresh(); /* what TIME tells all along */
-    const char *error = objectionToCall(code);
-    if (!error) error = objection(code, read_only);
+    const char *error = scriptRunObjectionToCall(code);
+    if (!error) error = scriptRunObjection(code, read_only);
     if (error) {
         replyError(c, error);
         return;
     }
-    if (callRefused(c, code)) return;
-    beginRun(c, code, read_only || code->flags & SCRIPT_NO_WRITES);
+    if (scriptRunCallRefused(c, code)) return;
+    scriptRunBeginRun(c, code, read_only || code->flags & SCRIPT_NO_WRITES);
     code->engine->how->run(code->engine, c, code, keys);
-    endRun(c);
+    scriptRunEndRun(c);
 }
 
 bool scriptKeyCount(struct client *c, int *keys, const char *not_a_number) {

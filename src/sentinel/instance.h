@@ -65,13 +65,13 @@ struct peerLink {
     void *channel[2]; /* by enum channel: the environment's; NULL: not connected, nor on its way */
     struct pendingReply *pending;
     int pending_count, pending_capacity;
-    int64_t since_ms[2];     /* by channel: when it was begun */
+    int64_t since_ms[2];        /* by channel: when it was begun */
     int64_t pubsub_received_ms; /* the newest message */
-    int64_t reconnect_ms;    /* the newest attempt */
-    int64_t ping_ms;         /* when the oldest PING without an answer was sent; 0: there is none */
-    int64_t last_ping_ms;    /* when the newest PING was sent */
-    int64_t good_pong_ms;    /* the newest answer that counts as alive; at first, when it was created */
-    int64_t pong_ms;         /* the newest answer of any kind to a PING */
+    int64_t reconnect_ms;       /* the newest attempt */
+    int64_t ping_ms;            /* when the oldest PING without an answer was sent; 0: there is none */
+    int64_t last_ping_ms;       /* when the newest PING was sent */
+    int64_t good_pong_ms;       /* the newest answer that counts as alive; at first, when it was created */
+    int64_t pong_ms;            /* the newest answer of any kind to a PING */
 };
 
 enum sentinelFailoverState {

@@ -41,7 +41,7 @@ static struct list dirty = {{&dirty.head, &dirty.head}, 0};
 
 /* ---- Life ---- */
 
-static void release(struct peer *p) {
+static void peerSocketsRelease(struct peer *p) {
     if (p->busy) return;
     sdsfree(p->in);
     sdsfree(p->out);
@@ -49,7 +49,7 @@ static void release(struct peer *p) {
 }
 
 /* Everything but its memory goes. */
-static void shut(struct peer *p) {
+static void peerSocketsShut(struct peer *p) {
     if (p->closed) return;
     p->closed = true;
     dialCancel(&p->dial);
@@ -58,14 +58,14 @@ static void shut(struct peer *p) {
     if (listLinked(&p->dirty)) listRemove(&dirty, &p->dirty);
 }
 
-static void down(struct peer *p, const char *why) {
+static void peerSocketsDown(struct peer *p, const char *why) {
     if (p->closed) return;
     bool was_busy = p->busy;
-    shut(p);
+    peerSocketsShut(p);
     p->busy = true;
     supervisorChannelDown(&sentinel, p->link, p->ch, why, mstime());
     p->busy = was_busy;
-    release(p);
+    peerSocketsRelease(p);
 }
 
 void peerClose(void *w, struct peerLink *link, enum channel ch) {
@@ -73,15 +73,15 @@ void peerClose(void *w, struct peerLink *link, enum channel ch) {
     struct peer *p = link->channel[ch];
     link->channel[ch] = NULL;
     if (!p || p->closed) return;
-    shut(p);
-    release(p);
+    peerSocketsShut(p);
+    peerSocketsRelease(p);
 }
 
 /* ---- Reading ---- */
 
 /* The whole answers at the start of `in` go to the supervisor; how many bytes they were, -1 when what comes
  * is no answer. */
-static int64_t takeAnswers(struct peer *p) {
+static int64_t peerSocketsTakeAnswers(struct peer *p) {
     size_t at = 0, len = sdslen(p->in);
     while (!p->closed && at < len) {
         struct respReply reply;
@@ -99,7 +99,7 @@ static int64_t takeAnswers(struct peer *p) {
 }
 
 /* More room the more there is already: a long answer is looked at anew each time that a part of it comes. */
-static ssize_t readSome(struct peer *p) {
+static ssize_t peerSocketsReadSome(struct peer *p) {
     if (!p->in) p->in = sdsempty();
     size_t have = sdslen(p->in), wanted = have > READ_BYTES ? have : READ_BYTES;
     if (sdsavail(p->in) < wanted) p->in = sdsMakeRoomForExact(p->in, wanted);
@@ -108,23 +108,23 @@ static ssize_t readSome(struct peer *p) {
     return n;
 }
 
-static void onReadable(struct connection *conn) {
+static void peerSocketsOnReadable(struct connection *conn) {
     struct peer *p = conn->data;
-    ssize_t n = readSome(p);
+    ssize_t n = peerSocketsReadSome(p);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        down(p, n ? strerror(conn->last_errno) : CLOSED_BY_PEER);
+        peerSocketsDown(p, n ? strerror(conn->last_errno) : CLOSED_BY_PEER);
         return;
     }
     p->busy = true;
-    int64_t taken = takeAnswers(p);
+    int64_t taken = peerSocketsTakeAnswers(p);
     p->busy = false;
     if (p->closed) {
-        release(p);
+        peerSocketsRelease(p);
     } else if (taken < 0) {
-        down(p, "Protocol error");
+        peerSocketsDown(p, "Protocol error");
     } else if (sdslen(p->in) - (size_t)taken > ANSWER_MAX) {
-        down(p, "The answer is too long");
+        peerSocketsDown(p, "The answer is too long");
     } else if ((size_t)taken == sdslen(p->in)) {
         sdsfree(p->in);
         p->in = NULL;
@@ -135,23 +135,23 @@ static void onReadable(struct connection *conn) {
 
 /* ---- Writing: at the end of the turn, so that what it caused leaves at once, and after it was saved ---- */
 
-static void onWritable(struct connection *conn) {
+static void peerSocketsOnWritable(struct connection *conn) {
     struct peer *p = conn->data;
     connSetWriteHandler(conn, NULL);
     if (!listLinked(&p->dirty)) listAddTail(&dirty, &p->dirty);
 }
 
-static void flush(struct peer *p) {
+static void peerSocketsFlush(struct peer *p) {
     while (p->out && p->sent < sdslen(p->out)) {
         struct iovec iov = {p->out + p->sent, sdslen(p->out) - p->sent};
         ssize_t n = connWritev(p->conn, &iov, 1);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && errno == EAGAIN) {
-            connSetWriteHandler(p->conn, onWritable);
+            connSetWriteHandler(p->conn, peerSocketsOnWritable);
             return;
         }
         if (n <= 0) {
-            down(p, strerror(errno));
+            peerSocketsDown(p, strerror(errno));
             return;
         }
         p->sent += (size_t)n;
@@ -164,12 +164,12 @@ static void flush(struct peer *p) {
     p->out = NULL;
 }
 
-static void flushAll(void) {
+static void peerSocketsFlushAll(void) {
     struct listNode *it;
     while ((it = listFirst(&dirty))) {
         struct peer *p = listEntry(it, struct peer, dirty);
         listRemove(&dirty, it);
-        if (p->conn && !p->conn->write_handler) flush(p);
+        if (p->conn && !p->conn->write_handler) peerSocketsFlush(p);
     }
 }
 
@@ -185,20 +185,20 @@ void peerSend(void *w, struct peerLink *link, enum channel ch, int argc, const s
 
 /* ---- Connecting ---- */
 
-static void onDialed(struct dial *d, struct connection *conn, const char *error) {
+static void peerSocketsOnDialed(struct dial *d, struct connection *conn, const char *error) {
     struct peer *p = listEntry(d, struct peer, dial);
     if (error) {
-        down(p, error);
+        peerSocketsDown(p, error);
         return;
     }
     p->conn = conn;
     conn->data = p;
-    connSetReadHandler(conn, onReadable);
+    connSetReadHandler(conn, peerSocketsOnReadable);
     if (!listLinked(&p->dirty)) listAddTail(&dirty, &p->dirty);
     p->busy = true;
     supervisorChannelUp(&sentinel, p->link, p->ch, mstime());
     p->busy = false;
-    if (p->closed) release(p);
+    if (p->closed) peerSocketsRelease(p);
 }
 
 bool peerConnect(void *w, struct peerLink *link, enum channel ch, const struct hostAddress *address,
@@ -208,7 +208,7 @@ bool peerConnect(void *w, struct peerLink *link, enum channel ch, const struct h
     struct peer *p = zcalloc(1, sizeof *p);
     p->link = link;
     p->ch = ch;
-    if (!dialStart(&p->dial, target, onDialed, err, errlen)) {
+    if (!dialStart(&p->dial, target, peerSocketsOnDialed, err, errlen)) {
         zfree(p);
         return false;
     }
@@ -229,5 +229,5 @@ bool peerOwnIp(void *w, struct peerLink *link, char ip[HOST_IP_LEN]) {
 }
 
 void peerSocketsInit(void) {
-    beforeSleepRegister(flushAll);
+    beforeSleepRegister(peerSocketsFlushAll);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel.h - the room of Sentinel: a server of another kind, that watches others (valkey-sentinel, or
- * --sentinel). Its decisions are supervisor.h's; around them is the environment. Here is the one supervisor of a
- * process, for those who feed it or look at it.
+ * --sentinel). Its decisions are supervisor.h's; around them is the environment. Here is the one supervisor
+ * of a process, for those who feed it or look at it.
  *
  *     sentinel_world    all of it, put together: what a Sentinel starts, its ticks
  *     supervisor*       decisions                    instance           what it knows of whom

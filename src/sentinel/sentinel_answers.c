@@ -9,7 +9,7 @@
 #include "sentinel/sentinel.h"
 #include "sentinel/sentinel_scripts.h"
 
-static void roleOfSentinel(struct client *c) {
+static void sentinelAnswersRoleOfSentinel(struct client *c) {
     const struct instances *primaries = &sentinel.primaries;
     replyArrayLen(c, 2);
     replyBulkCstr(c, "sentinel");
@@ -18,7 +18,7 @@ static void roleOfSentinel(struct client *c) {
 }
 
 /* Other Sentinels tell of themselves; events are published by this one only. */
-static void publishHello(struct client *c) {
+static void sentinelAnswersPublishHello(struct client *c) {
     if (!strEq(c->argv[1], STR(HELLO_CHANNEL))) {
         replyError(c, "ERR Only HELLO messages are accepted by Sentinel instances.");
         return;
@@ -27,7 +27,7 @@ static void publishHello(struct client *c) {
     replyLongLong(c, 1);
 }
 
-static sds primaryLine(sds s, int number, const struct instance *i) {
+static sds sentinelAnswersPrimaryLine(sds s, int number, const struct instance *i) {
     const char *status = i->flags & FLAG_O_DOWN ? "odown" : i->flags & FLAG_S_DOWN ? "sdown" : "ok";
     const struct hostAddress *address = supervisorCurrentAddress(i);
     return infoField(s, "master%d:name=%s,status=%s,address=%s:%d,slaves=%d,sentinels=%d", number, i->name,
@@ -44,7 +44,8 @@ static sds sentinelInfo(sds s) {
     s = infoField(s, "sentinel_running_scripts:%d", scriptsRunning());
     s = infoField(s, "sentinel_scripts_queue_length:%d", scriptsQueued());
     s = infoField(s, "sentinel_simulate_failure_flags:%u", sentinel.simulate_failure);
-    for (int i = 0; i < sentinel.primaries.count; i++) s = primaryLine(s, i, sentinel.primaries.items[i]);
+    for (int i = 0; i < sentinel.primaries.count; i++)
+        s = sentinelAnswersPrimaryLine(s, i, sentinel.primaries.items[i]);
     return s;
 }
 
@@ -52,6 +53,6 @@ void sentinelAnswersInit(void) {
     static const char *const sections[] = {"server", "clients", "cpu", "stats", "sentinel", NULL};
     infoRegister("sentinel", sentinelInfo);
     infoOnlySections(sections);
-    commandSetHandler("role", roleOfSentinel);
-    commandSetHandler("publish", publishHello);
+    commandSetHandler("role", sentinelAnswersRoleOfSentinel);
+    commandSetHandler("publish", sentinelAnswersPublishHello);
 }

@@ -3,6 +3,8 @@
 #include "client/reply.h"
 #include "sentinel/sentinel_commands.h"
 
+struct supervisor sentinel; /* defined here, so that a test of the commands links without sentinel_env.c */
+
 struct instance *sentinelPrimaryFind(struct str name) {
     for (int i = 0; i < sentinel.primaries.count; i++) {
         struct instance *primary = sentinel.primaries.items[i];

@@ -16,12 +16,12 @@
 /* ---- What is watched ---- */
 
 /* A port out of range stays one. */
-static int ioClientOf(int64_t port) {
+static int sentinelIoClientOf(int64_t port) {
     return port < 0 ? -1 : port > UINT16_MAX ? UINT16_MAX + 1 : (int)port;
 }
 
 /* The file calls a host that does not resolve otherwise than users are told. */
-static const char *monitorError(const char *err) {
+static const char *sentinelMonitorError(const char *err) {
     return strcmp(err, "Can't resolve instance hostname.") == 0 ? "Invalid IP address or hostname specified"
                                                                 : err;
 }
@@ -33,13 +33,14 @@ static void sentinelMonitorCommand(struct client *c) {
     if (!argLongLong(c, c->argv[4], &port, "ERR Invalid port")) return;
     sds name = sdsnewstr(c->argv[2]), host = sdsnewstr(c->argv[3]);
     const char *err;
-    struct instance *primary = supervisorMonitor(&sentinel, name, host, ioClientOf(port), (int)quorum, &err);
+    struct instance *primary =
+        supervisorMonitor(&sentinel, name, host, sentinelIoClientOf(port), (int)quorum, &err);
     if (primary) {
         bool saved = sentinelSaveOrReply(c);
         supervisorMonitorEvent(&sentinel, primary);
         if (saved) replyOk(c);
     } else {
-        replyErrorFmt(c, "ERR %s", monitorError(err));
+        replyErrorFmt(c, "ERR %s", sentinelMonitorError(err));
     }
     sdsfree(host);
     sdsfree(name);
@@ -93,8 +94,8 @@ static void sentinelIsPrimaryDownCommand(struct client *c) {
     bool asks_vote = runIdValid(id);
     if (asks_vote) memcpy(run_id, id.ptr, id.len);
     sds host = sdsnewstr(c->argv[2]);
-    struct downAnswer answer = supervisorAnswerDown(&sentinel, host, ioClientOf(port), (uint64_t)epoch,
-                                                    asks_vote ? run_id : NULL, mstime());
+    struct downAnswer answer = supervisorAnswerDown(&sentinel, host, sentinelIoClientOf(port),
+                                                    (uint64_t)epoch, asks_vote ? run_id : NULL, mstime());
     sdsfree(host);
     replyArrayLen(c, 3);
     replyLongLong(c, answer.down);

@@ -33,7 +33,7 @@ static int waiting_count;
 /* ---- Reading ---- */
 
 /* The words of a line do not outlive it. */
-static void addLine(int argc, const struct str *argv) {
+static void sentinelConfAddLine(int argc, const struct str *argv) {
     waiting = zrealloc(waiting, ((size_t)waiting_count + 1) * sizeof *waiting);
     struct waitingLine *line = &waiting[waiting_count++];
     const char *text;
@@ -43,28 +43,29 @@ static void addLine(int argc, const struct str *argv) {
     for (int i = 0; i < argc; i++) line->words[i] = sdsview(sdsnewstr(argv[i]));
 }
 
-static void freeLine(struct waitingLine *line) {
+static void sentinelConfFreeLine(struct waitingLine *line) {
     for (int i = 0; i < line->count; i++) sdsfree((sds)line->words[i].ptr);
     zfree(line->words);
     sdsfree(line->text);
 }
 
-static bool setLine(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool sentinelConfSetLine(const struct configDirective *d, int argc, const struct str *argv,
+                                const char **err) {
     (void)d;
     bool bare = argc == 1 && argv[0].len == 0; /* --sentinel among the arguments */
     if (bare) return true;
     *err = "sentinel directive while not in sentinel mode";
     if (!sentinel_mode) return false;
-    addLine(argc, argv);
+    sentinelConfAddLine(argc, argv);
     return true;
 }
 
-static sds getNothing(const struct configDirective *d) {
+static sds sentinelConfGetNothing(const struct configDirective *d) {
     (void)d;
     return sdsempty();
 }
 
-static void requireFile(void) {
+static void sentinelConfRequireFile(void) {
     const char *path = configFilePath();
     if (!*path) {
         serverLog(LL_WARNING,
@@ -87,16 +88,16 @@ void sentinelConfApply(void) {
             if (err) configFatal(line->number, line->text, err);
         }
     }
-    for (int i = 0; i < waiting_count; i++) freeLine(&waiting[i]);
+    for (int i = 0; i < waiting_count; i++) sentinelConfFreeLine(&waiting[i]);
     zfree(waiting);
     waiting = NULL;
     waiting_count = 0;
-    requireFile();
+    sentinelConfRequireFile();
 }
 
 /* ---- Writing ---- */
 
-static sds allLines(bool (*present)(void *priv, struct str kind), void *priv) {
+static sds sentinelConfAllLines(bool (*present)(void *priv, struct str kind), void *priv) {
     return sentinel_mode ? supervisorConfigLines(&sentinel, present, priv) : sdsempty();
 }
 
@@ -118,13 +119,13 @@ void sentinelConfRegister(void) {
     /* The old names of lines, which are still read. */
     static const char *const aliases[] = {"known-slave", "known-replica", "master-reboot-down-after-period",
                                           "primary-reboot-down-after-period", NULL};
-    static const struct configLineKinds kinds = {.lines = allLines, .aliases = aliases};
+    static const struct configLineKinds kinds = {.lines = sentinelConfAllLines, .aliases = aliases};
     static struct configDirective directives[] = {
         {.name = "sentinel",
          .type = CONFIG_TYPE_SPECIAL,
          .flags = CONFIG_MULTI_ARG | CONFIG_LINES | CONFIG_MAY_STAND_ALONE,
-         .set = setLine,
-         .get = getNothing,
+         .set = sentinelConfSetLine,
+         .get = sentinelConfGetNothing,
          .kinds = &kinds},
     };
     configRegister(directives, sizeof directives / sizeof *directives);

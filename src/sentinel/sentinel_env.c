@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_env.c - see sentinel_env.h. The supervisor's environment: clocks, sockets, names, the file, the log.
+/* sentinel_env.c - see sentinel_env.h. The supervisor's environment: clocks, sockets, names, the file, the
+ * log.
  */
 #include "sentinel/sentinel_env.h"
 
@@ -28,11 +29,9 @@
 #define HZ_LEAST        10 /* ticks a second: from this up to twice as many, anew each time */
 #define EXIT_SIMULATION 99
 
-struct supervisor sentinel;
-
 /* ---- The environment ---- */
 
-static bool resolve(void *w, const char *name, char ip[HOST_IP_LEN]) {
+static bool sentinelEnvResolve(void *w, const char *name, char ip[HOST_IP_LEN]) {
     (void)w;
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found;
     if (getaddrinfo(name, NULL, &hints, &found) != 0) return false;
@@ -45,32 +44,32 @@ static bool resolve(void *w, const char *name, char ip[HOST_IP_LEN]) {
     return ok;
 }
 
-static uint64_t someNumber(void *w) {
+static uint64_t sentinelEnvSomeNumber(void *w) {
     (void)w;
     return randomU64();
 }
 
-static void event(void *w, enum eventLevel level, const char *name, const char *payload) {
+static void sentinelEnvEvent(void *w, enum eventLevel level, const char *name, const char *payload) {
     (void)w;
     sentinelEvent(level, name, payload);
 }
 
-static void logLine(void *w, int level, const char *line) {
+static void sentinelEnvLogLine(void *w, int level, const char *line) {
     (void)w;
     serverLog(level, "%s", line);
 }
 
-static void script(void *w, const char *path, int argc, const char *const *argv) {
+static void sentinelEnvScript(void *w, const char *path, int argc, const char *const *argv) {
     (void)w;
     scriptsAdd(path, argc, argv);
 }
 
-static bool save(void *w) {
+static bool sentinelEnvSave(void *w) {
     (void)w;
     return sentinelConfSave();
 }
 
-static void crash(void *w) {
+static void sentinelEnvCrash(void *w) {
     (void)w;
     serverLog(LL_WARNING, "SENTINEL SIMULATE-FAILURE ends this Sentinel now");
     exit(EXIT_SIMULATION);
@@ -81,13 +80,13 @@ static const struct supervisorEnv env = {
     .close = peerClose,
     .send = peerSend,
     .ownIp = peerOwnIp,
-    .resolve = resolve,
-    .random = someNumber,
-    .event = event,
-    .log = logLine,
-    .script = script,
-    .save = save,
-    .crash = crash,
+    .resolve = sentinelEnvResolve,
+    .random = sentinelEnvSomeNumber,
+    .event = sentinelEnvEvent,
+    .log = sentinelEnvLogLine,
+    .script = sentinelEnvScript,
+    .save = sentinelEnvSave,
+    .crash = sentinelEnvCrash,
 };
 
 /* ---- Life ---- */
@@ -95,7 +94,7 @@ static const struct supervisorEnv env = {
 static bool begun;
 
 /* Sentinels that tick at the same moments would ask for votes at the same moments, and get none. */
-static void tick(void) {
+static void sentinelEnvTick(void) {
     if (!begun) return;
     supervisorTick(&sentinel, mstime());
     scriptsTick(mstime());
@@ -103,7 +102,7 @@ static void tick(void) {
 }
 
 /* Defaults that the file may change. */
-static void setFromProgram(const char *name, const char *value) {
+static void sentinelEnvSetFromProgram(const char *name, const char *value) {
     const struct str words[] = {strOf(name), strOf(value)};
     const char *err;
     configSetFromFile(2, words, &err);
@@ -116,13 +115,13 @@ void sentinelInit(void) {
     peerSocketsInit();
     sentinelCommandsInit();
     sentinelAnswersInit();
-    setFromProgram("port", "26379");
-    setFromProgram("protected-mode", "no");
-    cronRegister(tick, 0);
+    sentinelEnvSetFromProgram("port", "26379");
+    sentinelEnvSetFromProgram("protected-mode", "no");
+    cronRegister(sentinelEnvTick, 0);
 }
 
 /* What the supervisor has to know of directives that are not its own. */
-static void takeSettings(void) {
+static void sentinelEnvTakeSettings(void) {
     sds password = configGet("requirepass");
     bool tls = dial_settings.replication_tls;
     sentinel.settings.own_port = (int)configNumber(tls && configNumber("tls-port") ? "tls-port" : "port");
@@ -132,7 +131,7 @@ static void takeSettings(void) {
 
 void sentinelConfigured(void) {
     sentinelConfApply();
-    takeSettings();
+    sentinelEnvTakeSettings();
 }
 
 void sentinelStart(void) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_env.h - a Sentinel as a process: what it registers, how it starts, the environment that its supervisor
- * acts in. */
+/* sentinel_env.h - a Sentinel as a process: what it registers, how it starts, the environment that its
+ * supervisor acts in. */
 #pragma once
 
 #include <stdbool.h>

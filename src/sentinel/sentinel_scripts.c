@@ -39,18 +39,18 @@ extern char **environ;
 
 /* ---- The queue ---- */
 
-static void drop(struct queued *q) {
+static void sentinelScriptsDrop(struct queued *q) {
     listRemove(&queue, &q->node);
     for (int i = 0; i < q->script.argc; i++) sdsfree(q->script.argv[i]);
     zfree(q->script.argv);
     zfree(q);
 }
 
-static void dropOldestWaiting(void) {
+static void sentinelScriptsDropOldestWaiting(void) {
     listForEach(&queue, it) {
         struct queued *q = listEntry(it, struct queued, node);
         if (q->script.pid) continue;
-        drop(q);
+        sentinelScriptsDrop(q);
         return;
     }
 }
@@ -62,16 +62,16 @@ void scriptsAdd(const char *path, int argc, const char *const *argv) {
     q->script.argv[0] = sdsnew(path);
     for (int i = 0; i < argc; i++) q->script.argv[i + 1] = sdsnew(argv[i]);
     listAddTail(&queue, &q->node);
-    if (queue.length > QUEUE_MAX) dropOldestWaiting();
+    if (queue.length > QUEUE_MAX) sentinelScriptsDropOldestWaiting();
 }
 
 /* ---- Running ---- */
 
-static void scriptError(const struct sentinelScript *s, int signal, int exit_code) {
+static void sentinelScriptsScriptError(const struct sentinelScript *s, int signal, int exit_code) {
     sentinelEventFormatted(EVENT_WARNING, "-script-error", "%s %d %d", s->argv[0], signal, exit_code);
 }
 
-static void start(struct queued *q, int64_t now_ms) {
+static void sentinelScriptsStart(struct queued *q, int64_t now_ms) {
     struct sentinelScript *s = &q->script;
     pid_t pid = fork();
     if (pid == 0) {
@@ -79,8 +79,8 @@ static void start(struct queued *q, int64_t now_ms) {
         _exit(EXIT_NO_EXEC);
     }
     if (pid < 0) {
-        scriptError(s, EXIT_NO_FORK, 0);
-        drop(q);
+        sentinelScriptsScriptError(s, EXIT_NO_FORK, 0);
+        sentinelScriptsDrop(q);
         return;
     }
     s->pid = pid;
@@ -90,20 +90,20 @@ static void start(struct queued *q, int64_t now_ms) {
     sentinelEventFormatted(EVENT_DEBUG, "+script-child", "%d", (int)pid);
 }
 
-static void startWaiting(int64_t now_ms) {
+static void sentinelScriptsStartWaiting(int64_t now_ms) {
     listForEach(&queue, it) {
         struct queued *q = listEntry(it, struct queued, node);
         if (running >= RUNNING_MAX) return;
-        if (!q->script.pid && q->script.start_ms <= now_ms) start(q, now_ms);
+        if (!q->script.pid && q->script.start_ms <= now_ms) sentinelScriptsStart(q, now_ms);
     }
 }
 
-static int64_t delayBehind(int runs) {
+static int64_t sentinelScriptsDelayBehind(int runs) {
     int64_t first = minTime(sentinel.timers.script_retry_delay, INT64_MAX >> (SCRIPT_RUNS_MAX + 1));
     return first << (runs - 1);
 }
 
-static void ended(struct queued *q, int status, int64_t now_ms) {
+static void sentinelScriptsEnded(struct queued *q, int status, int64_t now_ms) {
     struct sentinelScript *s = &q->script;
     int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0, code = WEXITSTATUS(status);
     sentinelEventFormatted(EVENT_DEBUG, "-script-child", "%d %d %d", (int)s->pid, code, signal);
@@ -111,23 +111,23 @@ static void ended(struct queued *q, int status, int64_t now_ms) {
     s->pid = 0;
     bool again = (signal || code == EXIT_AGAIN) && s->runs < SCRIPT_RUNS_MAX;
     if (again) {
-        s->start_ms = now_ms + delayBehind(s->runs);
+        s->start_ms = now_ms + sentinelScriptsDelayBehind(s->runs);
         return;
     }
-    if (signal || code) scriptError(s, signal, code);
-    drop(q);
+    if (signal || code) sentinelScriptsScriptError(s, signal, code);
+    sentinelScriptsDrop(q);
 }
 
-static void takeEnded(int64_t now_ms) {
+static void sentinelScriptsTakeEnded(int64_t now_ms) {
     listForEach(&queue, it) {
         struct queued *q = listEntry(it, struct queued, node);
         int status;
         pid_t pid = q->script.pid ? waitpid(q->script.pid, &status, WNOHANG) : 0;
-        if (pid > 0) ended(q, status, now_ms);
+        if (pid > 0) sentinelScriptsEnded(q, status, now_ms);
     }
 }
 
-static void killLate(int64_t now_ms) {
+static void sentinelScriptsKillLate(int64_t now_ms) {
     listForEach(&queue, it) {
         const struct sentinelScript *s = &listEntry(it, struct queued, node)->script;
         if (!s->pid || now_ms - s->start_ms <= sentinel.timers.script_max_runtime) continue;
@@ -137,9 +137,9 @@ static void killLate(int64_t now_ms) {
 }
 
 void scriptsTick(int64_t now_ms) {
-    startWaiting(now_ms);
-    takeEnded(now_ms);
-    killLate(now_ms);
+    sentinelScriptsStartWaiting(now_ms);
+    sentinelScriptsTakeEnded(now_ms);
+    sentinelScriptsKillLate(now_ms);
 }
 
 /* ---- Looking ---- */

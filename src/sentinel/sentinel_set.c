@@ -3,8 +3,6 @@
  * time limits (DEBUG); see sentinel_commands.h.
  *
  * SET and DEBUG take what comes before a mistake, CONFIG SET all or nothing. */
-#include "sentinel/sentinel_commands.h"
-
 #include <limits.h>
 #include <unistd.h>
 
@@ -13,16 +11,17 @@
 #include "base/num.h"
 #include "client/reply.h"
 #include "registry/config.h"
+#include "sentinel/sentinel_commands.h"
 #include "sentinel/supervisor_private.h"
 
 #define MAX_MS (INT64_MAX / 1024) /* sums and small multiples of times stay in range */
 
-static bool numberIn(struct str text, int64_t min, int64_t max, int64_t *out) {
+static bool sentinelSetNumberIn(struct str text, int64_t min, int64_t max, int64_t *out) {
     return string2ll(text, out) && *out >= min && *out <= max;
 }
 
 /* "" sets NULL. */
-static void setText(sds *text, struct str value) {
+static void sentinelSetText(sds *text, struct str value) {
     sdsfree(*text);
     *text = value.len ? sdsnewstr(value) : NULL;
 }
@@ -33,43 +32,43 @@ static void setText(sds *text, struct str value) {
 typedef const char *optionSetter(struct instance *primary, const struct str *value);
 #define NOT_VALID ""
 
-static const char *setTime(int64_t *ms, int64_t min, struct str value) {
+static const char *sentinelSetTime(int64_t *ms, int64_t min, struct str value) {
     int64_t v;
-    if (!numberIn(value, min, MAX_MS, &v)) return NOT_VALID;
+    if (!sentinelSetNumberIn(value, min, MAX_MS, &v)) return NOT_VALID;
     *ms = v;
     return NULL;
 }
 
-static const char *setCount(int *count, struct str value) {
+static const char *sentinelSetCount(int *count, struct str value) {
     int64_t v;
-    if (!numberIn(value, 1, INT_MAX, &v)) return NOT_VALID;
+    if (!sentinelSetNumberIn(value, 1, INT_MAX, &v)) return NOT_VALID;
     *count = (int)v;
     return NULL;
 }
 
-static const char *setDownAfter(struct instance *primary, const struct str *value) {
-    const char *err = setTime(&primary->down_after_ms, 1, *value);
+static const char *sentinelSetDownAfter(struct instance *primary, const struct str *value) {
+    const char *err = sentinelSetTime(&primary->down_after_ms, 1, *value);
     if (!err) supervisorSpreadDownAfter(primary);
     return err;
 }
 
-static const char *setFailoverTimeout(struct instance *primary, const struct str *value) {
-    return setTime(&primary->p.failover_timeout_ms, 1, *value);
+static const char *sentinelSetFailoverTimeout(struct instance *primary, const struct str *value) {
+    return sentinelSetTime(&primary->p.failover_timeout_ms, 1, *value);
 }
 
-static const char *setRebootPeriod(struct instance *primary, const struct str *value) {
-    return setTime(&primary->p.reboot_down_after_ms, 0, *value);
+static const char *sentinelSetRebootPeriod(struct instance *primary, const struct str *value) {
+    return sentinelSetTime(&primary->p.reboot_down_after_ms, 0, *value);
 }
 
-static const char *setParallelSyncs(struct instance *primary, const struct str *value) {
-    return setCount(&primary->p.parallel_syncs, *value);
+static const char *sentinelSetParallelSyncs(struct instance *primary, const struct str *value) {
+    return sentinelSetCount(&primary->p.parallel_syncs, *value);
 }
 
-static const char *setQuorum(struct instance *primary, const struct str *value) {
-    return setCount(&primary->p.quorum, *value);
+static const char *sentinelSetQuorum(struct instance *primary, const struct str *value) {
+    return sentinelSetCount(&primary->p.quorum, *value);
 }
 
-static const char *setScript(sds *script, struct str path, const char *not_executable) {
+static const char *sentinelSetScript(sds *script, struct str path, const char *not_executable) {
     if (sentinel.settings.deny_scripts_reconfig)
         return "ERR Reconfiguration of scripts path is denied for security reasons. Check the "
                "deny-scripts-reconfig configuration directive in your Sentinel configuration";
@@ -77,33 +76,33 @@ static const char *setScript(sds *script, struct str path, const char *not_execu
     bool good = path.len == 0 || access(text, X_OK) == 0;
     sdsfree(text);
     if (!good) return not_executable;
-    setText(script, path);
+    sentinelSetText(script, path);
     return NULL;
 }
 
-static const char *setNotificationScript(struct instance *primary, const struct str *value) {
-    return setScript(&primary->p.notification_script, *value,
-                     "ERR Notification script seems non existing or non executable");
+static const char *sentinelSetNotificationScript(struct instance *primary, const struct str *value) {
+    return sentinelSetScript(&primary->p.notification_script, *value,
+                             "ERR Notification script seems non existing or non executable");
 }
 
-static const char *setReconfigScript(struct instance *primary, const struct str *value) {
-    return setScript(&primary->p.reconfig_script, *value,
-                     "ERR Client reconfiguration script seems non existing or non executable");
+static const char *sentinelSetReconfigScript(struct instance *primary, const struct str *value) {
+    return sentinelSetScript(&primary->p.reconfig_script, *value,
+                             "ERR Client reconfiguration script seems non existing or non executable");
 }
 
-static const char *setAuthPass(struct instance *primary, const struct str *value) {
-    setText(&primary->p.auth_pass, *value);
+static const char *sentinelSetAuthPass(struct instance *primary, const struct str *value) {
+    sentinelSetText(&primary->p.auth_pass, *value);
     supervisorDropLinks(&sentinel, primary);
     return NULL;
 }
 
-static const char *setAuthUser(struct instance *primary, const struct str *value) {
-    setText(&primary->p.auth_user, *value);
+static const char *sentinelSetAuthUser(struct instance *primary, const struct str *value) {
+    sentinelSetText(&primary->p.auth_user, *value);
     supervisorDropLinks(&sentinel, primary);
     return NULL;
 }
 
-static void forgetRename(struct primaryState *p, struct str from) {
+static void sentinelSetForgetRename(struct primaryState *p, struct str from) {
     for (int i = 0; i < p->renamed_count; i++) {
         if (!strIs(from, p->renamed[i].from)) continue;
         sdsfree(p->renamed[i].from);
@@ -114,12 +113,12 @@ static void forgetRename(struct primaryState *p, struct str from) {
 }
 
 /* Its own name takes a renaming back. */
-static const char *setRename(struct instance *primary, const struct str *value) {
+static const char *sentinelSetRename(struct instance *primary, const struct str *value) {
     struct primaryState *p = &primary->p;
     struct str from = value[0], to = value[1];
     if (from.len == 0 || to.len == 0) return NOT_VALID;
     sds old = sdsnewstr(from);
-    forgetRename(p, from);
+    sentinelSetForgetRename(p, from);
     if (strIs(to, old)) {
         sdsfree(old);
         return NULL;
@@ -136,27 +135,28 @@ static const struct setOption {
     optionSetter *set;
     bool secret;
 } set_options[] = {
-    {"down-after-milliseconds", 1, setDownAfter, false},
-    {"failover-timeout", 1, setFailoverTimeout, false},
-    {"parallel-syncs", 1, setParallelSyncs, false},
-    {"quorum", 1, setQuorum, false},
-    {"notification-script", 1, setNotificationScript, false},
-    {"client-reconfig-script", 1, setReconfigScript, false},
-    {"auth-pass", 1, setAuthPass, true},
-    {"auth-user", 1, setAuthUser, false},
-    {"rename-command", 2, setRename, false},
-    {"primary-reboot-down-after-period", 1, setRebootPeriod, false},
-    {"master-reboot-down-after-period", 1, setRebootPeriod, false},
+    {"down-after-milliseconds", 1, sentinelSetDownAfter, false},
+    {"failover-timeout", 1, sentinelSetFailoverTimeout, false},
+    {"parallel-syncs", 1, sentinelSetParallelSyncs, false},
+    {"quorum", 1, sentinelSetQuorum, false},
+    {"notification-script", 1, sentinelSetNotificationScript, false},
+    {"client-reconfig-script", 1, sentinelSetReconfigScript, false},
+    {"auth-pass", 1, sentinelSetAuthPass, true},
+    {"auth-user", 1, sentinelSetAuthUser, false},
+    {"rename-command", 2, sentinelSetRename, false},
+    {"primary-reboot-down-after-period", 1, sentinelSetRebootPeriod, false},
+    {"master-reboot-down-after-period", 1, sentinelSetRebootPeriod, false},
 };
 
-static const struct setOption *setOptionFind(struct str name) {
+static const struct setOption *sentinelSetOptionFind(struct str name) {
     for (size_t i = 0; i < sizeof set_options / sizeof *set_options; i++) {
         if (strIs(name, set_options[i].name)) return &set_options[i];
     }
     return NULL;
 }
 
-static void announceSet(const struct instance *primary, const struct setOption *o, const struct str *words) {
+static void sentinelSetAnnounceSet(const struct instance *primary, const struct setOption *o,
+                                   const struct str *words) {
     sds tail = sdscatprintf(sdsempty(), " %.*s", (int)words[0].len, words[0].ptr);
     for (int v = 1; v <= o->values; v++) {
         tail = sdscat(tail, " ");
@@ -167,9 +167,10 @@ static void announceSet(const struct instance *primary, const struct setOption *
 }
 
 /* One option, whose name and values begin at argument i. False: that has been answered. */
-static bool setOne(struct client *c, struct instance *primary, int i, const struct setOption **taken) {
+static bool sentinelSetOne(struct client *c, struct instance *primary, int i,
+                           const struct setOption **taken) {
     struct str name = c->argv[i];
-    const struct setOption *o = setOptionFind(name);
+    const struct setOption *o = sentinelSetOptionFind(name);
     if (!o || i + o->values >= c->argc) {
         replyErrorFmt(c, "ERR Unknown option or number of arguments for SENTINEL SET '%.*s'", (int)name.len,
                       name.ptr);
@@ -178,7 +179,7 @@ static bool setOne(struct client *c, struct instance *primary, int i, const stru
     const struct str *values = &c->argv[i + 1];
     const char *err = o->set(primary, values);
     if (!err) {
-        announceSet(primary, o, &c->argv[i]);
+        sentinelSetAnnounceSet(primary, o, &c->argv[i]);
         *taken = o;
         return true;
     }
@@ -197,7 +198,7 @@ void sentinelSetCommand(struct client *c) {
     if (!primary || sentinelRefuseControls(c, 3, "SENTINEL SET")) return;
     const struct setOption *taken = NULL;
     int i = 3;
-    while (i < c->argc && setOne(c, primary, i, &taken)) i += 1 + taken->values;
+    while (i < c->argc && sentinelSetOne(c, primary, i, &taken)) i += 1 + taken->values;
     if (i < c->argc) { /* an error has been answered; what came before it stays */
         if (taken) supervisorSave(&sentinel);
         return;
@@ -225,7 +226,7 @@ static const struct parameter {
 };
 #define PARAMETERS ((int)(sizeof parameters / sizeof *parameters))
 
-static int parameterFind(struct str name) { /* its index; -1: unknown */
+static int sentinelSetParameterFind(struct str name) { /* its index; -1: unknown */
     for (int i = 0; i < PARAMETERS; i++) {
         if (strIs(name, parameters[i].name)) return i;
     }
@@ -233,33 +234,33 @@ static int parameterFind(struct str name) { /* its index; -1: unknown */
 }
 
 /* As the directive has it: the words for levels are in small letters. */
-static const char *logLevelWord(struct str value) {
+static const char *sentinelSetLogLevelWord(struct str value) {
     const struct configEnum *level = configFind(STR("loglevel"))->names;
     while (level->name && !strIs(value, level->name)) level++;
     return level->name;
 }
 
-static bool parameterAccepts(const struct parameter *p, struct str value) {
+static bool sentinelSetParameterAccepts(const struct parameter *p, struct str value) {
     int64_t port;
     if (p->flag) return strIs(value, "yes") || strIs(value, "no");
-    if (p->port) return numberIn(value, 0, UINT16_MAX, &port);
-    return p->text || logLevelWord(value);
+    if (p->port) return sentinelSetNumberIn(value, 0, UINT16_MAX, &port);
+    return p->text || sentinelSetLogLevelWord(value);
 }
 
-static void parameterSet(const struct parameter *p, struct str value) {
+static void sentinelSetParameterSet(const struct parameter *p, struct str value) {
     int64_t port;
     const char *err;
     if (p->flag)
         *p->flag = strIs(value, "yes");
     else if (p->text)
-        setText(p->text, value);
+        sentinelSetText(p->text, value);
     else if (p->port && string2ll(value, &port))
         *p->port = (int)port;
     else
-        configSet("loglevel", strOf(logLevelWord(value)), &err);
+        configSet("loglevel", strOf(sentinelSetLogLevelWord(value)), &err);
 }
 
-static sds parameterText(const struct parameter *p) {
+static sds sentinelSetParameterText(const struct parameter *p) {
     if (p->flag) return sdsnew(*p->flag ? "yes" : "no");
     if (p->text) return *p->text ? sdsdup(*p->text) : sdsempty();
     if (p->port) return sdsfromll(*p->port);
@@ -267,9 +268,9 @@ static sds parameterText(const struct parameter *p) {
 }
 
 /* The pair at argument i. False: it cannot be set, which has been answered. */
-static bool takePair(struct client *c, int i, bool named[PARAMETERS]) {
+static bool sentinelSetTakePair(struct client *c, int i, bool named[PARAMETERS]) {
     struct str name = c->argv[i];
-    int at = parameterFind(name);
+    int at = sentinelSetParameterFind(name);
     if (at < 0 || named[at]) {
         replyErrorFmt(c, "ERR %s argument '%.*s' to SENTINEL CONFIG SET", at < 0 ? "Invalid" : "Duplicate",
                       (int)name.len, name.ptr);
@@ -280,7 +281,7 @@ static bool takePair(struct client *c, int i, bool named[PARAMETERS]) {
         return false;
     }
     struct str value = c->argv[i + 1];
-    if (!parameterAccepts(&parameters[at], value)) {
+    if (!sentinelSetParameterAccepts(&parameters[at], value)) {
         replyErrorFmt(c, "ERR Invalid value '%.*s' to SENTINEL CONFIG SET '%.*s'", (int)value.len, value.ptr,
                       (int)name.len, name.ptr);
         return false;
@@ -289,37 +290,37 @@ static bool takePair(struct client *c, int i, bool named[PARAMETERS]) {
     return true;
 }
 
-static void configSetParameters(struct client *c) {
+static void sentinelSetConfigSetParameters(struct client *c) {
     bool named[PARAMETERS] = {false}, peers = false;
     if (sentinelRefuseControls(c, 3, "SENTINEL CONFIG SET")) return;
     for (int i = 3; i < c->argc; i += 2) {
-        if (!takePair(c, i, named)) return;
+        if (!sentinelSetTakePair(c, i, named)) return;
     }
     for (int i = 3; i < c->argc; i += 2) {
-        const struct parameter *p = &parameters[parameterFind(c->argv[i])];
-        parameterSet(p, c->argv[i + 1]);
+        const struct parameter *p = &parameters[sentinelSetParameterFind(c->argv[i])];
+        sentinelSetParameterSet(p, c->argv[i + 1]);
         peers |= p->peers;
     }
     if (peers) supervisorDropSentinelLinks(&sentinel);
     if (sentinelSaveOrReply(c)) replyOk(c);
 }
 
-static void showParameter(struct client *c, const struct parameter *p) {
-    sds text = parameterText(p);
+static void sentinelSetShowParameter(struct client *c, const struct parameter *p) {
+    sds text = sentinelSetParameterText(p);
     replyBulkCstr(c, p->name);
     replyBulk(c, sdsview(text));
     sdsfree(text);
 }
 
 /* In order of the patterns, each parameter once. */
-static void configGetParameters(struct client *c) {
+static void sentinelSetConfigGetParameters(struct client *c) {
     struct replyMark map = replyDeferLen(c);
     bool shown[PARAMETERS] = {false};
     int count = 0;
     for (int i = 3; i < c->argc; i++) {
         for (int p = 0; p < PARAMETERS; p++) {
             if (shown[p] || !globMatch(c->argv[i], strOf(parameters[p].name), true)) continue;
-            showParameter(c, &parameters[p]);
+            sentinelSetShowParameter(c, &parameters[p]);
             shown[p] = true;
             count++;
         }
@@ -329,9 +330,9 @@ static void configGetParameters(struct client *c) {
 
 void sentinelConfigCommand(struct client *c) {
     if (strIs(c->argv[2], "get"))
-        configGetParameters(c);
+        sentinelSetConfigGetParameters(c);
     else if (strIs(c->argv[2], "set") && c->argc > 4)
-        configSetParameters(c);
+        sentinelSetConfigSetParameters(c);
     else
         replyError(c, "ERR Only SENTINEL CONFIG GET <param> [<param> <param> ...] / SET <param> <value> "
                       "[<param> <value> ...] are supported.");
@@ -359,7 +360,7 @@ static const struct {
 };
 #define TIMERS ((int)(sizeof timers / sizeof *timers))
 
-static bool setTimer(struct client *c, int i) { /* false: that has been answered */
+static bool sentinelSetTimer(struct client *c, int i) { /* false: that has been answered */
     struct str name = c->argv[i];
     int t = 0;
     while (t < TIMERS && !strIs(name, timers[t].name)) t++;
@@ -369,7 +370,7 @@ static bool setTimer(struct client *c, int i) { /* false: that has been answered
         return false;
     }
     struct str value = c->argv[i + 1];
-    if (setTime(timers[t].ms, 1, value) == NULL) return true;
+    if (sentinelSetTime(timers[t].ms, 1, value) == NULL) return true;
     replyErrorFmt(c, "ERR Invalid argument '%.*s' for SENTINEL DEBUG '%.*s'", (int)value.len, value.ptr,
                   (int)name.len, name.ptr);
     return false;
@@ -385,7 +386,7 @@ void sentinelDebugCommand(struct client *c) {
         return;
     }
     for (int i = 2; i < c->argc; i += 2) {
-        if (!setTimer(c, i)) return;
+        if (!sentinelSetTimer(c, i)) return;
     }
     replyOk(c);
 }
@@ -394,7 +395,7 @@ void sentinelDebugCommand(struct client *c) {
 
 bool sentinelSetIsSecret(const struct str *argv, int argc, int i) {
     (void)argc;
-    const struct setOption *o = i > 3 ? setOptionFind(argv[i - 1]) : NULL;
+    const struct setOption *o = i > 3 ? sentinelSetOptionFind(argv[i - 1]) : NULL;
     return o && o->secret;
 }
 

@@ -12,7 +12,7 @@
 static struct serverCommand sentinel_command;
 
 /* The line as it is shown, in words. */
-static sds shown(commandIsSecret *is_secret, const char *line) {
+static sds sentinelSetTestShown(commandIsSecret *is_secret, const char *line) {
     int argc;
     sds *words = sdssplitargs(line, strlen(line), &argc), text = sdsempty();
     struct str *argv = zmalloc((size_t)argc * sizeof *argv);
@@ -29,27 +29,29 @@ static sds shown(commandIsSecret *is_secret, const char *line) {
     return text;
 }
 
-static void check(commandIsSecret *is_secret, const char *line, const char *expected) {
-    sds text = shown(is_secret, line);
+static void sentinelSetTestCheck(commandIsSecret *is_secret, const char *line, const char *expected) {
+    sds text = sentinelSetTestShown(is_secret, line);
     assert_string_equal(text, expected);
     sdsfree(text);
 }
 
 static void passwordsAreSecret(void **state) {
     (void)state;
-    check(sentinelSetIsSecret, "SENTINEL SET m auth-pass geheim", "SENTINEL SET m auth-pass (redacted)");
-    check(sentinelSetIsSecret, "sentinel set m quorum 2 AUTH-PASS a auth-user b",
-          "sentinel set m quorum 2 AUTH-PASS (redacted) auth-user b");
-    check(sentinelConfigIsSecret, "sentinel config set sentinel-user u Sentinel-Pass p",
-          "sentinel config set sentinel-user u Sentinel-Pass (redacted)");
+    sentinelSetTestCheck(sentinelSetIsSecret, "SENTINEL SET m auth-pass geheim",
+                         "SENTINEL SET m auth-pass (redacted)");
+    sentinelSetTestCheck(sentinelSetIsSecret, "sentinel set m quorum 2 AUTH-PASS a auth-user b",
+                         "sentinel set m quorum 2 AUTH-PASS (redacted) auth-user b");
+    sentinelSetTestCheck(sentinelConfigIsSecret, "sentinel config set sentinel-user u Sentinel-Pass p",
+                         "sentinel config set sentinel-user u Sentinel-Pass (redacted)");
 }
 
 static void theRestIsShown(void **state) {
     (void)state;
-    check(sentinelSetIsSecret, "sentinel set auth-pass quorum 2", "sentinel set auth-pass quorum 2");
-    check(sentinelSetIsSecret, "sentinel set m auth-pass", "sentinel set m auth-pass");
-    check(sentinelConfigIsSecret, "sentinel config get sentinel-pass x",
-          "sentinel config get sentinel-pass x");
+    sentinelSetTestCheck(sentinelSetIsSecret, "sentinel set auth-pass quorum 2",
+                         "sentinel set auth-pass quorum 2");
+    sentinelSetTestCheck(sentinelSetIsSecret, "sentinel set m auth-pass", "sentinel set m auth-pass");
+    sentinelSetTestCheck(sentinelConfigIsSecret, "sentinel config get sentinel-pass x",
+                         "sentinel config get sentinel-pass x");
 }
 
 int main(void) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_show.c - what users and clients see of that which is watched; see sentinel_commands.h. All values
  * of maps are bulk strings, numbers too; ages are milliseconds. */
-#include "sentinel/sentinel_commands.h"
-
 #include <inttypes.h>
 
 #include "base/clock.h"
 #include "base/num.h"
 #include "client/reply.h"
+#include "sentinel/sentinel_commands.h"
 #include "sentinel/sentinel_scripts.h"
 
 /* ---- The map of an instance ---- */
@@ -19,115 +18,115 @@ struct shown {
     int fields;
 };
 
-static void showText(struct shown *to, const char *field, const char *text) {
+static void sentinelShowText(struct shown *to, const char *field, const char *text) {
     replyBulkCstr(to->c, field);
     replyBulkCstr(to->c, text);
     to->fields++;
 }
 
-static void showNumber(struct shown *to, const char *field, int64_t value) {
+static void sentinelShowNumber(struct shown *to, const char *field, int64_t value) {
     replyBulkCstr(to->c, field);
     replyBulkLongLong(to->c, value);
     to->fields++;
 }
 
-static void showEpoch(struct shown *to, const char *field, uint64_t epoch) {
+static void sentinelShowEpoch(struct shown *to, const char *field, uint64_t epoch) {
     char text[LONG_STR_SIZE];
     ull2string(text, epoch);
-    showText(to, field, text);
+    sentinelShowText(to, field, text);
 }
 
 /* How long ago; 0: it has not happened. */
-static int64_t age(int64_t now_ms, int64_t since_ms) {
+static int64_t sentinelShowAge(int64_t now_ms, int64_t since_ms) {
     return since_ms ? now_ms - since_ms : 0;
 }
 
-static void showAge(struct shown *to, const char *field, int64_t since_ms) {
-    showNumber(to, field, age(to->now_ms, since_ms));
+static void sentinelSentinelShowShowAge(struct shown *to, const char *field, int64_t since_ms) {
+    sentinelShowNumber(to, field, sentinelShowAge(to->now_ms, since_ms));
 }
 
-static void showWhoAndWhere(struct shown *to, const struct instance *i) {
-    showText(to, "name", i->name);
-    showText(to, "ip", hostAddressText(&sentinel, &i->address));
-    showNumber(to, "port", i->address.port);
-    showText(to, "runid", i->run_id);
+static void sentinelShowWhoAndWhere(struct shown *to, const struct instance *i) {
+    sentinelShowText(to, "name", i->name);
+    sentinelShowText(to, "ip", hostAddressText(&sentinel, &i->address));
+    sentinelShowNumber(to, "port", i->address.port);
+    sentinelShowText(to, "runid", i->run_id);
     sds flags = instanceFlagsText(i);
-    showText(to, "flags", flags);
+    sentinelShowText(to, "flags", flags);
     sdsfree(flags);
 }
 
-static void showLink(struct shown *to, const struct instance *i) {
+static void sentinelShowLink(struct shown *to, const struct instance *i) {
     const struct peerLink *link = i->link;
-    showNumber(to, "link-pending-commands", link->pending_count);
-    showNumber(to, "link-refcount", link->owner_count);
+    sentinelShowNumber(to, "link-pending-commands", link->pending_count);
+    sentinelShowNumber(to, "link-refcount", link->owner_count);
     if (i->flags & FLAG_FAILOVER_IN_PROGRESS)
-        showText(to, "failover-state", failoverStateText(i->p.failover_state));
-    showAge(to, "last-ping-sent", link->ping_ms);
-    showAge(to, "last-ok-ping-reply", link->good_pong_ms);
-    showAge(to, "last-ping-reply", link->pong_ms);
-    if (i->flags & FLAG_S_DOWN) showAge(to, "s-down-time", i->s_down_ms);
-    if (i->flags & FLAG_O_DOWN) showAge(to, "o-down-time", i->o_down_ms);
-    showNumber(to, "down-after-milliseconds", i->down_after_ms);
+        sentinelShowText(to, "failover-state", failoverStateText(i->p.failover_state));
+    sentinelSentinelShowShowAge(to, "last-ping-sent", link->ping_ms);
+    sentinelSentinelShowShowAge(to, "last-ok-ping-reply", link->good_pong_ms);
+    sentinelSentinelShowShowAge(to, "last-ping-reply", link->pong_ms);
+    if (i->flags & FLAG_S_DOWN) sentinelSentinelShowShowAge(to, "s-down-time", i->s_down_ms);
+    if (i->flags & FLAG_O_DOWN) sentinelSentinelShowShowAge(to, "o-down-time", i->o_down_ms);
+    sentinelShowNumber(to, "down-after-milliseconds", i->down_after_ms);
 }
 
-static void showReported(struct shown *to, const struct instance *i) {
-    showAge(to, "info-refresh", i->info_ms);
-    showText(to, "role-reported", i->reports_replica ? "slave" : "master");
-    showAge(to, "role-reported-time", i->role_reported_ms);
+static void sentinelShowReported(struct shown *to, const struct instance *i) {
+    sentinelSentinelShowShowAge(to, "info-refresh", i->info_ms);
+    sentinelShowText(to, "role-reported", i->reports_replica ? "slave" : "master");
+    sentinelSentinelShowShowAge(to, "role-reported-time", i->role_reported_ms);
 }
 
-static void showPrimary(struct shown *to, const struct instance *i) {
+static void sentinelShowPrimary(struct shown *to, const struct instance *i) {
     const struct primaryState *p = &i->p;
-    showReported(to, i);
-    showEpoch(to, "config-epoch", i->config_epoch);
-    showNumber(to, "num-slaves", p->replicas.count);
-    showNumber(to, "num-other-sentinels", p->sentinels.count);
-    showNumber(to, "quorum", p->quorum);
-    showNumber(to, "failover-timeout", p->failover_timeout_ms);
-    showNumber(to, "parallel-syncs", p->parallel_syncs);
-    if (p->notification_script) showText(to, "notification-script", p->notification_script);
-    if (p->reconfig_script) showText(to, "client-reconfig-script", p->reconfig_script);
+    sentinelShowReported(to, i);
+    sentinelShowEpoch(to, "config-epoch", i->config_epoch);
+    sentinelShowNumber(to, "num-slaves", p->replicas.count);
+    sentinelShowNumber(to, "num-other-sentinels", p->sentinels.count);
+    sentinelShowNumber(to, "quorum", p->quorum);
+    sentinelShowNumber(to, "failover-timeout", p->failover_timeout_ms);
+    sentinelShowNumber(to, "parallel-syncs", p->parallel_syncs);
+    if (p->notification_script) sentinelShowText(to, "notification-script", p->notification_script);
+    if (p->reconfig_script) sentinelShowText(to, "client-reconfig-script", p->reconfig_script);
 }
 
-static void showReplica(struct shown *to, const struct instance *i) {
+static void sentinelShowReplica(struct shown *to, const struct instance *i) {
     const struct sentinelReplicaState *r = &i->r;
-    showReported(to, i);
-    showNumber(to, "master-link-down-time", r->link_down_ms);
-    showText(to, "master-link-status", r->link_up ? "ok" : "err");
-    showText(to, "master-host", r->primary_host ? r->primary_host : "?");
-    showNumber(to, "master-port", r->primary_port);
-    showNumber(to, "slave-priority", r->priority);
-    showEpoch(to, "slave-repl-offset", r->repl_offset);
-    showNumber(to, "replica-announced", r->announced);
+    sentinelShowReported(to, i);
+    sentinelShowNumber(to, "master-link-down-time", r->link_down_ms);
+    sentinelShowText(to, "master-link-status", r->link_up ? "ok" : "err");
+    sentinelShowText(to, "master-host", r->primary_host ? r->primary_host : "?");
+    sentinelShowNumber(to, "master-port", r->primary_port);
+    sentinelShowNumber(to, "slave-priority", r->priority);
+    sentinelShowEpoch(to, "slave-repl-offset", r->repl_offset);
+    sentinelShowNumber(to, "replica-announced", r->announced);
 }
 
-static void showSentinel(struct shown *to, const struct instance *i) {
-    showAge(to, "last-hello-message", i->s.hello_ms);
-    showText(to, "voted-leader", *i->s.leader ? i->s.leader : "?");
-    showEpoch(to, "voted-leader-epoch", i->s.leader_epoch);
+static void sentinelShowSentinel(struct shown *to, const struct instance *i) {
+    sentinelSentinelShowShowAge(to, "last-hello-message", i->s.hello_ms);
+    sentinelShowText(to, "voted-leader", *i->s.leader ? i->s.leader : "?");
+    sentinelShowEpoch(to, "voted-leader-epoch", i->s.leader_epoch);
 }
 
-static void replyInstance(struct client *c, const struct instance *i) {
+static void sentinelShowReplyInstance(struct client *c, const struct instance *i) {
     struct replyMark map = replyDeferLen(c);
     struct shown to = {.c = c, .now_ms = mstime()};
-    showWhoAndWhere(&to, i);
-    showLink(&to, i);
+    sentinelShowWhoAndWhere(&to, i);
+    sentinelShowLink(&to, i);
     switch (i->kind) {
-    case KIND_PRIMARY: showPrimary(&to, i); break;
-    case KIND_REPLICA: showReplica(&to, i); break;
-    case KIND_SENTINEL: showSentinel(&to, i); break;
+    case KIND_PRIMARY: sentinelShowPrimary(&to, i); break;
+    case KIND_REPLICA: sentinelShowReplica(&to, i); break;
+    case KIND_SENTINEL: sentinelShowSentinel(&to, i); break;
     }
     replySetMapLen(c, map, to.fields);
 }
 
 /* But for replicas that do not want to be seen (replica-announced no). */
-static void replyInstances(struct client *c, const struct instances *all) {
+static void sentinelShowReplyInstances(struct client *c, const struct instances *all) {
     struct replyMark array = replyDeferLen(c);
     int shown = 0;
     for (int k = 0; k < all->count; k++) {
         const struct instance *i = all->items[k];
         if (i->kind == KIND_REPLICA && !i->r.announced) continue;
-        replyInstance(c, i);
+        sentinelShowReplyInstance(c, i);
         shown++;
     }
     replySetArrayLen(c, array, shown);
@@ -136,22 +135,22 @@ static void replyInstances(struct client *c, const struct instances *all) {
 /* ---- Subcommands ---- */
 
 void sentinelPrimariesCommand(struct client *c) {
-    replyInstances(c, &sentinel.primaries);
+    sentinelShowReplyInstances(c, &sentinel.primaries);
 }
 
 void sentinelPrimaryCommand(struct client *c) {
     const struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
-    if (primary) replyInstance(c, primary);
+    if (primary) sentinelShowReplyInstance(c, primary);
 }
 
 void sentinelReplicasCommand(struct client *c) {
     const struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
-    if (primary) replyInstances(c, &primary->p.replicas);
+    if (primary) sentinelShowReplyInstances(c, &primary->p.replicas);
 }
 
 void sentinelSentinelsCommand(struct client *c) {
     const struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
-    if (primary) replyInstances(c, &primary->p.sentinels);
+    if (primary) sentinelShowReplyInstances(c, &primary->p.sentinels);
 }
 
 void sentinelAddressCommand(struct client *c) {
@@ -167,16 +166,16 @@ void sentinelAddressCommand(struct client *c) {
 }
 
 /* [age, text or null] */
-static void replyInfo(struct client *c, const struct instance *i, int64_t now_ms) {
+static void sentinelShowReplyInfo(struct client *c, const struct instance *i, int64_t now_ms) {
     replyArrayLen(c, 2);
-    replyLongLong(c, age(now_ms, i->info_ms));
+    replyLongLong(c, sentinelShowAge(now_ms, i->info_ms));
     if (i->info)
         replyBulk(c, sdsview(i->info));
     else
         replyNull(c);
 }
 
-static bool isNamed(const struct client *c, const struct instance *primary) {
+static bool sentinelShowIsNamed(const struct client *c, const struct instance *primary) {
     for (int a = 2; a < c->argc; a++) {
         if (strEq(c->argv[a], sdsview(primary->name))) return true;
     }
@@ -190,35 +189,36 @@ void sentinelInfoCacheCommand(struct client *c) {
     int named = 0;
     for (int k = 0; k < sentinel.primaries.count; k++) {
         const struct instance *primary = sentinel.primaries.items[k];
-        if (!isNamed(c, primary)) continue;
+        if (!sentinelShowIsNamed(c, primary)) continue;
         const struct instances *replicas = &primary->p.replicas;
         replyBulk(c, sdsview(primary->name));
         replyArrayLen(c, 1 + replicas->count);
-        replyInfo(c, primary, now_ms);
-        for (int r = 0; r < replicas->count; r++) replyInfo(c, replicas->items[r], now_ms);
+        sentinelShowReplyInfo(c, primary, now_ms);
+        for (int r = 0; r < replicas->count; r++) sentinelShowReplyInfo(c, replicas->items[r], now_ms);
         named++;
     }
     replySetArrayLen(c, array, 2 * named);
 }
 
 /* `priv` is what shows it. */
-static void replyScript(void *priv, const struct sentinelScript *script) {
+static void sentinelShowReplyScript(void *priv, const struct sentinelScript *script) {
     struct shown *to = priv;
     replyMapLen(to->c, 5);
     replyBulkCstr(to->c, "argv");
     replyArrayLen(to->c, script->argc);
     for (int a = 0; a < script->argc; a++) replyBulk(to->c, sdsview(script->argv[a]));
-    showText(to, "flags", script->pid ? "running" : "scheduled");
-    showNumber(to, "pid", script->pid);
+    sentinelShowText(to, "flags", script->pid ? "running" : "scheduled");
+    sentinelShowNumber(to, "pid", script->pid);
     if (script->pid)
-        showAge(to, "run-time", script->start_ms);
+        sentinelSentinelShowShowAge(to, "run-time", script->start_ms);
     else
-        showNumber(to, "run-delay", script->start_ms > to->now_ms ? script->start_ms - to->now_ms : 0);
-    showNumber(to, "retry-num", script->runs);
+        sentinelShowNumber(to, "run-delay",
+                           script->start_ms > to->now_ms ? script->start_ms - to->now_ms : 0);
+    sentinelShowNumber(to, "retry-num", script->runs);
 }
 
 void sentinelPendingScriptsCommand(struct client *c) {
     struct shown to = {.c = c, .now_ms = mstime()};
     replyArrayLen(c, scriptsQueued());
-    scriptsForEach(replyScript, &to);
+    scriptsForEach(sentinelShowReplyScript, &to);
 }

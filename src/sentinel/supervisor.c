@@ -10,18 +10,17 @@
  *
  * TILT: when the time between two ticks makes no sense (the process stood still, or the clock was set), what
  * is known about ages is worth nothing. Then for a while only the first two steps are done. */
-#include "sentinel/supervisor_private.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/glob.h"
 #include "base/zmalloc.h"
+#include "sentinel/supervisor_private.h"
 
 /* ---- Telling ---- */
 
-static void emit(struct supervisor *s, enum eventLevel level, const char *name, const struct instance *about,
-                 sds payload) {
+static void supervisorEmit(struct supervisor *s, enum eventLevel level, const char *name,
+                           const struct instance *about, sds payload) {
     s->env->event(s->w, level, name, payload);
     const struct instance *primary = about && about->primary ? about->primary : about;
     if (level == EVENT_WARNING && primary && primary->p.notification_script)
@@ -42,7 +41,7 @@ void supervisorEvent(struct supervisor *s, enum eventLevel level, const char *na
     va_start(ap, tail);
     payload = sdscatvprintf(payload, tail, ap);
     va_end(ap);
-    emit(s, level, name, i, payload);
+    supervisorEmit(s, level, name, i, payload);
 }
 
 void supervisorEventText(struct supervisor *s, enum eventLevel level, const char *name,
@@ -51,7 +50,7 @@ void supervisorEventText(struct supervisor *s, enum eventLevel level, const char
     va_start(ap, fmt);
     sds payload = sdscatvprintf(sdsempty(), fmt, ap);
     va_end(ap);
-    emit(s, level, name, primary, payload);
+    supervisorEmit(s, level, name, primary, payload);
 }
 
 void supervisorLog(struct supervisor *s, int level, const char *fmt, ...) {
@@ -103,7 +102,7 @@ void supervisorMonitorEvent(struct supervisor *s, const struct instance *primary
     supervisorEvent(s, EVENT_WARNING, "+monitor", primary, " quorum %d", primary->p.quorum);
 }
 
-static void newId(struct supervisor *s) {
+static void supervisorNewId(struct supervisor *s) {
     for (int i = 0; i < RUN_ID_LEN; i++) s->my_id[i] = "0123456789abcdef"[s->env->random(s->w) % 16];
     s->my_id[RUN_ID_LEN] = '\0';
 }
@@ -111,7 +110,7 @@ static void newId(struct supervisor *s) {
 void supervisorBegin(struct supervisor *s, int64_t now_ms) {
     s->now_ms = now_ms;
     if (!s->my_id[0]) {
-        newId(s);
+        supervisorNewId(s);
         supervisorSave(s);
     }
     supervisorLog(s, LL_NOTICE, "The ID of this Sentinel is %s", s->my_id);
@@ -130,59 +129,59 @@ void supervisorDestroy(struct supervisor *s) {
 
 /* ---- TILT ---- */
 
-static void notAhead(const struct supervisor *s, int64_t *time_ms) {
+static void supervisorNotAhead(const struct supervisor *s, int64_t *time_ms) {
     if (*time_ms > s->now_ms) *time_ms = s->now_ms;
 }
 
-static void linkTimesNotAhead(const struct supervisor *s, struct peerLink *link) {
-    notAhead(s, &link->since_ms[CHANNEL_COMMAND]);
-    notAhead(s, &link->since_ms[CHANNEL_PUBSUB]);
-    notAhead(s, &link->pubsub_received_ms);
-    notAhead(s, &link->reconnect_ms);
-    notAhead(s, &link->ping_ms);
-    notAhead(s, &link->last_ping_ms);
-    notAhead(s, &link->good_pong_ms);
-    notAhead(s, &link->pong_ms);
+static void supervisorLinkTimesNotAhead(const struct supervisor *s, struct peerLink *link) {
+    supervisorNotAhead(s, &link->since_ms[CHANNEL_COMMAND]);
+    supervisorNotAhead(s, &link->since_ms[CHANNEL_PUBSUB]);
+    supervisorNotAhead(s, &link->pubsub_received_ms);
+    supervisorNotAhead(s, &link->reconnect_ms);
+    supervisorNotAhead(s, &link->ping_ms);
+    supervisorNotAhead(s, &link->last_ping_ms);
+    supervisorNotAhead(s, &link->good_pong_ms);
+    supervisorNotAhead(s, &link->pong_ms);
 }
 
-static void instanceTimesNotAhead(struct supervisor *s, struct instance *i) {
-    linkTimesNotAhead(s, i->link);
-    notAhead(s, &i->hello_sent_ms);
-    notAhead(s, &i->s_down_ms);
-    notAhead(s, &i->o_down_ms);
-    notAhead(s, &i->info_ms);
-    notAhead(s, &i->role_reported_ms);
-    notAhead(s, &i->reboot_ms);
+static void supervisorInstanceTimesNotAhead(struct supervisor *s, struct instance *i) {
+    supervisorLinkTimesNotAhead(s, i->link);
+    supervisorNotAhead(s, &i->hello_sent_ms);
+    supervisorNotAhead(s, &i->s_down_ms);
+    supervisorNotAhead(s, &i->o_down_ms);
+    supervisorNotAhead(s, &i->info_ms);
+    supervisorNotAhead(s, &i->role_reported_ms);
+    supervisorNotAhead(s, &i->reboot_ms);
     if (i->kind == KIND_REPLICA) {
-        notAhead(s, &i->r.reconf_sent_ms);
-        notAhead(s, &i->r.conf_change_ms);
+        supervisorNotAhead(s, &i->r.reconf_sent_ms);
+        supervisorNotAhead(s, &i->r.conf_change_ms);
     } else if (i->kind == KIND_SENTINEL) {
-        notAhead(s, &i->s.hello_ms);
-        notAhead(s, &i->s.down_reply_ms);
+        supervisorNotAhead(s, &i->s.hello_ms);
+        supervisorNotAhead(s, &i->s.down_reply_ms);
     } else {
-        notAhead(s, &i->p.failover_state_ms);
-        notAhead(s, &i->p.failover_start_ms);
+        supervisorNotAhead(s, &i->p.failover_state_ms);
+        supervisorNotAhead(s, &i->p.failover_start_ms);
     }
 }
 
-static void forEachInstance(struct supervisor *s, const struct instances *all,
-                            void (*fn)(struct supervisor *s, struct instance *i)) {
+static void supervisorForEachInstance(struct supervisor *s, const struct instances *all,
+                                      void (*fn)(struct supervisor *s, struct instance *i)) {
     for (int k = 0; k < all->count; k++) fn(s, all->items[k]);
 }
 
 /* After a clock that was set back nothing would be due, or ever too old, until it has caught up. */
-static void timesNotAhead(struct supervisor *s) {
-    forEachInstance(s, &s->primaries, instanceTimesNotAhead);
+static void supervisorTimesNotAhead(struct supervisor *s) {
+    supervisorForEachInstance(s, &s->primaries, supervisorInstanceTimesNotAhead);
     for (int i = 0; i < s->primaries.count; i++) {
-        forEachInstance(s, &s->primaries.items[i]->p.replicas, instanceTimesNotAhead);
-        forEachInstance(s, &s->primaries.items[i]->p.sentinels, instanceTimesNotAhead);
+        supervisorForEachInstance(s, &s->primaries.items[i]->p.replicas, supervisorInstanceTimesNotAhead);
+        supervisorForEachInstance(s, &s->primaries.items[i]->p.sentinels, supervisorInstanceTimesNotAhead);
     }
 }
 
-static void tiltCheck(struct supervisor *s) {
+static void supervisorTiltCheck(struct supervisor *s) {
     int64_t gap = s->previous_tick_ms ? s->now_ms - s->previous_tick_ms : 0;
     s->previous_tick_ms = s->now_ms;
-    if (gap < 0) timesNotAhead(s);
+    if (gap < 0) supervisorTimesNotAhead(s);
     if (gap < 0 || gap > s->timers.tilt_trigger) {
         s->tilt = true;
         s->total_tilt++;
@@ -196,29 +195,29 @@ static void tiltCheck(struct supervisor *s) {
 
 /* ---- Ticks ---- */
 
-static void instanceTick(struct supervisor *s, struct instance *i) {
+static void supervisorInstanceTick(struct supervisor *s, struct instance *i) {
     peerLinkTick(s, i);
     periodicTick(s, i);
     if (!s->tilt) downTick(s, i);
 }
 
-static void primaryTick(struct supervisor *s, struct instance *primary) {
-    instanceTick(s, primary);
+static void supervisorPrimaryTick(struct supervisor *s, struct instance *primary) {
+    supervisorInstanceTick(s, primary);
     if (!s->tilt) {
         downForAllTick(s, primary);
         if (failoverStartIfNeeded(s, primary)) downAsk(s, primary, true);
         failoverTick(s, primary);
         downAsk(s, primary, false);
     }
-    forEachInstance(s, &primary->p.replicas, instanceTick);
-    forEachInstance(s, &primary->p.sentinels, instanceTick);
+    supervisorForEachInstance(s, &primary->p.replicas, supervisorInstanceTick);
+    supervisorForEachInstance(s, &primary->p.sentinels, supervisorInstanceTick);
     if (primary->p.failover_state == FAILOVER_UPDATE_CONFIG) failoverFinish(s, primary);
 }
 
 void supervisorTick(struct supervisor *s, int64_t now_ms) {
     s->now_ms = now_ms;
-    tiltCheck(s);
-    forEachInstance(s, &s->primaries, primaryTick);
+    supervisorTiltCheck(s);
+    supervisorForEachInstance(s, &s->primaries, supervisorPrimaryTick);
 }
 
 /* ---- Primaries that come and go ---- */
@@ -251,12 +250,12 @@ void supervisorRemove(struct supervisor *s, struct instance *primary) {
     instanceRemove(s, primary);
 }
 
-static void removeAll(struct supervisor *s, struct instances *all) {
+static void supervisorRemoveAll(struct supervisor *s, struct instances *all) {
     while (all->count) instanceRemove(s, all->items[all->count - 1]);
 }
 
 /* All that was true of the server at the old address; a vote is no such thing. */
-static void forgetServer(struct supervisor *s, struct instance *primary) {
+static void supervisorForgetServer(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     linkRelease(s, primary->link, primary);
     primary->link = linkCreate(s, primary);
@@ -272,9 +271,9 @@ static void forgetServer(struct supervisor *s, struct instance *primary) {
 }
 
 static void supervisorReset(struct supervisor *s, struct instance *primary) {
-    removeAll(s, &primary->p.replicas);
-    removeAll(s, &primary->p.sentinels);
-    forgetServer(s, primary);
+    supervisorRemoveAll(s, &primary->p.replicas);
+    supervisorRemoveAll(s, &primary->p.sentinels);
+    supervisorForgetServer(s, primary);
     supervisorEvent(s, EVENT_WARNING, "+reset-master", primary, "%s", "");
 }
 
@@ -291,8 +290,8 @@ int supervisorResetMatching(struct supervisor *s, struct str pattern, int64_t no
 }
 
 /* Its replicas from now on: those that it has but for the one at `to`, and where the primary was. */
-static struct hostAddress *replicasAfterSwitch(const struct instance *primary, const struct hostAddress *to,
-                                               int *count) {
+static struct hostAddress *supervisorReplicasAfterSwitch(const struct instance *primary,
+                                                         const struct hostAddress *to, int *count) {
     const struct instances *replicas = &primary->p.replicas;
     struct hostAddress *all = zmalloc((size_t)(replicas->count + 1) * sizeof *all);
     *count = 0;
@@ -309,11 +308,11 @@ void primarySwitchAddress(struct supervisor *s, struct instance *primary, const 
     struct hostAddress address;
     hostAddressCopy(&address, to); /* it may be that of a replica, which goes */
     int count;
-    struct hostAddress *replicas = replicasAfterSwitch(primary, &address, &count);
-    removeAll(s, &primary->p.replicas);
+    struct hostAddress *replicas = supervisorReplicasAfterSwitch(primary, &address, &count);
+    supervisorRemoveAll(s, &primary->p.replicas);
     hostAddressFree(&primary->address);
     primary->address = address;
-    forgetServer(s, primary);
+    supervisorForgetServer(s, primary);
     for (int i = 0; i < count; i++) {
         struct instance *replica = instanceCreate(s, KIND_REPLICA, NULL, &replicas[i], primary);
         supervisorEvent(s, EVENT_NOTICE, "+slave", replica, "%s", "");

@@ -18,7 +18,7 @@
 /* ---- Values ---- */
 
 /* The number at the beginning; 0 without one, max + 1 when it is greater than that. */
-static int64_t numberUpTo(struct str text, int64_t max) {
+static int64_t supervisorConfigNumberUpTo(struct str text, int64_t max) {
     bool negative = text.len && text.ptr[0] == '-';
     int64_t n = 0;
     for (size_t k = negative; k < text.len && text.ptr[k] >= '0' && text.ptr[k] <= '9'; k++) {
@@ -30,39 +30,40 @@ static int64_t numberUpTo(struct str text, int64_t max) {
 }
 
 /* Milliseconds, which have to fit an int; -1: they do not. */
-static int64_t millisecondsOf(struct str text) {
-    int64_t ms = numberUpTo(text, INT_MAX);
+static int64_t supervisorConfigMillisecondsOf(struct str text) {
+    int64_t ms = supervisorConfigNumberUpTo(text, INT_MAX);
     return ms > INT_MAX ? -1 : ms;
 }
 
-static uint64_t epochOf(struct str text) {
-    int64_t epoch = numberUpTo(text, EPOCH_MAX);
+static uint64_t supervisorConfigEpochOf(struct str text) {
+    int64_t epoch = supervisorConfigNumberUpTo(text, EPOCH_MAX);
     return epoch < 0 ? 0 : epoch > EPOCH_MAX ? EPOCH_MAX : (uint64_t)epoch;
 }
 
-static void setText(sds *to, struct str value) {
+static void supervisorConfigSetText(sds *to, struct str value) {
     sdsfree(*to);
     *to = sdsnewstr(value);
 }
 
-static const char *setYesNo(bool *to, struct str value, const char *err) {
+static const char *supervisorConfigSetYesNo(bool *to, struct str value, const char *err) {
     if (!strIs(value, "yes") && !strIs(value, "no")) return err;
     *to = strIs(value, "yes");
     return NULL;
 }
 
-static const char *setScript(sds *to, struct str path, const char *err) {
+static const char *supervisorConfigSetScript(sds *to, struct str path, const char *err) {
     sds script = sdsnewstr(path);
     bool executable = access(script, X_OK) == 0;
     sdsfree(script);
     if (!executable) return err;
-    setText(to, path);
+    supervisorConfigSetText(to, path);
     return NULL;
 }
 
 /* ---- Of the Sentinel itself ---- */
 
-static const char *setMyid(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigSetMyid(struct supervisor *s, struct instance *primary,
+                                           const struct str *arg) {
     (void)primary;
     if (arg[0].len != RUN_ID_LEN || !runIdValid(arg[0])) return "Malformed Sentinel id in myid option.";
     memcpy(s->my_id, arg[0].ptr, RUN_ID_LEN);
@@ -70,22 +71,25 @@ static const char *setMyid(struct supervisor *s, struct instance *primary, const
     return NULL;
 }
 
-static const char *setCurrentEpoch(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigSetCurrentEpoch(struct supervisor *s, struct instance *primary,
+                                                   const struct str *arg) {
     (void)primary;
-    uint64_t epoch = epochOf(arg[0]);
+    uint64_t epoch = supervisorConfigEpochOf(arg[0]);
     if (epoch > s->current_epoch) s->current_epoch = epoch;
     return NULL;
 }
 
-static const char *setAnnounceIp(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigSetAnnounceIp(struct supervisor *s, struct instance *primary,
+                                                 const struct str *arg) {
     (void)primary;
-    if (arg[0].len) setText(&s->settings.announce_ip, arg[0]);
+    if (arg[0].len) supervisorConfigSetText(&s->settings.announce_ip, arg[0]);
     return NULL;
 }
 
-static const char *setAnnouncePort(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigSetAnnouncePort(struct supervisor *s, struct instance *primary,
+                                                   const struct str *arg) {
     (void)primary;
-    int64_t port = numberUpTo(arg[0], UINT16_MAX);
+    int64_t port = supervisorConfigNumberUpTo(arg[0], UINT16_MAX);
     s->settings.announce_port = port < 0 || port > UINT16_MAX ? 0 : (int)port;
     return NULL;
 }
@@ -93,9 +97,9 @@ static const char *setAnnouncePort(struct supervisor *s, struct instance *primar
 /* ---- Who is there ---- */
 
 /* NULL: the address is good. It is to be freed in any case. */
-static const char *readAddress(struct supervisor *s, struct hostAddress *address, struct str host,
-                               struct str port_text) {
-    int64_t port = numberUpTo(port_text, UINT16_MAX);
+static const char *supervisorConfigReadAddress(struct supervisor *s, struct hostAddress *address,
+                                               struct str host, struct str port_text) {
+    int64_t port = supervisorConfigNumberUpTo(port_text, UINT16_MAX);
     *address = (struct hostAddress){0};
     if (port < 0 || port > UINT16_MAX) return "Invalid port number.";
     sds name = sdsnewstr(host);
@@ -104,13 +108,14 @@ static const char *readAddress(struct supervisor *s, struct hostAddress *address
     return good ? NULL : "Can't resolve instance hostname.";
 }
 
-static const char *addPrimary(struct supervisor *s, struct instance *none, const struct str *arg) {
+static const char *supervisorConfigAddPrimary(struct supervisor *s, struct instance *none,
+                                              const struct str *arg) {
     (void)none;
-    int64_t quorum = numberUpTo(arg[3], INT_MAX);
+    int64_t quorum = supervisorConfigNumberUpTo(arg[3], INT_MAX);
     if (quorum < 1 || quorum > INT_MAX) return "Quorum must be 1 or greater.";
     struct hostAddress address;
     sds name = sdsnewstr(arg[0]);
-    const char *err = readAddress(s, &address, arg[1], arg[2]);
+    const char *err = supervisorConfigReadAddress(s, &address, arg[1], arg[2]);
     if (!err && supervisorFind(s, name)) err = "Duplicate master name.";
     if (!err) instanceCreate(s, KIND_PRIMARY, name, &address, NULL)->p.quorum = (int)quorum;
     hostAddressFree(&address);
@@ -118,9 +123,10 @@ static const char *addPrimary(struct supervisor *s, struct instance *none, const
     return err;
 }
 
-static const char *addReplica(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigAddReplica(struct supervisor *s, struct instance *primary,
+                                              const struct str *arg) {
     struct hostAddress address;
-    const char *err = readAddress(s, &address, arg[1], arg[2]);
+    const char *err = supervisorConfigReadAddress(s, &address, arg[1], arg[2]);
     if (!err && instancesFindAddress(&primary->p.replicas, &address))
         err = "Duplicate hostname and port for replica.";
     bool itself = !err && hostAddressSame(&address, &primary->address);
@@ -129,11 +135,12 @@ static const char *addReplica(struct supervisor *s, struct instance *primary, co
     return err;
 }
 
-static const char *addSentinel(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigAddSentinel(struct supervisor *s, struct instance *primary,
+                                               const struct str *arg) {
     if (!runIdValid(arg[3])) return "Malformed run id of a Sentinel.";
     struct hostAddress address;
     sds run_id = sdsnewstr(arg[3]);
-    const char *err = readAddress(s, &address, arg[1], arg[2]);
+    const char *err = supervisorConfigReadAddress(s, &address, arg[1], arg[2]);
     if (!err && instancesFindSentinel(&primary->p.sentinels, NULL, run_id))
         err = "Duplicate runid for sentinel.";
     if (!err) linkShare(s, instanceCreate(s, KIND_SENTINEL, run_id, &address, primary));
@@ -143,57 +150,65 @@ static const char *addSentinel(struct supervisor *s, struct instance *primary, c
 }
 
 /* Of old versions, which wrote no run id: it will be met again. */
-static const char *ignoreSentinel(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigIgnoreSentinel(struct supervisor *s, struct instance *primary,
+                                                  const struct str *arg) {
     return (void)s, (void)primary, (void)arg, NULL;
 }
 
 /* ---- What holds for a primary ---- */
 
-static const char *setDownAfter(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigSetDownAfter(struct supervisor *s, struct instance *primary,
+                                                const struct str *arg) {
     (void)s;
-    int64_t ms = millisecondsOf(arg[1]);
+    int64_t ms = supervisorConfigMillisecondsOf(arg[1]);
     if (ms <= 0) return "negative or zero time parameter.";
     primary->down_after_ms = ms;
     supervisorSpreadDownAfter(primary);
     return NULL;
 }
 
-static const char *setFailoverTimeout(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigSetFailoverTimeout(struct supervisor *s, struct instance *primary,
+                                                      const struct str *arg) {
     (void)s;
-    int64_t ms = millisecondsOf(arg[1]);
+    int64_t ms = supervisorConfigMillisecondsOf(arg[1]);
     if (ms <= 0) return "negative or zero time parameter.";
     primary->p.failover_timeout_ms = ms;
     return NULL;
 }
 
-static const char *setRebootPeriod(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigSetRebootPeriod(struct supervisor *s, struct instance *primary,
+                                                   const struct str *arg) {
     (void)s;
-    int64_t ms = millisecondsOf(arg[1]);
+    int64_t ms = supervisorConfigMillisecondsOf(arg[1]);
     if (ms < 0) return "negative time parameter.";
     primary->p.reboot_down_after_ms = ms;
     return NULL;
 }
 
-static const char *setParallelSyncs(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigSetParallelSyncs(struct supervisor *s, struct instance *primary,
+                                                    const struct str *arg) {
     (void)s;
-    int64_t n = numberUpTo(arg[1], INT_MAX);
+    int64_t n = supervisorConfigNumberUpTo(arg[1], INT_MAX);
     primary->p.parallel_syncs = n > INT_MAX ? INT_MAX : (int)n;
     return NULL;
 }
 
-static const char *setConfigEpoch(struct supervisor *s, struct instance *primary, const struct str *arg) {
-    primary->config_epoch = epochOf(arg[1]);
+static const char *supervisorConfigSetConfigEpoch(struct supervisor *s, struct instance *primary,
+                                                  const struct str *arg) {
+    primary->config_epoch = supervisorConfigEpochOf(arg[1]);
     if (primary->config_epoch > s->current_epoch) s->current_epoch = primary->config_epoch;
     return NULL;
 }
 
-static const char *setLeaderEpoch(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigSetLeaderEpoch(struct supervisor *s, struct instance *primary,
+                                                  const struct str *arg) {
     (void)s;
-    primary->p.leader_epoch = epochOf(arg[1]);
+    primary->p.leader_epoch = supervisorConfigEpochOf(arg[1]);
     return NULL;
 }
 
-static const char *addRename(struct supervisor *s, struct instance *primary, const struct str *arg) {
+static const char *supervisorConfigAddRename(struct supervisor *s, struct instance *primary,
+                                             const struct str *arg) {
     (void)s;
     struct primaryState *p = &primary->p;
     for (int n = 0; n < p->renamed_count; n++)
@@ -216,10 +231,10 @@ static const struct line {
     size_t field;
     const char *err; /* when a flag or a script is invalid; NULL: the field is any text */
 } lines[] = {
-    {"myid", 2, PASS_SELF, .apply = setMyid},
-    {"current-epoch", 2, PASS_SELF, .apply = setCurrentEpoch},
-    {"announce-ip", 2, PASS_SELF, .apply = setAnnounceIp},
-    {"announce-port", 2, PASS_SELF, .apply = setAnnouncePort},
+    {"myid", 2, PASS_SELF, .apply = supervisorConfigSetMyid},
+    {"current-epoch", 2, PASS_SELF, .apply = supervisorConfigSetCurrentEpoch},
+    {"announce-ip", 2, PASS_SELF, .apply = supervisorConfigSetAnnounceIp},
+    {"announce-port", 2, PASS_SELF, .apply = supervisorConfigSetAnnouncePort},
     {"deny-scripts-reconfig", 2, PASS_SELF,
      .field = offsetof(struct supervisor, settings.deny_scripts_reconfig),
      .err = "Please specify yes or no for the deny-scripts-reconfig options."},
@@ -229,25 +244,25 @@ static const struct line {
      .err = "Please specify yes or no for the announce-hostnames option."},
     {"sentinel-user", 2, PASS_SELF, .field = offsetof(struct supervisor, settings.sentinel_user)},
     {"sentinel-pass", 2, PASS_SELF, .field = offsetof(struct supervisor, settings.sentinel_pass)},
-    {"monitor", 5, PASS_MONITOR, .apply = addPrimary},
-    {"down-after-milliseconds", 3, PASS_REST, .apply = setDownAfter},
-    {"failover-timeout", 3, PASS_REST, .apply = setFailoverTimeout},
-    {"parallel-syncs", 3, PASS_REST, .apply = setParallelSyncs},
+    {"monitor", 5, PASS_MONITOR, .apply = supervisorConfigAddPrimary},
+    {"down-after-milliseconds", 3, PASS_REST, .apply = supervisorConfigSetDownAfter},
+    {"failover-timeout", 3, PASS_REST, .apply = supervisorConfigSetFailoverTimeout},
+    {"parallel-syncs", 3, PASS_REST, .apply = supervisorConfigSetParallelSyncs},
     {"notification-script", 3, PASS_REST, .field = offsetof(struct instance, p.notification_script),
      .err = "Notification script seems non existing or non executable."},
     {"client-reconfig-script", 3, PASS_REST, .field = offsetof(struct instance, p.reconfig_script),
      .err = "Client reconfiguration script seems non existing or non executable."},
     {"auth-pass", 3, PASS_REST, .field = offsetof(struct instance, p.auth_pass)},
     {"auth-user", 3, PASS_REST, .field = offsetof(struct instance, p.auth_user)},
-    {"primary-reboot-down-after-period", 3, PASS_REST, .apply = setRebootPeriod},
-    {"master-reboot-down-after-period", 3, PASS_REST, .apply = setRebootPeriod},
-    {"config-epoch", 3, PASS_REST, .apply = setConfigEpoch},
-    {"leader-epoch", 3, PASS_REST, .apply = setLeaderEpoch},
-    {"known-replica", 4, PASS_REST, .apply = addReplica},
-    {"known-slave", 4, PASS_REST, .apply = addReplica},
-    {"known-sentinel", 5, PASS_REST, .apply = addSentinel},
-    {"known-sentinel", 4, PASS_REST, .apply = ignoreSentinel},
-    {"rename-command", 4, PASS_REST, .apply = addRename},
+    {"primary-reboot-down-after-period", 3, PASS_REST, .apply = supervisorConfigSetRebootPeriod},
+    {"master-reboot-down-after-period", 3, PASS_REST, .apply = supervisorConfigSetRebootPeriod},
+    {"config-epoch", 3, PASS_REST, .apply = supervisorConfigSetConfigEpoch},
+    {"leader-epoch", 3, PASS_REST, .apply = supervisorConfigSetLeaderEpoch},
+    {"known-replica", 4, PASS_REST, .apply = supervisorConfigAddReplica},
+    {"known-slave", 4, PASS_REST, .apply = supervisorConfigAddReplica},
+    {"known-sentinel", 5, PASS_REST, .apply = supervisorConfigAddSentinel},
+    {"known-sentinel", 4, PASS_REST, .apply = supervisorConfigIgnoreSentinel},
+    {"rename-command", 4, PASS_REST, .apply = supervisorConfigAddRename},
 };
 #define LINES (sizeof lines / sizeof *lines)
 
@@ -259,9 +274,9 @@ enum configPass supervisorConfigPass(struct str word) {
 
 static const char *supervisorConfigSetField(const struct line *line, void *field, struct str value) {
     if (line->err)
-        return line->pass == PASS_SELF ? setYesNo(field, value, line->err)
-                                       : setScript(field, value, line->err);
-    setText(field, value);
+        return line->pass == PASS_SELF ? supervisorConfigSetYesNo(field, value, line->err)
+                                       : supervisorConfigSetScript(field, value, line->err);
+    supervisorConfigSetText(field, value);
     return NULL;
 }
 
@@ -287,7 +302,7 @@ const char *supervisorConfigLine(struct supervisor *s, int argc, const struct st
 
 /* ---- Writing ---- */
 
-static sds addQuoted(sds text, const char *before, const char *value) {
+static sds supervisorConfigAddQuoted(sds text, const char *before, const char *value) {
     if (!value) return text;
     text = sdscat(text, before);
     text = sdscatrepr(text, value, sdslen(value));
@@ -301,13 +316,13 @@ static sds supervisorCatAddress(sds text, const struct supervisor *s, const stru
     return sdscatprintf(text, " %d", address->port);
 }
 
-static sds addYesNo(sds text, const char *word, bool value, bool normally,
-                    bool (*present)(void *priv, struct str word), void *priv) {
+static sds supervisorConfigAddYesNo(sds text, const char *word, bool value, bool normally,
+                                    bool (*present)(void *priv, struct str word), void *priv) {
     if (value == normally && !present(priv, strOf(word))) return text;
     return sdscatprintf(text, "%s %s\n", word, value ? "yes" : "no");
 }
 
-static sds addPrimarySettings(sds text, const struct instance *primary, const char *name) {
+static sds supervisorConfigAddPrimarySettings(sds text, const struct instance *primary, const char *name) {
     const struct primaryState *p = &primary->p;
     const struct {
         const char *word;
@@ -328,7 +343,7 @@ static sds addPrimarySettings(sds text, const struct instance *primary, const ch
     for (size_t n = 0; n < sizeof texts / sizeof *texts; n++) {
         if (!texts[n].value) continue;
         text = sdscatprintf(text, "%s %s ", texts[n].word, name);
-        text = addQuoted(text, "", texts[n].value);
+        text = supervisorConfigAddQuoted(text, "", texts[n].value);
     }
     if (p->reboot_down_after_ms)
         text = sdscatprintf(text, "primary-reboot-down-after-period %s %lld\n", name,
@@ -339,31 +354,32 @@ static sds addPrimarySettings(sds text, const struct instance *primary, const ch
 
 /* In a failover that has promoted a replica, primary and replica are told with exchanged places: should this
  * process end now, the next one finds them as they will be. */
-static const struct hostAddress *placeOf(const struct instance *primary, int n) {
+static const struct hostAddress *supervisorConfigPlaceOf(const struct instance *primary, int n) {
     const struct hostAddress *address = &primary->p.replicas.items[n]->address;
     return hostAddressSame(address, supervisorCurrentAddress(primary)) ? &primary->address : address;
 }
 
 /* Names that have come to be the same IP are one line: two would not be read. */
-static bool toldBefore(const struct instance *primary, int n) {
+static bool supervisorConfigToldBefore(const struct instance *primary, int n) {
     for (int k = 0; k < n; k++)
-        if (hostAddressSame(placeOf(primary, k), placeOf(primary, n))) return true;
+        if (hostAddressSame(supervisorConfigPlaceOf(primary, k), supervisorConfigPlaceOf(primary, n)))
+            return true;
     return false;
 }
 
-static sds addReplicas(sds text, const struct supervisor *s, const struct instance *primary,
-                       const char *name) {
+static sds supervisorConfigAddReplicas(sds text, const struct supervisor *s, const struct instance *primary,
+                                       const char *name) {
     for (int n = 0; n < primary->p.replicas.count; n++) {
-        if (toldBefore(primary, n)) continue;
-        const struct hostAddress *address = placeOf(primary, n);
+        if (supervisorConfigToldBefore(primary, n)) continue;
+        const struct hostAddress *address = supervisorConfigPlaceOf(primary, n);
         text = sdscatprintf(text, "known-replica %s ", name);
         text = sdscat(supervisorCatAddress(text, s, address), "\n");
     }
     return text;
 }
 
-static sds addSentinels(sds text, const struct supervisor *s, const struct instance *primary,
-                        const char *name) {
+static sds supervisorConfigAddSentinels(sds text, const struct supervisor *s, const struct instance *primary,
+                                        const char *name) {
     for (int n = 0; n < primary->p.sentinels.count; n++) {
         const struct instance *i = primary->p.sentinels.items[n];
         text = sdscatprintf(text, "known-sentinel %s ", name);
@@ -372,25 +388,26 @@ static sds addSentinels(sds text, const struct supervisor *s, const struct insta
     return text;
 }
 
-static sds addRenames(sds text, const struct instance *primary, const char *name) {
+static sds supervisorConfigAddRenames(sds text, const struct instance *primary, const char *name) {
     for (int n = 0; n < primary->p.renamed_count; n++) {
         const struct renamedCommand *renamed = &primary->p.renamed[n];
         text = sdscatprintf(text, "rename-command %s ", name);
         text = sdscatrepr(text, renamed->from, sdslen(renamed->from));
-        text = addQuoted(text, " ", renamed->to);
+        text = supervisorConfigAddQuoted(text, " ", renamed->to);
     }
     return text;
 }
 
-static sds addPrimaryLines(sds text, const struct supervisor *s, const struct instance *primary) {
+static sds supervisorConfigAddPrimaryLines(sds text, const struct supervisor *s,
+                                           const struct instance *primary) {
     const struct hostAddress *current = supervisorCurrentAddress(primary);
     sds name = sdscatword(sdsempty(), strOf(primary->name));
     text = supervisorCatAddress(sdscatprintf(text, "monitor %s ", name), s, current);
     text = sdscatprintf(text, " %d\n", primary->p.quorum);
-    text = addPrimarySettings(text, primary, name);
-    text = addReplicas(text, s, primary, name);
-    text = addSentinels(text, s, primary, name);
-    text = addRenames(text, primary, name);
+    text = supervisorConfigAddPrimarySettings(text, primary, name);
+    text = supervisorConfigAddReplicas(text, s, primary, name);
+    text = supervisorConfigAddSentinels(text, s, primary, name);
+    text = supervisorConfigAddRenames(text, primary, name);
     sdsfree(name);
     return text;
 }
@@ -400,13 +417,16 @@ sds supervisorConfigLines(const struct supervisor *s, bool (*present)(void *priv
     const struct supervisorSettings *set = &s->settings;
     sds text = sdsempty();
     if (*s->my_id) text = sdscatprintf(text, "myid %s\n", s->my_id);
-    text = addYesNo(text, "deny-scripts-reconfig", set->deny_scripts_reconfig, true, present, priv);
-    text = addYesNo(text, "resolve-hostnames", set->resolve_hostnames, false, present, priv);
-    text = addYesNo(text, "announce-hostnames", set->announce_hostnames, false, present, priv);
-    for (int n = 0; n < s->primaries.count; n++) text = addPrimaryLines(text, s, s->primaries.items[n]);
+    text = supervisorConfigAddYesNo(text, "deny-scripts-reconfig", set->deny_scripts_reconfig, true, present,
+                                    priv);
+    text = supervisorConfigAddYesNo(text, "resolve-hostnames", set->resolve_hostnames, false, present, priv);
+    text =
+        supervisorConfigAddYesNo(text, "announce-hostnames", set->announce_hostnames, false, present, priv);
+    for (int n = 0; n < s->primaries.count; n++)
+        text = supervisorConfigAddPrimaryLines(text, s, s->primaries.items[n]);
     text = sdscatprintf(text, "current-epoch %llu\n", (unsigned long long)s->current_epoch);
-    text = addQuoted(text, "announce-ip ", set->announce_ip);
+    text = supervisorConfigAddQuoted(text, "announce-ip ", set->announce_ip);
     if (set->announce_port) text = sdscatprintf(text, "announce-port %d\n", set->announce_port);
-    text = addQuoted(text, "sentinel-user ", set->sentinel_user);
-    return addQuoted(text, "sentinel-pass ", set->sentinel_pass);
+    text = supervisorConfigAddQuoted(text, "sentinel-user ", set->sentinel_user);
+    return supervisorConfigAddQuoted(text, "sentinel-pass ", set->sentinel_pass);
 }

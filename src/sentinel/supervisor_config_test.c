@@ -6,8 +6,8 @@
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-static struct instance *primary(void) {
-    return recorded.primaries.items[0];
+static struct instance *supervisorConfigTestPrimary(void) {
+    return recorded_supervisor.primaries.items[0];
 }
 
 static bool nothingPresent(void *priv, struct str word) {
@@ -21,14 +21,14 @@ static bool allPresent(void *priv, struct str word) {
 
 #define expectLines(expected, present)                                                                       \
     do {                                                                                                     \
-        sds lines = supervisorConfigLines(&recorded, present, NULL);                                         \
+        sds lines = supervisorConfigLines(&recorded_supervisor, present, NULL);                              \
         assert_string_equal(lines, expected);                                                                \
         sdsfree(lines);                                                                                      \
     } while (0)
 
 /* ---- Reading ---- */
 
-static void passes(void **state) {
+static void supervisorConfigTestPasses(void **state) {
     (void)state;
     static const char *const first[] = {"announce-ip",       "announce-port",      "deny-scripts-reconfig",
                                         "sentinel-user",     "sentinel-pass",      "current-epoch",
@@ -41,7 +41,7 @@ static void passes(void **state) {
     assert_int_equal(supervisorConfigPass(STR("")), PASS_REST);
 }
 
-static void refused(void **state) {
+static void supervisorConfigTestRefused(void **state) {
     (void)state;
     static const struct {
         const char *line, *err;
@@ -91,59 +91,59 @@ static void refused(void **state) {
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
     assert_null(recorderConfigLine("known-sentinel m 127.0.0.1 26380 " ID_A));
     assert_null(recorderConfigLine("rename-command m PING pang"));
-    sds before = supervisorConfigLines(&recorded, nothingPresent, NULL);
+    sds before = supervisorConfigLines(&recorded_supervisor, nothingPresent, NULL);
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         const char *err = recorderConfigLine(cases[n].line);
         assert_string_equal(err ? err : cases[n].line, cases[n].err);
     }
     expectLines(before, nothingPresent);
     sdsfree(before);
-    assert_int_equal(supervisorConfigLine(&recorded, 0, NULL) != NULL, 1);
+    assert_int_equal(supervisorConfigLine(&recorded_supervisor, 0, NULL) != NULL, 1);
 }
 
-static void values(void **state) {
+static void supervisorConfigTestValues(void **state) {
     (void)state;
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
     assert_null(recorderConfigLine("down-after-milliseconds m 500ms")); /* the number at the beginning */
-    assert_int_equal(primary()->down_after_ms, 500);
-    assert_int_equal(primary()->p.replicas.items[0]->down_after_ms, 500);
+    assert_int_equal(supervisorConfigTestPrimary()->down_after_ms, 500);
+    assert_int_equal(supervisorConfigTestPrimary()->p.replicas.items[0]->down_after_ms, 500);
     assert_null(recorderConfigLine("known-sentinel m 127.0.0.1 26380 " ID_A));
-    assert_int_equal(primary()->p.sentinels.items[0]->down_after_ms, 500);
+    assert_int_equal(supervisorConfigTestPrimary()->p.sentinels.items[0]->down_after_ms, 500);
     assert_null(recorderConfigLine("failover-timeout m 2147483647"));
-    assert_int_equal(primary()->p.failover_timeout_ms, INT32_MAX);
+    assert_int_equal(supervisorConfigTestPrimary()->p.failover_timeout_ms, INT32_MAX);
     assert_null(recorderConfigLine("parallel-syncs m abc"));
-    assert_int_equal(primary()->p.parallel_syncs, 0);
+    assert_int_equal(supervisorConfigTestPrimary()->p.parallel_syncs, 0);
     assert_null(recorderConfigLine("parallel-syncs m 99999999999"));
-    assert_int_equal(primary()->p.parallel_syncs, INT32_MAX);
+    assert_int_equal(supervisorConfigTestPrimary()->p.parallel_syncs, INT32_MAX);
     assert_null(recorderConfigLine("primary-reboot-down-after-period m 10"));
     assert_null(recorderConfigLine("master-reboot-down-after-period m 20"));
-    assert_int_equal(primary()->p.reboot_down_after_ms, 20);
+    assert_int_equal(supervisorConfigTestPrimary()->p.reboot_down_after_ms, 20);
     assert_null(recorderConfigLine("announce-port 65536"));
-    assert_int_equal(recorded.settings.announce_port, 0);
+    assert_int_equal(recorded_supervisor.settings.announce_port, 0);
     assert_null(recorderConfigLine("announce-ip \"\""));
-    assert_null(recorded.settings.announce_ip);
+    assert_null(recorded_supervisor.settings.announce_ip);
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6379")); /* nobody follows himself */
-    assert_int_equal(primary()->p.replicas.count, 1);
+    assert_int_equal(supervisorConfigTestPrimary()->p.replicas.count, 1);
     assert_null(recorderConfigLine("known-sentinel m 127.0.0.1 26381")); /* of before there were run ids */
-    assert_int_equal(primary()->p.sentinels.count, 1);
+    assert_int_equal(supervisorConfigTestPrimary()->p.sentinels.count, 1);
 }
 
-static void epochs(void **state) {
+static void supervisorConfigTestEpochs(void **state) {
     (void)state;
     assert_null(recorderConfigLine("current-epoch 5"));
     assert_null(recorderConfigLine("current-epoch 3"));
-    assert_int_equal(recorded.current_epoch, 5);
+    assert_int_equal(recorded_supervisor.current_epoch, 5);
     assert_null(recorderConfigLine("config-epoch m 4"));
-    assert_int_equal(recorded.current_epoch, 5);
+    assert_int_equal(recorded_supervisor.current_epoch, 5);
     assert_null(recorderConfigLine("config-epoch m 7"));
-    assert_int_equal(recorded.current_epoch, 7);
-    assert_int_equal(primary()->config_epoch, 7);
+    assert_int_equal(recorded_supervisor.current_epoch, 7);
+    assert_int_equal(supervisorConfigTestPrimary()->config_epoch, 7);
     assert_null(recorderConfigLine("leader-epoch m 6"));
-    assert_int_equal(primary()->p.leader_epoch, 6);
+    assert_int_equal(supervisorConfigTestPrimary()->p.leader_epoch, 6);
     assert_null(recorderConfigLine("leader-epoch m -3"));
-    assert_int_equal(primary()->p.leader_epoch, 0);
+    assert_int_equal(supervisorConfigTestPrimary()->p.leader_epoch, 0);
     assert_null(recorderConfigLine("current-epoch 18446744073709551615"));
-    assert_int_equal(recorded.current_epoch, EPOCH_MAX);
+    assert_int_equal(recorded_supervisor.current_epoch, EPOCH_MAX);
 }
 
 static void names_in_the_file(void **state) {
@@ -152,8 +152,8 @@ static void names_in_the_file(void **state) {
     assert_null(recorderConfigLine("resolve-hostnames yes"));
     assert_null(recorderConfigLine("monitor a host1 1 1"));
     assert_null(recorderConfigLine("monitor b nowhere 2 1"));
-    assert_string_equal(supervisorFind(&recorded, "a")->address.ip, "10.1.1.1");
-    assert_string_equal(supervisorFind(&recorded, "b")->address.ip, "");
+    assert_string_equal(supervisorFind(&recorded_supervisor, "a")->address.ip, "10.1.1.1");
+    assert_string_equal(supervisorFind(&recorded_supervisor, "b")->address.ip, "");
     assert_string_equal(recorderConfigLine("monitor c \"no where\" 2 1"), "Can't resolve instance hostname.");
     assert_null(recorderConfigLine("known-replica a host2 3"));
     assert_string_equal(recorderConfigLine("known-replica a 10.2.2.2 3"),
@@ -165,14 +165,14 @@ static void names_in_the_file(void **state) {
 static void primaries_of_the_file_are_told_later(void **state) {
     (void)state;
     expectRecord("");
-    supervisorBegin(&recorded, TEST_NOW);
+    supervisorBegin(&recorded_supervisor, TEST_NOW);
     expectRecord("log: The ID of this Sentinel is " TEST_MYID
                  "\n+monitor master m 127.0.0.1 6379 quorum 2\n");
 }
 
 /* ---- Writing ---- */
 
-static void shortest(void **state) {
+static void supervisorConfigTestShortest(void **state) {
     (void)state;
     expectLines("myid " TEST_MYID "\nmonitor m 127.0.0.1 6379 2\nconfig-epoch m 0\nleader-epoch m 0\n"
                 "current-epoch 0\n",
@@ -230,7 +230,7 @@ static void readBack(const char *text) {
 
 static void written_is_read_as_the_same(void **state) {
     (void)state;
-    supervisorRemove(&recorded, primary());
+    supervisorRemove(&recorded_supervisor, supervisorConfigTestPrimary());
     readBack(LONGEST);
     expectLines(LONGEST, nothingPresent);
 }
@@ -254,8 +254,8 @@ static void written_is_read_as_the_same(void **state) {
 /* Whatever clients name things, it stays one word of its line. */
 static void hostile_names_are_quoted(void **state) {
     (void)state;
-    supervisorRemove(&recorded, primary());
-    *recorded.my_id = '\0';
+    supervisorRemove(&recorded_supervisor, supervisorConfigTestPrimary());
+    *recorded_supervisor.my_id = '\0';
     readBack(HOSTILE);
     expectLines(HOSTILE, nothingPresent);
 }
@@ -266,7 +266,7 @@ static void hosts_as_they_are_announced(void **state) {
     assert_null(recorderConfigLine("resolve-hostnames yes"));
     assert_null(recorderConfigLine("monitor a host1 1 1"));
     assert_null(recorderConfigLine("monitor b nowhere 2 1"));
-    sds text = supervisorConfigLines(&recorded, nothingPresent, NULL);
+    sds text = supervisorConfigLines(&recorded_supervisor, nothingPresent, NULL);
     assert_non_null(strstr(text, "monitor a 10.1.1.1 1 1\n"));
     assert_non_null(strstr(text, "monitor b nowhere 2 1\n"));
     sdsfree(text);
@@ -278,10 +278,10 @@ static void names_that_become_one(void **state) {
     assert_null(recorderConfigLine("resolve-hostnames yes"));
     assert_null(recorderConfigLine("known-replica m nowhere 6380"));
     assert_null(recorderConfigLine("known-replica m nobody 6380"));
-    const struct instances *replicas = &primary()->p.replicas;
+    const struct instances *replicas = &supervisorConfigTestPrimary()->p.replicas;
     assert_int_equal(replicas->count, 2);
     for (int n = 0; n < 2; n++) snprintf(replicas->items[n]->address.ip, HOST_IP_LEN, "10.0.0.1");
-    sds text = supervisorConfigLines(&recorded, nothingPresent, NULL);
+    sds text = supervisorConfigLines(&recorded_supervisor, nothingPresent, NULL);
     const char *first = strstr(text, "known-replica m 10.0.0.1 6380\n");
     assert_non_null(first);
     assert_null(strstr(first + 1, "known-replica"));
@@ -293,13 +293,13 @@ static void in_a_failover(void **state) {
     (void)state;
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6381"));
-    primary()->p.promoted = primary()->p.replicas.items[1];
-    primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
-    sds text = supervisorConfigLines(&recorded, nothingPresent, NULL);
+    supervisorConfigTestPrimary()->p.promoted = supervisorConfigTestPrimary()->p.replicas.items[1];
+    supervisorConfigTestPrimary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
+    sds text = supervisorConfigLines(&recorded_supervisor, nothingPresent, NULL);
     assert_non_null(strstr(text, "monitor m 127.0.0.1 6379 2\n"));
     sdsfree(text);
-    primary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
-    text = supervisorConfigLines(&recorded, nothingPresent, NULL);
+    supervisorConfigTestPrimary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
+    text = supervisorConfigLines(&recorded_supervisor, nothingPresent, NULL);
     assert_non_null(strstr(text, "monitor m 127.0.0.1 6381 2\n"));
     assert_non_null(strstr(text, "known-replica m 127.0.0.1 6380\nknown-replica m 127.0.0.1 6379\n"));
     sdsfree(text);
@@ -308,13 +308,13 @@ static void in_a_failover(void **state) {
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, recorderSetup, recorderTeardown)
     const struct CMUnitTest tests[] = {
-        TEST(passes),
-        TEST(refused),
-        TEST(values),
-        TEST(epochs),
+        TEST(supervisorConfigTestPasses),
+        TEST(supervisorConfigTestRefused),
+        TEST(supervisorConfigTestValues),
+        TEST(supervisorConfigTestEpochs),
         TEST(names_in_the_file),
         TEST(primaries_of_the_file_are_told_later),
-        TEST(shortest),
+        TEST(supervisorConfigTestShortest),
         TEST(written_is_read_as_the_same),
         TEST(hostile_names_are_quoted),
         TEST(hosts_as_they_are_announced),

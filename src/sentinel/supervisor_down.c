@@ -11,14 +11,14 @@
 /* ---- As this Sentinel sees it ---- */
 
 /* For how long it has not answered. */
-static int64_t silentMs(const struct supervisor *s, const struct instance *i) {
+static int64_t supervisorDownSilentMs(const struct supervisor *s, const struct instance *i) {
     const struct peerLink *link = i->link;
     if (link->ping_ms) return s->now_ms - link->ping_ms;
     return instanceDisconnected(i) ? s->now_ms - link->good_pong_ms : 0;
 }
 
-static bool isDown(const struct supervisor *s, const struct instance *i) {
-    if (silentMs(s, i) > i->down_after_ms) return true;
+static bool supervisorDownIsDown(const struct supervisor *s, const struct instance *i) {
+    if (supervisorDownSilentMs(s, i) > i->down_after_ms) return true;
     if (i->kind != KIND_PRIMARY) return false;
     if (i->reports_replica && s->now_ms - i->role_reported_ms > i->down_after_ms + 2 * s->timers.info_period)
         return true;
@@ -26,7 +26,7 @@ static bool isDown(const struct supervisor *s, const struct instance *i) {
 }
 
 void downTick(struct supervisor *s, struct instance *i) {
-    bool down = isDown(s, i);
+    bool down = supervisorDownIsDown(s, i);
     if (down == !!(i->flags & FLAG_S_DOWN)) return;
     if (down) {
         i->flags |= FLAG_S_DOWN;
@@ -57,7 +57,7 @@ void downForAllTick(struct supervisor *s, struct instance *primary) {
 
 /* ---- Asking ---- */
 
-static void ask(struct supervisor *s, struct instance *primary, struct instance *sentinel) {
+static void supervisorDownAsk(struct supervisor *s, struct instance *primary, struct instance *sentinel) {
     char port[16], epoch[32];
     bool vote = primary->p.failover_state > FAILOVER_NONE;
     snprintf(port, sizeof port, "%d", primary->address.port);
@@ -70,7 +70,7 @@ static void ask(struct supervisor *s, struct instance *primary, struct instance 
 }
 
 /* A coordinated failover needs votes, too, though nobody is down. */
-static bool worthAsking(const struct instance *primary) {
+static bool supervisorDownWorthAsking(const struct instance *primary) {
     if (primary->flags & FLAG_S_DOWN) return true;
     return (primary->flags & FLAG_COORDINATED) && primary->p.failover_state == FAILOVER_WAIT_START;
 }
@@ -84,14 +84,14 @@ void downAsk(struct supervisor *s, struct instance *primary, bool force) {
             sentinel->flags &= ~(unsigned)FLAG_MASTER_DOWN;
             sentinel->s.leader[0] = '\0';
         }
-        if (!worthAsking(primary) || !instanceMaySend(sentinel)) continue;
-        if (force || age >= s->timers.ask_period) ask(s, primary, sentinel);
+        if (!supervisorDownWorthAsking(primary) || !instanceMaySend(sentinel)) continue;
+        if (force || age >= s->timers.ask_period) supervisorDownAsk(s, primary, sentinel);
     }
 }
 
 /* ---- Answers ---- */
 
-static bool answerMakesSense(const struct respReply *reply) {
+static bool supervisorDownAnswerMakesSense(const struct respReply *reply) {
     if (reply->type != RESP_T_ARRAY || reply->elements != 3) return false;
     const struct respReply *down = reply->element, *leader = down + 1, *epoch = down + 2;
     if (down->type != RESP_T_INTEGER || leader->type != RESP_T_STRING || epoch->type != RESP_T_INTEGER)
@@ -100,7 +100,7 @@ static bool answerMakesSense(const struct respReply *reply) {
 }
 
 void downAnswered(struct supervisor *s, struct instance *sentinel, const struct respReply *reply) {
-    if (!answerMakesSense(reply)) return;
+    if (!supervisorDownAnswerMakesSense(reply)) return;
     struct sentinelState *state = &sentinel->s;
     struct str leader = reply->element[1].str;
     uint64_t epoch = (uint64_t)reply->element[2].integer;

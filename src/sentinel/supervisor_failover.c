@@ -34,18 +34,19 @@
 
 #define FLAGS_OF_FAILOVER ((unsigned)(FLAG_FAILOVER_IN_PROGRESS | FLAG_FORCE_FAILOVER | FLAG_COORDINATED))
 
-static void stateSet(struct supervisor *s, struct instance *primary, enum sentinelFailoverState state) {
+static void supervisorFailoverStateSet(struct supervisor *s, struct instance *primary,
+                                       enum sentinelFailoverState state) {
     primary->p.failover_state = state;
     primary->p.failover_state_ms = s->now_ms;
 }
 
-static int64_t inState(const struct supervisor *s, const struct instance *primary) {
+static int64_t supervisorFailoverInState(const struct supervisor *s, const struct instance *primary) {
     return s->now_ms - primary->p.failover_state_ms;
 }
 
 /* ---- Commands ---- */
 
-static void sendWords(struct supervisor *s, struct instance *i, const char *const *words) {
+static void supervisorFailoverSendWords(struct supervisor *s, struct instance *i, const char *const *words) {
     struct str argv[8];
     int argc = 0;
     while (words[argc]) {
@@ -54,48 +55,50 @@ static void sendWords(struct supervisor *s, struct instance *i, const char *cons
     }
     instanceSend(s, i, ASKED_NOTHING, argc, argv);
 }
-#define SEND(s, i, ...) sendWords(s, i, (const char *[]){__VA_ARGS__, NULL})
+#define SEND(s, i, ...) supervisorFailoverSendWords(s, i, (const char *[]){__VA_ARGS__, NULL})
 
 /* Clients come back, ask, and find the new primary. */
-static void sendKillClients(struct supervisor *s, struct instance *i) {
+static void supervisorFailoverSendKillClients(struct supervisor *s, struct instance *i) {
     SEND(s, i, "CLIENT", "KILL", "TYPE", "normal");
     SEND(s, i, "CLIENT", "KILL", "TYPE", "pubsub");
 }
 
 /* Is its channel there, and has it been of use? What is sent while it connects may never arrive. */
-static bool reachable(const struct instance *i) {
+static bool supervisorFailoverReachable(const struct instance *i) {
     const struct peerLink *link = i->link;
     return link->channel[CHANNEL_COMMAND] && link->pong_ms >= link->since_ms[CHANNEL_COMMAND];
 }
 
 bool sendReplicaOf(struct supervisor *s, struct instance *i, const struct hostAddress *to) {
-    if (!reachable(i)) return false;
+    if (!supervisorFailoverReachable(i)) return false;
     char port[16];
     snprintf(port, sizeof port, "%d", to ? to->port : 0);
     SEND(s, i, "MULTI");
     if (i->failing_over) SEND(s, i, "FAILOVER", "ABORT");
     SEND(s, i, "SLAVEOF", to ? hostAddressText(s, to) : "NO", to ? port : "ONE");
     SEND(s, i, "CONFIG", "REWRITE");
-    sendKillClients(s, i);
+    supervisorFailoverSendKillClients(s, i);
     SEND(s, i, "EXEC");
     return true;
 }
 
-static bool asksForInfo(const struct peerLink *link) {
+static bool supervisorFailoverAsksForInfo(const struct peerLink *link) {
     for (int i = 0; i < link->pending_count; i++)
         if (link->pending[i].what == ASKED_INFO) return true;
     return false;
 }
 
 /* Clients wait for what this one becomes: sooner than by the period of INFO. */
-static void watchClosely(struct supervisor *s, struct instance *i) {
-    if (!reachable(i) || !instanceMaySend(i) || asksForInfo(i->link)) return;
+static void supervisorFailoverWatchClosely(struct supervisor *s, struct instance *i) {
+    if (!supervisorFailoverReachable(i) || !instanceMaySend(i) || supervisorFailoverAsksForInfo(i->link))
+        return;
     if (s->now_ms - i->info_ms >= INFO_EAGER_MS)
         instanceSend(s, i, ASKED_INFO, 1, (struct str[]){STR("INFO")});
 }
 
 /* To the primary: hand over to that replica, within that time. */
-static void sendFailover(struct supervisor *s, struct instance *primary, int64_t within_ms) {
+static void supervisorFailoverSendFailover(struct supervisor *s, struct instance *primary,
+                                           int64_t within_ms) {
     const struct hostAddress *to = &primary->p.promoted->address;
     char port[16], ms[32];
     snprintf(port, sizeof port, "%d", to->port);
@@ -107,11 +110,11 @@ static void sendFailover(struct supervisor *s, struct instance *primary, int64_t
 }
 
 /* After FAILOVER: what sendReplicaOf does besides the change of the role. */
-static void sendSettle(struct supervisor *s, struct instance *i) {
+static void supervisorFailoverSendSettle(struct supervisor *s, struct instance *i) {
     if (!i->link->channel[CHANNEL_COMMAND]) return;
     SEND(s, i, "MULTI");
     SEND(s, i, "CONFIG", "REWRITE");
-    sendKillClients(s, i);
+    supervisorFailoverSendKillClients(s, i);
     SEND(s, i, "CLIENT", "UNPAUSE");
     SEND(s, i, "EXEC");
 }
@@ -132,7 +135,7 @@ void callReconfigScript(struct supervisor *s, struct instance *primary, const ch
 static void failoverStart(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     serverAssert(p->failover_state == FAILOVER_NONE);
-    stateSet(s, primary, FAILOVER_WAIT_START);
+    supervisorFailoverStateSet(s, primary, FAILOVER_WAIT_START);
     primary->flags |= FLAG_FAILOVER_IN_PROGRESS;
     p->handing_over = false;
     p->failover_epoch = ++s->current_epoch;
@@ -142,7 +145,7 @@ static void failoverStart(struct supervisor *s, struct instance *primary) {
     supervisorEvent(s, EVENT_WARNING, "+try-failover", primary, "%s", "");
 }
 
-static void logDelay(struct supervisor *s, struct instance *primary, int64_t until_ms) {
+static void supervisorFailoverLogDelay(struct supervisor *s, struct instance *primary, int64_t until_ms) {
     struct primaryState *p = &primary->p;
     if (p->failover_delay_logged_ms == p->failover_start_ms) return;
     p->failover_delay_logged_ms = p->failover_start_ms;
@@ -159,7 +162,7 @@ bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary) {
     if (!(primary->flags & FLAG_O_DOWN) || primary->flags & FLAG_FAILOVER_IN_PROGRESS) return false;
     int64_t not_before = p->failover_start_ms + 2 * p->failover_timeout_ms;
     if (s->now_ms < not_before) {
-        logDelay(s, primary, not_before);
+        supervisorFailoverLogDelay(s, primary, not_before);
         return false;
     }
     failoverStart(s, primary);
@@ -167,8 +170,8 @@ bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary) {
 }
 
 /* The primary shall not hand over any more, and shall take writes again. */
-static void sendTakeBack(struct supervisor *s, struct instance *primary) {
-    if (!reachable(primary)) return;
+static void supervisorFailoverSendTakeBack(struct supervisor *s, struct instance *primary) {
+    if (!supervisorFailoverReachable(primary)) return;
     SEND(s, primary, "FAILOVER", "ABORT");
     SEND(s, primary, "CLIENT", "UNPAUSE");
 }
@@ -176,21 +179,23 @@ static void sendTakeBack(struct supervisor *s, struct instance *primary) {
 static void failoverAbort(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     serverAssert(p->failover_state <= FAILOVER_WAIT_PROMOTION);
-    if (p->handing_over && p->failover_state == FAILOVER_WAIT_PROMOTION) sendTakeBack(s, primary);
+    if (p->handing_over && p->failover_state == FAILOVER_WAIT_PROMOTION)
+        supervisorFailoverSendTakeBack(s, primary);
     primary->flags &= ~FLAGS_OF_FAILOVER;
-    stateSet(s, primary, FAILOVER_NONE);
+    supervisorFailoverStateSet(s, primary, FAILOVER_NONE);
     if (p->promoted) p->promoted->flags &= ~(unsigned)FLAG_PROMOTED;
     p->promoted = NULL;
 }
 
-static void abortWith(struct supervisor *s, struct instance *primary, const char *event) {
+static void supervisorFailoverAbortWith(struct supervisor *s, struct instance *primary, const char *event) {
     supervisorEvent(s, EVENT_WARNING, event, primary, "%s", "");
     failoverAbort(s, primary);
 }
 
 /* ---- Which replica ---- */
 
-static bool promotable(const struct supervisor *s, const struct instance *primary, const struct instance *r) {
+static bool supervisorFailoverPromotable(const struct supervisor *s, const struct instance *primary,
+                                         const struct instance *r) {
     bool primary_down = primary->flags & FLAG_S_DOWN;
     if (r->flags & FLAG_S_DOWN || instanceDisconnected(r) || r->r.priority == 0) return false;
     if (s->now_ms - r->link->good_pong_ms > PONG_PERIODS * s->timers.ping_period) return false;
@@ -203,7 +208,7 @@ static bool promotable(const struct supervisor *s, const struct instance *primar
     return r->r.link_down_ms <= allowed;
 }
 
-static bool betterReplica(const struct instance *a, const struct instance *b) {
+static bool supervisorFailoverBetterReplica(const struct instance *a, const struct instance *b) {
     if (a->r.priority != b->r.priority) return a->r.priority < b->r.priority;
     if (a->r.repl_offset != b->r.repl_offset) return a->r.repl_offset > b->r.repl_offset;
     if (!a->run_id[0] || !b->run_id[0]) return a->run_id[0];
@@ -215,7 +220,9 @@ struct instance *failoverSelectReplica(struct supervisor *s, struct instance *pr
     struct instance *best = NULL;
     for (int i = 0; i < replicas->count; i++) {
         struct instance *r = replicas->items[i];
-        if (promotable(s, primary, r) && (!best || betterReplica(r, best))) best = r;
+        if (supervisorFailoverPromotable(s, primary, r) &&
+            (!best || supervisorFailoverBetterReplica(r, best)))
+            best = r;
     }
     return best;
 }
@@ -232,67 +239,72 @@ static void failoverFollowEpoch(struct supervisor *s, struct instance *primary) 
     downAsk(s, primary, true);
 }
 
-static void waitStart(struct supervisor *s, struct instance *primary) {
+static void supervisorFailoverWaitStart(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     char winner[RUN_ID_LEN + 1];
     bool elected = voteWinner(s, primary, p->failover_epoch, winner) && strcmp(winner, s->my_id) == 0;
     if (!elected && !(primary->flags & FLAG_FORCE_FAILOVER)) {
         failoverFollowEpoch(s, primary);
         int64_t timeout = minTime(s->timers.election_timeout, p->failover_timeout_ms);
-        if (s->now_ms - p->failover_start_ms > timeout) abortWith(s, primary, "-failover-abort-not-elected");
+        if (s->now_ms - p->failover_start_ms > timeout)
+            supervisorFailoverAbortWith(s, primary, "-failover-abort-not-elected");
         return;
     }
     supervisorEvent(s, EVENT_WARNING, "+elected-leader", primary, "%s", "");
     if (s->simulate_failure & FAIL_AFTER_ELECTION) s->env->crash(s->w);
-    stateSet(s, primary, FAILOVER_SELECT_REPLICA);
+    supervisorFailoverStateSet(s, primary, FAILOVER_SELECT_REPLICA);
     supervisorEvent(s, EVENT_WARNING, "+failover-state-select-slave", primary, "%s", "");
 }
 
-static void selectReplica(struct supervisor *s, struct instance *primary) {
+static void supervisorFailoverSelectReplica(struct supervisor *s, struct instance *primary) {
     struct instance *replica = failoverSelectReplica(s, primary);
     if (!replica) {
-        abortWith(s, primary, "-failover-abort-no-good-slave");
+        supervisorFailoverAbortWith(s, primary, "-failover-abort-no-good-slave");
         return;
     }
     supervisorEvent(s, EVENT_WARNING, "+selected-slave", replica, "%s", "");
     replica->flags |= FLAG_PROMOTED;
     primary->p.promoted = replica;
-    stateSet(s, primary, FAILOVER_SEND_REPLICAOF_NOONE);
+    supervisorFailoverStateSet(s, primary, FAILOVER_SEND_REPLICAOF_NOONE);
     supervisorEvent(s, EVENT_NOTICE, "+failover-state-send-slaveof-noone", replica, "%s", "");
 }
 
-static int64_t handOverTime(const struct instance *primary) {
+static int64_t supervisorFailoverHandOverTime(const struct instance *primary) {
     return minTime(HAND_OVER_MS, primary->p.failover_timeout_ms / 2);
 }
 
-/* An INFO that was asked for before FAILOVER would not tell of it, see handOverFailed. */
-static bool sendHandOver(struct supervisor *s, struct instance *primary, int64_t within_ms) {
-    if (!reachable(primary->p.promoted) || !reachable(primary) || asksForInfo(primary->link)) return false;
-    sendFailover(s, primary, within_ms);
+/* An INFO that was asked for before FAILOVER would not tell of it, see supervisorFailoverHandOverFailed. */
+static bool supervisorFailoverSendHandOver(struct supervisor *s, struct instance *primary,
+                                           int64_t within_ms) {
+    if (!supervisorFailoverReachable(primary->p.promoted) || !supervisorFailoverReachable(primary) ||
+        supervisorFailoverAsksForInfo(primary->link))
+        return false;
+    supervisorFailoverSendFailover(s, primary, within_ms);
     return true;
 }
 
-static bool sendPromotion(struct supervisor *s, struct instance *primary, int64_t left_ms) {
-    if (primary->flags & FLAG_COORDINATED) return sendHandOver(s, primary, left_ms);
-    if (primary->p.handing_over && reachable(primary)) return sendHandOver(s, primary, handOverTime(primary));
+static bool supervisorFailoverSendPromotion(struct supervisor *s, struct instance *primary, int64_t left_ms) {
+    if (primary->flags & FLAG_COORDINATED) return supervisorFailoverSendHandOver(s, primary, left_ms);
+    if (primary->p.handing_over && supervisorFailoverReachable(primary))
+        return supervisorFailoverSendHandOver(s, primary, supervisorFailoverHandOverTime(primary));
     primary->p.handing_over = false;
     return sendReplicaOf(s, primary->p.promoted, NULL);
 }
 
-static void promote(struct supervisor *s, struct instance *primary) {
-    int64_t left = primary->p.failover_timeout_ms - inState(s, primary);
+static void supervisorFailoverPromote(struct supervisor *s, struct instance *primary) {
+    int64_t left = primary->p.failover_timeout_ms - supervisorFailoverInState(s, primary);
     if ((primary->flags & FLAG_COORDINATED) && left < COORDINATED_MIN_MS) {
-        abortWith(s, primary, "-failover-abort-master-timeout");
-    } else if (sendPromotion(s, primary, left)) {
-        stateSet(s, primary, FAILOVER_WAIT_PROMOTION);
+        supervisorFailoverAbortWith(s, primary, "-failover-abort-master-timeout");
+    } else if (supervisorFailoverSendPromotion(s, primary, left)) {
+        supervisorFailoverStateSet(s, primary, FAILOVER_WAIT_PROMOTION);
         supervisorEvent(s, EVENT_NOTICE, "+failover-state-wait-promotion", primary->p.promoted, "%s", "");
     } else if (left < 0) {
-        abortWith(s, primary, "-failover-abort-slave-timeout");
+        supervisorFailoverAbortWith(s, primary, "-failover-abort-slave-timeout");
     }
 }
 
 /* Another Sentinel has led one since, and was first. */
-static bool overtaken(struct supervisor *s, struct instance *primary) {
+static bool supervisorFailoverOvertaken(struct supervisor *s, struct instance *primary) {
     const struct primaryState *p = &primary->p;
     if (p->failover_epoch > primary->config_epoch) return false;
     supervisorLog(s, LL_NOTICE, "Failover of '%s' in epoch %llu given up: there is a newer configuration",
@@ -303,58 +315,61 @@ static bool overtaken(struct supervisor *s, struct instance *primary) {
 
 /* The connection is gone, time is up, or its INFO says that it is a primary and has no failover under way: it
  * has refused FAILOVER, or given it up. */
-static bool handOverFailed(struct supervisor *s, struct instance *primary) {
-    if (!reachable(primary) || inState(s, primary) > handOverTime(primary)) return true;
-    watchClosely(s, primary);
+static bool supervisorFailoverHandOverFailed(struct supervisor *s, struct instance *primary) {
+    if (!supervisorFailoverReachable(primary) ||
+        supervisorFailoverInState(s, primary) > supervisorFailoverHandOverTime(primary))
+        return true;
+    supervisorFailoverWatchClosely(s, primary);
     bool told = primary->info_ms > primary->p.failover_state_ms;
     return told && !primary->failing_over && !primary->reports_replica;
 }
 
 /* Writes stay held back on the primary, by its CLIENT PAUSE, until the time that it was given is over. */
-static void promoteWithoutPrimary(struct supervisor *s, struct instance *primary) {
+static void supervisorFailoverPromoteWithoutPrimary(struct supervisor *s, struct instance *primary) {
     if (!sendReplicaOf(s, primary->p.promoted, NULL)) return;
     supervisorLog(s, LL_NOTICE, "'%s' has not handed over: its replica is promoted without it",
                   primary->name);
-    if (reachable(primary)) SEND(s, primary, "FAILOVER", "ABORT");
+    if (supervisorFailoverReachable(primary)) SEND(s, primary, "FAILOVER", "ABORT");
     primary->p.handing_over = false;
-    stateSet(s, primary, FAILOVER_WAIT_PROMOTION);
+    supervisorFailoverStateSet(s, primary, FAILOVER_WAIT_PROMOTION);
 }
 
 /* INFO tells of the promotion, see failoverPromoted. */
-static void waitPromotion(struct supervisor *s, struct instance *primary) {
+static void supervisorFailoverWaitPromotion(struct supervisor *s, struct instance *primary) {
     bool may_do_without = primary->p.handing_over && !(primary->flags & FLAG_COORDINATED);
-    if (may_do_without && handOverFailed(s, primary)) promoteWithoutPrimary(s, primary);
-    if (inState(s, primary) > primary->p.failover_timeout_ms)
-        abortWith(s, primary, "-failover-abort-slave-timeout");
+    if (may_do_without && supervisorFailoverHandOverFailed(s, primary))
+        supervisorFailoverPromoteWithoutPrimary(s, primary);
+    if (supervisorFailoverInState(s, primary) > primary->p.failover_timeout_ms)
+        supervisorFailoverAbortWith(s, primary, "-failover-abort-slave-timeout");
     else
-        watchClosely(s, primary->p.promoted);
+        supervisorFailoverWatchClosely(s, primary->p.promoted);
 }
 
 void failoverPromoted(struct supervisor *s, struct instance *replica) {
     struct instance *primary = replica->primary;
     serverAssert(primary->p.promoted == replica && primary->p.failover_state == FAILOVER_WAIT_PROMOTION);
-    if (overtaken(s, primary)) return;
+    if (supervisorFailoverOvertaken(s, primary)) return;
     primary->config_epoch = primary->p.failover_epoch;
-    stateSet(s, primary, FAILOVER_RECONF_REPLICAS);
+    supervisorFailoverStateSet(s, primary, FAILOVER_RECONF_REPLICAS);
     supervisorSave(s);
     supervisorEvent(s, EVENT_WARNING, "+promoted-slave", replica, "%s", "");
     if (s->simulate_failure & FAIL_AFTER_PROMOTION) s->env->crash(s->w);
     supervisorEvent(s, EVENT_WARNING, "+failover-state-reconf-slaves", primary, "%s", "");
     callReconfigScript(s, primary, "leader", &primary->address, &replica->address);
     if (primary->p.handing_over) {
-        sendSettle(s, primary);
-        sendSettle(s, replica);
+        supervisorFailoverSendSettle(s, primary);
+        supervisorFailoverSendSettle(s, replica);
     }
     helloForceUpdate(s, primary);
 }
 
 /* ---- After it ---- */
 
-static bool follows(const struct instance *r) { /* the promoted one, or is that one */
+static bool supervisorFailoverFollows(const struct instance *r) { /* the promoted one, or is that one */
     return r->flags & (FLAG_PROMOTED | FLAG_RECONF_DONE);
 }
 
-static void giveUpSilent(struct supervisor *s, struct instance *r) {
+static void supervisorFailoverGiveUpSilent(struct supervisor *s, struct instance *r) {
     if (!(r->flags & FLAG_RECONF_SENT) || s->now_ms - r->r.reconf_sent_ms <= s->timers.replica_reconf_timeout)
         return;
     supervisorEvent(s, EVENT_NOTICE, "-slave-reconf-sent-timeout", r, "%s", "");
@@ -362,7 +377,7 @@ static void giveUpSilent(struct supervisor *s, struct instance *r) {
     r->flags |= FLAG_RECONF_DONE;
 }
 
-static void reconfigure(struct supervisor *s, struct instance *r, const char *event) {
+static void supervisorFailoverReconfigure(struct supervisor *s, struct instance *r, const char *event) {
     if (!sendReplicaOf(s, r, &r->primary->p.promoted->address)) return;
     r->flags |= FLAG_RECONF_SENT;
     r->r.reconf_sent_ms = s->now_ms;
@@ -370,52 +385,52 @@ static void reconfigure(struct supervisor *s, struct instance *r, const char *ev
 }
 
 /* Only so many at a time: they do not serve while they fetch everything. */
-static void reconfigureNext(struct supervisor *s, struct instance *primary) {
+static void supervisorFailoverReconfigureNext(struct supervisor *s, struct instance *primary) {
     const struct instances *replicas = &primary->p.replicas;
     const unsigned under_way = FLAG_RECONF_SENT | FLAG_RECONF_INPROG;
     int busy = 0;
     for (int i = 0; i < replicas->count; i++) {
         struct instance *r = replicas->items[i];
-        giveUpSilent(s, r);
+        supervisorFailoverGiveUpSilent(s, r);
         if (!(r->flags & under_way)) continue;
         busy++;
-        watchClosely(s, r);
+        supervisorFailoverWatchClosely(s, r);
     }
     for (int i = 0; i < replicas->count && busy < primary->p.parallel_syncs; i++) {
         struct instance *r = replicas->items[i];
-        if (follows(r) || r->flags & under_way || instanceDisconnected(r)) continue;
-        reconfigure(s, r, "+slave-reconf-sent");
+        if (supervisorFailoverFollows(r) || r->flags & under_way || instanceDisconnected(r)) continue;
+        supervisorFailoverReconfigure(s, r, "+slave-reconf-sent");
         busy += !!(r->flags & FLAG_RECONF_SENT);
     }
 }
 
 /* Replicas that are still to follow; those that are down get told when they are back. */
-static int outstanding(const struct instance *primary) {
+static int supervisorFailoverOutstanding(const struct instance *primary) {
     const struct instances *replicas = &primary->p.replicas;
     int count = 0;
     for (int i = 0; i < replicas->count; i++)
-        count += !follows(replicas->items[i]) && !(replicas->items[i]->flags & FLAG_S_DOWN);
+        count += !supervisorFailoverFollows(replicas->items[i]) && !(replicas->items[i]->flags & FLAG_S_DOWN);
     return count;
 }
 
-static void tellTheRest(struct supervisor *s, struct instance *primary) {
+static void supervisorFailoverTellTheRest(struct supervisor *s, struct instance *primary) {
     const struct instances *replicas = &primary->p.replicas;
     for (int i = 0; i < replicas->count; i++) {
         struct instance *r = replicas->items[i];
-        if (follows(r) || r->flags & FLAG_RECONF_SENT || instanceDisconnected(r)) continue;
-        reconfigure(s, r, "+slave-reconf-sent-be");
+        if (supervisorFailoverFollows(r) || r->flags & FLAG_RECONF_SENT || instanceDisconnected(r)) continue;
+        supervisorFailoverReconfigure(s, r, "+slave-reconf-sent-be");
     }
 }
 
-static void reconfReplicas(struct supervisor *s, struct instance *primary) {
-    reconfigureNext(s, primary);
-    bool late = inState(s, primary) > primary->p.failover_timeout_ms;
+static void supervisorFailoverReconfReplicas(struct supervisor *s, struct instance *primary) {
+    supervisorFailoverReconfigureNext(s, primary);
+    bool late = supervisorFailoverInState(s, primary) > primary->p.failover_timeout_ms;
     bool promoted_down = primary->p.promoted->flags & FLAG_S_DOWN;
-    if (!late && (promoted_down || outstanding(primary))) return;
+    if (!late && (promoted_down || supervisorFailoverOutstanding(primary))) return;
     if (late) supervisorEvent(s, EVENT_WARNING, "+failover-end-for-timeout", primary, "%s", "");
     supervisorEvent(s, EVENT_WARNING, "+failover-end", primary, "%s", "");
-    stateSet(s, primary, FAILOVER_UPDATE_CONFIG);
-    if (late) tellTheRest(s, primary);
+    supervisorFailoverStateSet(s, primary, FAILOVER_UPDATE_CONFIG);
+    if (late) supervisorFailoverTellTheRest(s, primary);
 }
 
 void failoverFinish(struct supervisor *s, struct instance *primary) {
@@ -427,13 +442,14 @@ void failoverFinish(struct supervisor *s, struct instance *primary) {
 
 void failoverTick(struct supervisor *s, struct instance *primary) {
     enum sentinelFailoverState state = primary->p.failover_state;
-    if (state > FAILOVER_NONE && state < FAILOVER_RECONF_REPLICAS && overtaken(s, primary)) return;
+    if (state > FAILOVER_NONE && state < FAILOVER_RECONF_REPLICAS && supervisorFailoverOvertaken(s, primary))
+        return;
     switch (state) {
-    case FAILOVER_WAIT_START: waitStart(s, primary); return;
-    case FAILOVER_SELECT_REPLICA: selectReplica(s, primary); return;
-    case FAILOVER_SEND_REPLICAOF_NOONE: promote(s, primary); return;
-    case FAILOVER_WAIT_PROMOTION: waitPromotion(s, primary); return;
-    case FAILOVER_RECONF_REPLICAS: reconfReplicas(s, primary); return;
+    case FAILOVER_WAIT_START: supervisorFailoverWaitStart(s, primary); return;
+    case FAILOVER_SELECT_REPLICA: supervisorFailoverSelectReplica(s, primary); return;
+    case FAILOVER_SEND_REPLICAOF_NOONE: supervisorFailoverPromote(s, primary); return;
+    case FAILOVER_WAIT_PROMOTION: supervisorFailoverWaitPromotion(s, primary); return;
+    case FAILOVER_RECONF_REPLICAS: supervisorFailoverReconfReplicas(s, primary); return;
     case FAILOVER_NONE:
     case FAILOVER_UPDATE_CONFIG: return;
     }

@@ -40,42 +40,45 @@ bool helloSend(struct supervisor *s, struct instance *i) {
     return true;
 }
 
-static void forceHello(struct supervisor *s, struct instance *i) {
+static void supervisorHelloForceHello(struct supervisor *s, struct instance *i) {
     i->hello_sent_ms = minTime(i->hello_sent_ms, s->now_ms - s->timers.publish_period - 1);
 }
 
 void helloForceUpdate(struct supervisor *s, struct instance *primary) {
     const struct instances *replicas = &primary->p.replicas, *sentinels = &primary->p.sentinels;
-    forceHello(s, primary);
-    for (int n = 0; n < replicas->count; n++) forceHello(s, replicas->items[n]);
-    for (int n = 0; n < sentinels->count; n++) forceHello(s, sentinels->items[n]);
+    supervisorHelloForceHello(s, primary);
+    for (int n = 0; n < replicas->count; n++) supervisorHelloForceHello(s, replicas->items[n]);
+    for (int n = 0; n < sentinels->count; n++) supervisorHelloForceHello(s, sentinels->items[n]);
 }
 
 /* ---- What it says ---- */
 
-static bool ioClientOf(sds text, int *port) {
+static bool supervisorHelloIoClientOf(sds text, int *port) {
     int64_t n;
     if (!string2ll(sdsview(text), &n) || n < 1 || n > UINT16_MAX) return false;
     *port = (int)n;
     return true;
 }
 
-static bool epochOf(sds text, uint64_t *epoch) {
+static bool supervisorHelloEpochOf(sds text, uint64_t *epoch) {
     return string2ull(sdsview(text), epoch) && *epoch <= EPOCH_MAX;
 }
 
 /* h->field is to be freed by sdsfreesplitres in any case; *count of them. */
 static bool helloRead(struct hello *h, struct str text, int *count) {
     h->field = sdssplitlen(text.ptr, text.len, ",", 1, count);
-    return *count == FIELDS && !memchr(text.ptr, '\0', text.len) && ioClientOf(h->field[SAYS_PORT], &h->port) &&
-           ioClientOf(h->field[SAYS_HOST_PORT], &h->primary_port) && epochOf(h->field[SAYS_EPOCH], &h->epoch) &&
-           epochOf(h->field[SAYS_CONFIG], &h->config_epoch) && runIdValid(sdsview(h->field[SAYS_ID]));
+    return *count == FIELDS && !memchr(text.ptr, '\0', text.len) &&
+           supervisorHelloIoClientOf(h->field[SAYS_PORT], &h->port) &&
+           supervisorHelloIoClientOf(h->field[SAYS_HOST_PORT], &h->primary_port) &&
+           supervisorHelloEpochOf(h->field[SAYS_EPOCH], &h->epoch) &&
+           supervisorHelloEpochOf(h->field[SAYS_CONFIG], &h->config_epoch) &&
+           runIdValid(sdsview(h->field[SAYS_ID]));
 }
 
 /* ---- Who says it ---- */
 
 /* That run id lives there: whoever else knows it, does so from now on, too. */
-static void spreadAddress(struct supervisor *s, struct instance *sentinel) {
+static void supervisorHelloSpreadAddress(struct supervisor *s, struct instance *sentinel) {
     int others = 0;
     for (int n = 0; n < s->primaries.count; n++) {
         struct instance *same =
@@ -92,7 +95,7 @@ static void spreadAddress(struct supervisor *s, struct instance *sentinel) {
                         " %d additional matching instances", others);
 }
 
-static void forgetSentinel(struct supervisor *s, const char *run_id) {
+static void supervisorHelloForgetSentinel(struct supervisor *s, const char *run_id) {
     char id[RUN_ID_LEN + 1]; /* it may stand in what is removed */
     snprintf(id, sizeof id, "%s", run_id);
     for (int n = 0; n < s->primaries.count; n++) {
@@ -102,8 +105,8 @@ static void forgetSentinel(struct supervisor *s, const char *run_id) {
 }
 
 /* It has not been known, or not at this address. */
-static struct instance *meet(struct supervisor *s, struct instance *primary,
-                             const struct hostAddress *address, const char *run_id) {
+static struct instance *supervisorHelloMeet(struct supervisor *s, struct instance *primary,
+                                            const struct hostAddress *address, const char *run_id) {
     struct instances *sentinels = &primary->p.sentinels;
     struct instance *moved = instancesFindSentinel(sentinels, NULL, run_id);
     struct instance *was_there = moved ? NULL : instancesFindAddress(sentinels, address);
@@ -113,24 +116,25 @@ static struct instance *meet(struct supervisor *s, struct instance *primary,
         instanceRemove(s, moved);
     } else if (was_there) {
         supervisorEvent(s, EVENT_NOTICE, "+sentinel-invalid-addr", was_there, "%s", "");
-        forgetSentinel(s, was_there->run_id);
+        supervisorHelloForgetSentinel(s, was_there->run_id);
     }
     struct instance *sentinel = instanceCreate(s, KIND_SENTINEL, run_id, address, primary);
     if (!moved) supervisorEvent(s, EVENT_NOTICE, "+sentinel", sentinel, "%s", "");
     linkShare(s, sentinel);
-    if (moved) spreadAddress(s, sentinel);
+    if (moved) supervisorHelloSpreadAddress(s, sentinel);
     supervisorSave(s);
     return sentinel;
 }
 
 /* NULL: nobody that is known, or could be. */
-static struct instance *speaker(struct supervisor *s, struct instance *primary, const struct hello *h) {
+static struct instance *supervisorHelloSpeaker(struct supervisor *s, struct instance *primary,
+                                               const struct hello *h) {
     const char *run_id = h->field[SAYS_ID];
     struct hostAddress address;
     struct instance *sentinel;
     if (hostAddressInit(s, &address, h->field[SAYS_IP], h->port, false)) {
         sentinel = instancesFindSentinel(&primary->p.sentinels, &address, run_id);
-        if (!sentinel) sentinel = meet(s, primary, &address, run_id);
+        if (!sentinel) sentinel = supervisorHelloMeet(s, primary, &address, run_id);
     } else {
         sentinel = instancesFindSentinel(&primary->p.sentinels, NULL, run_id);
     }
@@ -140,8 +144,8 @@ static struct instance *speaker(struct supervisor *s, struct instance *primary, 
 
 /* ---- What he thinks ---- */
 
-static void moveTo(struct supervisor *s, struct instance *primary, struct instance *sentinel,
-                   const struct hostAddress *to) {
+static void supervisorHelloMoveTo(struct supervisor *s, struct instance *primary, struct instance *sentinel,
+                                  const struct hostAddress *to) {
     const struct hostAddress *from = supervisorCurrentAddress(primary);
     supervisorEvent(s, EVENT_WARNING, "+config-update-from", sentinel, "%s", "");
     supervisorEventText(s, EVENT_WARNING, "+switch-master", primary, "%s %s %d %s %d", primary->name,
@@ -152,8 +156,8 @@ static void moveTo(struct supervisor *s, struct instance *primary, struct instan
 
 /* The address that is compared is the one that has been told last: during a failover of ours that of the
  * promoted replica, and what is newer may well name the old primary again. */
-static void takeConfig(struct supervisor *s, struct instance *primary, struct instance *sentinel,
-                       const struct hello *h) {
+static void supervisorHelloTakeConfig(struct supervisor *s, struct instance *primary,
+                                      struct instance *sentinel, const struct hello *h) {
     if (h->config_epoch <= primary->config_epoch) return;
     struct hostAddress to;
     if (hostAddressInit(s, &to, h->field[SAYS_HOST], h->primary_port, false)) {
@@ -161,7 +165,7 @@ static void takeConfig(struct supervisor *s, struct instance *primary, struct in
         if (hostAddressSame(&to, supervisorCurrentAddress(primary)))
             supervisorSave(s);
         else
-            moveTo(s, primary, sentinel, &to);
+            supervisorHelloMoveTo(s, primary, sentinel, &to);
     }
     hostAddressFree(&to);
 }
@@ -169,10 +173,10 @@ static void takeConfig(struct supervisor *s, struct instance *primary, struct in
 static void helloReceived(struct supervisor *s, const struct hello *h) {
     struct instance *primary = supervisorFind(s, h->field[SAYS_NAME]);
     if (!primary || strcmp(h->field[SAYS_ID], s->my_id) == 0) return;
-    struct instance *sentinel = speaker(s, primary, h);
+    struct instance *sentinel = supervisorHelloSpeaker(s, primary, h);
     supervisorTakeEpoch(s, primary, h->epoch);
     if (!sentinel) return;
-    takeConfig(s, primary, sentinel, h);
+    supervisorHelloTakeConfig(s, primary, sentinel, h);
     sentinel->s.hello_ms = s->now_ms;
 }
 

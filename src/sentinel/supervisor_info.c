@@ -19,20 +19,20 @@ struct receivedInfo {
 /* ---- Words ---- */
 
 /* Does the line begin so? Then the rest of it, too. */
-static bool field(struct str line, struct str name, struct str *value) {
+static bool supervisorInfoField(struct str line, struct str name, struct str *value) {
     if (!strStarts(line, name)) return false;
     *value = strN(line.ptr + name.len, line.len - name.len);
     return true;
 }
 
-static int64_t numberWithin(struct str text, int64_t min, int64_t max) {
+static int64_t supervisorInfoNumberWithin(struct str text, int64_t min, int64_t max) {
     int64_t n;
     if (!string2ll(text, &n)) return 0;
     return n < min ? min : n > max ? max : n;
 }
 
 /* All up to the byte `end`, which is taken away, too. */
-static struct str takeUntil(struct str *rest, char end) {
+static struct str supervisorInfoTakeUntil(struct str *rest, char end) {
     const char *at = memchr(rest->ptr, end, rest->len);
     struct str word = strN(rest->ptr, at ? (size_t)(at - rest->ptr) : rest->len);
     size_t used = word.len + (at != NULL);
@@ -43,14 +43,15 @@ static struct str takeUntil(struct str *rest, char end) {
 /* ---- A primary's replicas ---- */
 
 /* "ip=1.2.3.4,port=6379,..." in any order; of old servers "1.2.3.4,6379,online". */
-static bool readReplica(struct str text, struct str *host, int64_t *port) {
+static bool supervisorInfoReadReplica(struct str text, struct str *host, int64_t *port) {
     struct str port_text = {0};
     *host = (struct str){0};
     for (int n = 0; text.len; n++) {
-        struct str word = takeUntil(&text, ',');
+        struct str word = supervisorInfoTakeUntil(&text, ',');
         bool named = memchr(word.ptr, '=', word.len);
         if (named) {
-            if (!field(word, STR("ip="), host)) field(word, STR("port="), &port_text);
+            if (!supervisorInfoField(word, STR("ip="), host))
+                supervisorInfoField(word, STR("port="), &port_text);
         } else if (n == 0) {
             *host = word;
         } else if (n == 1) {
@@ -60,11 +61,11 @@ static bool readReplica(struct str text, struct str *host, int64_t *port) {
     return host->len && string2ll(port_text, port) && *port >= 0 && *port <= UINT16_MAX;
 }
 
-static void replicaTold(struct supervisor *s, struct instance *primary, struct str text) {
+static void supervisorInfoReplicaTold(struct supervisor *s, struct instance *primary, struct str text) {
     struct str host;
     int64_t port;
     struct hostAddress address;
-    if (!readReplica(text, &host, &port)) return;
+    if (!supervisorInfoReadReplica(text, &host, &port)) return;
     sds name = sdsnewstr(host);
     if (hostAddressInit(s, &address, name, (int)port, false) &&
         !hostAddressSame(&address, &primary->address) && /* nobody follows himself */
@@ -78,9 +79,10 @@ static void replicaTold(struct supervisor *s, struct instance *primary, struct s
 }
 
 /* "slave0:..." */
-static bool replicaLine(struct str line, struct str *value) {
+static bool supervisorInfoReplicaLine(struct str line, struct str *value) {
     struct str rest;
-    if (!field(line, STR("slave"), &rest) || !rest.len || rest.ptr[0] < '0' || rest.ptr[0] > '9')
+    if (!supervisorInfoField(line, STR("slave"), &rest) || !rest.len || rest.ptr[0] < '0' ||
+        rest.ptr[0] > '9')
         return false;
     const char *colon = memchr(rest.ptr, ':', rest.len);
     if (!colon) return false;
@@ -90,7 +92,7 @@ static bool replicaLine(struct str line, struct str *value) {
 
 /* ---- Line by line ---- */
 
-static void runIdTold(struct supervisor *s, struct instance *i, struct str id) {
+static void supervisorInfoRunIdTold(struct supervisor *s, struct instance *i, struct str id) {
     if (id.len < RUN_ID_LEN) return;
     id.len = RUN_ID_LEN;
     if (!runIdValid(id) || strEq(id, strOf(i->run_id))) return;
@@ -104,62 +106,66 @@ static void runIdTold(struct supervisor *s, struct instance *i, struct str id) {
     snprintf(i->run_id, sizeof i->run_id, "%.*s", (int)id.len, id.ptr);
 }
 
-static void primaryHostTold(struct supervisor *s, struct sentinelReplicaState *r, struct str host) {
+static void supervisorInfoPrimaryHostTold(struct supervisor *s, struct sentinelReplicaState *r,
+                                          struct str host) {
     if (r->primary_host && strIs(host, r->primary_host)) return;
     sdsfree(r->primary_host);
     r->primary_host = sdsnewstr(host);
     r->conf_change_ms = s->now_ms;
 }
 
-static void primaryPortTold(struct supervisor *s, struct sentinelReplicaState *r, int port) {
+static void supervisorInfoPrimaryPortTold(struct supervisor *s, struct sentinelReplicaState *r, int port) {
     if (r->primary_port == port) return;
     r->primary_port = port;
     r->conf_change_ms = s->now_ms;
 }
 
 /* What a replica says of itself, behind its role. */
-static void replicaLineTold(struct supervisor *s, struct sentinelReplicaState *r, struct str line) {
+static void supervisorInfoReplicaLineTold(struct supervisor *s, struct sentinelReplicaState *r,
+                                          struct str line) {
     struct str value;
-    if (field(line, STR("master_host:"), &value))
-        primaryHostTold(s, r, value);
-    else if (field(line, STR("master_port:"), &value))
-        primaryPortTold(s, r, (int)numberWithin(value, 0, UINT16_MAX));
-    else if (field(line, STR("master_link_status:"), &value))
+    if (supervisorInfoField(line, STR("master_host:"), &value))
+        supervisorInfoPrimaryHostTold(s, r, value);
+    else if (supervisorInfoField(line, STR("master_port:"), &value))
+        supervisorInfoPrimaryPortTold(s, r, (int)supervisorInfoNumberWithin(value, 0, UINT16_MAX));
+    else if (supervisorInfoField(line, STR("master_link_status:"), &value))
         r->link_up = strIs(value, "up");
-    else if (field(line, STR("slave_priority:"), &value))
-        r->priority = (int)numberWithin(value, 0, INT_MAX);
-    else if (field(line, STR("slave_repl_offset:"), &value))
-        r->repl_offset = (uint64_t)numberWithin(value, 0, INT64_MAX);
-    else if (field(line, STR("replica_announced:"), &value))
-        r->announced = numberWithin(value, INT_MIN, INT_MAX) != 0;
+    else if (supervisorInfoField(line, STR("slave_priority:"), &value))
+        r->priority = (int)supervisorInfoNumberWithin(value, 0, INT_MAX);
+    else if (supervisorInfoField(line, STR("slave_repl_offset:"), &value))
+        r->repl_offset = (uint64_t)supervisorInfoNumberWithin(value, 0, INT64_MAX);
+    else if (supervisorInfoField(line, STR("replica_announced:"), &value))
+        r->announced = supervisorInfoNumberWithin(value, INT_MIN, INT_MAX) != 0;
 }
 
-static void lineTold(struct supervisor *s, struct instance *i, struct receivedInfo *told, struct str line) {
+static void supervisorInfoLineTold(struct supervisor *s, struct instance *i, struct receivedInfo *told,
+                                   struct str line) {
     struct str value;
-    if (field(line, STR("run_id:"), &value)) {
-        runIdTold(s, i, value);
-    } else if (i->kind == KIND_PRIMARY && replicaLine(line, &value)) {
-        replicaTold(s, i, value);
-    } else if (field(line, STR("master_link_down_since_seconds:"), &value)) {
-        told->link_down_ms = 1000 * numberWithin(value, INT_MIN, INT_MAX);
+    if (supervisorInfoField(line, STR("run_id:"), &value)) {
+        supervisorInfoRunIdTold(s, i, value);
+    } else if (i->kind == KIND_PRIMARY && supervisorInfoReplicaLine(line, &value)) {
+        supervisorInfoReplicaTold(s, i, value);
+    } else if (supervisorInfoField(line, STR("master_link_down_since_seconds:"), &value)) {
+        told->link_down_ms = 1000 * supervisorInfoNumberWithin(value, INT_MIN, INT_MAX);
     } else if (strStarts(line, STR("role:master"))) {
         told->role = true;
         told->replica = false;
     } else if (strStarts(line, STR("role:slave"))) {
         told->role = told->replica = true;
-    } else if (field(line, STR("master_failover_state:"), &value)) {
+    } else if (supervisorInfoField(line, STR("master_failover_state:"), &value)) {
         told->failover = true;
         told->failing_over = !strIs(value, "no-failover");
     } else if (i->kind == KIND_REPLICA && told->replica) {
-        replicaLineTold(s, &i->r, line);
+        supervisorInfoReplicaLineTold(s, &i->r, line);
     }
 }
 
-static void takeIn(struct supervisor *s, struct instance *i, struct receivedInfo *told, struct str text) {
+static void supervisorInfoTakeIn(struct supervisor *s, struct instance *i, struct receivedInfo *told,
+                                 struct str text) {
     while (text.len) {
-        struct str line = takeUntil(&text, '\n');
+        struct str line = supervisorInfoTakeUntil(&text, '\n');
         if (line.len && line.ptr[line.len - 1] == '\r') line.len--;
-        lineTold(s, i, told, line);
+        supervisorInfoLineTold(s, i, told, line);
     }
     if (i->kind == KIND_REPLICA && i->failing_over != told->failing_over) i->r.conf_change_ms = s->now_ms;
     i->failing_over = told->failing_over;
@@ -168,7 +174,7 @@ static void takeIn(struct supervisor *s, struct instance *i, struct receivedInfo
     i->info_ms = s->now_ms;
 }
 
-static void roleTold(struct supervisor *s, struct instance *i, bool replica) {
+static void supervisorInfoRoleTold(struct supervisor *s, struct instance *i, bool replica) {
     if (i->reports_replica == replica) return;
     i->reports_replica = replica;
     i->role_reported_ms = s->now_ms;
@@ -180,53 +186,56 @@ static void roleTold(struct supervisor *s, struct instance *i, bool replica) {
 
 /* ---- What is done about it ---- */
 
-static bool primaryLooksSane(const struct supervisor *s, const struct instance *primary) {
+static bool supervisorInfoPrimaryLooksSane(const struct supervisor *s, const struct instance *primary) {
     return !primary->reports_replica && !(primary->flags & (FLAG_S_DOWN | FLAG_O_DOWN)) &&
            s->now_ms - primary->info_ms < 2 * s->timers.info_period;
 }
 
 /* Has nobody thought for that long that it is down? */
-static bool notDownFor(const struct supervisor *s, const struct instance *i, int64_t ms) {
+static bool supervisorInfoNotDownFor(const struct supervisor *s, const struct instance *i, int64_t ms) {
     int64_t newest = i->s_down_ms > i->o_down_ms ? i->s_down_ms : i->o_down_ms;
     return !newest || s->now_ms - newest > ms;
 }
 
 /* Has it been wrong since then for longer than `ms`, which cannot be blamed on its primary or on its own
  * coming back? */
-static bool toBeRepaired(const struct supervisor *s, const struct instance *replica, int64_t since_ms,
-                         int64_t ms) {
-    return primaryLooksSane(s, replica->primary) && notDownFor(s, replica, ms) && s->now_ms - since_ms > ms;
+static bool supervisorInfoToBeRepaired(const struct supervisor *s, const struct instance *replica,
+                                       int64_t since_ms, int64_t ms) {
+    return supervisorInfoPrimaryLooksSane(s, replica->primary) && supervisorInfoNotDownFor(s, replica, ms) &&
+           s->now_ms - since_ms > ms;
 }
 
-static void repair(struct supervisor *s, struct instance *replica, const char *event) {
+static void supervisorInfoRepair(struct supervisor *s, struct instance *replica, const char *event) {
     if (sendReplicaOf(s, replica, &replica->primary->address))
         supervisorEvent(s, EVENT_NOTICE, event, replica, "%s", "");
 }
 
 /* Does it follow the server at that address? */
-static bool follows(struct supervisor *s, const struct sentinelReplicaState *r,
-                    const struct hostAddress *address) {
+static bool supervisorInfoFollows(struct supervisor *s, const struct sentinelReplicaState *r,
+                                  const struct hostAddress *address) {
     struct hostAddress told = {.name = r->primary_host, .port = r->primary_port};
     if (!told.name || told.port != address->port) return false;
     hostAddressResolve(s, &told);
     return hostAddressSame(&told, address);
 }
 
-static void primaryRoleSeen(struct supervisor *s, struct instance *replica) {
+static void supervisorInfoPrimaryRoleSeen(struct supervisor *s, struct instance *replica) {
     const struct instance *primary = replica->primary;
     if (replica->flags & FLAG_PROMOTED) {
         if ((primary->flags & FLAG_FAILOVER_IN_PROGRESS) &&
             primary->p.failover_state == FAILOVER_WAIT_PROMOTION)
             failoverPromoted(s, replica);
-    } else if (toBeRepaired(s, replica, replica->role_reported_ms, 4 * s->timers.publish_period)) {
-        repair(s, replica, "+convert-to-slave");
+    } else if (supervisorInfoToBeRepaired(s, replica, replica->role_reported_ms,
+                                          4 * s->timers.publish_period)) {
+        supervisorInfoRepair(s, replica, "+convert-to-slave");
     }
 }
 
 /* A failover has told it to follow the promoted replica. */
-static void reconfSeen(struct supervisor *s, struct instance *replica) {
+static void supervisorInfoReconfSeen(struct supervisor *s, struct instance *replica) {
     const struct instance *promoted = replica->primary->p.promoted;
-    if ((replica->flags & FLAG_RECONF_SENT) && promoted && follows(s, &replica->r, &promoted->address)) {
+    if ((replica->flags & FLAG_RECONF_SENT) && promoted &&
+        supervisorInfoFollows(s, &replica->r, &promoted->address)) {
         replica->flags = (replica->flags & ~(unsigned)FLAG_RECONF_SENT) | FLAG_RECONF_INPROG;
         supervisorEvent(s, EVENT_NOTICE, "+slave-reconf-inprog", replica, "%s", "");
     }
@@ -236,24 +245,25 @@ static void reconfSeen(struct supervisor *s, struct instance *replica) {
     }
 }
 
-static void replicaRoleSeen(struct supervisor *s, struct instance *replica) {
+static void supervisorInfoReplicaRoleSeen(struct supervisor *s, struct instance *replica) {
     const struct instance *primary = replica->primary;
-    bool wrong = !follows(s, &replica->r, &primary->address) || replica->failing_over;
-    if (wrong && toBeRepaired(s, replica, replica->r.conf_change_ms, primary->p.failover_timeout_ms))
-        repair(s, replica, "+fix-slave-config");
-    reconfSeen(s, replica);
+    bool wrong = !supervisorInfoFollows(s, &replica->r, &primary->address) || replica->failing_over;
+    if (wrong &&
+        supervisorInfoToBeRepaired(s, replica, replica->r.conf_change_ms, primary->p.failover_timeout_ms))
+        supervisorInfoRepair(s, replica, "+fix-slave-config");
+    supervisorInfoReconfSeen(s, replica);
 }
 
 void infoReceived(struct supervisor *s, struct instance *i, struct str text) {
     struct receivedInfo told = {0};
     sdsfree(i->info);
     i->info = sdsnewstr(text);
-    takeIn(s, i, &told, text);
+    supervisorInfoTakeIn(s, i, &told, text);
     if (!told.role) return;
-    roleTold(s, i, told.replica);
+    supervisorInfoRoleTold(s, i, told.replica);
     if (s->tilt || i->kind != KIND_REPLICA) return;
     if (told.replica)
-        replicaRoleSeen(s, i);
+        supervisorInfoReplicaRoleSeen(s, i);
     else
-        primaryRoleSeen(s, i);
+        supervisorInfoPrimaryRoleSeen(s, i);
 }

@@ -6,28 +6,28 @@
 #define ID_1 "1111111111111111111111111111111111111111"
 #define ID_2 "2222222222222222222222222222222222222222"
 
-static struct instance *primary(void) {
-    return recorded.primaries.items[0];
+static struct instance *supervisorInfoTestPrimary(void) {
+    return recorded_supervisor.primaries.items[0];
 }
 
 /* A primary and a replica at 6380, both connected. */
 static struct instance *replica;
-static int setup(void **state) {
+static int supervisorInfoTestSetup(void **state) {
     recorderSetup(state);
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6380"));
-    replica = primary()->p.replicas.items[0];
+    replica = supervisorInfoTestPrimary()->p.replicas.items[0];
     recorderTickAt(0);
     recorderForget();
     return 0;
 }
 
-static void tell(struct instance *i, const char *text) {
-    infoReceived(&recorded, i, strOf(text));
+static void supervisorInfoTestTell(struct instance *i, const char *text) {
+    infoReceived(&recorded_supervisor, i, strOf(text));
 }
 
 static void tellAt(int64_t since_start_ms, struct instance *i, const char *text) {
-    recorded.now_ms = TEST_NOW + since_start_ms;
-    tell(i, text);
+    recorded_supervisor.now_ms = TEST_NOW + since_start_ms;
+    supervisorInfoTestTell(i, text);
 }
 
 #define FOLLOWS "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6379\r\nmaster_link_status:up\r\n"
@@ -36,57 +36,63 @@ static void tellAt(int64_t since_start_ms, struct instance *i, const char *text)
 
 static void run_ids(void **state) {
     (void)state;
-    tell(primary(), "run_id:" ID_1 "\r\n");
-    assert_string_equal(primary()->run_id, ID_1);
-    tell(primary(), "run_id:short\r\n");
-    tell(primary(), "run_id:\r\n");
-    infoReceived(&recorded, primary(), strN("run_id:" ID_2, strlen("run_id:") + RUN_ID_LEN - 1));
-    tell(primary(), "run_id:!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!\r\n");
-    assert_string_equal(primary()->run_id, ID_1);
+    supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:" ID_1 "\r\n");
+    assert_string_equal(supervisorInfoTestPrimary()->run_id, ID_1);
+    supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:short\r\n");
+    supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:\r\n");
+    infoReceived(&recorded_supervisor, supervisorInfoTestPrimary(),
+                 strN("run_id:" ID_2, strlen("run_id:") + RUN_ID_LEN - 1));
+    supervisorInfoTestTell(supervisorInfoTestPrimary(),
+                           "run_id:!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!\r\n");
+    assert_string_equal(supervisorInfoTestPrimary()->run_id, ID_1);
     expectRecord("");
-    tell(primary(), "run_id:" ID_2 "more\r\n");
-    assert_string_equal(primary()->run_id, ID_2);
+    supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:" ID_2 "more\r\n");
+    assert_string_equal(supervisorInfoTestPrimary()->run_id, ID_2);
     expectRecord("+reboot master m 127.0.0.1 6379\n");
-    assert_int_equal(primary()->flags, 0);
-    tell(replica, "run_id:" ID_1);
-    tell(replica, "run_id:" ID_2);
+    assert_int_equal(supervisorInfoTestPrimary()->flags, 0);
+    supervisorInfoTestTell(replica, "run_id:" ID_1);
+    supervisorInfoTestTell(replica, "run_id:" ID_2);
     expectRecord("+reboot slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
 }
 
 static void reboots_are_marked_where_wanted(void **state) {
     (void)state;
     assert_null(recorderConfigLine("primary-reboot-down-after-period m 5000"));
-    tell(replica, "run_id:" ID_1 "\n");
-    tell(replica, "run_id:" ID_2 "\n");
+    supervisorInfoTestTell(replica, "run_id:" ID_1 "\n");
+    supervisorInfoTestTell(replica, "run_id:" ID_2 "\n");
     assert_int_equal(replica->flags, 0);
-    tell(primary(), "run_id:" ID_1 "\n");
-    assert_int_equal(primary()->flags, 0);
-    tellAt(500, primary(), "run_id:" ID_2 "\n");
-    assert_int_equal(primary()->flags, FLAG_REBOOT);
-    assert_int_equal(primary()->reboot_ms, TEST_NOW + 500);
-    recorderAnswer(primary(), "+OK\r\n");
-    recorderAnswer(primary(), "+PONG\r\n");
-    assert_int_equal(primary()->flags, 0);
+    supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:" ID_1 "\n");
+    assert_int_equal(supervisorInfoTestPrimary()->flags, 0);
+    tellAt(500, supervisorInfoTestPrimary(), "run_id:" ID_2 "\n");
+    assert_int_equal(supervisorInfoTestPrimary()->flags, FLAG_REBOOT);
+    assert_int_equal(supervisorInfoTestPrimary()->reboot_ms, TEST_NOW + 500);
+    recorderAnswer(supervisorInfoTestPrimary(), "+OK\r\n");
+    recorderAnswer(supervisorInfoTestPrimary(), "+PONG\r\n");
+    assert_int_equal(supervisorInfoTestPrimary()->flags, 0);
 }
 
 static void replicas_of_a_primary(void **state) {
     (void)state;
-    tell(primary(), "role:master\r\n"
-                    "slave0:ip=127.0.0.1,port=6380,state=online,offset=1,lag=0\r\n"
-                    "slave1:ip=127.0.0.1,port=6381,state=online,offset=1,lag=0\r\n"
-                    "slave2:127.0.0.2,6382,online\r\n"
-                    "slave3:port=6383,state=wait_bgsave,ip=::1\r\n"
-                    "slave14:ip=127.0.0.1,port=0\r\n");
+    supervisorInfoTestTell(supervisorInfoTestPrimary(),
+                           "role:master\r\n"
+                           "slave0:ip=127.0.0.1,port=6380,state=online,offset=1,lag=0\r\n"
+                           "slave1:ip=127.0.0.1,port=6381,state=online,offset=1,lag=0\r\n"
+                           "slave2:127.0.0.2,6382,online\r\n"
+                           "slave3:port=6383,state=wait_bgsave,ip=::1\r\n"
+                           "slave14:ip=127.0.0.1,port=0\r\n");
     expectRecord("+slave slave 127.0.0.1:6381 127.0.0.1 6381 @ m 127.0.0.1 6379\nsave\n"
                  "+slave slave 127.0.0.2:6382 127.0.0.2 6382 @ m 127.0.0.1 6379\nsave\n"
                  "+slave slave [::1]:6383 ::1 6383 @ m 127.0.0.1 6379\nsave\n"
                  "+slave slave 127.0.0.1:0 127.0.0.1 0 @ m 127.0.0.1 6379\nsave\n");
-    assert_int_equal(primary()->p.replicas.count, 5);
-    tell(primary(), "slave0:ip=127.0.0.1,port=6379\r\n"); /* nobody follows himself */
-    tell(primary(), "slave0:ip=127.0.0.1,port=6381\r\nslave0:127.0.0.2,6382,x\r\n");
+    assert_int_equal(supervisorInfoTestPrimary()->p.replicas.count, 5);
+    supervisorInfoTestTell(supervisorInfoTestPrimary(),
+                           "slave0:ip=127.0.0.1,port=6379\r\n"); /* nobody follows himself */
+    supervisorInfoTestTell(supervisorInfoTestPrimary(),
+                           "slave0:ip=127.0.0.1,port=6381\r\nslave0:127.0.0.2,6382,x\r\n");
     expectRecord("");
-    tell(replica, "role:slave\r\nslave0:ip=127.0.0.1,port=6390\r\n"); /* a replica's own are not ours */
-    assert_int_equal(primary()->p.replicas.count, 5);
+    supervisorInfoTestTell(
+        replica, "role:slave\r\nslave0:ip=127.0.0.1,port=6390\r\n"); /* a replica's own are not ours */
+    assert_int_equal(supervisorInfoTestPrimary()->p.replicas.count, 5);
 }
 
 static void replicas_that_make_no_sense(void **state) {
@@ -111,21 +117,22 @@ static void replicas_that_make_no_sense(void **state) {
                                         "slave0:ip=nowhere,port=6390",
                                         "slave0:ip=127.0.0.1\t,port=6390"};
     for (size_t n = 0; n < sizeof lines / sizeof *lines; n++) {
-        tell(primary(), lines[n]);
+        supervisorInfoTestTell(supervisorInfoTestPrimary(), lines[n]);
         if (recorder.text) assert_null(strstr(recorder.text, "+slave"));
         recorderForget();
     }
-    assert_int_equal(primary()->p.replicas.count, 1);
+    assert_int_equal(supervisorInfoTestPrimary()->p.replicas.count, 1);
     char nul[] = "slave0:ip=127.0.0.1\0,port=6390";
-    infoReceived(&recorded, primary(), strN(nul, sizeof nul - 1));
-    assert_true(primary()->p.replicas.count <= 2);
+    infoReceived(&recorded_supervisor, supervisorInfoTestPrimary(), strN(nul, sizeof nul - 1));
+    assert_true(supervisorInfoTestPrimary()->p.replicas.count <= 2);
 }
 
 static void fields_of_a_replica(void **state) {
     (void)state;
-    tell(replica, "role:slave\r\nmaster_host:10.0.0.7\r\nmaster_port:7000\r\nmaster_link_status:down\r\n"
-                  "slave_priority:25\r\nslave_repl_offset:9007199254740993\r\nreplica_announced:0\r\n"
-                  "master_link_down_since_seconds:12\r\nmaster_failover_state:no-failover\r\n");
+    supervisorInfoTestTell(
+        replica, "role:slave\r\nmaster_host:10.0.0.7\r\nmaster_port:7000\r\nmaster_link_status:down\r\n"
+                 "slave_priority:25\r\nslave_repl_offset:9007199254740993\r\nreplica_announced:0\r\n"
+                 "master_link_down_since_seconds:12\r\nmaster_failover_state:no-failover\r\n");
     struct sentinelReplicaState *r = &replica->r;
     assert_string_equal(r->primary_host, "10.0.0.7");
     assert_int_equal(r->primary_port, 7000);
@@ -136,10 +143,11 @@ static void fields_of_a_replica(void **state) {
     assert_int_equal(r->link_down_ms, 12000);
     assert_false(replica->failing_over);
     assert_int_equal(replica->info_ms, TEST_NOW);
-    tell(replica, FOLLOWS "replica_announced:1\r\nmaster_failover_state:failover-in-progress\r\n");
+    supervisorInfoTestTell(replica,
+                           FOLLOWS "replica_announced:1\r\nmaster_failover_state:failover-in-progress\r\n");
     assert_true(r->link_up && r->announced && replica->failing_over);
     assert_int_equal(r->link_down_ms, 0);
-    tell(replica, FOLLOWS);
+    supervisorInfoTestTell(replica, FOLLOWS);
     assert_false(replica->failing_over);
     assert_string_equal(replica->info, FOLLOWS);
     expectRecord("");
@@ -148,22 +156,25 @@ static void fields_of_a_replica(void **state) {
 static void numbers_at_their_edges(void **state) {
     (void)state;
     struct sentinelReplicaState *r = &replica->r;
-    tell(replica,
-         "role:slave\nmaster_port:65536\nslave_priority:2147483648\n"
-         "slave_repl_offset:9223372036854775807\nmaster_link_down_since_seconds:9223372036854775807\n");
+    supervisorInfoTestTell(
+        replica,
+        "role:slave\nmaster_port:65536\nslave_priority:2147483648\n"
+        "slave_repl_offset:9223372036854775807\nmaster_link_down_since_seconds:9223372036854775807\n");
     assert_int_equal(r->primary_port, 65535);
     assert_int_equal(r->priority, INT32_MAX);
     assert_int_equal(r->repl_offset, INT64_MAX);
     assert_int_equal(r->link_down_ms, 1000LL * INT32_MAX);
-    tell(replica, "role:slave\nmaster_port:-1\nslave_priority:-5\nslave_repl_offset:18446744073709551616\n"
-                  "master_link_down_since_seconds:-1\nreplica_announced:2\n");
+    supervisorInfoTestTell(
+        replica, "role:slave\nmaster_port:-1\nslave_priority:-5\nslave_repl_offset:18446744073709551616\n"
+                 "master_link_down_since_seconds:-1\nreplica_announced:2\n");
     assert_int_equal(r->primary_port, 0);
     assert_int_equal(r->priority, 0);
     assert_int_equal(r->repl_offset, 0);
     assert_int_equal(r->link_down_ms, -1000);
     assert_true(r->announced);
-    tell(replica, "role:slave\nmaster_port:\nslave_priority:x\nslave_repl_offset: 1\nreplica_announced:\n"
-                  "master_link_down_since_seconds:1.5\n");
+    supervisorInfoTestTell(
+        replica, "role:slave\nmaster_port:\nslave_priority:x\nslave_repl_offset: 1\nreplica_announced:\n"
+                 "master_link_down_since_seconds:1.5\n");
     assert_int_equal(r->priority, 0);
     assert_int_equal(r->repl_offset, 0);
     assert_int_equal(r->link_down_ms, 0);
@@ -173,37 +184,40 @@ static void numbers_at_their_edges(void **state) {
 /* What stands in front of the role is not of a replica; nor is it in a primary's. */
 static void fields_need_their_role(void **state) {
     (void)state;
-    tell(replica, "slave_priority:7\r\nmaster_host:elsewhere\r\n");
-    tell(replica, "role:master\r\nslave_priority:7\r\n");
+    supervisorInfoTestTell(replica, "slave_priority:7\r\nmaster_host:elsewhere\r\n");
+    supervisorInfoTestTell(replica, "role:master\r\nslave_priority:7\r\n");
     assert_int_equal(replica->r.priority, REPLICA_PRIORITY);
     assert_null(replica->r.primary_host);
-    tell(primary(), "role:slave\r\nslave_priority:7\r\nmaster_host:elsewhere\r\nmaster_port:1\r\n");
-    assert_int_equal(primary()->p.quorum, 2);
+    supervisorInfoTestTell(supervisorInfoTestPrimary(),
+                           "role:slave\r\nslave_priority:7\r\nmaster_host:elsewhere\r\nmaster_port:1\r\n");
+    assert_int_equal(supervisorInfoTestPrimary()->p.quorum, 2);
 }
 
 static void knows_failover(void **state) {
     (void)state;
-    tell(primary(), "role:master\r\nmaster_failover_state:no-failover\r\n");
-    assert_true(primary()->p.knows_failover);
-    assert_false(primary()->failing_over);
-    tell(primary(), "role:master\r\nmaster_failover_state:waiting-for-sync\r\n");
-    assert_true(primary()->p.knows_failover && primary()->failing_over);
-    tell(primary(), "role:master\r\n");
-    assert_false(primary()->p.knows_failover || primary()->failing_over);
+    supervisorInfoTestTell(supervisorInfoTestPrimary(),
+                           "role:master\r\nmaster_failover_state:no-failover\r\n");
+    assert_true(supervisorInfoTestPrimary()->p.knows_failover);
+    assert_false(supervisorInfoTestPrimary()->failing_over);
+    supervisorInfoTestTell(supervisorInfoTestPrimary(),
+                           "role:master\r\nmaster_failover_state:waiting-for-sync\r\n");
+    assert_true(supervisorInfoTestPrimary()->p.knows_failover && supervisorInfoTestPrimary()->failing_over);
+    supervisorInfoTestTell(supervisorInfoTestPrimary(), "role:master\r\n");
+    assert_false(supervisorInfoTestPrimary()->p.knows_failover || supervisorInfoTestPrimary()->failing_over);
 }
 
-static void roles(void **state) {
+static void supervisorInfoTestRoles(void **state) {
     (void)state;
-    tellAt(100, primary(), "role:slave\r\n");
+    tellAt(100, supervisorInfoTestPrimary(), "role:slave\r\n");
     expectRecord("-role-change master m 127.0.0.1 6379 new reported role is slave\n");
-    assert_true(primary()->reports_replica);
-    assert_int_equal(primary()->role_reported_ms, TEST_NOW + 100);
-    tellAt(200, primary(), "role:slave\r\n");
-    tellAt(300, primary(), "no role at all\r\n");
+    assert_true(supervisorInfoTestPrimary()->reports_replica);
+    assert_int_equal(supervisorInfoTestPrimary()->role_reported_ms, TEST_NOW + 100);
+    tellAt(200, supervisorInfoTestPrimary(), "role:slave\r\n");
+    tellAt(300, supervisorInfoTestPrimary(), "no role at all\r\n");
     expectRecord("");
-    assert_int_equal(primary()->role_reported_ms, TEST_NOW + 100);
-    recorded.tilt = true;
-    tellAt(400, primary(), "role:master\r\n");
+    assert_int_equal(supervisorInfoTestPrimary()->role_reported_ms, TEST_NOW + 100);
+    recorded_supervisor.tilt = true;
+    tellAt(400, supervisorInfoTestPrimary(), "role:master\r\n");
     expectRecord("+role-change master m 127.0.0.1 6379 new reported role is master\n");
 }
 
@@ -235,16 +249,18 @@ static void answers_that_are_no_info(void **state) {
                                         "$-1\r\n",           "*-1\r\n", "*1\r\n$3\r\nfoo\r\n",
                                         "%1\r\n+a\r\n+b\r\n"};
     for (size_t n = 0; n < sizeof wires / sizeof *wires; n++) {
-        primary()->link->pending_count = 1;
-        primary()->link->pending[0] = (struct pendingReply){ASKED_INFO, primary()->id};
-        recorderAnswer(primary(), wires[n]);
-        assert_null(primary()->info);
-        assert_int_equal(primary()->info_ms, 0);
+        supervisorInfoTestPrimary()->link->pending_count = 1;
+        supervisorInfoTestPrimary()->link->pending[0] =
+            (struct pendingReply){ASKED_INFO, supervisorInfoTestPrimary()->id};
+        recorderAnswer(supervisorInfoTestPrimary(), wires[n]);
+        assert_null(supervisorInfoTestPrimary()->info);
+        assert_int_equal(supervisorInfoTestPrimary()->info_ms, 0);
     }
-    primary()->link->pending_count = 1;
-    primary()->link->pending[0] = (struct pendingReply){ASKED_INFO, primary()->id};
-    recorderAnswer(primary(), "=15\r\ntxt:role:master\r\n");
-    assert_string_equal(primary()->info, "role:master");
+    supervisorInfoTestPrimary()->link->pending_count = 1;
+    supervisorInfoTestPrimary()->link->pending[0] =
+        (struct pendingReply){ASKED_INFO, supervisorInfoTestPrimary()->id};
+    recorderAnswer(supervisorInfoTestPrimary(), "=15\r\ntxt:role:master\r\n");
+    assert_string_equal(supervisorInfoTestPrimary()->info, "role:master");
 }
 
 /* ---- Repairs ---- */
@@ -255,7 +271,7 @@ static void answers_that_are_no_info(void **state) {
 
 static void a_primary_that_should_be_a_replica(void **state) {
     (void)state;
-    tellAt(0, primary(), "role:master\r\n");
+    tellAt(0, supervisorInfoTestPrimary(), "role:master\r\n");
     tellAt(0, replica, "role:master\r\n");
     expectRecord("-role-change slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379 new reported role is "
                  "master\n");
@@ -271,33 +287,33 @@ static void repairs_wait_for_a_sane_primary(void **state) {
     (void)state;
     for (int reason = 0; reason < 6; reason++) {
         recorder.quiet = true;
-        primary()->flags = 0;
+        supervisorInfoTestPrimary()->flags = 0;
         replica->s_down_ms = 0;
-        recorded.tilt = false;
+        recorded_supervisor.tilt = false;
         tellAt(0, replica, FOLLOWS);
         tellAt(0, replica, "role:master\r\n");
-        tellAt(9000, primary(), "role:master\r\n");
-        if (reason == 0) primary()->flags = FLAG_S_DOWN;
-        if (reason == 1) primary()->flags = FLAG_O_DOWN;
-        if (reason == 2) tell(primary(), "role:slave\r\n");
-        if (reason == 3) primary()->info_ms = recorded.now_ms - 20000;
-        if (reason == 4) replica->s_down_ms = recorded.now_ms - 8000;
-        if (reason == 5) recorded.tilt = true;
+        tellAt(9000, supervisorInfoTestPrimary(), "role:master\r\n");
+        if (reason == 0) supervisorInfoTestPrimary()->flags = FLAG_S_DOWN;
+        if (reason == 1) supervisorInfoTestPrimary()->flags = FLAG_O_DOWN;
+        if (reason == 2) supervisorInfoTestTell(supervisorInfoTestPrimary(), "role:slave\r\n");
+        if (reason == 3) supervisorInfoTestPrimary()->info_ms = recorded_supervisor.now_ms - 20000;
+        if (reason == 4) replica->s_down_ms = recorded_supervisor.now_ms - 8000;
+        if (reason == 5) recorded_supervisor.tilt = true;
         recorder.quiet = false;
-        tell(replica, "role:master\r\n");
+        supervisorInfoTestTell(replica, "role:master\r\n");
         expectRecord("");
     }
-    recorded.tilt = false; /* none of them, but each nearly */
-    primary()->info_ms = recorded.now_ms - 19999;
-    replica->s_down_ms = recorded.now_ms - 8001;
-    tell(replica, "role:master\r\n");
+    recorded_supervisor.tilt = false; /* none of them, but each nearly */
+    supervisorInfoTestPrimary()->info_ms = recorded_supervisor.now_ms - 19999;
+    replica->s_down_ms = recorded_supervisor.now_ms - 8001;
+    supervisorInfoTestTell(replica, "role:master\r\n");
     assert_non_null(strstr(recorder.text, "+convert-to-slave"));
 }
 
 static void follows_somebody_else(void **state) {
     (void)state;
     assert_null(recorderConfigLine("failover-timeout m 5000"));
-    tellAt(0, primary(), "role:master\r\n");
+    tellAt(0, supervisorInfoTestPrimary(), "role:master\r\n");
     tellAt(0, replica, FOLLOWS);
     tellAt(1000, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
     tellAt(6000, replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6378\r\n");
@@ -316,7 +332,7 @@ static void follows_by_name(void **state) {
     assert_null(recorderConfigLine("failover-timeout n 1000"));
     recorderTickAt(0);
     recorderForget();
-    struct instance *n = supervisorFind(&recorded, "n"), *other = n->p.replicas.items[0];
+    struct instance *n = supervisorFind(&recorded_supervisor, "n"), *other = n->p.replicas.items[0];
     static const char *const hosts[] = {"host1", "HOST1", "10.1.1.1", "host01"};
     for (size_t k = 0; k < sizeof hosts / sizeof *hosts; k++) {
         char text[128];
@@ -335,7 +351,7 @@ static void follows_by_name(void **state) {
 static void stuck_in_a_failover(void **state) {
     (void)state;
     assert_null(recorderConfigLine("failover-timeout m 5000"));
-    tellAt(0, primary(), "role:master\r\n");
+    tellAt(0, supervisorInfoTestPrimary(), "role:master\r\n");
     tellAt(0, replica, FOLLOWS);
     tellAt(1000, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
     tellAt(6000, replica, FOLLOWS "master_failover_state:failover-in-progress\r\n");
@@ -350,8 +366,8 @@ static void stuck_in_a_failover(void **state) {
 static void nothing_is_repaired_without_a_channel(void **state) {
     (void)state;
     tellAt(0, replica, "role:master\r\n");
-    supervisorChannelDown(&recorded, replica->link, CHANNEL_COMMAND, "gone", TEST_NOW + 9000);
-    tellAt(9000, primary(), "role:master\r\n");
+    supervisorChannelDown(&recorded_supervisor, replica->link, CHANNEL_COMMAND, "gone", TEST_NOW + 9000);
+    tellAt(9000, supervisorInfoTestPrimary(), "role:master\r\n");
     recorderForget();
     tellAt(9000, replica, "role:master\r\n");
     expectRecord("");
@@ -362,22 +378,25 @@ static void nothing_is_repaired_without_a_channel(void **state) {
 static void steps_of_reconfiguration(void **state) {
     (void)state;
     assert_null(recorderConfigLine("known-replica m 127.0.0.1 6381"));
-    struct instance *promoted = primary()->p.replicas.items[1];
+    struct instance *promoted = supervisorInfoTestPrimary()->p.replicas.items[1];
     promoted->flags = FLAG_PROMOTED;
-    primary()->flags = FLAG_FAILOVER_IN_PROGRESS;
-    primary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
-    primary()->p.promoted = promoted;
+    supervisorInfoTestPrimary()->flags = FLAG_FAILOVER_IN_PROGRESS;
+    supervisorInfoTestPrimary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
+    supervisorInfoTestPrimary()->p.promoted = promoted;
     replica->flags = FLAG_RECONF_SENT;
-    tell(replica, FOLLOWS);
+    supervisorInfoTestTell(replica, FOLLOWS);
     expectRecord("");
-    tell(replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:down\r\n");
+    supervisorInfoTestTell(
+        replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:down\r\n");
     assert_int_equal(replica->flags, FLAG_RECONF_INPROG);
     expectRecord("+slave-reconf-inprog slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
-    tell(replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:up\r\n");
+    supervisorInfoTestTell(
+        replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:up\r\n");
     assert_int_equal(replica->flags, FLAG_RECONF_DONE);
     expectRecord("+slave-reconf-done slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
     replica->flags = FLAG_RECONF_SENT; /* both at once */
-    tell(replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:up\r\n");
+    supervisorInfoTestTell(
+        replica, "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:6381\r\nmaster_link_status:up\r\n");
     expectRecord("+slave-reconf-inprog slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n"
                  "+slave-reconf-done slave 127.0.0.1:6380 127.0.0.1 6380 @ m 127.0.0.1 6379\n");
 }
@@ -385,27 +404,27 @@ static void steps_of_reconfiguration(void **state) {
 static void a_promotion_is_seen(void **state) {
     (void)state;
     replica->flags = FLAG_PROMOTED;
-    primary()->flags = FLAG_FAILOVER_IN_PROGRESS;
-    primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
-    primary()->p.promoted = replica;
-    primary()->p.failover_epoch = 7;
-    recorded.tilt = true;
-    tell(replica, "role:master\r\n");
-    assert_int_equal(primary()->p.failover_state, FAILOVER_WAIT_PROMOTION);
-    recorded.tilt = false;
-    tell(replica, "role:master\r\n");
-    assert_int_equal(primary()->p.failover_state, FAILOVER_RECONF_REPLICAS);
-    assert_int_equal(primary()->config_epoch, 7);
+    supervisorInfoTestPrimary()->flags = FLAG_FAILOVER_IN_PROGRESS;
+    supervisorInfoTestPrimary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
+    supervisorInfoTestPrimary()->p.promoted = replica;
+    supervisorInfoTestPrimary()->p.failover_epoch = 7;
+    recorded_supervisor.tilt = true;
+    supervisorInfoTestTell(replica, "role:master\r\n");
+    assert_int_equal(supervisorInfoTestPrimary()->p.failover_state, FAILOVER_WAIT_PROMOTION);
+    recorded_supervisor.tilt = false;
+    supervisorInfoTestTell(replica, "role:master\r\n");
+    assert_int_equal(supervisorInfoTestPrimary()->p.failover_state, FAILOVER_RECONF_REPLICAS);
+    assert_int_equal(supervisorInfoTestPrimary()->config_epoch, 7);
     recorderForget();
-    tellAt(20000, primary(), "role:master\r\n");
+    tellAt(20000, supervisorInfoTestPrimary(), "role:master\r\n");
     tellAt(20000, replica, "role:master\r\n"); /* it is meant to be one */
     expectRecord("");
-    instanceRemove(&recorded, replica);
-    assert_null(primary()->p.promoted);
+    instanceRemove(&recorded_supervisor, replica);
+    assert_null(supervisorInfoTestPrimary()->p.promoted);
 }
 
 int main(void) {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, recorderTeardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, supervisorInfoTestSetup, recorderTeardown)
     const struct CMUnitTest tests[] = {
         TEST(run_ids),
         TEST(reboots_are_marked_where_wanted),
@@ -415,7 +434,7 @@ int main(void) {
         TEST(numbers_at_their_edges),
         TEST(fields_need_their_role),
         TEST(knows_failover),
-        TEST(roles),
+        TEST(supervisorInfoTestRoles),
         TEST(who_is_followed_and_since_when),
         TEST(answers_that_are_no_info),
         TEST(a_primary_that_should_be_a_replica),

@@ -20,7 +20,7 @@ const char *failoverStateText(enum sentinelFailoverState state) {
 /* ---- Addresses ---- */
 
 /* In its one canonical form; false: `host` is no IP. */
-static bool canonicalIp(const char *host, char ip[HOST_IP_LEN]) {
+static bool supervisorInstancesCanonicalIp(const char *host, char ip[HOST_IP_LEN]) {
     unsigned char bytes[sizeof(struct in6_addr)];
     int family = inet_pton(AF_INET, host, bytes) == 1    ? AF_INET
                  : inet_pton(AF_INET6, host, bytes) == 1 ? AF_INET6
@@ -30,7 +30,7 @@ static bool canonicalIp(const char *host, char ip[HOST_IP_LEN]) {
 
 bool hostAddressResolve(struct supervisor *s, struct hostAddress *a) {
     char ip[HOST_IP_LEN];
-    if (!canonicalIp(a->name, ip)) {
+    if (!supervisorInstancesCanonicalIp(a->name, ip)) {
         bool resolved = s->settings.resolve_hostnames && s->env->resolve(s->w, a->name, ip);
         if (!resolved) return false;
     }
@@ -39,7 +39,7 @@ bool hostAddressResolve(struct supervisor *s, struct hostAddress *a) {
 }
 
 /* It will stand in hellos and in lines of files, as one word. */
-static bool isOneWord(const char *host) {
+static bool supervisorInstancesIsOneWord(const char *host) {
     size_t len = strlen(host);
     if (len == 0 || len > HOST_NAME_MAX_LEN) return false;
     for (const char *c = host; *c; c++)
@@ -50,7 +50,7 @@ static bool isOneWord(const char *host) {
 bool hostAddressInit(struct supervisor *s, struct hostAddress *a, const char *host, int port,
                      bool accept_unresolved) {
     *a = (struct hostAddress){.name = sdsnew(host), .port = port};
-    bool sound = isOneWord(host);
+    bool sound = supervisorInstancesIsOneWord(host);
     if (sound && hostAddressResolve(s, a)) return true;
     supervisorLog(s, LL_WARNING, "The host name '%s' could not be resolved", host);
     return sound && accept_unresolved && s->settings.resolve_hostnames;
@@ -142,7 +142,8 @@ sds instanceFlagsText(const struct instance *i) {
 
 /* ---- Life ---- */
 
-static struct instances *homeOf(struct supervisor *s, enum instanceKind kind, struct instance *primary) {
+static struct instances *supervisorInstancesHomeOf(struct supervisor *s, enum instanceKind kind,
+                                                   struct instance *primary) {
     switch (kind) {
     case KIND_PRIMARY: return &s->primaries;
     case KIND_REPLICA: return &primary->p.replicas;
@@ -151,12 +152,12 @@ static struct instances *homeOf(struct supervisor *s, enum instanceKind kind, st
     serverUnreachable();
 }
 
-static void instancesAdd(struct instances *all, struct instance *i) {
+static void supervisorInstancesAdd(struct instances *all, struct instance *i) {
     all->items = zrealloc(all->items, sizeof *all->items * (size_t)(all->count + 1));
     all->items[all->count++] = i;
 }
 
-static void instancesTake(struct instances *all, struct instance *i) {
+static void supervisorInstancesTake(struct instances *all, struct instance *i) {
     int at = 0;
     while (all->items[at] != i) at++;
     serverAssert(at < all->count);
@@ -165,18 +166,18 @@ static void instancesTake(struct instances *all, struct instance *i) {
 }
 
 /* "ip:port"; an IPv6 address in brackets. */
-static sds replicaName(const struct supervisor *s, const struct hostAddress *address) {
+static sds supervisorInstancesReplicaName(const struct supervisor *s, const struct hostAddress *address) {
     const char *host = hostAddressText(s, address);
     return sdscatprintf(sdsempty(), strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, address->port);
 }
 
-static void initPrimary(struct supervisor *s, struct primaryState *p) {
+static void supervisorInstancesInitPrimary(struct supervisor *s, struct primaryState *p) {
     p->quorum = 1;
     p->parallel_syncs = 1;
     p->failover_timeout_ms = s->timers.default_failover_timeout;
 }
 
-static void initReplica(struct supervisor *s, struct sentinelReplicaState *r) {
+static void supervisorInstancesInitReplica(struct supervisor *s, struct sentinelReplicaState *r) {
     r->priority = REPLICA_PRIORITY;
     r->announced = true;
     r->conf_change_ms = s->now_ms;
@@ -188,25 +189,25 @@ struct instance *instanceCreate(struct supervisor *s, enum instanceKind kind, co
     struct instance *i = zcalloc(1, sizeof *i);
     i->id = ++s->next_instance;
     i->kind = kind;
-    i->name = kind == KIND_REPLICA ? replicaName(s, address) : sdsnew(name);
+    i->name = kind == KIND_REPLICA ? supervisorInstancesReplicaName(s, address) : sdsnew(name);
     hostAddressCopy(&i->address, address);
     i->primary = primary;
     i->hello_sent_ms = i->role_reported_ms = s->now_ms;
     i->down_after_ms = primary ? primary->down_after_ms : s->timers.default_down_after;
     i->reports_replica = kind == KIND_REPLICA;
-    if (kind == KIND_PRIMARY) initPrimary(s, &i->p);
-    if (kind == KIND_REPLICA) initReplica(s, &i->r);
+    if (kind == KIND_PRIMARY) supervisorInstancesInitPrimary(s, &i->p);
+    if (kind == KIND_REPLICA) supervisorInstancesInitReplica(s, &i->r);
     if (kind == KIND_SENTINEL) {
         serverAssert(runIdValid(sdsview(i->name)));
         memcpy(i->run_id, i->name, sdslen(i->name) + 1);
         i->s.hello_ms = s->now_ms;
     }
     i->link = linkCreate(s, i);
-    instancesAdd(homeOf(s, kind, primary), i);
+    supervisorInstancesAdd(supervisorInstancesHomeOf(s, kind, primary), i);
     return i;
 }
 
-static void freePrimary(struct supervisor *s, struct primaryState *p) {
+static void supervisorInstancesFreePrimary(struct supervisor *s, struct primaryState *p) {
     while (p->replicas.count) instanceRemove(s, p->replicas.items[p->replicas.count - 1]);
     while (p->sentinels.count) instanceRemove(s, p->sentinels.items[p->sentinels.count - 1]);
     zfree(p->replicas.items);
@@ -224,8 +225,8 @@ static void freePrimary(struct supervisor *s, struct primaryState *p) {
 
 void instanceRemove(struct supervisor *s, struct instance *i) {
     if (i->primary && i->primary->p.promoted == i) i->primary->p.promoted = NULL;
-    instancesTake(homeOf(s, i->kind, i->primary), i);
-    if (i->kind == KIND_PRIMARY) freePrimary(s, &i->p);
+    supervisorInstancesTake(supervisorInstancesHomeOf(s, i->kind, i->primary), i);
+    if (i->kind == KIND_PRIMARY) supervisorInstancesFreePrimary(s, &i->p);
     if (i->kind == KIND_REPLICA) sdsfree(i->r.primary_host);
     linkRelease(s, i->link, i);
     hostAddressFree(&i->address);

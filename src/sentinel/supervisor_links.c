@@ -22,7 +22,7 @@
 
 /* ---- Life of a link ---- */
 
-static void linkAddOwner(struct peerLink *link, struct instance *owner) {
+static void supervisorLinksLinkAddOwner(struct peerLink *link, struct instance *owner) {
     link->owners = zrealloc(link->owners, sizeof *link->owners * (size_t)(link->owner_count + 1));
     link->owners[link->owner_count++] = owner;
 }
@@ -31,7 +31,7 @@ struct peerLink *linkCreate(struct supervisor *s, struct instance *owner) {
     struct peerLink *link = zcalloc(1, sizeof *link);
     /* As if a PING had been sent: who never answers is down, too. */
     link->ping_ms = link->good_pong_ms = link->pong_ms = s->now_ms;
-    linkAddOwner(link, owner);
+    supervisorLinksLinkAddOwner(link, owner);
     return link;
 }
 
@@ -42,7 +42,7 @@ void linkClose(struct supervisor *s, struct peerLink *link, enum channel ch) {
     if (ch == CHANNEL_COMMAND) link->pending_count = 0;
 }
 
-static void closeBoth(struct supervisor *s, struct peerLink *link) {
+static void supervisorLinksCloseBoth(struct supervisor *s, struct peerLink *link) {
     linkClose(s, link, CHANNEL_COMMAND);
     linkClose(s, link, CHANNEL_PUBSUB);
 }
@@ -55,7 +55,7 @@ void linkRelease(struct supervisor *s, struct peerLink *link, struct instance *o
         link->owners[at] = link->owners[--link->owner_count];
         return;
     }
-    closeBoth(s, link); /* which may still look at its owner */
+    supervisorLinksCloseBoth(s, link); /* which may still look at its owner */
     zfree(link->owners);
     zfree(link->pending);
     zfree(link);
@@ -69,21 +69,21 @@ void linkShare(struct supervisor *s, struct instance *sentinel) {
         if (!same || same->link == sentinel->link) continue;
         linkRelease(s, sentinel->link, sentinel);
         sentinel->link = same->link;
-        linkAddOwner(sentinel->link, sentinel);
+        supervisorLinksLinkAddOwner(sentinel->link, sentinel);
         return;
     }
 }
 
 void supervisorDropLinks(struct supervisor *s, struct instance *primary) {
-    closeBoth(s, primary->link);
+    supervisorLinksCloseBoth(s, primary->link);
     const struct instances *replicas = &primary->p.replicas;
-    for (int n = 0; n < replicas->count; n++) closeBoth(s, replicas->items[n]->link);
+    for (int n = 0; n < replicas->count; n++) supervisorLinksCloseBoth(s, replicas->items[n]->link);
 }
 
 void supervisorDropSentinelLinks(struct supervisor *s) {
     for (int n = 0; n < s->primaries.count; n++) {
         const struct instances *sentinels = &s->primaries.items[n]->p.sentinels;
-        for (int m = 0; m < sentinels->count; m++) closeBoth(s, sentinels->items[m]->link);
+        for (int m = 0; m < sentinels->count; m++) supervisorLinksCloseBoth(s, sentinels->items[m]->link);
     }
 }
 
@@ -97,8 +97,8 @@ static struct str supervisorCommandName(const struct instance *primary, const ch
     return strOf(command);
 }
 
-static void channelSend(struct supervisor *s, struct instance *i, enum channel ch, int argc,
-                        const struct str *argv) {
+static void supervisorLinksChannelSend(struct supervisor *s, struct instance *i, enum channel ch, int argc,
+                                       const struct str *argv) {
     struct str words[WORDS_MAX];
     char command[32];
     serverAssert(argc > 0 && argc <= WORDS_MAX && argv[0].len < sizeof command);
@@ -108,7 +108,7 @@ static void channelSend(struct supervisor *s, struct instance *i, enum channel c
     s->env->send(s->w, i->link, ch, argc, words);
 }
 
-static void pendingAdd(struct peerLink *link, struct pendingReply pending) {
+static void supervisorLinksPendingAdd(struct peerLink *link, struct pendingReply pending) {
     if (link->pending_count == link->pending_capacity) {
         link->pending_capacity = link->pending_capacity ? 2 * link->pending_capacity : 8;
         link->pending = zrealloc(link->pending, sizeof *link->pending * (size_t)link->pending_capacity);
@@ -119,15 +119,15 @@ static void pendingAdd(struct peerLink *link, struct pendingReply pending) {
 void instanceSend(struct supervisor *s, struct instance *i, enum peerRequest what, int argc,
                   const struct str *argv) {
     serverAssert(i->link->channel[CHANNEL_COMMAND]);
-    pendingAdd(i->link, (struct pendingReply){.what = what, .instance = i->id});
-    channelSend(s, i, CHANNEL_COMMAND, argc, argv);
+    supervisorLinksPendingAdd(i->link, (struct pendingReply){.what = what, .instance = i->id});
+    supervisorLinksChannelSend(s, i, CHANNEL_COMMAND, argc, argv);
 }
 
 bool instanceMaySend(const struct instance *i) {
     return !instanceDisconnected(i) && i->link->pending_count < PENDING_MAX * i->link->owner_count;
 }
 
-static void sendPing(struct supervisor *s, struct instance *i) {
+static void supervisorLinksSendPing(struct supervisor *s, struct instance *i) {
     struct peerLink *link = i->link;
     instanceSend(s, i, ASKED_PING, 1, (struct str[]){STR("PING")});
     link->last_ping_ms = s->now_ms;
@@ -137,15 +137,15 @@ static void sendPing(struct supervisor *s, struct instance *i) {
 /* ---- Connecting ---- */
 
 /* Of which nothing is expected, on either channel. */
-static void sendSilently(struct supervisor *s, struct instance *i, enum channel ch, int argc,
-                         const struct str *argv) {
+static void supervisorLinksSendSilently(struct supervisor *s, struct instance *i, enum channel ch, int argc,
+                                        const struct str *argv) {
     if (ch == CHANNEL_COMMAND)
         instanceSend(s, i, ASKED_NOTHING, argc, argv);
     else
-        channelSend(s, i, ch, argc, argv);
+        supervisorLinksChannelSend(s, i, ch, argc, argv);
 }
 
-static void sendCredentials(struct supervisor *s, struct instance *i, enum channel ch) {
+static void supervisorLinksSendCredentials(struct supervisor *s, struct instance *i, enum channel ch) {
     const struct supervisorSettings *set = &s->settings;
     const char *user = primaryOf(i)->auth_user, *pass = primaryOf(i)->auth_pass;
     if (i->kind == KIND_SENTINEL) {
@@ -157,16 +157,16 @@ static void sendCredentials(struct supervisor *s, struct instance *i, enum chann
     int argc = 1;
     if (user) words[argc++] = sdsview(user);
     words[argc++] = sdsview(pass);
-    sendSilently(s, i, ch, argc, words);
+    supervisorLinksSendSilently(s, i, ch, argc, words);
 }
 
-static void sendName(struct supervisor *s, struct instance *i, enum channel ch) {
+static void supervisorLinksSendName(struct supervisor *s, struct instance *i, enum channel ch) {
     char name[32];
     snprintf(name, sizeof name, "sentinel-%.8s-%s", s->my_id, ch == CHANNEL_COMMAND ? "cmd" : "pubsub");
-    sendSilently(s, i, ch, 3, (struct str[]){STR("CLIENT"), STR("SETNAME"), strOf(name)});
+    supervisorLinksSendSilently(s, i, ch, 3, (struct str[]){STR("CLIENT"), STR("SETNAME"), strOf(name)});
 }
 
-static void openChannel(struct supervisor *s, struct instance *i, enum channel ch) {
+static void supervisorLinksOpenChannel(struct supervisor *s, struct instance *i, enum channel ch) {
     static const char *const failures[] = {"-cmd-link-reconnection", "-pubsub-link-reconnection"};
     struct peerLink *link = i->link;
     char err[256];
@@ -176,15 +176,15 @@ static void openChannel(struct supervisor *s, struct instance *i, enum channel c
     }
     serverAssert(link->channel[ch]);
     link->since_ms[ch] = s->now_ms;
-    sendCredentials(s, i, ch);
-    sendName(s, i, ch);
+    supervisorLinksSendCredentials(s, i, ch);
+    supervisorLinksSendName(s, i, ch);
     if (ch == CHANNEL_COMMAND)
-        sendPing(s, i);
+        supervisorLinksSendPing(s, i);
     else
-        channelSend(s, i, ch, 2, (struct str[]){STR("SUBSCRIBE"), STR(HELLO_CHANNEL)});
+        supervisorLinksChannelSend(s, i, ch, 2, (struct str[]){STR("SUBSCRIBE"), STR(HELLO_CHANNEL)});
 }
 
-static void dropStale(struct supervisor *s, struct instance *i) {
+static void supervisorLinksDropStale(struct supervisor *s, struct instance *i) {
     struct peerLink *link = i->link;
     const struct supervisorTimers *t = &s->timers;
     int64_t now = s->now_ms, patience = i->down_after_ms / 2;
@@ -199,26 +199,27 @@ static void dropStale(struct supervisor *s, struct instance *i) {
 void peerLinkTick(struct supervisor *s, struct instance *i) {
     struct peerLink *link = i->link;
     /* After a pause of this process what it has not heard may only wait to be read. */
-    if (!s->tilt) dropStale(s, i);
+    if (!s->tilt) supervisorLinksDropStale(s, i);
     if (!instanceDisconnected(i) || i->address.port == 0) return;
     if (s->now_ms - link->reconnect_ms < s->timers.ping_period) return;
     link->reconnect_ms = s->now_ms;
     if (s->settings.resolve_hostnames) hostAddressResolve(s, &i->address); /* else its last IP */
     if (!*i->address.ip) return;
-    if (!link->channel[CHANNEL_COMMAND]) openChannel(s, i, CHANNEL_COMMAND);
-    if (i->kind != KIND_SENTINEL && !link->channel[CHANNEL_PUBSUB]) openChannel(s, i, CHANNEL_PUBSUB);
+    if (!link->channel[CHANNEL_COMMAND]) supervisorLinksOpenChannel(s, i, CHANNEL_COMMAND);
+    if (i->kind != KIND_SENTINEL && !link->channel[CHANNEL_PUBSUB])
+        supervisorLinksOpenChannel(s, i, CHANNEL_PUBSUB);
 }
 
 /* ---- By the clock ---- */
 
-static int64_t infoPeriod(const struct supervisor *s, const struct instance *i) {
+static int64_t supervisorLinksInfoPeriod(const struct supervisor *s, const struct instance *i) {
     bool pressed = i->kind == KIND_REPLICA &&
                    ((i->primary->flags & (FLAG_O_DOWN | FLAG_FAILOVER_IN_PROGRESS)) || i->r.link_down_ms);
     return pressed ? INFO_PERIOD_PRESSED : s->timers.info_period;
 }
 
 /* A hello is a command that a server in the middle of its FAILOVER would have to hold up. */
-static bool helloHeldBack(const struct instance *i) {
+static bool supervisorLinksHelloHeldBack(const struct instance *i) {
     if (i->failing_over) return true;
     return i->kind == KIND_PRIMARY && (i->flags & FLAG_FAILOVER_IN_PROGRESS) && i->p.handing_over &&
            i->p.failover_state <= FAILOVER_WAIT_PROMOTION;
@@ -227,10 +228,12 @@ static bool helloHeldBack(const struct instance *i) {
 void periodicTick(struct supervisor *s, struct instance *i) {
     if (!instanceMaySend(i)) return;
     int64_t now = s->now_ms, ping_period = minTime(i->down_after_ms, s->timers.ping_period);
-    if (i->kind != KIND_SENTINEL && (!i->info_ms || now - i->info_ms > infoPeriod(s, i)))
+    if (i->kind != KIND_SENTINEL && (!i->info_ms || now - i->info_ms > supervisorLinksInfoPeriod(s, i)))
         instanceSend(s, i, ASKED_INFO, 1, (struct str[]){STR("INFO")});
-    if (now - i->link->pong_ms > ping_period && now - i->link->last_ping_ms > ping_period / 2) sendPing(s, i);
-    if (now - i->hello_sent_ms > s->timers.publish_period && !helloHeldBack(i)) helloSend(s, i);
+    if (now - i->link->pong_ms > ping_period && now - i->link->last_ping_ms > ping_period / 2)
+        supervisorLinksSendPing(s, i);
+    if (now - i->hello_sent_ms > s->timers.publish_period && !supervisorLinksHelloHeldBack(i))
+        helloSend(s, i);
 }
 
 /* ---- What comes back ---- */
@@ -248,7 +251,8 @@ void supervisorChannelDown(struct supervisor *s, struct peerLink *link, enum cha
     if (ch == CHANNEL_COMMAND) link->pending_count = 0;
 }
 
-static void pingAnswered(struct supervisor *s, struct instance *i, const struct respReply *reply) {
+static void supervisorLinksPingAnswered(struct supervisor *s, struct instance *i,
+                                        const struct respReply *reply) {
     struct peerLink *link = i->link;
     link->pong_ms = s->now_ms;
     if (reply->type != RESP_T_STATUS && reply->type != RESP_T_ERROR) return;
@@ -277,7 +281,7 @@ void supervisorReply(struct supervisor *s, struct peerLink *link, const struct r
     if (!i) return;
     switch (asked.what) {
     case ASKED_NOTHING: return;
-    case ASKED_PING: pingAnswered(s, i, reply); return;
+    case ASKED_PING: supervisorLinksPingAnswered(s, i, reply); return;
     case ASKED_INFO:
         if (reply->type == RESP_T_STRING || reply->type == RESP_T_VERBATIM) infoReceived(s, i, reply->str);
         return;

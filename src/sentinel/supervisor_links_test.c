@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_links_test.c - channels of a supervisor in a environment that is written down: what is sent on them,
- * in which order and when; when they are given up; what answers do. */
+/* supervisor_links_test.c - channels of a supervisor in a environment that is written down: what is sent on
+ * them, in which order and when; when they are given up; what answers do. */
 #include "tests/sim/sentinel_recorder.h"
 
-static struct instance *primary(void) {
-    return recorded.primaries.items[0];
+static struct instance *supervisorLinksTestPrimary(void) {
+    return recorded_supervisor.primaries.items[0];
 }
 
-static struct instance *addReplica(int port) {
+static struct instance *supervisorLinksTestAddReplica(int port) {
     char line[64];
     snprintf(line, sizeof line, "known-replica m 127.0.0.1 %d", port);
     assert_null(recorderConfigLine(line));
-    return primary()->p.replicas.items[primary()->p.replicas.count - 1];
+    return supervisorLinksTestPrimary()->p.replicas.items[supervisorLinksTestPrimary()->p.replicas.count - 1];
 }
 
-static struct instance *addSentinel(const char *of, int port, char letter) {
+static struct instance *supervisorLinksTestAddSentinel(const char *of, int port, char letter) {
     char line[128], id[RUN_ID_LEN + 1];
     memset(id, letter, RUN_ID_LEN);
     id[RUN_ID_LEN] = '\0';
     snprintf(line, sizeof line, "known-sentinel %s 127.0.0.1 %d %s", of, port, id);
     assert_null(recorderConfigLine(line));
-    const struct instances *sentinels = &supervisorFind(&recorded, of)->p.sentinels;
+    const struct instances *sentinels = &supervisorFind(&recorded_supervisor, of)->p.sentinels;
     return sentinels->items[sentinels->count - 1];
 }
 
@@ -48,7 +48,7 @@ static void first_words(void **state) {
                  "6379 pubsub> CLIENT SETNAME sentinel-mmmmmmmm-pubsub\n"
                  "6379 pubsub> SUBSCRIBE __sentinel__:hello\n"
                  "6379 cmd> INFO\n");
-    assert_int_equal(primary()->link->pending_count, 3);
+    assert_int_equal(supervisorLinksTestPrimary()->link->pending_count, 3);
 }
 
 static void credentials_of_servers(void **state) {
@@ -65,9 +65,9 @@ static void credentials_of_servers(void **state) {
                  "6379 pubsub> SUBSCRIBE __sentinel__:hello\n"
                  "6379 cmd> INFO\n");
     assert_null(recorderConfigLine("auth-user m joe"));
-    addReplica(6380);
+    supervisorLinksTestAddReplica(6380);
     recorderTickAt(200);
-    answerAll(primary());
+    answerAll(supervisorLinksTestPrimary());
     assert_non_null(strstr(recorder.text, "6380 cmd> AUTH joe secret\n6380 cmd> CLIENT SETNAME"));
     assert_non_null(strstr(recorder.text, "6380 pubsub> AUTH joe secret\n6380 pubsub> CLIENT SETNAME"));
 }
@@ -82,21 +82,21 @@ static void no_credentials(void **state) {
 
 /* What is sent when its link is opened anew. */
 static const char *openingOf(struct instance *sentinel) {
-    supervisorDropSentinelLinks(&recorded);
+    supervisorDropSentinelLinks(&recorded_supervisor);
     recorderForget();
     sentinel->link->reconnect_ms = 0;
-    peerLinkTick(&recorded, sentinel);
+    peerLinkTick(&recorded_supervisor, sentinel);
     return recorder.text;
 }
 
 static void credentials_of_sentinels(void **state) {
     (void)state;
-    struct instance *peer = addSentinel("m", 26380, 'a');
+    struct instance *peer = supervisorLinksTestAddSentinel("m", 26380, 'a');
     assert_null(recorderConfigLine("auth-pass m secret"));
     assert_string_equal(openingOf(peer), "connect 26380 cmd\n"
                                          "26380 cmd> CLIENT SETNAME sentinel-mmmmmmmm-cmd\n"
                                          "26380 cmd> PING\n");
-    recorded.settings.own_password = sdsnew("own");
+    recorded_supervisor.settings.own_password = sdsnew("own");
     assert_string_equal(openingOf(peer), "connect 26380 cmd\n"
                                          "26380 cmd> AUTH own\n"
                                          "26380 cmd> CLIENT SETNAME sentinel-mmmmmmmm-cmd\n"
@@ -124,10 +124,10 @@ static void renamed_commands(void **state) {
 
 static void port_zero_is_nowhere(void **state) {
     (void)state;
-    primary()->address.port = 0;
+    supervisorLinksTestPrimary()->address.port = 0;
     recorderTickAt(100);
     expectRecord("");
-    assert_true(instanceDisconnected(primary()));
+    assert_true(instanceDisconnected(supervisorLinksTestPrimary()));
 }
 
 static void refused_is_tried_once_a_second(void **state) {
@@ -149,8 +149,8 @@ static void names_are_resolved_again(void **state) {
     assert_null(recorderConfigLine("resolve-hostnames yes"));
     assert_null(recorderConfigLine("monitor other host1 7000 1"));
     assert_null(recorderConfigLine("monitor nobody nowhere 7001 1"));
-    struct instance *other = supervisorFind(&recorded, "other"),
-                    *nobody = supervisorFind(&recorded, "nobody");
+    struct instance *other = supervisorFind(&recorded_supervisor, "other"),
+                    *nobody = supervisorFind(&recorded_supervisor, "nobody");
     assert_string_equal(other->address.ip, "10.1.1.1");
     snprintf(other->address.ip, HOST_IP_LEN, "10.9.9.9");
     recorderForget();
@@ -163,10 +163,10 @@ static void names_are_resolved_again(void **state) {
 
 /* ---- By the clock ---- */
 
-static void periods(void **state) {
+static void supervisorLinksTestPeriods(void **state) {
     (void)state;
     recorderTickAt(0);
-    answerAll(primary());
+    answerAll(supervisorLinksTestPrimary());
     recorderForget();
     int pings = 0, infos = 0, hellos = 0;
     for (int ms = 100; ms <= 60000; ms += 100) {
@@ -176,8 +176,8 @@ static void periods(void **state) {
             infos += strstr(recorder.text, "INFO\n") != NULL;
             hellos += strstr(recorder.text, "PUBLISH") != NULL;
         }
-        answerAll(primary());
-        primary()->link->pubsub_received_ms = recorded.now_ms;
+        answerAll(supervisorLinksTestPrimary());
+        supervisorLinksTestPrimary()->link->pubsub_received_ms = recorded_supervisor.now_ms;
         recorderForget();
     }
     assert_in_range(pings, 53, 60);
@@ -189,24 +189,24 @@ static void short_patience_pings_often(void **state) {
     (void)state;
     assert_null(recorderConfigLine("down-after-milliseconds m 300"));
     recorderTickAt(0);
-    answerAll(primary());
+    answerAll(supervisorLinksTestPrimary());
     recorderForget();
     int pings = 0;
     for (int ms = 100; ms <= 10000; ms += 100) {
         recorderTickAt(ms);
         pings += recorder.text && strstr(recorder.text, "PING\n");
-        answerAll(primary());
+        answerAll(supervisorLinksTestPrimary());
         recorderForget();
     }
     assert_in_range(pings, 24, 34);
 }
 
 /* While nothing is answered, it is asked again at each tick, up to a limit; PINGs every half period. */
-static void unanswered(void **state) {
+static void supervisorLinksTestUnanswered(void **state) {
     (void)state;
     recorderTickAt(0);
     for (int ms = 100; ms <= 14000; ms += 100) recorderTickAt(ms);
-    assert_in_range(primary()->link->pending_count, 100, 103);
+    assert_in_range(supervisorLinksTestPrimary()->link->pending_count, 100, 103);
     recorderForget();
     recorderTickAt(14100);
     expectRecord("");
@@ -216,76 +216,79 @@ static void unanswered(void **state) {
 static void unanswered_on_a_shared_link(void **state) {
     (void)state;
     assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
-    struct instance *one = addSentinel("m", 26380, 'a'), *two = addSentinel("n", 26380, 'a');
+    struct instance *one = supervisorLinksTestAddSentinel("m", 26380, 'a'),
+                    *two = supervisorLinksTestAddSentinel("n", 26380, 'a');
     recorderTickAt(0);
-    for (int n = 0; n < 150; n++) instanceSend(&recorded, one, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
+    for (int n = 0; n < 150; n++)
+        instanceSend(&recorded_supervisor, one, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
     assert_true(instanceMaySend(one) && instanceMaySend(two));
-    for (int n = 0; n < 50; n++) instanceSend(&recorded, two, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
+    for (int n = 0; n < 50; n++)
+        instanceSend(&recorded_supervisor, two, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
     assert_false(instanceMaySend(one) || instanceMaySend(two));
 }
 
 static void a_refused_hello_is_none(void **state) {
     (void)state;
     recorderTickAt(0);
-    answerAll(primary());
-    primary()->hello_sent_ms = 0;
-    assert_true(helloSend(&recorded, primary()));
-    recorderAnswer(primary(), "-NOPERM no such channel for you\r\n");
-    assert_int_equal(primary()->hello_sent_ms, 0);
-    assert_true(helloSend(&recorded, primary()));
-    recorderAnswer(primary(), ":0\r\n");
-    assert_int_equal(primary()->hello_sent_ms, recorded.now_ms);
+    answerAll(supervisorLinksTestPrimary());
+    supervisorLinksTestPrimary()->hello_sent_ms = 0;
+    assert_true(helloSend(&recorded_supervisor, supervisorLinksTestPrimary()));
+    recorderAnswer(supervisorLinksTestPrimary(), "-NOPERM no such channel for you\r\n");
+    assert_int_equal(supervisorLinksTestPrimary()->hello_sent_ms, 0);
+    assert_true(helloSend(&recorded_supervisor, supervisorLinksTestPrimary()));
+    recorderAnswer(supervisorLinksTestPrimary(), ":0\r\n");
+    assert_int_equal(supervisorLinksTestPrimary()->hello_sent_ms, recorded_supervisor.now_ms);
 }
 
-static bool asksForInfo(struct instance *i) {
-    i->info_ms = recorded.now_ms - 1001;
+static bool supervisorLinksTestAsksForInfo(struct instance *i) {
+    i->info_ms = recorded_supervisor.now_ms - 1001;
     i->link->pending_count = 0;
     recorderForget();
-    periodicTick(&recorded, i);
+    periodicTick(&recorded_supervisor, i);
     return recorder.text && strstr(recorder.text, "cmd> INFO\n");
 }
 
 static void info_every_second_under_pressure(void **state) {
     (void)state;
-    struct instance *replica = addReplica(6380);
+    struct instance *replica = supervisorLinksTestAddReplica(6380);
     recorderTickAt(0);
-    assert_false(asksForInfo(replica));
+    assert_false(supervisorLinksTestAsksForInfo(replica));
     replica->r.link_down_ms = 1000;
-    assert_true(asksForInfo(replica));
+    assert_true(supervisorLinksTestAsksForInfo(replica));
     replica->r.link_down_ms = 0;
-    primary()->flags = FLAG_O_DOWN;
-    assert_true(asksForInfo(replica));
-    assert_false(asksForInfo(primary()));
-    primary()->flags = FLAG_FAILOVER_IN_PROGRESS;
-    assert_true(asksForInfo(replica));
-    primary()->flags = 0;
-    assert_false(asksForInfo(replica));
+    supervisorLinksTestPrimary()->flags = FLAG_O_DOWN;
+    assert_true(supervisorLinksTestAsksForInfo(replica));
+    assert_false(supervisorLinksTestAsksForInfo(supervisorLinksTestPrimary()));
+    supervisorLinksTestPrimary()->flags = FLAG_FAILOVER_IN_PROGRESS;
+    assert_true(supervisorLinksTestAsksForInfo(replica));
+    supervisorLinksTestPrimary()->flags = 0;
+    assert_false(supervisorLinksTestAsksForInfo(replica));
 }
 
 static void hellos_held_back(void **state) {
     (void)state;
     recorderTickAt(0);
-    answerAll(primary());
-    primary()->hello_sent_ms = 0;
-    primary()->flags |= FLAG_FAILOVER_IN_PROGRESS | FLAG_COORDINATED;
-    primary()->p.handing_over = true;
-    primary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
+    answerAll(supervisorLinksTestPrimary());
+    supervisorLinksTestPrimary()->hello_sent_ms = 0;
+    supervisorLinksTestPrimary()->flags |= FLAG_FAILOVER_IN_PROGRESS | FLAG_COORDINATED;
+    supervisorLinksTestPrimary()->p.handing_over = true;
+    supervisorLinksTestPrimary()->p.failover_state = FAILOVER_WAIT_PROMOTION;
     recorderForget();
-    periodicTick(&recorded, primary());
+    periodicTick(&recorded_supervisor, supervisorLinksTestPrimary());
     expectRecord("");
-    primary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
-    primary()->failing_over = true;
-    periodicTick(&recorded, primary());
+    supervisorLinksTestPrimary()->p.failover_state = FAILOVER_RECONF_REPLICAS;
+    supervisorLinksTestPrimary()->failing_over = true;
+    periodicTick(&recorded_supervisor, supervisorLinksTestPrimary());
     expectRecord("");
-    primary()->failing_over = false;
+    supervisorLinksTestPrimary()->failing_over = false;
     recorder.no_own_ip = true;
-    periodicTick(&recorded, primary());
+    periodicTick(&recorded_supervisor, supervisorLinksTestPrimary());
     expectRecord("");
     recorder.no_own_ip = false;
-    periodicTick(&recorded, primary());
+    periodicTick(&recorded_supervisor, supervisorLinksTestPrimary());
     expectRecord("6379 cmd> PUBLISH __sentinel__:hello 10.0.0.9,26379," TEST_MYID ",0,m,127.0.0.1,6379,0\n");
-    primary()->flags = 0;
-    primary()->p.failover_state = FAILOVER_NONE;
+    supervisorLinksTestPrimary()->flags = 0;
+    supervisorLinksTestPrimary()->p.failover_state = FAILOVER_NONE;
 }
 
 /* ---- Given up ---- */
@@ -294,11 +297,11 @@ static void silent_command_channel(void **state) {
     (void)state;
     assert_null(recorderConfigLine("down-after-milliseconds m 8000"));
     recorderTickAt(0);
-    answerAll(primary());
-    primary()->link->pubsub_received_ms = TEST_NOW + 60000;
+    answerAll(supervisorLinksTestPrimary());
+    supervisorLinksTestPrimary()->link->pubsub_received_ms = TEST_NOW + 60000;
     for (int ms = 500; ms <= 15000; ms += 500) {
         recorderTickAt(ms);
-        if (ms < 11000) answerAll(primary());
+        if (ms < 11000) answerAll(supervisorLinksTestPrimary());
     }
     recorderForget();
     recorderTickAt(15001); /* old enough, but an answer came less than 4 s ago */
@@ -312,11 +315,11 @@ static void silent_command_channel(void **state) {
 static void silent_pubsub_channel(void **state) {
     (void)state;
     recorderTickAt(0);
-    answerAll(primary());
-    primary()->link->pubsub_received_ms = TEST_NOW + 9000;
+    answerAll(supervisorLinksTestPrimary());
+    supervisorLinksTestPrimary()->link->pubsub_received_ms = TEST_NOW + 9000;
     for (int ms = 500; ms <= 15000; ms += 500) {
         recorderTickAt(ms);
-        answerAll(primary());
+        answerAll(supervisorLinksTestPrimary());
     }
     assert_null(strstr(recorder.text, "close"));
     recorderForget();
@@ -330,36 +333,37 @@ static void nothing_given_up_in_tilt(void **state) {
     (void)state;
     recorderTickAt(0);
     recorderTickAt(60000);
-    assert_true(recorded.tilt);
+    assert_true(recorded_supervisor.tilt);
     assert_null(strstr(recorder.text, "close"));
 }
 
-static void broken(void **state) {
+static void supervisorLinksTestBroken(void **state) {
     (void)state;
     recorderTickAt(0);
     recorderForget();
-    supervisorChannelDown(&recorded, primary()->link, CHANNEL_COMMAND, "Connection reset", TEST_NOW + 100);
-    assert_true(instanceDisconnected(primary()));
-    assert_int_equal(primary()->link->pending_count, 0);
+    supervisorChannelDown(&recorded_supervisor, supervisorLinksTestPrimary()->link, CHANNEL_COMMAND,
+                          "Connection reset", TEST_NOW + 100);
+    assert_true(instanceDisconnected(supervisorLinksTestPrimary()));
+    assert_int_equal(supervisorLinksTestPrimary()->link->pending_count, 0);
     recorderTickAt(900);
     expectRecord("");
     recorderTickAt(1000);
     assert_non_null(strstr(recorder.text, "connect 6379 cmd\n"));
     assert_null(strstr(recorder.text, "connect 6379 pubsub\n"));
-    assert_false(instanceDisconnected(primary()));
+    assert_false(instanceDisconnected(supervisorLinksTestPrimary()));
 }
 
-static void dropped(void **state) {
+static void supervisorLinksTestDropped(void **state) {
     (void)state;
-    addReplica(6380);
-    addSentinel("m", 26380, 'a');
+    supervisorLinksTestAddReplica(6380);
+    supervisorLinksTestAddSentinel("m", 26380, 'a');
     recorderTickAt(0);
     recorderForget();
-    supervisorDropLinks(&recorded, primary());
+    supervisorDropLinks(&recorded_supervisor, supervisorLinksTestPrimary());
     expectRecord("close 6379 cmd\nclose 6379 pubsub\nclose 6380 cmd\nclose 6380 pubsub\n");
-    supervisorDropSentinelLinks(&recorded);
+    supervisorDropSentinelLinks(&recorded_supervisor);
     expectRecord("close 26380 cmd\n");
-    assert_int_equal(primary()->link->pending_count, 0); /* whose answers will not come */
+    assert_int_equal(supervisorLinksTestPrimary()->link->pending_count, 0); /* whose answers will not come */
 }
 
 /* ---- Shared links ---- */
@@ -367,8 +371,9 @@ static void dropped(void **state) {
 static void sentinels_share_a_link(void **state) {
     (void)state;
     assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
-    struct instance *one = addSentinel("m", 26380, 'a'), *two = addSentinel("n", 26380, 'a'),
-                    *three = addSentinel("n", 26381, 'b');
+    struct instance *one = supervisorLinksTestAddSentinel("m", 26380, 'a'),
+                    *two = supervisorLinksTestAddSentinel("n", 26380, 'a'),
+                    *three = supervisorLinksTestAddSentinel("n", 26381, 'b');
     assert_ptr_equal(one->link, two->link);
     assert_ptr_not_equal(one->link, three->link);
     assert_int_equal(one->link->owner_count, 2);
@@ -376,10 +381,10 @@ static void sentinels_share_a_link(void **state) {
     assert_null(strstr(strstr(recorder.text, "connect 26380") + 1, "connect 26380"));
     answerAll(one);
     recorderForget();
-    instanceRemove(&recorded, one);
+    instanceRemove(&recorded_supervisor, one);
     expectRecord("");
     assert_int_equal(two->link->owner_count, 1);
-    instanceRemove(&recorded, two);
+    instanceRemove(&recorded_supervisor, two);
     expectRecord("close 26380 cmd\n");
 }
 
@@ -387,18 +392,19 @@ static void sentinels_share_a_link(void **state) {
 static void answers_find_who_asked(void **state) {
     (void)state;
     assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
-    struct instance *one = addSentinel("m", 26380, 'a'), *two = addSentinel("n", 26380, 'a');
+    struct instance *one = supervisorLinksTestAddSentinel("m", 26380, 'a'),
+                    *two = supervisorLinksTestAddSentinel("n", 26380, 'a');
     recorderTickAt(0);
     answerAll(one);
     one->hello_sent_ms = two->hello_sent_ms = 0;
-    periodicTick(&recorded, one);
-    periodicTick(&recorded, two);
+    periodicTick(&recorded_supervisor, one);
+    periodicTick(&recorded_supervisor, two);
     assert_int_equal(two->link->pending_count, 2);
-    instanceRemove(&recorded, one);
+    instanceRemove(&recorded_supervisor, one);
     recorderAnswer(two, ":1\r\n");
     assert_int_equal(two->hello_sent_ms, 0);
     recorderAnswer(two, ":1\r\n");
-    assert_int_equal(two->hello_sent_ms, recorded.now_ms);
+    assert_int_equal(two->hello_sent_ms, recorded_supervisor.now_ms);
     recorderAnswer(two, ":1\r\n"); /* nobody has asked */
 }
 
@@ -420,13 +426,13 @@ static void ping_answers(void **state) {
                    {"$-1\r\n", false},
                    {":1\r\n", false}};
     recorderTickAt(0);
-    recorderAnswer(primary(), "+OK\r\n");
+    recorderAnswer(supervisorLinksTestPrimary(), "+OK\r\n");
     for (size_t n = 0; n < sizeof answers / sizeof *answers; n++) {
-        struct peerLink *link = primary()->link;
+        struct peerLink *link = supervisorLinksTestPrimary()->link;
         link->pending_count = 1;
-        link->pending[0] = (struct pendingReply){ASKED_PING, primary()->id};
+        link->pending[0] = (struct pendingReply){ASKED_PING, supervisorLinksTestPrimary()->id};
         link->ping_ms = link->good_pong_ms = link->pong_ms = TEST_NOW - 5000;
-        recorderAnswer(primary(), answers[n].wire);
+        recorderAnswer(supervisorLinksTestPrimary(), answers[n].wire);
         assert_int_equal(link->pong_ms, TEST_NOW);
         assert_int_equal(link->good_pong_ms, answers[n].alive ? TEST_NOW : TEST_NOW - 5000);
         assert_int_equal(link->ping_ms, answers[n].alive ? 0 : TEST_NOW - 5000);
@@ -438,19 +444,19 @@ static void busy_and_down_is_told_once(void **state) {
     (void)state;
     recorderTickAt(0);
     recorderForget();
-    struct peerLink *link = primary()->link;
+    struct peerLink *link = supervisorLinksTestPrimary()->link;
     for (int n = 0; n < 3; n++) {
         link->pending_count = 1;
-        link->pending[0] = (struct pendingReply){ASKED_PING, primary()->id};
-        recorderAnswer(primary(), "-BUSY a script\r\n");
+        link->pending[0] = (struct pendingReply){ASKED_PING, supervisorLinksTestPrimary()->id};
+        recorderAnswer(supervisorLinksTestPrimary(), "-BUSY a script\r\n");
         if (n == 0) expectRecord("");
         if (n == 1) expectRecord("6379 cmd> SCRIPT KILL\n");
         if (n == 2) expectRecord("");
-        primary()->flags |= FLAG_S_DOWN;
+        supervisorLinksTestPrimary()->flags |= FLAG_S_DOWN;
     }
 }
 
-static void messages(void **state) {
+static void supervisorLinksTestMessages(void **state) {
     (void)state;
     static const char *const odd[] = {"*3\r\n$9\r\nsubscribe\r\n$18\r\n__sentinel__:hello\r\n:1\r\n",
                                       "+OK\r\n",
@@ -465,9 +471,10 @@ static void messages(void **state) {
     for (size_t n = 0; n < sizeof odd / sizeof *odd; n++) {
         struct respReply message;
         assert_int_equal(respReadReply(odd[n], strlen(odd[n]), &message), strlen(odd[n]));
-        supervisorMessage(&recorded, primary()->link, &message, TEST_NOW + 100 + (int64_t)n);
+        supervisorMessage(&recorded_supervisor, supervisorLinksTestPrimary()->link, &message,
+                          TEST_NOW + 100 + (int64_t)n);
         respReplyFree(&message);
-        assert_int_equal(primary()->link->pubsub_received_ms, TEST_NOW + 100 + (int64_t)n);
+        assert_int_equal(supervisorLinksTestPrimary()->link->pubsub_received_ms, TEST_NOW + 100 + (int64_t)n);
     }
     expectRecord("");
 }
@@ -483,9 +490,9 @@ int main(void) {
         TEST(port_zero_is_nowhere),
         TEST(refused_is_tried_once_a_second),
         TEST(names_are_resolved_again),
-        TEST(periods),
+        TEST(supervisorLinksTestPeriods),
         TEST(short_patience_pings_often),
-        TEST(unanswered),
+        TEST(supervisorLinksTestUnanswered),
         TEST(unanswered_on_a_shared_link),
         TEST(a_refused_hello_is_none),
         TEST(info_every_second_under_pressure),
@@ -493,13 +500,13 @@ int main(void) {
         TEST(silent_command_channel),
         TEST(silent_pubsub_channel),
         TEST(nothing_given_up_in_tilt),
-        TEST(broken),
-        TEST(dropped),
+        TEST(supervisorLinksTestBroken),
+        TEST(supervisorLinksTestDropped),
         TEST(sentinels_share_a_link),
         TEST(answers_find_who_asked),
         TEST(ping_answers),
         TEST(busy_and_down_is_told_once),
-        TEST(messages),
+        TEST(supervisorLinksTestMessages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/assert.h"
@@ -30,7 +29,7 @@ static const struct sentinelSimOptions usual = {.sentinels = 3,
                                                 .seed = 1};
 
 /* How long until they agree; -1: not within that time. */
-static int64_t untilAgreed(struct sentinelSim *s, int64_t at_most_ms) {
+static int64_t supervisorSimulationTestUntilAgreed(struct sentinelSim *s, int64_t at_most_ms) {
     int64_t begin = sentinelSimNow(s);
     while (!sentinelSimAgrees(s)) {
         if (sentinelSimNow(s) - begin > at_most_ms) return -1;
@@ -39,9 +38,9 @@ static int64_t untilAgreed(struct sentinelSim *s, int64_t at_most_ms) {
     return sentinelSimNow(s) - begin;
 }
 
-static struct sentinelSim *agreed(const struct sentinelSimOptions *o) {
+static struct sentinelSim *supervisorSimulationTestAgreed(const struct sentinelSimOptions *o) {
     struct sentinelSim *s = sentinelSimCreate(o);
-    assert_true(untilAgreed(s, 20000) >= 0);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0);
     sentinelSimRun(s, 3000); /* everybody has been asked for INFO, and has said hello */
     sentinelSimForgetEvents(s);
     return s;
@@ -78,7 +77,7 @@ static void assertInOrder(const char *text, const char *const *events) {
 #define IN_ORDER(s, sentinel, ...)                                                                           \
     assertInOrder(sentinelSimEventText(s, sentinel), (const char *const[]){__VA_ARGS__, NULL})
 
-static void heal(struct sentinelSim *s) {
+static void simTestHeal(struct sentinelSim *s) {
     for (int i = 0; i < sentinelSimCount(s); i++) {
         sentinelSimSide(s, i, 0);
         sentinelSimHang(s, i, false);
@@ -94,7 +93,8 @@ static void strangersFindEachOther(void **state) {
     struct sentinelSimOptions o = usual;
     o.only_primary_known = true;
     struct sentinelSim *s = sentinelSimCreate(&o);
-    assert_in_range(untilAgreed(s, 20000), 0, 15000); /* replicas by INFO, Sentinels by hellos */
+    assert_in_range(supervisorSimulationTestUntilAgreed(s, 20000), 0,
+                    15000); /* replicas by INFO, Sentinels by hellos */
     IN_ORDER(s, 0, "+monitor master it 10.0.0.4 6379 quorum 2\n",
              "+slave slave 10.0.0.5:6379 10.0.0.5 6379 @ it 10.0.0.4 6379\n");
     sentinelSimKill(s, 1); /* what they have found, they have saved */
@@ -111,14 +111,14 @@ static void aDeadPrimaryIsReplaced(void **state) {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct sentinelSimOptions o = usual;
         o.seed = seed;
-        struct sentinelSim *s = agreed(&o);
+        struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         int old = sentinelSimServer(s, 0);
         sentinelSimKill(s, old);
         assert_in_range(untilTold(s, "+promoted-slave", 20000), DOWN_MS - 1000, DOWN_MS + 2000);
-        assert_true(untilAgreed(s, 20000) >= 0);
+        assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0);
         assert_int_not_equal(sentinelSimPrimaryOf(s, 0), old);
         sentinelSimRestart(s, old); /* it believes that it is a primary still */
-        assert_true(untilAgreed(s, 30000) >= 0);
+        assert_true(supervisorSimulationTestUntilAgreed(s, 30000) >= 0);
         assert_false(sentinelSimIsPrimary(s, old));
         sentinelSimDestroy(s);
     }
@@ -126,7 +126,7 @@ static void aDeadPrimaryIsReplaced(void **state) {
 
 static void theLeaderTellsEachStep(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "+elected-leader", 20000) >= 0);
     int leader = whoTold(s, "+elected-leader"), observer = (leader + 1) % 3;
@@ -149,14 +149,14 @@ static void theLeaderTellsEachStep(void **state) {
 
 static void aHungPrimaryIsReplacedAndDemoted(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     int old = sentinelSimServer(s, 0);
     sentinelSimHang(s, old, true);
     assert_in_range(untilTold(s, "+switch-master", 20000), DOWN_MS, DOWN_MS + 8000);
     sentinelSimRun(s, 20000);
     assert_true(sentinelSimIsPrimary(s, old)); /* it has not heard of it */
     sentinelSimHang(s, old, false);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
     assert_false(sentinelSimIsPrimary(s, old));
     assert_true(sentinelSimCountEvents(s, 0, "+convert-to-slave", NULL) +
                 sentinelSimCountEvents(s, 1, "+convert-to-slave", NULL) +
@@ -169,7 +169,7 @@ static void aMajorityOnTheOtherSideReplacesIt(void **state) {
     struct sentinelSimOptions o = usual;
     o.sentinels = 5;
     o.quorum = 3;
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     int old = sentinelSimServer(s, 0);
     sentinelSimSide(s, old, 1);
     sentinelSimSide(s, 0, 1);
@@ -178,21 +178,21 @@ static void aMajorityOnTheOtherSideReplacesIt(void **state) {
     assert_int_equal(sentinelSimPrimaryOf(s, 0), old); /* two of five see it alive, and no replicas */
     assert_int_not_equal(sentinelSimPrimaryOf(s, 2), old);
     assert_int_equal(sentinelSimPrimaryOf(s, 2), sentinelSimPrimaryOf(s, 4));
-    heal(s);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    simTestHeal(s);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
     assert_false(sentinelSimIsPrimary(s, old));
     sentinelSimDestroy(s);
 }
 
 static void whoIsAloneFindsNobodyDown(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimSide(s, 0, 1); /* sees nobody */
     sentinelSimRun(s, 30000);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+sdown", "master it"), 1);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+odown", NULL), 0);
-    heal(s);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    simTestHeal(s);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
     assert_int_equal(sentinelSimCountEvents(s, 0, "-sdown", "master it"), 1);
     sentinelSimDestroy(s);
 }
@@ -201,7 +201,7 @@ static void withoutQuorumNothingIsTried(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.quorum = 3;
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimKill(s, 2);
     sentinelSimKill(s, sentinelSimServer(s, 0));
     sentinelSimRun(s, 40000);
@@ -215,11 +215,11 @@ static void withoutQuorumNothingIsTried(void **state) {
     sentinelSimDestroy(s);
 }
 
-static void withoutAMajorityNobodyIsElected(void **state) {
+static void supervisorSimulationTestWithoutAMajorityNobodyIsElected(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.sentinels = 5;
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     for (int i = 2; i < 5; i++) sentinelSimKill(s, i);
     sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_in_range(untilTold(s, "-failover-abort-not-elected", 40000), FAILOVER_MS, FAILOVER_MS + 6000);
@@ -240,7 +240,7 @@ static void theNextAttemptWaits(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.replicas = 1;
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimSetPriority(s, sentinelSimServer(s, 1), 0);
     sentinelSimRun(s, 11000); /* INFO has told it */
     sentinelSimKill(s, sentinelSimServer(s, 0));
@@ -252,21 +252,21 @@ static void theNextAttemptWaits(void **state) {
 
 static void aPrimaryThatSaysItIsAReplicaIsDown(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     int old = sentinelSimServer(s, 0);
     sentinelSimReplicaOf(s, old, sentinelSimServer(s, 1));
     assert_in_range(untilTold(s, "+sdown", 60000), 20000, 20000 + DOWN_MS + 11000);
     assert_true(untilTold(s, "+switch-master", 20000) >= 0);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
     sentinelSimDestroy(s);
 }
 
 static void aReplicaPromotedByHandIsDemoted(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimReplicaOf(s, sentinelSimServer(s, 1), -1);
     assert_true(untilTold(s, "+convert-to-slave", 40000) >= 0);
-    assert_true(untilAgreed(s, 20000) >= 0);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0);
     assert_int_equal(sentinelSimPrimaryOf(s, 0), sentinelSimServer(s, 0));
     sentinelSimDestroy(s);
 }
@@ -278,7 +278,7 @@ static void aRebootMayCountAsDown(void **state) {
     o.down_after_ms = 20000;
     for (int noticed = 0; noticed <= 1; noticed++) {
         o.reboot_down_after_ms = noticed ? 3000 : 0;
-        struct sentinelSim *s = agreed(&o);
+        struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         int old = sentinelSimServer(s, 0);
         sentinelSimSetLoading(s, old, 40000);
         sentinelSimKill(s, old);
@@ -300,7 +300,7 @@ static void theReplicaWithTheBestPriorityIsChosen(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.replicas = 4;
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimSetPriority(s, sentinelSimServer(s, 3), 10);
     sentinelSimSetPriority(s, sentinelSimServer(s, 4), 0);
     sentinelSimRun(s, 11000);
@@ -315,7 +315,7 @@ static void theReplicaWithMostDataIsChosen(void **state) {
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct sentinelSimOptions o = usual;
         o.seed = seed;
-        struct sentinelSim *s = agreed(&o);
+        struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         int behind = sentinelSimServer(s, 1);
         sentinelSimSetNeverSyncs(s, behind, true);
         sentinelSimReplicaOf(s, behind, -1);
@@ -335,7 +335,7 @@ static void whoCannotBePromotedIsNotChosen(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.replicas = 1;
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimRun(s, 11000);
     struct supervisor *sup = sentinelSimSupervisor(s, 0);
     struct instance *primary = sentinelSimWatched(s, 0), *r = primary->p.replicas.items[0];
@@ -374,7 +374,7 @@ static void onlySoManyAreReconfiguredAtATime(void **state) {
     struct sentinelSimOptions o = usual;
     o.replicas = 5;
     for (o.parallel_syncs = 1; o.parallel_syncs <= 3; o.parallel_syncs += 2) {
-        struct sentinelSim *s = agreed(&o);
+        struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         sentinelSimKill(s, sentinelSimServer(s, 0));
         assert_true(untilTold(s, "+promoted-slave", 20000) >= 0);
         int leader = whoTold(s, "+promoted-slave"), most = 0;
@@ -395,7 +395,7 @@ static void theFailoverEndsWithoutTheSlow(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.failover_timeout_ms = 30000;
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimSetNeverSyncs(s, sentinelSimServer(s, 1), true);
     sentinelSimSetNeverSyncs(s, sentinelSimServer(s, 2), true);
     sentinelSimKill(s, sentinelSimServer(s, 0));
@@ -414,7 +414,7 @@ static void aReplicaThatHearsNothingIsGivenUp(void **state) {
     o.failover_timeout_ms = 60000;
     o.down_after_ms = 25000; /* it is not down all the while */
     o.replicas = 3;
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "+slave-reconf-sent", 60000) >= 0);
     int leader = whoTold(s, "+slave-reconf-sent");
@@ -429,16 +429,16 @@ static void aDeadPromotedReplicaDoesNotHoldUpTheLeader(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.sentinels = o.quorum = 1; /* nobody else takes over */
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "+promoted-slave", 20000) >= 0);
     sentinelSimKill(s, sentinelSimPrimaryOf(s, 0));
     assert_in_range(untilTold(s, "+failover-end", 20000), FAILOVER_MS, FAILOVER_MS + 500);
     assert_true(untilTold(s, "+promoted-slave", 20000) >= 0);
-    assert_true(untilAgreed(s, 60000) >= 0); /* on the third */
+    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0); /* on the third */
     assert_int_equal(sentinelSimWatched(s, 0)->p.replicas.count, 2);
-    heal(s);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    simTestHeal(s);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
     sentinelSimDestroy(s);
 }
 
@@ -446,7 +446,7 @@ static void aDeadPromotedReplicaDoesNotHoldUpTheLeader(void **state) {
 
 static void aReplicaThatDiesBeforeItIsPromoted(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimKill(s, sentinelSimServer(s, 0));
     assert_true(untilTold(s, "+selected-slave", 20000) >= 0);
     int leader = whoTold(s, "+selected-slave");
@@ -463,7 +463,7 @@ static void aReplicaThatDiesBeforeItIsPromoted(void **state) {
 
 static void anElectionThatOthersHaveOvertakenIsNotWon(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     struct supervisor *sup = sentinelSimSupervisor(s, 0);
     struct instance *primary = sentinelSimWatched(s, 0);
     char winner[RUN_ID_LEN + 1];
@@ -488,7 +488,7 @@ static void anElectionThatOthersHaveOvertakenIsNotWon(void **state) {
 
 static void answersAreBelievedForFivePeriods(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     struct supervisor *sup = sentinelSimSupervisor(s, 0);
     serverAssert(sup);
     struct instance *primary = sentinelSimWatched(s, 0), *other = primary->p.sentinels.items[0];
@@ -510,7 +510,7 @@ static void answersAreBelievedForFivePeriods(void **state) {
 static void epochsOfOtherPrimariesDoNotStopAnElection(void **state) {
     (void)state;
     for (int told_ms = 0; told_ms <= 400; told_ms += 20) {
-        struct sentinelSim *s = agreed(&usual);
+        struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
         sentinelSimKill(s, sentinelSimServer(s, 0));
         assert_true(untilTold(s, "+try-failover", 20000) >= 0);
         sentinelSimRun(s, told_ms);
@@ -519,7 +519,7 @@ static void epochsOfOtherPrimariesDoNotStopAnElection(void **state) {
         for (int i = 0; i < usual.sentinels; i++)
             supervisorTakeEpoch(sentinelSimSupervisor(s, i), NULL, newer);
         assert_in_range(untilTold(s, "+promoted-slave", 20000), 0, 2000);
-        assert_true(untilAgreed(s, 20000) >= 0);
+        assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0);
         sentinelSimDestroy(s);
     }
 }
@@ -527,7 +527,7 @@ static void epochsOfOtherPrimariesDoNotStopAnElection(void **state) {
 /* Somebody else's failover, later than ours, has had the same primary as its end. */
 static void aFailoverThatIsOvertakenIsGivenUp(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_OK);
     assert_true(untilTold(s, "+failover-state-wait-promotion", 20000) >= 0);
     sds hello = sdscatprintf(sdsempty(), "10.0.0.2,26379,%s,9,it,10.0.0.4,6379,9",
@@ -536,7 +536,7 @@ static void aFailoverThatIsOvertakenIsGivenUp(void **state) {
     sdsfree(hello);
     sentinelSimRun(s, 150);
     assert_int_equal(sentinelSimWatched(s, 0)->p.failover_state, FAILOVER_NONE);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+promoted-slave", NULL), 0);
     assert_int_equal(sentinelSimWatched(s, 2)->config_epoch, 9);
     assert_int_equal(sentinelSimPrimaryOf(s, 2), sentinelSimServer(s, 0));
@@ -551,7 +551,7 @@ static struct downAnswer askFor(struct supervisor *sup, uint64_t epoch, const ch
 
 static void aVoteIsGivenOnce(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     struct supervisor *sup = sentinelSimSupervisor(s, 0);
     struct downAnswer a = askFor(sup, 5, NULL);
     assert_false(a.down);
@@ -583,7 +583,7 @@ static void aVoteIsGivenOnce(void **state) {
 
 static void aVoteSurvivesARestart(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     askFor(sentinelSimSupervisor(s, 0), 5, "abc");
     sentinelSimKill(s, 0);
     sentinelSimRestart(s, 0);
@@ -595,7 +595,7 @@ static void aVoteSurvivesARestart(void **state) {
 
 static void aVoteAlsoOutlivesAReset(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     struct supervisor *sup = sentinelSimSupervisor(s, 0);
     askFor(sup, 5, "abc");
     assert_int_equal(supervisorResetMatching(sup, STR("i*"), sup->now_ms), 1);
@@ -604,14 +604,14 @@ static void aVoteAlsoOutlivesAReset(void **state) {
     assert_int_equal(sentinelSimWatched(s, 0)->p.sentinels.count, 0);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+reset-master", "master it 10.0.0.4 6379"), 1);
     assert_string_equal(askFor(sup, 5, "other").leader, "");
-    assert_true(untilAgreed(s, 20000) >= 0); /* it finds all of them again */
+    assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0); /* it finds all of them again */
     sentinelSimDestroy(s);
 }
 
 /* An epoch near the end of the numbers would end all elections. */
 static void anEpochThatLeavesNoRoomIsNotTaken(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     struct supervisor *sup = sentinelSimSupervisor(s, 0);
     const uint64_t hostile[] = {UINT64_MAX, UINT64_MAX - 1, INT64_MAX, (uint64_t)EPOCH_MAX + 1};
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
@@ -628,7 +628,7 @@ static void anEpochThatLeavesNoRoomIsNotTaken(void **state) {
 
 /* ---- Answers of others ---- */
 
-static void answer(struct sentinelSim *s, struct instance *sentinel, const char *bytes) {
+static void simTestAnswer(struct sentinelSim *s, struct instance *sentinel, const char *bytes) {
     struct respReply reply;
     assert_int_equal(respReadReply(bytes, strlen(bytes), &reply), strlen(bytes));
     downAnswered(sentinelSimSupervisor(s, 0), sentinel, &reply);
@@ -637,7 +637,7 @@ static void answer(struct sentinelSim *s, struct instance *sentinel, const char 
 
 static void answersThatMakeNoSenseAreIgnored(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     struct instance *other = sentinelSimWatched(s, 0)->p.sentinels.items[0];
     static const char *const senseless[] = {
         "+OK\r\n",
@@ -656,14 +656,14 @@ static void answersThatMakeNoSenseAreIgnored(void **state) {
         "*3\r\n:1\r\n$41\r\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n:1\r\n",
     };
     for (size_t i = 0; i < sizeof senseless / sizeof *senseless; i++) {
-        answer(s, other, senseless[i]);
+        simTestAnswer(s, other, senseless[i]);
         assert_int_equal(other->s.down_reply_ms, 0);
         assert_false(other->flags & FLAG_MASTER_DOWN);
     }
-    answer(s, other, "*3\r\n:1\r\n$1\r\n*\r\n:0\r\n");
+    simTestAnswer(s, other, "*3\r\n:1\r\n$1\r\n*\r\n:0\r\n");
     assert_true(other->flags & FLAG_MASTER_DOWN);
     assert_string_equal(other->s.leader, "");
-    answer(s, other, "*3\r\n:0\r\n$3\r\nabc\r\n:9223372036854775807\r\n");
+    simTestAnswer(s, other, "*3\r\n:0\r\n$3\r\nabc\r\n:9223372036854775807\r\n");
     assert_false(other->flags & FLAG_MASTER_DOWN);
     assert_string_equal(other->s.leader, "abc");
     sentinelSimRun(s, 5200); /* and for how long they count */
@@ -675,7 +675,7 @@ static void answersThatMakeNoSenseAreIgnored(void **state) {
 
 static void aForcedFailoverNeedsNoVotes(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimKill(s, 1);
     sentinelSimKill(s, 2);
     int old = sentinelSimServer(s, 0);
@@ -684,8 +684,8 @@ static void aForcedFailoverNeedsNoVotes(void **state) {
     assert_in_range(untilTold(s, "+switch-master", 20000), 0, 8000);
     IN_ORDER(s, 0, "+new-epoch 1\n", "+try-failover master it", "-sdown master it", "+vote-for-leader ",
              "+elected-leader master it");
-    heal(s);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    simTestHeal(s);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
     assert_false(sentinelSimIsPrimary(s, old));
     sentinelSimDestroy(s);
 }
@@ -696,7 +696,7 @@ static void aForcedFailoverHandsOver(void **state) {
     for (uint64_t seed = 1; seed <= 10; seed++) {
         struct sentinelSimOptions o = usual;
         o.seed = seed;
-        struct sentinelSim *s = agreed(&o);
+        struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         int old = sentinelSimServer(s, 0);
         assert_int_equal(sentinelSimFailover(s, 0, false), MANUAL_OK);
         assert_true(sentinelSimWatched(s, 0)->p.handing_over);
@@ -705,7 +705,7 @@ static void aForcedFailoverHandsOver(void **state) {
         IN_ORDER(s, 0, "+try-failover", "+elected-leader", "+selected-slave",
                  "+failover-state-send-slaveof-noone", "+failover-state-wait-promotion", "+promoted-slave",
                  "+slave-reconf-sent", "+failover-end", "+switch-master");
-        assert_true(untilAgreed(s, 20000) >= 0);
+        assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0);
         assert_false(sentinelSimIsPrimary(s, old));
         sentinelSimDestroy(s);
     }
@@ -720,7 +720,7 @@ static void aForcedFailoverDoesWithoutThePrimary(void **state) {
     for (int i = 0; i < 4; i++) {
         struct sentinelSimOptions o = usual;
         o.down_after_ms = 30000;
-        struct sentinelSim *s = agreed(&o);
+        struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         int old = sentinelSimServer(s, 0);
         sentinelSimSetFailoverCommand(s, old, how[i]);
         sentinelSimRun(s, 11000); /* INFO tells whether it is known */
@@ -732,8 +732,8 @@ static void aForcedFailoverDoesWithoutThePrimary(void **state) {
         }
         assert_in_range(untilTold(s, "+promoted-slave", 20000), least_ms[i], least_ms[i] + 2500);
         assert_int_equal(sentinelSimCountEvents(s, 0, "+failover-state-wait-promotion", NULL), 1);
-        heal(s);
-        assert_true(untilAgreed(s, 60000) >= 0);
+        simTestHeal(s);
+        assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
         assert_false(sentinelSimIsPrimary(s, old));
         sentinelSimDestroy(s);
     }
@@ -741,7 +741,7 @@ static void aForcedFailoverDoesWithoutThePrimary(void **state) {
 
 static void aFailoverNeedsAReplica(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimSetPriority(s, sentinelSimServer(s, 1), 0);
     sentinelSimSetPriority(s, sentinelSimServer(s, 2), 0);
     sentinelSimRun(s, 11000);
@@ -757,7 +757,7 @@ static void aCoordinatedFailoverHandsOver(void **state) {
     for (uint64_t seed = 1; seed <= 10; seed++) {
         struct sentinelSimOptions o = usual;
         o.seed = seed;
-        struct sentinelSim *s = agreed(&o);
+        struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
         int old = sentinelSimServer(s, 0);
         assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
         assert_in_range(untilTold(s, "+switch-master", 20000), 0, 8000);
@@ -765,7 +765,7 @@ static void aCoordinatedFailoverHandsOver(void **state) {
         IN_ORDER(s, 0, "+try-failover", "+vote-for-leader", "+elected-leader", "+selected-slave",
                  "+failover-state-send-slaveof-noone", "+failover-state-wait-promotion", "+promoted-slave",
                  "+slave-reconf-sent", "+failover-end", "+switch-master");
-        assert_true(untilAgreed(s, 20000) >= 0);
+        assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0);
         assert_false(sentinelSimIsPrimary(s, old));
         for (int i = 0; i < 3; i++)
             assert_int_equal(sentinelSimCountEvents(s, i, "+convert-to-slave", NULL), 0);
@@ -775,7 +775,7 @@ static void aCoordinatedFailoverHandsOver(void **state) {
 
 static void aCoordinatedFailoverNeedsVotes(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimKill(s, 1);
     sentinelSimKill(s, 2);
     assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
@@ -786,7 +786,7 @@ static void aCoordinatedFailoverNeedsVotes(void **state) {
 
 static void votesAreAskedForAgain(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimKill(s, 1);
     sentinelSimKill(s, 2);
     sentinelSimRun(s, 10);
@@ -801,11 +801,11 @@ static void votesAreAskedForAgain(void **state) {
 
 static void aCoordinatedFailoverMayFail(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimSetFailoverCommand(s, sentinelSimServer(s, 0), SIM_FAILOVER_STUCK);
     assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
     assert_in_range(untilTold(s, "-failover-abort-slave-timeout", 20000), FAILOVER_MS, FAILOVER_MS + 500);
-    assert_true(untilAgreed(s, 20000) >= 0); /* as it was */
+    assert_true(supervisorSimulationTestUntilAgreed(s, 20000) >= 0); /* as it was */
     assert_int_equal(sentinelSimPrimaryOf(s, 0), sentinelSimServer(s, 0));
     sentinelSimDestroy(s);
 }
@@ -814,7 +814,7 @@ static void aCoordinatedFailoverNeedsThePrimary(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.down_after_ms = 30000;
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
     assert_true(untilTold(s, "+elected-leader", 20000) >= 0);
     sentinelSimKill(s, sentinelSimServer(s, 0));
@@ -826,7 +826,7 @@ static void aCoordinatedFailoverNeedsThePrimary(void **state) {
 
 static void inTiltNothingIsDecided(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     for (int i = 0; i < 3; i++) sentinelSimSetClock(s, i, 5000);
     sentinelSimRun(s, 200);
     assert_true(sentinelSimSupervisor(s, 0)->tilt);
@@ -848,7 +848,7 @@ static void whatIsKnownToBeDownIsNotToldInTilt(void **state) {
     (void)state;
     struct sentinelSimOptions o = usual;
     o.quorum = 3;
-    struct sentinelSim *s = agreed(&o);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&o);
     sentinelSimKill(s, 2);
     sentinelSimKill(s, sentinelSimServer(s, 0));
     sentinelSimRun(s, 5000);
@@ -864,7 +864,7 @@ static void whatIsKnownToBeDownIsNotToldInTilt(void **state) {
 /* A clock that is set back for an hour stops nothing for longer than TILT does. */
 static void aClockSetBackStopsNothing(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     for (int i = 0; i < 3; i++) sentinelSimSetClock(s, i, -3600 * 1000);
     sentinelSimRun(s, 32000);
     for (int i = 0; i < 3; i++) {
@@ -879,14 +879,14 @@ static void aClockSetBackStopsNothing(void **state) {
 /* As after SIGSTOP, or when the machine was put to sleep. */
 static void aSentinelThatStoodStillTilts(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     sentinelSimHang(s, 0, true);
     sentinelSimRun(s, 30000);
     sentinelSimHang(s, 0, false);
     sentinelSimRun(s, 1000);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+tilt", NULL), 1);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+sdown", NULL), 0);
-    assert_true(untilAgreed(s, 60000) >= 0);
+    assert_true(supervisorSimulationTestUntilAgreed(s, 60000) >= 0);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+sdown", "master it"), 0);
     sentinelSimDestroy(s);
 }
@@ -895,7 +895,7 @@ static void aSentinelThatStoodStillTilts(void **state) {
 
 static void primariesComeAndGo(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     struct supervisor *sup = sentinelSimSupervisor(s, 0);
     const char *err = NULL;
     assert_null(supervisorMonitor(sup, "b", "10.0.0.5", 6379, 0, &err));
@@ -921,7 +921,7 @@ static void primariesComeAndGo(void **state) {
 
 static void warningsRunTheNotificationScript(void **state) {
     (void)state;
-    struct sentinelSim *s = agreed(&usual);
+    struct sentinelSim *s = supervisorSimulationTestAgreed(&usual);
     struct instance *primary = sentinelSimWatched(s, 0);
     primary->p.notification_script = sdsnew("/n");
     primary->p.reconfig_script = sdsnew("/r");
@@ -940,68 +940,69 @@ static void warningsRunTheNotificationScript(void **state) {
 
 /* ---- Random schedules ---- */
 
-static uint64_t draw(uint64_t *random) {
+static uint64_t supervisorSimulationTestDraw(uint64_t *random) {
     *random = *random * 6364136223846793005ULL + 1442695040888963407ULL;
     return *random >> 33;
 }
 
-static void act(struct sentinelSim *s, uint64_t *random) {
-    int i = (int)(draw(random) % (uint64_t)sentinelSimCount(s));
-    int sentinel = (int)(draw(random) % (uint64_t)sentinelSimServer(s, 0));
-    switch (draw(random) % 12) {
+static void supervisorSimulationTestAct(struct sentinelSim *s, uint64_t *random) {
+    int i = (int)(supervisorSimulationTestDraw(random) % (uint64_t)sentinelSimCount(s));
+    int sentinel = (int)(supervisorSimulationTestDraw(random) % (uint64_t)sentinelSimServer(s, 0));
+    switch (supervisorSimulationTestDraw(random) % 12) {
     case 0:
     case 1:
     case 2: sentinelSimKill(s, i); break;
     case 3:
     case 4:
     case 5: sentinelSimRestart(s, i); break;
-    case 6: sentinelSimSide(s, i, (int)(draw(random) % 2)); break;
+    case 6: sentinelSimSide(s, i, (int)(supervisorSimulationTestDraw(random) % 2)); break;
     case 7: sentinelSimSide(s, i, 0); break;
-    case 8: sentinelSimHang(s, i, draw(random) % 2); break;
+    case 8: sentinelSimHang(s, i, supervisorSimulationTestDraw(random) % 2); break;
     case 9:
         if (sentinelSimSupervisor(s, sentinel)) sentinelSimFailover(s, sentinel, true);
         break;
-    case 10: sentinelSimSetBreaks(s, (double)(draw(random) % 3) / 200); break;
+    case 10: sentinelSimSetBreaks(s, (double)(supervisorSimulationTestDraw(random) % 3) / 200); break;
     default:
-        if (draw(random) % 4 == 0)
-            sentinelSimSetClock(s, sentinel, ((int64_t)(draw(random) % 3) - 1) * 3600 * 1000);
+        if (supervisorSimulationTestDraw(random) % 4 == 0)
+            sentinelSimSetClock(s, sentinel,
+                                ((int64_t)(supervisorSimulationTestDraw(random) % 3) - 1) * 3600 * 1000);
         break;
     }
 }
 
-static void schedule(uint64_t seed, bool verbose) {
+static void supervisorSimulationTestSchedule(uint64_t seed, bool verbose) {
     uint64_t random = seed * 2654435761u + 1;
     struct sentinelSimOptions o = {.sentinels = 5,
-                                   .replicas = 2 + (int)(draw(&random) % 2),
-                                   .quorum = 1 + (int)(draw(&random) % 4),
-                                   .parallel_syncs = 1 + (int)(draw(&random) % 2),
+                                   .replicas = 2 + (int)(supervisorSimulationTestDraw(&random) % 2),
+                                   .quorum = 1 + (int)(supervisorSimulationTestDraw(&random) % 4),
+                                   .parallel_syncs = 1 + (int)(supervisorSimulationTestDraw(&random) % 2),
                                    .down_after_ms = DOWN_MS,
                                    .failover_timeout_ms = FAILOVER_MS,
-                                   .latency_ms = 1 + (int64_t)(draw(&random) % 100),
-                                   .breaks = (double)(draw(&random) % 3) / 200,
+                                   .latency_ms = 1 + (int64_t)(supervisorSimulationTestDraw(&random) % 100),
+                                   .breaks = (double)(supervisorSimulationTestDraw(&random) % 3) / 200,
                                    .seed = seed,
                                    .verbose = verbose};
     struct sentinelSim *s = sentinelSimCreate(&o);
     for (int step = 0; step < 30; step++) {
-        act(s, &random);
-        sentinelSimRun(s, (int64_t)(draw(&random) % 5000));
+        supervisorSimulationTestAct(s, &random);
+        sentinelSimRun(s, (int64_t)(supervisorSimulationTestDraw(&random) % 5000));
     }
-    heal(s);
-    bool agreed = untilAgreed(s, 300000) >= 0;
+    simTestHeal(s);
+    bool agreed = supervisorSimulationTestUntilAgreed(s, 300000) >= 0;
     if (!agreed && verbose) sentinelSimPrint(s);
     if (!agreed) fail_msg("no agreement: SIM_SEED=%llu", (unsigned long long)seed);
     sentinelSimDestroy(s);
 }
 
-static void whateverHappensTheyAgreeInTheEnd(void **state) {
+static void supervisorSimulationTestWhateverHappensTheyAgreeInTheEnd(void **state) {
     (void)state;
     const char *seed = getenv("SIM_SEED"), *count = getenv("SIM_SCHEDULES");
     if (seed) {
-        schedule(strtoull(seed, NULL, 10), true);
+        supervisorSimulationTestSchedule(strtoull(seed, NULL, 10), true);
         return;
     }
     uint64_t schedules = count ? strtoull(count, NULL, 10) : 300;
-    for (uint64_t i = 1; i <= schedules; i++) schedule(i, false);
+    for (uint64_t i = 1; i <= schedules; i++) supervisorSimulationTestSchedule(i, false);
 }
 
 int main(void) {
@@ -1013,7 +1014,7 @@ int main(void) {
         cmocka_unit_test(aMajorityOnTheOtherSideReplacesIt),
         cmocka_unit_test(whoIsAloneFindsNobodyDown),
         cmocka_unit_test(withoutQuorumNothingIsTried),
-        cmocka_unit_test(withoutAMajorityNobodyIsElected),
+        cmocka_unit_test(supervisorSimulationTestWithoutAMajorityNobodyIsElected),
         cmocka_unit_test(theNextAttemptWaits),
         cmocka_unit_test(aPrimaryThatSaysItIsAReplicaIsDown),
         cmocka_unit_test(aReplicaPromotedByHandIsDemoted),
@@ -1050,7 +1051,7 @@ int main(void) {
         cmocka_unit_test(aSentinelThatStoodStillTilts),
         cmocka_unit_test(primariesComeAndGo),
         cmocka_unit_test(warningsRunTheNotificationScript),
-        cmocka_unit_test(whateverHappensTheyAgreeInTheEnd),
+        cmocka_unit_test(supervisorSimulationTestWhateverHappensTheyAgreeInTheEnd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

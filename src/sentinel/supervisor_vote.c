@@ -13,8 +13,8 @@ int64_t failoverStartTime(struct supervisor *s) {
     return s->now_ms + (int64_t)(s->env->random(s->w) % 1000);
 }
 
-static bool mayVote(const struct supervisor *s, const struct instance *primary, uint64_t epoch,
-                    const char *run_id) {
+static bool supervisorVoteMayVote(const struct supervisor *s, const struct instance *primary, uint64_t epoch,
+                                  const char *run_id) {
     return runIdValid(strOf(run_id)) && epoch <= EPOCH_MAX && primary->p.leader_epoch < epoch &&
            s->current_epoch <= epoch;
 }
@@ -23,7 +23,7 @@ void voteFor(struct supervisor *s, struct instance *primary, uint64_t epoch, con
              char leader[RUN_ID_LEN + 1], uint64_t *leader_epoch) {
     struct primaryState *p = &primary->p;
     supervisorTakeEpoch(s, primary, epoch);
-    if (mayVote(s, primary, epoch, run_id)) {
+    if (supervisorVoteMayVote(s, primary, epoch, run_id)) {
         strcpy(p->leader, run_id);
         p->leader_epoch = epoch;
         supervisorSave(s);
@@ -36,7 +36,7 @@ void voteFor(struct supervisor *s, struct instance *primary, uint64_t epoch, con
 }
 
 /* How many of the others vote for run_id in that epoch. */
-static int votesOf(const struct instance *primary, uint64_t epoch, const char *run_id) {
+static int supervisorVoteVotesOf(const struct instance *primary, uint64_t epoch, const char *run_id) {
     const struct instances *sentinels = &primary->p.sentinels;
     int votes = 0;
     for (int i = 0; i < sentinels->count; i++) {
@@ -47,14 +47,14 @@ static int votesOf(const struct instance *primary, uint64_t epoch, const char *r
 }
 
 /* For whom most of the others vote; "": nobody votes. */
-static const char *mostVoted(const struct instance *primary, uint64_t epoch) {
+static const char *supervisorVoteMostVoted(const struct instance *primary, uint64_t epoch) {
     const struct instances *sentinels = &primary->p.sentinels;
     const char *best = "";
     int most = 0;
     for (int i = 0; i < sentinels->count; i++) {
         const struct sentinelState *state = &sentinels->items[i]->s;
         if (!state->leader[0] || state->leader_epoch != epoch) continue;
-        int votes = votesOf(primary, epoch, state->leader);
+        int votes = supervisorVoteVotesOf(primary, epoch, state->leader);
         if (votes <= most) continue;
         most = votes;
         best = state->leader;
@@ -65,14 +65,14 @@ static const char *mostVoted(const struct instance *primary, uint64_t epoch) {
 /* Newer epochs of other primaries change nothing: votes are counted for each primary on its own. */
 bool voteWinner(struct supervisor *s, struct instance *primary, uint64_t epoch, char winner[RUN_ID_LEN + 1]) {
     if (primary->p.leader_epoch > epoch) return false; /* a later election for this primary has begun */
-    const char *best = mostVoted(primary, epoch);
+    const char *best = supervisorVoteMostVoted(primary, epoch);
     char mine[RUN_ID_LEN + 1];
     uint64_t my_epoch;
     voteFor(s, primary, epoch, best[0] ? best : s->my_id, mine, &my_epoch);
     bool voted = mine[0] && my_epoch == epoch;
-    int votes = best[0] ? votesOf(primary, epoch, best) : 0;
+    int votes = best[0] ? supervisorVoteVotesOf(primary, epoch, best) : 0;
     if (voted) {
-        int with_mine = votesOf(primary, epoch, mine) + 1;
+        int with_mine = supervisorVoteVotesOf(primary, epoch, mine) + 1;
         if (with_mine > votes) {
             votes = with_mine;
             best = mine;

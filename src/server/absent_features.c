@@ -23,7 +23,7 @@
 static sds rdma_bind;
 static int64_t rdma_port;
 
-static bool noRdma(const char **err) {
+static bool absentFeaturesNoRdma(const char **err) {
     if (rdma_port == 0 && sdslen(rdma_bind) == 0) return true;
     *err = "No RDMA building support.";
     return false;
@@ -41,9 +41,9 @@ static struct configDirective avoiding_copies[] = {
 };
 
 static struct configDirective transports[] = {
-    CONFIG_STRING("rdma-bind", NULL, SET, &rdma_bind, "", NULL, noRdma),
+    CONFIG_STRING("rdma-bind", NULL, SET, &rdma_bind, "", NULL, absentFeaturesNoRdma),
     CONFIG_INT("rdma-completion-vector", NULL, 0, NULL, -1, -1, 1024, NULL),
-    CONFIG_INT("rdma-port", NULL, SET, &rdma_port, 0, 0, 65535, noRdma),
+    CONFIG_INT("rdma-port", NULL, SET, &rdma_port, 0, 0, 65535, absentFeaturesNoRdma),
     CONFIG_INT("rdma-rx-size", NULL, 0, NULL, 1 << 20, 64 << 10, 16 << 20, NULL),
 };
 
@@ -70,7 +70,7 @@ static const struct feature {
 /* ---- The report ---- */
 
 /* What an operator has to know beyond "no effect". */
-static const char *consequence(const char *directive) {
+static const char *absentFeaturesConsequence(const char *directive) {
     static const struct {
         const char *directive, *text;
     } known[] = {
@@ -82,28 +82,30 @@ static const char *consequence(const char *directive) {
     return "no effect";
 }
 
-static void reportDirective(const struct feature *feature, const struct configDirective *d) {
+static void absentFeaturesReportDirective(const struct feature *feature, const struct configDirective *d) {
     sds value = d->flags & CONFIG_SENSITIVE ? sdsnew("(a secret)") : configGet(d->name);
-    serverLog(LL_WARNING, "  %s %s (%s): %s", d->name, value, feature->name, consequence(d->name));
+    serverLog(LL_WARNING, "  %s %s (%s): %s", d->name, value, feature->name,
+              absentFeaturesConsequence(d->name));
     sdsfree(value);
 }
 
-static int asksFor(const struct configDirective *d) {
+static int absentFeaturesAsksFor(const struct configDirective *d) {
     return !(d->flags & CONFIG_LINES) && !configIsDefault(d);
 }
 
 void absentFeaturesReport(void) {
     int asked = 0;
     for (size_t i = 0; i < COUNT(features); i++) {
-        for (size_t j = 0; j < features[i].count; j++) asked += asksFor(&features[i].directives[j]);
+        for (size_t j = 0; j < features[i].count; j++)
+            asked += absentFeaturesAsksFor(&features[i].directives[j]);
     }
     if (!asked) return;
     serverLog(LL_WARNING,
               "WARNING What this version does not have yet, but the configuration asks for (%d):", asked);
     for (size_t i = 0; i < COUNT(features); i++) {
         for (size_t j = 0; j < features[i].count; j++) {
-            if (asksFor(&features[i].directives[j]))
-                reportDirective(&features[i], &features[i].directives[j]);
+            if (absentFeaturesAsksFor(&features[i].directives[j]))
+                absentFeaturesReportDirective(&features[i], &features[i].directives[j]);
         }
     }
 }

@@ -11,14 +11,14 @@
 
 #include "base/log.h"
 #include "base/zmalloc.h"
-#include "command/loading.h"
 #include "client/client.h"
 #include "client/client_log.h"
 #include "client/reply.h"
+#include "command/loading.h"
+#include "command/permit.h"
 #include "commands/cmd_server.h"
 #include "registry/config.h"
 #include "registry/server_events.h"
-#include "command/permit.h"
 
 static int enable_protected_configs;
 
@@ -34,7 +34,7 @@ struct foundList {
     size_t count, room;
 };
 
-static void noteFound(void *priv, struct str name, const struct configDirective *d) {
+static void configNoteFound(void *priv, struct str name, const struct configDirective *d) {
     struct foundList *list = priv;
     if (list->count == list->room) {
         list->room = list->room ? 2 * list->room : 16;
@@ -43,14 +43,14 @@ static void noteFound(void *priv, struct str name, const struct configDirective 
     list->found[list->count++] = (struct found){name, d};
 }
 
-static int compareFound(const void *a, const void *b) {
+static int configCompareFound(const void *a, const void *b) {
     return strCmp(((const struct found *)a)->name, ((const struct found *)b)->name);
 }
 
 void configGetCommand(struct client *c) {
     struct foundList list = {0};
-    configMatch(c->argv + 2, c->argc - 2, noteFound, &list);
-    if (list.count) qsort(list.found, list.count, sizeof *list.found, compareFound);
+    configMatch(c->argv + 2, c->argc - 2, configNoteFound, &list);
+    if (list.count) qsort(list.found, list.count, sizeof *list.found, configCompareFound);
     replyMapLen(c, (int64_t)list.count);
     for (size_t i = 0; i < list.count; i++) {
         replyBulk(c, list.found[i].name);
@@ -63,7 +63,7 @@ void configGetCommand(struct client *c) {
 
 /* ---- CONFIG SET ---- */
 
-static void replySetFailed(struct client *c, struct str name, const char *err) {
+static void configReplySetFailed(struct client *c, struct str name, const char *err) {
     replyErrorFmt(c, "ERR CONFIG SET failed (possibly related to argument '%.*s')%s%s", (int)name.len,
                   name.ptr, err ? " - " : "", err ? err : "");
 }
@@ -77,7 +77,7 @@ static void configLogSuggestion(struct str name) {
 
 /* Takes pair i of the request. False: it may not be set, and the error has been replied. An alias is not the
  * same name: with both, the second one wins. */
-static bool takeChange(struct client *c, struct configPair *pairs, int i) {
+static bool configTakeChange(struct client *c, struct configPair *pairs, int i) {
     struct str name = c->argv[2 + 2 * i];
     pairs[i] = (struct configPair){.name = name, .value = c->argv[3 + 2 * i]};
     const struct configDirective *d = configFind(name);
@@ -100,20 +100,20 @@ static bool takeChange(struct client *c, struct configPair *pairs, int i) {
         bool same = pairs[j].name.len == name.len && !strncasecmp(pairs[j].name.ptr, name.ptr, name.len);
         if (!err && same) err = "duplicate parameter";
     }
-    if (err) replySetFailed(c, name, err);
+    if (err) configReplySetFailed(c, name, err);
     return err == NULL;
 }
 
 /* The name of a directive as it is registered, for one that a user may have written otherwise. */
-static const char *registeredName(struct str name) {
+static const char *configRegisteredName(struct str name) {
     const struct configDirective *d = configFind(name);
     return strIs(name, d->name) ? d->name : d->alias;
 }
 
-static void tellChanges(const struct configPair *pairs, int count) {
+static void configTellChanges(const struct configPair *pairs, int count) {
     if (!serverEventWanted(SERVER_CONFIG)) return;
     const char **names = zmalloc((size_t)count * sizeof *names);
-    for (int i = 0; i < count; i++) names[i] = registeredName(pairs[i].name);
+    for (int i = 0; i < count; i++) names[i] = configRegisteredName(pairs[i].name);
     serverEvent(SERVER_CONFIG, 0, &(struct eventConfig){names, count});
     zfree(names);
 }
@@ -122,18 +122,18 @@ static void tellChanges(const struct configPair *pairs, int count) {
 
 #define VALUE_LOGGED_MAX 256
 
-static sds catValue(sds line, const struct configDirective *d, sds value) {
+static sds configCatValue(sds line, const struct configDirective *d, sds value) {
     if (d->flags & CONFIG_SENSITIVE) return sdscat(line, "(redacted)");
     size_t len = sdslen(value), shown = len < VALUE_LOGGED_MAX ? len : VALUE_LOGGED_MAX;
     line = sdscatrepr(line, value, shown);
     return shown < len ? sdscat(line, "...") : line;
 }
 
-static void logChange(struct client *c, const struct configDirective *d, sds old) {
+static void configLogChange(struct client *c, const struct configDirective *d, sds old) {
     sds now = configText(d);
     if (!strEq(sdsview(old), sdsview(now))) {
-        sds line = catValue(sdscatprintf(sdsempty(), "CONFIG SET %s: ", d->name), d, old);
-        line = catValue(sdscat(line, " -> "), d, now);
+        sds line = configCatValue(sdscatprintf(sdsempty(), "CONFIG SET %s: ", d->name), d, old);
+        line = configCatValue(sdscat(line, " -> "), d, now);
         clientLogChange(c, sdsview(line));
         sdsfree(line);
     }
@@ -141,13 +141,13 @@ static void logChange(struct client *c, const struct configDirective *d, sds old
 }
 
 /* Makes the changes, and logs those that are real ones. */
-static bool changeLogged(struct client *c, const struct configPair *pairs, int count, const char **failed,
-                         const char **err) {
+static bool configChangeLogged(struct client *c, const struct configPair *pairs, int count,
+                               const char **failed, const char **err) {
     sds *old = zmalloc((size_t)count * sizeof *old);
     for (int i = 0; i < count; i++) old[i] = configText(configFind(pairs[i].name));
     bool ok = configChange(pairs, count, failed, err);
     for (int i = 0; i < count; i++) {
-        if (ok) logChange(c, configFind(pairs[i].name), old[i]);
+        if (ok) configLogChange(c, configFind(pairs[i].name), old[i]);
         sdsfree(old[i]);
     }
     zfree(old);
@@ -161,14 +161,14 @@ void configSetCommand(struct client *c) {
     }
     int count = (c->argc - 2) / 2, taken = 0;
     struct configPair *pairs = zmalloc((size_t)count * sizeof *pairs);
-    while (taken < count && takeChange(c, pairs, taken)) taken++;
+    while (taken < count && configTakeChange(c, pairs, taken)) taken++;
     const char *err = NULL, *failed;
     if (taken == count) {
-        if (changeLogged(c, pairs, count, &failed, &err)) {
-            tellChanges(pairs, count);
+        if (configChangeLogged(c, pairs, count, &failed, &err)) {
+            configTellChanges(pairs, count);
             replyOk(c);
         } else {
-            replySetFailed(c, strOf(failed), err);
+            configReplySetFailed(c, strOf(failed), err);
         }
     }
     zfree(pairs);

@@ -19,8 +19,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
@@ -33,13 +33,13 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "client/client_log.h"
+#include "command/call.h"
 #include "command/command.h"
+#include "command/redact.h"
 #include "module/module_info.h"
+#include "net/connection.h"
 #include "registry/config.h"
 #include "registry/info.h"
-#include "command/call.h"
-#include "command/redact.h"
-#include "net/connection.h"
 #include "server/stack_trace.h"
 #include "server/watchdog.h"
 
@@ -112,16 +112,16 @@ static void crashWatch(int sig, const void *pc) {
 
 /* ---- Parts ---- */
 
-static void reportHead(void) {
+static void crashReportHead(void) {
     serverLogFromSignal("\n\n=== VALKEY BUG REPORT START: Cut & paste starting from here ===\n");
 }
 
 #if defined(__x86_64__) && defined(__linux__)
-static const unsigned char *faultAddress(const ucontext_t *uc) {
+static const unsigned char *crashFaultAddress(const ucontext_t *uc) {
     return (const unsigned char *)(uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
 }
 
-static void reportRegisters(const ucontext_t *uc) {
+static void crashReportRegisters(const ucontext_t *uc) {
     static const struct {
         const char *name;
         int reg;
@@ -150,7 +150,7 @@ static void reportRegisters(const ucontext_t *uc) {
 #endif
 
 /* The instructions at the fault, for a disassembler. A wild jump leads to no code that could be shown. */
-static void reportCode(const unsigned char *pc) {
+static void crashReportCode(const unsigned char *pc) {
     Dl_info info;
     if (!pc || !dladdr(pc, &info) || !info.dli_fname) return;
     RAW("\n------ CODE NEAR THE FAULT ------\n");
@@ -162,17 +162,17 @@ static void reportCode(const unsigned char *pc) {
     RAW("\n(hexadecimal, from %p on)\n------\n", (const void *)start);
 }
 
-static void reportOneOfAll(void *priv, struct client *c) {
+static void crashReportOneOfAll(void *priv, struct client *c) {
     (void)priv;
     RAW("%s\n", clientLogLine(c, sdsempty()));
 }
 
-static void reportClients(void) {
+static void crashReportClients(void) {
     RAW("\n------ CLIENTS ------\n");
-    clientForEach(reportOneOfAll, NULL);
+    clientForEach(crashReportOneOfAll, NULL);
 }
 
-static void reportClient(const char *title, struct client *c) {
+static void crashReportClient(const char *title, struct client *c) {
     if (!c) return;
     RAW("\n------ %s CLIENT INFO ------\n%s\n", title, clientLogLine(c, sdsempty()));
     for (int i = 0; i < c->argc && i < ARGS_SHOWN; i++) {
@@ -186,14 +186,14 @@ static void reportClient(const char *title, struct client *c) {
     }
 }
 
-static void reportInfo(void) {
+static void crashReportInfo(void) {
     struct str sections[] = {STR("all")};
     sds info = infoText(sections, 1);
     RAW("\n------ INFO OUTPUT ------\n%s\n", info);
 }
 
 /* What is often part of the cause. */
-static void reportConfig(void) {
+static void crashReportConfig(void) {
     static const char *const names[] = {"debug-context",
                                         "io-threads",
                                         "repl-diskless-load",
@@ -218,23 +218,23 @@ static void reportConfig(void) {
     }
 }
 
-static void reportStack(void) {
+static void crashReportStack(void) {
     stackTraceWrite(report.pc);
     report.traced = 1;
     crashWatchPart();
 }
 
-static void reportState(void) {
-    reportInfo();
-    reportClients();
-    reportClient("CURRENT", callOwner());
-    reportClient("EXECUTING", call_running ? call_running->client : NULL);
+static void crashReportState(void) {
+    crashReportInfo();
+    crashReportClients();
+    crashReportClient("CURRENT", callOwner());
+    crashReportClient("EXECUTING", call_running ? call_running->client : NULL);
     RAW("\n------ INFO OF MODULES ------\n");
     RAW("%s", moduleInfoForCrash());
-    reportConfig();
+    crashReportConfig();
 }
 
-static void reportTail(void) {
+static void crashReportTail(void) {
     crashWatchPart();
     if (memcheck_enabled) {
         RAW("\n------ TEST OF THE MEMORY ------\n");
@@ -251,7 +251,7 @@ static void reportTail(void) {
 }
 
 /* Whose command it was, in the lines that tools look for. */
-static void reportAssertContext(void) {
+static void crashReportAssertContext(void) {
     struct client *c = callOwner();
     if (!c) return;
     serverLog(LL_WARNING, "=== ASSERTION FAILED CLIENT CONTEXT ===");
@@ -267,50 +267,51 @@ static void reportAssertContext(void) {
     }
 }
 
-static bool isFirst(void) {
+static bool crashIsFirst(void) {
     int first = 0, self = gettid();
     if (atomic_compare_exchange_strong(&reporter, &first, self)) return true;
     while (first != self) pause();
     return false;
 }
 
-static void panicHook(const char *reason, const char *file, int line) {
+static void crashPanicHook(const char *reason, const char *file, int line) {
     if (use_exit_on_panic && !crash_log_enabled) _exit(1);
-    if (!crash_log_enabled || !isFirst()) return;
+    if (!crash_log_enabled || !crashIsFirst()) return;
     crashWatch(SIGABRT, NULL);
-    reportHead();
+    crashReportHead();
     (void)file, (void)line; /* base/assert.c has logged them */
-    if (strncmp(reason, "ASSERTION", strlen("ASSERTION")) == 0) reportAssertContext();
-    reportStack();
-    reportState();
-    reportTail();
+    if (strncmp(reason, "ASSERTION", strlen("ASSERTION")) == 0) crashReportAssertContext();
+    crashReportStack();
+    crashReportState();
+    crashReportTail();
     if (use_exit_on_panic) _exit(1);
 }
 
-static void onFault(int sig, siginfo_t *info, void *context) {
-    if (!crash_log_enabled || !isFirst()) {
+static void crashOnFault(int sig, siginfo_t *info, void *context) {
+    if (!crash_log_enabled || !crashIsFirst()) {
         crashEndBy(sig);
         return;
     }
-    crashWatch(sig, faultAddress(context));
-    reportHead();
+    crashWatch(sig, crashFaultAddress(context));
+    crashReportHead();
     serverLog(LL_WARNING, "Valkey %s crashed by signal: %d, si_code: %d", VALKEY_VERSION, sig, info->si_code);
     if (info->si_code <= 0)
         serverLog(LL_WARNING, "The signal was sent by process %ld of user %d", (long)info->si_pid,
                   (int)info->si_uid);
     else if (sig == SIGSEGV || sig == SIGBUS)
         serverLog(LL_WARNING, "The faulting access was to address %p", info->si_addr);
-    if (faultAddress(context))
-        serverLog(LL_WARNING, "Crashed running the instruction at: %p", (const void *)faultAddress(context));
-    reportStack();
-    reportRegisters(context);
-    reportState();
-    reportCode(faultAddress(context));
-    reportTail();
+    if (crashFaultAddress(context))
+        serverLog(LL_WARNING, "Crashed running the instruction at: %p",
+                  (const void *)crashFaultAddress(context));
+    crashReportStack();
+    crashReportRegisters(context);
+    crashReportState();
+    crashReportCode(crashFaultAddress(context));
+    crashReportTail();
     crashEndBy(sig);
 }
 
-static void onOutOfMemory(size_t size) {
+static void crashOnOutOfMemory(size_t size) {
     serverLog(LL_WARNING, "An allocation of %zu bytes failed", size);
     serverPanic("Valkey is out of memory: %zu bytes could not be allocated.", size);
 }
@@ -328,12 +329,12 @@ void crashRegister(void) {
 }
 
 void crashInit(void) {
-    serverSetPanicHook(panicHook);
-    zmallocSetOomHandler(onOutOfMemory);
+    serverSetPanicHook(crashPanicHook);
+    zmallocSetOomHandler(crashOnOutOfMemory);
     static char stack[REPORT_STACK];
     sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
     stackTraceInit();
-    struct sigaction act = {.sa_sigaction = onFault, .sa_flags = SA_NODEFER | SA_SIGINFO | SA_ONSTACK};
+    struct sigaction act = {.sa_sigaction = crashOnFault, .sa_flags = SA_NODEFER | SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&act.sa_mask);
     const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigaction(faults[i], &act, NULL);

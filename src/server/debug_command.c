@@ -15,18 +15,18 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_server.h"
+#include "client/reply.h"
 #include "command/admission.h"
 #include "command/call.h"
 #include "command/command.h"
+#include "command/permit.h"
+#include "commands/cmd_server.h"
+#include "data/digest.h"
+#include "data/keyspace/db.h"
+#include "data/type.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/debug.h"
-#include "data/keyspace/db.h"
-#include "data/digest.h"
-#include "client/reply.h"
-#include "data/type.h"
-#include "command/permit.h"
 
 #define DIGEST_SIZE      20
 #define POPULATE_MAX_LEN (512ll * 1024 * 1024)
@@ -87,7 +87,7 @@ static void debugSetActiveExpire(struct client *c) {
     replyOk(c);
 }
 
-static bool flagOf(struct client *c, bool *on) {
+static bool debugFlagOf(struct client *c, bool *on) {
     int64_t v;
     if (!argRange(c, c->argv[2], INT32_MIN, INT32_MAX, &v, NULL)) return false;
     *on = v != 0;
@@ -95,12 +95,12 @@ static bool flagOf(struct client *c, bool *on) {
 }
 
 static void debugPauseCron(struct client *c) {
-    if (flagOf(c, &cron_paused)) replyOk(c);
+    if (debugFlagOf(c, &cron_paused)) replyOk(c);
 }
 
 static void debugDictResizing(struct client *c) {
     bool on;
-    if (!flagOf(c, &on)) return;
+    if (!debugFlagOf(c, &on)) return;
     hashtableSetResizePolicy(on ? HASHTABLE_RESIZE_ALLOW : HASHTABLE_RESIZE_AVOID);
     replyOk(c);
 }
@@ -113,12 +113,12 @@ static void debugLeak(struct client *c) {
 /* ---- Digests ---- */
 
 /* Value and presence of an expiry; which one is left out, as it changes when data is loaded again. */
-static void digestObject(uint8_t digest[DIGEST_SIZE], const struct object *o) {
+static void debugDigestObject(uint8_t digest[DIGEST_SIZE], const struct object *o) {
     objectTypeOf(o)->digest(o, digest);
     if (objectHasExpire(o)) digestXor(digest, STR("expires"));
 }
 
-static void digestDb(uint8_t digest[DIGEST_SIZE], struct db *db) {
+static void debugDigestDb(uint8_t digest[DIGEST_SIZE], struct db *db) {
     struct keyspaceIterator it;
     struct object *o;
     char id[LONG_STR_SIZE];
@@ -129,13 +129,13 @@ static void digestDb(uint8_t digest[DIGEST_SIZE], struct db *db) {
         digestMix(one, db_id);
         digestMix(one, objectKey(o));
         digestMix(one, strOf(objectTypeOf(o)->name));
-        digestObject(one, o);
+        debugDigestObject(one, o);
         digestXorDigest(digest, one);
     }
     keyspaceIteratorStop(&it);
 }
 
-static void replyDigest(struct client *c, const uint8_t digest[DIGEST_SIZE]) {
+static void debugReplyDigest(struct client *c, const uint8_t digest[DIGEST_SIZE]) {
     char hex[2 * DIGEST_SIZE + 1];
     for (int i = 0; i < DIGEST_SIZE; i++) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
     replyStatus(c, hex);
@@ -143,8 +143,8 @@ static void replyDigest(struct client *c, const uint8_t digest[DIGEST_SIZE]) {
 
 static void debugDigest(struct client *c) {
     uint8_t digest[DIGEST_SIZE] = {0};
-    for (int i = 0; i < dbCount(); i++) digestDb(digest, dbGet(i));
-    replyDigest(c, digest);
+    for (int i = 0; i < dbCount(); i++) debugDigestDb(digest, dbGet(i));
+    debugReplyDigest(c, digest);
 }
 
 static void debugDigestValue(struct client *c) {
@@ -152,8 +152,8 @@ static void debugDigestValue(struct client *c) {
     for (int i = 2; i < c->argc; i++) {
         uint8_t digest[DIGEST_SIZE] = {0};
         struct object *o = dbFind(c->db, c->argv[i]);
-        if (o) digestObject(digest, o);
-        replyDigest(c, digest);
+        if (o) debugDigestObject(digest, o);
+        debugReplyDigest(c, digest);
     }
 }
 
@@ -173,7 +173,7 @@ static void debugHtstats(struct client *c) {
 }
 
 /* "value:<i>", cut or filled up with zero bytes when a size is asked for (not 0). */
-static sds populateValue(sds s, int64_t i, int64_t size) {
+static sds debugPopulateValue(sds s, int64_t i, int64_t size) {
     sdssetlen(s, 0);
     s = sdscatprintf(s, "value:%lld", (long long)i);
     if (size == 0) return s;
@@ -183,7 +183,7 @@ static sds populateValue(sds s, int64_t i, int64_t size) {
 
 /* Core knows no strings, so the keys are made by SET, run by a client of our own. Nothing of it is
  * propagated, or counts as a change. */
-static void populate(struct db *db, int64_t count, struct str prefix, int64_t size) {
+static void debugCommandPopulate(struct db *db, int64_t count, struct str prefix, int64_t size) {
     uint64_t dirty = dbstats.dirty;
     struct str argv[3] = {STR("SET")};
     struct client *setter = clientCreate(NULL);
@@ -196,7 +196,7 @@ static void populate(struct db *db, int64_t count, struct str prefix, int64_t si
         sdssetlen(key, 0);
         key = sdscatprintf(sdscatstr(key, prefix), ":%lld", (long long)i);
         if (lookupKey(db, sdsview(key), LOOKUP_NOTOUCH | LOOKUP_NOSTATS)) continue;
-        value = populateValue(value, i, size);
+        value = debugPopulateValue(value, i, size);
         argv[1] = sdsview(key);
         argv[2] = sdsview(value);
         commandRun(setter, &set, ORIGIN_DEBUG);
@@ -217,7 +217,7 @@ static void debugPopulate(struct client *c) {
             return;
         }
     }
-    populate(c->db, count, c->argc > 3 ? c->argv[3] : STR("key"), size);
+    debugCommandPopulate(c->db, count, c->argc > 3 ? c->argv[3] : STR("key"), size);
     replyOk(c);
 }
 
@@ -234,11 +234,11 @@ static void debugStringmatchLen(struct client *c) {
 
 /* ---- One reply of each type, for authors of clients ---- */
 
-static void sampleNumbers(struct client *c) {
+static void debugSampleNumbers(struct client *c) {
     for (int i = 0; i < 3; i++) replyLongLong(c, i);
 }
 
-static void sampleMap(struct client *c) {
+static void debugSampleMap(struct client *c) {
     replyMapLen(c, 3);
     for (int i = 0; i < 3; i++) {
         replyLongLong(c, i);
@@ -246,7 +246,7 @@ static void sampleMap(struct client *c) {
     }
 }
 
-static void sampleAttribute(struct client *c) {
+static void debugSampleAttribute(struct client *c) {
     if (c->resp >= 3) {
         replyAttributeLen(c, 1);
         replyBulkCstr(c, "key-popularity");
@@ -257,7 +257,7 @@ static void sampleAttribute(struct client *c) {
     replyBulkCstr(c, "Some real reply following the attribute");
 }
 
-static void samplePush(struct client *c) {
+static void debugSamplePush(struct client *c) {
     if (c->resp < 3) {
         replyError(c, "ERR RESP2 is not supported by this command");
         return;
@@ -284,16 +284,16 @@ static void debugProtocol(struct client *c) {
         replyNull(c);
     } else if (strIs(type, "array")) {
         replyArrayLen(c, 3);
-        sampleNumbers(c);
+        debugSampleNumbers(c);
     } else if (strIs(type, "set")) {
         replySetLen(c, 3);
-        sampleNumbers(c);
+        debugSampleNumbers(c);
     } else if (strIs(type, "map")) {
-        sampleMap(c);
+        debugSampleMap(c);
     } else if (strIs(type, "attrib")) {
-        sampleAttribute(c);
+        debugSampleAttribute(c);
     } else if (strIs(type, "push")) {
-        samplePush(c);
+        debugSamplePush(c);
     } else if (strIs(type, "verbatim")) {
         replyVerbatim(c, STR("This is a verbatim\nstring"), "txt");
     } else if (strIs(type, "true") || strIs(type, "false")) {
@@ -382,7 +382,7 @@ void debugCommand(struct client *c) {
     replySubcommandError(c);
 }
 
-static enum admission checkDebug(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission debugCheck(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (r->cmd->spec->proc != debugCommand || permitted(enabled, c)) return ADMITTED;
     replyError(c, "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", "
@@ -396,7 +396,7 @@ void debugInit(void) {
         CONFIG_ENUM("enable-debug-command", NULL, 0, &enabled, PERMIT_NO, permit_names, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    admissionFill(RULE_PROTECTED, checkDebug);
+    admissionFill(RULE_PROTECTED, debugCheck);
     debugValuesInit();
     debugDefragInit();
     debugSwitchesInit();

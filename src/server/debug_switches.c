@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_switches.c - Part of debug_command.h: what tests of servers switch on and off, and sizes that they ask for.
+/* debug_switches.c - Part of debug_command.h: what tests of servers switch on and off, and sizes that they
+ * ask for.
  *
  * Suites written for other servers throw switches of parts that are not here: of replication, of a cluster,
  * of a reply buffer whose size changes (our output is a chain of blocks from its first byte). Such a switch
  * is accepted and has nothing to act on. */
-#include "server/debug_command.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -15,12 +14,13 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "client/client_evict.h"
-#include "registry/config.h"
-#include "registry/debug.h"
+#include "client/reply.h"
 #include "data/keyspace/db.h"
 #include "data/object.h"
-#include "client/reply.h"
 #include "data/type.h"
+#include "registry/config.h"
+#include "registry/debug.h"
+#include "server/debug_command.h"
 #include "types/string/string_commands.h"
 
 #define MATCH_ROUNDS     1000000
@@ -44,18 +44,18 @@ static const struct {
     {"set-skip-checksum-validation", &debug_switches.skip_checksum},
 };
 
-static void throwSwitch(struct client *c) {
+static void debugSwitchesThrowSwitch(struct client *c) {
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         if (strIs(c->argv[1], switches[i].name)) *switches[i].value = debugNumberOf(c->argv[2]);
     }
     replyOk(c);
 }
 
-static void nothingToSwitch(struct client *c) {
+static void debugSwitchesNothingToSwitch(struct client *c) {
     replyOk(c);
 }
 
-static void replyBuffer(struct client *c) {
+static void debugSwitchesReplyBuffer(struct client *c) {
     struct str what = c->argv[2], value = c->argv[3];
     int64_t ms;
     if (strIs(what, "peak-reset-time") && !strIs(value, "never") && !strIs(value, "reset")) {
@@ -67,7 +67,7 @@ static void replyBuffer(struct client *c) {
     }
 }
 
-static void protectClient(struct client *c) {
+static void debugSwitchesProtectClient(struct client *c) {
     int64_t id;
     if (!string2ll(c->argv[2], &id))
         replyError(c, "ERR Invalid client id");
@@ -79,7 +79,7 @@ static void protectClient(struct client *c) {
 
 /* ---- Sizes ---- */
 
-static void sdsLengths(struct client *c) {
+static void debugSwitchesSdsLengths(struct client *c) {
     struct object *o = lookupKey(c->db, c->argv[2], LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NOEXPIRE);
     if (!o) {
         replyError(c, err_nosuchkey);
@@ -102,7 +102,7 @@ static void sdsLengths(struct client *c) {
     sdsfree(s);
 }
 
-static void structSizes(struct client *c) {
+static void debugSwitchesStructSizes(struct client *c) {
     sds s = sdscatprintf(sdsempty(), "bits:%d robj:%zu client:%zu hashtable:%zu ", (int)sizeof(long) * 8,
                          sizeof(struct object), sizeof(struct client), sizeof(struct hashtable));
     replyStatus(c, s);
@@ -111,7 +111,7 @@ static void structSizes(struct client *c) {
 
 /* ---- The allocator ---- */
 
-static void controlNumber(struct client *c) {
+static void debugSwitchesControlNumber(struct client *c) {
     sds name = sdsnewstr(c->argv[2]);
     int64_t fresh = c->argc > 3 ? debugNumberOf(c->argv[3]) : 0;
     uint64_t value;
@@ -125,7 +125,7 @@ static void controlNumber(struct client *c) {
 
 /* By the last part of the name. jemalloc gives a number out as readily when it is as wide as an address: and
  * what stands there instead of a text may be nobody's memory. */
-static bool namesText(const char *name) {
+static bool debugSwitchesNamesText(const char *name) {
     static const char texts[][20] = {"version",
                                      "malloc_conf",
                                      "metadata_thp",
@@ -144,11 +144,11 @@ static bool namesText(const char *name) {
     return false;
 }
 
-static void controlText(struct client *c) {
+static void debugSwitchesControlText(struct client *c) {
     sds name = sdsnewstr(c->argv[2]);
     const char *text;
     int code = zmallocControlText(name, &text);
-    if (!code && !namesText(name)) code = EINVAL;
+    if (!code && !debugSwitchesNamesText(name)) code = EINVAL;
     sdsfree(name);
     if (code)
         replyErrorFmt(c, "ERR %s", strerror(code));
@@ -160,7 +160,7 @@ static void controlText(struct client *c) {
 
 /* Patterns and texts out of the letters that mean something: whatever they are, matching them ends, and
  * touches nothing that is not theirs. */
-static void matchAtRandom(struct client *c) {
+static void debugSwitchesMatchAtRandom(struct client *c) {
     static const char letters[] = "ab*?[]^-\\";
     char bytes[2][MATCH_MAX_LENGTH];
     for (int i = 0; i < MATCH_ROUNDS; i++) {
@@ -183,7 +183,7 @@ static void debugRewriteAll(struct client *c) {
         replyOk(c);
 }
 
-static void weights(struct client *c) {
+static void debugSwitchesWeights(struct client *c) {
     if (!client_weighing) {
         replyError(c, "ERR maxmemory-clients is disabled.");
         return;
@@ -199,33 +199,37 @@ static void weights(struct client *c) {
 
 static const char *const of_absent[] = {NULL};
 static const struct debugSubcommand subcommands[] = {
-    {"aof-flush-sleep", 1, 1, throwSwitch,
+    {"aof-flush-sleep", 1, 1, debugSwitchesThrowSwitch,
      HELP("AOF-FLUSH-SLEEP <microseconds>", "    Wait so long before each write to the append-only file.")},
-    {"client-eviction", 0, 0, weights,
+    {"client-eviction", 0, 0, debugSwitchesWeights,
      HELP("CLIENT-EVICTION", "    How the memory of clients is spread over their sizes.")},
     {"config-rewrite-force-all", 0, 0, debugRewriteAll,
      HELP("CONFIG-REWRITE-FORCE-ALL", "    CONFIG REWRITE, and with it all directives at their defaults.")},
-    {"mallctl", 1, 2, controlNumber,
+    {"mallctl", 1, 2, debugSwitchesControlNumber,
      HELP("MALLCTL <key> [<value>]", "    A number of the allocator's; and another in its place.")},
-    {"mallctl-str", 1, 2, controlText, HELP("MALLCTL-STR <key>", "    A text of the allocator's.")},
-    {"pause-after-fork", 1, 1, throwSwitch,
+    {"mallctl-str", 1, 2, debugSwitchesControlText,
+     HELP("MALLCTL-STR <key>", "    A text of the allocator's.")},
+    {"pause-after-fork", 1, 1, debugSwitchesThrowSwitch,
      HELP("PAUSE-AFTER-FORK <0|1>", "    Stop (SIGSTOP) after each fork, until somebody sends SIGCONT.")},
-    {"protect-client", 1, 1, protectClient, HELP("PROTECT-CLIENT <id>", "    Is there such a client?")},
-    {"replybuffer", 2, 2, replyBuffer,
+    {"protect-client", 1, 1, debugSwitchesProtectClient,
+     HELP("PROTECT-CLIENT <id>", "    Is there such a client?")},
+    {"replybuffer", 2, 2, debugSwitchesReplyBuffer,
      HELP("REPLYBUFFER PEAK-RESET-TIME <ms|NEVER|RESET>, RESIZING <0|1>",
           "    Accepted; replies are chains of blocks here.")},
-    {"sdslen", 1, 1, sdsLengths, HELP("SDSLEN <key>", "    What key and string take, and their spare room.")},
-    {"set-disable-deny-scripts", 1, 1, throwSwitch,
+    {"sdslen", 1, 1, debugSwitchesSdsLengths,
+     HELP("SDSLEN <key>", "    What key and string take, and their spare room.")},
+    {"set-disable-deny-scripts", 1, 1, debugSwitchesThrowSwitch,
      HELP("SET-DISABLE-DENY-SCRIPTS <0|1>", "    Let scripts run commands that are not for scripts.")},
-    {"set-skip-checksum-validation", 1, 1, throwSwitch,
+    {"set-skip-checksum-validation", 1, 1, debugSwitchesThrowSwitch,
      HELP("SET-SKIP-CHECKSUM-VALIDATION <0|1>", "    Take RDB files and payloads whose checksum is wrong.")},
-    {"stringmatch-test", 0, 0, matchAtRandom,
+    {"stringmatch-test", 0, 0, debugSwitchesMatchAtRandom,
      HELP("STRINGMATCH-TEST", "    Match random patterns with random texts.")},
-    {"structsize", 0, 0, structSizes, HELP("STRUCTSIZE", "    Sizes of some structures, in bytes.")},
-    {"client-enforce-reply-list", 1, 1, nothingToSwitch, of_absent},
-    {"force-free-primary-async", 1, 1, nothingToSwitch, of_absent},
-    {"force-tls-write-error", 1, 1, nothingToSwitch, of_absent},
-    {"hashtable-can-abort-shrink", 1, 1, nothingToSwitch, of_absent},
+    {"structsize", 0, 0, debugSwitchesStructSizes,
+     HELP("STRUCTSIZE", "    Sizes of some structures, in bytes.")},
+    {"client-enforce-reply-list", 1, 1, debugSwitchesNothingToSwitch, of_absent},
+    {"force-free-primary-async", 1, 1, debugSwitchesNothingToSwitch, of_absent},
+    {"force-tls-write-error", 1, 1, debugSwitchesNothingToSwitch, of_absent},
+    {"hashtable-can-abort-shrink", 1, 1, debugSwitchesNothingToSwitch, of_absent},
 };
 
 void debugSwitchesInit(void) {

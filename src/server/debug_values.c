@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* debug_values.c - Part of debug_command.h: how single values are stored. */
-#include "server/debug_command.h"
-
 #include <stdio.h>
 
-#include "registry/cron.h"
-#include "registry/debug.h"
-#include "data/keyspace/db.h"
 #include "client/client.h"
 #include "client/reply.h"
+#include "data/keyspace/db.h"
 #include "data/rdb/rio.h"
 #include "data/type.h"
+#include "registry/cron.h"
+#include "registry/debug.h"
+#include "server/debug_command.h"
 
 /* Expired or not. */
-static struct object *keyToInspect(struct client *c) {
+static struct object *debugValuesKeyToInspect(struct client *c) {
     struct object *o = dbFind(c->db, c->argv[2]);
     if (!o) replyError(c, err_nosuchkey);
     return o;
 }
 
-static int countOnly(void *priv, const char *p, size_t n) {
+static int debugValuesCountOnly(void *priv, const char *p, size_t n) {
     (void)priv, (void)p, (void)n;
     return 0;
 }
 
 /* Bytes that the value takes in a snapshot. */
-static uint64_t serializedLength(const struct object *o) {
+static uint64_t debugValuesSerializedLength(const struct object *o) {
     struct rioWriter w;
-    rioWriterInit(&w, countOnly, NULL);
+    rioWriterInit(&w, debugValuesCountOnly, NULL);
     objectTypeOf(o)->save(&w, o);
     uint64_t n = rioWritten(&w);
     rioWriterFree(&w);
@@ -36,12 +35,12 @@ static uint64_t serializedLength(const struct object *o) {
 
 /* The fields that clients parse. Values are not shared. FAST leaves out what has to be worked out. */
 static void debugObject(struct client *c) {
-    struct object *o = keyToInspect(c);
+    struct object *o = debugValuesKeyToInspect(c);
     if (!o) return;
     const struct objectType *type = objectTypeOf(o);
     sds s = sdscatprintf(sdsempty(), "Value at:%p refcount:1 encoding:%s", (void *)o, type->encodingName(o));
     if (c->argc == 3 || !strIs(c->argv[3], "fast"))
-        s = sdscatprintf(s, " serializedlength:%llu", (unsigned long long)serializedLength(o));
+        s = sdscatprintf(s, " serializedlength:%llu", (unsigned long long)debugValuesSerializedLength(o));
     s = sdscatprintf(s, " lru:%u lru_seconds_idle:%u", (unsigned)o->lru, (lruClock() - o->lru) & 0xffffff);
     if (type->debugInfo) {
         s = type->debugInfo(o, sdscat(s, " "));
@@ -53,7 +52,7 @@ static void debugObject(struct client *c) {
 
 /* What the type has to tell about the shape of a sorted set. */
 static void debugZset(struct client *c) {
-    struct object *o = keyToInspect(c);
+    struct object *o = debugValuesKeyToInspect(c);
     if (!o) return;
     const struct objectType *type = objectTypeOf(o);
     if (type != objectTypeByName(STR("zset"))) {
@@ -67,7 +66,7 @@ static void debugZset(struct client *c) {
 }
 
 static void debugHtstatsKey(struct client *c) {
-    struct object *o = keyToInspect(c);
+    struct object *o = debugValuesKeyToInspect(c);
     if (!o) return;
     const struct objectType *type = objectTypeOf(o);
     struct hashtable *table = type->table ? type->table(o) : NULL;
@@ -82,7 +81,7 @@ static void debugHtstatsKey(struct client *c) {
 
 /* ---- Structures, on standard output ---- */
 
-static bool printElement(void *priv, struct str element) {
+static bool debugValuesPrintElement(void *priv, struct str element) {
     int *n = priv;
     printf("{%d} %zu bytes: ", (*n)++, element.len);
     fwrite(element.ptr, 1, element.len, stdout);
@@ -90,8 +89,8 @@ static bool printElement(void *priv, struct str element) {
     return true;
 }
 
-static void printStructure(struct client *c, const char *encoding, const char *title) {
-    struct object *o = keyToInspect(c);
+static void debugValuesPrintStructure(struct client *c, const char *encoding, const char *title) {
+    struct object *o = debugValuesKeyToInspect(c);
     if (!o) return;
     const struct objectType *type = objectTypeOf(o);
     if (strcmp(type->encodingName(o), encoding) || !type->iterate) {
@@ -102,7 +101,7 @@ static void printStructure(struct client *c, const char *encoding, const char *t
     printf("%s: %zu bytes %s\n", title, type->memoryUsage(o, 0), shape);
     sdsfree(shape);
     int n = 0;
-    type->iterate(o, printElement, &n);
+    type->iterate(o, debugValuesPrintElement, &n);
     fflush(stdout);
     sds answer = sdscatprintf(sdsempty(), "%s structure printed on stdout", title);
     replyStatus(c, answer);
@@ -110,11 +109,11 @@ static void printStructure(struct client *c, const char *encoding, const char *t
 }
 
 static void debugListpack(struct client *c) {
-    printStructure(c, "listpack", "Listpack");
+    debugValuesPrintStructure(c, "listpack", "Listpack");
 }
 
 static void debugQuicklist(struct client *c) {
-    printStructure(c, "quicklist", "Quicklist");
+    debugValuesPrintStructure(c, "quicklist", "Quicklist");
 }
 
 /* ---- The table ---- */

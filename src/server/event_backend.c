@@ -45,7 +45,7 @@ struct trial {
     int asked;
 };
 
-static void trialRead(struct connection *conn) {
+static void eventBackendTrialRead(struct connection *conn) {
     static char reply[TRIAL_BYTES];
     static const struct iovec iov = {reply, sizeof reply};
     struct trial *t = conn->data;
@@ -54,7 +54,7 @@ static void trialRead(struct connection *conn) {
         t->writes[t->asked++] = (struct connWrite){conn, &iov, 1, 0, 0};
 }
 
-static void trialEnd(struct trial *t) {
+static void eventBackendTrialEnd(struct trial *t) {
     for (int i = 0; i < TRIAL_CLIENTS; i++) {
         if (!t->conns[i]) continue;
         connClose(t->conns[i]);
@@ -63,7 +63,7 @@ static void trialEnd(struct trial *t) {
     if (t->el) aeDelete(t->el);
 }
 
-static bool trialStart(struct trial *t, enum aeBackend with) {
+static bool eventBackendTrialStart(struct trial *t, enum aeBackend with) {
     *t = (struct trial){0};
     aeSetBackend(with);
     t->el = aeCreate(TRIAL_FDS);
@@ -74,26 +74,26 @@ static bool trialStart(struct trial *t, enum aeBackend with) {
         t->peers[i] = fds[1];
         t->conns[i] = connCreateUnix(t->el, fds[0]);
         t->conns[i]->data = t;
-        connSetReadHandler(t->conns[i], trialRead);
+        connSetReadHandler(t->conns[i], eventBackendTrialRead);
     }
     return true;
 }
 
-static int64_t threadCpuNs(void) {
+static int64_t eventBackendThreadCpuNs(void) {
     return (int64_t)cpuTimeNs(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* CPU time in ns of a turn in which all are served; -1: somebody was not. */
-static int64_t trialTurn(struct trial *t) {
+static int64_t eventBackendTrialTurn(struct trial *t) {
     char bytes[TRIAL_BYTES] = {0};
     for (int i = 0; i < TRIAL_CLIENTS; i++)
         if (write(t->peers[i], bytes, sizeof bytes) != sizeof bytes) return -1;
-    int64_t start_ns = threadCpuNs();
+    int64_t start_ns = eventBackendThreadCpuNs();
     t->asked = 0;
     for (int tries = 0; t->asked < TRIAL_CLIENTS && tries < TRIAL_CLIENTS; tries++)
         aeProcessEvents(t->el, AE_FILE_EVENTS | AE_DONT_WAIT);
     connWriteMany(t->writes, t->asked);
-    int64_t cpu_ns = threadCpuNs() - start_ns;
+    int64_t cpu_ns = eventBackendThreadCpuNs() - start_ns;
     for (int i = 0; i < TRIAL_CLIENTS; i++)
         if (read(t->peers[i], bytes, sizeof bytes) != sizeof bytes) return -1;
     return cpu_ns;
@@ -106,12 +106,12 @@ struct outcome {
     int64_t cost_ns;
 };
 
-static bool trialPair(struct trial trials[2], struct outcome *o) {
+static bool eventBackendTrialPair(struct trial trials[2], struct outcome *o) {
     int64_t ns[2];
     bool counts = o->seen++ >= TRIAL_WARMUP;
     for (int i = 0; i < 2; i++) {
         int which = (o->seen + i) % 2; /* each comes first as often */
-        ns[which] = trialTurn(&trials[which]);
+        ns[which] = eventBackendTrialTurn(&trials[which]);
         if (ns[which] < 0) return false;
         if (counts && (!o->least_ns[which] || ns[which] < o->least_ns[which])) o->least_ns[which] = ns[which];
     }
@@ -121,27 +121,27 @@ static bool trialPair(struct trial trials[2], struct outcome *o) {
 }
 
 /* False: io_uring is not to be had. */
-static bool measure(struct outcome *o) {
+static bool eventBackendMeasure(struct outcome *o) {
     struct trial trials[2];
-    int64_t start_ns = threadCpuNs();
+    int64_t start_ns = eventBackendThreadCpuNs();
     *o = (struct outcome){0};
-    bool ok = trialStart(&trials[AE_URING], AE_URING);
+    bool ok = eventBackendTrialStart(&trials[AE_URING], AE_URING);
     int problem = errno;
-    ok &= trialStart(&trials[AE_EPOLL], AE_EPOLL);
+    ok &= eventBackendTrialStart(&trials[AE_EPOLL], AE_EPOLL);
     while (ok && o->cost_ns < TRIAL_US * 1000) {
-        ok = trialPair(trials, o);
-        o->cost_ns = threadCpuNs() - start_ns;
+        ok = eventBackendTrialPair(trials, o);
+        o->cost_ns = eventBackendThreadCpuNs() - start_ns;
     }
-    for (int i = 0; i < 2; i++) trialEnd(&trials[i]);
+    for (int i = 0; i < 2; i++) eventBackendTrialEnd(&trials[i]);
     errno = problem;
     return ok;
 }
 
 /* ---- The choice ---- */
 
-static bool chooseByMeasure(void) {
+static bool eventBackendChooseByMeasure(void) {
     struct outcome o;
-    if (!measure(&o)) {
+    if (!eventBackendMeasure(&o)) {
         serverLog(LL_VERBOSE, "io_uring is not to be had here (%s): the event loop works with epoll",
                   strerror(errno));
         return false;
@@ -157,7 +157,7 @@ static bool chooseByMeasure(void) {
     return better;
 }
 
-static bool available(void) {
+static bool eventBackendAvailable(void) {
     aeSetBackend(AE_URING);
     struct aeEventLoop *el = aeCreate(1);
     int problem = errno;
@@ -168,8 +168,8 @@ static bool available(void) {
 }
 
 void eventBackendChoose(void) {
-    bool uring = backend == BACKEND_AUTO ? chooseByMeasure() : backend == BACKEND_URING;
-    if (backend == BACKEND_URING && !available()) {
+    bool uring = backend == BACKEND_AUTO ? eventBackendChooseByMeasure() : backend == BACKEND_URING;
+    if (backend == BACKEND_URING && !eventBackendAvailable()) {
         serverLog(LL_WARNING,
                   "WARNING: event-backend is io_uring, which is not to be had here (%s): epoll it is.",
                   strerror(errno));

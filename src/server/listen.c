@@ -17,20 +17,20 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "acl/acl.h"
+#include "acl/client_auth.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
-#include "acl/acl.h"
 #include "client/client.h"
 #include "client/client_session.h"
 #include "command/io_threads.h"
-#include "acl/client_auth.h"
+#include "net/ae.h"
+#include "net/connection.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/info.h"
 #include "registry/server_events.h"
-#include "net/ae.h"
-#include "net/connection.h"
 #include "server/tls_server.h"
 
 #define BIND_MAX       16
@@ -53,9 +53,10 @@ struct group {
     aeFileProc *accept;
     int fds[BIND_MAX], count;
 };
-static void acceptTcp(struct aeEventLoop *el, int fd, void *data, int mask);
-static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask);
-static struct group tcp = {.name = "tcp", .accept = acceptTcp}, tls = {.name = "tls", .accept = acceptTls};
+static void listenAcceptTcp(struct aeEventLoop *el, int fd, void *data, int mask);
+static void listenAcceptTls(struct aeEventLoop *el, int fd, void *data, int mask);
+static struct group tcp = {.name = "tcp", .accept = listenAcceptTcp},
+                    tls = {.name = "tls", .accept = listenAcceptTls};
 static int unix_fd = -1, spare_fd = -1;
 static bool started, resting;
 
@@ -81,35 +82,35 @@ static void listenRefuse(struct connection *conn, const char *msg) {
     clientstats.rejected++;
 }
 
-static bool isFull(struct connection *conn) {
+static bool listenIsFull(struct connection *conn) {
     if (clients.length < (size_t)maxclients) return false;
     listenRefuse(conn, "-ERR max number of clients reached\r\n"); /* over TLS nobody can read it yet */
     return true;
 }
 
-static const char *unprotected(const struct connection *conn) {
+static const char *listenUnprotected(const struct connection *conn) {
     if (!protected_mode || authPasswordSet() || connIsLocal(conn)) return NULL;
     return "-DENIED This server is in protected mode: no password is set for the default user, so only "
            "clients on the same machine may connect. Set a password with CONFIG SET requirepass, or turn "
            "the protection off with CONFIG SET protected-mode no.\r\n";
 }
 
-static void logAccepted(struct client *c, bool unix_socket) {
+static void listenLogAccepted(struct client *c, bool unix_socket) {
     if (unix_socket)
         serverLog(LL_VERBOSE, "A client has connected to %s", unixsocket);
     else
         serverLog(LL_VERBOSE, "Accepted %s", clientPeerName(c));
 }
 
-static void acceptOne(struct connection *conn, bool unix_socket) {
-    if (isFull(conn)) return;
-    const char *denied = unix_socket ? NULL : unprotected(conn);
+static void listenAcceptOne(struct connection *conn, bool unix_socket) {
+    if (listenIsFull(conn)) return;
+    const char *denied = unix_socket ? NULL : listenUnprotected(conn);
     if (denied) {
         listenRefuse(conn, denied);
         return;
     }
     struct client *c = clientCreate(conn);
-    if (logGetLevel() <= LL_VERBOSE) logAccepted(c, unix_socket);
+    if (logGetLevel() <= LL_VERBOSE) listenLogAccepted(c, unix_socket);
     if (unix_socket) c->flags |= CLIENT_UNIX_SOCKET;
     authNewClient(c);
     clientstats.connections++;
@@ -117,48 +118,48 @@ static void acceptOne(struct connection *conn, bool unix_socket) {
     if (!ioThreadsTake(c)) clientReadOn(c);
 }
 
-static void stopReading(const struct group *g) {
+static void listenStopReading(const struct group *g) {
     for (int i = 0; i < g->count; i++) aeDeleteFileEvent(server_el, g->fds[i], AE_READABLE);
 }
 
-static void startReading(const struct group *g) {
+static void listenStartReading(const struct group *g) {
     for (int i = 0; i < g->count; i++) aeCreateFileEvent(server_el, g->fds[i], AE_READABLE, g->accept, NULL);
 }
 
-static void restFromAccepting(void) {
+static void listenRestFromAccepting(void) {
     int reason = errno;
     if (spare_fd >= 0) close(spare_fd);
     serverLog(LL_WARNING, "Accepting a connection failed: %s", strerror(reason));
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    stopReading(&tcp);
-    stopReading(&tls);
+    listenStopReading(&tcp);
+    listenStopReading(&tls);
     if (unix_fd >= 0) aeDeleteFileEvent(server_el, unix_fd, AE_READABLE);
     resting = true;
 }
 
 /* Calls netAccept at most `most` times; -1 when nobody waits any more. */
-static int nextWaiting(int fd, int64_t *most) {
+static int listenNextWaiting(int fd, int64_t *most) {
     if ((*most)-- <= 0) return -1;
     int client_fd = netAccept(fd);
-    if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) restFromAccepting();
+    if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) listenRestFromAccepting();
     return client_fd;
 }
 
-static void acceptTcp(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void listenAcceptTcp(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)data, (void)mask;
     int64_t most = accepts_per_cycle;
-    for (int client_fd; (client_fd = nextWaiting(fd, &most)) >= 0;)
-        acceptOne(connCreateTcp(el, client_fd, KEEPALIVE_INHERITED), false);
+    for (int client_fd; (client_fd = listenNextWaiting(fd, &most)) >= 0;)
+        listenAcceptOne(connCreateTcp(el, client_fd, KEEPALIVE_INHERITED), false);
 }
 
-static void acceptUnix(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void listenAcceptUnix(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)data, (void)mask;
     int64_t most = accepts_per_cycle;
-    for (int client_fd; (client_fd = nextWaiting(fd, &most)) >= 0;)
-        acceptOne(connCreateUnix(el, client_fd), true);
+    for (int client_fd; (client_fd = listenNextWaiting(fd, &most)) >= 0;)
+        listenAcceptOne(connCreateUnix(el, client_fd), true);
 }
 
-static void takeCertificateUser(struct client *c, const struct connection *conn) {
+static void listenTakeCertificateUser(struct client *c, const struct connection *conn) {
     int count;
     sds *users = tlsServerUsers(conn, &count);
     int taken = users ? authAsOneOf(c, users, count) : -1;
@@ -166,9 +167,9 @@ static void takeCertificateUser(struct client *c, const struct connection *conn)
     sdsfreesplitres(users, count);
 }
 
-/* The other half of acceptOne, when the handshake is over. It may have been an I/O thread that shook hands:
- * then c->conn is not conn. */
-static void tlsReady(struct connection *conn, const char *error) {
+/* The other half of listenAcceptOne, when the handshake is over. It may have been an I/O thread that shook
+ * hands: then c->conn is not conn. */
+static void listenTlsReady(struct connection *conn, const char *error) {
     struct client *c = conn->data;
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     if (error) {
@@ -177,7 +178,7 @@ static void tlsReady(struct connection *conn, const char *error) {
         clientClose(c);
         return;
     }
-    const char *denied = unprotected(conn);
+    const char *denied = listenUnprotected(conn);
     if (denied) {
         (void)connWritev(conn, &(struct iovec){(void *)denied, strlen(denied)}, 1); /* best effort */
         clientstats.rejected++;
@@ -185,40 +186,41 @@ static void tlsReady(struct connection *conn, const char *error) {
         return;
     }
     authNewClient(c);
-    takeCertificateUser(c, conn);
+    listenTakeCertificateUser(c, conn);
     clientstats.connections++;
 }
 
 /* A client from the beginning, so that time-outs, CLIENT LIST and maxclients see those that shake hands. */
-static void acceptTls(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void listenAcceptTls(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)data, (void)mask;
     int64_t most = tls_accepts_per_cycle;
-    for (int client_fd; (client_fd = nextWaiting(fd, &most)) >= 0;) {
-        struct connection *conn = tlsAccept(el, tlsServerCurrent(), client_fd, KEEPALIVE_INHERITED, tlsReady);
+    for (int client_fd; (client_fd = listenNextWaiting(fd, &most)) >= 0;) {
+        struct connection *conn =
+            tlsAccept(el, tlsServerCurrent(), client_fd, KEEPALIVE_INHERITED, listenTlsReady);
         if (!conn) {
             serverLog(LL_WARNING, "A connection could not be accepted: no memory");
             close(client_fd);
             continue;
         }
-        if (isFull(conn)) continue;
+        if (listenIsFull(conn)) continue;
         struct client *c = clientCreate(conn);
         c->user = aclDefaultUser();
-        if (logGetLevel() <= LL_VERBOSE) logAccepted(c, false);
+        if (logGetLevel() <= LL_VERBOSE) listenLogAccepted(c, false);
         if (!ioThreadsTake(c)) clientReadOn(c);
     }
 }
 
-static void acceptAgain(void) {
+static void listenAcceptAgain(void) {
     if (!resting) return;
     resting = false;
-    startReading(&tcp);
-    startReading(&tls);
-    if (unix_fd >= 0) aeCreateFileEvent(server_el, unix_fd, AE_READABLE, acceptUnix, NULL);
+    listenStartReading(&tcp);
+    listenStartReading(&tls);
+    if (unix_fd >= 0) aeCreateFileEvent(server_el, unix_fd, AE_READABLE, listenAcceptUnix, NULL);
 }
 
 /* ---- Listen ---- */
 
-static void closeGroup(struct group *g) {
+static void listenCloseGroup(struct group *g) {
     for (int i = 0; i < g->count; i++) {
         aeDeleteFileEvent(server_el, g->fds[i], AE_READABLE);
         close(g->fds[i]);
@@ -226,7 +228,7 @@ static void closeGroup(struct group *g) {
     g->count = 0;
 }
 
-static bool openGroup(struct group *g) {
+static bool listenOpenGroup(struct group *g) {
     if (g->port == 0) return true;
     char err[256];
     const char *failed;
@@ -240,13 +242,13 @@ static bool openGroup(struct group *g) {
     for (int i = 0; i < n; i++) {
         netSetInherited(g->fds[i], (int)tcp_keepalive);
         if (aeCreateFileEvent(server_el, g->fds[i], AE_READABLE, g->accept, NULL) == 0) continue;
-        closeGroup(g);
+        listenCloseGroup(g);
         return false;
     }
     return true;
 }
 
-static void openUnix(void) {
+static void listenOpenUnix(void) {
     if (!unixsocket || !*unixsocket) return;
     char err[256];
     unix_fd = netListenUnix(unixsocket, (unsigned)unixsocketperm, (int)tcp_backlog, err, sizeof err);
@@ -260,16 +262,16 @@ static void openUnix(void) {
         unlink(unixsocket);
         exit(1);
     }
-    aeCreateFileEvent(server_el, unix_fd, AE_READABLE, acceptUnix, NULL);
+    aeCreateFileEvent(server_el, unix_fd, AE_READABLE, listenAcceptUnix, NULL);
 }
 
-static void openOrExit(struct group *g) {
-    if (openGroup(g)) return;
+static void listenOpenOrExit(struct group *g) {
+    if (listenOpenGroup(g)) return;
     serverLog(LL_WARNING, "Listening on port %d (%s) failed, so the server exits", (int)g->port, g->name);
     exit(1);
 }
 
-static void warnAboutBacklog(void) {
+static void listenWarnAboutBacklog(void) {
     FILE *f = fopen("/proc/sys/net/core/somaxconn", "r");
     int most;
     if (!f) return;
@@ -281,15 +283,15 @@ static void warnAboutBacklog(void) {
 }
 
 void listenStart(void) {
-    warnAboutBacklog();
+    listenWarnAboutBacklog();
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    openOrExit(&tcp);
+    listenOpenOrExit(&tcp);
     if (tlsServerWanted() && !tlsServerConfigure()) {
         serverLog(LL_WARNING, "TLS could not be configured, so the server exits");
         exit(1);
     }
-    openOrExit(&tls);
-    openUnix();
+    listenOpenOrExit(&tls);
+    listenOpenUnix();
     if (tcp.count == 0 && tls.count == 0 && unix_fd < 0) {
         serverLog(LL_WARNING, "No port and no Unix socket to listen on is configured, so the server exits");
         exit(1);
@@ -298,8 +300,8 @@ void listenStart(void) {
 }
 
 void listenStop(void) {
-    closeGroup(&tcp);
-    closeGroup(&tls);
+    listenCloseGroup(&tcp);
+    listenCloseGroup(&tls);
     if (unix_fd < 0) return;
     aeDeleteFileEvent(server_el, unix_fd, AE_READABLE);
     close(unix_fd);
@@ -317,7 +319,7 @@ void listenAnnounce(void) {
 
 /* ---- Limits ---- */
 
-static bool raiseFileLimit(rlim_t want) {
+static bool listenRaiseFileLimit(rlim_t want) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
     if (limit.rlim_cur >= want) return true;
@@ -329,7 +331,7 @@ static bool raiseFileLimit(rlim_t want) {
 
 int listenMaxFds(void) {
     rlim_t want = (rlim_t)maxclients + RESERVED_FDS;
-    if (!raiseFileLimit(want)) {
+    if (!listenRaiseFileLimit(want)) {
         struct rlimit limit;
         if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= RESERVED_FDS) {
             serverLog(LL_WARNING, "The file limit is too low to serve any client. Exiting.");
@@ -349,15 +351,15 @@ int listenMaxFds(void) {
 /* ---- Directives ---- */
 
 /* For connections that are still to come. */
-static bool applyKeepalive(const char **err) {
+static bool listenApplyKeepalive(const char **err) {
     (void)err;
     for (int i = 0; i < tcp.count; i++) netSetInherited(tcp.fds[i], (int)tcp_keepalive);
     for (int i = 0; i < tls.count; i++) netSetInherited(tls.fds[i], (int)tcp_keepalive);
     return true;
 }
 
-static bool applyMaxclients(const char **err) {
-    if (!raiseFileLimit((rlim_t)maxclients + RESERVED_FDS)) {
+static bool listenApplyMaxclients(const char **err) {
+    if (!listenRaiseFileLimit((rlim_t)maxclients + RESERVED_FDS)) {
         static char reason[128];
         struct rlimit limit;
         getrlimit(RLIMIT_NOFILE, &limit);
@@ -376,27 +378,28 @@ static bool applyMaxclients(const char **err) {
 }
 
 /* When it fails, the registry puts the old value back and calls it again. */
-static bool reopen(struct group *g, const char **err) {
+static bool listenReopen(struct group *g, const char **err) {
     if (!started) return true;
-    closeGroup(g);
-    if (openGroup(g)) return true;
+    listenCloseGroup(g);
+    if (listenOpenGroup(g)) return true;
     *err = "Unable to listen on this port. Check server logs.";
     return false;
 }
 
-static bool reopenTcp(const char **err) {
-    return reopen(&tcp, err);
+static bool listenReopenTcp(const char **err) {
+    return listenReopen(&tcp, err);
 }
 
-static bool reopenTls(const char **err) {
+static bool listenReopenTls(const char **err) {
     if (started && tls.port && !tlsServerConfigure()) {
         *err = "Unable to update TLS configuration. Check server logs.";
         return false;
     }
-    return reopen(&tls, err);
+    return listenReopen(&tls, err);
 }
 
-static bool setBind(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool listenSetBind(const struct configDirective *d, int argc, const struct str *argv,
+                          const char **err) {
     (void)d;
     if (argc > BIND_MAX) {
         *err = "Too many bind addresses specified.";
@@ -411,7 +414,7 @@ static bool setBind(const struct configDirective *d, int argc, const struct str 
     }
     sds *drop = old;
     int drop_count = old_count;
-    bool ok = reopen(&tcp, err) && reopen(&tls, err);
+    bool ok = listenReopen(&tcp, err) && listenReopen(&tls, err);
     if (!ok) {
         sds bad[BIND_MAX];
         int bad_count = bind_count;
@@ -420,8 +423,8 @@ static bool setBind(const struct configDirective *d, int argc, const struct str 
         bind_count = old_count;
         *err = "Failed to bind to specified addresses.";
         const char *ignored;
-        reopen(&tcp, &ignored);
-        reopen(&tls, &ignored);
+        listenReopen(&tcp, &ignored);
+        listenReopen(&tls, &ignored);
         for (int i = 0; i < bad_count; i++) sdsfree(bad[i]);
         return false;
     }
@@ -429,14 +432,14 @@ static bool setBind(const struct configDirective *d, int argc, const struct str 
     return true;
 }
 
-static sds getBind(const struct configDirective *d) {
+static sds listenGetBind(const struct configDirective *d) {
     (void)d;
     sds s = sdsempty();
     for (int i = 0; i < bind_count; i++) s = sdscatprintf(s, "%s%s", i ? " " : "", bind_addr[i]);
     return s;
 }
 
-static sds groupInfo(sds s, int *n, const struct group *g) {
+static sds listenGroupInfo(sds s, int *n, const struct group *g) {
     if (g->count == 0) return s;
     s = sdscatprintf(s, "listener%d:name=%s", (*n)++, g->name);
     for (int i = 0; i < bind_count; i++) s = sdscatprintf(s, ",bind=%s", bind_addr[i]);
@@ -445,9 +448,9 @@ static sds groupInfo(sds s, int *n, const struct group *g) {
 
 static sds listenServerInfo(sds s) {
     int n = 0;
-    s = groupInfo(s, &n, &tcp);
+    s = listenGroupInfo(s, &n, &tcp);
     if (unix_fd >= 0) s = infoField(s, "listener%d:name=unix,bind=%s", n++, unixsocket);
-    return groupInfo(s, &n, &tls);
+    return listenGroupInfo(s, &n, &tls);
 }
 
 static sds listenClientsInfo(sds s) {
@@ -456,14 +459,15 @@ static sds listenClientsInfo(sds s) {
 
 void listenRegister(void) {
     static struct configDirective directives[] = {
-        CONFIG_INT("port", NULL, CONFIG_MODIFIABLE, &tcp.port, 6379, 0, 65535, reopenTcp),
-        CONFIG_INT("tls-port", NULL, CONFIG_MODIFIABLE, &tls.port, 0, 0, 65535, reopenTls),
+        CONFIG_INT("port", NULL, CONFIG_MODIFIABLE, &tcp.port, 6379, 0, 65535, listenReopenTcp),
+        CONFIG_INT("tls-port", NULL, CONFIG_MODIFIABLE, &tls.port, 0, 0, 65535, listenReopenTls),
         CONFIG_BOOL("mptcp", NULL, 0, &mptcp, false, NULL),
         CONFIG_INT("socket-mark-id", NULL, 0, &socket_mark, 0, 0, UINT32_MAX, NULL),
         CONFIG_INT("tcp-backlog", NULL, 0, &tcp_backlog, 511, 0, INT32_MAX, NULL),
         CONFIG_INT("tcp-keepalive", NULL, CONFIG_MODIFIABLE, &tcp_keepalive, 300, 0, INT32_MAX,
-                   applyKeepalive),
-        CONFIG_INT("maxclients", NULL, CONFIG_MODIFIABLE, &maxclients, 10000, 1, UINT32_MAX, applyMaxclients),
+                   listenApplyKeepalive),
+        CONFIG_INT("maxclients", NULL, CONFIG_MODIFIABLE, &maxclients, 10000, 1, UINT32_MAX,
+                   listenApplyMaxclients),
         CONFIG_INT("max-new-connections-per-cycle", NULL, CONFIG_MODIFIABLE, &accepts_per_cycle, 10, 1, 1000,
                    NULL),
         CONFIG_INT("max-new-tls-connections-per-cycle", NULL, CONFIG_MODIFIABLE, &tls_accepts_per_cycle, 1, 1,
@@ -472,13 +476,14 @@ void listenRegister(void) {
         CONFIG_STRING("unixsocket", NULL, CONFIG_EMPTY_IS_NULL, &unixsocket, NULL, NULL, NULL),
         CONFIG_STRING("unixsocketgroup", NULL, CONFIG_EMPTY_IS_NULL, &unixsocketgroup, NULL, NULL, NULL),
         CONFIG_INT("unixsocketperm", NULL, CONFIG_OCTAL, &unixsocketperm, 0, 0, 0777, NULL),
-        CONFIG_SPECIAL("bind", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setBind, getBind, NULL),
+        CONFIG_SPECIAL("bind", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, listenSetBind, listenGetBind,
+                       NULL),
     };
     bind_addr[0] = sdsnew("*");
     bind_addr[1] = sdsnew("-::*");
     bind_count = 2;
     configRegister(directives, sizeof directives / sizeof *directives);
-    cronRegister(acceptAgain, ACCEPT_REST_MS);
+    cronRegister(listenAcceptAgain, ACCEPT_REST_MS);
     infoRegister("server", listenServerInfo);
     infoRegister("clients", listenClientsInfo);
 }

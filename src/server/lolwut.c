@@ -6,11 +6,11 @@
 #include "base/num.h"
 #include "base/random.h"
 #include "base/sds.h"
-#include "registry/product.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
 #include "commands/cmd_server.h"
-#include "client/reply.h"
+#include "registry/product.h"
 
 #define DRAWING_VERSION 9
 #define DEFAULT_COLUMNS 66
@@ -20,13 +20,13 @@
 #define TOWER_WIDTH     3 /* with the street beside it */
 #define TALLER          2 /* one tower in so many has one level more */
 
-static int skylineHeight(int rows) {
+static int lolwutSkylineHeight(int rows) {
     int height = 1;
     while (height < rows - 1 && randomBelow(TALLER)) height++;
     return height;
 }
 
-static sds drawSkyRow(sds s, const int *heights, int towers, int level) {
+static sds lolwutDrawSkyRow(sds s, const int *heights, int towers, int level) {
     for (int i = 0; i < towers; i++) {
         if (heights[i] > level)
             s = sdscat(s, randomBelow(3) ? "\u2588\u2588 " : "\u2588\u2592 ");
@@ -42,15 +42,15 @@ static sds drawSkyRow(sds s, const int *heights, int towers, int level) {
 static sds lolwutDraw(sds s, int columns, int rows) {
     int towers = columns / TOWER_WIDTH;
     int *heights = zmalloc((size_t)towers * sizeof *heights);
-    for (int i = 0; i < towers; i++) heights[i] = skylineHeight(rows);
-    for (int level = rows - 1; level >= 0; level--) s = drawSkyRow(s, heights, towers, level);
+    for (int i = 0; i < towers; i++) heights[i] = lolwutSkylineHeight(rows);
+    for (int level = rows - 1; level >= 0; level--) s = lolwutDrawSkyRow(s, heights, towers, level);
     for (int i = 0; i < towers * TOWER_WIDTH; i++) s = sdscat(s, randomBelow(4) ? "~" : " ");
     s = sdscat(s, "\n\nEvery tower a node, every height a matter of chance.");
     zfree(heights);
     return s;
 }
 
-static int64_t clamp(int64_t v, int64_t low, int64_t high) {
+static int64_t lolwutClamp(int64_t v, int64_t low, int64_t high) {
     return v < low ? low : v > high ? high : v;
 }
 
@@ -64,7 +64,8 @@ void lolwutCommand(struct client *c) {
     }
     sds s = sdsempty();
     if (version == DRAWING_VERSION) {
-        s = lolwutDraw(s, (int)clamp(columns, TOWER_WIDTH, COLUMNS_MAX), (int)clamp(rows, 2, ROWS_MAX));
+        s = lolwutDraw(s, (int)lolwutClamp(columns, TOWER_WIDTH, COLUMNS_MAX),
+                       (int)lolwutClamp(rows, 2, ROWS_MAX));
         s = sdscat(s, " ");
     }
     s = sdscatprintf(s, "%s ver. %s\n", productTitle(), productVersion());

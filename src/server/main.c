@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "acl/acl.h"
+#include "acl/client_auth.h"
 #include "base/clock.h"
 #include "base/hash_function.h"
 #include "base/log.h"
@@ -14,77 +16,73 @@
 #include "base/ticks.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
+#include "client/client.h"
+#include "client/client_evict.h"
+#include "client/client_log.h"
+#include "client/client_output.h"
+#include "client/client_session.h"
 #include "cluster/bus_links.h"
 #include "cluster/cluster.h"
+#include "command/admission.h"
+#include "command/blocking.h"
+#include "command/busy.h"
+#include "command/call.h"
+#include "command/client_commands.h"
+#include "command/command.h"
+#include "command/commandlog.h"
+#include "command/data_hooks.h"
+#include "command/evict_admission.h"
+#include "command/io_threads.h"
+#include "command/latency_histogram.h"
+#include "command/loading.h"
+#include "command/monitor.h"
+#include "command/multi.h"
+#include "command/pause.h"
+#include "command/pubsub.h"
+#include "command/tracking.h"
+#include "command/turn.h"
+#include "command/wait.h"
 #include "commands/cmd_acl.h"
 #include "commands/cmd_connection.h"
 #include "commands/cmd_generic.h"
 #include "commands/cmd_pubsub.h"
 #include "commands/cmd_server.h"
 #include "commands/cmd_transactions.h"
-#include "acl/acl.h"
-#include "command/admission.h"
-#include "command/blocking.h"
-#include "command/busy.h"
-#include "command/call.h"
 #include "data/child.h"
-#include "client/client.h"
-#include "acl/client_auth.h"
-#include "client/client_evict.h"
-#include "client/client_log.h"
-#include "client/client_output.h"
-#include "client/client_session.h"
-#include "command/client_commands.h"
-#include "command/command.h"
-#include "command/commandlog.h"
-#include "command/data_hooks.h"
-#include "command/evict_admission.h"
-#include "registry/config.h"
-#include "registry/product.h"
-#include "registry/at_exit.h"
-#include "registry/cron.h"
 #include "data/keyspace/db.h"
-#include "server/debug_command.h"
-#include "server/event_backend.h"
-#include "data/lifetime/defrag.h"
-#include "types/keys/dump.h"
-#include "data/lifetime/evict.h"
-#include "types/keys/generic.h"
-#include "data/server_state/import_mode.h"
-#include "command/io_threads.h"
-#include "command/latency_histogram.h"
-#include "metrics/latency_commands.h"
-#include "metrics/info_commands.h"
 #include "data/keyspace/keyspace_info.h"
-#include "registry/background.h"
-#include "registry/server_events.h"
+#include "data/lifetime/defrag.h"
+#include "data/lifetime/evict.h"
 #include "data/lifetime/lazyfree.h"
-#include "command/loading.h"
-#include "metrics/memory.h"
-#include "command/monitor.h"
-#include "command/multi.h"
-#include "command/pause.h"
-#include "command/pubsub.h"
 #include "data/rdb/rdb.h"
+#include "data/server_state/import_mode.h"
 #include "data/server_state/role.h"
-#include "command/turn.h"
-#include "command/tracking.h"
-#include "command/wait.h"
+#include "metrics/info_commands.h"
+#include "metrics/latency_commands.h"
+#include "metrics/memory.h"
+#include "module/module.h"
 #include "net/ae.h"
 #include "net/connection.h"
 #include "net/dial.h"
 #include "net/io_thread.h"
+#include "persist/aof.h"
 #include "persist/check.h"
 #include "persist/snapshot.h"
-#include "persist/aof.h"
+#include "registry/at_exit.h"
+#include "registry/background.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/product.h"
+#include "registry/server_events.h"
 #include "repl/replication.h"
 #include "script/lua/lua_engine.h"
 #include "script/script.h"
 #include "sentinel/sentinel_env.h"
-#include "module/module.h"
 #include "server/absent_features.h"
 #include "server/config_commands.h"
 #include "server/crash.h"
+#include "server/debug_command.h"
+#include "server/event_backend.h"
 #include "server/listen.h"
 #include "server/process.h"
 #include "server/restart.h"
@@ -93,26 +91,28 @@
 #include "server/system_check.h"
 #include "server/tls_server.h"
 #include "server/watchdog.h"
-#include "types/list/list.h"
 #include "types/hash/hash.h"
+#include "types/keys/dump.h"
+#include "types/keys/generic.h"
+#include "types/keys/sort.h"
+#include "types/list/list.h"
 #include "types/set/set.h"
 #include "types/stream/stream.h"
 #include "types/string/bitmap.h"
-#include "types/zset/geo.h"
 #include "types/string/hyperloglog_commands.h"
-#include "types/keys/sort.h"
 #include "types/string/string_commands.h"
+#include "types/zset/geo.h"
 #include "types/zset/zset.h"
 #include "web/web.h"
 
 /* ---- Command line ---- */
 
-static void printVersion(void) {
+static void mainPrintVersion(void) {
     printf("Valkey server v=%s sha=%s:%d malloc=%s bits=%d build=%s\n", VALKEY_VERSION, build_commit,
            build_modified, zmallocName(), (int)sizeof(long) * 8, build_id);
 }
 
-static void usage(FILE *out, const char *name) {
+static void mainUsage(FILE *out, const char *name) {
     fprintf(out,
             "Usage: %s [/path/to/valkey.conf] [--directive value ...] [-]\n"
             "       %s /path/to/sentinel.conf --sentinel\n\n"
@@ -131,7 +131,7 @@ static void usage(FILE *out, const char *name) {
             name, name, name, name, name, name);
 }
 
-static void loadStdin(void) {
+static void mainLoadStdin(void) {
     sds text = sdsempty();
     char buf[4096];
     size_t n;
@@ -143,7 +143,7 @@ static void loadStdin(void) {
 
 /* "--name v1 v2 --other v" becomes one configuration line per option. Right behind a name, even a word that
  * begins with dashes is a value; only --save and --sentinel may stand alone. */
-static void loadOptions(int argc, char **argv) {
+static void mainLoadOptions(int argc, char **argv) {
     sds text = sdsempty();
     bool needs_value = false;
     for (int i = 0; i < argc; i++) {
@@ -161,14 +161,14 @@ static void loadOptions(int argc, char **argv) {
 }
 
 /* First words that ask for something else than a server. Does not return when it was one of them. */
-static void otherJobs(int argc, char **argv) {
+static void mainOtherJobs(int argc, char **argv) {
     if (argc < 2) return;
     if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
-        printVersion();
+        mainPrintVersion();
         exit(0);
     }
     if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
-        usage(stdout, argv[0]);
+        mainUsage(stdout, argv[0]);
         exit(0);
     }
     if (!strcmp(argv[1], "--check-system")) exit(systemCheck("", stdout));
@@ -176,41 +176,41 @@ static void otherJobs(int argc, char **argv) {
 }
 
 /* The file, standard input, the options: what comes later wins. */
-static void loadConfiguration(int argc, char **argv) {
+static void mainLoadConfiguration(int argc, char **argv) {
     int next = 1;
-    otherJobs(argc, argv);
+    mainOtherJobs(argc, argv);
     if (argc > 1) {
         if (argv[1][0] != '-') {
             configLoadFile(argv[1]);
             next = 2;
         }
         bool first = !strcmp(argv[1], "-"), last = argc > next && !strcmp(argv[argc - 1], "-");
-        if (first || last) loadStdin();
+        if (first || last) mainLoadStdin();
         if (first) next = 2;
         if (last && argc > next) argc--;
     }
-    loadOptions(argc - next, argv + next);
+    mainLoadOptions(argc - next, argv + next);
 }
 
 /* ---- Start-up ---- */
 
-static void seed(void) {
+static void mainSeed(void) {
     uint8_t key[16];
     randomBytes(key, sizeof key);
     hashSetSeed(key);
 }
 
-static bool usesTls(void) {
+static bool mainUsesTls(void) {
     return listenTlsPort() || dial_settings.replication_tls;
 }
 
-static void registerTls(void) {
-    tlsServerRegister(usesTls);
+static void mainRegisterTls(void) {
+    tlsServerRegister(mainUsesTls);
     busLinksSetTls(tlsServerCurrent);
 }
 
 /* Groups of commands without a module of their own. */
-static void registerCommands(void) {
+static void mainRegisterCommands(void) {
     commandRegister(commandsAcl);
     commandRegister(commandsConnection);
     commandRegister(commandsServer);
@@ -247,8 +247,8 @@ static void (*const modules[])(void) = {
     infoCommandsInit, memoryInit, latencyInit,
     /* server */
     configCommandsInit, processRegister, restartRegister, oomScoreRegister, serverInfoRegister,
-    listenRegister, eventBackendRegister, registerTls, absentFeaturesRegister, crashRegister,
-    watchdogRegister, debugInit, registerCommands,
+    listenRegister, eventBackendRegister, mainRegisterTls, absentFeaturesRegister, crashRegister,
+    watchdogRegister, debugInit, mainRegisterCommands,
 };
 
 /* Hooks run in the order in which these modules register them: when a client is freed, after a call, between
@@ -267,14 +267,14 @@ static void (*const modules_in_order[])(void) = {
 };
 // clang-format on
 
-static void registerModules(void) {
+static void mainRegisterModules(void) {
     commandCoreInit();
     for (size_t i = 0; i < sizeof modules / sizeof *modules; i++) modules[i]();
     for (size_t i = 0; i < sizeof modules_in_order / sizeof *modules_in_order; i++) modules_in_order[i]();
-    if (!sentinel_mode) atExitRegister(aofOnShutdown); /* snapshotOnExit comes after it, in runServer */
+    if (!sentinel_mode) atExitRegister(aofOnShutdown); /* snapshotOnExit comes after it, in mainRunServer */
 }
 
-static void endTurn(struct aeEventLoop *el) {
+static void mainEndTurn(struct aeEventLoop *el) {
     connServePending(el);
     blockingHandleReady();
     turnRun(); /* clients unblocked since */
@@ -286,52 +286,52 @@ static void endTurn(struct aeEventLoop *el) {
 
 /* As long as threads bring requests, the main thread takes them without a look at its own sockets and timers
  * in between: that look costs as much as some requests do. */
-static inline void endTurns(struct aeEventLoop *el) {
-    endTurn(el);
-    for (ioThreadsTurnBegins(); ioThreadsReceiveMore(); endTurn(el)) {
+static inline void mainEndTurns(struct aeEventLoop *el) {
+    mainEndTurn(el);
+    for (ioThreadsTurnBegins(); ioThreadsReceiveMore(); mainEndTurn(el)) {
         clockRefresh();
         turnRun();
     }
 }
 
-static inline void goToSleep(struct aeEventLoop *el) {
+static inline void mainGoToSleep(struct aeEventLoop *el) {
     aeSetDontWait(el, turnPending() || connHasPending(el) || !ioMainSleeps());
     serverInfoSleep();
 }
 
 static void mainBeforeSleep(struct aeEventLoop *el) {
-    endTurns(el);
-    goToSleep(el);
+    mainEndTurns(el);
+    mainGoToSleep(el);
 }
 
-static void afterEvents(struct aeEventLoop *el) {
+static void mainAfterEvents(struct aeEventLoop *el) {
     (void)el;
     ioThreadsReceive();
     turnRun();
 }
 
-static void afterSleep(struct aeEventLoop *el) {
+static void mainAfterSleep(struct aeEventLoop *el) {
     (void)el;
     ioMainWakes();
     serverInfoWake();
     clockRefresh();
 }
 
-static void beforeSleepWithModules(struct aeEventLoop *el) {
+static void mainBeforeSleepWithModules(struct aeEventLoop *el) {
     moduleTurnEnds();
-    endTurns(el);
+    mainEndTurns(el);
     serverEvent(SERVER_LOOP, EVENT_STARTED, NULL);
-    goToSleep(el);
+    mainGoToSleep(el);
 }
 
-static void afterSleepWithModules(struct aeEventLoop *el) {
-    afterSleep(el);
+static void mainAfterSleepWithModules(struct aeEventLoop *el) {
+    mainAfterSleep(el);
     serverEvent(SERVER_LOOP, EVENT_ENDED, NULL);
 }
 
-static void modulesCameOrWent(bool any) {
-    aeSetBeforeSleep(server_el, any ? beforeSleepWithModules : mainBeforeSleep);
-    aeSetAfterSleep(server_el, any ? afterSleepWithModules : afterSleep);
+static void mainModulesCameOrWent(bool any) {
+    aeSetBeforeSleep(server_el, any ? mainBeforeSleepWithModules : mainBeforeSleep);
+    aeSetAfterSleep(server_el, any ? mainAfterSleepWithModules : mainAfterSleep);
 }
 
 static int64_t serverCron(struct aeEventLoop *el, int64_t id, void *data) {
@@ -342,7 +342,7 @@ static int64_t serverCron(struct aeEventLoop *el, int64_t id, void *data) {
     return 1000 / server_hz;
 }
 
-static void createLoop(void) {
+static void mainCreateLoop(void) {
     eventBackendChoose();
     server_el = aeCreate(listenMaxFds());
     if (!server_el) {
@@ -350,13 +350,13 @@ static void createLoop(void) {
         exit(1);
     }
     aeSetBeforeSleep(server_el, mainBeforeSleep);
-    aeSetAfterSleep(server_el, afterSleep);
-    aeSetAfterEvents(server_el, afterEvents);
-    moduleOnPresence(modulesCameOrWent);
+    aeSetAfterSleep(server_el, mainAfterSleep);
+    aeSetAfterEvents(server_el, mainAfterEvents);
+    moduleOnPresence(mainModulesCameOrWent);
     aeCreateTimeEvent(server_el, 1, serverCron, NULL);
 }
 
-static void greet(int argc) {
+static void mainGreet(int argc) {
     serverLog(LL_NOTICE, "Valkey is starting");
     serverLog(LL_NOTICE, "Version %s, %d bits, commit %s, modified %d, process %d", VALKEY_VERSION,
               (int)sizeof(long) * 8, build_commit, build_modified, (int)getpid());
@@ -372,14 +372,14 @@ static void greet(int argc) {
         serverLog(LL_NOTICE, "The server runs in %s mode on port %d", roleModeText(), listenPort());
 }
 
-static const char *programName(char **argv) {
+static const char *mainProgramName(char **argv) {
     const char *slash = strrchr(argv[0], '/');
     return slash ? slash + 1 : argv[0];
 }
 
 /* Known before anything is registered. */
-static bool isSentinel(int argc, char **argv) {
-    if (strstr(programName(argv), "valkey-sentinel") || strstr(programName(argv), "redis-sentinel"))
+static bool mainIsSentinel(int argc, char **argv) {
+    if (strstr(mainProgramName(argv), "valkey-sentinel") || strstr(mainProgramName(argv), "redis-sentinel"))
         return true;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--sentinel") == 0) return true;
@@ -388,7 +388,7 @@ static bool isSentinel(int argc, char **argv) {
 }
 
 /* The same program under another name is another tool. Returns only when it is the server. */
-static void otherFaces(int argc, char **argv) {
+static void mainOtherFaces(int argc, char **argv) {
     static const struct {
         const char *name;
         int (*main)(int argc, char **argv);
@@ -396,7 +396,7 @@ static void otherFaces(int argc, char **argv) {
         {"check-rdb", checkRdbMain},
         {"check-aof", checkAofMain},
     };
-    const char *name = programName(argv);
+    const char *name = mainProgramName(argv);
     for (size_t i = 0; i < sizeof faces / sizeof *faces; i++) {
         if (strstr(name, faces[i].name)) exit(faces[i].main(argc, argv));
     }
@@ -404,7 +404,7 @@ static void otherFaces(int argc, char **argv) {
 
 /* A Sentinel has no data (its clients point at databases that stay empty), and nothing that comes with them.
  */
-static void runSentinel(void) {
+static void mainRunSentinel(void) {
     dbInit();
     aclStart();
     ioThreadsBegin();
@@ -416,7 +416,7 @@ static void runSentinel(void) {
     aeMain(server_el);
 }
 
-static void runServer(void) {
+static void mainRunServer(void) {
     atExitRegister(snapshotOnExit);
     clusterBegin();
     dbInit();
@@ -450,28 +450,28 @@ int main(int argc, char **argv) {
     restartInit(argc, argv);
     processInit(argc, argv);
     tzset();
-    seed();
+    mainSeed();
     ticksCalibrate();
     clockRefresh();
-    sentinel_mode = isSentinel(argc, argv);
+    sentinel_mode = mainIsSentinel(argc, argv);
     if (sentinel_mode) logSetRole('X');
-    registerModules();
-    otherFaces(argc, argv);
-    loadConfiguration(argc, argv);
+    mainRegisterModules();
+    mainOtherFaces(argc, argv);
+    mainLoadConfiguration(argc, argv);
     processLogStart();
     if (sentinel_mode) sentinelConfigured();
     latencyStart();
     commandlogRefreshLimits();
     processStart();
-    greet(argc);
+    mainGreet(argc);
     if (!sentinel_mode) absentFeaturesReport(); /* it does without data in any case */
     crashInit();
     watchdogInit();
-    createLoop();
+    mainCreateLoop();
     shutdownInit();
     if (sentinel_mode)
-        runSentinel();
+        mainRunSentinel();
     else
-        runServer();
+        mainRunServer();
     return 0;
 }

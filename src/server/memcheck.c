@@ -43,7 +43,7 @@ static struct region regions[REGIONS_MAX];
 static uint64_t saved[PAGE / sizeof(uint64_t)];
 
 /* "7f0000000000-7f0000021000 rw-p 00000000 00:00 0 [name]" */
-static bool parseLine(const char *line, struct region *r) {
+static bool memcheckParseLine(const char *line, struct region *r) {
     char permissions[8], name[64] = "";
     unsigned long start, end, inode;
     if (sscanf(line, "%lx-%lx %7s %*s %*s %lu %63s", &start, &end, permissions, &inode, name) < 4)
@@ -52,11 +52,11 @@ static bool parseLine(const char *line, struct region *r) {
     return permissions[0] == 'r' && permissions[1] == 'w' && inode == 0 && name[0] == 0;
 }
 
-static bool contains(const struct region *r, const void *p) {
+static bool memcheckContains(const struct region *r, const void *p) {
     return (uintptr_t)p >= r->start && (uintptr_t)p < r->end;
 }
 
-static int findRegions(void) {
+static int memcheckFindRegions(void) {
     static char line[512];
     int count = 0;
     FILE *f = fopen("/proc/self/maps", "re");
@@ -64,32 +64,33 @@ static int findRegions(void) {
     while (count < REGIONS_MAX && fgets(line, sizeof line, f)) {
         struct region *r = &regions[count];
         /* Not what we stand on ourselves: our stack and our own data. */
-        if (parseLine(line, r) && !contains(r, &count) && !contains(r, saved)) count++;
+        if (memcheckParseLine(line, r) && !memcheckContains(r, &count) && !memcheckContains(r, saved))
+            count++;
     }
     fclose(f);
     return count;
 }
 
-static uint64_t patternAt(const volatile uint64_t *p, uint64_t pattern) {
+static uint64_t memcheckPatternAt(const volatile uint64_t *p, uint64_t pattern) {
     return (uint64_t)(uintptr_t)p ^ pattern;
 }
 
-static size_t testPage(uint64_t *page) {
+static size_t memcheckTestPage(uint64_t *page) {
     static const uint64_t patterns[] = {0, UINT64_MAX, 0x5555555555555555};
     volatile uint64_t *p = page;
     size_t words = PAGE / sizeof *page, errors = 0;
     memcpy(saved, page, PAGE);
     for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++) {
-        for (size_t i = 0; i < words; i++) p[i] = patternAt(&p[i], patterns[k]);
+        for (size_t i = 0; i < words; i++) p[i] = memcheckPatternAt(&p[i], patterns[k]);
         atomic_thread_fence(memory_order_seq_cst);
-        for (size_t i = 0; i < words; i++) errors += p[i] != patternAt(&p[i], patterns[k]);
+        for (size_t i = 0; i < words; i++) errors += p[i] != memcheckPatternAt(&p[i], patterns[k]);
     }
     memcpy(page, saved, PAGE);
     return errors;
 }
 
 /* The pages of a region that are in memory, found out for many at a time. False: no time left. */
-static bool testRegion(const struct region *r, struct result *result) {
+static bool memcheckTestRegion(const struct region *r, struct result *result) {
     static unsigned char resident[CHUNK_PAGES];
     for (uintptr_t chunk = r->start; chunk < r->end; chunk += CHUNK_PAGES * PAGE) {
         size_t left = (r->end - chunk) / PAGE, n = left < CHUNK_PAGES ? left : CHUNK_PAGES;
@@ -97,7 +98,7 @@ static bool testRegion(const struct region *r, struct result *result) {
         if (mincore((void *)chunk, n * PAGE, resident) != 0) continue;
         for (size_t i = 0; i < n; i++) {
             if (!(resident[i] & 1)) continue;
-            result->errors += testPage((uint64_t *)(chunk + i * PAGE));
+            result->errors += memcheckTestPage((uint64_t *)(chunk + i * PAGE));
             result->pages++;
         }
     }
@@ -107,8 +108,8 @@ static bool testRegion(const struct region *r, struct result *result) {
 size_t crashTestMemory(void) {
     struct result result = {.deadline_us = monotonicUs() + TIME_MAX_US};
     /* A sanitizer's own tables must not change, and are as large as the address space. */
-    int count = SANITIZED ? 0 : findRegions(), done = 0;
-    while (done < count && testRegion(&regions[done], &result)) done++;
+    int count = SANITIZED ? 0 : memcheckFindRegions(), done = 0;
+    while (done < count && memcheckTestRegion(&regions[done], &result)) done++;
     serverLog(LL_WARNING | LL_RAW, "Tested %zu pages in %d of %d regions: %zu errors.\n", result.pages, done,
               count, result.errors);
     return result.errors;

@@ -3,8 +3,6 @@
  *
  * The value of the role goes to /proc/self/oom_score_adj: as it is (absolute), or added to what stood there
  * when the server started (relative; yes means the same). */
-#include "server/process.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +14,7 @@
 #include "base/num.h"
 #include "data/child.h"
 #include "registry/config.h"
+#include "server/process.h"
 
 #define SCORE_PATH "/proc/self/oom_score_adj"
 #define SCORE_MAX  1000 /* what the kernel takes */
@@ -29,7 +28,7 @@ static enum oomRole current_role = OOM_PRIMARY;
 static int64_t score_at_start;
 static bool changed; /* it is ours now, and to be put back when the directive is turned off */
 
-static int64_t readScore(void) {
+static int64_t oomScoreReadScore(void) {
     long score = 0;
     FILE *f = fopen(SCORE_PATH, "re");
     if (!f) return 0;
@@ -38,7 +37,7 @@ static int64_t readScore(void) {
     return score;
 }
 
-static bool writeScore(int64_t score) {
+static bool oomScoreWriteScore(int64_t score) {
     if (score > SCORE_MAX) score = SCORE_MAX;
     if (score < -SCORE_MAX) score = -SCORE_MAX;
     char text[LONG_STR_SIZE];
@@ -51,29 +50,30 @@ static bool writeScore(int64_t score) {
     return ok;
 }
 
-static bool applyScore(enum oomRole role) {
+static bool oomScoreApplyScore(enum oomRole role) {
     if (mode == OOM_NO) {
-        bool ok = !changed || writeScore(score_at_start);
+        bool ok = !changed || oomScoreWriteScore(score_at_start);
         if (ok) changed = false;
         return ok;
     }
-    if (!changed) score_at_start = readScore();
+    if (!changed) score_at_start = oomScoreReadScore();
     changed = true;
-    return writeScore(values[role] + (mode == OOM_RELATIVE ? score_at_start : 0));
+    return oomScoreWriteScore(values[role] + (mode == OOM_RELATIVE ? score_at_start : 0));
 }
 
 void oomScoreSetRole(enum oomRole role) {
     current_role = role;
-    applyScore(role);
+    oomScoreApplyScore(role);
 }
 
 static bool oomScoreApply(const char **err) {
-    if (applyScore(current_role)) return true;
+    if (oomScoreApplyScore(current_role)) return true;
     *err = "Failed to apply new oom_score_adj configuration, check server logs.";
     return false;
 }
 
-static bool setValues(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool oomScoreSetValues(const struct configDirective *d, int argc, const struct str *argv,
+                              const char **err) {
     (void)d;
     if (argc != OOM_ROLES) {
         *err = "wrong number of arguments";
@@ -94,15 +94,15 @@ static bool setValues(const struct configDirective *d, int argc, const struct st
     return true;
 }
 
-static sds getValues(const struct configDirective *d) {
+static sds oomScoreGetValues(const struct configDirective *d) {
     (void)d;
     return sdscatprintf(sdsempty(), "%lld %lld %lld", (long long)values[0], (long long)values[1],
                         (long long)values[2]);
 }
 
-static void onFork(enum childKind kind) {
+static void oomScoreOnFork(enum childKind kind) {
     (void)kind;
-    if (mode != OOM_NO) applyScore(OOM_CHILD);
+    if (mode != OOM_NO) oomScoreApplyScore(OOM_CHILD);
 }
 
 void oomScoreRegister(void) {
@@ -110,9 +110,9 @@ void oomScoreRegister(void) {
         {"no", OOM_NO}, {"yes", OOM_RELATIVE}, {"relative", OOM_RELATIVE}, {"absolute", OOM_ABSOLUTE}, {0}};
     static struct configDirective directives[] = {
         CONFIG_ENUM("oom-score-adj", NULL, CONFIG_MODIFIABLE, &mode, OOM_NO, modes, oomScoreApply),
-        CONFIG_SPECIAL("oom-score-adj-values", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setValues,
-                       getValues, oomScoreApply),
+        CONFIG_SPECIAL("oom-score-adj-values", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, oomScoreSetValues,
+                       oomScoreGetValues, oomScoreApply),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    childOnFork(onFork);
+    childOnFork(oomScoreOnFork);
 }

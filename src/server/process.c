@@ -44,20 +44,20 @@ static const struct configEnum loglevel_names[] = {
     {"warning", LL_WARNING}, {"nothing", LL_NOTHING}, {NULL, 0},
 };
 
-static bool applyLoglevel(const char **err) {
+static bool processApplyLoglevel(const char **err) {
     (void)err;
     logSetLevel(loglevel);
     return true;
 }
 
-static bool applyLogFormat(const char **err) {
+static bool processApplyLogFormat(const char **err) {
     (void)err;
     logSetFormat(log_format);
     logSetTimestamp(log_timestamp);
     return true;
 }
 
-static bool validLogfile(const char *value, const char **err) {
+static bool processValidLogfile(const char *value, const char **err) {
     static char reason[512];
     if (!*value) return true;
     FILE *f = fopen(value, "a");
@@ -72,7 +72,8 @@ static bool validLogfile(const char *value, const char **err) {
 
 /* ---- The working directory, the locale ---- */
 
-static bool setDir(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool processSetDir(const struct configDirective *d, int argc, const struct str *argv,
+                          const char **err) {
     (void)d;
     if (argc != 1) {
         *err = "wrong number of arguments";
@@ -85,20 +86,20 @@ static bool setDir(const struct configDirective *d, int argc, const struct str *
     return ok;
 }
 
-static sds getDir(const struct configDirective *d) {
+static sds processGetDir(const struct configDirective *d) {
     (void)d;
     char buf[PATH_MAX];
     return sdsnew(getcwd(buf, sizeof buf) ? buf : "");
 }
 
 /* The order of strings in SORT ... ALPHA; empty: what the environment says. */
-static bool applyLocale(const char **err) {
+static bool processApplyLocale(const char **err) {
     if (setlocale(LC_COLLATE, locale_collate ? locale_collate : "")) return true;
     *err = "Invalid locale name";
     return false;
 }
 
-static bool validLocale(const char *value, const char **err) {
+static bool processValidLocale(const char *value, const char **err) {
     locale_t locale = newlocale(LC_COLLATE_MASK, value, (locale_t)0);
     if (!locale) {
         *err = "Invalid locale name";
@@ -111,7 +112,7 @@ static bool validLocale(const char *value, const char **err) {
 /* ---- The title ---- */
 
 /* Appends what a variable of the template stands for; NULL when there is no such variable. */
-static sds titleVariable(sds s, struct str name, const char *title) {
+static sds processTitleVariable(sds s, struct str name, const char *title) {
     sds value = NULL;
     if (strIs(name, "title")) return sdscat(s, title);
     if (strIs(name, "listen-addr")) return listenAppendName(s);
@@ -131,7 +132,7 @@ static sds titleVariable(sds s, struct str name, const char *title) {
 }
 
 /* NULL: the template has an unknown variable, or a brace that nobody closes. */
-static sds expandTitle(const char *template, const char *title) {
+static sds processExpandTitle(const char *template, const char *title) {
     sds s = sdsempty();
     while (*template) {
         if (*template != '{') {
@@ -143,22 +144,22 @@ static sds expandTitle(const char *template, const char *title) {
             sdsfree(s);
             return NULL;
         }
-        s = titleVariable(s, strN(template + 1, (size_t)(end - template - 1)), title);
+        s = processTitleVariable(s, strN(template + 1, (size_t)(end - template - 1)), title);
         if (!s) return NULL;
         template = end + 1;
     }
     return sdstrim(s, " ");
 }
 
-static void showTitle(const char *title) {
+static void processShowTitle(const char *title) {
     if (!set_proc_title || !title_ready) return;
-    sds s = expandTitle(title_template, title);
+    sds s = processExpandTitle(title_template, title);
     if (s) processSetTitle(s);
     sdsfree(s);
 }
 
-static bool validTemplate(const char *value, const char **err) {
-    sds s = expandTitle(value, "");
+static bool processValidTemplate(const char *value, const char **err) {
+    sds s = processExpandTitle(value, "");
     bool ok = s && sdslen(s) > 0; /* a title of nothing but {title} would be none */
     sdsfree(s);
     if (ok) return true;
@@ -166,19 +167,19 @@ static bool validTemplate(const char *value, const char **err) {
     return false;
 }
 
-static bool applyTitle(const char **err) {
+static bool processApplyTitle(const char **err) {
     (void)err;
-    showTitle(processProgram());
+    processShowTitle(processProgram());
     return true;
 }
 
-static void onFork(enum childKind kind) {
-    showTitle(kind == CHILD_RDB ? "valkey-rdb-bgsave" : "valkey-aof-rewrite");
+static void processOnFork(enum childKind kind) {
+    processShowTitle(kind == CHILD_RDB ? "valkey-rdb-bgsave" : "valkey-aof-rewrite");
 }
 
 /* ---- Directives ---- */
 
-static sds infoServer(sds s) {
+static sds processInfoServer(sds s) {
     return infoField(s, "process_supervised:%s", supervisor_names[supervised]);
 }
 
@@ -206,35 +207,36 @@ void processRegister(void) {
         CONFIG_BOOL("daemonize", NULL, 0, &daemonize, false, NULL),
         CONFIG_ENUM("supervised", NULL, 0, &supervised_mode, SUPERVISED_NO, supervised_names, NULL),
         CONFIG_STRING("pidfile", NULL, CONFIG_EMPTY_IS_NULL, &pidfile, NULL, NULL, NULL),
-        CONFIG_STRING("logfile", NULL, 0, &logfile, "", validLogfile, NULL),
-        CONFIG_ENUM("loglevel", NULL, CONFIG_MODIFIABLE, &loglevel, LL_NOTICE, loglevel_names, applyLoglevel),
+        CONFIG_STRING("logfile", NULL, 0, &logfile, "", processValidLogfile, NULL),
+        CONFIG_ENUM("loglevel", NULL, CONFIG_MODIFIABLE, &loglevel, LL_NOTICE, loglevel_names,
+                    processApplyLoglevel),
         CONFIG_ENUM("log-format", NULL, CONFIG_MODIFIABLE, &log_format, LOG_LEGACY, log_format_names,
-                    applyLogFormat),
+                    processApplyLogFormat),
         CONFIG_ENUM("log-timestamp-format", NULL, CONFIG_MODIFIABLE, &log_timestamp, LOG_TIME_LEGACY,
-                    log_timestamp_names, applyLogFormat),
+                    log_timestamp_names, processApplyLogFormat),
         CONFIG_BOOL("syslog-enabled", NULL, 0, &syslog_enabled, false, NULL),
         CONFIG_STRING("syslog-ident", NULL, 0, &syslog_ident, "valkey", NULL, NULL),
         CONFIG_ENUM("syslog-facility", NULL, 0, &syslog_facility, LOG_LOCAL0, facility_names, NULL),
         CONFIG_BOOL("set-proc-title", NULL, 0, &set_proc_title, true, NULL),
         CONFIG_STRING("proc-title-template", NULL, CONFIG_MODIFIABLE, &title_template,
-                      "{title} {listen-addr} {server-mode}", validTemplate, applyTitle),
+                      "{title} {listen-addr} {server-mode}", processValidTemplate, processApplyTitle),
         CONFIG_BOOL("always-show-logo", NULL, 0, &always_show_logo, false, NULL),
         CONFIG_BOOL("disable-thp", NULL, 0, &disable_thp, true, NULL),
-        CONFIG_STRING("locale-collate", NULL, CONFIG_MODIFIABLE, &locale_collate, "", validLocale,
-                      applyLocale),
+        CONFIG_STRING("locale-collate", NULL, CONFIG_MODIFIABLE, &locale_collate, "", processValidLocale,
+                      processApplyLocale),
         CONFIG_STRING("server-cpulist", "server_cpulist", CONFIG_EMPTY_IS_NULL, &server_cpulist, NULL, NULL,
                       NULL),
-        CONFIG_SPECIAL("dir", NULL, CONFIG_MODIFIABLE | CONFIG_PROTECTED, setDir, getDir, NULL),
+        CONFIG_SPECIAL("dir", NULL, CONFIG_MODIFIABLE | CONFIG_PROTECTED, processSetDir, processGetDir, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    infoRegister("server", infoServer);
-    childOnFork(onFork);
+    infoRegister("server", processInfoServer);
+    childOnFork(processOnFork);
 }
 
 /* ---- Supervisors ---- */
 
 /* One datagram to the socket that systemd has named. */
-static void notifySystemd(const char *text) {
+static void processNotifySystemd(const char *text) {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     if (supervised != SUPERVISED_SYSTEMD || !path || strlen(path) >= sizeof addr.sun_path) return;
@@ -248,7 +250,7 @@ static void notifySystemd(const char *text) {
     close(fd);
 }
 
-static void findSupervisor(void) {
+static void processFindSupervisor(void) {
     bool systemd = getenv("NOTIFY_SOCKET"), upstart = getenv("UPSTART_JOB");
     supervised = supervised_mode;
     if (supervised == SUPERVISED_AUTO)
@@ -265,19 +267,19 @@ static void findSupervisor(void) {
             LL_NOTICE,
             "systemd supervises the server. TimeoutStartSec and TimeoutStopSec of the unit must leave time "
             "for loading and saving the data.");
-        notifySystemd("STATUS=Valkey is loading...\n");
+        processNotifySystemd("STATUS=Valkey is loading...\n");
     }
 }
 
 /* Upstart wants to see the process stop; it sends SIGCONT in return. */
-static void stopForUpstart(void) {
+static void processStopForUpstart(void) {
     serverLog(LL_NOTICE, "Supervised by upstart. Stopping, to tell that the server is ready.");
     raise(SIGSTOP);
 }
 
 /* ---- Start and end ---- */
 
-static void becomeDaemon(void) {
+static void processBecomeDaemon(void) {
     pid_t pid = fork();
     if (pid < 0) {
         fprintf(stderr, "Can't fork to the background: %s\n", strerror(errno));
@@ -293,7 +295,7 @@ static void becomeDaemon(void) {
     if (fd > STDERR_FILENO) close(fd);
 }
 
-static void writePidFile(void) {
+static void processWritePidFile(void) {
     if (!pidfile && !daemonize) return;
     if (!pidfile) pidfile = sdsnew(DEFAULT_PIDFILE);
     FILE *f = fopen(pidfile, "w");
@@ -305,7 +307,7 @@ static void writePidFile(void) {
     pidfile_written = fclose(f) == 0;
 }
 
-static void forbidHugePages(void) {
+static void processForbidHugePages(void) {
     if (disable_thp && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == -1)
         serverLog(LL_WARNING, "Failed to disable THP: %s", strerror(errno));
 }
@@ -328,18 +330,19 @@ bool processShowLogo(void) {
 
 void processLogStart(void) {
     logSetLevel(loglevel);
-    applyLogFormat(NULL);
+    processApplyLogFormat(NULL);
     logSetFile(logfile ? logfile : "");
     if (syslog_enabled) logOpenSyslog(syslog_ident, syslog_facility);
 }
 
 void processStart(void) {
     const char *err = NULL;
-    if (!applyLocale(&err)) serverLog(LL_WARNING, "Failed to set the locale '%s': %s", locale_collate, err);
-    findSupervisor();
-    if (daemonize && supervised == SUPERVISED_NO) becomeDaemon();
-    writePidFile();
-    forbidHugePages();
+    if (!processApplyLocale(&err))
+        serverLog(LL_WARNING, "Failed to set the locale '%s': %s", locale_collate, err);
+    processFindSupervisor();
+    if (daemonize && supervised == SUPERVISED_NO) processBecomeDaemon();
+    processWritePidFile();
+    processForbidHugePages();
     const char *advice = systemOvercommitAdvice(); /* or forks fail for memory that they would hardly use */
     if (advice) serverLog(LL_WARNING, "WARNING %s", advice);
     oomScoreSetRole(OOM_PRIMARY);
@@ -348,15 +351,15 @@ void processStart(void) {
 
 void processReady(void) {
     title_ready = true;
-    showTitle(processProgram());
-    notifySystemd("STATUS=Ready to accept connections\nREADY=1\n");
-    if (supervised == SUPERVISED_UPSTART) stopForUpstart();
+    processShowTitle(processProgram());
+    processNotifySystemd("STATUS=Ready to accept connections\nREADY=1\n");
+    if (supervised == SUPERVISED_UPSTART) processStopForUpstart();
 }
 
 void processStopping(void) {
     if (pidfile_written) serverLog(LL_NOTICE, "The pid file is deleted");
     processRemovePidFile();
-    notifySystemd("STOPPING=1\n");
+    processNotifySystemd("STOPPING=1\n");
 }
 
 void processRemovePidFile(void) {

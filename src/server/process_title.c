@@ -8,19 +8,19 @@
  * good. */
 #define _GNU_SOURCE /* environ, program_invocation_name */
 
-#include "server/process.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "server/process.h"
 
 static char *title_start;
 static size_t title_size;
 static const char *program = "valkey-server";
 
 /* How far the strings of a vector follow each other from `end` on. */
-static char *endOf(char **vector, char *end) {
+static char *processTitleEndOf(char **vector, char *end) {
     for (int i = 0; vector[i]; i++) {
         if (vector[i] == end) end += strlen(vector[i]) + 1;
     }
@@ -28,7 +28,7 @@ static char *endOf(char **vector, char *end) {
 }
 
 /* Copies that live as long as the process. False: no memory, and nothing has changed. */
-static int moveAway(char **vector) {
+static int processTitleMoveAway(char **vector) {
     for (int i = 0; vector[i]; i++) {
         char *copy = strdup(vector[i]);
         if (!copy) return 0;
@@ -39,9 +39,9 @@ static int moveAway(char **vector) {
 
 void processInit(int argc, char **argv) {
     if (argc < 1) return;
-    char *start = argv[0], *end = endOf(environ, endOf(argv, start));
+    char *start = argv[0], *end = processTitleEndOf(environ, processTitleEndOf(argv, start));
     char *name = strdup(program_invocation_name), *short_name = strdup(program_invocation_short_name);
-    if (!name || !short_name || !moveAway(environ) || !moveAway(argv)) return;
+    if (!name || !short_name || !processTitleMoveAway(environ) || !processTitleMoveAway(argv)) return;
     program_invocation_name = name;
     program_invocation_short_name = short_name;
     program = argv[0];

@@ -13,11 +13,11 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/client.h"
+#include "client/reply.h"
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "registry/debug.h"
-#include "client/client.h"
-#include "client/reply.h"
 #include "server/shutdown.h"
 
 static char **first_argv;
@@ -32,7 +32,7 @@ void restartInit(int argc, char **argv) {
     program[n > 0 ? n : 0] = '\0';
 }
 
-static void closeAllOnExec(void) {
+static void restartCloseAllOnExec(void) {
     long highest = sysconf(_SC_OPEN_MAX);
     for (int fd = STDERR_FILENO + 1; fd < highest; fd++) {
         int flags = fcntl(fd, F_GETFD);
@@ -41,8 +41,8 @@ static void closeAllOnExec(void) {
 }
 
 /* Returns only when it fails. */
-static void beginAnew(int64_t delay_ms) {
-    closeAllOnExec();
+static void restartBeginAnew(int64_t delay_ms) {
+    restartCloseAllOnExec();
     if (delay_ms) usleep((useconds_t)delay_ms * 1000);
     if (first_dir && chdir(first_dir) != 0)
         serverLog(LL_WARNING, "Can't go back to %s: %s", first_dir, strerror(errno));
@@ -51,7 +51,7 @@ static void beginAnew(int64_t delay_ms) {
 }
 
 /* False: an error was replied. */
-static bool takeDelay(struct client *c, int64_t *ms) {
+static bool restartTakeDelay(struct client *c, int64_t *ms) {
     *ms = 0;
     if (c->argc < 3) return true;
     if (!string2ll(c->argv[2], ms) || *ms > INT_MAX / 1000) {
@@ -63,30 +63,31 @@ static bool takeDelay(struct client *c, int64_t *ms) {
 }
 
 /* What was set while it ran is there in the next life, too, if there is a file for it. */
-static bool keepConfiguration(void) {
+static bool restartKeepConfiguration(void) {
     return !*configFilePath() || configRewrite(false);
 }
 
 /* What has been shut down cannot go on: when the new life fails then, the process ends. */
-static void debugRestart(struct client *c) {
+static void restartDebug(struct client *c) {
     int64_t delay_ms;
-    if (!takeDelay(c, &delay_ms)) return;
-    if (!program[0] || access(program, X_OK) != 0 || !keepConfiguration() || !shutdownPrepare(SHUTDOWN_NOW)) {
+    if (!restartTakeDelay(c, &delay_ms)) return;
+    if (!program[0] || access(program, X_OK) != 0 || !restartKeepConfiguration() ||
+        !shutdownPrepare(SHUTDOWN_NOW)) {
         replyError(c, "ERR failed to restart the server. Check server logs.");
         return;
     }
-    beginAnew(delay_ms);
+    restartBeginAnew(delay_ms);
     _exit(1);
 }
 
-static void debugCrashAndRecover(struct client *c) {
+static void restartDebugCrashAndRecover(struct client *c) {
     int64_t delay_ms;
-    if (!takeDelay(c, &delay_ms)) return;
+    if (!restartTakeDelay(c, &delay_ms)) return;
     if (!program[0] || access(program, X_OK) != 0) {
         replyError(c, "ERR failed to restart the server. Check server logs.");
         return;
     }
-    beginAnew(delay_ms);
+    restartBeginAnew(delay_ms);
     _exit(1);
 }
 
@@ -96,8 +97,9 @@ void restartRegister(void) {
     static const char *const crash_help[] = {
         "CRASH-AND-RECOVER [<milliseconds>]",
         "    Drop everything as a crash would, and start again after a pause.", NULL};
-    static const struct debugSubcommand restart = {"restart", 0, 1, debugRestart, restart_help};
-    static const struct debugSubcommand crash = {"crash-and-recover", 0, 1, debugCrashAndRecover, crash_help};
+    static const struct debugSubcommand restart = {"restart", 0, 1, restartDebug, restart_help};
+    static const struct debugSubcommand crash = {"crash-and-recover", 0, 1, restartDebugCrashAndRecover,
+                                                 crash_help};
     debugRegister(&restart);
     debugRegister(&crash);
 }

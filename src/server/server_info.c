@@ -16,18 +16,18 @@
 #include "base/random.h"
 #include "base/ticks.h"
 #include "base/version.h"
+#include "client/client.h"
+#include "client/reply.h"
 #include "command/call.h"
 #include "command/command.h"
 #include "commands/cmd_server.h"
-#include "client/client.h"
 #include "data/server_state/role.h"
 #include "registry/config.h"
-#include "registry/product.h"
 #include "registry/cron.h"
 #include "registry/debug.h"
 #include "registry/info.h"
+#include "registry/product.h"
 #include "registry/rate.h"
-#include "client/reply.h"
 #include "server/listen.h"
 
 #define RUN_ID_LEN 40
@@ -70,38 +70,38 @@ void serverInfoSleep(void) {
     loop.woken_at = 0;
 }
 
-static void sampleLoop(void) {
+static void serverInfoSampleLoop(void) {
     uint64_t cycles = loop.cycles - loop.sample_cycles, ticks = loop.ticks - loop.sample_ticks;
     loop.mean_us[loop.next++ % RATE_SAMPLES] = cycles ? ticks / ticks_per_us / cycles : 0;
     loop.sample_cycles = loop.cycles;
     loop.sample_ticks = loop.ticks;
 }
 
-static uint64_t loopMeanUs(void) {
+static uint64_t serverInfoLoopMeanUs(void) {
     uint64_t sum = 0;
     for (int i = 0; i < RATE_SAMPLES; i++) sum += loop.mean_us[i];
     return sum / RATE_SAMPLES;
 }
 
-static void resetLoop(void) {
+static void serverInfoResetLoop(void) {
     loop.cycles = loop.ticks = loop.sample_cycles = loop.sample_ticks = 0;
     loop.cron_ticks = loop.longest_ticks = loop.most_calls = 0;
 }
 
 /* ---- Sampling ---- */
 
-static void resetRates(void) {
+static void serverInfoResetRates(void) {
     struct rate *rates[] = {&ops_rate, &in_rate, &out_rate, &cycle_rate};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) rateReset(rates[i]);
     memset(loop.mean_us, 0, sizeof loop.mean_us);
 }
 
-static void sampleRates(void) {
+static void serverInfoSampleRates(void) {
     rateSample(&ops_rate, callstats.processed);
     rateSample(&in_rate, clientstats.net_in);
     rateSample(&out_rate, clientstats.net_out);
     rateSample(&cycle_rate, loop.cycles);
-    sampleLoop();
+    serverInfoSampleLoop();
 }
 
 /* ---- Sections ---- */
@@ -118,13 +118,13 @@ const char *serverClockName(void) {
 static struct utsname system_name;
 static char executable[PATH_MAX];
 
-static void askSystem(void) {
+static void serverInfoAskSystem(void) {
     uname(&system_name);
     ssize_t n = readlink("/proc/self/exe", executable, sizeof executable - 1);
     executable[n < 0 ? 0 : n] = 0;
 }
 
-static sds processServerInfo(sds s) {
+static sds serverInfoProcessServerInfo(sds s) {
     int64_t now_us = ustime(), up_s = (now_us - started_us) / 1000000;
     s = infoField(s, "redis_version:%s", REDIS_VERSION);
     s = infoField(s, "server_name:%s", SERVER_NAME);
@@ -153,7 +153,7 @@ static sds processServerInfo(sds s) {
 }
 
 /* What does not happen here: the buffers of replies have one size. */
-static sds unusedFields(sds s) {
+static sds serverInfoUnusedFields(sds s) {
     s = infoField(s, "reply_buffer_shrinks:0");
     return infoField(s, "reply_buffer_expands:0");
 }
@@ -167,11 +167,12 @@ static sds serverStatsInfo(sds s) {
     s = infoField(s, "eventloop_duration_cmd_sum:%llu", (unsigned long long)(callstats.ticks / ticks_per_us));
     s = infoField(s, "instantaneous_eventloop_cycles_per_sec:%llu",
                   (unsigned long long)ratePerSecond(&cycle_rate));
-    s = infoField(s, "instantaneous_eventloop_duration_usec:%llu", (unsigned long long)loopMeanUs());
-    return unusedFields(s);
+    s = infoField(s, "instantaneous_eventloop_duration_usec:%llu",
+                  (unsigned long long)serverInfoLoopMeanUs());
+    return serverInfoUnusedFields(s);
 }
 
-static sds cpuFields(sds s, const char *prefix, const char *suffix, int who) {
+static sds serverInfoCpuFields(sds s, const char *prefix, const char *suffix, int who) {
     struct rusage ru;
     if (getrusage(who, &ru) != 0) return s;
     s = infoField(s, "%s_sys%s:%ld.%06ld", prefix, suffix, (long)ru.ru_stime.tv_sec,
@@ -180,10 +181,10 @@ static sds cpuFields(sds s, const char *prefix, const char *suffix, int who) {
                      (long)ru.ru_utime.tv_usec);
 }
 
-static sds cpuInfo(sds s) {
-    s = cpuFields(s, "used_cpu", "", RUSAGE_SELF);
-    s = cpuFields(s, "used_cpu", "_children", RUSAGE_CHILDREN);
-    s = cpuFields(s, "used_cpu", "_main_thread", RUSAGE_THREAD);
+static sds serverInfoCpuInfo(sds s) {
+    s = serverInfoCpuFields(s, "used_cpu", "", RUSAGE_SELF);
+    s = serverInfoCpuFields(s, "used_cpu", "_children", RUSAGE_CHILDREN);
+    s = serverInfoCpuFields(s, "used_cpu", "_main_thread", RUSAGE_THREAD);
     uint64_t us = loop.active_ticks / ticks_per_us;
     return infoField(s, "used_active_time_main_thread:%llu.%06llu", (unsigned long long)us / 1000000,
                      (unsigned long long)us % 1000000);
@@ -217,13 +218,13 @@ void serverInfoRegister(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     started_us = ustime();
-    askSystem();
+    serverInfoAskSystem();
     randomHexChars(run_id, RUN_ID_LEN);
-    infoRegister("server", processServerInfo);
+    infoRegister("server", serverInfoProcessServerInfo);
     infoRegister("stats", serverStatsInfo);
-    infoRegister("cpu", cpuInfo);
+    infoRegister("cpu", serverInfoCpuInfo);
     infoRegister("debug", serverDebugInfo);
-    cronRegister(sampleRates, 100);
-    configOnResetStat(resetLoop);
-    configOnResetStat(resetRates);
+    cronRegister(serverInfoSampleRates, 100);
+    configOnResetStat(serverInfoResetLoop);
+    configOnResetStat(serverInfoResetRates);
 }

@@ -19,24 +19,24 @@
 #include "client/client.h"
 #include "client/client_log.h"
 #include "client/client_output.h"
+#include "client/reply.h"
 #include "cluster/cluster.h"
 #include "command/blocking.h"
+#include "command/call.h"
 #include "command/command.h"
 #include "command/io_threads.h"
+#include "command/loading.h"
 #include "command/pause.h"
 #include "commands/cmd_server.h"
-#include "registry/at_exit.h"
-#include "registry/config.h"
-#include "registry/cron.h"
-#include "registry/info.h"
-#include "registry/background.h"
-#include "registry/server_events.h"
-#include "command/call.h"
-#include "command/loading.h"
-#include "client/reply.h"
 #include "data/server_state/role.h"
 #include "module/module.h"
 #include "net/ae.h"
+#include "registry/at_exit.h"
+#include "registry/background.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "registry/server_events.h"
 #include "repl/history.h"
 #include "repl/replicas.h"
 #include "server/listen.h"
@@ -63,21 +63,22 @@ static const struct {
 #define OPTION_COUNT (sizeof option_names / sizeof *option_names)
 
 /* The flag of an option, -1 when there is none of that name. */
-static int optionFlag(struct str name) {
+static int shutdownOptionFlag(struct str name) {
     for (size_t k = 0; k < OPTION_COUNT; k++) {
         if (strIs(name, option_names[k].name)) return option_names[k].flag;
     }
     return -1;
 }
 
-static int *optionsOf(const struct configDirective *d) {
+static int *shutdownOptionsOf(const struct configDirective *d) {
     return strcmp(d->name, "shutdown-on-sigint") == 0 ? &on_sigint : &on_sigterm;
 }
 
-static bool setOptions(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool shutdownSetOptions(const struct configDirective *d, int argc, const struct str *argv,
+                               const char **err) {
     int flags = 0;
     for (int i = 0; i < argc; i++) {
-        int flag = optionFlag(argv[i]);
+        int flag = shutdownOptionFlag(argv[i]);
         if (flag < 0) {
             *err =
                 "argument(s) must be one of the following: default, save, nosave, now, force, safe, failover";
@@ -89,12 +90,12 @@ static bool setOptions(const struct configDirective *d, int argc, const struct s
         *err = "shutdown options SAVE and NOSAVE can't be used simultaneously";
         return false;
     }
-    *optionsOf(d) = flags;
+    *shutdownOptionsOf(d) = flags;
     return true;
 }
 
-static sds getOptions(const struct configDirective *d) {
-    int flags = *optionsOf(d);
+static sds shutdownGetOptions(const struct configDirective *d) {
+    int flags = *shutdownOptionsOf(d);
     sds s = sdsempty();
     for (size_t k = 0; k < OPTION_COUNT; k++) {
         if (flags & option_names[k].flag)
@@ -105,7 +106,7 @@ static sds getOptions(const struct configDirective *d) {
 
 /* ---- Signals ---- */
 
-static void onSignal(int sig) {
+static void shutdownOnSignal(int sig) {
     if (signal_received && sig == SIGINT) {
         logSignal("Second SIGINT: the server exits at once");
         processRemovePidFile();
@@ -123,7 +124,7 @@ static void onSignal(int sig) {
 }
 
 /* Who has asked; a signal has no name. */
-static void logRequest(struct client *c) {
+static void shutdownLogRequest(struct client *c) {
     if (!c || !c->conn) {
         serverLog(LL_NOTICE, "A shutdown was requested");
         return;
@@ -134,7 +135,7 @@ static void logRequest(struct client *c) {
 }
 
 /* What replicas will miss that do not have everything up to there. */
-static void logReplicas(uint64_t offset) {
+static void shutdownLogReplicas(uint64_t offset) {
     size_t in_sync = 0;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -151,8 +152,8 @@ static void logReplicas(uint64_t offset) {
     serverLog(LL_NOTICE, "%zu of %zu replicas are in sync when shutting down.", in_sync, replicas.length);
 }
 
-static bool lastThings(int flags, uint64_t offset) {
-    logReplicas(offset);
+static bool shutdownLastThings(int flags, uint64_t offset) {
+    shutdownLogReplicas(offset);
     if (!atExitRun(flags)) {
         serverLog(LL_WARNING, "Errors trying to shut down the server. Check the logs for more information.");
         return false;
@@ -171,13 +172,13 @@ static bool lastThings(int flags, uint64_t offset) {
 }
 
 bool shutdownPrepare(int flags) {
-    logRequest(callOwner());
-    return lastThings(flags, historyOffset());
+    shutdownLogRequest(callOwner());
+    return shutdownLastThings(flags, historyOffset());
 }
 
 /* False when a room refuses. Does not return otherwise. */
-static bool endNow(int flags, uint64_t offset) {
-    if (!lastThings(flags, offset)) return false;
+static bool shutdownEndNow(int flags, uint64_t offset) {
+    if (!shutdownLastThings(flags, offset)) return false;
     moduleStop();
     serverLog(LL_WARNING, "%s is now ready to exit, bye bye...", sentinel_mode ? "Sentinel" : "Valkey");
     exit(0);
@@ -195,57 +196,57 @@ static struct {
     int64_t until_ms;
 } waiting;
 
-static bool allHave(uint64_t offset) {
+static bool shutdownAllHave(uint64_t offset) {
     listForEach(&replicas, it) {
         if (listEntry(it, struct replicaClient, node)->acked < offset) return false;
     }
     return true;
 }
 
-static void replyErrors(struct client *c) {
+static void shutdownReplyErrors(struct client *c) {
     replyError(c, "ERR Errors trying to SHUTDOWN. Check logs.");
 }
 
-static void endOfWait(void *priv, struct client *c) {
+static void shutdownEndOfWait(void *priv, struct client *c) {
     (void)priv;
     if (c->blocked && c->lastcmd && c->lastcmd->spec->proc == shutdownCommand) unblockWithTimeout(c);
 }
 
 /* The server goes on. */
-static void stopWaiting(void) {
+static void shutdownStopWaiting(void) {
     waiting.on = false;
     signal_received = 0;
     if (waiting.timer) aeDeleteTimeEvent(server_el, waiting.timer);
     unpauseClients(PAUSE_SHUTDOWN);
-    clientForEach(endOfWait, NULL);
+    clientForEach(shutdownEndOfWait, NULL);
 }
 
-static int64_t onDeadline(struct aeEventLoop *el, int64_t id, void *data) {
+static int64_t shutdownOnDeadline(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     waiting.timer = 0;
-    if (!endNow(waiting.flags, waiting.offset)) stopWaiting();
+    if (!shutdownEndNow(waiting.flags, waiting.offset)) shutdownStopWaiting();
     return AE_NOMORE;
 }
 
 /* A script that goes on and on keeps the stream from going on, too. What hands over to another node goes into
  * the stream behind the command that asked for it. */
-static bool mustWait(int flags) {
+static bool shutdownMustWait(int flags) {
     bool within_script = call_running && call_running->outer;
     if (within_script) return false;
     if (flags & SHUTDOWN_FAILOVER && call_running) return true;
-    return timeout_s && !(flags & SHUTDOWN_NOW) && !allHave(historyOffset());
+    return timeout_s && !(flags & SHUTDOWN_NOW) && !shutdownAllHave(historyOffset());
 }
 
 /* Returns true when it will happen, false when a room has refused. */
-static bool shutDown(int flags) {
-    logRequest(callOwner());
+static bool shutdownShutDown(int flags) {
+    shutdownLogRequest(callOwner());
     if (flags & SHUTDOWN_SAFE && !clusterMayExit(flags & SHUTDOWN_FORCE)) return false;
-    if (!mustWait(flags)) return endNow(flags, historyOffset());
+    if (!shutdownMustWait(flags)) return shutdownEndNow(flags, historyOffset());
     waiting.on = true;
     waiting.flags = flags;
     waiting.offset = historyOffset();
     waiting.timer =
-        aeCreateTimeEvent(server_el, flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000, onDeadline, NULL);
+        aeCreateTimeEvent(server_el, flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000, shutdownOnDeadline, NULL);
     waiting.until_ms = mstime() + (flags & SHUTDOWN_NOW ? 0 : timeout_s * 1000);
     replicasRequestAck();
     pauseClients(PAUSE_SHUTDOWN, PAUSE_WRITES, INT64_MAX);
@@ -253,22 +254,23 @@ static bool shutDown(int flags) {
     return true;
 }
 
-static __attribute__((noinline)) void goOnShuttingDown(void) {
+static __attribute__((noinline)) void shutdownGoOnShuttingDown(void) {
     if (waiting.on) {
-        if (allHave(waiting.offset) && !endNow(waiting.flags, waiting.offset)) stopWaiting();
-    } else if (!shutDown(signal_received == SIGINT ? on_sigint : on_sigterm)) {
+        if (shutdownAllHave(waiting.offset) && !shutdownEndNow(waiting.flags, waiting.offset))
+            shutdownStopWaiting();
+    } else if (!shutdownShutDown(signal_received == SIGINT ? on_sigint : on_sigterm)) {
         signal_received = 0;
     }
 }
 
 static void shutdownBeforeSleep(void) {
-    if (__builtin_expect(waiting.on || signal_received, 0)) goOnShuttingDown();
+    if (__builtin_expect(waiting.on || signal_received, 0)) shutdownGoOnShuttingDown();
 }
 
 /* A signal may have to wait, too: for the end of a script that goes on and on. */
-static bool abortWaiting(void) {
+static bool shutdownAbortWaiting(void) {
     if (!waiting.on && !signal_received) return false;
-    stopWaiting();
+    shutdownStopWaiting();
     serverLog(LL_NOTICE, "Shutdown manually aborted.");
     return true;
 }
@@ -277,7 +279,7 @@ void shutdownCommand(struct client *c) {
     int flags = 0;
     bool abort = false;
     for (int i = 1; i < c->argc; i++) {
-        int flag = optionFlag(c->argv[i]);
+        int flag = shutdownOptionFlag(c->argv[i]);
         if (flag > 0) {
             flags |= flag;
         } else if (strIs(c->argv[i], "abort")) {
@@ -296,14 +298,14 @@ void shutdownCommand(struct client *c) {
         return;
     }
     if (loadingActive()) flags = (flags & ~SHUTDOWN_SAVE) | SHUTDOWN_NOSAVE;
-    if (abort && abortWaiting())
+    if (abort && shutdownAbortWaiting())
         replyOk(c);
     else if (abort)
         replyError(c, "ERR No shutdown in progress.");
-    else if (waiting.on || shutDown(flags))
-        blockUninterruptibly(c, replyErrors);
+    else if (waiting.on || shutdownShutDown(flags))
+        blockUninterruptibly(c, shutdownReplyErrors);
     else
-        replyErrors(c);
+        shutdownReplyErrors(c);
 }
 
 static sds shutdownInfo(sds s) {
@@ -315,10 +317,10 @@ static sds shutdownInfo(sds s) {
 void shutdownRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("shutdown-timeout", NULL, CONFIG_MODIFIABLE, &timeout_s, 10, 0, INT32_MAX, NULL),
-        CONFIG_SPECIAL("shutdown-on-sigint", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setOptions,
-                       getOptions, NULL),
-        CONFIG_SPECIAL("shutdown-on-sigterm", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setOptions,
-                       getOptions, NULL),
+        CONFIG_SPECIAL("shutdown-on-sigint", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, shutdownSetOptions,
+                       shutdownGetOptions, NULL),
+        CONFIG_SPECIAL("shutdown-on-sigterm", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, shutdownSetOptions,
+                       shutdownGetOptions, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     beforeSleepRegister(shutdownBeforeSleep);
@@ -326,7 +328,7 @@ void shutdownRegister(void) {
 }
 
 void shutdownInit(void) {
-    struct sigaction act = {.sa_handler = onSignal};
+    struct sigaction act = {.sa_handler = shutdownOnSignal};
     sigemptyset(&act.sa_mask);
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);

@@ -36,25 +36,25 @@
 static sem_t answered;
 static _Atomic int asked; /* the thread that is to answer; what was written before it is asked, it may read */
 
-static int threadId(void) {
+static int stackTraceThreadId(void) {
     return (int)syscall(SYS_gettid);
 }
 
-static char *traceAppend(char *p, const char *text) {
+static char *stackTraceAppend(char *p, const char *text) {
     return stpcpy(p, text);
 }
 
-static char *appendHex(char *p, uint64_t v) {
+static char *stackTraceAppendHex(char *p, uint64_t v) {
     int shift = 60;
     while (shift && !(v >> shift)) shift -= 4;
-    p = traceAppend(p, "0x");
+    p = stackTraceAppend(p, "0x");
     for (; shift >= 0; shift -= 4) *p++ = "0123456789abcdef"[v >> shift & 15];
     *p = 0;
     return p;
 }
 
 /* A line "<file>(<function>+<offset>)[<address>]", of names no longer than is shown of them. */
-static void writeFrame(void *frame) {
+static void stackTraceWriteFrame(void *frame) {
     char line[2 * NAME_SHOWN_MAX + 80], *p = line;
     size_t offset = 0;
     const char *file = "valkey-server", *name = symbolsFind(frame, &offset);
@@ -65,51 +65,52 @@ static void writeFrame(void *frame) {
         offset = (size_t)((char *)frame - (char *)(info.dli_sname ? info.dli_saddr : info.dli_fbase));
     }
     if (name) {
-        p = traceAppend(stpncpy(p, file, NAME_SHOWN_MAX), "(");
-        p = traceAppend(stpncpy(p, name, NAME_SHOWN_MAX), "+");
-        p = traceAppend(appendHex(p, offset), ")");
+        p = stackTraceAppend(stpncpy(p, file, NAME_SHOWN_MAX), "(");
+        p = stackTraceAppend(stpncpy(p, name, NAME_SHOWN_MAX), "+");
+        p = stackTraceAppend(stackTraceAppendHex(p, offset), ")");
     }
-    traceAppend(appendHex(traceAppend(p, "["), (uintptr_t)frame), "]\n");
+    stackTraceAppend(stackTraceAppendHex(stackTraceAppend(p, "["), (uintptr_t)frame), "]\n");
     serverLogFromSignal(line);
 }
 
-static void writeFrames(void) {
+static void stackTraceWriteFrames(void) {
     void *frames[STACK_DEPTH];
     int n = backtrace(frames, STACK_DEPTH);
-    for (int i = 0; i < n; i++) writeFrame(frames[i]);
+    for (int i = 0; i < n; i++) stackTraceWriteFrame(frames[i]);
 }
 
 /* "\n<id> <name>[ *]\n", the star for the thread that asks. */
-static void traceWriteHead(int tid, bool asking) {
-    char path[64], name[32] = "", line[128], *p = traceAppend(path, "/proc/self/task/");
+static void stackTraceWriteHead(int tid, bool asking) {
+    char path[64], name[32] = "", line[128], *p = stackTraceAppend(path, "/proc/self/task/");
     p += ll2string(p, tid);
-    traceAppend(p, "/comm");
+    stackTraceAppend(p, "/comm");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, name, sizeof name - 1);
     if (fd >= 0) close(fd);
     name[n > 0 ? n - 1 : 0] = 0; /* a newline ends it */
-    p = traceAppend(line, "\n");
+    p = stackTraceAppend(line, "\n");
     p += ll2string(p, tid);
-    traceAppend(traceAppend(traceAppend(traceAppend(p, " "), name), asking ? " *" : ""), "\n");
+    stackTraceAppend(stackTraceAppend(stackTraceAppend(stackTraceAppend(p, " "), name), asking ? " *" : ""),
+                     "\n");
     serverLogFromSignal(line);
 }
 
-static void onStackSignal(int sig) {
-    int self = threadId(), interrupted = errno;
+static void stackTraceOnStackSignal(int sig) {
+    int self = stackTraceThreadId(), interrupted = errno;
     (void)sig;
     if (atomic_load_explicit(&asked, memory_order_acquire) != self) return;
-    traceWriteHead(self, false);
-    writeFrames();
+    stackTraceWriteHead(self, false);
+    stackTraceWriteFrames();
     sem_post(&answered);
     errno = interrupted;
 }
 
 /* Does the thread take the signal at all? Those of libraries may not. */
-static bool listens(int tid) {
+static bool stackTraceListens(int tid) {
     static char status[4096];
-    char path[64], *p = traceAppend(path, "/proc/self/task/");
+    char path[64], *p = stackTraceAppend(path, "/proc/self/task/");
     p += ll2string(p, tid);
-    traceAppend(p, "/status");
+    stackTraceAppend(p, "/status");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, status, sizeof status - 1);
     if (fd >= 0) close(fd);
@@ -118,7 +119,7 @@ static bool listens(int tid) {
     return blocked && !(strtoull(blocked + strlen("SigBlk:\t"), NULL, 16) >> (STACK_SIGNAL - 1) & 1);
 }
 
-static bool askThread(int tid) {
+static bool stackTraceAskThread(int tid) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += ANSWER_TIME_S;
@@ -128,7 +129,7 @@ static bool askThread(int tid) {
 }
 
 /* The ids of all threads, by the system call itself: opendir() allocates. */
-static int listThreads(int *tids, int max) {
+static int stackTraceListThreads(int *tids, int max) {
     struct entry {
         uint64_t inode, offset;
         uint16_t len;
@@ -152,24 +153,25 @@ static int listThreads(int *tids, int max) {
 
 void stackTraceWrite(const void *pc) {
     static int tids[THREADS_MAX];
-    int count = listThreads(tids, THREADS_MAX), expected = 1, written = 1, self = threadId();
+    int count = stackTraceListThreads(tids, THREADS_MAX), expected = 1, written = 1,
+        self = stackTraceThreadId();
     serverLogFromSignal("\n------ STACK TRACE ------\n");
     if (pc) {
         serverLogFromSignal("EIP:\n");
-        writeFrame((void *)pc);
+        stackTraceWriteFrame((void *)pc);
     }
-    traceWriteHead(self, true);
-    writeFrames();
+    stackTraceWriteHead(self, true);
+    stackTraceWriteFrames();
     for (int i = 0; i < count; i++) {
-        if (tids[i] == self || !listens(tids[i])) continue;
+        if (tids[i] == self || !stackTraceListens(tids[i])) continue;
         expected++;
-        written += askThread(tids[i]);
+        written += stackTraceAskThread(tids[i]);
     }
-    char line[64], *p = traceAppend(line, "\n");
+    char line[64], *p = stackTraceAppend(line, "\n");
     p += ll2string(p, written);
-    p = traceAppend(p, "/");
+    p = stackTraceAppend(p, "/");
     p += ll2string(p, expected);
-    traceAppend(p, " expected stacktraces.\n");
+    stackTraceAppend(p, " expected stacktraces.\n");
     serverLogFromSignal(line);
     serverLogFromSignal("\n------ STACK TRACE DONE ------\n");
 }
@@ -179,7 +181,7 @@ void stackTraceInit(void) {
     backtrace(warm, 1); /* loads what it needs now, not in a handler */
     symbolsOpen();
     sem_init(&answered, 0, 0);
-    struct sigaction act = {.sa_handler = onStackSignal, .sa_flags = SA_RESTART};
+    struct sigaction act = {.sa_handler = stackTraceOnStackSignal, .sa_flags = SA_RESTART};
     sigemptyset(&act.sa_mask);
     sigaction(STACK_SIGNAL, &act, NULL);
 }

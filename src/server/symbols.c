@@ -25,11 +25,11 @@ static size_t names_size;
 
 extern const char __executable_start[], etext[]; /* of the linker */
 
-static bool lies(size_t offset, size_t size) {
+static bool symbolsLies(size_t offset, size_t size) {
     return offset <= file_size && size <= file_size - offset;
 }
 
-static bool mapFile(void) {
+static bool symbolsMapFile(void) {
     struct stat st;
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
@@ -42,8 +42,9 @@ static bool mapFile(void) {
     return true;
 }
 
-static void useTable(const ElfW(Shdr) * table, const ElfW(Shdr) * strings) {
-    if (!lies(table->sh_offset, table->sh_size) || !lies(strings->sh_offset, strings->sh_size)) return;
+static void symbolsUseTable(const ElfW(Shdr) * table, const ElfW(Shdr) * strings) {
+    if (!symbolsLies(table->sh_offset, table->sh_size) || !symbolsLies(strings->sh_offset, strings->sh_size))
+        return;
     if (!strings->sh_size || file[strings->sh_offset + strings->sh_size - 1]) return;
     symbols = (const void *)(file + table->sh_offset);
     symbol_count = table->sh_size / sizeof *symbols;
@@ -52,13 +53,15 @@ static void useTable(const ElfW(Shdr) * table, const ElfW(Shdr) * strings) {
 }
 
 void symbolsOpen(void) {
-    if (!mapFile()) return;
+    if (!symbolsMapFile()) return;
     const ElfW(Ehdr) *head = (const void *)file;
-    if (!lies(0, sizeof *head) || !lies(head->e_shoff, (size_t)head->e_shnum * sizeof(ElfW(Shdr)))) return;
+    if (!symbolsLies(0, sizeof *head) ||
+        !symbolsLies(head->e_shoff, (size_t)head->e_shnum * sizeof(ElfW(Shdr))))
+        return;
     const ElfW(Shdr) *sections = (const void *)(file + head->e_shoff);
     for (size_t i = 0; i < head->e_shnum; i++) {
         if (sections[i].sh_type != SHT_SYMTAB || sections[i].sh_link >= head->e_shnum) continue;
-        useTable(&sections[i], &sections[sections[i].sh_link]);
+        symbolsUseTable(&sections[i], &sections[sections[i].sh_link]);
     }
 }
 

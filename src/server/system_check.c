@@ -30,7 +30,7 @@
 static const char unknown[] = "?"; /* instead of advice */
 
 /* The text of a file below the root of the system's files. False: there is none. */
-static bool readText(const char *root, const char *path, char *text, size_t room) {
+static bool systemCheckReadText(const char *root, const char *path, char *text, size_t room) {
     char whole[PATH_MAX];
     if (snprintf(whole, sizeof whole, "%s%s", root, path) >= (int)sizeof whole) return false;
     FILE *f = fopen(whole, "re");
@@ -42,12 +42,13 @@ static bool readText(const char *root, const char *path, char *text, size_t room
 }
 
 /* The number a file begins with; -1: there is none. */
-static int64_t readNumber(const char *root, const char *path) {
+static int64_t systemCheckReadNumber(const char *root, const char *path) {
     char text[64];
-    return readText(root, path, text, sizeof text) && isdigit((unsigned char)*text) ? atoll(text) : -1;
+    return systemCheckReadText(root, path, text, sizeof text) && isdigit((unsigned char)*text) ? atoll(text)
+                                                                                               : -1;
 }
 
-static const char *slowClock(const char *root) {
+static const char *systemCheckSlowClock(const char *root) {
     (void)root;
     struct timespec now;
     int64_t start = monotonicUs();
@@ -58,15 +59,15 @@ static const char *slowClock(const char *root) {
            "Write 'tsc' (on x86) to " CLOCK_SOURCE ".";
 }
 
-static const char *xenClock(const char *root) {
+static const char *systemCheckXenClock(const char *root) {
     char source[64];
-    if (!readText(root, CLOCK_SOURCE, source, sizeof source)) return unknown;
+    if (!systemCheckReadText(root, CLOCK_SOURCE, source, sizeof source)) return unknown;
     if (strcmp(source, "xen\n") != 0) return NULL;
     return "The clock source is 'xen', which is slow. Write 'tsc' to " CLOCK_SOURCE ".";
 }
 
-static const char *overcommit(const char *root) {
-    int64_t policy = readNumber(root, "/proc/sys/vm/overcommit_memory");
+static const char *systemCheckOvercommit(const char *root) {
+    int64_t policy = systemCheckReadNumber(root, "/proc/sys/vm/overcommit_memory");
     if (policy == -1) return unknown;
     if (policy == 1) return NULL;
     return "Memory overcommit must be enabled! Otherwise background saves and replication may fail although there "
@@ -75,13 +76,14 @@ static const char *overcommit(const char *root) {
 }
 
 const char *systemOvercommitAdvice(void) {
-    const char *advice = overcommit("");
+    const char *advice = systemCheckOvercommit("");
     return advice == unknown ? NULL : advice;
 }
 
-static const char *hugePages(const char *root) {
+static const char *systemCheckHugePages(const char *root) {
     char modes[128];
-    if (!readText(root, "/sys/kernel/mm/transparent_hugepage/enabled", modes, sizeof modes)) return unknown;
+    if (!systemCheckReadText(root, "/sys/kernel/mm/transparent_hugepage/enabled", modes, sizeof modes))
+        return unknown;
     if (!strstr(modes, "[always]")) return NULL;
     return "Transparent huge pages are on for every process: forks then copy 2 MB for a byte that changes. Run 'echo "
            "madvise > /sys/kernel/mm/transparent_hugepage/enabled', also when the machine starts. (With disable-thp "
@@ -90,8 +92,8 @@ static const char *hugePages(const char *root) {
 
 static char advice[ADVICE_MAX]; /* with figures in it */
 
-static const char *queueOfConnections(const char *root) {
-    int64_t most = readNumber(root, "/proc/sys/net/core/somaxconn");
+static const char *systemCheckQueueOfConnections(const char *root) {
+    int64_t most = systemCheckReadNumber(root, "/proc/sys/net/core/somaxconn");
     if (most == -1) return unknown;
     if (most >= BACKLOG) return NULL;
     snprintf(
@@ -103,7 +105,7 @@ static const char *queueOfConnections(const char *root) {
     return advice;
 }
 
-static const char *openFiles(const char *root) {
+static const char *systemCheckOpenFiles(const char *root) {
     (void)root;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return unknown;
@@ -116,11 +118,11 @@ static const char *openFiles(const char *root) {
     return advice;
 }
 
-static const char *swap(const char *root) {
+static const char *systemCheckSwap(const char *root) {
     char text[TEXT_MAX];
-    if (!readText(root, "/proc/swaps", text, sizeof text)) return unknown;
+    if (!systemCheckReadText(root, "/proc/swaps", text, sizeof text)) return unknown;
     const char *second = strchr(text, '\n'); /* under the heading */
-    int64_t swappiness = readNumber(root, "/proc/sys/vm/swappiness");
+    int64_t swappiness = systemCheckReadNumber(root, "/proc/sys/vm/swappiness");
     if (!second || !second[1] || swappiness <= SWAPPINESS) return NULL;
     snprintf(
         advice, sizeof advice,
@@ -131,8 +133,8 @@ static const char *swap(const char *root) {
     return advice;
 }
 
-static const char *zoneReclaim(const char *root) {
-    int64_t mode = readNumber(root, "/proc/sys/vm/zone_reclaim_mode");
+static const char *systemCheckZoneReclaim(const char *root) {
+    int64_t mode = systemCheckReadNumber(root, "/proc/sys/vm/zone_reclaim_mode");
     if (mode <= 0) return mode ? unknown : NULL;
     return "When a NUMA node is full, the kernel stops programs to free memory there, although other nodes have some. "
            "Run 'sysctl vm.zone_reclaim_mode=0', and add it to /etc/sysctl.conf.";
@@ -140,18 +142,19 @@ static const char *zoneReclaim(const char *root) {
 
 /* The limit of the control group (of a container); -1: there is none, or it is beyond the machine's memory.
  */
-static int64_t memoryLimit(const char *root) {
+static int64_t systemCheckMemoryLimit(const char *root) {
     char text[TEXT_MAX];
-    int64_t limit = readNumber(root, "/sys/fs/cgroup/memory.max");
-    if (limit == -1) limit = readNumber(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    int64_t limit = systemCheckReadNumber(root, "/sys/fs/cgroup/memory.max");
+    if (limit == -1) limit = systemCheckReadNumber(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes");
     long long total_kb;
-    if (!readText(root, "/proc/meminfo", text, sizeof text) || sscanf(text, "MemTotal: %lld", &total_kb) != 1)
+    if (!systemCheckReadText(root, "/proc/meminfo", text, sizeof text) ||
+        sscanf(text, "MemTotal: %lld", &total_kb) != 1)
         return -1;
     return limit / 1024 < total_kb ? limit : -1;
 }
 
-static const char *memoryOfContainer(const char *root) {
-    int64_t limit = memoryLimit(root);
+static const char *systemCheckMemoryOfContainer(const char *root) {
+    int64_t limit = systemCheckMemoryLimit(root);
     if (limit == -1) return NULL;
     snprintf(
         advice, sizeof advice,
@@ -161,7 +164,7 @@ static const char *memoryOfContainer(const char *root) {
     return advice;
 }
 
-static const char *clockOfDay(const char *root) {
+static const char *systemCheckClockOfDay(const char *root) {
     (void)root;
     struct timex now = {0};
     int state = adjtimex(&now);
@@ -176,16 +179,16 @@ static const struct check {
     const char *(*advice)(const char *root); /* NULL: all is well; `unknown` */
     bool note;                               /* worth to know, but nothing is wrong */
 } checks[] = {
-    {"slow-clocksource", slowClock, false},
-    {"xen-clocksource", xenClock, false},
-    {"overcommit", overcommit, false},
-    {"THP", hugePages, false},
-    {"somaxconn", queueOfConnections, false},
-    {"open-files", openFiles, false},
-    {"zone-reclaim", zoneReclaim, false},
-    {"swap", swap, true},
-    {"container-memory", memoryOfContainer, true},
-    {"clock-synchronized", clockOfDay, true},
+    {"slow-clocksource", systemCheckSlowClock, false},
+    {"xen-clocksource", systemCheckXenClock, false},
+    {"overcommit", systemCheckOvercommit, false},
+    {"THP", systemCheckHugePages, false},
+    {"somaxconn", systemCheckQueueOfConnections, false},
+    {"open-files", systemCheckOpenFiles, false},
+    {"zone-reclaim", systemCheckZoneReclaim, false},
+    {"swap", systemCheckSwap, true},
+    {"container-memory", systemCheckMemoryOfContainer, true},
+    {"clock-synchronized", systemCheckClockOfDay, true},
 };
 
 int systemCheck(const char *root, FILE *out) {
@@ -209,15 +212,15 @@ int systemCheck(const char *root, FILE *out) {
 
 #define PASSES 4
 
-static uint64_t wordAt(size_t i, unsigned pass) {
+static uint64_t systemCheckWordAt(size_t i, unsigned pass) {
     static const uint64_t patterns[PASSES] = {0, UINT64_MAX, 0x5555555555555555, 0xaaaaaaaaaaaaaaaa};
     return patterns[pass] ^ i; /* an address line that is broken makes two words one */
 }
 
-static size_t testPass(volatile uint64_t *words, size_t count, unsigned pass) {
+static size_t systemCheckTestPass(volatile uint64_t *words, size_t count, unsigned pass) {
     size_t errors = 0;
-    for (size_t i = 0; i < count; i++) words[i] = wordAt(i, pass);
-    for (size_t i = count; i-- > 0;) errors += words[i] != wordAt(i, pass);
+    for (size_t i = 0; i < count; i++) words[i] = systemCheckWordAt(i, pass);
+    for (size_t i = count; i-- > 0;) errors += words[i] != systemCheckWordAt(i, pass);
     return errors;
 }
 
@@ -236,7 +239,7 @@ int testMemoryMain(int argc, char **argv) {
     for (unsigned pass = 0; pass < PASSES; pass++) {
         printf("Pass %u of %d over %lld MB ... ", pass + 1, PASSES, (long long)megabytes);
         fflush(stdout);
-        size_t found = testPass(words, bytes / sizeof *words, pass);
+        size_t found = systemCheckTestPass(words, bytes / sizeof *words, pass);
         printf("%zu errors\n", found);
         errors += found;
     }

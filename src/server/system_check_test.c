@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
 static char root[] = "/tmp/system_check_XXXXXX";
@@ -32,7 +31,7 @@ static void setFile(const char *path, const char *text) {
 }
 
 /* What is printed of that check, up to the next one. */
-static const char *verdict(const char *name, int *code) {
+static const char *systemCheckTestVerdict(const char *name, int *code) {
     static char text[16384], of_check[4096];
     FILE *out = fmemopen(text, sizeof text, "w");
     *code = systemCheck(root, out);
@@ -49,7 +48,7 @@ static const char *verdict(const char *name, int *code) {
 
 static void assertVerdict(const char *name, const char *expected, const char *advice) {
     int code;
-    const char *text = verdict(name, &code);
+    const char *text = systemCheckTestVerdict(name, &code);
     assert_memory_equal(text, expected, strlen(expected));
     if (advice) assert_non_null(strstr(text, advice));
     if (!strcmp(expected, "WARNING")) assert_int_equal(code, 1);
@@ -116,12 +115,12 @@ static void testCode(void **state) {
     int code;
     setFile("/proc/swaps", "Filename\n/swapfile\n");
     setFile("/proc/sys/vm/swappiness", "60\n");
-    assert_memory_equal(verdict("swap", &code), "NOTE", 4);
-    bool slow = strncmp(verdict("slow-clocksource", &code), "OK", 2) != 0;
-    bool other = strncmp(verdict("open-files", &code), "OK", 2) != 0 || slow;
+    assert_memory_equal(systemCheckTestVerdict("swap", &code), "NOTE", 4);
+    bool slow = strncmp(systemCheckTestVerdict("slow-clocksource", &code), "OK", 2) != 0;
+    bool other = strncmp(systemCheckTestVerdict("open-files", &code), "OK", 2) != 0 || slow;
     assert_int_equal(code, other); /* the two that ask the system itself */
     setFile("/proc/sys/vm/overcommit_memory", "0\n");
-    verdict("swap", &code);
+    systemCheckTestVerdict("swap", &code);
     assert_int_equal(code, 1);
 }
 
@@ -130,12 +129,12 @@ static int removeOne(const char *path, const struct stat *st, int type, struct F
     return remove(path);
 }
 
-static int setup(void **state) {
+static int systemCheckTestSetup(void **state) {
     (void)state;
     return mkdtemp(root) ? 0 : -1;
 }
 
-static int teardown(void **state) {
+static int systemCheckTestTeardown(void **state) {
     (void)state;
     return nftw(root, removeOne, 8, FTW_DEPTH | FTW_PHYS);
 }
@@ -147,5 +146,5 @@ int main(void) {
         cmocka_unit_test(testMemoryOfContainer),
         cmocka_unit_test(testCode),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, systemCheckTestSetup, systemCheckTestTeardown);
 }

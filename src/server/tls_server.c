@@ -39,7 +39,7 @@ static struct certificate {
                     {.name = "ca", .path = &ca_file, .folder = &ca_dir}};
 #define CERTIFICATE_COUNT (sizeof certificates / sizeof *certificates)
 
-static struct tlsSettings settings(void) {
+static struct tlsSettings tlsServerSettings(void) {
     return (struct tlsSettings){.cert_file = cert_file,
                                 .key_file = key_file,
                                 .key_pass = key_pass,
@@ -57,7 +57,7 @@ static struct tlsSettings settings(void) {
 }
 
 struct tlsContext *tlsServerAsClient(sds *err) {
-    struct tlsSettings s = settings();
+    struct tlsSettings s = tlsServerSettings();
     s.peer = TLS_PEER_CHECKED;
     if (client_cert_file && client_key_file) {
         s.cert_file = client_cert_file;
@@ -68,14 +68,14 @@ struct tlsContext *tlsServerAsClient(sds *err) {
 }
 
 /* Certificate and key for connections that the server opens itself: a mistake in them is told now. */
-static bool checkClientPair(sds *err) {
+static bool tlsServerCheckClientPair(sds *err) {
     if (!client_cert_file || !client_key_file) return true;
     struct tlsContext *c = tlsServerAsClient(err);
     if (c) tlsContextFree(c);
     return c != NULL;
 }
 
-static void noteCertificates(void) {
+static void tlsServerNoteCertificates(void) {
     for (size_t i = 0; i < CERTIFICATE_COUNT; i++) {
         struct certificate *c = &certificates[i];
         sdsfree(c->serial);
@@ -88,7 +88,7 @@ static void noteCertificates(void) {
 
 /* One number that changes when one of the files does. (A copy may keep the time of its original; the time of
  * the change of the file itself cannot be set.) */
-static uint64_t filesState(void) {
+static uint64_t tlsServerFilesState(void) {
     sds files[] = {cert_file, key_file, client_cert_file, client_key_file, ca_file, ca_dir};
     uint64_t state = 0;
     struct stat st;
@@ -99,17 +99,17 @@ static uint64_t filesState(void) {
     }
     return state;
 }
-static uint64_t loaded_state; /* filesState() when the context was made */
+static uint64_t loaded_state; /* tlsServerFilesState() when the context was made */
 
 bool tlsServerConfigure(void) {
-    loaded_state = filesState();
-    struct tlsSettings s = settings();
+    loaded_state = tlsServerFilesState();
+    struct tlsSettings s = tlsServerSettings();
     sds err = NULL;
     struct tlsContext *fresh = tlsServerContext(&s, &err);
-    if (fresh && checkClientPair(&err)) {
+    if (fresh && tlsServerCheckClientPair(&err)) {
         if (context) tlsContextFree(context);
         context = fresh;
-        noteCertificates();
+        tlsServerNoteCertificates();
         return true;
     }
     serverLog(LL_WARNING, "%s", err);
@@ -131,12 +131,12 @@ sds *tlsServerUsers(const struct connection *conn, int *count) {
 }
 
 /* What cannot be read is tried once, and told; the old certificate stays in use. */
-static void reloadChanged(void) {
+static void tlsServerReloadChanged(void) {
     static int64_t looked_s;
     int64_t now_s = ustime() / 1000000;
     if (reload_interval_s == 0 || !context || now_s - looked_s < reload_interval_s) return;
     looked_s = now_s;
-    if (filesState() != loaded_state && tlsServerConfigure())
+    if (tlsServerFilesState() != loaded_state && tlsServerConfigure())
         serverLog(LL_NOTICE, "TLS certificates have changed, and were loaded again");
 }
 
@@ -220,7 +220,7 @@ void tlsServerRegister(bool (*wanted)(void)) {
     in_use = wanted;
     dial_settings.tlsContext = tlsServerAsClient;
     infoRegister("tls", tlsInfo);
-    cronRegister(reloadChanged, 1000);
+    cronRegister(tlsServerReloadChanged, 1000);
     configRegister(between_servers, sizeof between_servers / sizeof *between_servers);
     if (tlsAvailable()) configRegister(directives, sizeof directives / sizeof *directives);
 }

@@ -22,7 +22,7 @@
 static int64_t period_ms; /* 0: off */
 static pthread_t main_thread;
 
-static void onAlarm(int sig, siginfo_t *info, void *context) {
+static void watchdogOnAlarm(int sig, siginfo_t *info, void *context) {
     static volatile sig_atomic_t from_timer;
     (void)context;
     if (info->si_code == SI_KERNEL) from_timer = 1;
@@ -38,32 +38,32 @@ static void onAlarm(int sig, siginfo_t *info, void *context) {
     errno = interrupted;
 }
 
-static void windUp(int64_t ms) {
+static void watchdogWindUp(int64_t ms) {
     struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static void tick(void) {
-    if (period_ms) windUp(period_ms);
+static void watchdogTick(void) {
+    if (period_ms) watchdogWindUp(period_ms);
 }
 
 void watchdogStop(void) {
     period_ms = 0;
-    windUp(0);
+    watchdogWindUp(0);
 }
 
 /* Shorter than two ticks it would bite although nothing is wrong. */
-static bool applyPeriod(const char **err) {
+static bool watchdogApplyPeriod(const char **err) {
     (void)err;
     int64_t least = 2 * 1000 / server_hz;
     if (period_ms && period_ms < least) period_ms = least;
-    windUp(period_ms);
+    watchdogWindUp(period_ms);
     return true;
 }
 
 void watchdogInit(void) {
     main_thread = pthread_self();
-    struct sigaction act = {.sa_sigaction = onAlarm, .sa_flags = SA_RESTART | SA_SIGINFO};
+    struct sigaction act = {.sa_sigaction = watchdogOnAlarm, .sa_flags = SA_RESTART | SA_SIGINFO};
     sigemptyset(&act.sa_mask);
     sigaction(SIGALRM, &act, NULL);
 }
@@ -71,8 +71,8 @@ void watchdogInit(void) {
 void watchdogRegister(void) {
     static struct configDirective directives[] = {
         CONFIG_INT("watchdog-period", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &period_ms, 0, 0, INT32_MAX,
-                   applyPeriod),
+                   watchdogApplyPeriod),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    cronRegister(tick, 0);
+    cronRegister(watchdogTick, 0);
 }

@@ -80,7 +80,7 @@ bool benchServerDo(const struct benchOptions *o, const struct benchServer *serve
 
 /* The text of the reply to one command, the caller's; NULL and *err. */
 sds benchServerRequest(const struct benchOptions *o, const struct benchServer *server, int argc,
-                   const char *const *argv, sds *err);
+                       const char *const *argv, sds *err);
 
 /* The value of a directive, or NULL when the server does not tell. */
 sds benchServerConfig(const struct benchOptions *o, const struct benchServer *server, const char *name);

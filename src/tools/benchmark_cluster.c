@@ -28,7 +28,7 @@ struct benchCluster {
 };
 
 /* Letters and digits only, so that a tag is a tag in any command; the first that is found for each slot. */
-static void makeTags(struct benchCluster *c) {
+static void benchClusterMakeTags(struct benchCluster *c) {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     for (const char *a = letters; *a; a++) {
         for (const char *b = letters; *b; b++) {
@@ -47,21 +47,22 @@ const char *benchClusterTag(const struct benchCluster *c, int slot) {
 
 /* ---- What CLUSTER NODES says ---- */
 
-static int firstSlot(const struct toolNode *n) {
+static int benchClusterFirstSlot(const struct toolNode *n) {
     int first, last;
     return slotSetRun(&n->slots, 0, &first, &last) ? first : CLUSTER_SLOTS;
 }
 
-static int comparePrimaries(const void *a, const void *b) {
-    return firstSlot(*(const struct toolNode *const *)a) - firstSlot(*(const struct toolNode *const *)b);
+static int benchClusterComparePrimaries(const void *a, const void *b) {
+    return benchClusterFirstSlot(*(const struct toolNode *const *)a) -
+           benchClusterFirstSlot(*(const struct toolNode *const *)b);
 }
 
-static int compareIds(const void *a, const void *b) {
+static int benchClusterCompareIds(const void *a, const void *b) {
     return strcmp((*(const struct toolNode *const *)a)->id, (*(const struct toolNode *const *)b)->id);
 }
 
-static void addNode(struct benchTopology *t, const struct toolNode *n, const struct toolNode *owner,
-                    const struct benchServer *asked) {
+static void benchClusterAddNode(struct benchTopology *t, const struct toolNode *n,
+                                const struct toolNode *owner, const struct benchServer *asked) {
     struct benchNode *node = &t->nodes[t->count++];
     memcpy(node->id, n->id, sizeof(node->id));
     node->server = (struct benchServer){.port = n->port, .replica = n->replica};
@@ -72,28 +73,29 @@ static void addNode(struct benchTopology *t, const struct toolNode *n, const str
     }
 }
 
-static bool isUsable(const struct toolNode *n) {
+static bool benchClusterIsUsable(const struct toolNode *n) {
     return !n->failed && !n->noaddr && !n->handshake && n->port;
 }
 
 /* Primaries in the order of their slots, each with its replicas behind it, as far as they are read from. */
-static struct benchTopology *topologyOf(const struct benchOptions *o, const struct toolNode *all, int count,
-                                        const struct benchServer *asked) {
+static struct benchTopology *benchClusterTopologyOf(const struct benchOptions *o, const struct toolNode *all,
+                                                    int count, const struct benchServer *asked) {
     const struct toolNode **sorted = zmalloc((size_t)count * sizeof(sorted[0]));
     const struct toolNode **replicas = zmalloc((size_t)count * sizeof(replicas[0]));
     struct benchTopology *t = zcalloc(1, sizeof(*t));
     int primaries = 0, replica_count = 0;
     t->nodes = zcalloc((size_t)count, sizeof(t->nodes[0]));
     for (int i = 0; i < count; i++) {
-        if (isUsable(&all[i]) && all[i].replica) replicas[replica_count++] = &all[i];
-        if (isUsable(&all[i]) && slotSetCount(&all[i].slots)) sorted[primaries++] = &all[i];
+        if (benchClusterIsUsable(&all[i]) && all[i].replica) replicas[replica_count++] = &all[i];
+        if (benchClusterIsUsable(&all[i]) && slotSetCount(&all[i].slots)) sorted[primaries++] = &all[i];
     }
-    qsort(sorted, (size_t)primaries, sizeof(sorted[0]), comparePrimaries);
-    qsort(replicas, (size_t)replica_count, sizeof(replicas[0]), compareIds);
+    qsort(sorted, (size_t)primaries, sizeof(sorted[0]), benchClusterComparePrimaries);
+    qsort(replicas, (size_t)replica_count, sizeof(replicas[0]), benchClusterCompareIds);
     for (int i = 0; i < primaries; i++) {
-        if (o->read_from != BENCH_FROM_REPLICAS) addNode(t, sorted[i], sorted[i], asked);
+        if (o->read_from != BENCH_FROM_REPLICAS) benchClusterAddNode(t, sorted[i], sorted[i], asked);
         for (int j = 0; j < replica_count && o->read_from != BENCH_FROM_PRIMARIES; j++) {
-            if (strcmp(replicas[j]->primary, sorted[i]->id) == 0) addNode(t, replicas[j], sorted[i], asked);
+            if (strcmp(replicas[j]->primary, sorted[i]->id) == 0)
+                benchClusterAddNode(t, replicas[j], sorted[i], asked);
         }
     }
     zfree(sorted);
@@ -101,7 +103,7 @@ static struct benchTopology *topologyOf(const struct benchOptions *o, const stru
     return t;
 }
 
-static void topologyFree(struct benchTopology *t) {
+static void benchClusterTopologyFree(struct benchTopology *t) {
     for (int i = 0; i < t->count; i++) {
         sdsfree((sds)t->nodes[i].server.host);
         zfree(t->nodes[i].slots);
@@ -111,18 +113,18 @@ static void topologyFree(struct benchTopology *t) {
 }
 
 /* NULL and *err: this server does not tell, or knows no slots. */
-static struct benchTopology *fetchTopology(const struct benchOptions *o, const struct benchServer *server,
-                                           sds *err) {
+static struct benchTopology *benchClusterFetchTopology(const struct benchOptions *o,
+                                                       const struct benchServer *server, sds *err) {
     static const char *const command[] = {"CLUSTER", "NODES"};
     struct toolNode *nodes;
     sds text = benchServerRequest(o, server, 2, command, err);
     if (!text) return NULL;
     int count = toolNodesRead(sdsview(text), &nodes);
     sdsfree(text);
-    struct benchTopology *t = count > 0 ? topologyOf(o, nodes, count, server) : NULL;
+    struct benchTopology *t = count > 0 ? benchClusterTopologyOf(o, nodes, count, server) : NULL;
     if (count > 0) toolNodesFree(nodes, count);
     if (t && t->count) return t;
-    if (t) topologyFree(t);
+    if (t) benchClusterTopologyFree(t);
     *err = sdsnew(count < 0 ? "The reply to CLUSTER NODES is not understood" : "No node has any slots");
     return NULL;
 }
@@ -135,7 +137,7 @@ const char *benchClusterKind(const struct benchOptions *o) {
                                                  : "cluster";
 }
 
-static void printNodes(const struct benchOptions *o, const struct benchTopology *t) {
+static void benchClusterPrintNodes(const struct benchOptions *o, const struct benchTopology *t) {
     printf("Cluster has %d %s nodes:\n\n", t->count, benchClusterKind(o));
     for (int i = 0; i < t->count; i++) {
         const struct benchNode *n = &t->nodes[i];
@@ -148,7 +150,7 @@ static void printNodes(const struct benchOptions *o, const struct benchTopology 
 bool benchClusterStart(struct benchOptions *o) {
     const struct benchServer *s = &o->servers[0];
     sds err = NULL;
-    struct benchTopology *t = fetchTopology(o, s, &err);
+    struct benchTopology *t = benchClusterFetchTopology(o, s, &err);
     if (!t) {
         fprintf(stderr, "CLUSTER SLOTS failed: %s\n", err);
         if (s->host)
@@ -162,9 +164,9 @@ bool benchClusterStart(struct benchOptions *o) {
     o->nodes = zcalloc(1, sizeof(*o->nodes));
     pthread_mutex_init(&o->nodes->lock, NULL);
     atomic_store(&o->nodes->now, t);
-    makeTags(o->nodes);
+    benchClusterMakeTags(o->nodes);
     if (o->threads == 0) o->threads = t->count < o->clients ? t->count : o->clients;
-    printNodes(o, t);
+    benchClusterPrintNodes(o, t);
     return true;
 }
 
@@ -180,7 +182,7 @@ void benchClusterChanged(const struct benchOptions *o, const struct benchTopolog
         fprintf(stderr, "Slots of the cluster have moved, so its configuration is read again\n");
         for (int i = 0; i < now->count && !fresh; i++) {
             sds err = NULL;
-            fresh = fetchTopology(o, &now->nodes[i].server, &err);
+            fresh = benchClusterFetchTopology(o, &now->nodes[i].server, &err);
             sdsfree(err);
         }
         c->fetched_us = monotonicUs();
@@ -196,7 +198,7 @@ void benchClusterEnd(struct benchOptions *o) {
     if (!o->nodes) return;
     for (struct benchTopology *t = atomic_load(&o->nodes->now), *before; t; t = before) {
         before = t->before;
-        topologyFree(t);
+        benchClusterTopologyFree(t);
     }
     pthread_mutex_destroy(&o->nodes->lock);
     zfree(o->nodes);

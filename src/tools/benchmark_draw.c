@@ -39,12 +39,12 @@ bool benchDrawParse(struct benchDraw *d, const char *text) {
 }
 
 /* The area under x^-s from 1 to x, and its inverse. */
-static double area(double s, double x) {
+static double benchDrawArea(double s, double x) {
     double t = 1 - s;
     return fabs(t) < 1e-9 ? log(x) : expm1(t * log(x)) / t;
 }
 
-static double areaInverse(double s, double a) {
+static double benchDrawAreaInverse(double s, double a) {
     double t = 1 - s;
     return fabs(t) < 1e-9 ? exp(a) : exp(log1p(a * t > -1 ? a * t : -1 + 1e-16) / t);
 }
@@ -52,23 +52,25 @@ static double areaInverse(double s, double a) {
 void benchDrawPrepare(struct benchDraw *d, int64_t range) {
     double s = d->parameter;
     if (d->kind != BENCH_ZIPF) return;
-    d->low = area(s, 1.5) - 1;
-    d->high = area(s, (double)range + 0.5);
-    d->near = 2 - areaInverse(s, area(s, 2.5) - pow(2, -s)); /* so close to a number, it is taken at once */
+    d->low = benchDrawArea(s, 1.5) - 1;
+    d->high = benchDrawArea(s, (double)range + 0.5);
+    d->near = 2 - benchDrawAreaInverse(s, benchDrawArea(s, 2.5) -
+                                              pow(2, -s)); /* so close to a number, it is taken at once */
 }
 
-static int64_t drawZipf(const struct benchDraw *d, int64_t range) {
+static int64_t benchDrawZipf(const struct benchDraw *d, int64_t range) {
     double s = d->parameter;
     for (;;) {
-        double a = d->high + randomDouble() * (d->low - d->high), x = areaInverse(s, a), k = floor(x + 0.5);
+        double a = d->high + randomDouble() * (d->low - d->high), x = benchDrawAreaInverse(s, a),
+               k = floor(x + 0.5);
         if (k < 1) k = 1;
         if (k > (double)range) k = (double)range;
-        if (k - x <= d->near || a >= area(s, k + 0.5) - pow(k, -s)) return (int64_t)k - 1;
+        if (k - x <= d->near || a >= benchDrawArea(s, k + 0.5) - pow(k, -s)) return (int64_t)k - 1;
     }
 }
 
 /* By the polar form of Box and Muller's; what falls out of the range is drawn anew. */
-static int64_t drawGauss(const struct benchDraw *d, int64_t range) {
+static int64_t benchDrawGauss(const struct benchDraw *d, int64_t range) {
     for (;;) {
         double u = 2 * randomDouble() - 1, v = 2 * randomDouble() - 1, q = u * u + v * v;
         if (q >= 1 || q == 0) continue;
@@ -78,7 +80,7 @@ static int64_t drawGauss(const struct benchDraw *d, int64_t range) {
 }
 
 int64_t benchDraw(const struct benchDraw *d, int64_t range) {
-    if (d->kind == BENCH_ZIPF) return drawZipf(d, range);
-    if (d->kind == BENCH_GAUSS) return drawGauss(d, range);
+    if (d->kind == BENCH_ZIPF) return benchDrawZipf(d, range);
+    if (d->kind == BENCH_GAUSS) return benchDrawGauss(d, range);
     return (int64_t)randomBelow((uint64_t)range);
 }

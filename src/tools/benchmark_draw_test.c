@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/random.h"
@@ -27,7 +26,7 @@ static void testParse(void **state) {
 }
 
 /* Counts of DRAWS numbers below `range` (at most 1000). */
-static const int64_t *drawn(const char *text, int64_t range) {
+static const int64_t *benchmarkDrawTestDrawn(const char *text, int64_t range) {
     static int64_t counts[1000];
     struct benchDraw d;
     assert_true(benchDrawParse(&d, text));
@@ -57,7 +56,7 @@ static void testZipf(void **state) {
     static const int64_t ranges[] = {1, 2, 3, 10, 1000};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
-            const int64_t *counts = drawn(cases[c].text, ranges[r]);
+            const int64_t *counts = benchmarkDrawTestDrawn(cases[c].text, ranges[r]);
             double sum = 0;
             for (int64_t k = 1; k <= ranges[r]; k++) sum += pow((double)k, -cases[c].s);
             for (int64_t k = 1; k <= ranges[r]; k++)
@@ -68,20 +67,20 @@ static void testZipf(void **state) {
 
 static void testGauss(void **state) {
     (void)state;
-    const int64_t *counts = drawn("gauss:0.1", 1000);
+    const int64_t *counts = benchmarkDrawTestDrawn("gauss:0.1", 1000);
     int64_t inner = 0, left = 0;
     for (int i = 400; i < 600; i++) inner += counts[i];
     for (int i = 0; i < 500; i++) left += counts[i];
     assertNear(inner, erf(1 / sqrt(2))); /* one deviation to both sides */
     assertNear(left, 0.5);
-    counts = drawn("gauss:5", 10); /* cut off at both ends: nearly uniform */
+    counts = benchmarkDrawTestDrawn("gauss:5", 10); /* cut off at both ends: nearly uniform */
     for (int i = 0; i < 10; i++) assertNear(counts[i], 0.1);
-    drawn("gauss", 1);
+    benchmarkDrawTestDrawn("gauss", 1);
 }
 
 static void testUniform(void **state) {
     (void)state;
-    const int64_t *counts = drawn("uniform", 7);
+    const int64_t *counts = benchmarkDrawTestDrawn("uniform", 7);
     for (int i = 0; i < 7; i++) assertNear(counts[i], 1.0 / 7);
 }
 

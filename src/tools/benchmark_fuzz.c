@@ -4,6 +4,8 @@
  * Every client sends one command, then every client reads its reply: so the commands of all clients are at
  * the server together. An error reply is an answer like any other; what counts is that there is one, and that
  * it is RESP. */
+#include "tools/benchmark_fuzz.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -14,7 +16,6 @@
 #include "base/zmalloc.h"
 #include "net/connection.h"
 #include "tools/benchmark.h"
-#include "tools/benchmark_fuzz.h"
 
 #define PROGRESS_US 1000000
 
@@ -36,7 +37,7 @@ static struct fuzz {
     int failed;
 } fuzz;
 
-__attribute__((format(printf, 2, 3))) static void say(enum level level, const char *fmt, ...) {
+__attribute__((format(printf, 2, 3))) static void benchFuzzSay(enum level level, const char *fmt, ...) {
     static const char *const tags[] = {"", "ERROR", "INFO ", "DEBUG"};
     char at[16];
     time_t now = time(NULL);
@@ -53,7 +54,7 @@ __attribute__((format(printf, 2, 3))) static void say(enum level level, const ch
 
 /* ---- Options ---- */
 
-static bool takeMode(struct str mode) {
+static bool benchFuzzTakeMode(struct str mode) {
     if (strIs(mode, "malformed-commands"))
         fuzz.grammar.malformed = true;
     else if (strIs(mode, "config-commands"))
@@ -67,40 +68,41 @@ bool benchFuzzModes(const char *modes) {
     int count;
     bool ok = true;
     sds *names = sdssplitlen(modes, strlen(modes), ",", 1, &count);
-    for (int i = 0; i < count && ok; i++) ok = takeMode(sdsview(names[i]));
+    for (int i = 0; i < count && ok; i++) ok = benchFuzzTakeMode(sdsview(names[i]));
     sdsfreesplitres(names, count);
     return ok;
 }
 
-static void takeLevel(const char *name) {
+static void benchFuzzTakeLevel(const char *name) {
     fuzz.level = LEVEL_INFO;
     for (int i = LEVEL_NONE; i <= LEVEL_DEBUG; i++) {
         if (strcasecmp(name, level_names[i])) continue;
         fuzz.level = i;
         return;
     }
-    say(LEVEL_INFO, "There is no log level '%s', so it is 'info'", name);
+    benchFuzzSay(LEVEL_INFO, "There is no log level '%s', so it is 'info'", name);
 }
 
 /* ---- Talking ---- */
 
-static sds ask(struct connection *conn, int argc, const char *const *argv, sds *err) {
+static sds benchFuzzAsk(struct connection *conn, int argc, const char *const *argv, sds *err) {
     return benchSend(conn, argc, argv) ? benchReadReply(conn, err) : NULL;
 }
 
-static bool learnCommands(sds *err) {
+static bool benchFuzzLearnCommands(sds *err) {
     static const char *const docs[] = {"COMMAND", "DOCS"}, *const config[] = {"CONFIG", "GET", "*"};
     struct connection *conn = benchConnect(fuzz.o, &fuzz.o->servers[0], err);
     if (!conn) return false;
-    sds documented = ask(conn, 2, docs, err), flags = documented ? ask(conn, 1, docs, err) : NULL;
-    sds directives = flags ? ask(conn, 3, config, err) : NULL;
+    sds documented = benchFuzzAsk(conn, 2, docs, err),
+        flags = documented ? benchFuzzAsk(conn, 1, docs, err) : NULL;
+    sds directives = flags ? benchFuzzAsk(conn, 3, config, err) : NULL;
     connClose(conn);
     bool ok = fuzzGrammarInit(&fuzz.grammar, documented, flags, directives);
     if (!ok && !*err) *err = sdsnew("COMMAND DOCS tells nothing that could be sent");
     return ok;
 }
 
-static bool connectClients(sds *err) {
+static bool benchFuzzConnectClients(sds *err) {
     fuzz.clients = zcalloc((size_t)fuzz.o->clients, sizeof *fuzz.clients);
     benchRaiseFileLimit(fuzz.o->clients);
     for (int i = 0; i < fuzz.o->clients; i++) {
@@ -110,33 +112,33 @@ static bool connectClients(sds *err) {
     return true;
 }
 
-static void giveUp(struct fuzzClient *c, const char *why) {
-    say(LEVEL_ERROR, "%s, after %s", why, c->shown);
+static void benchFuzzGiveUp(struct fuzzClient *c, const char *why) {
+    benchFuzzSay(LEVEL_ERROR, "%s, after %s", why, c->shown);
     connClose(c->conn);
     c->conn = NULL;
     fuzz.failed++;
 }
 
-static void sendOne(struct fuzzClient *c) {
+static void benchFuzzSendOne(struct fuzzClient *c) {
     if (!c->conn) return;
     sdsfree(c->shown);
     sds request = fuzzCommandMake(&fuzz.grammar, &c->shown);
     if (benchSendBytes(c->conn, sdsview(request)))
         fuzz.sent++;
     else
-        giveUp(c, "The connection has broken");
+        benchFuzzGiveUp(c, "The connection has broken");
     sdsfree(request);
 }
 
-static void takeReply(struct fuzzClient *c) {
+static void benchFuzzTakeReply(struct fuzzClient *c) {
     sds err = NULL, reply = c->conn ? benchReadReply(c->conn, &err) : NULL;
     if (!c->conn) return;
     if (!reply) {
         fuzz.broken += err && strstr(err, "Protocol error");
-        giveUp(c, err ? err : "There is no reply");
+        benchFuzzGiveUp(c, err ? err : "There is no reply");
     } else if (reply[0] == '-' || reply[0] == '!') {
         fuzz.errors++;
-        say(LEVEL_DEBUG, "%s: %.*s", c->shown, (int)strcspn(reply, "\r"), reply);
+        benchFuzzSay(LEVEL_DEBUG, "%s: %.*s", c->shown, (int)strcspn(reply, "\r"), reply);
     } else {
         fuzz.succeeded++;
     }
@@ -146,7 +148,7 @@ static void takeReply(struct fuzzClient *c) {
 
 /* ---- The run ---- */
 
-static void tellProgress(bool last) {
+static void benchFuzzTellProgress(bool last) {
     int64_t now_us = monotonicUs(), all = fuzz.per_client * fuzz.o->clients;
     if (fuzz.level < LEVEL_INFO || (!last && now_us - fuzz.told_us < PROGRESS_US)) return;
     double seconds = (double)(now_us - fuzz.started_us) / 1e6;
@@ -156,36 +158,37 @@ static void tellProgress(bool last) {
     fflush(stdout);
 }
 
-static void tellResult(void) {
+static void benchFuzzTellResult(void) {
     int64_t answered = fuzz.succeeded + fuzz.errors + fuzz.broken;
-    say(LEVEL_INFO, "All client threads completed. %d succeeded, %d failed.", fuzz.o->clients - fuzz.failed,
-        fuzz.failed);
-    say(LEVEL_INFO, "=== FINAL STATISTICS ===");
-    say(LEVEL_INFO, "Total commands sent: %lld", (long long)fuzz.sent);
-    say(LEVEL_INFO, "Success replies: %lld", (long long)fuzz.succeeded);
-    say(LEVEL_INFO, "Error replies: %lld", (long long)fuzz.errors);
-    say(LEVEL_INFO, "Malformed replies: %lld", (long long)fuzz.broken);
-    say(LEVEL_INFO, "Total errors: %lld", (long long)(fuzz.errors + fuzz.broken));
-    say(LEVEL_INFO, "Success rate: %.2f%%", answered ? 100.0 * (double)fuzz.succeeded / (double)answered : 0);
-    say(LEVEL_INFO, "The same commands again: --seed %llu", (unsigned long long)fuzz.o->seed);
+    benchFuzzSay(LEVEL_INFO, "All client threads completed. %d succeeded, %d failed.",
+                 fuzz.o->clients - fuzz.failed, fuzz.failed);
+    benchFuzzSay(LEVEL_INFO, "=== FINAL STATISTICS ===");
+    benchFuzzSay(LEVEL_INFO, "Total commands sent: %lld", (long long)fuzz.sent);
+    benchFuzzSay(LEVEL_INFO, "Success replies: %lld", (long long)fuzz.succeeded);
+    benchFuzzSay(LEVEL_INFO, "Error replies: %lld", (long long)fuzz.errors);
+    benchFuzzSay(LEVEL_INFO, "Malformed replies: %lld", (long long)fuzz.broken);
+    benchFuzzSay(LEVEL_INFO, "Total errors: %lld", (long long)(fuzz.errors + fuzz.broken));
+    benchFuzzSay(LEVEL_INFO, "Success rate: %.2f%%",
+                 answered ? 100.0 * (double)fuzz.succeeded / (double)answered : 0);
+    benchFuzzSay(LEVEL_INFO, "The same commands again: --seed %llu", (unsigned long long)fuzz.o->seed);
 }
 
-static void runFuzz(void) {
+static void benchFuzzRunFuzz(void) {
     fuzz.started_us = fuzz.told_us = monotonicUs();
     for (int64_t i = 0; i < fuzz.per_client && fuzz.failed < fuzz.o->clients; i++) {
-        for (int k = 0; k < fuzz.o->clients; k++) sendOne(&fuzz.clients[k]);
-        for (int k = 0; k < fuzz.o->clients; k++) takeReply(&fuzz.clients[k]);
-        tellProgress(false);
+        for (int k = 0; k < fuzz.o->clients; k++) benchFuzzSendOne(&fuzz.clients[k]);
+        for (int k = 0; k < fuzz.o->clients; k++) benchFuzzTakeReply(&fuzz.clients[k]);
+        benchFuzzTellProgress(false);
     }
-    tellProgress(true);
-    tellResult();
+    benchFuzzTellProgress(true);
+    benchFuzzTellResult();
 }
 
 int benchFuzz(const struct benchOptions *o) {
     sds err = NULL;
     fuzz.o = o;
-    takeLevel(o->fuzz_level);
-    if (!learnCommands(&err) || !connectClients(&err)) {
+    benchFuzzTakeLevel(o->fuzz_level);
+    if (!benchFuzzLearnCommands(&err) || !benchFuzzConnectClients(&err)) {
         fprintf(stderr, "%s\n", err);
         return 1;
     }
@@ -193,7 +196,7 @@ int benchFuzz(const struct benchOptions *o) {
     fuzz.per_client = o->requests / o->clients ? o->requests / o->clients : 1;
     printf("Running fuzzer with %d clients, %lld commands per client (%lld total commands)\n", o->clients,
            (long long)fuzz.per_client, (long long)o->requests);
-    runFuzz();
+    benchFuzzRunFuzz();
     for (int i = 0; i < o->clients; i++) {
         if (fuzz.clients[i].conn) connClose(fuzz.clients[i].conn);
         sdsfree(fuzz.clients[i].shown);

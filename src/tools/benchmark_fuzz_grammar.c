@@ -22,43 +22,43 @@
 
 /* ---- The server's replies ---- */
 
-static bool lists(const struct respReply *list, const char *word) {
+static bool fuzzGrammarLists(const struct respReply *list, const char *word) {
     for (size_t i = 0; list && i < list->elements; i++)
         if (strIs(list->element[i].str, word)) return true;
     return false;
 }
 
 /* Entries of COMMAND are name, arity, flags, ... and, in the tenth place, such entries of the subcommands. */
-static const struct respReply *flagsOf(const struct respReply *entries, struct str name) {
+static const struct respReply *fuzzGrammarFlagsOf(const struct respReply *entries, struct str name) {
     for (size_t i = 0; i < entries->elements; i++) {
         const struct respReply *e = &entries->element[i];
         if (e->elements < 10) continue;
         if (strEq(e->element[0].str, name)) return &e->element[2];
         struct str own = e->element[0].str;
         if (name.len > own.len && name.ptr[own.len] == '|' && !memcmp(name.ptr, own.ptr, own.len))
-            return flagsOf(&e->element[9], name);
+            return fuzzGrammarFlagsOf(&e->element[9], name);
     }
     return NULL;
 }
 
-static bool mayBeSent(const struct fuzzGrammar *g, struct str name) {
+static bool fuzzGrammarMayBeSent(const struct fuzzGrammar *g, struct str name) {
     static const char *const flags[] = {"admin", "blocking", "noscript", "pubsub"};
     static const char *const names[] = {"migrate",        "asking",   "readonly", "readwrite",
                                         "restore-asking", "flushall", "flushdb",  "swapdb"};
-    const struct respReply *has = flagsOf(&g->flags, name);
+    const struct respReply *has = fuzzGrammarFlagsOf(&g->flags, name);
     if (!has) return false;
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (lists(has, flags[i])) return false;
+        if (fuzzGrammarLists(has, flags[i])) return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strIs(name, names[i])) return false;
     return name.len < 8 || memcmp(name.ptr, "cluster|", 8);
 }
 
-static void addCommand(struct fuzzGrammar *g, struct str name, struct str group,
-                       const struct respReply *docs) {
+static void fuzzGrammarAddCommand(struct fuzzGrammar *g, struct str name, struct str group,
+                                  const struct respReply *docs) {
     const char *bar = memchr(name.ptr, '|', name.len);
     size_t len = bar ? (size_t)(bar - name.ptr) : name.len;
-    if (!mayBeSent(g, name)) return;
+    if (!fuzzGrammarMayBeSent(g, name)) return;
     g->commands = zrealloc(g->commands, (size_t)(g->count + 1) * sizeof *g->commands);
     g->commands[g->count++] = (struct fuzzCommand){
         .name = strN(name.ptr, len),
@@ -68,7 +68,7 @@ static void addCommand(struct fuzzGrammar *g, struct str name, struct str group,
     };
 }
 
-static bool readReply(sds bytes, struct respReply *tree) {
+static bool fuzzGrammarReadReply(sds bytes, struct respReply *tree) {
     return bytes && respReadReply(bytes, sdslen(bytes), tree) > 0;
 }
 
@@ -76,14 +76,15 @@ bool fuzzGrammarInit(struct fuzzGrammar *g, sds docs, sds flags, sds config) {
     g->docs_bytes = docs;
     g->flags_bytes = flags;
     g->config_bytes = config;
-    if (!readReply(docs, &g->docs) || !readReply(flags, &g->flags) || !readReply(config, &g->config))
+    if (!fuzzGrammarReadReply(docs, &g->docs) || !fuzzGrammarReadReply(flags, &g->flags) ||
+        !fuzzGrammarReadReply(config, &g->config))
         return false;
     for (size_t i = 0; i + 1 < g->docs.elements; i += 2) {
         const struct respReply *entry = &g->docs.element[i + 1], *subs = respField(entry, "subcommands");
         struct str group = respFieldText(entry, "group");
-        if (!subs) addCommand(g, g->docs.element[i].str, group, entry);
+        if (!subs) fuzzGrammarAddCommand(g, g->docs.element[i].str, group, entry);
         for (size_t k = 0; subs && k + 1 < subs->elements; k += 2)
-            addCommand(g, subs->element[k].str, group, &subs->element[k + 1]);
+            fuzzGrammarAddCommand(g, subs->element[k].str, group, &subs->element[k + 1]);
     }
     return g->count > 0;
 }
@@ -108,18 +109,18 @@ struct words {
     int promised; /* elements, by a numkeys or numfields; 0: there was none */
 };
 
-static void put(struct words *w, sds word) {
+static void fuzzGrammarPut(struct words *w, sds word) {
     w->word = zrealloc(w->word, (size_t)(w->count + 1) * sizeof *w->word);
     w->word[w->count++] = word;
 }
 
-static bool coin(void) {
+static bool fuzzGrammarCoin(void) {
     return randomBelow(2);
 }
 
 #define ONE_OF(list) ((list)[randomBelow(sizeof(list) / sizeof *(list))])
 
-static sds anyText(void) {
+static sds fuzzGrammarAnyText(void) {
     static const char *const texts[] = {"a", "b", "c", "value", "0", "1", "-1", "3.5", "", "member", "field"};
     if (randomBelow(4)) return sdsnew(ONE_OF(texts));
     char bytes[64];
@@ -129,76 +130,77 @@ static sds anyText(void) {
 }
 
 /* No count that a server answers in full, however long that takes (SRANDMEMBER key -2147483648). */
-static sds anyInteger(void) {
+static sds fuzzGrammarAnyInteger(void) {
     static const int64_t edges[] = {0, -1, 1, -1000, INT32_MAX, INT64_MAX, INT64_MIN};
     bool edge = !randomBelow(20);
     return sdsfromll(edge ? ONE_OF(edges) : (int64_t)randomBelow(20));
 }
 
-static sds anyKey(struct str group) {
+static sds fuzzGrammarAnyKey(struct str group) {
     static const char *const groups[] = {"string", "list", "set", "sorted-set", "hash", "stream"};
     if (strIs(group, "geo")) group = STR("sorted-set");
     if (strIs(group, "generic") || strIs(group, "server")) group = strOf(ONE_OF(groups));
     return sdscatprintf(sdsempty(), "fuzz:%.*s:%d", (int)group.len, group.ptr, (int)randomBelow(KEYS));
 }
 
-static void putValue(struct words *w, struct str type, struct str name) {
+static void fuzzGrammarPutValue(struct words *w, struct str type, struct str name) {
     static const char *const patterns[] = {"*", "fuzz:*", "[a-c]?", "a*b", "\\*"};
     static const char *const doubles[] = {"0", "1.5", "-2.25", "1e3", "inf", "-inf", "0.1"};
     if (strIs(type, "key")) {
-        put(w, anyKey(w->group));
+        fuzzGrammarPut(w, fuzzGrammarAnyKey(w->group));
     } else if (strIs(type, "integer") && name.len > 3 && !memcmp(name.ptr, "num", 3)) {
         w->promised = 1 + (int)randomBelow(REPEAT_MAX);
-        put(w, sdsfromll(w->promised));
+        fuzzGrammarPut(w, sdsfromll(w->promised));
     } else if (strIs(type, "integer")) {
-        put(w, anyInteger());
+        fuzzGrammarPut(w, fuzzGrammarAnyInteger());
     } else if (strIs(type, "double")) {
-        put(w, sdsnew(ONE_OF(doubles)));
+        fuzzGrammarPut(w, sdsnew(ONE_OF(doubles)));
     } else if (strIs(type, "unix-time")) {
-        put(w, sdsfromll((int64_t)time(NULL) + (int64_t)randomBelow(1000)));
+        fuzzGrammarPut(w, sdsfromll((int64_t)time(NULL) + (int64_t)randomBelow(1000)));
     } else if (strIs(type, "pattern")) {
-        put(w, sdsnew(ONE_OF(patterns)));
+        fuzzGrammarPut(w, sdsnew(ONE_OF(patterns)));
     } else {
-        put(w, anyText());
+        fuzzGrammarPut(w, fuzzGrammarAnyText());
     }
 }
 
-static void putArgs(struct words *w, const struct respReply *args, int depth);
+static void fuzzGrammarPutArgs(struct words *w, const struct respReply *args, int depth);
 
-static void putOnce(struct words *w, const struct respReply *arg, int depth) {
+static void fuzzGrammarPutOnce(struct words *w, const struct respReply *arg, int depth) {
     const struct respReply *inner = respField(arg, "arguments");
     struct str type = respFieldText(arg, "type");
     if (inner && strIs(type, "oneof") && inner->elements) {
         struct respReply one = {.elements = 1, .element = &inner->element[randomBelow(inner->elements)]};
-        putArgs(w, &one, depth + 1);
+        fuzzGrammarPutArgs(w, &one, depth + 1);
     } else if (inner) {
-        putArgs(w, inner, depth + 1);
+        fuzzGrammarPutArgs(w, inner, depth + 1);
     } else if (!strIs(type, "pure-token")) {
-        putValue(w, type, respFieldText(arg, "name"));
+        fuzzGrammarPutValue(w, type, respFieldText(arg, "name"));
     }
 }
 
-static void putArg(struct words *w, const struct respReply *arg, int depth) {
+static void fuzzGrammarPutArg(struct words *w, const struct respReply *arg, int depth) {
     const struct respReply *flags = respField(arg, "flags");
     struct str token = respFieldText(arg, "token");
-    if (lists(flags, "optional") && coin()) return;
-    bool multiple = lists(flags, "multiple");
+    if (fuzzGrammarLists(flags, "optional") && fuzzGrammarCoin()) return;
+    bool multiple = fuzzGrammarLists(flags, "multiple");
     int times = !multiple ? 1 : w->promised ? w->promised : 1 + (int)randomBelow(REPEAT_MAX);
     for (int i = 0; i < times; i++) {
-        if (token.len && (i == 0 || lists(flags, "multiple_token"))) put(w, sdsnewstr(token));
-        putOnce(w, arg, depth);
+        if (token.len && (i == 0 || fuzzGrammarLists(flags, "multiple_token")))
+            fuzzGrammarPut(w, sdsnewstr(token));
+        fuzzGrammarPutOnce(w, arg, depth);
     }
 }
 
-static void putArgs(struct words *w, const struct respReply *args, int depth) {
+static void fuzzGrammarPutArgs(struct words *w, const struct respReply *args, int depth) {
     for (size_t i = 0; args && depth < DEPTH_MAX && i < args->elements; i++)
-        putArg(w, &args->element[i], depth);
+        fuzzGrammarPutArg(w, &args->element[i], depth);
 }
 
 /* ---- Commands ---- */
 
 /* Not what would have the server close our connections, take no new ones, or refuse all that is written. */
-static bool maySet(struct str name) {
+static bool fuzzGrammarMaySet(struct str name) {
     static const char *const parts[] = {"bind",        "port", "client", "timeout",  "maxmemory",
                                         "requirepass", "dir",  "min-",   "proto-max"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -206,29 +208,31 @@ static bool maySet(struct str name) {
     return true;
 }
 
-static void putConfigSet(struct words *w, const struct respReply *config) {
+static void fuzzGrammarPutConfigSet(struct words *w, const struct respReply *config) {
     size_t pairs = config->elements / 2, at = pairs ? 2 * randomBelow(pairs) : 0;
-    put(w, sdsnew("CONFIG"));
-    put(w, sdsnew("SET"));
-    if (!pairs || !maySet(config->element[at].str)) at = SIZE_MAX;
-    put(w, at == SIZE_MAX ? sdsnew("hz") : sdsnewstr(config->element[at].str));
-    put(w, at == SIZE_MAX ? sdsnew("10") : coin() ? sdsnewstr(config->element[at + 1].str) : anyInteger());
+    fuzzGrammarPut(w, sdsnew("CONFIG"));
+    fuzzGrammarPut(w, sdsnew("SET"));
+    if (!pairs || !fuzzGrammarMaySet(config->element[at].str)) at = SIZE_MAX;
+    fuzzGrammarPut(w, at == SIZE_MAX ? sdsnew("hz") : sdsnewstr(config->element[at].str));
+    fuzzGrammarPut(w, at == SIZE_MAX      ? sdsnew("10")
+                      : fuzzGrammarCoin() ? sdsnewstr(config->element[at + 1].str)
+                                          : fuzzGrammarAnyInteger());
 }
 
 /* A word too many, or too few, or another one. */
-static void spoil(struct words *w) {
+static void fuzzGrammarSpoil(struct words *w) {
     int at = (int)randomBelow((uint64_t)w->count);
     switch (randomBelow(3)) {
-    case 0: put(w, anyText()); break;
+    case 0: fuzzGrammarPut(w, fuzzGrammarAnyText()); break;
     case 1:
         sdsfree(w->word[--w->count]);
-        if (w->count == 0) put(w, anyText());
+        if (w->count == 0) fuzzGrammarPut(w, fuzzGrammarAnyText());
         break;
-    default: sdsfree(w->word[at]); w->word[at] = anyText();
+    default: sdsfree(w->word[at]); w->word[at] = fuzzGrammarAnyText();
     }
 }
 
-static sds encode(const struct words *w, sds *shown) {
+static sds fuzzGrammarEncode(const struct words *w, sds *shown) {
     struct str *argv = zmalloc((size_t)w->count * sizeof *argv);
     *shown = sdsempty();
     for (int i = 0; i < w->count; i++) {
@@ -245,14 +249,14 @@ sds fuzzCommandMake(const struct fuzzGrammar *g, sds *shown) {
     const struct fuzzCommand *command = &g->commands[randomBelow((uint64_t)g->count)];
     struct words w = {.group = command->group};
     if (g->set_config && !randomBelow(CONFIG_ONE)) {
-        putConfigSet(&w, &g->config);
+        fuzzGrammarPutConfigSet(&w, &g->config);
     } else {
-        put(&w, sdsnewstr(command->name));
-        if (command->subcommand.len) put(&w, sdsnewstr(command->subcommand));
-        putArgs(&w, command->args, 0);
+        fuzzGrammarPut(&w, sdsnewstr(command->name));
+        if (command->subcommand.len) fuzzGrammarPut(&w, sdsnewstr(command->subcommand));
+        fuzzGrammarPutArgs(&w, command->args, 0);
     }
-    if (g->malformed && !randomBelow(MALFORMED_ONE)) spoil(&w);
-    sds out = encode(&w, shown);
+    if (g->malformed && !randomBelow(MALFORMED_ONE)) fuzzGrammarSpoil(&w);
+    sds out = fuzzGrammarEncode(&w, shown);
     sdsfreesplitres(w.word, w.count);
     return out;
 }

@@ -19,7 +19,7 @@
 
 static bool any; /* test written so far */
 
-static void printString(const char *text) {
+static void benchJsonPrintString(const char *text) {
     char piece[256];
     struct str rest = strOf(text);
     putchar('"');
@@ -31,25 +31,25 @@ static void printString(const char *text) {
 }
 
 /* Numbers only: what is infinite or none has no form in JSON. */
-static void printMember(const char *name, double value, bool first) {
+static void benchJsonPrintMember(const char *name, double value, bool first) {
     printf("%s\"%s\": %.6g", first ? "" : ", ", name, value == value && value < 1e300 ? value : 0);
 }
 
-static void printLatencies(const struct latencies *l) {
+static void benchJsonPrintLatencies(const struct latencies *l) {
     static const struct {
         const char *name;
         double percent;
     } shown[] = {{"p50", 50}, {"p90", 90}, {"p95", 95}, {"p99", 99}, {"p99.9", 99.9}, {"p99.99", 99.99}};
     printf("\"latency_ms\": {");
-    printMember("avg", latenciesMean(l) / 1000, true);
-    printMember("min", (double)latenciesMin(l) / 1000, false);
+    benchJsonPrintMember("avg", latenciesMean(l) / 1000, true);
+    benchJsonPrintMember("min", (double)latenciesMin(l) / 1000, false);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-        printMember(shown[i].name, (double)latenciesPercentile(l, shown[i].percent) / 1000, false);
-    printMember("max", (double)latenciesMax(l) / 1000, false);
+        benchJsonPrintMember(shown[i].name, (double)latenciesPercentile(l, shown[i].percent) / 1000, false);
+    benchJsonPrintMember("max", (double)latenciesMax(l) / 1000, false);
     putchar('}');
 }
 
-static void printOptions(const struct benchOptions *o) {
+static void benchJsonPrintOptions(const struct benchOptions *o) {
     static const char *const kinds[] = {"uniform", "zipf", "gauss"};
     printf(
         "\"options\": {\"clients\": %d, \"pipeline\": %d, \"threads\": %d, \"data_size\": %d, \"range\": %lld, ",
@@ -60,55 +60,55 @@ static void printOptions(const struct benchOptions *o) {
         o->cluster ? "true" : "false");
 }
 
-static void beginTest(const char *title) {
+static void benchJsonBeginTest(const char *title) {
     printf("%s\n  {\"test\": ", any ? "," : "");
-    printString(title);
+    benchJsonPrintString(title);
     any = true;
 }
 
 void benchJsonStart(const struct benchOptions *o) {
     printf("{\"version\": \"%s\", ", VALKEY_VERSION);
-    printOptions(o);
+    benchJsonPrintOptions(o);
     printf(", \"tests\": [");
 }
 
 void benchJsonResult(const struct benchOptions *o, const char *title, const struct benchRequest *request,
                      const struct benchResult *r) {
     (void)o;
-    beginTest(title);
+    benchJsonBeginTest(title);
     printf(", \"requests\": %lld, \"seconds\": %.6g, \"rps\": %.2f, \"errors\": %lld, ",
            (long long)r->replies, r->seconds, benchRps(r), (long long)r->error_replies);
-    printLatencies(r->latency);
+    benchJsonPrintLatencies(r->latency);
     for (int i = 0; i < r->part_count; i++) {
         int64_t count = latenciesCount(r->parts[i]);
         printf("%s\n    {\"test\": ", i ? "," : ", \"commands\": [");
-        printString(request->parts[i].title);
+        benchJsonPrintString(request->parts[i].title);
         printf(", \"requests\": %lld, \"rps\": %.2f, ", (long long)count,
                r->seconds > 0 ? (double)count / r->seconds : 0);
-        printLatencies(r->parts[i]);
+        benchJsonPrintLatencies(r->parts[i]);
         putchar('}');
     }
     printf(r->part_count ? "]}" : "}");
 }
 
 void benchJsonFailure(const char *title, const char *why) {
-    beginTest(title);
+    benchJsonBeginTest(title);
     printf(", \"error\": ");
-    printString(why);
+    benchJsonPrintString(why);
     putchar('}');
 }
 
 void benchJsonComparison(const struct benchOptions *o, const char *title, const struct benchRow *rows) {
-    beginTest(title);
+    benchJsonBeginTest(title);
     printf(", \"rounds\": %d, \"servers\": [", o->rounds);
     for (int i = 0; i < o->server_count; i++) {
         printf("%s\n    {\"server\": ", i ? "," : "");
-        printString(o->servers[i].label);
-        printMember("rps", rows[i].rps, false);
-        printMember("rps_min", rows[i].rps_min, false);
-        printMember("rps_max", rows[i].rps_max, false);
-        printMember("p99_ms", rows[i].p99_ms, false);
-        printMember("cpu_s_per_million", rows[i].cpu, false);
+        benchJsonPrintString(o->servers[i].label);
+        benchJsonPrintMember("rps", rows[i].rps, false);
+        benchJsonPrintMember("rps_min", rows[i].rps_min, false);
+        benchJsonPrintMember("rps_max", rows[i].rps_max, false);
+        benchJsonPrintMember("p99_ms", rows[i].p99_ms, false);
+        benchJsonPrintMember("cpu_s_per_million", rows[i].cpu, false);
         putchar('}');
     }
     printf("]}");

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_latencies_test.c - the histogram against sorted arrays of the same values. */
+#include "tools/benchmark_latencies.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,14 +11,13 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "tools/benchmark_latencies.h"
 
 static int compareInt64(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return x < y ? -1 : x > y;
 }
 
-static void testEmpty(void **state) {
+static void benchmarkLatenciesTestEmpty(void **state) {
     (void)state;
     struct latencies *h = latenciesCreate();
     assert_int_equal(latenciesCount(h), 0);
@@ -114,12 +115,9 @@ static void testWeights(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testEmpty),
-        cmocka_unit_test(testSmallValuesAreExact),
-        cmocka_unit_test(testPrecisionAtBoundaries),
-        cmocka_unit_test(testOutOfRangeIsClamped),
-        cmocka_unit_test(testRandomAgainstSorted),
-        cmocka_unit_test(testWeights),
+        cmocka_unit_test(benchmarkLatenciesTestEmpty), cmocka_unit_test(testSmallValuesAreExact),
+        cmocka_unit_test(testPrecisionAtBoundaries),   cmocka_unit_test(testOutOfRangeIsClamped),
+        cmocka_unit_test(testRandomAgainstSorted),     cmocka_unit_test(testWeights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,6 @@
  *
  * One command out, one reply in, waiting for the socket where need be. A connection that has shaken hands is
  * given to a thread. */
-#include "tools/benchmark.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,24 +11,25 @@
 #include "net/ae.h"
 #include "net/connection.h"
 #include "net/resp.h"
+#include "tools/benchmark.h"
 
 #define CONNECT_TIMEOUT_MS 10000
 
-static sds linkFail(sds *err, const char *text) {
+static sds benchLinkFail(sds *err, const char *text) {
     *err = sdsnew(text);
     return NULL;
 }
 
 /* After a read or write that gave n: true when it is worth another try, now that the socket is ready. */
-static bool waited(struct connection *conn, ssize_t n, int mask) {
+static bool benchLinkWaited(struct connection *conn, ssize_t n, int mask) {
     if (n < 0 && errno == EAGAIN) return aeWait(conn->fd, mask, -1) > 0;
     return n < 0 && errno == EINTR;
 }
 
-static bool sendAll(struct connection *conn, const char *p, size_t len) {
+static bool benchLinkSendAll(struct connection *conn, const char *p, size_t len) {
     while (len) {
         ssize_t n = connWritev(conn, &(struct iovec){(void *)p, len}, 1);
-        if (n <= 0 && !waited(conn, n, AE_WRITABLE)) return false;
+        if (n <= 0 && !benchLinkWaited(conn, n, AE_WRITABLE)) return false;
         if (n <= 0) continue;
         p += n;
         len -= (size_t)n;
@@ -39,19 +38,19 @@ static bool sendAll(struct connection *conn, const char *p, size_t len) {
 }
 
 bool benchSendBytes(struct connection *conn, struct str bytes) {
-    return sendAll(conn, bytes.ptr, bytes.len);
+    return benchLinkSendAll(conn, bytes.ptr, bytes.len);
 }
 
 bool benchSend(struct connection *conn, int argc, const char *const *argv) {
     sds out = sdscatprintf(sdsempty(), "*%d\r\n", argc);
     for (int i = 0; i < argc; i++) out = sdscatprintf(out, "$%zu\r\n%s\r\n", strlen(argv[i]), argv[i]);
-    bool sent = sendAll(conn, out, sdslen(out));
+    bool sent = benchLinkSendAll(conn, out, sdslen(out));
     sdsfree(out);
     return sent;
 }
 
 /* The size of the reply at the start of `in`, without what has been pushed before it, which is taken out. */
-static int64_t replySize(sds in) {
+static int64_t benchLinkReplySize(sds in) {
     int64_t size = respReplyLength(in, sdslen(in));
     while (size > 0 && in[0] == '>') {
         sdsrange(in, (ptrdiff_t)size, -1);
@@ -66,19 +65,19 @@ sds benchReadReply(struct connection *conn, sds *err) {
     while (size == 0) {
         in = sdsMakeRoomFor(in, 16 * 1024);
         ssize_t n = connRead(conn, in + sdslen(in), sdsavail(in));
-        if (waited(conn, n, AE_READABLE)) continue;
+        if (benchLinkWaited(conn, n, AE_READABLE)) continue;
         if (n <= 0) break;
         sdssetlen(in, sdslen(in) + (size_t)n);
-        size = replySize(in);
+        size = benchLinkReplySize(in);
     }
     if (size > 0) return in;
     sdsfree(in);
-    return linkFail(err, size < 0 ? "Protocol error in the reply" : "Server closed the connection");
+    return benchLinkFail(err, size < 0 ? "Protocol error in the reply" : "Server closed the connection");
 }
 
 /* The reply's own text, or that of its last element: the value in CONFIG GET's name and value. NULL: there is
  * neither. */
-static sds textOf(const struct respReply *reply) {
+static sds benchLinkTextOf(const struct respReply *reply) {
     bool list = reply->type == RESP_T_ARRAY || reply->type == RESP_T_MAP;
     if (list && reply->elements == 0) return NULL;
     if (reply->elements) reply = &reply->element[reply->elements - 1];
@@ -86,41 +85,42 @@ static sds textOf(const struct respReply *reply) {
 }
 
 /* The text of the reply, or NULL and *err when it is an error or does not come. */
-static sds call(struct connection *conn, int argc, const char *const *argv, sds *err) {
-    if (!benchSend(conn, argc, argv)) return linkFail(err, strerror(errno));
+static sds benchLinkCall(struct connection *conn, int argc, const char *const *argv, sds *err) {
+    if (!benchSend(conn, argc, argv)) return benchLinkFail(err, strerror(errno));
     sds in = benchReadReply(conn, err);
     struct respReply reply;
     if (!in) return NULL;
     bool read = respReadReply(in, sdslen(in), &reply) > 0;
-    sds text = read ? textOf(&reply) : linkFail(err, "Protocol error in the reply");
+    sds text = read ? benchLinkTextOf(&reply) : benchLinkFail(err, "Protocol error in the reply");
     if (read && reply.type == RESP_T_ERROR) *err = text, text = NULL;
     if (read) respReplyFree(&reply);
     sdsfree(in);
     return text;
 }
 
-static bool callOk(struct connection *conn, int argc, const char *const *argv, sds *err) {
-    sds text = call(conn, argc, argv, err);
+static bool benchLinkCallOk(struct connection *conn, int argc, const char *const *argv, sds *err) {
+    sds text = benchLinkCall(conn, argc, argv, err);
     sdsfree(text);
     return text != NULL;
 }
 
-static bool handshake(const struct benchOptions *o, const struct benchServer *server, struct connection *conn,
-                      sds *err) {
+static bool benchLinkHandshake(const struct benchOptions *o, const struct benchServer *server,
+                               struct connection *conn, sds *err) {
     if (o->password) {
         const char *with_user[] = {"AUTH", o->user, o->password}, *plain[] = {"AUTH", o->password};
-        if (!(o->user ? callOk(conn, 3, with_user, err) : callOk(conn, 2, plain, err))) return false;
+        if (!(o->user ? benchLinkCallOk(conn, 3, with_user, err) : benchLinkCallOk(conn, 2, plain, err)))
+            return false;
     }
     const char *read_only[] = {"READONLY"};
-    if (server->replica && !callOk(conn, 1, read_only, err)) return false;
+    if (server->replica && !benchLinkCallOk(conn, 1, read_only, err)) return false;
     const char *hello[] = {"HELLO", "3"}, *tracking[] = {"CLIENT", "TRACKING", "ON"};
-    if (o->resp3 && !callOk(conn, 2, hello, err)) return false;
-    if (o->tracking && !callOk(conn, 3, tracking, err)) return false;
+    if (o->resp3 && !benchLinkCallOk(conn, 2, hello, err)) return false;
+    if (o->tracking && !benchLinkCallOk(conn, 3, tracking, err)) return false;
     if (o->db == 0) return true;
     char db[LONG_STR_SIZE];
     ll2string(db, o->db);
     const char *select[] = {"SELECT", db};
-    return callOk(conn, 2, select, err);
+    return benchLinkCallOk(conn, 2, select, err);
 }
 
 struct connection *benchConnect(const struct benchOptions *o, const struct benchServer *server, sds *err) {
@@ -139,12 +139,12 @@ struct connection *benchConnect(const struct benchOptions *o, const struct bench
         sdsfree(tls_reason);
         return NULL;
     }
-    if (handshake(o, server, conn, err)) return conn;
+    if (benchLinkHandshake(o, server, conn, err)) return conn;
     connClose(conn);
     return NULL;
 }
 
-static bool infoField(const char *info, const char *name, double *out) {
+static bool benchLinkInfoField(const char *info, const char *name, double *out) {
     const char *at = strstr(info, name);
     if (at == NULL) return false;
     *out = strtod(at + strlen(name), NULL);
@@ -157,18 +157,19 @@ bool benchServerCpu(const struct benchOptions *o, const struct benchServer *serv
     sds info = benchServerRequest(o, server, 2, command, err);
     if (info == NULL) return false;
     double user = 0, sys = 0;
-    bool found = infoField(info, "used_cpu_user:", &user) && infoField(info, "used_cpu_sys:", &sys);
+    bool found =
+        benchLinkInfoField(info, "used_cpu_user:", &user) && benchLinkInfoField(info, "used_cpu_sys:", &sys);
     sdsfree(info);
     *seconds = user + sys;
-    if (!found) linkFail(err, "INFO has no used_cpu_user and used_cpu_sys");
+    if (!found) benchLinkFail(err, "INFO has no used_cpu_user and used_cpu_sys");
     return found;
 }
 
 sds benchServerRequest(const struct benchOptions *o, const struct benchServer *server, int argc,
-                   const char *const *argv, sds *err) {
+                       const char *const *argv, sds *err) {
     struct connection *conn = benchConnect(o, server, err);
     if (conn == NULL) return NULL;
-    sds text = call(conn, argc, argv, err);
+    sds text = benchLinkCall(conn, argc, argv, err);
     connClose(conn);
     return text;
 }

@@ -12,7 +12,7 @@
 
 #define WEIGHT_MAX 1000000
 
-static void addPart(struct benchRequest *mix, struct benchTest test, int64_t weight) {
+static void benchMixAddPart(struct benchRequest *mix, struct benchTest test, int64_t weight) {
     mix->parts = zrealloc(mix->parts, (size_t)(mix->part_count + 1) * sizeof mix->parts[0]);
     mix->weights += weight;
     mix->parts[mix->part_count++] = (struct benchPart){test.title, test.request, mix->weights};
@@ -22,7 +22,7 @@ static void addPart(struct benchRequest *mix, struct benchTest test, int64_t wei
     }
 }
 
-static void mixComplain(const char *what, const char *word) {
+static void benchMixComplain(const char *what, const char *word) {
     fprintf(stderr, "--mix: %s '%s'. It is a list such as get:80,set:20, of tests that -t knows.\n", what,
             word);
     exit(1);
@@ -38,18 +38,20 @@ struct benchTest benchMixCreate(const struct benchOptions *o) {
         char *colon = strchr(words[i], ':');
         int64_t weight = 1;
         if (colon && (!string2ll(strOf(colon + 1), &weight) || weight < 1 || weight > WEIGHT_MAX))
-            mixComplain("no weight is", words[i]);
+            benchMixComplain("no weight is", words[i]);
         if (colon) *colon = 0;
         struct benchTest part;
-        if (!benchSuiteTest(o, words[i], &part)) mixComplain("there is no single test", words[i]);
-        if (test.request->part_count == BENCH_PARTS_MAX) mixComplain("too many tests: no room for", words[i]);
-        if (test.library && part.library) mixComplain("one test with functions is enough, not", words[i]);
+        if (!benchSuiteTest(o, words[i], &part)) benchMixComplain("there is no single test", words[i]);
+        if (test.request->part_count == BENCH_PARTS_MAX)
+            benchMixComplain("too many tests: no room for", words[i]);
+        if (test.library && part.library)
+            benchMixComplain("one test with functions is enough, not", words[i]);
         if (part.library) test.library = part.library;
         test.title =
             sdscatprintf(test.title, "%s%lld %s", i ? " + " : "MIX of ", (long long)weight, part.title);
-        addPart(test.request, part, weight);
+        benchMixAddPart(test.request, part, weight);
     }
-    if (count == 0) mixComplain("there is no test in", o->mix);
+    if (count == 0) benchMixComplain("there is no test in", o->mix);
     sdsfreesplitres(words, count);
     return test;
 }

@@ -3,17 +3,16 @@
  *
  * A table of options, each with the kind of value it takes and where that goes. The first word that is not
  * an option begins the command to benchmark. */
-#include "tools/benchmark.h"
-
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/version.h"
 #include "base/num.h"
 #include "base/random.h"
+#include "base/version.h"
 #include "base/zmalloc.h"
+#include "tools/benchmark.h"
 
 #define DEFAULT_REQUESTS 100000
 
@@ -118,12 +117,12 @@ struct option {
     int64_t min, max;
 };
 
-static void complain(const char *what, const char *value) {
+static void benchOptionsComplain(const char *what, const char *value) {
     fprintf(stderr, "%s '%s'. Try valkey-benchmark --help.\n", what, value);
     exit(1);
 }
 
-static int64_t parseNumber(const struct option *opt, const char *value) {
+static int64_t benchOptionsParseNumber(const struct option *opt, const char *value) {
     int64_t n;
     if (!string2ll(strOf(value), &n) || n < opt->min || n > opt->max) {
         fprintf(stderr, "Option %s takes a number from %lld to %lld, not '%s'.\n", opt->name,
@@ -134,8 +133,8 @@ static int64_t parseNumber(const struct option *opt, const char *value) {
 }
 
 /* "host:port", "[v6]:port", "port" or "/path". */
-static void addServer(struct benchOptions *o, const char *value) {
-    if (o->server_count == BENCH_MAX_SERVERS) complain("Too many servers: no room for", value);
+static void benchOptionsAddServer(struct benchOptions *o, const char *value) {
+    if (o->server_count == BENCH_MAX_SERVERS) benchOptionsComplain("Too many servers: no room for", value);
     struct benchServer *s = &o->servers[o->server_count++];
     if (strchr(value, '/')) {
         s->socket = value;
@@ -144,14 +143,14 @@ static void addServer(struct benchOptions *o, const char *value) {
     const char *colon = strrchr(value, ':'), *port = colon ? colon + 1 : value;
     int64_t n;
     if (!string2ll(strOf(port), &n) || n < 1 || n > 65535)
-        complain("Not a server as host:port or /path:", value);
+        benchOptionsComplain("Not a server as host:port or /path:", value);
     sds host = colon ? sdsnewlen(value, (size_t)(colon - value)) : sdsnew("127.0.0.1");
     if (sdslen(host) && host[0] == '[') sdsrange(host, 1, -2);
     s->host = host;
     s->port = (int)n;
 }
 
-static void addLabel(struct benchOptions *o, const char *value) {
+static void benchOptionsAddLabel(struct benchOptions *o, const char *value) {
     for (int i = 0; i < BENCH_MAX_SERVERS; i++) {
         if (o->servers[i].label) continue;
         o->servers[i].label = value;
@@ -159,14 +158,14 @@ static void addLabel(struct benchOptions *o, const char *value) {
     }
 }
 
-static void optionsApply(struct benchOptions *o, const struct option *opt, const char *value) {
+static void benchOptionsApply(struct benchOptions *o, const struct option *opt, const char *value) {
     switch (opt->kind) {
     case FLAG: *(bool *)opt->to = true; break;
-    case NUMBER: *(int *)opt->to = (int)parseNumber(opt, value); break;
-    case NUMBER64: *(int64_t *)opt->to = parseNumber(opt, value); break;
+    case NUMBER: *(int *)opt->to = (int)benchOptionsParseNumber(opt, value); break;
+    case NUMBER64: *(int64_t *)opt->to = benchOptionsParseNumber(opt, value); break;
     case TEXT: *(const char **)opt->to = value; break;
-    case SERVER: addServer(o, value); break;
-    case LABEL: addLabel(o, value); break;
+    case SERVER: benchOptionsAddServer(o, value); break;
+    case LABEL: benchOptionsAddLabel(o, value); break;
     case URI: benchParseUri(o, value); break;
     case HELP:
         fputs(usage_start, stdout);
@@ -177,40 +176,41 @@ static void optionsApply(struct benchOptions *o, const struct option *opt, const
     }
 }
 
-static const struct option *findOption(const struct option *options, const char *name) {
+static const struct option *benchOptionsFindOption(const struct option *options, const char *name) {
     for (; options->name; options++) {
         if (strcmp(options->name, name) == 0) return options;
     }
     return NULL;
 }
 
-static void optionsParseWords(struct benchOptions *o, const struct option *options, int argc, char **argv) {
+static void benchOptionsParseWords(struct benchOptions *o, const struct option *options, int argc,
+                                   char **argv) {
     int i = 1;
     for (; i < argc && argv[i][0] == '-'; i++) {
         if (strcmp(argv[i], "--") == 0) {
             i++;
             break;
         }
-        const struct option *opt = findOption(options, argv[i]);
-        if (opt == NULL) complain("Unknown option", argv[i]);
+        const struct option *opt = benchOptionsFindOption(options, argv[i]);
+        if (opt == NULL) benchOptionsComplain("Unknown option", argv[i]);
         bool has_value = opt->kind >= NUMBER && opt->kind <= URI;
-        if (has_value && i + 1 == argc) complain("A value is missing after", argv[i]);
+        if (has_value && i + 1 == argc) benchOptionsComplain("A value is missing after", argv[i]);
         if (has_value) i++;
-        optionsApply(o, opt, argv[i]);
+        benchOptionsApply(o, opt, argv[i]);
     }
     o->argc = argc - i;
     o->argv = argv + i;
 }
 
-static enum benchReadFrom readFrom(const char *replicas) {
+static enum benchReadFrom benchOptionsReadFrom(const char *replicas) {
     if (strcmp(replicas, "no") == 0) return BENCH_FROM_PRIMARIES;
     if (strcmp(replicas, "yes") == 0) return BENCH_FROM_REPLICAS;
-    if (strcmp(replicas, "all") != 0) complain("--rfr takes no, yes or all, not", replicas);
+    if (strcmp(replicas, "all") != 0) benchOptionsComplain("--rfr takes no, yes or all, not", replicas);
     return BENCH_FROM_ALL;
 }
 
 /* The argument that -x reads, behind the others. */
-static void addStdin(struct benchOptions *o) {
+static void benchOptionsAddStdin(struct benchOptions *o) {
     char **argv = zcalloc((size_t)o->argc + 1, sizeof(argv[0]));
     memcpy(argv, o->argv, (size_t)o->argc * sizeof(argv[0]));
     sds text = sdsempty();
@@ -223,7 +223,7 @@ static void addStdin(struct benchOptions *o) {
     o->argv = argv;
 }
 
-static void defaultLabels(struct benchOptions *o) {
+static void benchOptionsDefaultLabels(struct benchOptions *o) {
     for (int i = 0; i < o->server_count; i++) {
         struct benchServer *s = &o->servers[i];
         if (s->label) continue;
@@ -309,17 +309,22 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"-v", VERSION, NULL, 0, 0},
         {NULL, FLAG, NULL, 0, 0},
     };
-    optionsParseWords(o, options, argc, argv);
-    if (o->requests > 0 && o->duration_s) complain("One of the two says when to end: -n and", "--duration");
-    o->read_from = readFrom(replicas);
-    if (keys && !benchDrawParse(&o->draw, keys)) complain("--keys takes uniform, zipf or gauss, not", keys);
-    if (keys && o->range < 1) complain("The range of the numbers, -r, is needed for", "--keys");
-    if (keys && o->sequential) complain("Numbers are drawn or counted up: --keys and", "--sequential");
+    benchOptionsParseWords(o, options, argc, argv);
+    if (o->requests > 0 && o->duration_s)
+        benchOptionsComplain("One of the two says when to end: -n and", "--duration");
+    o->read_from = benchOptionsReadFrom(replicas);
+    if (keys && !benchDrawParse(&o->draw, keys))
+        benchOptionsComplain("--keys takes uniform, zipf or gauss, not", keys);
+    if (keys && o->range < 1) benchOptionsComplain("The range of the numbers, -r, is needed for", "--keys");
+    if (keys && o->sequential)
+        benchOptionsComplain("Numbers are drawn or counted up: --keys and", "--sequential");
     if (o->range > 0) benchDrawPrepare(&o->draw, o->range);
-    if (o->mix && (o->argc || o->tests)) complain("One load at a time: a command or -t, and", "--mix");
-    if (o->csv && o->json) complain("One form of output at a time: --csv and", "--json");
-    if (o->svg && o->server_count > 1) complain("A chart is of one server, not with", "--vs");
-    if (o->cluster && o->server_count > 1) complain("A comparison is between servers, not with", "--cluster");
+    if (o->mix && (o->argc || o->tests))
+        benchOptionsComplain("One load at a time: a command or -t, and", "--mix");
+    if (o->csv && o->json) benchOptionsComplain("One form of output at a time: --csv and", "--json");
+    if (o->svg && o->server_count > 1) benchOptionsComplain("A chart is of one server, not with", "--vs");
+    if (o->cluster && o->server_count > 1)
+        benchOptionsComplain("A comparison is between servers, not with", "--cluster");
     if (fuzz_modes && !benchFuzzModes(fuzz_modes)) exit(1);
     if (o->requests < 0) o->requests = DEFAULT_REQUESTS;
     if (o->servers[0].socket) o->servers[0].host = NULL;
@@ -327,8 +332,8 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
     if (o->threads > o->clients) o->threads = o->clients;
     o->seed = seed >= 0 ? (uint64_t)seed : randomU64();
     o->keepalive = keepalive;
-    if (o->last_from_stdin && o->argc == 0) complain("There is no command for", "-x");
-    if (o->last_from_stdin) addStdin(o);
+    if (o->last_from_stdin && o->argc == 0) benchOptionsComplain("There is no command for", "-x");
+    if (o->last_from_stdin) benchOptionsAddStdin(o);
     toolTlsStart(&o->tls);
-    defaultLabels(o);
+    benchOptionsDefaultLabels(o);
 }

@@ -1,54 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_report.c - results as text: a summary, one line, or comma separated values. */
-#include "tools/benchmark.h"
-
 #include <stdio.h>
 #include <unistd.h>
 
-static double milliseconds(int64_t us) {
+#include "tools/benchmark.h"
+
+static double benchReportMilliseconds(int64_t us) {
     return (double)us / 1000;
 }
 
-static double percentileMs(const struct benchResult *r, double percent) {
-    return milliseconds(latenciesPercentile(r->latency, percent));
+static double benchReportPercentileMs(const struct benchResult *r, double percent) {
+    return benchReportMilliseconds(latenciesPercentile(r->latency, percent));
 }
 
 void benchEndProgress(const struct benchOptions *o) {
     if (benchProgressWanted(o)) printf("\r\033[K");
 }
 
-static void printShare(double percent, int64_t us, int64_t count) {
-    printf("%.3f%% <= %.3f milliseconds (cumulative count %lld)\n", percent, milliseconds(us),
+static void benchReportPrintShare(double percent, int64_t us, int64_t count) {
+    printf("%.3f%% <= %.3f milliseconds (cumulative count %lld)\n", percent, benchReportMilliseconds(us),
            (long long)count);
 }
 
 /* Every step halves what is left above: 0, 50, 75, 87.5 ... until nothing is. Steps that add nothing are left
  * out. */
-static void printPercentiles(const struct benchResult *r) {
+static void benchReportPrintPercentiles(const struct benchResult *r) {
     int64_t count = latenciesCount(r->latency), up_to = -1;
     printf("Latency by percentile distribution:\n");
     for (double rest = 100; up_to < count && rest > 1e-9; rest /= 2) {
         int64_t us = latenciesPercentile(r->latency, 100 - rest), before = up_to;
         up_to = latenciesCountUpTo(r->latency, us);
-        if (up_to != before) printShare(100 - rest, us, up_to);
+        if (up_to != before) benchReportPrintShare(100 - rest, us, up_to);
     }
-    printShare(100, latenciesMax(r->latency), count);
+    benchReportPrintShare(100, latenciesMax(r->latency), count);
 }
 
 /* In steps of 0.1 ms, from 2.1 ms on of 1 ms; edges as a counter with a resolution of 8 us has them. */
-static void printCumulative(const struct benchResult *r) {
+static void benchReportPrintCumulative(const struct benchResult *r) {
     int64_t count = latenciesCount(r->latency), up_to = -1;
     printf("\nCumulative distribution of latencies:\n");
     for (int64_t us = 100; up_to < count; us += us < 2100 ? 100 : 1000) {
         int64_t edge = us | 7, before = up_to;
         up_to = latenciesCountUpTo(r->latency, edge);
-        if (up_to != before) printShare((double)up_to * 100 / (double)count, edge, up_to);
+        if (up_to != before) benchReportPrintShare((double)up_to * 100 / (double)count, edge, up_to);
     }
 }
 
 /* `format` has the name and the value. */
-static void printSetting(const struct benchOptions *o, const struct benchServer *server, const char *format,
-                         const char *name, bool *told) {
+static void benchReportPrintSetting(const struct benchOptions *o, const struct benchServer *server,
+                                    const char *format, const char *name, bool *told) {
     sds value = benchServerConfig(o, server, name);
     if (value)
         printf(format, name, o->cluster && !*value ? "NONE" : value);
@@ -58,7 +58,7 @@ static void printSetting(const struct benchOptions *o, const struct benchServer 
     sdsfree(value);
 }
 
-static void printSettings(const struct benchOptions *o) {
+static void benchReportPrintSettings(const struct benchOptions *o) {
     bool told = true;
     const char *format = o->cluster ? "    %s: %s\n" : "  host configuration \"%s\": %s\n";
     const struct benchTopology *t = o->cluster ? benchClusterNow(o->nodes) : NULL;
@@ -66,69 +66,73 @@ static void printSettings(const struct benchOptions *o) {
     for (int i = 0; i < (t ? t->count : 1); i++) {
         const struct benchServer *server = t ? &t->nodes[i].server : &o->servers[0];
         if (t) printf("  node [%d] configuration:\n", i);
-        printSetting(o, server, format, "save", &told);
-        printSetting(o, server, format, "appendonly", &told);
+        benchReportPrintSetting(o, server, format, "save", &told);
+        benchReportPrintSetting(o, server, format, "appendonly", &told);
     }
 }
 
-static void printSummary(const struct benchOptions *o, const char *title, const struct benchResult *r) {
+static void benchReportPrintSummary(const struct benchOptions *o, const char *title,
+                                    const struct benchResult *r) {
     printf("====== %s ======\n", title);
     printf("  %lld requests completed in %.2f seconds\n", (long long)r->replies, r->seconds);
     printf("  %d parallel clients\n", o->clients);
     printf("  %d bytes payload\n", o->data_size);
     printf("  keep alive: %d\n", o->keepalive);
-    printSettings(o);
+    benchReportPrintSettings(o);
     printf("  multi-thread: %s\n", o->threads > 1 ? "yes" : "no");
     if (o->threads > 1) printf("  threads: %d\n", o->threads);
     printf("\n");
-    printPercentiles(r);
-    printCumulative(r);
+    benchReportPrintPercentiles(r);
+    benchReportPrintCumulative(r);
     printf("\nSummary:\n  throughput summary: %.2f requests per second\n", benchRps(r));
     printf("  latency summary (msec):\n    %9s %9s %9s %9s %9s %9s\n", "avg", "min", "p50", "p95", "p99",
            "max");
     int d = o->precision;
     printf("    %9.*f %9.*f %9.*f %9.*f %9.*f %9.*f\n\n", d, latenciesMean(r->latency) / 1000, d,
-           milliseconds(latenciesMin(r->latency)), d, percentileMs(r, 50), d, percentileMs(r, 95), d,
-           percentileMs(r, 99), d, milliseconds(latenciesMax(r->latency)));
+           benchReportMilliseconds(latenciesMin(r->latency)), d, benchReportPercentileMs(r, 50), d,
+           benchReportPercentileMs(r, 95), d, benchReportPercentileMs(r, 99), d,
+           benchReportMilliseconds(latenciesMax(r->latency)));
 }
 
-static void printCsvLine(const char *title, double rps, const struct latencies *l) {
+static void benchReportPrintCsvLine(const char *title, double rps, const struct latencies *l) {
     benchPrintCsvString(title);
     printf(",\"%.2f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\",\"%.3f\"\n", rps, latenciesMean(l) / 1000,
-           milliseconds(latenciesMin(l)), milliseconds(latenciesPercentile(l, 50)),
-           milliseconds(latenciesPercentile(l, 95)), milliseconds(latenciesPercentile(l, 99)),
-           milliseconds(latenciesMax(l)));
+           benchReportMilliseconds(latenciesMin(l)), benchReportMilliseconds(latenciesPercentile(l, 50)),
+           benchReportMilliseconds(latenciesPercentile(l, 95)),
+           benchReportMilliseconds(latenciesPercentile(l, 99)), benchReportMilliseconds(latenciesMax(l)));
 }
 
 /* The parts of a mix as results of their own, which they are but for the time, that they shared. */
-static double partRps(const struct benchResult *r, int part) {
+static double benchReportPartRps(const struct benchResult *r, int part) {
     return r->seconds > 0 ? (double)latenciesCount(r->parts[part]) / r->seconds : 0;
 }
 
-static void printParts(const struct benchOptions *o, const struct benchTest *test,
-                       const struct benchResult *r) {
+static void benchReportPrintParts(const struct benchOptions *o, const struct benchTest *test,
+                                  const struct benchResult *r) {
     int d = o->precision;
     if (r->part_count && !o->quiet) printf("  by command:\n");
     for (int i = 0; i < r->part_count; i++) {
         const struct latencies *l = r->parts[i];
         printf("%s%s: %.2f requests per second, p50=%.*f p99=%.*f max=%.*f msec\n", o->quiet ? "  " : "    ",
-               test->request->parts[i].title, partRps(r, i), d, milliseconds(latenciesPercentile(l, 50)), d,
-               milliseconds(latenciesPercentile(l, 99)), d, milliseconds(latenciesMax(l)));
+               test->request->parts[i].title, benchReportPartRps(r, i), d,
+               benchReportMilliseconds(latenciesPercentile(l, 50)), d,
+               benchReportMilliseconds(latenciesPercentile(l, 99)), d,
+               benchReportMilliseconds(latenciesMax(l)));
     }
     if (r->part_count && !o->quiet) printf("\n");
 }
 
-static void printCsv(const struct benchTest *test, const struct benchResult *r) {
-    printCsvLine(test->title, benchRps(r), r->latency);
+static void benchReportPrintCsv(const struct benchTest *test, const struct benchResult *r) {
+    benchReportPrintCsvLine(test->title, benchRps(r), r->latency);
     for (int i = 0; i < r->part_count; i++)
-        printCsvLine(test->request->parts[i].title, partRps(r, i), r->parts[i]);
+        benchReportPrintCsvLine(test->request->parts[i].title, benchReportPartRps(r, i), r->parts[i]);
 }
 
 bool benchProgressWanted(const struct benchOptions *o) {
     return !o->csv && !o->json && isatty(STDOUT_FILENO);
 }
 
-static double ratio(double a, double b) {
+static double benchReportRatio(double a, double b) {
     return b > 0 ? a / b : 0;
 }
 
@@ -136,9 +140,10 @@ void benchPrintProgress(const char *title, const struct benchProgress *now,
                         const struct benchProgress *before) {
     int64_t replies = now->replies - before->replies;
     printf("\r\033[K%s: rps=%.1f (overall: %.1f) avg_msec=%.3f (overall: %.3f)", title,
-           ratio((double)replies, now->seconds - before->seconds), ratio((double)now->replies, now->seconds),
-           ratio((double)(now->latency_us - before->latency_us) / 1000, (double)replies),
-           ratio((double)now->latency_us / 1000, (double)now->replies));
+           benchReportRatio((double)replies, now->seconds - before->seconds),
+           benchReportRatio((double)now->replies, now->seconds),
+           benchReportRatio((double)(now->latency_us - before->latency_us) / 1000, (double)replies),
+           benchReportRatio((double)now->latency_us / 1000, (double)now->replies));
     fflush(stdout);
 }
 
@@ -163,13 +168,13 @@ void benchPrintResult(const struct benchOptions *o, const struct benchTest *test
     if (o->json)
         benchJsonResult(o, title, test->request, r);
     else if (o->csv)
-        printCsv(test, r);
+        benchReportPrintCsv(test, r);
     else if (o->quiet)
         printf("%s: %.2f requests per second, p50=%.*f msec\n", title, benchRps(r), o->precision,
-               percentileMs(r, 50));
+               benchReportPercentileMs(r, 50));
     else
-        printSummary(o, title, r);
-    if (!o->json && !o->csv) printParts(o, test, r);
+        benchReportPrintSummary(o, title, r);
+    if (!o->json && !o->csv) benchReportPrintParts(o, test, r);
     fflush(stdout);
     if (r->error_replies)
         fprintf(stderr, "%s: %lld error replies, the first: %s\n", title, (long long)r->error_replies,

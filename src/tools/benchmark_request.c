@@ -6,14 +6,13 @@
  *
  * All copies of a command have the same length, so the slot s of copy k lies at k * length + s, and a new
  * random number overwrites only the digits that its range can reach. */
-#include "tools/benchmark.h"
-
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
+#include "tools/benchmark.h"
 
 #define SEQUENCE_MAX 1000000 /* commands */
 
@@ -23,7 +22,7 @@ static const char rand_names[BENCH_SHARED][BENCH_DIGITS + 1] = {
     "__rand_5th__", "__rand_6th__", "__rand_7th__", "__rand_8th__", "__rand_9th__",
 };
 
-static sds replaceData(const char *arg, int size) {
+static sds benchRequestReplaceData(const char *arg, int size) {
     sds out = sdsempty();
     const char *at;
     for (; (at = strstr(arg, data_name)); arg = at + sizeof(data_name) - 1) {
@@ -36,21 +35,21 @@ static sds replaceData(const char *arg, int size) {
     return sdscat(out, arg);
 }
 
-static void addSlot(struct benchRequest *r, size_t offset, int shared) {
+static void benchRequestAddSlot(struct benchRequest *r, size_t offset, int shared) {
     r->slots = zrealloc(r->slots, (size_t)(r->slot_count + 1) * sizeof(r->slots[0]));
     r->slots[r->slot_count++] = (struct benchSlot){(uint32_t)offset, shared};
 }
 
-static void findSlots(struct benchRequest *r) {
+static void benchRequestFindSlots(struct benchRequest *r) {
     for (int i = 0; i < BENCH_SHARED; i++) {
         for (char *at = r->one; (at = strstr(at, rand_names[i])); at += BENCH_DIGITS) {
             memset(at, '0', BENCH_DIGITS);
-            addSlot(r, (size_t)(at - r->one), i);
+            benchRequestAddSlot(r, (size_t)(at - r->one), i);
         }
     }
 }
 
-static void findTags(struct benchRequest *r) {
+static void benchRequestFindTags(struct benchRequest *r) {
     for (char *at = r->one; (at = strstr(at, "{tag}")); at += BENCH_TAG_SIZE) {
         r->tags = zrealloc(r->tags, (size_t)(r->tag_count + 1) * sizeof(r->tags[0]));
         r->tags[r->tag_count++] = (uint32_t)(++at - r->one);
@@ -58,14 +57,14 @@ static void findTags(struct benchRequest *r) {
 }
 
 /* The places of what changes from one time to the next. */
-static struct benchRequest *findPlaces(const struct benchOptions *o, struct benchRequest *r) {
-    if (o->range >= 0) findSlots(r);
-    if (o->cluster) findTags(r);
+static struct benchRequest *benchRequestFindPlaces(const struct benchOptions *o, struct benchRequest *r) {
+    if (o->range >= 0) benchRequestFindSlots(r);
+    if (o->cluster) benchRequestFindTags(r);
     return r;
 }
 
 /* The last `digits` of 12, two at a time. */
-static void writeDigits(char *slot, uint64_t value, unsigned digits) {
+static void benchRequestWriteDigits(char *slot, uint64_t value, unsigned digits) {
     static const char pairs[] =
         "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
         "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
@@ -77,11 +76,11 @@ static void writeDigits(char *slot, uint64_t value, unsigned digits) {
     }
 }
 
-static void addCommand(const struct benchOptions *o, struct benchRequest *r, int argc,
-                       const char *const *argv) {
+static void benchRequestAddCommand(const struct benchOptions *o, struct benchRequest *r, int argc,
+                                   const char *const *argv) {
     r->one = sdscatprintf(r->one, "*%d\r\n", argc);
     for (int i = 0; i < argc; i++) {
-        sds arg = replaceData(argv[i], o->data_size);
+        sds arg = benchRequestReplaceData(argv[i], o->data_size);
         r->one = sdscatprintf(r->one, "$%zu\r\n", sdslen(arg));
         r->one = sdscatlen(r->one, arg, sdslen(arg));
         r->one = sdscat(r->one, "\r\n");
@@ -93,8 +92,8 @@ static void addCommand(const struct benchOptions *o, struct benchRequest *r, int
 struct benchRequest *benchRequestCreate(const struct benchOptions *o, int argc, const char *const *argv) {
     struct benchRequest *r = zcalloc(1, sizeof(*r));
     r->one = sdsempty();
-    addCommand(o, r, argc, argv);
-    return findPlaces(o, r);
+    benchRequestAddCommand(o, r, argc, argv);
+    return benchRequestFindPlaces(o, r);
 }
 
 struct benchRequest *benchRequestCreateSequence(const struct benchOptions *o, int argc,
@@ -110,13 +109,13 @@ struct benchRequest *benchRequestCreateSequence(const struct benchOptions *o, in
         } else if (times < 1 || times + r->commands > SEQUENCE_MAX) {
             *why = "The commands of a sequence are repeated too often, or not at all.";
         } else {
-            while (times--) addCommand(o, r, end - first, argv + first);
+            while (times--) benchRequestAddCommand(o, r, end - first, argv + first);
             continue;
         }
         benchRequestFree(r);
         return NULL;
     }
-    return findPlaces(o, r);
+    return benchRequestFindPlaces(o, r);
 }
 
 struct benchRequest *benchRequestInline(const char *line) {
@@ -140,7 +139,7 @@ sds benchRequestRepeat(const struct benchRequest *r, int count) {
     return out;
 }
 
-static uint64_t nextNumber(const struct benchNumbers *n, int which) {
+static uint64_t benchRequestNextNumber(const struct benchNumbers *n, int which) {
     if (n->range <= 0) return 0;
     if (!n->next) return (uint64_t)benchDraw(&n->draw, n->range);
     return (uint64_t)(atomic_fetch_add_explicit(&n->next[which], 1, memory_order_relaxed) % n->range);
@@ -153,9 +152,9 @@ void benchRequestPatch(const struct benchRequest *r, char *buf, int count, const
         uint64_t value = 0;
         for (int s = 0, last = 0; s < r->slot_count; s++) {
             const struct benchSlot *slot = &r->slots[s];
-            if (slot->shared == 0 || slot->shared != last) value = nextNumber(n, slot->shared);
+            if (slot->shared == 0 || slot->shared != last) value = benchRequestNextNumber(n, slot->shared);
             last = slot->shared;
-            writeDigits(buf + slot->offset, value, n->digits);
+            benchRequestWriteDigits(buf + slot->offset, value, n->digits);
         }
     }
 }

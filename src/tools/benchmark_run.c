@@ -15,8 +15,6 @@
  * All clients are connected before the clock starts; it stops when the last reply has come. The main thread
  * only looks at the clock meanwhile: it ends the warm-up, ends a run of fixed duration, and shows the
  * progress. */
-#include "tools/benchmark.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -35,6 +33,7 @@
 #include "base/zmalloc.h"
 #include "net/ae.h"
 #include "net/connection.h"
+#include "tools/benchmark.h"
 #include "tools/benchmark_scan.h"
 
 #define INPUT_SIZE         (256 * 1024)
@@ -103,7 +102,7 @@ struct worker {
     char input[INPUT_SIZE];
 };
 
-static void runFail(struct run *run, bool abort, const char *why) {
+static void benchRunFail(struct run *run, bool abort, const char *why) {
     pthread_mutex_lock(&run->failure_lock);
     if (run->failure == NULL) run->failure = sdsnew(why);
     if (abort) run->aborted = true;
@@ -111,7 +110,7 @@ static void runFail(struct run *run, bool abort, const char *why) {
     if (abort) atomic_store(&run->stop, true);
 }
 
-static void clientDone(struct client *c) {
+static void benchRunClientDone(struct client *c) {
     struct worker *w = c->worker;
     aeDeleteFileEvent(w->el, c->conn->fd, AE_READABLE | AE_WRITABLE);
     c->done = true;
@@ -119,25 +118,25 @@ static void clientDone(struct client *c) {
 }
 
 /* In a cluster failures tell where. */
-static void runFailAt(struct client *c, bool abort, const char *why) {
+static void benchRunFailAt(struct client *c, bool abort, const char *why) {
     const struct benchServer *at = c->node ? &c->node->server : NULL;
-    if (!at) return runFail(c->worker->run, abort, why);
+    if (!at) return benchRunFail(c->worker->run, abort, why);
     sds text = sdscatprintf(sdsempty(), "%s:%d: %s", at->host, at->port, why);
-    runFail(c->worker->run, abort, text);
+    benchRunFail(c->worker->run, abort, text);
     sdsfree(text);
 }
 
-static void clientFail(struct client *c, const char *why) {
-    runFailAt(c, true, why);
-    clientDone(c);
+static void benchRunClientFail(struct client *c, const char *why) {
+    benchRunFailAt(c, true, why);
+    benchRunClientDone(c);
 }
 
-static void writeUnsent(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void benchRunWriteUnsent(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)mask;
     struct client *c = data;
     struct iovec rest = {c->unsent + c->unsent_pos, sdslen(c->unsent) - c->unsent_pos};
     ssize_t n = connWritev(c->conn, &rest, 1);
-    if (n < 0 && errno != EAGAIN && errno != EINTR) return clientFail(c, strerror(errno));
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return benchRunClientFail(c, strerror(errno));
     if (n > 0) c->unsent_pos += (size_t)n;
     if (c->unsent_pos < sdslen(c->unsent)) return;
     sdsfree(c->unsent);
@@ -146,7 +145,7 @@ static void writeUnsent(struct aeEventLoop *el, int fd, void *data, int mask) {
 }
 
 /* Write the batch; what does not fit in the socket waits in c->unsent. */
-static bool writeBatch(struct client *c, size_t len) {
+static bool benchRunWriteBatch(struct client *c, size_t len) {
     struct worker *w = c->worker;
     ssize_t n = connWritev(c->conn, &(struct iovec){w->requests, len}, 1);
     if (n == (ssize_t)len) return true;
@@ -154,12 +153,12 @@ static bool writeBatch(struct client *c, size_t len) {
     if (n < 0) n = 0;
     c->unsent = sdsnewlen(w->requests + n, len - (size_t)n);
     c->unsent_pos = 0;
-    return aeCreateFileEvent(w->el, c->conn->fd, AE_WRITABLE, writeUnsent, c) == 0;
+    return aeCreateFileEvent(w->el, c->conn->fd, AE_WRITABLE, benchRunWriteUnsent, c) == 0;
 }
 
-static bool clientOpen(struct client *c);
+static bool benchRunClientOpen(struct client *c);
 
-static void clientClose(struct client *c) {
+static void benchRunClientClose(struct client *c) {
     aeDeleteFileEvent(c->worker->el, c->conn->fd, AE_READABLE);
     connClose(c->conn);
     c->conn = NULL;
@@ -167,7 +166,7 @@ static void clientClose(struct client *c) {
 
 /* The nodes or their slots have changed: perhaps this client belongs to another node now. False: there is no
  * connection to it. */
-static bool moveOver(struct client *c, const struct benchTopology *now) {
+static bool benchRunMoveOver(struct client *c, const struct benchTopology *now) {
     const struct benchServer *old = &c->node->server, *fresh = &now->nodes[c->number % now->count].server;
     bool same =
         old->port == fresh->port && strcmp(old->host, fresh->host) == 0 && old->replica == fresh->replica;
@@ -176,22 +175,22 @@ static bool moveOver(struct client *c, const struct benchTopology *now) {
         c->node = &now->nodes[c->number % now->count];
         return true;
     }
-    clientClose(c);
-    return clientOpen(c);
+    benchRunClientClose(c);
+    return benchRunClientOpen(c);
 }
 
 /* False: the client has come to its end. */
-static bool findNode(struct client *c) {
+static bool benchRunFindNode(struct client *c) {
     struct worker *w = c->worker;
     const struct benchTopology *now = benchClusterNow(w->run->options->nodes);
-    if (now == c->topology || moveOver(c, now)) return true;
+    if (now == c->topology || benchRunMoveOver(c, now)) return true;
     c->done = true;
     if (--w->active == 0) aeStop(w->el);
     return false;
 }
 
 /* Puts a batch into the worker's buffer. Returns its length. */
-static size_t fillRequests(struct client *c, int copies) {
+static size_t benchRunFillRequests(struct client *c, int copies) {
     struct worker *w = c->worker;
     const struct benchRequest *r = w->run->request;
     const struct benchCluster *nodes = w->run->options->nodes;
@@ -202,20 +201,20 @@ static size_t fillRequests(struct client *c, int copies) {
 }
 
 /* `due_us`: when it is sent, or should have been. */
-static void sendBatch(struct client *c, int64_t due_us) {
+static void benchRunSendBatch(struct client *c, int64_t due_us) {
     struct worker *w = c->worker;
     struct run *run = w->run;
     int each = run->request->commands, copies = run->options->pipeline;
     c->measured = atomic_load_explicit(&run->measuring, memory_order_relaxed);
     int64_t left = (int64_t)copies * each; /* a warm-up has no end of its own */
     if (c->measured) left = atomic_fetch_sub_explicit(&run->to_send, left, memory_order_relaxed);
-    if (left <= 0 || atomic_load_explicit(&run->stop, memory_order_relaxed)) return clientDone(c);
-    if (run->options->cluster && !findNode(c)) return;
+    if (left <= 0 || atomic_load_explicit(&run->stop, memory_order_relaxed)) return benchRunClientDone(c);
+    if (run->options->cluster && !benchRunFindNode(c)) return;
     if (left < (int64_t)copies * each) copies = (int)((left + each - 1) / each);
     c->batch = copies * each;
     c->missing = c->batch;
     c->sent_us = due_us;
-    if (!writeBatch(c, fillRequests(c, copies))) clientFail(c, strerror(errno));
+    if (!benchRunWriteBatch(c, benchRunFillRequests(c, copies))) benchRunClientFail(c, strerror(errno));
 }
 
 /* ---- --rps: batches are due at fixed moments, over all threads, however long the server takes ----
@@ -224,23 +223,23 @@ static void sendBatch(struct client *c, int64_t due_us) {
  * server that stalls is charged for all that should have been sent meanwhile, not for what one batch per
  * client waited. */
 
-static int64_t dueUs(const struct run *run, int64_t batch) {
+static int64_t benchRunDueUs(const struct run *run, int64_t batch) {
     int64_t commands = batch * run->options->pipeline * run->request->commands;
     return run->paced_from_us + commands * 1000000 / run->options->rps;
 }
 
 /* Takes the next batch if it is due. *due_us is its moment, in any case. */
-static bool takeDue(struct run *run, int64_t now_us, int64_t *due_us) {
+static bool benchRunTakeDue(struct run *run, int64_t now_us, int64_t *due_us) {
     int64_t batch = atomic_load(&run->batches_taken);
     do {
-        *due_us = dueUs(run, batch);
+        *due_us = benchRunDueUs(run, batch);
         if (*due_us > now_us) return false;
     } while (!atomic_compare_exchange_weak(&run->batches_taken, &batch, batch + 1));
     return true;
 }
 
 /* The end of the run is looked for in between. */
-static void setTimer(struct worker *w, int64_t due_us, int64_t now_us) {
+static void benchRunSetTimer(struct worker *w, int64_t due_us, int64_t now_us) {
     if (w->timer_due_us == due_us) return;
     int64_t wait_us = due_us - now_us < PACE_MAX_US ? due_us - now_us : PACE_MAX_US;
     struct itimerspec at = {.it_value = {.tv_sec = wait_us / 1000000, .tv_nsec = wait_us % 1000000 * 1000}};
@@ -248,63 +247,63 @@ static void setTimer(struct worker *w, int64_t due_us, int64_t now_us) {
     w->timer_due_us = due_us;
 }
 
-static struct client *popIdle(struct worker *w) {
+static struct client *benchRunPopIdle(struct worker *w) {
     struct client *c = w->idle;
     w->idle = c->next_idle;
     if (w->idle == NULL) w->last_idle = &w->idle;
     return c;
 }
 
-static void sendWhatIsDue(struct worker *w) {
+static void benchRunSendWhatIsDue(struct worker *w) {
     struct run *run = w->run;
     while (w->idle) {
         int64_t due_us, now_us = monotonicUs();
         if (w->idle->done) { /* the server has closed its connection */
-            popIdle(w);
+            benchRunPopIdle(w);
             continue;
         }
         if (atomic_load(&run->stop) || atomic_load(&run->to_send) <= 0) {
-            clientDone(popIdle(w));
+            benchRunClientDone(benchRunPopIdle(w));
             continue;
         }
-        if (!takeDue(run, now_us, &due_us)) return setTimer(w, due_us, now_us);
-        sendBatch(popIdle(w), due_us);
+        if (!benchRunTakeDue(run, now_us, &due_us)) return benchRunSetTimer(w, due_us, now_us);
+        benchRunSendBatch(benchRunPopIdle(w), due_us);
     }
 }
 
-static void timerRang(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void benchRunTimerRang(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)mask;
     struct worker *w = data;
     uint64_t times;
     if (read(fd, &times, sizeof(times)) < 0 && errno != EAGAIN) return;
     w->timer_due_us = 0;
-    sendWhatIsDue(w);
+    benchRunSendWhatIsDue(w);
 }
 
-static bool timerInit(struct worker *w) {
+static bool benchRunTimerInit(struct worker *w) {
     w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    return w->timer >= 0 && aeCreateFileEvent(w->el, w->timer, AE_READABLE, timerRang, w) == 0;
+    return w->timer >= 0 && aeCreateFileEvent(w->el, w->timer, AE_READABLE, benchRunTimerRang, w) == 0;
 }
 
 /* The client has no batch under way. */
-static void sendNext(struct client *c, int64_t now_us) {
+static void benchRunSendNext(struct client *c, int64_t now_us) {
     struct worker *w = c->worker;
-    if (w->run->options->rps == 0) return sendBatch(c, now_us);
+    if (w->run->options->rps == 0) return benchRunSendBatch(c, now_us);
     c->next_idle = NULL;
     *w->last_idle = c;
     w->last_idle = &c->next_idle;
-    sendWhatIsDue(w);
+    benchRunSendWhatIsDue(w);
 }
 
 /* Slots are on their way, or a node is: the commands that follow go where they are now. */
-static bool isTopologyError(const struct client *c) {
+static bool benchRunIsTopologyError(const struct client *c) {
     const char *error = c->scan.error;
     bool moves = c->worker->run->options->cluster && c->worker->run->request->tag_count;
     return moves && (strncmp(error, "MOVED ", 6) == 0 || strncmp(error, "ASK ", 4) == 0 ||
                      strncmp(error, "CLUSTERDOWN ", 12) == 0 || strncmp(error, "TRYAGAIN ", 9) == 0);
 }
 
-static void noteTopologyError(struct client *c, int64_t now_us) {
+static void benchRunNoteTopologyError(struct client *c, int64_t now_us) {
     struct worker *w = c->worker;
     c->scan.count = 0;
     if (now_us - w->error_shown_us >= SHOWN_ERROR_GAP_US) {
@@ -317,22 +316,22 @@ static void noteTopologyError(struct client *c, int64_t now_us) {
 }
 
 /* With -e errors are shown, one per second and thread, and the run goes on; else the first one ends it. */
-static void noteErrors(struct client *c, int64_t now_us) {
+static void benchRunNoteErrors(struct client *c, int64_t now_us) {
     struct worker *w = c->worker;
-    if (isTopologyError(c)) return noteTopologyError(c, now_us);
+    if (benchRunIsTopologyError(c)) return benchRunNoteTopologyError(c, now_us);
     w->error_replies += c->scan.count;
     c->scan.count = 0;
-    runFailAt(c, !w->run->options->show_errors, c->scan.error);
+    benchRunFailAt(c, !w->run->options->show_errors, c->scan.error);
     if (!w->run->options->show_errors || now_us - w->error_shown_us < SHOWN_ERROR_GAP_US) return;
     w->error_shown_us = now_us;
     fprintf(stderr, "Error from server: %s\n", c->scan.error);
 }
 
-static void addTo(_Atomic int64_t *sum, int64_t n) {
+static void benchRunAddTo(_Atomic int64_t *sum, int64_t n) {
     atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
-static void record(struct client *c, int64_t now_us) {
+static void benchRunRecord(struct client *c, int64_t now_us) {
     struct worker *w = c->worker;
     int64_t latency_us = now_us - c->sent_us;
     latenciesRecord(w->latency, latency_us, c->batch);
@@ -340,33 +339,33 @@ static void record(struct client *c, int64_t now_us) {
         if (c->sent[i]) latenciesRecord(w->parts[i], latency_us, c->sent[i]);
     }
     if (w->series) seriesRecord(w->series, now_us - atomic_load(&w->run->started_us), latency_us, c->batch);
-    addTo(&w->replies, c->batch);
-    addTo(&w->latency_us, latency_us * c->batch);
+    benchRunAddTo(&w->replies, c->batch);
+    benchRunAddTo(&w->latency_us, latency_us * c->batch);
 }
 
-static void readReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void benchRunReadReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)fd, (void)mask;
     struct client *c = data;
     struct worker *w = c->worker;
     do {
         ssize_t n = connRead(c->conn, w->input, sizeof(w->input));
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (n <= 0) return clientFail(c, n == 0 ? "Server closed the connection" : strerror(errno));
+        if (n <= 0) return benchRunClientFail(c, n == 0 ? "Server closed the connection" : strerror(errno));
         c->missing -= replyScanFeed(&c->scan, w->input, (size_t)n);
     } while (c->missing > 0 && !c->scan.broken && tlsHasInput(c->conn));
-    if (c->scan.broken || c->missing < 0) return clientFail(c, "Protocol error in the replies");
-    if (c->scan.count) noteErrors(c, monotonicUs());
+    if (c->scan.broken || c->missing < 0) return benchRunClientFail(c, "Protocol error in the replies");
+    if (c->scan.count) benchRunNoteErrors(c, monotonicUs());
     if (c->missing > 0) return;
     int64_t now_us = monotonicUs();
-    if (c->measured) record(c, now_us);
-    if (w->run->options->keepalive) return sendNext(c, now_us);
-    clientClose(c);
-    if (clientOpen(c)) return sendNext(c, monotonicUs());
+    if (c->measured) benchRunRecord(c, now_us);
+    if (w->run->options->keepalive) return benchRunSendNext(c, now_us);
+    benchRunClientClose(c);
+    if (benchRunClientOpen(c)) return benchRunSendNext(c, monotonicUs());
     if (--w->active == 0) aeStop(el);
 }
 
 /* Connects the client; a failure is the run's. */
-static bool clientOpen(struct client *c) {
+static bool benchRunClientOpen(struct client *c) {
     struct worker *w = c->worker;
     const struct benchServer *server = w->run->server;
     sds err = NULL;
@@ -377,27 +376,27 @@ static bool clientOpen(struct client *c) {
     }
     struct connection *conn = benchConnect(w->run->options, server, &err);
     if (conn == NULL) {
-        runFail(w->run, true, err);
+        benchRunFail(w->run, true, err);
         sdsfree(err);
         return false;
     }
     replyScanInit(&c->scan);
-    if (aeCreateFileEvent(w->el, conn->fd, AE_READABLE, readReplies, c) == 0) {
+    if (aeCreateFileEvent(w->el, conn->fd, AE_READABLE, benchRunReadReplies, c) == 0) {
         c->conn = conn;
         return true;
     }
     connClose(conn);
-    runFail(w->run, true, "Too many clients for the limit on open files");
+    benchRunFail(w->run, true, "Too many clients for the limit on open files");
     return false;
 }
 
-static void *workerMain(void *arg) {
+static void *benchRunWorkerMain(void *arg) {
     struct worker *w = arg;
     zmallocThreadStart();
     randomSeed(w->run->options->seed + (uint64_t)w->index);
     pthread_barrier_wait(&w->run->start);
     w->started_us = monotonicUs();
-    for (int i = 0; i < w->client_count; i++) sendNext(&w->clients[i], w->started_us);
+    for (int i = 0; i < w->client_count; i++) benchRunSendNext(&w->clients[i], w->started_us);
     if (w->active) aeMain(w->el);
     w->ended_us = monotonicUs();
     sem_post(&w->run->finished);
@@ -405,18 +404,18 @@ static void *workerMain(void *arg) {
     return NULL;
 }
 
-static struct latencies **partsCreate(int count) {
+static struct latencies **benchRunPartsCreate(int count) {
     struct latencies **parts = zcalloc((size_t)count + 1, sizeof(parts[0]));
     for (int i = 0; i < count; i++) parts[i] = latenciesCreate();
     return parts;
 }
 
-static void partsFree(struct latencies **parts, int count) {
+static void benchRunPartsFree(struct latencies **parts, int count) {
     for (int i = 0; parts && i < count; i++) latenciesFree(parts[i]);
     zfree(parts);
 }
 
-static bool workerInit(struct worker *w, struct run *run, int index, int first, int clients) {
+static bool benchRunWorkerInit(struct worker *w, struct run *run, int index, int first, int clients) {
     const struct benchOptions *o = run->options;
     w->run = run;
     w->index = index;
@@ -428,32 +427,32 @@ static bool workerInit(struct worker *w, struct run *run, int index, int first, 
         .range = o->range, .draw = o->draw, .next = o->sequential ? run->counters : NULL};
     w->numbers.digits = o->range > 0 ? digits10((uint64_t)o->range - 1) : 0;
     w->latency = latenciesCreate();
-    w->parts = partsCreate(run->request->part_count);
+    w->parts = benchRunPartsCreate(run->request->part_count);
     if (o->svg) w->series = seriesCreate(SERIES_WIDTH_US);
     w->last_idle = &w->idle;
     w->timer = -1;
-    if (o->rps && !timerInit(w)) {
-        runFail(run, true, "No timer for --rps");
+    if (o->rps && !benchRunTimerInit(w)) {
+        benchRunFail(run, true, "No timer for --rps");
         return false;
     }
     for (int i = 0; i < clients; i++) {
         w->clients[i].worker = w;
         w->clients[i].sent = zcalloc((size_t)run->request->part_count + 1, sizeof(int));
         w->clients[i].number = first + i; /* so that each thread has clients of every node */
-        if (!clientOpen(&w->clients[i])) return false;
+        if (!benchRunClientOpen(&w->clients[i])) return false;
         w->client_count++;
     }
     w->active = w->client_count;
     return true;
 }
 
-static void workerFree(struct worker *w) {
+static void benchRunWorkerFree(struct worker *w) {
     for (int i = 0; i < w->client_count; i++) {
         if (w->clients[i].conn) connClose(w->clients[i].conn);
         sdsfree(w->clients[i].unsent);
     }
     for (int i = 0; w->clients && i < w->client_room; i++) zfree(w->clients[i].sent);
-    partsFree(w->parts, w->run ? w->run->request->part_count : 0);
+    benchRunPartsFree(w->parts, w->run ? w->run->request->part_count : 0);
     seriesFree(w->series);
     if (w->el) aeDelete(w->el);
     if (w->timer > 0) close(w->timer); /* 0: the worker was not begun */
@@ -462,7 +461,7 @@ static void workerFree(struct worker *w) {
     if (w->latency) latenciesFree(w->latency);
 }
 
-static struct timespec afterUs(int64_t us) {
+static struct timespec benchRunAfterUs(int64_t us) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     t.tv_nsec += (us % 1000000) * 1000;
@@ -471,7 +470,7 @@ static struct timespec afterUs(int64_t us) {
     return t;
 }
 
-static struct benchProgress progressOf(const struct run *run, struct worker *workers) {
+static struct benchProgress benchRunProgressOf(const struct run *run, struct worker *workers) {
     struct benchProgress p = {.seconds = (double)(monotonicUs() - atomic_load(&run->started_us)) / 1e6};
     for (int i = 0; i < run->options->threads; i++) {
         p.replies += atomic_load(&workers[i].replies);
@@ -481,7 +480,7 @@ static struct benchProgress progressOf(const struct run *run, struct worker *wor
 }
 
 /* What the clock says has to begin or end by now; returns when to look again. */
-static int64_t watchClock(struct run *run) {
+static int64_t benchRunWatchClock(struct run *run) {
     const struct benchOptions *o = run->options;
     int64_t now_us = monotonicUs(), warm_us = (int64_t)o->warmup_s * 1000000;
     int64_t duration_us = (int64_t)o->duration_s * 1000000, next_us = PROGRESS_MS * 1000;
@@ -499,22 +498,22 @@ static int64_t watchClock(struct run *run) {
 }
 
 /* Until all workers have ended; meanwhile the progress line, when somebody looks at it. */
-static void waitForWorkers(struct run *run, struct worker *workers, const char *title) {
+static void benchRunWaitForWorkers(struct run *run, struct worker *workers, const char *title) {
     struct benchProgress before = {0};
     for (int ended = 0; ended < run->options->threads;) {
-        struct timespec until = afterUs(watchClock(run));
+        struct timespec until = benchRunAfterUs(benchRunWatchClock(run));
         if (sem_timedwait(&run->finished, &until) == 0) {
             ended++;
             continue;
         }
         if (!benchProgressWanted(run->options)) continue;
-        struct benchProgress now = progressOf(run, workers);
+        struct benchProgress now = benchRunProgressOf(run, workers);
         benchPrintProgress(title, &now, &before);
         before = atomic_load(&run->measuring) ? now : (struct benchProgress){0};
     }
 }
 
-static void collect(struct run *run, struct benchResult *result, struct worker *workers) {
+static void benchRunCollect(struct run *run, struct benchResult *result, struct worker *workers) {
     int64_t started_us = run->warmed_up ? run->started_us : INT64_MAX, ended_us = 0;
     for (int i = 0; i < run->options->threads; i++) {
         struct worker *w = &workers[i];
@@ -530,20 +529,20 @@ static void collect(struct run *run, struct benchResult *result, struct worker *
     result->seconds = ended_us > started_us ? (double)(ended_us - started_us) / 1e6 : 0;
 }
 
-static void runThreads(struct run *run, struct worker *workers, const char *title,
-                       struct benchResult *result) {
+static void benchRunThreads(struct run *run, struct worker *workers, const char *title,
+                            struct benchResult *result) {
     int threads = run->options->threads;
     for (int i = 0; i < threads; i++) {
-        if (pthread_create(&workers[i].thread, NULL, workerMain, &workers[i]) == 0) continue;
+        if (pthread_create(&workers[i].thread, NULL, benchRunWorkerMain, &workers[i]) == 0) continue;
         fprintf(stderr, "Could not start a thread\n");
         _exit(1); /* the others wait at the barrier for ever */
     }
     run->paced_from_us = monotonicUs();
     atomic_store(&run->started_us, run->paced_from_us);
     pthread_barrier_wait(&run->start);
-    waitForWorkers(run, workers, title);
+    benchRunWaitForWorkers(run, workers, title);
     for (int i = 0; i < threads; i++) pthread_join(workers[i].thread, NULL);
-    collect(run, result, workers);
+    benchRunCollect(run, result, workers);
 }
 
 void benchRaiseFileLimit(int clients) {
@@ -558,7 +557,7 @@ bool benchRun(const struct benchOptions *o, const struct benchServer *server,
               const struct benchRequest *request, const char *title, struct benchResult *result) {
     struct run run = {.options = o, .request = request, .server = server};
     *result = (struct benchResult){.latency = latenciesCreate(), .part_count = request->part_count};
-    result->parts = partsCreate(request->part_count);
+    result->parts = benchRunPartsCreate(request->part_count);
     if (o->svg) result->series = seriesCreate(SERIES_WIDTH_US);
     benchRaiseFileLimit(o->clients + o->threads * THREAD_FDS);
     atomic_store(&run.to_send, o->duration_s ? INT64_MAX / 2 : o->requests);
@@ -570,10 +569,10 @@ bool benchRun(const struct benchOptions *o, const struct benchServer *server,
     bool ready = true;
     for (int i = 0, first = 0, clients; i < o->threads && ready; i++, first += clients) {
         clients = o->clients / o->threads + (i < o->clients % o->threads);
-        ready = workerInit(&workers[i], &run, i, first, clients);
+        ready = benchRunWorkerInit(&workers[i], &run, i, first, clients);
     }
-    if (ready) runThreads(&run, workers, title, result);
-    for (int i = 0; i < o->threads; i++) workerFree(&workers[i]);
+    if (ready) benchRunThreads(&run, workers, title, result);
+    for (int i = 0; i < o->threads; i++) benchRunWorkerFree(&workers[i]);
     zfree(workers);
     sem_destroy(&run.finished);
     pthread_mutex_destroy(&run.failure_lock);
@@ -584,7 +583,7 @@ bool benchRun(const struct benchOptions *o, const struct benchServer *server,
 
 void benchResultFree(struct benchResult *result) {
     latenciesFree(result->latency);
-    partsFree(result->parts, result->part_count);
+    benchRunPartsFree(result->parts, result->part_count);
     seriesFree(result->series);
     sdsfree(result->failure);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* "$123\r" after its first byte; lengths past 18 digits do not exist. */
-static bool parseLength(const char *p, size_t len, int64_t *out) {
+static bool benchScanParseLength(const char *p, size_t len, int64_t *out) {
     bool negative = len && *p == '-';
     int64_t n = 0;
     size_t i = negative;
@@ -22,7 +22,7 @@ static bool parseLength(const char *p, size_t len, int64_t *out) {
     return i > first && (i == len || (p[i] == '\r' && i + 1 == len));
 }
 
-static void noteError(struct replyScan *s, const char *text, size_t len) {
+static void benchScanNoteError(struct replyScan *s, const char *text, size_t len) {
     if (len && text[len - 1] == '\r') len--;
     if (len > sizeof(s->error) - 1) len = sizeof(s->error) - 1;
     memcpy(s->error, text, len);
@@ -31,7 +31,7 @@ static void noteError(struct replyScan *s, const char *text, size_t len) {
 }
 
 /* One value is complete; 1 when the whole reply is. */
-static int64_t closeValue(struct replyScan *s) {
+static int64_t benchScanCloseValue(struct replyScan *s) {
     if (--s->open > 0) return 0;
     int64_t counts = !s->push;
     s->push = false;
@@ -40,20 +40,20 @@ static int64_t closeValue(struct replyScan *s) {
 }
 
 /* A bulk: its bytes and CRLF are passed over, then the value is complete. */
-static int64_t openBulk(struct replyScan *s, int64_t len) {
-    if (len < 0) return closeValue(s);
+static int64_t benchScanOpenBulk(struct replyScan *s, int64_t len) {
+    if (len < 0) return benchScanCloseValue(s);
     s->skip = len + 2;
     return 0;
 }
 
-static int64_t openAggregate(struct replyScan *s, char type, int64_t n) {
+static int64_t benchScanOpenAggregate(struct replyScan *s, char type, int64_t n) {
     if (type == '>' && s->open == 1) s->push = true;
     if (n > 0) s->open += type == '%' || type == '|' ? 2 * n : n;
-    return type == '|' ? 0 : closeValue(s); /* attributes precede the value they belong to */
+    return type == '|' ? 0 : benchScanCloseValue(s); /* attributes precede the value they belong to */
 }
 
 /* A whole line, without its LF. */
-static int64_t takeLine(struct replyScan *s, const char *line, size_t len) {
+static int64_t benchScanTakeLine(struct replyScan *s, const char *line, size_t len) {
     int64_t n;
     switch (len ? line[0] : '\0') {
     case '+':
@@ -61,19 +61,19 @@ static int64_t takeLine(struct replyScan *s, const char *line, size_t len) {
     case ',':
     case '(':
     case '#':
-    case '_': return closeValue(s);
-    case '-': noteError(s, line + 1, len - 1); return closeValue(s);
-    case '!': noteError(s, "(bulk error)", 12); __attribute__((fallthrough));
+    case '_': return benchScanCloseValue(s);
+    case '-': benchScanNoteError(s, line + 1, len - 1); return benchScanCloseValue(s);
+    case '!': benchScanNoteError(s, "(bulk error)", 12); __attribute__((fallthrough));
     case '$':
     case '=':
-        if (parseLength(line + 1, len - 1, &n)) return openBulk(s, n);
+        if (benchScanParseLength(line + 1, len - 1, &n)) return benchScanOpenBulk(s, n);
         break;
     case '*':
     case '~':
     case '>':
     case '%':
     case '|':
-        if (parseLength(line + 1, len - 1, &n)) return openAggregate(s, line[0], n);
+        if (benchScanParseLength(line + 1, len - 1, &n)) return benchScanOpenAggregate(s, line[0], n);
         break;
     }
     s->broken = true;
@@ -81,8 +81,8 @@ static int64_t takeLine(struct replyScan *s, const char *line, size_t len) {
 }
 
 /* Lines that end in this read are taken where they lie; others are put together in s->line. */
-static int64_t takePiece(struct replyScan *s, const char *piece, size_t len, bool ends) {
-    if (s->line_len == 0 && ends) return takeLine(s, piece, len);
+static int64_t benchScanTakePiece(struct replyScan *s, const char *piece, size_t len, bool ends) {
+    if (s->line_len == 0 && ends) return benchScanTakeLine(s, piece, len);
     size_t room = sizeof(s->line) - s->line_len;
     size_t n = len < room ? len : room;
     memcpy(s->line + s->line_len, piece, n);
@@ -90,7 +90,7 @@ static int64_t takePiece(struct replyScan *s, const char *piece, size_t len, boo
     if (!ends) return 0;
     n = s->line_len;
     s->line_len = 0;
-    return takeLine(s, s->line, n);
+    return benchScanTakeLine(s, s->line, n);
 }
 
 void replyScanInit(struct replyScan *s) {
@@ -106,14 +106,14 @@ int64_t replyScanFeed(struct replyScan *s, const char *buf, size_t len) {
             int64_t n = s->skip < end - p ? s->skip : end - p;
             p += n;
             s->skip -= n;
-            if (s->skip == 0) replies += closeValue(s);
+            if (s->skip == 0) replies += benchScanCloseValue(s);
             continue;
         }
         /* Lines are short: a loop finds the end sooner than memchr would be set up. */
         const char *start = p;
         while (p < end && *p != '\n') p++;
         bool ends = p < end;
-        replies += takePiece(s, start, (size_t)(p - start), ends);
+        replies += benchScanTakePiece(s, start, (size_t)(p - start), ends);
         p += ends;
     }
     return replies;

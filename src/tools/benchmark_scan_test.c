@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_scan_test.c - the reply counter: every type, split at every byte. */
+#include "tools/benchmark_scan.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,7 +11,6 @@
 #include <cmocka.h>
 
 #include "net/resp.h"
-#include "tools/benchmark_scan.h"
 
 static const char stream[] = "+OK\r\n"
                              ":12\r\n"

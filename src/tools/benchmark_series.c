@@ -33,7 +33,7 @@ void seriesFree(struct series *s) {
     zfree(s);
 }
 
-static void merge(struct interval *into, const struct interval *from) {
+static void benchSeriesMerge(struct interval *into, const struct interval *from) {
     if (!from->histogram) return;
     if (!into->histogram) into->histogram = histogramCreate(PRECISION_BITS, LATENCIES_MAX_US);
     histogramMerge(into->histogram, from->histogram);
@@ -41,11 +41,11 @@ static void merge(struct interval *into, const struct interval *from) {
     if (from->max_us > into->max_us) into->max_us = from->max_us;
 }
 
-static void widen(struct series *s) {
+static void benchSeriesWiden(struct series *s) {
     struct series old = *s;
     for (int i = 0; i < old.count; i++) s->intervals[i] = (struct interval){0};
     for (int i = 0; i < old.count; i++) {
-        merge(&s->intervals[i / 2], &old.intervals[i]);
+        benchSeriesMerge(&s->intervals[i / 2], &old.intervals[i]);
         histogramFree(old.intervals[i].histogram);
     }
     s->count = (old.count + 1) / 2;
@@ -54,7 +54,7 @@ static void widen(struct series *s) {
 
 void seriesRecord(struct series *s, int64_t at_us, int64_t latency_us, int64_t times) {
     if (at_us < 0) return;
-    while (at_us / s->width_us >= SERIES_POINTS) widen(s);
+    while (at_us / s->width_us >= SERIES_POINTS) benchSeriesWiden(s);
     int index = (int)(at_us / s->width_us);
     struct interval *at = &s->intervals[index];
     if (!at->histogram) at->histogram = histogramCreate(PRECISION_BITS, LATENCIES_MAX_US);
@@ -65,9 +65,9 @@ void seriesRecord(struct series *s, int64_t at_us, int64_t latency_us, int64_t t
 }
 
 void seriesMerge(struct series *into, struct series *from) {
-    while (into->width_us < from->width_us) widen(into);
-    while (from->width_us < into->width_us) widen(from);
-    for (int i = 0; i < from->count; i++) merge(&into->intervals[i], &from->intervals[i]);
+    while (into->width_us < from->width_us) benchSeriesWiden(into);
+    while (from->width_us < into->width_us) benchSeriesWiden(from);
+    for (int i = 0; i < from->count; i++) benchSeriesMerge(&into->intervals[i], &from->intervals[i]);
     if (from->count > into->count) into->count = from->count;
 }
 
@@ -79,7 +79,7 @@ double seriesWidth(const struct series *s) {
     return (double)s->width_us / 1e6;
 }
 
-static double percentileMs(const struct interval *at, double percent) {
+static double benchSeriesPercentileMs(const struct interval *at, double percent) {
     int64_t rank = (int64_t)ceil(percent / 100 * (double)at->count);
     int bucket = histogramFind(at->histogram, (uint64_t)(rank > 0 ? rank : 1));
     int64_t us = bucket < 0 ? at->max_us : (int64_t)histogramHighest(at->histogram, bucket);
@@ -91,8 +91,8 @@ struct seriesPoint seriesPoint(const struct series *s, int index) {
     struct seriesPoint p = {
         .seconds = index * seriesWidth(s), .count = at->count, .rate = (double)at->count / seriesWidth(s)};
     if (!at->count) return p;
-    p.p50_ms = percentileMs(at, 50);
-    p.p99_ms = percentileMs(at, 99);
+    p.p50_ms = benchSeriesPercentileMs(at, 50);
+    p.p99_ms = benchSeriesPercentileMs(at, 99);
     p.max_ms = (double)at->max_us / 1000;
     return p;
 }

@@ -6,7 +6,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-
 #include <cmocka.h>
 
 static void assertAbout(double value, double expected) {
@@ -57,7 +56,7 @@ static void testWidens(void **state) {
     seriesFree(s);
 }
 
-static void testMerge(void **state) {
+static void benchmarkSeriesTestMerge(void **state) {
     (void)state;
     struct series *a = seriesCreate(100), *b = seriesCreate(100);
     seriesRecord(a, 50, 1000, 3);
@@ -77,7 +76,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testIntervals),
         cmocka_unit_test(testWidens),
-        cmocka_unit_test(testMerge),
+        cmocka_unit_test(benchmarkSeriesTestMerge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,13 @@
  * A test is a title and a command. `names` are what -t accepts for it: the test's own name, and the name of
  * the family it belongs to ("ping", "lrange"). The lists that LRANGE reads are filled by a test of their own,
  * just before. */
-#include "tools/benchmark.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/zmalloc.h"
+#include "tools/benchmark.h"
 
 #define TAG     ":{tag}" /* for clusters only */
 #define KEY     "key" TAG ":__rand_int__"
@@ -21,7 +20,7 @@
 
 /* ---- Functions: foo1, foo2 ..., which return their first key ---- */
 
-static sds libraryOf(int functions) {
+static sds benchSuiteLibraryOf(int functions) {
     sds code = sdsnew("#!lua name=benchlib\n");
     for (int i = functions; i >= 1; i--)
         code = sdscatprintf(code,
@@ -29,15 +28,15 @@ static sds libraryOf(int functions) {
     return code;
 }
 
-static struct benchTest loadTestCreate(const struct benchOptions *o, const char *title) {
-    sds code = libraryOf(o->functions);
+static struct benchTest benchSuiteLoadTestCreate(const struct benchOptions *o, const char *title) {
+    sds code = benchSuiteLibraryOf(o->functions);
     const char *argv[] = {"FUNCTION", "LOAD", "REPLACE", code};
     struct benchTest test = {sdsnew(title), benchRequestCreate(o, 4, argv), NULL};
     sdsfree(code);
     return test;
 }
 
-static struct benchTest callTestCreate(const struct benchOptions *o, const char *title) {
+static struct benchTest benchSuiteCallTestCreate(const struct benchOptions *o, const char *title) {
     int argc = 3 + o->function_keys;
     sds *argv = zmalloc((size_t)argc * sizeof(argv[0]));
     argv[0] = sdsnew("FCALL");
@@ -46,7 +45,7 @@ static struct benchTest callTestCreate(const struct benchOptions *o, const char 
     for (int i = 3; i < argc; i++)
         argv[i] = sdscatprintf(sdsempty(), o->cluster ? "key%d" TAG : "key%d", i - 2);
     struct benchTest test = {sdsnew(title), benchRequestCreate(o, argc, (const char *const *)argv),
-                             libraryOf(1)};
+                             benchSuiteLibraryOf(1)};
     sdsfreesplitres(argv, argc);
     return test;
 }
@@ -81,33 +80,34 @@ static const struct suiteTest {
     {{"mset"}, "MSET (10 keys)", {"MSET", PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR, PAIR}, NULL},
     {{"mget"}, "MGET (10 keys)", {"MGET", KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY, KEY}, NULL},
     {{"xadd"}, "XADD", {"XADD", "mystream" TAG, "*", "myfield", "__data__"}, NULL},
-    {{"function_load"}, "FUNCTION LOAD", {NULL}, loadTestCreate},
-    {{"fcall"}, "FCALL", {NULL}, callTestCreate},
+    {{"function_load"}, "FUNCTION LOAD", {NULL}, benchSuiteLoadTestCreate},
+    {{"fcall"}, "FCALL", {NULL}, benchSuiteCallTestCreate},
 };
 #define SUITE_COUNT (sizeof(suite) / sizeof(suite[0]))
 
 /* "lrange*" is wanted by every name that starts so. */
-static bool nameMatches(const char *pattern, const char *name) {
+static bool benchSuiteNameMatches(const char *pattern, const char *name) {
     size_t len = strlen(pattern);
     if (pattern[len - 1] == '*') return strncasecmp(pattern, name, len - 1) == 0;
     return strcasecmp(pattern, name) == 0;
 }
 
-static bool testMatches(const struct suiteTest *t, const char *name) {
-    return nameMatches(t->names[0], name) || (t->names[1] && nameMatches(t->names[1], name));
+static bool benchSuiteTestMatches(const struct suiteTest *t, const char *name) {
+    return benchSuiteNameMatches(t->names[0], name) ||
+           (t->names[1] && benchSuiteNameMatches(t->names[1], name));
 }
 
-static bool testWanted(const struct suiteTest *t, sds *names, int count) {
+static bool benchSuiteTestWanted(const struct suiteTest *t, sds *names, int count) {
     bool wanted = count == 0;
-    for (int i = 0; i < count; i++) wanted |= testMatches(t, names[i]);
+    for (int i = 0; i < count; i++) wanted |= benchSuiteTestMatches(t, names[i]);
     return wanted;
 }
 
 /* Scripts that name a test of another version go on without it. */
-static void warnUnknown(sds *names, int count) {
+static void benchSuiteWarnUnknown(sds *names, int count) {
     for (int i = 0; i < count; i++) {
         bool known = false;
-        for (size_t t = 0; t < SUITE_COUNT; t++) known |= testMatches(&suite[t], names[i]);
+        for (size_t t = 0; t < SUITE_COUNT; t++) known |= benchSuiteTestMatches(&suite[t], names[i]);
         if (known) continue;
         fprintf(stderr, "There is no test '%s'. The tests are:", names[i]);
         for (size_t t = 0; t < SUITE_COUNT; t++) {
@@ -128,24 +128,25 @@ bool benchPrepare(const struct benchOptions *o, const struct benchServer *server
     return true;
 }
 
-static sds withoutTag(const char *word) {
+static sds benchSuiteWithoutTag(const char *word) {
     const char *tag = strstr(word, TAG);
     if (!tag) return sdsnew(word);
     return sdscat(sdsnewlen(word, (size_t)(tag - word)), tag + strlen(TAG));
 }
 
-static struct benchTest suiteTestCreate(const struct benchOptions *o, const struct suiteTest *t) {
+static struct benchTest benchSuiteTestCreate(const struct benchOptions *o, const struct suiteTest *t) {
     if (t->create) return t->create(o, t->title);
     sds argv[MAXARGS];
     int argc = 0;
-    for (; t->argv[argc]; argc++) argv[argc] = o->cluster ? sdsnew(t->argv[argc]) : withoutTag(t->argv[argc]);
+    for (; t->argv[argc]; argc++)
+        argv[argc] = o->cluster ? sdsnew(t->argv[argc]) : benchSuiteWithoutTag(t->argv[argc]);
     struct benchRequest *request =
         argc ? benchRequestCreate(o, argc, (const char *const *)argv) : benchRequestInline("PING");
     for (int i = 0; i < argc; i++) sdsfree(argv[i]);
     return (struct benchTest){sdsnew(t->title), request, NULL};
 }
 
-static struct benchTest commandTestCreate(const struct benchOptions *o) {
+static struct benchTest benchSuiteCommandTestCreate(const struct benchOptions *o) {
     sds title = sdsnew(o->argv[0]);
     int shown = o->last_from_stdin ? o->argc - 1 : o->argc;
     for (int i = 1; i < shown; i++) title = sdscatprintf(title, " %s", o->argv[i]);
@@ -161,7 +162,7 @@ bool benchSuiteTest(const struct benchOptions *o, const char *name, struct bench
     for (size_t t = 0; t < SUITE_COUNT; t++) {
         if (strcasecmp(suite[t].names[0], name) == 0) found = &suite[t];
     }
-    if (found) *test = suiteTestCreate(o, found);
+    if (found) *test = benchSuiteTestCreate(o, found);
     return found != NULL;
 }
 
@@ -173,14 +174,15 @@ struct benchTest *benchTestsCreate(const struct benchOptions *o, int *count) {
         return tests;
     }
     if (o->argc) {
-        tests[(*count)++] = commandTestCreate(o);
+        tests[(*count)++] = benchSuiteCommandTestCreate(o);
         return tests;
     }
     int names_count = 0;
     sds *names = o->tests ? sdssplitlen(o->tests, strlen(o->tests), ",", 1, &names_count) : NULL;
-    warnUnknown(names, names_count);
+    benchSuiteWarnUnknown(names, names_count);
     for (size_t t = 0; t < SUITE_COUNT; t++) {
-        if (testWanted(&suite[t], names, names_count)) tests[(*count)++] = suiteTestCreate(o, &suite[t]);
+        if (benchSuiteTestWanted(&suite[t], names, names_count))
+            tests[(*count)++] = benchSuiteTestCreate(o, &suite[t]);
     }
     if (names) sdsfreesplitres(names, names_count);
     return tests;

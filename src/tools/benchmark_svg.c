@@ -47,7 +47,7 @@ struct scale {
     double seconds;
 };
 
-static sds catText(sds out, double x, double y, const char *attributes, const char *text) {
+static sds benchSvgCatText(sds out, double x, double y, const char *attributes, const char *text) {
     out = sdscatprintf(out, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, attributes);
     for (; *text; text++) {
         const char *entity = *text == '&' ? "&amp;" : *text == '<' ? "&lt;" : *text == '>' ? "&gt;" : NULL;
@@ -60,7 +60,7 @@ static sds catText(sds out, double x, double y, const char *attributes, const ch
 }
 
 /* The least 1, 2 or 5 times a power of ten that is not below. */
-static double niceAbove(double value) {
+static double benchSvgNiceAbove(double value) {
     double power = pow(10, floor(log10(value > 0 ? value : 1)));
     static const double steps[] = {1, 2, 5, 10};
     for (int i = 0; i < 4; i++) {
@@ -69,7 +69,7 @@ static double niceAbove(double value) {
     return 10 * power;
 }
 
-static struct scale scaleOf(const struct series *s) {
+static struct scale benchSvgScaleOf(const struct series *s) {
     double least = INFINITY, most = 0, rate = 0;
     for (int i = 0; i < seriesCount(s); i++) {
         struct seriesPoint p = seriesPoint(s, i);
@@ -81,109 +81,110 @@ static struct scale scaleOf(const struct series *s) {
     if (!(least > 0.001)) least = 0.001;
     if (least > most) most = least;
     struct scale scale = {
-        .low = floor(log10(least)), .high = ceil(log10(most)), .rate_high = niceAbove(rate)};
+        .low = floor(log10(least)), .high = ceil(log10(most)), .rate_high = benchSvgNiceAbove(rate)};
     if (scale.high <= scale.low) scale.high = scale.low + 1;
     scale.seconds = seriesCount(s) * seriesWidth(s);
     return scale;
 }
 
-static double xOf(const struct scale *scale, double seconds) {
+static double benchSvgXOf(const struct scale *scale, double seconds) {
     return LEFT + PLOT * (scale->seconds > 0 ? seconds / scale->seconds : 0);
 }
 
-static double yOf(const struct scale *scale, double ms) {
+static double benchSvgYOf(const struct scale *scale, double ms) {
     double power = log10(ms > 0.001 ? ms : 0.001);
     if (power < scale->low) power = scale->low;
     return HEAD + LATENCY * (1 - (power - scale->low) / (scale->high - scale->low));
 }
 
 /* Intervals in which nothing came break the line. A piece begins with a point, which alone is a dot. */
-static sds catLine(sds out, const struct series *s, const struct scale *scale, const char *kind,
-                   double (*value)(const struct seriesPoint *)) {
+static sds benchSvgCatLine(sds out, const struct series *s, const struct scale *scale, const char *kind,
+                           double (*value)(const struct seriesPoint *)) {
     bool open = false;
     out = sdscatprintf(out, "<path class=\"line %s\" d=\"", kind);
     for (int i = 0; i < seriesCount(s); i++) {
         struct seriesPoint p = seriesPoint(s, i);
         if (p.count)
             out = sdscatprintf(out, "%c%.1f %.1f%s", open ? 'L' : 'M',
-                               xOf(scale, p.seconds + seriesWidth(s) / 2), yOf(scale, value(&p)),
-                               open ? "" : "h0");
+                               benchSvgXOf(scale, p.seconds + seriesWidth(s) / 2),
+                               benchSvgYOf(scale, value(&p)), open ? "" : "h0");
         open = p.count > 0;
     }
     return sdscat(out, "\"/>\n");
 }
 
-static double p50(const struct seriesPoint *p) {
+static double benchSvgP50(const struct seriesPoint *p) {
     return p->p50_ms;
 }
-static double p99(const struct seriesPoint *p) {
+static double benchSvgP99(const struct seriesPoint *p) {
     return p->p99_ms;
 }
-static double most(const struct seriesPoint *p) {
+static double benchSvgMost(const struct seriesPoint *p) {
     return p->max_ms;
 }
 
-static sds catRate(sds out, const struct series *s, const struct scale *scale) {
+static sds benchSvgCatRate(sds out, const struct series *s, const struct scale *scale) {
     double base = HEAD + LATENCY + GAP + RATE;
     out = sdscat(out, "<path class=\"rate\" d=\"");
     for (int i = 0; i < seriesCount(s); i++) {
         struct seriesPoint p = seriesPoint(s, i);
         double height = RATE * p.rate / scale->rate_high;
-        out = sdscatprintf(out, "M%.1f %.1fh%.1fv%.1fh%.1fz", xOf(scale, p.seconds), base,
+        out = sdscatprintf(out, "M%.1f %.1fh%.1fv%.1fh%.1fz", benchSvgXOf(scale, p.seconds), base,
                            PLOT * seriesWidth(s) / scale->seconds, -height,
                            -PLOT * seriesWidth(s) / scale->seconds);
     }
     return sdscat(out, "\"/>\n");
 }
 
-static sds catGridLine(sds out, double y, const char *label) {
+static sds benchSvgCatGridLine(sds out, double y, const char *label) {
     out = sdscatprintf(out, "<path class=\"grid\" d=\"M%d %.1fh%d\"/>\n", LEFT, y, PLOT);
-    return catText(out, LEFT - 8, y + 4, " text-anchor=\"end\"", label);
+    return benchSvgCatText(out, LEFT - 8, y + 4, " text-anchor=\"end\"", label);
 }
 
-static sds catAxes(sds out, const struct scale *scale) {
+static sds benchSvgCatAxes(sds out, const struct scale *scale) {
     char label[64];
     for (int power = (int)scale->low; power <= (int)scale->high; power++) {
         snprintf(label, sizeof label, "%g ms", pow(10, power));
-        out = catGridLine(out, yOf(scale, pow(10, power)), label);
+        out = benchSvgCatGridLine(out, benchSvgYOf(scale, pow(10, power)), label);
     }
     for (int i = 0; i <= 1; i++) {
         snprintf(label, sizeof label, "%.0f/s", i * scale->rate_high);
-        out = catGridLine(out, HEAD + LATENCY + GAP + RATE - i * RATE, label);
+        out = benchSvgCatGridLine(out, HEAD + LATENCY + GAP + RATE - i * RATE, label);
     }
-    double step = niceAbove(scale->seconds / LABELS_EACH);
+    double step = benchSvgNiceAbove(scale->seconds / LABELS_EACH);
     for (double t = 0; t <= scale->seconds * 1.0001; t += step) {
         snprintf(label, sizeof label, "%g s", t);
-        out = catText(out, xOf(scale, t), CHART - FOOT + 20, " text-anchor=\"middle\"", label);
+        out =
+            benchSvgCatText(out, benchSvgXOf(scale, t), CHART - FOOT + 20, " text-anchor=\"middle\"", label);
     }
     return out;
 }
 
-static sds catLegend(sds out) {
+static sds benchSvgCatLegend(sds out) {
     static const char *const names[] = {"p50", "p99", "max"};
     for (int i = 0; i < 3; i++) {
         double x = WIDTH - RIGHT - 70 * (3 - i);
         out = sdscatprintf(out, "<path class=\"line %s\" d=\"M%.1f %dh18\"/>\n", names[i], x, HEAD - 20);
-        out = catText(out, x + 24, HEAD - 16, "", names[i]);
+        out = benchSvgCatText(out, x + 24, HEAD - 16, "", names[i]);
     }
     return out;
 }
 
-static sds catChart(sds out, const char *title, const struct series *s) {
-    struct scale scale = scaleOf(s);
+static sds benchSvgCatChart(sds out, const char *title, const struct series *s) {
+    struct scale scale = benchSvgScaleOf(s);
     out = sdscatprintf(out, "<g transform=\"translate(0 %d)\">\n", chart_count * CHART);
-    out = catText(out, LEFT, HEAD - 16, " class=\"title\"", title);
+    out = benchSvgCatText(out, LEFT, HEAD - 16, " class=\"title\"", title);
     if (seriesCount(s) == 0) return sdscat(out, "</g>\n"); /* nothing was measured */
-    out = catLegend(catAxes(out, &scale));
-    out = catLine(out, s, &scale, "max", most);
-    out = catLine(out, s, &scale, "p99", p99);
-    out = catLine(out, s, &scale, "p50", p50);
-    return sdscat(catRate(out, s, &scale), "</g>\n");
+    out = benchSvgCatLegend(benchSvgCatAxes(out, &scale));
+    out = benchSvgCatLine(out, s, &scale, "max", benchSvgMost);
+    out = benchSvgCatLine(out, s, &scale, "p99", benchSvgP99);
+    out = benchSvgCatLine(out, s, &scale, "p50", benchSvgP50);
+    return sdscat(benchSvgCatRate(out, s, &scale), "</g>\n");
 }
 
 bool benchSvgAdd(const struct benchOptions *o, const char *title, const struct series *series) {
     if (!charts) charts = sdsempty();
-    charts = catChart(charts, title, series);
+    charts = benchSvgCatChart(charts, title, series);
     chart_count++;
     sds text = sdscatprintf(
         sdsempty(),

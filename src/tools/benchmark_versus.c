@@ -10,36 +10,35 @@
  *
  * What is compared are medians over the rounds. CPU time is what the server itself says it used (INFO),
  * which other load on the machine hardly changes. */
-#include "tools/benchmark.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
+#include "tools/benchmark.h"
 
 struct samples { /* of one server, one per round */
     double *rps, *cpu, *p99_ms;
     int count;
 };
 
-static int compareDoubles(const void *a, const void *b) {
+static int benchVersusCompareDoubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
 
-static double median(double *values, int count) {
-    qsort(values, (size_t)count, sizeof(values[0]), compareDoubles);
+static double benchVersusMedian(double *values, int count) {
+    qsort(values, (size_t)count, sizeof(values[0]), benchVersusCompareDoubles);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-static bool versusFailed(const struct benchServer *server, const char *title, const char *why) {
+static bool benchVersusFailed(const struct benchServer *server, const char *title, const char *why) {
     fprintf(stderr, "%s: %s: failed: %s\n", title, server->label, why);
     return false;
 }
 
 /* One server, one round. */
-static bool versusMeasure(const struct benchOptions *o, const struct benchServer *server,
-                          const struct benchTest *test, struct samples *s) {
+static bool benchVersusMeasure(const struct benchOptions *o, const struct benchServer *server,
+                               const struct benchTest *test, struct samples *s) {
     sds err = NULL;
     double before, after;
     if (!benchPrepare(o, server, test, &err)) goto refused;
@@ -50,7 +49,7 @@ static bool versusMeasure(const struct benchOptions *o, const struct benchServer
     bool ok = benchRun(o, server, test->request, shown, &r);
     sdsfree(shown);
     benchEndProgress(o);
-    if (r.failure) versusFailed(server, test->title, r.failure);
+    if (r.failure) benchVersusFailed(server, test->title, r.failure);
     double rps = benchRps(&r), replies = (double)r.replies;
     double p99_ms = (double)latenciesPercentile(r.latency, 99) / 1000;
     ok = ok && r.error_replies == 0;
@@ -63,22 +62,23 @@ static bool versusMeasure(const struct benchOptions *o, const struct benchServer
     return true;
 
 refused:
-    versusFailed(server, test->title, err);
+    benchVersusFailed(server, test->title, err);
     sdsfree(err);
     return false;
 }
 
-static bool runRounds(const struct benchOptions *o, const struct benchTest *test, struct samples *samples) {
+static bool benchVersusRunRounds(const struct benchOptions *o, const struct benchTest *test,
+                                 struct samples *samples) {
     for (int round = 0; round < o->rounds; round++) {
         for (int i = 0; i < o->server_count; i++) {
             int server = (round + i) % o->server_count;
-            if (!versusMeasure(o, &o->servers[server], test, &samples[server])) return false;
+            if (!benchVersusMeasure(o, &o->servers[server], test, &samples[server])) return false;
         }
     }
     return true;
 }
 
-static void printHeader(const struct benchOptions *o) {
+static void benchVersusPrintHeader(const struct benchOptions *o) {
     if (o->json) return;
     if (o->csv) {
         printf("\"test\",\"server\",\"rps_median\",\"rps_ratio\",\"rps_min\",\"rps_max\",\"p99_ms_median\","
@@ -94,16 +94,16 @@ static void printHeader(const struct benchOptions *o) {
 }
 
 /* A ratio, or nothing where the divisor is too small to be measured. */
-static void ratioText(char *buf, size_t size, double main_value, double other) {
+static void benchVersusRatioText(char *buf, size_t size, double main_value, double other) {
     snprintf(buf, size, "%s", "");
     if (other > 0) snprintf(buf, size, "%.3f", main_value / other);
 }
 
-static void printRow(const struct benchOptions *o, const char *title, int server,
-                     const struct benchRow *main_row, const struct benchRow *r) {
+static void benchVersusPrintRow(const struct benchOptions *o, const char *title, int server,
+                                const struct benchRow *main_row, const struct benchRow *r) {
     char rps_ratio[32], cpu_ratio[32];
-    ratioText(rps_ratio, sizeof(rps_ratio), main_row->rps, r->rps);
-    ratioText(cpu_ratio, sizeof(cpu_ratio), main_row->cpu, r->cpu);
+    benchVersusRatioText(rps_ratio, sizeof(rps_ratio), main_row->rps, r->rps);
+    benchVersusRatioText(cpu_ratio, sizeof(cpu_ratio), main_row->cpu, r->cpu);
     if (o->csv) {
         benchPrintCsvString(title);
         putchar(',');
@@ -117,22 +117,22 @@ static void printRow(const struct benchOptions *o, const char *title, int server
            server ? cpu_ratio : "");
 }
 
-static void printTest(const struct benchOptions *o, const char *title, struct samples *samples) {
+static void benchVersusPrintTest(const struct benchOptions *o, const char *title, struct samples *samples) {
     struct benchRow rows[BENCH_MAX_SERVERS];
     for (int i = 0; i < o->server_count; i++) {
         struct samples *s = &samples[i];
-        rows[i].rps = median(s->rps, s->count); /* sorts them */
+        rows[i].rps = benchVersusMedian(s->rps, s->count); /* sorts them */
         rows[i].rps_min = s->rps[0];
         rows[i].rps_max = s->rps[s->count - 1];
-        rows[i].cpu = median(s->cpu, s->count);
-        rows[i].p99_ms = median(s->p99_ms, s->count);
-        if (!o->json) printRow(o, title, i, &rows[0], &rows[i]);
+        rows[i].cpu = benchVersusMedian(s->cpu, s->count);
+        rows[i].p99_ms = benchVersusMedian(s->p99_ms, s->count);
+        if (!o->json) benchVersusPrintRow(o, title, i, &rows[0], &rows[i]);
     }
     if (o->json) benchJsonComparison(o, title, rows);
     fflush(stdout);
 }
 
-static bool compareOn(const struct benchOptions *o, const struct benchTest *test) {
+static bool benchVersusCompareOn(const struct benchOptions *o, const struct benchTest *test) {
     struct samples samples[BENCH_MAX_SERVERS] = {0};
     double *values = zcalloc((size_t)(3 * o->server_count * o->rounds), sizeof(double));
     for (int i = 0; i < o->server_count; i++) {
@@ -140,8 +140,8 @@ static bool compareOn(const struct benchOptions *o, const struct benchTest *test
         samples[i].cpu = values + (3 * i + 1) * o->rounds;
         samples[i].p99_ms = values + (3 * i + 2) * o->rounds;
     }
-    bool ok = runRounds(o, test, samples);
-    if (ok) printTest(o, test->title, samples);
+    bool ok = benchVersusRunRounds(o, test, samples);
+    if (ok) benchVersusPrintTest(o, test->title, samples);
     zfree(values);
     return ok;
 }
@@ -149,9 +149,9 @@ static bool compareOn(const struct benchOptions *o, const struct benchTest *test
 int benchVersus(const struct benchOptions *o, struct benchTest *tests, int count) {
     int status = 0;
     if (o->json) benchJsonStart(o);
-    printHeader(o);
+    benchVersusPrintHeader(o);
     for (int i = 0; i < count; i++) {
-        if (!compareOn(o, &tests[i])) status = 1;
+        if (!benchVersusCompareOn(o, &tests[i])) status = 1;
     }
     if (o->json) benchJsonEnd();
     return status;

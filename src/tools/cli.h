@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/version.h"
 #include "base/sds.h"
+#include "base/version.h"
 #include "net/connection.h"
 #include "net/resp.h"
 #include "tools/cli_style.h"

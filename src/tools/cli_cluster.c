@@ -15,7 +15,7 @@
 
 /* ---- Words to the user ---- */
 
-static bool hasColours(void) {
+static bool cliClusterHasColours(void) {
     const char *term = getenv("TERM");
     return term && strstr(term, "xterm");
 }
@@ -25,11 +25,11 @@ void cliClusterPrint(enum clusterTone tone, const char *format, ...) {
         [TONE_STEP] = "29", [TONE_OK] = "32", [TONE_WARNING] = "33", [TONE_ERROR] = "31"};
     va_list args;
     clusterProgressHide();
-    if (hasColours()) printf("\033[%s;1m", colours[tone]);
+    if (cliClusterHasColours()) printf("\033[%s;1m", colours[tone]);
     va_start(args, format);
     vprintf(format, args);
     va_end(args);
-    if (hasColours()) printf("\033[0m");
+    if (cliClusterHasColours()) printf("\033[0m");
     fflush(stdout);
 }
 
@@ -134,13 +134,13 @@ static const char cluster_usage[] =
     "\n"
     "In names of options master and slave stand for primary and replica, too.\n";
 
-static bool readAddress(const char *text, sds *host, int *port) {
+static bool cliClusterReadAddress(const char *text, sds *host, int *port) {
     return toolAddressRead(strOf(text), host, port, NULL) && sdslen(*host);
 }
 
 /* "host:port", or two words. Exits when it is neither. */
-static bool readTarget(int argc, char **argv, sds *host, int *port) {
-    if (readAddress(argv[0], host, port)) return true;
+static bool cliClusterReadTarget(int argc, char **argv, sds *host, int *port) {
+    if (cliClusterReadAddress(argv[0], host, port)) return true;
     int64_t n;
     if (argc > 1 && string2ll(strOf(argv[1]), &n) && n > 0 && n < 65536) {
         *host = sdsnew(argv[0]);
@@ -153,45 +153,45 @@ static bool readTarget(int argc, char **argv, sds *host, int *port) {
     return false;
 }
 
-static int runCreate(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunCreate(struct cluster *c, int argc, char **argv) {
     return clusterCreate(c, argc, argv);
 }
 
-static int runCheck(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunCheck(struct cluster *c, int argc, char **argv) {
     (void)argc, (void)argv;
     clusterPrintInfo(c);
     return clusterCheck(c, false, false) ? 0 : 1;
 }
 
-static int runInfo(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunInfo(struct cluster *c, int argc, char **argv) {
     (void)argc, (void)argv;
     clusterPrintInfo(c);
     return 0;
 }
 
-static int runFix(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunFix(struct cluster *c, int argc, char **argv) {
     (void)argc, (void)argv;
     clusterPrintInfo(c);
     return clusterCheck(c, true, false) ? 0 : 1;
 }
 
-static int runReshard(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunReshard(struct cluster *c, int argc, char **argv) {
     (void)argc, (void)argv;
     return clusterReshard(c);
 }
 
-static int runRebalance(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunRebalance(struct cluster *c, int argc, char **argv) {
     (void)argc, (void)argv;
     return clusterRebalance(c);
 }
 
 /* The cluster is the second address. */
-static int runAddNode(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunAddNode(struct cluster *c, int argc, char **argv) {
     (void)argc;
     sds host, new_host;
     int port, new_port;
-    if (!readTarget(1, argv, &new_host, &new_port)) return 1;
-    if (!readTarget(1, argv + 1, &host, &port)) {
+    if (!cliClusterReadTarget(1, argv, &new_host, &new_port)) return 1;
+    if (!cliClusterReadTarget(1, argv + 1, &host, &port)) {
         sdsfree(new_host);
         return 1;
     }
@@ -202,22 +202,22 @@ static int runAddNode(struct cluster *c, int argc, char **argv) {
     return status;
 }
 
-static int runDelNode(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunDelNode(struct cluster *c, int argc, char **argv) {
     (void)argc;
     sds host;
     int port;
-    if (!readTarget(1, argv, &host, &port)) return 1;
+    if (!cliClusterReadTarget(1, argv, &host, &port)) return 1;
     cliClusterPrint(TONE_STEP, ">>> Removing node %s from cluster %s:%d\n", argv[1], host, port);
     int status = clusterLoad(c, host, port) ? clusterDelNode(c, argv[1]) : 1;
     sdsfree(host);
     return status;
 }
 
-static int runCall(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunCall(struct cluster *c, int argc, char **argv) {
     return clusterCallAll(c, argc - 1, argv + 1);
 }
 
-static int runSetTimeout(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunSetTimeout(struct cluster *c, int argc, char **argv) {
     (void)argc;
     int64_t ms;
     if (!string2ll(strOf(argv[1]), &ms) || ms < 100) {
@@ -226,35 +226,36 @@ static int runSetTimeout(struct cluster *c, int argc, char **argv) {
     }
     sds host;
     int port;
-    if (!readTarget(1, argv, &host, &port)) return 1;
+    if (!cliClusterReadTarget(1, argv, &host, &port)) return 1;
     int status = clusterLoad(c, host, port) ? clusterSetTimeout(c, argv[1]) : 1;
     sdsfree(host);
     return status;
 }
 
 /* It has more to look at before the cluster is asked. */
-static int runImport(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunImport(struct cluster *c, int argc, char **argv) {
     sds host, from;
     int port, from_port;
     if (!c->options->from) {
         fprintf(stderr, "[ERR] Option '--cluster-from' is required for subcommand 'import'.\n");
         return 1;
     }
-    if (!readAddress(c->options->from, &from, &from_port)) {
+    if (!cliClusterReadAddress(c->options->from, &from, &from_port)) {
         fprintf(
             stderr,
             "[ERR] Invalid --cluster-from host. You need to pass a valid address (ie. 120.0.0.1:7000).\n");
         return 1;
     }
-    if (!readTarget(argc, argv, &host, &port)) return 1;
-    cliClusterPrint(TONE_STEP, ">>> Importing data from %s:%d to cluster %s:%d\n", from, from_port, host, port);
+    if (!cliClusterReadTarget(argc, argv, &host, &port)) return 1;
+    cliClusterPrint(TONE_STEP, ">>> Importing data from %s:%d to cluster %s:%d\n", from, from_port, host,
+                    port);
     int status = clusterLoad(c, host, port) ? clusterImport(c) : 1;
     sdsfree(host);
     sdsfree(from);
     return status;
 }
 
-static int runBackup(struct cluster *c, int argc, char **argv) {
+static int cliClusterRunBackup(struct cluster *c, int argc, char **argv) {
     (void)argc;
     return clusterBackup(c, argv[1]);
 }
@@ -265,25 +266,25 @@ static const struct subcommand {
     bool loads;   /* the cluster of the node that is named first, before it is run */
     int (*run)(struct cluster *c, int argc, char **argv);
 } subcommands[] = {
-    {"create", 1, 0, false, runCreate},    {"check", 1, 0, true, runCheck},
-    {"info", 1, 0, true, runInfo},         {"fix", 1, 0, true, runFix},
-    {"reshard", 1, 0, true, runReshard},   {"rebalance", 1, 0, true, runRebalance},
-    {"add-node", 2, 2, false, runAddNode}, {"del-node", 2, 2, false, runDelNode},
-    {"call", 2, 0, true, runCall},         {"set-timeout", 2, 2, false, runSetTimeout},
-    {"import", 1, 1, false, runImport},    {"backup", 2, 2, true, runBackup},
+    {"create", 1, 0, false, cliClusterRunCreate},    {"check", 1, 0, true, cliClusterRunCheck},
+    {"info", 1, 0, true, cliClusterRunInfo},         {"fix", 1, 0, true, cliClusterRunFix},
+    {"reshard", 1, 0, true, cliClusterRunReshard},   {"rebalance", 1, 0, true, cliClusterRunRebalance},
+    {"add-node", 2, 2, false, cliClusterRunAddNode}, {"del-node", 2, 2, false, cliClusterRunDelNode},
+    {"call", 2, 0, true, cliClusterRunCall},         {"set-timeout", 2, 2, false, cliClusterRunSetTimeout},
+    {"import", 1, 1, false, cliClusterRunImport},    {"backup", 2, 2, true, cliClusterRunBackup},
 };
 
-static const struct subcommand *findSubcommand(const char *name) {
+static const struct subcommand *cliClusterFindSubcommand(const char *name) {
     for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
         if (strcasecmp(subcommands[i].name, name) == 0) return &subcommands[i];
     }
     return NULL;
 }
 
-static int runSubcommand(struct cluster *c, const struct subcommand *s, int argc, char **argv) {
+static int cliClusterRunSubcommand(struct cluster *c, const struct subcommand *s, int argc, char **argv) {
     sds host = NULL;
     int port, status = 1;
-    if (!s->loads || (readTarget(argc, argv, &host, &port) && clusterLoad(c, host, port)))
+    if (!s->loads || (cliClusterReadTarget(argc, argv, &host, &port) && clusterLoad(c, host, port)))
         status = s->run(c, argc, argv);
     sdsfree(host);
     fflush(stdout);
@@ -299,7 +300,7 @@ int cliCluster(struct cli *cli) {
         fputs(cluster_usage, stdout);
         return 1; /* as Valkey's own does */
     }
-    const struct subcommand *s = findSubcommand(name);
+    const struct subcommand *s = cliClusterFindSubcommand(name);
     if (!s) {
         fprintf(stderr, "Unknown --cluster subcommand\n");
         return 1;
@@ -308,7 +309,7 @@ int cliCluster(struct cli *cli) {
         fprintf(stderr, "[ERR] Wrong number of arguments for specified --cluster sub command\n");
         return 1;
     }
-    int status = runSubcommand(&c, s, argc, o->command.argv + 1);
+    int status = cliClusterRunSubcommand(&c, s, argc, o->command.argv + 1);
     clusterFree(&c);
     return status;
 }

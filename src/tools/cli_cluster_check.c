@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_check.c - --cluster info and check, and which of the mends fix has to make. Part of
  * cli_cluster.h. */
-#include "tools/cli_cluster.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/zmalloc.h"
+#include "tools/cli_cluster.h"
 
 void clusterPrintInfo(struct cluster *c) {
     int64_t all_keys = 0;
@@ -24,7 +23,7 @@ void clusterPrintInfo(struct cluster *c) {
     printf("%.2f keys per slot on average.\n", (double)all_keys / CLUSTER_SLOTS);
 }
 
-static void checkAgreement(struct cluster *c) {
+static void cliCheckAgreement(struct cluster *c) {
     if (clusterAgrees(c, false)) {
         cliClusterPrint(TONE_OK, "[OK] All nodes agree about slots configuration.\n");
         return;
@@ -34,7 +33,7 @@ static void checkAgreement(struct cluster *c) {
 }
 
 /* Slots that a node has open one way, as a line; they are added to *open. */
-static void noteOpen(const struct clusterNode *n, bool importing, struct slotSet *open) {
+static void cliCheckNoteOpen(const struct clusterNode *n, bool importing, struct slotSet *open) {
     sds list = sdsempty();
     for (int i = 0; i < n->is.open_count; i++) {
         const struct openSlot *slot = &n->is.open[i];
@@ -44,16 +43,16 @@ static void noteOpen(const struct clusterNode *n, bool importing, struct slotSet
     }
     if (sdslen(list)) {
         cliClusterPrint(TONE_WARNING, "[WARNING] Node %s:%d has slots in %s state %s.\n", AT(n),
-                   importing ? "importing" : "migrating", list);
+                        importing ? "importing" : "migrating", list);
     }
     sdsfree(list);
 }
 
-static void checkOpenSlots(struct cluster *c, struct slotSet *open) {
+static void cliCheckOpenSlots(struct cluster *c, struct slotSet *open) {
     cliClusterPrint(TONE_STEP, ">>> Check for open slots...\n");
     for (int i = 0; i < c->count; i++) {
-        noteOpen(c->nodes[i], false, open);
-        noteOpen(c->nodes[i], true, open);
+        cliCheckNoteOpen(c->nodes[i], false, open);
+        cliCheckNoteOpen(c->nodes[i], true, open);
     }
     sds list = sdsempty();
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
@@ -66,7 +65,7 @@ static void checkOpenSlots(struct cluster *c, struct slotSet *open) {
     sdsfree(list);
 }
 
-static void checkCoverage(struct cluster *c, struct slotSet *uncovered) {
+static void cliCheckCoverage(struct cluster *c, struct slotSet *uncovered) {
     cliClusterPrint(TONE_STEP, ">>> Check slots coverage...\n");
     for (int i = 0; i < CLUSTER_SLOTS / 64; i++) {
         uncovered->words[i] = ~0ull;
@@ -82,7 +81,7 @@ static void checkCoverage(struct cluster *c, struct slotSet *uncovered) {
 
 /* Primaries that say the slot is theirs, or have keys of it although it is not. keys[i]: of node i, by slot.
  */
-static int ownersOf(struct cluster *c, int slot, int64_t *const *keys, struct clusterNode **owners) {
+static int cliCheckOwnersOf(struct cluster *c, int slot, int64_t *const *keys, struct clusterNode **owners) {
     int count = 0;
     for (int i = 0; i < c->count; i++) {
         if (keys[i] && (slotSetHas(&c->nodes[i]->is.slots, slot) || keys[i][slot]))
@@ -91,11 +90,11 @@ static int ownersOf(struct cluster *c, int slot, int64_t *const *keys, struct cl
     return count;
 }
 
-static bool checkSlotOwners(struct cluster *c, int64_t *const *keys, bool fix) {
+static bool cliCheckSlotOwners(struct cluster *c, int64_t *const *keys, bool fix) {
     bool found = false, ok = true;
     struct clusterNode **owners = zmalloc((size_t)c->count * sizeof(owners[0]));
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
-        int count = ownersOf(c, slot, keys, owners);
+        int count = cliCheckOwnersOf(c, slot, keys, owners);
         if (count < 2) continue;
         found = true;
         cliClusterPrint(TONE_WARNING, "[WARNING] Slot %d has %d owners:\n", slot, count);
@@ -107,7 +106,7 @@ static bool checkSlotOwners(struct cluster *c, int64_t *const *keys, bool fix) {
     return ok;
 }
 
-static bool checkOwners(struct cluster *c, bool fix) {
+static bool cliCheckOwners(struct cluster *c, bool fix) {
     bool ok = true;
     int64_t **keys = zcalloc((size_t)c->count, sizeof(keys[0]));
     cliClusterPrint(TONE_STEP, ">>> Check for multiple slot owners...\n");
@@ -117,13 +116,13 @@ static bool checkOwners(struct cluster *c, bool fix) {
         ok = clusterKeysBySlot(c->nodes[i], keys[i]);
         clusterProgress("nodes looked at", i + 1, c->count);
     }
-    ok = ok && checkSlotOwners(c, keys, fix);
+    ok = ok && cliCheckSlotOwners(c, keys, fix);
     for (int i = 0; i < c->count; i++) zfree(keys[i]);
     zfree(keys);
     return ok;
 }
 
-static bool mayFix(const struct cluster *c, const char *what) {
+static bool cliCheckMayFix(const struct cluster *c, const char *what) {
     if (c->unreachable == 0 || c->options->fix_with_unreachable) return true;
     printf(
         "*** Fixing %s with %d unreachable primaries is dangerous: valkey-cli will assume that slots about primaries "
@@ -139,15 +138,15 @@ bool clusterCheck(struct cluster *c, bool fix, bool quiet) {
     c->problems = 0;
     cliClusterPrint(TONE_STEP, ">>> Performing Cluster Check (using node %s:%d)\n", AT(c->nodes[0]));
     for (int i = 0; i < c->count && !quiet; i++) clusterNodePrint(c->nodes[i], "");
-    checkAgreement(c);
+    cliCheckAgreement(c);
     bool disagreed = c->problems > 0;
-    checkOpenSlots(c, &open);
+    cliCheckOpenSlots(c, &open);
     bool mended = true;
-    if (fix && slotSetCount(&open)) mended = mayFix(c, "open slots") && clusterFixOpenSlots(c, &open);
-    checkCoverage(c, &uncovered);
+    if (fix && slotSetCount(&open)) mended = cliCheckMayFix(c, "open slots") && clusterFixOpenSlots(c, &open);
+    cliCheckCoverage(c, &uncovered);
     if (fix && mended && slotSetCount(&uncovered))
-        mended = mayFix(c, "slots coverage") && clusterFixCoverage(c, &uncovered);
-    if (c->options->search_owners) mended = checkOwners(c, fix) && mended;
+        mended = cliCheckMayFix(c, "slots coverage") && clusterFixCoverage(c, &uncovered);
+    if (c->options->search_owners) mended = cliCheckOwners(c, fix) && mended;
     /* Nodes that still differ may do so only because of what has just been mended. */
     bool changed = slotSetCount(&open) || slotSetCount(&uncovered);
     return fix ? mended && (!disagreed || changed) : c->problems == 0 && mended;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_create.c - --cluster create: roles and slots, shown and then told to the nodes. Part of
  * cli_cluster.h. */
-#include "tools/cli_cluster.h"
-
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +8,7 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "tools/cli_cluster.h"
 
 #define SPREAD_SEED      20240416
 #define AGREE_SECONDS    120
@@ -24,7 +23,7 @@ struct layout { /* of the new cluster; nodes are those of the cluster, in its or
     int primaries, replicas;
 };
 
-static bool isEmpty(struct clusterNode *n) {
+static bool cliCreateIsEmpty(struct clusterNode *n) {
     struct respReply reply;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "INFO", NULL)) return false;
     bool alone = reply.type != RESP_T_ERROR && cliInfoNumber(reply.str, "cluster_known_nodes") == 1;
@@ -34,7 +33,7 @@ static bool isEmpty(struct clusterNode *n) {
 
 bool clusterNodeJoins(struct clusterNode *n) {
     if (!clusterNodeConnect(n) || !clusterNodeLoad(n, NULL, NULL)) return false;
-    if (isEmpty(n)) return true;
+    if (cliCreateIsEmpty(n)) return true;
     cliClusterPrint(
         TONE_ERROR,
         "[ERR] Node %s:%d is not empty. Either the node already knows other nodes (check with CLUSTER NODES) or "
@@ -43,7 +42,7 @@ bool clusterNodeJoins(struct clusterNode *n) {
     return false;
 }
 
-static bool addNamed(struct cluster *c, int argc, char **argv) {
+static bool cliCreateAddNamed(struct cluster *c, int argc, char **argv) {
     for (int i = 0; i < argc; i++) {
         sds host;
         int port;
@@ -62,7 +61,7 @@ static bool addNamed(struct cluster *c, int argc, char **argv) {
 
 /* ---- The plan ---- */
 
-static void makeLayout(const struct cluster *c, struct layout *l) {
+static void cliCreateMakeLayout(const struct cluster *c, struct layout *l) {
     size_t room = (size_t)c->count + 1;
     l->hosts = zmalloc(room * sizeof(l->hosts[0]));
     l->order = zmalloc(room * sizeof(int));
@@ -76,7 +75,7 @@ static void makeLayout(const struct cluster *c, struct layout *l) {
         planRoles(c->count, l->hosts, l->primaries, c->options->replicas, l->order, l->follows, l->chosen);
 }
 
-static void freeLayout(struct layout *l) {
+static void cliCreateFreeLayout(struct layout *l) {
     zfree(l->hosts);
     zfree(l->order);
     zfree(l->follows);
@@ -84,7 +83,7 @@ static void freeLayout(struct layout *l) {
     zfree(l->ranges);
 }
 
-static void showReplicas(const struct cluster *c, struct layout *l) {
+static void cliCreateShowReplicas(const struct cluster *c, struct layout *l) {
     int planned = l->primaries * c->options->replicas;
     for (int i = 0; i < l->replicas; i++) {
         if (i == planned) printf("Adding extra replicas...\n");
@@ -103,7 +102,7 @@ static void showReplicas(const struct cluster *c, struct layout *l) {
 }
 
 /* The roles as the nodes will have them. */
-static void assumeRoles(struct cluster *c, const struct layout *l) {
+static void cliCreateAssumeRoles(struct cluster *c, const struct layout *l) {
     for (int i = 0; i < l->primaries; i++) {
         struct clusterNode *n = c->nodes[l->order[i]];
         for (int slot = l->ranges[i].first; slot <= l->ranges[i].last; slot++) slotSetAdd(&n->is.slots, slot);
@@ -113,26 +112,26 @@ static void assumeRoles(struct cluster *c, const struct layout *l) {
     }
 }
 
-static bool showLayout(struct cluster *c, struct layout *l) {
+static bool cliCreateShowLayout(struct cluster *c, struct layout *l) {
     cliClusterPrint(TONE_STEP, ">>> Performing hash slots allocation on %d node(s)...\n", c->count);
     for (int i = 0; i < l->primaries; i++)
         printf("Primary[%d] -> Slots %d - %d\n", i, l->ranges[i].first, l->ranges[i].last);
-    showReplicas(c, l);
-    assumeRoles(c, l);
+    cliCreateShowReplicas(c, l);
+    cliCreateAssumeRoles(c, l);
     for (int i = 0; i < c->count; i++) clusterNodePrint(c->nodes[i], "");
     return clusterConfirmUnless(c->options->yes, "Can I set the above configuration?");
 }
 
 /* ---- Carried out ---- */
 
-static bool assignSlots(struct clusterNode *n, const struct planRange *range) {
+static bool cliCreateAssignSlots(struct clusterNode *n, const struct planRange *range) {
     char first[LONG_STR_SIZE], last[LONG_STR_SIZE];
     ll2string(first, range->first);
     ll2string(last, range->last);
     return clusterDo(n, "CLUSTER", "ADDSLOTSRANGE", first, last, NULL);
 }
 
-static bool setEpochs(struct cluster *c) {
+static bool cliCreateSetEpochs(struct cluster *c) {
     char epoch[LONG_STR_SIZE];
     cliClusterPrint(TONE_STEP, ">>> Assign a different config epoch to each node\n");
     for (int i = 0; i < c->count; i++) {
@@ -146,7 +145,7 @@ static bool setEpochs(struct cluster *c) {
 }
 
 /* MEET takes addresses only: a name is replaced by what it led to. */
-static sds meetAddress(const struct clusterNode *n) {
+static sds cliCreateMeetAddress(const struct clusterNode *n) {
     unsigned char bytes[sizeof(struct in6_addr)];
     struct sockaddr_storage peer;
     socklen_t len = sizeof(peer);
@@ -162,7 +161,7 @@ static sds meetAddress(const struct clusterNode *n) {
 
 bool clusterMeet(struct clusterNode *n, const struct clusterNode *known) {
     char port[LONG_STR_SIZE], bus[LONG_STR_SIZE];
-    sds host = meetAddress(known);
+    sds host = cliCreateMeetAddress(known);
     ll2string(port, known->link.port);
     ll2string(bus, known->is.bus_port);
     bool ok = clusterDo(n, "CLUSTER", "MEET", host, port, known->is.bus_port ? bus : NULL, NULL);
@@ -170,7 +169,7 @@ bool clusterMeet(struct clusterNode *n, const struct clusterNode *known) {
     return ok;
 }
 
-static bool joinAll(struct cluster *c) {
+static bool cliCreateJoinAll(struct cluster *c) {
     cliClusterPrint(TONE_STEP, ">>> Sending CLUSTER MEET messages to join the cluster\n");
     for (int i = 1; i < c->count; i++) {
         if (!clusterMeet(c->nodes[i], c->nodes[0])) return false;
@@ -180,7 +179,8 @@ static bool joinAll(struct cluster *c) {
     sleep(1); /* what they believe now says nothing yet */
     bool joined = clusterWaitForAgreement(c, AGREE_SECONDS);
     printf("\n");
-    if (!joined) cliClusterPrint(TONE_ERROR, "[ERR] The nodes do not agree after %d seconds.\n", AGREE_SECONDS);
+    if (!joined)
+        cliClusterPrint(TONE_ERROR, "[ERR] The nodes do not agree after %d seconds.\n", AGREE_SECONDS);
     if (!joined)
         printf("Cluster bus ports must be reachable by every node.\n"
                "Remember that cluster bus ports are different from standard instance ports.\n");
@@ -193,7 +193,7 @@ bool clusterReplicate(struct clusterNode *replica, const char *primary) {
            clusterSettled(replica, &reply);
 }
 
-static bool replicateAll(struct cluster *c, const struct layout *l) {
+static bool cliCreateReplicateAll(struct cluster *c, const struct layout *l) {
     for (int i = 0; i < c->count; i++) {
         if (l->follows[i] != -1 && !clusterReplicate(c->nodes[i], c->nodes[l->follows[i]]->is.id))
             return false;
@@ -202,12 +202,12 @@ static bool replicateAll(struct cluster *c, const struct layout *l) {
     return clusterWaitForAgreement(c, AGREE_SECONDS);
 }
 
-static int carryOut(struct cluster *c, const struct layout *l) {
+static int cliCreateCarryOut(struct cluster *c, const struct layout *l) {
     for (int i = 0; i < l->primaries; i++) {
-        if (!assignSlots(c->nodes[l->order[i]], &l->ranges[i])) return 1;
+        if (!cliCreateAssignSlots(c->nodes[l->order[i]], &l->ranges[i])) return 1;
     }
     cliClusterPrint(TONE_STEP, ">>> Nodes configuration updated\n");
-    if (!setEpochs(c) || !joinAll(c) || !replicateAll(c, l)) return 1;
+    if (!cliCreateSetEpochs(c) || !cliCreateJoinAll(c) || !cliCreateReplicateAll(c, l)) return 1;
     sds host = sdsdup(c->nodes[0]->link.host);
     int port = c->nodes[0]->link.port;
     clusterFree(c);
@@ -216,10 +216,11 @@ static int carryOut(struct cluster *c, const struct layout *l) {
     return fine ? 0 : 1;
 }
 
-static bool enoughPrimaries(const struct cluster *c, int primaries) {
+static bool cliCreateEnoughPrimaries(const struct cluster *c, int primaries) {
     if (primaries >= NODES_FOR_QUORUM) return true;
-    cliClusterPrint(TONE_STEP, "Requested to create a cluster with %d primaries and %d replicas per primary.\n",
-               primaries, c->options->replicas);
+    cliClusterPrint(TONE_STEP,
+                    "Requested to create a cluster with %d primaries and %d replicas per primary.\n",
+                    primaries, c->options->replicas);
     return clusterConfirmUnless(
         c->options->yes,
         "Valkey cluster requires at least 3 primary nodes for automatic failover. Are you sure?");
@@ -227,15 +228,16 @@ static bool enoughPrimaries(const struct cluster *c, int primaries) {
 
 int clusterCreate(struct cluster *c, int argc, char **argv) {
     struct layout l = {0};
-    if (!addNamed(c, argc, argv)) return 1;
+    if (!cliCreateAddNamed(c, argc, argv)) return 1;
     l.primaries = c->count / (c->options->replicas + 1);
     if (l.primaries == 0) {
-        cliClusterPrint(TONE_ERROR, "[ERR] Too few nodes for %d replicas per primary.\n", c->options->replicas);
+        cliClusterPrint(TONE_ERROR, "[ERR] Too few nodes for %d replicas per primary.\n",
+                        c->options->replicas);
         return 1;
     }
-    if (!enoughPrimaries(c, l.primaries)) return 1;
-    makeLayout(c, &l);
-    int status = showLayout(c, &l) ? carryOut(c, &l) : 0;
-    freeLayout(&l);
+    if (!cliCreateEnoughPrimaries(c, l.primaries)) return 1;
+    cliCreateMakeLayout(c, &l);
+    int status = cliCreateShowLayout(c, &l) ? cliCreateCarryOut(c, &l) : 0;
+    cliCreateFreeLayout(&l);
     return status;
 }

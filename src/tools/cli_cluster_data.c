@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_data.c - --cluster import and backup: data from outside, and to the outside. Part of
  * cli_cluster.h. */
-#include "tools/cli_cluster.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +10,14 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "tools/cli_cluster.h"
 
 /* ---- import ---- */
 
 #define DEFAULT_TIMEOUT 60000
 #define MIGRATE_WORDS   12
 
-static struct clusterNode *connectSource(struct cluster *c) {
+static struct clusterNode *cliDataConnectSource(struct cluster *c) {
     const struct cliCluster *o = c->options;
     struct respReply reply;
     sds host;
@@ -39,15 +38,15 @@ static struct clusterNode *connectSource(struct cluster *c) {
     return NULL;
 }
 
-static struct clusterNode *ownerOf(const struct cluster *c, int slot) {
+static struct clusterNode *cliDataOwnerOf(const struct cluster *c, int slot) {
     for (int i = 0; i < c->count; i++) {
         if (slotSetHas(&c->nodes[i]->is.slots, slot)) return c->nodes[i];
     }
     return NULL;
 }
 
-static bool migrateKey(struct cluster *c, struct clusterNode *source, const struct clusterNode *target,
-                       struct str key, struct respReply *reply) {
+static bool cliDataMigrateKey(struct cluster *c, struct clusterNode *source, const struct clusterNode *target,
+                              struct str key, struct respReply *reply) {
     const struct cliCluster *o = c->options;
     const struct cli *cli = c->cli;
     char port[LONG_STR_SIZE], timeout[LONG_STR_SIZE];
@@ -67,14 +66,14 @@ static bool migrateKey(struct cluster *c, struct clusterNode *source, const stru
     return cliClusterRequestWords(source, reply, argc, words);
 }
 
-static bool importKey(struct cluster *c, struct clusterNode *source, struct str key) {
-    struct clusterNode *target = ownerOf(c, toolKeySlot(key));
+static bool cliDataImportKey(struct cluster *c, struct clusterNode *source, struct str key) {
+    struct clusterNode *target = cliDataOwnerOf(c, toolKeySlot(key));
     struct respReply reply;
     if (!target) return false;
     clusterProgressHide();
     printf("Migrating %.*s to %s:%d: ", (int)key.len, key.ptr, AT(target));
     fflush(stdout);
-    if (!migrateKey(c, source, target, key, &reply)) return false;
+    if (!cliDataMigrateKey(c, source, target, key, &reply)) return false;
     bool ok = reply.type != RESP_T_ERROR;
     if (ok)
         printf("OK\n");
@@ -84,7 +83,7 @@ static bool importKey(struct cluster *c, struct clusterNode *source, struct str 
     return ok;
 }
 
-static int64_t countKeys(struct clusterNode *source) {
+static int64_t cliDataCountKeys(struct clusterNode *source) {
     struct respReply reply;
     if (!cliClusterRequest(source, &reply, "DBSIZE", NULL)) return -1;
     int64_t keys = reply.integer;
@@ -92,7 +91,7 @@ static int64_t countKeys(struct clusterNode *source) {
 }
 
 /* What one step of SCAN gives is taken before the next, which comes back on the same connection. */
-static bool importAll(struct cluster *c, struct clusterNode *source, int64_t all) {
+static bool cliDataImportAll(struct cluster *c, struct clusterNode *source, int64_t all) {
     sds cursor = sdsnew("0");
     bool ok = true;
     int64_t done = 0;
@@ -100,7 +99,7 @@ static bool importAll(struct cluster *c, struct clusterNode *source, int64_t all
         int count;
         cliScanRequest(&source->link, cursor);
         sds *keys = cliScanTake(&source->link, &cursor, &count);
-        for (int i = 0; i < count && ok; i++) ok = importKey(c, source, sdsview(keys[i]));
+        for (int i = 0; i < count && ok; i++) ok = cliDataImportKey(c, source, sdsview(keys[i]));
         sdsfreesplitres(keys, count);
         done += count;
         clusterProgress("keys imported", done < all ? done : all - 1, all);
@@ -112,11 +111,11 @@ static bool importAll(struct cluster *c, struct clusterNode *source, int64_t all
 
 int clusterImport(struct cluster *c) {
     if (!clusterCheck(c, false, false)) return 1;
-    struct clusterNode *source = connectSource(c);
+    struct clusterNode *source = cliDataConnectSource(c);
     if (!source) return 1;
-    int64_t keys = countKeys(source);
+    int64_t keys = cliDataCountKeys(source);
     if (keys >= 0) printf("*** Importing %lld keys from DB 0\n", (long long)keys);
-    bool ok = keys >= 0 && importAll(c, source, keys);
+    bool ok = keys >= 0 && cliDataImportAll(c, source, keys);
     clusterNodeFree(source);
     return ok ? 0 : 1;
 }
@@ -125,7 +124,7 @@ int clusterImport(struct cluster *c) {
 
 #define NODES_FILE_MODE 0644
 
-static bool saveNode(struct clusterNode *n, const char *folder) {
+static bool cliDataSaveNode(struct clusterNode *n, const char *folder) {
     cliClusterPrint(TONE_STEP, ">>> Node %s:%d -> Saving RDB...\n", AT(n));
     n->link.file = sdscatprintf(sdsempty(), "%s/valkey-node-%s-%d-%s.rdb", folder, AT(n), n->is.id);
     bool ok = cliTransfer(&n->link) == 0;
@@ -135,7 +134,7 @@ static bool saveNode(struct clusterNode *n, const char *folder) {
     return ok;
 }
 
-static sds nodeAsJson(sds out, const struct clusterNode *n) {
+static sds cliDataNodeAsJson(sds out, const struct clusterNode *n) {
     sds slots = sdsempty();
     for (int first, last = -1; slotSetRun(&n->is.slots, last + 1, &first, &last);)
         slots = sdscatprintf(slots, first == last ? "%s[%d]" : "%s[%d,%d]", sdslen(slots) ? "," : "", first,
@@ -151,16 +150,17 @@ static sds nodeAsJson(sds out, const struct clusterNode *n) {
     return out;
 }
 
-static bool saveNodes(const struct cluster *c, const char *folder) {
+static bool cliDataSaveNodes(const struct cluster *c, const char *folder) {
     sds path = sdscatprintf(sdsempty(), "%s/nodes.json", folder), text = sdsnew("[\n");
     printf("Saving cluster configuration to: %s\n", path);
     for (int i = 0; i < c->count; i++) {
         if (i) text = sdscat(text, ",\n");
-        text = nodeAsJson(text, c->nodes[i]);
+        text = cliDataNodeAsJson(text, c->nodes[i]);
     }
     text = sdscat(text, "\n]");
     bool ok = fileReplace(path, sdsview(text), NODES_FILE_MODE);
-    if (!ok) cliClusterPrint(TONE_ERROR, "[ERR] Failed to save nodes.json to %s: %s\n", path, strerror(errno));
+    if (!ok)
+        cliClusterPrint(TONE_ERROR, "[ERR] Failed to save nodes.json to %s: %s\n", path, strerror(errno));
     sdsfree(path);
     sdsfree(text);
     return ok;
@@ -174,13 +174,14 @@ int clusterBackup(struct cluster *c, const char *folder) {
         return 1;
     }
     for (int i = 0; i < c->count && ok; i++) {
-        if (clusterIsPrimary(c->nodes[i])) ok = saveNode(c->nodes[i], folder);
+        if (clusterIsPrimary(c->nodes[i])) ok = cliDataSaveNode(c->nodes[i], folder);
     }
-    ok = ok && saveNodes(c, folder);
+    ok = ok && cliDataSaveNodes(c, folder);
     if (ok && whole)
         cliClusterPrint(TONE_OK, "[OK] Backup created into: %s\n", folder);
     else if (ok)
         cliClusterPrint(TONE_WARNING,
-                   "[WARNING] The cluster is not healthy: the backup in %s may not be complete.\n", folder);
+                        "[WARNING] The cluster is not healthy: the backup in %s may not be complete.\n",
+                        folder);
     return ok ? 0 : 1;
 }

@@ -4,13 +4,12 @@
  *
  * What is to be done with an open slot is decided by planFixOpen; here it is done. A slot is never taken from
  * a node that has keys of it before they have gone to the new owner. */
-#include "tools/cli_cluster.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "tools/cli_cluster.h"
 
 /* One slot, and the primaries with what they have to do with it. */
 struct opened {
@@ -22,13 +21,13 @@ struct opened {
     int count, wanted;
 };
 
-static bool setState(struct clusterNode *n, const char *slot, const char *state,
-                     const struct clusterNode *peer) {
+static bool cliFixSetState(struct clusterNode *n, const char *slot, const char *state,
+                           const struct clusterNode *peer) {
     return clusterDo(n, "CLUSTER", "SETSLOT", slot, state, peer ? peer->is.id : NULL, NULL);
 }
 
 /* Make the node the owner: its claim gets an epoch above all others. */
-static bool takeSlot(struct clusterNode *n, int slot) {
+static bool cliFixTakeSlot(struct clusterNode *n, int slot) {
     char number[LONG_STR_SIZE];
     struct respReply reply;
     ll2string(number, slot);
@@ -39,7 +38,7 @@ static bool takeSlot(struct clusterNode *n, int slot) {
     return clusterDo(n, "CLUSTER", "ADDSLOTS", number, NULL) && clusterDo(n, "CLUSTER", "BUMPEPOCH", NULL);
 }
 
-static void lookAtNode(struct opened *o, struct clusterNode *n) {
+static void cliFixLookAtNode(struct opened *o, struct clusterNode *n) {
     struct planOpenNode *p = &o->plan[o->count];
     *p = (struct planOpenNode){.owner = slotSetHas(&n->is.slots, o->slot),
                                .keys = clusterKeysInSlot(n, o->slot)};
@@ -52,7 +51,7 @@ static void lookAtNode(struct opened *o, struct clusterNode *n) {
 }
 
 /* Where the node that migrates says the slot goes. */
-static void findWanted(struct opened *o) {
+static void cliFixFindWanted(struct opened *o) {
     o->wanted = -1;
     for (int i = 0; i < o->count; i++) {
         const struct toolNode *is = &o->nodes[i]->is;
@@ -66,17 +65,17 @@ static void findWanted(struct opened *o) {
 }
 
 /* Keys where neither the owner nor an open slot explains them are taken as an import that was forgotten. */
-static void noteStrayKeys(struct opened *o) {
+static void cliFixNoteStrayKeys(struct opened *o) {
     for (int i = 0; i < o->count; i++) {
         struct planOpenNode *p = &o->plan[i];
         if (p->owner || p->migrating || p->importing || p->keys <= 0) continue;
         cliClusterPrint(TONE_WARNING, "*** Found keys about slot %d in non-owner node %s:%d!\n", o->slot,
-                   AT(o->nodes[i]));
+                        AT(o->nodes[i]));
         p->importing = true;
     }
 }
 
-static sds namesOf(const struct opened *o, bool importing) {
+static sds cliFixNamesOf(const struct opened *o, bool importing) {
     sds out = sdsempty();
     for (int i = 0; i < o->count; i++) {
         if (!(importing ? o->plan[i].importing : o->plan[i].migrating)) continue;
@@ -85,8 +84,8 @@ static sds namesOf(const struct opened *o, bool importing) {
     return out;
 }
 
-static void showStates(const struct opened *o) {
-    sds migrating = namesOf(o, false), importing = namesOf(o, true);
+static void cliFixShowStates(const struct opened *o) {
+    sds migrating = cliFixNamesOf(o, false), importing = cliFixNamesOf(o, true);
     if (sdslen(migrating)) printf("Set as migrating in: %s\n", migrating);
     if (sdslen(importing)) printf("Set as importing in: %s\n", importing);
     sdsfree(migrating);
@@ -94,8 +93,9 @@ static void showStates(const struct opened *o) {
 }
 
 /* No owner, or several: the node with most keys becomes the only one, the others import from it. */
-static bool chooseOwner(struct opened *o) {
-    cliClusterPrint(TONE_STEP, ">>> No single clear owner for the slot, selecting an owner by # of keys...\n");
+static bool cliFixChooseOwner(struct opened *o) {
+    cliClusterPrint(TONE_STEP,
+                    ">>> No single clear owner for the slot, selecting an owner by # of keys...\n");
     if (o->count == 0) {
         cliClusterPrint(TONE_ERROR, "[ERR] Can't select a slot owner. Impossible to fix.\n");
         return false;
@@ -105,40 +105,40 @@ static bool chooseOwner(struct opened *o) {
     for (int i = 0; i < o->count; i++) {
         if (i == owner || !o->plan[i].owner) continue;
         if (!clusterDo(o->nodes[i], "CLUSTER", "DELSLOTS", o->number, NULL)) return false;
-        if (!setState(o->nodes[i], o->number, "IMPORTING", o->nodes[owner])) return false;
+        if (!cliFixSetState(o->nodes[i], o->number, "IMPORTING", o->nodes[owner])) return false;
         slotSetRemove(&o->nodes[i]->is.slots, o->slot);
         o->plan[i].owner = false;
         o->plan[i].importing = true;
     }
     o->plan[owner].owner = true;
     o->plan[owner].migrating = o->plan[owner].importing = false;
-    return takeSlot(o->nodes[owner], o->slot);
+    return cliFixTakeSlot(o->nodes[owner], o->slot);
 }
 
 /* Keys of all others that import go to the node, and their states end. */
-static bool collectInto(struct opened *o, int to, int except) {
+static bool cliFixCollectInto(struct opened *o, int to, int except) {
     for (int i = 0; i < o->count; i++) {
         if (i == to || i == except || !o->plan[i].importing) continue;
         /* Only a node that has the slot open may touch keys that are not its own. */
-        if (!setState(o->nodes[i], o->number, "IMPORTING", o->nodes[to])) return false;
+        if (!cliFixSetState(o->nodes[i], o->number, "IMPORTING", o->nodes[to])) return false;
         if (!clusterMoveSlot(o->cluster, o->nodes[i], o->nodes[to], o->slot, MOVE_COLD)) return false;
         cliClusterPrint(TONE_STEP, ">>> Setting %d as STABLE in %s:%d\n", o->slot, AT(o->nodes[i]));
-        if (!setState(o->nodes[i], o->number, "STABLE", NULL)) return false;
+        if (!cliFixSetState(o->nodes[i], o->number, "STABLE", NULL)) return false;
     }
     return true;
 }
 
-static bool closeAll(struct opened *o) {
+static bool cliFixCloseAll(struct opened *o) {
     bool ok = true;
     for (int i = 0; i < o->count && ok; i++) {
         if (o->plan[i].migrating || o->plan[i].importing)
-            ok = setState(o->nodes[i], o->number, "STABLE", NULL);
+            ok = cliFixSetState(o->nodes[i], o->number, "STABLE", NULL);
     }
     return ok;
 }
 
-static bool giveUp(const struct opened *o) {
-    sds migrating = namesOf(o, false), importing = namesOf(o, true);
+static bool cliFixGiveUp(const struct opened *o) {
+    sds migrating = cliFixNamesOf(o, false), importing = cliFixNamesOf(o, true);
     const struct clusterNode *owner = o->nodes[0];
     for (int i = 0; i < o->count; i++) {
         if (o->plan[i].owner) owner = o->nodes[i];
@@ -153,49 +153,50 @@ static bool giveUp(const struct opened *o) {
     return false;
 }
 
-static bool isOpen(const struct opened *o) {
+static bool cliFixIsOpen(const struct opened *o) {
     bool open = false;
     for (int i = 0; i < o->count; i++) open |= o->plan[i].migrating || o->plan[i].importing;
     return open;
 }
 
-static bool mendOpened(struct opened *o) {
+static bool cliFixMendOpened(struct opened *o) {
     int from, to;
     enum planFix fix = planFixOpen(o->plan, o->count, o->wanted, &from, &to);
     if (fix == PLAN_OWNER) {
-        if (!chooseOwner(o)) return false;
-        if (!isOpen(o)) return true;
+        if (!cliFixChooseOwner(o)) return false;
+        if (!cliFixIsOpen(o)) return true;
         fix = planFixOpen(o->plan, o->count, o->wanted, &from, &to);
     }
     struct clusterNode *source = from >= 0 ? o->nodes[from] : NULL, *target = to >= 0 ? o->nodes[to] : NULL;
     switch (fix) {
     case PLAN_FINISH:
         cliClusterPrint(TONE_STEP, ">>> Case 1: Moving slot %d from %s:%d to %s:%d\n", o->slot, AT(source),
-                   AT(target));
+                        AT(target));
         return clusterMoveSlot(o->cluster, source, target, o->slot, MOVE_FIX);
     case PLAN_COLLECT:
         cliClusterPrint(TONE_STEP, ">>> Case 2: Moving all the %d slot keys to its owner %s:%d\n", o->slot,
-                   AT(target));
-        return collectInto(o, to, -1);
+                        AT(target));
+        return cliFixCollectInto(o, to, -1);
     case PLAN_FINISH_ONE:
         cliClusterPrint(
             TONE_STEP,
             ">>> Case 3: Moving slot %d from %s:%d to %s:%d and closing it on all the other importing nodes.\n",
             o->slot, AT(source), AT(target));
-        return collectInto(o, to, from) && clusterMoveSlot(o->cluster, source, target, o->slot, MOVE_FIX);
+        return cliFixCollectInto(o, to, from) &&
+               clusterMoveSlot(o->cluster, source, target, o->slot, MOVE_FIX);
     case PLAN_CLOSE_ALL:
         cliClusterPrint(TONE_STEP, ">>> Case 3: Closing slot %d on both migrating and importing nodes.\n",
-                   o->slot);
-        return closeAll(o);
+                        o->slot);
+        return cliFixCloseAll(o);
     case PLAN_CLOSE:
         cliClusterPrint(TONE_STEP, ">>> Case 4: Closing slot %d on %s:%d\n", o->slot, AT(source));
-        return setState(source, o->number, "STABLE", NULL);
-    default: return giveUp(o);
+        return cliFixSetState(source, o->number, "STABLE", NULL);
+    default: return cliFixGiveUp(o);
     }
 }
 
 /* Only replicas have it open: what closed it did not reach them. A primary tells its replicas. */
-static bool closeOnReplicas(struct cluster *c, int slot, const char *number) {
+static bool cliFixCloseOnReplicas(struct cluster *c, int slot, const char *number) {
     bool ok = true;
     for (int i = 0; i < c->count && ok; i++) {
         const struct toolNode *is = &c->nodes[i]->is;
@@ -204,12 +205,12 @@ static bool closeOnReplicas(struct cluster *c, int slot, const char *number) {
         struct clusterNode *primary = open ? clusterFind(c, is->primary) : NULL;
         if (!primary) continue;
         cliClusterPrint(TONE_STEP, ">>> Closing slot %d on the replicas of %s:%d\n", slot, AT(primary));
-        ok = setState(primary, number, "STABLE", NULL);
+        ok = cliFixSetState(primary, number, "STABLE", NULL);
     }
     return ok;
 }
 
-static bool fixOpenSlot(struct cluster *c, int slot) {
+static bool cliFixOpenSlot(struct cluster *c, int slot) {
     struct opened o = {.cluster = c,
                        .slot = slot,
                        .nodes = zmalloc((size_t)c->count * sizeof(struct clusterNode *)),
@@ -217,12 +218,12 @@ static bool fixOpenSlot(struct cluster *c, int slot) {
     ll2string(o.number, slot);
     cliClusterPrint(TONE_STEP, ">>> Fixing open slot %d\n", slot);
     for (int i = 0; i < c->count; i++) {
-        if (clusterIsPrimary(c->nodes[i])) lookAtNode(&o, c->nodes[i]);
+        if (clusterIsPrimary(c->nodes[i])) cliFixLookAtNode(&o, c->nodes[i]);
     }
-    findWanted(&o);
-    noteStrayKeys(&o);
-    showStates(&o);
-    bool ok = isOpen(&o) ? mendOpened(&o) : closeOnReplicas(c, slot, o.number);
+    cliFixFindWanted(&o);
+    cliFixNoteStrayKeys(&o);
+    cliFixShowStates(&o);
+    bool ok = cliFixIsOpen(&o) ? cliFixMendOpened(&o) : cliFixCloseOnReplicas(c, slot, o.number);
     zfree(o.nodes);
     zfree(o.plan);
     return ok;
@@ -230,7 +231,7 @@ static bool fixOpenSlot(struct cluster *c, int slot) {
 
 bool clusterFixOpenSlots(struct cluster *c, const struct slotSet *open) {
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
-        if (slotSetHas(open, slot) && !fixOpenSlot(c, slot)) return false;
+        if (slotSetHas(open, slot) && !cliFixOpenSlot(c, slot)) return false;
     }
     return true;
 }
@@ -245,7 +246,7 @@ struct coverage {
     struct slotSet slots[HOLDERS]; /* uncovered, by how many have keys of them */
 };
 
-static bool countHolders(struct coverage *v, const struct slotSet *uncovered) {
+static bool cliFixCountHolders(struct coverage *v, const struct slotSet *uncovered) {
     struct cluster *c = v->cluster;
     for (int i = 0; i < c->count; i++) {
         if (!clusterIsPrimary(c->nodes[i])) continue;
@@ -261,7 +262,7 @@ static bool countHolders(struct coverage *v, const struct slotSet *uncovered) {
 }
 
 /* The primary with most keys of the slot, or when none has any, with the fewest slots. */
-static struct clusterNode *newOwnerOf(const struct coverage *v, int slot) {
+static struct clusterNode *cliFixNewOwnerOf(const struct coverage *v, int slot) {
     struct cluster *c = v->cluster;
     struct clusterNode *new_owner = NULL;
     int64_t most = 0, fewest = INT64_MAX;
@@ -276,28 +277,31 @@ static struct clusterNode *newOwnerOf(const struct coverage *v, int slot) {
     return new_owner;
 }
 
-static bool coverOne(const struct coverage *v, int slot, bool moving) {
+static bool cliFixCoverOne(const struct coverage *v, int slot, bool moving) {
     struct cluster *c = v->cluster;
-    struct clusterNode *new_owner = newOwnerOf(v, slot);
+    struct clusterNode *new_owner = cliFixNewOwnerOf(v, slot);
     char number[LONG_STR_SIZE];
     if (!new_owner) return false;
     ll2string(number, slot);
     cliClusterPrint(TONE_STEP,
-               moving ? ">>> Covering slot %s moving keys to %s:%d\n" : ">>> Covering slot %s with %s:%d\n",
-               number, AT(new_owner));
-    if (!takeSlot(new_owner, slot)) return false;
+                    moving ? ">>> Covering slot %s moving keys to %s:%d\n"
+                           : ">>> Covering slot %s with %s:%d\n",
+                    number, AT(new_owner));
+    if (!cliFixTakeSlot(new_owner, slot)) return false;
     for (int i = 0; i < c->count && moving; i++) {
         struct clusterNode *n = c->nodes[i];
         if (n == new_owner || !v->keys[i] || v->keys[i][slot] == 0) continue;
         /* While a node imports the slot it gives no error that its keys are not its own. */
-        if (!setState(n, number, "NODE", new_owner) || !setState(n, number, "IMPORTING", new_owner)) return false;
-        if (!clusterMoveSlot(c, n, new_owner, slot, MOVE_COLD) || !setState(n, number, "STABLE", NULL))
+        if (!cliFixSetState(n, number, "NODE", new_owner) ||
+            !cliFixSetState(n, number, "IMPORTING", new_owner))
+            return false;
+        if (!clusterMoveSlot(c, n, new_owner, slot, MOVE_COLD) || !cliFixSetState(n, number, "STABLE", NULL))
             return false;
     }
     return true;
 }
 
-static bool coverAll(const struct coverage *v, enum holders held) {
+static bool cliFixCoverAll(const struct coverage *v, enum holders held) {
     static const char *const titles[] = {
         [HELD_BY_NONE] = "The following uncovered slots have no keys across the cluster:",
         [HELD_BY_ONE] = "The following uncovered slots have keys in just one node:",
@@ -316,7 +320,7 @@ static bool coverAll(const struct coverage *v, enum holders held) {
     if (!clusterConfirm(questions[held])) return false;
     bool ok = true;
     for (int slot = 0; slot < CLUSTER_SLOTS && ok; slot++) {
-        if (slotSetHas(slots, slot)) ok = coverOne(v, slot, held == HELD_BY_MANY);
+        if (slotSetHas(slots, slot)) ok = cliFixCoverOne(v, slot, held == HELD_BY_MANY);
     }
     return ok;
 }
@@ -324,8 +328,8 @@ static bool coverAll(const struct coverage *v, enum holders held) {
 bool clusterFixCoverage(struct cluster *c, const struct slotSet *uncovered) {
     struct coverage v = {.cluster = c, .keys = zcalloc((size_t)c->count, sizeof(int64_t *))};
     cliClusterPrint(TONE_STEP, ">>> Fixing slots coverage...\n");
-    bool ok = countHolders(&v, uncovered);
-    for (int held = 0; held < HOLDERS && ok; held++) ok = coverAll(&v, (enum holders)held);
+    bool ok = cliFixCountHolders(&v, uncovered);
+    for (int held = 0; held < HOLDERS && ok; held++) ok = cliFixCoverAll(&v, (enum holders)held);
     for (int i = 0; i < c->count; i++) zfree(v.keys[i]);
     zfree(v.keys);
     return ok;
@@ -345,12 +349,13 @@ bool clusterFixOwners(struct cluster *c, int slot, struct clusterNode **owners, 
     }
     struct clusterNode *owner = owners[best];
     cliClusterPrint(TONE_STEP, ">>> Setting slot %d owner: %s:%d\n", slot, AT(owner));
-    bool ok = takeSlot(owner, slot);
+    bool ok = cliFixTakeSlot(owner, slot);
     for (int i = 0; i < count && ok; i++) {
         if (owners[i] == owner) continue;
-        ok = setState(owners[i], number, "NODE", owner) && setState(owners[i], number, "IMPORTING", owner) &&
+        ok = cliFixSetState(owners[i], number, "NODE", owner) &&
+             cliFixSetState(owners[i], number, "IMPORTING", owner) &&
              clusterMoveSlot(c, owners[i], owner, slot, MOVE_COLD) &&
-             setState(owners[i], number, "STABLE", NULL);
+             cliFixSetState(owners[i], number, "STABLE", NULL);
     }
     if (!ok) cliClusterPrint(TONE_ERROR, "Failed to fix multiple owners for slot %d\n", slot);
     return ok;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_members.c - --cluster add-node, del-node, call and set-timeout. Part of cli_cluster.h. */
-#include "tools/cli_cluster.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/zmalloc.h"
+#include "tools/cli_cluster.h"
 
 #define JOIN_SECONDS 120
 
 /* ---- add-node ---- */
 
-static struct clusterNode *leastReplicated(const struct cluster *c, const struct clusterNode *except) {
+static struct clusterNode *cliMembersLeastReplicated(const struct cluster *c,
+                                                     const struct clusterNode *except) {
     struct clusterNode *best = NULL;
     for (int i = 0; i < c->count; i++) {
         struct clusterNode *n = c->nodes[i];
@@ -23,10 +23,10 @@ static struct clusterNode *leastReplicated(const struct cluster *c, const struct
 }
 
 /* False: there is none, which has been said. */
-static bool choosePrimary(const struct cluster *c, struct clusterNode **primary) {
+static bool cliMembersChoosePrimary(const struct cluster *c, struct clusterNode **primary) {
     const char *id = c->options->primary_id;
     if (!id) {
-        *primary = leastReplicated(c, NULL);
+        *primary = cliMembersLeastReplicated(c, NULL);
         if (*primary)
             printf("Automatically selected primary %s:%d\n", AT(*primary));
         else
@@ -40,7 +40,7 @@ static bool choosePrimary(const struct cluster *c, struct clusterNode **primary)
 }
 
 /* Functions are the same on all primaries: a new one gets them, too. */
-static bool copyFunctions(struct clusterNode *from, struct clusterNode *to) {
+static bool cliMembersCopyFunctions(struct clusterNode *from, struct clusterNode *to) {
     struct respReply dump, reply;
     cliClusterPrint(TONE_STEP, ">>> Getting functions from cluster\n");
     if (!cliClusterRequest(from, &dump, "FUNCTION", "DUMP", NULL)) return false;
@@ -53,7 +53,8 @@ static bool copyFunctions(struct clusterNode *from, struct clusterNode *to) {
         respReplyFree(&dump);
         return true;
     }
-    cliClusterPrint(TONE_STEP, ">>> Send FUNCTION LIST to %s:%d to verify there is no functions in it\n", AT(to));
+    cliClusterPrint(TONE_STEP, ">>> Send FUNCTION LIST to %s:%d to verify there is no functions in it\n",
+                    AT(to));
     bool ok = cliClusterRequest(to, &reply, "FUNCTION", "LIST", NULL);
     bool has_some = ok && reply.elements > 0;
     ok = ok && clusterSettled(to, &reply) && !has_some;
@@ -73,7 +74,7 @@ static bool copyFunctions(struct clusterNode *from, struct clusterNode *to) {
 }
 
 /* Until it knows the node. */
-static bool waitUntilKnown(struct clusterNode *n, const char *id) {
+static bool cliMembersWaitUntilKnown(struct clusterNode *n, const char *id) {
     for (int seconds = 0; seconds < JOIN_SECONDS; seconds++) {
         struct toolNode *view;
         int count;
@@ -89,28 +90,28 @@ static bool waitUntilKnown(struct clusterNode *n, const char *id) {
     return false;
 }
 
-static bool becomeReplica(struct clusterNode *n, const struct clusterNode *primary) {
+static bool cliMembersBecomeReplica(struct clusterNode *n, const struct clusterNode *primary) {
     printf("Waiting for the cluster to join\n");
     fflush(stdout);
     sleep(1);
-    bool known = waitUntilKnown(n, primary->is.id);
+    bool known = cliMembersWaitUntilKnown(n, primary->is.id);
     printf("\n");
     cliClusterPrint(TONE_STEP, ">>> Configure node as replica of %s:%d.\n", AT(primary));
     return known && clusterReplicate(n, primary->is.id);
 }
 
-static bool addNode(struct cluster *c, struct clusterNode *n, const struct clusterNode *primary) {
-    if (!primary && !copyFunctions(c->nodes[0], n)) return false;
+static bool cliMembersAddNode(struct cluster *c, struct clusterNode *n, const struct clusterNode *primary) {
+    if (!primary && !cliMembersCopyFunctions(c->nodes[0], n)) return false;
     cliClusterPrint(TONE_STEP, ">>> Send CLUSTER MEET to node %s:%d to make it join the cluster.\n", AT(n));
-    return clusterMeet(n, c->nodes[0]) && (!primary || becomeReplica(n, primary));
+    return clusterMeet(n, c->nodes[0]) && (!primary || cliMembersBecomeReplica(n, primary));
 }
 
 int clusterAddNode(struct cluster *c, const char *host, int port) {
     struct clusterNode *primary = NULL;
     if (!clusterCheck(c, false, false)) return 1;
-    if (c->options->replica && !choosePrimary(c, &primary)) return 1;
+    if (c->options->replica && !cliMembersChoosePrimary(c, &primary)) return 1;
     struct clusterNode *n = clusterNodeCreate(c, host, port);
-    bool ok = clusterNodeJoins(n) && addNode(c, n, primary);
+    bool ok = clusterNodeJoins(n) && cliMembersAddNode(c, n, primary);
     clusterNodeFree(n);
     if (ok) cliClusterPrint(TONE_OK, "[OK] New node added correctly.\n");
     return ok ? 0 : 1;
@@ -119,14 +120,15 @@ int clusterAddNode(struct cluster *c, const char *host, int port) {
 /* ---- del-node ---- */
 
 /* Replicas of a node that leaves go to the primary with the fewest. */
-static bool reassign(struct cluster *c, const struct clusterNode *leaving) {
+static bool cliMembersReassign(struct cluster *c, const struct clusterNode *leaving) {
     for (int i = 0; i < c->count; i++) {
         struct clusterNode *n = c->nodes[i];
         if (strcmp(n->is.primary, leaving->is.id) != 0) continue;
-        struct clusterNode *primary = leastReplicated(c, leaving);
+        struct clusterNode *primary = cliMembersLeastReplicated(c, leaving);
         if (!primary) {
             cliClusterPrint(TONE_ERROR,
-                       "[ERR] Could not find a reachable primary node to reassign replica %s:%d.\n", AT(n));
+                            "[ERR] Could not find a reachable primary node to reassign replica %s:%d.\n",
+                            AT(n));
             return false;
         }
         cliClusterPrint(TONE_STEP, ">>> %s:%d as replica of %s:%d\n", AT(n), AT(primary));
@@ -137,7 +139,7 @@ static bool reassign(struct cluster *c, const struct clusterNode *leaving) {
 }
 
 /* A node that has not heard of it yet has nothing to forget. */
-static bool forget(struct clusterNode *n, const char *id) {
+static bool cliMembersForget(struct clusterNode *n, const char *id) {
     struct respReply reply;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "FORGET", id, NULL)) return false;
     if (!strStarts(reply.str, STR("ERR Unknown node"))) return clusterSettled(n, &reply);
@@ -153,13 +155,13 @@ int clusterDelNode(struct cluster *c, const char *id) {
     }
     if (slotSetCount(&leaving->is.slots)) {
         cliClusterPrint(TONE_ERROR, "[ERR] Node %s:%d is not empty! Reshard data away and try again.\n",
-                   AT(leaving));
+                        AT(leaving));
         return 1;
     }
     cliClusterPrint(TONE_STEP, ">>> Sending CLUSTER FORGET messages to the cluster...\n");
-    if (!reassign(c, leaving)) return 1;
+    if (!cliMembersReassign(c, leaving)) return 1;
     for (int i = 0; i < c->count; i++) {
-        if (c->nodes[i] != leaving && !forget(c->nodes[i], id)) return 1;
+        if (c->nodes[i] != leaving && !cliMembersForget(c->nodes[i], id)) return 1;
     }
     cliClusterPrint(TONE_STEP, ">>> Sending CLUSTER RESET SOFT to the deleted node.\n");
     if (!clusterDo(leaving, "CLUSTER", "RESET", "SOFT", NULL)) return 1;
@@ -195,7 +197,7 @@ int clusterCallAll(struct cluster *c, int argc, char **argv) {
     return 0;
 }
 
-static bool setTimeout(struct clusterNode *n, const char *ms, struct respReply *reply) {
+static bool cliMembersSetTimeout(struct clusterNode *n, const char *ms, struct respReply *reply) {
     if (!cliClusterRequest(n, reply, "CONFIG", "SET", "cluster-node-timeout", ms, NULL)) return false;
     if (reply->type == RESP_T_ERROR) return true;
     respReplyFree(reply);
@@ -208,10 +210,10 @@ int clusterSetTimeout(struct cluster *c, const char *ms) {
     for (int i = 0; i < c->count; i++) {
         struct clusterNode *n = c->nodes[i];
         struct respReply reply = {.type = RESP_T_ERROR, .str = STR("no reply")};
-        bool asked = setTimeout(n, ms, &reply);
+        bool asked = cliMembersSetTimeout(n, ms, &reply);
         if (reply.type == RESP_T_ERROR) {
-            cliClusterPrint(TONE_ERROR, "ERR setting node-timeout for %s:%d: %.*s\n", AT(n), (int)reply.str.len,
-                       reply.str.ptr);
+            cliClusterPrint(TONE_ERROR, "ERR setting node-timeout for %s:%d: %.*s\n", AT(n),
+                            (int)reply.str.len, reply.str.ptr);
             failed++;
         } else {
             cliClusterPrint(TONE_WARNING, "*** New timeout set for %s:%d\n", AT(n));

@@ -6,8 +6,6 @@
  * redirected with ASK meanwhile. Whatever fails leaves the slot open, and fix can go on from there.
  *
  * By the servers (CLUSTER MIGRATESLOTS): a range is one job, which is watched until it ends. */
-#include "tools/cli_cluster.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +13,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "tools/cli_cluster.h"
 
 #define MAX_DATABASES   256
 #define WATCH_US        100000
@@ -33,16 +32,16 @@ struct batch { /* keys on their way */
     int count;
 };
 
-static int batchSize(const struct cluster *c) {
+static int cliMoveBatchSize(const struct cluster *c) {
     return c->options->pipeline > 0 ? c->options->pipeline : DEFAULT_BATCH;
 }
 
 /* The keys of the slot that are next; false when they cannot be had. */
-static bool nextKeys(struct batch *b) {
+static bool cliMoveNextKeys(struct batch *b) {
     char slot[LONG_STR_SIZE], count[LONG_STR_SIZE];
     struct respReply reply;
     ll2string(slot, b->slot);
-    ll2string(count, batchSize(b->cluster));
+    ll2string(count, cliMoveBatchSize(b->cluster));
     if (!cliClusterRequest(b->from, &reply, "CLUSTER", "GETKEYSINSLOT", slot, count, NULL)) return false;
     b->count = (int)reply.elements;
     b->held = zmalloc((reply.elements + 1) * sizeof(b->held[0]));
@@ -54,7 +53,7 @@ static bool nextKeys(struct batch *b) {
     return clusterSettled(b->from, &reply);
 }
 
-static void releaseKeys(struct batch *b) {
+static void cliMoveReleaseKeys(struct batch *b) {
     sdsfreesplitres(b->held, b->count);
     zfree(b->keys);
     b->held = NULL;
@@ -63,7 +62,7 @@ static void releaseKeys(struct batch *b) {
 }
 
 /* MIGRATE host port "" db timeout [REPLACE] [AUTH password | AUTH2 user password] KEYS key ... */
-static bool migrate(const struct batch *b, bool replace, struct respReply *reply) {
+static bool cliMoveMigrate(const struct batch *b, bool replace, struct respReply *reply) {
     const struct cli *cli = b->cluster->cli;
     const struct cliCluster *o = b->cluster->options;
     char port[LONG_STR_SIZE], database[LONG_STR_SIZE], timeout[LONG_STR_SIZE];
@@ -88,7 +87,7 @@ static bool migrate(const struct batch *b, bool replace, struct respReply *reply
 }
 
 /* The digests of a batch's keys as one text; NULL when the node does not tell. */
-static sds digestsOf(const struct batch *b, struct clusterNode *n) {
+static sds cliMoveDigestsOf(const struct batch *b, struct clusterNode *n) {
     struct str *words = zmalloc((size_t)(b->count + 2) * sizeof(words[0]));
     struct respReply reply;
     words[0] = STR("DEBUG");
@@ -106,7 +105,7 @@ static sds digestsOf(const struct batch *b, struct clusterNode *n) {
 
 /* Are there keys that both nodes have with different values? A key that one of them has not has a digest of
  * zeros. */
-static bool valuesDiffer(const sds a, const sds b) {
+static bool cliMoveValuesDiffer(const sds a, const sds b) {
     static const char none[] = "0000000000000000000000000000000000000000\n";
     size_t size = sizeof(none) - 1;
     if (sdslen(a) != sdslen(b)) return true;
@@ -119,17 +118,17 @@ static bool valuesDiffer(const sds a, const sds b) {
 
 /* A key is on both sides. Where the values are the same, an earlier try was cut short, and it may be
  * replaced. */
-static bool mayReplace(const struct batch *b) {
+static bool cliMoveMayReplace(const struct batch *b) {
     cliClusterPrint(TONE_WARNING, "\n*** Target key exists\n");
     cliClusterPrint(TONE_WARNING, "*** Checking key values on both nodes...\n");
-    sds ours = digestsOf(b, b->from), theirs = ours ? digestsOf(b, b->to) : NULL;
-    bool same = theirs && !valuesDiffer(ours, theirs);
+    sds ours = cliMoveDigestsOf(b, b->from), theirs = ours ? cliMoveDigestsOf(b, b->to) : NULL;
+    bool same = theirs && !cliMoveValuesDiffer(ours, theirs);
     if (!theirs) {
         cliClusterPrint(TONE_ERROR, "*** Value check failed!\n");
         printf("You can relaunch the command with --cluster-replace option to force key overriding.\n");
     } else if (!same) {
         cliClusterPrint(TONE_ERROR,
-                   "*** Found key(s) in both source node and target node having different values.\n");
+                        "*** Found key(s) in both source node and target node having different values.\n");
         printf("    Source node: %s:%d\n    Target node: %s:%d\n", AT(b->from), AT(b->to));
         printf("Please fix the above key(s) manually and try again or relaunch the command\n"
                "with --cluster-replace option to force key overriding.\n");
@@ -141,89 +140,91 @@ static bool mayReplace(const struct batch *b) {
     return same;
 }
 
-static bool errorStarts(const struct respReply *reply, const char *with) {
+static bool cliMoveErrorStarts(const struct respReply *reply, const char *with) {
     return reply->type == RESP_T_ERROR && strStarts(reply->str, strOf(with));
 }
 
-static bool moveBatch(const struct batch *b) {
+static bool cliMoveBatch(const struct batch *b) {
     struct respReply reply;
     bool replace = b->cluster->options->replace;
-    if (!migrate(b, replace, &reply)) return false;
+    if (!cliMoveMigrate(b, replace, &reply)) return false;
     sds text = sdsnewstr(reply.type == RESP_T_ERROR ? reply.str : STR(""));
     bool busy = !replace && strstr(text, "BUSYKEY") != NULL;
     sdsfree(text);
     if (!busy) return clusterSettled(b->from, &reply);
     respReplyFree(&reply);
-    return mayReplace(b) && migrate(b, true, &reply) && clusterSettled(b->from, &reply);
+    return cliMoveMayReplace(b) && cliMoveMigrate(b, true, &reply) && clusterSettled(b->from, &reply);
 }
 
-static bool moveKeys(struct batch *b, int flags) {
+static bool cliMoveKeys(struct batch *b, int flags) {
     bool ok = true;
     for (int count = 1; ok && count;) {
-        ok = nextKeys(b);
+        ok = cliMoveNextKeys(b);
         count = ok ? b->count : 0;
-        ok = ok && (count == 0 || moveBatch(b));
+        ok = ok && (count == 0 || cliMoveBatch(b));
         for (int i = 0; i < count && ok && !(flags & MOVE_QUIET); i++) putchar('.');
         fflush(stdout);
-        releaseKeys(b);
+        cliMoveReleaseKeys(b);
     }
     return ok;
 }
 
-static bool moveAllKeys(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int slot,
-                        int flags) {
+static bool cliMoveAllKeys(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int slot,
+                           int flags) {
     int databases[MAX_DATABASES], count = clusterDatabases(from, databases, MAX_DATABASES);
     bool ok = true;
     for (int i = 0; i < count && ok; i++) {
         struct batch batch = {.cluster = c, .from = from, .to = to, .slot = slot, .database = databases[i]};
-        ok = clusterSelect(from, databases[i]) && moveKeys(&batch, flags);
+        ok = clusterSelect(from, databases[i]) && cliMoveKeys(&batch, flags);
     }
     return clusterSelect(from, 0) && clusterSelect(to, 0) && ok;
 }
 
 /* CLUSTER SETSLOT slot IMPORTING|MIGRATING|NODE id */
-static bool setSlot(struct clusterNode *n, const char *slot, const char *state, const char *id,
-                    struct respReply *reply) {
+static bool cliMoveSetSlot(struct clusterNode *n, const char *slot, const char *state, const char *id,
+                           struct respReply *reply) {
     return cliClusterRequestPatiently(n, reply, "CLUSTER", "SETSLOT", slot, state, id, NULL);
 }
 
-static bool moveFailed(struct respReply *reply) {
+static bool cliMoveFailed(struct respReply *reply) {
     printf("clusterManagerMoveSlot failed: %.*s\n", (int)reply->str.len, reply->str.ptr);
     respReplyFree(reply);
     return false;
 }
 
-static bool openSlot(struct clusterNode *from, struct clusterNode *to, const char *slot) {
+static bool cliMoveOpenSlot(struct clusterNode *from, struct clusterNode *to, const char *slot) {
     struct respReply reply;
-    if (!setSlot(to, slot, "IMPORTING", from->is.id, &reply)) return false;
-    if (reply.type == RESP_T_ERROR) return moveFailed(&reply);
+    if (!cliMoveSetSlot(to, slot, "IMPORTING", from->is.id, &reply)) return false;
+    if (reply.type == RESP_T_ERROR) return cliMoveFailed(&reply);
     respReplyFree(&reply);
-    if (!setSlot(from, slot, "MIGRATING", to->is.id, &reply)) return false;
-    if (reply.type == RESP_T_ERROR) return moveFailed(&reply);
+    if (!cliMoveSetSlot(from, slot, "MIGRATING", to->is.id, &reply)) return false;
+    if (reply.type == RESP_T_ERROR) return cliMoveFailed(&reply);
     respReplyFree(&reply);
     return true;
 }
 
-static bool settleSlot(struct clusterNode *n, const char *slot, const char *owner, bool fix) {
+static bool cliMoveSettleSlot(struct clusterNode *n, const char *slot, const char *owner, bool fix) {
     struct respReply reply;
     bool asked = fix ? cliClusterRequest(n, &reply, "CLUSTER", "SETSLOT", slot, "NODE", owner, NULL)
-                     : setSlot(n, slot, "NODE", owner, &reply);
+                     : cliMoveSetSlot(n, slot, "NODE", owner, &reply);
     if (!asked) return false;
     /* The source becomes a replica when its last slot has gone, and then has heard of it already. */
-    bool fine = reply.type != RESP_T_ERROR || errorStarts(&reply, "ERR Please use SETSLOT only with") ||
-                (fix && errorStarts(&reply, "ERR Unknown node"));
-    if (!fine) return moveFailed(&reply);
+    bool fine = reply.type != RESP_T_ERROR ||
+                cliMoveErrorStarts(&reply, "ERR Please use SETSLOT only with") ||
+                (fix && cliMoveErrorStarts(&reply, "ERR Unknown node"));
+    if (!fine) return cliMoveFailed(&reply);
     respReplyFree(&reply);
     return true;
 }
 
-static bool settleEverywhere(struct cluster *c, struct clusterNode *from, struct clusterNode *to,
-                             const char *slot, bool fix) {
+static bool cliMoveSettleEverywhere(struct cluster *c, struct clusterNode *from, struct clusterNode *to,
+                                    const char *slot, bool fix) {
     const char *owner = to->is.id;
-    if (!settleSlot(to, slot, owner, fix) || !settleSlot(from, slot, owner, fix)) return false;
+    if (!cliMoveSettleSlot(to, slot, owner, fix) || !cliMoveSettleSlot(from, slot, owner, fix)) return false;
     for (int i = 0; i < c->count; i++) {
         struct clusterNode *n = c->nodes[i];
-        if (n != to && n != from && clusterIsPrimary(n) && !settleSlot(n, slot, owner, fix)) return false;
+        if (n != to && n != from && clusterIsPrimary(n) && !cliMoveSettleSlot(n, slot, owner, fix))
+            return false;
     }
     return true;
 }
@@ -234,11 +235,11 @@ bool clusterMoveSlot(struct cluster *c, struct clusterNode *from, struct cluster
     ll2string(number, slot);
     if (!(flags & MOVE_QUIET)) printf("Moving slot %d from %s:%d to %s:%d", slot, AT(from), AT(to));
     fflush(stdout);
-    bool ok = (flags & MOVE_COLD) || openSlot(from, to, number);
-    ok = ok && moveAllKeys(c, from, to, slot, flags);
+    bool ok = (flags & MOVE_COLD) || cliMoveOpenSlot(from, to, number);
+    ok = ok && cliMoveAllKeys(c, from, to, slot, flags);
     if (!(flags & MOVE_QUIET) && ok) printf("\n");
     if (!ok || (flags & MOVE_COLD)) return ok;
-    if (!settleEverywhere(c, from, to, number, flags & MOVE_FIX)) return false;
+    if (!cliMoveSettleEverywhere(c, from, to, number, flags & MOVE_FIX)) return false;
     slotSetRemove(&from->is.slots, slot);
     slotSetAdd(&to->is.slots, slot);
     return true;
@@ -249,7 +250,7 @@ bool clusterMoveSlot(struct cluster *c, struct clusterNode *from, struct cluster
 enum job { JOB_RUNS, JOB_DONE, JOB_FAILED, JOB_UNKNOWN };
 
 /* The newest job of the range at one end: they come newest first. */
-static enum job jobAt(struct clusterNode *n, const char *operation, const char *range) {
+static enum job cliMoveJobAt(struct clusterNode *n, const char *operation, const char *range) {
     struct respReply reply;
     enum job job = JOB_UNKNOWN;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "GETSLOTMIGRATIONS", NULL)) return JOB_FAILED;
@@ -271,16 +272,16 @@ static enum job jobAt(struct clusterNode *n, const char *operation, const char *
 
 /* A source whose last slots have gone becomes a replica, and forgets its jobs as it takes over the data: then
  * the target knows how it went. */
-static enum job jobState(struct clusterNode *from, struct clusterNode *to, const char *range) {
-    enum job job = jobAt(from, "EXPORT", range);
-    if (job == JOB_UNKNOWN) job = jobAt(to, "IMPORT", range);
+static enum job cliMoveJobState(struct clusterNode *from, struct clusterNode *to, const char *range) {
+    enum job job = cliMoveJobAt(from, "EXPORT", range);
+    if (job == JOB_UNKNOWN) job = cliMoveJobAt(to, "IMPORT", range);
     if (job != JOB_UNKNOWN) return job;
     printf("\nAtomic slot migration failed: neither side knows of it any more\n");
     return JOB_FAILED;
 }
 
-static bool moveRangeAtomically(struct clusterNode *from, struct clusterNode *to, int first, int last,
-                                int flags) {
+static bool cliMoveRangeAtomically(struct clusterNode *from, struct clusterNode *to, int first, int last,
+                                   int flags) {
     char a[LONG_STR_SIZE], b[LONG_STR_SIZE];
     struct respReply reply;
     ll2string(a, first);
@@ -290,7 +291,7 @@ static bool moveRangeAtomically(struct clusterNode *from, struct clusterNode *to
         printf("Moving slot range %s from %s:%d to %s:%d via atomic slot migration", range, AT(from), AT(to));
     fflush(stdout);
     bool ok = cliClusterRequestPatiently(from, &reply, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", a, b, "NODE",
-                                  to->is.id, NULL);
+                                         to->is.id, NULL);
     if (ok && reply.type == RESP_T_ERROR) {
         printf("\nAtomic slot migration failed: %.*s\n", (int)reply.str.len, reply.str.ptr);
         ok = false;
@@ -301,7 +302,7 @@ static bool moveRangeAtomically(struct clusterNode *from, struct clusterNode *to
         if (!(flags & MOVE_QUIET)) printf(".");
         fflush(stdout);
         usleep(WATCH_US);
-        job = jobState(from, to, range);
+        job = cliMoveJobState(from, to, range);
     }
     sdsfree(range);
     for (int slot = first; slot <= last && job == JOB_DONE; slot++) {
@@ -315,7 +316,7 @@ bool clusterMoveRange(struct cluster *c, struct clusterNode *from, struct cluste
                       int last, int flags) {
     bool bar = isatty(STDOUT_FILENO) && clusterHasReservation(); /* it tells the same */
     clusterProgressHide();
-    if (c->options->atomic && !moveRangeAtomically(from, to, first, last, flags)) return false;
+    if (c->options->atomic && !cliMoveRangeAtomically(from, to, first, last, flags)) return false;
     for (int slot = first; slot <= last; slot++) {
         if (!c->options->atomic && !clusterMoveSlot(c, from, to, slot, flags)) return false;
         if (!bar) putchar('#');

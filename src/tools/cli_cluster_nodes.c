@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_nodes.c - the nodes of a cluster: a connection to each, and what each says. Part of
  * cli_cluster.h. */
-#include "tools/cli_cluster.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "tools/cli_cluster.h"
 
 #define MAX_WORDS        16
 #define MAX_DATABASES    256
@@ -36,7 +35,7 @@ struct clusterNode *clusterNodeCreate(const struct cluster *c, const char *host,
     return n;
 }
 
-static void forgetFacts(struct clusterNode *n) {
+static void cliNodesForgetFacts(struct clusterNode *n) {
     sdsfree(n->is.host);
     sdsfree(n->is.flags);
     zfree(n->is.open);
@@ -49,11 +48,12 @@ void clusterNodeFree(struct clusterNode *n) {
     if (!n) return;
     cliDisconnect(&n->link);
     sdsfree(n->link.host);
-    forgetFacts(n);
+    cliNodesForgetFacts(n);
     zfree(n);
 }
 
-bool cliClusterRequestWords(struct clusterNode *n, struct respReply *reply, int argc, const struct str *argv) {
+bool cliClusterRequestWords(struct clusterNode *n, struct respReply *reply, int argc,
+                            const struct str *argv) {
     struct cli *link = &n->link;
     if (link->link.fd == -1 && !cliConnect(link)) return false;
     bool ok = cliSendWords(link, argc, argv);
@@ -66,7 +66,7 @@ bool cliClusterRequestWords(struct clusterNode *n, struct respReply *reply, int 
     return false;
 }
 
-static int collectWords(struct str *words, va_list args) {
+static int cliNodesCollectWords(struct str *words, va_list args) {
     int argc = 0;
     for (const char *word; (word = va_arg(args, const char *));) {
         serverAssert(argc < MAX_WORDS);
@@ -79,7 +79,7 @@ bool cliClusterRequest(struct clusterNode *n, struct respReply *reply, ...) {
     struct str words[MAX_WORDS];
     va_list args;
     va_start(args, reply);
-    int argc = collectWords(words, args);
+    int argc = cliNodesCollectWords(words, args);
     va_end(args);
     return cliClusterRequestWords(n, reply, argc, words);
 }
@@ -97,7 +97,7 @@ bool cliClusterRequestPatiently(struct clusterNode *n, struct respReply *reply, 
     struct str words[MAX_WORDS];
     va_list args;
     va_start(args, reply);
-    int argc = collectWords(words, args);
+    int argc = cliNodesCollectWords(words, args);
     va_end(args);
     for (int tries = 0;; tries++) {
         if (!cliClusterRequestWords(n, reply, argc, words)) return false;
@@ -123,7 +123,7 @@ bool clusterDo(struct clusterNode *n, ...) {
     struct str words[MAX_WORDS];
     va_list args;
     va_start(args, n);
-    int argc = collectWords(words, args);
+    int argc = cliNodesCollectWords(words, args);
     va_end(args);
     return clusterDoWords(n, argc, words);
 }
@@ -138,8 +138,8 @@ bool clusterNodeConnect(struct clusterNode *n) {
 }
 
 /* The line about the node itself, which its view has no more use for. */
-static void takeFacts(struct clusterNode *n, struct toolNode *self) {
-    forgetFacts(n);
+static void cliNodesTakeFacts(struct clusterNode *n, struct toolNode *self) {
+    cliNodesForgetFacts(n);
     n->is = *self;
     self->host = self->flags = NULL;
     self->open = NULL;
@@ -156,7 +156,7 @@ bool clusterNodeLoad(struct clusterNode *n, struct toolNode **view, int *view_co
         if (nodes[i].myself) self = &nodes[i];
     }
     if (self) {
-        takeFacts(n, self);
+        cliNodesTakeFacts(n, self);
         n->signature = toolNodesSignature(nodes, count);
     } else {
         cliClusterPrint(TONE_ERROR, "[ERR] Unable to load info for node %s:%d\n", AT(n));
@@ -223,7 +223,7 @@ int64_t clusterKeysInSlot(struct clusterNode *n, int slot) {
 }
 
 /* Questions about `count` slots go out together. */
-static bool countSlots(struct clusterNode *n, int first, int count, int64_t *keys) {
+static bool cliNodesCountSlots(struct clusterNode *n, int first, int count, int64_t *keys) {
     for (int i = 0; i < count; i++) {
         char number[LONG_STR_SIZE];
         const struct str words[] = {STR("CLUSTER"), STR("COUNTKEYSINSLOT"),
@@ -245,7 +245,7 @@ bool clusterKeysBySlot(struct clusterNode *n, int64_t *keys) {
     for (int i = 0; i < count; i++) {
         if (!clusterSelect(n, databases[i])) return false;
         for (int slot = 0; slot < CLUSTER_SLOTS; slot += SLOTS_AT_ONCE) {
-            if (!countSlots(n, slot, SLOTS_AT_ONCE, keys)) return false;
+            if (!cliNodesCountSlots(n, slot, SLOTS_AT_ONCE, keys)) return false;
         }
     }
     return clusterSelect(n, 0);
@@ -304,11 +304,11 @@ static void clusterCountReplicas(struct cluster *c) {
             primary->replicas++;
         else
             cliClusterPrint(TONE_WARNING, "*** WARNING: %s:%d claims to be replica of unknown node ID %s.\n",
-                       AT(replica), replica->is.primary);
+                            AT(replica), replica->is.primary);
     }
 }
 
-static void loadFriend(struct cluster *c, const struct toolNode *seen, const char *fallback_host) {
+static void cliNodesLoadFriend(struct cluster *c, const struct toolNode *seen, const char *fallback_host) {
     bool gone = seen->noaddr || seen->failed || seen->handshake || !seen->connected;
     struct clusterNode *n =
         gone ? NULL : clusterNodeCreate(c, sdslen(seen->host) ? seen->host : fallback_host, seen->port);
@@ -330,7 +330,7 @@ bool clusterLoad(struct cluster *c, const char *host, int port) {
     }
     clusterAdd(c, first);
     for (int i = 0; i < count; i++) {
-        if (!view[i].myself) loadFriend(c, &view[i], host);
+        if (!view[i].myself) cliNodesLoadFriend(c, &view[i], host);
     }
     toolNodesFree(view, count);
     clusterCountReplicas(c);

@@ -22,7 +22,8 @@ void planEvenSlots(int primaries, struct planRange *ranges) {
 }
 
 /* The first node from `from` on with this host that is not used, or -1. */
-static int nodeOnHost(int from, int count, const char *const *hosts, const char *host, const bool *used) {
+static int cliPlanNodeOnHost(int from, int count, const char *const *hosts, const char *host,
+                             const bool *used) {
     for (int i = from; i < count; i++) {
         if (strcmp(hosts[i], host) == 0 && (!used || !used[i])) return i;
     }
@@ -33,9 +34,9 @@ void planInterleave(int count, const char *const *hosts, int *order) {
     bool *used = zcalloc((size_t)count + 1, sizeof(used[0]));
     for (int done = 0; done < count;) {
         for (int i = 0; i < count; i++) {
-            if (nodeOnHost(0, count, hosts, hosts[i], NULL) != i)
+            if (cliPlanNodeOnHost(0, count, hosts, hosts[i], NULL) != i)
                 continue; /* each host once, at its first node */
-            int node = nodeOnHost(i, count, hosts, hosts[i], used);
+            int node = cliPlanNodeOnHost(i, count, hosts, hosts[i], used);
             if (node == -1) continue;
             used[node] = true;
             order[done++] = node;
@@ -45,7 +46,7 @@ void planInterleave(int count, const char *const *hosts, int *order) {
 }
 
 /* Another host than the primary's, and than those of its other replicas. */
-static bool isFarFrom(int node, int primary, int count, const char *const *hosts, const int *follows) {
+static bool cliPlanIsFarFrom(int node, int primary, int count, const char *const *hosts, const int *follows) {
     if (strcmp(hosts[node], hosts[primary]) == 0) return false;
     for (int i = 0; i < count; i++) {
         if (i != node && follows[i] == primary && strcmp(hosts[i], hosts[node]) == 0) return false;
@@ -54,12 +55,12 @@ static bool isFarFrom(int node, int primary, int count, const char *const *hosts
 }
 
 /* Out of those without a role, in order: the first that is far from the primary, else the first. */
-static int chooseReplica(int primary, int count, const char *const *hosts, const int *queue, int queued,
-                         const int *follows) {
+static int cliPlanChooseReplica(int primary, int count, const char *const *hosts, const int *queue,
+                                int queued, const int *follows) {
     int first = -1;
     for (int i = 0; i < queued; i++) {
         if (follows[queue[i]] != -1) continue;
-        if (isFarFrom(queue[i], primary, count, hosts, follows)) return queue[i];
+        if (cliPlanIsFarFrom(queue[i], primary, count, hosts, follows)) return queue[i];
         if (first == -1) first = queue[i];
     }
     return first;
@@ -74,13 +75,13 @@ int planRoles(int count, const char *const *hosts, int primaries, int each, cons
     for (int i = 0; i < count; i++) follows[i] = -1;
     for (int i = 0; i < primaries; i++) {
         for (int r = 0; r < each && given < queued; r++) {
-            int node = chooseReplica(order[i], count, hosts, queue, queued, follows);
+            int node = cliPlanChooseReplica(order[i], count, hosts, queue, queued, follows);
             follows[node] = order[i];
             chosen[given++] = node;
         }
     }
     for (int i = 0; given < queued; i = (i + 1) % primaries) {
-        int node = chooseReplica(order[i], count, hosts, queue, queued, follows);
+        int node = cliPlanChooseReplica(order[i], count, hosts, queue, queued, follows);
         follows[node] = order[i];
         chosen[given++] = node;
     }
@@ -145,7 +146,7 @@ struct source {
     int node, slots, place;
 };
 
-static int compareSources(const void *a, const void *b) {
+static int cliPlanCompareSources(const void *a, const void *b) {
     const struct source *x = a, *y = b;
     return x->slots != y->slots ? y->slots - x->slots : x->place - y->place;
 }
@@ -159,7 +160,7 @@ int planReshard(const struct slotSet *owned, const int *sources, int source_coun
         total += list[i].slots;
     }
     if (slots > total) slots = total;
-    qsort(list, (size_t)source_count, sizeof(list[0]), compareSources);
+    qsort(list, (size_t)source_count, sizeof(list[0]), cliPlanCompareSources);
     for (int i = 0; i < source_count && total; i++) {
         double exact = (double)slots / total * list[i].slots;
         int wanted = (int)(i == 0 ? ceil(exact) : floor(exact)), taken = 0;
@@ -173,7 +174,7 @@ int planReshard(const struct slotSet *owned, const int *sources, int source_coun
     return count;
 }
 
-static bool isOff(const struct planShare *s, int expected, double threshold) {
+static bool cliPlanIsOff(const struct planShare *s, int expected, double threshold) {
     if (s->slots == 0) return expected > 1;
     return fabs(100 - 100.0 * expected / s->slots) > threshold;
 }
@@ -191,7 +192,7 @@ bool planBalance(struct planShare *shares, int count, double threshold) {
         int expected = (int)(slots / weights * shares[i].weight);
         shares[i].surplus = shares[i].slots - expected;
         sum += shares[i].surplus;
-        off |= isOff(&shares[i], expected, threshold);
+        off |= cliPlanIsOff(&shares[i], expected, threshold);
     }
     /* Rounding has left some slots to nobody: those that get slots get them, else those that would give. */
     for (int pass = 0; sum > 0; pass++) {

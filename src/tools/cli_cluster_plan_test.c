@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_plan_test.c - the decisions of --cluster, and the text of CLUSTER NODES that they stand on. */
+#include "tools/cli_cluster_plan.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,7 +12,6 @@
 
 #include "base/model_ops.h"
 #include "base/random.h"
-#include "tools/cli_cluster_plan.h"
 
 #define ID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define ID_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -198,7 +199,7 @@ static void testSpreadMends(void **state) {
 
 /* ---- reshard and rebalance ---- */
 
-static void addRange(struct slotSet *set, int first, int last) {
+static void clusterPlanTestAddRange(struct slotSet *set, int first, int last) {
     for (int slot = first; slot <= last; slot++) slotSetAdd(set, slot);
 }
 
@@ -207,8 +208,8 @@ static void testReshard(void **state) {
     static struct slotSet owned[3];
     static struct planMove moves[CLUSTER_SLOTS];
     memset(owned, 0, sizeof(owned));
-    addRange(&owned[0], 6, 5460);
-    addRange(&owned[1], 10923, 16383);
+    clusterPlanTestAddRange(&owned[0], 6, 5460);
+    clusterPlanTestAddRange(&owned[1], 10923, 16383);
     static const int sources[] = {0, 1};
     assert_int_equal(4, planReshard(owned, sources, 2, 2, 4, moves));
     for (int i = 0; i < 3; i++)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_cluster_reshard.c - --cluster reshard and rebalance: plan, show, move. Part of cli_cluster.h. */
-#include "tools/cli_cluster.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +7,7 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "tools/cli_cluster.h"
 
 struct plan {
     struct planMove *moves;
@@ -16,14 +15,15 @@ struct plan {
 };
 
 /* Slots of the nodes as the planner wants them: the caller's. */
-static struct slotSet *ownedSlots(const struct cluster *c) {
+static struct slotSet *cliReshardOwnedSlots(const struct cluster *c) {
     struct slotSet *owned = zmalloc((size_t)c->count * sizeof(owned[0]));
     for (int i = 0; i < c->count; i++) owned[i] = c->nodes[i]->is.slots;
     return owned;
 }
 
-static struct plan planOf(const struct cluster *c, const int *sources, int source_count, int to, int slots) {
-    struct slotSet *owned = ownedSlots(c);
+static struct plan cliReshardPlanOf(const struct cluster *c, const int *sources, int source_count, int to,
+                                    int slots) {
+    struct slotSet *owned = cliReshardOwnedSlots(c);
     struct plan plan = {.moves = zmalloc(CLUSTER_SLOTS * sizeof(struct planMove))};
     plan.count = planReshard(owned, sources, source_count, to, slots, plan.moves);
     zfree(owned);
@@ -31,24 +31,24 @@ static struct plan planOf(const struct cluster *c, const int *sources, int sourc
 }
 
 /* The last of the moves that follow each other from `at` on. */
-static int endOfRange(const struct plan *plan, int at) {
+static int cliReshardEndOfRange(const struct plan *plan, int at) {
     while (at + 1 < plan->count && plan->moves[at + 1].from == plan->moves[at].from &&
            plan->moves[at + 1].slot == plan->moves[at].slot + 1)
         at++;
     return at;
 }
 
-static void showPlan(const struct cluster *c, const struct plan *plan) {
+static void cliReshardShowPlan(const struct cluster *c, const struct plan *plan) {
     for (int i = 0, end; i < plan->count; i = end + 1) {
-        end = endOfRange(plan, i);
+        end = cliReshardEndOfRange(plan, i);
         printf("    Moving slot range %d-%d from %s\n", plan->moves[i].slot, plan->moves[end].slot,
                c->nodes[plan->moves[i].from]->is.id);
     }
 }
 
-static bool carryOut(struct cluster *c, const struct plan *plan, int flags) {
+static bool cliReshardCarryOut(struct cluster *c, const struct plan *plan, int flags) {
     for (int i = 0, end; i < plan->count; i = end + 1) {
-        end = c->options->atomic ? endOfRange(plan, i) : i;
+        end = c->options->atomic ? cliReshardEndOfRange(plan, i) : i;
         const struct planMove *first = &plan->moves[i];
         if (!clusterMoveRange(c, c->nodes[first->from], c->nodes[first->to], first->slot,
                               plan->moves[end].slot, flags))
@@ -61,7 +61,7 @@ static bool carryOut(struct cluster *c, const struct plan *plan, int flags) {
 /* ---- reshard ---- */
 
 /* The index of a primary; -1, and it is said, when the word names none. */
-static int primaryNamed(const struct cluster *c, const char *id) {
+static int cliReshardPrimaryNamed(const struct cluster *c, const char *id) {
     for (int i = 0; i < c->count; i++) {
         if (strcmp(c->nodes[i]->is.id, id) == 0 && clusterIsPrimary(c->nodes[i])) return i;
     }
@@ -69,7 +69,7 @@ static int primaryNamed(const struct cluster *c, const char *id) {
     return -1;
 }
 
-static bool askSlots(int *slots) {
+static bool cliReshardAskSlots(int *slots) {
     for (;;) {
         printf("How many slots do you want to move (from 1 to %d)? ", CLUSTER_SLOTS);
         sds line = clusterReadLine();
@@ -82,42 +82,43 @@ static bool askSlots(int *slots) {
     }
 }
 
-static bool askTarget(const struct cluster *c, int *to) {
+static bool cliReshardAskTarget(const struct cluster *c, int *to) {
     sds line = NULL;
     do {
         sdsfree(line);
         printf("What is the receiving node ID? ");
         line = clusterReadLine();
     } while (line && sdslen(line) == 0);
-    *to = line ? primaryNamed(c, line) : -1;
+    *to = line ? cliReshardPrimaryNamed(c, line) : -1;
     sdsfree(line);
     return *to >= 0;
 }
 
-static void addSource(int *sources, int *count, int node) {
+static void cliReshardAddSource(int *sources, int *count, int node) {
     for (int i = 0; i < *count; i++) {
         if (sources[i] == node) return;
     }
     sources[(*count)++] = node;
 }
 
-static void addAllSources(const struct cluster *c, int to, int *sources, int *count) {
+static void cliReshardAddAllSources(const struct cluster *c, int to, int *sources, int *count) {
     *count = 0;
     for (int i = 0; i < c->count; i++) {
-        if (i != to && clusterIsPrimary(c->nodes[i])) addSource(sources, count, i);
+        if (i != to && clusterIsPrimary(c->nodes[i])) cliReshardAddSource(sources, count, i);
     }
 }
 
 /* False: not a node that slots can come from. */
-static bool addNamedSource(const struct cluster *c, const char *id, int to, int *sources, int *count) {
-    int node = primaryNamed(c, id);
+static bool cliReshardAddNamedSource(const struct cluster *c, const char *id, int to, int *sources,
+                                     int *count) {
+    int node = cliReshardPrimaryNamed(c, id);
     if (node == to) printf("*** It is not possible to use the target node as source node.\n");
     if (node < 0 || node == to) return false;
-    addSource(sources, count, node);
+    cliReshardAddSource(sources, count, node);
     return true;
 }
 
-static void askSources(const struct cluster *c, int to, int *sources, int *count) {
+static void cliReshardAskSources(const struct cluster *c, int to, int *sources, int *count) {
     printf("Please enter all the source node IDs.\n"
            "  Type 'all' to use all the nodes as source nodes for the hash slots.\n"
            "  Type 'done' once you entered all the source nodes IDs.\n");
@@ -125,38 +126,38 @@ static void askSources(const struct cluster *c, int to, int *sources, int *count
         printf("Source node #%d: ", *count + 1);
         sds line = clusterReadLine();
         more = line && strcmp(line, "done") != 0 && strcmp(line, "all") != 0;
-        if (line && strcmp(line, "all") == 0) addAllSources(c, to, sources, count);
-        if (more && sdslen(line)) addNamedSource(c, line, to, sources, count);
+        if (line && strcmp(line, "all") == 0) cliReshardAddAllSources(c, to, sources, count);
+        if (more && sdslen(line)) cliReshardAddNamedSource(c, line, to, sources, count);
         sdsfree(line);
     }
 }
 
-static bool sourcesFromOption(const struct cluster *c, int to, int *sources, int *count) {
+static bool cliReshardSourcesFromOption(const struct cluster *c, int to, int *sources, int *count) {
     const char *from = c->options->from;
     int words;
     bool ok = true;
     sds *ids = sdssplitlen(from, strlen(from), ",", 1, &words);
     for (int i = 0; i < words && ok; i++) {
         if (strcmp(ids[i], "all") == 0)
-            addAllSources(c, to, sources, count);
+            cliReshardAddAllSources(c, to, sources, count);
         else
-            ok = addNamedSource(c, ids[i], to, sources, count);
+            ok = cliReshardAddNamedSource(c, ids[i], to, sources, count);
     }
     sdsfreesplitres(ids, words);
     return ok;
 }
 
-static void showReshard(const struct cluster *c, const struct plan *plan, int slots, const int *sources,
-                        int count, int to) {
+static void cliReshardShowReshard(const struct cluster *c, const struct plan *plan, int slots,
+                                  const int *sources, int count, int to) {
     printf("\nReady to move %d slots.\n  Source nodes:\n", slots);
     for (int i = 0; i < count; i++) clusterNodePrint(c->nodes[sources[i]], "    ");
     printf("  Destination node:\n");
     clusterNodePrint(c->nodes[to], "    ");
     printf("  Resharding plan:\n");
-    showPlan(c, plan);
+    cliReshardShowPlan(c, plan);
 }
 
-static bool agreedTo(const struct cluster *c) {
+static bool cliReshardAgreedTo(const struct cluster *c) {
     if (c->options->yes) return true;
     printf("Do you want to proceed with the proposed reshard plan (yes/no)? ");
     sds line = clusterReadLine();
@@ -166,17 +167,17 @@ static bool agreedTo(const struct cluster *c) {
 }
 
 /* What is to be moved, from options and questions. */
-static bool chooseMoves(const struct cluster *c, int *slots, int *to, int *sources, int *count) {
+static bool cliReshardChooseMoves(const struct cluster *c, int *slots, int *to, int *sources, int *count) {
     const struct cliCluster *o = c->options;
     *slots = o->slots;
-    if (o->slots == 0 && !askSlots(slots)) return false;
+    if (o->slots == 0 && !cliReshardAskSlots(slots)) return false;
     if (o->to)
-        *to = primaryNamed(c, o->to);
-    else if (!askTarget(c, to))
+        *to = cliReshardPrimaryNamed(c, o->to);
+    else if (!cliReshardAskTarget(c, to))
         return false;
     if (*to < 0) return false;
-    if (o->from) return sourcesFromOption(c, *to, sources, count);
-    askSources(c, *to, sources, count);
+    if (o->from) return cliReshardSourcesFromOption(c, *to, sources, count);
+    cliReshardAskSources(c, *to, sources, count);
     return true;
 }
 
@@ -188,14 +189,14 @@ int clusterReshard(struct cluster *c) {
     }
     int slots, to, count = 0, status = 1;
     int *sources = zmalloc((size_t)c->count * sizeof(sources[0]));
-    bool chosen = chooseMoves(c, &slots, &to, sources, &count);
+    bool chosen = cliReshardChooseMoves(c, &slots, &to, sources, &count);
     if (chosen && count == 0) {
         fflush(stdout);
         fprintf(stderr, "*** No source nodes given, operation aborted.\n");
     } else if (chosen) {
-        struct plan plan = planOf(c, sources, count, to, slots);
-        showReshard(c, &plan, slots, sources, count, to);
-        status = agreedTo(c) ? !carryOut(c, &plan, 0) : 1;
+        struct plan plan = cliReshardPlanOf(c, sources, count, to, slots);
+        cliReshardShowReshard(c, &plan, slots, sources, count, to);
+        status = cliReshardAgreedTo(c) ? !cliReshardCarryOut(c, &plan, 0) : 1;
         zfree(plan.moves);
     }
     zfree(sources);
@@ -211,7 +212,7 @@ struct shares {
     int count;
 };
 
-static bool readWeights(const struct cluster *c, double *weights) {
+static bool cliReshardReadWeights(const struct cluster *c, double *weights) {
     const struct cliWords *given = &c->options->weights;
     for (int i = 0; i < c->count; i++) weights[i] = -1;
     for (int i = 0; i < given->argc; i++) {
@@ -234,7 +235,7 @@ static bool readWeights(const struct cluster *c, double *weights) {
 }
 
 /* Primaries without slots do not take part, unless the options say so. */
-static double collectShares(const struct cluster *c, struct shares *s) {
+static double cliReshardCollectShares(const struct cluster *c, struct shares *s) {
     double sum = 0;
     for (int i = 0; i < c->count; i++) {
         int slots = slotSetCount(&c->nodes[i]->is.slots);
@@ -247,15 +248,15 @@ static double collectShares(const struct cluster *c, struct shares *s) {
     return sum;
 }
 
-static bool transfer(struct cluster *c, const struct shares *s, const struct planTransfer *t) {
+static bool cliReshardTransfer(struct cluster *c, const struct shares *s, const struct planTransfer *t) {
     int from = s->node[t->from], to = s->node[t->to];
     bool ok = true;
     printf("Moving %d slots from %s:%d to %s:%d\n", t->slots, AT(c->nodes[from]), AT(c->nodes[to]));
     if (c->options->simulate) {
         for (int i = 0; i < t->slots; i++) putchar('#');
     } else {
-        struct plan plan = planOf(c, &from, 1, to, t->slots);
-        ok = carryOut(c, &plan, MOVE_QUIET);
+        struct plan plan = cliReshardPlanOf(c, &from, 1, to, t->slots);
+        ok = cliReshardCarryOut(c, &plan, MOVE_QUIET);
         zfree(plan.moves);
     }
     printf("\n");
@@ -263,11 +264,11 @@ static bool transfer(struct cluster *c, const struct shares *s, const struct pla
     return ok;
 }
 
-static int rebalance(struct cluster *c, struct shares *s, double weights) {
+static int cliReshardRebalance(struct cluster *c, struct shares *s, double weights) {
     double threshold = c->options->threshold;
     if (weights == 0 || !planBalance(s->share, s->count, threshold)) {
-        cliClusterPrint(TONE_WARNING, "*** No rebalancing needed! All nodes are within the %.2f%% threshold.\n",
-                   threshold);
+        cliClusterPrint(TONE_WARNING,
+                        "*** No rebalancing needed! All nodes are within the %.2f%% threshold.\n", threshold);
         return 0;
     }
     cliClusterPrint(TONE_STEP, ">>> Rebalancing across %d nodes. Total weight = %.2f\n", s->count, weights);
@@ -279,7 +280,7 @@ static int rebalance(struct cluster *c, struct shares *s, double weights) {
         printf("    %d slots from %s to %s\n", transfers[i].slots,
                c->nodes[s->node[transfers[i].from]]->is.id, c->nodes[s->node[transfers[i].to]]->is.id);
     }
-    for (int i = 0; i < count && ok; i++) ok = transfer(c, s, &transfers[i]);
+    for (int i = 0; i < count && ok; i++) ok = cliReshardTransfer(c, s, &transfers[i]);
     zfree(transfers);
     return ok ? 0 : 1;
 }
@@ -289,10 +290,10 @@ int clusterRebalance(struct cluster *c) {
                        .node = zmalloc((size_t)c->count * sizeof(int)),
                        .weight = zmalloc((size_t)c->count * sizeof(double))};
     int status = 1;
-    if (readWeights(c, s.weight)) {
-        double weights = collectShares(c, &s);
+    if (cliReshardReadWeights(c, s.weight)) {
+        double weights = cliReshardCollectShares(c, &s);
         if (clusterCheck(c, false, true))
-            status = rebalance(c, &s, weights);
+            status = cliReshardRebalance(c, &s, weights);
         else
             printf("*** Please fix your cluster problems before rebalancing\n");
     }

@@ -20,11 +20,11 @@
 #include "tools/cli.h"
 #include "tools/cli_docs.h"
 
-#define MARK       STR("\001word\001") /* stands for the word that is typed */
+#define MARK       STR("\001word\001") /* stands for the word that cliCompleteIs typed */
 #define PADS_MAX   4                   /* words behind it that a command may need to be understood */
-#define CALL_MS    250                 /* for one reply, unless -t says how long a server may take */
-#define SCAN_US    150000              /* for all steps of SCAN */
-#define SCAN_COUNT STR("1000")         /* keys that the server looks at in a step: well below a millisecond */
+#define CALL_MS    250         /* for one reply, unless -t says how long a server may cliCompleteTake */
+#define SCAN_US    150000      /* for all steps of SCAN */
+#define SCAN_COUNT STR("1000") /* keys that the server looks at in a step: well below a millisecond */
 #define NAMES_MAX  200
 #define WORDS_MAX  1000
 
@@ -35,18 +35,18 @@ struct names {
     int count;
 };
 
-static void addName(struct names *n, struct str name) {
+static void cliCompleteAddName(struct names *n, struct str name) {
     n->list = zrealloc(n->list, (size_t)(n->count + 1) * sizeof(n->list[0]));
     n->list[n->count++] = sdsnewstr(name);
 }
 
 /* ---- The connection ---- */
 
-static bool sameText(const sds a, const sds b) {
+static bool cliCompleteSameText(const sds a, const sds b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static sds copyOf(const sds text) {
+static sds cliCompleteCopyOf(const sds text) {
     return text ? sdsdup(text) : NULL;
 }
 
@@ -58,23 +58,23 @@ void cliCompleteEnd(void) {
     cliSetText(&asking.password, NULL);
 }
 
-static bool isWhereItIs(const struct cli *c) {
+static bool cliCompleteIsWhereItIs(const struct cli *c) {
     return asking.link.conn && asking.port == c->port && asking.db == c->db &&
-           sameText(asking.host, c->host) && sameText(asking.socket, c->socket) &&
-           sameText(asking.user, c->user) && sameText(asking.password, c->password);
+           cliCompleteSameText(asking.host, c->host) && cliCompleteSameText(asking.socket, c->socket) &&
+           cliCompleteSameText(asking.user, c->user) && cliCompleteSameText(asking.password, c->password);
 }
 
-static bool canAsk(const struct cli *c) {
+static bool cliCompleteCanAsk(const struct cli *c) {
     if (c->link.fd == -1) return false;
-    if (isWhereItIs(c)) return true;
+    if (cliCompleteIsWhereItIs(c)) return true;
     cliCompleteEnd();
     int wait_ms = c->connect_timeout_ms ? c->connect_timeout_ms : CALL_MS;
-    asking = (struct cli){.host = copyOf(c->host),
-                          .socket = copyOf(c->socket),
+    asking = (struct cli){.host = cliCompleteCopyOf(c->host),
+                          .socket = cliCompleteCopyOf(c->socket),
                           .port = c->port,
                           .way = c->way,
-                          .user = copyOf(c->user),
-                          .password = copyOf(c->password),
+                          .user = cliCompleteCopyOf(c->user),
+                          .password = cliCompleteCopyOf(c->password),
                           .db = c->db,
                           .tls = c->tls,
                           .connect_timeout_ms = wait_ms,
@@ -87,7 +87,7 @@ static bool canAsk(const struct cli *c) {
 }
 
 /* False, and the connection is given up: there was no reply in time. */
-static bool take(struct respReply *reply) {
+static bool cliCompleteTake(struct respReply *reply) {
     enum cliRead read;
     while ((read = cliRead(&asking, reply)) == CLI_READ_OK && reply->type == RESP_T_PUSH)
         respReplyFree(reply);
@@ -95,14 +95,14 @@ static bool take(struct respReply *reply) {
     return read == CLI_READ_OK;
 }
 
-static bool ask(struct respReply *reply, int argc, const struct str *argv) {
+static bool cliCompleteAsk(struct respReply *reply, int argc, const struct str *argv) {
     cliQueueWords(&asking, argc, argv);
-    return take(reply);
+    return cliCompleteTake(reply);
 }
 
 /* ---- Keys ---- */
 
-static bool hasMark(const struct respReply *keys) {
+static bool cliCompleteHasMark(const struct respReply *keys) {
     if (keys->type != RESP_T_ARRAY) return false;
     for (size_t i = 0; i < keys->elements; i++) {
         if (strEq(keys->element[i].str, MARK)) return true;
@@ -112,7 +112,7 @@ static bool hasMark(const struct respReply *keys) {
 
 /* Whether a key's name comes behind the words. With more and more words behind it, since the server does not
  * say anything of a command that lacks arguments; the first of these questions that it answers counts. */
-static bool isKeyNext(const sds *words, int count) {
+static bool cliCompleteIsKeyNext(const sds *words, int count) {
     if (count + PADS_MAX + 3 > WORDS_MAX) return false;
     struct str argv[WORDS_MAX] = {STR("COMMAND"), STR("GETKEYS")};
     for (int i = 0; i < count; i++) argv[2 + i] = sdsview(words[i]);
@@ -124,8 +124,8 @@ static bool isKeyNext(const sds *words, int count) {
     bool answered = false, is_key = false;
     for (int pads = 0; pads <= PADS_MAX; pads++) {
         struct respReply reply;
-        if (!take(&reply)) return false;
-        if (!answered) is_key = hasMark(&reply);
+        if (!cliCompleteTake(&reply)) return false;
+        if (!answered) is_key = cliCompleteHasMark(&reply);
         answered |= reply.type == RESP_T_ARRAY;
         respReplyFree(&reply);
     }
@@ -133,7 +133,7 @@ static bool isKeyNext(const sds *words, int count) {
 }
 
 /* The type that all keys of such a command have; empty: any. */
-static struct str typeWanted(const struct cliDocs *docs, const sds *words, int count) {
+static struct str cliCompleteTypeWanted(const struct cliDocs *docs, const sds *words, int count) {
     static const char *const of_group[][2] = {
         {"string", "string"}, {"bitmap", "string"},   {"hyperloglog", "string"},
         {"list", "list"},     {"hash", "hash"},       {"stream", "stream"},
@@ -153,7 +153,7 @@ static struct str typeWanted(const struct cliDocs *docs, const sds *words, int c
 }
 
 /* What begins with the prefix, as a pattern: what is special in patterns is not, in it. */
-static sds patternOf(struct str prefix) {
+static sds cliCompletePatternOf(struct str prefix) {
     sds out = sdsempty();
     for (size_t i = 0; i < prefix.len; i++) {
         if (strchr("*?[]\\", prefix.ptr[i]) && prefix.ptr[i]) out = sdscat(out, "\\");
@@ -162,18 +162,18 @@ static sds patternOf(struct str prefix) {
     return sdscat(out, "*");
 }
 
-static void findKeys(struct names *n, struct str prefix, struct str type) {
-    sds pattern = patternOf(prefix), cursor = sdsnew("0");
+static void cliCompleteFindKeys(struct names *n, struct str prefix, struct str type) {
+    sds pattern = cliCompletePatternOf(prefix), cursor = sdsnew("0");
     int64_t until_us = monotonicUs() + SCAN_US;
     bool more = true;
     while (more) {
         struct str words[] = {STR("SCAN"),  sdsview(cursor), STR("MATCH"), sdsview(pattern),
                               STR("COUNT"), SCAN_COUNT,      STR("TYPE"),  type};
         struct respReply reply;
-        if (!ask(&reply, type.len ? 8 : 6, words)) break;
+        if (!cliCompleteAsk(&reply, type.len ? 8 : 6, words)) break;
         bool fine = reply.type == RESP_T_ARRAY && reply.elements == 2;
         for (size_t i = 0; fine && i < reply.element[1].elements && n->count < NAMES_MAX; i++)
-            addName(n, reply.element[1].element[i].str);
+            cliCompleteAddName(n, reply.element[1].element[i].str);
         if (fine) cliSetText(&cursor, sdsnewstr(reply.element[0].str));
         respReplyFree(&reply);
         more = fine && strcmp(cursor, "0") != 0 && n->count < NAMES_MAX && monotonicUs() < until_us;
@@ -184,70 +184,72 @@ static void findKeys(struct names *n, struct str prefix, struct str type) {
 
 /* ---- Directives and users ---- */
 
-static bool startsWith(struct str text, struct str prefix) {
+static bool cliCompleteStartsWith(struct str text, struct str prefix) {
     return text.len >= prefix.len && strncasecmp(text.ptr, prefix.ptr, prefix.len) == 0;
 }
 
-static void findDirectives(struct names *n, struct str prefix) {
-    sds pattern = patternOf(prefix);
+static void cliCompleteFindDirectives(struct names *n, struct str prefix) {
+    sds pattern = cliCompletePatternOf(prefix);
     struct str words[] = {STR("CONFIG"), STR("GET"), sdsview(pattern)};
     struct respReply reply;
-    if (ask(&reply, 3, words)) {
-        for (size_t i = 0; i + 1 < reply.elements; i += 2) addName(n, reply.element[i].str);
+    if (cliCompleteAsk(&reply, 3, words)) {
+        for (size_t i = 0; i + 1 < reply.elements; i += 2) cliCompleteAddName(n, reply.element[i].str);
         respReplyFree(&reply);
     }
     sdsfree(pattern);
 }
 
-static void findUsers(struct names *n, struct str prefix) {
+static void cliCompleteFindUsers(struct names *n, struct str prefix) {
     static const struct str words[] = {{"ACL", 3}, {"USERS", 5}};
     struct respReply reply;
-    if (!ask(&reply, 2, words)) return;
+    if (!cliCompleteAsk(&reply, 2, words)) return;
     for (size_t i = 0; i < reply.elements; i++) {
-        if (startsWith(reply.element[i].str, prefix)) addName(n, reply.element[i].str);
+        if (cliCompleteStartsWith(reply.element[i].str, prefix)) cliCompleteAddName(n, reply.element[i].str);
     }
     respReplyFree(&reply);
 }
 
 /* ---- Which names ---- */
 
-static bool is(const sds word, const char *name) {
+static bool cliCompleteIs(const sds word, const char *name) {
     return strcasecmp(word, name) == 0;
 }
 
-static bool isUserNext(const sds *words, int count) {
-    if (count < 2 || !is(words[0], "acl")) return false;
-    if (is(words[1], "deluser")) return true;
-    return count == 2 && (is(words[1], "getuser") || is(words[1], "setuser") || is(words[1], "dryrun"));
+static bool cliCompleteIsUserNext(const sds *words, int count) {
+    if (count < 2 || !cliCompleteIs(words[0], "acl")) return false;
+    if (cliCompleteIs(words[1], "deluser")) return true;
+    return count == 2 && (cliCompleteIs(words[1], "getuser") || cliCompleteIs(words[1], "setuser") ||
+                          cliCompleteIs(words[1], "dryrun"));
 }
 
 /* CONFIG SET has names and values in turn. */
-static bool isDirectiveNext(const sds *words, int count) {
-    if (count < 2 || !is(words[0], "config")) return false;
-    return is(words[1], "get") || (is(words[1], "set") && count % 2 == 0);
+static bool cliCompleteIsDirectiveNext(const sds *words, int count) {
+    if (count < 2 || !cliCompleteIs(words[0], "config")) return false;
+    return cliCompleteIs(words[1], "get") || (cliCompleteIs(words[1], "set") && count % 2 == 0);
 }
 
-static void findNames(struct cli *c, struct names *n, const sds *words, int count, struct str prefix) {
-    bool directive = isDirectiveNext(words, count), user = isUserNext(words, count);
-    if (count == 0 || !canAsk(c)) return;
+static void cliCompleteFindNames(struct cli *c, struct names *n, const sds *words, int count,
+                                 struct str prefix) {
+    bool directive = cliCompleteIsDirectiveNext(words, count), user = cliCompleteIsUserNext(words, count);
+    if (count == 0 || !cliCompleteCanAsk(c)) return;
     if (directive)
-        findDirectives(n, prefix);
+        cliCompleteFindDirectives(n, prefix);
     else if (user)
-        findUsers(n, prefix);
-    else if (isKeyNext(words, count))
-        findKeys(n, prefix, typeWanted(cliDocsOf(c), words, count));
+        cliCompleteFindUsers(n, prefix);
+    else if (cliCompleteIsKeyNext(words, count))
+        cliCompleteFindKeys(n, prefix, cliCompleteTypeWanted(cliDocsOf(c), words, count));
 }
 
 /* ---- Lines ---- */
 
-static int compareNames(const void *a, const void *b) {
+static int cliCompleteCompareNames(const void *a, const void *b) {
     return sdscmp(*(const sds *)a, *(const sds *)b);
 }
 
 /* In order, each once: SCAN may tell a name twice. */
-static void sortNames(struct names *n) {
+static void cliCompleteSortNames(struct names *n) {
     int kept = 0;
-    qsort(n->list, (size_t)n->count, sizeof(n->list[0]), compareNames);
+    qsort(n->list, (size_t)n->count, sizeof(n->list[0]), cliCompleteCompareNames);
     for (int i = 0; i < n->count; i++) {
         if (kept && sdscmp(n->list[kept - 1], n->list[i]) == 0)
             sdsfree(n->list[i]);
@@ -258,7 +260,7 @@ static void sortNames(struct names *n) {
 }
 
 /* What the names have in common; whole characters. */
-static size_t commonLength(const struct names *n) {
+static size_t cliCompleteCommonLength(const struct names *n) {
     const sds first = n->list[0], last = n->list[n->count - 1];
     size_t len = 0, max = sdslen(first) < sdslen(last) ? sdslen(first) : sdslen(last);
     while (len < max && first[len] == last[len]) len++;
@@ -268,22 +270,23 @@ static size_t commonLength(const struct names *n) {
 
 /* `head` and the name as it is typed; what is not the whole name gets no closing quote, so that typing goes
  * on. */
-static sds lineWith(struct str head, struct str name, bool whole) {
+static sds cliCompleteLineWith(struct str head, struct str name, bool whole) {
     sds out = cliCatWord(sdsnewstr(head), name);
     if (!whole && sdslen(out) > head.len && out[head.len] == '"') sdsrange(out, 0, -2);
     return out;
 }
 
-static struct cliFound foundNames(struct names *n, struct str head, struct str prefix) {
+static struct cliFound cliCompleteFoundNames(struct names *n, struct str head, struct str prefix) {
     struct cliFound found = {.names = n->list, .count = n->count};
     found.lines = zmalloc((size_t)n->count * sizeof(found.lines[0]));
-    for (int i = 0; i < n->count; i++) found.lines[i] = lineWith(head, sdsview(n->list[i]), true);
-    size_t common = commonLength(n);
-    if (n->count > 1 && common > prefix.len) found.common = lineWith(head, strN(n->list[0], common), false);
+    for (int i = 0; i < n->count; i++) found.lines[i] = cliCompleteLineWith(head, sdsview(n->list[i]), true);
+    size_t common = cliCompleteCommonLength(n);
+    if (n->count > 1 && common > prefix.len)
+        found.common = cliCompleteLineWith(head, strN(n->list[0], common), false);
     return found;
 }
 
-static struct cliFound completePreference(const char *line, size_t len) {
+static struct cliFound cliCompletePreference(const char *line, size_t len) {
     struct cliFound found = {0};
     const char *prefix = line + len, *name;
     for (int i = 0; (name = cliPreferenceName(i)); i++) {
@@ -294,7 +297,7 @@ static struct cliFound completePreference(const char *line, size_t len) {
     return found;
 }
 
-static struct cliFound completeName(struct cli *c, const char *line, size_t len) {
+static struct cliFound cliCompleteName(struct cli *c, const char *line, size_t len) {
     struct cliFound found = {0};
     struct names n = {0};
     int count, typed_count;
@@ -303,10 +306,10 @@ static struct cliFound completeName(struct cli *c, const char *line, size_t len)
     if (words && typed && typed_count <= 1) {
         int skip = cliRepeatCount(words, count);
         struct str prefix = typed_count ? sdsview(typed[0]) : STR("");
-        findNames(c, &n, words + skip, count - skip, prefix);
+        cliCompleteFindNames(c, &n, words + skip, count - skip, prefix);
         if (n.count) {
-            sortNames(&n);
-            found = foundNames(&n, strN(line, len), prefix);
+            cliCompleteSortNames(&n);
+            found = cliCompleteFoundNames(&n, strN(line, len), prefix);
         }
     }
     if (words) sdsfreesplitres(words, count);
@@ -316,8 +319,8 @@ static struct cliFound completeName(struct cli *c, const char *line, size_t len)
 
 struct cliFound cliComplete(struct cli *c, const char *line) {
     size_t len = cliLastWordAt(line);
-    if (strncasecmp(line, ":set ", 5) == 0) return completePreference(line, len);
-    struct cliFound found = completeName(c, line, len);
+    if (strncasecmp(line, ":set ", 5) == 0) return cliCompletePreference(line, len);
+    struct cliFound found = cliCompleteName(c, line, len);
     if (found.count == 0) found.lines = cliCompletions(cliDocsOf(c), line, &found.count);
     return found;
 }

@@ -9,16 +9,16 @@
 
 #include "base/zmalloc.h"
 
-static int comparePairs(const void *a, const void *b) {
+static int cliDocsComparePairs(const void *a, const void *b) {
     return strCmp(((const struct respReply *)a)->str, ((const struct respReply *)b)->str);
 }
 
 /* A server tells its commands in no order; people look for them in that of the alphabet. */
-static void sortByName(struct respReply *map) {
-    qsort(map->element, map->elements / 2, 2 * sizeof(map->element[0]), comparePairs);
+static void cliDocsSortByName(struct respReply *map) {
+    qsort(map->element, map->elements / 2, 2 * sizeof(map->element[0]), cliDocsComparePairs);
     for (size_t i = 0; i + 1 < map->elements; i += 2) {
         const struct respReply *subs = respField(&map->element[i + 1], "subcommands");
-        if (subs) sortByName((struct respReply *)subs);
+        if (subs) cliDocsSortByName((struct respReply *)subs);
     }
 }
 
@@ -34,7 +34,7 @@ bool cliDocsSet(struct cliDocs *d, sds bytes) {
         return false;
     }
     cliDocsFree(d);
-    if (tree.elements) sortByName(&tree);
+    if (tree.elements) cliDocsSortByName(&tree);
     d->bytes = bytes;
     d->tree = tree;
     return true;
@@ -74,7 +74,7 @@ struct cliDocsGroupCount *cliDocsGroups(const struct cliDocs *d, int *count) {
 }
 
 /* Small letters and digits alone, and no plural. */
-static sds bareName(struct str name) {
+static sds cliDocsBareName(struct str name) {
     sds out = sdsempty();
     for (size_t i = 0; i < name.len; i++) {
         char c = (char)tolower((unsigned char)name.ptr[i]);
@@ -92,7 +92,7 @@ struct str cliDocsFindGroup(const struct cliDocs *d, const char *word) {
         {"lua", "scripting"},     {"script", "scripting"}, {"function", "scripting"}, {"tx", "transaction"},
         {"multi", "transaction"}, {"bit", "bitmap"},       {"publish", "pubsub"},     {"subscribe", "pubsub"},
     };
-    sds bare = bareName(strOf(word));
+    sds bare = cliDocsBareName(strOf(word));
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         if (strcmp(bare, others[i][0]) == 0) bare = sdscpylen(bare, others[i][1], strlen(others[i][1]));
     }
@@ -100,7 +100,7 @@ struct str cliDocsFindGroup(const struct cliDocs *d, const char *word) {
     int count;
     struct cliDocsGroupCount *groups = cliDocsGroups(d, &count);
     for (int i = 0; i < count && !found.len; i++) {
-        sds name = bareName(groups[i].name);
+        sds name = cliDocsBareName(groups[i].name);
         if (strcmp(name, bare) == 0) found = groups[i].name;
         sdsfree(name);
     }
@@ -111,7 +111,7 @@ struct str cliDocsFindGroup(const struct cliDocs *d, const char *word) {
 
 /* ---- Synopses ---- */
 
-static bool hasFlag(const struct respReply *arg, const char *flag) {
+static bool cliDocsHasFlag(const struct respReply *arg, const char *flag) {
     const struct respReply *flags = respField(arg, "flags");
     for (size_t i = 0; flags && i < flags->elements; i++) {
         if (strIs(flags->element[i].str, flag)) return true;
@@ -119,45 +119,45 @@ static bool hasFlag(const struct respReply *arg, const char *flag) {
     return false;
 }
 
-static sds appendList(sds out, const struct respReply *args, const char *between);
+static sds cliDocsAppendList(sds out, const struct respReply *args, const char *between);
 
 /* An argument without its token, brackets and repetition. */
-static sds argCore(const struct respReply *arg) {
+static sds cliDocsArgCore(const struct respReply *arg) {
     const struct respReply *inner = respField(arg, "arguments");
     struct str type = respFieldText(arg, "type");
     struct str shown = respFieldText(arg, "display_text");
-    if (strIs(type, "oneof") && inner) return appendList(sdsempty(), inner, "|");
-    if (strIs(type, "block") && inner) return appendList(sdsempty(), inner, " ");
+    if (strIs(type, "oneof") && inner) return cliDocsAppendList(sdsempty(), inner, "|");
+    if (strIs(type, "block") && inner) return cliDocsAppendList(sdsempty(), inner, " ");
     if (strIs(type, "pure-token")) return sdsempty();
     return sdsnewstr(shown.len ? shown : respFieldText(arg, "name"));
 }
 
-static sds appendArg(sds out, const struct respReply *arg) {
-    sds core = argCore(arg);
-    bool optional = hasFlag(arg, "optional");
+static sds cliDocsAppendArg(sds out, const struct respReply *arg) {
+    sds core = cliDocsArgCore(arg);
+    bool optional = cliDocsHasFlag(arg, "optional");
     sds one = sdsnewstr(respFieldText(arg, "token"));
     if (sdslen(one) && sdslen(core)) one = sdscat(one, " ");
     one = sdscatlen(one, core, sdslen(core));
     if (optional) out = sdscat(out, "[");
     out = sdscatlen(out, one, sdslen(one));
-    if (hasFlag(arg, "multiple"))
-        out = sdscatprintf(out, " [%s ...]", hasFlag(arg, "multiple_token") ? one : core);
+    if (cliDocsHasFlag(arg, "multiple"))
+        out = sdscatprintf(out, " [%s ...]", cliDocsHasFlag(arg, "multiple_token") ? one : core);
     if (optional) out = sdscat(out, "]");
     sdsfree(core);
     sdsfree(one);
     return out;
 }
 
-static sds appendList(sds out, const struct respReply *args, const char *between) {
+static sds cliDocsAppendList(sds out, const struct respReply *args, const char *between) {
     for (size_t i = 0; i < args->elements; i++) {
         if (i) out = sdscat(out, between);
-        out = appendArg(out, &args->element[i]);
+        out = cliDocsAppendArg(out, &args->element[i]);
     }
     return out;
 }
 
 sds cliDocsSynopsis(sds out, const struct respReply *args) {
-    return appendList(out, args, " ");
+    return cliDocsAppendList(out, args, " ");
 }
 
 /* ---- Lines that are being typed ---- */
@@ -199,40 +199,41 @@ struct lines {
     int count;
 };
 
-static bool startsWith(const char *text, const char *prefix) {
+static bool cliDocsStartsWith(const char *text, const char *prefix) {
     return strncasecmp(text, prefix, strlen(prefix)) == 0;
 }
 
 /* `head` (len bytes of the typed line) stays; `word` completes `prefix`. */
-static void addLine(struct lines *l, const char *head, size_t len, const char *word, const char *prefix) {
-    if (!startsWith(word, prefix)) return;
+static void cliDocsAddLine(struct lines *l, const char *head, size_t len, const char *word,
+                           const char *prefix) {
+    if (!cliDocsStartsWith(word, prefix)) return;
     l->list = zrealloc(l->list, (size_t)(l->count + 1) * sizeof(l->list[0]));
     l->list[l->count++] = sdscat(sdsnewlen(head, len), word);
 }
 
-static void addNames(struct lines *l, const struct respReply *docs, const char *head, size_t len,
-                     const char *prefix) {
+static void cliDocsAddNames(struct lines *l, const struct respReply *docs, const char *head, size_t len,
+                            const char *prefix) {
     for (size_t i = 0; i + 1 < docs->elements; i += 2) {
         sds name = cliDocsTitle(docs->element[i].str);
-        addLine(l, head, len, name, prefix);
+        cliDocsAddLine(l, head, len, name, prefix);
         sdsfree(name);
     }
 }
 
-static void addGroups(struct lines *l, const struct respReply *docs, const char *head, size_t len,
-                      const char *prefix) {
+static void cliDocsAddGroups(struct lines *l, const struct respReply *docs, const char *head, size_t len,
+                             const char *prefix) {
     for (size_t i = 0; i + 1 < docs->elements; i += 2) {
         sds group = sdscatstr(sdsnew("@"), respFieldText(&docs->element[i + 1], "group"));
         sds line = sdscat(sdsnewlen(head, len), group);
         bool known = false;
         for (int j = 0; j < l->count; j++) known |= strcmp(l->list[j], line) == 0;
-        if (!known) addLine(l, head, len, group, prefix);
+        if (!known) cliDocsAddLine(l, head, len, group, prefix);
         sdsfree(line);
         sdsfree(group);
     }
 }
 
-static bool isGiven(const sds *words, int count, const char *token) {
+static bool cliDocsIsGiven(const sds *words, int count, const char *token) {
     for (int i = 1; i < count; i++) {
         if (strcasecmp(words[i], token) == 0) return true;
     }
@@ -240,20 +241,21 @@ static bool isGiven(const sds *words, int count, const char *token) {
 }
 
 /* Tokens of the arguments, also of those within others, that are not on the line yet. */
-static void addTokens(struct lines *l, const struct respReply *args, const char *head, size_t len,
-                      const char *prefix, const sds *words, int count) {
+static void cliDocsAddTokens(struct lines *l, const struct respReply *args, const char *head, size_t len,
+                             const char *prefix, const sds *words, int count) {
     for (size_t i = 0; i < args->elements; i++) {
         const struct respReply *inner = respField(&args->element[i], "arguments");
         sds token = sdsnewstr(respFieldText(&args->element[i], "token"));
-        if (sdslen(token) && !isGiven(words, count, token)) addLine(l, head, len, token, prefix);
+        if (sdslen(token) && !cliDocsIsGiven(words, count, token))
+            cliDocsAddLine(l, head, len, token, prefix);
         sdsfree(token);
-        if (inner) addTokens(l, inner, head, len, prefix, words, count);
+        if (inner) cliDocsAddTokens(l, inner, head, len, prefix, words, count);
     }
 }
 
 /* The documentation of the command that the words begin with; *taken of them are its name. */
-static const struct respReply *findCommand(const struct respReply *docs, const sds *words, int count,
-                                           int *taken) {
+static const struct respReply *cliDocsFindCommand(const struct respReply *docs, const sds *words, int count,
+                                                  int *taken) {
     for (size_t i = 0; count && i + 1 < docs->elements; i += 2) {
         struct str name = docs->element[i].str;
         if (name.len != sdslen(words[0]) || strncasecmp(name.ptr, words[0], name.len) != 0) continue;
@@ -274,29 +276,29 @@ static const struct respReply *findCommand(const struct respReply *docs, const s
 
 struct str cliDocsGroup(const struct cliDocs *d, const sds *words, int count) {
     int taken = 0;
-    const struct respReply *doc = d->bytes ? findCommand(&d->tree, words, count, &taken) : NULL;
+    const struct respReply *doc = d->bytes ? cliDocsFindCommand(&d->tree, words, count, &taken) : NULL;
     return doc ? respFieldText(doc, "group") : STR("");
 }
 
 /* What can follow the words before the one being typed. */
-static void addFollowing(struct lines *l, const struct respReply *docs, const char *line, size_t len,
-                         const char *prefix, const sds *words, int count) {
+static void cliDocsAddFollowing(struct lines *l, const struct respReply *docs, const char *line, size_t len,
+                                const char *prefix, const sds *words, int count) {
     int taken = 0;
-    const struct respReply *doc = findCommand(docs, words, count, &taken);
+    const struct respReply *doc = cliDocsFindCommand(docs, words, count, &taken);
     const struct respReply *subs = doc ? respField(doc, "subcommands") : NULL;
     const struct respReply *args = doc ? respField(doc, "arguments") : NULL;
     for (size_t j = 0; subs && count == 1 && j + 1 < subs->elements; j += 2) {
         sds full = cliDocsTitle(subs->element[j].str), head = sdsnewlen(line, len);
         const char *word = strchr(full, ' ');
         sdstoupper(head); /* the command is completed, too */
-        if (word) addLine(l, head, len, word + 1, prefix);
+        if (word) cliDocsAddLine(l, head, len, word + 1, prefix);
         sdsfree(full);
         sdsfree(head);
     }
-    if (args) addTokens(l, args, line, len, prefix, words, count);
+    if (args) cliDocsAddTokens(l, args, line, len, prefix, words, count);
 }
 
-static int compareLines(const void *a, const void *b) {
+static int cliDocsCompareLines(const void *a, const void *b) {
     return strcmp(*(const sds *)a, *(const sds *)b);
 }
 
@@ -311,12 +313,12 @@ sds *cliCompletions(const struct cliDocs *d, const char *line, int *count) {
     if (!words) return NULL;
     int skip = cliRepeatCount(words, words_count);
     bool help = words_count == 1 && (strcasecmp(words[0], "help") == 0 || strcmp(words[0], "?") == 0);
-    if (words_count == skip || help) addNames(&l, &d->tree, line, len, prefix);
-    if (help) addGroups(&l, &d->tree, line, len, prefix);
+    if (words_count == skip || help) cliDocsAddNames(&l, &d->tree, line, len, prefix);
+    if (help) cliDocsAddGroups(&l, &d->tree, line, len, prefix);
     if (words_count > skip && !help)
-        addFollowing(&l, &d->tree, line, len, prefix, words + skip, words_count - skip);
+        cliDocsAddFollowing(&l, &d->tree, line, len, prefix, words + skip, words_count - skip);
     sdsfreesplitres(words, words_count);
-    if (l.count) qsort(l.list, (size_t)l.count, sizeof(l.list[0]), compareLines);
+    if (l.count) qsort(l.list, (size_t)l.count, sizeof(l.list[0]), cliDocsCompareLines);
     *count = l.count;
     return l.list;
 }
@@ -329,22 +331,22 @@ struct matched {
     sds rest; /* NULL: nothing is missing */
 };
 
-static struct matched matchList(const struct respReply *args, const sds *words, int count);
+static struct matched cliDocsMatchList(const struct respReply *args, const sds *words, int count);
 
-static bool wordIs(const sds word, struct str text) {
+static bool cliDocsWordIs(const sds word, struct str text) {
     return sdslen(word) == text.len && strncasecmp(word, text.ptr, text.len) == 0;
 }
 
-static struct matched matchOneOf(const struct respReply *inner, const sds *words, int count) {
+static struct matched cliDocsMatchOneOf(const struct respReply *inner, const sds *words, int count) {
     struct matched m = {0};
     for (size_t i = 0; i < inner->elements && !m.used; i++) {
         /* A value without a token takes any word, so it comes after those with one. */
         const struct respReply *one = &inner->element[i], *block = respField(one, "arguments");
         struct str token = respFieldText(one, "token");
         if (!token.len && block && block->elements) token = respFieldText(&block->element[0], "token");
-        if (!token.len || !count || !wordIs(words[0], token)) continue;
+        if (!token.len || !count || !cliDocsWordIs(words[0], token)) continue;
         struct respReply only = {.type = RESP_T_ARRAY, .elements = 1, .element = (struct respReply *)one};
-        m = matchList(&only, words, count);
+        m = cliDocsMatchList(&only, words, count);
     }
     for (size_t i = 0; i < inner->elements && !m.used && count; i++) {
         if (respFieldText(&inner->element[i], "token").len || respField(&inner->element[i], "arguments"))
@@ -355,65 +357,66 @@ static struct matched matchOneOf(const struct respReply *inner, const sds *words
 }
 
 /* One occurrence of an argument. */
-static struct matched matchOnce(const struct respReply *arg, const sds *words, int count, bool with_token) {
+static struct matched cliDocsMatchOnce(const struct respReply *arg, const sds *words, int count,
+                                       bool with_token) {
     struct str token = with_token ? respFieldText(arg, "token") : STR(""), type = respFieldText(arg, "type");
     const struct respReply *inner = respField(arg, "arguments");
     int skip = token.len > 0;
-    if (count == 0 || (skip && !wordIs(words[0], token))) return (struct matched){0};
+    if (count == 0 || (skip && !cliDocsWordIs(words[0], token))) return (struct matched){0};
     if (strIs(type, "pure-token")) return (struct matched){skip, NULL};
     struct matched m = {0};
     if (inner && strIs(type, "oneof"))
-        m = matchOneOf(inner, words + skip, count - skip);
+        m = cliDocsMatchOneOf(inner, words + skip, count - skip);
     else if (inner)
-        m = matchList(inner, words + skip, count - skip);
+        m = cliDocsMatchList(inner, words + skip, count - skip);
     else
         m.used = count > skip;
     if (!skip || m.used) return (struct matched){m.used ? m.used + skip : 0, m.rest};
     sdsfree(m.rest);
-    return (struct matched){skip, argCore(arg)}; /* the token, and not yet its value */
+    return (struct matched){skip, cliDocsArgCore(arg)}; /* the token, and not yet its value */
 }
 
-static bool beginsLater(const struct respReply *args, size_t from, const sds word) {
+static bool cliDocsBeginsLater(const struct respReply *args, size_t from, const sds word) {
     for (size_t i = from; i < args->elements; i++) {
         const struct respReply *inner = respField(&args->element[i], "arguments");
         struct str token = respFieldText(&args->element[i], "token");
-        if (token.len ? wordIs(word, token) : inner && beginsLater(inner, 0, word)) return true;
+        if (token.len ? cliDocsWordIs(word, token) : inner && cliDocsBeginsLater(inner, 0, word)) return true;
     }
     return false;
 }
 
 /* All occurrences of args[at]; one that can be repeated ends where a later argument's token begins. */
-static struct matched matchArg(const struct respReply *args, size_t at, const sds *words, int count) {
+static struct matched cliDocsMatchArg(const struct respReply *args, size_t at, const sds *words, int count) {
     const struct respReply *arg = &args->element[at];
-    struct matched m = matchOnce(arg, words, count, true);
-    if (!m.used || m.rest || !hasFlag(arg, "multiple")) return m;
-    bool again = hasFlag(arg, "multiple_token");
-    while (m.used < count && !m.rest && !beginsLater(args, at + 1, words[m.used])) {
-        struct matched more = matchOnce(arg, words + m.used, count - m.used, again);
+    struct matched m = cliDocsMatchOnce(arg, words, count, true);
+    if (!m.used || m.rest || !cliDocsHasFlag(arg, "multiple")) return m;
+    bool again = cliDocsHasFlag(arg, "multiple_token");
+    while (m.used < count && !m.rest && !cliDocsBeginsLater(args, at + 1, words[m.used])) {
+        struct matched more = cliDocsMatchOnce(arg, words + m.used, count - m.used, again);
         if (!more.used) break;
         m.used += more.used;
         m.rest = more.rest;
     }
     if (m.rest) return m;
-    sds core = argCore(arg), one = again ? sdsnewstr(respFieldText(arg, "token")) : sdsempty();
+    sds core = cliDocsArgCore(arg), one = again ? sdsnewstr(respFieldText(arg, "token")) : sdsempty();
     m.rest = sdscatprintf(sdsempty(), "[%s%s%s ...]", one, sdslen(one) && sdslen(core) ? " " : "", core);
     sdsfree(core);
     sdsfree(one);
     return m;
 }
 
-static sds joinRest(sds rest, const struct respReply *args, size_t from, const bool *done) {
+static sds cliDocsJoinRest(sds rest, const struct respReply *args, size_t from, const bool *done) {
     for (size_t i = from; i < args->elements; i++) {
         if (done[i]) continue;
         rest = rest ? sdscat(rest, " ") : sdsempty();
-        rest = appendArg(rest, &args->element[i]);
+        rest = cliDocsAppendArg(rest, &args->element[i]);
     }
     return rest;
 }
 
 /* Words are taken in order. Options can come in any order before the next argument that must be there; once
  * that is given, the options before it are past. */
-static struct matched matchList(const struct respReply *args, const sds *words, int count) {
+static struct matched cliDocsMatchList(const struct respReply *args, const sds *words, int count) {
     bool *done = zcalloc(args->elements + 1, sizeof(*done));
     sds rest = NULL;
     size_t from = 0;
@@ -423,18 +426,19 @@ static struct matched matchList(const struct respReply *args, const sds *words, 
         size_t at = from;
         for (; at < args->elements; at++) {
             if (done[at]) continue;
-            m = matchArg(args, at, words + used, count - used);
-            if (m.used || !hasFlag(&args->element[at], "optional")) break;
+            m = cliDocsMatchArg(args, at, words + used, count - used);
+            if (m.used || !cliDocsHasFlag(&args->element[at], "optional")) break;
         }
         if (!m.used) break;
         sdsfree(rest);
         rest = m.rest;
         used += m.used;
         done[at] = true;
-        bool option = hasFlag(&args->element[at], "optional") && beginsLater(args, at, words[used - m.used]);
+        bool option = cliDocsHasFlag(&args->element[at], "optional") &&
+                      cliDocsBeginsLater(args, at, words[used - m.used]);
         if (!option) from = at + 1;
     }
-    rest = joinRest(rest, args, from, done);
+    rest = cliDocsJoinRest(rest, args, from, done);
     zfree(done);
     return (struct matched){used, rest};
 }
@@ -445,11 +449,11 @@ sds cliHint(const struct cliDocs *d, const char *line) {
     if (!words) return NULL;
     int first = cliRepeatCount(words, count), taken = 0;
     sds hint = NULL;
-    const struct respReply *doc = findCommand(&d->tree, words + first, count - first, &taken);
+    const struct respReply *doc = cliDocsFindCommand(&d->tree, words + first, count - first, &taken);
     const struct respReply *args = doc ? respField(doc, "arguments") : NULL;
     if (args) {
         int given = count - first - taken;
-        struct matched m = matchList(args, words + first + taken, given);
+        struct matched m = cliDocsMatchList(args, words + first + taken, given);
         if (m.used == given)
             hint = m.rest; /* else there are too many words already */
         else

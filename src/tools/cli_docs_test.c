@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_docs_test.c - synopses, hints and completions from a small COMMAND DOCS reply. */
+#include "tools/cli_docs.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 #include <cmocka.h>
-
-#include "tools/cli_docs.h"
 
 /* ---- A reply, written down as nested lists: names are bare, ( ) is an array ---- */
 
-static sds encode(sds out, const char **p);
+static sds cliDocsTestEncode(sds out, const char **p);
 
 static sds encodeList(sds out, const char **p) {
     sds items = sdsempty();
@@ -21,7 +20,7 @@ static sds encodeList(sds out, const char **p) {
     for (;; count++) {
         while (**p == ' ') (*p)++;
         if (**p == ')' || **p == '\0') break;
-        items = encode(items, p);
+        items = cliDocsTestEncode(items, p);
     }
     if (**p == ')') (*p)++;
     out = sdscatprintf(out, "*%d\r\n%s", count, items);
@@ -29,7 +28,7 @@ static sds encodeList(sds out, const char **p) {
     return out;
 }
 
-static sds encode(sds out, const char **p) {
+static sds cliDocsTestEncode(sds out, const char **p) {
     if (**p == '(') {
         (*p)++;
         return encodeList(out, p);
@@ -70,13 +69,13 @@ static const char description[] =
 
 static struct cliDocs docs;
 
-static int setUp(void **state) {
+static int cliDocsTestSetUp(void **state) {
     (void)state;
     const char *p = description;
     return cliDocsSet(&docs, encodeList(sdsempty(), &p)) ? 0 : -1;
 }
 
-static int tearDown(void **state) {
+static int cliDocsTestTearDown(void **state) {
     (void)state;
     cliDocsFree(&docs);
     return 0;
@@ -194,7 +193,7 @@ static void expectGroup(const char *word, const char *want) {
     sdsfree(found);
 }
 
-static void testGroups(void **state) {
+static void cliDocsTestGroups(void **state) {
     (void)state;
     static const char *const same[] = {"sorted-set", "@sorted-set", "Sorted Sets",
                                        "sorted_set", "ZSET",        "zsets"};
@@ -234,8 +233,8 @@ int main(void) {
         cmocka_unit_test(testHintsOfRepeatedArguments),
         cmocka_unit_test(testCompletions),
         cmocka_unit_test(testWhereTheLastWordIs),
-        cmocka_unit_test(testGroups),
+        cmocka_unit_test(cliDocsTestGroups),
         cmocka_unit_test(testWithoutDocs),
     };
-    return cmocka_run_group_tests(tests, setUp, tearDown);
+    return cmocka_run_group_tests(tests, cliDocsTestSetUp, cliDocsTestTearDown);
 }

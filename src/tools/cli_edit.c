@@ -59,19 +59,19 @@ static struct {
     int at;                /* which line is shown: -1 none yet, found.count the one as typed */
 } edit;
 
-static char *promptText(EditLine *el) {
+static char *cliEditPromptText(EditLine *el) {
     (void)el;
     return (char *)edit.prompt;
 }
 
 /* The text so far, up to the cursor or whole. */
-static sds typed(EditLine *el, bool to_cursor) {
+static sds cliEditTyped(EditLine *el, bool to_cursor) {
     const LineInfo *li = el_line(el);
     return sdsnewlen(li->buffer, (size_t)((to_cursor ? li->cursor : li->lastchar) - li->buffer));
 }
 
-static sds hintWithin(size_t room) {
-    sds line = typed(edit.el, false), hint = room ? cliHint(cliDocsOf(edit.cli), line) : NULL;
+static sds cliEditHintWithin(size_t room) {
+    sds line = cliEditTyped(edit.el, false), hint = room ? cliHint(cliDocsOf(edit.cli), line) : NULL;
     sdsfree(line);
     if (hint) sdssetlen(hint, cliFit(sdsview(hint), room));
     return hint;
@@ -99,14 +99,14 @@ static ssize_t cliEditWriteScreen(void *cookie, const char *bytes, size_t len) {
     return fflush(stdout) == 0 && ok ? (ssize_t)len : 0;
 }
 
-static char *rightText(EditLine *el) {
+static char *cliEditRightText(EditLine *el) {
     sdsfree(edit.right);
     edit.right = sdsempty();
     if (edit.done || edit.dumb || !edit.cli->hints) return edit.right;
-    sds line = typed(el, false);
+    sds line = cliEditTyped(el, false);
     size_t used = cliColumns(strOf(edit.prompt)) + cliColumns(sdsview(line)) + HINT_MARGIN;
     size_t width = cliTerminalWidth(), room = used < width ? width - used : 0;
-    sds hint = hintWithin(room);
+    sds hint = cliEditHintWithin(room);
     size_t columns = hint ? cliColumns(sdsview(hint)) : 0;
     if (columns) edit.right = cliEditCatHint(edit.right, hint);
     edit.right = sdscatprintf(edit.right, "%*s", (int)(room - columns), "");
@@ -117,21 +117,21 @@ static char *rightText(EditLine *el) {
 
 /* ---- Completion ---- */
 
-static void forgetCompletion(void) {
+static void cliEditForgetCompletion(void) {
     cliFoundFree(&edit.found);
     sdsfree(edit.before);
     edit.before = NULL;
 }
 
 /* What stands before the cursor. libedit counts characters. */
-static void replaceTyped(EditLine *el, const char *text) {
+static void cliEditReplaceTyped(EditLine *el, const char *text) {
     const LineInfoW *li = el_wline(el);
     el_deletestr(el, (int)(li->cursor - li->buffer));
     el_insertstr(el, text);
 }
 
 /* As many as fit into some rows, in columns. */
-static void listNames(void) {
+static void cliEditListNames(void) {
     size_t widest = 1, width = cliTerminalWidth();
     for (int i = 0; i < edit.found.count; i++) {
         size_t columns = cliColumns(sdsview(edit.found.names[i]));
@@ -150,75 +150,75 @@ static void listNames(void) {
     fflush(stdout);
 }
 
-static bool isGoingOn(const char *line) {
+static bool cliEditIsGoingOn(const char *line) {
     if (!edit.found.count) return false;
     const char *shown = edit.at < 0 || edit.at == edit.found.count ? edit.before : edit.found.lines[edit.at];
     return strcmp(line, shown) == 0;
 }
 
 /* The first TAB. */
-static unsigned char beginCompletion(EditLine *el, const sds line) {
-    forgetCompletion();
+static unsigned char cliEditBeginCompletion(EditLine *el, const sds line) {
+    cliEditForgetCompletion();
     edit.found = cliComplete(edit.cli, line);
     edit.before = sdsdup(line);
     edit.at = -1;
     if (edit.found.count == 0) return CC_REFRESH_BEEP;
     if (edit.found.common) {
-        replaceTyped(el, edit.found.common);
-        forgetCompletion();
+        cliEditReplaceTyped(el, edit.found.common);
+        cliEditForgetCompletion();
         return CC_REFRESH;
     }
     if (edit.found.names && edit.found.count > 1) {
-        listNames();
+        cliEditListNames();
         return CC_REDISPLAY;
     }
     return CC_NORM;
 }
 
-static unsigned char onTab(EditLine *el, int key) {
+static unsigned char cliEditOnTab(EditLine *el, int key) {
     (void)key;
-    sds line = typed(el, true);
-    unsigned char done = isGoingOn(line) ? CC_NORM : beginCompletion(el, line);
+    sds line = cliEditTyped(el, true);
+    unsigned char done = cliEditIsGoingOn(line) ? CC_NORM : cliEditBeginCompletion(el, line);
     sdsfree(line);
     if (done != CC_NORM) return done;
     edit.at = (edit.at + 1) % (edit.found.count + 1);
     bool last = edit.at == edit.found.count;
-    replaceTyped(el, last ? edit.before : edit.found.lines[edit.at]);
+    cliEditReplaceTyped(el, last ? edit.before : edit.found.lines[edit.at]);
     return last ? CC_REFRESH_BEEP : CC_REFRESH;
 }
 
 /* ---- Lines ---- */
 
 /* First the line is drawn without its hint, then it is left. */
-static unsigned char onEnter(EditLine *el, int key) {
+static unsigned char cliEditOnEnter(EditLine *el, int key) {
     (void)key;
     edit.done = true;
     el_push(el, TRUE_ENTER);
     return CC_REFRESH;
 }
 
-static unsigned char onCtrlC(EditLine *el, int key) {
+static unsigned char cliEditOnCtrlC(EditLine *el, int key) {
     const LineInfoW *li = el_wline(el);
     el_cursor(el, (int)(li->lastchar - li->cursor));
     el_insertstr(el, "^C");
     edit.interrupted = true;
-    return onEnter(el, key);
+    return cliEditOnEnter(el, key);
 }
 
 /* What the terminal would do; libedit catches the signal, gives the terminal back and takes it again. */
-static unsigned char onSignalKey(EditLine *el, int key) {
+static unsigned char cliEditOnSignalKey(EditLine *el, int key) {
     (void)el;
     kill(0, key == CTRL_Z ? SIGTSTP : SIGQUIT);
     return CC_REFRESH;
 }
 
-static void bindKeys(EditLine *el) {
-    el_set(el, EL_ADDFN, "complete-line", "Complete the line", onTab);
-    el_set(el, EL_ADDFN, "leave-line", "Leave the line without its hint", onEnter);
-    el_set(el, EL_ADDFN, "drop-line", "Leave the line, which is not run", onCtrlC);
+static void cliEditBindKeys(EditLine *el) {
+    el_set(el, EL_ADDFN, "complete-line", "Complete the line", cliEditOnTab);
+    el_set(el, EL_ADDFN, "leave-line", "Leave the line without its hint", cliEditOnEnter);
+    el_set(el, EL_ADDFN, "drop-line", "Leave the line, which is not run", cliEditOnCtrlC);
     el_set(el, EL_BIND, "^I", "complete-line", NULL);
     el_set(el, EL_BIND, "^C", "drop-line", NULL);
-    el_set(el, EL_ADDFN, "signal", "What this key does to programs", onSignalKey);
+    el_set(el, EL_ADDFN, "signal", "What this key does to programs", cliEditOnSignalKey);
     el_set(el, EL_BIND, "^Z", "signal", NULL);
     el_set(el, EL_BIND, "\\034", "signal", NULL);
     el_set(el, EL_BIND, "^M", "leave-line", NULL);
@@ -251,18 +251,18 @@ void cliEditInit(struct cli *c, int history_max) {
     if (!edit.el) return;
     el_set(edit.el, EL_EDITOR, "emacs");
     el_set(edit.el, EL_SIGNAL, 1);
-    el_set(edit.el, EL_PROMPT, promptText);
-    el_set(edit.el, EL_RPROMPT_ESC, rightText, LITERAL);
+    el_set(edit.el, EL_PROMPT, cliEditPromptText);
+    el_set(edit.el, EL_RPROMPT_ESC, cliEditRightText, LITERAL);
     el_set(edit.el, EL_HIST, history, edit.history);
     el_set(edit.el, EL_SETTY, "-d", "-isig", NULL);
-    bindKeys(edit.el);
+    cliEditBindKeys(edit.el);
     el_source(edit.el, NULL); /* ~/.editrc */
 }
 
 /* libedit's own memory is left to the end of the process: it has no way to give back the names of added
  * functions, and the terminal is as it was after each line. */
 void cliEditEnd(void) {
-    forgetCompletion();
+    cliEditForgetCompletion();
     cliCompleteEnd();
     sdsfree(edit.right);
     edit.right = NULL;
@@ -281,7 +281,7 @@ enum cliEdited cliEditLine(const char *prompt, sds *line) {
     edit.done = edit.interrupted = false;
     cliDocsOf(edit.cli);
     const char *text = el_gets(edit.el, &len);
-    forgetCompletion();
+    cliEditForgetCompletion();
     if (edit.interrupted)
         return len > 3 ? CLI_EDIT_DROPPED : CLI_EDIT_EMPTY_DROPPED; /* "^C" and the line's end */
     bool signalled = !text && cli_interrupted;                      /* by somebody else */

@@ -4,8 +4,6 @@
  * Some replies change the conversation: after SELECT another database, after AUTH other credentials for the
  * next connection, after MULTI a transaction. After SUBSCRIBE and MONITOR the server talks on its own, until
  * Ctrl-C ends that connection. */
-#include "tools/cli.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -14,31 +12,33 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "tools/cli.h"
 
 #define SLOW_US       500000 /* from here on, the prompt tells how long a command took */
 #define MAX_REDIRECTS 16
 
 enum outcome { DONE, ERROR_REPLY, LOST, INTERRUPTED, MOVED };
 
-static bool is(const sds word, const char *name) {
+static bool cliExecIs(const sds word, const char *name) {
     return strcasecmp(word, name) == 0;
 }
 
-static bool isStream(const sds *argv) {
-    return is(argv[0], "subscribe") || is(argv[0], "psubscribe") || is(argv[0], "ssubscribe") ||
-           is(argv[0], "monitor");
+static bool cliExecIsStream(const sds *argv) {
+    return cliExecIs(argv[0], "subscribe") || cliExecIs(argv[0], "psubscribe") ||
+           cliExecIs(argv[0], "ssubscribe") || cliExecIs(argv[0], "monitor");
 }
 
 /* What follows is no reply: a snapshot, and then commands without end. */
-static bool isSync(const sds *argv) {
-    return is(argv[0], "sync") || is(argv[0], "psync");
+static bool cliExecIsSync(const sds *argv) {
+    return cliExecIs(argv[0], "sync") || cliExecIs(argv[0], "psync");
 }
 
-static bool isUnsubscribe(const sds *argv) {
-    return is(argv[0], "unsubscribe") || is(argv[0], "punsubscribe") || is(argv[0], "sunsubscribe");
+static bool cliExecIsUnsubscribe(const sds *argv) {
+    return cliExecIs(argv[0], "unsubscribe") || cliExecIs(argv[0], "punsubscribe") ||
+           cliExecIs(argv[0], "sunsubscribe");
 }
 
-static void noteReset(struct cli *c) {
+static void cliExecNoteReset(struct cli *c) {
     c->in_multi = false;
     c->subscriptions = 0;
     c->db = 0;
@@ -48,26 +48,26 @@ static void noteReset(struct cli *c) {
 }
 
 /* What a successful command means for the prompt and for the next connection. */
-static void noteEffects(struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
-    if (is(argv[0], "exec") || is(argv[0], "discard")) c->in_multi = false;
+static void cliExecNoteEffects(struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
+    if (cliExecIs(argv[0], "exec") || cliExecIs(argv[0], "discard")) c->in_multi = false;
     if (reply->type == RESP_T_ERROR || (reply->type == RESP_T_STATUS && strIs(reply->str, "QUEUED"))) return;
     int64_t n;
-    if (is(argv[0], "multi")) {
+    if (cliExecIs(argv[0], "multi")) {
         c->in_multi = true;
-    } else if (is(argv[0], "select") && argc == 2 && string2ll(sdsview(argv[1]), &n)) {
+    } else if (cliExecIs(argv[0], "select") && argc == 2 && string2ll(sdsview(argv[1]), &n)) {
         c->db = (int)n;
-    } else if (is(argv[0], "hello") && argc > 1 && string2ll(sdsview(argv[1]), &n)) {
+    } else if (cliExecIs(argv[0], "hello") && argc > 1 && string2ll(sdsview(argv[1]), &n)) {
         c->resp = (int)n;
-    } else if (is(argv[0], "auth") && (argc == 2 || argc == 3)) {
+    } else if (cliExecIs(argv[0], "auth") && (argc == 2 || argc == 3)) {
         cliSetText(&c->user, argc == 3 ? sdsdup(argv[1]) : NULL);
         cliSetText(&c->password, sdsdup(argv[argc - 1]));
         c->docs_tried = false; /* perhaps this user may ask */
-    } else if (is(argv[0], "reset")) {
-        noteReset(c);
+    } else if (cliExecIs(argv[0], "reset")) {
+        cliExecNoteReset(c);
     }
 }
 
-static void printReply(const struct cli *c, const struct respReply *reply) {
+static void cliExecPrintReply(const struct cli *c, const struct respReply *reply) {
     sds text = cliFormatReply(c, reply, false);
     fwrite(text, 1, sdslen(text), stdout);
     fflush(stdout);
@@ -75,7 +75,7 @@ static void printReply(const struct cli *c, const struct respReply *reply) {
 }
 
 /* The reply to a command, as that command's replies are shown. */
-static void showReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
+static void cliExecShowReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
     if (reply->type == RESP_T_ERROR && c->error_exit) {
         fprintf(stderr, "%.*s\n", (int)reply->str.len, reply->str.ptr);
         return;
@@ -87,18 +87,18 @@ static void showReply(const struct cli *c, int argc, const sds *argv, const stru
     sdsfree(text);
 }
 
-static enum outcome lost(struct cli *c, enum cliRead why, const sds *argv) {
+static enum outcome cliExecLost(struct cli *c, enum cliRead why, const sds *argv) {
     fflush(stdout);
     cliDisconnect(c);
     if (why == CLI_READ_INTERRUPTED) return INTERRUPTED;
-    if (why == CLI_READ_LOST && is(argv[0], "shutdown")) return DONE;
+    if (why == CLI_READ_LOST && cliExecIs(argv[0], "shutdown")) return DONE;
     fprintf(stderr, "Error: %s\n",
             why == CLI_READ_LOST ? "Server closed the connection" : "Protocol error in the reply");
     return LOST;
 }
 
 /* The reply to the command; pushes that come before it are shown to people only. */
-static enum cliRead readAnswer(struct cli *c, struct respReply *reply, bool push_is_answer) {
+static enum cliRead cliExecReadAnswer(struct cli *c, struct respReply *reply, bool push_is_answer) {
     for (;;) {
         enum cliRead read = cliRead(c, reply);
         if (read != CLI_READ_OK || reply->type != RESP_T_PUSH || push_is_answer) return read;
@@ -112,7 +112,7 @@ static enum cliRead readAnswer(struct cli *c, struct respReply *reply, bool push
 }
 
 /* "MOVED 3999 127.0.0.1:6381": go there. */
-static bool redirect(struct cli *c, const struct respReply *reply, bool *asking) {
+static bool cliExecRedirect(struct cli *c, const struct respReply *reply, bool *asking) {
     if (!c->cluster || reply->type != RESP_T_ERROR) return false;
     char kind[8], where[256];
     int slot;
@@ -134,7 +134,7 @@ static bool redirect(struct cli *c, const struct respReply *reply, bool *asking)
 /* ---- Streams: what the server sends on its own ---- */
 
 /* A key shall be seen at once, without Enter, and shall not be shown. */
-static void setKeyWise(bool on) {
+static void cliExecSetKeyWise(bool on) {
     static struct termios before;
     static bool is_on;
     if (on == is_on || (on && tcgetattr(STDIN_FILENO, &before) != 0)) return;
@@ -150,7 +150,7 @@ struct stream {
     int64_t missing; /* answers to the last command still to come: one, or a confirmation for each name */
 };
 
-static bool isConfirmation(const struct respReply *r, bool *shard) {
+static bool cliExecIsConfirmation(const struct respReply *r, bool *shard) {
     bool list = r->type == RESP_T_ARRAY || r->type == RESP_T_PUSH;
     if (!list || r->elements != 3 || r->element[2].type != RESP_T_INTEGER) return false;
     struct str kind = r->element[0].str;
@@ -159,17 +159,17 @@ static bool isConfirmation(const struct respReply *r, bool *shard) {
            strIs(kind, "punsubscribe");
 }
 
-static bool isMessage(const struct respReply *r) {
+static bool cliExecIsMessage(const struct respReply *r) {
     bool list = r->type == RESP_T_ARRAY || r->type == RESP_T_PUSH;
     return list && r->elements >= 3 &&
            (strIs(r->element[0].str, "message") || strIs(r->element[0].str, "pmessage") ||
             strIs(r->element[0].str, "smessage"));
 }
 
-static void noteConfirmation(struct cli *c, struct stream *s, const struct respReply *r) {
+static void cliExecNoteConfirmation(struct cli *c, struct stream *s, const struct respReply *r) {
     bool shard;
-    if (!isMessage(r)) s->missing--;
-    if (!isConfirmation(r, &shard)) return;
+    if (!cliExecIsMessage(r)) s->missing--;
+    if (!cliExecIsConfirmation(r, &shard)) return;
     *(shard ? &s->shards : &s->plain) = r->element[2].integer;
     c->subscriptions = s->plain + s->shards;
 }
@@ -177,32 +177,32 @@ static void noteConfirmation(struct cli *c, struct stream *s, const struct respR
 /* Print whatever comes, until the user or the server ends it, or the last subscription is gone. At the prompt
  * a key leads back to it, and the subscriptions stay. Where commands come as lines, the next line or the end
  * of input does, once the command has its answers. MOVED: the shard's channels are at another node. */
-static enum outcome follow(struct cli *c, int argc, const sds *argv, bool *asking) {
+static enum outcome cliExecFollow(struct cli *c, int argc, const sds *argv, bool *asking) {
     static struct stream stream; /* goes on from command to command */
-    bool monitor = is(argv[0], "monitor"), keys = c->interactive && !monitor;
+    bool monitor = cliExecIs(argv[0], "monitor"), keys = c->interactive && !monitor;
     if (c->subscriptions == 0) stream = (struct stream){0};
-    stream.missing = (isStream(argv) || isUnsubscribe(argv)) && argc > 1 ? argc - 1 : 1;
+    stream.missing = (cliExecIsStream(argv) || cliExecIsUnsubscribe(argv)) && argc > 1 ? argc - 1 : 1;
     if (c->output != CLI_RAW && !monitor && isatty(STDOUT_FILENO))
         printf("Reading messages... (press Ctrl-C to quit%s)\n", keys ? " or any key to type command" : "");
     fflush(stdout);
     for (;;) {
         struct respReply reply;
-        setKeyWise(keys);
+        cliExecSetKeyWise(keys);
         bool or_key = keys || (c->by_line && !monitor && stream.missing <= 0);
         enum cliRead read = or_key ? cliReadOrKey(c, &reply) : cliRead(c, &reply);
-        setKeyWise(false);
+        cliExecSetKeyWise(false);
         if (read == CLI_READ_KEY) return DONE;
-        if (read != CLI_READ_OK) return lost(c, read, argv);
-        if (c->subscriptions == 0 && redirect(c, &reply, asking)) {
+        if (read != CLI_READ_OK) return cliExecLost(c, read, argv);
+        if (c->subscriptions == 0 && cliExecRedirect(c, &reply, asking)) {
             respReplyFree(&reply);
             return MOVED;
         }
-        printReply(c, &reply);
-        noteConfirmation(c, &stream, &reply);
+        cliExecPrintReply(c, &reply);
+        cliExecNoteConfirmation(c, &stream, &reply);
         bool refused = reply.type == RESP_T_ERROR;
         bool reset = reply.type == RESP_T_STATUS && strIs(reply.str, "RESET");
         respReplyFree(&reply);
-        if (reset) noteReset(c);
+        if (reset) cliExecNoteReset(c);
         if (monitor && !refused && !reset) continue;
         if (c->subscriptions == 0 && (stream.missing <= 0 || refused || reset))
             return refused ? ERROR_REPLY : DONE;
@@ -210,7 +210,7 @@ static enum outcome follow(struct cli *c, int argc, const sds *argv, bool *askin
 }
 
 /* To the node that has the slot; with ASK, for the next command only. */
-static bool moveOver(struct cli *c, bool asking) {
+static bool cliExecMoveOver(struct cli *c, bool asking) {
     if (!cliConnect(c)) return false;
     if (!asking) return true;
     const char *command[] = {"ASKING"};
@@ -221,38 +221,39 @@ static bool moveOver(struct cli *c, bool asking) {
 }
 
 /* The reply to a command that has one; MOVED, with nothing printed, when another node is to be asked. */
-static enum outcome answer(struct cli *c, int argc, const sds *argv, bool *asking) {
+static enum outcome cliExecAnswer(struct cli *c, int argc, const sds *argv, bool *asking) {
     struct respReply reply;
-    enum cliRead read = readAnswer(c, &reply, isUnsubscribe(argv));
+    enum cliRead read = cliExecReadAnswer(c, &reply, cliExecIsUnsubscribe(argv));
     c->answered_us = monotonicUs();
-    if (read != CLI_READ_OK) return lost(c, read, argv);
+    if (read != CLI_READ_OK) return cliExecLost(c, read, argv);
     enum outcome outcome = reply.type == RESP_T_ERROR ? ERROR_REPLY : DONE;
-    if (redirect(c, &reply, asking)) {
+    if (cliExecRedirect(c, &reply, asking)) {
         outcome = MOVED;
     } else {
-        noteEffects(c, argc, argv, &reply);
-        showReply(c, argc, argv, &reply);
+        cliExecNoteEffects(c, argc, argv, &reply);
+        cliExecShowReply(c, argc, argv, &reply);
     }
     respReplyFree(&reply);
     return outcome;
 }
 
-static enum outcome once(struct cli *c, int argc, const sds *argv) {
+static enum outcome cliExecOnce(struct cli *c, int argc, const sds *argv) {
     for (int hops = 0; hops <= MAX_REDIRECTS; hops++) {
         bool asking = false;
-        if (isSync(argv)) return cliReplica(c) == 0 ? DONE : LOST;
+        if (cliExecIsSync(argv)) return cliReplica(c) == 0 ? DONE : LOST;
         /* A failed send is no reason not to read: the server may have said why it closed. */
         cliSend(c, argc, argv);
-        bool stream = (isStream(argv) && !c->in_multi) || c->subscriptions;
-        enum outcome outcome = stream ? follow(c, argc, argv, &asking) : answer(c, argc, argv, &asking);
+        bool stream = (cliExecIsStream(argv) && !c->in_multi) || c->subscriptions;
+        enum outcome outcome =
+            stream ? cliExecFollow(c, argc, argv, &asking) : cliExecAnswer(c, argc, argv, &asking);
         if (outcome != MOVED) return outcome;
-        if (!moveOver(c, asking)) return LOST;
+        if (!cliExecMoveOver(c, asking)) return LOST;
     }
     fprintf(stderr, "Error: %d redirections in a row\n", MAX_REDIRECTS);
     return ERROR_REPLY;
 }
 
-static void tellTime(const struct cli *c, int64_t us) {
+static void cliExecTellTime(const struct cli *c, int64_t us) {
     if (c->verbose)
         fprintf(stderr, "(%.3fms)\n", (double)us / 1e3);
     else if (c->interactive && us >= SLOW_US)
@@ -260,9 +261,9 @@ static void tellTime(const struct cli *c, int64_t us) {
 }
 
 /* The prompt begins a line: Ctrl-C was echoed, unless keys were awaited. */
-static bool goOn(struct cli *c, const sds *argv) {
+static bool cliExecGoOn(struct cli *c, const sds *argv) {
     if (!c->interactive) return false;
-    if (!isStream(argv) || is(argv[0], "monitor")) printf("\n");
+    if (!cliExecIsStream(argv) || cliExecIs(argv[0], "monitor")) printf("\n");
     return cliConnect(c);
 }
 
@@ -274,20 +275,20 @@ bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat) {
         if (c->link.fd == -1 && !cliConnect(c)) return false;
         int64_t start_us = monotonicUs();
         c->answered_us = 0;
-        enum outcome outcome = once(c, argc, argv);
-        tellTime(c, (c->answered_us ? c->answered_us : monotonicUs()) - start_us);
+        enum outcome outcome = cliExecOnce(c, argc, argv);
+        cliExecTellTime(c, (c->answered_us ? c->answered_us : monotonicUs()) - start_us);
         if (outcome == LOST) return false;
-        if (outcome == INTERRUPTED) return goOn(c, argv);
+        if (outcome == INTERRUPTED) return cliExecGoOn(c, argv);
         if (outcome == ERROR_REPLY && c->error_exit) return false;
     }
-    if (cli_interrupted && c->interactive) printf("\n"); /* as in goOn */
+    if (cli_interrupted && c->interactive) printf("\n"); /* as in cliExecGoOn */
     return true;
 }
 
 /* ---- Lines ---- */
 
 /* CONNECT host port, in the client. */
-static void connectTo(struct cli *c, const sds *argv) {
+static void cliExecConnectTo(struct cli *c, const sds *argv) {
     int64_t port;
     if (!string2ll(sdsview(argv[2]), &port) || port < 1 || port > 65535) {
         printf("Invalid port number\n");
@@ -300,19 +301,19 @@ static void connectTo(struct cli *c, const sds *argv) {
 }
 
 /* Commands of the client itself. */
-static bool runBuiltin(struct cli *c, int argc, const sds *argv, bool *leave) {
-    *leave = is(argv[0], "quit") || is(argv[0], "exit");
-    c->debug_again = (c->debug || c->debug_sync) && argc == 1 && is(argv[0], "restart");
+static bool cliExecRunBuiltin(struct cli *c, int argc, const sds *argv, bool *leave) {
+    *leave = cliExecIs(argv[0], "quit") || cliExecIs(argv[0], "exit");
+    c->debug_again = (c->debug || c->debug_sync) && argc == 1 && cliExecIs(argv[0], "restart");
     *leave = *leave || c->debug_again;
     if (*leave) return true;
     if (argv[0][0] == ':')
         cliPreference(c, argc, argv);
-    else if (is(argv[0], "help") || is(argv[0], "?"))
+    else if (cliExecIs(argv[0], "help") || cliExecIs(argv[0], "?"))
         cliHelp(c, argc - 1, argv + 1);
-    else if (is(argv[0], "clear") && argc == 1)
+    else if (cliExecIs(argv[0], "clear") && argc == 1)
         printf("\033[H\033[2J");
-    else if (is(argv[0], "connect") && argc == 3)
-        connectTo(c, argv);
+    else if (cliExecIs(argv[0], "connect") && argc == 3)
+        cliExecConnectTo(c, argv);
     else
         return false;
     fflush(stdout);
@@ -328,7 +329,7 @@ bool cliRunLine(struct cli *c, const char *line, size_t len) {
     int skip = argc > 1 && string2ll(sdsview(argv[0]), &repeat);
     if (skip && repeat <= 0)
         printf("Invalid valkey-cli repeat command option value.\n");
-    else if (argc > 0 && !runBuiltin(c, argc - skip, argv + skip, &leave))
+    else if (argc > 0 && !cliExecRunBuiltin(c, argc - skip, argv + skip, &leave))
         cliRun(c, argc - skip, argv + skip, repeat);
     if (argv) sdsfreesplitres(argv, argc);
     return !leave;

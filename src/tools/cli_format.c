@@ -8,33 +8,32 @@
  *        2) 1# "k" => "v"          the others behind `indent`
  *
  * A map's value of more than one line starts on a line of its own. */
-#include "tools/cli.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/num.h"
+#include "tools/cli.h"
 
-static bool isAggregate(const struct respReply *r) {
+static bool cliFormatIsAggregate(const struct respReply *r) {
     return r->type == RESP_T_ARRAY || r->type == RESP_T_MAP || r->type == RESP_T_SET ||
            r->type == RESP_T_PUSH;
 }
 
 /* ---- For people ---- */
 
-static sds formatTty(sds out, const struct cli *c, const struct respReply *r, sds indent);
+static sds cliFormatTty(sds out, const struct cli *c, const struct respReply *r, sds indent);
 
-static const char *emptyName(const struct respReply *r) {
+static const char *cliFormatEmptyName(const struct respReply *r) {
     return r->type == RESP_T_MAP ? "(empty hash)" : r->type == RESP_T_SET ? "(empty set)" : "(empty array)";
 }
 
 /* A value of a map, behind " => ". */
-static sds formatValue(sds out, const struct cli *c, const struct respReply *r, sds indent) {
-    sds value = formatTty(sdsempty(), c, r, indent);
+static sds cliFormatValue(sds out, const struct cli *c, const struct respReply *r, sds indent) {
+    sds value = cliFormatTty(sdsempty(), c, r, indent);
     char *newline = memchr(value, '\n', sdslen(value));
     bool one_line = newline && newline == value + sdslen(value) - 1;
-    if (!one_line && isAggregate(r)) {
+    if (!one_line && cliFormatIsAggregate(r)) {
         out = sdscat(out, "\n");
         out = sdscatlen(out, indent, sdslen(indent));
     }
@@ -43,7 +42,7 @@ static sds formatValue(sds out, const struct cli *c, const struct respReply *r, 
     return out;
 }
 
-static sds formatElements(sds out, const struct cli *c, const struct respReply *r, sds indent) {
+static sds cliFormatElements(sds out, const struct cli *c, const struct respReply *r, sds indent) {
     const struct cliPalette *p = cliPalette(c->colour);
     bool map = r->type == RESP_T_MAP;
     size_t count = map ? r->elements / 2 : r->elements;
@@ -54,19 +53,19 @@ static sds formatElements(sds out, const struct cli *c, const struct respReply *
         if (i) out = sdscatlen(out, indent, sdslen(indent));
         out = sdscatprintf(out, "%s%*zu%c%s ", p->faint, width, i + 1, mark, p->end);
         if (!map) {
-            out = formatTty(out, c, &r->element[i], deeper);
+            out = cliFormatTty(out, c, &r->element[i], deeper);
             continue;
         }
-        out = formatTty(out, c, &r->element[2 * i], deeper);
+        out = cliFormatTty(out, c, &r->element[2 * i], deeper);
         sdsrange(out, 0, -2); /* the key's line end */
         out = sdscat(out, " => ");
-        out = formatValue(out, c, &r->element[2 * i + 1], deeper);
+        out = cliFormatValue(out, c, &r->element[2 * i + 1], deeper);
     }
     sdsfree(deeper);
     return out;
 }
 
-static const char *colourOf(const struct cliPalette *p, const struct respReply *r) {
+static const char *cliFormatColourOf(const struct cliPalette *p, const struct respReply *r) {
     switch (r->type) {
     case RESP_T_STRING: return p->text;
     case RESP_T_ERROR: return p->error;
@@ -81,10 +80,10 @@ static const char *colourOf(const struct cliPalette *p, const struct respReply *
     }
 }
 
-static sds formatTty(sds out, const struct cli *c, const struct respReply *r, sds indent) {
-    if (isAggregate(r) && r->elements) return formatElements(out, c, r, indent);
+static sds cliFormatTty(sds out, const struct cli *c, const struct respReply *r, sds indent) {
+    if (cliFormatIsAggregate(r) && r->elements) return cliFormatElements(out, c, r, indent);
     const struct cliPalette *p = cliPalette(c->colour);
-    const char *colour = colourOf(p, r);
+    const char *colour = cliFormatColourOf(p, r);
     out = sdscat(out, colour);
     switch (r->type) {
     case RESP_T_STATUS:
@@ -98,14 +97,14 @@ static sds formatTty(sds out, const struct cli *c, const struct respReply *r, sd
     case RESP_T_BIGNUM: out = sdscatstr(sdscat(out, "(big number) "), r->str); break;
     case RESP_T_BOOL: out = sdscat(out, r->integer ? "(true)" : "(false)"); break;
     case RESP_T_NULL: out = sdscat(out, "(nil)"); break;
-    default: out = sdscat(out, emptyName(r));
+    default: out = sdscat(out, cliFormatEmptyName(r));
     }
     return sdscat(sdscat(out, *colour ? p->end : ""), "\n");
 }
 
 /* ---- Raw ---- */
 
-static sds formatRaw(sds out, const struct respReply *r, sds delimiter) {
+static sds cliFormatRaw(sds out, const struct respReply *r, sds delimiter) {
     switch (r->type) {
     case RESP_T_NULL: return out;
     case RESP_T_ERROR: return sdscat(sdscatstr(out, r->str), "\n");
@@ -113,19 +112,19 @@ static sds formatRaw(sds out, const struct respReply *r, sds delimiter) {
     case RESP_T_BOOL: return sdscat(out, r->integer ? "(true)" : "(false)");
     default: break;
     }
-    if (!isAggregate(r)) return sdscatstr(out, r->str);
+    if (!cliFormatIsAggregate(r)) return sdscatstr(out, r->str);
     for (size_t i = 0; i < r->elements; i++) {
         bool is_value = r->type == RESP_T_MAP && i % 2;
         if (i && is_value) out = sdscat(out, " ");
         if (i && !is_value) out = sdscatlen(out, delimiter, sdslen(delimiter));
-        out = formatRaw(out, &r->element[i], delimiter);
+        out = cliFormatRaw(out, &r->element[i], delimiter);
     }
     return out;
 }
 
 /* ---- CSV: nested replies are flattened ---- */
 
-static sds formatCsv(sds out, const struct respReply *r) {
+static sds cliFormatCsv(sds out, const struct respReply *r) {
     switch (r->type) {
     case RESP_T_NULL: return sdscat(out, "NULL");
     case RESP_T_ERROR: return sdscatrepr(sdscat(out, "ERROR,"), r->str.ptr, r->str.len);
@@ -135,10 +134,10 @@ static sds formatCsv(sds out, const struct respReply *r) {
     case RESP_T_BIGNUM: return sdscatstr(out, r->str);
     default: break;
     }
-    if (!isAggregate(r)) return sdscatrepr(out, r->str.ptr, r->str.len);
+    if (!cliFormatIsAggregate(r)) return sdscatrepr(out, r->str.ptr, r->str.len);
     for (size_t i = 0; i < r->elements; i++) {
         if (i) out = sdscat(out, ",");
-        out = formatCsv(out, &r->element[i]);
+        out = cliFormatCsv(out, &r->element[i]);
     }
     return out;
 }
@@ -146,7 +145,7 @@ static sds formatCsv(sds out, const struct respReply *r) {
 /* ---- JSON ---- */
 
 /* Bytes from 0x80 on go through as they are, as UTF-8. */
-static sds jsonText(sds out, struct str s) {
+static sds cliFormatJsonText(sds out, struct str s) {
     static const char escapes[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     out = sdscat(out, "\"");
     for (size_t i = 0; i < s.len; i++) {
@@ -163,63 +162,65 @@ static sds jsonText(sds out, struct str s) {
 }
 
 /* Plain ASCII: the text between the quotes that people are shown, with its \xHH, as a JSON string. */
-static sds jsonString(sds out, struct str s, bool ascii) {
-    if (!ascii) return jsonText(out, s);
+static sds cliFormatJsonString(sds out, struct str s, bool ascii) {
+    if (!ascii) return cliFormatJsonText(out, s);
     sds shown = sdscatrepr(sdsempty(), s.ptr, s.len);
-    out = jsonText(out, strN(shown + 1, sdslen(shown) - 2));
+    out = cliFormatJsonText(out, strN(shown + 1, sdslen(shown) - 2));
     sdsfree(shown);
     return out;
 }
 
-static sds formatJson(sds out, const struct respReply *r, bool ascii);
+static sds cliFormatJson(sds out, const struct respReply *r, bool ascii);
 
 /* Names in JSON objects are strings: what is not one is put in quotes. */
-static sds jsonName(sds out, const struct respReply *r, bool ascii) {
-    if (r->type == RESP_T_STRING || r->type == RESP_T_STATUS) return jsonString(out, r->str, ascii);
-    sds text = formatJson(sdsempty(), r, ascii);
-    out = jsonString(out, sdsview(text), ascii);
+static sds cliFormatJsonName(sds out, const struct respReply *r, bool ascii) {
+    if (r->type == RESP_T_STRING || r->type == RESP_T_STATUS) return cliFormatJsonString(out, r->str, ascii);
+    sds text = cliFormatJson(sdsempty(), r, ascii);
+    out = cliFormatJsonString(out, sdsview(text), ascii);
     sdsfree(text);
     return out;
 }
 
-static sds jsonElements(sds out, const struct respReply *r, bool ascii) {
+static sds cliFormatJsonElements(sds out, const struct respReply *r, bool ascii) {
     bool map = r->type == RESP_T_MAP;
     out = sdscat(out, map ? "{" : "[");
     for (size_t i = 0; i < r->elements; i++) {
         bool is_value = map && i % 2;
         if (i) out = sdscat(out, is_value ? ":" : ",");
-        out =
-            map && !is_value ? jsonName(out, &r->element[i], ascii) : formatJson(out, &r->element[i], ascii);
+        out = map && !is_value ? cliFormatJsonName(out, &r->element[i], ascii)
+                               : cliFormatJson(out, &r->element[i], ascii);
     }
     return sdscat(out, map ? "}" : "]");
 }
 
-static sds formatJson(sds out, const struct respReply *r, bool ascii) {
+static sds cliFormatJson(sds out, const struct respReply *r, bool ascii) {
     switch (r->type) {
     case RESP_T_NULL: return sdscat(out, "null");
-    case RESP_T_ERROR: return jsonString(sdscat(out, "error:"), r->str, ascii);
+    case RESP_T_ERROR: return cliFormatJsonString(sdscat(out, "error:"), r->str, ascii);
     case RESP_T_INTEGER: return sdscatprintf(out, "%lld", (long long)r->integer);
     case RESP_T_BOOL: return sdscat(out, r->integer ? "true" : "false");
     case RESP_T_DOUBLE:
     case RESP_T_BIGNUM: return sdscatstr(out, r->str);
-    default: return isAggregate(r) ? jsonElements(out, r, ascii) : jsonString(out, r->str, ascii);
+    default:
+        return cliFormatIsAggregate(r) ? cliFormatJsonElements(out, r, ascii)
+                                       : cliFormatJsonString(out, r->str, ascii);
     }
 }
 
 sds cliFormatReply(const struct cli *c, const struct respReply *r, bool plain) {
     sds out = sdsempty();
     if (c->output == CLI_RAW || plain) {
-        out = formatRaw(out, r, c->delimiter);
+        out = cliFormatRaw(out, r, c->delimiter);
         if (plain && (sdslen(out) == 0 || out[sdslen(out) - 1] == '\n')) return out;
         return sdscatlen(out, c->terminator, sdslen(c->terminator));
     }
     if (c->output == CLI_TTY) {
         sds indent = sdsempty();
-        out = formatTty(out, c, r, indent);
+        out = cliFormatTty(out, c, r, indent);
         sdsfree(indent);
         return out;
     }
-    out = c->output == CLI_CSV ? formatCsv(out, r) : formatJson(out, r, c->output == CLI_QUOTED_JSON);
+    out = c->output == CLI_CSV ? cliFormatCsv(out, r) : cliFormatJson(out, r, c->output == CLI_QUOTED_JSON);
     return sdscat(out, "\n");
 }
 
@@ -229,14 +230,14 @@ sds cliFormatPush(const struct respReply *r) {
     if (r->elements) out = sdscatstr(out, r->element[0].str);
     for (size_t i = 1; i < r->elements; i++) {
         const struct respReply *e = &r->element[i];
-        bool list = isAggregate(e);
+        bool list = cliFormatIsAggregate(e);
         for (size_t j = 0; j < (list ? e->elements : 1); j++) {
             const struct respReply *item = list ? &e->element[j] : e;
             out = sdscat(out, i == 1 && j == 0 ? ": " : ", ");
             if (item->type == RESP_T_STRING)
                 out = sdscatprintf(out, "'%.*s'", (int)item->str.len, item->str.ptr);
             else
-                out = formatCsv(out, item);
+                out = cliFormatCsv(out, item);
         }
     }
     return sdscat(out, "\n");

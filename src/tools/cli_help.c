@@ -3,12 +3,11 @@
  *
  * The documentation is asked for once per server and kept for help, hints and completion. */
 #define _GNU_SOURCE /* strcasestr */
-#include "tools/cli.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/zmalloc.h"
+#include "tools/cli.h"
 #include "tools/cli_docs.h"
 
 #define OVERVIEW_WIDTH 88
@@ -45,53 +44,57 @@ const struct cliDocs *cliDocsOf(struct cli *c) {
 
 /* ---- help ---- */
 
-static sds catField(sds out, const struct cliPalette *p, const struct respReply *doc, const char *name) {
+static sds cliHelpCatField(sds out, const struct cliPalette *p, const struct respReply *doc,
+                           const char *name) {
     struct str text = respFieldText(doc, name);
     return text.len ? sdscatprintf(out, "  %s%s:%s %.*s\n", p->number, name, p->end, (int)text.len, text.ptr)
                     : out;
 }
 
-static sds catCommand(sds out, const struct cliPalette *p, struct str name, const struct respReply *doc,
-                      bool with_group) {
+static sds cliHelpCatCommand(sds out, const struct cliPalette *p, struct str name,
+                             const struct respReply *doc, bool with_group) {
     sds title = cliDocsTitle(name);
     const struct respReply *args = respField(doc, "arguments");
     sds synopsis = args ? cliDocsSynopsis(sdsempty(), args) : sdsempty();
     out = sdscatprintf(out, "\n  %s%s%s %s%s%s\n", p->head, title, p->end, p->faint, synopsis, p->end);
-    out = catField(out, p, doc, "summary");
-    out = catField(out, p, doc, "since");
-    if (with_group) out = catField(out, p, doc, "group");
+    out = cliHelpCatField(out, p, doc, "summary");
+    out = cliHelpCatField(out, p, doc, "since");
+    if (with_group) out = cliHelpCatField(out, p, doc, "group");
     sdsfree(title);
     sdsfree(synopsis);
     const struct respReply *subs = respField(doc, "subcommands");
     for (size_t i = 0; subs && i + 1 < subs->elements; i += 2)
-        out = catCommand(out, p, subs->element[i].str, &subs->element[i + 1], with_group);
+        out = cliHelpCatCommand(out, p, subs->element[i].str, &subs->element[i + 1], with_group);
     return out;
 }
 
 /* `name` is "get" or "config|set". */
-static sds catNamed(sds out, const struct cliPalette *p, const struct respReply *tree, const char *name) {
+static sds cliHelpCatNamed(sds out, const struct cliPalette *p, const struct respReply *tree,
+                           const char *name) {
     for (size_t i = 0; i + 1 < tree->elements; i += 2) {
         const struct respReply *doc = &tree->element[i + 1], *subs = respField(doc, "subcommands");
-        if (strIs(tree->element[i].str, name)) out = catCommand(out, p, tree->element[i].str, doc, true);
+        if (strIs(tree->element[i].str, name))
+            out = cliHelpCatCommand(out, p, tree->element[i].str, doc, true);
         for (size_t j = 0; subs && j + 1 < subs->elements; j += 2) {
             if (strIs(subs->element[j].str, name))
-                out = catCommand(out, p, subs->element[j].str, &subs->element[j + 1], true);
+                out = cliHelpCatCommand(out, p, subs->element[j].str, &subs->element[j + 1], true);
         }
     }
     return out;
 }
 
-static sds catGroup(sds out, const struct cliPalette *p, const struct respReply *tree, struct str group) {
+static sds cliHelpCatGroup(sds out, const struct cliPalette *p, const struct respReply *tree,
+                           struct str group) {
     for (size_t i = 0; i + 1 < tree->elements; i += 2) {
         const struct respReply *doc = &tree->element[i + 1];
         if (strEq(respFieldText(doc, "group"), group))
-            out = catCommand(out, p, tree->element[i].str, doc, false);
+            out = cliHelpCatCommand(out, p, tree->element[i].str, doc, false);
     }
     return out;
 }
 
 /* "string (27), list (22)", wrapped. */
-static sds catGroups(sds out, const struct cliDocs *d) {
+static sds cliHelpCatGroups(sds out, const struct cliDocs *d) {
     int count;
     struct cliDocsGroupCount *groups = cliDocsGroups(d, &count);
     size_t column = 0;
@@ -108,7 +111,7 @@ static sds catGroups(sds out, const struct cliDocs *d) {
 }
 
 /* Commands that have the word in their names. */
-static sds catSimilar(sds out, const struct respReply *tree, const char *word) {
+static sds cliHelpCatSimilar(sds out, const struct respReply *tree, const char *word) {
     int found = 0;
     for (size_t i = 0; i + 1 < tree->elements && found < SIMILAR_MAX; i += 2) {
         sds title = cliDocsTitle(tree->element[i].str);
@@ -120,30 +123,30 @@ static sds catSimilar(sds out, const struct respReply *tree, const char *word) {
 }
 
 /* A command goes before a group of that name, which is told in a line then. */
-static sds helpText(const struct cliDocs *d, const struct cliPalette *p, int argc, const sds *argv) {
+static sds cliHelpText(const struct cliDocs *d, const struct cliPalette *p, int argc, const sds *argv) {
     sds name = sdsdup(argv[0]), words = sdsdup(argv[0]);
     for (int i = 1; i < argc; i++) {
         name = sdscatprintf(name, "|%s", argv[i]);
         words = sdscatprintf(words, " %s", argv[i]);
     }
     struct str group = cliDocsFindGroup(d, words);
-    sds out = name[0] == '@' ? sdsempty() : catNamed(sdsempty(), p, &d->tree, name);
+    sds out = name[0] == '@' ? sdsempty() : cliHelpCatNamed(sdsempty(), p, &d->tree, name);
     bool command = sdslen(out) > 0;
-    if (!command && group.len) out = catGroup(out, p, &d->tree, group);
+    if (!command && group.len) out = cliHelpCatGroup(out, p, &d->tree, group);
     bool found = sdslen(out) > 0;
     out = sdscat(out, found ? "\n" : "There is no help about that.\n");
     if (command && group.len)
         out = sdscatprintf(out, "help @%.*s lists the commands of that group.\n", (int)group.len, group.ptr);
-    if (!found) out = catSimilar(out, &d->tree, words[0] == '@' ? words + 1 : words);
-    if (!found) out = catGroups(sdscat(out, "Groups of commands:\n"), d);
+    if (!found) out = cliHelpCatSimilar(out, &d->tree, words[0] == '@' ? words + 1 : words);
+    if (!found) out = cliHelpCatGroups(sdscat(out, "Groups of commands:\n"), d);
     sdsfree(name);
     sdsfree(words);
     return out;
 }
 
-static sds overviewText(const struct cliDocs *d) {
+static sds cliHelpOverviewText(const struct cliDocs *d) {
     sds out = sdscatprintf(sdsempty(), "valkey-cli %s\n%s", VALKEY_VERSION, overview);
-    return d->bytes ? catGroups(sdscat(out, "Groups of commands:\n"), d) : out;
+    return d->bytes ? cliHelpCatGroups(sdscat(out, "Groups of commands:\n"), d) : out;
 }
 
 void cliHelp(struct cli *c, int argc, const sds *argv) {
@@ -151,9 +154,9 @@ void cliHelp(struct cli *c, int argc, const sds *argv) {
     const struct cliDocs *d = cliDocsOf(c);
     sds text;
     if (argc == 0)
-        text = overviewText(d);
+        text = cliHelpOverviewText(d);
     else if (d->bytes)
-        text = helpText(d, cliPalette(c->colour), argc, argv);
+        text = cliHelpText(d, cliPalette(c->colour), argc, argv);
     else
         text = sdsnew("There is no help: the server does not answer COMMAND DOCS.\n");
     cliShow(c, text);

@@ -9,8 +9,6 @@
  *
  * Biggest keys are told as they are found, with the share of the keys seen; Ctrl-C ends the walk and shows
  * the summary of what has been seen. */
-#include "tools/cli.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +16,7 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "tools/cli.h"
 #include "tools/cli_progress.h"
 
 #define MAX_TYPES   32
@@ -61,7 +60,7 @@ static const struct {
     {"stream", "XLEN", "entries"}, {"set", "SCARD", "members"}, {"zset", "ZCARD", "members"},
 };
 
-static struct typeSample *addType(struct walk *w, struct str name) {
+static struct typeSample *cliKeysAddType(struct walk *w, struct str name) {
     if (w->types_count == MAX_TYPES) return NULL;
     struct typeSample *t = &w->types[w->types_count++];
     *t = (struct typeSample){.name = sdsnewstr(name), .unit = "?"};
@@ -74,51 +73,51 @@ static struct typeSample *addType(struct walk *w, struct str name) {
     return t;
 }
 
-static struct typeSample *typeOf(struct walk *w, struct str name) {
+static struct typeSample *cliKeysTypeOf(struct walk *w, struct str name) {
     for (int i = 0; i < w->types_count; i++) {
         if (strEq(sdsview(w->types[i].name), name)) return &w->types[i];
     }
-    return addType(w, name);
+    return cliKeysAddType(w, name);
 }
 
-static double percentSeen(const struct walk *w) {
+static double cliKeysPercentSeen(const struct walk *w) {
     double percent = w->all ? (double)w->sampled * 100 / (double)w->all : 100;
     return percent < 100 ? percent : 100;
 }
 
-static sds quoted(const sds key) {
+static sds cliKeysQuoted(const sds key) {
     return sdscatrepr(sdsempty(), key, sdslen(key));
 }
 
 /* Something is about to be printed. */
-static void makeRoom(struct walk *w) {
+static void cliKeysMakeRoom(struct walk *w) {
     cliProgressClear(&w->progress);
 }
 
 /* ---- Types and sizes ---- */
 
-static void askTypes(struct walk *w, const struct step *s) {
+static void cliKeysAskTypes(struct walk *w, const struct step *s) {
     for (int i = 0; i < s->count; i++) {
         struct str words[] = {STR("TYPE"), sdsview(s->keys[i])};
         cliQueueWords(w->cli, 2, words);
     }
 }
 
-static void takeTypes(struct walk *w, struct step *s) {
+static void cliKeysTakeTypes(struct walk *w, struct step *s) {
     s->types = zmalloc((size_t)(s->count + 1) * sizeof(s->types[0]));
     for (int i = 0; i < s->count; i++) {
         struct respReply reply;
         cliExpect(w->cli, &reply);
-        s->types[i] = strIs(reply.str, "none") ? NULL : typeOf(w, reply.str);
+        s->types[i] = strIs(reply.str, "none") ? NULL : cliKeysTypeOf(w, reply.str);
         respReplyFree(&reply);
     }
 }
 
-static bool hasSize(const struct walk *w, const struct typeSample *type) {
+static bool cliKeysHasSize(const struct walk *w, const struct typeSample *type) {
     return type && (w->cli->mode == CLI_MEMKEYS || type->size_command);
 }
 
-static void askSize(struct walk *w, const sds key, const struct typeSample *type) {
+static void cliKeysAskSize(struct walk *w, const sds key, const struct typeSample *type) {
     char number[LONG_STR_SIZE];
     if (w->cli->mode == CLI_BIGKEYS) {
         struct str words[] = {strOf(type->size_command), sdsview(key)};
@@ -131,48 +130,48 @@ static void askSize(struct walk *w, const sds key, const struct typeSample *type
     cliQueueWords(w->cli, samples ? 5 : 3, words);
 }
 
-static void askSizes(struct walk *w, const struct step *s) {
+static void cliKeysAskSizes(struct walk *w, const struct step *s) {
     for (int i = 0; i < s->count; i++) {
-        if (hasSize(w, s->types[i])) askSize(w, s->keys[i], s->types[i]);
+        if (cliKeysHasSize(w, s->types[i])) cliKeysAskSize(w, s->keys[i], s->types[i]);
     }
 }
 
-static void noteSize(struct walk *w, const sds key, struct typeSample *t, int64_t size) {
+static void cliKeysNoteSize(struct walk *w, const sds key, struct typeSample *t, int64_t size) {
     t->total += size;
     t->count++;
     if (size <= t->biggest && t->biggest_key) return;
     t->biggest = size;
     cliSetText(&t->biggest_key, sdsdup(key));
-    sds name = quoted(key);
-    makeRoom(w);
-    printf("[%05.2f%%] Biggest %-6s found so far '%s' with %lld %s\n", percentSeen(w), t->name, name,
+    sds name = cliKeysQuoted(key);
+    cliKeysMakeRoom(w);
+    printf("[%05.2f%%] Biggest %-6s found so far '%s' with %lld %s\n", cliKeysPercentSeen(w), t->name, name,
            (long long)size, t->unit);
     fflush(stdout);
     sdsfree(name);
 }
 
-static void tellRefusal(struct walk *w, const sds key, struct str why) {
-    makeRoom(w);
+static void cliKeysTellRefusal(struct walk *w, const sds key, struct str why) {
+    cliKeysMakeRoom(w);
     fprintf(stderr, "Warning: the size of '%s' is not told: %.*s\n", key, (int)why.len, why.ptr);
 }
 
 /* There may be none: another client deleted the key or gave it another type. */
-static void takeSize(struct walk *w, const sds key, struct typeSample *type) {
+static void cliKeysTakeSize(struct walk *w, const sds key, struct typeSample *type) {
     struct respReply reply;
     cliExpectAny(w->cli, &reply);
     if (reply.type == RESP_T_INTEGER) {
-        noteSize(w, key, type, reply.integer);
+        cliKeysNoteSize(w, key, type, reply.integer);
     } else {
         type->count++;
-        if (reply.type != RESP_T_NULL) tellRefusal(w, key, reply.str);
+        if (reply.type != RESP_T_NULL) cliKeysTellRefusal(w, key, reply.str);
     }
     respReplyFree(&reply);
 }
 
-static void takeSizes(struct walk *w, const struct step *s) {
+static void cliKeysTakeSizes(struct walk *w, const struct step *s) {
     for (int i = 0; i < s->count; i++) {
-        if (hasSize(w, s->types[i]))
-            takeSize(w, s->keys[i], s->types[i]);
+        if (cliKeysHasSize(w, s->types[i]))
+            cliKeysTakeSize(w, s->keys[i], s->types[i]);
         else if (s->types[i])
             s->types[i]->count++;
     }
@@ -180,7 +179,7 @@ static void takeSizes(struct walk *w, const struct step *s) {
 
 /* ---- Use ---- */
 
-static void noteUse(struct walk *w, const sds key, int64_t counter) {
+static void cliKeysNoteUse(struct walk *w, const sds key, int64_t counter) {
     if (counter <= 0) return; /* not used at all */
     int at = w->hot_count;
     while (at > 0 && w->hot[at - 1].counter < counter) at--;
@@ -191,44 +190,44 @@ static void noteUse(struct walk *w, const sds key, int64_t counter) {
         sdsfree(w->hot[w->hot_count].key);
     else
         w->hot_count++;
-    sds name = quoted(key);
-    makeRoom(w);
-    printf("[%05.2f%%] Hot key '%s' found so far with counter %lld\n", percentSeen(w), name,
+    sds name = cliKeysQuoted(key);
+    cliKeysMakeRoom(w);
+    printf("[%05.2f%%] Hot key '%s' found so far with counter %lld\n", cliKeysPercentSeen(w), name,
            (long long)counter);
     fflush(stdout);
     sdsfree(name);
 }
 
-static void askUse(struct walk *w, const struct step *s) {
+static void cliKeysAskUse(struct walk *w, const struct step *s) {
     for (int i = 0; i < s->count; i++) {
         struct str words[] = {STR("OBJECT"), STR("FREQ"), sdsview(s->keys[i])};
         cliQueueWords(w->cli, 3, words);
     }
 }
 
-static void takeUse(struct walk *w, const struct step *s) {
+static void cliKeysTakeUse(struct walk *w, const struct step *s) {
     for (int i = 0; i < s->count; i++) {
         struct respReply reply;
         cliExpect(w->cli, &reply); /* an error: the policy is none with counters */
-        if (reply.type == RESP_T_INTEGER) noteUse(w, s->keys[i], reply.integer);
+        if (reply.type == RESP_T_INTEGER) cliKeysNoteUse(w, s->keys[i], reply.integer);
         respReplyFree(&reply);
     }
 }
 
 /* ---- Summaries ---- */
 
-static void printBiggest(const struct walk *w) {
+static void cliKeysPrintBiggest(const struct walk *w) {
     for (int i = 0; i < w->types_count; i++) {
         const struct typeSample *t = &w->types[i];
         if (!t->biggest_key) continue;
-        sds name = quoted(t->biggest_key);
+        sds name = cliKeysQuoted(t->biggest_key);
         printf("Biggest %6s found '%s' has %lld %s\n", t->name, name, (long long)t->biggest, t->unit);
         sdsfree(name);
     }
     printf("\n");
 }
 
-static void printTotals(const struct walk *w) {
+static void cliKeysPrintTotals(const struct walk *w) {
     for (int i = 0; i < w->types_count; i++) {
         const struct typeSample *t = &w->types[i];
         double keys = (double)(w->sampled ? w->sampled : 1), count = (double)(t->count ? t->count : 1);
@@ -237,22 +236,22 @@ static void printTotals(const struct walk *w) {
     }
 }
 
-static void printSummary(const struct walk *w) {
+static void cliKeysPrintSummary(const struct walk *w) {
     bool hot = w->cli->mode == CLI_HOTKEYS;
     printf("\n-------- Summary --------\n\n");
-    if (stop_walk) printf("Interrupted, with %.2f%% of the keys seen.\n", percentSeen(w));
+    if (stop_walk) printf("Interrupted, with %.2f%% of the keys seen.\n", cliKeysPercentSeen(w));
     printf("Sampled %lld keys in the keyspace!\n", (long long)w->sampled);
     if (!hot)
         printf("Total key length in bytes is %lld (avg len %.2f)\n\n", (long long)w->key_bytes,
                w->sampled ? (double)w->key_bytes / (double)w->sampled : 0);
     for (int i = 0; i < w->hot_count; i++) {
-        sds name = quoted(w->hot[i].key);
+        sds name = cliKeysQuoted(w->hot[i].key);
         printf("hot key found with counter: %lld\tkeyname: %s\n", (long long)w->hot[i].counter, name);
         sdsfree(name);
     }
     if (hot) return;
-    printBiggest(w);
-    printTotals(w);
+    cliKeysPrintBiggest(w);
+    cliKeysPrintTotals(w);
 }
 
 /* ---- The walk ---- */
@@ -270,7 +269,7 @@ static int64_t cliKeysAll(struct cli *c) {
     return reply.integer;
 }
 
-static void endStep(struct walk *w, struct step *s) {
+static void cliKeysEndStep(struct walk *w, struct step *s) {
     int64_t before = w->sampled;
     w->sampled += s->count;
     for (int i = 0; i < s->count; i++) w->key_bytes += (int64_t)sdslen(s->keys[i]);
@@ -282,20 +281,20 @@ static void endStep(struct walk *w, struct step *s) {
 }
 
 /* `last` has types already, unless use is what is asked for: then there is no such step. */
-static void walkKeys(struct walk *w) {
+static void cliKeysWalkKeys(struct walk *w) {
     struct cli *c = w->cli;
     bool use = c->mode == CLI_HOTKEYS;
     struct step last = {0}, now = {0}, next;
     sds cursor = sdsnew("0");
     for (bool more = true; more || now.keys || last.keys;) {
-        if (last.keys) askSizes(w, &last);
-        if (now.keys) use ? askUse(w, &now) : askTypes(w, &now);
+        if (last.keys) cliKeysAskSizes(w, &last);
+        if (now.keys) use ? cliKeysAskUse(w, &now) : cliKeysAskTypes(w, &now);
         next = (struct step){0};
         if (more) cliScanRequest(c, cursor);
-        if (last.keys) takeSizes(w, &last);
-        if (now.keys) use ? takeUse(w, &now) : takeTypes(w, &now);
+        if (last.keys) cliKeysTakeSizes(w, &last);
+        if (now.keys) use ? cliKeysTakeUse(w, &now) : cliKeysTakeTypes(w, &now);
         if (more) next.keys = cliScanTake(c, &cursor, &next.count);
-        if (use ? now.keys : last.keys) endStep(w, use ? &now : &last);
+        if (use ? now.keys : last.keys) cliKeysEndStep(w, use ? &now : &last);
         last = now;
         now = next;
         more = more && strcmp(cursor, "0") != 0 && !stop_walk;
@@ -303,7 +302,7 @@ static void walkKeys(struct walk *w) {
     sdsfree(cursor);
 }
 
-static void freeWalk(struct walk *w) {
+static void cliKeysFreeWalk(struct walk *w) {
     for (int i = 0; i < w->types_count; i++) {
         sdsfree(w->types[i].name);
         sdsfree(w->types[i].biggest_key);
@@ -316,16 +315,16 @@ int cliSampleKeys(struct cli *c) {
     struct walk w = {.cli = c, .all = cliKeysAll(c)};
     w.hot = zmalloc((size_t)(c->hot_keys + 1) * sizeof(w.hot[0]));
     for (size_t i = 0; i < sizeof(known_types) / sizeof(known_types[0]); i++)
-        addType(&w, strOf(known_types[i].name));
+        cliKeysAddType(&w, strOf(known_types[i].name));
     signal(SIGINT, cliKeysOnInterrupt);
     if (!c->scan_count) c->scan_count = c->interval_us ? PAUSE_EVERY : STEP_KEYS;
     printf("\n# Looking at all keys for the %s ones. With -i 0.1 there is a pause\n"
            "# of 0.1 seconds after each %d keys, which is seldom needed.\n\n",
            c->mode == CLI_HOTKEYS ? "most used" : "biggest", PAUSE_EVERY);
     w.progress = cliProgressStart("keys", w.all);
-    walkKeys(&w);
-    makeRoom(&w);
-    printSummary(&w);
-    freeWalk(&w);
+    cliKeysWalkKeys(&w);
+    cliKeysMakeRoom(&w);
+    cliKeysPrintSummary(&w);
+    cliKeysFreeWalk(&w);
     return 0;
 }

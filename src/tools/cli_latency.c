@@ -3,19 +3,18 @@
  *
  * The first three time PING, a hundred times a second; the last one times nothing but a bit of computing, and
  * so shows how long the machine itself keeps a process waiting. */
-#include "tools/cli.h"
-
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tools/cli.h"
 
 #define SAMPLE_GAP_US      10000
 #define RAW_DEFAULT_US     1000000
 #define HISTORY_DEFAULT_US 15000000
 #define DIST_DEFAULT_US    1000000
 
-static int64_t pingUs(struct cli *c) {
+static int64_t cliLatencyPingUs(struct cli *c) {
     static const struct str ping[] = {{"PING", 4}};
     struct respReply reply;
     int64_t start_us = monotonicUs();
@@ -32,14 +31,14 @@ struct samples { /* in milliseconds */
     int64_t min, max, sum, count;
 };
 
-static void addSample(struct samples *s, int64_t ms) {
+static void cliLatencyAddSample(struct samples *s, int64_t ms) {
     if (s->count == 0 || ms < s->min) s->min = ms;
     if (ms > s->max) s->max = ms;
     s->sum += ms;
     s->count++;
 }
 
-static void printSamples(const struct cli *c, const struct samples *s) {
+static void cliLatencyPrintSamples(const struct cli *c, const struct samples *s) {
     long long min = s->min, max = s->max, count = s->count;
     double avg = (double)s->sum / (double)s->count;
     switch (c->output) {
@@ -57,14 +56,14 @@ int cliLatency(struct cli *c) {
     int64_t interval_us = c->interval_us ? c->interval_us : default_us;
     struct samples s = {0};
     for (int64_t start_us = monotonicUs();;) {
-        addSample(&s, pingUs(c) / 1000);
+        cliLatencyAddSample(&s, cliLatencyPingUs(c) / 1000);
         int64_t now_us = monotonicUs();
         bool over = now_us - start_us > interval_us;
         if (live) {
             printf("\033[0G\033[2K"); /* the line begins anew */
-            printSamples(c, &s);
+            cliLatencyPrintSamples(c, &s);
         } else if (over) {
-            printSamples(c, &s);
+            cliLatencyPrintSamples(c, &s);
             if (!history) return 0;
         }
         if (history && over) {
@@ -89,14 +88,14 @@ int cliLatency(struct cli *c) {
 static const int heat[] = {17,  18,  25,  31,  37, 71,
                            142, 178, 208, 202, 196}; /* of the 256 that terminals know */
 
-static int columnOf(int64_t us) {
+static int cliLatencyColumnOf(int64_t us) {
     int column = 0;
     while (column < COLUMNS - 1 && us > (int64_t)1 << (FIRST_LOG_US + column)) column++;
     return column;
 }
 
 /* The upper ends of the columns below them. */
-static void printAxis(void) {
+static void cliLatencyPrintAxis(void) {
     static const char *const units[] = {"us", "ms", "s"};
     for (int i = 0; i < COLUMNS - 1; i += LABEL_EVERY) {
         int log = FIRST_LOG_US + i, unit = log / 10;
@@ -107,7 +106,7 @@ static void printAxis(void) {
     printf("more\n");
 }
 
-static void printSpectrum(const int64_t *counts, int64_t total) {
+static void cliLatencyPrintSpectrum(const int64_t *counts, int64_t total) {
     for (int i = 0; i < COLUMNS; i++) {
         int tenths = (int)(counts[i] * 10 / total);
         if (!counts[i])
@@ -125,19 +124,19 @@ int cliLatencySpectrum(struct cli *c) {
     for (int line = 0;; line = (line + 1) % AXIS_EVERY) {
         int64_t counts[COLUMNS] = {0}, total = 0, start_us = monotonicUs();
         while (total == 0 || monotonicUs() - start_us < interval_us) {
-            counts[columnOf(pingUs(c))]++;
+            counts[cliLatencyColumnOf(cliLatencyPingUs(c))]++;
             total++;
             usleep(SAMPLE_GAP_US);
         }
-        if (line == 0) printAxis();
-        printSpectrum(counts, total);
+        if (line == 0) cliLatencyPrintAxis();
+        cliLatencyPrintSpectrum(counts, total);
     }
 }
 
 /* ---- --intrinsic-latency ---- */
 
 /* Some tens of nanoseconds that no compiler can take away. */
-static uint64_t computeABit(uint64_t x) {
+static uint64_t cliLatencyComputeABit(uint64_t x) {
     for (int i = 0; i < 16; i++) {
         x ^= x << 13;
         x ^= x >> 7;
@@ -159,7 +158,7 @@ int cliIntrinsicLatency(struct cli *c) {
     int64_t start_us = monotonicUs(), end_us = start_us + c->intrinsic_s * 1000000, now_us = start_us;
     int64_t worst_us = 0, runs = 0;
     while (now_us < end_us && !stop_measuring) {
-        state = computeABit(state);
+        state = cliLatencyComputeABit(state);
         int64_t before_us = now_us;
         now_us = monotonicUs();
         runs++;

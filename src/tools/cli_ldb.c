@@ -19,7 +19,7 @@ static const char intro[] =
 
 /* On a terminal: what is about to run stands out, what went wrong is red, what the debugger itself says is
  * faint. */
-static const char *styleOf(struct str line) {
+static const char *cliLdbStyleOf(struct str line) {
     static const struct {
         const char *start, *style;
     } styles[] = {{"->", "1"}, {"<error>", "31"}, {"<hint>", "2"}, {"<debug>", "2"}};
@@ -28,15 +28,15 @@ static const char *styleOf(struct str line) {
     return NULL;
 }
 
-static void printLine(struct str line) {
-    const char *style = isatty(STDOUT_FILENO) ? styleOf(line) : NULL;
+static void cliLdbPrintLine(struct str line) {
+    const char *style = isatty(STDOUT_FILENO) ? cliLdbStyleOf(line) : NULL;
     if (style) printf("\033[%sm", style);
     fwrite(line.ptr, 1, line.len, stdout);
     fputs(style ? "\033[0m\n" : "\n", stdout);
 }
 
 /* False: it was the last answer of the session. */
-static bool printAnswer(struct cli *c, const struct respReply *reply) {
+static bool cliLdbPrintAnswer(struct cli *c, const struct respReply *reply) {
     if (reply->type != RESP_T_ARRAY) {
         sds text = cliFormatReply(c, reply, false);
         fputs(text, stdout);
@@ -49,7 +49,7 @@ static bool printAnswer(struct cli *c, const struct respReply *reply) {
         if (strcmp(line, "<endsession>") == 0)
             more = false;
         else
-            printLine(sdsview(line));
+            cliLdbPrintLine(sdsview(line));
         sdsfree(line);
     }
     fflush(stdout);
@@ -71,7 +71,7 @@ static sds cliLdbReadLine(void) {
 }
 
 /* The words of a request. Code is one word, quotes and all. */
-static sds *splitLine(const sds line, int *count) {
+static sds *cliLdbSplitLine(const sds line, int *count) {
     const char *at = line + strspn(line, " \t"), *end = at + strcspn(at, " \t");
     struct str first = strN(at, (size_t)(end - at));
     if (!*end || !(strIs(first, "e") || strIs(first, "eval"))) {
@@ -85,11 +85,11 @@ static sds *splitLine(const sds line, int *count) {
 }
 
 /* Asks until there is a line for the debugger, and sends it. True: it was sent. */
-static bool askAndSend(struct cli *c, enum cliDebugEnd *end) {
+static bool cliLdbAskAndSend(struct cli *c, enum cliDebugEnd *end) {
     for (bool sent = false; !sent;) {
         sds line = cliLdbReadLine();
         int count = 0;
-        sds *words = line ? splitLine(line, &count) : NULL;
+        sds *words = line ? cliLdbSplitLine(line, &count) : NULL;
         bool leave = !line || (count == 1 && strcasecmp(words[0], "quit") == 0);
         bool again = count == 1 && strcasecmp(words[0], "restart") == 0;
         *end = again ? CLI_DEBUG_RESTART : CLI_DEBUG_QUIT;
@@ -103,7 +103,7 @@ static bool askAndSend(struct cli *c, enum cliDebugEnd *end) {
     return true;
 }
 
-static void printResult(struct cli *c) {
+static void cliLdbPrintResult(struct cli *c) {
     struct respReply reply;
     cliExpectAny(c, &reply);
     sds text = cliFormatReply(c, &reply, false);
@@ -126,11 +126,11 @@ enum cliDebugEnd cliDebug(struct cli *c, int argc, const sds *argv) {
     for (bool more = true; more;) {
         cliExpectAny(c, &reply);
         bool refused = reply.type == RESP_T_ERROR;
-        more = printAnswer(c, &reply);
+        more = cliLdbPrintAnswer(c, &reply);
         respReplyFree(&reply);
         if (refused) return CLI_DEBUG_FAILED; /* no session, as when there are too many */
-        if (more && !askAndSend(c, &end)) return end;
+        if (more && !cliLdbAskAndSend(c, &end)) return end;
     }
-    printResult(c);
+    cliLdbPrintResult(c);
     return CLI_DEBUG_DONE;
 }

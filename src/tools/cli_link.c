@@ -8,8 +8,6 @@
  * TLS's own buffer unseen), and then waited for with poll(2), which Ctrl-C breaks. A reply is tried for each
  * time the input runs dry; when much has come without completing one, only after a pause, so the time spent
  * on trying stays in proportion to the size of the reply. */
-#include "tools/cli.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -22,6 +20,7 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "net/connection.h"
+#include "tools/cli.h"
 
 #define CALL_MAX_WORDS 8
 #define READ_CHUNK     (64 * 1024)
@@ -31,12 +30,12 @@
 volatile sig_atomic_t cli_interrupted;
 
 /* The bytes stay where they are until more are read: many small replies come together. */
-static void dropUsed(struct cliLink *l) {
+static void cliLinkDropUsed(struct cliLink *l) {
     l->at += l->used;
     l->used = 0;
 }
 
-static void compact(struct cliLink *l) {
+static void cliLinkCompact(struct cliLink *l) {
     size_t rest = sdslen(l->in) - l->at;
     if (l->at == 0) return;
     memmove(l->in, l->in + l->at, rest);
@@ -45,7 +44,7 @@ static void compact(struct cliLink *l) {
 }
 
 /* All that the socket has. false: the peer has closed. */
-static bool drain(struct cliLink *l) {
+static bool cliLinkDrain(struct cliLink *l) {
     for (;;) {
         l->in = sdsMakeRoomFor(l->in, READ_CHUNK);
         ssize_t n = connRead(l->conn, l->in + sdslen(l->in), sdsavail(l->in));
@@ -58,7 +57,7 @@ static bool drain(struct cliLink *l) {
 }
 
 bool cliReadSome(struct cli *c) {
-    return drain(&c->link);
+    return cliLinkDrain(&c->link);
 }
 
 int64_t cliWriteSome(struct cli *c, const char *p, size_t len) {
@@ -68,17 +67,17 @@ int64_t cliWriteSome(struct cli *c, const char *p, size_t len) {
 }
 
 /* Much is there, and little of it is new. */
-static bool isTooEarly(const struct cliLink *l, size_t tried) {
+static bool cliLinkIsTooEarly(const struct cliLink *l, size_t tried) {
     size_t len = sdslen(l->in);
     return len > LARGE_REPLY && len - tried < len / 4;
 }
 
 /* Wait until it is worth looking for a whole reply again. `tried` is how much did not hold a whole reply last
  * time. */
-static enum cliRead waitForMore(struct cliLink *l, size_t tried, bool or_key, int64_t until_us) {
+static enum cliRead cliLinkWaitForMore(struct cliLink *l, size_t tried, bool or_key, int64_t until_us) {
     for (;;) {
         size_t len = sdslen(l->in);
-        bool early = isTooEarly(l, tried);
+        bool early = cliLinkIsTooEarly(l, tried);
         struct pollfd fds[] = {{.fd = l->fd, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
         int64_t left_ms = until_us ? (until_us - monotonicUs()) / 1000 : -1;
         if (until_us && left_ms <= 0) return CLI_READ_LOST;
@@ -87,8 +86,8 @@ static enum cliRead waitForMore(struct cliLink *l, size_t tried, bool or_key, in
         if (ready < 0 && errno != EINTR) return CLI_READ_LOST;
         if (ready == 0 && early) return CLI_READ_OK;
         if (ready > 0 && fds[1].revents) return CLI_READ_KEY;
-        if (ready > 0 && !drain(l)) return sdslen(l->in) > len ? CLI_READ_OK : CLI_READ_LOST;
-        if (!isTooEarly(l, tried)) return CLI_READ_OK;
+        if (ready > 0 && !cliLinkDrain(l)) return sdslen(l->in) > len ? CLI_READ_OK : CLI_READ_LOST;
+        if (!cliLinkIsTooEarly(l, tried)) return CLI_READ_OK;
     }
 }
 
@@ -105,7 +104,7 @@ bool cliSendBytes(struct cli *c, const char *p, size_t len) {
     return true;
 }
 
-static bool openLink(struct cli *c, sds *err) {
+static bool cliLinkOpenLink(struct cli *c, sds *err) {
     char reason[256] = "";
     int fd = c->socket
                  ? netConnectUnix(c->socket, reason, sizeof(reason))
@@ -120,7 +119,7 @@ static bool openLink(struct cli *c, sds *err) {
 }
 
 /* One command of the handshake. A refusal is told, and the session goes on: the user may repair it. */
-static bool greet(struct cli *c, const char *what, bool quiet, int argc, const char *const *argv) {
+static bool cliLinkGreet(struct cli *c, const char *what, bool quiet, int argc, const char *const *argv) {
     struct respReply reply;
     if (!cliCall(c, &reply, argc, argv)) return false;
     bool ok = reply.type != RESP_T_ERROR;
@@ -130,10 +129,10 @@ static bool greet(struct cli *c, const char *what, bool quiet, int argc, const c
     return ok;
 }
 
-static void shakeHands(struct cli *c) {
+static void cliLinkShakeHands(struct cli *c) {
     if (c->password) {
         const char *with_user[] = {"AUTH", c->user, c->password}, *plain[] = {"AUTH", c->password};
-        if (!greet(c, "AUTH", false, c->user ? 3 : 2, c->user ? with_user : plain)) {
+        if (!cliLinkGreet(c, "AUTH", false, c->user ? 3 : 2, c->user ? with_user : plain)) {
             c->db = 0; /* what follows would be refused, too */
             return;
         }
@@ -143,11 +142,11 @@ static void shakeHands(struct cli *c) {
         ll2string(db, c->db);
         snprintf(what, sizeof(what), "SELECT %s", db);
         const char *select[] = {"SELECT", db};
-        if (!greet(c, what, false, 2, select) && c->link.fd != -1) c->db = 0;
+        if (!cliLinkGreet(c, what, false, 2, select) && c->link.fd != -1) c->db = 0;
     }
     if (c->resp == 3) {
         const char *hello[] = {"HELLO", "3"};
-        greet(c, "HELLO 3", c->resp_is_wish, 2, hello);
+        cliLinkGreet(c, "HELLO 3", c->resp_is_wish, 2, hello);
     }
 }
 
@@ -156,7 +155,7 @@ sds cliAddress(const struct cli *c) {
     return sdscatprintf(sdsempty(), strchr(c->host, ':') ? "[%s]:%d" : "%s:%d", c->host, c->port);
 }
 
-static void tellUnreachable(const struct cli *c, const char *why) {
+static void cliLinkTellUnreachable(const struct cli *c, const char *why) {
     if (c->socket)
         fprintf(stderr, "Could not connect to Valkey at %s: %s\n", c->socket, why);
     else
@@ -167,15 +166,15 @@ bool cliConnect(struct cli *c) {
     sds err = NULL;
     cliDisconnect(c);
     cli_interrupted = 0;
-    if (!openLink(c, &err)) {
-        if (!c->quiet) tellUnreachable(c, err);
+    if (!cliLinkOpenLink(c, &err)) {
+        if (!c->quiet) cliLinkTellUnreachable(c, err);
         sdsfree(err);
         return false;
     }
-    shakeHands(c);
+    cliLinkShakeHands(c);
     if (c->link.fd == -1) return false;
-    dropUsed(&c->link); /* the modes that count bytes begin here */
-    compact(&c->link);
+    cliLinkDropUsed(&c->link); /* the modes that count bytes begin here */
+    cliLinkCompact(&c->link);
     return true;
 }
 
@@ -197,7 +196,7 @@ void cliQueueWords(struct cli *c, int argc, const struct str *argv) {
     c->link.out = out;
 }
 
-static bool sendQueued(struct cli *c) {
+static bool cliLinkSendQueued(struct cli *c) {
     sds out = c->link.out;
     if (!out || !sdslen(out)) return true;
     bool sent = cliSendBytes(c, out, sdslen(out));
@@ -207,7 +206,7 @@ static bool sendQueued(struct cli *c) {
 
 bool cliSendWords(struct cli *c, int argc, const struct str *argv) {
     cliQueueWords(c, argc, argv);
-    return sendQueued(c);
+    return cliLinkSendQueued(c);
 }
 
 bool cliSend(struct cli *c, int argc, const sds *argv) {
@@ -218,29 +217,29 @@ bool cliSend(struct cli *c, int argc, const sds *argv) {
     return sent;
 }
 
-static enum cliRead readReply(struct cli *c, struct respReply *reply, bool or_key) {
+static enum cliRead cliLinkReadReply(struct cli *c, struct respReply *reply, bool or_key) {
     struct cliLink *l = &c->link;
     int64_t until_us = c->reply_timeout_ms ? monotonicUs() + (int64_t)c->reply_timeout_ms * 1000 : 0;
-    dropUsed(l);
-    if (!sendQueued(c)) return cli_interrupted ? CLI_READ_INTERRUPTED : CLI_READ_LOST;
+    cliLinkDropUsed(l);
+    if (!cliLinkSendQueued(c)) return cli_interrupted ? CLI_READ_INTERRUPTED : CLI_READ_LOST;
     for (;;) {
         size_t there = sdslen(l->in) - l->at;
         int64_t size = there ? respReadReply(l->in + l->at, there, reply) : 0;
         if (size < 0) return CLI_READ_GARBLED;
         l->used = (size_t)size;
         if (size) return CLI_READ_OK;
-        compact(l);
-        enum cliRead waited = waitForMore(l, sdslen(l->in), or_key, until_us);
+        cliLinkCompact(l);
+        enum cliRead waited = cliLinkWaitForMore(l, sdslen(l->in), or_key, until_us);
         if (waited != CLI_READ_OK) return waited;
     }
 }
 
 enum cliRead cliRead(struct cli *c, struct respReply *reply) {
-    return readReply(c, reply, false);
+    return cliLinkReadReply(c, reply, false);
 }
 
 enum cliRead cliReadOrKey(struct cli *c, struct respReply *reply) {
-    return readReply(c, reply, true);
+    return cliLinkReadReply(c, reply, true);
 }
 
 bool cliCall(struct cli *c, struct respReply *reply, int argc, const char *const *argv) {

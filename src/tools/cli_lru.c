@@ -4,33 +4,32 @@
  *
  * GETs of keys drawn with a power law, of which 80% go to 20% of the keys; a miss is mended with a SET, as a
  * cache would. Both go out in batches. */
-#include "tools/cli.h"
-
 #include <math.h>
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "tools/cli.h"
 
 #define BATCH     250
 #define REPORT_US 1000000
 
 /* With u uniform in [0, 1), u^k is below 0.2 with probability 0.8 for k = log(0.2) / log(0.8). */
-static int64_t drawKey(int64_t keys) {
+static int64_t cliLruDrawKey(int64_t keys) {
     return (int64_t)(pow(randomDouble(), log(0.2) / log(0.8)) * (double)keys);
 }
 
-static struct str keyName(char *buf, size_t size, int64_t n) {
+static struct str cliLruKeyName(char *buf, size_t size, int64_t n) {
     return strN(buf, (size_t)snprintf(buf, size, "lru:%lld", (long long)n));
 }
 
 /* BATCH gets; the missing keys are collected in `missing`. */
-static int getBatch(struct cli *c, int64_t *missing) {
+static int cliLruGetBatch(struct cli *c, int64_t *missing) {
     int64_t keys[BATCH];
     char name[32];
     for (int i = 0; i < BATCH; i++) {
-        keys[i] = drawKey(c->lru_keys);
-        struct str words[] = {STR("GET"), keyName(name, sizeof(name), keys[i])};
+        keys[i] = cliLruDrawKey(c->lru_keys);
+        struct str words[] = {STR("GET"), cliLruKeyName(name, sizeof(name), keys[i])};
         cliSendWords(c, 2, words);
     }
     int misses = 0;
@@ -43,11 +42,12 @@ static int getBatch(struct cli *c, int64_t *missing) {
     return misses;
 }
 
-static void setBatch(struct cli *c, const int64_t *keys, int count) {
+static void cliLruSetBatch(struct cli *c, const int64_t *keys, int count) {
     char name[32], value[5];
     for (int i = 0; i < count; i++) {
         randomHexChars(value, sizeof(value));
-        struct str words[] = {STR("SET"), keyName(name, sizeof(name), keys[i]), strN(value, sizeof(value))};
+        struct str words[] = {STR("SET"), cliLruKeyName(name, sizeof(name), keys[i]),
+                              strN(value, sizeof(value))};
         cliSendWords(c, 3, words);
     }
     for (int i = 0; i < count; i++) {
@@ -61,8 +61,8 @@ int cliLruTest(struct cli *c) {
     for (;;) {
         int64_t missing[BATCH], gets = 0, misses = 0, start_us = monotonicUs();
         while (monotonicUs() - start_us < REPORT_US) {
-            int count = getBatch(c, missing);
-            setBatch(c, missing, count);
+            int count = cliLruGetBatch(c, missing);
+            cliLruSetBatch(c, missing, count);
             gets += BATCH;
             misses += count;
         }

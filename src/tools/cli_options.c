@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_options.c - the command line of valkey-cli, (usage and URIs: cli_usage.c). Part of cli.h. */
-#include "tools/cli.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "tools/cli.h"
 
 enum kind {
     FLAG,
@@ -63,33 +62,33 @@ static int64_t cliOptionsNumberOf(const struct option *opt, const char *value) {
     return n;
 }
 
-static double secondsOf(const struct option *opt, const char *value) {
+static double cliOptionsSecondsOf(const struct option *opt, const char *value) {
     double d;
     if (!string2d(strOf(value), &d) || d < 0 || d > 1e9) cliFail("Seconds are needed after '%s'", opt->name);
     return d;
 }
 
-static double numberOf(const struct option *opt, const char *value) {
+static double toolsCliOptionsNumberOf(const struct option *opt, const char *value) {
     double d;
     if (!string2d(strOf(value), &d)) cliFail("A number is needed after '%s'", opt->name);
     return d;
 }
 
-static bool yesOrNo(const char *value) {
+static bool cliOptionsYesOrNo(const char *value) {
     if (strcasecmp(value, "y") == 0 || strcasecmp(value, "yes") == 0) return true;
     if (strcasecmp(value, "n") != 0 && strcasecmp(value, "no") != 0)
         cliFail("--show-pushes takes yes or no, not '%s'", value);
     return false;
 }
 
-static enum cliWhen whenOf(const char *value) {
+static enum cliWhen cliOptionsWhenOf(const char *value) {
     if (strcmp(value, "always") == 0) return CLI_ALWAYS;
     if (strcmp(value, "never") == 0) return CLI_NEVER;
     if (strcmp(value, "auto") != 0) cliFail("Unknown --color value '%s' (valid: auto, always, never)", value);
     return CLI_AUTO;
 }
 
-static sds unquoted(const char *value) {
+static sds cliOptionsUnquoted(const char *value) {
     sds out = cliUnquote(value);
     if (!out) cliFail("Invalid quoted string specified for --quoted-pattern: %s", value);
     return out;
@@ -102,8 +101,8 @@ static void cliOptionsApply(struct cli *c, const struct option *opt, const char 
     case FLAG: *(bool *)opt->to = true; break;
     case NUMBER: *(int *)opt->to = (int)cliOptionsNumberOf(opt, value); break;
     case NUMBER64: *(int64_t *)opt->to = cliOptionsNumberOf(opt, value); break;
-    case SECONDS_MS: *(int *)opt->to = (int)(secondsOf(opt, value) * 1e3); break;
-    case SECONDS_US: *(int64_t *)opt->to = (int64_t)(secondsOf(opt, value) * 1e6); break;
+    case SECONDS_MS: *(int *)opt->to = (int)(cliOptionsSecondsOf(opt, value) * 1e3); break;
+    case SECONDS_US: *(int64_t *)opt->to = (int64_t)(cliOptionsSecondsOf(opt, value) * 1e6); break;
     case PASSWORD:
     case TEXT: cliSetText(opt->to, sdsnew(value)); break;
     case WORD: *(const char **)opt->to = value; break;
@@ -127,11 +126,11 @@ static void cliOptionsApply(struct cli *c, const struct option *opt, const char 
         c->way.family = opt->value;
         break;
     case MODE: c->mode = (enum cliMode)opt->value; break;
-    case WHEN: c->colour_when = whenOf(value); break;
+    case WHEN: c->colour_when = cliOptionsWhenOf(value); break;
     case SWITCH: *(bool *)opt->to = false; break;
-    case SHOW_PUSHES: c->show_pushes = yesOrNo(value); break;
-    case QUOTED: cliSetText(opt->to, unquoted(value)); break;
-    case DOUBLE: *(double *)opt->to = numberOf(opt, value); break;
+    case SHOW_PUSHES: c->show_pushes = cliOptionsYesOrNo(value); break;
+    case QUOTED: cliSetText(opt->to, cliOptionsUnquoted(value)); break;
+    case DOUBLE: *(double *)opt->to = toolsCliOptionsNumberOf(opt, value); break;
     case SUBCOMMAND: c->mode = CLI_CLUSTER; break; /* its words are taken where they stand */
     case WORDS: break;
     case URI: cliParseUri(c, value); break;
@@ -140,20 +139,20 @@ static void cliOptionsApply(struct cli *c, const struct option *opt, const char 
     }
 }
 
-static const struct option *findOption(const struct option *options, const char *name) {
+static const struct option *cliOptionsFindOption(const struct option *options, const char *name) {
     for (; options->name; options++) {
         if (strcmp(options->name, name) == 0) return options;
     }
     return NULL;
 }
 
-static bool takesValue(const struct option *opt) {
+static bool cliOptionsTakesValue(const struct option *opt) {
     return opt->kind != FLAG && opt->kind != SWITCH && opt->kind != OUTPUT && opt->kind != PROTOCOL &&
            opt->kind != FAMILY && opt->kind != MODE && opt->kind != HELP && opt->kind != VERSION;
 }
 
 /* The words up to the next option, behind those that the option had before; returns how many. */
-static int takeWords(struct cliWords *words, int argc, char **argv) {
+static int cliOptionsTakeWords(struct cliWords *words, int argc, char **argv) {
     int count = 1;
     while (count < argc && argv[count][0] != '-') count++;
     words->argv = zrealloc(words->argv, (size_t)(words->argc + count) * sizeof(words->argv[0]));
@@ -165,19 +164,20 @@ static int takeWords(struct cliWords *words, int argc, char **argv) {
 static int cliOptionsParseWords(struct cli *c, const struct option *options, int argc, char **argv,
                                 bool *unsafe) {
     int i = 1;
-    for (; i < argc && argv[i][0] == '-' && !(c->eval_file && !findOption(options, argv[i])); i++) {
-        const struct option *opt = findOption(options, argv[i]);
-        bool value_missing = opt && takesValue(opt) && i + 1 == argc;
+    for (; i < argc && argv[i][0] == '-' && !(c->eval_file && !cliOptionsFindOption(options, argv[i])); i++) {
+        const struct option *opt = cliOptionsFindOption(options, argv[i]);
+        bool value_missing = opt && cliOptionsTakesValue(opt) && i + 1 == argc;
         if (!opt || value_missing) cliFail("The option '%s' is not known, or lacks an argument", argv[i]);
-        if (takesValue(opt)) i++;
+        if (cliOptionsTakesValue(opt)) i++;
         cliOptionsApply(c, opt, argv[i]);
-        if (opt->kind == WORDS || opt->kind == SUBCOMMAND) i += takeWords(opt->to, argc - i, argv + i) - 1;
+        if (opt->kind == WORDS || opt->kind == SUBCOMMAND)
+            i += cliOptionsTakeWords(opt->to, argc - i, argv + i) - 1;
         if (opt->kind == PASSWORD || (opt->kind == URI && c->password)) *unsafe = true;
     }
     return i;
 }
 
-static void checkCombination(const struct cli *c) {
+static void cliOptionsCheckCombination(const struct cli *c) {
     if ((c->debug || c->debug_sync) && !c->eval_file) {
         cliFail("Options --ldb and --ldb-sync-mode require %s.\nTry valkey-cli --help for more information.",
                 "--eval");
@@ -196,7 +196,7 @@ static void checkCombination(const struct cli *c) {
     if (c->scan_count < 0) cliFail("%s", "--count needs a positive number.");
 }
 
-static void setDefaults(struct cli *c) {
+static void cliOptionsSetDefaults(struct cli *c) {
     bool tty = isatty(STDOUT_FILENO) || getenv("FAKETTY");
     *c = (struct cli){.port = 6379,
                       .repeat = 1,
@@ -218,7 +218,7 @@ static void setDefaults(struct cli *c) {
 }
 
 int cliParseOptions(struct cli *c, int argc, char **argv) {
-    setDefaults(c);
+    cliOptionsSetDefaults(c);
     struct cliCluster *m = &c->cluster_manager;
     const struct option options[] = {
         {"-h", TEXT, &c->host, 0},
@@ -329,7 +329,7 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
     };
     bool unsafe = false;
     int first = cliOptionsParseWords(c, options, argc, argv, &unsafe);
-    checkCombination(c);
+    cliOptionsCheckCombination(c);
     toolTlsStart(&c->tls);
     if (unsafe && !c->no_auth_warning)
         fprintf(stderr, "Warning: Using a password with '-a' or '-u' option on the command line interface "

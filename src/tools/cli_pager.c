@@ -3,15 +3,15 @@
  *
  * Which one: $VALKEYCLI_PAGER, else $PAGER, else less, where there is one; "cat" and an empty value are none.
  * less is told to keep colours and the screen, unless $LESS says otherwise. */
-#include "tools/cli.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static bool isInPath(const char *program) {
+#include "tools/cli.h"
+
+static bool cliPagerIsInPath(const char *program) {
     const char *path = getenv("PATH");
     for (bool more = path != NULL; more;) {
         size_t len = strcspn(path, ":");
@@ -26,15 +26,15 @@ static bool isInPath(const char *program) {
 }
 
 /* NULL: none. */
-static const char *pagerCommand(void) {
+static const char *cliPagerCommand(void) {
     const char *command = getenv("VALKEYCLI_PAGER");
     if (!command) command = getenv("PAGER");
-    if (!command) return isInPath("less") ? "less" : NULL;
+    if (!command) return cliPagerIsInPath("less") ? "less" : NULL;
     return *command && strcmp(command, "cat") != 0 ? command : NULL;
 }
 
 /* The user may leave the pager before all is read (SIGPIPE), and Ctrl-C is the pager's. */
-static bool page(const char *command, const sds text) {
+static bool cliPagerPage(const char *command, const sds text) {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit, pipe;
     setenv("LESS", "-RX", 0);
     fflush(stdout);
@@ -54,8 +54,9 @@ static bool page(const char *command, const sds text) {
 
 void cliShow(const struct cli *c, const sds text) {
     bool wanted = c->pager && c->terminal && c->interactive && isatty(STDIN_FILENO);
-    const char *command =
-        wanted && cliRows(sdsview(text), cliTerminalWidth()) >= cliTerminalHeight() ? pagerCommand() : NULL;
-    if (command && page(command, text)) return;
+    const char *command = wanted && cliRows(sdsview(text), cliTerminalWidth()) >= cliTerminalHeight()
+                              ? cliPagerCommand()
+                              : NULL;
+    if (command && cliPagerPage(command, text)) return;
     fwrite(text, 1, sdslen(text), stdout);
 }

@@ -5,8 +5,6 @@
  * The last reply is known by a mark: when all is sent, ECHO with random digits follows, and its reply ends
  * the transfer. An empty line before it ends an inline command that came without its line end; the server
  * passes over empty lines. */
-#include "tools/cli.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "tools/cli.h"
 #include "tools/cli_progress.h"
 
 #define CHUNK     (128 * 1024)
@@ -50,12 +49,12 @@ static bool cliPipeFill(struct transfer *t) {
     return true;
 }
 
-static bool isMark(const struct transfer *t, const char *reply, int64_t size) {
+static bool cliPipeIsMark(const struct transfer *t, const char *reply, int64_t size) {
     int64_t end = 2 + MARK_SIZE; /* "$20\r\n" stands before the mark, "\r\n" behind it */
     return t->at_end && size > end && reply[0] == '$' && memcmp(reply + size - end, t->mark, MARK_SIZE) == 0;
 }
 
-static void countReplies(struct transfer *t) {
+static void cliPipeCountReplies(struct transfer *t) {
     struct cliLink *l = &t->cli->link;
     size_t at = 0;
     while (!t->done) {
@@ -64,7 +63,7 @@ static void countReplies(struct transfer *t) {
         t->garbled = size < 0;
         if (size <= 0) break;
         at += (size_t)size;
-        t->done = isMark(t, reply, size);
+        t->done = cliPipeIsMark(t, reply, size);
         if (t->done || reply[0] == '>') continue;
         t->replies++;
         if (reply[0] != '-') continue;
@@ -78,7 +77,7 @@ static void countReplies(struct transfer *t) {
 }
 
 /* False: the connection broke. */
-static bool step(struct transfer *t) {
+static bool cliPipeStep(struct transfer *t) {
     struct cli *c = t->cli;
     bool pending = t->sent < sdslen(t->out), readable = !t->at_end && !pending;
     struct pollfd fds[] = {
@@ -87,7 +86,7 @@ static bool step(struct transfer *t) {
     };
     if (poll(fds, 2, 1000) < 0 && errno != EINTR) return false;
     bool open = !(fds[0].revents & (POLLIN | POLLHUP | POLLERR)) || cliReadSome(c);
-    countReplies(t);
+    cliPipeCountReplies(t);
     if (t->done || !open || t->garbled) return open && !t->garbled;
     if (fds[1].revents && !cliPipeFill(t)) return false;
     if (t->sent == sdslen(t->out)) return true;
@@ -97,7 +96,7 @@ static bool step(struct transfer *t) {
     return n >= 0;
 }
 
-static void showProgress(struct transfer *t) {
+static void cliPipeShowProgress(struct transfer *t) {
     char replies[80];
     snprintf(replies, sizeof(replies), "%lld replies, %lld errors", (long long)t->replies,
              (long long)t->errors);
@@ -105,13 +104,13 @@ static void showProgress(struct transfer *t) {
 }
 
 /* Bytes that standard input has for us, when it is a file; else -1. */
-static int64_t inputSize(void) {
+static int64_t cliPipeInputSize(void) {
     struct stat st;
     off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR);
     return at >= 0 && fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)(st.st_size - at) : -1;
 }
 
-static bool timedOut(struct transfer *t) {
+static bool cliPipeTimedOut(struct transfer *t) {
     int64_t limit_us = t->cli->pipe_timeout_s * 1000000;
     if (!t->at_end || limit_us == 0 || monotonicUs() - t->active_us < limit_us) return false;
     fprintf(stderr, "No replies for %lld seconds: exiting.\n", (long long)t->cli->pipe_timeout_s);
@@ -121,13 +120,13 @@ static bool timedOut(struct transfer *t) {
 
 int cliPipe(struct cli *c) {
     struct transfer t = {.cli = c, .out = sdsMakeRoomForExact(sdsempty(), CHUNK), .active_us = monotonicUs()};
-    t.progress = cliProgressStart(NULL, inputSize());
+    t.progress = cliProgressStart(NULL, cliPipeInputSize());
     t.progress.is_on &= !isatty(STDIN_FILENO); /* else it would stand between what is typed */
     randomHexChars(t.mark, sizeof(t.mark));
     bool alive = true;
-    while (alive && !t.done && !timedOut(&t)) {
-        alive = step(&t);
-        showProgress(&t);
+    while (alive && !t.done && !cliPipeTimedOut(&t)) {
+        alive = cliPipeStep(&t);
+        cliPipeShowProgress(&t);
     }
     cliProgressClear(&t.progress);
     if (t.done) printf("Last reply received from server.\n");

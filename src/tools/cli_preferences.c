@@ -18,13 +18,13 @@ const char *cliPreferenceName(int at) {
     return names[at];
 }
 
-static void listPreferences(const struct cli *c) {
+static void cliPreferencesListPreferences(const struct cli *c) {
     printf("hints: %s\ncolor: %s\ntable: %s\npager: %s\n", c->hints ? "on" : "off", c->colour ? "on" : "off",
            c->tables ? "on" : "off", c->pager ? "on" : "off");
 }
 
 /* False: there is no such preference. */
-static bool setPreference(struct cli *c, const char *name) {
+static bool cliPreferencesSetPreference(struct cli *c, const char *name) {
     bool on = strncasecmp(name, "no", 2) != 0;
     const char *what = on ? name : name + 2;
     bool *to = strcasecmp(what, "hints") == 0   ? &c->hints
@@ -53,19 +53,19 @@ void cliPreference(struct cli *c, int argc, const sds *argv) {
     if (!set || argc > 2 || (argc == 1 && !c->interactive))
         printf("unknown valkey-cli internal command '%s'\n", argv[0]);
     else if (argc == 1)
-        listPreferences(c);
-    else if (!setPreference(c, argv[1]))
+        cliPreferencesListPreferences(c);
+    else if (!cliPreferencesSetPreference(c, argv[1]))
         printf("unknown valkey-cli preference '%s'\n", argv[1]);
 }
 
-static sds preferencesPath(void) {
+static sds cliPreferencesPath(void) {
     const char *path = getenv("VALKEYCLI_RCFILE"), *home = getenv("HOME");
     if (!path) path = getenv("REDISCLI_RCFILE");
     if (path) return *path ? sdsnew(path) : NULL;
     return home && *home ? sdscatprintf(sdsempty(), "%s/.valkeyclirc", home) : NULL;
 }
 
-static void applyLine(struct cli *c, const char *line, size_t len) {
+static void cliPreferencesApplyLine(struct cli *c, const char *line, size_t len) {
     int argc;
     sds *argv = sdssplitargs(line, len, &argc);
     if (argv && argc) cliPreference(c, argc, argv);
@@ -73,14 +73,14 @@ static void applyLine(struct cli *c, const char *line, size_t len) {
 }
 
 void cliLoadPreferences(struct cli *c) {
-    sds path = preferencesPath();
+    sds path = cliPreferencesPath();
     FILE *f = path ? fopen(path, "re") : NULL;
     sdsfree(path);
     if (!f) return;
     bool tables = c->tables, pager = c->pager;
     char *line = NULL;
     size_t cap = 0;
-    for (ssize_t n; (n = getline(&line, &cap, f)) > 0;) applyLine(c, line, (size_t)n);
+    for (ssize_t n; (n = getline(&line, &cap, f)) > 0;) cliPreferencesApplyLine(c, line, (size_t)n);
     free(line);
     fclose(f);
     c->tables &= tables;

@@ -17,23 +17,23 @@ struct cliProgress cliProgressStart(const char *what, int64_t total) {
         .what = what, .total = total, .start_us = monotonicUs(), .is_on = isatty(STDERR_FILENO)};
 }
 
-static sds catAmount(sds out, const struct cliProgress *p, int64_t amount) {
+static sds cliProgressCatAmount(sds out, const struct cliProgress *p, int64_t amount) {
     char text[64];
     if (p->what) return sdscatprintf(out, "%lld", (long long)amount);
     bytesToHuman(text, sizeof(text), (uint64_t)amount);
     return sdscat(out, text);
 }
 
-static sds progressLine(const struct cliProgress *p, int64_t done, int64_t elapsed_us, const char *more) {
+static sds cliProgressLine(const struct cliProgress *p, int64_t done, int64_t elapsed_us, const char *more) {
     bool known = p->total > 0;
     int64_t total = p->total > done ? p->total : done;
     int64_t rate = (int64_t)((double)done * 1e6 / (double)elapsed_us);
     sds out = sdsempty();
     if (known) out = sdscatprintf(out, "%5.1f%%  ", total ? (double)done * 100 / (double)total : 100);
-    out = catAmount(out, p, done);
-    if (known) out = catAmount(sdscat(out, " of "), p, total);
+    out = cliProgressCatAmount(out, p, done);
+    if (known) out = cliProgressCatAmount(sdscat(out, " of "), p, total);
     if (p->what) out = sdscatprintf(out, " %s", p->what);
-    out = sdscat(catAmount(sdscat(out, ", "), p, rate), "/s");
+    out = sdscat(cliProgressCatAmount(sdscat(out, ", "), p, rate), "/s");
     if (known && rate > 0)
         out = sdscatprintf(out, ", %lld s left", (long long)((total - done + rate - 1) / rate));
     if (*more) out = sdscatprintf(out, ", %s", more);
@@ -44,7 +44,7 @@ void cliProgressShow(struct cliProgress *p, int64_t done, const char *more) {
     if (!p->is_on) return;
     int64_t now_us = monotonicUs(), elapsed_us = now_us - p->start_us;
     if (elapsed_us < FIRST_US || now_us - p->shown_us < EVERY_US) return;
-    sds line = progressLine(p, done, elapsed_us, more);
+    sds line = cliProgressLine(p, done, elapsed_us, more);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
     sdsfree(line);

@@ -4,8 +4,6 @@
  * The history file holds one line per command, as typed, the newest last, and is appended to at once, so
  * sessions side by side lose nothing. Lines with secrets are neither written nor remembered. */
 #define _GNU_SOURCE /* strcasestr */
-#include "tools/cli_edit.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,33 +12,34 @@
 #include <unistd.h>
 
 #include "tools/cli.h"
+#include "tools/cli_edit.h"
 
 #define HISTORY_MAX 1000
 
 /* ---- History ---- */
 
-static sds historyPath(void) {
+static sds cliPromptHistoryPath(void) {
     const char *path = getenv("VALKEYCLI_HISTFILE"), *home = getenv("HOME");
     if (!path) path = getenv("REDISCLI_HISTFILE");
     if (path) return *path && strcmp(path, "/dev/null") != 0 ? sdsnew(path) : NULL;
     return home && *home ? sdscatprintf(sdsempty(), "%s/.valkeycli_history", home) : NULL;
 }
 
-static FILE *openPrivate(const char *path, int flags, const char *mode) {
+static FILE *cliPromptOpenPrivate(const char *path, int flags, const char *mode) {
     int fd = open(path, flags | O_CLOEXEC, 0600);
     return fd == -1 ? NULL : fdopen(fd, mode);
 }
 
 /* The file has grown over the limit: keep the newest lines. */
-static void historyTrim(const char *path, int lines, const char *text) {
+static void cliPromptHistoryTrim(const char *path, int lines, const char *text) {
     for (int i = HISTORY_MAX; i < lines; i++) text = strchr(text, '\n') + 1;
-    FILE *f = openPrivate(path, O_WRONLY | O_CREAT | O_TRUNC, "w");
+    FILE *f = cliPromptOpenPrivate(path, O_WRONLY | O_CREAT | O_TRUNC, "w");
     if (!f) return;
     fputs(text, f);
     fclose(f);
 }
 
-static void historyLoad(const char *path) {
+static void cliPromptHistoryLoad(const char *path) {
     FILE *f = path ? fopen(path, "re") : NULL;
     if (!f) return;
     char *line = NULL;
@@ -53,27 +52,27 @@ static void historyLoad(const char *path) {
         text = sdscatprintf(text, "%s\n", line);
     }
     fclose(f);
-    if (lines > HISTORY_MAX) historyTrim(path, lines, text);
+    if (lines > HISTORY_MAX) cliPromptHistoryTrim(path, lines, text);
     sdsfree(text);
     free(line);
 }
 
-static void historyAdd(const char *path, const char *line) {
+static void cliPromptHistoryAdd(const char *path, const char *line) {
     cliEditRemember(line);
-    FILE *f = path ? openPrivate(path, O_WRONLY | O_CREAT | O_APPEND, "a") : NULL;
+    FILE *f = path ? cliPromptOpenPrivate(path, O_WRONLY | O_CREAT | O_APPEND, "a") : NULL;
     if (!f) return;
     fprintf(f, "%s\n", line);
     fclose(f);
 }
 
-static bool anyWordIs(int argc, sds *argv, const char *name) {
+static bool cliPromptAnyWordIs(int argc, sds *argv, const char *name) {
     for (int i = 0; i < argc; i++) {
         if (strcasecmp(argv[i], name) == 0) return true;
     }
     return false;
 }
 
-static bool anyWordHas(int argc, sds *argv, const char *part) {
+static bool cliPromptAnyWordHas(int argc, sds *argv, const char *part) {
     for (int i = 0; i < argc; i++) {
         if (strcasestr(argv[i], part)) return true;
     }
@@ -81,7 +80,7 @@ static bool anyWordHas(int argc, sds *argv, const char *part) {
 }
 
 /* Commands that carry passwords. When in doubt, the line is not kept. */
-static bool isSecret(const char *line) {
+static bool cliPromptIsSecret(const char *line) {
     int argc;
     sds *argv = sdssplitargs(line, strlen(line), &argc);
     if (!argv) return strcasestr(line, "auth") || strcasestr(line, "pass");
@@ -90,14 +89,14 @@ static bool isSecret(const char *line) {
     if (argc > at) {
         const char *name = argv[at];
         secret = strcasecmp(name, "auth") == 0;
-        secret |= strcasecmp(name, "acl") == 0 && anyWordIs(argc, argv, "setuser");
-        secret |= strcasecmp(name, "hello") == 0 && anyWordIs(argc, argv, "auth");
+        secret |= strcasecmp(name, "acl") == 0 && cliPromptAnyWordIs(argc, argv, "setuser");
+        secret |= strcasecmp(name, "hello") == 0 && cliPromptAnyWordIs(argc, argv, "auth");
         secret |= strcasecmp(name, "migrate") == 0 &&
-                  (anyWordIs(argc, argv, "auth") || anyWordIs(argc, argv, "auth2"));
+                  (cliPromptAnyWordIs(argc, argv, "auth") || cliPromptAnyWordIs(argc, argv, "auth2"));
         secret |= strcasecmp(name, "config") == 0 &&
-                  (anyWordHas(argc, argv, "pass") || anyWordHas(argc, argv, "masterauth") ||
-                   anyWordHas(argc, argv, "primaryauth") || anyWordHas(argc, argv, "user"));
-        secret |= strcasecmp(name, "sentinel") == 0 && anyWordHas(argc, argv, "pass");
+                  (cliPromptAnyWordHas(argc, argv, "pass") || cliPromptAnyWordHas(argc, argv, "masterauth") ||
+                   cliPromptAnyWordHas(argc, argv, "primaryauth") || cliPromptAnyWordHas(argc, argv, "user"));
+        secret |= strcasecmp(name, "sentinel") == 0 && cliPromptAnyWordHas(argc, argv, "pass");
     }
     sdsfreesplitres(argv, argc);
     return secret;
@@ -110,7 +109,7 @@ static void cliPromptOnInterrupt(int sig) {
     cli_interrupted = 1;
 }
 
-static sds promptText(const struct cli *c) {
+static sds cliPromptText(const struct cli *c) {
     if (c->link.fd == -1) return sdsnew("not connected> ");
     sds out = cliAddress(c);
     if (c->socket) out = sdscat(sdscpylen(out, "valkey ", 7), c->socket);
@@ -120,39 +119,39 @@ static sds promptText(const struct cli *c) {
 }
 
 /* Ctrl-C breaks a wait for replies. While a line is typed it is a key (cli_edit.c), and nobody's signal. */
-static void catchInterrupt(void) {
+static void cliPromptCatchInterrupt(void) {
     struct sigaction action = {.sa_handler = cliPromptOnInterrupt};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
 }
 
 static enum cliEdited cliPromptReadLine(const struct cli *c, sds *line) {
-    sds prompt = promptText(c);
+    sds prompt = cliPromptText(c);
     enum cliEdited edited = cliEditLine(prompt, line);
     sdsfree(prompt);
     return edited;
 }
 
-static bool lineIsBlank(const char *line) {
+static bool cliPromptLineIsBlank(const char *line) {
     return line[strspn(line, " \t\r\n")] == '\0';
 }
 
-static bool runTyped(struct cli *c, const char *history, const sds line) {
-    if (lineIsBlank(line)) return true;
-    if (!isSecret(line)) historyAdd(history, line);
+static bool cliPromptRunTyped(struct cli *c, const char *history, const sds line) {
+    if (cliPromptLineIsBlank(line)) return true;
+    if (!cliPromptIsSecret(line)) cliPromptHistoryAdd(history, line);
     return cliRunLine(c, line, sdslen(line));
 }
 
 /* One line. False: the user leaves. Ctrl-C on an empty line says how to leave, and leaves when it comes
  * again. */
-static bool promptOnce(struct cli *c, const char *history) {
+static bool cliPromptOnce(struct cli *c, const char *history) {
     static bool told;
     sds line;
     enum cliEdited edited = cliPromptReadLine(c, &line);
     bool again = told && edited == CLI_EDIT_EMPTY_DROPPED, more = true;
     told = edited == CLI_EDIT_EMPTY_DROPPED;
     if (edited == CLI_EDIT_LINE)
-        more = runTyped(c, history, line);
+        more = cliPromptRunTyped(c, history, line);
     else if (edited == CLI_EDIT_END)
         printf("\n"); /* what comes next on this terminal begins a line */
     else if (told && !again)
@@ -163,11 +162,11 @@ static bool promptOnce(struct cli *c, const char *history) {
 
 void cliPrompt(struct cli *c) {
     c->interactive = true;
-    catchInterrupt();
+    cliPromptCatchInterrupt();
     cliEditInit(c, HISTORY_MAX);
-    sds path = historyPath();
-    historyLoad(path);
-    while (promptOnce(c, path)) continue;
+    sds path = cliPromptHistoryPath();
+    cliPromptHistoryLoad(path);
+    while (cliPromptOnce(c, path)) continue;
     sdsfree(path);
     cliEditEnd();
 }

@@ -7,8 +7,6 @@
  *     $<length>\r\n<bytes>            or
  *     $EOF:<40 characters>\r\n<bytes><the same 40 characters> */
 #define _GNU_SOURCE /* memmem */
-#include "tools/cli.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "tools/cli.h"
 #include "tools/cli_progress.h"
 #include "tools/cli_target.h"
 
@@ -32,7 +31,7 @@ struct snapshot {
     struct cliProgress progress;
 };
 
-static _Noreturn void die(const char *format, const char *what) {
+static _Noreturn void cliReplicaDie(const char *format, const char *what) {
     fflush(stdout);
     cliFail(format, what);
 }
@@ -46,34 +45,34 @@ static _Noreturn void cliReplicaDieOfEnd(const struct snapshot *s) {
     else
         how = sdscat(how, "before the snapshot began");
     if (s->target && s->target->temporary) how = sdscatprintf(how, ". '%s' was not written", s->target->path);
-    die("Error: the server closed the connection %s. Its log has the reason.", how);
+    cliReplicaDie("Error: the server closed the connection %s. Its log has the reason.", how);
 }
 
 /* Wait until the input is longer than `have`. */
-static void needInput(const struct snapshot *s, size_t have) {
+static void cliReplicaNeedInput(const struct snapshot *s, size_t have) {
     struct cli *c = s->cli;
     while (sdslen(c->link.in) <= have) {
         struct pollfd fd = {.fd = c->link.fd, .events = POLLIN};
-        if (poll(&fd, 1, -1) < 0 && errno != EINTR) die("Error: %s", strerror(errno));
+        if (poll(&fd, 1, -1) < 0 && errno != EINTR) cliReplicaDie("Error: %s", strerror(errno));
         if (!cliReadSome(c) && sdslen(c->link.in) <= have) cliReplicaDieOfEnd(s);
     }
 }
 
 /* A request whose refusal may not matter. */
-static bool ask(struct cli *c, const char *name, const char *value) {
+static bool cliReplicaAsk(struct cli *c, const char *name, const char *value) {
     const char *argv[] = {"REPLCONF", name, value};
     struct respReply reply;
-    if (!cliCall(c, &reply, 3, argv)) die("Error: %s", "Server closed the connection");
+    if (!cliCall(c, &reply, 3, argv)) cliReplicaDie("Error: %s", "Server closed the connection");
     bool ok = reply.type != RESP_T_ERROR;
     respReplyFree(&reply);
     return ok;
 }
 
 /* The line that begins the snapshot, without its end; empty lines are passed over. */
-static sds readHeader(const struct snapshot *s) {
+static sds cliReplicaReadHeader(const struct snapshot *s) {
     struct cliLink *l = &s->cli->link;
     for (size_t have = 0;; have = sdslen(l->in)) {
-        needInput(s, have);
+        cliReplicaNeedInput(s, have);
         size_t blank = strspn(l->in, "\r\n");
         char *newline = memchr(l->in + blank, '\n', sdslen(l->in) - blank);
         if (!newline) continue;
@@ -87,24 +86,24 @@ static sds readHeader(const struct snapshot *s) {
  * Redis 7.0, and gives up at the first value that this format has no form for, such as a hash with fields
  * that expire. */
 static void cliReplicaIntroduce(struct cli *c) {
-    ask(c, "version", VALKEY_VERSION);
-    ask(c, "capa", "eof");
+    cliReplicaAsk(c, "version", VALKEY_VERSION);
+    cliReplicaAsk(c, "capa", "eof");
 }
 
-static void beginSync(struct snapshot *s) {
+static void cliReplicaBeginSync(struct snapshot *s) {
     struct cli *c = s->cli;
     cliSetText(&c->link.in, sdsempty());
     c->link.at = c->link.used = 0;
-    if (!cliSendBytes(c, "SYNC\r\n", 6)) die("Error: %s", "Server closed the connection");
-    sds line = readHeader(s);
+    if (!cliSendBytes(c, "SYNC\r\n", 6)) cliReplicaDie("Error: %s", "Server closed the connection");
+    sds line = cliReplicaReadHeader(s);
     s->begun = true;
-    if (line[0] == '-') die("The server gives no copy of its data: %s", line + 1);
+    if (line[0] == '-') cliReplicaDie("The server gives no copy of its data: %s", line + 1);
     s->size = -1;
     bool marked = strncmp(line, "$EOF:", 5) == 0 && sdslen(line) == 5 + MARK_SIZE;
     if (marked)
         memcpy(s->mark, line + 5, MARK_SIZE);
     else if (line[0] != '$' || !string2ll(strN(line + 1, sdslen(line) - 1), &s->size) || s->size < 0)
-        die("The server's answer to SYNC is not understood: %s", line);
+        cliReplicaDie("The server's answer to SYNC is not understood: %s", line);
     sdsfree(line);
 }
 
@@ -116,7 +115,7 @@ static void cliReplicaPut(struct snapshot *s, const char *p, size_t len) {
 
 /* How much of the input is snapshot for sure; *ends when it ends there. What could be the beginning of the
  * mark is held back. */
-static size_t snapshotPart(const struct snapshot *s, bool *ends) {
+static size_t cliReplicaSnapshotPart(const struct snapshot *s, bool *ends) {
     const struct cliLink *l = &s->cli->link;
     size_t len = sdslen(l->in);
     if (s->size >= 0) {
@@ -130,16 +129,16 @@ static size_t snapshotPart(const struct snapshot *s, bool *ends) {
     return len < MARK_SIZE ? 0 : len - MARK_SIZE + 1;
 }
 
-static void readSnapshot(struct snapshot *s) {
+static void cliReplicaReadSnapshot(struct snapshot *s) {
     struct cli *c = s->cli;
     s->progress = cliProgressStart(NULL, s->size);
     for (;;) {
         bool ends;
-        size_t part = snapshotPart(s, &ends);
+        size_t part = cliReplicaSnapshotPart(s, &ends);
         cliReplicaPut(s, c->link.in, part);
         sdsrange(c->link.in, (ptrdiff_t)part, -1);
         if (ends) break;
-        needInput(s, sdslen(c->link.in));
+        cliReplicaNeedInput(s, sdslen(c->link.in));
     }
     cliProgressClear(&s->progress);
     if (s->size < 0) sdsrange(c->link.in, MARK_SIZE, -1);
@@ -149,27 +148,27 @@ int cliTransfer(struct cli *c) {
     struct cliTarget target;
     struct snapshot s = {.cli = c};
     cliReplicaIntroduce(c);
-    ask(c, "rdb-only", "1");
-    if (c->mode == CLI_FUNCTIONS_RDB && !ask(c, "rdb-filter-only", "functions"))
-        die("%s", "The server cannot send its functions alone.");
-    beginSync(&s);
+    cliReplicaAsk(c, "rdb-only", "1");
+    if (c->mode == CLI_FUNCTIONS_RDB && !cliReplicaAsk(c, "rdb-filter-only", "functions"))
+        cliReplicaDie("%s", "The server cannot send its functions alone.");
+    cliReplicaBeginSync(&s);
     cliTargetOpen(&target, c->file);
     s.target = &target;
     fprintf(stderr, "The snapshot begins to arrive, for '%s'\n", c->file);
-    readSnapshot(&s);
+    cliReplicaReadSnapshot(&s);
     cliTargetFinish(&target);
     fprintf(stderr, "Transfer finished with success after %lld bytes\n", (long long)s.written);
     return 0;
 }
 
 /* The commands that are there, whole ones. */
-static void printCommands(struct cli *c) {
+static void cliReplicaPrintCommands(struct cli *c) {
     struct cliLink *l = &c->link;
     size_t at = 0;
     struct respReply command;
     for (int64_t size; at < sdslen(l->in); at += (size_t)size) {
         size = respReadReply(l->in + at, sdslen(l->in) - at, &command);
-        if (size < 0) die("Error: %s", "Protocol error in what the server sends");
+        if (size < 0) cliReplicaDie("Error: %s", "Protocol error in what the server sends");
         if (size == 0) break;
         sds line = cliFormatReply(c, &command, false);
         fwrite(line, 1, sdslen(line), stdout);
@@ -186,21 +185,21 @@ int cliReplica(struct cli *c) {
     static const struct str alive[] = {{"REPLCONF", 8}, {"ACK", 3}, {"0", 1}};
     struct snapshot s = {.cli = c};
     cliReplicaIntroduce(c);
-    ask(c, "rdb-filter-only", "");
-    beginSync(&s);
-    readSnapshot(&s);
+    cliReplicaAsk(c, "rdb-filter-only", "");
+    cliReplicaBeginSync(&s);
+    cliReplicaReadSnapshot(&s);
     fprintf(stderr, "In sync after %lld bytes; what changes data follows.\n", (long long)s.written);
     c->output = CLI_CSV;
     for (int64_t said_us = 0;;) {
         struct pollfd fd = {.fd = c->link.fd, .events = POLLIN};
-        printCommands(c);
+        cliReplicaPrintCommands(c);
         if (monotonicUs() - said_us >= ALIVE_US) {
             said_us = monotonicUs();
             cliSendWords(c, 3, alive);
         }
         if (poll(&fd, 1, ALIVE_US / 1000) > 0 && !cliReadSome(c)) {
-            printCommands(c);
-            die("Error: %s", "Server closed the connection");
+            cliReplicaPrintCommands(c);
+            cliReplicaDie("Error: %s", "Server closed the connection");
         }
     }
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_scan.c - --scan: the names of the keys, and the steps that the other modes share. Part of cli.h. */
-#include "tools/cli.h"
-
 #include <stdio.h>
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "tools/cli.h"
 
 void cliScanRequest(struct cli *c, const sds cursor) {
     struct str words[6] = {STR("SCAN"), sdsview(cursor)};

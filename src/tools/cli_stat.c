@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_stat.c - --stat: the load of the server, a line at a time. Part of cli.h. */
-#include "tools/cli.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/num.h"
+#include "tools/cli.h"
 
 #define HEADER_EVERY 20 /* lines */
 
@@ -43,14 +42,14 @@ int64_t cliInfoKeys(const char *info) {
     return keys;
 }
 
-static const char *childOf(struct str info) {
+static const char *cliStatChildOf(struct str info) {
     bool save = cliInfoNumber(info, "rdb_bgsave_in_progress");
     bool rewrite = cliInfoNumber(info, "aof_rewrite_in_progress");
     bool load = cliInfoNumber(info, "loading");
     return load ? "LOAD" : save && rewrite ? "SAVE+AOF" : save ? "SAVE" : rewrite ? "AOF" : "";
 }
 
-static void printLine(struct str info, int64_t *requests_before) {
+static void cliStatPrintLine(struct str info, int64_t *requests_before) {
     char memory[64], requests[64];
     sds text = sdsnewstr(info);
     int64_t now = cliInfoNumber(info, "total_commands_processed");
@@ -61,7 +60,7 @@ static void printLine(struct str info, int64_t *requests_before) {
     printf("%-11lld%-9s%-8lld%-8lld%-20s%-12lld%s\n", (long long)cliInfoKeys(text), memory,
            (long long)cliInfoNumber(info, "connected_clients"),
            (long long)cliInfoNumber(info, "blocked_clients"), requests,
-           (long long)cliInfoNumber(info, "total_connections_received"), childOf(info));
+           (long long)cliInfoNumber(info, "total_connections_received"), cliStatChildOf(info));
     fflush(stdout);
     sdsfree(text);
 }
@@ -77,7 +76,7 @@ int cliStat(struct cli *c) {
         if (line == 0)
             printf("------- data ------ --------------------- load -------------------- - child -\n"
                    "keys       mem      clients blocked requests            connections          \n");
-        printLine(reply.str, &requests);
+        cliStatPrintLine(reply.str, &requests);
         respReplyFree(&reply);
         cliPause(c);
     }

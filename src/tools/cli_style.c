@@ -32,7 +32,7 @@ bool cliWantsColour(enum cliWhen when) {
 
 /* ---- Sizes ---- */
 
-static struct winsize terminalSize(void) {
+static struct winsize cliStyleTerminalSize(void) {
     struct winsize size = {0};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || !size.ws_col) size.ws_col = 80;
     if (!size.ws_row) size.ws_row = 24;
@@ -40,15 +40,15 @@ static struct winsize terminalSize(void) {
 }
 
 size_t cliTerminalWidth(void) {
-    return terminalSize().ws_col;
+    return cliStyleTerminalSize().ws_col;
 }
 
 size_t cliTerminalHeight(void) {
-    return terminalSize().ws_row;
+    return cliStyleTerminalSize().ws_row;
 }
 
 /* Bytes of "\033[...m" at p; 0 when there is none. */
-static size_t escapeLength(const char *p, size_t len) {
+static size_t cliStyleEscapeLength(const char *p, size_t len) {
     if (len < 3 || p[0] != '\033' || p[1] != '[') return 0;
     for (size_t i = 2; i < len; i++) {
         if (p[i] == 'm') return i + 1;
@@ -59,8 +59,8 @@ static size_t escapeLength(const char *p, size_t len) {
 
 /* The character at p: its bytes, and the columns that it takes. What is no character is a byte in a column.
  */
-static size_t characterAt(const char *p, size_t len, size_t *columns) {
-    size_t escape = escapeLength(p, len);
+static size_t cliStyleCharacterAt(const char *p, size_t len, size_t *columns) {
+    size_t escape = cliStyleEscapeLength(p, len);
     *columns = 0;
     if (escape) return escape;
     mbstate_t state = {0};
@@ -75,7 +75,7 @@ static size_t characterAt(const char *p, size_t len, size_t *columns) {
 size_t cliFit(struct str text, size_t columns) {
     size_t at = 0, used = 0;
     while (at < text.len) {
-        size_t width, bytes = characterAt(text.ptr + at, text.len - at, &width);
+        size_t width, bytes = cliStyleCharacterAt(text.ptr + at, text.len - at, &width);
         if (used + width > columns) break;
         used += width;
         at += bytes;
@@ -86,7 +86,7 @@ size_t cliFit(struct str text, size_t columns) {
 size_t cliColumns(struct str text) {
     size_t total = 0;
     for (size_t at = 0, width; at < text.len; total += width)
-        at += characterAt(text.ptr + at, text.len - at, &width);
+        at += cliStyleCharacterAt(text.ptr + at, text.len - at, &width);
     return total;
 }
 
@@ -104,18 +104,18 @@ size_t cliRows(struct str text, size_t width) {
 /* ---- Characters ---- */
 
 /* Marks that turn the direction of the text around them, or that nobody sees, are told as bytes. */
-static bool isHidden(wchar_t c) {
+static bool cliStyleIsHidden(wchar_t c) {
     return (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
            c == 0xfeff || c == 0xad || c == 0x61c;
 }
 
 /* Bytes of the character beyond ASCII at p that can be shown as it is; 0: it cannot. */
-static size_t shownAsIs(const char *p, size_t len) {
+static size_t cliStyleShownAsIs(const char *p, size_t len) {
     mbstate_t state = {0};
     wchar_t wide;
     size_t bytes = mbrtowc(&wide, p, len, &state);
     if (bytes == 0 || bytes > len) return 0;
-    return iswprint((wint_t)wide) && wcwidth(wide) >= 0 && !isHidden(wide) ? bytes : 0;
+    return iswprint((wint_t)wide) && wcwidth(wide) >= 0 && !cliStyleIsHidden(wide) ? bytes : 0;
 }
 
 sds cliCatReadable(sds out, struct str text, bool quotes) {
@@ -123,7 +123,7 @@ sds cliCatReadable(sds out, struct str text, bool quotes) {
     for (size_t i = 0, bytes; i < text.len; i += bytes) {
         unsigned char byte = (unsigned char)text.ptr[i];
         bool is_plain = byte >= 0x20 && byte < 0x7f && !(quotes && (byte == '"' || byte == '\\'));
-        bytes = byte < 0x80 ? is_plain : shownAsIs(text.ptr + i, text.len - i);
+        bytes = byte < 0x80 ? is_plain : cliStyleShownAsIs(text.ptr + i, text.len - i);
         if (bytes) {
             out = sdscatlen(out, text.ptr + i, bytes);
             continue;
@@ -141,7 +141,7 @@ sds cliCatWord(sds out, struct str word) {
     for (size_t i = 0, bytes; bare && i < word.len; i += bytes) {
         unsigned char byte = (unsigned char)word.ptr[i];
         bytes = byte < 0x80 ? byte > ' ' && byte < 0x7f && !strchr("\"'\\", byte)
-                            : shownAsIs(word.ptr + i, word.len - i);
+                            : cliStyleShownAsIs(word.ptr + i, word.len - i);
         bare = bytes > 0;
     }
     return bare ? sdscatstr(out, word) : cliCatReadable(out, word, true);

@@ -12,7 +12,7 @@
 #define MIN_WIDTH 16 /* a column is not cut below that, */
 #define MAX_WORD  40 /* nor below its longest word, unless that is longer: an id of a node is not */
 
-static int columnOf(struct cliTable *t, struct str name) {
+static int cliTableColumnOf(struct cliTable *t, struct str name) {
     for (int i = 0; i < t->columns_count; i++) {
         if (strEq(sdsview(t->columns[i].name), name)) return i;
     }
@@ -25,7 +25,7 @@ static int columnOf(struct cliTable *t, struct str name) {
 void cliTableOrder(struct cliTable *t, const char *names) {
     while (*names) {
         size_t len = strcspn(names, " ");
-        columnOf(t, strN(names, len));
+        cliTableColumnOf(t, strN(names, len));
         names += len + strspn(names + len, " ");
     }
 }
@@ -35,7 +35,7 @@ void cliTableAddRow(struct cliTable *t) {
     t->rows[t->rows_count++] = (struct cliTableRow){0};
 }
 
-static size_t longestWord(struct str cell) {
+static size_t cliTableLongestWord(struct str cell) {
     size_t longest = 0, at = 0;
     for (size_t i = 0; i <= cell.len; i++) {
         if (i < cell.len && cell.ptr[i] != ' ') continue;
@@ -48,7 +48,7 @@ static size_t longestWord(struct str cell) {
 
 void cliTablePut(struct cliTable *t, struct str name, sds cell) {
     serverAssert(t->rows_count > 0);
-    int at = columnOf(t, name);
+    int at = cliTableColumnOf(t, name);
     struct cliTableColumn *column = &t->columns[at];
     struct cliTableRow *row = &t->rows[t->rows_count - 1];
     if (at >= row->count) {
@@ -56,7 +56,7 @@ void cliTablePut(struct cliTable *t, struct str name, sds cell) {
         while (row->count <= at) row->cells[row->count++] = NULL;
     }
     double number;
-    size_t columns = cliColumns(sdsview(cell)), word = longestWord(sdsview(cell));
+    size_t columns = cliColumns(sdsview(cell)), word = cliTableLongestWord(sdsview(cell));
     if (columns > column->wanted) column->wanted = columns;
     if (word > column->longest) column->longest = word;
     if (sdslen(cell)) {
@@ -80,7 +80,7 @@ void cliTableFree(struct cliTable *t) {
 
 /* ---- Layout: the width of each column, 0 for those that are not shown ---- */
 
-static size_t totalWidth(const size_t *widths, int count) {
+static size_t cliTableTotalWidth(const size_t *widths, int count) {
     size_t total = 0;
     for (int i = 0; i < count; i++) {
         if (widths[i]) total += widths[i] + (total ? GAP : 0);
@@ -88,87 +88,92 @@ static size_t totalWidth(const size_t *widths, int count) {
     return total;
 }
 
-static bool isOpen(const struct cliTable *t, int i) {
+static bool cliTableIsOpen(const struct cliTable *t, int i) {
     return t->open_end && i == t->columns_count - 1;
 }
 
-static size_t leastWidth(const struct cliTable *t, int i) {
+static size_t cliTableLeastWidth(const struct cliTable *t, int i) {
     size_t wanted = t->columns[i].wanted, word = t->columns[i].longest;
-    size_t least = word > MAX_WORD || isOpen(t, i) ? MIN_WIDTH : word;
+    size_t least = word > MAX_WORD || cliTableIsOpen(t, i) ? MIN_WIDTH : word;
     if (least < MIN_WIDTH) least = MIN_WIDTH;
     return wanted < least ? wanted : least;
 }
 
 /* Of an open column it counts that it begins in the line. */
-static size_t fullWidth(const struct cliTable *t, int i) {
-    return isOpen(t, i) ? leastWidth(t, i) : t->columns[i].wanted;
+static size_t cliTableFullWidth(const struct cliTable *t, int i) {
+    return cliTableIsOpen(t, i) ? cliTableLeastWidth(t, i) : t->columns[i].wanted;
 }
 
 /* The widest column of those that can be cut; when there is none, the first. */
-static size_t *widest(const struct cliTable *t, size_t *widths) {
+static size_t *cliTableWidest(const struct cliTable *t, size_t *widths) {
     size_t *most = NULL;
     for (int i = 0; i < t->columns_count; i++) {
-        if (widths[i] > leastWidth(t, i) && (!most || widths[i] > *most)) most = &widths[i];
+        if (widths[i] > cliTableLeastWidth(t, i) && (!most || widths[i] > *most)) most = &widths[i];
     }
     return most ? most : widths;
 }
 
-static void layOut(const struct cliTable *t, size_t *widths, size_t width) {
+static void cliTableLayOut(const struct cliTable *t, size_t *widths, size_t width) {
     int count = t->columns_count;
-    for (int i = 0; i < count; i++) widths[i] = fullWidth(t, i);
-    if (totalWidth(widths, count) <= width) return;
-    for (int i = 0; i < count; i++) widths[i] = t->columns[i].used ? leastWidth(t, i) : 0;
-    for (int i = count - 1; i > 0 && totalWidth(widths, count) > width; i--) widths[i] = 0;
+    for (int i = 0; i < count; i++) widths[i] = cliTableFullWidth(t, i);
+    if (cliTableTotalWidth(widths, count) <= width) return;
+    for (int i = 0; i < count; i++) widths[i] = t->columns[i].used ? cliTableLeastWidth(t, i) : 0;
+    for (int i = count - 1; i > 0 && cliTableTotalWidth(widths, count) > width; i--) widths[i] = 0;
     for (int i = 0; i < count; i++) {
-        if (widths[i]) widths[i] = fullWidth(t, i);
+        if (widths[i]) widths[i] = cliTableFullWidth(t, i);
     }
-    while (totalWidth(widths, count) > width && *widest(t, widths) > 1) --*widest(t, widths);
+    while (cliTableTotalWidth(widths, count) > width && *cliTableWidest(t, widths) > 1)
+        --*cliTableWidest(t, widths);
 }
 
 /* ---- Text ---- */
 
-static sds catBlanks(sds out, size_t count) {
+static sds cliTableCatBlanks(sds out, size_t count) {
     return sdscatprintf(out, "%*s", (int)count, "");
 }
 
 /* The cell, cut to the width if need be; blanks behind it up to the next column, unless it is the last. */
-static sds catCell(sds out, struct str cell, size_t width, const char *colour, bool right, bool last) {
+static sds cliTableCatCell(sds out, struct str cell, size_t width, const char *colour, bool right,
+                           bool last) {
     size_t columns = cliColumns(cell), fill = columns < width ? width - columns : 0;
     bool cut = columns > width;
-    if (right) out = catBlanks(out, fill);
+    if (right) out = cliTableCatBlanks(out, fill);
     out = sdscat(out, colour);
     out = sdscatlen(out, cell.ptr, cut ? cliFit(cell, width - 1) : cell.len);
     if (cut) out = sdscat(out, cliColumns(STR("\u2026")) == 1 ? "\u2026" : "~");
     if (*colour) out = sdscat(out, "\033[0m");
     if (last) return out;
-    return catBlanks(out, (right ? 0 : fill) + GAP);
+    return cliTableCatBlanks(out, (right ? 0 : fill) + GAP);
 }
 
-static sds catHead(sds out, const struct cliTable *t, const size_t *widths, int last, bool colour) {
+static sds cliTableCatHead(sds out, const struct cliTable *t, const size_t *widths, int last, bool colour) {
     for (int i = 0; i <= last; i++) {
         if (widths[i])
-            out = catCell(out, sdsview(t->columns[i].name), widths[i], cliPalette(colour)->head,
-                          t->columns[i].number && t->columns[i].used && !isOpen(t, i), i == last);
+            out = cliTableCatCell(out, sdsview(t->columns[i].name), widths[i], cliPalette(colour)->head,
+                                  t->columns[i].number && t->columns[i].used && !cliTableIsOpen(t, i),
+                                  i == last);
     }
     out = sdscat(out, "\n");
     if (colour) return out;
     for (int i = 0; i <= last; i++) { /* what the head is, is not to be seen without colours */
         for (size_t n = 0; n < widths[i]; n++) out = sdscat(out, "-");
-        if (widths[i] && i < last) out = catBlanks(out, GAP);
+        if (widths[i] && i < last) out = cliTableCatBlanks(out, GAP);
     }
     return sdscat(out, "\n");
 }
 
-static sds catRow(sds out, const struct cliTable *t, int at, const size_t *widths, int last, bool colour) {
+static sds cliTableCatRow(sds out, const struct cliTable *t, int at, const size_t *widths, int last,
+                          bool colour) {
     const struct cliPalette *p = cliPalette(colour);
     const struct cliTableRow *row = &t->rows[at];
     for (int i = 0; i <= last; i++) {
         if (!widths[i]) continue;
         struct str cell = i < row->count && row->cells[i] ? sdsview(row->cells[i]) : STR("");
         const char *shade = strIs(cell, "(nil)") ? p->null : t->columns[i].number ? p->number : "";
-        bool open = isOpen(t, i);
+        bool open = cliTableIsOpen(t, i);
         size_t width = open && cliColumns(cell) > widths[i] ? cliColumns(cell) : widths[i];
-        out = catCell(out, cell, width, cell.len ? shade : "", t->columns[i].number && !open, i == last);
+        out = cliTableCatCell(out, cell, width, cell.len ? shade : "", t->columns[i].number && !open,
+                              i == last);
     }
     size_t len = sdslen(out);
     while (len && out[len - 1] == ' ') len--;
@@ -177,12 +182,13 @@ static sds catRow(sds out, const struct cliTable *t, int at, const size_t *width
 }
 
 /* What is not shown. */
-static sds catRest(sds out, const struct cliTable *t, const size_t *widths, size_t width, bool colour) {
+static sds cliTableCatRest(sds out, const struct cliTable *t, const size_t *widths, size_t width,
+                           bool colour) {
     sds names = sdsempty();
     int hidden = 0;
     bool cut = false;
     for (int i = 0; i < t->columns_count; i++) {
-        cut |= widths[i] && !isOpen(t, i) && widths[i] < t->columns[i].wanted;
+        cut |= widths[i] && !cliTableIsOpen(t, i) && widths[i] < t->columns[i].wanted;
         if (widths[i] || !t->columns[i].used) continue;
         names = sdscatprintf(names, "%s%s", hidden++ ? " " : "", t->columns[i].name);
     }
@@ -200,16 +206,16 @@ static sds catRest(sds out, const struct cliTable *t, const size_t *widths, size
 
 sds cliTableText(const struct cliTable *t, size_t width, bool colour) {
     size_t *widths = zmalloc((size_t)(t->columns_count + 1) * sizeof(widths[0]));
-    layOut(t, widths, width);
+    cliTableLayOut(t, widths, width);
     int last = t->columns_count - 1;
     while (last > 0 && !widths[last]) last--;
-    sds out = catHead(sdsempty(), t, widths, last, colour);
+    sds out = cliTableCatHead(sdsempty(), t, widths, last, colour);
     for (int i = 0; i < t->rows_count; i++) {
-        sds row = catRow(sdsempty(), t, i, widths, last, colour);
+        sds row = cliTableCatRow(sdsempty(), t, i, widths, last, colour);
         out = sdscatlen(out, row, sdslen(row));
         sdsfree(row);
     }
-    out = catRest(out, t, widths, width, colour);
+    out = cliTableCatRest(out, t, widths, width, colour);
     zfree(widths);
     return out;
 }

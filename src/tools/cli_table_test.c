@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_table_test.c - tables on terminals of several widths, and the widths and escapes of texts. */
+#include "tools/cli_table.h"
+
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,27 +9,24 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
 #include <cmocka.h>
 
-#include "tools/cli_table.h"
-
-static void put(struct cliTable *t, const char *column, const char *cell) {
+static void cliTableTestPut(struct cliTable *t, const char *column, const char *cell) {
     cliTablePut(t, strOf(column), sdsnew(cell));
 }
 
-static void fill(struct cliTable *t) {
+static void cliTableTestFill(struct cliTable *t) {
     cliTableOrder(t, "id name");
     cliTableAddRow(t);
-    put(t, "id", "7");
-    put(t, "name", "");
-    put(t, "command", "set key value");
+    cliTableTestPut(t, "id", "7");
+    cliTableTestPut(t, "name", "");
+    cliTableTestPut(t, "command", "set key value");
     cliTableAddRow(t);
-    put(t, "command", "get");
-    put(t, "id", "12");
+    cliTableTestPut(t, "command", "get");
+    cliTableTestPut(t, "id", "12");
 }
 
-static void expectText(const struct cliTable *t, size_t width, bool colour, const char *want) {
+static void cliTableTestExpectText(const struct cliTable *t, size_t width, bool colour, const char *want) {
     sds text = cliTableText(t, width, colour);
     assert_string_equal(text, want);
     sdsfree(text);
@@ -36,12 +35,12 @@ static void expectText(const struct cliTable *t, size_t width, bool colour, cons
 static void testTheWholeTable(void **state) {
     (void)state;
     struct cliTable t = {0};
-    fill(&t);
-    expectText(&t, 80, false,
-               "id  name  command\n"
-               "--  ----  -------------\n"
-               " 7        set key value\n"
-               "12        get\n");
+    cliTableTestFill(&t);
+    cliTableTestExpectText(&t, 80, false,
+                           "id  name  command\n"
+                           "--  ----  -------------\n"
+                           " 7        set key value\n"
+                           "12        get\n");
     cliTableFree(&t);
 }
 
@@ -49,9 +48,10 @@ static void testColours(void **state) {
     (void)state;
     struct cliTable t = {0};
     cliTableAddRow(&t);
-    put(&t, "n", "1");
-    put(&t, "what", "(nil)");
-    expectText(&t, 80, true, "\033[1mn\033[0m  \033[1mwhat\033[0m\n\033[36m1\033[0m  \033[35m(nil)\033[0m\n");
+    cliTableTestPut(&t, "n", "1");
+    cliTableTestPut(&t, "what", "(nil)");
+    cliTableTestExpectText(&t, 80, true,
+                           "\033[1mn\033[0m  \033[1mwhat\033[0m\n\033[36m1\033[0m  \033[35m(nil)\033[0m\n");
     cliTableFree(&t);
 }
 
@@ -59,18 +59,18 @@ static void testColours(void **state) {
 static void testNarrowTerminals(void **state) {
     (void)state;
     struct cliTable t = {0};
-    fill(&t);
-    expectText(&t, 18, false,
-               "id  command\n"
-               "--  -------------\n"
-               " 7  set key value\n"
-               "12  get\n");
-    expectText(&t, 10, false,
-               "id\n"
-               "--\n"
-               " 7\n"
-               "12\n"
-               "(1 more:)\n(all of it: --no-table, or :set notable)\n");
+    cliTableTestFill(&t);
+    cliTableTestExpectText(&t, 18, false,
+                           "id  command\n"
+                           "--  -------------\n"
+                           " 7  set key value\n"
+                           "12  get\n");
+    cliTableTestExpectText(&t, 10, false,
+                           "id\n"
+                           "--\n"
+                           " 7\n"
+                           "12\n"
+                           "(1 more:)\n(all of it: --no-table, or :set notable)\n");
     cliTableFree(&t);
 }
 
@@ -78,9 +78,9 @@ static void testCutCells(void **state) {
     (void)state;
     struct cliTable t = {0};
     cliTableAddRow(&t);
-    put(&t, "long", "abcdefghij lmnopqrstuvwxyz");
-    put(&t, "id", "0123456789012345678901234567890123456789");
-    put(&t, "n", "5");
+    cliTableTestPut(&t, "long", "abcdefghij lmnopqrstuvwxyz");
+    cliTableTestPut(&t, "id", "0123456789012345678901234567890123456789");
+    cliTableTestPut(&t, "n", "5");
     sds text = cliTableText(&t, 65, false);
     assert_non_null(strstr(text, "\nabcdefghij lmnopqrs"));
     assert_null(strstr(text, "tuvwxyz"));
@@ -96,9 +96,10 @@ static void testAnOpenEnd(void **state) {
     (void)state;
     struct cliTable t = {.open_end = true};
     cliTableAddRow(&t);
-    put(&t, "name", "save");
-    put(&t, "value", "abcdefghijklmnopqrstuvwxyz");
-    expectText(&t, 22, false, "name  value\n----  ----------------\nsave  abcdefghijklmnopqrstuvwxyz\n");
+    cliTableTestPut(&t, "name", "save");
+    cliTableTestPut(&t, "value", "abcdefghijklmnopqrstuvwxyz");
+    cliTableTestExpectText(&t, 22, false,
+                           "name  value\n----  ----------------\nsave  abcdefghijklmnopqrstuvwxyz\n");
     cliTableFree(&t);
 }
 
@@ -129,7 +130,7 @@ static void testWords(void **state) {
     expectReadable(STR("\033[31m"), true, "\"\\x1b[31m\"");
 }
 
-static void testUtf8(void **state) {
+static void cliTableTestUtf8(void **state) {
     (void)state;
     if (!setlocale(LC_CTYPE, "C.UTF-8")) {
         print_message("skipped: there is no locale C.UTF-8\n");
@@ -149,13 +150,10 @@ static void testUtf8(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testTheWholeTable),
-        cmocka_unit_test(testColours),
-        cmocka_unit_test(testNarrowTerminals),
-        cmocka_unit_test(testCutCells),
-        cmocka_unit_test(testAnOpenEnd),
-        cmocka_unit_test(testWords),
-        cmocka_unit_test(testUtf8),
+        cmocka_unit_test(testTheWholeTable),   cmocka_unit_test(testColours),
+        cmocka_unit_test(testNarrowTerminals), cmocka_unit_test(testCutCells),
+        cmocka_unit_test(testAnOpenEnd),       cmocka_unit_test(testWords),
+        cmocka_unit_test(cliTableTestUtf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cli_usage.c - the text of --help, and server addresses written as URIs. Part of cli.h. */
 #define _GNU_SOURCE /* memrchr */
-#include "tools/cli.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/num.h"
+#include "tools/cli.h"
 #include "tools/tool_uri.h"
 
 static const char usage_start[] =
@@ -125,7 +124,7 @@ void cliPrintUsage(FILE *f) {
 /* ---- URIs ---- */
 
 /* "user:password@" or "password@" */
-static void parseUserInfo(struct cli *c, const char *info, size_t len) {
+static void cliUsageParseUserInfo(struct cli *c, const char *info, size_t len) {
     const char *colon = memchr(info, ':', len);
     const char *password = colon ? colon + 1 : info;
     if (colon && colon > info) cliSetText(&c->user, toolPercentDecode(info, (size_t)(colon - info)));
@@ -133,7 +132,7 @@ static void parseUserInfo(struct cli *c, const char *info, size_t len) {
 }
 
 /* "host:port", "[::1]:port"; either part may be missing. */
-static void parseHostPort(struct cli *c, const char *p, size_t len) {
+static void cliUsageParseHostPort(struct cli *c, const char *p, size_t len) {
     const char *end = p + len, *host_end, *close = len && *p == '[' ? memchr(p, ']', len) : NULL;
     const char *colon = memrchr(close ? close : p, ':', (size_t)(end - (close ? close : p)));
     host_end = close ? close : colon ? colon : end;
@@ -146,7 +145,7 @@ static void parseHostPort(struct cli *c, const char *p, size_t len) {
     c->port = (int)port;
 }
 
-static bool skipScheme(const char **uri, const char *scheme) {
+static bool cliUsageSkipScheme(const char **uri, const char *scheme) {
     size_t len = strlen(scheme);
     if (strncasecmp(*uri, scheme, len) != 0) return false;
     *uri += len;
@@ -154,21 +153,21 @@ static bool skipScheme(const char **uri, const char *scheme) {
 }
 
 void cliParseUri(struct cli *c, const char *uri) {
-    if (skipScheme(&uri, "unix://")) {
+    if (cliUsageSkipScheme(&uri, "unix://")) {
         cliSetText(&c->socket, toolPercentDecode(uri, strlen(uri)));
         return;
     }
-    if (skipScheme(&uri, "valkeys://") || skipScheme(&uri, "rediss://"))
+    if (cliUsageSkipScheme(&uri, "valkeys://") || cliUsageSkipScheme(&uri, "rediss://"))
         c->tls.on = true;
-    else if (!skipScheme(&uri, "valkey://") && !skipScheme(&uri, "redis://"))
+    else if (!cliUsageSkipScheme(&uri, "valkey://") && !cliUsageSkipScheme(&uri, "redis://"))
         cliFail("%s", "The scheme of the URI is not known");
     const char *at = strrchr(uri, '@');
     if (at) {
-        parseUserInfo(c, uri, (size_t)(at - uri));
+        cliUsageParseUserInfo(c, uri, (size_t)(at - uri));
         uri = at + 1;
     }
     const char *slash = strchr(uri, '/');
-    parseHostPort(c, uri, slash ? (size_t)(slash - uri) : strlen(uri));
+    cliUsageParseHostPort(c, uri, slash ? (size_t)(slash - uri) : strlen(uri));
     if (slash && slash[1]) c->db = atoi(slash + 1);
 }
 

@@ -5,14 +5,13 @@
  * A view is chosen by the command, and made only when the reply has the shape that the view expects: whatever
  * else comes is shown as any reply. RESP2 has lists of names and values where RESP3 has maps; both are read
  * alike. */
-#include "tools/cli.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 
 #include "base/num.h"
+#include "tools/cli.h"
 #include "tools/cli_table.h"
 
 enum shape {
@@ -58,7 +57,7 @@ static const struct view views[] = {
     {"info", NULL, SECTIONS, ""},
 };
 
-static const struct view *viewOf(int argc, const sds *argv) {
+static const struct view *cliViewOf(int argc, const sds *argv) {
     for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
         const struct view *v = &views[i];
         bool same = strcasecmp(argv[0], v->command) == 0;
@@ -67,24 +66,24 @@ static const struct view *viewOf(int argc, const sds *argv) {
     return NULL;
 }
 
-static bool isList(const struct respReply *r) {
+static bool cliViewIsList(const struct respReply *r) {
     return r->type == RESP_T_ARRAY || r->type == RESP_T_SET;
 }
 
-static bool isScalar(const struct respReply *r) {
-    return !isList(r) && r->type != RESP_T_MAP && r->type != RESP_T_PUSH;
+static bool cliViewIsScalar(const struct respReply *r) {
+    return !cliViewIsList(r) && r->type != RESP_T_MAP && r->type != RESP_T_PUSH;
 }
 
 /* Names are texts, values anything. */
-static bool isPairs(const struct respReply *r) {
-    if ((!isList(r) && r->type != RESP_T_MAP) || r->elements % 2 || !r->elements) return false;
+static bool cliViewIsPairs(const struct respReply *r) {
+    if ((!cliViewIsList(r) && r->type != RESP_T_MAP) || r->elements % 2 || !r->elements) return false;
     for (size_t i = 0; i < r->elements; i += 2) {
         if (r->element[i].type != RESP_T_STRING && r->element[i].type != RESP_T_STATUS) return false;
     }
     return true;
 }
 
-static bool allAre(const struct respReply *list, bool (*fits)(const struct respReply *)) {
+static bool cliViewAllAre(const struct respReply *list, bool (*fits)(const struct respReply *)) {
     for (size_t i = 0; i < list->elements; i++) {
         if (!fits(&list->element[i])) return false;
     }
@@ -94,95 +93,95 @@ static bool allAre(const struct respReply *list, bool (*fits)(const struct respR
 /* ---- Cells ---- */
 
 /* The words of a list as they are typed, lists within it in brackets. */
-static sds catCell(sds out, const struct respReply *r, bool within) {
+static sds cliViewCatCell(sds out, const struct respReply *r, bool within) {
     switch (r->type) {
     case RESP_T_NULL: return sdscat(out, "(nil)");
     case RESP_T_INTEGER: return sdscatprintf(out, "%lld", (long long)r->integer);
     case RESP_T_BOOL: return sdscat(out, r->integer ? "yes" : "no");
     default: break;
     }
-    if (isScalar(r)) return within ? cliCatWord(out, r->str) : cliCatReadable(out, r->str, false);
+    if (cliViewIsScalar(r)) return within ? cliCatWord(out, r->str) : cliCatReadable(out, r->str, false);
     if (within) out = sdscat(out, "[");
     for (size_t i = 0; i < r->elements; i++) {
         if (i) out = sdscat(out, " ");
-        out = catCell(out, &r->element[i], true);
+        out = cliViewCatCell(out, &r->element[i], true);
     }
     return within ? sdscat(out, "]") : out;
 }
 
-static sds cellOf(const struct respReply *r) {
-    return catCell(sdsempty(), r, false);
+static sds cliViewCellOf(const struct respReply *r) {
+    return cliViewCatCell(sdsempty(), r, false);
 }
 
-static sds timeCell(const struct respReply *r) {
+static sds cliViewTimeCell(const struct respReply *r) {
     char text[64];
     time_t seconds = (time_t)r->integer;
     struct tm local;
-    if (r->type != RESP_T_INTEGER || !localtime_r(&seconds, &local)) return cellOf(r);
+    if (r->type != RESP_T_INTEGER || !localtime_r(&seconds, &local)) return cliViewCellOf(r);
     strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
     return sdsnew(text);
 }
 
-static void putWord(struct cliTable *t, struct str column, struct str value) {
+static void cliViewPutWord(struct cliTable *t, struct str column, struct str value) {
     cliTablePut(t, column, cliCatReadable(sdsempty(), value, false));
 }
 
 /* ---- Shapes; false: the reply has another one ---- */
 
-static bool viewMaps(struct cliTable *t, const struct respReply *r) {
-    if (!isList(r) || !allAre(r, isPairs)) return false;
+static bool cliViewMaps(struct cliTable *t, const struct respReply *r) {
+    if (!cliViewIsList(r) || !cliViewAllAre(r, cliViewIsPairs)) return false;
     for (size_t i = 0; i < r->elements; i++) {
         const struct respReply *map = &r->element[i];
         cliTableAddRow(t);
         for (size_t j = 0; j + 1 < map->elements; j += 2)
-            cliTablePut(t, map->element[j].str, cellOf(&map->element[j + 1]));
+            cliTablePut(t, map->element[j].str, cliViewCellOf(&map->element[j + 1]));
     }
     return true;
 }
 
 /* The next of the names between blanks. */
-static struct str nextName(const char **names) {
+static struct str cliViewNextName(const char **names) {
     *names += strspn(*names, " ");
     struct str name = strN(*names, strcspn(*names, " "));
     *names += name.len;
     return name;
 }
 
-static bool isTime(struct str *name) {
+static bool cliViewIsTime(struct str *name) {
     if (name->len < 3 || memcmp(name->ptr + name->len - 3, "_at", 3) != 0) return false;
     name->len -= 3;
     return true;
 }
 
-static bool viewRows(struct cliTable *t, const struct respReply *r, const char *columns) {
-    if (!isList(r) || !allAre(r, isList)) return false;
+static bool cliViewRows(struct cliTable *t, const struct respReply *r, const char *columns) {
+    if (!cliViewIsList(r) || !cliViewAllAre(r, cliViewIsList)) return false;
     for (size_t i = 0; i < r->elements; i++) {
         const struct respReply *row = &r->element[i];
         const char *names = columns;
         cliTableAddRow(t);
         for (size_t j = 0; j < row->elements; j++) {
-            struct str name = nextName(&names);
+            struct str name = cliViewNextName(&names);
             if (!name.len) break; /* a column that a later server has added */
-            bool time = isTime(&name);
-            cliTablePut(t, name, time ? timeCell(&row->element[j]) : cellOf(&row->element[j]));
+            bool time = cliViewIsTime(&name);
+            cliTablePut(t, name, time ? cliViewTimeCell(&row->element[j]) : cliViewCellOf(&row->element[j]));
         }
     }
     return true;
 }
 
-static bool viewFields(struct cliTable *t, const struct respReply *r) {
-    if (!isPairs(r) || r->elements < 4) return false; /* one value needs no table */
+static bool cliViewFields(struct cliTable *t, const struct respReply *r) {
+    if (!cliViewIsPairs(r) || r->elements < 4) return false; /* one value needs no table */
     for (size_t i = 0; i + 1 < r->elements; i += 2) {
         cliTableAddRow(t);
-        putWord(t, STR("name"), r->element[i].str);
-        cliTablePut(t, STR("value"), cellOf(&r->element[i + 1]));
+        cliViewPutWord(t, STR("name"), r->element[i].str);
+        cliTablePut(t, STR("value"), cliViewCellOf(&r->element[i + 1]));
     }
     t->open_end = true;
     return true;
 }
 
 /* The next line, without its end; false: there is none. */
-static bool nextLine(struct str *text, struct str *line) {
+static bool cliViewNextLine(struct str *text, struct str *line) {
     if (!text->len) return false;
     const char *newline = memchr(text->ptr, '\n', text->len);
     size_t len = newline ? (size_t)(newline - text->ptr) : text->len, taken = newline ? len + 1 : len;
@@ -191,7 +190,7 @@ static bool nextLine(struct str *text, struct str *line) {
     return true;
 }
 
-static struct str nextWord(struct str *line) {
+static struct str cliViewNextWord(struct str *line) {
     const char *blank = memchr(line->ptr, ' ', line->len);
     struct str word = strN(line->ptr, blank ? (size_t)(blank - line->ptr) : line->len);
     size_t taken = blank ? word.len + 1 : word.len;
@@ -199,61 +198,61 @@ static struct str nextWord(struct str *line) {
     return word;
 }
 
-static bool viewPairLines(struct cliTable *t, struct str text) {
-    for (struct str line; nextLine(&text, &line);) {
+static bool cliViewPairLines(struct cliTable *t, struct str text) {
+    for (struct str line; cliViewNextLine(&text, &line);) {
         if (!line.len) continue;
         cliTableAddRow(t);
         while (line.len) {
-            struct str word = nextWord(&line);
+            struct str word = cliViewNextWord(&line);
             const char *equals = memchr(word.ptr, '=', word.len);
             if (!equals) return false;
             size_t len = (size_t)(equals - word.ptr);
-            putWord(t, strN(word.ptr, len), strN(equals + 1, word.len - len - 1));
+            cliViewPutWord(t, strN(word.ptr, len), strN(equals + 1, word.len - len - 1));
         }
     }
     return t->rows_count > 0;
 }
 
-static bool viewWordLines(struct cliTable *t, struct str text, const char *columns) {
+static bool cliViewWordLines(struct cliTable *t, struct str text, const char *columns) {
     cliTableOrder(t, "id address flags link slots primary epoch"); /* the others last */
-    for (struct str line; nextLine(&text, &line);) {
+    for (struct str line; cliViewNextLine(&text, &line);) {
         const char *names = columns;
         cliTableAddRow(t);
-        for (struct str name; line.len && (name = nextName(&names)).len;)
-            putWord(t, name, *names ? nextWord(&line) : strN(line.ptr, line.len));
+        for (struct str name; line.len && (name = cliViewNextName(&names)).len;)
+            cliViewPutWord(t, name, *names ? cliViewNextWord(&line) : strN(line.ptr, line.len));
     }
     return t->rows_count > 0;
 }
 
 /* [from, to, [address, port, id ...], the replicas ...] */
-static bool isSlotRange(const struct respReply *r) {
-    if (!isList(r) || r->elements < 3) return false;
+static bool cliViewIsSlotRange(const struct respReply *r) {
+    if (!cliViewIsList(r) || r->elements < 3) return false;
     for (size_t i = 2; i < r->elements; i++) {
-        if (!isList(&r->element[i]) || r->element[i].elements < 3) return false;
+        if (!cliViewIsList(&r->element[i]) || r->element[i].elements < 3) return false;
     }
     return r->element[0].type == RESP_T_INTEGER && r->element[1].type == RESP_T_INTEGER;
 }
 
-static bool viewSlots(struct cliTable *t, const struct respReply *r) {
-    if (!isList(r) || !allAre(r, isSlotRange)) return false;
+static bool cliViewSlots(struct cliTable *t, const struct respReply *r) {
+    if (!cliViewIsList(r) || !cliViewAllAre(r, cliViewIsSlotRange)) return false;
     for (size_t i = 0; i < r->elements; i++) {
         const struct respReply *range = &r->element[i];
         for (size_t j = 2; j < range->elements; j++) {
             const struct respReply *node = &range->element[j];
             cliTableAddRow(t);
-            cliTablePut(t, STR("from"), cellOf(&range->element[0]));
-            cliTablePut(t, STR("to"), cellOf(&range->element[1]));
+            cliTablePut(t, STR("from"), cliViewCellOf(&range->element[0]));
+            cliTablePut(t, STR("to"), cliViewCellOf(&range->element[1]));
             cliTablePut(t, STR("role"), sdsnew(j == 2 ? "primary" : "replica"));
-            cliTablePut(t, STR("address"), cellOf(&node->element[0]));
-            cliTablePut(t, STR("port"), cellOf(&node->element[1]));
-            cliTablePut(t, STR("id"), cellOf(&node->element[2]));
+            cliTablePut(t, STR("address"), cliViewCellOf(&node->element[0]));
+            cliTablePut(t, STR("port"), cliViewCellOf(&node->element[1]));
+            cliTablePut(t, STR("id"), cliViewCellOf(&node->element[2]));
         }
     }
     return true;
 }
 
 /* "0-99 200-299" */
-static sds slotsCell(const struct respReply *slots) {
+static sds cliViewSlotsCell(const struct respReply *slots) {
     sds out = sdsempty();
     for (size_t i = 0; i + 1 < slots->elements; i += 2) {
         out = sdscatprintf(out, "%s%lld-%lld", i ? " " : "", (long long)slots->element[i].integer,
@@ -262,33 +261,33 @@ static sds slotsCell(const struct respReply *slots) {
     return out;
 }
 
-static bool isShard(const struct respReply *r) {
-    const struct respReply *slots = isPairs(r) ? respField(r, "slots") : NULL,
+static bool cliViewIsShard(const struct respReply *r) {
+    const struct respReply *slots = cliViewIsPairs(r) ? respField(r, "slots") : NULL,
                            *nodes = slots ? respField(r, "nodes") : NULL;
-    return nodes && isList(slots) && isList(nodes) && allAre(nodes, isPairs);
+    return nodes && cliViewIsList(slots) && cliViewIsList(nodes) && cliViewAllAre(nodes, cliViewIsPairs);
 }
 
-static bool viewShards(struct cliTable *t, const struct respReply *r) {
-    if (!isList(r) || !allAre(r, isShard)) return false;
+static bool cliViewShards(struct cliTable *t, const struct respReply *r) {
+    if (!cliViewIsList(r) || !cliViewAllAre(r, cliViewIsShard)) return false;
     cliTableOrder(t, "slots role endpoint port tls-port health replication-offset id");
     for (size_t i = 0; i < r->elements; i++) {
         const struct respReply *nodes = respField(&r->element[i], "nodes");
         for (size_t j = 0; j < nodes->elements; j++) {
             const struct respReply *node = &nodes->element[j];
             cliTableAddRow(t);
-            cliTablePut(t, STR("slots"), slotsCell(respField(&r->element[i], "slots")));
+            cliTablePut(t, STR("slots"), cliViewSlotsCell(respField(&r->element[i], "slots")));
             for (size_t k = 0; k + 1 < node->elements; k += 2)
-                cliTablePut(t, node->element[k].str, cellOf(&node->element[k + 1]));
+                cliTablePut(t, node->element[k].str, cliViewCellOf(&node->element[k + 1]));
         }
     }
     return true;
 }
 
 /* "# Memory", "used_memory:1000" */
-static sds viewSections(struct str text) {
+static sds cliViewSections(struct str text) {
     const struct cliPalette *p = cliPalette(true);
     sds out = sdsempty();
-    for (struct str line; nextLine(&text, &line);) {
+    for (struct str line; cliViewNextLine(&text, &line);) {
         const char *colon = memchr(line.ptr, ':', line.len);
         if (line.len && line.ptr[0] == '#') {
             out = sdscatprintf(out, "%s%.*s%s", p->head, (int)line.len, line.ptr, p->end);
@@ -309,28 +308,28 @@ static sds viewSections(struct str text) {
 
 /* ---- The choice ---- */
 
-static bool fill(struct cliTable *t, const struct view *v, const struct respReply *r) {
+static bool cliViewFill(struct cliTable *t, const struct view *v, const struct respReply *r) {
     bool text = r->type == RESP_T_STRING || r->type == RESP_T_VERBATIM;
     if (v->shape == PAIR_LINES || v->shape == MAPS) cliTableOrder(t, v->columns);
     switch (v->shape) {
-    case MAPS: return viewMaps(t, r);
-    case ROWS: return viewRows(t, r, v->columns);
-    case FIELDS: return viewFields(t, r);
-    case PAIR_LINES: return text && viewPairLines(t, r->str);
-    case WORD_LINES: return text && viewWordLines(t, r->str, v->columns);
-    case SLOTS: return viewSlots(t, r);
-    case SHARDS: return viewShards(t, r);
+    case MAPS: return cliViewMaps(t, r);
+    case ROWS: return cliViewRows(t, r, v->columns);
+    case FIELDS: return cliViewFields(t, r);
+    case PAIR_LINES: return text && cliViewPairLines(t, r->str);
+    case WORD_LINES: return text && cliViewWordLines(t, r->str, v->columns);
+    case SLOTS: return cliViewSlots(t, r);
+    case SHARDS: return cliViewShards(t, r);
     default: return false;
     }
 }
 
 sds cliViewReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply) {
-    const struct view *v = c->terminal && reply->type != RESP_T_ERROR ? viewOf(argc, argv) : NULL;
+    const struct view *v = c->terminal && reply->type != RESP_T_ERROR ? cliViewOf(argc, argv) : NULL;
     if (!v) return NULL;
     bool text = reply->type == RESP_T_STRING || reply->type == RESP_T_VERBATIM;
-    if (v->shape == SECTIONS) return c->colour && text ? viewSections(reply->str) : NULL;
+    if (v->shape == SECTIONS) return c->colour && text ? cliViewSections(reply->str) : NULL;
     struct cliTable table = {0};
-    bool made = c->tables && fill(&table, v, reply);
+    bool made = c->tables && cliViewFill(&table, v, reply);
     sds out = made ? cliTableText(&table, cliTerminalWidth(), c->colour) : NULL;
     cliTableFree(&table);
     return out;

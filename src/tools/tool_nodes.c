@@ -39,7 +39,7 @@ sds slotSetText(const struct slotSet *s) {
 
 /* ---- Addresses ---- */
 
-static bool ioClientOf(struct str text, int *port) {
+static bool toolNodesIoClientOf(struct str text, int *port) {
     int64_t n;
     if (!string2ll(text, &n) || n < 0 || n > 65535) return false;
     *port = (int)n;
@@ -51,8 +51,9 @@ bool toolAddressRead(struct str text, sds *host, int *port, int *bus) {
     size_t len = at ? (size_t)(at - text.ptr) : text.len;
     const char *colon = memrchr(text.ptr, ':', len);
     int bus_port = 0;
-    if (!colon || !ioClientOf(strN(colon + 1, (size_t)(text.ptr + len - colon - 1)), port)) return false;
-    if (at && !ioClientOf(strN(at + 1, text.len - len - 1), &bus_port)) return false;
+    if (!colon || !toolNodesIoClientOf(strN(colon + 1, (size_t)(text.ptr + len - colon - 1)), port))
+        return false;
+    if (at && !toolNodesIoClientOf(strN(at + 1, text.len - len - 1), &bus_port)) return false;
     if (bus) *bus = bus_port;
     *host = sdsnewlen(text.ptr, (size_t)(colon - text.ptr));
     if (sdslen(*host) > 1 && (*host)[0] == '[') sdsrange(*host, 1, -2);
@@ -69,7 +70,7 @@ static bool toolFlagsHave(const char *flags, const char *name) {
     return false;
 }
 
-static void readFlags(struct toolNode *n, sds text) {
+static void toolNodesReadFlags(struct toolNode *n, sds text) {
     n->myself = toolFlagsHave(text, "myself");
     n->replica = toolFlagsHave(text, "slave") || toolFlagsHave(text, "replica");
     n->failed = toolFlagsHave(text, "fail");
@@ -78,14 +79,14 @@ static void readFlags(struct toolNode *n, sds text) {
     n->flags = sdsnew(strncmp(text, "myself,", 7) == 0 ? text + 7 : text);
 }
 
-static bool readId(char *id, const char *text, size_t len) {
+static bool toolNodesReadId(char *id, const char *text, size_t len) {
     if (len != CLUSTER_ID_SIZE) return false;
     memcpy(id, text, len);
     id[len] = '\0';
     return true;
 }
 
-static bool readSlot(struct str text, int *slot) {
+static bool toolNodesReadSlot(struct str text, int *slot) {
     int64_t n;
     if (!string2ll(text, &n) || n < 0 || n >= CLUSTER_SLOTS) return false;
     *slot = (int)n;
@@ -93,42 +94,43 @@ static bool readSlot(struct str text, int *slot) {
 }
 
 /* "[5->-id]" or "[5-<-id]" */
-static bool readOpenSlot(struct toolNode *n, struct str word) {
+static bool toolNodesReadOpenSlot(struct toolNode *n, struct str word) {
     const char *dash = memchr(word.ptr, '-', word.len);
     struct openSlot open;
     size_t before = dash ? (size_t)(dash - word.ptr) : 0, after = word.len - before;
     if (!dash || after < 5 || word.ptr[word.len - 1] != ']') return false;
     open.importing = dash[1] == '<';
-    if (!readSlot(strN(word.ptr + 1, before - 1), &open.slot) || !readId(open.peer, dash + 3, after - 4))
+    if (!toolNodesReadSlot(strN(word.ptr + 1, before - 1), &open.slot) ||
+        !toolNodesReadId(open.peer, dash + 3, after - 4))
         return false;
     n->open = zrealloc(n->open, (size_t)(n->open_count + 1) * sizeof(n->open[0]));
     n->open[n->open_count++] = open;
     return true;
 }
 
-static bool readSlots(struct toolNode *n, struct str word) {
+static bool toolNodesReadSlots(struct toolNode *n, struct str word) {
     int first, last;
-    if (word.len && word.ptr[0] == '[') return readOpenSlot(n, word);
+    if (word.len && word.ptr[0] == '[') return toolNodesReadOpenSlot(n, word);
     const char *dash = memchr(word.ptr, '-', word.len);
     size_t len = dash ? (size_t)(dash - word.ptr) : word.len;
-    if (!readSlot(strN(word.ptr, len), &first)) return false;
+    if (!toolNodesReadSlot(strN(word.ptr, len), &first)) return false;
     last = first;
-    if (dash && (!readSlot(strN(dash + 1, word.len - len - 1), &last) || last < first)) return false;
+    if (dash && (!toolNodesReadSlot(strN(dash + 1, word.len - len - 1), &last) || last < first)) return false;
     for (int slot = first; slot <= last; slot++) slotSetAdd(&n->slots, slot);
     return true;
 }
 
-static bool readNode(struct toolNode *n, sds *words, int count) {
-    if (count < FIELDS_BEFORE_SLOTS || !readId(n->id, words[0], sdslen(words[0]))) return false;
+static bool toolNodesReadNode(struct toolNode *n, sds *words, int count) {
+    if (count < FIELDS_BEFORE_SLOTS || !toolNodesReadId(n->id, words[0], sdslen(words[0]))) return false;
     const char *comma = strchr(words[1], ',');
     struct str address = strN(words[1], comma ? (size_t)(comma - words[1]) : sdslen(words[1]));
     if (!toolAddressRead(address, &n->host, &n->port, &n->bus_port)) return false;
-    readFlags(n, words[2]);
-    if (strcmp(words[3], "-") != 0 && !readId(n->primary, words[3], sdslen(words[3]))) return false;
+    toolNodesReadFlags(n, words[2]);
+    if (strcmp(words[3], "-") != 0 && !toolNodesReadId(n->primary, words[3], sdslen(words[3]))) return false;
     if (!string2ull(sdsview(words[6]), &n->epoch)) return false;
     n->connected = strcmp(words[7], "connected") == 0;
     for (int i = FIELDS_BEFORE_SLOTS; i < count; i++) {
-        if (sdslen(words[i]) && !readSlots(n, sdsview(words[i]))) return false;
+        if (sdslen(words[i]) && !toolNodesReadSlots(n, sdsview(words[i]))) return false;
     }
     return true;
 }
@@ -143,7 +145,7 @@ int toolNodesRead(struct str text, struct toolNode **nodes) {
         sdstrim(lines[i], "\r ");
         if (sdslen(lines[i]) == 0) continue;
         sds *words = sdssplitlen(lines[i], sdslen(lines[i]), " ", 1, &words_count);
-        ok = readNode(&(*nodes)[count++], words, words_count);
+        ok = toolNodesReadNode(&(*nodes)[count++], words, words_count);
         sdsfreesplitres(words, words_count);
     }
     if (lines) sdsfreesplitres(lines, lines_count);
@@ -162,7 +164,7 @@ void toolNodesFree(struct toolNode *nodes, int count) {
     zfree(nodes);
 }
 
-static int compareTexts(const void *a, const void *b) {
+static int toolNodesCompareTexts(const void *a, const void *b) {
     return strcmp(*(const sds *)a, *(const sds *)b);
 }
 
@@ -174,7 +176,7 @@ sds toolNodesSignature(const struct toolNode *nodes, int count) {
         if (sdslen(slots)) parts[used++] = sdscatprintf(sdsempty(), "%s:%s|", nodes[i].id, slots);
         sdsfree(slots);
     }
-    qsort(parts, (size_t)used, sizeof(parts[0]), compareTexts);
+    qsort(parts, (size_t)used, sizeof(parts[0]), toolNodesCompareTexts);
     for (int i = 0; i < used; i++) out = sdscat(out, parts[i]);
     sdsfreesplitres(parts, used);
     return out;

@@ -18,7 +18,7 @@
 #include "tools/benchmark.h"
 
 /* A test that fails does not keep the others from being run. */
-static bool runTest(const struct benchOptions *o, const struct benchTest *test) {
+static bool valkeyBenchmarkRunTest(const struct benchOptions *o, const struct benchTest *test) {
     struct benchResult result;
     sds err = NULL;
     if (!benchPrepare(o, &o->servers[0], test, &err)) {
@@ -41,13 +41,13 @@ static bool runTest(const struct benchOptions *o, const struct benchTest *test) 
     return ok;
 }
 
-static int runTests(const struct benchOptions *o, const struct benchTest *tests, int count) {
+static int valkeyBenchmarkRunTests(const struct benchOptions *o, const struct benchTest *tests, int count) {
     int status = 0;
     if (o->csv) benchPrintCsvHeader();
     if (o->json) benchJsonStart(o);
     do {
         for (int i = 0; i < count; i++) {
-            if (!runTest(o, &tests[i])) status = 1;
+            if (!valkeyBenchmarkRunTest(o, &tests[i])) status = 1;
         }
     } while (o->loop && status == 0);
     if (o->json) benchJsonEnd();
@@ -55,7 +55,7 @@ static int runTests(const struct benchOptions *o, const struct benchTest *tests,
 }
 
 /* Better to say once that there is no server than once per test. */
-static bool serversAnswer(const struct benchOptions *o) {
+static bool valkeyBenchmarkServersAnswer(const struct benchOptions *o) {
     for (int i = 0; i < o->server_count; i++) {
         sds err = NULL;
         struct connection *conn = benchConnect(o, &o->servers[i], &err);
@@ -71,7 +71,7 @@ static bool serversAnswer(const struct benchOptions *o) {
 }
 
 /* The first of the connections that says something, which nobody asked it for, or is closed. */
-static struct connection *firstThatSpeaks(struct connection **conns, int count) {
+static struct connection *valkeyBenchmarkFirstThatSpeaks(struct connection **conns, int count) {
     struct pollfd *fds = zcalloc((size_t)count, sizeof *fds);
     for (int i = 0; i < count; i++) fds[i] = (struct pollfd){.fd = conns[i]->fd, .events = POLLIN};
     while (poll(fds, (nfds_t)count, -1) < 0 && errno == EINTR) {
@@ -83,8 +83,8 @@ static struct connection *firstThatSpeaks(struct connection **conns, int count) 
 }
 
 /* Waits for ever, unless the server ends a connection: above maxclients it says why, and then closes. */
-static void stayConnected(struct connection **conns, int count) {
-    sds err = NULL, reply = benchReadReply(firstThatSpeaks(conns, count), &err);
+static void valkeyBenchmarkStayConnected(struct connection **conns, int count) {
+    sds err = NULL, reply = benchReadReply(valkeyBenchmarkFirstThatSpeaks(conns, count), &err);
     if (reply && reply[0] == '-')
         fprintf(stderr, "Error from server: %.*s\n", (int)strcspn(reply + 1, "\r\n"), reply + 1);
     else
@@ -94,7 +94,7 @@ static void stayConnected(struct connection **conns, int count) {
 }
 
 /* -I: connections that do nothing. */
-static int stayIdle(const struct benchOptions *o) {
+static int valkeyBenchmarkStayIdle(const struct benchOptions *o) {
     printf("Creating %d idle connections and waiting forever (Ctrl+C when done)\n", o->clients);
     benchRaiseFileLimit(o->clients);
     struct connection **conns = zcalloc((size_t)o->clients, sizeof *conns);
@@ -107,7 +107,7 @@ static int stayIdle(const struct benchOptions *o) {
     }
     printf("clients: %d\n", o->clients);
     fflush(stdout);
-    stayConnected(conns, o->clients);
+    valkeyBenchmarkStayConnected(conns, o->clients);
     for (int i = 0; i < o->clients; i++) connClose(conns[i]);
     zfree(conns);
     return 1;
@@ -121,12 +121,12 @@ int main(int argc, char **argv) {
     struct benchTest *tests = benchTestsCreate(&options, &count);
     int status = 1;
     if (options.idle)
-        status = stayIdle(&options);
+        status = valkeyBenchmarkStayIdle(&options);
     else if (options.fuzz)
         status = benchFuzz(&options);
-    else if (serversAnswer(&options) && (!options.cluster || benchClusterStart(&options)))
-        status =
-            options.server_count > 1 ? benchVersus(&options, tests, count) : runTests(&options, tests, count);
+    else if (valkeyBenchmarkServersAnswer(&options) && (!options.cluster || benchClusterStart(&options)))
+        status = options.server_count > 1 ? benchVersus(&options, tests, count)
+                                          : valkeyBenchmarkRunTests(&options, tests, count);
     benchTestsFree(tests, count);
     benchClusterEnd(&options);
     return status;

@@ -17,7 +17,7 @@
 #include "base/zmalloc.h"
 #include "tools/cli.h"
 
-static sds readAll(FILE *f) {
+static sds valkeyCliReadAll(FILE *f) {
     sds out = sdsempty();
     for (size_t n = 1; n;) {
         out = sdsMakeRoomFor(out, 64 * 1024);
@@ -32,16 +32,16 @@ struct command {
     sds *argv;
 };
 
-static void addWord(struct command *cmd, sds word) {
+static void valkeyCliAddWord(struct command *cmd, sds word) {
     cmd->argv = zrealloc(cmd->argv, (size_t)(cmd->argc + 1) * sizeof(cmd->argv[0]));
     cmd->argv[cmd->argc++] = word;
 }
 
-static bool addWords(struct cli *c, struct command *cmd, int count, char **words) {
+static bool valkeyCliAddWords(struct cli *c, struct command *cmd, int count, char **words) {
     for (int i = 0; i < count; i++) {
         sds word = c->quoted_input ? cliUnquote(words[i]) : sdsnew(words[i]);
         if (word) {
-            addWord(cmd, word);
+            valkeyCliAddWord(cmd, word);
             continue;
         }
         printf("Invalid quoted string\n");
@@ -51,13 +51,13 @@ static bool addWords(struct cli *c, struct command *cmd, int count, char **words
 }
 
 /* -x and -X */
-static bool addStdin(struct cli *c, struct command *cmd) {
-    if (c->last_from_stdin) addWord(cmd, readAll(stdin));
+static bool valkeyCliAddStdin(struct cli *c, struct command *cmd) {
+    if (c->last_from_stdin) valkeyCliAddWord(cmd, valkeyCliReadAll(stdin));
     if (!c->stdin_tag) return true;
     for (int i = 1; i < cmd->argc; i++) {
         if (strcmp(cmd->argv[i], c->stdin_tag) != 0) continue;
         sdsfree(cmd->argv[i]);
-        cmd->argv[i] = readAll(stdin);
+        cmd->argv[i] = valkeyCliReadAll(stdin);
         return true;
     }
     fprintf(stderr, "The tag given with -X is none of the arguments.\n");
@@ -65,35 +65,36 @@ static bool addStdin(struct cli *c, struct command *cmd) {
 }
 
 /* EVAL script numkeys key ... arg ... from: file key ... , arg ... */
-static bool scriptCommand(struct cli *c, struct command *cmd, int count, char **words) {
+static bool valkeyCliScriptCommand(struct cli *c, struct command *cmd, int count, char **words) {
     FILE *f = fopen(c->eval_file, "re");
     if (!f) {
         fprintf(stderr, "The file '%s' cannot be opened: %s\n", c->eval_file, strerror(errno));
         return false;
     }
-    addWord(cmd, sdsnew("EVAL"));
-    addWord(cmd, readAll(f));
+    valkeyCliAddWord(cmd, sdsnew("EVAL"));
+    valkeyCliAddWord(cmd, valkeyCliReadAll(f));
     fclose(f);
     int keys = 0;
     while (keys < count && strcmp(words[keys], ",") != 0) keys++;
-    addWord(cmd, sdsfromll(keys));
+    valkeyCliAddWord(cmd, sdsfromll(keys));
     int rest = keys < count ? keys + 1 : count;
-    return addWords(c, cmd, keys, words) && addWords(c, cmd, count - rest, words + rest);
+    return valkeyCliAddWords(c, cmd, keys, words) && valkeyCliAddWords(c, cmd, count - rest, words + rest);
 }
 
-static int runCommand(struct cli *c, int count, char **words) {
+static int valkeyCliRunCommand(struct cli *c, int count, char **words) {
     struct command cmd = {0};
     bool help = !c->eval_file && (strcasecmp(words[0], "help") == 0 || strcmp(words[0], "?") == 0);
-    bool ok = c->eval_file ? scriptCommand(c, &cmd, count, words) : addWords(c, &cmd, count, words);
+    bool ok = c->eval_file ? valkeyCliScriptCommand(c, &cmd, count, words)
+                           : valkeyCliAddWords(c, &cmd, count, words);
     if (ok && help)
         cliHelp(c, cmd.argc - 1, cmd.argv + 1);
     else
-        ok = ok && addStdin(c, &cmd) && cliConnect(c) && cliRun(c, cmd.argc, cmd.argv, c->repeat);
+        ok = ok && valkeyCliAddStdin(c, &cmd) && cliConnect(c) && cliRun(c, cmd.argc, cmd.argv, c->repeat);
     sdsfreesplitres(cmd.argv, cmd.argc);
     return ok ? 0 : 1;
 }
 
-static int runLines(struct cli *c) {
+static int valkeyCliRunLines(struct cli *c) {
     c->by_line = true;
     if (!cliConnect(c)) return 1;
     c->error_exit = false; /* lines do not depend on each other: -e is for one command */
@@ -108,7 +109,7 @@ static int runLines(struct cli *c) {
     return 0;
 }
 
-static int runPrompt(struct cli *c) {
+static int valkeyCliRunPrompt(struct cli *c) {
     c->by_line = true;
     cliConnect(c); /* without a server, too, there is a prompt: "connect" may help */
     cliPrompt(c);
@@ -116,7 +117,7 @@ static int runPrompt(struct cli *c) {
 }
 
 /* A mode of its own; what it needs is a connection. */
-static int runMode(struct cli *c) {
+static int valkeyCliRunMode(struct cli *c) {
     static int (*const modes[])(struct cli *) = {
         [CLI_PIPE] = cliPipe,
         [CLI_STAT] = cliStat,
@@ -142,25 +143,25 @@ static int runMode(struct cli *c) {
 }
 
 /* Sessions of the debugger, until the user does not ask for another; behind each, commands. */
-static int runDebugger(struct cli *c, int count, char **words) {
+static int valkeyCliRunDebugger(struct cli *c, int count, char **words) {
     enum cliDebugEnd end = CLI_DEBUG_RESTART;
     c->output = CLI_TTY; /* a person debugs */
     while (end == CLI_DEBUG_RESTART) {
         struct command cmd = {0};
         cliDisconnect(c);
-        bool ready = scriptCommand(c, &cmd, count, words) && cliConnect(c);
+        bool ready = valkeyCliScriptCommand(c, &cmd, count, words) && cliConnect(c);
         end = ready ? cliDebug(c, cmd.argc, cmd.argv) : CLI_DEBUG_FAILED;
         sdsfreesplitres(cmd.argv, cmd.argc);
         if (end != CLI_DEBUG_DONE) continue;
         cliDisconnect(c);
-        int status = isatty(STDIN_FILENO) ? runPrompt(c) : runLines(c);
+        int status = isatty(STDIN_FILENO) ? valkeyCliRunPrompt(c) : valkeyCliRunLines(c);
         if (!c->debug_again) return status;
         end = CLI_DEBUG_RESTART;
     }
     return end == CLI_DEBUG_FAILED;
 }
 
-static void askPassword(sds *password) {
+static void valkeyCliAskPassword(sds *password) {
     char *word = getpass("Please input password: ");
     if (!word) return;
     cliSetText(password, sdsnew(word));
@@ -173,17 +174,17 @@ int main(int argc, char **argv) {
     bool prompt = cli.mode == CLI_COMMANDS && first == argc && isatty(STDIN_FILENO);
     if (cli.terminal || prompt) setlocale(LC_CTYPE, "");
     if (cli.terminal || prompt) cliLoadPreferences(&cli);
-    if (cli.ask_password) askPassword(&cli.password);
-    if (cli.cluster_manager.ask_from_password) askPassword(&cli.cluster_manager.from_password);
+    if (cli.ask_password) valkeyCliAskPassword(&cli.password);
+    if (cli.cluster_manager.ask_from_password) valkeyCliAskPassword(&cli.cluster_manager.from_password);
     int status;
     if (cli.mode != CLI_COMMANDS)
-        status = runMode(&cli);
+        status = valkeyCliRunMode(&cli);
     else if (cli.debug || cli.debug_sync)
-        status = runDebugger(&cli, argc - first, argv + first);
+        status = valkeyCliRunDebugger(&cli, argc - first, argv + first);
     else if (first < argc || cli.eval_file)
-        status = runCommand(&cli, argc - first, argv + first);
+        status = valkeyCliRunCommand(&cli, argc - first, argv + first);
     else
-        status = isatty(STDIN_FILENO) ? runPrompt(&cli) : runLines(&cli);
+        status = isatty(STDIN_FILENO) ? valkeyCliRunPrompt(&cli) : valkeyCliRunLines(&cli);
     cliDisconnect(&cli);
     return status;
 }

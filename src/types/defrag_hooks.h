@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* defrag_hooks.h - each type's `defrag` of struct objectType (data/lifetime/defrag.h), in the type's own file. */
+/* defrag_hooks.h - each type's `defrag` of struct objectType (data/lifetime/defrag.h), in the type's own
+ * file. */
 #pragma once
 
 #include "data/keyspace/db.h"

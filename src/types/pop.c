@@ -12,7 +12,7 @@
 #include "data/keyspace/db.h"
 
 /* Run again as the plain command, key [count]. */
-static void propagatePop(struct client *c, const struct popType *t, struct str key, enum popEnd end,
+static void popPropagate(struct client *c, const struct popType *t, struct str key, enum popEnd end,
                          uint64_t count) {
     char text[LONG_STR_SIZE];
     struct str argv[3] = {strOf(t->command[end]), key, {0}};
@@ -21,8 +21,8 @@ static void propagatePop(struct client *c, const struct popType *t, struct str k
     propagateRewrite(c, count ? 3 : 2, argv);
 }
 
-static void waitForKeys(struct client *c, const struct popType *t, const struct str *keys, int count,
-                        int64_t deadline_ms) {
+static void popWaitForKeys(struct client *c, const struct popType *t, const struct str *keys, int count,
+                           int64_t deadline_ms) {
     if (c->flags & CLIENT_DENY_BLOCKING)
         replyNullArray(c);
     else
@@ -36,12 +36,12 @@ void popOneBlocking(struct client *c, const struct popType *t, enum popEnd end) 
     if (!argTimeout(c, c->argv[c->argc - 1], false, &deadline_ms)) return;
     if (!lookupFirstKeyWriteType(c, c->argv + 1, c->argc - 2, t->type, &key, &o)) return;
     if (!o) {
-        waitForKeys(c, t, c->argv + 1, c->argc - 2, deadline_ms);
+        popWaitForKeys(c, t, c->argv + 1, c->argc - 2, deadline_ms);
         return;
     }
     replyArrayLen(c, t->single);
     replyBulk(c, key);
-    propagatePop(c, t, key, end, 0);
+    popPropagate(c, t, key, end, 0);
     t->pop(c, key, o, end, 1, false);
 }
 
@@ -53,19 +53,19 @@ struct popArgs {
     enum popEnd end;
 };
 
-static bool parseEnd(const struct popType *t, struct str word, enum popEnd *end) {
+static bool popParseEnd(const struct popType *t, struct str word, enum popEnd *end) {
     *end = strIs(word, t->word[POP_LAST]) ? POP_LAST : POP_FIRST;
     return *end == POP_LAST || strIs(word, t->word[POP_FIRST]);
 }
 
 /* From position `at` on. */
-static bool parseArgs(struct client *c, const struct popType *t, int at, struct popArgs *a) {
+static bool popParseArgs(struct client *c, const struct popType *t, int at, struct popArgs *a) {
     if (!argRange(c, c->argv[at], 1, INT64_MAX, &a->numkeys, "ERR numkeys should be greater than 0"))
         return false;
     a->keys = c->argv + at + 1;
     a->count = 1;
     int64_t next = a->numkeys < c->argc ? at + 1 + a->numkeys : c->argc;
-    bool ok = next < c->argc && parseEnd(t, c->argv[next++], &a->end);
+    bool ok = next < c->argc && popParseEnd(t, c->argv[next++], &a->end);
     if (ok && next + 1 < c->argc && strIs(c->argv[next], "count")) {
         if (!argRange(c, c->argv[next + 1], 1, INT64_MAX, &a->count, "ERR count should be greater than 0"))
             return false;
@@ -87,19 +87,19 @@ static bool popFirstKey(struct client *c, const struct popType *t, const struct 
     replyArrayLen(c, 2);
     replyBulk(c, key);
     replyArrayLen(c, (int64_t)count);
-    propagatePop(c, t, key, a->end, count);
+    popPropagate(c, t, key, a->end, count);
     t->pop(c, key, o, a->end, count, true);
     return true;
 }
 
 void popMany(struct client *c, const struct popType *t) {
     struct popArgs a = {0};
-    if (parseArgs(c, t, 1, &a) && !popFirstKey(c, t, &a)) replyNullArray(c);
+    if (popParseArgs(c, t, 1, &a) && !popFirstKey(c, t, &a)) replyNullArray(c);
 }
 
 void popManyBlocking(struct client *c, const struct popType *t) {
     struct popArgs a = {0};
     int64_t deadline_ms;
-    if (!parseArgs(c, t, 2, &a) || !argTimeout(c, c->argv[1], false, &deadline_ms)) return;
-    if (!popFirstKey(c, t, &a)) waitForKeys(c, t, a.keys, (int)a.numkeys, deadline_ms);
+    if (!popParseArgs(c, t, 2, &a) || !argTimeout(c, c->argv[1], false, &deadline_ms)) return;
+    if (!popFirstKey(c, t, &a)) popWaitForKeys(c, t, a.keys, (int)a.numkeys, deadline_ms);
 }

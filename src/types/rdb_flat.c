@@ -31,7 +31,7 @@ unsigned char *rdbReadFlat(struct rdbReader *r, enum rdbFlatForm form) {
 }
 
 /* Is an element equal to this one in the table? If not, it is put there: its offset, or 0 for a free slot. */
-static bool meet(uint32_t *table, size_t mask, unsigned char *lp, unsigned char *p) {
+static bool rdbFlatMeet(uint32_t *table, size_t mask, unsigned char *lp, unsigned char *p) {
     char text[LP_INTBUF_SIZE];
     struct str s = lpView(p, text);
     size_t i = hashBytes(s.ptr, s.len) & mask;
@@ -50,7 +50,7 @@ bool rdbFlatEachOnce(unsigned char *lp, unsigned step) {
     memset(table, 0, slots * sizeof *table);
     bool once = true;
     for (unsigned char *p = lpFirst(lp); once && p;) {
-        once = !meet(table, slots - 1, lp, p);
+        once = !rdbFlatMeet(table, slots - 1, lp, p);
         for (unsigned i = 0; i < step && p; i++) p = lpNext(lp, p);
     }
     if (table != small) zfree(table);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_hooks_test.c - values of all types and encodings to bytes and back; the formats of older servers; and
  * bytes that are wrong in any place: each must give a value that can be used, or an error. */
+#include "types/rdb_hooks.h"
+
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -10,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/num.h"
@@ -25,7 +26,6 @@
 #include "registry/config.h"
 #include "registry/cron.h"
 #include "types/rdb_exercise.h"
-#include "types/rdb_hooks.h"
 #include "types/string/string_commands.h"
 
 /* The rooms register tables that are above this floor. */
@@ -35,17 +35,17 @@ const struct commandSpec commandsString[] = {{0}}, commandsList[] = {{0}}, comma
 #define CORPUS "../tests/fuzz/corpus/restore"
 #define NOW_MS 1700000000000
 
-static void set(const char *name, const char *value) {
+static void rdbHooksTestSet(const char *name, const char *value) {
     const char *err;
     assert_true(configSet(name, strOf(value), &err));
 }
 
-static struct object *object(struct value v) {
+static struct object *rdbHooksTestObject(struct value v) {
     return objectCreate(STR("key"), OBJ_NO_EXPIRE, v);
 }
 
 /* "17": what is behind `prefix`; every third is a number of its own. */
-static struct str nameOf(char *buf, size_t size, const char *prefix, int i) {
+static struct str rdbHooksTestNameOf(char *buf, size_t size, const char *prefix, int i) {
     int n = i % 3 ? snprintf(buf, size, "%s%d", prefix, i) : snprintf(buf, size, "%d", i * 1001);
     return strN(buf, (size_t)n);
 }
@@ -58,23 +58,23 @@ static struct object *newString(int kind) {
     static const char *const short_ones[] = {
         "", "1", "-128", "32768", "-2147483649", "0123", "hello", "9223372036854775807", "x"};
     int shorts = sizeof short_ones / sizeof *short_ones;
-    if (kind < shorts) return object(stringValue(strOf(short_ones[kind]), scratch));
+    if (kind < shorts) return rdbHooksTestObject(stringValue(strOf(short_ones[kind]), scratch));
     static const size_t lengths[] = {20, 21, 44, 45, 63, 64, 65, 255, 3000};
     if (kind % 2)
         for (size_t i = 0; i < sizeof text; i++) text[i] = (char)randomU64();
-    return object(stringValue(strN(text, lengths[(kind - shorts) % 9]), scratch));
+    return rdbHooksTestObject(stringValue(strN(text, lengths[(kind - shorts) % 9]), scratch));
 }
 
 static struct object *newList(int n, size_t longest) {
     struct listRef l = listTypeNew(0);
     char room[LIST_EMBED_MAX], buf[32], *text = calloc(1, longest + 1);
     for (int i = 0; i < n; i++) {
-        struct str name = nameOf(buf, sizeof buf, "element ", i);
+        struct str name = rdbHooksTestNameOf(buf, sizeof buf, "element ", i);
         if (i == n / 2 && longest) name = strN(memset(text, 'l', longest), longest);
         listTypePush(&l, name, LIST_RIGHT);
     }
     free(text);
-    return object(listTypeValue(l, room));
+    return rdbHooksTestObject(listTypeValue(l, room));
 }
 
 static struct object *newSet(int n, bool integers) {
@@ -82,9 +82,10 @@ static struct object *newSet(int n, bool integers) {
     struct setRef s = setNew(STR("1"), 1);
     for (int i = 0; i < n; i++) {
         int64_t v = (int64_t)i * i * i * 7 - 1000;
-        setAdd(&s, integers ? strN(buf, ll2string(buf, v)) : nameOf(buf, sizeof buf, "member", i));
+        setAdd(&s,
+               integers ? strN(buf, ll2string(buf, v)) : rdbHooksTestNameOf(buf, sizeof buf, "member", i));
     }
-    return object(setValue(s));
+    return rdbHooksTestObject(setValue(s));
 }
 
 static struct object *newHash(int n, size_t longest, int expiring) {
@@ -92,13 +93,13 @@ static struct object *newHash(int n, size_t longest, int expiring) {
     char field[32], value[32], *text = calloc(1, longest + 1);
     hashNew(&h);
     for (int i = 0; i < n; i++) {
-        struct str name = nameOf(field, sizeof field, "field", i);
-        struct str v = nameOf(value, sizeof value, "v", i + 1);
+        struct str name = rdbHooksTestNameOf(field, sizeof field, "field", i);
+        struct str v = rdbHooksTestNameOf(value, sizeof value, "v", i + 1);
         if (i == n / 2 && longest) v = strN(memset(text, 'v', longest), longest);
         hashSet(&h, name, (struct hashInput){.text = v}, false);
         if (i < expiring) hashSetExpire(&h, name, NOW_MS + 1000 * i);
     }
-    struct object *o = object(hashValue(&h));
+    struct object *o = rdbHooksTestObject(hashValue(&h));
     free(text);
     return o;
 }
@@ -109,29 +110,29 @@ static struct object *newZset(int n, size_t longest) {
     struct zsetRef z = zsetNew(0, 0);
     for (int i = 0; i < n; i++) {
         double score = i < 8 ? special[i] : i % 7 - i / 3.0;
-        struct str name = nameOf(buf, sizeof buf, "member", i);
+        struct str name = rdbHooksTestNameOf(buf, sizeof buf, "member", i);
         if (i == n / 2 && longest) name = strN(memset(text, 'z', longest), longest);
         zsetAdd(&z, name, &score, 0);
     }
     free(text);
-    return object(zsetValue(z));
+    return rdbHooksTestObject(zsetValue(z));
 }
 
 static struct object *newStream(int n, int groups) {
     struct stream *s = streamNew();
     char buf[4][32];
     for (int i = 0; i < n; i++) {
-        struct str pairs[4] = {STR("field"), nameOf(buf[1], 32, "v", i), nameOf(buf[2], 32, "f", i / 10),
-                               STR("x")};
+        struct str pairs[4] = {STR("field"), rdbHooksTestNameOf(buf[1], 32, "v", i),
+                               rdbHooksTestNameOf(buf[2], 32, "f", i / 10), STR("x")};
         streamAppend(s, (struct streamID){(uint64_t)(5 + i / 3), (uint64_t)(i + 1)}, pairs, 1 + i % 2);
     }
     for (int i = 3; i < n; i += 7)
         streamDelete(s, (struct streamID){(uint64_t)(5 + i / 3), (uint64_t)(i + 1)});
     for (int g = 0; g < groups; g++) {
-        struct streamGroup *group =
-            streamGroupCreate(s, nameOf(buf[0], 32, "group", g), s->last_id, g ? g : STREAM_READ_UNKNOWN);
+        struct streamGroup *group = streamGroupCreate(s, rdbHooksTestNameOf(buf[0], 32, "group", g),
+                                                      s->last_id, g ? g : STREAM_READ_UNKNOWN);
         for (int c = 0; c < groups; c++) {
-            struct str name = nameOf(buf[1], 32, "consumer", c);
+            struct str name = rdbHooksTestNameOf(buf[1], 32, "consumer", c);
             struct streamConsumer *consumer = streamConsumerCreate(group, name, NOW_MS + c);
             if (c > 1) consumer->active_ms = NOW_MS + 2 * c;
             for (int i = 0; i < n; i += 5 + c)
@@ -139,11 +140,11 @@ static struct object *newStream(int n, int groups) {
                     ->deliveries = (uint64_t)i;
         }
     }
-    return object(streamValue(s));
+    return rdbHooksTestObject(streamValue(s));
 }
 
 /* The nth value of the collection; NULL behind the last. */
-static struct object *sample(int n) {
+static struct object *rdbHooksTestSample(int n) {
     if (n < 18) return newString(n);
     switch (n - 18) {
     case 0: return newList(1, 0);
@@ -178,7 +179,7 @@ static struct object *sample(int n) {
 }
 #define SAMPLES 45
 
-static void assertSame(const struct object *a, const struct object *b) {
+static void rdbHooksTestAssertSame(const struct object *a, const struct object *b) {
     uint8_t x[20], y[20];
     exerciseValue(a, x);
     exerciseValue(b, y);
@@ -191,15 +192,15 @@ static void everyValueComesBack(void **state) {
     (void)state;
     static const size_t pieces[] = {0, 1, 7, 4096, 1 << 20};
     for (int index = 0; index < 2; index++) {
-        set("zset-index", index ? "btree" : "skiplist");
+        rdbHooksTestSet("zset-index", index ? "btree" : "skiplist");
         for (int n = 0; n < SAMPLES; n++) {
-            struct object *o = sample(n);
+            struct object *o = rdbHooksTestSample(n);
             sds bytes = exerciseSave(o);
             for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
                 enum rdbLoaded result;
                 struct object *back = exerciseLoad(sdsview(bytes), p % 2, pieces[p], &result);
                 assert_int_equal(result, RDB_LOADED);
-                assertSame(o, back);
+                rdbHooksTestAssertSame(o, back);
                 assert_string_equal(objectTypeOf(o)->encodingName(o), objectTypeOf(back)->encodingName(back));
                 sds again = exerciseSave(back);
                 assert_int_equal(sdslen(bytes), sdslen(again));
@@ -211,7 +212,7 @@ static void everyValueComesBack(void **state) {
             objectFree(o);
         }
     }
-    assert_null(sample(SAMPLES));
+    assert_null(rdbHooksTestSample(SAMPLES));
 }
 
 static void groupsComeBack(void **state) {
@@ -260,7 +261,7 @@ static void olderVersionsAreWritten(void **state) {
     (void)state;
     struct object *o;
     for (int i = 0; i < SAMPLES; i++) {
-        o = sample(i);
+        o = rdbHooksTestSample(i);
         uint8_t type, newest;
         sdsfree(saveFor(0, o, &newest));
         sds bytes = saveFor(RDB_VERSION_REDIS_7, o, &type);
@@ -275,7 +276,7 @@ static void olderVersionsAreWritten(void **state) {
         enum rdbLoaded result;
         struct object *back = exerciseLoad(sdsview(bytes), true, 0, &result);
         assert_int_equal(result, RDB_LOADED);
-        assertSame(o, back);
+        rdbHooksTestAssertSame(o, back);
         objectFree(back);
         sdsfree(bytes);
         objectFree(o);
@@ -336,17 +337,17 @@ static void limitsOfNowDecide(void **state) {
         {"zset-max-listpack-entries", "3", "128", 37, "skiplist"},
         {"zset-max-listpack-value", "3", "64", 37, "skiplist"},
     };
-    set("zset-index", "skiplist");
+    rdbHooksTestSet("zset-index", "skiplist");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         enum rdbLoaded result;
-        struct object *o = sample(cases[i].sample);
+        struct object *o = rdbHooksTestSample(cases[i].sample);
         sds bytes = exerciseSave(o);
-        set(cases[i].directive, cases[i].low);
+        rdbHooksTestSet(cases[i].directive, cases[i].low);
         struct object *back = exerciseLoad(sdsview(bytes), false, 0, &result);
         assert_string_equal(objectTypeOf(back)->encodingName(back), cases[i].encoding);
         assert_string_not_equal(objectTypeOf(back)->encodingName(o), cases[i].encoding);
-        assertSame(o, back);
-        set(cases[i].directive, cases[i].high);
+        rdbHooksTestAssertSame(o, back);
+        rdbHooksTestSet(cases[i].directive, cases[i].high);
         sdsfree(bytes);
         objectFree(o);
         objectFree(back);
@@ -355,17 +356,17 @@ static void limitsOfNowDecide(void **state) {
 
 static void compressedNodesStayCompressed(void **state) {
     (void)state;
-    set("list-compress-depth", "1");
+    rdbHooksTestSet("list-compress-depth", "1");
     struct object *o = newList(5000, 0);
     sds bytes = exerciseSave(o);
-    set("rdbcompression", "no");
+    rdbHooksTestSet("rdbcompression", "no");
     sds plain = exerciseSave(o);
     assert_true(sdslen(plain) > sdslen(bytes)); /* the ends are not compressed in memory ... */
-    set("list-compress-depth", "0");
+    rdbHooksTestSet("list-compress-depth", "0");
     struct object *flat = newList(5000, 0);
     sds all = exerciseSave(flat);
     assert_true(sdslen(all) > sdslen(plain) * 3 / 2); /* ... what is between them is, in both */
-    set("rdbcompression", "yes");
+    rdbHooksTestSet("rdbcompression", "yes");
     assert_int_equal(exercise(sdsview(bytes), true, 0), RDB_LOADED);
     sdsfree(bytes);
     sdsfree(plain);
@@ -376,7 +377,7 @@ static void compressedNodesStayCompressed(void **state) {
 
 /* ---- Rewriting ---- */
 
-static int countOf(const char *text, const char *what) {
+static int rdbHooksTestCountOf(const char *text, const char *what) {
     int n = 0;
     for (; (text = strstr(text, what)); text++) n++;
     return n;
@@ -395,12 +396,13 @@ static void rewritingComesInPortions(void **state) {
         {41, "XGROUP", 6}, {42, "XADD", 3},    {43, "XCLAIM", 81}, {43, "XSETID", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct object *o = sample(cases[i].sample);
+        struct object *o = rdbHooksTestSample(cases[i].sample);
         sds text = exerciseRewrite(o);
         char word[32];
         snprintf(word, sizeof word, "$%zu\r\n%s\r\n", strlen(cases[i].command), cases[i].command);
-        if (countOf(text, word) != cases[i].times) print_message("sample %d: %s\n", cases[i].sample, word);
-        assert_int_equal(countOf(text, word), cases[i].times);
+        if (rdbHooksTestCountOf(text, word) != cases[i].times)
+            print_message("sample %d: %s\n", cases[i].sample, word);
+        assert_int_equal(rdbHooksTestCountOf(text, word), cases[i].times);
         sdsfree(text);
         objectFree(o);
     }
@@ -408,14 +410,14 @@ static void rewritingComesInPortions(void **state) {
 
 /* ---- Older formats ---- */
 
-static sds byte(sds s, unsigned b) {
+static sds rdbHooksTestByte(sds s, unsigned b) {
     char c = (char)b;
     return sdscatlen(s, &c, 1);
 }
 
-static sds blob(sds s, const void *p, size_t n) {
+static sds rdbHooksTestBlob(sds s, const void *p, size_t n) {
     assert_true(n < 64);
-    return sdscatlen(byte(s, (unsigned)n), p, n);
+    return sdscatlen(rdbHooksTestByte(s, (unsigned)n), p, n);
 }
 
 /* "b" 300 "a" -1 as a ziplist. */
@@ -426,7 +428,7 @@ static const unsigned char ziplist[] = {23,  0,    0,    0, 20, 0, 0, 0, 4, 0, 0
                                         0xff};
 
 static struct object *loadOld(int type, sds body, enum rdbLoaded *result) {
-    sds bytes = sdscatlen(byte(sdsempty(), (unsigned)type), body, sdslen(body));
+    sds bytes = sdscatlen(rdbHooksTestByte(sdsempty(), (unsigned)type), body, sdslen(body));
     struct object *o = exerciseLoad(sdsview(bytes), true, 0, result);
     assert_int_equal(exercise(sdsview(bytes), false, 3), *result);
     sdsfree(bytes);
@@ -438,7 +440,7 @@ static void expectOld(int type, sds body, struct object *want) {
     enum rdbLoaded result;
     struct object *o = loadOld(type, body, &result);
     assert_int_equal(result, RDB_LOADED);
-    assertSame(want, o);
+    rdbHooksTestAssertSame(want, o);
     objectFree(o);
     objectFree(want);
 }
@@ -447,7 +449,7 @@ static struct object *listOf(const char *const *elements) {
     struct listRef l = listTypeNew(0);
     char room[LIST_EMBED_MAX];
     for (; *elements; elements++) listTypePush(&l, strOf(*elements), LIST_RIGHT);
-    return object(listTypeValue(l, room));
+    return rdbHooksTestObject(listTypeValue(l, room));
 }
 
 struct scored {
@@ -460,7 +462,7 @@ static struct object *zsetOf(const struct scored *pairs) {
         double score = pairs->score;
         zsetAdd(&z, strOf(pairs->member), &score, 0);
     }
-    return object(zsetValue(z));
+    return rdbHooksTestObject(zsetValue(z));
 }
 
 static void oldFormatsAreRead(void **state) {
@@ -469,28 +471,32 @@ static void oldFormatsAreRead(void **state) {
     static const char *const twice[] = {"b", "300", "-1", "2", "b", "300", "-1", "2", NULL};
     struct hash h;
     expectOld(RDB_TYPE_LIST, sdsnewlen("\4\1b\xc1\x2c\1\xc0\xff\1\x32", 10), listOf(elements));
-    expectOld(RDB_TYPE_LIST_ZIPLIST, blob(sdsempty(), ziplist, sizeof ziplist), listOf(elements));
-    sds two = blob(blob(sdsnew("\2"), ziplist, sizeof ziplist), ziplist, sizeof ziplist);
+    expectOld(RDB_TYPE_LIST_ZIPLIST, rdbHooksTestBlob(sdsempty(), ziplist, sizeof ziplist), listOf(elements));
+    sds two =
+        rdbHooksTestBlob(rdbHooksTestBlob(sdsnew("\2"), ziplist, sizeof ziplist), ziplist, sizeof ziplist);
     expectOld(RDB_TYPE_LIST_QUICKLIST, two, listOf(twice));
 
     hashNew(&h);
     hashSet(&h, STR("b"), (struct hashInput){.text = STR("300")}, false);
     hashSet(&h, STR("-1"), (struct hashInput){.text = STR("2")}, false);
-    expectOld(RDB_TYPE_HASH_ZIPLIST, blob(sdsempty(), ziplist, sizeof ziplist), object(hashValue(&h)));
+    expectOld(RDB_TYPE_HASH_ZIPLIST, rdbHooksTestBlob(sdsempty(), ziplist, sizeof ziplist),
+              rdbHooksTestObject(hashValue(&h)));
     /* The value of b has room for two bytes more. */
     static const unsigned char zipmap[] = {2,   1, 'b', 3,   2, '3', '0', '0', '?',
                                            '?', 2, '-', '1', 1, 0,   '2', 0xff};
-    expectOld(RDB_TYPE_HASH_ZIPMAP, blob(sdsempty(), zipmap, sizeof zipmap), object(hashValue(&h)));
+    expectOld(RDB_TYPE_HASH_ZIPMAP, rdbHooksTestBlob(sdsempty(), zipmap, sizeof zipmap),
+              rdbHooksTestObject(hashValue(&h)));
 
     /* -1 has to be the first: members b 300 and -1 2 are out of order. */
     enum rdbLoaded result;
-    assert_null(loadOld(RDB_TYPE_ZSET_ZIPLIST, blob(sdsempty(), ziplist, sizeof ziplist), &result));
+    assert_null(
+        loadOld(RDB_TYPE_ZSET_ZIPLIST, rdbHooksTestBlob(sdsempty(), ziplist, sizeof ziplist), &result));
     assert_int_equal(result, RDB_FAILED);
     unsigned char sorted[sizeof ziplist];
     memcpy(sorted, ziplist, sizeof ziplist);
     sorted[15] = sorted[16] = 0; /* 300 becomes 0 */
     static const struct scored pairs[] = {{"b", 0}, {"-1", 2}, {NULL, 0}};
-    expectOld(RDB_TYPE_ZSET_ZIPLIST, blob(sdsempty(), sorted, sizeof sorted), zsetOf(pairs));
+    expectOld(RDB_TYPE_ZSET_ZIPLIST, rdbHooksTestBlob(sdsempty(), sorted, sizeof sorted), zsetOf(pairs));
 
     static const struct scored texts[] = {{"a", 1.5}, {"b", -INFINITY}, {"c", INFINITY}, {NULL, 0}};
     static const char text_scores[] = "\3\1a\0031.5\1b\xff\1c\xfe";
@@ -512,7 +518,7 @@ static void oldStreamsAreRead(void **state) {
     enum rdbLoaded result;
     struct object *back = exerciseLoad(sdsview(first), true, 0, &result);
     assert_int_equal(result, RDB_LOADED);
-    assertSame(o, back);
+    rdbHooksTestAssertSame(o, back);
     struct stream *t = streamOpen(back);
     assert_memory_equal(&t->first_id, &s->first_id, sizeof s->first_id);
     assert_int_equal(t->entries_added, t->length);
@@ -543,7 +549,7 @@ static void expectFailure(const char *why, sds bytes, const char *error) {
 static sds listpackValue(int type, const char *const *elements) {
     unsigned char *lp = lpNew(0);
     for (; *elements; elements++) lp = lpAppend(lp, strOf(*elements));
-    sds s = blob(byte(sdsempty(), (unsigned)type), lp, lpBytes(lp));
+    sds s = rdbHooksTestBlob(rdbHooksTestByte(sdsempty(), (unsigned)type), lp, lpBytes(lp));
     lpFree(lp);
     return s;
 }
@@ -613,7 +619,7 @@ static void shortListsAreEmbedded(void **state) {
         if (n < 6) assert_false(objectHasPtr(o));
         if (n > 12) assert_true(objectHasPtr(o));
         assert_int_equal(objectHasPtr(again), objectHasPtr(o));
-        assertSame(o, again);
+        rdbHooksTestAssertSame(o, again);
         sdsfree(bytes);
         objectFree(o);
         objectFree(again);
@@ -624,7 +630,7 @@ static void shortListsAreEmbedded(void **state) {
 static void truncatedValuesFail(void **state) {
     (void)state;
     for (int n = 0; n < SAMPLES; n++) {
-        struct object *o = sample(n);
+        struct object *o = rdbHooksTestSample(n);
         sds bytes = exerciseSave(o);
         size_t len = sdslen(bytes), step = len > 3000 ? len / 1500 : 1;
         for (size_t cut = 0; cut < len; cut += step) {
@@ -639,7 +645,7 @@ static void truncatedValuesFail(void **state) {
     }
 }
 
-static void mutate(sds bytes) {
+static void rdbHooksTestMutate(sds bytes) {
     for (size_t flips = 1 + randomBelow(3); flips; flips--) {
         size_t at = randomBelow(4) ? randomBelow(sdslen(bytes)) : randomBelow(16) % sdslen(bytes);
         switch (randomBelow(3)) {
@@ -654,22 +660,22 @@ static void damagedValuesAreHarmless(void **state) {
     (void)state;
     const char *ops = getenv("MODEL_OPS");
     uint64_t rounds = ops ? strtoull(ops, NULL, 10) / 1000 : 200;
-    set("rdbcompression", "no"); /* so that what is damaged is the container */
+    rdbHooksTestSet("rdbcompression", "no"); /* so that what is damaged is the container */
     for (int n = 0; n < SAMPLES; n++) {
-        set("zset-index", n % 2 ? "btree" : "skiplist");
-        struct object *o = sample(n);
+        rdbHooksTestSet("zset-index", n % 2 ? "btree" : "skiplist");
+        struct object *o = rdbHooksTestSample(n);
         sds bytes = exerciseSave(o);
         uint64_t times = sdslen(bytes) > 5000 ? rounds / 10 : rounds;
         for (uint64_t i = 0; i < times; i++) {
             sds damaged = sdsnewlen(bytes, sdslen(bytes));
-            mutate(damaged);
+            rdbHooksTestMutate(damaged);
             exercise(sdsview(damaged), i % 2, i % 3 ? 0 : 11);
             sdsfree(damaged);
         }
         sdsfree(bytes);
         objectFree(o);
     }
-    set("rdbcompression", "yes");
+    rdbHooksTestSet("rdbcompression", "yes");
 }
 
 /* What fuzzing has found worth keeping: first byte as in tests/fuzz/restore.c, then the value. */
@@ -695,7 +701,7 @@ static void theCorpusIsHarmless(void **state) {
     assert_true(files > 0);
 }
 
-static int setup(void **state) {
+static int rdbHooksTestSetup(void **state) {
     (void)state;
     uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
     print_message("SEED=%llu\n", (unsigned long long)seed);
@@ -716,5 +722,5 @@ int main(void) {
         cmocka_unit_test(truncatedValuesFail),      cmocka_unit_test(damagedValuesAreHarmless),
         cmocka_unit_test(theCorpusIsHarmless),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, rdbHooksTestSetup, NULL);
 }

@@ -25,7 +25,7 @@ static struct client *asker; /* stands for whoever asks when rules are looked at
 
 /* ---- Rights ---- */
 
-static bool mayRun(const struct aclUser *user, const struct str *argv, int argc, int db) {
+static bool accessMayRun(const struct aclUser *user, const struct str *argv, int argc, int db) {
     struct request r = {.argv = (struct str *)argv, .argc = argc, .cmd = commandLookup(argv, argc)};
     if (!r.cmd) return false; /* renamed away */
     asker->user = (struct aclUser *)user;
@@ -37,18 +37,18 @@ static bool mayRun(const struct aclUser *user, const struct str *argv, int argc,
 }
 
 bool accessMay(const struct access *access, const struct str *argv, int argc, int db) {
-    return access->user && mayRun(access->user, argv, argc, db);
+    return access->user && accessMayRun(access->user, argv, argc, db);
 }
 
-static struct access asUser(const struct aclUser *user) {
-    bool may = mayRun(user, (struct str[]){STR("INFO")}, 1, 0);
+static struct access accessAsUser(const struct aclUser *user) {
+    bool may = accessMayRun(user, (struct str[]){STR("INFO")}, 1, 0);
     return (struct access){.verdict = may ? ACCESS_GRANTED : ACCESS_FORBIDDEN, .user = user};
 }
 
 /* ---- Credentials ---- */
 
 /* In time that tells nothing about how much of it is right. */
-static bool sameSecret(struct str a, struct str b) {
+static bool accessSameSecret(struct str a, struct str b) {
     char hash_a[SHA256_HEX_LEN + 1], hash_b[SHA256_HEX_LEN + 1];
     sha256Hex(hash_a, a.ptr, a.len);
     sha256Hex(hash_b, b.ptr, b.len);
@@ -57,7 +57,7 @@ static bool sameSecret(struct str a, struct str b) {
     return difference == 0;
 }
 
-static struct access refuse(bool failed_login, struct str name) {
+static struct access accessRefuse(bool failed_login, struct str name) {
     struct str command = STR("HTTP"); /* as AUTH is, in the log */
     asker->argv = &command;
     if (failed_login) aclNoteFailedAuth(asker, name);
@@ -65,37 +65,37 @@ static struct access refuse(bool failed_login, struct str name) {
     return (struct access){.verdict = ACCESS_DENIED, .failed_login = failed_login};
 }
 
-static struct access byToken(struct str token) {
-    if (metrics_token && sameSecret(token, sdsview(metrics_token)))
+static struct access accessByToken(struct str token) {
+    if (metrics_token && accessSameSecret(token, sdsview(metrics_token)))
         return (struct access){.verdict = ACCESS_GRANTED};
-    return refuse(true, STR("(metrics-token)"));
+    return accessRefuse(true, STR("(metrics-token)"));
 }
 
 /* Who needs no password is let in without one only on this machine. A name that does not exist takes as long
  * as a wrong password. */
-static struct access byPassword(struct str name, struct str password, bool local) {
+static struct access accessByPassword(struct str name, struct str password, bool local) {
     const struct aclUser *user = aclFindUser(name);
     bool named = !metrics_user || strEq(name, sdsview(metrics_user));
     bool right = aclUserAccepts(user ? user : aclDefaultUser(), password) && user && named;
-    if (!right || (!aclUserHasPassword(user) && !local)) return refuse(true, name);
-    return asUser(user);
+    if (!right || (!aclUserHasPassword(user) && !local)) return accessRefuse(true, name);
+    return accessAsUser(user);
 }
 
-static struct access byBasic(struct str text, bool local) {
+static struct access accessByBasic(struct str text, bool local) {
     sds decoded = base64Decode(text);
     const char *colon = decoded ? memchr(decoded, ':', sdslen(decoded)) : NULL;
     struct access access = {.verdict = ACCESS_DENIED, .failed_login = true};
     if (colon) {
         size_t n = (size_t)(colon - decoded);
         struct str name = n ? strN(decoded, n) : STR("default"); /* as AUTH with a password alone */
-        access = byPassword(name, strN(colon + 1, sdslen(decoded) - n - 1), local);
+        access = accessByPassword(name, strN(colon + 1, sdslen(decoded) - n - 1), local);
     }
     sdsfree(decoded);
     return access;
 }
 
 /* "Basic xyz": what is behind the word; ptr NULL: it is another word. */
-static struct str behind(struct str header, const char *word) {
+static struct str accessBehind(struct str header, const char *word) {
     size_t n = strlen(word);
     if (header.len <= n || strncasecmp(header.ptr, word, n) != 0 || header.ptr[n] != ' ')
         return (struct str){0};
@@ -106,7 +106,7 @@ static struct str behind(struct str header, const char *word) {
 /* ---- Without credentials ---- */
 
 /* "localhost:9121", "127.0.0.1", "[::1]:9121" */
-static bool namesThisMachine(struct str host) {
+static bool accessNamesThisMachine(struct str host) {
     char name[64];
     const char *colon;
     if (!host.len) return true;          /* HTTP/1.0 */
@@ -118,24 +118,24 @@ static bool namesThisMachine(struct str host) {
     return strIs(host, "localhost") || inet_pton(AF_INET, name, &(struct in_addr){0}) == 1;
 }
 
-static bool isOpen(void) {
+static bool accessIsOpen(void) {
     return !authRequired() && !metrics_user && !metrics_token;
 }
 
-static struct access byPlace(const struct httpRequest *q, bool local) {
-    if (!isOpen() || !local || q->forwarded) return refuse(false, STR(""));
-    if (!namesThisMachine(sdsview(q->host))) return (struct access){.verdict = ACCESS_ELSEWHERE};
-    return asUser(aclDefaultUser());
+static struct access accessByPlace(const struct httpRequest *q, bool local) {
+    if (!accessIsOpen() || !local || q->forwarded) return accessRefuse(false, STR(""));
+    if (!accessNamesThisMachine(sdsview(q->host))) return (struct access){.verdict = ACCESS_ELSEWHERE};
+    return accessAsUser(aclDefaultUser());
 }
 
 struct access accessOf(const struct httpRequest *q, bool local_peer, struct str peer) {
     struct str header = sdsview(q->authorization), secret;
     bool local = local_peer && !q->forwarded;
     clientSetLabel(asker, CLIENT_NAME, peer);
-    if (!header.len) return byPlace(q, local);
-    if ((secret = behind(header, "Bearer")).ptr) return byToken(secret);
-    if ((secret = behind(header, "Basic")).ptr) return byBasic(secret, local);
-    return refuse(true, STR(""));
+    if (!header.len) return accessByPlace(q, local);
+    if ((secret = accessBehind(header, "Bearer")).ptr) return accessByToken(secret);
+    if ((secret = accessBehind(header, "Basic")).ptr) return accessByBasic(secret, local);
+    return accessRefuse(true, STR(""));
 }
 
 /* ---- Start ---- */

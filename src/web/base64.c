@@ -19,7 +19,7 @@ sds base64Encode(struct str bytes) {
     return s;
 }
 
-static int valueOf(char c) {
+static int base64ValueOf(char c) {
     const char *at = c ? strchr(digits, c) : NULL;
     return at ? (int)(at - digits) : -1;
 }
@@ -30,7 +30,7 @@ sds base64Decode(struct str text) {
     sds s = sdsMakeRoomFor(sdsempty(), text.len / 4 * 3 + 3);
     uint32_t word = 0;
     for (size_t i = 0; i < text.len; i++) {
-        int value = valueOf(text.ptr[i]);
+        int value = base64ValueOf(text.ptr[i]);
         if (value < 0) {
             sdsfree(s);
             return NULL;

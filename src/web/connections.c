@@ -34,10 +34,10 @@
 #define READ_SIZE       4096
 #define HEAD_MS         10000 /* for a whole request */
 #define IDLE_MS         75000 /* between two: longer than the minute between two scrapes */
-#define WRITE_MS        20000 /* for a whole answer */
-#define WRONG_MS        1000  /* until wrong credentials are answered */
+#define WRITE_MS        20000 /* for a whole connectionsAnswer */
+#define WRONG_MS        1000  /* until wrong credentials are connectionsAnswered */
 #define LINGER_MS                                                                                            \
-    1000           /* what a peer sends behind its last answer is read so long, or it might not see that */
+    1000 /* what a peer sends behind its last connectionsAnswer is read so long, or it might not see that */
 #define RESTS   20 /* so answers take at most 1/21 of the time */
 #define TICK_MS 250
 #define TURN_MS 5 /* while somebody waits for his turn */
@@ -63,29 +63,29 @@ static int64_t timer_id;
 static bool timer_runs, in_timer;
 static int64_t rest_until_us;
 
-static int64_t nowMs(void) {
+static int64_t connectionsNowMs(void) {
     return monotonicUs() / 1000;
 }
 
-static void onReadable(struct connection *conn);
-static void onWritable(struct connection *conn);
-static int64_t onTimer(struct aeEventLoop *el, int64_t id, void *data);
+static void connectionsOnReadable(struct connection *conn);
+static void connectionsOnWritable(struct connection *conn);
+static int64_t connectionsOnTimer(struct aeEventLoop *el, int64_t id, void *data);
 
-static void startTimer(int64_t delay_ms) {
+static void connectionsStartTimer(int64_t delay_ms) {
     timer_runs = true;
-    timer_id = aeCreateTimeEvent(server_el, delay_ms, onTimer, NULL);
+    timer_id = aeCreateTimeEvent(server_el, delay_ms, connectionsOnTimer, NULL);
 }
 
 /* Somebody waits for a turn: the timer comes sooner. */
-static void turnSoon(void) {
+static void connectionsTurnSoon(void) {
     if (in_timer) return; /* it sees for itself */
     aeDeleteTimeEvent(server_el, timer_id);
-    startTimer(TURN_MS);
+    connectionsStartTimer(TURN_MS);
 }
 
 /* ---- Life ---- */
 
-static void closeOne(struct webConnection *w) {
+static void connectionsCloseOne(struct webConnection *w) {
     listRemove(&connections, &w->node);
     connClose(w->conn);
     httpReaderFree(w->reader);
@@ -96,18 +96,18 @@ static void closeOne(struct webConnection *w) {
 
 void connectionsCloseAll(void) {
     if (!connections.head.next) return;
-    listForEach(&connections, it) closeOne(listEntry(it, struct webConnection, node));
+    listForEach(&connections, it) connectionsCloseOne(listEntry(it, struct webConnection, node));
 }
 
-static void startReading(struct webConnection *w) {
+static void connectionsStartReading(struct webConnection *w) {
     w->state = READING;
-    w->deadline_ms = nowMs() + (w->known ? IDLE_MS : HEAD_MS);
-    connSetReadHandler(w->conn, onReadable);
+    w->deadline_ms = connectionsNowMs() + (w->known ? IDLE_MS : HEAD_MS);
+    connSetReadHandler(w->conn, connectionsOnReadable);
 }
 
 /* ---- Answers ---- */
 
-static const char *reasonOf(int status) {
+static const char *connectionsReasonOf(int status) {
     static const struct {
         int status;
         const char *reason;
@@ -132,7 +132,7 @@ static const char *reasonOf(int status) {
     return "Error";
 }
 
-static sds answerText(const struct webAnswer *a, bool with_body, bool last) {
+static sds connectionsAnswerText(const struct webAnswer *a, bool with_body, bool last) {
     char date[64];
     time_t now = (time_t)(mstime() / 1000);
     struct tm tm;
@@ -141,44 +141,44 @@ static sds answerText(const struct webAnswer *a, bool with_body, bool last) {
                          "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
                          "Connection: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
                          "Cross-Origin-Resource-Policy: same-origin\r\nReferrer-Policy: no-referrer\r\n",
-                         a->status, reasonOf(a->status), date, a->type, sdslen(a->body),
+                         a->status, connectionsReasonOf(a->status), date, a->type, sdslen(a->body),
                          last ? "close" : "keep-alive");
     if (a->headers) s = sdscat(s, a->headers);
     s = sdscat(s, "\r\n");
     return with_body ? sdscatstr(s, sdsview(a->body)) : s;
 }
 
-static void startWriting(struct webConnection *w) {
+static void connectionsStartWriting(struct webConnection *w) {
     w->state = WRITING;
-    w->deadline_ms = nowMs() + WRITE_MS;
-    connSetWriteHandler(w->conn, onWritable);
-    onWritable(w->conn); /* most answers fit into the socket's buffer; may close w */
+    w->deadline_ms = connectionsNowMs() + WRITE_MS;
+    connSetWriteHandler(w->conn, connectionsOnWritable);
+    connectionsOnWritable(w->conn); /* most answers fit into the socket's buffer; may close w */
 }
 
-static void answer(struct webConnection *w, struct webAnswer *a, bool with_body) {
+static void connectionsAnswer(struct webConnection *w, struct webAnswer *a, bool with_body) {
     w->request = NULL;
-    w->out = answerText(a, with_body, w->last);
+    w->out = connectionsAnswerText(a, with_body, w->last);
     w->sent = 0;
     sdsfree(a->body);
     sdsfree(a->headers);
     if (!a->wrong_login) {
-        startWriting(w);
+        connectionsStartWriting(w);
         return;
     }
     w->state = LATER;
-    w->deadline_ms = nowMs() + WRONG_MS;
+    w->deadline_ms = connectionsNowMs() + WRONG_MS;
 }
 
 /* Nothing was understood, so nothing more is read. */
-static void refuse(struct webConnection *w, int status) {
+static void connectionsRefuse(struct webConnection *w, int status) {
     struct webAnswer a = {.status = status, .type = "text/plain; charset=utf-8"};
-    a.body = sdscat(sdsnew(reasonOf(status)), "\n");
+    a.body = sdscat(sdsnew(connectionsReasonOf(status)), "\n");
     if (status == 405) a.headers = sdsnew("Allow: GET, HEAD\r\n");
     w->last = true;
-    answer(w, &a, true);
+    connectionsAnswer(w, &a, true);
 }
 
-static void serve(struct webConnection *w) {
+static void connectionsServe(struct webConnection *w) {
     const struct httpRequest *q = w->request;
     struct webAnswer a = {0};
     int64_t start = monotonicUs();
@@ -191,18 +191,18 @@ static void serve(struct webConnection *w) {
     }
     w->known |= a.granted;
     w->last |= !q->keep_alive || a.wrong_login || a.status == 405;
-    answer(w, &a, q->method != HTTP_METHOD_HEAD);
+    connectionsAnswer(w, &a, q->method != HTTP_METHOD_HEAD);
 }
 
 /* May w be answered now? Within a script that takes long the timer does not come, and nobody else is kept. */
-static bool isTurn(const struct webConnection *w) {
+static bool connectionsIsTurn(const struct webConnection *w) {
     return !pageIsWork(w->request) || call_running || monotonicUs() >= rest_until_us;
 }
 
 /* ---- Input ---- */
 
 /* Looks at what has been read; may close w. */
-static void takeInput(struct webConnection *w) {
+static void connectionsTakeInput(struct webConnection *w) {
     size_t used = 0;
     if (!sdslen(w->input)) return;
     int status = httpRead(w->reader, w->input, sdslen(w->input), &used, &w->request);
@@ -210,96 +210,96 @@ static void takeInput(struct webConnection *w) {
     if (status == 0) return;
     connSetReadHandler(w->conn, NULL);
     if (status != 200) {
-        refuse(w, status);
+        connectionsRefuse(w, status);
         return;
     }
     w->state = WAITING;
-    w->deadline_ms = nowMs() + HEAD_MS;
-    if (isTurn(w))
-        serve(w);
+    w->deadline_ms = connectionsNowMs() + HEAD_MS;
+    if (connectionsIsTurn(w))
+        connectionsServe(w);
     else
-        turnSoon();
+        connectionsTurnSoon();
 }
 
-static void onReadable(struct connection *conn) {
+static void connectionsOnReadable(struct connection *conn) {
     struct webConnection *w = conn->data;
     char bytes[READ_SIZE];
     ssize_t n = connRead(conn, bytes, sizeof bytes);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        closeOne(w);
+        connectionsCloseOne(w);
         return;
     }
-    if (!httpInRequest(w->reader)) w->deadline_ms = nowMs() + HEAD_MS;
+    if (!httpInRequest(w->reader)) w->deadline_ms = connectionsNowMs() + HEAD_MS;
     w->input = sdscatlen(w->input, bytes, (size_t)n);
-    takeInput(w);
+    connectionsTakeInput(w);
 }
 
 /* A socket that is closed with input unread drops what it was still to send. */
-static void onLeftover(struct connection *conn) {
+static void connectionsOnLeftover(struct connection *conn) {
     char bytes[READ_SIZE];
     ssize_t n = connRead(conn, bytes, sizeof bytes);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) closeOne(conn->data);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) connectionsCloseOne(conn->data);
 }
 
-static void linger(struct webConnection *w) {
+static void connectionsLinger(struct webConnection *w) {
     w->state = LINGERING;
-    w->deadline_ms = nowMs() + LINGER_MS;
+    w->deadline_ms = connectionsNowMs() + LINGER_MS;
     shutdown(w->conn->fd, SHUT_WR);
-    connSetReadHandler(w->conn, onLeftover);
+    connSetReadHandler(w->conn, connectionsOnLeftover);
 }
 
 /* The answer is sent: the next request may have come with the last one. */
-static void answered(struct webConnection *w) {
+static void connectionsAnswered(struct webConnection *w) {
     connSetWriteHandler(w->conn, NULL);
     sdsfree(w->out);
     w->out = NULL;
     if (w->last) {
-        linger(w);
+        connectionsLinger(w);
         return;
     }
-    startReading(w);
-    if (sdslen(w->input)) turnSoon();
+    connectionsStartReading(w);
+    if (sdslen(w->input)) connectionsTurnSoon();
 }
 
-static void onWritable(struct connection *conn) {
+static void connectionsOnWritable(struct connection *conn) {
     struct webConnection *w = conn->data;
     struct iovec iov = {w->out + w->sent, sdslen(w->out) - w->sent};
     ssize_t n = connWritev(conn, &iov, 1);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n < 0) {
-        closeOne(w);
+        connectionsCloseOne(w);
         return;
     }
     w->sent += (size_t)n;
-    if (w->sent == sdslen(w->out)) answered(w);
+    if (w->sent == sdslen(w->out)) connectionsAnswered(w);
 }
 
 /* ---- Time ---- */
 
-static void tooLate(struct webConnection *w) {
+static void connectionsTooLate(struct webConnection *w) {
     if (w->state == READING && httpInRequest(w->reader)) {
         connSetReadHandler(w->conn, NULL);
-        refuse(w, 408);
+        connectionsRefuse(w, 408);
     } else if (w->state == LATER) {
-        startWriting(w);
+        connectionsStartWriting(w);
     } else {
-        closeOne(w);
+        connectionsCloseOne(w);
     }
 }
 
-static int64_t onTimer(struct aeEventLoop *el, int64_t id, void *data) {
+static int64_t connectionsOnTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
-    int64_t now = nowMs(), next = TICK_MS;
+    int64_t now = connectionsNowMs(), next = TICK_MS;
     in_timer = true;
     listForEach(&connections, it) {
         struct webConnection *w = listEntry(it, struct webConnection, node);
         if (now >= w->deadline_ms)
-            tooLate(w);
-        else if (w->state == WAITING && isTurn(w))
-            serve(w);
+            connectionsTooLate(w);
+        else if (w->state == WAITING && connectionsIsTurn(w))
+            connectionsServe(w);
         else if (w->state == READING && sdslen(w->input))
-            takeInput(w); /* the next of a pipeline */
+            connectionsTakeInput(w); /* the next of a pipeline */
     }
     listForEach(&connections, it) {
         const struct webConnection *w = listEntry(it, struct webConnection, node);
@@ -314,7 +314,7 @@ static int64_t onTimer(struct aeEventLoop *el, int64_t id, void *data) {
 /* ---- Newcomers ---- */
 
 /* Who has waited longest of those that nobody knows; else of those that have nothing to wait for. */
-static struct webConnection *expendable(void) {
+static struct webConnection *connectionsExpendable(void) {
     struct webConnection *idle = NULL;
     listForEach(&connections, it) {
         struct webConnection *w = listEntry(it, struct webConnection, node);
@@ -327,12 +327,12 @@ static struct webConnection *expendable(void) {
 void connectionsTake(struct connection *conn) {
     if (!connections.head.next) listInit(&connections);
     if (connections.length >= CONNECTIONS_MAX) {
-        struct webConnection *other = expendable();
+        struct webConnection *other = connectionsExpendable();
         if (!other) {
             connClose(conn);
             return;
         }
-        closeOne(other);
+        connectionsCloseOne(other);
     }
     struct webConnection *w = zcalloc(1, sizeof *w);
     w->conn = conn;
@@ -340,6 +340,6 @@ void connectionsTake(struct connection *conn) {
     w->reader = httpReaderCreate();
     w->input = sdsempty();
     listAddTail(&connections, &w->node);
-    startReading(w);
-    if (!timer_runs) startTimer(TICK_MS);
+    connectionsStartReading(w);
+    if (!timer_runs) connectionsStartTimer(TICK_MS);
 }

@@ -20,7 +20,7 @@ sds expositionEnd(struct exposition *e) {
     return e->openmetrics ? sdscat(e->text, "# EOF\n") : e->text;
 }
 
-static const char *typeName(enum metricType type) {
+static const char *expositionTypeName(enum metricType type) {
     switch (type) {
     case METRIC_COUNTER: return "counter";
     case METRIC_SUMMARY: return "summary";
@@ -30,12 +30,12 @@ static const char *typeName(enum metricType type) {
     return "gauge";
 }
 
-static bool endsWith(const char *name, const char *end) {
+static bool expositionEndsWith(const char *name, const char *end) {
     size_t n = strlen(name), m = strlen(end);
     return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-static void head(struct exposition *e, struct str name, const char *type, const char *help) {
+static void expositionHead(struct exposition *e, struct str name, const char *type, const char *help) {
     e->text = sdscat(sdscatstr(sdscat(e->text, "# HELP " NAMESPACE), name), " ");
     e->text = sdscat(sdscat(e->text, help), "\n");
     e->text = sdscat(sdscatstr(sdscat(e->text, "# TYPE " NAMESPACE), name), " ");
@@ -44,20 +44,20 @@ static void head(struct exposition *e, struct str name, const char *type, const 
 
 void metricFamily(struct exposition *e, const char *name, enum metricType type, const char *help) {
     struct str family = strOf(name);
-    const char *type_name = typeName(type);
+    const char *type_name = expositionTypeName(type);
     e->name = name;
-    if (e->openmetrics && type == METRIC_COUNTER && endsWith(name, "_total"))
+    if (e->openmetrics && type == METRIC_COUNTER && expositionEndsWith(name, "_total"))
         family.len -= strlen("_total");
     else if (e->openmetrics && (type == METRIC_COUNTER || type == METRIC_SUMMARY))
         type_name = "unknown";
-    head(e, family, type_name, help);
+    expositionHead(e, family, type_name, help);
 }
 
 void metricSummaryPart(struct exposition *e, const char *name, const char *suffix, const char *help) {
     e->name = name;
     if (!e->openmetrics) return;
     sds whole = sdscat(sdsnew(name), suffix);
-    head(e, sdsview(whole), "unknown", help);
+    expositionHead(e, sdsview(whole), "unknown", help);
     sdsfree(whole);
 }
 
@@ -65,7 +65,7 @@ void metricOpen(struct exposition *e, const char *suffix) {
     e->text = sdscat(sdscat(sdscat(e->text, NAMESPACE), e->name), suffix);
 }
 
-static sds appendEscaped(sds s, struct str value) {
+static sds expositionAppendEscaped(sds s, struct str value) {
     for (size_t i = 0; i < value.len; i++) {
         char c = value.ptr[i];
         if (c == '\n')
@@ -82,7 +82,7 @@ void metricLabel(struct exposition *e, const char *label, struct str value) {
     char last = e->text[sdslen(e->text) - 1]; /* of the name, or of the label before */
     e->text = sdscat(e->text, last == '"' ? "," : "{");
     e->text = sdscat(sdscat(e->text, label), "=\"");
-    e->text = sdscat(appendEscaped(e->text, value), "\"");
+    e->text = sdscat(expositionAppendEscaped(e->text, value), "\"");
 }
 
 void metricText(struct exposition *e, struct str number) {

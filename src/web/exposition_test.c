@@ -13,7 +13,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-static sds page(bool openmetrics) {
+static sds expositionTestPage(bool openmetrics) {
     struct exposition e;
     expositionStart(&e, openmetrics);
     metricFamily(&e, "up", METRIC_GAUGE, "A gauge.");
@@ -41,7 +41,7 @@ static sds page(bool openmetrics) {
 
 static void testPrometheus(void **state) {
     (void)state;
-    sds text = page(false);
+    sds text = expositionTestPage(false);
     assert_string_equal(text, "# HELP redis_up A gauge.\n# TYPE redis_up gauge\nredis_up 1\n"
                               "# HELP redis_commands_total A counter.\n# TYPE redis_commands_total counter\n"
                               "redis_commands_total{cmd=\"a\\\"b\\\\c\\nd\",db=\"\"} 1000000000000001\n"
@@ -56,7 +56,7 @@ static void testPrometheus(void **state) {
 
 static void testOpenMetrics(void **state) {
     (void)state;
-    sds text = page(true);
+    sds text = expositionTestPage(true);
     assert_string_equal(text, "# HELP redis_up A gauge.\n# TYPE redis_up gauge\nredis_up 1\n"
                               "# HELP redis_commands A counter.\n# TYPE redis_commands counter\n"
                               "redis_commands_total{cmd=\"a\\\"b\\\\c\\nd\",db=\"\"} 1000000000000001\n"
@@ -112,7 +112,7 @@ static void testJson(void **state) {
     sdsfree(s);
 }
 
-static void testUtf8(void **state) {
+static void expositionTestUtf8(void **state) {
     (void)state;
     static const struct {
         const char *bytes, *json;
@@ -131,6 +131,6 @@ static void testUtf8(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(testPrometheus), cmocka_unit_test(testOpenMetrics),
                                        cmocka_unit_test(testInfo), cmocka_unit_test(testJson),
-                                       cmocka_unit_test(testUtf8)};
+                                       cmocka_unit_test(expositionTestUtf8)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static unsigned skip, ticks;
 static uint64_t dice; /* xorshift: good enough not to fall in step with anybody's pipelines */
 static struct watch watch;
 
-static unsigned nextSkip(void) {
+static unsigned hotKeysNextSkip(void) {
     dice ^= dice << 13;
     dice ^= dice >> 7;
     dice ^= dice << 17;
@@ -27,7 +27,7 @@ static unsigned nextSkip(void) {
 }
 
 /* The place of the key, or else the one that it has to take. */
-static struct webHotKey *placeOf(struct str key, uint64_t hash, int db) {
+static struct webHotKey *hotKeysPlaceOf(struct str key, uint64_t hash, int db) {
     struct webHotKey *least = &keys[0];
     for (int i = 0; i < HOT_KEYS; i++) {
         struct webHotKey *k = &keys[i];
@@ -42,26 +42,26 @@ static struct webHotKey *placeOf(struct str key, uint64_t hash, int db) {
     return least;
 }
 
-static void note(struct str key, int db) {
+static void hotKeysNote(struct str key, int db) {
     if (key.len > KEY_MAX) return;
-    placeOf(key, hashBytes(key.ptr, key.len), db)->count++;
+    hotKeysPlaceOf(key, hashBytes(key.ptr, key.len), db)->count++;
     seen++;
 }
 
 /* Keys are known where they have been hashed ahead; else where a command has but one. */
-static void onCall(struct client *c) {
+static void hotKeysOnCall(struct client *c) {
     if (skip) {
         skip--;
         return;
     }
-    skip = nextSkip();
+    skip = hotKeysNextSkip();
     const struct request *r = c->request;
-    for (int i = 0; r->hints && i < r->key_count; i++) note(r->hints[i].key, c->db->id);
+    for (int i = 0; r->hints && i < r->key_count; i++) hotKeysNote(r->hints[i].key, c->db->id);
     int pos = r->hints ? 0 : r->cmd->only_key.pos;
-    if (pos > 0 && pos < r->argc) note(r->argv[pos], c->db->id);
+    if (pos > 0 && pos < r->argc) hotKeysNote(r->argv[pos], c->db->id);
 }
 
-static void tick(void) {
+static void hotKeysTick(void) {
     if (++ticks % HALF) return;
     for (int i = 0; i < HOT_KEYS; i++) {
         keys[i].count /= 2;
@@ -70,14 +70,14 @@ static void tick(void) {
     seen /= 2;
 }
 
-static void start(void) {
+static void hotKeysStart(void) {
     randomBytes(&dice, sizeof dice);
     dice |= 1;
-    callHookIdle(onCall, false);
+    callHookIdle(hotKeysOnCall, false);
 }
 
-static void stop(void) {
-    callHookIdle(onCall, true);
+static void hotKeysStop(void) {
+    callHookIdle(hotKeysOnCall, true);
     for (int i = 0; i < HOT_KEYS; i++) {
         sdsfree(keys[i].key);
         keys[i] = (struct webHotKey){0};
@@ -86,8 +86,9 @@ static void stop(void) {
 }
 
 void hotKeysInit(void) {
-    callAddHook(CALL_AFTER, onCall, true);
-    watch = (struct watch){.period_ms = TICK_MS, .start = start, .tick = tick, .stop = stop};
+    callAddHook(CALL_AFTER, hotKeysOnCall, true);
+    watch =
+        (struct watch){.period_ms = TICK_MS, .start = hotKeysStart, .tick = hotKeysTick, .stop = hotKeysStop};
 }
 
 void hotKeysWatch(void) {

@@ -37,7 +37,8 @@ struct httpReader {
 
 /* ---- What the library reports ---- */
 
-static int appendPiece(struct httpReader *r, sds *to, const char *at, size_t len, size_t max, int status) {
+static int httpAppendPiece(struct httpReader *r, sds *to, const char *at, size_t len, size_t max,
+                           int status) {
     if (sdslen(*to) + len > max) {
         r->status = status;
         return -1;
@@ -46,12 +47,12 @@ static int appendPiece(struct httpReader *r, sds *to, const char *at, size_t len
     return 0;
 }
 
-static int onUrl(library *lib, const char *at, size_t len) {
+static int httpOnUrl(library *lib, const char *at, size_t len) {
     struct httpReader *r = lib->data;
-    return appendPiece(r, &r->target, at, len, HTTP_TARGET_MAX, 414);
+    return httpAppendPiece(r, &r->target, at, len, HTTP_TARGET_MAX, 414);
 }
 
-static int onName(library *lib, const char *at, size_t len) {
+static int httpOnName(library *lib, const char *at, size_t len) {
     struct httpReader *r = lib->data;
     if (r->in_value) sdssetlen(r->name, 0);
     r->in_value = false;
@@ -60,7 +61,7 @@ static int onName(library *lib, const char *at, size_t len) {
     return 0;
 }
 
-static sds *wanted(struct httpReader *r) {
+static sds *httpWanted(struct httpReader *r) {
     struct httpRequest *q = &r->request;
     struct str name = sdsview(r->name);
     if (strIs(name, "host")) return &q->host;
@@ -72,30 +73,30 @@ static sds *wanted(struct httpReader *r) {
 }
 
 /* A header that comes twice would leave open which of them counts. */
-static int onValue(library *lib, const char *at, size_t len) {
+static int httpOnValue(library *lib, const char *at, size_t len) {
     struct httpReader *r = lib->data;
     bool begins = !r->in_value;
     r->in_value = true;
-    if (begins) r->value = wanted(r);
+    if (begins) r->value = httpWanted(r);
     if (!r->value) return 0;
     if (begins && sdslen(*r->value)) {
         r->status = 400;
         return -1;
     }
-    return appendPiece(r, r->value, at, len, HTTP_VALUE_MAX, 431);
+    return httpAppendPiece(r, r->value, at, len, HTTP_VALUE_MAX, 431);
 }
 
-static enum httpMethod methodOf(const library *lib) {
+static enum httpMethod httpMethodOf(const library *lib) {
     return lib->method == HTTP_GET    ? HTTP_METHOD_GET
            : lib->method == HTTP_HEAD ? HTTP_METHOD_HEAD
                                       : HTTP_METHOD_OTHER;
 }
 
 /* Nobody who asks for a page sends a body. One that says it will is not read. */
-static int onHeaders(library *lib) {
+static int httpOnHeaders(library *lib) {
     struct httpReader *r = lib->data;
     bool length_given = lib->content_length != 0 && lib->content_length != UINT64_MAX;
-    r->request.method = methodOf(lib);
+    r->request.method = httpMethodOf(lib);
     if (lib->http_major != 1)
         r->status = 505;
     else if (r->has_body || length_given)
@@ -103,7 +104,7 @@ static int onHeaders(library *lib) {
     return r->status ? -1 : 0;
 }
 
-static int onComplete(library *lib) {
+static int httpOnComplete(library *lib) {
     struct httpReader *r = lib->data;
     r->complete = true;
 #ifdef WITH_LLHTTP
@@ -117,16 +118,16 @@ static int onComplete(library *lib) {
 }
 
 static const librarySettings settings = {
-    .on_url = onUrl,
-    .on_header_field = onName,
-    .on_header_value = onValue,
-    .on_headers_complete = onHeaders,
-    .on_message_complete = onComplete,
+    .on_url = httpOnUrl,
+    .on_header_field = httpOnName,
+    .on_header_value = httpOnValue,
+    .on_headers_complete = httpOnHeaders,
+    .on_message_complete = httpOnComplete,
 };
 
 /* ---- The library ---- */
 
-static void libraryStart(struct httpReader *r) {
+static void httpLibraryStart(struct httpReader *r) {
 #ifdef WITH_LLHTTP
     llhttp_init(&r->lib, HTTP_REQUEST, &settings);
 #else
@@ -136,7 +137,7 @@ static void libraryStart(struct httpReader *r) {
 }
 
 /* How many bytes it has taken; *bad: what is there is no request. */
-static size_t libraryRead(struct httpReader *r, const char *bytes, size_t len, bool *bad) {
+static size_t httpLibraryRead(struct httpReader *r, const char *bytes, size_t len, bool *bad) {
 #ifdef WITH_LLHTTP
     llhttp_errno_t error = llhttp_execute(&r->lib, bytes, len);
     *bad = error != HPE_OK && error != HPE_PAUSED && error != HPE_PAUSED_UPGRADE;
@@ -151,21 +152,21 @@ static size_t libraryRead(struct httpReader *r, const char *bytes, size_t len, b
 
 /* ---- Requests ---- */
 
-static void clear(sds *s) {
+static void httpClear(sds *s) {
     if (!*s) *s = sdsempty();
     sdssetlen(*s, 0);
 }
 
-static void startRequest(struct httpReader *r) {
+static void httpStartRequest(struct httpReader *r) {
     struct httpRequest *q = &r->request;
-    clear(&q->path), clear(&q->host), clear(&q->authorization), clear(&q->accept);
-    clear(&r->target), clear(&r->name);
+    httpClear(&q->path), httpClear(&q->host), httpClear(&q->authorization), httpClear(&q->accept);
+    httpClear(&r->target), httpClear(&r->name);
     q->forwarded = q->keep_alive = false;
     r->head = 0;
     r->value = NULL;
     r->in_value = r->has_body = r->complete = false;
     r->status = 0;
-    libraryStart(r);
+    httpLibraryStart(r);
 }
 
 bool httpIsAvailable(void) {
@@ -174,7 +175,7 @@ bool httpIsAvailable(void) {
 
 struct httpReader *httpReaderCreate(void) {
     struct httpReader *r = zcalloc(1, sizeof *r);
-    startRequest(r);
+    httpStartRequest(r);
     return r;
 }
 
@@ -191,7 +192,7 @@ bool httpInRequest(const struct httpReader *r) {
 }
 
 /* "http://host/path?query" and "/path?query" are the same to us. */
-static void takePath(struct httpReader *r) {
+static void httpTakePath(struct httpReader *r) {
     const char *p = r->target, *end = p + sdslen(r->target);
     if (strncasecmp(p, "http://", 7) == 0) {
         p = memchr(p + 7, '/', (size_t)(end - p - 7));
@@ -203,15 +204,15 @@ static void takePath(struct httpReader *r) {
 
 int httpRead(struct httpReader *r, const char *bytes, size_t len, size_t *used,
              const struct httpRequest **request) {
-    if (r->complete) startRequest(r);
+    if (r->complete) httpStartRequest(r);
     size_t room = HTTP_HEAD_MAX - r->head;
     bool bad;
-    *used = libraryRead(r, bytes, len > room ? room : len, &bad);
+    *used = httpLibraryRead(r, bytes, len > room ? room : len, &bad);
     r->head += *used;
     if (r->status) return r->status;
     if (bad) return 400;
     if (!r->complete) return r->head == HTTP_HEAD_MAX ? 431 : 0;
-    takePath(r);
+    httpTakePath(r);
     *request = &r->request;
     return 200;
 }

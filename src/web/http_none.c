@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* http_none.c - Part of http.h: of builds without a library that reads HTTP. */
-#include "web/http.h"
-
 #include "base/assert.h"
+#include "web/http.h"
 
 bool httpIsAvailable(void) {
     return false;

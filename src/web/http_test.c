@@ -8,8 +8,8 @@
 /* cmocka wants these before its own header. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <cmocka.h>
 #include <stdio.h>
+#include <cmocka.h>
 
 static void needParser(void) {
     if (httpIsAvailable()) return;
@@ -19,7 +19,7 @@ static void needParser(void) {
 
 /* What is understood of a stream that comes `piece` bytes at a time: a line for each request, and the status
  * that ends it. */
-static sds understood(const char *stream, size_t len, size_t piece) {
+static sds httpTestUnderstood(const char *stream, size_t len, size_t piece) {
     struct httpReader *r = httpReaderCreate();
     sds out = sdsempty();
     int status = 0;
@@ -42,10 +42,10 @@ static sds understood(const char *stream, size_t len, size_t piece) {
     return out;
 }
 
-static void expect(const char *stream, const char *wanted) {
+static void httpTestExpect(const char *stream, const char *wanted) {
     size_t len = strlen(stream);
     for (size_t piece = 1; piece <= len; piece++) {
-        sds got = understood(stream, len, piece);
+        sds got = httpTestUnderstood(stream, len, piece);
         assert_string_equal(got, wanted);
         sdsfree(got);
     }
@@ -54,28 +54,30 @@ static void expect(const char *stream, const char *wanted) {
 static void testRequests(void **state) {
     (void)state;
     needParser();
-    expect("GET / HTTP/1.1\r\n\r\n", "0 / host= auth= accept= stays\n");
-    expect("HEAD /metrics?x=1#y HTTP/1.0\r\nhOsT: a:1\r\nAccept: text/plain, */*\r\n\r\n",
-           "1 /metrics host=a:1 auth= accept=text/plain, */*\n");
-    expect("GET /a HTTP/1.1\r\nAuthorization: Basic eA==\r\nX-Forwarded-For: 1\r\nConnection: close\r\n\r\n",
-           "0 /a host= auth=Basic eA== accept= forwarded\n");
-    expect(
+    httpTestExpect("GET / HTTP/1.1\r\n\r\n", "0 / host= auth= accept= stays\n");
+    httpTestExpect("HEAD /metrics?x=1#y HTTP/1.0\r\nhOsT: a:1\r\nAccept: text/plain, */*\r\n\r\n",
+                   "1 /metrics host=a:1 auth= accept=text/plain, */*\n");
+    httpTestExpect(
+        "GET /a HTTP/1.1\r\nAuthorization: Basic eA==\r\nX-Forwarded-For: 1\r\nConnection: close\r\n\r\n",
+        "0 /a host= auth=Basic eA== accept= forwarded\n");
+    httpTestExpect(
         "GET /a HTTP/1.1\r\n\r\nPOST /b HTTP/1.1\r\nContent-Length: 0\r\n\r\nGET /c HTTP/1.1\r\n\r\n",
         "0 /a host= auth= accept= stays\n2 /b host= auth= accept= stays\n0 /c host= auth= accept= stays\n");
-    expect("GET http://host/path HTTP/1.1\r\nHost: h\r\n\r\n", "0 /path host=h auth= accept= stays\n");
-    expect("GET http://host HTTP/1.1\r\nHost: h\r\n\r\n", "0 / host=h auth= accept= stays\n");
-    expect("GET / HTTP/1.1\r\nHost: h\r\n", "0 in a request");
-    expect("GET / HTTP/1.1\r\nHost:\r\nAccept:  x \r\n\r\n", "0 / host= auth= accept=x  stays\n");
+    httpTestExpect("GET http://host/path HTTP/1.1\r\nHost: h\r\n\r\n",
+                   "0 /path host=h auth= accept= stays\n");
+    httpTestExpect("GET http://host HTTP/1.1\r\nHost: h\r\n\r\n", "0 / host=h auth= accept= stays\n");
+    httpTestExpect("GET / HTTP/1.1\r\nHost: h\r\n", "0 in a request");
+    httpTestExpect("GET / HTTP/1.1\r\nHost:\r\nAccept:  x \r\n\r\n", "0 / host= auth= accept=x  stays\n");
 }
 
-static void testRefused(void **state) {
+static void httpTestRefused(void **state) {
     (void)state;
     needParser();
-    expect("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400 in a request");
-    expect("GET / HTTP/1.1\r\nContent-Length: 1\r\n\r\n", "413 in a request");
-    expect("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "413 in a request");
-    expect("PUT / HTTP/1.1\r\nContent-Length: 1\r\n\r\n", "405 in a request");
-    expect("GET / HTTP/1.1\r\nHost a\r\n\r\n", "400 in a request");
+    httpTestExpect("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400 in a request");
+    httpTestExpect("GET / HTTP/1.1\r\nContent-Length: 1\r\n\r\n", "413 in a request");
+    httpTestExpect("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "413 in a request");
+    httpTestExpect("PUT / HTTP/1.1\r\nContent-Length: 1\r\n\r\n", "405 in a request");
+    httpTestExpect("GET / HTTP/1.1\r\nHost a\r\n\r\n", "400 in a request");
 }
 
 /* A stream of `lead`, many times `filler`, and an end. */
@@ -85,14 +87,14 @@ static void expectLong(const char *lead, const char *filler, int times, const ch
     stream = sdscat(stream, "\r\n\r\n");
     static const size_t pieces[] = {1, 7, 1000, 4096, 100000};
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        sds got = understood(stream, sdslen(stream), pieces[i]);
+        sds got = httpTestUnderstood(stream, sdslen(stream), pieces[i]);
         assert_string_equal(got, wanted);
         sdsfree(got);
     }
     sdsfree(stream);
 }
 
-static void testLimits(void **state) {
+static void httpTestLimits(void **state) {
     (void)state;
     needParser();
     expectLong("GET / HTTP/1.1\r\nX: ", "a", HTTP_HEAD_MAX, "431 in a request");
@@ -126,7 +128,7 @@ static void testBase64(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(testRequests), cmocka_unit_test(testRefused),
-                                       cmocka_unit_test(testLimits), cmocka_unit_test(testBase64)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(testRequests), cmocka_unit_test(httpTestRefused),
+                                       cmocka_unit_test(httpTestLimits), cmocka_unit_test(testBase64)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

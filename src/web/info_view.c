@@ -5,23 +5,23 @@
 #include "base/num.h"
 #include "base/zmalloc.h"
 
-static int countLines(const char *text) {
+static int infoViewCountLines(const char *text) {
     int n = 0;
     for (const char *p = text; (p = strchr(p, '\n')); p++) n++;
     return n;
 }
 
-static struct str trimmed(const char *from, const char *to) {
+static struct str infoViewTrimmed(const char *from, const char *to) {
     while (to > from && (to[-1] == '\r' || to[-1] == '\n')) to--;
     return strN(from, (size_t)(to - from));
 }
 
 void infoViewOpen(struct infoView *v, sds text) {
     *v = (struct infoView){.text = text};
-    v->lines = zmalloc(((size_t)countLines(text) + 1) * sizeof *v->lines);
+    v->lines = zmalloc(((size_t)infoViewCountLines(text) + 1) * sizeof *v->lines);
     struct str section = STR("");
     for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1) {
-        struct str line = trimmed(p, end);
+        struct str line = infoViewTrimmed(p, end);
         const char *colon = line.len ? memchr(line.ptr, ':', line.len) : NULL;
         if (line.len > 2 && line.ptr[0] == '#') {
             section = strN(line.ptr + 2, line.len - 2);

@@ -7,14 +7,14 @@
 #include "base/json_escape.h"
 #include "base/num.h"
 
-static sds comma(sds s) {
+static sds jsonComma(sds s) {
     size_t n = sdslen(s);
     char last = n ? s[n - 1] : '[';
     return last == '[' || last == '{' || last == ':' ? s : sdscatlen(s, ",", 1);
 }
 
 sds jsonOpen(sds s, char bracket) {
-    return sdscatlen(comma(s), &bracket, 1);
+    return sdscatlen(jsonComma(s), &bracket, 1);
 }
 
 sds jsonClose(sds s, char bracket) {
@@ -23,17 +23,17 @@ sds jsonClose(sds s, char bracket) {
 
 sds jsonNumber(sds s, double number) {
     char text[DOUBLE_STR_SIZE];
-    if (!isfinite(number)) return sdscat(comma(s), "null");
-    return sdscatlen(comma(s), text, d2string(text, number));
+    if (!isfinite(number)) return sdscat(jsonComma(s), "null");
+    return sdscatlen(jsonComma(s), text, d2string(text, number));
 }
 
 sds jsonBool(sds s, bool b) {
-    return sdscat(comma(s), b ? "true" : "false");
+    return sdscat(jsonComma(s), b ? "true" : "false");
 }
 
 sds jsonString(sds s, struct str text) {
     char piece[1024];
-    s = sdscatlen(comma(s), "\"", 1);
+    s = sdscatlen(jsonComma(s), "\"", 1);
     while (text.len) {
         size_t len = jsonEscape(piece, sizeof piece, &text);
         s = sdscatlen(s, piece, len);

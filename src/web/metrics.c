@@ -27,32 +27,32 @@
 
 /* ---- What this server is ---- */
 
-static void label(struct exposition *e, struct infoView *info, const char *name, const char *field) {
+static void metricsLabel(struct exposition *e, struct infoView *info, const char *name, const char *field) {
     struct str value = infoViewGet(info, field);
     metricLabel(e, name, value.ptr ? value : STR(""));
 }
 
-static void writeInstance(struct exposition *e, struct infoView *info) {
+static void metricsWriteInstance(struct exposition *e, struct infoView *info) {
     metricFamily(e, "up", METRIC_GAUGE, "Does the server answer?");
     metricPlain(e, 1);
     metricFamily(e, "instance_info", METRIC_GAUGE, "What this server is, in labels.");
     metricOpen(e, "");
-    label(e, info, "redis_version", "redis_version");
-    label(e, info, "valkey_version", "valkey_version");
-    label(e, info, "redis_build_id", "redis_build_id");
-    label(e, info, "redis_mode", "server_mode");
-    label(e, info, "os", "os");
-    label(e, info, "process_id", "process_id");
-    label(e, info, "run_id", "run_id");
-    label(e, info, "tcp_port", "tcp_port");
-    label(e, info, "maxmemory_policy", "maxmemory_policy");
-    label(e, info, "role", "role");
+    metricsLabel(e, info, "redis_version", "redis_version");
+    metricsLabel(e, info, "valkey_version", "valkey_version");
+    metricsLabel(e, info, "redis_build_id", "redis_build_id");
+    metricsLabel(e, info, "redis_mode", "server_mode");
+    metricsLabel(e, info, "os", "os");
+    metricsLabel(e, info, "process_id", "process_id");
+    metricsLabel(e, info, "run_id", "run_id");
+    metricsLabel(e, info, "tcp_port", "tcp_port");
+    metricsLabel(e, info, "maxmemory_policy", "maxmemory_policy");
+    metricsLabel(e, info, "role", "role");
     metricValue(e, 1);
     metricFamily(e, "start_time_seconds", METRIC_GAUGE, "Unix time of the start.");
     metricPlain(e, (double)(cmd_time_ms / 1000) - infoViewNumber(info, "uptime_in_seconds"));
 }
 
-static void writeScrapes(struct exposition *e, const struct metricsWanted *wanted) {
+static void metricsWriteScrapes(struct exposition *e, const struct metricsWanted *wanted) {
     metricFamily(e, "exporter_scrapes_total", METRIC_COUNTER, "How often this page was asked for.");
     metricPlain(e, (double)wanted->scrapes);
     metricFamily(e, "exporter_last_scrape_duration_seconds", METRIC_GAUGE, "How long the last one took.");
@@ -65,16 +65,16 @@ static void writeScrapes(struct exposition *e, const struct metricsWanted *wante
 
 /* ---- Databases ---- */
 
-static bool databaseShows(int i) {
+static bool metricsDatabaseShows(int i) {
     return dbCount() <= DATABASES_SHOWN || keyspaceShownSize(&dbGet(i)->keyspace) > 0;
 }
 
-static void writeDatabases(struct exposition *e, const char *name, const char *help,
-                           double (*value)(const struct db *db)) {
+static void metricsWriteDatabases(struct exposition *e, const char *name, const char *help,
+                                  double (*value)(const struct db *db)) {
     int shown = 0;
     metricFamily(e, name, METRIC_GAUGE, help);
     for (int i = 0; i < dbCount() && shown < DATABASES_SHOWN; i++) {
-        if (!databaseShows(i)) continue;
+        if (!metricsDatabaseShows(i)) continue;
         double number = value(dbGet(i));
         if (number < 0) continue;
         char db[32];
@@ -85,31 +85,31 @@ static void writeDatabases(struct exposition *e, const char *name, const char *h
     }
 }
 
-static double keysOf(const struct db *db) {
+static double metricsKeysOf(const struct db *db) {
     return (double)keyspaceShownSize(&db->keyspace);
 }
 
-static double expiringOf(const struct db *db) {
+static double metricsExpiringOf(const struct db *db) {
     return (double)keyspaceShownExpires(&db->keyspace);
 }
 
-static double ttlOf(const struct db *db) { /* of an empty one there is none to tell of */
+static double metricsTtlOf(const struct db *db) { /* of an empty one there is none to tell of */
     return keyspaceShownSize(&db->keyspace) ? (double)db->keyspace.avg_ttl_ms / 1000 : -1;
 }
 
 /* ---- Commands, errors: lines of INFO of which there is one for each ---- */
 
 /* The command of a line, "cmdstat_client|list". ptr NULL: the line is about something else. */
-static struct str lineOf(const struct infoEntry *line, const char *lead) {
+static struct str metricsLineOf(const struct infoEntry *line, const char *lead) {
     struct str name = line->name, start = strOf(lead);
     if (!strStarts(name, start)) return (struct str){0};
     return strN(name.ptr + start.len, name.len - start.len);
 }
 
-static void writeParts(struct exposition *e, struct infoView *info, const char *lead, const char *label_name,
-                       const char *suffix, const char *part, double units) {
+static void metricsWriteParts(struct exposition *e, struct infoView *info, const char *lead,
+                              const char *label_name, const char *suffix, const char *part, double units) {
     for (int i = 0; i < info->count; i++) {
-        struct str of = lineOf(&info->lines[i], lead), value = {0};
+        struct str of = metricsLineOf(&info->lines[i], lead), value = {0};
         if (of.ptr) value = infoPart(info->lines[i].value, part);
         double number;
         if (!value.ptr || !infoNumber(value, &number)) continue;
@@ -119,7 +119,7 @@ static void writeParts(struct exposition *e, struct infoView *info, const char *
     }
 }
 
-static void writeCommands(struct exposition *e, struct infoView *info) {
+static void metricsWriteCommands(struct exposition *e, struct infoView *info) {
     static const struct {
         const char *part, *metric;
         double units;
@@ -132,14 +132,14 @@ static void writeCommands(struct exposition *e, struct infoView *info) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         metricFamily(e, rows[i].metric, METRIC_COUNTER, rows[i].help);
-        writeParts(e, info, "cmdstat_", "cmd", "", rows[i].part, rows[i].units);
+        metricsWriteParts(e, info, "cmdstat_", "cmd", "", rows[i].part, rows[i].units);
     }
     metricFamily(e, "errors_total", METRIC_COUNTER, "Errors that were replied, by kind.");
-    writeParts(e, info, "errorstat_", "err", "", "count", 1);
+    metricsWriteParts(e, info, "errorstat_", "err", "", "count", 1);
 }
 
 /* "p50=1.2,p99=3" of a command. */
-static void writeQuantiles(struct exposition *e, struct str command, struct str value) {
+static void metricsWriteQuantiles(struct exposition *e, struct str command, struct str value) {
     const char *end = value.ptr + value.len;
     for (const char *p = value.ptr, *comma; p < end; p = comma + 1) {
         comma = memchr(p, ',', (size_t)(end - p));
@@ -153,25 +153,25 @@ static void writeQuantiles(struct exposition *e, struct str command, struct str 
     }
 }
 
-static void writePercentiles(struct exposition *e, struct infoView *info) {
+static void metricsWritePercentiles(struct exposition *e, struct infoView *info) {
     static const char name[] = "latency_percentiles_usec", lead[] = "latency_percentiles_usec_";
     if (!latency_tracking) return;
     metricFamily(e, name, METRIC_SUMMARY, "How many microseconds the calls of each command take.");
     for (int i = 0; i < info->count; i++) {
-        struct str of = lineOf(&info->lines[i], lead);
-        if (of.ptr) writeQuantiles(e, of, info->lines[i].value);
+        struct str of = metricsLineOf(&info->lines[i], lead);
+        if (of.ptr) metricsWriteQuantiles(e, of, info->lines[i].value);
     }
     metricSummaryPart(e, name, "_sum", "Microseconds in each command.");
-    writeParts(e, info, "cmdstat_", "cmd", "_sum", "usec", 1);
+    metricsWriteParts(e, info, "cmdstat_", "cmd", "_sum", "usec", 1);
     metricSummaryPart(e, name, "_count", "Calls of each command.");
-    writeParts(e, info, "cmdstat_", "cmd", "_count", "calls", 1);
+    metricsWriteParts(e, info, "cmdstat_", "cmd", "_count", "calls", 1);
 }
 
 /* ---- Histograms of latencies ---- */
 
 /* A bucket for each power of two of nanoseconds, up to the one with the slowest call. The
  * chunks of a histogram are just that, so each is summed up once. */
-static void writeHistogram(void *priv, struct serverCommand *cmd) {
+static void metricsWriteHistogram(void *priv, struct serverCommand *cmd) {
     struct exposition *e = priv;
     const struct histogram *h = cmd->latency;
     uint64_t total = h ? histogramTotal(h) : 0, up_to = 0;
@@ -200,15 +200,15 @@ static void writeHistogram(void *priv, struct serverCommand *cmd) {
     metricValue(e, (double)total);
 }
 
-static void writeHistograms(struct exposition *e) {
+static void metricsWriteHistograms(struct exposition *e) {
     metricFamily(e, "commands_latencies_usec", METRIC_HISTOGRAM,
                  "How many calls of each command took so many microseconds at most.");
-    commandForEach(writeHistogram, e);
+    commandForEach(metricsWriteHistogram, e);
 }
 
 /* ---- Logs ---- */
 
-static void writeSlowLog(struct exposition *e) {
+static void metricsWriteSlowLog(struct exposition *e) {
     struct commandlogState slow = commandlogState(COMMANDLOG_SLOW);
     metricFamily(e, "slowlog_length", METRIC_GAUGE, "Entries of the slow log.");
     metricPlain(e, (double)slow.length);
@@ -219,36 +219,36 @@ static void writeSlowLog(struct exposition *e) {
     metricPlain(e, (double)slow.last_value / 1e6);
 }
 
-static void writeSpikeTime(void *priv, struct latencyEvent *event) {
+static void metricsWriteSpikeTime(void *priv, struct latencyEvent *event) {
     struct exposition *e = priv;
     metricOpen(e, "");
     metricLabel(e, "event_name", strOf(event->name));
     metricValue(e, (double)latencySampleAt(event, LATENCY_SAMPLES - 1)->time_s);
 }
 
-static void writeSpikeLength(void *priv, struct latencyEvent *event) {
+static void metricsWriteSpikeLength(void *priv, struct latencyEvent *event) {
     struct exposition *e = priv;
     metricOpen(e, "");
     metricLabel(e, "event_name", strOf(event->name));
     metricValue(e, latencySampleAt(event, LATENCY_SAMPLES - 1)->ms / 1e3);
 }
 
-static void writeSpikes(struct exposition *e) {
+static void metricsWriteSpikes(struct exposition *e) {
     if (!latencyEventCount()) return;
     metricFamily(e, "latency_spike_last", METRIC_GAUGE, "Unix time of the last spike of each kind.");
-    latencyForEach(writeSpikeTime, e);
+    latencyForEach(metricsWriteSpikeTime, e);
     metricFamily(e, "latency_spike_duration_seconds", METRIC_GAUGE, "How long it was.");
-    latencyForEach(writeSpikeLength, e);
+    latencyForEach(metricsWriteSpikeLength, e);
 }
 
 /* ---- Replication ---- */
 
-static void primaryLabels(struct exposition *e, struct infoView *info) {
-    label(e, info, "master_host", "master_host");
-    label(e, info, "master_port", "master_port");
+static void metricsPrimaryLabels(struct exposition *e, struct infoView *info) {
+    metricsLabel(e, info, "master_host", "master_host");
+    metricsLabel(e, info, "master_port", "master_port");
 }
 
-static void writePrimary(struct exposition *e, struct infoView *info) {
+static void metricsWritePrimary(struct exposition *e, struct infoView *info) {
     static const struct {
         const char *field, *metric, *help;
     } rows[] = {
@@ -260,32 +260,32 @@ static void writePrimary(struct exposition *e, struct infoView *info) {
     if (!infoViewGet(info, "master_host").ptr) return;
     metricFamily(e, "master_link_up", METRIC_GAUGE, "Does the primary's stream come in?");
     metricOpen(e, "");
-    primaryLabels(e, info);
+    metricsPrimaryLabels(e, info);
     metricValue(e, strIs(infoViewGet(info, "master_link_status"), "up"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         metricFamily(e, rows[i].metric, METRIC_GAUGE, rows[i].help);
         metricOpen(e, "");
-        primaryLabels(e, info);
+        metricsPrimaryLabels(e, info);
         metricValue(e, infoViewNumber(info, rows[i].field));
     }
     metricFamily(e, "slave_info", METRIC_GAUGE, "Whom this replica follows, in labels.");
     metricOpen(e, "");
-    primaryLabels(e, info);
-    label(e, info, "read_only", "slave_read_only");
+    metricsPrimaryLabels(e, info);
+    metricsLabel(e, info, "read_only", "slave_read_only");
     metricValue(e, 1);
 }
 
 /* slave0:ip=...,port=...,state=online,offset=42,lag=0 */
-static bool isReplicaLine(const struct infoEntry *line) {
-    struct str number = lineOf(line, "slave");
+static bool metricsIsReplicaLine(const struct infoEntry *line) {
+    struct str number = metricsLineOf(line, "slave");
     return number.ptr && number.len && number.ptr[0] >= '0' && number.ptr[0] <= '9';
 }
 
-static void writeReplicas(struct exposition *e, struct infoView *info, const char *metric, const char *part,
-                          const char *help) {
+static void metricsWriteReplicas(struct exposition *e, struct infoView *info, const char *metric,
+                                 const char *part, const char *help) {
     bool any = false;
     for (int i = 0; i < info->count; i++) {
-        if (!isReplicaLine(&info->lines[i])) continue;
+        if (!metricsIsReplicaLine(&info->lines[i])) continue;
         struct str value = info->lines[i].value;
         double number;
         if (!infoNumber(infoPart(value, part), &number)) continue;
@@ -301,7 +301,7 @@ static void writeReplicas(struct exposition *e, struct infoView *info, const cha
 
 /* ---- Directives ---- */
 
-static void writeDirective(void *priv, struct configDirective *d) {
+static void metricsWriteDirective(void *priv, struct configDirective *d) {
     struct exposition *e = priv;
     if (d->type != CONFIG_TYPE_INT || d->flags & (CONFIG_SENSITIVE | CONFIG_HIDDEN)) return;
     const char *names[] = {d->name, d->alias};
@@ -312,14 +312,14 @@ static void writeDirective(void *priv, struct configDirective *d) {
     }
 }
 
-static void writeConfig(struct exposition *e, struct infoView *info, bool all) {
+static void metricsWriteConfig(struct exposition *e, struct infoView *info, bool all) {
     metricFamily(e, "config_maxmemory", METRIC_GAUGE, "The limit maxmemory; 0: none.");
     metricPlain(e, infoViewNumber(info, "maxmemory"));
     metricFamily(e, "config_io_threads", METRIC_GAUGE, "Threads that may serve connections.");
     metricPlain(e, (double)configNumber("io-threads"));
     if (!all) return;
     metricFamily(e, "config_value", METRIC_GAUGE, "Directives that are numbers.");
-    configForEach(writeDirective, e);
+    configForEach(metricsWriteDirective, e);
 }
 
 /* ---- The page ---- */
@@ -329,22 +329,23 @@ sds metricsText(const struct metricsWanted *wanted) {
     struct infoView info;
     infoViewOpen(&info, infoText((struct str[]){STR("everything")}, 1));
     expositionStart(&e, wanted->openmetrics);
-    writeInstance(&e, &info);
+    metricsWriteInstance(&e, &info);
     metricsFields(&e, &info);
-    writeDatabases(&e, "db_keys", "Keys of each database.", keysOf);
-    writeDatabases(&e, "db_keys_expiring", "Keys with an expiry of each database.", expiringOf);
-    writeDatabases(&e, "db_avg_ttl_seconds", "Their mean time to live, by estimate.", ttlOf);
-    writeCommands(&e, &info);
-    writePercentiles(&e, &info);
-    writeHistograms(&e);
-    writeSlowLog(&e);
-    writeSpikes(&e);
-    writePrimary(&e, &info);
-    writeReplicas(&e, &info, "connected_slave_offset_bytes", "offset", "What each replica has acknowledged.");
-    writeReplicas(&e, &info, "connected_slave_lag_seconds", "lag",
-                  "Seconds since each replica was heard of.");
-    writeConfig(&e, &info, wanted->config);
-    writeScrapes(&e, wanted);
+    metricsWriteDatabases(&e, "db_keys", "Keys of each database.", metricsKeysOf);
+    metricsWriteDatabases(&e, "db_keys_expiring", "Keys with an expiry of each database.", metricsExpiringOf);
+    metricsWriteDatabases(&e, "db_avg_ttl_seconds", "Their mean time to live, by estimate.", metricsTtlOf);
+    metricsWriteCommands(&e, &info);
+    metricsWritePercentiles(&e, &info);
+    metricsWriteHistograms(&e);
+    metricsWriteSlowLog(&e);
+    metricsWriteSpikes(&e);
+    metricsWritePrimary(&e, &info);
+    metricsWriteReplicas(&e, &info, "connected_slave_offset_bytes", "offset",
+                         "What each replica has acknowledged.");
+    metricsWriteReplicas(&e, &info, "connected_slave_lag_seconds", "lag",
+                         "Seconds since each replica was heard of.");
+    metricsWriteConfig(&e, &info, wanted->config);
+    metricsWriteScrapes(&e, wanted);
     infoViewClose(&info);
     return expositionEnd(&e);
 }

@@ -243,7 +243,7 @@ static const struct field fields[] = {
           "Of these, modules' messages."),
 };
 
-static void writeNumber(struct exposition *e, const struct field *f, struct str value) {
+static void metricsFieldsWriteNumber(struct exposition *e, const struct field *f, struct str value) {
     double number;
     if (!infoNumber(value, &number)) return;
     metricFamily(e, f->metric, f->type, f->help);
@@ -251,7 +251,8 @@ static void writeNumber(struct exposition *e, const struct field *f, struct str 
 }
 
 /* INFO shows a certificate that is not there as one that expires in no time at all. */
-static void writeCertificate(struct exposition *e, const struct field *f, struct infoView *info) {
+static void metricsFieldsWriteCertificate(struct exposition *e, const struct field *f,
+                                          struct infoView *info) {
     sds serial_name = sdscat(sdsnew(f->info), "_serial"),
         name = sdscat(sdsnew(f->info), "_expires_in_seconds");
     struct str serial = infoViewGet(info, serial_name);
@@ -265,9 +266,9 @@ static void writeCertificate(struct exposition *e, const struct field *f, struct
     sdsfree(name);
 }
 
-static void writeField(struct exposition *e, const struct field *f, struct infoView *info) {
+static void metricsFieldsWriteField(struct exposition *e, const struct field *f, struct infoView *info) {
     if (f->kind == IS_SERIAL_TOO) {
-        writeCertificate(e, f, info);
+        metricsFieldsWriteCertificate(e, f, info);
         return;
     }
     struct str value = infoViewGet(info, f->info);
@@ -277,9 +278,9 @@ static void writeField(struct exposition *e, const struct field *f, struct infoV
         metricPlain(e, strIs(value, "ok"));
         return;
     }
-    writeNumber(e, f, value);
+    metricsFieldsWriteNumber(e, f, value);
 }
 
 void metricsFields(struct exposition *e, struct infoView *info) {
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) writeField(e, &fields[i], info);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) metricsFieldsWriteField(e, &fields[i], info);
 }

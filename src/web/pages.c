@@ -29,16 +29,16 @@ static double last_scrape_sec;
 
 /* "application/openmetrics-text;version=1.0.0,text/plain;q=0.5": is OpenMetrics liked at least as well as
  * what is always there? Prometheus names what it likes best first. */
-static bool likesOpenMetrics(const char *accept) {
+static bool pagesLikesOpenMetrics(const char *accept) {
     const char *open = strcasestr(accept, "application/openmetrics-text"),
                *plain = strcasestr(accept, "text/plain");
     return open && (!plain || open < plain);
 }
 
-static void metricsPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
+static void pagesMetricsPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
     int64_t start = monotonicUs();
     struct metricsWanted wanted = {
-        .openmetrics = likesOpenMetrics(q->accept),
+        .openmetrics = pagesLikesOpenMetrics(q->accept),
         .config = accessMay(access, (struct str[]){STR("CONFIG"), STR("GET"), STR("*")}, 3, 0),
         .scrapes = ++scrapes,
         .last_scrape_sec = last_scrape_sec,
@@ -49,13 +49,13 @@ static void metricsPage(const struct httpRequest *q, const struct access *access
     last_scrape_sec = (double)(monotonicUs() - start) / 1e6;
 }
 
-static void healthPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
+static void pagesHealthPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
     (void)q, (void)access;
     a->body = sdsnew("ok\n");
 }
 
 /* Everybody may know whether; why is for those who may run INFO. */
-static void readyPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
+static void pagesReadyPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
     (void)q;
     sds reasons = readinessReasons();
     bool ready = sdslen(reasons) == 0;
@@ -65,14 +65,14 @@ static void readyPage(const struct httpRequest *q, const struct access *access, 
     sdsfree(reasons);
 }
 
-static void statsPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
+static void pagesStatsPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
     (void)q;
     a->type = "application/json";
     a->body = statsJson(access);
 }
 
 /* 'sha256-...' of a text that stands in the page: the browser runs no other. */
-static sds appendHash(sds s, struct str text) {
+static sds pagesAppendHash(sds s, struct str text) {
     char hex[SHA256_HEX_LEN + 1], digest[SHA256_HEX_LEN / 2];
     sha256Hex(hex, text.ptr, text.len);
     for (size_t i = 0; i < sizeof digest; i++)
@@ -84,7 +84,7 @@ static sds appendHash(sds s, struct str text) {
 }
 
 /* Appends what of the page is before `tag`, and then what belongs there; *rest is what follows. */
-static sds appendUpTo(sds s, struct str *rest, const char *tag, struct str then) {
+static sds pagesAppendUpTo(sds s, struct str *rest, const char *tag, struct str then) {
     const char *at = memmem(rest->ptr, rest->len, tag, strlen(tag));
     serverAssert(at);
     size_t n = (size_t)(at - rest->ptr);
@@ -93,15 +93,15 @@ static sds appendUpTo(sds s, struct str *rest, const char *tag, struct str then)
     return sdscatstr(s, then);
 }
 
-static void frontPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
+static void pagesFrontPage(const struct httpRequest *q, const struct access *access, struct webAnswer *a) {
     (void)q, (void)access;
     struct str rest = page_html;
     a->type = "text/html; charset=utf-8";
-    a->body = appendUpTo(sdsempty(), &rest, "</style>", page_css);
-    a->body = appendUpTo(a->body, &rest, "</script>", page_js);
+    a->body = pagesAppendUpTo(sdsempty(), &rest, "</style>", page_css);
+    a->body = pagesAppendUpTo(a->body, &rest, "</script>", page_js);
     a->body = sdscatstr(a->body, rest);
-    a->headers = appendHash(sdsnew("Content-Security-Policy: default-src 'none'; style-src "), page_css);
-    a->headers = appendHash(sdscat(a->headers, "; script-src "), page_js);
+    a->headers = pagesAppendHash(sdsnew("Content-Security-Policy: default-src 'none'; style-src "), page_css);
+    a->headers = pagesAppendHash(sdscat(a->headers, "; script-src "), page_js);
     a->headers =
         sdscat(a->headers, "; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
                            "frame-ancestors 'none'\r\nX-Frame-Options: DENY\r\n");
@@ -115,12 +115,12 @@ static const struct page {
     bool open; /* to whoever can connect */
     bool work;
 } pages[] = {
-    {"/", frontPage, false, false},         {"/metrics", metricsPage, false, true},
-    {"/healthz", healthPage, true, false},  {"/readyz", readyPage, true, false},
-    {"/api/stats", statsPage, false, true},
+    {"/", pagesFrontPage, false, false},         {"/metrics", pagesMetricsPage, false, true},
+    {"/healthz", pagesHealthPage, true, false},  {"/readyz", pagesReadyPage, true, false},
+    {"/api/stats", pagesStatsPage, false, true},
 };
 
-static const struct page *find(const struct httpRequest *q) {
+static const struct page *pagesFind(const struct httpRequest *q) {
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         if (strcmp(pages[i].path, q->path) == 0) return &pages[i];
     }
@@ -128,11 +128,11 @@ static const struct page *find(const struct httpRequest *q) {
 }
 
 bool pageIsWork(const struct httpRequest *q) {
-    const struct page *page = find(q);
+    const struct page *page = pagesFind(q);
     return page && page->work;
 }
 
-static void sayWhyNot(const struct access *access, struct webAnswer *a) {
+static void pagesSayWhyNot(const struct access *access, struct webAnswer *a) {
     switch (access->verdict) {
     case ACCESS_DENIED:
         a->status = 401;
@@ -151,7 +151,7 @@ static void sayWhyNot(const struct access *access, struct webAnswer *a) {
 }
 
 void pageAnswer(const struct httpRequest *q, bool local_peer, struct str peer, struct webAnswer *a) {
-    const struct page *page = find(q);
+    const struct page *page = pagesFind(q);
     *a = (struct webAnswer){.status = 200, .type = TEXT};
     if (q->method == HTTP_METHOD_OTHER) {
         a->status = 405;
@@ -163,7 +163,7 @@ void pageAnswer(const struct httpRequest *q, bool local_peer, struct str peer, s
     a->granted = access.verdict == ACCESS_GRANTED;
     a->wrong_login = access.failed_login;
     if (!a->granted && !(page && page->open)) {
-        sayWhyNot(&access, a);
+        pagesSayWhyNot(&access, a);
     } else if (!page) {
         a->status = 404;
         a->body = sdsnew("There are /, /metrics, /healthz, /readyz and /api/stats.\n");

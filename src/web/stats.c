@@ -13,8 +13,8 @@
 #include "client/reply.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "data/server_state/cluster_view.h"
 #include "data/keyspace/db.h"
+#include "data/server_state/cluster_view.h"
 #include "data/server_state/role.h"
 #include "net/resp.h"
 #include "registry/info.h"
@@ -33,8 +33,8 @@
 
 /* Between commands only, and only what the asker may run: false. Else *bytes and *reply are there, and the
  * caller's. */
-static bool ask(const struct access *access, struct str *argv, int argc, sds *bytes,
-                struct respReply *reply) {
+static bool statsAsk(const struct access *access, struct str *argv, int argc, sds *bytes,
+                     struct respReply *reply) {
     if (call_running || !accessMay(access, argv, argc, 0)) return false;
     struct client *c = clientCreate(NULL);
     struct request r = {.argv = argv, .argc = argc, .cmd = commandLookup(argv, argc)};
@@ -48,7 +48,7 @@ static bool ask(const struct access *access, struct str *argv, int argc, sds *by
 
 /* ---- INFO ---- */
 
-static sds infoJson(sds s) {
+static sds statsInfoJson(sds s) {
     struct infoView info;
     struct str section = {0};
     infoViewOpen(&info, infoText((struct str[]){STR("everything")}, 1));
@@ -74,11 +74,11 @@ static sds infoJson(sds s) {
 
 /* ---- Keys ---- */
 
-static bool mayName(const struct access *access, sds key, int db) {
+static bool statsMayName(const struct access *access, sds key, int db) {
     return accessMay(access, (struct str[]){STR("MEMORY"), STR("USAGE"), sdsview(key)}, 3, db);
 }
 
-static sds typeJson(sds s, int id, const struct surveyType *type) {
+static sds statsTypeJson(sds s, int id, const struct surveyType *type) {
     int last = SURVEY_SIZES;
     while (last > 0 && !type->sizes[last - 1]) last--;
     s = jsonOpen(s, '{');
@@ -90,22 +90,22 @@ static sds typeJson(sds s, int id, const struct surveyType *type) {
     return jsonClose(jsonClose(s, ']'), '}');
 }
 
-static sds surveyJson(sds s, const struct survey *survey) {
+static sds statsSurveyJson(sds s, const struct survey *survey) {
     s = jsonOpen(jsonName(s, STR("survey")), '{');
     s = jsonNameNumber(s, "seen", (double)survey->keys);
     s = jsonBool(jsonName(s, STR("whole")), survey->whole);
     s = jsonOpen(jsonName(s, STR("types")), '[');
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
-        if (survey->types[i].keys) s = typeJson(s, i, &survey->types[i]);
+        if (survey->types[i].keys) s = statsTypeJson(s, i, &survey->types[i]);
     }
     return jsonClose(jsonClose(s, ']'), '}');
 }
 
-static sds largestJson(sds s, const struct survey *survey, const struct access *access) {
+static sds statsLargestJson(sds s, const struct survey *survey, const struct access *access) {
     s = jsonOpen(jsonName(s, STR("largest")), '[');
     for (int i = 0; i < SURVEY_LARGEST && survey->largest[i].key; i++) {
         const struct surveyKey *k = &survey->largest[i];
-        if (!mayName(access, k->key, k->db)) continue;
+        if (!statsMayName(access, k->key, k->db)) continue;
         s = jsonNameString(jsonOpen(s, '{'), "key", sdsview(k->key));
         s = jsonNameNumber(s, "db", k->db);
         s = jsonNameString(s, "type", strOf(objectTypes[k->type]->name));
@@ -114,21 +114,21 @@ static sds largestJson(sds s, const struct survey *survey, const struct access *
     return jsonClose(s, ']');
 }
 
-static int moreOften(const void *a, const void *b) {
+static int statsMoreOften(const void *a, const void *b) {
     const struct webHotKey *x = *(const struct webHotKey *const *)a, *y = *(const struct webHotKey *const *)b;
     double dx = x->count - x->error, dy = y->count - y->error;
     return dx < dy ? 1 : dx > dy ? -1 : 0;
 }
 
-static sds hotJson(sds s, const struct access *access) {
+static sds statsHotJson(sds s, const struct access *access) {
     double seen;
     const struct webHotKey *keys = hotKeysNow(&seen), *order[HOT_KEYS];
     for (int i = 0; i < HOT_KEYS; i++) order[i] = &keys[i];
-    qsort(order, HOT_KEYS, sizeof *order, moreOften);
+    qsort(order, HOT_KEYS, sizeof *order, statsMoreOften);
     s = jsonOpen(jsonName(s, STR("hot")), '[');
     for (int i = 0, shown = 0; i < HOT_KEYS && shown < HOT_SHOWN; i++) {
         const struct webHotKey *k = order[i];
-        if (!k->key || k->count - k->error < 1 || !mayName(access, k->key, k->db)) continue;
+        if (!k->key || k->count - k->error < 1 || !statsMayName(access, k->key, k->db)) continue;
         shown++;
         s = jsonNameString(jsonOpen(s, '{'), "key", sdsview(k->key));
         s = jsonNameNumber(s, "db", k->db);
@@ -139,7 +139,7 @@ static sds hotJson(sds s, const struct access *access) {
 
 /* ---- Slow commands ---- */
 
-static sds slowEntryJson(sds s, const struct respReply *e) {
+static sds statsSlowEntryJson(sds s, const struct respReply *e) {
     s = jsonNameNumber(jsonOpen(s, '{'), "id", (double)e->element[0].integer);
     s = jsonNameNumber(s, "time", (double)e->element[1].integer);
     s = jsonNameNumber(s, "usec", (double)e->element[2].integer);
@@ -150,14 +150,14 @@ static sds slowEntryJson(sds s, const struct respReply *e) {
     return jsonClose(jsonNameString(s, "name", e->element[5].str), '}');
 }
 
-static sds slowJson(sds s, const struct access *access) {
+static sds statsSlowJson(sds s, const struct access *access) {
     struct str argv[] = {STR("COMMANDLOG"), STR("GET"), STR(SLOW_SHOWN), STR("slow")};
     struct respReply reply;
     sds bytes;
     s = jsonOpen(jsonName(s, STR("slow")), '[');
-    if (ask(access, argv, 4, &bytes, &reply)) {
+    if (statsAsk(access, argv, 4, &bytes, &reply)) {
         for (size_t i = 0; reply.type == RESP_T_ARRAY && i < reply.elements; i++) {
-            if (reply.element[i].elements >= 6) s = slowEntryJson(s, &reply.element[i]);
+            if (reply.element[i].elements >= 6) s = statsSlowEntryJson(s, &reply.element[i]);
         }
         respReplyFree(&reply);
         sdsfree(bytes);
@@ -172,7 +172,7 @@ struct busiest {
     int count;
 };
 
-static void noteClient(void *priv, struct client *c) {
+static void statsNoteClient(void *priv, struct client *c) {
     struct busiest *b = priv;
     int i = b->count < CLIENTS_SHOWN ? b->count++ : CLIENTS_SHOWN - 1;
     if (b->at[i] && b->at[i]->commands >= c->commands) return;
@@ -180,7 +180,7 @@ static void noteClient(void *priv, struct client *c) {
     b->at[i] = c;
 }
 
-static sds clientJson(sds s, struct client *c) {
+static sds statsClientJson(sds s, struct client *c) {
     s = jsonNameNumber(jsonOpen(s, '{'), "id", (double)c->id);
     s = jsonNameString(s, "addr", sdsview(clientPeerName(c)));
     s = jsonNameString(s, "name", clientLabel(c, CLIENT_NAME));
@@ -196,18 +196,18 @@ static sds clientJson(sds s, struct client *c) {
     return jsonClose(jsonNameNumber(s, "memory", (double)clientMemory(c)), '}');
 }
 
-static sds clientsJson(sds s, bool may) {
+static sds statsClientsJson(sds s, bool may) {
     struct busiest b = {0};
-    if (may) clientForEach(noteClient, &b);
+    if (may) clientForEach(statsNoteClient, &b);
     s = jsonOpen(jsonName(s, STR("clients")), '[');
-    for (int i = 0; i < b.count; i++) s = clientJson(s, b.at[i]);
+    for (int i = 0; i < b.count; i++) s = statsClientJson(s, b.at[i]);
     return jsonClose(s, ']');
 }
 
 /* ---- Slots ---- */
 
 /* [first, last, [host, port, id, ...], replicas ...] */
-static sds rangeJson(sds s, const struct respReply *range, struct str me) {
+static sds statsRangeJson(sds s, const struct respReply *range, struct str me) {
     const struct respReply *owner = &range->element[2];
     struct str host = owner->element[0].str, id = owner->element[2].str;
     s = jsonNameNumber(jsonOpen(s, '{'), "from", (double)range->element[0].integer);
@@ -218,17 +218,17 @@ static sds rangeJson(sds s, const struct respReply *range, struct str me) {
     return jsonClose(jsonBool(jsonName(s, STR("me")), strEq(id, me)), '}');
 }
 
-static sds slotsJson(sds s, const struct access *access) {
+static sds statsSlotsJson(sds s, const struct access *access) {
     struct str argv[] = {STR("CLUSTER"), STR("SLOTS")};
     struct respReply reply;
     sds bytes;
-    if (!cluster_enabled || !ask(access, argv, 2, &bytes, &reply)) return s;
+    if (!cluster_enabled || !statsAsk(access, argv, 2, &bytes, &reply)) return s;
     const char *me = cluster_view.myId ? cluster_view.myId() : NULL;
     s = jsonOpen(jsonName(s, STR("slots")), '[');
     for (size_t i = 0; reply.type == RESP_T_ARRAY && i < reply.elements && i < SLOTS_SHOWN; i++) {
         const struct respReply *range = &reply.element[i];
         if (range->elements >= 3 && range->element[2].elements >= 3)
-            s = rangeJson(s, range, me ? strN(me, CLUSTER_VIEW_ID) : STR(""));
+            s = statsRangeJson(s, range, me ? strN(me, CLUSTER_VIEW_ID) : STR(""));
     }
     respReplyFree(&reply);
     sdsfree(bytes);
@@ -237,26 +237,26 @@ static sds slotsJson(sds s, const struct access *access) {
 
 /* ---- All of it ---- */
 
-static bool may(const struct access *access, const char *a, const char *b, const char *c) {
+static bool statsMay(const struct access *access, const char *a, const char *b, const char *c) {
     return accessMay(access, (struct str[]){strOf(a), strOf(b), strOf(c ? c : "")}, c ? 3 : 2, 0);
 }
 
 sds statsJson(const struct access *access) {
-    bool clients_too = may(access, "CLIENT", "LIST", NULL);
+    bool clients_too = statsMay(access, "CLIENT", "LIST", NULL);
     sds s = jsonNameNumber(jsonOpen(sdsMakeRoomFor(sdsempty(), 32768), '{'), "now", (double)mstime());
     surveyWatch();
     hotKeysWatch();
     s = jsonOpen(jsonName(s, STR("rights")), '{');
-    s = jsonBool(jsonName(s, STR("keys")), may(access, "MEMORY", "USAGE", NULL));
-    s = jsonBool(jsonName(s, STR("slow")), may(access, "COMMANDLOG", "GET", SLOW_SHOWN));
+    s = jsonBool(jsonName(s, STR("keys")), statsMay(access, "MEMORY", "USAGE", NULL));
+    s = jsonBool(jsonName(s, STR("slow")), statsMay(access, "COMMANDLOG", "GET", SLOW_SHOWN));
     s = jsonClose(jsonBool(jsonName(s, STR("clients")), clients_too), '}');
-    s = infoJson(s);
+    s = statsInfoJson(s);
     const struct survey *survey = surveyNow();
-    s = surveyJson(s, survey);
-    s = largestJson(s, survey, access);
-    s = hotJson(s, access);
-    s = slowJson(s, access);
-    s = clientsJson(s, clients_too);
-    s = slotsJson(s, access);
+    s = statsSurveyJson(s, survey);
+    s = statsLargestJson(s, survey, access);
+    s = statsHotJson(s, access);
+    s = statsSlowJson(s, access);
+    s = statsClientsJson(s, clients_too);
+    s = statsSlotsJson(s, access);
     return jsonClose(s, '}');
 }

@@ -26,14 +26,14 @@ static uint64_t cursor;
 static int64_t rests_until_ms;
 static struct watch watch;
 
-static void forget(struct survey *s) {
+static void surveyForget(struct survey *s) {
     for (int i = 0; i < SURVEY_LARGEST; i++) sdsfree(s->largest[i].key);
     *s = (struct survey){0};
 }
 
 /* ---- A key ---- */
 
-static void noteLargest(const struct object *o, uint64_t bytes) {
+static void surveyNoteLargest(const struct object *o, uint64_t bytes) {
     struct surveyKey *at = now.largest;
     struct str key = objectKey(o);
     int i = SURVEY_LARGEST - 1;
@@ -43,7 +43,7 @@ static void noteLargest(const struct object *o, uint64_t bytes) {
     at[i] = (struct surveyKey){sdsnewstr(key), at_db, (int)o->type, bytes};
 }
 
-static void noteKey(void *priv, void *entry) {
+static void surveyNoteKey(void *priv, void *entry) {
     (void)priv;
     const struct object *o = entry;
     struct surveyType *type = &now.types[o->type];
@@ -53,13 +53,13 @@ static void noteKey(void *priv, void *entry) {
     type->keys++;
     type->bytes += bytes;
     now.keys++;
-    noteLargest(o, bytes);
+    surveyNoteLargest(o, bytes);
 }
 
 /* ---- Time ---- */
 
-static void ends(int64_t now_ms) {
-    forget(&last);
+static void surveyEnds(int64_t now_ms) {
+    surveyForget(&last);
     last = now;
     last.whole = true;
     have_last = true;
@@ -68,21 +68,21 @@ static void ends(int64_t now_ms) {
     rests_until_ms = now_ms + REST_MS;
 }
 
-static void goOn(void) {
+static void surveyGoOn(void) {
     int64_t start = monotonicUs();
     if (db_loading || call_running || start / 1000 < rests_until_ms) return;
     while (monotonicUs() - start < TICK_WORK_US) {
-        cursor = keyspaceScan(&dbGet(at_db)->keyspace, cursor, SLOTS_SHOWN, noteKey, NULL);
+        cursor = keyspaceScan(&dbGet(at_db)->keyspace, cursor, SLOTS_SHOWN, surveyNoteKey, NULL);
         if (cursor == 0 && ++at_db == dbCount()) {
-            ends(start / 1000);
+            surveyEnds(start / 1000);
             return;
         }
     }
 }
 
-static void stop(void) {
-    forget(&now);
-    forget(&last);
+static void surveyStop(void) {
+    surveyForget(&now);
+    surveyForget(&last);
     have_last = false;
     at_db = 0;
     cursor = 0;
@@ -90,7 +90,7 @@ static void stop(void) {
 }
 
 void surveyInit(void) {
-    watch = (struct watch){.period_ms = TICK_MS, .tick = goOn, .stop = stop};
+    watch = (struct watch){.period_ms = TICK_MS, .tick = surveyGoOn, .stop = surveyStop};
 }
 
 void surveyWatch(void) {

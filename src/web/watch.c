@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "net/ae.h"
 
-static int64_t onTimer(struct aeEventLoop *el, int64_t id, void *data) {
+static int64_t watchOnTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id;
     struct watch *w = data;
     if (monotonicUs() / 1000 < w->until_ms) {
@@ -22,5 +22,5 @@ void watchOn(struct watch *w) {
     if (w->runs) return;
     w->runs = true;
     if (w->start) w->start();
-    aeCreateTimeEvent(server_el, w->period_ms, onTimer, w);
+    aeCreateTimeEvent(server_el, w->period_ms, watchOnTimer, w);
 }

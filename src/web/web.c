@@ -31,36 +31,36 @@ static bool started;
 
 /* ---- Listening ---- */
 
-static void onAccept(struct aeEventLoop *el, int fd, void *data, int mask);
+static void webOnAccept(struct aeEventLoop *el, int fd, void *data, int mask);
 
-static void watchSockets(void) {
+static void webWatchSockets(void) {
     for (int i = 0; i < socket_count; i++)
-        aeCreateFileEvent(server_el, sockets[i], AE_READABLE, onAccept, NULL);
+        aeCreateFileEvent(server_el, sockets[i], AE_READABLE, webOnAccept, NULL);
 }
 
-static int64_t watchAgain(struct aeEventLoop *el, int64_t id, void *data) {
+static int64_t webWatchAgain(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
-    watchSockets();
+    webWatchSockets();
     return AE_NOMORE;
 }
 
 /* Without a file descriptor for who waits, the sockets stay readable, and the loop would do nothing else. */
-static void rest(void) {
+static void webRest(void) {
     for (int i = 0; i < socket_count; i++) aeDeleteFileEvent(server_el, sockets[i], AE_READABLE);
-    aeCreateTimeEvent(server_el, REST_MS, watchAgain, NULL);
+    aeCreateTimeEvent(server_el, REST_MS, webWatchAgain, NULL);
 }
 
-static void onAccept(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void webOnAccept(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)data, (void)mask;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         int client_fd = netAccept(fd);
-        if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) rest();
+        if (client_fd < 0 && errno != EAGAIN && errno != ECONNABORTED) webRest();
         if (client_fd < 0) return;
         connectionsTake(connCreateTcp(el, client_fd, KEEPALIVE_INHERITED));
     }
 }
 
-static void closeSockets(void) {
+static void webCloseSockets(void) {
     for (int i = 0; i < socket_count; i++) {
         aeDeleteFileEvent(server_el, sockets[i], AE_READABLE);
         close(sockets[i]);
@@ -68,23 +68,23 @@ static void closeSockets(void) {
     socket_count = 0;
 }
 
-static bool openSockets(void) {
+static bool webOpenSockets(void) {
     char err[256];
     const char *failed = metrics_bind;
     int words;
     sds *addresses = sdssplitargs(metrics_bind, sdslen(metrics_bind), &words);
-    int n = netListenAll((struct netOptions){0}, addresses, words, (int)metrics_port, BACKLOG, sockets, &failed,
-                         err, sizeof err);
+    int n = netListenAll((struct netOptions){0}, addresses, words, (int)metrics_port, BACKLOG, sockets,
+                         &failed, err, sizeof err);
     if (n < 0)
         serverLog(LL_WARNING, "Could not listen for metrics on %s:%d: %s", failed, (int)metrics_port, err);
     sdsfreesplitres(addresses, words);
     socket_count = n > 0 ? n : 0;
     for (int i = 0; i < socket_count; i++) netSetInherited(sockets[i], KEEPALIVE_S);
-    watchSockets();
+    webWatchSockets();
     return n > 0;
 }
 
-static void announce(void) {
+static void webAnnounce(void) {
     serverLog(LL_NOTICE, "Metrics on port %d (%s): http://localhost:%d/", (int)metrics_port, metrics_bind,
               (int)metrics_port);
 }
@@ -93,27 +93,27 @@ static const char no_parser[] = "this server was built without an HTTP parser (l
                                 "deps/README.md), so it has no metrics port";
 
 /* When it fails, the registry puts the old values back and calls it again. */
-static bool listenAgain(struct configApply *a, const char **err) {
+static bool webListenAgain(struct configApply *a, const char **err) {
     (void)a;
     if (!started) return true;
     if (metrics_port && !httpIsAvailable()) {
         *err = no_parser;
         return false;
     }
-    closeSockets();
+    webCloseSockets();
     connectionsCloseAll();
     if (!metrics_port) return true;
-    if (!openSockets()) {
+    if (!webOpenSockets()) {
         *err = "Unable to listen on this port. Check server logs.";
         return false;
     }
-    announce();
+    webAnnounce();
     return true;
 }
 
 /* ---- Directives ---- */
 
-static bool setBind(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
+static bool webSetBind(const struct configDirective *d, int argc, const struct str *argv, const char **err) {
     (void)d;
     sds words = sdsempty();
     int count = 0;
@@ -131,16 +131,17 @@ static bool setBind(const struct configDirective *d, int argc, const struct str 
     return true;
 }
 
-static sds getBind(const struct configDirective *d) {
+static sds webGetBind(const struct configDirective *d) {
     (void)d;
     return sdsdup(metrics_bind);
 }
 
 void webInit(void) {
-    static struct configApply listening = {listenAgain};
+    static struct configApply listening = {webListenAgain};
     static struct configDirective directives[] = {
         CONFIG_INT("metrics-port", NULL, CONFIG_MODIFIABLE, &metrics_port, 0, 0, 65535, NULL),
-        CONFIG_SPECIAL("metrics-bind", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, setBind, getBind, NULL),
+        CONFIG_SPECIAL("metrics-bind", NULL, CONFIG_MODIFIABLE | CONFIG_MULTI_ARG, webSetBind, webGetBind,
+                       NULL),
     };
     for (size_t i = 0; i < sizeof directives / sizeof *directives; i++) directives[i].apply_with = &listening;
     metrics_bind = sdsnew(DEFAULT_BIND);
@@ -158,15 +159,15 @@ void webStart(void) {
         serverLog(LL_WARNING, "metrics-port %d: %s.", (int)metrics_port, no_parser);
         exit(1);
     }
-    if (!openSockets()) {
+    if (!webOpenSockets()) {
         serverLog(LL_WARNING, "Listening on metrics-port %d failed, so the server exits", (int)metrics_port);
         exit(1);
     }
-    announce();
+    webAnnounce();
 }
 
 void webStop(void) {
     if (!started) return;
-    closeSockets();
+    webCloseSockets();
     connectionsCloseAll();
 }

@@ -361,7 +361,7 @@ static void stepUser(struct instance *i, struct str text) {
     struct instance *primary = i->primary ? i->primary : i;
     struct instance *gone;
     switch (text.len ? text.ptr[0] : 0) {
-    case 'r': supervisorReset(s, primary, true); break;
+    case 'r': supervisorResetMatching(s, strOf(primary->name), now_ms); break;
     case 'f': supervisorFailover(s, primary, false, now_ms); break;
     case 'c': supervisorFailover(s, primary, true, now_ms); break;
     case 'd': supervisorDropLinks(s, primary); break;

@@ -34,12 +34,12 @@ static void serverWithoutLoop(void) {
     randomSeed(1);
     ticksCalibrate();
     clockRefresh();
-    registerModules();
+    mainRegisterModules();
     configLoadText("port 0\nsave \"\"\ndatabases 4\nrdbchecksum no\nappendonly no\n"
                    "proto-max-bulk-len 1mb\nbusy-reply-threshold 50\n");
     logSetLevel(getenv("FUZZ_VERBOSE") ? LL_DEBUG : LL_NOTHING);
-    callLimitsRefresh();
-    createLoop();
+    commandlogRefreshLimits();
+    mainCreateLoop();
     dbInit();
     scriptStart();
     aclStart();

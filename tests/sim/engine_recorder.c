@@ -7,16 +7,16 @@
 
 #include "base/assert.h"
 
-struct engineRecord recorded;
+struct engineRecord recorded_env;
 
 static struct busLink *engineRecorderConnect(void *w, const char *ip, uint16_t port) {
     (void)w, (void)ip, (void)port;
-    serverAssert(recorded.link_count < RECORDED_LINKS_MAX);
-    return &recorded.links[recorded.link_count++];
+    serverAssert(recorded_env.link_count < RECORDED_LINKS_MAX);
+    return &recorded_env.links[recorded_env.link_count++];
 }
 static void engineRecorderClose(void *w, struct busLink *link) {
     (void)w, (void)link;
-    recorded.closed_count++;
+    recorded_env.closed_count++;
 }
 static void engineRecorderSend(void *w, struct busLink *link, const char *bytes, size_t len) {
     (void)w, (void)link, (void)bytes, (void)len;
@@ -31,14 +31,14 @@ static uint64_t engineRecorderRandom(void *w) {
 }
 static struct engineReplication engineRecorderReplication(void *w) {
     (void)w;
-    return recorded.replication;
+    return recorded_env.replication;
 }
 static void engineRecorderFollow(void *w, struct clusterNode *primary, bool full_sync) {
     (void)w;
-    recorded.follow_count++;
-    recorded.follows_nobody = !primary;
-    recorded.follows_anew = full_sync;
-    if (primary) memcpy(recorded.followed_ip, primary->ip, NODE_IP_LEN);
+    recorded_env.follow_count++;
+    recorded_env.follows_nobody = !primary;
+    recorded_env.follows_anew = full_sync;
+    if (primary) memcpy(recorded_env.followed_ip, primary->ip, NODE_IP_LEN);
 }
 static void engineRecorderPause(void *w, int64_t until_ms) {
     (void)w, (void)until_ms;
@@ -63,21 +63,21 @@ static void engineRecorderLog(void *w, int level, const char *line) {
 }
 
 const struct engineEnv engine_recorder = {.connect = engineRecorderConnect,
-                                            .close = engineRecorderClose,
-                                            .send = engineRecorderSend,
-                                            .save = engineRecorderSave,
-                                            .random = engineRecorderRandom,
-                                            .replication = engineRecorderReplication,
-                                            .follow = engineRecorderFollow,
-                                            .pause = engineRecorderPause,
-                                            .keysInSlot = engineRecorderKeysInSlot,
-                                            .deleteSlot = engineRecorderDeleteSlot,
-                                            .slotsChanged = engineRecorderSlotsChanged,
-                                            .stateChanged = engineRecorderStateChanged,
-                                            .slotGranted = engineRecorderSlotGranted,
-                                            .log = engineRecorderLog};
+                                          .close = engineRecorderClose,
+                                          .send = engineRecorderSend,
+                                          .save = engineRecorderSave,
+                                          .random = engineRecorderRandom,
+                                          .replication = engineRecorderReplication,
+                                          .follow = engineRecorderFollow,
+                                          .pause = engineRecorderPause,
+                                          .keysInSlot = engineRecorderKeysInSlot,
+                                          .deleteSlot = engineRecorderDeleteSlot,
+                                          .slotsChanged = engineRecorderSlotsChanged,
+                                          .stateChanged = engineRecorderStateChanged,
+                                          .slotGranted = engineRecorderSlotGranted,
+                                          .log = engineRecorderLog};
 
 void engineRecorderReset(int64_t now_ms) {
-    recorded = (struct engineRecord){
+    recorded_env = (struct engineRecord){
         .replication = {.offset = 100, .link_up = true, .whole = true, .data_ms = now_ms}};
 }

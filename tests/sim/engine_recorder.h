@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* engine_recorder.h - the environment of one engine in a test: it records in `recorded` what the engine asked
- * for, and answers with what the test put there. A test that needs more copies engine_recorder and replaces
- * members of the copy. */
+/* engine_recorder.h - the environment of one engine in a test: it records in `recorded_env` what the engine
+ * asked for, and answers with what the test put there. A test that needs more copies engine_recorder and
+ * replaces members of the copy. */
 #pragma once
 
 #include "cluster/cluster_engine.h"
@@ -17,7 +17,7 @@ struct engineRecord {
     bool follows_anew;                    /* the last call asked for a full synchronization */
     struct engineReplication replication; /* the answer */
 };
-extern struct engineRecord recorded;
+extern struct engineRecord recorded_env;
 extern const struct engineEnv engine_recorder;
 
 /* Forgets what was recorded. The replication is complete and its link is up, with data as of now. */

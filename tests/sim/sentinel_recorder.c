@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct sentinelRecorder recorder;
-struct supervisor recorded;
+struct supervisor recorded_supervisor;
 
 static const char *const channel_names[] = {"cmd", "pubsub"};
 
@@ -86,16 +86,16 @@ static void recorderCrash(void *w) {
 }
 
 static const struct supervisorEnv recorder_environment = {.connect = recorderConnect,
-                                                            .close = recorderClose,
-                                                            .send = recorderSend,
-                                                            .ownIp = recorderOwnIp,
-                                                            .resolve = recorderResolve,
-                                                            .random = recorderRandom,
-                                                            .event = recorderEvent,
-                                                            .log = recorderLog,
-                                                            .script = recorderScript,
-                                                            .save = recorderSave,
-                                                            .crash = recorderCrash};
+                                                          .close = recorderClose,
+                                                          .send = recorderSend,
+                                                          .ownIp = recorderOwnIp,
+                                                          .resolve = recorderResolve,
+                                                          .random = recorderRandom,
+                                                          .event = recorderEvent,
+                                                          .log = recorderLog,
+                                                          .script = recorderScript,
+                                                          .save = recorderSave,
+                                                          .crash = recorderCrash};
 
 const char *recorderConfigLine(const char *text) {
     int argc;
@@ -104,7 +104,7 @@ const char *recorderConfigLine(const char *text) {
     assert_non_null(words);
     assert_in_range(argc, 1, 16);
     for (int n = 0; n < argc; n++) argv[n] = sdsview(words[n]);
-    const char *err = supervisorConfigLine(&recorded, argc, argv);
+    const char *err = supervisorConfigLine(&recorded_supervisor, argc, argv);
     sdsfreesplitres(words, argc);
     return err;
 }
@@ -117,9 +117,9 @@ void recorderForget(void) {
 int recorderSetup(void **state) {
     (void)state;
     memset(&recorder, 0, sizeof recorder);
-    supervisorInit(&recorded, &recorder_environment, NULL, TEST_NOW);
-    memcpy(recorded.my_id, TEST_MYID, sizeof TEST_MYID);
-    recorded.settings.own_port = 26379;
+    supervisorInit(&recorded_supervisor, &recorder_environment, NULL, TEST_NOW);
+    memcpy(recorded_supervisor.my_id, TEST_MYID, sizeof TEST_MYID);
+    recorded_supervisor.settings.own_port = 26379;
     assert_null(recorderConfigLine("monitor m 127.0.0.1 6379 2"));
     return 0;
 }
@@ -127,18 +127,18 @@ int recorderSetup(void **state) {
 int recorderTeardown(void **state) {
     (void)state;
     recorder.quiet = true;
-    supervisorDestroy(&recorded);
+    supervisorDestroy(&recorded_supervisor);
     recorderForget();
     return 0;
 }
 
 void recorderTickAt(int64_t since_start_ms) {
-    supervisorTick(&recorded, TEST_NOW + since_start_ms);
+    supervisorTick(&recorded_supervisor, TEST_NOW + since_start_ms);
 }
 
 void recorderAnswer(struct instance *i, const char *wire) {
     struct respReply reply;
     assert_int_equal(respReadReply(wire, strlen(wire), &reply), strlen(wire));
-    supervisorReply(&recorded, i->link, &reply, recorded.now_ms);
+    supervisorReply(&recorded_supervisor, i->link, &reply, recorded_supervisor.now_ms);
     respReplyFree(&reply);
 }

@@ -18,7 +18,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "sentinel/supervisor_private.h"
@@ -32,7 +31,7 @@ struct sentinelRecorder {
     uint64_t chance;
 };
 extern struct sentinelRecorder recorder;
-extern struct supervisor recorded; /* the supervisor under test */
+extern struct supervisor recorded_supervisor; /* the supervisor under test */
 
 /* Setup and teardown of a test: the supervisor monitors primary "m" at 127.0.0.1:6379. */
 int recorderSetup(void **state);
@@ -44,7 +43,7 @@ void recorderTickAt(int64_t since_start_ms);
 void recorderAnswer(struct instance *i, const char *wire);
 void recorderForget(void); /* clears the record */
 
-/* Asserts that exactly this has been recorded since the last look, and clears the record. */
+/* Asserts that exactly this has been recorded_supervisor since the last look, and clears the record. */
 #define expectRecord(expected)                                                                               \
     do {                                                                                                     \
         assert_string_equal(recorder.text ? recorder.text : "", expected);                                   \

@@ -5,9 +5,9 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
-#include "data/lifetime/evict_marks.h"
 #include "data/keyspace/hooks.h"
 #include "data/keyspace/key_use.h"
+#include "data/lifetime/evict_marks.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/notify.h"
 #include "data/type.h"
@@ -35,20 +35,21 @@ const struct keyHint *db_key_hashes;
 int db_hint_count;
 
 /* Of an argument of the running command, by its place in memory; NULL: nobody has hashed it. */
-static inline const struct keyHint *hintOf(struct str arg) {
+static inline const struct keyHint *dbHintOf(struct str arg) {
     for (int i = 0; i < db_hint_count; i++) {
-        if (db_key_hashes[i].key.ptr == arg.ptr && db_key_hashes[i].key.len == arg.len) return &db_key_hashes[i];
+        if (db_key_hashes[i].key.ptr == arg.ptr && db_key_hashes[i].key.len == arg.len)
+            return &db_key_hashes[i];
     }
     return NULL;
 }
 
 static uint64_t dbHashKey(struct str key) {
-    const struct keyHint *hint = hintOf(key);
+    const struct keyHint *hint = dbHintOf(key);
     return hint ? hint->hash : keyHash(key);
 }
 
 uint64_t dbHashMember(struct str member) {
-    const struct keyHint *hint = hintOf(member);
+    const struct keyHint *hint = dbHintOf(member);
     return hint ? hint->hash : hashBytes(member.ptr, member.len);
 }
 
@@ -57,7 +58,7 @@ uint64_t dbHashName(struct str name) {
 }
 
 /* Of an object's own key, which no hint points to: most often it is the running command's first key. */
-static uint64_t hashOfObject(const struct object *o) {
+static uint64_t dbHashOfObject(const struct object *o) {
     struct str key = objectKey(o);
     return db_hint_count && strEq(db_key_hashes[0].key, key) ? db_key_hashes[0].hash : keyHash(key);
 }
@@ -65,20 +66,20 @@ static uint64_t hashOfObject(const struct object *o) {
 /* ---- Tables ---- */
 
 /* Gives the object this value and expiry, moving it when it must. The old container is not freed. */
-static inline __attribute__((always_inline)) struct object *rewriteObject(struct db *db, struct object *o,
-                                                                          struct value v, int64_t expire_ms) {
+static inline __attribute__((always_inline)) struct object *
+dbRewriteObject(struct db *db, struct object *o, struct value v, int64_t expire_ms) {
     bool had_expire = objectHasExpire(o), has_expire = expire_ms != OBJ_NO_EXPIRE;
     if (had_expire == has_expire && objectRewrite(o, expire_ms, v)) return o;
-    return keyspaceReplace(&db->keyspace, o, v, expire_ms, hashOfObject(o));
+    return keyspaceReplace(&db->keyspace, o, v, expire_ms, dbHashOfObject(o));
 }
 
-static void keyCameOrWent(struct db *db, struct str key) {
+static void dbKeyCameOrWent(struct db *db, struct str key) {
     if (__builtin_expect(data_hooks.keyCameOrWent != NULL, 0)) data_hooks.keyCameOrWent(db, key);
 }
 
-static void unlinkObject(struct db *db, struct object *o) {
+static void dbUnlinkObject(struct db *db, struct object *o) {
     keyspaceRemove(&db->keyspace, o, dbHashKey(objectKey(o)));
-    keyCameOrWent(db, objectKey(o));
+    dbKeyCameOrWent(db, objectKey(o));
 }
 
 /* ---- Lookup ---- */
@@ -97,11 +98,11 @@ struct object *dbFind(struct db *db, struct str key) {
     return keyspaceFind(&db->keyspace, key, dbHashKey(key));
 }
 
-static void expireKey(struct db *db, struct object *o);
+static void dataDbExpireKey(struct db *db, struct object *o);
 
 /* Whoever writes may put something in its place: then it goes, though expired keys are kept. */
-static void expireFound(struct db *db, struct object *o, bool writes) {
-    if (writes || !dbKeepsExpired()) expireKey(db, o);
+static void dbExpireFound(struct db *db, struct object *o, bool writes) {
+    if (writes || !dbKeepsExpired()) dataDbExpireKey(db, o);
 }
 
 struct object *lookupKey(struct db *db, struct str key, int flags) {
@@ -109,7 +110,7 @@ struct object *lookupKey(struct db *db, struct str key, int flags) {
     keyUsed(db, key, reads ? KEY_USE_READ : KEY_USE_LOOKUP);
     struct object *o = keyspaceFind(&db->keyspace, key, dbHashKey(key));
     if (o && objectHasExpire(o) && objectIsExpired(o)) {
-        if (!(flags & LOOKUP_NOEXPIRE)) expireFound(db, o, flags & LOOKUP_WRITE);
+        if (!(flags & LOOKUP_NOEXPIRE)) dbExpireFound(db, o, flags & LOOKUP_WRITE);
         o = NULL;
     }
     if (reads) {
@@ -129,8 +130,8 @@ struct object *lookupKey(struct db *db, struct str key, int flags) {
 
 /* Before it happens: who is told may look at the value, and for that it may have to be stored in another way.
  * Returns where the object is then. */
-static __attribute__((noinline, cold)) struct object *fateTold(struct db *db, struct object *o,
-                                                               enum eventKeyFate fate) {
+static __attribute__((noinline, cold)) struct object *dbFateTold(struct db *db, struct object *o,
+                                                                 enum eventKeyFate fate) {
     sds key = sdsnewstr(objectKey(o));
     serverEvent(SERVER_KEY, fate, &(struct eventKey){db, o});
     o = keyspaceFind(&db->keyspace, sdsview(key), keyHash(sdsview(key)));
@@ -139,45 +140,45 @@ static __attribute__((noinline, cold)) struct object *fateTold(struct db *db, st
     return o;
 }
 
-static inline struct object *tellFate(struct db *db, struct object *o, enum eventKeyFate fate) {
-    return serverEventWanted(SERVER_KEY) && o ? fateTold(db, o, fate) : o;
+static inline struct object *dbTellFate(struct db *db, struct object *o, enum eventKeyFate fate) {
+    return serverEventWanted(SERVER_KEY) && o ? dbFateTold(db, o, fate) : o;
 }
 
 /* o has been given an expiry, or none. */
-static inline void noteExpiry(struct db *db, struct object *o) {
+static inline void dbNoteExpiry(struct db *db, struct object *o) {
     if (__builtin_expect(data_hooks.keyGetsExpiry != NULL, 0) && objectHasExpire(o))
         data_hooks.keyGetsExpiry(db->id, objectKey(o));
 }
 
-static struct object *addObject(struct db *db, struct str key, struct value v, int64_t expire_ms) {
+static struct object *dbAddObject(struct db *db, struct str key, struct value v, int64_t expire_ms) {
     keyUsed(db, key, KEY_USE_CHANGE);
     struct object *o = objectCreate(key, expire_ms, v);
     o->lru = objectFirstUse() & 0xffffff;
     keyspaceAdd(&db->keyspace, o, dbHashKey(key));
-    keyCameOrWent(db, key);
+    dbKeyCameOrWent(db, key);
     keyEvent(NOTIFY_NEW, "new", key, db);
-    noteExpiry(db, o);
+    dbNoteExpiry(db, o);
     return o;
 }
 
 struct object *dbAdd(struct db *db, struct str key, struct value v) {
-    return addObject(db, key, v, OBJ_NO_EXPIRE);
+    return dbAddObject(db, key, v, OBJ_NO_EXPIRE);
 }
 
 struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, struct value v,
                                int64_t expire_ms) {
-    if (!o) return addObject(db, key, v, expire_ms);
+    if (!o) return dbAddObject(db, key, v, expire_ms);
     keyUsed(db, key, KEY_USE_CHANGE);
     debugAssert(dbFind(db, key) == o);
-    o = tellFate(db, o, EVENT_KEY_OVERWRITTEN);
+    o = dbTellFate(db, o, EVENT_KEY_OVERWRITTEN);
     struct value old = objectValue(o);
     size_t effort = old.embedded ? 0 : objectTypeOf(o)->freeEffort(o);
     keyspaceLeaving(&db->keyspace, o);
-    o = rewriteObject(db, o, v, expire_ms);
+    o = dbRewriteObject(db, o, v, expire_ms);
     keyspaceEntered(&db->keyspace, o);
     lazyfreeValue(old, lazyfree_lazy_server_del, effort);
-    if (old.type != v.type) keyCameOrWent(db, key);
-    noteExpiry(db, o);
+    if (old.type != v.type) dbKeyCameOrWent(db, key);
+    dbNoteExpiry(db, o);
     return o;
 }
 
@@ -189,18 +190,18 @@ struct object *dbSet(struct db *db, struct str key, struct value v, bool keep_tt
 struct object *dbReplaceValue(struct db *db, struct object *o, struct value v) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
     debugAssert(o->type == v.type && dbFind(db, objectKey(o)) == o);
-    return rewriteObject(db, o, v, objectExpire(o));
+    return dbRewriteObject(db, o, v, objectExpire(o));
 }
 
 struct object *dbUnlink(struct db *db, struct str key) {
     keyUsed(db, key, KEY_USE_CHANGE);
-    if (serverEventWanted(SERVER_KEY)) tellFate(db, dbFind(db, key), EVENT_KEY_DELETED);
+    if (serverEventWanted(SERVER_KEY)) dbTellFate(db, dbFind(db, key), EVENT_KEY_DELETED);
     struct object *o = keyspacePop(&db->keyspace, key, dbHashKey(key));
-    if (o) keyCameOrWent(db, key);
+    if (o) dbKeyCameOrWent(db, key);
     return o;
 }
 
-static bool deleteKey(struct db *db, struct str key, bool async) {
+static bool dbDeleteKey(struct db *db, struct str key, bool async) {
     struct object *o = dbUnlink(db, key);
     if (!o) return false;
     lazyfreeObject(o, async);
@@ -208,53 +209,53 @@ static bool deleteKey(struct db *db, struct str key, bool async) {
 }
 
 bool dbDelete(struct db *db, struct str key) {
-    return deleteKey(db, key, lazyfree_lazy_server_del);
+    return dbDeleteKey(db, key, lazyfree_lazy_server_del);
 }
 bool dbDeleteSync(struct db *db, struct str key) {
-    return deleteKey(db, key, false);
+    return dbDeleteKey(db, key, false);
 }
 bool dbDeleteAsync(struct db *db, struct str key) {
-    return deleteKey(db, key, true);
+    return dbDeleteKey(db, key, true);
 }
 
-static void deleteObject(struct db *db, struct object *o, bool async, enum eventKeyFate fate) {
+static void dataDbDeleteObject(struct db *db, struct object *o, bool async, enum eventKeyFate fate) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
     debugAssert(dbFind(db, objectKey(o)) == o);
-    o = tellFate(db, o, fate);
-    unlinkObject(db, o);
+    o = dbTellFate(db, o, fate);
+    dbUnlinkObject(db, o);
     lazyfreeObject(o, async);
 }
 
 void dbDeleteObject(struct db *db, struct object *o, bool async) {
-    deleteObject(db, o, async, EVENT_KEY_DELETED);
+    dataDbDeleteObject(db, o, async, EVENT_KEY_DELETED);
 }
 
 void dbDeleteOverdue(struct db *db, struct object *o, bool async) {
-    deleteObject(db, o, async, EVENT_KEY_EXPIRED);
+    dataDbDeleteObject(db, o, async, EVENT_KEY_EXPIRED);
 }
 
 struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
     debugAssert(dbFind(db, objectKey(o)) == o);
-    o = rewriteObject(db, o, objectValue(o), when_ms);
-    noteExpiry(db, o);
+    o = dbRewriteObject(db, o, objectValue(o), when_ms);
+    dbNoteExpiry(db, o);
     return o;
 }
 
 struct object *dbRemoveExpire(struct db *db, struct object *o) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
-    return rewriteObject(db, o, objectValue(o), OBJ_NO_EXPIRE);
+    return dbRewriteObject(db, o, objectValue(o), OBJ_NO_EXPIRE);
 }
 
 /* A key goes without a command having asked for it. */
-static void dropKey(struct db *db, struct object *o, bool async, bool propagate, int class,
-                    const char *event) {
-    o = tellFate(db, o,
-                 class == NOTIFY_EXPIRED   ? EVENT_KEY_EXPIRED
-                 : class == NOTIFY_EVICTED ? EVENT_KEY_EVICTED
-                                           : EVENT_KEY_DELETED);
+static void dbDropKey(struct db *db, struct object *o, bool async, bool propagate, int class,
+                      const char *event) {
+    o = dbTellFate(db, o,
+                   class == NOTIFY_EXPIRED   ? EVENT_KEY_EXPIRED
+                   : class == NOTIFY_EVICTED ? EVENT_KEY_EVICTED
+                                             : EVENT_KEY_DELETED);
     struct str key = objectKey(o);
-    unlinkObject(db, o);
+    dbUnlinkObject(db, o);
     debugAssert(!dbFind(db, key)); /* whoever is told finds it gone */
     if (data_hooks.dropBegins) data_hooks.dropBegins();
     if (propagate && data_hooks.propagateDelete) data_hooks.propagateDelete(db->id, key, async);
@@ -279,24 +280,24 @@ bool dbTimeHasExpired(int64_t when_ms) {
     return when_ms <= cmd_time_ms && !dbKeepsExpired();
 }
 
-static void expireKey(struct db *db, struct object *o) {
+static void dataDbExpireKey(struct db *db, struct object *o) {
     serverAssert(objectHasExpire(o) && objectExpire(o) < cmd_time_ms);
     dbstats.expired++;
-    dropKey(db, o, lazyfree_lazy_expire, true, NOTIFY_EXPIRED, "expired");
+    dbDropKey(db, o, lazyfree_lazy_expire, true, NOTIFY_EXPIRED, "expired");
 }
 
 bool dbExpireKey(struct db *db, struct object *o) {
     if (dbKeepsExpired()) return false;
-    expireKey(db, o);
+    dataDbExpireKey(db, o);
     return true;
 }
 
 void dbExpireOwnKey(struct db *db, struct object *o) {
-    expireKey(db, o);
+    dataDbExpireKey(db, o);
 }
 
 void dbEvictKey(struct db *db, struct object *o) {
-    dropKey(db, o, lazyfree_lazy_eviction, true, NOTIFY_EVICTED, "evicted");
+    dbDropKey(db, o, lazyfree_lazy_eviction, true, NOTIFY_EVICTED, "evicted");
 }
 
 uint64_t dbDeleteSlot(struct db *db, int slot, bool async) {
@@ -304,7 +305,7 @@ uint64_t dbDeleteSlot(struct db *db, int slot, bool async) {
     struct keyspaceIterator it;
     struct object *o;
     keyspaceIteratorInitSlots(&it, &db->keyspace, slot, slot);
-    for (; (o = keyspaceIteratorNext(&it)); n++) dropKey(db, o, async, true, NOTIFY_GENERIC, "del");
+    for (; (o = keyspaceIteratorNext(&it)); n++) dbDropKey(db, o, async, true, NOTIFY_GENERIC, "del");
     keyspaceIteratorStop(&it);
     return n;
 }
@@ -314,20 +315,20 @@ struct slotGone {
     const char *event;
 };
 
-static void tellGone(void *priv, const struct object *o) {
+static void dbTellGone(void *priv, const struct object *o) {
     const struct slotGone *to = priv;
-    keyCameOrWent(to->db, objectKey(o));
+    dbKeyCameOrWent(to->db, objectKey(o));
     keyDropped(to->db, objectKey(o), NOTIFY_GENERIC, to->event);
 }
 
-static uint64_t dropSlotTold(struct db *db, int slot, bool async, bool events) {
+static uint64_t dbDropSlotTold(struct db *db, int slot, bool async, bool events) {
     uint64_t n = 0;
     struct keyspaceIterator it;
     struct object *o;
     keyspaceIteratorInitSlots(&it, &db->keyspace, slot, slot);
     for (; (o = keyspaceIteratorNext(&it)); n++) {
         sds key = sdsnewstr(objectKey(o));
-        dropKey(db, o, async, false, NOTIFY_GENERIC, events ? "del" : NULL);
+        dbDropKey(db, o, async, false, NOTIFY_GENERIC, events ? "del" : NULL);
         if (!events && data_hooks.keyLeft) data_hooks.keyLeft(db, sdsview(key));
         sdsfree(key);
     }
@@ -336,13 +337,13 @@ static uint64_t dropSlotTold(struct db *db, int slot, bool async, bool events) {
 }
 
 uint64_t dbDropSlot(struct db *db, int slot, bool async, bool events) {
-    if (data_hooks.keyLeft || serverEventWanted(SERVER_KEY)) return dropSlotTold(db, slot, async, events);
+    if (data_hooks.keyLeft || serverEventWanted(SERVER_KEY)) return dbDropSlotTold(db, slot, async, events);
     struct slotGone to = {db, events ? "del" : NULL};
     bool heard = data_hooks.keyCameOrWent || notifyHasSubscribers(events);
-    return keyspaceDropSlot(&db->keyspace, slot, async, heard ? tellGone : NULL, &to);
+    return keyspaceDropSlot(&db->keyspace, slot, async, heard ? dbTellGone : NULL, &to);
 }
 
-static uint64_t emptyOne(struct db *db, bool async) {
+static uint64_t dbEmptyOne(struct db *db, bool async) {
     signalFlushedDb(db->id);
     return keyspaceEmpty(&db->keyspace, async);
 }
@@ -352,7 +353,7 @@ uint64_t dbEmptyAll(bool async, void (*between)(void)) {
     struct eventFlush event = {async, -1};
     serverEvent(SERVER_FLUSH, EVENT_STARTED, &event);
     for (int i = 0; i < dbCount(); i++) {
-        n += emptyOne(&dbs[i], async);
+        n += dbEmptyOne(&dbs[i], async);
         if (between) between();
     }
     serverEvent(SERVER_FLUSH, EVENT_ENDED, &event);
@@ -363,7 +364,7 @@ uint64_t dbEmpty(struct db *db, bool async) {
     if (!db) return dbEmptyAll(async, NULL);
     struct eventFlush event = {async, db->id};
     serverEvent(SERVER_FLUSH, EVENT_STARTED, &event);
-    uint64_t n = emptyOne(db, async);
+    uint64_t n = dbEmptyOne(db, async);
     serverEvent(SERVER_FLUSH, EVENT_ENDED, &event);
     return n;
 }
@@ -421,7 +422,7 @@ static void dbResetStats(void) {
     dbstats = (struct dbStats){.dirty = dirty};
 }
 
-static double volatileStalePercent(void) {
+static double dbVolatileStalePercent(void) {
     size_t all = 0, overdue = 0;
     for (int i = 0; i < dbCount(); i++) {
         all += keyspaceVolatileCount(&dbs[i].keyspace, false);
@@ -434,7 +435,7 @@ static sds dbInfo(sds s) {
     s = infoField(s, "expired_keys:%llu", (unsigned long long)dbstats.expired);
     s = infoField(s, "expired_fields:%llu", (unsigned long long)dbstats.expired_fields);
     s = infoField(s, "expired_stale_perc:%.2f", dbstats.expired_stale_perc * 100);
-    s = infoField(s, "expired_keys_with_volatile_items_stale_perc:%.2f", volatileStalePercent());
+    s = infoField(s, "expired_keys_with_volatile_items_stale_perc:%.2f", dbVolatileStalePercent());
     s = infoField(s, "expired_time_cap_reached_count:%llu", (unsigned long long)dbstats.expired_time_cap);
     s = infoField(s, "expire_cycle_cpu_milliseconds:%llu",
                   (unsigned long long)dbstats.expire_cycle_us / 1000);
@@ -443,7 +444,7 @@ static sds dbInfo(sds s) {
 }
 
 /* For who watches the log at level verbose. */
-static void logSizes(void) {
+static void dbLogSizes(void) {
     if (logGetLevel() > LL_VERBOSE) return;
     for (int i = 0; i < dbCount(); i++) {
         const struct db *db = &dbs[i];
@@ -463,7 +464,7 @@ void dbRegister(void) {
     configOnResetStat(dbResetStats);
     infoRegister("stats", dbInfo);
     cronRegister(dbResizeCron, 100);
-    cronRegister(logSizes, 5000);
+    cronRegister(dbLogSizes, 5000);
     expireInit();
 }
 

@@ -82,7 +82,8 @@ void dbExpireOwnKey(struct db *db, struct object *o);
  * or the data has to stand still. Only a lookup for writing deletes one that it comes upon. */
 void dbAddExpiryVeto(bool (*fn)(void));
 bool dbKeepsExpired(void);
-/* The same for one that `maxmemory` has no room for: event `evicted`; statistics are data/lifetime/evict.c's. */
+/* The same for one that `maxmemory` has no room for: event `evicted`; statistics are data/lifetime/evict.c's.
+ */
 void dbEvictKey(struct db *db, struct object *o);
 
 /* All keys of a slot, one by one, each with an event `del` and a delete that is propagated. Returns how many

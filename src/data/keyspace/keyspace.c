@@ -6,28 +6,31 @@
 #include "data/keyspace/keyspace.h"
 
 #include "base/assert.h"
+#include "data/keyspace/volatile_keys.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/type.h"
-#include "data/keyspace/volatile_keys.h"
 
 #define TTL_MEMORY 50 /* samples that an estimate is made of, about */
 
 bool keys_by_slot;
 
-static struct str objectEntryKey(const void *entry) {
+static struct str keyspaceObjectEntryKey(const void *entry) {
     return objectKey(entry);
 }
-static void objectEntryFree(void *entry) {
+static void keyspaceObjectEntryFree(void *entry) {
     objectFree(entry);
 }
 
-static const struct hashtableType keys_type = {.entryKey = objectEntryKey, .entryFree = objectEntryFree};
-static const struct hashtableType expires_type = {.entryKey = objectEntryKey};
+static const struct hashtableType keys_type = {.entryKey = keyspaceObjectEntryKey,
+                                               .entryFree = keyspaceObjectEntryFree};
+static const struct hashtableType expires_type = {.entryKey = keyspaceObjectEntryKey};
 /* Tables that grow hash again. Many small ones have to make up for their heads. */
-static const struct hashtableType keys_by_slot_type = {
-    .entryKey = objectEntryKey, .entryFree = objectEntryFree, .hash = keySlotHash, .tight = true};
+static const struct hashtableType keys_by_slot_type = {.entryKey = keyspaceObjectEntryKey,
+                                                       .entryFree = keyspaceObjectEntryFree,
+                                                       .hash = keySlotHash,
+                                                       .tight = true};
 static const struct hashtableType expires_by_slot_type = {
-    .entryKey = objectEntryKey, .hash = keySlotHash, .tight = true};
+    .entryKey = keyspaceObjectEntryKey, .hash = keySlotHash, .tight = true};
 
 /* ---- Life ---- */
 
@@ -43,18 +46,18 @@ struct keyspace *keyspaceCreate(void) {
     return ks;
 }
 
-static void releaseSlots(void *slots) {
+static void keyspaceReleaseSlots(void *slots) {
     slotTablesRelease(slots);
 }
 
-static void emptyTables(struct keyspace *ks, bool async) {
+static void keyspaceEmptyTables(struct keyspace *ks, bool async) {
     struct slotTables *slots = ks->slots;
     ks->slots = NULL;
     if (ks->hidden) hiddenEmptied(ks->hidden);
     if (!slots)
         lazyfreeTable(&ks->keys, async);
     else if (async)
-        lazyfreeContents(releaseSlots, slots, slotTablesSize(slots));
+        lazyfreeContents(keyspaceReleaseSlots, slots, slotTablesSize(slots));
     else
         slotTablesRelease(slots);
 }
@@ -66,7 +69,7 @@ uint64_t keyspaceEmpty(struct keyspace *ks, bool async) {
     }
     async = async && n > 0; /* few keys can hold much */
     lazyfreeTable(&ks->expires.table, async);
-    emptyTables(ks, async);
+    keyspaceEmptyTables(ks, async);
     volatileEmptied(&ks->expires);
     ks->avg_ttl_ms = 0;
     debugAssert(!keyspaceSize(ks) && !keyspaceExpiresSize(ks) && !ks->inner);
@@ -101,7 +104,7 @@ void keyspaceLeaving(struct keyspace *ks, const struct object *o) {
     if (type->leave) type->leave(ks, o);
 }
 
-static struct slotTables *slotsOf(struct keyspace *ks) {
+static struct slotTables *keyspaceSlotsOf(struct keyspace *ks) {
     if (!ks->slots) {
         ks->slots = slotTablesCreate(ks->keys.type);
         ks->slots->hidden = ks->hidden;
@@ -110,14 +113,14 @@ static struct slotTables *slotsOf(struct keyspace *ks) {
 }
 
 /* The table where the key is, if it is anywhere: to replace. */
-static inline struct hashtable *tableOf(struct keyspace *ks, uint64_t hash) {
+static inline struct hashtable *keyspaceTableOf(struct keyspace *ks, uint64_t hash) {
     return keyspaceHasSlots(ks) ? slotTable(ks->slots, keyHashSlot(hash)) : &ks->keys;
 }
 
 void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
     debugAssert(!keyspaceFind(ks, objectKey(o), hash));
     if (__builtin_expect(keys_by_slot, 0))
-        slotTablesAdd(slotsOf(ks), keyHashSlot(hash), o, hash);
+        slotTablesAdd(keyspaceSlotsOf(ks), keyHashSlot(hash), o, hash);
     else
         hashtableAddUnchecked(&ks->keys, o, hash);
     if (objectHasExpire(o))
@@ -127,7 +130,7 @@ void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
     keyspaceEntered(ks, o);
 }
 
-static void leavesExpires(struct keyspace *ks, struct object *o, uint64_t hash) {
+static void keyspaceLeavesExpires(struct keyspace *ks, struct object *o, uint64_t hash) {
     if (objectHasExpire(o))
         volatileRemove(ks, o, hash);
     else
@@ -140,7 +143,7 @@ void keyspaceRemove(struct keyspace *ks, struct object *o, uint64_t hash) {
         slotTablesRemoveEntry(ks->slots, keyHashSlot(hash), o, hash);
     else
         hashtableRemoveEntry(&ks->keys, o, hash);
-    leavesExpires(ks, o, hash);
+    keyspaceLeavesExpires(ks, o, hash);
     debugAssert(keyspaceExpiresSize(ks) <= keyspaceSize(ks));
 }
 
@@ -149,7 +152,7 @@ struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash) {
                                             : hashtablePopHashed(&ks->keys, key, hash);
     if (!o) return NULL;
     keyspaceLeaving(ks, o);
-    leavesExpires(ks, o, hash);
+    keyspaceLeavesExpires(ks, o, hash);
     debugAssert(keyspaceExpiresSize(ks) <= keyspaceSize(ks));
     return o;
 }
@@ -159,7 +162,7 @@ struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct val
     debugAssert(keyspaceFind(ks, objectKey(o), hash) == o);
     struct object *now = objectCreate(objectKey(o), expire_ms, v);
     now->lru = o->lru;
-    hashtableReplaceEntry(tableOf(ks, hash), o, now, hash);
+    hashtableReplaceEntry(keyspaceTableOf(ks, hash), o, now, hash);
     if (objectHasExpire(o) && objectHasExpire(now)) {
         volatileReplace(ks, o, now, hash);
     } else if (objectHasExpire(o)) {
@@ -178,7 +181,7 @@ struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn
     struct object *now = move(priv, o);
     if (!now) return o;
     uint64_t hash = keyHash(objectKey(now));
-    hashtableReplaceEntry(tableOf(ks, hash), o, now, hash);
+    hashtableReplaceEntry(keyspaceTableOf(ks, hash), o, now, hash);
     if (objectHasExpire(now)) volatileMoved(ks, o, now, hash);
     return now;
 }
@@ -225,27 +228,27 @@ size_t keyspaceSample(struct keyspace *ks, bool with_expire, struct object **dst
 
 /* Goes to the first slot from this one on that has to be passed. Behind the last slot comes the one table,
  * which is all there is, or empty. */
-static void iteratorGoToSlot(struct keyspaceIterator *it, int slot) {
+static void keyspaceIteratorGoToSlot(struct keyspaceIterator *it, int slot) {
     struct slotTables *slots = it->ks->slots;
     it->slot = slots ? slotTablesNext(slots, slot, it->seen) : KEY_SLOTS;
     hashtableInitIterator(&it->it, it->slot <= it->last ? slotTable(slots, it->slot) : &it->ks->keys, true);
 }
 
-static void iteratorInit(struct keyspaceIterator *it, struct keyspace *ks, int first, int last,
-                         enum slotsSeen seen) {
+static void dataKeyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks, int first, int last,
+                                     enum slotsSeen seen) {
     it->ks = ks;
     it->last = last;
     it->seen = seen;
-    iteratorGoToSlot(it, first);
+    keyspaceIteratorGoToSlot(it, first);
 }
 
 void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks, enum slotsSeen seen) {
-    iteratorInit(it, ks, 0, KEY_SLOTS - 1, seen);
+    dataKeyspaceIteratorInit(it, ks, 0, KEY_SLOTS - 1, seen);
 }
 
 void keyspaceIteratorInitSlots(struct keyspaceIterator *it, struct keyspace *ks, int first, int last) {
     serverAssert(keys_by_slot && 0 <= first && first <= last && last < KEY_SLOTS);
-    iteratorInit(it, ks, first, last, SLOTS_ALL);
+    dataKeyspaceIteratorInit(it, ks, first, last, SLOTS_ALL);
 }
 
 struct object *keyspaceIteratorNext(struct keyspaceIterator *it) {
@@ -253,7 +256,7 @@ struct object *keyspaceIteratorNext(struct keyspaceIterator *it) {
     while (!hashtableNext(&it->it, &entry)) {
         if (it->slot > it->last) return NULL;
         keyspaceIteratorStop(it);
-        iteratorGoToSlot(it, it->slot + 1);
+        keyspaceIteratorGoToSlot(it, it->slot + 1);
     }
     return entry;
 }
@@ -293,7 +296,7 @@ void keyspaceHideSlot(struct keyspace *ks, int slot, bool hide) {
 }
 
 /* The object is in none of the tables any more but, perhaps, in that of those with an expiry. */
-static void leavesWithSlot(struct keyspace *ks, struct object *o) {
+static void keyspaceLeavesWithSlot(struct keyspace *ks, struct object *o) {
     keyspaceLeaving(ks, o);
     if (objectHasExpire(o)) volatileRemoveOne(ks, o, keyHash(objectKey(o)));
 }
@@ -306,7 +309,7 @@ uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceGon
     void *o;
     if (ks->expires.count || ks->inner) {
         hashtableInitIterator(&it, &table, true);
-        while (hashtableNext(&it, &o)) leavesWithSlot(ks, o);
+        while (hashtableNext(&it, &o)) keyspaceLeavesWithSlot(ks, o);
         hashtableStopIterator(&it);
     }
     volatileChanged(ks);
@@ -331,7 +334,7 @@ bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire) {
 }
 
 bool keyspaceTryExpandSlot(struct keyspace *ks, int slot, size_t keys) {
-    return !keys_by_slot || !keys || slotTablesTryExpand(slotsOf(ks), slot, keys);
+    return !keys_by_slot || !keys || slotTablesTryExpand(keyspaceSlotsOf(ks), slot, keys);
 }
 
 bool keyspaceResize(struct keyspace *ks, uint64_t us) {

@@ -28,8 +28,8 @@
 
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "data/object.h"
 #include "data/keyspace/slot_tables.h"
+#include "data/object.h"
 #include "ds/hashtable.h"
 
 enum volatileState { VOLATILE_TABLE, VOLATILE_NONE, VOLATILE_MAKING };

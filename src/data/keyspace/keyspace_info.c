@@ -5,7 +5,7 @@
 #include "data/keyspace/db.h"
 #include "registry/info.h"
 
-static sds infoKeyspace(sds s) {
+static sds keyspaceInfoKeyspace(sds s) {
     for (int i = 0; i < dbCount(); i++) {
         const struct db *db = dbGet(i);
         if (keyspaceShownSize(&db->keyspace) == 0) continue;
@@ -17,5 +17,5 @@ static sds infoKeyspace(sds s) {
 }
 
 void keyspaceInfoInit(void) {
-    infoRegister("keyspace", infoKeyspace);
+    infoRegister("keyspace", keyspaceInfoKeyspace);
 }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/model_ops.h"
@@ -33,12 +32,12 @@ static size_t typeEffort(const struct object *o) {
     (void)o;
     return 1;
 }
-static void typeOnAdded(struct keyspace *ks, const struct object *o) {
+static void keyspaceTestTypeOnAdded(struct keyspace *ks, const struct object *o) {
     (void)o;
     if (!ks->inner) ks->inner = zcalloc(1, sizeof(size_t));
     (*(size_t *)ks->inner)++;
 }
-static void typeOnRemoved(struct keyspace *ks, const struct object *o) {
+static void keyspaceTestTypeOnRemoved(struct keyspace *ks, const struct object *o) {
     (void)o;
     assert_non_null(ks->inner);
     assert_true((*(size_t *)ks->inner)-- > 0);
@@ -54,8 +53,8 @@ static const struct objectType counting = {.id = TYPE_ID,
                                            .name = "counting",
                                            .free = typeFree,
                                            .freeEffort = typeEffort,
-                                           .enter = typeOnAdded,
-                                           .leave = typeOnRemoved,
+                                           .enter = keyspaceTestTypeOnAdded,
+                                           .leave = keyspaceTestTypeOnRemoved,
                                            .leaveAll = typeOnRemovedAll,
                                            .volatileCount = typeCount};
 
@@ -70,18 +69,18 @@ static struct keyspaceModelKey {
     int value;
 } model[SPACES][NAMES];
 
-static unsigned randomBelow(unsigned n) {
+static unsigned keyspaceTestRandomBelow(unsigned n) {
     rng = rng * 1103515245 + 12345;
     return (rng >> 8) % n;
 }
 
-static struct str name(int i) {
+static struct str keyspaceTestName(int i) {
     return strOf(names[i]);
 }
-static uint64_t hashOf(int i) {
-    return keyHash(name(i));
+static uint64_t keyspaceTestHashOf(int i) {
+    return keyHash(keyspaceTestName(i));
 }
-static int indexOf(const struct object *o) {
+static int keyspaceTestIndexOf(const struct object *o) {
     struct str key = objectKey(o);
     int i = 0;
     for (size_t at = 4; at < key.len && key.ptr[at] != '{'; at++) i = i * 10 + key.ptr[at] - '0';
@@ -89,7 +88,8 @@ static int indexOf(const struct object *o) {
 }
 static unsigned expire_percent = 33;
 static int64_t randomExpire(void) {
-    return randomBelow(100) >= expire_percent ? OBJ_NO_EXPIRE : (int64_t)randomBelow(1000);
+    return keyspaceTestRandomBelow(100) >= expire_percent ? OBJ_NO_EXPIRE
+                                                          : (int64_t)keyspaceTestRandomBelow(1000);
 }
 
 /* Every second value is behind a pointer. */
@@ -102,7 +102,7 @@ static struct value makeValue(int n, char *text, size_t size) {
     snprintf(text, size, "%d", n);
     return valueEmbed(TYPE_ID, 0, strOf(text));
 }
-static int valueOf(const struct object *o) {
+static int keyspaceTestValueOf(const struct object *o) {
     if (objectHasPtr(o)) return *(int *)objectPtr(o);
     char text[32] = {0};
     struct str s = objectEmbedded(o);
@@ -127,10 +127,10 @@ static void compareSlots(struct keyspace *ks, const struct keyspaceModelKey *m) 
     assert_int_equal(next, KEY_SLOTS);
 }
 
-static void compare(struct keyspace *ks, const struct keyspaceModelKey *m) {
+static void keyspaceTestCompare(struct keyspace *ks, const struct keyspaceModelKey *m) {
     size_t size = 0, expires = 0, shown = 0, shown_expires = 0;
     for (int i = 0; i < NAMES; i++) {
-        struct object *o = keyspaceFind(ks, name(i), hashOf(i));
+        struct object *o = keyspaceFind(ks, keyspaceTestName(i), keyspaceTestHashOf(i));
         assert_ptr_equal(o, m[i].o);
         if (!o) continue;
         size++;
@@ -138,8 +138,8 @@ static void compare(struct keyspace *ks, const struct keyspaceModelKey *m) {
         shown += !keyspaceHides(ks, slots[i]);
         shown_expires += !keyspaceHides(ks, slots[i]) && m[i].expire_ms != OBJ_NO_EXPIRE;
         assert_true(objectExpire(o) == m[i].expire_ms);
-        assert_int_equal(valueOf(o), m[i].value);
-        assert_non_null(keyspacePeek(ks, hashOf(i)));
+        assert_int_equal(keyspaceTestValueOf(o), m[i].value);
+        assert_non_null(keyspacePeek(ks, keyspaceTestHashOf(i)));
     }
     assert_int_equal(keyspaceSize(ks), size);
     assert_int_equal(keyspaceExpiresSize(ks), expires);
@@ -152,70 +152,70 @@ static void compare(struct keyspace *ks, const struct keyspaceModelKey *m) {
     keyspaceVerify(ks);
 }
 
-static void modelAdd(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
+static void keyspaceTestModelAdd(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
     char text[32];
-    m[i].value = (int)randomBelow(100000);
+    m[i].value = (int)keyspaceTestRandomBelow(100000);
     m[i].expire_ms = randomExpire();
-    m[i].o = objectCreate(name(i), m[i].expire_ms, makeValue(m[i].value, text, sizeof text));
-    keyspaceAdd(ks, m[i].o, hashOf(i));
+    m[i].o = objectCreate(keyspaceTestName(i), m[i].expire_ms, makeValue(m[i].value, text, sizeof text));
+    keyspaceAdd(ks, m[i].o, keyspaceTestHashOf(i));
 }
 
 static void modelReplace(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
     char text[32];
     struct value old = objectValue(m[i].o);
-    m[i].value = (int)randomBelow(100000);
+    m[i].value = (int)keyspaceTestRandomBelow(100000);
     m[i].expire_ms = randomExpire();
     keyspaceLeaving(ks, m[i].o);
     struct value v = makeValue(m[i].value, text, sizeof text);
-    m[i].o = keyspaceReplace(ks, m[i].o, v, m[i].expire_ms, hashOf(i));
+    m[i].o = keyspaceReplace(ks, m[i].o, v, m[i].expire_ms, keyspaceTestHashOf(i));
     keyspaceEntered(ks, m[i].o);
     if (!old.embedded) typeFree(old);
 }
 
-static void modelRemove(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
-    if (randomBelow(2))
-        keyspaceRemove(ks, m[i].o, hashOf(i));
+static void keyspaceTestModelRemove(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
+    if (keyspaceTestRandomBelow(2))
+        keyspaceRemove(ks, m[i].o, keyspaceTestHashOf(i));
     else
-        assert_ptr_equal(keyspacePop(ks, name(i), hashOf(i)), m[i].o);
+        assert_ptr_equal(keyspacePop(ks, keyspaceTestName(i), keyspaceTestHashOf(i)), m[i].o);
     objectFree(m[i].o);
     m[i].o = NULL;
 }
 
-static void change(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
+static void keyspaceTestChange(struct keyspace *ks, struct keyspaceModelKey *m, int i) {
     if (!m[i].o)
-        modelAdd(ks, m, i);
-    else if (randomBelow(2))
+        keyspaceTestModelAdd(ks, m, i);
+    else if (keyspaceTestRandomBelow(2))
         modelReplace(ks, m, i);
     else
-        modelRemove(ks, m, i);
+        keyspaceTestModelRemove(ks, m, i);
 }
 
 /* A keyspace that is filled beside it takes its place. */
 static void exchangeAll(struct keyspace *ks, struct keyspaceModelKey *m) {
     struct keyspace *other = keyspaceCreate();
     struct keyspaceModelKey fresh[NAMES] = {0};
-    for (int i = 0; i < NAMES; i += 3) modelAdd(other, fresh, i);
+    for (int i = 0; i < NAMES; i += 3) keyspaceTestModelAdd(other, fresh, i);
     keyspaceExchange(ks, other);
-    compare(other, m);
+    keyspaceTestCompare(other, m);
     memcpy(m, fresh, sizeof fresh);
-    compare(ks, m);
+    keyspaceTestCompare(ks, m);
     uint64_t had = keyspaceSize(other), before = lazyfreedObjects();
-    bool async = randomBelow(2);
+    bool async = keyspaceTestRandomBelow(2);
     keyspaceRelease(other, async);
     assert_int_equal(lazyfreedObjects() - before, async ? had : 0);
 }
 
-static void emptyAll(struct keyspace *ks, struct keyspaceModelKey *m) {
+static void keyspaceTestEmptyAll(struct keyspace *ks, struct keyspaceModelKey *m) {
     size_t n = keyspaceSize(ks);
-    assert_int_equal(keyspaceEmpty(ks, randomBelow(2)), n);
+    assert_int_equal(keyspaceEmpty(ks, keyspaceTestRandomBelow(2)), n);
     assert_null(keyspaceAnyKey(ks, false));
     memset(m, 0, NAMES * sizeof *m);
-    compare(ks, m);
+    keyspaceTestCompare(ks, m);
 }
 
 /* Half of the keys are of slots[1]; the rest has slots of its own. */
 static void hideOrShow(struct keyspace *ks) {
-    int slot = slots[randomBelow(4) ? randomBelow(NAMES) : 1];
+    int slot = slots[keyspaceTestRandomBelow(4) ? keyspaceTestRandomBelow(NAMES) : 1];
     if (keys_by_slot) keyspaceHideSlot(ks, slot, !keyspaceHides(ks, slot));
 }
 
@@ -229,9 +229,9 @@ static void noteGone(void *priv, const struct object *o) {
 
 /* Of the slot of many keys, or of another, which may have none. */
 static void dropSlot(struct keyspace *ks, struct keyspaceModelKey *m) {
-    int slot = slots[randomBelow(2) ? 1 : randomBelow(NAMES)];
+    int slot = slots[keyspaceTestRandomBelow(2) ? 1 : keyspaceTestRandomBelow(NAMES)];
     uint64_t n = keyspaceSlotSize(ks, slot), before = lazyfreedObjects();
-    bool async = randomBelow(2), tells = randomBelow(2);
+    bool async = keyspaceTestRandomBelow(2), tells = keyspaceTestRandomBelow(2);
     told = 0;
     assert_int_equal(keyspaceDropSlot(ks, slot, async, tells ? noteGone : NULL, ks), n);
     assert_int_equal(told, tells ? n : 0);
@@ -239,7 +239,7 @@ static void dropSlot(struct keyspace *ks, struct keyspaceModelKey *m) {
     for (int i = 0; keys_by_slot && i < NAMES; i++) {
         if (slots[i] == slot) m[i].o = NULL;
     }
-    compare(ks, m);
+    keyspaceTestCompare(ks, m);
 }
 
 static struct keyspace spaces[SPACES];
@@ -258,9 +258,9 @@ static void randomOperations(void **state) {
     uint64_t ops = modelShare(200000);
     for (int s = 0; s < SPACES; s++) keyspaceInit(&spaces[s]);
     for (uint64_t n = 0; n < ops; n++) {
-        unsigned s = randomBelow(SPACES), what = randomBelow(20000);
+        unsigned s = keyspaceTestRandomBelow(SPACES), what = keyspaceTestRandomBelow(20000);
         if (what == 0)
-            emptyAll(&spaces[s], model[s]);
+            keyspaceTestEmptyAll(&spaces[s], model[s]);
         else if (what == 1)
             exchangeAll(&spaces[s], model[s]);
         else if (what < 10)
@@ -270,14 +270,15 @@ static void randomOperations(void **state) {
         else if (what < 50)
             hideOrShow(&spaces[s]);
         else
-            change(&spaces[s], model[s], (int)randomBelow(NAMES));
-        if (n % 5000 == 0) expire_percent = (unsigned[]){0, 10, 33, 90, 100}[randomBelow(5)];
+            keyspaceTestChange(&spaces[s], model[s], (int)keyspaceTestRandomBelow(NAMES));
+        if (n % 5000 == 0) expire_percent = (unsigned[]){0, 10, 33, 90, 100}[keyspaceTestRandomBelow(5)];
         seen_states[spaces[s].expires.state]++;
-        if (n % 500 == 0 || spaces[s].expires.state == VOLATILE_MAKING) compare(&spaces[s], model[s]);
+        if (n % 500 == 0 || spaces[s].expires.state == VOLATILE_MAKING)
+            keyspaceTestCompare(&spaces[s], model[s]);
     }
     for (int s = 0; s < SPACES; s++) {
         exchangeAll(&spaces[s], model[s]);
-        emptyAll(&spaces[s], model[s]);
+        keyspaceTestEmptyAll(&spaces[s], model[s]);
     }
     for (int i = 0; i < 3; i++) assert_true(ops < 100000 || seen_states[i] > 50);
     expire_percent = 33;
@@ -289,13 +290,13 @@ static bool passed[NAMES];
 
 static void notePassed(void *priv, void *entry) {
     (void)priv;
-    passed[indexOf(entry)] = true;
+    passed[keyspaceTestIndexOf(entry)] = true;
 }
 
 /* The first third is there, in every second round all the rest, too; nothing has been passed yet. */
 static void fillForScan(struct keyspace *ks, struct keyspaceModelKey *m, int round) {
     for (int i = 0; i < NAMES; i++) {
-        if (!m[i].o && (i < NAMES / 3 || round % 2)) modelAdd(ks, m, i);
+        if (!m[i].o && (i < NAMES / 3 || round % 2)) keyspaceTestModelAdd(ks, m, i);
     }
     memset(passed, 0, sizeof passed);
 }
@@ -312,11 +313,12 @@ static void scanPassesWhatStays(void **state) {
         do {
             cursor = keyspaceScan(ks, cursor, SLOTS_SHOWN, notePassed, NULL);
             assert_true(cursor < 1ULL << 53);
-            for (int k = 0; k < 5; k++) change(ks, m, NAMES / 3 + (int)randomBelow(NAMES - NAMES / 3));
+            for (int k = 0; k < 5; k++)
+                keyspaceTestChange(ks, m, NAMES / 3 + (int)keyspaceTestRandomBelow(NAMES - NAMES / 3));
         } while (cursor);
         for (int i = 0; i < NAMES / 3; i++) assert_true(passed[i]);
     }
-    compare(ks, m);
+    keyspaceTestCompare(ks, m);
     keyspaceRelease(ks, false);
     memset(m, 0, NAMES * sizeof *m);
 }
@@ -335,7 +337,7 @@ static void lookForExpires(unsigned percent, enum volatileState expected) {
     struct keyspace *ks = keyspaceCreate();
     struct keyspaceModelKey *m = model[0];
     expire_percent = percent;
-    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < NAMES; i++) keyspaceTestModelAdd(ks, m, i);
     assert_int_equal(ks->expires.state, expected);
     for (int round = 0; round < 3; round++) {
         memset(passed, 0, sizeof passed);
@@ -372,7 +374,7 @@ static void tableOfExpiresComesBack(void **state) {
         struct keyspaceModelKey *m = model[0];
         int changes = 0, moved = 0;
         expire_percent = 100;
-        for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+        for (int i = 0; i < NAMES; i++) keyspaceTestModelAdd(ks, m, i);
         assert_int_equal(ks->expires.state, VOLATILE_NONE);
         expire_percent = 0;
         for (int i = 0; ks->expires.state == VOLATILE_NONE; i++) modelReplace(ks, m, i);
@@ -380,19 +382,19 @@ static void tableOfExpiresComesBack(void **state) {
         for (; ks->expires.state == VOLATILE_MAKING; changes++) {
             for (int i = 0; i < NAMES; i += 7)
                 if (m[i].o) m[i].o = keyspaceMoveObject(ks, m[i].o, moveAlways, &moved);
-            compare(ks, m);
+            keyspaceTestCompare(ks, m);
             assert_true(objectHasExpire(keyspaceAnyKey(ks, true)));
             if (idle)
                 keyspaceResize(ks, 1000);
             else if (m[0].o)
-                modelRemove(ks, m, 0);
+                keyspaceTestModelRemove(ks, m, 0);
             else
-                modelAdd(ks, m, 0);
+                keyspaceTestModelAdd(ks, m, 0);
         }
         assert_int_equal(ks->expires.state, VOLATILE_TABLE);
         assert_in_range(changes, 1, idle ? 1 : NAMES / (keys_by_slot ? 4 : 10)); /* slots of one key each */
         assert_true(moved > 0);
-        compare(ks, m);
+        keyspaceTestCompare(ks, m);
         keyspaceRelease(ks, false);
         memset(m, 0, NAMES * sizeof *m);
         expire_percent = 33;
@@ -403,18 +405,18 @@ static void iteratorAllowsDeleting(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
     struct keyspaceModelKey *m = model[0];
-    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < NAMES; i++) keyspaceTestModelAdd(ks, m, i);
     struct keyspaceIterator it;
     struct object *o;
     int n = 0;
     keyspaceIteratorInit(&it, ks, SLOTS_SHOWN);
     while ((o = keyspaceIteratorNext(&it))) {
-        modelRemove(ks, m, indexOf(o));
+        keyspaceTestModelRemove(ks, m, keyspaceTestIndexOf(o));
         n++;
     }
     keyspaceIteratorStop(&it);
     assert_int_equal(n, NAMES);
-    compare(ks, m);
+    keyspaceTestCompare(ks, m);
     keyspaceRelease(ks, false);
 }
 
@@ -429,17 +431,17 @@ static void fillAndEmptySlots(void **state) {
     keyspaceIteratorInitSlots(&it, ks, slots[1], slots[1]);
     assert_null(keyspaceIteratorNext(&it));
     keyspaceIteratorStop(&it);
-    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < NAMES; i++) keyspaceTestModelAdd(ks, m, i);
     size_t n = 0, had = keyspaceSlotSize(ks, slots[1]);
     keyspaceIteratorInitSlots(&it, ks, slots[1], slots[1]);
     for (; (o = keyspaceIteratorNext(&it)); n++) {
         assert_int_equal(keySlot(objectKey(o)), slots[1]);
-        modelRemove(ks, m, indexOf(o));
+        keyspaceTestModelRemove(ks, m, keyspaceTestIndexOf(o));
     }
     keyspaceIteratorStop(&it);
     assert_true(n >= NAMES / 2 && n == had);
     assert_int_equal(keyspaceScanSlot(ks, slots[1], 0, notePassed, NULL), 0);
-    compare(ks, m);
+    keyspaceTestCompare(ks, m);
     keyspaceRelease(ks, false);
     memset(m, 0, NAMES * sizeof *m);
 }
@@ -447,7 +449,7 @@ static void fillAndEmptySlots(void **state) {
 /* Only keys of slots that are shown come by chance, or one after the other. */
 static void mayBeSeen(void *priv, void *entry) {
     struct keyspace *ks = priv;
-    int i = indexOf(entry);
+    int i = keyspaceTestIndexOf(entry);
     assert_false(keyspaceHides(ks, slots[i]));
     passed[i] = true;
 }
@@ -485,19 +487,19 @@ static void lookAround(struct keyspace *ks, struct keyspaceModelKey *m) {
 }
 
 /* From none to all, and back; what most keys are decides how those with an expiry are looked for. */
-static void hiddenSlots(void **state) {
+static void keyspaceTestHiddenSlots(void **state) {
     (void)state;
     for (int round = 0; round < 3; round++) {
         struct keyspace *ks = keyspaceCreate();
         struct keyspaceModelKey *m = model[0];
         expire_percent = (unsigned[]){10, 33, 100}[round];
         keyspaceHideSlot(ks, slots[1], true);
-        for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+        for (int i = 0; i < NAMES; i++) keyspaceTestModelAdd(ks, m, i);
         for (bool hide = true;; hide = false) {
             for (int i = 0; i < NAMES; i++) {
                 keyspaceHideSlot(ks, slots[i], hide);
                 if (i % 30 && i < NAMES - 2) continue;
-                compare(ks, m);
+                keyspaceTestCompare(ks, m);
                 lookAround(ks, m);
             }
             assert_int_equal(keyspaceShownSize(ks), hide ? 0 : NAMES);
@@ -521,7 +523,8 @@ static void scanOfSlot(void **state) {
         uint64_t cursor = 0;
         do {
             cursor = keyspaceScanSlot(ks, slots[1], cursor, notePassed, NULL);
-            for (int k = 0; k < 5; k++) change(ks, m, NAMES / 3 + (int)randomBelow(NAMES - NAMES / 3));
+            for (int k = 0; k < 5; k++)
+                keyspaceTestChange(ks, m, NAMES / 3 + (int)keyspaceTestRandomBelow(NAMES - NAMES / 3));
         } while (cursor);
         for (int i = 0; i < NAMES; i++) {
             if (i < NAMES / 3 || slots[i] != slots[1]) assert_int_equal(passed[i], slots[i] == slots[1]);
@@ -547,7 +550,7 @@ static void orderOfSlots(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
     struct keyspaceModelKey *m = model[0];
-    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < NAMES; i++) keyspaceTestModelAdd(ks, m, i);
     struct keyspaceIterator it;
     struct object *o;
     last_slot = passes = 0;
@@ -568,11 +571,12 @@ static void hostileCursors(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
     struct keyspaceModelKey *m = model[0];
-    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < NAMES; i++) keyspaceTestModelAdd(ks, m, i);
     for (int i = 0; i < 200000; i++) {
-        uint64_t cursor = ((uint64_t)randomBelow(1 << 22) << 32 | (uint64_t)randomBelow(1 << 16) << 16) ^
-                          randomBelow(1 << 20);
-        cursor >>= randomBelow(54);
+        uint64_t cursor = ((uint64_t)keyspaceTestRandomBelow(1 << 22) << 32 |
+                           (uint64_t)keyspaceTestRandomBelow(1 << 16) << 16) ^
+                          keyspaceTestRandomBelow(1 << 20);
+        cursor >>= keyspaceTestRandomBelow(54);
         assert_true(keyspaceScan(ks, cursor, SLOTS_SHOWN, notePassed, NULL) < 1ULL << 53);
         keyspaceScanSlot(ks, slots[1], cursor, notePassed, NULL);
     }
@@ -589,8 +593,8 @@ static void anyKeyIsFair(void **state) {
     int draws = 60000, of_one_slot = 0, least = draws;
     static int times[NAMES];
     memset(times, 0, sizeof times);
-    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
-    for (int i = 0; i < draws; i++) times[indexOf(keyspaceAnyKey(ks, false))]++;
+    for (int i = 0; i < NAMES; i++) keyspaceTestModelAdd(ks, m, i);
+    for (int i = 0; i < draws; i++) times[keyspaceTestIndexOf(keyspaceAnyKey(ks, false))]++;
     for (int i = 0; i < NAMES; i++) {
         if (times[i] < least) least = times[i];
         if (slots[i] == slots[1]) of_one_slot += times[i];
@@ -619,15 +623,15 @@ static void objectsMove(void **state) {
     struct keyspace *ks = keyspaceCreate();
     struct keyspaceModelKey *m = model[0];
     int moved = 0;
-    for (int i = 0; i < NAMES; i++) modelAdd(ks, m, i);
+    for (int i = 0; i < NAMES; i++) keyspaceTestModelAdd(ks, m, i);
     for (int i = 0; i < NAMES; i++) m[i].o = keyspaceMoveObject(ks, m[i].o, moveAlways, &moved);
     assert_int_equal(moved, NAMES);
-    compare(ks, m);
+    keyspaceTestCompare(ks, m);
     keyspaceRelease(ks, false);
     memset(m, 0, NAMES * sizeof *m);
 }
 
-static void nothingLeaks(void **state) {
+static void keyspaceTestNothingLeaks(void **state) {
     (void)state;
     size_t before = zmallocUsedMemory();
     randomOperations(NULL);
@@ -641,11 +645,11 @@ int main(void) {
     objectTypeRegister(&counting);
     for (int i = 0; i < NAMES; i++) {
         snprintf(names[i], sizeof names[i], i % 2 ? "key:%d{one}" : "key:%d", i);
-        slots[i] = keySlot(name(i));
+        slots[i] = keySlot(keyspaceTestName(i));
     }
     const struct CMUnitTest of_slots[] = {
         cmocka_unit_test(fillAndEmptySlots),
-        cmocka_unit_test(hiddenSlots),
+        cmocka_unit_test(keyspaceTestHiddenSlots),
         cmocka_unit_test(scanOfSlot),
         cmocka_unit_test(orderOfSlots),
     };
@@ -659,7 +663,7 @@ int main(void) {
         cmocka_unit_test(anyKeyIsFair),
         cmocka_unit_test(estimateOfTtl),
         cmocka_unit_test(objectsMove),
-        cmocka_unit_test(nothingLeaks),
+        cmocka_unit_test(keyspaceTestNothingLeaks),
     };
     int failed = cmocka_run_group_tests_name("one pair of tables", tests, NULL, NULL);
     keys_by_slot = true;

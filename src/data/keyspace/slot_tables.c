@@ -45,18 +45,18 @@ void slotTablesPrefetch(const struct slotTables *st, int slot, uint64_t hash) {
 
 /* ---- Change ---- */
 
-static inline void count(struct slotTables *st, int slot, uint64_t by) {
+static inline void slotTablesCount(struct slotTables *st, int slot, uint64_t by) {
     st->used += by;
     st->group_used[slot / SLOT_GROUP] += by;
     if (__builtin_expect(st->hidden != NULL, 0)) hiddenCountKeys(st->hidden, slot, by);
 }
 
-static inline void changed(struct slotTables *st, int slot, uint64_t by) {
+static inline void slotTablesChanged(struct slotTables *st, int slot, uint64_t by) {
     slotTablesDescriptor(st, slot);
-    count(st, slot, by);
+    slotTablesCount(st, slot, by);
 }
 
-static struct hashtable *madeTable(struct slotTables *st, int slot) {
+static struct hashtable *slotTablesMadeTable(struct slotTables *st, int slot) {
     struct hashtable *ht = slotTable(st, slot);
     if (!ht->type) hashtableInitSalted(ht, st->type, st->salt);
     return ht;
@@ -64,18 +64,18 @@ static struct hashtable *madeTable(struct slotTables *st, int slot) {
 
 void slotTablesAdd(struct slotTables *st, int slot, void *entry, uint64_t hash) {
     debugAssert(slot == (int)(hash % KEY_SLOTS));
-    hashtableAddUnchecked(madeTable(st, slot), entry, hash);
-    changed(st, slot, 1);
+    hashtableAddUnchecked(slotTablesMadeTable(st, slot), entry, hash);
+    slotTablesChanged(st, slot, 1);
 }
 
 void slotTablesRemoveEntry(struct slotTables *st, int slot, const void *entry, uint64_t hash) {
     hashtableRemoveEntry(slotTable(st, slot), entry, hash);
-    changed(st, slot, -1ULL);
+    slotTablesChanged(st, slot, -1ULL);
 }
 
 void *slotTablesPop(struct slotTables *st, int slot, struct str key, uint64_t hash) {
     void *entry = hashtablePopHashed(slotTable(st, slot), key, hash);
-    if (entry) changed(st, slot, -1ULL);
+    if (entry) slotTablesChanged(st, slot, -1ULL);
     return entry;
 }
 
@@ -83,16 +83,16 @@ struct hashtable slotTablesTake(struct slotTables *st, int slot) {
     serverAssert(0 <= slot && slot < KEY_SLOTS);
     struct hashtable taken = *slotTable(st, slot);
     *slotTable(st, slot) = (struct hashtable){0};
-    changed(st, slot, -(uint64_t)hashtableSize(&taken));
+    slotTablesChanged(st, slot, -(uint64_t)hashtableSize(&taken));
     return taken;
 }
 
 /* ---- Which slot ---- */
 
-static uint64_t shown(const struct slotTables *st) {
+static uint64_t slotTablesShown(const struct slotTables *st) {
     return st->used - (st->hidden ? st->hidden->keys : 0);
 }
-static uint64_t groupShown(const struct slotTables *st, int group) {
+static uint64_t slotTablesGroupShown(const struct slotTables *st, int group) {
     return st->group_used[group] - (st->hidden ? st->hidden->group_keys[group] : 0);
 }
 static uint64_t slotShown(const struct slotTables *st, int slot) {
@@ -103,7 +103,7 @@ int slotTablesNext(const struct slotTables *st, int slot, enum slotsSeen seen) {
     debugAssert(slot >= 0);
     while (slot < KEY_SLOTS) {
         int group = slot / SLOT_GROUP;
-        if (!(seen == SLOTS_ALL ? st->group_used[group] : groupShown(st, group)))
+        if (!(seen == SLOTS_ALL ? st->group_used[group] : slotTablesGroupShown(st, group)))
             slot = (group + 1) * SLOT_GROUP;
         else if (seen == SLOTS_ALL ? hashtableSize(&st->tables[slot]) : slotShown(st, slot))
             return slot;
@@ -117,7 +117,7 @@ int slotTablesNext(const struct slotTables *st, int slot, enum slotsSeen seen) {
 static int slotOfEntry(const struct slotTables *st, uint64_t n) {
     debugAssert(n < shown(st));
     int group = 0;
-    for (; n >= groupShown(st, group); group++) n -= groupShown(st, group);
+    for (; n >= slotTablesGroupShown(st, group); group++) n -= slotTablesGroupShown(st, group);
     int slot = group * SLOT_GROUP;
     for (; n >= slotShown(st, slot); slot++) n -= slotShown(st, slot);
     return slot;
@@ -126,7 +126,7 @@ static int slotOfEntry(const struct slotTables *st, uint64_t n) {
 /* ---- All of them ---- */
 
 /* One stripe of a slot's table; what is left of the cursor, 0 behind the last. */
-static uint64_t scanStripe(struct hashtable *ht, uint64_t local, hashtableScanFn fn, void *priv) {
+static uint64_t slotTablesScanStripe(struct hashtable *ht, uint64_t local, hashtableScanFn fn, void *priv) {
     unsigned level = (unsigned)(local >> STRIPE_BITS);
     uint64_t stripe = local & ((1ULL << STRIPE_BITS) - 1);
     if (level > POSITION_BITS || stripe >> level) return 0; /* nobody was given that */
@@ -145,23 +145,23 @@ uint64_t slotTablesScan(struct slotTables *st, uint64_t cursor, enum slotsSeen s
     int from = (int)(cursor >> CURSOR_LOCAL_BITS), slot = slotTablesNext(st, from, seen);
     if (slot == KEY_SLOTS) return 0;
     uint64_t local = slot == from ? cursor & ((1ULL << CURSOR_LOCAL_BITS) - 1) : 0;
-    local = scanStripe(slotTable(st, slot), local, fn, priv);
+    local = slotTablesScanStripe(slotTable(st, slot), local, fn, priv);
     slotTablesDescriptor(st, slot);
     if (!local) slot = slotTablesNext(st, slot + 1, seen);
     return slot < KEY_SLOTS ? (uint64_t)slot << CURSOR_LOCAL_BITS | local : 0;
 }
 
 void *slotTablesFairRandom(struct slotTables *st) {
-    if (!shown(st)) return NULL;
-    int slot = slotOfEntry(st, randomBelow(shown(st)));
+    if (!slotTablesShown(st)) return NULL;
+    int slot = slotOfEntry(st, randomBelow(slotTablesShown(st)));
     void *entry = hashtableFairRandomEntry(slotTable(st, slot));
     slotTablesDescriptor(st, slot);
     return entry;
 }
 
 size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
-    if (!shown(st)) return 0;
-    int first = slotOfEntry(st, randomBelow(shown(st))), slot = first;
+    if (!slotTablesShown(st)) return 0;
+    int first = slotOfEntry(st, randomBelow(slotTablesShown(st))), slot = first;
     size_t n = 0;
     do {
         n += hashtableSample(slotTable(st, slot), dst + n, count - n);
@@ -176,7 +176,7 @@ size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
 
 bool slotTablesTryExpand(struct slotTables *st, int slot, size_t n) {
     serverAssert(0 <= slot && slot < KEY_SLOTS);
-    bool done = hashtableTryExpand(madeTable(st, slot), hashtableSize(slotTable(st, slot)) + n);
+    bool done = hashtableTryExpand(slotTablesMadeTable(st, slot), hashtableSize(slotTable(st, slot)) + n);
     slotTablesDescriptor(st, slot);
     return done;
 }

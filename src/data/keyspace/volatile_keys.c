@@ -11,20 +11,20 @@
 #define FREE_AT_ONCE  10000 /* entries of a table that need no other thread */
 #define SAMPLE_MAX    256
 
-static bool areMost(uint64_t count, size_t all) {
+static bool volatileKeysAreMost(uint64_t count, size_t all) {
     return all >= ALL_MIN && count >= all - all / 4;
 }
-static bool areFew(uint64_t count, size_t all) {
+static bool volatileKeysAreFew(uint64_t count, size_t all) {
     return count < all / 4;
 }
 
-static void dropTable(struct volatileKeys *v) {
+static void volatileKeysDropTable(struct volatileKeys *v) {
     lazyfreeTable(&v->table, hashtableSize(&v->table) > FREE_AT_ONCE);
     v->state = VOLATILE_NONE;
     v->scan_cursor = 0;
 }
 
-static void buildEntry(void *priv, void *entry) {
+static void volatileKeysBuildEntry(void *priv, void *entry) {
     struct volatileKeys *v = priv;
     if (!objectHasExpire(entry)) return;
     struct str key = objectKey(entry);
@@ -32,10 +32,10 @@ static void buildEntry(void *priv, void *entry) {
     if (!hashtableFindHashed(&v->table, key, hash)) hashtableAddUnchecked(&v->table, entry, hash);
 }
 
-static void build(struct keyspace *ks, int buckets) {
+static void volatileKeysBuild(struct keyspace *ks, int buckets) {
     struct volatileKeys *v = &ks->expires;
     while (v->state == VOLATILE_MAKING && buckets--) {
-        v->build_cursor = keyspaceScan(ks, v->build_cursor, SLOTS_ALL, buildEntry, v);
+        v->build_cursor = keyspaceScan(ks, v->build_cursor, SLOTS_ALL, volatileKeysBuildEntry, v);
         if (v->build_cursor) continue;
         debugAssert(hashtableSize(&v->table) == v->count);
         v->state = VOLATILE_TABLE;
@@ -45,7 +45,7 @@ static void build(struct keyspace *ks, int buckets) {
 
 /* ---- Change ---- */
 
-static void countHidden(struct keyspace *ks, uint64_t hash, uint32_t by) {
+static void volatileKeysCountHidden(struct keyspace *ks, uint64_t hash, uint32_t by) {
     if (__builtin_expect(ks->hidden != NULL, 0)) hiddenCountExpires(ks->hidden, keyHashSlot(hash), by);
 }
 
@@ -58,20 +58,20 @@ void volatileEmptied(struct volatileKeys *v) {
 void volatileChanged(struct keyspace *ks) {
     struct volatileKeys *v = &ks->expires;
     if (__builtin_expect(v->state == VOLATILE_TABLE, 1)) return;
-    if (v->state == VOLATILE_NONE && areFew(v->count, keyspaceSize(ks))) {
+    if (v->state == VOLATILE_NONE && volatileKeysAreFew(v->count, keyspaceSize(ks))) {
         v->state = VOLATILE_MAKING;
         v->build_cursor = 0;
     }
-    build(ks, BUILD_BUCKETS);
+    volatileKeysBuild(ks, BUILD_BUCKETS);
 }
 
 void volatileAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
     struct volatileKeys *v = &ks->expires;
     v->count++;
-    countHidden(ks, hash, 1);
+    volatileKeysCountHidden(ks, hash, 1);
     if (v->state != VOLATILE_NONE) {
         hashtableAddUnchecked(&v->table, o, hash);
-        if (areMost(v->count, keyspaceSize(ks))) dropTable(v);
+        if (volatileKeysAreMost(v->count, keyspaceSize(ks))) volatileKeysDropTable(v);
     }
     volatileChanged(ks);
 }
@@ -79,7 +79,7 @@ void volatileAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
 void volatileRemoveOne(struct keyspace *ks, struct object *o, uint64_t hash) {
     struct volatileKeys *v = &ks->expires;
     v->count--;
-    countHidden(ks, hash, -1U);
+    volatileKeysCountHidden(ks, hash, -1U);
     if (v->state == VOLATILE_TABLE)
         hashtableRemoveEntry(&v->table, o, hash);
     else if (v->state == VOLATILE_MAKING)
@@ -114,48 +114,48 @@ struct volatileFilter {
     const struct keyspace *ks;
 };
 
-static bool isHidden(const struct keyspace *ks, const struct object *o) {
+static bool volatileKeysIsHidden(const struct keyspace *ks, const struct object *o) {
     return keyspaceHidesKey(ks, objectKey(o));
 }
 
-static void passVolatile(void *priv, void *entry) {
+static void volatileKeysPassVolatile(void *priv, void *entry) {
     struct volatileFilter *f = priv;
-    if (objectHasExpire(entry) && !isHidden(f->ks, entry)) f->fn(f->priv, entry);
+    if (objectHasExpire(entry) && !volatileKeysIsHidden(f->ks, entry)) f->fn(f->priv, entry);
 }
 
 bool volatileScan(struct keyspace *ks, hashtableScanFn fn, void *priv) {
     struct volatileKeys *v = &ks->expires;
     struct volatileFilter f = {fn, priv, ks};
     if (v->state != VOLATILE_TABLE)
-        v->scan_cursor = keyspaceScan(ks, v->scan_cursor, SLOTS_SHOWN, passVolatile, &f);
+        v->scan_cursor = keyspaceScan(ks, v->scan_cursor, SLOTS_SHOWN, volatileKeysPassVolatile, &f);
     else if (ks->hidden)
-        v->scan_cursor = hashtableScan(&v->table, v->scan_cursor, passVolatile, &f);
+        v->scan_cursor = hashtableScan(&v->table, v->scan_cursor, volatileKeysPassVolatile, &f);
     else
         v->scan_cursor = hashtableScan(&v->table, v->scan_cursor, fn, priv);
     return v->scan_cursor != 0;
 }
 
 /* The table has the hidden ones, too, which may be nearly all: then it is of no use. */
-static bool choosesFromTable(const struct keyspace *ks) {
+static bool volatileKeysChoosesFromTable(const struct keyspace *ks) {
     const struct volatileKeys *v = &ks->expires;
     return v->state == VOLATILE_TABLE && keyspaceShownExpires(ks) >= v->count / 2;
 }
 
 struct object *volatileAny(struct keyspace *ks) {
     struct volatileKeys *v = &ks->expires;
-    bool table = choosesFromTable(ks);
+    bool table = volatileKeysChoosesFromTable(ks);
     struct object *o;
     do {
         if (!keyspaceShownExpires(ks)) return NULL;
         o = table ? hashtableFairRandomEntry(&v->table) : keyspaceAnyKey(ks, false);
-    } while (!objectHasExpire(o) || isHidden(ks, o));
+    } while (!objectHasExpire(o) || volatileKeysIsHidden(ks, o));
     return o;
 }
 
-static size_t dropHidden(const struct keyspace *ks, struct object **some, size_t count) {
+static size_t volatileKeysDropHidden(const struct keyspace *ks, struct object **some, size_t count) {
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!isHidden(ks, some[i])) some[n++] = some[i];
+        if (!volatileKeysIsHidden(ks, some[i])) some[n++] = some[i];
     }
     return n;
 }
@@ -163,10 +163,10 @@ static size_t dropHidden(const struct keyspace *ks, struct object **some, size_t
 size_t volatileSample(struct keyspace *ks, struct object **dst, size_t count) {
     struct volatileKeys *v = &ks->expires;
     size_t n = 0;
-    if (choosesFromTable(ks)) {
+    if (volatileKeysChoosesFromTable(ks)) {
         do {
             n = hashtableSample(&v->table, (void **)dst, count);
-            if (ks->hidden) n = dropHidden(ks, dst, n);
+            if (ks->hidden) n = volatileKeysDropHidden(ks, dst, n);
         } while (!n && keyspaceShownExpires(ks) && count);
         return n;
     }
@@ -184,13 +184,13 @@ size_t volatileSample(struct keyspace *ks, struct object **dst, size_t count) {
 
 bool volatileTryExpand(struct keyspace *ks, size_t count, size_t all) {
     struct volatileKeys *v = &ks->expires;
-    if (v->state == VOLATILE_NONE || areMost(count, all)) return true;
+    if (v->state == VOLATILE_NONE || volatileKeysAreMost(count, all)) return true;
     return hashtableTryExpand(&v->table, count);
 }
 
 bool volatileResize(struct keyspace *ks, uint64_t us) {
     struct volatileKeys *v = &ks->expires;
-    build(ks, IDLE_BUCKETS);
+    volatileKeysBuild(ks, IDLE_BUCKETS);
     return v->state == VOLATILE_MAKING || hashtableResizeMicroseconds(&v->table, us);
 }
 
@@ -205,7 +205,7 @@ void volatileVerify(struct keyspace *ks) {
         void *there = hashtableFind(&v->table, objectKey(entry));
         serverAssert(!there || (there == entry && objectHasExpire(entry)));
         with_expire += objectHasExpire(entry);
-        shown += objectHasExpire(entry) && !isHidden(ks, entry);
+        shown += objectHasExpire(entry) && !volatileKeysIsHidden(ks, entry);
         found += there != NULL;
     }
     keyspaceIteratorStop(&it);

@@ -22,13 +22,13 @@
 #include "base/log.h"
 #include "base/zmalloc.h"
 #include "data/child.h"
-#include "registry/config.h"
-#include "registry/cron.h"
 #include "data/keyspace/db.h"
-#include "registry/info.h"
-#include "registry/latency.h"
 #include "data/type.h"
 #include "net/ae.h"
+#include "registry/config.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "registry/latency.h"
 
 #define LOOK_PERIOD_MS 100
 #define WAIT_MS        100 /* for a child to end */
@@ -106,20 +106,20 @@ void defragRegister(uint64_t (*piece)(uint64_t cursor)) {
 
 /* ---- A pass ---- */
 
-static void countKey(uint64_t hits_before) {
+static void defragCountKey(uint64_t hits_before) {
     if (stats.hits != hits_before)
         stats.key_hits++;
     else
         stats.key_misses++;
 }
 
-static void deferValue(const struct object *o) {
+static void defragDeferValue(const struct object *o) {
     struct bigValue *big = zmalloc(sizeof *big);
     *big = (struct bigValue){.next = run.big, .key = sdsnewstr(objectKey(o)), .type = (uint8_t)o->type};
     run.big = big;
 }
 
-static void dropBig(void) {
+static void defragDropBig(void) {
     struct bigValue *big = run.big;
     run.big = big->next;
     sdsfree(big->key);
@@ -127,34 +127,34 @@ static void dropBig(void) {
 }
 
 /* A piece of the first big value. It may be gone by now. */
-static void stepBig(struct db *db) {
+static void defragStepBig(struct db *db) {
     struct bigValue *big = run.big;
     uint64_t hits = stats.hits;
     struct object *o = dbFind(db, sdsview(big->key));
     big->at.stop_us = run.stop_us;
     bool more = o && o->type == big->type && objectHasPtr(o) && objectTypeOf(o)->defrag(db, o, &big->at);
-    if (o) countKey(hits);
-    if (!more) dropBig();
+    if (o) defragCountKey(hits);
+    if (!more) defragDropBig();
 }
 
-static void stepKey(void *priv, void *entry) {
+static void defragStepKey(void *priv, void *entry) {
     struct db *db = priv;
     uint64_t hits = stats.hits;
     struct object *o = keyspaceMoveObject(&db->keyspace, entry, defragMove, NULL);
     const struct objectType *type = objectTypeOf(o);
     if (objectHasPtr(o) && type->defrag) {
         if (type->freeEffort(o) > (size_t)max_scan_fields) {
-            deferValue(o);
+            defragDeferValue(o);
         } else {
             struct defragCursor at = {.at = {0}};
             while (type->defrag(db, o, &at)) {
             }
         }
     }
-    countKey(hits);
+    defragCountKey(hits);
 }
 
-static bool stepOther(void) {
+static bool defragStepOther(void) {
     if (run.other == other_count) return false;
     run.cursor = others[run.other](run.cursor);
     if (!run.cursor) run.other++;
@@ -162,11 +162,11 @@ static bool stepOther(void) {
 }
 
 /* A little of the pass. False: there is nothing left. */
-static bool step(void) {
-    if (run.db == dbCount()) return stepOther();
+static bool defragStep(void) {
+    if (run.db == dbCount()) return defragStepOther();
     struct db *db = &dbs[run.db];
     if (run.big) {
-        stepBig(db);
+        defragStepBig(db);
         return true;
     }
     switch (run.phase) {
@@ -175,7 +175,7 @@ static bool step(void) {
         run.phase = IN_KEYS;
         return true;
     case IN_KEYS:
-        run.cursor = keyspaceScan(&db->keyspace, run.cursor, SLOTS_SHOWN, stepKey, db);
+        run.cursor = keyspaceScan(&db->keyspace, run.cursor, SLOTS_SHOWN, defragStepKey, db);
         if (!run.cursor) run.phase = BEHIND_KEYS;
         return true;
     default:
@@ -185,8 +185,8 @@ static bool step(void) {
     }
 }
 
-static void passRewind(void) {
-    while (run.big) dropBig();
+static void defragPassRewind(void) {
+    while (run.big) defragDropBig();
     run.db = run.other = 0;
     run.cursor = 0;
     run.phase = IN_TABLES;
@@ -199,18 +199,18 @@ struct fragmentation {
     double percent;
 };
 
-static struct fragmentation fragmentationNow(void) {
+static struct fragmentation defragFragmentationNow(void) {
     struct zmallocStats s;
     zmallocGetStats(&s);
     return (struct fragmentation){s.holes, s.allocated ? 100.0 * (double)s.holes / (double)s.allocated : 0};
 }
 
-static bool isFragmented(const struct fragmentation *f) {
+static bool defragIsFragmented(const struct fragmentation *f) {
     return f->bytes >= (size_t)ignore_bytes && f->percent >= (double)threshold_lower;
 }
 
 /* The share of the time, in percent, that so much fragmentation is worth. */
-static int64_t effortFor(const struct fragmentation *f) {
+static int64_t defragEffortFor(const struct fragmentation *f) {
     double span = (double)(threshold_upper - threshold_lower), above = f->percent - (double)threshold_lower;
     double part = above >= span ? 1 : above / span;
     int64_t percent = cycle_min + (int64_t)(part * (double)(cycle_max - cycle_min));
@@ -220,42 +220,42 @@ static int64_t effortFor(const struct fragmentation *f) {
 
 /* ---- Passes begin and end ---- */
 
-static bool mayRun(void) {
+static bool defragMayRun(void) {
     return childRunning() == CHILD_NONE && !db_loading;
 }
 
-static void noteFragmented(bool is, int64_t now_us) {
+static void defragNoteFragmented(bool is, int64_t now_us) {
     if (is && !run.fragmented_us) run.fragmented_us = now_us;
     if (is || !run.fragmented_us) return;
     stats.total_us += now_us - run.fragmented_us;
     run.fragmented_us = 0;
 }
 
-static void passBegin(const struct fragmentation *f, int64_t now_us) {
-    run.percent = stress ? 50 : effortFor(f);
+static void defragPassBegin(const struct fragmentation *f, int64_t now_us) {
+    run.percent = stress ? 50 : defragEffortFor(f);
     run.began.us = run.slice_end_us = run.looked_us = now_us;
     run.began.hits = stats.hits;
     run.began.misses = stats.misses;
-    passRewind();
-    noteFragmented(true, now_us);
+    defragPassRewind();
+    defragNoteFragmented(true, now_us);
     serverLog(LL_VERBOSE, "Starting active defrag, frag=%.0f%%, frag_bytes=%zu, cpu=%d%%", f->percent,
               f->bytes, (int)run.percent);
 }
 
-static void passStop(int64_t now_us) {
+static void defragPassStop(int64_t now_us) {
     run.percent = 0;
     run.rest_us = run.rest_until_us = 0;
-    passRewind();
-    noteFragmented(false, now_us);
+    defragPassRewind();
+    defragNoteFragmented(false, now_us);
 }
 
-static void passEnd(int64_t now_us) {
-    struct fragmentation f = fragmentationNow();
+static void defragPassEnd(int64_t now_us) {
+    struct fragmentation f = defragFragmentationNow();
     uint64_t moved = stats.hits - run.began.hits, stayed = stats.misses - run.began.misses;
     serverLog(LL_VERBOSE, "Active defrag done in %dms, reallocated=%llu, frag=%.0f%%, frag_bytes=%zu",
               (int)((now_us - run.began.us) / 1000), (unsigned long long)moved, f.percent, f.bytes);
-    if (!stress && !isFragmented(&f)) {
-        passStop(now_us);
+    if (!stress && !defragIsFragmented(&f)) {
+        defragPassStop(now_us);
         return;
     }
     if (!stress && moved * USEFUL_SHARE < moved + stayed) {
@@ -266,121 +266,121 @@ static void passEnd(int64_t now_us) {
         return;
     }
     run.rest_us = 0;
-    passBegin(&f, now_us);
+    defragPassBegin(&f, now_us);
 }
 
 /* When it got worse meanwhile. */
-static void adjustPercent(int64_t now_us) {
+static void defragAdjustPercent(int64_t now_us) {
     if (stress || now_us - run.looked_us < FAST_AGAIN_US) return;
     run.looked_us = now_us;
-    struct fragmentation f = fragmentationNow();
-    int64_t percent = effortFor(&f);
+    struct fragmentation f = defragFragmentationNow();
+    int64_t percent = defragEffortFor(&f);
     if (percent > run.percent) run.percent = percent;
 }
 
 /* New limits hold at once, for the pass under way as well. */
-static bool limitsChanged(const char **err) {
+static bool defragLimitsChanged(const char **err) {
     (void)err;
-    struct fragmentation f = fragmentationNow();
+    struct fragmentation f = defragFragmentationNow();
     run.rest_us = run.rest_until_us = 0;
-    if (run.percent && !stress) run.percent = effortFor(&f);
+    if (run.percent && !stress) run.percent = defragEffortFor(&f);
     return true;
 }
 
 /* ---- Slices ---- */
 
-static int64_t pauseUs(void) {
+static int64_t defragPauseUs(void) {
     return cycle_us * (100 - run.percent) / run.percent;
 }
 
 /* When the loop is busy the timer comes late, and the slice is longer for that. */
-static int64_t sliceUs(int64_t start_us) {
+static int64_t defragSliceUs(int64_t start_us) {
     int64_t due = (start_us - run.slice_end_us) * run.percent / (100 - run.percent);
     if (due > cycle_us * SLICE_LATE) due = cycle_us * SLICE_LATE;
     return due < cycle_us ? cycle_us : due;
 }
 
-static int64_t sliceTimer(struct aeEventLoop *el, int64_t id, void *data) {
+static int64_t defragSliceTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     int64_t start_us = monotonicUs(), now_us = start_us;
-    if (!enabled && !stress && run.percent) passStop(start_us);
+    if (!enabled && !stress && run.percent) defragPassStop(start_us);
     if (!run.percent) {
         run.timer = false;
         return AE_NOMORE;
     }
-    if (!mayRun()) {
+    if (!defragMayRun()) {
         run.slice_end_us = start_us;
         return WAIT_MS;
     }
-    int64_t latency_start = latencyTimerStart(), end_us = start_us + sliceUs(start_us);
+    int64_t latency_start = latencyTimerStart(), end_us = start_us + defragSliceUs(start_us);
     run.stop_us = end_us;
     bool more;
     unsigned steps = 0;
     do {
-        more = step();
+        more = defragStep();
         if (run.big || ++steps % PROGRESS_EVERY == 0) now_us = monotonicUs();
     } while (more && now_us < end_us);
     latencyTimerEnd("active-defrag-cycle", latency_start);
     now_us = run.slice_end_us = monotonicUs();
     if (more)
-        adjustPercent(now_us);
+        defragAdjustPercent(now_us);
     else
-        passEnd(now_us);
+        defragPassEnd(now_us);
     if (!run.percent) {
         run.timer = false;
         return AE_NOMORE;
     }
-    int64_t pause_ms = (pauseUs() + 999) / 1000;
+    int64_t pause_ms = (defragPauseUs() + 999) / 1000;
     return pause_ms ? pause_ms : 1;
 }
 
-static void startTimer(void) {
+static void defragStartTimer(void) {
     if (run.timer) return;
     run.timer = true;
-    aeCreateTimeEvent(server_el, 1, sliceTimer, NULL);
+    aeCreateTimeEvent(server_el, 1, defragSliceTimer, NULL);
 }
 
-static void lookCron(void) {
+static void defragLookCron(void) {
     int64_t now_us = monotonicUs();
     if (!enabled && !stress) {
-        if (!run.percent) noteFragmented(false, now_us);
+        if (!run.percent) defragNoteFragmented(false, now_us);
         return;
     }
-    if (run.percent || now_us < run.rest_until_us || !mayRun()) return;
-    struct fragmentation f = fragmentationNow();
-    if (!stress && !isFragmented(&f)) {
-        noteFragmented(false, now_us);
+    if (run.percent || now_us < run.rest_until_us || !defragMayRun()) return;
+    struct fragmentation f = defragFragmentationNow();
+    if (!stress && !defragIsFragmented(&f)) {
+        defragNoteFragmented(false, now_us);
         return;
     }
-    passBegin(&f, now_us);
-    startTimer();
+    defragPassBegin(&f, now_us);
+    defragStartTimer();
 }
 
 /* ---- For tests: everything moves ---- */
 
 void defragAll(void) {
-    passRewind();
+    defragPassRewind();
     zmallocMoveAll(true);
     run.stop_us = INT64_MAX;
-    while (step()) {
+    while (defragStep()) {
     }
     zmallocMoveAll(stress);
-    passRewind();
+    defragPassRewind();
 }
 
 void defragStress(bool on) {
-    if (stress && !on && run.percent) passStop(monotonicUs());
+    if (stress && !on && run.percent) defragPassStop(monotonicUs());
     stress = on;
     zmallocMoveAll(on);
 }
 
 /* ---- INFO, directives ---- */
 
-static sds infoMemory(sds s) {
+static sds defragInfoMemory(sds s) {
     return infoField(s, "active_defrag_running:%lld", (long long)run.percent);
 }
 
-static sds infoStats(sds s) {
+static sds defragInfoStats(sds s) {
     int64_t current_us = run.fragmented_us ? monotonicUs() - run.fragmented_us : 0;
     s = infoField(s, "active_defrag_hits:%llu", (unsigned long long)stats.hits);
     s = infoField(s, "active_defrag_misses:%llu", (unsigned long long)stats.misses);
@@ -395,7 +395,7 @@ static void defragResetStats(void) {
     run.began.hits = run.began.misses = 0;
 }
 
-static bool available(const char *value, const char **err) {
+static bool defragAvailable(const char *value, const char **err) {
     if (strcmp(value, "yes") != 0 || zmallocCanMove()) return true;
     *err = err_unavailable;
     return false;
@@ -407,19 +407,21 @@ void defragInit(void) {
         CONFIG_INT("active-defrag-ignore-bytes", NULL, CONFIG_MODIFIABLE | CONFIG_MEMORY, &ignore_bytes,
                    100 << 20, 1, INT64_MAX, NULL),
         CONFIG_INT("active-defrag-threshold-lower", NULL, CONFIG_MODIFIABLE, &threshold_lower, 10, 0, 1000,
-                   limitsChanged),
+                   defragLimitsChanged),
         CONFIG_INT("active-defrag-threshold-upper", NULL, CONFIG_MODIFIABLE, &threshold_upper, 100, 0, 1000,
-                   limitsChanged),
-        CONFIG_INT("active-defrag-cycle-min", NULL, CONFIG_MODIFIABLE, &cycle_min, 1, 1, 99, limitsChanged),
-        CONFIG_INT("active-defrag-cycle-max", NULL, CONFIG_MODIFIABLE, &cycle_max, 25, 1, 99, limitsChanged),
+                   defragLimitsChanged),
+        CONFIG_INT("active-defrag-cycle-min", NULL, CONFIG_MODIFIABLE, &cycle_min, 1, 1, 99,
+                   defragLimitsChanged),
+        CONFIG_INT("active-defrag-cycle-max", NULL, CONFIG_MODIFIABLE, &cycle_max, 25, 1, 99,
+                   defragLimitsChanged),
         CONFIG_INT("active-defrag-cycle-us", NULL, CONFIG_MODIFIABLE, &cycle_us, 500, 0, 100000, NULL),
         CONFIG_INT("active-defrag-max-scan-fields", NULL, CONFIG_MODIFIABLE, &max_scan_fields, 1000, 1,
                    INT64_MAX, NULL),
     };
-    directives[0].valid = available;
+    directives[0].valid = defragAvailable;
     configRegister(directives, sizeof directives / sizeof *directives);
     configOnResetStat(defragResetStats);
-    infoRegister("memory", infoMemory);
-    infoRegister("stats", infoStats);
-    cronRegister(lookCron, LOOK_PERIOD_MS);
+    infoRegister("memory", defragInfoMemory);
+    infoRegister("stats", defragInfoStats);
+    cronRegister(defragLookCron, LOOK_PERIOD_MS);
 }

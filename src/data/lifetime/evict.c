@@ -23,16 +23,16 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "registry/config.h"
 #include "data/keyspace/db.h"
-#include "data/server_state/import_mode.h"
-#include "registry/info.h"
-#include "registry/latency.h"
 #include "data/lifetime/lazyfree.h"
+#include "data/server_state/import_mode.h"
 #include "data/server_state/role.h"
-#include "registry/background.h"
 #include "data/type.h"
 #include "net/ae.h"
+#include "registry/background.h"
+#include "registry/config.h"
+#include "registry/info.h"
+#include "registry/latency.h"
 
 #define POOL_SIZE        16
 #define SAMPLES_MAX      64
@@ -79,23 +79,23 @@ static struct evictCandidate {
     uint64_t score, hash;
 } pool[POOL_SIZE];
 
-static uint64_t scoreOf(const struct object *o) {
+static uint64_t evictScoreOf(const struct object *o) {
     if (evict_policy & BY_LRU) return objectIdleSeconds(o);
     if (evict_policy & BY_LFU) return LFU_MAX - objectFrequency(o);
     return INT64_MAX - (uint64_t)objectExpire(o);
 }
 
-static void candidateDrop(struct evictCandidate *c) {
+static void evictCandidateDrop(struct evictCandidate *c) {
     sdsfree(c->key);
     c->key = NULL;
 }
 
-static void poolForget(void) {
-    for (int i = 0; i < POOL_SIZE; i++) candidateDrop(&pool[i]);
+static void evictPoolForget(void) {
+    for (int i = 0; i < POOL_SIZE; i++) evictCandidateDrop(&pool[i]);
 }
 
 /* The place that a better candidate may take: a free one, or that of the worst. */
-static struct evictCandidate *poolWorst(void) {
+static struct evictCandidate *evictPoolWorst(void) {
     struct evictCandidate *worst = &pool[0];
     for (int i = 0; i < POOL_SIZE; i++) {
         if (!pool[i].key) return &pool[i];
@@ -104,7 +104,7 @@ static struct evictCandidate *poolWorst(void) {
     return worst;
 }
 
-static struct evictCandidate *poolBest(void) {
+static struct evictCandidate *evictPoolBest(void) {
     struct evictCandidate *best = NULL;
     for (int i = 0; i < POOL_SIZE; i++) {
         if (pool[i].key && (!best || pool[i].score > best->score)) best = &pool[i];
@@ -112,52 +112,52 @@ static struct evictCandidate *poolBest(void) {
     return best;
 }
 
-static bool poolHas(const struct db *db, uint64_t hash) {
+static bool evictPoolHas(const struct db *db, uint64_t hash) {
     for (int i = 0; i < POOL_SIZE; i++) {
         if (pool[i].key && pool[i].hash == hash && pool[i].dbid == db->id) return true;
     }
     return false;
 }
 
-static void poolOffer(const struct db *db, const struct object *o) {
-    struct evictCandidate *place = poolWorst();
-    uint64_t score = scoreOf(o);
+static void evictPoolOffer(const struct db *db, const struct object *o) {
+    struct evictCandidate *place = evictPoolWorst();
+    uint64_t score = evictScoreOf(o);
     if (place->key && place->score >= score) return;
     struct str key = objectKey(o);
     uint64_t hash = keyHash(key);
-    if (poolHas(db, hash)) return;
-    candidateDrop(place);
+    if (evictPoolHas(db, hash)) return;
+    evictCandidateDrop(place);
     *place = (struct evictCandidate){.key = sdsnewstr(key), .dbid = db->id, .score = score, .hash = hash};
 }
 
 /* Offers a sample of every database. False: there is no key to choose. */
-static bool poolFill(void) {
+static bool evictPoolFill(void) {
     struct object *sample[SAMPLES_MAX];
     bool any = false;
     for (int i = 0; i < dbCount(); i++) {
         size_t n = keyspaceSample(&dbs[i].keyspace, evict_policy & OF_VOLATILE, sample, (size_t)samples);
-        for (size_t j = 0; j < n; j++) poolOffer(&dbs[i], sample[j]);
+        for (size_t j = 0; j < n; j++) evictPoolOffer(&dbs[i], sample[j]);
         any |= n > 0;
     }
     return any;
 }
 
 /* The object of a candidate, if it is still as good as it was. */
-static struct object *stillGood(const struct evictCandidate *c) {
+static struct object *evictStillGood(const struct evictCandidate *c) {
     struct object *o = dbFind(&dbs[c->dbid], sdsview(c->key));
     if (!o || (evict_policy & OF_VOLATILE && !objectHasExpire(o))) return NULL;
     if (keyspaceHidesKey(&dbs[c->dbid].keyspace, sdsview(c->key))) return NULL;
-    return scoreOf(o) >= c->score ? o : NULL;
+    return evictScoreOf(o) >= c->score ? o : NULL;
 }
 
 /* What was sampled just now is as good as it was then, so this ends. */
-static struct object *bestVictim(struct db **db) {
-    while (poolFill()) {
+static struct object *evictBestVictim(struct db **db) {
+    while (evictPoolFill()) {
         struct evictCandidate *c;
-        while ((c = poolBest())) {
-            struct object *o = stillGood(c);
+        while ((c = evictPoolBest())) {
+            struct object *o = evictStillGood(c);
             *db = &dbs[c->dbid];
-            candidateDrop(c);
+            evictCandidateDrop(c);
             if (o) return o;
         }
     }
@@ -165,7 +165,7 @@ static struct object *bestVictim(struct db **db) {
 }
 
 /* The databases take turns. */
-static struct object *randomVictim(struct db **db) {
+static struct object *evictRandomVictim(struct db **db) {
     static int next_db;
     for (int i = 0; i < dbCount(); i++) {
         *db = &dbs[next_db++ % dbCount()];
@@ -176,18 +176,18 @@ static struct object *randomVictim(struct db **db) {
 }
 
 /* A primary into which another server copies its data keeps all keys: the other one decides what goes. */
-static bool evictionIsOff(void) {
+static bool evictEvictionIsOff(void) {
     return evict_policy & NO_EVICTION || (import_mode && !roleIsReplica());
 }
 
-static struct object *findVictim(struct db **db) {
-    if (evictionIsOff()) return NULL;
-    return evict_policy & BY_CHANCE ? randomVictim(db) : bestVictim(db);
+static struct object *evictFindVictim(struct db **db) {
+    if (evictEvictionIsOff()) return NULL;
+    return evict_policy & BY_CHANCE ? evictRandomVictim(db) : evictBestVictim(db);
 }
 
 /* ---- The limit ---- */
 
-static size_t notCounted(void) {
+static size_t evictNotCounted(void) {
     size_t sum = 0;
     for (int i = 0; i < exempt_count; i++) sum += exempt[i]();
     return sum;
@@ -195,31 +195,31 @@ static size_t notCounted(void) {
 
 /* The main thread unlinks faster than the other one frees: without counting what is on its way, one big value
  * too many in memory would cost all of them. */
-static bool overLimit(void) {
+static bool evictOverLimit(void) {
     size_t used = zmallocUsedMemory();
     if (used <= (size_t)maxmemory) return false;
     if (on_its_way && !bioPending(BIO_LAZY_FREE)) on_its_way = 0;
-    size_t uncounted = notCounted() + on_its_way;
+    size_t uncounted = evictNotCounted() + on_its_way;
     return used > uncounted && used - uncounted > (size_t)maxmemory;
 }
 
-static uint64_t timeLimitUs(void) {
+static uint64_t evictTimeLimitUs(void) {
     if (tenacity == TENACITY_NO_END) return UINT64_MAX;
     if (tenacity <= TENACITY_DEFAULT) return (uint64_t)(tenacity * TENACITY_US / TENACITY_DEFAULT);
     return (uint64_t)(TENACITY_US * exp2((double)(tenacity - TENACITY_DEFAULT) / TENACITY_DOUBLE));
 }
 
-static uint64_t exceededNowUs(void) {
+static uint64_t evictExceededNowUs(void) {
     return exceeded_since_us ? (uint64_t)(monotonicUs() - exceeded_since_us) : 0;
 }
 
-static void noteExceeded(bool exceeded) {
+static void evictNoteExceeded(bool exceeded) {
     if (exceeded == (exceeded_since_us != 0)) return;
-    exceeded_us += exceededNowUs();
+    exceeded_us += evictExceededNowUs();
     exceeded_since_us = exceeded ? monotonicUs() : 0;
 }
 
-static bool allowed(void) {
+static bool evictAllowed(void) {
     if (!maxmemory) return false;
     for (int i = 0; i < veto_count; i++) {
         if (vetoes[i]()) return false;
@@ -230,7 +230,7 @@ static bool allowed(void) {
 enum evictOutcome { BELOW, NOT_YET, CANNOT };
 
 static void evictObject(struct db *db, struct object *o) {
-    serverAssert(!evictionIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
+    serverAssert(!evictEvictionIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
     debugAssert(overLimit() && allowed());
     if (lazyfree_lazy_eviction && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
         on_its_way += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
@@ -243,22 +243,22 @@ static void evictObject(struct db *db, struct object *o) {
 
 /* What other commands have unlinked may still be on its way out: worth waiting for, before refusing a
  * command. */
-static enum evictOutcome waitForThread(uint64_t start, uint64_t limit_us) {
-    if (evictionIsOff()) return CANNOT;
+static enum evictOutcome evictWaitForThread(uint64_t start, uint64_t limit_us) {
+    if (evictEvictionIsOff()) return CANNOT;
     while (bioPending(BIO_LAZY_FREE) && (uint64_t)monotonicUs() - start < limit_us) {
-        if (!overLimit()) return BELOW;
+        if (!evictOverLimit()) return BELOW;
         usleep(limit_us < THREAD_WAIT_US ? (useconds_t)limit_us : THREAD_WAIT_US);
     }
-    return overLimit() ? CANNOT : BELOW;
+    return evictOverLimit() ? CANNOT : BELOW;
 }
 
-static enum evictOutcome evict(void) {
-    if (!overLimit()) return BELOW;
-    uint64_t start = (uint64_t)monotonicUs(), limit_us = timeLimitUs();
-    for (unsigned keys = 1; overLimit(); keys++) {
+static enum evictOutcome evictEvict(void) {
+    if (!evictOverLimit()) return BELOW;
+    uint64_t start = (uint64_t)monotonicUs(), limit_us = evictTimeLimitUs();
+    for (unsigned keys = 1; evictOverLimit(); keys++) {
         struct db *db;
-        struct object *o = findVictim(&db);
-        if (!o) return waitForThread(start, limit_us);
+        struct object *o = evictFindVictim(&db);
+        if (!o) return evictWaitForThread(start, limit_us);
         evictObject(db, o);
         if (keys % CLOCK_PERIOD == 0 && (uint64_t)monotonicUs() - start > limit_us) return NOT_YET;
     }
@@ -267,12 +267,12 @@ static enum evictOutcome evict(void) {
 
 static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data);
 
-static enum evictOutcome perform(void) {
-    if (!allowed()) return BELOW;
+static enum evictOutcome evictPerform(void) {
+    if (!evictAllowed()) return BELOW;
     int64_t started_us = latencyTimerStart();
-    enum evictOutcome outcome = evict();
+    enum evictOutcome outcome = evictEvict();
     latencyTimerEnd("eviction-cycle", started_us);
-    noteExceeded(outcome != BELOW);
+    evictNoteExceeded(outcome != BELOW);
     if (outcome == NOT_YET && !timer_set) {
         timer_set = true;
         aeCreateTimeEvent(server_el, 0, evictTimer, NULL);
@@ -283,14 +283,14 @@ static enum evictOutcome perform(void) {
 static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     clockRefresh();
-    timer_set = perform() == NOT_YET;
+    timer_set = evictPerform() == NOT_YET;
     return timer_set ? 0 : AE_NOMORE;
 }
 
 /* ---- Public API ---- */
 
 bool evictNow(void) {
-    out_of_memory = perform() == CANNOT;
+    out_of_memory = evictPerform() == CANNOT;
     return !out_of_memory;
 }
 
@@ -317,23 +317,23 @@ void evictAddVeto(bool (*fn)(void)) {
     vetoes[veto_count++] = fn;
 }
 
-static const char *policyName(void) {
+static const char *evictPolicyName(void) {
     const struct configEnum *p = policies;
     while (p->value != evict_policy) p++;
     return p->name;
 }
 
-static sds memoryFields(sds s) {
+static sds evictMemoryFields(sds s) {
     char human[64];
     bytesToHuman(human, sizeof human, (uint64_t)maxmemory);
     s = infoField(s, "maxmemory:%lld", (long long)maxmemory);
     s = infoField(s, "maxmemory_human:%s", human);
-    s = infoField(s, "maxmemory_policy:%s", policyName());
-    return infoField(s, "mem_not_counted_for_evict:%zu", notCounted());
+    s = infoField(s, "maxmemory_policy:%s", evictPolicyName());
+    return infoField(s, "mem_not_counted_for_evict:%zu", evictNotCounted());
 }
 
-static sds statsFields(sds s) {
-    uint64_t now_us = exceededNowUs();
+static sds evictStatsFields(sds s) {
+    uint64_t now_us = evictExceededNowUs();
     s = infoField(s, "evicted_keys:%llu", (unsigned long long)evicted_keys);
     s = infoField(s, "total_eviction_exceeded_time:%llu", (unsigned long long)(exceeded_us + now_us) / 1000);
     return infoField(s, "current_eviction_exceeded_time:%llu", (unsigned long long)now_us / 1000);
@@ -346,17 +346,17 @@ static void evictResetStats(void) {
 
 /* Scores of two policies cannot be compared. The marks on the objects are left as they are: they get right
  * with use. */
-static bool policyChanged(const char **err) {
+static bool evictPolicyChanged(const char **err) {
     (void)err;
-    poolForget();
+    evictPoolForget();
     return true;
 }
 
-static bool limitChanged(const char **err) {
+static bool evictLimitChanged(const char **err) {
     (void)err;
     if (limit_changed) limit_changed();
-    if (!maxmemory) noteExceeded(false);
-    if (!maxmemory || !overLimit()) return true;
+    if (!maxmemory) evictNoteExceeded(false);
+    if (!maxmemory || !evictOverLimit()) return true;
     serverLog(
         LL_WARNING,
         "maxmemory was set to %lld bytes, but %zu are in use. Keys are evicted or write commands refused, "
@@ -375,17 +375,17 @@ void evictInit(void) {
          .var.i = &maxmemory,
          .max = INT64_MAX,
          .clamp_max = INT64_MAX, /* from 2^63 on: as good as unlimited */
-         .apply = limitChanged},
+         .apply = evictLimitChanged},
         CONFIG_ENUM("maxmemory-policy", NULL, CONFIG_MODIFIABLE, &evict_policy, NO_EVICTION, policies,
-                    policyChanged),
+                    evictPolicyChanged),
         CONFIG_INT("maxmemory-samples", NULL, CONFIG_MODIFIABLE, &samples, 5, 1, SAMPLES_MAX, NULL),
         CONFIG_INT("maxmemory-eviction-tenacity", NULL, CONFIG_MODIFIABLE, &tenacity, TENACITY_DEFAULT, 0,
                    TENACITY_NO_END, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     evictMarksInit();
-    infoRegister("memory", memoryFields);
-    infoRegister("stats", statsFields);
+    infoRegister("memory", evictMemoryFields);
+    infoRegister("stats", evictStatsFields);
     configOnResetStat(evictResetStats);
 }
 

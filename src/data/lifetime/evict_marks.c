@@ -13,39 +13,39 @@ int evict_policy;
 
 static int64_t lfu_log_factor, lfu_decay_minutes;
 
-static uint32_t lfuMinutes(void) {
+static uint32_t evictMarksLfuMinutes(void) {
     return (uint32_t)(cmd_time_ms / 60000) & 0xffff;
 }
 
 /* One use less for every period of lfu-decay-time without any. */
 uint32_t objectFrequency(const struct object *o) {
-    uint32_t uses = o->lru & LFU_MAX, idle = (lfuMinutes() - (o->lru >> 8)) & 0xffff;
+    uint32_t uses = o->lru & LFU_MAX, idle = (evictMarksLfuMinutes() - (o->lru >> 8)) & 0xffff;
     uint64_t periods = lfu_decay_minutes ? idle / (uint64_t)lfu_decay_minutes : 0;
     return periods >= uses ? 0 : uses - (uint32_t)periods;
 }
 
 /* A Morris counter: the higher it stands, the less likely a use counts. */
-static uint32_t countUse(uint32_t uses) {
+static uint32_t evictMarksCountUse(uint32_t uses) {
     if (uses == LFU_MAX) return uses;
     double above = uses > LFU_START ? uses - LFU_START : 0;
     return uses + (randomDouble() * (above * (double)lfu_log_factor + 1) < 1);
 }
 
-static uint32_t lfuMark(uint32_t uses) {
-    return lfuMinutes() << 8 | uses;
+static uint32_t evictMarksLfuMark(uint32_t uses) {
+    return evictMarksLfuMinutes() << 8 | uses;
 }
 
 void objectTouchLfu(struct object *o) {
-    o->lru = lfuMark(countUse(objectFrequency(o))) & 0xffffff;
+    o->lru = evictMarksLfuMark(evictMarksCountUse(objectFrequency(o))) & 0xffffff;
 }
 
 uint32_t objectFirstUse(void) {
-    return evictByLfu() ? lfuMark(LFU_START) : lruClock();
+    return evictByLfu() ? evictMarksLfuMark(LFU_START) : lruClock();
 }
 
 void objectSetUse(struct object *o, int64_t idle_s, int64_t freq) {
     if (evictByLfu()) {
-        if (freq >= 0) o->lru = lfuMark((uint32_t)freq) & 0xffffff;
+        if (freq >= 0) o->lru = evictMarksLfuMark((uint32_t)freq) & 0xffffff;
     } else if (idle_s >= 0) {
         uint32_t longest = 0xffffff / 2; /* more would look like the future */
         o->lru = (lruClock() - (idle_s < longest ? (uint32_t)idle_s : longest)) & 0xffffff;

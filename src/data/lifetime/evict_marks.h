@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "registry/cron.h"
 #include "data/object.h"
+#include "registry/cron.h"
 
 /* What `maxmemory-policy` is made of. */
 enum { BY_LRU = 1, BY_LFU = 2, BY_TTL = 4, BY_CHANCE = 8, OF_VOLATILE = 16, NO_EVICTION = 32 };

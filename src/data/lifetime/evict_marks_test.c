@@ -5,19 +5,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
 
 #include "base/random.h"
 #include "base/sds.h"
-#include "registry/config.h"
 #include "data/lifetime/evict.h"
 #include "data/type.h"
+#include "registry/config.h"
 
 #define MINUTE_MS 60000ll
 #define DAY_MS    (24 * 60 * MINUTE_MS)
 
-static void set(const char *name, const char *value) {
+static void evictMarksTestSet(const char *name, const char *value) {
     const char *err;
     assert_true(configSet(name, strOf(value), &err));
 }
@@ -28,7 +27,7 @@ static struct object *newObject(void) {
     return o;
 }
 
-static void pass(int64_t ms) {
+static void evictMarksTestPass(int64_t ms) {
     cmd_time_ms += ms;
 }
 
@@ -37,13 +36,13 @@ static void testIdleSeconds(void **state) {
     evict_policy = BY_LRU;
     struct object *o = newObject();
     assert_int_equal(objectIdleSeconds(o), 0);
-    pass(5000);
+    evictMarksTestPass(5000);
     assert_int_equal(objectIdleSeconds(o), 5);
     objectTouch(o);
     assert_int_equal(objectIdleSeconds(o), 0);
     /* The clock of 24 bits goes around in 194 days; what is younger than that is right on both sides. */
     for (int i = 0; i < 40; i++) {
-        pass(10 * DAY_MS);
+        evictMarksTestPass(10 * DAY_MS);
         assert_int_equal(objectIdleSeconds(o), 10 * DAY_MS / 1000);
         objectTouch(o);
     }
@@ -53,27 +52,27 @@ static void testIdleSeconds(void **state) {
 static void testDecay(void **state) {
     (void)state;
     evict_policy = BY_LFU;
-    set("lfu-log-factor", "0");
+    evictMarksTestSet("lfu-log-factor", "0");
     struct object *o = newObject();
     assert_int_equal(objectFrequency(o), 5);
     for (int i = 0; i < 20; i++) objectTouch(o);
     assert_int_equal(objectFrequency(o), 25);
-    pass(10 * MINUTE_MS);
+    evictMarksTestPass(10 * MINUTE_MS);
     assert_int_equal(objectFrequency(o), 15);
     objectTouch(o);
     assert_int_equal(objectFrequency(o), 16);
-    set("lfu-decay-time", "5");
-    pass(10 * MINUTE_MS);
+    evictMarksTestSet("lfu-decay-time", "5");
+    evictMarksTestPass(10 * MINUTE_MS);
     assert_int_equal(objectFrequency(o), 14);
-    set("lfu-decay-time", "0");
+    evictMarksTestSet("lfu-decay-time", "0");
     assert_int_equal(objectFrequency(o), 16);
-    set("lfu-decay-time", "1");
-    pass(20 * MINUTE_MS);
+    evictMarksTestSet("lfu-decay-time", "1");
+    evictMarksTestPass(20 * MINUTE_MS);
     assert_int_equal(objectFrequency(o), 0);
     /* Minutes of 16 bits go around in 45 days. */
     for (int i = 0; i < 100; i++) {
         objectTouch(o);
-        pass(DAY_MS);
+        evictMarksTestPass(DAY_MS);
         assert_int_equal(objectFrequency(o), 0);
     }
     objectFree(o);
@@ -96,7 +95,7 @@ static double meanAfter(int uses) {
 static void testCounterIsLogarithmic(void **state) {
     (void)state;
     evict_policy = BY_LFU;
-    set("lfu-log-factor", "10");
+    evictMarksTestSet("lfu-log-factor", "10");
     assert_true(meanAfter(1) == 6);
     double hundred = meanAfter(100), thousands = meanAfter(10000);
     assert_true(hundred > 8.5 && hundred < 11);
@@ -105,7 +104,7 @@ static void testCounterIsLogarithmic(void **state) {
 
 static void testCounterStopsAtItsEnd(void **state) {
     (void)state;
-    set("lfu-log-factor", "0");
+    evictMarksTestSet("lfu-log-factor", "0");
     assert_true(meanAfter(1000) == 255);
 }
 

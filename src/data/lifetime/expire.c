@@ -12,11 +12,11 @@
  * are kept (asserted below). */
 #include "base/assert.h"
 #include "base/clock.h"
+#include "data/keyspace/db.h"
+#include "net/ae.h"
 #include "registry/config.h"
 #include "registry/cron.h"
-#include "data/keyspace/db.h"
 #include "registry/latency.h"
-#include "net/ae.h"
 
 /* At effort 1, and for each step of effort above. */
 #define CYCLE_SHARE_PERCENT (25 + 2 * (effort - 1))
@@ -38,7 +38,7 @@ struct sample {
     int64_t ttl_count;
 };
 
-static void sampleKey(void *priv, void *entry) {
+static void expireSampleKey(void *priv, void *entry) {
     struct sample *s = priv;
     struct object *o = entry;
     s->looked++;
@@ -53,12 +53,12 @@ static void sampleKey(void *priv, void *entry) {
 }
 
 /* One sample of a database; the share of expired keys in it. */
-static double sampleDb(struct db *db, struct sample *total) {
+static double expireSampleDb(struct db *db, struct sample *total) {
     struct sample s = {.db = db};
     debugAssert(!dbKeepsExpired());
     int wrapped = 0;
     for (int i = 0; i < SAMPLE_SCANS && s.looked < SAMPLE_KEYS; i++) {
-        if (!keyspaceScanExpires(&db->keyspace, sampleKey, &s) && wrapped++) break;
+        if (!keyspaceScanExpires(&db->keyspace, expireSampleKey, &s) && wrapped++) break;
     }
     if (s.ttl_count) {
         int64_t avg = (int64_t)(s.ttl_sum / (double)s.ttl_count);
@@ -70,7 +70,7 @@ static double sampleDb(struct db *db, struct sample *total) {
 }
 
 /* From cron (slow) and before sleep (fast): deletes expired keys within a time budget. */
-static void activeExpireCycle(bool fast) {
+static void expireActiveExpireCycle(bool fast) {
     static int next_db;
     static int64_t fast_from; /* no fast cycle before */
     if (fast && !timed_out) return;
@@ -88,7 +88,7 @@ static void activeExpireCycle(bool fast) {
             keyspaceNoteTtl(&db->keyspace, 0);
             continue;
         }
-        while (sampleDb(db, &total) > ACCEPTED_STALE && keyspaceShownExpires(&db->keyspace)) {
+        while (expireSampleDb(db, &total) > ACCEPTED_STALE && keyspaceShownExpires(&db->keyspace)) {
             if (monotonicUs() - start > budget) {
                 timed_out = true;
                 dbstats.expired_time_cap++;
@@ -107,20 +107,20 @@ static void activeExpireCycle(bool fast) {
 static int64_t expireTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     clockRefresh();
-    activeExpireCycle(false);
+    expireActiveExpireCycle(false);
     timer_set = timed_out;
     return timed_out ? PAUSE_MS : AE_NOMORE;
 }
 
 static void expireCron(void) {
     if (timer_set) return;
-    activeExpireCycle(false);
+    expireActiveExpireCycle(false);
     if (!timed_out) return;
     timer_set = true;
     aeCreateTimeEvent(server_el, PAUSE_MS, expireTimer, NULL);
 }
 static void expireBeforeSleep(void) {
-    activeExpireCycle(true);
+    expireActiveExpireCycle(true);
 }
 
 void expireInit(void) {

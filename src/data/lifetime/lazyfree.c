@@ -20,27 +20,27 @@ bool lazyfree_lazy_eviction, lazyfree_lazy_expire, lazyfree_lazy_server_del, laz
 static atomic_size_t pending_objects;
 static atomic_ullong freed_objects;
 
-static void freedOnThread(size_t objects) {
+static void lazyfreeFreedOnThread(size_t objects) {
     atomic_fetch_sub_explicit(&pending_objects, objects, memory_order_relaxed);
     atomic_fetch_add_explicit(&freed_objects, objects, memory_order_relaxed);
 }
 
-static void freeObjectJob(void *arg) {
+static void lazyfreeFreeObjectJob(void *arg) {
     objectFree(arg);
-    freedOnThread(1);
+    lazyfreeFreedOnThread(1);
 }
 
-static void freeValueJob(void *arg) {
+static void lazyfreeFreeValueJob(void *arg) {
     struct value *v = arg;
     objectTypes[v->type]->free(*v);
     zfree(v);
-    freedOnThread(1);
+    lazyfreeFreedOnThread(1);
 }
 
 void lazyfreeObject(struct object *o, bool async) {
     if (async && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
         atomic_fetch_add_explicit(&pending_objects, 1, memory_order_relaxed);
-        bioSubmit(BIO_LAZY_FREE, freeObjectJob, o);
+        bioSubmit(BIO_LAZY_FREE, lazyfreeFreeObjectJob, o);
     } else {
         objectFree(o);
     }
@@ -52,7 +52,7 @@ void lazyfreeValue(struct value v, bool async, size_t effort) {
         struct value *copy = zmalloc(sizeof *copy);
         *copy = v;
         atomic_fetch_add_explicit(&pending_objects, 1, memory_order_relaxed);
-        bioSubmit(BIO_LAZY_FREE, freeValueJob, copy);
+        bioSubmit(BIO_LAZY_FREE, lazyfreeFreeValueJob, copy);
     } else {
         objectTypes[v.type]->free(v);
     }
@@ -64,10 +64,10 @@ struct contents {
     size_t objects;
 };
 
-static void freeContentsJob(void *arg) {
+static void lazyfreeFreeContentsJob(void *arg) {
     struct contents *c = arg;
     c->free(c->arg);
-    freedOnThread(c->objects);
+    lazyfreeFreedOnThread(c->objects);
     zfree(c);
 }
 
@@ -76,7 +76,7 @@ void lazyfreeContents(void (*free)(void *arg), void *arg, size_t objects) {
     struct contents *c = zmalloc(sizeof *c);
     *c = (struct contents){free, arg, objects};
     atomic_fetch_add_explicit(&pending_objects, objects, memory_order_relaxed);
-    bioSubmit(BIO_LAZY_FREE, freeContentsJob, c);
+    bioSubmit(BIO_LAZY_FREE, lazyfreeFreeContentsJob, c);
 }
 
 /* Tables may come by the thousand, one for each slot that has left: they are one job. */
@@ -86,19 +86,19 @@ struct deadTable {
 };
 static _Atomic(struct deadTable *) dead_tables; /* there is a job while there are any */
 
-static size_t ownedEntries(const struct hashtable *ht) {
+static size_t lazyfreeOwnedEntries(const struct hashtable *ht) {
     return ht->type->entryFree ? hashtableSize(ht) : 0;
 }
 
-static void freeTablesJob(void *arg) {
+static void lazyfreeFreeTablesJob(void *arg) {
     (void)arg;
     struct deadTable *next, *t = atomic_exchange(&dead_tables, NULL);
     for (; t; t = next) {
-        size_t entries = ownedEntries(&t->table);
+        size_t entries = lazyfreeOwnedEntries(&t->table);
         next = t->next;
         hashtableDestroy(&t->table);
         zfree(t);
-        freedOnThread(entries);
+        lazyfreeFreedOnThread(entries);
     }
 }
 
@@ -110,11 +110,11 @@ void lazyfreeTable(struct hashtable *ht, bool async) {
     struct deadTable *t = zmalloc(sizeof *t);
     t->table = *ht;
     hashtableInit(ht, t->table.type);
-    atomic_fetch_add_explicit(&pending_objects, ownedEntries(&t->table), memory_order_relaxed);
+    atomic_fetch_add_explicit(&pending_objects, lazyfreeOwnedEntries(&t->table), memory_order_relaxed);
     struct deadTable *before = atomic_load(&dead_tables);
     do t->next = before;
     while (!atomic_compare_exchange_weak(&dead_tables, &before, t));
-    if (!before) bioSubmit(BIO_LAZY_FREE, freeTablesJob, NULL);
+    if (!before) bioSubmit(BIO_LAZY_FREE, lazyfreeFreeTablesJob, NULL);
 }
 
 static size_t lazyfreePendingObjects(void) {

@@ -13,12 +13,12 @@
 
 #include "base/assert.h"
 #include "base/crc.h"
-#include "registry/debug.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "registry/config.h"
-#include "registry/info.h"
 #include "data/type.h"
+#include "registry/config.h"
+#include "registry/debug.h"
+#include "registry/info.h"
 
 #define LZF_MIN_LENGTH    20 /* shorter strings are not worth a try */
 #define LZF_WORTH         16 /* of a string that is compressed such a part should be saved */
@@ -37,13 +37,13 @@ enum { LEN_6BIT = 0, LEN_14BIT = 1, LEN_ENCODED = 3, LEN_32BIT_BYTE = 0x80, LEN_
 
 /* ---- Writing ---- */
 
-static void writeBigEndian(struct rioWriter *w, uint8_t head, uint64_t n, int bytes) {
+static void rdbWriteBigEndian(struct rioWriter *w, uint8_t head, uint64_t n, int bytes) {
     uint8_t b[9] = {head};
     for (int i = 0; i < bytes; i++) b[1 + i] = (uint8_t)(n >> 8 * (bytes - 1 - i));
     rioWrite(w, b, (size_t)bytes + 1);
 }
 
-static void writeLittleEndian(struct rioWriter *w, uint64_t n, int bytes) {
+static void rdbWriteLittleEndian(struct rioWriter *w, uint64_t n, int bytes) {
     uint8_t b[8];
     for (int i = 0; i < bytes; i++) b[i] = (uint8_t)(n >> 8 * i);
     rioWrite(w, b, (size_t)bytes);
@@ -56,14 +56,14 @@ void rdbWriteLen(struct rioWriter *w, uint64_t n) {
         uint8_t b[2] = {(uint8_t)(LEN_14BIT << 6 | n >> 8), (uint8_t)n};
         rioWrite(w, b, 2);
     } else if (n <= UINT32_MAX) {
-        writeBigEndian(w, LEN_32BIT_BYTE, n, 4);
+        rdbWriteBigEndian(w, LEN_32BIT_BYTE, n, 4);
     } else {
-        writeBigEndian(w, LEN_64BIT_BYTE, n, 8);
+        rdbWriteBigEndian(w, LEN_64BIT_BYTE, n, 8);
     }
 }
 
 /* False: needs more than 32 bits. */
-static bool writeShortInteger(struct rioWriter *w, int64_t n) {
+static bool rdbWriteShortInteger(struct rioWriter *w, int64_t n) {
     int enc, bytes;
     if (n >= INT8_MIN && n <= INT8_MAX)
         enc = RDB_ENC_INT8, bytes = 1;
@@ -74,7 +74,7 @@ static bool writeShortInteger(struct rioWriter *w, int64_t n) {
     else
         return false;
     rioWriteByte(w, (uint8_t)(LEN_ENCODED << 6 | enc));
-    writeLittleEndian(w, (uint64_t)n, bytes);
+    rdbWriteLittleEndian(w, (uint64_t)n, bytes);
     return true;
 }
 
@@ -87,7 +87,7 @@ void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length) {
 }
 
 /* False: it would not become shorter. */
-static bool writeCompressed(struct rioWriter *w, struct str s) {
+static bool rdbWriteCompressed(struct rioWriter *w, struct str s) {
     if (s.len > UINT32_MAX) return false;
     size_t room = s.len - 4; /* what the two lengths take has to be saved as well */
     char small[2048];
@@ -101,13 +101,13 @@ static bool writeCompressed(struct rioWriter *w, struct str s) {
 
 /* To find out that a string gets hardly shorter takes longer than all else that is done for it. Where none in
  * a row does, only some are tried, ever fewer, until one does. */
-static bool tryCompressed(struct rioWriter *w, struct str s) {
+static bool rdbTryCompressed(struct rioWriter *w, struct str s) {
     if (w->lzf_skips) {
         w->lzf_skips--;
         return false;
     }
     uint64_t before = rioWritten(w);
-    bool done = writeCompressed(w, s);
+    bool done = rdbWriteCompressed(w, s);
     if (done && rioWritten(w) - before <= s.len - s.len / LZF_WORTH) {
         w->lzf_failed = 0;
         return true;
@@ -119,20 +119,20 @@ static bool tryCompressed(struct rioWriter *w, struct str s) {
 
 void rdbWriteString(struct rioWriter *w, struct str s) {
     int64_t n;
-    if (s.len <= 11 && string2ll(s, &n) && writeShortInteger(w, n)) return;
-    if (rdb_compression && s.len > LZF_MIN_LENGTH && tryCompressed(w, s)) return;
+    if (s.len <= 11 && string2ll(s, &n) && rdbWriteShortInteger(w, n)) return;
+    if (rdb_compression && s.len > LZF_MIN_LENGTH && rdbTryCompressed(w, s)) return;
     rdbWriteLen(w, s.len);
     rioWriteStr(w, s);
 }
 
 void rdbWriteInt64(struct rioWriter *w, int64_t n) {
-    writeLittleEndian(w, (uint64_t)n, 8);
+    rdbWriteLittleEndian(w, (uint64_t)n, 8);
 }
 
 void rdbWriteDouble(struct rioWriter *w, double d) {
     uint64_t bits;
     memcpy(&bits, &d, 8);
-    writeLittleEndian(w, bits, 8);
+    rdbWriteLittleEndian(w, bits, 8);
 }
 
 /* ---- Reading ---- */
@@ -144,7 +144,7 @@ void rdbReaderFree(struct rdbReader *r) {
 }
 
 /* *encoded: n is an RDB_ENC_*. */
-static bool readLen(struct rdbReader *r, uint64_t *n, bool *encoded) {
+static bool dataRdbReadLen(struct rdbReader *r, uint64_t *n, bool *encoded) {
     uint8_t b, more[8];
     *encoded = false;
     *n = 0;
@@ -171,11 +171,11 @@ static bool readLen(struct rdbReader *r, uint64_t *n, bool *encoded) {
 
 bool rdbReadLen(struct rdbReader *r, uint64_t *n) {
     bool encoded;
-    if (!readLen(r, n, &encoded)) return false;
+    if (!dataRdbReadLen(r, n, &encoded)) return false;
     return !encoded || rioFail(&r->io, "a number was expected, not an encoded string");
 }
 
-static bool fits(struct rdbReader *r, uint64_t bytes) {
+static bool rdbFits(struct rdbReader *r, uint64_t bytes) {
     return bytes <= rioLeft(&r->io) ||
            rioFail(&r->io, "%llu bytes announced, %llu left", (unsigned long long)bytes,
                    (unsigned long long)rioLeft(&r->io));
@@ -188,7 +188,7 @@ bool rdbReadCount(struct rdbReader *r, size_t min_bytes, uint64_t *n) {
                    (unsigned long long)rioLeft(&r->io));
 }
 
-static bool readLittleEndian(struct rdbReader *r, int bytes, uint64_t *n) {
+static bool rdbReadLittleEndian(struct rdbReader *r, int bytes, uint64_t *n) {
     uint8_t b[8];
     if (!rioRead(&r->io, b, (size_t)bytes)) return false;
     *n = 0;
@@ -196,16 +196,16 @@ static bool readLittleEndian(struct rdbReader *r, int bytes, uint64_t *n) {
     return true;
 }
 
-static bool readEncodedInteger(struct rdbReader *r, uint64_t enc, int64_t *n) {
+static bool rdbReadEncodedInteger(struct rdbReader *r, uint64_t enc, int64_t *n) {
     uint64_t bits;
     int bytes = enc == RDB_ENC_INT8 ? 1 : enc == RDB_ENC_INT16 ? 2 : 4;
-    if (!readLittleEndian(r, bytes, &bits)) return false;
+    if (!rdbReadLittleEndian(r, bytes, &bits)) return false;
     *n = bytes == 1 ? (int8_t)bits : bytes == 2 ? (int16_t)bits : (int32_t)bits;
     return true;
 }
 
 /* Memory for `len` bytes that are to come, or NULL and an error. */
-static void *allocate(struct rdbReader *r, uint64_t len) {
+static void *rdbAllocate(struct rdbReader *r, uint64_t len) {
     void *p = len <= SIZE_MAX / 2 ? ztrymalloc(len ? len : 1) : NULL;
     if (!p) rioFail(&r->io, "no memory for a string of %llu bytes", (unsigned long long)len);
     return p;
@@ -213,10 +213,10 @@ static void *allocate(struct rdbReader *r, uint64_t len) {
 
 /* len bytes of the stream into memory from zmalloc. Grows as they come where the stream may be lying. */
 static char *rdbReadBytes(struct rdbReader *r, uint64_t len) {
-    if (!fits(r, len)) return NULL;
+    if (!rdbFits(r, len)) return NULL;
     bool trusted = r->io.size != RIO_SIZE_UNKNOWN || len <= GROW_CHUNK;
     uint64_t have = 0, room = trusted ? len : GROW_CHUNK;
-    char *p = allocate(r, room);
+    char *p = rdbAllocate(r, room);
     while (p && have < len) {
         if (!rioRead(&r->io, p + have, room - have)) break;
         have = room;
@@ -240,15 +240,16 @@ struct lzfHead {
     uint64_t compressed, length;
 };
 
-static bool readLzfHead(struct rdbReader *r, struct lzfHead *h) {
-    if (!rdbReadLen(r, &h->compressed) || !rdbReadLen(r, &h->length) || !fits(r, h->compressed)) return false;
+static bool rdbReadLzfHead(struct rdbReader *r, struct lzfHead *h) {
+    if (!rdbReadLen(r, &h->compressed) || !rdbReadLen(r, &h->length) || !rdbFits(r, h->compressed))
+        return false;
     if (h->length > UINT32_MAX || h->compressed == 0 || h->length > h->compressed * LZF_RATIO_MAX)
         return rioFail(&r->io, "compressed string of impossible length");
     return true;
 }
 
 /* h->length bytes to dst. */
-static bool decompress(struct rdbReader *r, const struct lzfHead *h, char *dst) {
+static bool rdbDecompress(struct rdbReader *r, const struct lzfHead *h, char *dst) {
     bool in_place = h->compressed <= RIO_BUFFER || !r->io.buf;
     char *copy = in_place ? NULL : rdbReadBytes(r, h->compressed);
     const char *src = in_place ? rioView(&r->io, h->compressed) : copy;
@@ -258,12 +259,12 @@ static bool decompress(struct rdbReader *r, const struct lzfHead *h, char *dst) 
     return got == h->length || rioFail(&r->io, "a compressed string does not expand to its announced length");
 }
 
-static bool badEncoding(struct rdbReader *r, uint64_t enc) {
+static bool rdbBadEncoding(struct rdbReader *r, uint64_t enc) {
     return rioFail(&r->io, "unknown string encoding %llu", (unsigned long long)enc);
 }
 
 /* Room for len bytes in r->scratch, whose length becomes len. */
-static bool scratchRoom(struct rdbReader *r, uint64_t len) {
+static bool rdbScratchRoom(struct rdbReader *r, uint64_t len) {
     if (!r->scratch || sdslen(r->scratch) + sdsavail(r->scratch) < len) {
         sds more = len <= SIZE_MAX / 2 ? sdstrynewlen(NULL, len) : NULL;
         if (!more) return rioFail(&r->io, "no memory for a string of %llu bytes", (unsigned long long)len);
@@ -277,35 +278,36 @@ static bool scratchRoom(struct rdbReader *r, uint64_t len) {
 bool rdbReadString(struct rdbReader *r, struct str *s) {
     uint64_t n;
     bool encoded;
-    if (!readLen(r, &n, &encoded)) return false;
+    if (!dataRdbReadLen(r, &n, &encoded)) return false;
     if (encoded && n == RDB_ENC_LZF) {
         struct lzfHead h;
-        if (!readLzfHead(r, &h) || !scratchRoom(r, h.length) || !decompress(r, &h, r->scratch)) return false;
+        if (!rdbReadLzfHead(r, &h) || !rdbScratchRoom(r, h.length) || !rdbDecompress(r, &h, r->scratch))
+            return false;
         *s = strN(r->scratch, h.length);
         return true;
     }
     if (encoded) {
         int64_t i;
-        if (n > RDB_ENC_INT32) return badEncoding(r, n);
-        if (!readEncodedInteger(r, n, &i)) return false;
+        if (n > RDB_ENC_INT32) return rdbBadEncoding(r, n);
+        if (!rdbReadEncodedInteger(r, n, &i)) return false;
         *s = strN(r->small, ll2string(r->small, i));
         return true;
     }
     if (n <= RIO_BUFFER || !r->io.buf) {
-        if (!fits(r, n)) return false;
+        if (!rdbFits(r, n)) return false;
         const char *p = rioView(&r->io, n);
         if (!p) return false;
         *s = strN(p, n);
         return true;
     }
-    if (!fits(r, n)) return false;
+    if (!rdbFits(r, n)) return false;
     if (r->io.size == RIO_SIZE_UNKNOWN) { /* do not believe the length */
         char *p = rdbReadBytes(r, n);
         if (!p) return false;
         sdsfree(r->scratch);
         r->scratch = sdsnewlen(p, n);
         zfree(p);
-    } else if (!scratchRoom(r, n) || !rioRead(&r->io, r->scratch, n)) {
+    } else if (!rdbScratchRoom(r, n) || !rioRead(&r->io, r->scratch, n)) {
         return false;
     }
     *s = strN(r->scratch, n);
@@ -355,7 +357,7 @@ unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len) {
     bool encoded;
     char *p;
     rdb_sanitizations += r->deep;
-    if (!readLen(r, &n, &encoded)) return NULL;
+    if (!dataRdbReadLen(r, &n, &encoded)) return NULL;
     if (!encoded) {
         p = rdbReadBytes(r, n);
         *len = n;
@@ -363,9 +365,9 @@ unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len) {
     }
     struct lzfHead h;
     if (n == RDB_ENC_LZF) {
-        if (!readLzfHead(r, &h)) return NULL;
-        p = allocate(r, h.length);
-        if (p && !decompress(r, &h, p)) {
+        if (!rdbReadLzfHead(r, &h)) return NULL;
+        p = rdbAllocate(r, h.length);
+        if (p && !rdbDecompress(r, &h, p)) {
             zfree(p);
             return NULL;
         }
@@ -378,21 +380,21 @@ unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len) {
 
 bool rdbReadInt64(struct rdbReader *r, int64_t *n) {
     uint64_t bits;
-    if (!readLittleEndian(r, 8, &bits)) return false;
+    if (!rdbReadLittleEndian(r, 8, &bits)) return false;
     *n = (int64_t)bits;
     return true;
 }
 
 bool rdbReadInt32(struct rdbReader *r, int32_t *n) {
     uint64_t bits;
-    if (!readLittleEndian(r, 4, &bits)) return false;
+    if (!rdbReadLittleEndian(r, 4, &bits)) return false;
     *n = (int32_t)bits;
     return true;
 }
 
 bool rdbReadDouble(struct rdbReader *r, double *d) {
     uint64_t bits;
-    if (!readLittleEndian(r, 8, &bits)) return false;
+    if (!rdbReadLittleEndian(r, 8, &bits)) return false;
     memcpy(d, &bits, 8);
     return true;
 }
@@ -411,8 +413,8 @@ bool rdbReadDoubleText(struct rdbReader *r, double *d) {
 }
 
 /* Past n bytes without keeping them. */
-static bool skip(struct rdbReader *r, uint64_t n) {
-    if (!fits(r, n)) return false;
+static bool rdbSkip(struct rdbReader *r, uint64_t n) {
+    if (!rdbFits(r, n)) return false;
     while (n > 0) {
         size_t part = n < RIO_BUFFER ? n : RIO_BUFFER;
         if (!rioView(&r->io, part)) return false;
@@ -424,12 +426,12 @@ static bool skip(struct rdbReader *r, uint64_t n) {
 bool rdbSkipString(struct rdbReader *r) {
     uint64_t n;
     bool encoded;
-    if (!readLen(r, &n, &encoded)) return false;
-    if (!encoded) return skip(r, n);
-    if (n <= RDB_ENC_INT32) return skip(r, 1u << n);
-    if (n != RDB_ENC_LZF) return badEncoding(r, n);
+    if (!dataRdbReadLen(r, &n, &encoded)) return false;
+    if (!encoded) return rdbSkip(r, n);
+    if (n <= RDB_ENC_INT32) return rdbSkip(r, 1u << n);
+    if (n != RDB_ENC_LZF) return rdbBadEncoding(r, n);
     uint64_t compressed, length;
-    return rdbReadLen(r, &compressed) && rdbReadLen(r, &length) && skip(r, compressed);
+    return rdbReadLen(r, &compressed) && rdbReadLen(r, &length) && rdbSkip(r, compressed);
 }
 
 /* ---- Values ---- */

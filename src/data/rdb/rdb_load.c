@@ -7,8 +7,8 @@
  *     read ──> | hash, object | ... | ──> keyspaceAdd
  *              bucket prefetched      bucket there
  *
- * What is in the file is not believed: numbers are compared with what is left of it (data/rdb/rdb.c), tables are
- * made no larger than the rest of the file can fill. */
+ * What is in the file is not believed: numbers are compared with what is left of it (data/rdb/rdb.c), tables
+ * are made no larger than the rest of the file can fill. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -19,11 +19,11 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "data/keyspace/db.h"
-#include "data/notify.h"
-#include "registry/debug.h"
 #include "data/lifetime/evict.h"
-#include "data/type.h"
+#include "data/notify.h"
 #include "data/rdb/rdb_dataset.h"
+#include "data/type.h"
+#include "registry/debug.h"
 
 #define QUEUE           8  /* a power of two */
 #define KEY_BYTES_MIN   3  /* of a key and its value in a file: type, length, length */
@@ -81,7 +81,7 @@ bool rdbMagicReadable(const char magic[RDB_MAGIC_LEN]) {
     return rdbVersionReadable(version) && valkey == (version == RDB_VERSION_EXPIRING);
 }
 
-static bool readMagic(struct rdbLoader *l) {
+static bool rdbLoadReadMagic(struct rdbLoader *l) {
     char magic[RDB_MAGIC_LEN];
     struct rdbReader *r = l->r;
     if (!rioRead(&r->io, magic, sizeof magic)) return false;
@@ -93,7 +93,7 @@ static bool readMagic(struct rdbLoader *l) {
 /* ---- Keys ---- */
 
 /* Of two with the same name the later one counts, where that is allowed. */
-static bool addOne(struct rdbLoader *l, struct object *o, uint64_t hash) {
+static bool rdbLoadAddOne(struct rdbLoader *l, struct object *o, uint64_t hash) {
     struct str key = objectKey(o);
     if (__builtin_expect(keyspaceFind(l->keyspace, key, hash) != NULL, 0)) {
         if (!l->options->merge) {
@@ -108,26 +108,26 @@ static bool addOne(struct rdbLoader *l, struct object *o, uint64_t hash) {
     return true;
 }
 
-static bool addOldest(struct rdbLoader *l) {
+static bool rdbLoadAddOldest(struct rdbLoader *l) {
     serverAssert(l->in != l->out && l->in - l->out <= QUEUE);
     unsigned at = l->out++ % QUEUE;
-    return addOne(l, l->queue[at].o, l->queue[at].hash);
+    return rdbLoadAddOne(l, l->queue[at].o, l->queue[at].hash);
 }
 
 /* All that wait. After a failure they are dropped. */
-static bool addAll(struct rdbLoader *l) {
-    while (l->out != l->in && !rioFailed(&l->r->io)) addOldest(l);
+static bool rdbLoadAddAll(struct rdbLoader *l) {
+    while (l->out != l->in && !rioFailed(&l->r->io)) rdbLoadAddOldest(l);
     while (l->out != l->in) objectFree(l->queue[l->out++ % QUEUE].o);
     return !rioFailed(&l->r->io);
 }
 
-static void freeValue(struct value v) {
+static void rdbLoadFreeValue(struct value v) {
     if (!v.embedded) objectTypes[v.type]->free(v);
 }
 
-static bool enqueue(struct rdbLoader *l, struct value v, uint64_t hash) {
-    if (l->in - l->out == QUEUE && !addOldest(l)) {
-        freeValue(v);
+static bool rdbLoadEnqueue(struct rdbLoader *l, struct value v, uint64_t hash) {
+    if (l->in - l->out == QUEUE && !rdbLoadAddOldest(l)) {
+        rdbLoadFreeValue(v);
         return false;
     }
     struct object *o = objectCreate(sdsview(l->key), l->expire_ms, v);
@@ -139,30 +139,30 @@ static bool enqueue(struct rdbLoader *l, struct value v, uint64_t hash) {
     return true;
 }
 
-static void forgetAttributes(struct rdbLoader *l) {
+static void rdbLoadForgetAttributes(struct rdbLoader *l) {
     l->expire_ms = OBJ_NO_EXPIRE;
     l->idle_s = l->frequency = -1;
 }
 
-static bool keyHasExpired(const struct rdbLoader *l) {
+static bool rdbLoadKeyHasExpired(const struct rdbLoader *l) {
     return l->expire_ms != OBJ_NO_EXPIRE && l->expire_ms < l->now_ms && !l->options->keep_expired;
 }
 
 /* For tests. A client should not have to wait for a buffer's worth of delays. */
-static void slowDown(struct rdbLoader *l) {
+static void rdbLoadSlowDown(struct rdbLoader *l) {
     rdbDelay(rdb_key_load_delay_us, l->result.keys);
     if (l->r->io.progress) l->r->io.progress(&l->r->io);
 }
 
 /* It has to be in its place for that. */
-static bool tellLoaded(struct rdbLoader *l) {
+static bool rdbLoadTellLoaded(struct rdbLoader *l) {
     if (!notifySinks()) return true;
-    if (!addAll(l)) return false;
+    if (!rdbLoadAddAll(l)) return false;
     keyEvent(NOTIFY_LOADED, "loaded", sdsview(l->key), dbGet(l->dbid));
     return true;
 }
 
-static bool readKey(struct rdbLoader *l, uint8_t type) {
+static bool rdbLoadReadKey(struct rdbLoader *l, uint8_t type) {
     struct str key;
     struct value v;
     if (!rdbReadString(l->r, &key)) return false;
@@ -178,44 +178,44 @@ static bool readKey(struct rdbLoader *l, uint8_t type) {
     bool ok = true;
     if (got == RDB_EMPTY) {
         if (l->result.empty++ < 10) serverLog(LL_NOTICE, "rdbLoadObject skipping empty key: %s", l->key);
-    } else if (keyHasExpired(l)) {
-        freeValue(v);
+    } else if (rdbLoadKeyHasExpired(l)) {
+        rdbLoadFreeValue(v);
         l->result.expired++;
         if (l->options->expired) l->options->expired(l->options->priv, l->dbid, sdsview(l->key));
     } else {
-        ok = enqueue(l, v, hash);
+        ok = rdbLoadEnqueue(l, v, hash);
         l->result.keys++;
-        if (ok && !l->options->into) ok = tellLoaded(l);
+        if (ok && !l->options->into) ok = rdbLoadTellLoaded(l);
     }
-    forgetAttributes(l);
-    if (__builtin_expect(rdb_key_load_delay_us != 0, 0)) slowDown(l);
+    rdbLoadForgetAttributes(l);
+    if (__builtin_expect(rdb_key_load_delay_us != 0, 0)) rdbLoadSlowDown(l);
     return ok;
 }
 
 /* ---- Opcodes ---- */
 
-static bool readExpireSeconds(struct rdbLoader *l) {
+static bool rdbLoadReadExpireSeconds(struct rdbLoader *l) {
     int32_t s;
     if (!rdbReadInt32(l->r, &s)) return false;
     l->expire_ms = (int64_t)s * 1000;
     return true;
 }
 
-static bool readIdle(struct rdbLoader *l) {
+static bool rdbLoadReadIdle(struct rdbLoader *l) {
     uint64_t s;
     if (!rdbReadLen(l->r, &s)) return false;
     l->idle_s = s > INT64_MAX ? INT64_MAX : (int64_t)s;
     return true;
 }
 
-static bool readFrequency(struct rdbLoader *l) {
+static bool rdbLoadReadFrequency(struct rdbLoader *l) {
     uint8_t uses;
     if (!rioReadByte(&l->r->io, &uses)) return false;
     l->frequency = uses;
     return true;
 }
 
-static void selectDb(struct rdbLoader *l, int dbid) {
+static void rdbLoadSelectDb(struct rdbLoader *l, int dbid) {
     struct keyspace **into = l->options->into;
     serverAssert(dbid >= 0 && dbid < dbCount());
     serverAssert(l->in == l->out); /* those that wait are for the database before */
@@ -224,68 +224,69 @@ static void selectDb(struct rdbLoader *l, int dbid) {
     l->keyspace = into ? into[dbid] : &dbGet(dbid)->keyspace;
 }
 
-static bool readSelectDb(struct rdbLoader *l) {
+static bool rdbLoadReadSelectDb(struct rdbLoader *l) {
     uint64_t id;
-    if (!rdbReadLen(l->r, &id) || !addAll(l)) return false;
+    if (!rdbReadLen(l->r, &id) || !rdbLoadAddAll(l)) return false;
     if (id >= (uint64_t)dbCount())
         return rioFail(
             &l->r->io,
             "The file has keys in a database beyond the %d that are configured: raise the directive "
             "databases",
             dbCount());
-    selectDb(l, (int)id);
+    rdbLoadSelectDb(l, (int)id);
     return true;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) {
+static uint64_t rdbLoadLeast(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
 /* As many as fit into the rest of the file; of a stream whose length nobody knows, into the memory that its
  * writer told of. */
-static uint64_t possibleKeys(const struct rdbLoader *l) {
+static uint64_t rdbLoadPossibleKeys(const struct rdbLoader *l) {
     const struct rioReader *io = &l->r->io;
     return io->size == RIO_SIZE_UNKNOWN ? l->used_memory / KEY_MEMORY_MIN : rioLeft(io) / KEY_BYTES_MIN;
 }
 
 /* Tables that cannot be made now may still grow, step by step. */
-static bool readSizes(struct rdbLoader *l) {
+static bool rdbLoadReadSizes(struct rdbLoader *l) {
     uint64_t keys, with_expire;
     if (!rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
-    uint64_t possible = possibleKeys(l);
-    keyspaceTryExpand(l->keyspace, keyspaceSize(l->keyspace) + least(keys, possible),
-                      keyspaceExpiresSize(l->keyspace) + least(with_expire, possible));
+    uint64_t possible = rdbLoadPossibleKeys(l);
+    keyspaceTryExpand(l->keyspace, keyspaceSize(l->keyspace) + rdbLoadLeast(keys, possible),
+                      keyspaceExpiresSize(l->keyspace) + rdbLoadLeast(with_expire, possible));
     return true;
 }
 
 /* So many keys of a slot follow. All that has been announced so far has come, or may be what is left of the
  * file: more is a lie. */
-static void expandSlot(struct rdbLoader *l, uint64_t slot, uint64_t keys) {
-    uint64_t possible = possibleKeys(l);
+static void rdbLoadExpandSlot(struct rdbLoader *l, uint64_t slot, uint64_t keys) {
+    uint64_t possible = rdbLoadPossibleKeys(l);
     if (!keys_by_slot || slot >= KEY_SLOTS || keys > possible) return;
     l->announced += keys;
     uint64_t come = l->result.keys + l->result.expired + l->result.empty;
     if (l->announced <= come + possible) keyspaceTryExpandSlot(l->keyspace, (int)slot, keys);
 }
 
-static bool readSlotInfo(struct rdbLoader *l) {
+static bool rdbLoadReadSlotInfo(struct rdbLoader *l) {
     uint64_t slot, keys, with_expire;
     if (!rdbReadLen(l->r, &slot) || !rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
-    expandSlot(l, slot, keys);
+    rdbLoadExpandSlot(l, slot, keys);
     return true;
 }
 
 /* The same as text: `slot,keys,...`. */
-static void noteSlotInfo(struct rdbLoader *l, struct str value) {
+static void rdbLoadNoteSlotInfo(struct rdbLoader *l, struct str value) {
     const char *first = memchr(value.ptr, ',', value.len), *end = value.ptr + value.len;
     const char *second = first ? memchr(first + 1, ',', (size_t)(end - first - 1)) : NULL;
     uint64_t slot, keys;
     if (second && string2ull(strN(value.ptr, (size_t)(first - value.ptr)), &slot) &&
         string2ull(strN(first + 1, (size_t)(second - first - 1)), &keys))
-        expandSlot(l, slot, keys);
+        rdbLoadExpandSlot(l, slot, keys);
 }
 
-static bool noteReplicationAux(struct rdbReplication *r, struct str name, struct str value, int64_t n) {
+static bool rdbLoadNoteReplicationAux(struct rdbReplication *r, struct str name, struct str value,
+                                      int64_t n) {
     if (strIs(name, "repl-stream-db")) {
         r->stream_db = n >= 0 && n < dbCount() ? (int)n : -1;
     } else if (strIs(name, "repl-id") && value.len == RDB_REPLICATION_ID) {
@@ -299,7 +300,7 @@ static bool noteReplicationAux(struct rdbReplication *r, struct str name, struct
     return true;
 }
 
-static bool noteField(struct str name, struct str value) {
+static bool rdbLoadNoteField(struct str name, struct str value) {
     int count;
     const struct rdbField *const *fields = rdbFields(&count);
     for (int i = 0; i < count; i++) {
@@ -310,12 +311,13 @@ static bool noteField(struct str name, struct str value) {
     return false;
 }
 
-static void noteAux(struct rdbLoader *l, struct str name, struct str value) {
+static void rdbLoadNoteAux(struct rdbLoader *l, struct str name, struct str value) {
     int64_t n = 0;
     bool number = string2ll(value, &n);
     if (strIs(name, "valkey-ver") || strIs(name, "redis-ver")) {
         serverLog(LL_NOTICE, "Loading RDB produced by %s version %.*s",
-                  strIs(name, "valkey-ver") ? "Valkey" : "Redis", (int)least(value.len, 64), value.ptr);
+                  strIs(name, "valkey-ver") ? "Valkey" : "Redis", (int)rdbLoadLeast(value.len, 64),
+                  value.ptr);
     } else if (strIs(name, "ctime") && number) {
         int64_t age_s = time(NULL) - n;
         serverLog(LL_NOTICE, "The RDB file is %lld seconds old", (long long)(age_s < 0 ? 0 : age_s));
@@ -327,25 +329,25 @@ static void noteAux(struct rdbLoader *l, struct str name, struct str value) {
     } else if (strIs(name, "aof-base") && number) {
         if (n) serverLog(LL_NOTICE, "The RDB file is the base of an append-only file");
     } else if (name.len && name.ptr[0] == '%') {
-        serverLog(LL_NOTICE, "RDB '%.*s': %.*s", (int)least(name.len, 64), name.ptr,
-                  (int)least(value.len, 256), value.ptr);
+        serverLog(LL_NOTICE, "RDB '%.*s': %.*s", (int)rdbLoadLeast(name.len, 64), name.ptr,
+                  (int)rdbLoadLeast(value.len, 256), value.ptr);
     } else if (strEq(name, STR("slot-info"))) {
-        noteSlotInfo(l, value);
-    } else if (noteField(name, value)) {
+        rdbLoadNoteSlotInfo(l, value);
+    } else if (rdbLoadNoteField(name, value)) {
         return;
-    } else if (!noteReplicationAux(&l->result.replication, name, value, number ? n : -1)) {
-        serverLog(LL_DEBUG, "Unknown auxiliary field in the RDB file: '%.*s'", (int)least(name.len, 64),
-                  name.ptr);
+    } else if (!rdbLoadNoteReplicationAux(&l->result.replication, name, value, number ? n : -1)) {
+        serverLog(LL_DEBUG, "Unknown auxiliary field in the RDB file: '%.*s'",
+                  (int)rdbLoadLeast(name.len, 64), name.ptr);
     }
 }
 
-static bool readAux(struct rdbLoader *l) {
+static bool rdbLoadReadAux(struct rdbLoader *l) {
     struct str name, value;
     if (!rdbReadString(l->r, &name)) return false;
     sdssetlen(l->key, 0);
     l->key = sdscatstr(l->key, name);
     if (!rdbReadString(l->r, &value)) return false;
-    noteAux(l, sdsview(l->key), value);
+    rdbLoadNoteAux(l, sdsview(l->key), value);
     return true;
 }
 
@@ -355,7 +357,7 @@ void rdbModuleName(uint64_t id, char name[10]) {
     name[9] = '\0';
 }
 
-static bool readModuleAside(struct rdbLoader *l) {
+static bool rdbLoadReadModuleAside(struct rdbLoader *l) {
     uint64_t id;
     char name[10];
     if (!rdbReadLen(l->r, &id)) return false;
@@ -365,7 +367,7 @@ static bool readModuleAside(struct rdbLoader *l) {
                    name);
 }
 
-static bool readSection(struct rdbLoader *l, uint8_t opcode) {
+static bool rdbLoadReadSection(struct rdbLoader *l, uint8_t opcode) {
     int count;
     const struct rdbSection *const *sections = rdbSections(&count);
     for (int i = 0; i < count; i++) {
@@ -376,23 +378,23 @@ static bool readSection(struct rdbLoader *l, uint8_t opcode) {
 }
 
 /* Everything but keys and the end. */
-static bool readOpcode(struct rdbLoader *l, uint8_t opcode) {
+static bool rdbLoadReadOpcode(struct rdbLoader *l, uint8_t opcode) {
     switch (opcode) {
     case RDB_OP_EXPIRETIME_MS: return rdbReadInt64(l->r, &l->expire_ms);
-    case RDB_OP_EXPIRETIME: return readExpireSeconds(l);
-    case RDB_OP_IDLE: return readIdle(l);
-    case RDB_OP_FREQ: return readFrequency(l);
-    case RDB_OP_SELECTDB: return readSelectDb(l);
-    case RDB_OP_RESIZEDB: return readSizes(l);
-    case RDB_OP_SLOT_INFO: return readSlotInfo(l);
-    case RDB_OP_AUX: return readAux(l);
-    case RDB_OP_MODULE_AUX: return readModuleAside(l);
+    case RDB_OP_EXPIRETIME: return rdbLoadReadExpireSeconds(l);
+    case RDB_OP_IDLE: return rdbLoadReadIdle(l);
+    case RDB_OP_FREQ: return rdbLoadReadFrequency(l);
+    case RDB_OP_SELECTDB: return rdbLoadReadSelectDb(l);
+    case RDB_OP_RESIZEDB: return rdbLoadReadSizes(l);
+    case RDB_OP_SLOT_INFO: return rdbLoadReadSlotInfo(l);
+    case RDB_OP_AUX: return rdbLoadReadAux(l);
+    case RDB_OP_MODULE_AUX: return rdbLoadReadModuleAside(l);
     case RDB_OP_FUNCTION_PRE_GA: return rioFail(&l->r->io, PRE_GA_FUNCTION);
-    default: return readSection(l, opcode);
+    default: return rdbLoadReadSection(l, opcode);
     }
 }
 
-static bool readChecksum(struct rdbLoader *l) {
+static bool rdbLoadReadChecksum(struct rdbLoader *l) {
     struct rdbReader *r = l->r;
     if (r->version < CHECKSUM_SINCE) return true;
     uint64_t computed = rioReaderCrc(&r->io);
@@ -408,22 +410,22 @@ static bool readChecksum(struct rdbLoader *l) {
                    (unsigned long long)computed, (unsigned long long)stored);
 }
 
-static bool readAll(struct rdbLoader *l) {
+static bool rdbLoadReadAll(struct rdbLoader *l) {
     struct rioReader *io = &l->r->io;
     uint8_t opcode;
-    if (!readMagic(l)) return false;
+    if (!rdbLoadReadMagic(l)) return false;
     if (l->options->accepted) l->options->accepted(l->options->priv);
     for (;;) {
         if (!rioReadByte(io, &opcode)) return false;
         if (opcode == RDB_OP_EOF) break;
-        bool ok = opcode < RDB_TYPES ? readKey(l, opcode) : readOpcode(l, opcode);
+        bool ok = opcode < RDB_TYPES ? rdbLoadReadKey(l, opcode) : rdbLoadReadOpcode(l, opcode);
         if (!ok) return false;
     }
-    return addAll(l) && readChecksum(l);
+    return rdbLoadAddAll(l) && rdbLoadReadChecksum(l);
 }
 
 /* With its name, an operator finds out what is lost, and whether there is another copy of it. */
-static void loaderNameKey(const struct rdbLoader *l) {
+static void rdbLoadLoaderNameKey(const struct rdbLoader *l) {
     struct str key = sdsview(l->key);
     sds shown = sdscatrepr(sdsempty(), key.ptr, key.len < KEY_SHOWN_MAX ? key.len : KEY_SHOWN_MAX);
     serverLog(LL_WARNING,
@@ -435,15 +437,15 @@ static void loaderNameKey(const struct rdbLoader *l) {
 bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, struct rdbLoadResult *result) {
     struct rdbLoader l = {.r = r, .options = options, .now_ms = mstime(), .key = sdsempty(), .type = -1};
     l.result.replication = (struct rdbReplication){.stream_db = -1, .offset = -1};
-    selectDb(&l, 0);
-    forgetAttributes(&l);
+    rdbLoadSelectDb(&l, 0);
+    rdbLoadForgetAttributes(&l);
     r->io.checksum = rdb_checksum;
     r->keep_expired = options->keep_expired;
     r->deep = rdb_sanitize == RDB_SANITIZE_YES;
-    bool ok = readAll(&l);
-    addAll(&l);
+    bool ok = rdbLoadReadAll(&l);
+    rdbLoadAddAll(&l);
     serverAssert(ok || r->io.error);
-    if (!ok && l.type >= 0) loaderNameKey(&l);
+    if (!ok && l.type >= 0) rdbLoadLoaderNameKey(&l);
     sdsfree(l.key);
     rdb_last_load = l.result;
     if (result) *result = l.result;

@@ -21,10 +21,10 @@
 #include "base/zmalloc.h"
 #include "data/child.h"
 #include "data/keyspace/db.h"
-#include "data/lifetime/evict.h"
-#include "data/type.h"
-#include "data/rdb/rdb_dataset.h"
 #include "data/keyspace/read_ahead.h"
+#include "data/lifetime/evict.h"
+#include "data/rdb/rdb_dataset.h"
+#include "data/type.h"
 
 bool rdb_checksum;
 void (*rdb_replication_now)(struct rdbReplication *r);
@@ -42,7 +42,7 @@ struct rdbSaver {
 
 /* ---- Head ---- */
 
-static int versionNeeded(void) {
+static int rdbSaveVersionNeeded(void) {
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
         if (!objectTypes[i] || !objectTypes[i]->needsNewRdb) continue;
         for (int id = 0; id < dbCount(); id++) {
@@ -57,7 +57,7 @@ static int versionNeeded(void) {
     return RDB_VERSION;
 }
 
-static void writeMagic(struct rioWriter *w, int version) {
+static void rdbSaveWriteMagic(struct rioWriter *w, int version) {
     char magic[16];
     int len =
         snprintf(magic, sizeof magic, version == RDB_VERSION_EXPIRING ? "VALKEY%03d" : "REDIS%04d", version);
@@ -65,18 +65,18 @@ static void writeMagic(struct rioWriter *w, int version) {
     rioWrite(w, magic, RDB_MAGIC_LEN);
 }
 
-static void writeAux(struct rioWriter *w, const char *name, struct str value) {
+static void rdbSaveWriteAux(struct rioWriter *w, const char *name, struct str value) {
     rioWriteByte(w, RDB_OP_AUX);
     rdbWriteString(w, strOf(name));
     rdbWriteString(w, value);
 }
 
-static void writeAuxInt(struct rioWriter *w, const char *name, int64_t value) {
+static void rdbSaveWriteAuxInt(struct rioWriter *w, const char *name, int64_t value) {
     char text[LONG_STR_SIZE];
-    writeAux(w, name, strN(text, ll2string(text, value)));
+    rdbSaveWriteAux(w, name, strN(text, ll2string(text, value)));
 }
 
-static void writeReplication(struct rioWriter *w, const struct rdbReplication *given) {
+static void rdbSaveWriteReplication(struct rioWriter *w, const struct rdbReplication *given) {
     struct rdbReplication r = {0};
     if (given)
         r = *given;
@@ -84,30 +84,30 @@ static void writeReplication(struct rioWriter *w, const struct rdbReplication *g
         rdb_replication_now(&r);
     if (!r.known) return;
     serverAssert(r.id[0] && r.offset >= 0); /* else it would not be known to the reader */
-    writeAuxInt(w, "repl-stream-db", r.stream_db < 0 ? 0 : r.stream_db);
-    writeAux(w, "repl-id", strN(r.id, RDB_REPLICATION_ID));
-    writeAuxInt(w, "repl-offset", r.offset);
+    rdbSaveWriteAuxInt(w, "repl-stream-db", r.stream_db < 0 ? 0 : r.stream_db);
+    rdbSaveWriteAux(w, "repl-id", strN(r.id, RDB_REPLICATION_ID));
+    rdbSaveWriteAuxInt(w, "repl-offset", r.offset);
 }
 
-static void writeFields(struct rioWriter *w) {
+static void rdbSaveWriteFields(struct rioWriter *w) {
     int count;
     const struct rdbField *const *fields = rdbFields(&count);
     for (int i = 0; i < count; i++) {
         sds value = fields[i]->value();
-        if (value) writeAux(w, fields[i]->name, sdsview(value));
+        if (value) rdbSaveWriteAux(w, fields[i]->name, sdsview(value));
         sdsfree(value);
     }
 }
 
-static void writeHead(struct rioWriter *w, const struct rdbSaveOptions *options) {
-    writeMagic(w, w->version);
-    writeAux(w, "valkey-ver", STR(VALKEY_VERSION));
-    writeAuxInt(w, "redis-bits", (int64_t)sizeof(void *) * 8);
-    writeAuxInt(w, "ctime", time(NULL));
-    writeAuxInt(w, "used-mem", (int64_t)zmallocUsedMemory());
-    writeReplication(w, options->replication);
-    writeAuxInt(w, "aof-base", options->aof_base);
-    if (options->replication) writeFields(w);
+static void rdbSaveWriteHead(struct rioWriter *w, const struct rdbSaveOptions *options) {
+    rdbSaveWriteMagic(w, w->version);
+    rdbSaveWriteAux(w, "valkey-ver", STR(VALKEY_VERSION));
+    rdbSaveWriteAuxInt(w, "redis-bits", (int64_t)sizeof(void *) * 8);
+    rdbSaveWriteAuxInt(w, "ctime", time(NULL));
+    rdbSaveWriteAuxInt(w, "used-mem", (int64_t)zmallocUsedMemory());
+    rdbSaveWriteReplication(w, options->replication);
+    rdbSaveWriteAuxInt(w, "aof-base", options->aof_base);
+    if (options->replication) rdbSaveWriteFields(w);
     if (options->without_functions) return;
     int count;
     const struct rdbSection *const *sections = rdbSections(&count);
@@ -117,7 +117,7 @@ static void writeHead(struct rioWriter *w, const struct rdbSaveOptions *options)
 /* ---- Keys ---- */
 
 /* Nothing is left out: who reads this would never know. */
-static void refuse(struct rdbSaver *s) {
+static void rdbSaveRefuse(struct rdbSaver *s) {
     if (s->w->error) return;
     serverLog(LL_WARNING, "Can't store key (db %d) in RDB version %d", s->dbid, s->w->version);
     s->w->error = EPROTO;
@@ -125,7 +125,7 @@ static void refuse(struct rdbSaver *s) {
 
 /* By slot, the keys of each come together; in front of them stands how many there are, for whoever makes
  * tables of that size: `slot,keys,with an expiry,0`. (The last would be those with parts that expire.) */
-static void announceSlot(struct rdbSaver *s, const struct object *o) {
+static void rdbSaveAnnounceSlot(struct rdbSaver *s, const struct object *o) {
     struct db *db = dbGet(s->dbid);
     char text[4 * LONG_STR_SIZE];
     int slot = keySlot(objectKey(o));
@@ -133,12 +133,12 @@ static void announceSlot(struct rdbSaver *s, const struct object *o) {
     s->left_in_slot = keyspaceSlotSize(&db->keyspace, slot);
     int len = snprintf(text, sizeof text, "%d,%zu,%zu,0", slot, s->left_in_slot,
                        expires ? keyspaceSlotExpires(&db->keyspace, slot) : 0);
-    writeAux(s->w, "slot-info", strN(text, (size_t)len));
+    rdbSaveWriteAux(s->w, "slot-info", strN(text, (size_t)len));
 }
 
-static void writeObject(struct rdbSaver *s, const struct object *o) {
+static void rdbSaveWriteObject(struct rdbSaver *s, const struct object *o) {
     struct rioWriter *w = s->w;
-    if (keys_by_slot && !s->left_in_slot) announceSlot(s, o);
+    if (keys_by_slot && !s->left_in_slot) rdbSaveAnnounceSlot(s, o);
     s->left_in_slot -= keys_by_slot;
     if (objectHasExpire(o)) {
         rioWriteByte(w, RDB_OP_EXPIRETIME_MS);
@@ -153,7 +153,7 @@ static void writeObject(struct rdbSaver *s, const struct object *o) {
     }
     uint8_t type = rdbValueType(w, o);
     if (s->strict && !rdbVersionHas(w->version, type)) {
-        refuse(s);
+        rdbSaveRefuse(s);
         return;
     }
     rioWriteByte(w, type);
@@ -162,7 +162,7 @@ static void writeObject(struct rdbSaver *s, const struct object *o) {
 }
 
 /* Progress is told once in a buffer's worth: that needs no clock for small keys. */
-static void wroteKey(struct rdbSaver *s, const struct object *o) {
+static void rdbSaveWroteKey(struct rdbSaver *s, const struct object *o) {
     s->keys++;
     if (childIs()) {
         if (__builtin_expect(rdb_key_save_delay_us != 0, 0)) rdbDelay(rdb_key_save_delay_us, s->keys);
@@ -174,14 +174,14 @@ static void wroteKey(struct rdbSaver *s, const struct object *o) {
     s->progress(s->keys);
 }
 
-static bool writeKeys(struct rdbSaver *s, struct db *db) {
+static bool rdbSaveWriteKeys(struct rdbSaver *s, struct db *db) {
     struct iteratorAhead ahead = {.in = 0};
     const struct object *o;
     uint64_t before = s->keys;
     keyspaceIteratorInit(&ahead.it, &db->keyspace, SLOTS_ALL);
     while (!s->w->error && (o = iteratorAheadNext(&ahead))) {
-        writeObject(s, o);
-        wroteKey(s, o);
+        rdbSaveWriteObject(s, o);
+        rdbSaveWroteKey(s, o);
     }
     keyspaceIteratorStop(&ahead.it);
     if (s->w->error) return false;
@@ -189,7 +189,7 @@ static bool writeKeys(struct rdbSaver *s, struct db *db) {
     return true;
 }
 
-static bool writeDb(struct rdbSaver *s, struct db *db) {
+static bool rdbSaveWriteDb(struct rdbSaver *s, struct db *db) {
     if (keyspaceSize(&db->keyspace) == 0) return true;
     s->dbid = db->id;
     rioWriteByte(s->w, RDB_OP_SELECTDB);
@@ -197,7 +197,7 @@ static bool writeDb(struct rdbSaver *s, struct db *db) {
     rioWriteByte(s->w, RDB_OP_RESIZEDB);
     rdbWriteLen(s->w, keyspaceSize(&db->keyspace));
     rdbWriteLen(s->w, keyspaceExpiresSize(&db->keyspace));
-    return writeKeys(s, db);
+    return rdbSaveWriteKeys(s, db);
 }
 
 bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
@@ -208,12 +208,12 @@ bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
                          .frequency = evict_policy & BY_LFU};
     w->checksum = rdb_checksum && !options->without_checksum;
     w->lzf_learns = true;
-    w->version = options->version ? options->version : versionNeeded();
-    writeHead(w, options);
+    w->version = options->version ? options->version : rdbSaveVersionNeeded();
+    rdbSaveWriteHead(w, options);
     bool aside = rdb_modules.saveAside && !options->without_keys;
     if (aside) rdb_modules.saveAside(w, false);
     for (int i = 0; i < dbCount() && !options->without_keys; i++) {
-        if (!writeDb(&s, &dbs[i])) return false;
+        if (!rdbSaveWriteDb(&s, &dbs[i])) return false;
     }
     if (aside) rdb_modules.saveAside(w, true);
     rioWriteByte(w, RDB_OP_EOF);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_test.c - numbers, strings and payloads of the RDB encoding: the bytes that the format asks for, and
  * back; what is announced and does not come; and commands as text (rewrite.h). */
+#include "data/rdb/rdb.h"
+
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -9,33 +11,31 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "data/rdb/rdb.h"
 #include "data/rdb/rewrite.h"
 #include "data/rdb/rio_pieces.h"
 
 static sds out;
 static struct rioWriter w;
 
-static void begin(void) {
+static void rdbTestBegin(void) {
     sdsfree(out);
     out = sdsempty();
     rioWriterInit(&w, rioSinkSds, &out);
 }
 
-static struct str written(void) {
+static struct str rdbTestWritten(void) {
     rioFlush(&w);
     rioWriterFree(&w);
     return sdsview(out);
 }
 
 static void expectBytes(const char *bytes, size_t n) {
-    struct str s = written();
+    struct str s = rdbTestWritten();
     assert_int_equal(s.len, n);
     assert_memory_equal(s.ptr, bytes, n);
 }
@@ -56,29 +56,29 @@ static struct rdbReader readerOf(struct str bytes, int way) {
 
 /* ---- Numbers ---- */
 
-static void lengths(void **state) {
+static void rdbTestLengths(void **state) {
     (void)state;
-    begin();
+    rdbTestBegin();
     rdbWriteLen(&w, 0);
     rdbWriteLen(&w, 63);
     EXPECT("\x00\x3f");
-    begin();
+    rdbTestBegin();
     rdbWriteLen(&w, 64);
     rdbWriteLen(&w, 16383);
     EXPECT("\x40\x40\x7f\xff");
-    begin();
+    rdbTestBegin();
     rdbWriteLen(&w, 16384);
     rdbWriteLen(&w, UINT32_MAX);
     EXPECT("\x80\x00\x00\x40\x00\x80\xff\xff\xff\xff");
-    begin();
+    rdbTestBegin();
     rdbWriteLen(&w, UINT32_MAX + 1ull);
     EXPECT("\x81\x00\x00\x00\x01\x00\x00\x00\x00");
 
-    begin();
+    rdbTestBegin();
     uint64_t all[64 * 3], n = 0, v;
     for (int bit = 0; bit < 64; bit++)
         for (int d = -1; d <= 1; d++) rdbWriteLen(&w, all[n++] = (1ull << bit) + (uint64_t)d);
-    struct str bytes = written();
+    struct str bytes = rdbTestWritten();
     for (int way = 0; way < 3; way++) {
         struct rdbReader r = readerOf(bytes, way);
         for (uint64_t i = 0; i < n; i++) {
@@ -93,15 +93,15 @@ static void lengths(void **state) {
 static void fixedNumbers(void **state) {
     (void)state;
     static const double doubles[] = {0, -0.0, 1.5, INFINITY, -INFINITY, DBL_MIN, DBL_MAX, 5e-324};
-    begin();
+    rdbTestBegin();
     rdbWriteInt64(&w, 0x0102030405060708);
     rdbWriteDouble(&w, 1);
     EXPECT("\x08\x07\x06\x05\x04\x03\x02\x01\x00\x00\x00\x00\x00\x00\xf0\x3f");
-    begin();
+    rdbTestBegin();
     for (size_t i = 0; i < 8; i++) rdbWriteDouble(&w, doubles[i]);
     rdbWriteInt64(&w, INT64_MIN);
     rioWrite(&w, "\xfe\xff\xff\xff", 4);
-    struct rdbReader r = readerOf(written(), 2);
+    struct rdbReader r = readerOf(rdbTestWritten(), 2);
     double d;
     int64_t n;
     int32_t m;
@@ -137,7 +137,7 @@ static void scoresAsText(void **state) {
 
 static void stringsAsIntegers(void **state) {
     (void)state;
-    begin();
+    rdbTestBegin();
     rdbWriteString(&w, STR("127"));
     rdbWriteString(&w, STR("-128"));
     rdbWriteString(&w, STR("128"));
@@ -145,7 +145,7 @@ static void stringsAsIntegers(void **state) {
     rdbWriteString(&w, STR("2147483647"));
     rdbWriteString(&w, STR("-2147483648"));
     EXPECT("\xc0\x7f\xc0\x80\xc1\x80\x00\xc2\xff\x7f\xff\xff\xc2\xff\xff\xff\x7f\xc2\x00\x00\x00\x80");
-    begin();
+    rdbTestBegin();
     rdbWriteString(&w, STR("2147483648"));
     rdbWriteString(&w, STR("01"));
     rdbWriteString(&w, STR("-0"));
@@ -164,7 +164,7 @@ static void stringsAsIntegers(void **state) {
 
 /* A string of this length that is compressed well, a bit, or not at all. It is never a number, which would be
  * written as an integer, and that is no container's (integersAreStrings). */
-static sds text(size_t len, int kind) {
+static sds rdbTestText(size_t len, int kind) {
     sds s = sdsgrowzero(sdsempty(), len);
     for (size_t i = 0; i < len; i++)
         s[i] = (char)(kind == 0 ? 'x' : kind == 1 ? 'a' + (int)randomBelow(4) : (int)randomU64());
@@ -178,9 +178,9 @@ static void integersAreStrings(void **state) {
     static const char *const numbers[] = {"0", "7", "-1", "300", "-70000"};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct str want = strN(numbers[i], strlen(numbers[i])), s;
-        begin();
+        rdbTestBegin();
         for (int n = 0; n < 5; n++) rdbWriteString(&w, want);
-        struct rdbReader r = readerOf(written(), (int)i % 3);
+        struct rdbReader r = readerOf(rdbTestWritten(), (int)i % 3);
         struct rdbHeld held;
         size_t len;
         assert_true(rdbReadString(&r, &s) && strEq(s, want));
@@ -204,9 +204,10 @@ static void stringsComeBack(void **state) {
     sds all[COUNT];
     for (int compress = 0; compress < 2; compress++) {
         rdb_compression = compress;
-        begin();
-        for (int i = 0; i < COUNT; i++) rdbWriteString(&w, sdsview(all[i] = text(sizes[i / 3], i % 3)));
-        struct str bytes = written();
+        rdbTestBegin();
+        for (int i = 0; i < COUNT; i++)
+            rdbWriteString(&w, sdsview(all[i] = rdbTestText(sizes[i / 3], i % 3)));
+        struct str bytes = rdbTestWritten();
         for (int way = 0; way < 9; way++) {
             struct rdbReader r = readerOf(bytes, way % 3);
             for (int i = 0; i < COUNT; i++) {
@@ -251,7 +252,7 @@ static void compressionIsLearnt(void **state) {
     enum { RANDOM = 1000, EQUAL = 200, SIZE = 1000 };
     char bytes[SIZE];
     for (int learns = 0; learns < 2; learns++) {
-        begin();
+        rdbTestBegin();
         w.lzf_learns = learns;
         for (int i = 0; i < RANDOM; i++) {
             randomBytes(bytes, sizeof bytes);
@@ -265,7 +266,7 @@ static void compressionIsLearnt(void **state) {
         assert_true(learns ? took < EQUAL * SIZE / 2 : took < EQUAL * SIZE / 10);
         assert_int_equal(w.lzf_failed, 0);
         assert_int_equal(w.lzf_skips, 0);
-        struct rdbReader r = readerOf(written(), 0);
+        struct rdbReader r = readerOf(rdbTestWritten(), 0);
         for (int i = 0; i < RANDOM; i++) assert_true(rdbSkipString(&r));
         for (int i = 0; i < EQUAL; i++) {
             struct str got;
@@ -277,13 +278,13 @@ static void compressionIsLearnt(void **state) {
 
 static void whatIsHeldStays(void **state) {
     (void)state;
-    begin();
+    rdbTestBegin();
     rdbWriteString(&w, STR("12"));
     rdbWriteString(&w, STR("34"));
-    sds longer = text(100000, 1), other = text(100000, 2);
+    sds longer = rdbTestText(100000, 1), other = rdbTestText(100000, 2);
     rdbWriteString(&w, sdsview(longer));
     rdbWriteString(&w, sdsview(other));
-    struct rdbReader r = readerOf(written(), 2);
+    struct rdbReader r = readerOf(rdbTestWritten(), 2);
     struct rdbHeld a, b, c;
     struct str s;
     assert_true(rdbReadHeld(&r, &a) && rdbReadHeld(&r, &b) && rdbReadHeld(&r, &c) && rdbReadString(&r, &s));
@@ -317,7 +318,7 @@ static void expectNoString(struct str bytes) {
 }
 #define EXPECT_NONE(literal) expectNoString(STR(literal))
 
-static void lies(void **state) {
+static void rdbTestLies(void **state) {
     (void)state;
     EXPECT_NONE("");
     EXPECT_NONE("\x05"
@@ -348,7 +349,7 @@ static void lies(void **state) {
                 "abc");
 }
 
-static void counts(void **state) {
+static void rdbTestCounts(void **state) {
     (void)state;
     uint64_t n;
     struct rdbReader r = readerOf(STR("\x03"
@@ -374,7 +375,7 @@ static void counts(void **state) {
 
 /* ---- Payloads ---- */
 
-static void payloads(void **state) {
+static void rdbTestPayloads(void **state) {
     (void)state;
     /* Redis 7.0.15, of the string 1. */
     static const char known[] = "\x00\xc0\x01\x0a\x00&x\xe7\xb6\xd1\x01\x11\xfc";
@@ -404,7 +405,7 @@ static void payloads(void **state) {
 
 static void commandsAsText(void **state) {
     (void)state;
-    begin();
+    rdbTestBegin();
     rewriteCommand(&w, 4);
     rewriteArg(&w, STR("SET"));
     rewriteArg(&w, STR(""));
@@ -416,7 +417,7 @@ static void commandsAsText(void **state) {
 static void itemsInPortions(void **state) {
     (void)state;
     for (uint64_t n = 1; n < 200; n++) {
-        begin();
+        rdbTestBegin();
         struct rewriteItems items = {
             .w = &w, .left = n, .args_per_item = 2, .name = STR("ZADD"), .key = STR("k")};
         for (uint64_t i = 0; i < n; i++) {
@@ -424,7 +425,7 @@ static void itemsInPortions(void **state) {
             rewriteArgInt(&w, (int64_t)i);
             rewriteArg(&w, STR("m"));
         }
-        struct str s = written();
+        struct str s = rdbTestWritten();
         int64_t words = 0, commands = 0, announced = 0;
         for (size_t i = 0; i < s.len; i++) {
             words += s.ptr[i] == '$';
@@ -440,7 +441,7 @@ static void itemsInPortions(void **state) {
     }
 }
 
-static int setup(void **state) {
+static int rdbTestSetup(void **state) {
     (void)state;
     uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
     print_message("SEED=%llu\n", (unsigned long long)seed);
@@ -449,7 +450,7 @@ static int setup(void **state) {
     return 0;
 }
 
-static int teardown(void **state) {
+static int rdbTestTeardown(void **state) {
     (void)state;
     sdsfree(out);
     return 0;
@@ -457,19 +458,13 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lengths),
-        cmocka_unit_test(fixedNumbers),
-        cmocka_unit_test(scoresAsText),
-        cmocka_unit_test(stringsAsIntegers),
-        cmocka_unit_test(integersAreStrings),
-        cmocka_unit_test(stringsComeBack),
-        cmocka_unit_test(compressionIsLearnt),
-        cmocka_unit_test(whatIsHeldStays),
-        cmocka_unit_test(lies),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(payloads),
-        cmocka_unit_test(commandsAsText),
+        cmocka_unit_test(rdbTestLengths),      cmocka_unit_test(fixedNumbers),
+        cmocka_unit_test(scoresAsText),        cmocka_unit_test(stringsAsIntegers),
+        cmocka_unit_test(integersAreStrings),  cmocka_unit_test(stringsComeBack),
+        cmocka_unit_test(compressionIsLearnt), cmocka_unit_test(whatIsHeldStays),
+        cmocka_unit_test(rdbTestLies),         cmocka_unit_test(rdbTestCounts),
+        cmocka_unit_test(rdbTestPayloads),     cmocka_unit_test(commandsAsText),
         cmocka_unit_test(itemsInPortions),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, rdbTestSetup, rdbTestTeardown);
 }

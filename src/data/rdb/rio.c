@@ -25,7 +25,7 @@ void rioWriterFree(struct rioWriter *w) {
     w->buf = NULL;
 }
 
-static void toSink(struct rioWriter *w, const char *p, size_t n) {
+static void rioToSink(struct rioWriter *w, const char *p, size_t n) {
     if (n == 0) return;
     if (w->checksum) w->crc = crc64(w->crc, p, n);
     if (!w->error) w->error = w->sink(w->priv, p, n);
@@ -33,7 +33,7 @@ static void toSink(struct rioWriter *w, const char *p, size_t n) {
 }
 
 bool rioFlush(struct rioWriter *w) {
-    toSink(w, w->buf, w->used);
+    rioToSink(w, w->buf, w->used);
     w->used = 0;
     return w->error == 0;
 }
@@ -41,7 +41,7 @@ bool rioFlush(struct rioWriter *w) {
 void rioWriteSlow(struct rioWriter *w, const void *p, size_t n) {
     rioFlush(w);
     if (n >= w->size) {
-        toSink(w, p, n);
+        rioToSink(w, p, n);
     } else {
         memcpy(w->buf, p, n);
         w->used = n;
@@ -113,18 +113,18 @@ bool rioFail(struct rioReader *r, const char *fmt, ...) {
     return false;
 }
 
-static void sumUpTo(struct rioReader *r, const char *p) {
+static void rioSumUpTo(struct rioReader *r, const char *p) {
     if (r->checksum && p > r->crc_at) r->crc = crc64(r->crc, r->crc_at, (size_t)(p - r->crc_at));
     r->crc_at = p;
 }
 
 uint64_t rioReaderCrc(struct rioReader *r) {
-    sumUpTo(r, r->at);
+    rioSumUpTo(r, r->at);
     return r->crc;
 }
 
 /* As many bytes as the source gives at once, at least one, into [p, p + n). 0: the end, or an error. */
-static size_t pull(struct rioReader *r, char *p, size_t n) {
+static size_t rioPull(struct rioReader *r, char *p, size_t n) {
     if (r->error || !r->source) return 0;
     ssize_t got;
     do got = r->source(r->priv, p, n);
@@ -134,15 +134,15 @@ static size_t pull(struct rioReader *r, char *p, size_t n) {
 }
 
 /* Moves the unread bytes to the front of the buffer and reads until there are n of them. */
-static bool refill(struct rioReader *r, size_t n) {
+static bool rioRefill(struct rioReader *r, size_t n) {
     if (!r->buf) return false;
-    sumUpTo(r, r->at);
+    rioSumUpTo(r, r->at);
     size_t left = (size_t)(r->end - r->at);
     memmove(r->buf, r->at, left);
     r->at = r->crc_at = r->buf;
     r->end = r->buf + left;
     while ((size_t)(r->end - r->at) < n) {
-        size_t got = pull(r, r->buf + (r->end - r->at), RIO_BUFFER - (size_t)(r->end - r->at));
+        size_t got = rioPull(r, r->buf + (r->end - r->at), RIO_BUFFER - (size_t)(r->end - r->at));
         if (got == 0) return false;
         r->end += got;
         r->end_offset += got;
@@ -151,7 +151,7 @@ static bool refill(struct rioReader *r, size_t n) {
     return true;
 }
 
-static bool failShort(struct rioReader *r) {
+static bool rioFailShort(struct rioReader *r) {
     if (!r->error) r->ended = true;
     return rioFail(r, "unexpected end of data");
 }
@@ -161,7 +161,7 @@ bool rioReadSlow(struct rioReader *r, void *dst, size_t n) {
     while (n > RIO_BUFFER) { /* long: what is in the buffer, then in pieces */
         size_t part = (size_t)(r->end - r->at);
         if (part == 0) {
-            if (!refill(r, 1)) return failShort(r);
+            if (!rioRefill(r, 1)) return rioFailShort(r);
             continue;
         }
         if (part > n) part = n;
@@ -170,7 +170,7 @@ bool rioReadSlow(struct rioReader *r, void *dst, size_t n) {
         p += part;
         n -= part;
     }
-    if (n > (size_t)(r->end - r->at) && !refill(r, n)) return failShort(r);
+    if (n > (size_t)(r->end - r->at) && !rioRefill(r, n)) return rioFailShort(r);
     memcpy(p, r->at, n);
     r->at += n;
     return true;
@@ -178,8 +178,8 @@ bool rioReadSlow(struct rioReader *r, void *dst, size_t n) {
 
 const char *rioViewSlow(struct rioReader *r, size_t n) {
     serverAssert(n <= RIO_BUFFER || !r->buf);
-    if (!refill(r, n)) {
-        failShort(r);
+    if (!rioRefill(r, n)) {
+        rioFailShort(r);
         return NULL;
     }
     r->at += n;
@@ -187,7 +187,7 @@ const char *rioViewSlow(struct rioReader *r, size_t n) {
 }
 
 bool rioAtEnd(struct rioReader *r) {
-    return r->error || (r->at == r->end && !refill(r, 1));
+    return r->error || (r->at == r->end && !rioRefill(r, 1));
 }
 
 ssize_t rioSourceFd(void *priv, char *p, size_t n) {

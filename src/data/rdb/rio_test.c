@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rio_test.c - streams: whatever the sizes of the pieces, what goes in comes out, with the same checksum; and
  * errors stick. */
+#include "data/rdb/rio.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,12 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 #include <cmocka.h>
 
 #include "base/crc.h"
 #include "base/random.h"
-#include "data/rdb/rio.h"
 
 #define TOTAL (5 * RIO_BUFFER + 12345)
 
@@ -61,7 +61,7 @@ struct rioTestSource {
     int fail_errno; /* at the end */
     int interrupts;
 };
-static ssize_t pull(void *priv, char *p, size_t n) {
+static ssize_t rioTestPull(void *priv, char *p, size_t n) {
     struct rioTestSource *s = priv;
     if (s->interrupts && randomBelow(3) == 0) {
         s->interrupts--;
@@ -108,7 +108,7 @@ static void whatIsThereIsRead(void **state) {
     for (int round = 0; round < 20; round++) {
         struct rioTestSource s = {.size = TOTAL, .interrupts = 5};
         struct rioReader r;
-        rioReaderInit(&r, pull, &s, round % 2 ? TOTAL : RIO_SIZE_UNKNOWN);
+        rioReaderInit(&r, rioTestPull, &s, round % 2 ? TOTAL : RIO_SIZE_UNKNOWN);
         r.checksum = true;
         readPieces(&r);
         assert_true(rioAtEnd(&r));
@@ -129,7 +129,7 @@ static void tooFewBytes(void **state) {
         struct rioReader r;
         char room[400];
         uint8_t b;
-        rioReaderInit(&r, pull, &s, RIO_SIZE_UNKNOWN);
+        rioReaderInit(&r, rioTestPull, &s, RIO_SIZE_UNKNOWN);
         assert_false(size % 2 ? rioRead(&r, room, size + 1) : rioView(&r, size + 1) != NULL);
         assert_true(rioFailed(&r));
         assert_string_equal(r.error, "unexpected end of data");
@@ -150,7 +150,7 @@ static void aSourceMayFail(void **state) {
     struct rioTestSource s = {.size = 1000, .fail_errno = EIO};
     struct rioReader r;
     char room[2000];
-    rioReaderInit(&r, pull, &s, RIO_SIZE_UNKNOWN);
+    rioReaderInit(&r, rioTestPull, &s, RIO_SIZE_UNKNOWN);
     assert_true(rioRead(&r, room, 600));
     assert_false(rioRead(&r, room, 600));
     assert_non_null(strstr(r.error, strerror(EIO)));
@@ -217,7 +217,7 @@ static void filesAreWrittenAndRead(void **state) {
     assert_int_equal(rioSinkFile(&closed, data, 1), EBADF);
 }
 
-static int setup(void **state) {
+static int rioTestSetup(void **state) {
     (void)state;
     uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
     print_message("SEED=%llu\n", (unsigned long long)seed);
@@ -236,5 +236,5 @@ int main(void) {
         cmocka_unit_test(aSinkMayFail),
         cmocka_unit_test(filesAreWrittenAndRead),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, rioTestSetup, NULL);
 }

@@ -7,7 +7,7 @@
 
 bool import_mode;
 
-static bool importing(void) {
+static bool importModeImporting(void) {
     return import_mode;
 }
 
@@ -16,5 +16,5 @@ void importModeInit(void) {
         CONFIG_BOOL("import-mode", NULL, CONFIG_MODIFIABLE, &import_mode, false, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    dbAddExpiryVeto(importing);
+    dbAddExpiryVeto(importModeImporting);
 }

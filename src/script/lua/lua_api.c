@@ -8,17 +8,17 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "acl/acl.h"
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/sha1.h"
 #include "base/version.h"
 #include "base/zmalloc.h"
-#include "acl/acl.h"
+#include "client/reply.h"
 #include "command/call.h"
 #include "command/command.h"
 #include "command/propagate.h"
-#include "client/reply.h"
 #include "script/lua/lua_debug.h"
 #include "script/lua/lua_private.h"
 
@@ -28,7 +28,7 @@
 /* ---- Errors ---- */
 
 /* Raises {err = ...}. It counts in the statistics when it reaches the client. */
-static int raise(lua_State *L, const char *message) {
+static int luaApiRaise(lua_State *L, const char *message) {
     luaPushError(L, strOf(message), false);
     return lua_error(L);
 }
@@ -50,7 +50,7 @@ static void scriptApiMakeRoom(int argc) {
 }
 
 /* As %.17g, fast for integers. */
-static unsigned printNumber(char *dst, double n) {
+static unsigned luaApiPrintNumber(char *dst, double n) {
     if (n == floor(n) && fabs(n) < EXACT_INTEGERS && !(n == 0 && signbit(n))) {
         return ll2string(dst, (int64_t)n);
     }
@@ -58,7 +58,7 @@ static unsigned printNumber(char *dst, double n) {
 }
 
 /* The Lua arguments as a command. NULL, or what is wrong with them. */
-static const char *takeArguments(lua_State *L, int argc) {
+static const char *luaApiTakeArguments(lua_State *L, int argc) {
     if (argc == 0) return "ERR Please specify at least one argument for this call";
     scriptApiMakeRoom(argc);
     for (int i = 0; i < argc; i++) {
@@ -68,7 +68,7 @@ static const char *takeArguments(lua_State *L, int argc) {
             arg->ptr = lua_tolstring(L, i + 1, &arg->len);
         } else if (type == LUA_TNUMBER) {
             arg->ptr = arguments.numbers[i];
-            arg->len = printNumber(arguments.numbers[i], lua_tonumber(L, i + 1));
+            arg->len = luaApiPrintNumber(arguments.numbers[i], lua_tonumber(L, i + 1));
         } else {
             return "ERR Command arguments must be strings or integers";
         }
@@ -79,68 +79,68 @@ static const char *takeArguments(lua_State *L, int argc) {
 /* ---- Running commands ---- */
 
 /* PROPAGATED_NOT_TO_... */
-static uint8_t notTo(int repl) {
+static uint8_t luaApiNotTo(int repl) {
     return (repl & REPL_AOF ? 0 : PROPAGATED_NOT_TO_FILES) |
            (repl & REPL_REPLICA ? 0 : PROPAGATED_NOT_TO_REPLICAS);
 }
 
 /* False: refused. There is a reply in both cases. */
-static bool runCommand(struct client *c, int argc) {
+static bool luaApiRunCommand(struct client *c, int argc) {
     struct request r = {.argv = arguments.argv, .argc = argc, .cmd = commandLookup(arguments.argv, argc)};
     bool writes = r.cmd && r.cmd->flags & CMD_WRITE;
     r.unpropagated = writes && lua_run.repl == REPL_NONE;
-    if (writes && !r.unpropagated) r.but = notTo(lua_run.repl);
+    if (writes && !r.unpropagated) r.but = luaApiNotTo(lua_run.repl);
     bool ran = commandRun(c, &r, ORIGIN_SCRIPT);
     if (ran && writes) script_run.wrote = true;
     return ran;
 }
 
 /* The same in a debugging session. */
-static void runDebugged(struct client *c, int argc) {
+static void luaApiRunDebugged(struct client *c, int argc) {
     luaDebugCall(arguments.argv, argc);
-    bool ran = runCommand(c, argc);
+    bool ran = luaApiRunCommand(c, argc);
     luaDebugReply(c, !ran);
 }
 
 /* Pushes the reply; true when it is an error. */
-static bool callCommand(lua_State *L) {
+static bool luaApiCallCommand(lua_State *L) {
     serverAssert(script_run.name);
     struct client *c = script_run.client;
     int argc = lua_gettop(L);
     if (c->out.head) replyFreeChain(c); /* Lua ran out of memory over the last reply */
-    const char *error = takeArguments(L, argc);
+    const char *error = luaApiTakeArguments(L, argc);
     if (error)
         replyError(c, error);
     else if (__builtin_expect(debug_session.on, 0))
-        runDebugged(c, argc);
+        luaApiRunDebugged(c, argc);
     else
-        runCommand(c, argc);
+        luaApiRunCommand(c, argc);
     lua_settop(L, 0); /* as many arguments as unpack gives leave no room for a reply */
     return luaPushReply(L, c);
 }
 
-static int apiCall(lua_State *L) {
-    return callCommand(L) ? lua_error(L) : 1;
+static int luaApiCall(lua_State *L) {
+    return luaApiCallCommand(L) ? lua_error(L) : 1;
 }
 
 int luaApiPcall(lua_State *L) {
-    callCommand(L);
+    luaApiCallCommand(L);
     return 1;
 }
 
-static int apiAclCheckCmd(lua_State *L) {
-    const char *error = takeArguments(L, lua_gettop(L));
-    if (error) return raise(L, error);
+static int luaApiAclCheckCmd(lua_State *L) {
+    const char *error = luaApiTakeArguments(L, lua_gettop(L));
+    if (error) return luaApiRaise(L, error);
     int argc = lua_gettop(L);
     struct request r = {.argv = arguments.argv, .argc = argc, .cmd = commandLookup(arguments.argv, argc)};
-    if (!r.cmd) return raise(L, "ERR Invalid command passed to server.acl_check_cmd()");
+    if (!r.cmd) return luaApiRaise(L, "ERR Invalid command passed to server.acl_check_cmd()");
     lua_pushboolean(L, aclMayRun(script_run.client, &r));
     return 1;
 }
 
 /* ---- Replies made by hand ---- */
 
-static bool oneString(lua_State *L, struct str *s) {
+static bool luaApiOneString(lua_State *L, struct str *s) {
     if (lua_gettop(L) != 1 || lua_type(L, 1) != LUA_TSTRING) {
         luaPushError(L, STR("ERR wrong number or type of arguments"), false);
         return false;
@@ -149,15 +149,15 @@ static bool oneString(lua_State *L, struct str *s) {
     return true;
 }
 
-static int apiErrorReply(lua_State *L) {
+static int luaApiErrorReply(lua_State *L) {
     struct str text;
-    if (oneString(L, &text)) luaPushError(L, text, false);
+    if (luaApiOneString(L, &text)) luaPushError(L, text, false);
     return 1;
 }
 
-static int apiStatusReply(lua_State *L) {
+static int luaApiStatusReply(lua_State *L) {
     struct str text;
-    if (!oneString(L, &text)) return 1;
+    if (!luaApiOneString(L, &text)) return 1;
     lua_createtable(L, 0, 1);
     lua_pushvalue(L, 1);
     lua_setfield(L, -2, "ok");
@@ -166,8 +166,8 @@ static int apiStatusReply(lua_State *L) {
 
 /* ---- The rest ---- */
 
-static int apiSha1hex(lua_State *L) {
-    if (lua_gettop(L) != 1) return raise(L, "ERR wrong number of arguments");
+static int luaApiSha1hex(lua_State *L) {
+    if (lua_gettop(L) != 1) return luaApiRaise(L, "ERR wrong number of arguments");
     size_t len;
     const char *s = lua_tolstring(L, 1, &len);
     char hex[41];
@@ -176,12 +176,12 @@ static int apiSha1hex(lua_State *L) {
     return 1;
 }
 
-static int apiLog(lua_State *L) {
+static int luaApiLog(lua_State *L) {
     int argc = lua_gettop(L);
-    if (argc < 2) return raise(L, "ERR server.log() requires two arguments or more.");
-    if (!lua_isnumber(L, 1)) return raise(L, "ERR First argument must be a number (log level).");
+    if (argc < 2) return luaApiRaise(L, "ERR server.log() requires two arguments or more.");
+    if (!lua_isnumber(L, 1)) return luaApiRaise(L, "ERR First argument must be a number (log level).");
     double level = lua_tonumber(L, 1);
-    if (!(level >= LL_DEBUG && level <= LL_WARNING)) return raise(L, "ERR Invalid log level.");
+    if (!(level >= LL_DEBUG && level <= LL_WARNING)) return luaApiRaise(L, "ERR Invalid log level.");
     sds line = sdsempty();
     for (int i = 2; i <= argc; i++) {
         size_t len;
@@ -195,45 +195,46 @@ static int apiLog(lua_State *L) {
     return 0;
 }
 
-static int apiSetresp(lua_State *L) {
-    if (lua_gettop(L) != 1) return raise(L, "ERR server.setresp() requires one argument.");
+static int luaApiSetresp(lua_State *L) {
+    if (lua_gettop(L) != 1) return luaApiRaise(L, "ERR server.setresp() requires one argument.");
     double version = lua_tonumber(L, 1);
-    if (version != 2 && version != 3) return raise(L, "ERR RESP version must be 2 or 3.");
+    if (version != 2 && version != 3) return luaApiRaise(L, "ERR RESP version must be 2 or 3.");
     script_run.client->resp = (uint8_t)version;
     return 0;
 }
 
-static int apiSetRepl(lua_State *L) {
-    if (lua_gettop(L) != 1) return raise(L, "ERR server.set_repl() requires one argument.");
+static int luaApiSetRepl(lua_State *L) {
+    if (lua_gettop(L) != 1) return luaApiRaise(L, "ERR server.set_repl() requires one argument.");
     double flags = lua_tonumber(L, 1);
     if (!(flags >= REPL_NONE && flags <= REPL_ALL)) {
-        return raise(L, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
+        return luaApiRaise(
+            L, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
     }
     lua_run.repl = (int)flags;
     return 0;
 }
 
 /* Scripts are replicated by their effects, always. */
-static int apiReplicateCommands(lua_State *L) {
+static int luaApiReplicateCommands(lua_State *L) {
     lua_pushboolean(L, true);
     return 1;
 }
 
 /* True when a debugger stops at the next line. */
-static int apiBreakpoint(lua_State *L) {
+static int luaApiBreakpoint(lua_State *L) {
     lua_debug.stop_at_next = debug_session.on;
     lua_pushboolean(L, debug_session.on);
     return 1;
 }
 
-static int apiDebug(lua_State *L) {
+static int luaApiDebug(lua_State *L) {
     luaDebugValues(L);
     return 0;
 }
 
 /* ---- The table ---- */
 
-static int versionNumber(const char *version) {
+static int luaApiVersionNumber(const char *version) {
     int major = 0, minor = 0, patch = 0;
     int fields = sscanf(version, "%d.%d.%d", &major, &minor, &patch);
     serverAssert(fields == 3);
@@ -241,7 +242,7 @@ static int versionNumber(const char *version) {
 }
 
 /* What every table has: the log, and who we are. */
-static void addLogAndVersions(lua_State *L) {
+static void luaApiAddLogAndVersions(lua_State *L) {
     static const struct {
         const char *name;
         int value;
@@ -254,7 +255,7 @@ static void addLogAndVersions(lua_State *L) {
         lua_pushinteger(L, numbers[i].value);
         lua_setfield(L, -2, numbers[i].name);
     }
-    lua_pushinteger(L, versionNumber(REDIS_VERSION));
+    lua_pushinteger(L, luaApiVersionNumber(REDIS_VERSION));
     lua_setfield(L, -2, "REDIS_VERSION_NUM");
     lua_pushliteral(L, REDIS_VERSION);
     lua_setfield(L, -2, "REDIS_VERSION");
@@ -262,11 +263,11 @@ static void addLogAndVersions(lua_State *L) {
     lua_setfield(L, -2, "VALKEY_VERSION");
     lua_pushliteral(L, SERVER_NAME);
     lua_setfield(L, -2, "SERVER_NAME");
-    lua_pushcfunction(L, apiLog);
+    lua_pushcfunction(L, luaApiLog);
     lua_setfield(L, -2, "log");
 }
 
-static void addReplicationFlags(lua_State *L) {
+static void luaApiAddReplicationFlags(lua_State *L) {
     static const struct {
         const char *name;
         int value;
@@ -283,26 +284,26 @@ static void addReplicationFlags(lua_State *L) {
 
 void luaOpenLoadApi(lua_State *L) {
     lua_createtable(L, 0, 16);
-    addLogAndVersions(L);
+    luaApiAddLogAndVersions(L);
 }
 
 void luaOpenApi(lua_State *L, enum scriptKind kind) {
-    static const luaL_Reg functions[] = {{"call", apiCall},
+    static const luaL_Reg functions[] = {{"call", luaApiCall},
                                          {"pcall", luaApiPcall},
-                                         {"acl_check_cmd", apiAclCheckCmd},
-                                         {"error_reply", apiErrorReply},
-                                         {"status_reply", apiStatusReply},
-                                         {"sha1hex", apiSha1hex},
-                                         {"setresp", apiSetresp},
-                                         {"set_repl", apiSetRepl},
+                                         {"acl_check_cmd", luaApiAclCheckCmd},
+                                         {"error_reply", luaApiErrorReply},
+                                         {"status_reply", luaApiStatusReply},
+                                         {"sha1hex", luaApiSha1hex},
+                                         {"setresp", luaApiSetresp},
+                                         {"set_repl", luaApiSetRepl},
                                          {NULL, NULL}};
-    static const luaL_Reg of_scripts[] = {{"replicate_commands", apiReplicateCommands},
-                                          {"breakpoint", apiBreakpoint},
-                                          {"debug", apiDebug},
+    static const luaL_Reg of_scripts[] = {{"replicate_commands", luaApiReplicateCommands},
+                                          {"breakpoint", luaApiBreakpoint},
+                                          {"debug", luaApiDebug},
                                           {NULL, NULL}};
     lua_createtable(L, 0, 32);
     luaL_register(L, NULL, functions);
     if (kind == SCRIPT_EVAL) luaL_register(L, NULL, of_scripts);
-    addLogAndVersions(L);
-    addReplicationFlags(L);
+    luaApiAddLogAndVersions(L);
+    luaApiAddReplicationFlags(L);
 }

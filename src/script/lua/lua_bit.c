@@ -7,7 +7,7 @@
 #include "script/lua/lua_private.h"
 
 /* As many hex digits of the low end as asked for: at most 8, in upper case when the number is negative. */
-static int bitTohex(lua_State *L) {
+static int luaBitTohex(lua_State *L) {
     static const char lower[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
     luaL_checknumber(L, 1);
     lua_settop(L, 2);
@@ -28,7 +28,7 @@ int luaOpenBit(lua_State *L) {
     lua_pushcfunction(L, luaopen_bit);
     lua_call(L, 0, 1);
     lua_getfield(L, -1, "tobit");
-    lua_pushcclosure(L, bitTohex, 1);
+    lua_pushcclosure(L, luaBitTohex, 1);
     lua_setfield(L, -2, "tohex");
     return 1;
 }

@@ -2,10 +2,11 @@
 /* lua_debug.c - the debugger of Lua: where a script stops, and what it calls (see lua_debug.h).
  *
  * Lua calls the hook at each line. While the script stands, requests are read and answered right there. */
+#include "script/lua/lua_debug.h"
+
 #include "base/assert.h"
 #include "base/ticks.h"
 #include "client/reply.h"
-#include "script/lua/lua_debug.h"
 
 #define ENDLESS_LOOP_US 5000000 /* a script that does not stop for so long is stopped */
 
@@ -28,16 +29,16 @@ void luaDebugSourceLine(int line) {
 
 /* ---- Where the script stops ---- */
 
-static void raiseAbort(lua_State *L) {
+static void luaDebugRaiseAbort(lua_State *L) {
     lua_pushstring(L, debug_session.abort_reason);
     lua_error(L);
 }
 
-static void debugHook(lua_State *L, lua_Debug *ar) {
+static void luaDebugHook(lua_State *L, lua_Debug *ar) {
     struct luaDebug *d = &lua_debug;
     lua_getinfo(L, "Sl", ar);
     if (!strstr(ar->short_src, "user_script")) return;
-    if (debug_session.abort_reason) raiseAbort(L);
+    if (debug_session.abort_reason) luaDebugRaiseAbort(L);
     d->line = ar->currentline;
     const char *reason = "step over";
     if (ar->event == LUA_HOOKCOUNT) {
@@ -56,37 +57,38 @@ static void debugHook(lua_State *L, lua_Debug *ar) {
     debugSend();
     luaDebugServe(L);
     d->resumed = ticksNow();
-    if (debug_session.abort_reason) raiseAbort(L);
+    if (debug_session.abort_reason) luaDebugRaiseAbort(L);
 }
 
 /* ---- The session ---- */
 
-static enum scriptDebugging enable(struct scriptEngine *e) {
+static enum scriptDebugging luaDebugEnable(struct scriptEngine *e) {
     (void)e;
     return DEBUGGING_ENABLED;
 }
 
-static void disable(struct scriptEngine *e) {
+static void luaDebugDisable(struct scriptEngine *e) {
     (void)e;
 }
 
-static void start(struct scriptEngine *e, struct str source) {
+static void luaDebugStart(struct scriptEngine *e, struct str source) {
     (void)e;
     struct luaDebug *d = &lua_debug;
     *d = (struct luaDebug){.step = true};
     d->lines = sdssplitlen(source.ptr, source.len, "\n", 1, &d->line_count);
     if (d->line_count && !sdslen(d->lines[d->line_count - 1])) sdsfree(d->lines[--d->line_count]);
-    lua_sethook(luaVm(SCRIPT_EVAL), debugHook, LUA_MASKLINE | LUA_MASKCOUNT, LUA_HOOK_PERIOD);
+    lua_sethook(luaVm(SCRIPT_EVAL), luaDebugHook, LUA_MASKLINE | LUA_MASKCOUNT, LUA_HOOK_PERIOD);
 }
 
-static void end(struct scriptEngine *e) {
+static void luaDebugEnd(struct scriptEngine *e) {
     (void)e;
     sdsfreesplitres(lua_debug.lines, lua_debug.line_count);
     lua_debug = (struct luaDebug){0};
     luaArmHook(luaVm(SCRIPT_EVAL));
 }
 
-const struct scriptDebugger lua_debugger = {.enable = enable, .disable = disable, .start = start, .end = end};
+const struct scriptDebugger lua_debugger = {
+    .enable = luaDebugEnable, .disable = luaDebugDisable, .start = luaDebugStart, .end = luaDebugEnd};
 
 /* ---- What the script calls ---- */
 

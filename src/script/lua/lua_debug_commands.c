@@ -11,18 +11,18 @@
 /* What a request does. True: the script goes on. */
 typedef bool debugCommand(lua_State *L, sds *argv, int argc);
 
-static bool debugStep(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugStep(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
     lua_debug.step = true;
     return true;
 }
 
-static bool debugContinue(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugContinue(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
     return true;
 }
 
-static bool debugAbort(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugAbort(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
     debug_session.abort_reason = "script aborted for user request";
     return true;
@@ -30,28 +30,28 @@ static bool debugAbort(lua_State *L, sds *argv, int argc) {
 
 /* ---- Source ---- */
 
-static void listAround(int64_t line, int64_t context) {
+static void luaDebugCommandsListAround(int64_t line, int64_t context) {
     for (int i = 1; i <= lua_debug.line_count; i++) {
         if (i >= line - context && i <= line + context) luaDebugSourceLine(i);
     }
 }
 
-static bool debugList(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugList(lua_State *L, sds *argv, int argc) {
     (void)L;
     int64_t line = argc > 1 ? atoi(argv[1]) : 0, context = argc > 2 ? atoi(argv[2]) : LIST_CONTEXT;
-    listAround(line ? line : lua_debug.line, context);
+    luaDebugCommandsListAround(line ? line : lua_debug.line, context);
     return false;
 }
 
-static bool debugWhole(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugWhole(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
-    listAround(1, lua_debug.line_count);
+    luaDebugCommandsListAround(1, lua_debug.line_count);
     return false;
 }
 
 /* ---- Breakpoints ---- */
 
-static void addBreakpoint(int64_t line) {
+static void luaDebugCommandsAddBreakpoint(int64_t line) {
     struct luaDebug *d = &lua_debug;
     if (d->breakpoint_count == DEBUG_BREAKPOINTS_MAX) {
         debugLine("Too many breakpoints set.");
@@ -59,11 +59,11 @@ static void addBreakpoint(int64_t line) {
         debugLine("Wrong line number.");
     } else {
         d->breakpoints[d->breakpoint_count++] = (int)line;
-        listAround(line, 1);
+        luaDebugCommandsListAround(line, 1);
     }
 }
 
-static void removeBreakpoint(int64_t line) {
+static void luaDebugCommandsRemoveBreakpoint(int64_t line) {
     struct luaDebug *d = &lua_debug;
     for (int i = 0; i < d->breakpoint_count; i++) {
         if (d->breakpoints[i] != line) continue;
@@ -74,7 +74,7 @@ static void removeBreakpoint(int64_t line) {
     debugLine("No breakpoint in the specified line.");
 }
 
-static void listBreakpoints(void) {
+static void luaDebugCommandsListBreakpoints(void) {
     const struct luaDebug *d = &lua_debug;
     if (!d->breakpoint_count) {
         debugLine("No breakpoints set. Use 'b <line>' to add one.");
@@ -84,9 +84,9 @@ static void listBreakpoints(void) {
     for (int i = 0; i < d->breakpoint_count; i++) luaDebugSourceLine(d->breakpoints[i]);
 }
 
-static bool debugBreak(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugBreak(lua_State *L, sds *argv, int argc) {
     (void)L;
-    if (argc == 1) listBreakpoints();
+    if (argc == 1) luaDebugCommandsListBreakpoints();
     for (int i = 1; i < argc; i++) {
         int64_t line;
         if (!string2ll(sdsview(argv[i]), &line)) {
@@ -95,9 +95,9 @@ static bool debugBreak(lua_State *L, sds *argv, int argc) {
             lua_debug.breakpoint_count = 0;
             debugLine("All breakpoints removed.");
         } else if (line > 0) {
-            addBreakpoint(line);
+            luaDebugCommandsAddBreakpoint(line);
         } else {
-            removeBreakpoint(-line);
+            luaDebugCommandsRemoveBreakpoint(-line);
         }
     }
     return false;
@@ -106,20 +106,20 @@ static bool debugBreak(lua_State *L, sds *argv, int argc) {
 /* ---- Values ---- */
 
 /* The value on top, popped; a name stands before it. */
-static void showValue(lua_State *L, const char *name) {
+static void luaDebugCommandsShowValue(lua_State *L, const char *name) {
     sds line = sdsnew("<value> ");
     if (name) line = sdscatprintf(line, "%s = ", name);
     debugLineTrimmed(luaDebugValue(line, L, -1));
     lua_pop(L, 1);
 }
 
-static bool showLocal(lua_State *L, const char *wanted) {
+static bool luaDebugCommandsShowLocal(lua_State *L, const char *wanted) {
     lua_Debug ar;
     for (int level = 0; lua_getstack(L, level, &ar); level++) {
         const char *name;
         for (int i = 1; (name = lua_getlocal(L, &ar, i)); i++) {
             if (!strcmp(name, wanted)) {
-                showValue(L, NULL);
+                luaDebugCommandsShowValue(L, NULL);
                 return true;
             }
             lua_pop(L, 1);
@@ -128,14 +128,14 @@ static bool showLocal(lua_State *L, const char *wanted) {
     return false;
 }
 
-static bool showGlobal(lua_State *L, const char *wanted) {
+static bool luaDebugCommandsShowGlobal(lua_State *L, const char *wanted) {
     if (strcmp(wanted, "KEYS") && strcmp(wanted, "ARGV")) return false;
     lua_getglobal(L, wanted);
-    showValue(L, NULL);
+    luaDebugCommandsShowValue(L, NULL);
     return true;
 }
 
-static void showAllLocals(lua_State *L) {
+static void luaDebugCommandsShowAllLocals(lua_State *L) {
     lua_Debug ar;
     const char *name;
     bool any = false;
@@ -145,21 +145,21 @@ static void showAllLocals(lua_State *L) {
             lua_pop(L, 1);
             continue;
         }
-        showValue(L, name);
+        luaDebugCommandsShowValue(L, name);
         any = true;
     }
     if (!any) debugLine("No local variables in the current context.");
 }
 
-static bool debugPrint(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugPrint(lua_State *L, sds *argv, int argc) {
     if (argc == 1)
-        showAllLocals(L);
-    else if (!showLocal(L, argv[1]) && !showGlobal(L, argv[1]))
+        luaDebugCommandsShowAllLocals(L);
+    else if (!luaDebugCommandsShowLocal(L, argv[1]) && !luaDebugCommandsShowGlobal(L, argv[1]))
         debugLine("No such variable.");
     return false;
 }
 
-static bool debugTrace(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugTrace(lua_State *L, sds *argv, int argc) {
     (void)argv, (void)argc;
     lua_Debug ar;
     for (int level = 0; lua_getstack(L, level, &ar); level++) {
@@ -171,7 +171,7 @@ static bool debugTrace(lua_State *L, sds *argv, int argc) {
     return false;
 }
 
-static void showError(lua_State *L) {
+static void luaDebugCommandsShowError(lua_State *L) {
     bool counted;
     sds text = luaErrorText(L, &counted);
     const char *words = strncmp(text, "ERR ", 4) ? text : text + 4;
@@ -179,16 +179,17 @@ static void showError(lua_State *L) {
     sdsfree(text);
 }
 
-static sds joined(sds *words, int count) {
+static sds luaDebugCommandsJoined(sds *words, int count) {
     sds s = sdsempty();
     for (int i = 0; i < count; i++) s = sdscatstr(i ? sdscat(s, " ") : s, sdsview(words[i]));
     return s;
 }
 
 /* An expression, or statements. */
-static bool debugEval(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugEval(lua_State *L, sds *argv, int argc) {
     int top = lua_gettop(L);
-    sds code = joined(argv + 1, argc - 1), expression = sdscatstr(sdsnew("return "), sdsview(code));
+    sds code = luaDebugCommandsJoined(argv + 1, argc - 1),
+        expression = sdscatstr(sdsnew("return "), sdsview(code));
     bool ok = luaCompileText(L, sdsview(expression), "@ldb_eval");
     if (!ok) {
         lua_pop(L, 1);
@@ -199,31 +200,31 @@ static bool debugEval(lua_State *L, sds *argv, int argc) {
     if (ok && lua_pcall(L, 0, 1, 0) == 0)
         debugLineTrimmed(luaDebugValue(sdsnew("<retval> "), L, -1));
     else
-        showError(L);
+        luaDebugCommandsShowError(L);
     lua_settop(L, top);
     return false;
 }
 
 /* What it does is told just as for the commands of the script. */
-static bool debugRedis(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugRedis(lua_State *L, sds *argv, int argc) {
     int top = lua_gettop(L);
     if (!lua_checkstack(L, argc + 2)) return false;
     lua_pushcfunction(L, luaApiPcall);
     for (int i = 1; i < argc; i++) lua_pushlstring(L, argv[i], sdslen(argv[i]));
     lua_debug.step = true;
-    if (lua_pcall(L, argc - 1, 1, 0)) showError(L);
+    if (lua_pcall(L, argc - 1, 1, 0)) luaDebugCommandsShowError(L);
     lua_debug.step = false;
     lua_settop(L, top);
     return false;
 }
 
-static bool debugTrim(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugTrim(lua_State *L, sds *argv, int argc) {
     (void)L;
     debugMaxlen(argv, argc);
     return false;
 }
 
-static bool debugHelp(lua_State *L, sds *argv, int argc) {
+static bool luaDebugCommandsDebugHelp(lua_State *L, sds *argv, int argc) {
     (void)L, (void)argv, (void)argc;
     static const char *const lines[] = {
         "The debugger of scripts. A command may be shortened to its first letter.",
@@ -247,17 +248,20 @@ static bool debugHelp(lua_State *L, sds *argv, int argc) {
 
 /* ---- The loop ---- */
 
-static debugCommand *findCommand(const char *word, int argc) {
+static debugCommand *luaDebugCommandsFindCommand(const char *word, int argc) {
     static const struct {
         const char *name;
         int min_argc, max_argc; /* max 0: any number */
         debugCommand *run;
     } commands[] = {
-        {"help", 1, 1, debugHelp},         {"step", 1, 1, debugStep},    {"next", 1, 1, debugStep},
-        {"continue", 1, 1, debugContinue}, {"abort", 1, 1, debugAbort},  {"list", 1, 3, debugList},
-        {"whole", 1, 1, debugWhole},       {"print", 1, 2, debugPrint},  {"trace", 1, 1, debugTrace},
-        {"eval", 2, 0, debugEval},         {"redis", 2, 0, debugRedis},  {"break", 1, 0, debugBreak},
-        {"maxlen", 1, 2, debugTrim},       {"valkey", 2, 0, debugRedis}, {"server", 2, 0, debugRedis}};
+        {"help", 1, 1, luaDebugCommandsDebugHelp},   {"step", 1, 1, luaDebugCommandsDebugStep},
+        {"next", 1, 1, luaDebugCommandsDebugStep},   {"continue", 1, 1, luaDebugCommandsDebugContinue},
+        {"abort", 1, 1, luaDebugCommandsDebugAbort}, {"list", 1, 3, luaDebugCommandsDebugList},
+        {"whole", 1, 1, luaDebugCommandsDebugWhole}, {"print", 1, 2, luaDebugCommandsDebugPrint},
+        {"trace", 1, 1, luaDebugCommandsDebugTrace}, {"eval", 2, 0, luaDebugCommandsDebugEval},
+        {"redis", 2, 0, luaDebugCommandsDebugRedis}, {"break", 1, 0, luaDebugCommandsDebugBreak},
+        {"maxlen", 1, 2, luaDebugCommandsDebugTrim}, {"valkey", 2, 0, luaDebugCommandsDebugRedis},
+        {"server", 2, 0, luaDebugCommandsDebugRedis}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         bool named = !strcasecmp(word, commands[i].name) ||
                      (word[0] && !word[1] && (word[0] | 32) == commands[i].name[0]);
@@ -267,8 +271,8 @@ static debugCommand *findCommand(const char *word, int argc) {
     return NULL;
 }
 
-static bool serveOne(lua_State *L, sds *argv, int argc) {
-    debugCommand *run = findCommand(argv[0], argc);
+static bool luaDebugCommandsServeOne(lua_State *L, sds *argv, int argc) {
+    debugCommand *run = luaDebugCommandsFindCommand(argv[0], argc);
     if (!run) debugUnknown();
     if (run && run(L, argv, argc)) return true;
     debugSend();
@@ -281,7 +285,7 @@ void luaDebugServe(lua_State *L) {
         int argc;
         sds *argv = debugReadRequest(&argc);
         if (!argv) return;
-        go_on = argc > 0 && serveOne(L, argv, argc);
+        go_on = argc > 0 && luaDebugCommandsServeOne(L, argv, argc);
         sdsfreesplitres(argv, argc);
     }
 }

@@ -10,10 +10,10 @@
 #define DEPTH_MAX 10
 static const char too_deep[] = "<max recursion level reached! Nested table?>";
 
-static sds value(sds s, lua_State *L, int depth);
+static sds luaDebugTextValue(sds s, lua_State *L, int depth);
 
 /* Are the keys of the table on top 1, 2, 3 ... and come in this order? */
-static bool isList(lua_State *L) {
+static bool luaDebugTextIsList(lua_State *L) {
     int expected = 1;
     for (lua_pushnil(L); lua_next(L, -2); expected++) {
         lua_pop(L, 1);
@@ -24,18 +24,18 @@ static bool isList(lua_State *L) {
     return true;
 }
 
-static sds table(sds s, lua_State *L, int depth) {
-    bool list = isList(L);
+static sds luaDebugTextTable(sds s, lua_State *L, int depth) {
+    bool list = luaDebugTextIsList(L);
     s = sdscat(s, "{");
     for (lua_pushnil(L); lua_next(L, -2);) {
         if (!list) {
             s = sdscat(s, "[");
             lua_pushvalue(L, -2);
-            s = value(s, L, depth);
+            s = luaDebugTextValue(s, L, depth);
             lua_pop(L, 1);
             s = sdscat(s, "]=");
         }
-        s = sdscat(value(s, L, depth), "; ");
+        s = sdscat(luaDebugTextValue(s, L, depth), "; ");
         lua_pop(L, 1);
     }
     return sdscat(s, "}");
@@ -51,21 +51,21 @@ static sds scriptDebugAppendString(sds s, struct str text) {
 }
 
 /* Of the value on top. */
-static sds value(sds s, lua_State *L, int depth) {
+static sds luaDebugTextValue(sds s, lua_State *L, int depth) {
     if (depth == DEPTH_MAX || !lua_checkstack(L, 4)) return sdscat(s, too_deep);
     switch (lua_type(L, -1)) {
     case LUA_TSTRING: return scriptDebugAppendString(s, strN(lua_tostring(L, -1), lua_objlen(L, -1)));
     case LUA_TBOOLEAN: return sdscat(s, lua_toboolean(L, -1) ? "true" : "false");
     case LUA_TNUMBER: return sdscatprintf(s, "%g", lua_tonumber(L, -1));
     case LUA_TNIL: return sdscat(s, "nil");
-    case LUA_TTABLE: return table(s, L, depth + 1);
+    case LUA_TTABLE: return luaDebugTextTable(s, L, depth + 1);
     default: return sdscatprintf(s, " \"%s@%p\"", luaL_typename(L, -1), lua_topointer(L, -1));
     }
 }
 
 sds luaDebugValue(sds s, lua_State *L, int index) {
     lua_pushvalue(L, index);
-    s = value(s, L, 0);
+    s = luaDebugTextValue(s, L, 0);
     lua_pop(L, 1);
     return s;
 }

@@ -5,6 +5,10 @@
  * Lua calls the hook every LUA_HOOK_PERIOD instructions, which looks at the clock. When the script is to
  * stop, the hook raises the error, and from then on at every instruction, so that no pcall() can hold it up.
  */
+#include "script/lua/lua_engine.h"
+
+#include <lauxlib.h>
+
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
@@ -12,10 +16,7 @@
 #include "command/modules.h"
 #include "registry/info.h"
 #include "script/lua/lua_debug.h"
-#include "script/lua/lua_engine.h"
 #include "script/lua/lua_private.h"
-
-#include <lauxlib.h>
 
 #define SCRIPT_CHUNKNAME "@user_script"
 
@@ -25,7 +26,7 @@ struct luaRun lua_run;
 
 /* ---- Time limit ---- */
 
-static void raiseKilled(lua_State *L, lua_Hook hook) {
+static void luaEngineRaiseKilled(lua_State *L, lua_Hook hook) {
     bool first = lua_gethookcount(lua_run.main) != 1;
     if (first) serverLog(LL_NOTICE, "The running script is ended by %s", scriptKilledBy());
     lua_sethook(L, hook, LUA_MASKCOUNT, 1);
@@ -34,13 +35,13 @@ static void raiseKilled(lua_State *L, lua_Hook hook) {
     lua_error(L);
 }
 
-static void timeHook(lua_State *L, lua_Debug *ar) {
+static void luaEngineTimeHook(lua_State *L, lua_Debug *ar) {
     (void)ar;
-    if (scriptTick()) raiseKilled(L, timeHook);
+    if (scriptTick()) luaEngineRaiseKilled(L, luaEngineTimeHook);
 }
 
 void luaArmHook(lua_State *L) {
-    lua_sethook(L, timeHook, LUA_MASKCOUNT, LUA_HOOK_PERIOD);
+    lua_sethook(L, luaEngineTimeHook, LUA_MASKCOUNT, LUA_HOOK_PERIOD);
 }
 
 /* ---- Errors ---- */
@@ -70,7 +71,7 @@ sds luaErrorText(lua_State *L, bool *counted) {
     return sdscatstr(sdsnew("ERR "), text);
 }
 
-static void replyRunError(struct client *c, lua_State *L) {
+static void luaEngineReplyRunError(struct client *c, lua_State *L) {
     bool counted;
     sds text = luaErrorText(L, &counted);
     if (lua_run.error_source) {
@@ -82,7 +83,7 @@ static void replyRunError(struct client *c, lua_State *L) {
 
 /* ---- Running ---- */
 
-static void pushStrings(lua_State *L, const struct str *values, int count) {
+static void luaEnginePushStrings(lua_State *L, const struct str *values, int count) {
     lua_createtable(L, count, 0);
     for (int i = 0; i < count; i++) {
         lua_pushlstring(L, values[i].ptr, values[i].len);
@@ -91,35 +92,38 @@ static void pushStrings(lua_State *L, const struct str *values, int count) {
 }
 
 /* Scripts find their keys and arguments in globals. */
-static int passAsGlobals(lua_State *L, const struct scriptCode *code, const struct client *c, int keys) {
+static int luaEnginePassAsGlobals(lua_State *L, const struct scriptCode *code, const struct client *c,
+                                  int keys) {
     lua_pushvalue(L, SLOT_KEYS);
-    pushStrings(L, c->argv + 3, keys);
+    luaEnginePushStrings(L, c->argv + 3, keys);
     lua_rawset(L, SLOT_GLOBALS);
     lua_pushvalue(L, SLOT_ARGV);
-    pushStrings(L, c->argv + 3 + keys, c->argc - 3 - keys);
+    luaEnginePushStrings(L, c->argv + 3 + keys, c->argc - 3 - keys);
     lua_rawset(L, SLOT_GLOBALS);
     lua_rawgeti(L, LUA_REGISTRYINDEX, (int)code->code);
     return 0;
 }
 
 /* Functions are called with them. */
-static int passAsArguments(lua_State *L, const struct scriptCode *code, const struct client *c, int keys) {
+static int luaEnginePassAsArguments(lua_State *L, const struct scriptCode *code, const struct client *c,
+                                    int keys) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, (int)code->code);
-    pushStrings(L, c->argv + 3, keys);
-    pushStrings(L, c->argv + 3 + keys, c->argc - 3 - keys);
+    luaEnginePushStrings(L, c->argv + 3, keys);
+    luaEnginePushStrings(L, c->argv + 3 + keys, c->argc - 3 - keys);
     return 2;
 }
 
-static void runLua(struct scriptEngine *e, struct client *c, const struct scriptCode *code, int keys) {
+static void luaEngineRunLua(struct scriptEngine *e, struct client *c, const struct scriptCode *code,
+                            int keys) {
     (void)e;
     lua_State *L = lua_run.main = luaVm(code->kind);
     lua_run.repl = REPL_ALL;
-    int argc =
-        code->kind == SCRIPT_EVAL ? passAsGlobals(L, code, c, keys) : passAsArguments(L, code, c, keys);
+    int argc = code->kind == SCRIPT_EVAL ? luaEnginePassAsGlobals(L, code, c, keys)
+                                         : luaEnginePassAsArguments(L, code, c, keys);
     if (lua_pcall(L, argc, 1, SLOT_HANDLER) == 0)
         luaReplyValue(c, L);
     else
-        replyRunError(c, L);
+        luaEngineReplyRunError(c, L);
     lua_settop(L, SLOT_LAST);
     if (script_run.killed) luaArmHook(L);
     if (lua_run.error_source) luaForgetErrorPlace();
@@ -129,7 +133,7 @@ static void runLua(struct scriptEngine *e, struct client *c, const struct script
 
 /* ---- Compiling ---- */
 
-static bool compileScript(struct scriptCompilation *job, sds *error) {
+static bool luaEngineCompileScript(struct scriptCompilation *job, sds *error) {
     lua_State *L = luaVm(SCRIPT_EVAL);
     if (!luaCompileText(L, job->text, SCRIPT_CHUNKNAME)) {
         *error =
@@ -144,7 +148,7 @@ static bool compileScript(struct scriptCompilation *job, sds *error) {
 
 static bool luaCompile(struct scriptEngine *e, struct scriptCompilation *job, sds *error) {
     (void)e;
-    return job->kind == SCRIPT_EVAL ? compileScript(job, error) : luaLibraryRun(job, error);
+    return job->kind == SCRIPT_EVAL ? luaEngineCompileScript(job, error) : luaLibraryRun(job, error);
 }
 
 static void luaRelease(struct scriptEngine *e, enum scriptKind kind, uintptr_t code) {
@@ -161,7 +165,7 @@ static struct scriptMemory luaMemory(struct scriptEngine *e, enum scriptKind kin
     return (struct scriptMemory){.used = luaVmMemory(SCRIPT_EVAL) + luaVmMemory(SCRIPT_FUNCTION)};
 }
 
-static void closeVm(void *vm) {
+static void luaEngineCloseVm(void *vm) {
     lua_close(vm);
 }
 
@@ -169,12 +173,12 @@ static struct scriptLeftover luaReset(struct scriptEngine *e, enum scriptKind ki
     (void)e, (void)async;
     lua_State *old = luaVmReplace(kind);
     if (kind == SCRIPT_FUNCTION) luaLibraryVmReady(luaVm(kind));
-    return (struct scriptLeftover){closeVm, old};
+    return (struct scriptLeftover){luaEngineCloseVm, old};
 }
 
 static const struct scriptEngineMethods methods = {.compile = luaCompile,
                                                    .release = luaRelease,
-                                                   .run = runLua,
+                                                   .run = luaEngineRunLua,
                                                    .memory = luaMemory,
                                                    .reset = luaReset,
                                                    .reset_releases = true,
@@ -198,7 +202,7 @@ static bool luaEnd(void) {
     return true;
 }
 
-static sds modulesInfo(sds s) {
+static sds luaEngineModulesInfo(sds s) {
     if (modulesListFind(strOf(listed.name)) != &listed) return s;
     return infoField(s, "module:name=lua,ver=1,api=1,filters=0,usedby=[],using=[],"
                         "options=[handle-repl-async-load|handle-atomic-slot-migration]");
@@ -206,7 +210,7 @@ static sds modulesInfo(sds s) {
 
 void luaEngineInit(void) {
     luaVmInit();
-    infoRegister("modules", modulesInfo);
+    infoRegister("modules", luaEngineModulesInfo);
 }
 
 void luaEngineStart(void) {

@@ -30,7 +30,7 @@ static lua_CFunction stock_find, stock_match, stock_gmatch, stock_gsub, stock_en
 /* ---- Patterns ---- */
 
 /* Only these make the matcher call itself. */
-static void checkPattern(lua_State *L) {
+static void luaGuardCheckPattern(lua_State *L) {
     size_t len, items = 0;
     const char *pattern = luaL_checklstring(L, 2, &len);
     if (len <= PATTERN_ITEMS_MAX) return;
@@ -41,25 +41,25 @@ static void checkPattern(lua_State *L) {
     if (items > PATTERN_ITEMS_MAX) luaL_error(L, "pattern too complex");
 }
 
-static int stringFind(lua_State *L) {
-    if (!lua_toboolean(L, 4)) checkPattern(L);
+static int luaGuardStringFind(lua_State *L) {
+    if (!lua_toboolean(L, 4)) luaGuardCheckPattern(L);
     return stock_find(L);
 }
-static int stringMatch(lua_State *L) {
-    checkPattern(L);
+static int luaGuardStringMatch(lua_State *L) {
+    luaGuardCheckPattern(L);
     return stock_match(L);
 }
-static int stringGmatch(lua_State *L) {
-    checkPattern(L);
+static int luaGuardStringGmatch(lua_State *L) {
+    luaGuardCheckPattern(L);
     return stock_gmatch(L);
 }
-static int stringGsub(lua_State *L) {
-    checkPattern(L);
+static int luaGuardStringGsub(lua_State *L) {
+    luaGuardCheckPattern(L);
     return stock_gsub(L);
 }
 
 /* Replaces the field of the table on top. */
-static void guard(lua_State *L, const char *name, lua_CFunction *stock, lua_CFunction guarded) {
+static void luaGuardGuard(lua_State *L, const char *name, lua_CFunction *stock, lua_CFunction guarded) {
     lua_getfield(L, -1, name);
     *stock = lua_tocfunction(L, -1);
     serverAssert(*stock);
@@ -69,10 +69,10 @@ static void guard(lua_State *L, const char *name, lua_CFunction *stock, lua_CFun
 }
 
 void luaGuardStrings(lua_State *L) {
-    guard(L, "find", &stock_find, stringFind);
-    guard(L, "match", &stock_match, stringMatch);
-    guard(L, "gsub", &stock_gsub, stringGsub);
-    guard(L, "gmatch", &stock_gmatch, stringGmatch);
+    luaGuardGuard(L, "find", &stock_find, luaGuardStringFind);
+    luaGuardGuard(L, "match", &stock_match, luaGuardStringMatch);
+    luaGuardGuard(L, "gsub", &stock_gsub, luaGuardStringGsub);
+    luaGuardGuard(L, "gmatch", &stock_gmatch, luaGuardStringGmatch);
     lua_getfield(L, -1, "gmatch"); /* its old name */
     lua_setfield(L, -2, "gfind");
 }
@@ -85,7 +85,7 @@ struct keys {
     double largest, count;
 };
 
-static void noteKey(lua_State *L, struct keys *keys) {
+static void luaGuardNoteKey(lua_State *L, struct keys *keys) {
     double n = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
     keys->count++;
     keys->array &= n >= 1 && n == floor(n);
@@ -94,7 +94,7 @@ static void noteKey(lua_State *L, struct keys *keys) {
 
 /* Will cjson refuse to fill the gaps of this array, or write it as an object? Asked of the instance's
  * encode_sparse_array, the second upvalue. */
-static bool isSparse(lua_State *L, const struct keys *keys) {
+static bool luaGuardIsSparse(lua_State *L, const struct keys *keys) {
     lua_pushvalue(L, lua_upvalueindex(2));
     lua_call(L, 0, 3);
     double ratio = lua_tonumber(L, -2), safe = lua_tonumber(L, -1);
@@ -102,16 +102,16 @@ static bool isSparse(lua_State *L, const struct keys *keys) {
     return ratio > 0 && keys->largest > keys->count * ratio && keys->largest > safe;
 }
 
-static uint64_t jsonBytes(lua_State *L, uint64_t so_far);
+static uint64_t luaGuardJsonBytes(lua_State *L, uint64_t so_far);
 
 /* The table on top. Stops counting past JSON_MAX. */
-static uint64_t tableBytes(lua_State *L, uint64_t bytes) {
+static uint64_t luaGuardTableBytes(lua_State *L, uint64_t bytes) {
     struct keys keys = {.array = true};
     bytes += 2;
     if (!lua_checkstack(L, 8)) return bytes; /* cjson will find that, too */
     for (lua_pushnil(L); bytes <= JSON_MAX && lua_next(L, -2); lua_pop(L, 1)) {
-        noteKey(L, &keys);
-        bytes = jsonBytes(L, bytes + 2);
+        luaGuardNoteKey(L, &keys);
+        bytes = luaGuardJsonBytes(L, bytes + 2);
         if (lua_type(L, -2) == LUA_TSTRING)
             bytes += JSON_BYTE * (uint64_t)lua_objlen(L, -2) + 2;
         else
@@ -119,30 +119,30 @@ static uint64_t tableBytes(lua_State *L, uint64_t bytes) {
     }
     if (bytes > JSON_MAX || !keys.array) return bytes;
     double gaps = (keys.largest - keys.count) * JSON_WORD;
-    if (gaps > (double)(JSON_MAX - bytes)) return isSparse(L, &keys) ? bytes : JSON_MAX + 1;
+    if (gaps > (double)(JSON_MAX - bytes)) return luaGuardIsSparse(L, &keys) ? bytes : JSON_MAX + 1;
     return gaps > 0 ? bytes + (uint64_t)gaps : bytes;
 }
 
 /* Added to `bytes`: what encoding the value on top could take at most. */
-static uint64_t jsonBytes(lua_State *L, uint64_t bytes) {
+static uint64_t luaGuardJsonBytes(lua_State *L, uint64_t bytes) {
     switch (lua_type(L, -1)) {
     case LUA_TSTRING: return bytes + JSON_BYTE * (uint64_t)lua_objlen(L, -1) + 2;
-    case LUA_TTABLE: return tableBytes(L, bytes);
+    case LUA_TTABLE: return luaGuardTableBytes(L, bytes);
     case LUA_TNUMBER: return bytes + JSON_NUMBER;
     default: return bytes + JSON_WORD;
     }
 }
 
-static int jsonEncode(lua_State *L) {
+static int luaGuardJsonEncode(lua_State *L) {
     int top = lua_gettop(L);
-    if (top == 1 && jsonBytes(L, 0) > JSON_MAX) {
+    if (top == 1 && luaGuardJsonBytes(L, 0) > JSON_MAX) {
         return luaL_error(L, "Cannot serialise, the result may be larger than %d bytes", (int)JSON_MAX);
     }
     lua_settop(L, top);
     return stock_encode(L);
 }
 
-static int jsonDecode(lua_State *L) {
+static int luaGuardJsonDecode(lua_State *L) {
     if (lua_isstring(L, 1)) {
         size_t len;
         lua_tolstring(L, 1, &len);
@@ -153,7 +153,8 @@ static int jsonDecode(lua_State *L) {
 
 /* Field `name` of the table on top, a function whose upvalue is the instance's settings, goes behind the
  * guard, with that upvalue, and encode_sparse_array as the second. */
-static void guardJson(lua_State *L, const char *name, lua_CFunction *stock, lua_CFunction guarded) {
+static void scriptLuaGuardGuardJson(lua_State *L, const char *name, lua_CFunction *stock,
+                                    lua_CFunction guarded) {
     lua_getfield(L, -1, name);
     *stock = lua_tocfunction(L, -1);
     const char *upvalue = lua_getupvalue(L, -1, 1);
@@ -165,6 +166,6 @@ static void guardJson(lua_State *L, const char *name, lua_CFunction *stock, lua_
 }
 
 void luaGuardJson(lua_State *L) {
-    guardJson(L, "encode", &stock_encode, jsonEncode);
-    guardJson(L, "decode", &stock_decode, jsonDecode);
+    scriptLuaGuardGuardJson(L, "encode", &stock_encode, luaGuardJsonEncode);
+    scriptLuaGuardGuardJson(L, "decode", &stock_decode, luaGuardJsonDecode);
 }

@@ -26,65 +26,66 @@ static int load_globals;       /* reference: the globals meanwhile */
 
 enum { ARG_TABLE = 1, ARG_NAME, ARG_DESCRIPTION, ARG_CALLBACK, ARG_FLAGS, ARG_LAST = ARG_FLAGS };
 
-static int libraryRefuse(lua_State *L, const char *message) {
+static int luaLibraryRefuse(lua_State *L, const char *message) {
     luaPushError(L, strOf(message), false);
     return lua_error(L);
 }
 
-static int refuseUnlessString(lua_State *L, int index, const char *message) {
-    return lua_isstring(L, index) ? 0 : libraryRefuse(L, message);
+static int luaLibraryRefuseUnlessString(lua_State *L, int index, const char *message) {
+    return lua_isstring(L, index) ? 0 : luaLibraryRefuse(L, message);
 }
 
 /* The value on top is what was given for the name below it. */
-static void takeNamed(lua_State *L, struct str key) {
+static void luaLibraryTakeNamed(lua_State *L, struct str key) {
     static const char *const names[] = {"function_name", "description", "callback", "flags"};
     for (int i = 0; i < 4; i++) {
         if (!strIs(key, names[i])) continue;
         lua_replace(L, ARG_NAME + i);
         return;
     }
-    libraryRefuse(L, "ERR unknown argument given to server.register_function");
+    luaLibraryRefuse(L, "ERR unknown argument given to server.register_function");
 }
 
-static void takeTable(lua_State *L) {
+static void luaLibraryTakeTable(lua_State *L) {
     lua_settop(L, ARG_LAST);
     for (lua_pushnil(L); lua_next(L, ARG_TABLE);) {
         if (!lua_isstring(L, -2)) {
-            libraryRefuse(L, "ERR named argument key given to server.register_function is not a string");
+            luaLibraryRefuse(L, "ERR named argument key given to server.register_function is not a string");
         }
         struct str key = {"", 0};
         if (lua_type(L, -2) == LUA_TSTRING) key.ptr = lua_tolstring(L, -2, &key.len);
-        takeNamed(L, key);
+        luaLibraryTakeNamed(L, key);
     }
 }
 
-static void checkTable(lua_State *L) {
+static void luaLibraryCheckTable(lua_State *L) {
     if (!lua_isnil(L, ARG_NAME)) {
-        refuseUnlessString(L, ARG_NAME,
-                           "ERR function_name argument given to server.register_function must be a string");
+        luaLibraryRefuseUnlessString(
+            L, ARG_NAME, "ERR function_name argument given to server.register_function must be a string");
     }
     if (!lua_isnil(L, ARG_DESCRIPTION)) {
-        refuseUnlessString(L, ARG_DESCRIPTION,
-                           "ERR description argument given to server.register_function must be a string");
+        luaLibraryRefuseUnlessString(
+            L, ARG_DESCRIPTION,
+            "ERR description argument given to server.register_function must be a string");
     }
     if (!lua_isnil(L, ARG_CALLBACK) && !lua_isfunction(L, ARG_CALLBACK)) {
-        libraryRefuse(L, "ERR callback argument given to server.register_function must be a function");
+        luaLibraryRefuse(L, "ERR callback argument given to server.register_function must be a function");
     }
     if (!lua_isnil(L, ARG_FLAGS) && !lua_istable(L, ARG_FLAGS)) {
-        libraryRefuse(
+        luaLibraryRefuse(
             L, "ERR flags argument to server.register_function must be a table representing function flags");
     }
     if (lua_isnil(L, ARG_NAME)) {
-        libraryRefuse(L, "ERR server.register_function must get a function name argument");
+        luaLibraryRefuse(L, "ERR server.register_function must get a function name argument");
     }
     if (lua_isnil(L, ARG_CALLBACK))
-        libraryRefuse(L, "ERR server.register_function must get a callback argument");
+        luaLibraryRefuse(L, "ERR server.register_function must get a callback argument");
 }
 
-static void takePositional(lua_State *L) {
-    refuseUnlessString(L, 1, "ERR first argument to server.register_function must be a string");
+static void luaLibraryTakePositional(lua_State *L) {
+    luaLibraryRefuseUnlessString(L, 1, "ERR first argument to server.register_function must be a string");
     if (!lua_isfunction(L, 2)) {
-        libraryRefuse(L, "ERR second argument to server.register_function must be a function");
+        luaLibraryRefuse(L, "ERR second argument to server.register_function must be a function");
     }
     lua_settop(L, ARG_LAST);
     lua_pushvalue(L, 2);
@@ -95,23 +96,24 @@ static void takePositional(lua_State *L) {
     lua_replace(L, ARG_DESCRIPTION);
 }
 
-static void takeArguments(lua_State *L) {
+static void luaLibraryTakeArguments(lua_State *L) {
     int argc = lua_gettop(L);
-    if (argc < 1 || argc > 2) libraryRefuse(L, "ERR wrong number of arguments to server.register_function");
+    if (argc < 1 || argc > 2)
+        luaLibraryRefuse(L, "ERR wrong number of arguments to server.register_function");
     if (argc == 2) {
-        takePositional(L);
+        luaLibraryTakePositional(L);
         return;
     }
     if (!lua_istable(L, 1)) {
-        libraryRefuse(
+        luaLibraryRefuse(
             L, "ERR calling server.register_function with a single argument is only applicable to Lua table "
                "(representing named arguments).");
     }
-    takeTable(L);
-    checkTable(L);
+    luaLibraryTakeTable(L);
+    luaLibraryCheckTable(L);
 }
 
-static unsigned readFlags(lua_State *L) {
+static unsigned luaLibraryReadFlags(lua_State *L) {
     unsigned flags = SCRIPT_SHEBANG;
     if (lua_isnil(L, ARG_FLAGS)) return flags;
     for (int i = 1;; i++, lua_pop(L, 1)) {
@@ -120,19 +122,20 @@ static unsigned readFlags(lua_State *L) {
         struct str name = {"", 0};
         if (lua_type(L, -1) == LUA_TSTRING) name.ptr = lua_tolstring(L, -1, &name.len);
         unsigned flag = scriptFlagByName(name, true);
-        if (!flag) libraryRefuse(L, "ERR unknown flag given");
+        if (!flag) luaLibraryRefuse(L, "ERR unknown flag given");
         flags |= flag;
     }
     lua_pop(L, 1);
     return flags;
 }
 
-static int registerFunction(lua_State *L) {
+static int luaLibraryRegisterFunction(lua_State *L) {
     if (!loading) {
-        return libraryRefuse(L, "ERR server.register_function can only be called on FUNCTION LOAD command");
+        return luaLibraryRefuse(L,
+                                "ERR server.register_function can only be called on FUNCTION LOAD command");
     }
-    takeArguments(L);
-    struct scriptFunction f = {.flags = readFlags(L)};
+    luaLibraryTakeArguments(L);
+    struct scriptFunction f = {.flags = luaLibraryReadFlags(L)};
     f.name.ptr = lua_tolstring(L, ARG_NAME, &f.name.len);
     if (!lua_isnil(L, ARG_DESCRIPTION)) {
         f.description.ptr = lua_tolstring(L, ARG_DESCRIPTION, &f.description.len);
@@ -144,7 +147,7 @@ static int registerFunction(lua_State *L) {
     if (!error) return 0;
     load_error = error;
     luaL_unref(L, LUA_REGISTRYINDEX, callback);
-    return libraryRefuse(L, error);
+    return luaLibraryRefuse(L, error);
 }
 
 /* ---- Running the text ---- */
@@ -152,7 +155,7 @@ static int registerFunction(lua_State *L) {
 void luaLibraryVmReady(lua_State *L) {
     lua_createtable(L, 0, 2);
     luaOpenLoadApi(L);
-    lua_pushcfunction(L, registerFunction);
+    lua_pushcfunction(L, luaLibraryRegisterFunction);
     lua_setfield(L, -2, "register_function");
     luaPushStrict(L);
     lua_setmetatable(L, -2);
@@ -165,15 +168,15 @@ void luaLibraryVmReady(lua_State *L) {
     load_globals = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
-static void limitHook(lua_State *L, lua_Debug *ar) {
+static void luaLibraryLimitHook(lua_State *L, lua_Debug *ar) {
     (void)ar;
     if (!load_end || ticksNow() < load_end) return;
-    lua_sethook(L, limitHook, LUA_MASKCOUNT, 1);
+    lua_sethook(L, luaLibraryLimitHook, LUA_MASKCOUNT, 1);
     lua_pushliteral(L, "FUNCTION LOAD timeout");
     lua_error(L);
 }
 
-static bool callText(lua_State *L, sds *error) {
+static bool luaLibraryCallText(lua_State *L, sds *error) {
     bool ok = lua_pcall(L, 0, 0, SLOT_HANDLER) == 0;
     if (ok) return true;
     if (load_error) {
@@ -188,7 +191,7 @@ static bool callText(lua_State *L, sds *error) {
 }
 
 /* Pushes the compiled text. */
-static bool pushChunk(lua_State *L, struct scriptCompilation *job) {
+static bool luaLibraryPushChunk(lua_State *L, struct scriptCompilation *job) {
     if (job->before)
         lua_rawgeti(L, LUA_REGISTRYINDEX, (int)job->before);
     else if (!luaCompileText(L, job->text, CHUNKNAME))
@@ -201,7 +204,7 @@ static bool pushChunk(lua_State *L, struct scriptCompilation *job) {
 bool luaLibraryRun(struct scriptCompilation *job, sds *error) {
     lua_State *L = luaVm(SCRIPT_FUNCTION);
     luaVmMarkUsed(SCRIPT_FUNCTION);
-    if (!pushChunk(L, job)) {
+    if (!luaLibraryPushChunk(L, job)) {
         *error = sdscatprintf(sdsempty(), "ERR Error compiling function: %s", lua_tostring(L, -1));
         lua_settop(L, SLOT_LAST);
         return false;
@@ -209,10 +212,10 @@ bool luaLibraryRun(struct scriptCompilation *job, sds *error) {
     loading = job;
     load_error = NULL;
     load_end = job->limit_ms ? ticksNow() + (uint64_t)job->limit_ms * 1000 * ticks_per_us : 0;
-    lua_sethook(L, limitHook, LUA_MASKCOUNT, LOAD_HOOK_PERIOD);
+    lua_sethook(L, luaLibraryLimitHook, LUA_MASKCOUNT, LOAD_HOOK_PERIOD);
     lua_rawgeti(L, LUA_REGISTRYINDEX, load_globals);
     luaShowGlobals(L);
-    bool ok = callText(L, error);
+    bool ok = luaLibraryCallText(L, error);
     loading = NULL;
     lua_settop(L, SLOT_LAST);
     lua_pushvalue(L, SLOT_GLOBALS);

@@ -43,7 +43,7 @@ void luaPushError(lua_State *L, struct str text, bool counted) {
 }
 
 /* Text for one line of the protocol. */
-static sds oneLine(struct str text) {
+static sds luaReplyOneLine(struct str text) {
     sds line = sdsnewstr(text);
     for (size_t i = 0; i < text.len; i++) {
         if (line[i] == '\r' || line[i] == '\n') line[i] = ' ';
@@ -53,7 +53,7 @@ static sds oneLine(struct str text) {
 
 void luaReplyError(struct client *c, struct str text, bool counted) {
     while (text.len && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r')) text.len--;
-    sds line = oneLine(text);
+    sds line = luaReplyOneLine(text);
     if (counted) {
         replyErrorCounted(c, sdsview(line));
     } else {
@@ -77,45 +77,45 @@ void luaReplyCleanup(void) {
     held_bytes = NULL;
 }
 
-static void pushReply(lua_State *L, const struct respReply *r);
+static void luaReplyPushReply(lua_State *L, const struct respReply *r);
 
-static void pushStr(lua_State *L, struct str s) {
+static void luaReplyPushStr(lua_State *L, struct str s) {
     lua_pushlstring(L, s.ptr, s.len);
 }
 
 /* {name = value on top} */
-static void wrap(lua_State *L, const char *name) {
+static void luaReplyWrap(lua_State *L, const char *name) {
     lua_createtable(L, 0, 1);
     lua_insert(L, -2);
     lua_setfield(L, -2, name);
 }
 
-static void pushArray(lua_State *L, const struct respReply *r) {
+static void luaReplyPushArray(lua_State *L, const struct respReply *r) {
     lua_createtable(L, (int)r->elements, 0);
     for (size_t i = 0; i < r->elements; i++) {
-        pushReply(L, &r->element[i]);
+        luaReplyPushReply(L, &r->element[i]);
         lua_rawseti(L, -2, (int)i + 1);
     }
 }
 
-static void pushMap(lua_State *L, const struct respReply *r) {
+static void luaReplyPushMap(lua_State *L, const struct respReply *r) {
     lua_createtable(L, 0, (int)r->elements / 2);
     for (size_t i = 0; i + 1 < r->elements; i += 2) {
-        pushReply(L, &r->element[i]);
+        luaReplyPushReply(L, &r->element[i]);
         if (lua_isnil(L, -1)) {
             lua_pop(L, 1);
             continue;
         }
-        pushReply(L, &r->element[i + 1]);
+        luaReplyPushReply(L, &r->element[i + 1]);
         lua_rawset(L, -3);
     }
-    wrap(L, "map");
+    luaReplyWrap(L, "map");
 }
 
-static void pushSet(lua_State *L, const struct respReply *r) {
+static void luaReplyPushSet(lua_State *L, const struct respReply *r) {
     lua_createtable(L, 0, (int)r->elements);
     for (size_t i = 0; i < r->elements; i++) {
-        pushReply(L, &r->element[i]);
+        luaReplyPushReply(L, &r->element[i]);
         if (lua_isnil(L, -1)) {
             lua_pop(L, 1);
             continue;
@@ -123,53 +123,53 @@ static void pushSet(lua_State *L, const struct respReply *r) {
         lua_pushboolean(L, true);
         lua_rawset(L, -3);
     }
-    wrap(L, "set");
+    luaReplyWrap(L, "set");
 }
 
-static void pushVerbatim(lua_State *L, const struct respReply *r) {
+static void luaReplyPushVerbatim(lua_State *L, const struct respReply *r) {
     lua_createtable(L, 0, 2);
-    pushStr(L, strOf(r->vtype));
+    luaReplyPushStr(L, strOf(r->vtype));
     lua_setfield(L, -2, "format");
-    pushStr(L, r->str);
+    luaReplyPushStr(L, r->str);
     lua_setfield(L, -2, "string");
-    wrap(L, "verbatim_string");
+    luaReplyWrap(L, "verbatim_string");
 }
 
-static void pushNull(lua_State *L) {
+static void luaReplyPushNull(lua_State *L) {
     if (script_run.client->resp < 3)
         lua_pushboolean(L, false);
     else
         lua_pushnil(L);
 }
 
-static void pushReply(lua_State *L, const struct respReply *r) {
+static void luaReplyPushReply(lua_State *L, const struct respReply *r) {
     if (!lua_checkstack(L, 8)) {
         lua_pushliteral(L, "reached lua stack limit");
         lua_error(L);
     }
     switch (r->type) {
-    case RESP_T_STRING: pushStr(L, r->str); break;
+    case RESP_T_STRING: luaReplyPushStr(L, r->str); break;
     case RESP_T_STATUS:
-        pushStr(L, r->str);
-        wrap(L, "ok");
+        luaReplyPushStr(L, r->str);
+        luaReplyWrap(L, "ok");
         break;
     case RESP_T_ERROR: luaPushError(L, r->str, true); break;
     case RESP_T_INTEGER: lua_pushnumber(L, (lua_Number)r->integer); break;
-    case RESP_T_NULL: pushNull(L); break;
+    case RESP_T_NULL: luaReplyPushNull(L); break;
     case RESP_T_DOUBLE:
         lua_pushnumber(L, r->dval);
-        wrap(L, "double");
+        luaReplyWrap(L, "double");
         break;
     case RESP_T_BOOL: lua_pushboolean(L, r->integer != 0); break;
     case RESP_T_BIGNUM:
-        pushStr(L, r->str);
-        wrap(L, "big_number");
+        luaReplyPushStr(L, r->str);
+        luaReplyWrap(L, "big_number");
         break;
-    case RESP_T_VERBATIM: pushVerbatim(L, r); break;
+    case RESP_T_VERBATIM: luaReplyPushVerbatim(L, r); break;
     case RESP_T_ARRAY:
-    case RESP_T_PUSH: pushArray(L, r); break;
-    case RESP_T_MAP: pushMap(L, r); break;
-    case RESP_T_SET: pushSet(L, r); break;
+    case RESP_T_PUSH: luaReplyPushArray(L, r); break;
+    case RESP_T_MAP: luaReplyPushMap(L, r); break;
+    case RESP_T_SET: luaReplyPushSet(L, r); break;
     }
 }
 
@@ -188,7 +188,7 @@ bool luaPushReply(lua_State *L, struct client *c) {
     int64_t n = respReadReply(bytes.ptr, bytes.len, &held_reply);
     serverAssert(n == (int64_t)bytes.len);
     bool error = held_reply.type == RESP_T_ERROR;
-    pushReply(L, &held_reply);
+    luaReplyPushReply(L, &held_reply);
     replyFreeChain(c);
     luaReplyCleanup();
     return error;
@@ -196,12 +196,12 @@ bool luaPushReply(lua_State *L, struct client *c) {
 
 /* ---- Lua to reply. The value is on top of the main thread's stack. ---- */
 
-static void replyNumber(struct client *c, double n) {
+static void luaReplyNumber(struct client *c, double n) {
     bool fits = n >= -0x1p63 && n < 0x1p63;
     replyLongLong(c, fits ? (int64_t)n : INT64_MIN);
 }
 
-static void replyBoolean(struct client *c, bool v) {
+static void luaReplyBoolean(struct client *c, bool v) {
     if (script_run.client->resp >= 3)
         replyBool(c, v);
     else if (v)
@@ -211,7 +211,7 @@ static void replyBoolean(struct client *c, bool v) {
 }
 
 /* Pushes the field whose name is at `slot` when it has this type. */
-static bool pushField(lua_State *L, int slot, int type) {
+static bool luaReplyPushField(lua_State *L, int slot, int type) {
     lua_pushvalue(L, slot);
     lua_rawget(L, -2);
     if (lua_type(L, -1) == type) return true;
@@ -219,35 +219,35 @@ static bool pushField(lua_State *L, int slot, int type) {
     return false;
 }
 
-static struct str topStr(lua_State *L) {
+static struct str luaReplyTopStr(lua_State *L) {
     struct str s;
     s.ptr = lua_tolstring(L, -1, &s.len);
     return s;
 }
 
-static void replyErrorField(struct client *c, lua_State *L) {
+static void luaReplyErrorField(struct client *c, lua_State *L) {
     lua_pushvalue(L, SLOT_COUNTED);
     lua_rawget(L, -3);
     bool counted = lua_toboolean(L, -1);
     lua_pop(L, 1);
-    luaReplyError(c, topStr(L), counted);
+    luaReplyError(c, luaReplyTopStr(L), counted);
 }
 
-static void replyStatusField(struct client *c, lua_State *L) {
-    sds line = oneLine(topStr(L));
+static void luaReplyStatusField(struct client *c, lua_State *L) {
+    sds line = luaReplyOneLine(luaReplyTopStr(L));
     replyLiteral(c, "+");
     replyRaw(c, line, sdslen(line));
     replyLiteral(c, "\r\n");
     sdsfree(line);
 }
 
-static void replyBigNumField(struct client *c, lua_State *L) {
-    sds digits = oneLine(topStr(L));
+static void luaReplyBigNumField(struct client *c, lua_State *L) {
+    sds digits = luaReplyOneLine(luaReplyTopStr(L));
     replyBigNum(c, sdsview(digits));
     sdsfree(digits);
 }
 
-static void replyMapField(struct client *c, lua_State *L) {
+static void luaReplyMapField(struct client *c, lua_State *L) {
     struct replyMark mark = replyDeferLen(c);
     int64_t pairs = 0;
     for (lua_pushnil(L); lua_next(L, -2); pairs++) {
@@ -258,7 +258,7 @@ static void replyMapField(struct client *c, lua_State *L) {
     replySetMapLen(c, mark, pairs);
 }
 
-static void replySetField(struct client *c, lua_State *L) {
+static void luaReplySetField(struct client *c, lua_State *L) {
     struct replyMark mark = replyDeferLen(c);
     int64_t n = 0;
     for (lua_pushnil(L); lua_next(L, -2); n++) {
@@ -270,34 +270,34 @@ static void replySetField(struct client *c, lua_State *L) {
 }
 
 /* False when it is not {format=, string=}. */
-static bool replyVerbatimField(struct client *c, lua_State *L) {
-    if (!pushField(L, SLOT_FORMAT, LUA_TSTRING)) return false;
-    struct str format = topStr(L);
+static bool luaReplyVerbatimField(struct client *c, lua_State *L) {
+    if (!luaReplyPushField(L, SLOT_FORMAT, LUA_TSTRING)) return false;
+    struct str format = luaReplyTopStr(L);
     char ext[3] = {' ', ' ', ' '};
     memcpy(ext, format.ptr, format.len < 3 ? format.len : 3);
     lua_pop(L, 1);
-    if (!pushField(L, SLOT_STRING, LUA_TSTRING)) return false;
-    replyVerbatim(c, topStr(L), ext);
+    if (!luaReplyPushField(L, SLOT_STRING, LUA_TSTRING)) return false;
+    replyVerbatim(c, luaReplyTopStr(L), ext);
     lua_pop(L, 1);
     return true;
 }
 
 /* A table that stands for another type. False: it is an array. */
-static bool replyTagged(struct client *c, lua_State *L) {
-    if (pushField(L, SLOT_ERR, LUA_TSTRING)) {
-        replyErrorField(c, L);
-    } else if (pushField(L, SLOT_OK, LUA_TSTRING)) {
-        replyStatusField(c, L);
-    } else if (pushField(L, SLOT_DOUBLE, LUA_TNUMBER)) {
+static bool luaReplyTagged(struct client *c, lua_State *L) {
+    if (luaReplyPushField(L, SLOT_ERR, LUA_TSTRING)) {
+        luaReplyErrorField(c, L);
+    } else if (luaReplyPushField(L, SLOT_OK, LUA_TSTRING)) {
+        luaReplyStatusField(c, L);
+    } else if (luaReplyPushField(L, SLOT_DOUBLE, LUA_TNUMBER)) {
         replyDouble(c, lua_tonumber(L, -1));
-    } else if (pushField(L, SLOT_MAP, LUA_TTABLE)) {
-        replyMapField(c, L);
-    } else if (pushField(L, SLOT_SET, LUA_TTABLE)) {
-        replySetField(c, L);
-    } else if (pushField(L, SLOT_BIG_NUMBER, LUA_TSTRING)) {
-        replyBigNumField(c, L);
-    } else if (pushField(L, SLOT_VERBATIM, LUA_TTABLE)) {
-        if (!replyVerbatimField(c, L)) {
+    } else if (luaReplyPushField(L, SLOT_MAP, LUA_TTABLE)) {
+        luaReplyMapField(c, L);
+    } else if (luaReplyPushField(L, SLOT_SET, LUA_TTABLE)) {
+        luaReplySetField(c, L);
+    } else if (luaReplyPushField(L, SLOT_BIG_NUMBER, LUA_TSTRING)) {
+        luaReplyBigNumField(c, L);
+    } else if (luaReplyPushField(L, SLOT_VERBATIM, LUA_TTABLE)) {
+        if (!luaReplyVerbatimField(c, L)) {
             lua_pop(L, 1);
             return false;
         }
@@ -308,8 +308,8 @@ static bool replyTagged(struct client *c, lua_State *L) {
     return true;
 }
 
-static void replyTable(struct client *c, lua_State *L) {
-    if (replyTagged(c, L)) return;
+static void luaReplyTable(struct client *c, lua_State *L) {
+    if (luaReplyTagged(c, L)) return;
     struct replyMark mark = replyDeferLen(c);
     int64_t n = 0;
     for (;; n++) {
@@ -328,10 +328,10 @@ void luaReplyValue(struct client *c, lua_State *L) {
         return;
     }
     switch (lua_type(L, -1)) {
-    case LUA_TSTRING: replyBulk(c, topStr(L)); break;
-    case LUA_TNUMBER: replyNumber(c, lua_tonumber(L, -1)); break;
-    case LUA_TBOOLEAN: replyBoolean(c, lua_toboolean(L, -1)); break;
-    case LUA_TTABLE: replyTable(c, L); break;
+    case LUA_TSTRING: replyBulk(c, luaReplyTopStr(L)); break;
+    case LUA_TNUMBER: luaReplyNumber(c, lua_tonumber(L, -1)); break;
+    case LUA_TBOOLEAN: luaReplyBoolean(c, lua_toboolean(L, -1)); break;
+    case LUA_TTABLE: luaReplyTable(c, L); break;
     default: replyNull(c);
     }
     lua_pop(L, 1);

@@ -41,7 +41,7 @@ static lua_CFunction stock_rawget, stock_rawset, stock_setmetatable, stock_getme
 /* ---- Views ---- */
 
 /* A table's metatable has `key` (an address of ours): push its value. */
-static bool pushHidden(lua_State *L, int index, void *key) {
+static bool luaSandboxPushHidden(lua_State *L, int index, void *key) {
     if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
     lua_pushlightuserdata(L, key);
     lua_rawget(L, -2);
@@ -51,18 +51,18 @@ static bool pushHidden(lua_State *L, int index, void *key) {
     return false;
 }
 
-static bool isFrozen(lua_State *L, int index) {
-    if (!pushHidden(L, index, &frozen_key)) return false;
+static bool luaSandboxIsFrozen(lua_State *L, int index) {
+    if (!luaSandboxPushHidden(L, index, &frozen_key)) return false;
     lua_pop(L, 1);
     return true;
 }
 
 /* Argument `index` is a view: put the real table in its place. */
-static void unfreeze(lua_State *L, int index) {
-    if (pushHidden(L, index, &frozen_key)) lua_replace(L, index);
+static void luaSandboxUnfreeze(lua_State *L, int index) {
+    if (luaSandboxPushHidden(L, index, &frozen_key)) lua_replace(L, index);
 }
 
-static int refuseWrite(lua_State *L) {
+static int luaSandboxRefuseWrite(lua_State *L) {
     return luaL_error(L, readonly_message);
 }
 
@@ -71,7 +71,7 @@ void luaFreezeTable(lua_State *L) {
     lua_createtable(L, 0, 4);
     lua_pushvalue(L, -3);
     lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, refuseWrite);
+    lua_pushcfunction(L, luaSandboxRefuseWrite);
     lua_setfield(L, -2, "__newindex");
     lua_pushlightuserdata(L, &frozen_key);
     lua_pushvalue(L, -4);
@@ -81,7 +81,7 @@ void luaFreezeTable(lua_State *L) {
 }
 
 /* getmetatable() of the view below the top gives the value on top (popped). */
-static void setShownMetatable(lua_State *L) {
+static void luaSandboxSetShownMetatable(lua_State *L) {
     lua_getmetatable(L, -2);
     lua_pushlightuserdata(L, &shown_key);
     lua_pushvalue(L, -3);
@@ -92,42 +92,42 @@ static void setShownMetatable(lua_State *L) {
 /* ---- Base functions that know views ---- */
 
 /* As from the core, without the position that luaL_error would add. */
-static int refuseFrozen(lua_State *L) {
+static int luaSandboxRefuseFrozen(lua_State *L) {
     lua_pushstring(L, readonly_message);
     return lua_error(L);
 }
 
-static int baseRawget(lua_State *L) {
-    unfreeze(L, 1);
+static int luaSandboxBaseRawget(lua_State *L) {
+    luaSandboxUnfreeze(L, 1);
     return stock_rawget(L);
 }
 
-static int baseRawset(lua_State *L) {
-    return isFrozen(L, 1) ? refuseFrozen(L) : stock_rawset(L);
+static int luaSandboxBaseRawset(lua_State *L) {
+    return luaSandboxIsFrozen(L, 1) ? luaSandboxRefuseFrozen(L) : stock_rawset(L);
 }
 
-static int baseSetmetatable(lua_State *L) {
-    return isFrozen(L, 1) ? refuseFrozen(L) : stock_setmetatable(L);
+static int luaSandboxBaseSetmetatable(lua_State *L) {
+    return luaSandboxIsFrozen(L, 1) ? luaSandboxRefuseFrozen(L) : stock_setmetatable(L);
 }
 
-static int baseGetmetatable(lua_State *L) {
-    if (!isFrozen(L, 1)) return stock_getmetatable(L);
-    if (!pushHidden(L, 1, &shown_key)) lua_pushnil(L);
+static int luaSandboxBaseGetmetatable(lua_State *L) {
+    if (!luaSandboxIsFrozen(L, 1)) return stock_getmetatable(L);
+    if (!luaSandboxPushHidden(L, 1, &shown_key)) lua_pushnil(L);
     return 1;
 }
 
-static int baseNext(lua_State *L) {
+static int luaSandboxBaseNext(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
-    unfreeze(L, 1);
+    luaSandboxUnfreeze(L, 1);
     lua_settop(L, 2);
     if (lua_next(L, 1)) return 2;
     lua_pushnil(L);
     return 1;
 }
 
-static int basePairs(lua_State *L) {
+static int luaSandboxBasePairs(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
-    lua_pushcfunction(L, baseNext);
+    lua_pushcfunction(L, luaSandboxBaseNext);
     lua_pushvalue(L, 1);
     lua_pushnil(L);
     return 3;
@@ -136,7 +136,7 @@ static int basePairs(lua_State *L) {
 /* ---- Stock functions that trust their numbers too much ---- */
 
 /* The room for the results is counted without overflow. */
-static int baseUnpack(lua_State *L) {
+static int luaSandboxBaseUnpack(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     int first = luaL_optint(L, 2, 1), last = luaL_opt(L, luaL_checkint, 3, luaL_getn(L, 1));
     int64_t n = (int64_t)last - first + 1;
@@ -148,8 +148,8 @@ static int baseUnpack(lua_State *L) {
 
 /* The elements from the position in argument 2 to the end move one by one. A position that is no int would be
  * read as a negative one. */
-static int tableInsert(lua_State *L) {
-    if (isFrozen(L, 1)) return refuseFrozen(L);
+static int luaSandboxTableInsert(lua_State *L) {
+    if (luaSandboxIsFrozen(L, 1)) return luaSandboxRefuseFrozen(L);
     bool far = false;
     if (lua_gettop(L) == 3 && lua_istable(L, 1) && lua_isnumber(L, 2)) {
         double position = lua_tonumber(L, 2);
@@ -158,24 +158,24 @@ static int tableInsert(lua_State *L) {
     return far ? luaL_argerror(L, 2, "position out of bounds") : stock_insert(L);
 }
 
-static int tableRemove(lua_State *L) {
+static int luaSandboxTableRemove(lua_State *L) {
     bool far =
         lua_istable(L, 1) && lua_tonumber(L, 2) >= 1 && luaL_getn(L, 1) - lua_tonumber(L, 2) > ELEMENTS_MAX;
     return far ? luaL_argerror(L, 2, "position out of bounds") : stock_remove(L);
 }
 
-static int tableForeachi(lua_State *L) {
+static int luaSandboxTableForeachi(lua_State *L) {
     bool far = lua_istable(L, 1) && luaL_getn(L, 1) > ELEMENTS_MAX;
     return far ? luaL_argerror(L, 1, "table is too large") : stock_foreachi(L);
 }
 
-static int tableForeach(lua_State *L) {
-    unfreeze(L, 1);
+static int luaSandboxTableForeach(lua_State *L) {
+    luaSandboxUnfreeze(L, 1);
     return stock_foreach(L);
 }
 
 /* A caught error of ours is its text, as scripts have come to expect it. */
-static int basePcall(lua_State *L) {
+static int luaSandboxBasePcall(lua_State *L) {
     int argc = lua_gettop(L);
     lua_pushboolean(L, true);
     lua_insert(L, 1);
@@ -192,7 +192,7 @@ static int basePcall(lua_State *L) {
 
 /* An error raised by a hook calls the handler while hooks are off: of a script that is being killed, which
  * could go on in there for ever, no handler is called. */
-static int guardedHandler(lua_State *L) {
+static int luaSandboxGuardedHandler(lua_State *L) {
     if (script_run.killed) return 1;
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
@@ -200,11 +200,11 @@ static int guardedHandler(lua_State *L) {
     return 1;
 }
 
-#define HANDLER_DEPTH 3 /* levels: guardedHandler, what raised the error, its caller */
+#define HANDLER_DEPTH 3 /* levels: luaSandboxGuardedHandler, what raised the error, its caller */
 
 /* For xpcall: the error as a table, with the place in the script. The field `err` of a table stays what it
  * is; anything else becomes its text. */
-static int errorHandler(lua_State *L) {
+static int luaSandboxErrorHandler(lua_State *L) {
     lua_Debug ar;
     lua_settop(L, 1);
     if (!lua_istable(L, 1)) {
@@ -226,10 +226,10 @@ static int errorHandler(lua_State *L) {
     return 1;
 }
 
-static int baseXpcall(lua_State *L) {
+static int luaSandboxBaseXpcall(lua_State *L) {
     if (lua_isfunction(L, 2)) {
         lua_pushvalue(L, 2);
-        lua_pushcclosure(L, guardedHandler, 1);
+        lua_pushcclosure(L, luaSandboxGuardedHandler, 1);
         lua_replace(L, 2);
     }
     return stock_xpcall(L);
@@ -240,13 +240,13 @@ static int baseXpcall(lua_State *L) {
 
 static unsigned short random_state[3];
 
-static void seedRandom(uint32_t seed) {
+static void luaSandboxSeedRandom(uint32_t seed) {
     random_state[0] = 0x330e;
     random_state[1] = (unsigned short)seed;
     random_state[2] = (unsigned short)(seed >> 16);
 }
 
-static int mathRandom(lua_State *L) {
+static int luaSandboxMathRandom(lua_State *L) {
     double r = (double)(nrand48(random_state) % INT32_MAX) / INT32_MAX;
     int argc = lua_gettop(L);
     if (argc == 0) {
@@ -260,8 +260,8 @@ static int mathRandom(lua_State *L) {
     return 1;
 }
 
-static int mathRandomseed(lua_State *L) {
-    seedRandom((uint32_t)luaL_checkint(L, 1));
+static int luaSandboxMathRandomseed(lua_State *L) {
+    luaSandboxSeedRandom((uint32_t)luaL_checkint(L, 1));
     return 0;
 }
 
@@ -275,7 +275,7 @@ struct textReader {
     bool begun, pending;
 };
 
-static const char *firstBlank(struct textReader *r, size_t *size) {
+static const char *luaSandboxFirstBlank(struct textReader *r, size_t *size) {
     r->begun = true;
     if (!r->piece.len || r->piece.ptr[0] != LUA_SIGNATURE[0]) return NULL;
     r->pending = true;
@@ -283,18 +283,18 @@ static const char *firstBlank(struct textReader *r, size_t *size) {
     return " ";
 }
 
-static const char *takePiece(struct textReader *r, size_t *size) {
+static const char *luaSandboxTakePiece(struct textReader *r, size_t *size) {
     *size = r->piece.len;
     r->piece.len = 0;
     r->pending = false;
     return *size ? r->piece.ptr : NULL;
 }
 
-static const char *readString(lua_State *L, void *data, size_t *size) {
+static const char *luaSandboxReadString(lua_State *L, void *data, size_t *size) {
     (void)L;
     struct textReader *r = data;
-    const char *blank = r->begun ? NULL : firstBlank(r, size);
-    return blank ? blank : takePiece(r, size);
+    const char *blank = r->begun ? NULL : luaSandboxFirstBlank(r, size);
+    return blank ? blank : luaSandboxTakePiece(r, size);
 }
 
 /* The chunk's name stays on the stack meanwhile: the compiler does not hold on to it from the start. */
@@ -305,29 +305,29 @@ bool luaCompileText(lua_State *L, struct str text, const char *chunkname) {
     }
     struct textReader reader = {.piece = text};
     lua_pushstring(L, chunkname);
-    bool ok = lua_load(L, readString, &reader, chunkname) == 0;
+    bool ok = lua_load(L, luaSandboxReadString, &reader, chunkname) == 0;
     lua_remove(L, -2);
     return ok;
 }
 
-static int compiled(lua_State *L, bool ok) {
+static int luaSandboxCompiled(lua_State *L, bool ok) {
     if (ok) return 1;
     lua_pushnil(L);
     lua_insert(L, -2);
     return 2;
 }
 
-static int baseLoadstring(lua_State *L) {
+static int luaSandboxBaseLoadstring(lua_State *L) {
     struct str text;
     text.ptr = luaL_checklstring(L, 1, &text.len);
-    return compiled(L, luaCompileText(L, text, luaL_optstring(L, 2, text.ptr)));
+    return luaSandboxCompiled(L, luaCompileText(L, text, luaL_optstring(L, 2, text.ptr)));
 }
 
 /* The function at 1 gives the pieces; slot 3 keeps the current one alive, slot 4 the chunk's name: it is a
  * string of its own when what the script gave has a NUL byte in it. */
-static const char *readFunction(lua_State *L, void *data, size_t *size) {
+static const char *luaSandboxReadFunction(lua_State *L, void *data, size_t *size) {
     struct textReader *r = data;
-    if (r->pending) return takePiece(r, size);
+    if (r->pending) return luaSandboxTakePiece(r, size);
     luaL_checkstack(L, 2, "too many nested functions");
     lua_pushvalue(L, 1);
     lua_call(L, 0, 1);
@@ -338,11 +338,11 @@ static const char *readFunction(lua_State *L, void *data, size_t *size) {
     r->total += r->piece.len;
     if (r->total > CHUNK_MAX) luaL_error(L, chunk_too_long);
     lua_replace(L, 3);
-    const char *blank = r->begun ? NULL : firstBlank(r, size);
-    return blank ? blank : takePiece(r, size);
+    const char *blank = r->begun ? NULL : luaSandboxFirstBlank(r, size);
+    return blank ? blank : luaSandboxTakePiece(r, size);
 }
 
-static int baseLoad(lua_State *L) {
+static int luaSandboxBaseLoad(lua_State *L) {
     luaL_checktype(L, 1, LUA_TFUNCTION);
     lua_settop(L, 3);
     if (lua_isnil(L, 2)) {
@@ -352,12 +352,12 @@ static int baseLoad(lua_State *L) {
     const char *name = luaL_checkstring(L, 2);
     lua_pushstring(L, name);
     struct textReader reader = {0};
-    return compiled(L, lua_load(L, readFunction, &reader, name) == 0);
+    return luaSandboxCompiled(L, lua_load(L, luaSandboxReadFunction, &reader, name) == 0);
 }
 
 /* ---- Globals ---- */
 
-static int refuseUnknownGlobal(lua_State *L) {
+static int luaSandboxRefuseUnknownGlobal(lua_State *L) {
     if (lua_type(L, 2) != LUA_TSTRING) {
         lua_pushnil(L);
         return 1;
@@ -365,7 +365,7 @@ static int refuseUnknownGlobal(lua_State *L) {
     return luaL_error(L, "Script attempted to access nonexistent global variable '%s'", lua_tostring(L, 2));
 }
 
-static lua_CFunction stockFunction(lua_State *L, const char *library, const char *name) {
+static lua_CFunction luaSandboxStockFunction(lua_State *L, const char *library, const char *name) {
     lua_getglobal(L, library);
     lua_getfield(L, -1, name);
     lua_CFunction fn = lua_tocfunction(L, -1);
@@ -374,19 +374,19 @@ static lua_CFunction stockFunction(lua_State *L, const char *library, const char
     return fn;
 }
 
-static void rememberStock(lua_State *L) {
-    stock_rawget = stockFunction(L, "_G", "rawget");
-    stock_rawset = stockFunction(L, "_G", "rawset");
-    stock_setmetatable = stockFunction(L, "_G", "setmetatable");
-    stock_getmetatable = stockFunction(L, "_G", "getmetatable");
-    stock_xpcall = stockFunction(L, "_G", "xpcall");
-    stock_insert = stockFunction(L, "table", "insert");
-    stock_remove = stockFunction(L, "table", "remove");
-    stock_foreach = stockFunction(L, "table", "foreach");
-    stock_foreachi = stockFunction(L, "table", "foreachi");
+static void luaSandboxRememberStock(lua_State *L) {
+    stock_rawget = luaSandboxStockFunction(L, "_G", "rawget");
+    stock_rawset = luaSandboxStockFunction(L, "_G", "rawset");
+    stock_setmetatable = luaSandboxStockFunction(L, "_G", "setmetatable");
+    stock_getmetatable = luaSandboxStockFunction(L, "_G", "getmetatable");
+    stock_xpcall = luaSandboxStockFunction(L, "_G", "xpcall");
+    stock_insert = luaSandboxStockFunction(L, "table", "insert");
+    stock_remove = luaSandboxStockFunction(L, "table", "remove");
+    stock_foreach = luaSandboxStockFunction(L, "table", "foreach");
+    stock_foreachi = luaSandboxStockFunction(L, "table", "foreachi");
 }
 
-static void openLibraries(lua_State *L) {
+static void luaSandboxOpenLibraries(lua_State *L) {
     static const lua_CFunction openers[] = {luaopen_base, luaopen_table, luaopen_string, luaopen_math,
                                             luaopen_os};
     for (size_t i = 0; i < sizeof openers / sizeof *openers; i++) {
@@ -396,7 +396,7 @@ static void openLibraries(lua_State *L) {
 }
 
 /* From the table on top into the one below it, and pops the former. */
-static void moveFields(lua_State *L, const char *const *names) {
+static void luaSandboxMoveFields(lua_State *L, const char *const *names) {
     for (; *names; names++) {
         lua_getfield(L, -1, *names);
         lua_setfield(L, -3, *names);
@@ -405,7 +405,7 @@ static void moveFields(lua_State *L, const char *const *names) {
 }
 
 /* Libraries as they come: the table of that name, frozen, into the new globals on top. */
-static void addStockLibraries(lua_State *L) {
+static void luaSandboxAddStockLibraries(lua_State *L) {
     static const char *const names[] = {"table", "string", "math", "coroutine", NULL};
     for (const char *const *name = names; *name; name++) {
         lua_getglobal(L, *name);
@@ -414,7 +414,7 @@ static void addStockLibraries(lua_State *L) {
     }
 }
 
-static void addOwnLibraries(lua_State *L, enum scriptKind kind) {
+static void luaSandboxAddOwnLibraries(lua_State *L, enum scriptKind kind) {
     static const luaL_Reg openers[] = {{"cjson", luaOpenJson},
                                        {"bit", luaOpenBit},
                                        {"struct", luaOpenStruct},
@@ -429,7 +429,7 @@ static void addOwnLibraries(lua_State *L, enum scriptKind kind) {
     static const char *const os_names[] = {"clock", NULL};
     lua_newtable(L);
     lua_getglobal(L, "os");
-    moveFields(L, os_names);
+    luaSandboxMoveFields(L, os_names);
     luaFreezeTable(L);
     lua_setfield(L, -2, "os");
     luaOpenApi(L, kind);
@@ -439,58 +439,59 @@ static void addOwnLibraries(lua_State *L, enum scriptKind kind) {
     lua_setfield(L, -2, "server");
 }
 
-static void addBaseFunctions(lua_State *L) {
+static void luaSandboxAddBaseFunctions(lua_State *L) {
     static const char *const names[] = {"assert", "collectgarbage", "error",    "gcinfo",
                                         "ipairs", "rawequal",       "select",   "tonumber",
                                         "type",   "tostring",       "_VERSION", NULL};
-    static const luaL_Reg replaced[] = {{"getmetatable", baseGetmetatable},
-                                        {"setmetatable", baseSetmetatable},
-                                        {"rawget", baseRawget},
-                                        {"rawset", baseRawset},
-                                        {"next", baseNext},
-                                        {"pairs", basePairs},
-                                        {"pcall", basePcall},
-                                        {"unpack", baseUnpack},
-                                        {"xpcall", baseXpcall},
-                                        {"load", baseLoad},
-                                        {"loadstring", baseLoadstring},
+    static const luaL_Reg replaced[] = {{"getmetatable", luaSandboxBaseGetmetatable},
+                                        {"setmetatable", luaSandboxBaseSetmetatable},
+                                        {"rawget", luaSandboxBaseRawget},
+                                        {"rawset", luaSandboxBaseRawset},
+                                        {"next", luaSandboxBaseNext},
+                                        {"pairs", luaSandboxBasePairs},
+                                        {"pcall", luaSandboxBasePcall},
+                                        {"unpack", luaSandboxBaseUnpack},
+                                        {"xpcall", luaSandboxBaseXpcall},
+                                        {"load", luaSandboxBaseLoad},
+                                        {"loadstring", luaSandboxBaseLoadstring},
                                         {NULL, NULL}};
     lua_pushvalue(L, LUA_GLOBALSINDEX);
-    moveFields(L, names);
+    luaSandboxMoveFields(L, names);
     luaL_register(L, NULL, replaced);
 }
 
 /* Under both names. */
-static void addErrorHandler(lua_State *L) {
-    lua_pushcfunction(L, errorHandler);
+static void luaSandboxAddErrorHandler(lua_State *L) {
+    lua_pushcfunction(L, luaSandboxErrorHandler);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "__redis__err__handler");
     lua_setfield(L, -2, "__server__err__handler");
 }
 
-static void patchLibrary(lua_State *L, const char *name, const luaL_Reg *replaced) {
+static void luaSandboxPatchLibrary(lua_State *L, const char *name, const luaL_Reg *replaced) {
     lua_getglobal(L, name);
     luaL_register(L, NULL, replaced);
     lua_pop(L, 1);
 }
 
-static void patchLibraries(lua_State *L) {
-    static const luaL_Reg table[] = {{"insert", tableInsert},
-                                     {"remove", tableRemove},
-                                     {"foreach", tableForeach},
-                                     {"foreachi", tableForeachi},
+static void luaSandboxPatchLibraries(lua_State *L) {
+    static const luaL_Reg table[] = {{"insert", luaSandboxTableInsert},
+                                     {"remove", luaSandboxTableRemove},
+                                     {"foreach", luaSandboxTableForeach},
+                                     {"foreachi", luaSandboxTableForeachi},
                                      {NULL, NULL}};
-    static const luaL_Reg math[] = {{"random", mathRandom}, {"randomseed", mathRandomseed}, {NULL, NULL}};
-    patchLibrary(L, "table", table);
+    static const luaL_Reg math[] = {
+        {"random", luaSandboxMathRandom}, {"randomseed", luaSandboxMathRandomseed}, {NULL, NULL}};
+    luaSandboxPatchLibrary(L, "table", table);
     lua_getglobal(L, "string");
     luaGuardStrings(L);
     lua_pop(L, 1);
-    patchLibrary(L, "math", math);
-    seedRandom((uint32_t)randomU64());
+    luaSandboxPatchLibrary(L, "math", math);
+    luaSandboxSeedRandom((uint32_t)randomU64());
 }
 
 /* getmetatable("") shows a view whose __index is the string library's. Expects the new globals on top. */
-static void hideStringMetatable(lua_State *L) {
+static void luaSandboxHideStringMetatable(lua_State *L) {
     lua_pushliteral(L, "");
     lua_getmetatable(L, -1);
     lua_createtable(L, 0, 1);
@@ -503,12 +504,12 @@ static void hideStringMetatable(lua_State *L) {
 
 void luaPushStrict(lua_State *L) {
     lua_createtable(L, 0, 1);
-    lua_pushcfunction(L, refuseUnknownGlobal);
+    lua_pushcfunction(L, luaSandboxRefuseUnknownGlobal);
     lua_setfield(L, -2, "__index");
 }
 
 /* Makes a view of the new globals on top the environment of all chunks; the real table stays on the stack. */
-static void installGlobals(lua_State *L) {
+static void luaSandboxInstallGlobals(lua_State *L) {
     luaPushStrict(L);
     lua_pushvalue(L, -1);
     lua_setmetatable(L, -3);
@@ -516,7 +517,7 @@ static void installGlobals(lua_State *L) {
     lua_pushvalue(L, -2);
     luaFreezeTable(L); /* stack: globals, view of their metatable, view of them */
     lua_insert(L, -2);
-    setShownMetatable(L);
+    luaSandboxSetShownMetatable(L);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "_G");
     lua_replace(L, LUA_GLOBALSINDEX);
@@ -534,20 +535,20 @@ void luaShowGlobals(lua_State *L) {
 
 /* ---- The state ---- */
 
-static void *allocate(void *data, void *p, size_t old_size, size_t size) {
+static void *luaSandboxAllocate(void *data, void *p, size_t old_size, size_t size) {
     (void)data;
     if (size) return p ? ztryrealloc(p, size) : ztrymalloc(size);
     if (p) zfreeSized(p, old_size);
     return NULL;
 }
 
-static int panic(lua_State *L) {
+static int luaSandboxPanic(lua_State *L) {
     serverPanic("Lua failed outside of a script: %s", lua_tostring(L, -1));
 }
 
 /* The message handler. It keeps the value, and notes where the error came from: the function that raised it,
  * or, when that is one of ours, the Lua function that called it. */
-static int noteErrorPlace(lua_State *L) {
+static int luaSandboxNoteErrorPlace(lua_State *L) {
     lua_Debug ar;
     luaForgetErrorPlace();
     for (int level = 1; level <= 2; level++) {
@@ -560,7 +561,7 @@ static int noteErrorPlace(lua_State *L) {
     return 1;
 }
 
-static void fillSlots(lua_State *L) {
+static void luaSandboxFillSlots(lua_State *L) {
     static const char *const names[] = {
         "KEYS",   "ARGV",   "err",        "ok", "double", "map", "set", "big_number", "verbatim_string",
         "format", "string", FIELD_COUNTED};
@@ -569,21 +570,21 @@ static void fillSlots(lua_State *L) {
 }
 
 lua_State *luaVmCreate(enum scriptKind kind) {
-    lua_State *L = lua_newstate(allocate, NULL);
+    lua_State *L = lua_newstate(luaSandboxAllocate, NULL);
     serverAssert(L);
-    lua_atpanic(L, panic);
-    openLibraries(L);
-    rememberStock(L);
-    patchLibraries(L);
+    lua_atpanic(L, luaSandboxPanic);
+    luaSandboxOpenLibraries(L);
+    luaSandboxRememberStock(L);
+    luaSandboxPatchLibraries(L);
     lua_settop(L, 0);
-    lua_pushcfunction(L, noteErrorPlace);
+    lua_pushcfunction(L, luaSandboxNoteErrorPlace);
     lua_createtable(L, 0, 64);
-    addBaseFunctions(L);
-    if (kind == SCRIPT_EVAL) addErrorHandler(L);
-    addStockLibraries(L);
-    addOwnLibraries(L, kind);
-    hideStringMetatable(L);
-    installGlobals(L);
-    fillSlots(L);
+    luaSandboxAddBaseFunctions(L);
+    if (kind == SCRIPT_EVAL) luaSandboxAddErrorHandler(L);
+    luaSandboxAddStockLibraries(L);
+    luaSandboxAddOwnLibraries(L, kind);
+    luaSandboxHideStringMetatable(L);
+    luaSandboxInstallGlobals(L);
+    luaSandboxFillSlots(L);
     return L;
 }

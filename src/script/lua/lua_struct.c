@@ -32,27 +32,27 @@ struct structItem {
     size_t size, padding;
 };
 
-static struct structFormat formatStart(lua_State *L) {
+static struct structFormat luaStructFormatStart(lua_State *L) {
     const uint16_t probe = 1;
     return (struct structFormat){
         .L = L, .at = luaL_checkstring(L, 1), .little = *(const char *)&probe, .alignment = 1};
 }
 
-static bool isDigit(char c) {
+static bool luaStructIsDigit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static size_t readSize(struct structFormat *f, size_t missing) {
-    if (!isDigit(*f->at)) return missing;
+static size_t luaStructReadSize(struct structFormat *f, size_t missing) {
+    if (!luaStructIsDigit(*f->at)) return missing;
     size_t n = 0;
-    while (isDigit(*f->at)) {
+    while (luaStructIsDigit(*f->at)) {
         n = n * 10 + (size_t)(*f->at++ - '0');
         if (n > INT_MAX) luaL_error(f->L, "integral size overflow");
     }
     return n;
 }
 
-static size_t letterSize(struct structFormat *f, char letter) {
+static size_t luaStructLetterSize(struct structFormat *f, char letter) {
     switch (letter) {
     case 'b':
     case 'B':
@@ -64,10 +64,10 @@ static size_t letterSize(struct structFormat *f, char letter) {
     case 'T':
     case 'd': return 8;
     case 'f': return 4;
-    case 'c': return readSize(f, 1);
+    case 'c': return luaStructReadSize(f, 1);
     case 'i':
     case 'I': {
-        size_t n = readSize(f, 4);
+        size_t n = luaStructReadSize(f, 4);
         if (n > INTEGER_MAX_SIZE) {
             luaL_error(f->L, "integral size %d is larger than limit of %d", (int)n, INTEGER_MAX_SIZE);
         }
@@ -77,31 +77,31 @@ static size_t letterSize(struct structFormat *f, char letter) {
     }
 }
 
-static size_t paddingBefore(const struct structFormat *f, char letter, size_t size) {
+static size_t luaStructPaddingBefore(const struct structFormat *f, char letter, size_t size) {
     if (!size || letter == 'c' || letter == 'x') return 0;
     size_t to = size < f->alignment ? size : f->alignment;
     return to > 1 ? (to - (f->total & (to - 1))) & (to - 1) : 0;
 }
 
-static void setAlignment(struct structFormat *f) {
-    size_t n = readSize(f, NATURAL_ALIGNMENT);
+static void luaStructSetAlignment(struct structFormat *f) {
+    size_t n = luaStructReadSize(f, NATURAL_ALIGNMENT);
     if (n == 0 || n & (n - 1)) luaL_error(f->L, "alignment %d is not a power of 2", (int)n);
     f->alignment = n;
 }
 
 /* The next letter that stands for data; false at the end. Adds padding, not size, to the total. */
-static bool nextItem(struct structFormat *f, struct structItem *item) {
+static bool luaStructNextItem(struct structFormat *f, struct structItem *item) {
     while (*f->at) {
         char letter = *f->at++;
         switch (letter) {
         case ' ': continue;
         case '<': f->little = true; continue;
         case '>': f->little = false; continue;
-        case '!': setAlignment(f); continue;
+        case '!': luaStructSetAlignment(f); continue;
         default:
             item->letter = letter;
-            item->size = letterSize(f, letter);
-            item->padding = paddingBefore(f, letter, item->size);
+            item->size = luaStructLetterSize(f, letter);
+            item->padding = luaStructPaddingBefore(f, letter, item->size);
             f->total += item->padding;
             return true;
         }
@@ -109,18 +109,18 @@ static bool nextItem(struct structFormat *f, struct structItem *item) {
     return false;
 }
 
-static int invalidOption(lua_State *L, char letter) {
+static int luaStructInvalidOption(lua_State *L, char letter) {
     const char *message = lua_pushfstring(L, "invalid format option '%c'", letter);
     return luaL_argerror(L, 1, message);
 }
 
 /* ---- Packing ---- */
 
-static void addZeros(luaL_Buffer *b, size_t n) {
+static void luaStructAddZeros(luaL_Buffer *b, size_t n) {
     while (n--) luaL_addchar(b, 0);
 }
 
-static void addBytes(luaL_Buffer *b, uint64_t v, size_t size, bool little) {
+static void luaStructAddBytes(luaL_Buffer *b, uint64_t v, size_t size, bool little) {
     char bytes[INTEGER_MAX_SIZE] = {0};
     for (size_t i = 0; i < size && i < sizeof v; i++) {
         bytes[little ? i : size - 1 - i] = (char)(v >> (8 * i));
@@ -129,13 +129,13 @@ static void addBytes(luaL_Buffer *b, uint64_t v, size_t size, bool little) {
 }
 
 /* Modulo 2^64; what is beyond even that is 0. */
-static uint64_t toInteger(double n) {
+static uint64_t luaStructToInteger(double n) {
     if (n >= -0x1p63 && n < 0x1p63) return (uint64_t)(int64_t)n;
     if (n >= 0x1p63 && n < 0x1p64) return (uint64_t)n;
     return 0;
 }
 
-static void packReal(luaL_Buffer *b, const struct structItem *item, bool little, double n) {
+static void luaStructPackReal(luaL_Buffer *b, const struct structItem *item, bool little, double n) {
     uint64_t bits = 0;
     float narrow = (float)n;
     uint32_t narrow_bits;
@@ -145,11 +145,11 @@ static void packReal(luaL_Buffer *b, const struct structItem *item, bool little,
     } else {
         memcpy(&bits, &n, sizeof n);
     }
-    addBytes(b, bits, item->size, little);
+    luaStructAddBytes(b, bits, item->size, little);
 }
 
 /* Argument `arg` as cn or s. Returns the bytes added. */
-static size_t packString(lua_State *L, luaL_Buffer *b, const struct structItem *item, int arg) {
+static size_t luaStructPackString(lua_State *L, luaL_Buffer *b, const struct structItem *item, int arg) {
     size_t len, size = item->size;
     const char *s = luaL_checklstring(L, arg, &len);
     if (item->letter == 's' || size == 0) size = len;
@@ -160,15 +160,15 @@ static size_t packString(lua_State *L, luaL_Buffer *b, const struct structItem *
     return size + 1;
 }
 
-static int structPack(lua_State *L) {
-    struct structFormat f = formatStart(L);
+static int luaStructPack(lua_State *L) {
+    struct structFormat f = luaStructFormatStart(L);
     struct structItem item;
     luaL_Buffer b;
     int arg = 2;
     lua_pushnil(L); /* what a missing argument reads as, so that the buffer's pieces are not taken for one */
     luaL_buffinit(L, &b);
-    while (nextItem(&f, &item)) {
-        addZeros(&b, item.padding);
+    while (luaStructNextItem(&f, &item)) {
+        luaStructAddZeros(&b, item.padding);
         size_t size = item.size;
         switch (item.letter) {
         case 'x': luaL_addchar(&b, 0); break;
@@ -180,12 +180,14 @@ static int structPack(lua_State *L) {
         case 'I':
         case 'l':
         case 'L':
-        case 'T': addBytes(&b, toInteger(luaL_checknumber(L, arg++)), size, f.little); break;
+        case 'T':
+            luaStructAddBytes(&b, luaStructToInteger(luaL_checknumber(L, arg++)), size, f.little);
+            break;
         case 'f':
-        case 'd': packReal(&b, &item, f.little, luaL_checknumber(L, arg++)); break;
+        case 'd': luaStructPackReal(&b, &item, f.little, luaL_checknumber(L, arg++)); break;
         case 'c':
-        case 's': size = packString(L, &b, &item, arg++); break;
-        default: return invalidOption(L, item.letter);
+        case 's': size = luaStructPackString(L, &b, &item, arg++); break;
+        default: return luaStructInvalidOption(L, item.letter);
         }
         f.total += size;
     }
@@ -201,7 +203,7 @@ static uint64_t luaStructReadBytes(const char *p, size_t size, bool little) {
     return v;
 }
 
-static void pushInteger(lua_State *L, const struct structItem *item, const char *p, bool little) {
+static void luaStructPushInteger(lua_State *L, const struct structItem *item, const char *p, bool little) {
     uint64_t v = luaStructReadBytes(p, item->size, little);
     bool is_unsigned = item->letter == 'T' || (item->letter >= 'A' && item->letter <= 'L');
     if (is_unsigned) {
@@ -215,7 +217,7 @@ static void pushInteger(lua_State *L, const struct structItem *item, const char 
     lua_pushnumber(L, (lua_Number)(int64_t)v);
 }
 
-static void pushReal(lua_State *L, const struct structItem *item, const char *p, bool little) {
+static void luaStructPushReal(lua_State *L, const struct structItem *item, const char *p, bool little) {
     uint64_t bits = luaStructReadBytes(p, item->size, little);
     uint32_t narrow_bits = (uint32_t)bits;
     float narrow;
@@ -225,12 +227,12 @@ static void pushReal(lua_State *L, const struct structItem *item, const char *p,
     lua_pushnumber(L, item->letter == 'f' ? (double)narrow : n);
 }
 
-static void needBytes(lua_State *L, size_t size, size_t left) {
+static void luaStructNeedBytes(lua_State *L, size_t size, size_t left) {
     luaL_argcheck(L, size <= left, 2, "data string too short");
 }
 
 /* c0: the value before, which is taken off the stack, is the size. */
-static size_t takePreviousSize(lua_State *L, int first) {
+static size_t luaStructTakePreviousSize(lua_State *L, int first) {
     if (lua_gettop(L) < first || lua_type(L, -1) != LUA_TNUMBER) {
         luaL_error(L, "format 'c0' needs a previous size");
     }
@@ -240,22 +242,22 @@ static size_t takePreviousSize(lua_State *L, int first) {
 }
 
 /* Returns the bytes taken. */
-static size_t unpackString(lua_State *L, const struct structItem *item, const char *p, size_t left,
-                           int first) {
+static size_t luaStructUnpackString(lua_State *L, const struct structItem *item, const char *p, size_t left,
+                                    int first) {
     if (item->letter == 's') {
         const char *end = memchr(p, 0, left);
         if (!end) luaL_error(L, "unfinished string in data");
         lua_pushlstring(L, p, (size_t)(end - p));
         return (size_t)(end - p) + 1;
     }
-    size_t size = item->size ? item->size : takePreviousSize(L, first);
-    needBytes(L, size, left);
+    size_t size = item->size ? item->size : luaStructTakePreviousSize(L, first);
+    luaStructNeedBytes(L, size, left);
     lua_pushlstring(L, p, size);
     return size;
 }
 
-static int structUnpack(lua_State *L) {
-    struct structFormat f = formatStart(L);
+static int luaStructUnpack(lua_State *L) {
+    struct structFormat f = luaStructFormatStart(L);
     struct structItem item;
     size_t len;
     const char *data = luaL_checklstring(L, 2, &len);
@@ -264,11 +266,11 @@ static int structUnpack(lua_State *L) {
     luaL_argcheck(L, at > 0 && at - 1 <= (double)len, 2, "data string too short");
     f.total = (size_t)at - 1;
     lua_settop(L, 3);
-    while (nextItem(&f, &item)) {
+    while (luaStructNextItem(&f, &item)) {
         luaL_checkstack(L, 3, "too many results");
         size_t size = item.letter == 'c' || item.letter == 's' ? 0 : item.size;
-        needBytes(L, f.total, len);
-        needBytes(L, size, len - f.total);
+        luaStructNeedBytes(L, f.total, len);
+        luaStructNeedBytes(L, size, len - f.total);
         const char *p = data + f.total;
         switch (item.letter) {
         case 'x': break;
@@ -280,12 +282,12 @@ static int structUnpack(lua_State *L) {
         case 'I':
         case 'l':
         case 'L':
-        case 'T': pushInteger(L, &item, p, f.little); break;
+        case 'T': luaStructPushInteger(L, &item, p, f.little); break;
         case 'f':
-        case 'd': pushReal(L, &item, p, f.little); break;
+        case 'd': luaStructPushReal(L, &item, p, f.little); break;
         case 'c':
-        case 's': size = unpackString(L, &item, p, len - f.total, 4); break;
-        default: return invalidOption(L, item.letter);
+        case 's': size = luaStructUnpackString(L, &item, p, len - f.total, 4); break;
+        default: return luaStructInvalidOption(L, item.letter);
         }
         f.total += size;
     }
@@ -293,10 +295,10 @@ static int structUnpack(lua_State *L) {
     return lua_gettop(L) - 3;
 }
 
-static int structSize(lua_State *L) {
-    struct structFormat f = formatStart(L);
+static int luaStructSize(lua_State *L) {
+    struct structFormat f = luaStructFormatStart(L);
     struct structItem item;
-    while (nextItem(&f, &item)) {
+    while (luaStructNextItem(&f, &item)) {
         if (item.letter == 's') return luaL_argerror(L, 1, "option 's' has no fixed size");
         if (item.letter == 'c' && !item.size) return luaL_argerror(L, 1, "option 'c0' has no fixed size");
         f.total += item.size;
@@ -307,7 +309,7 @@ static int structSize(lua_State *L) {
 
 int luaOpenStruct(lua_State *L) {
     static const luaL_Reg functions[] = {
-        {"pack", structPack}, {"unpack", structUnpack}, {"size", structSize}, {NULL, NULL}};
+        {"pack", luaStructPack}, {"unpack", luaStructUnpack}, {"size", luaStructSize}, {NULL, NULL}};
     lua_newtable(L);
     luaL_register(L, NULL, functions);
     return 1;

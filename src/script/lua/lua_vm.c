@@ -50,7 +50,7 @@ size_t luaVmMemory(enum scriptKind kind) {
     return (size_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024 + (size_t)lua_gc(L, LUA_GCCOUNTB, 0);
 }
 
-static void collectGarbage(void) {
+static void luaVmCollectGarbage(void) {
     if (script_run.name) return;
     int64_t end = monotonicUs() + GC_BUDGET_US;
     for (int kind = 0; kind < SCRIPT_KINDS; kind++) {
@@ -61,5 +61,5 @@ static void collectGarbage(void) {
 }
 
 void luaVmInit(void) {
-    cronRegister(collectGarbage, GC_PERIOD_MS);
+    cronRegister(luaVmCollectGarbage, GC_PERIOD_MS);
 }

@@ -12,10 +12,10 @@
 #include "base/assert.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "registry/cron.h"
-#include "registry/server_events.h"
 #include "data/keyspace/db.h"
 #include "data/lifetime/lazyfree.h"
+#include "registry/cron.h"
+#include "registry/server_events.h"
 #include "types/hash/hash_private.h"
 #include "types/types.h"
 
@@ -23,59 +23,59 @@
 
 int64_t hash_max_listpack_entries, hash_max_listpack_value;
 
-static struct str entryKey(const void *entry) {
+static struct str hashEntryKey(const void *entry) {
     return hashEntryField(entry);
 }
 static void hashTableEntryFree(void *entry) {
     hashEntryFree(entry);
 }
-static const struct hashtableType hashTableType = {.entryKey = entryKey, .entryFree = hashTableEntryFree};
+static const struct hashtableType hashTableType = {.entryKey = hashEntryKey, .entryFree = hashTableEntryFree};
 
-static int64_t entryWhen(const void *entry) {
+static int64_t hashEntryWhen(const void *entry) {
     return hashEntryExpire(entry);
 }
-static void entryPlaced(void *entry, uint32_t pos) {
+static void hashEntryPlaced(void *entry, uint32_t pos) {
     hashEntrySetHeapPos(entry, pos);
 }
-static const struct hashHeapType hashFieldHeap = {.when = entryWhen, .placed = entryPlaced};
+static const struct hashHeapType hashFieldHeap = {.when = hashEntryWhen, .placed = hashEntryPlaced};
 
-static bool isDead(const struct hashEntry *e) {
+static bool hashIsDead(const struct hashEntry *e) {
     return hashTimeHasExpired(hashEntryExpire(e), cmd_time_ms) && !dbSeesExpired();
 }
 
-static bool isTable(const struct hash *h) {
+static bool hashIsTable(const struct hash *h) {
     return h->encoding >= HASH_TABLE;
 }
 
 /* ---- Packed ---- */
 
-static inline const unsigned char *packedEnd(const struct hash *h) {
+static inline const unsigned char *hashPackedEnd(const struct hash *h) {
     return (const unsigned char *)h->ptr + h->used;
 }
 
-static inline struct str packedText(const unsigned char *p) {
+static inline struct str hashPackedText(const unsigned char *p) {
     return strN((const char *)p + 1, *p);
 }
 
-static inline unsigned char *packedNext(const unsigned char *p) {
+static inline unsigned char *hashPackedNext(const unsigned char *p) {
     return (unsigned char *)p + 1 + *p;
 }
 
-static unsigned char *packedFind(const struct hash *h, struct str field) {
-    for (unsigned char *p = h->ptr; p < packedEnd(h); p = packedNext(packedNext(p))) {
-        if (strEq(packedText(p), field)) return p;
+static unsigned char *hashPackedFind(const struct hash *h, struct str field) {
+    for (unsigned char *p = h->ptr; p < hashPackedEnd(h); p = hashPackedNext(hashPackedNext(p))) {
+        if (strEq(hashPackedText(p), field)) return p;
     }
     return NULL;
 }
 
-static size_t packedCount(const struct hash *h) {
+static size_t hashPackedCount(const struct hash *h) {
     size_t n = 0;
-    for (const unsigned char *p = h->ptr; p < packedEnd(h); p = packedNext(packedNext(p))) n++;
+    for (const unsigned char *p = h->ptr; p < hashPackedEnd(h); p = hashPackedNext(hashPackedNext(p))) n++;
     return n;
 }
 
 /* Before the first change: from the object to the stack. */
-static size_t packedToRoom(struct hash *h, const unsigned char *p) {
+static size_t hashPackedToRoom(struct hash *h, const unsigned char *p) {
     size_t at = p ? (size_t)(p - (unsigned char *)h->ptr) : h->used;
     if (h->ptr != h->room) {
         memcpy(h->room, h->ptr, h->used);
@@ -85,32 +85,32 @@ static size_t packedToRoom(struct hash *h, const unsigned char *p) {
 }
 
 /* Make `len` bytes out of `old_len` at p. */
-static char *packedResize(struct hash *h, const unsigned char *p, size_t old_len, size_t len) {
-    size_t at = packedToRoom(h, p);
+static char *hashPackedResize(struct hash *h, const unsigned char *p, size_t old_len, size_t len) {
+    size_t at = hashPackedToRoom(h, p);
     memmove(h->room + at + len, h->room + at + old_len, h->used - at - old_len);
     h->used = (uint8_t)(h->used - old_len + len);
     return h->room + at;
 }
 
-static char *writeText(char *to, struct str s) {
+static char *hashWriteText(char *to, struct str s) {
     *to++ = (char)s.len;
     memcpy(to, s.ptr, s.len);
     return to + s.len;
 }
 
 /* False: there is no room. `p` is the field when it is there. */
-static bool packedSet(struct hash *h, unsigned char *p, struct str field, struct str value) {
-    unsigned char *old = p ? packedNext(p) : NULL;
+static bool hashPackedSet(struct hash *h, unsigned char *p, struct str field, struct str value) {
+    unsigned char *old = p ? hashPackedNext(p) : NULL;
     size_t old_len = old ? 1u + *old : 0, len = 1 + value.len + (p ? 0 : 1 + field.len);
     if (h->used - old_len + len > HASH_PACKED_MAX) return false;
-    char *to = packedResize(h, old, old_len, len);
-    if (!p) to = writeText(to, field);
-    writeText(to, value);
+    char *to = hashPackedResize(h, old, old_len, len);
+    if (!p) to = hashWriteText(to, field);
+    hashWriteText(to, value);
     return true;
 }
 
-static void packedRemove(struct hash *h, unsigned char *p) {
-    packedResize(h, p, (size_t)(packedNext(packedNext(p)) - p), 0);
+static void hashPackedRemove(struct hash *h, unsigned char *p) {
+    hashPackedResize(h, p, (size_t)(hashPackedNext(hashPackedNext(p)) - p), 0);
 }
 
 /* ---- Listpack ---- */
@@ -120,7 +120,7 @@ static unsigned char *hashListpackFind(unsigned char *lp, struct str field) {
     return p ? lpFind(lp, p, field, 1) : NULL;
 }
 
-static void listpackSet(struct hash *h, unsigned char *p, struct str field, struct str value) {
+static void hashListpackSet(struct hash *h, unsigned char *p, struct str field, struct str value) {
     if (p) {
         h->ptr = lpInsert(h->ptr, value, lpNext(h->ptr, p), LP_REPLACE, NULL);
     } else {
@@ -129,7 +129,7 @@ static void listpackSet(struct hash *h, unsigned char *p, struct str field, stru
     }
 }
 
-static void listpackRemove(struct hash *h, unsigned char *p) {
+static void hashListpackRemove(struct hash *h, unsigned char *p) {
     h->ptr = lpDelete(h->ptr, p, &p);
     h->ptr = lpDelete(h->ptr, p, NULL);
 }
@@ -137,20 +137,20 @@ static void listpackRemove(struct hash *h, unsigned char *p) {
 /* ---- Table ---- */
 
 /* The entry at `ref` has moved to `now`. */
-static void entryMoved(struct hash *h, struct hashtableRef *ref, struct hashEntry *now) {
+static void hashEntryMoved(struct hash *h, struct hashtableRef *ref, struct hashEntry *now) {
     if (hashtableRefEntry(ref) == now) return;
     hashtableRefSet(ref, now);
     if (hashEntryExpire(now) != HASH_NO_EXPIRE)
         hashHeapReplace(&hashExpiring(h)->due, hashEntryHeapPos(now), now);
 }
 
-static void dropExpiry(struct hash *h, struct hashtableRef *ref) {
+static void hashDropExpiry(struct hash *h, struct hashtableRef *ref) {
     struct hashEntry *e = hashtableRefEntry(ref);
     hashHeapRemove(&hashExpiring(h)->due, &hashFieldHeap, hashEntryHeapPos(e));
     hashtableRefSet(ref, hashEntrySetExpire(e, HASH_NO_EXPIRE));
 }
 
-static bool tableSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
+static bool hashTableSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
     uint64_t hash = dbHashMember(field);
     struct hashtableRef *ref = hashtableFindRef(h->ptr, field, hash);
     if (!ref) {
@@ -158,21 +158,21 @@ static bool tableSet(struct hash *h, struct str field, struct hashInput value, b
         return true;
     }
     struct hashEntry *e = hashtableRefEntry(ref);
-    bool dead = isDead(e);
+    bool dead = hashIsDead(e);
     h->expired_removed += dead;
-    if (hashEntryExpire(e) != HASH_NO_EXPIRE && (dead || !keep_expiry)) dropExpiry(h, ref);
-    entryMoved(h, ref, hashEntrySetValue(hashtableRefEntry(ref), value));
+    if (hashEntryExpire(e) != HASH_NO_EXPIRE && (dead || !keep_expiry)) hashDropExpiry(h, ref);
+    hashEntryMoved(h, ref, hashEntrySetValue(hashtableRefEntry(ref), value));
     return dead;
 }
 
-static struct hashEntry *tableFind(const struct hash *h, struct str field) {
+static struct hashEntry *hashTableFind(const struct hash *h, struct str field) {
     return hashtableFindHashed(h->ptr, field, dbHashMember(field));
 }
 
 /* Removes the field if it is there and as dead as that. */
-static bool tableRemove(struct hash *h, struct str field, bool dead) {
-    struct hashEntry *e = tableFind(h, field);
-    if (!e || isDead(e) != dead) return false;
+static bool hashTableRemove(struct hash *h, struct str field, bool dead) {
+    struct hashEntry *e = hashTableFind(h, field);
+    if (!e || hashIsDead(e) != dead) return false;
     if (hashEntryExpire(e) != HASH_NO_EXPIRE)
         hashHeapRemove(&hashExpiring(h)->due, &hashFieldHeap, hashEntryHeapPos(e));
     hashtablePopHashed(h->ptr, field, dbHashMember(field));
@@ -187,7 +187,7 @@ static void hashExpiringFree(struct expiringHash *e) {
     zfreeSized(e, sizeof *e);
 }
 
-static struct expiringHash *expiringNew(void) {
+static struct expiringHash *hashExpiringNew(void) {
     struct expiringHash *e = zcalloc(1, sizeof *e);
     hashtableInit(&e->fields, &hashTableType);
     return e;
@@ -195,7 +195,7 @@ static struct expiringHash *expiringNew(void) {
 
 void *hashTableCopy(const struct hash *h) {
     bool expiring = h->encoding == HASH_EXPIRING;
-    hashtable *ht = expiring ? &expiringNew()->fields : hashtableCreate(&hashTableType);
+    hashtable *ht = expiring ? &hashExpiringNew()->fields : hashtableCreate(&hashTableType);
     hashtableExpand(ht, hashtableSize(h->ptr));
     struct hashtableIterator it;
     void *entry;
@@ -215,7 +215,7 @@ size_t hashTakeDead(struct hash *h, struct hashEntry **entries, size_t max) {
     struct expiringHash *e = hashExpiring(h);
     size_t n = 0;
     struct hashEntry *first;
-    while (n < max && (first = hashHeapFirst(&e->due)) && isDead(first)) {
+    while (n < max && (first = hashHeapFirst(&e->due)) && hashIsDead(first)) {
         hashHeapRemove(&e->due, &hashFieldHeap, 0);
         struct str field = hashEntryField(first);
         hashtableRemoveEntry(&e->fields, first, hashBytes(field.ptr, field.len));
@@ -226,15 +226,15 @@ size_t hashTakeDead(struct hash *h, struct hashEntry **entries, size_t max) {
 
 /* ---- Conversion ---- */
 
-static void toListpack(struct hash *h) {
+static void hashToListpack(struct hash *h) {
     unsigned char *lp = lpNew(0);
-    for (const unsigned char *p = h->ptr; p < packedEnd(h); p = packedNext(p))
-        lp = lpAppend(lp, packedText(p));
+    for (const unsigned char *p = h->ptr; p < hashPackedEnd(h); p = hashPackedNext(p))
+        lp = lpAppend(lp, hashPackedText(p));
     h->ptr = lp;
     h->encoding = HASH_LISTPACK;
 }
 
-static void toTable(struct hash *h, size_t expected) {
+static void hashToTable(struct hash *h, size_t expected) {
     hashtable *ht = hashtableCreate(&hashTableType);
     size_t size = hashSize(h);
     hashtableExpand(ht, expected > size ? expected : size + 1);
@@ -252,10 +252,10 @@ static void toTable(struct hash *h, size_t expected) {
     h->encoding = HASH_TABLE;
 }
 
-static void toExpiring(struct hash *h) {
-    if (!isTable(h)) toTable(h, 0);
+static void hashToExpiring(struct hash *h) {
+    if (!hashIsTable(h)) hashToTable(h, 0);
     if (h->encoding == HASH_EXPIRING) return;
-    struct expiringHash *e = expiringNew();
+    struct expiringHash *e = hashExpiringNew();
     e->fields = *(struct hashtable *)h->ptr;
     zfreeSized(h->ptr, sizeof(struct hashtable));
     h->ptr = e;
@@ -263,7 +263,7 @@ static void toExpiring(struct hash *h) {
 }
 
 /* The last expiry is gone. */
-static void toPlain(struct hash *h, struct db *db) {
+static void hashToPlain(struct hash *h, struct db *db) {
     struct expiringHash *e = hashExpiring(h);
     serverAssert(!e->due.used);
     hashUntrack(&db->keyspace, e);
@@ -310,10 +310,10 @@ bool hashListpackStays(unsigned char *lp) {
 }
 
 void hashExpect(struct hash *h, size_t pairs) {
-    if (isTable(h)) {
+    if (hashIsTable(h)) {
         if (!hashtableSize(h->ptr)) hashtableExpand(h->ptr, pairs);
     } else if (pairs > (size_t)hash_max_listpack_entries) {
-        toTable(h, hashSize(h) + pairs);
+        hashToTable(h, hashSize(h) + pairs);
     }
 }
 
@@ -333,7 +333,7 @@ struct value hashValue(struct hash *h) {
 
 /* Puts what is in the struct into the object;
  * the container that was there has been freed or changed hands. */
-static void store(struct hash *h, struct db *db, struct object *o) {
+static void hashStore(struct hash *h, struct db *db, struct object *o) {
     if (objectHasPtr(o))
         objectSetPtr(o, h->encoding, h->ptr);
     else if (h->encoding != HASH_PACKED || h->ptr == h->room)
@@ -341,22 +341,22 @@ static void store(struct hash *h, struct db *db, struct object *o) {
 }
 
 hashtable *hashTable(const struct hash *h) {
-    return isTable(h) ? h->ptr : NULL;
+    return hashIsTable(h) ? h->ptr : NULL;
 }
 
 bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o) {
     bool empty = hashSize(h) == 0;
-    if (h->encoding == HASH_EXPIRING && !hashExpiring(h)->due.used) toPlain(h, db);
+    if (h->encoding == HASH_EXPIRING && !hashExpiring(h)->due.used) hashToPlain(h, db);
     if (empty && !o) {
         hashDrop(h);
     } else if (empty) {
         bool told = serverEventWanted(SERVER_KEY); /* modules are, of keys that go: they find it empty */
-        if (objectHasPtr(o) || told) store(h, db, o);
+        if (objectHasPtr(o) || told) hashStore(h, db, o);
         dbDeleteObject(db, told ? dbFind(db, key) : o, lazyfree_lazy_server_del);
     } else if (!o) {
         dbAdd(db, key, hashValue(h));
     } else {
-        store(h, db, o);
+        hashStore(h, db, o);
         if (h->encoding == HASH_EXPIRING) hashTrack(&db->keyspace, key, h->ptr);
     }
     return !empty;
@@ -366,7 +366,7 @@ bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o)
 
 size_t hashSize(const struct hash *h) {
     switch (h->encoding) {
-    case HASH_PACKED: return packedCount(h);
+    case HASH_PACKED: return hashPackedCount(h);
     case HASH_LISTPACK: return lpLength(h->ptr) / 2;
     default: return hashtableSize(h->ptr);
     }
@@ -383,101 +383,101 @@ bool hashHasExpiring(const struct hash *h) {
 }
 
 bool hashHasDead(const struct hash *h) {
-    return hashHasExpiring(h) && isDead(hashHeapFirst(&hashExpiring(h)->due));
+    return hashHasExpiring(h) && hashIsDead(hashHeapFirst(&hashExpiring(h)->due));
 }
 
-static bool foundText(struct hashText *out, struct str s) {
+static bool hashFoundText(struct hashText *out, struct str s) {
     if (out) out->s = s;
     return true;
 }
 
 bool hashGet(const struct hash *h, struct str field, struct hashText *value) {
     if (h->encoding == HASH_PACKED) {
-        const unsigned char *p = packedFind(h, field);
-        return p && foundText(value, packedText(packedNext(p)));
+        const unsigned char *p = hashPackedFind(h, field);
+        return p && hashFoundText(value, hashPackedText(hashPackedNext(p)));
     }
     if (h->encoding == HASH_LISTPACK) {
         unsigned char *p = hashListpackFind(h->ptr, field);
-        return p && (!value || foundText(value, lpView(lpNext(h->ptr, p), value->text)));
+        return p && (!value || hashFoundText(value, lpView(lpNext(h->ptr, p), value->text)));
     }
-    struct hashEntry *e = tableFind(h, field);
-    return e && !isDead(e) && foundText(value, hashEntryValue(e));
+    struct hashEntry *e = hashTableFind(h, field);
+    return e && !hashIsDead(e) && hashFoundText(value, hashEntryValue(e));
 }
 
-static bool fitsLimits(struct str field, struct str value) {
+static bool hashFitsLimits(struct str field, struct str value) {
     size_t longest = field.len > value.len ? field.len : value.len;
     return longest <= (size_t)hash_max_listpack_value;
 }
 
-static bool smallSet(struct hash *h, struct str field, struct hashInput value) {
+static bool hashSmallSet(struct hash *h, struct str field, struct hashInput value) {
     bool packed = h->encoding == HASH_PACKED;
-    unsigned char *p = packed ? packedFind(h, field) : hashListpackFind(h->ptr, field);
+    unsigned char *p = packed ? hashPackedFind(h, field) : hashListpackFind(h->ptr, field);
     bool added = !p;
     if (hashSize(h) + added > (size_t)hash_max_listpack_entries) {
-        toTable(h, 0);
-        return tableSet(h, field, value, false);
+        hashToTable(h, 0);
+        return hashTableSet(h, field, value, false);
     }
-    if (packed && !packedSet(h, p, field, value.text)) {
-        toListpack(h);
+    if (packed && !hashPackedSet(h, p, field, value.text)) {
+        hashToListpack(h);
         if (p) p = hashListpackFind(h->ptr, field);
         packed = false;
     }
-    if (!packed) listpackSet(h, p, field, value.text);
+    if (!packed) hashListpackSet(h, p, field, value.text);
     return added;
 }
 
 bool hashKeepsSds(const struct hash *h, size_t len) {
-    return len > HASH_EMBED_MAX && (isTable(h) || len > (size_t)hash_max_listpack_value);
+    return len > HASH_EMBED_MAX && (hashIsTable(h) || len > (size_t)hash_max_listpack_value);
 }
 
 bool hashSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry) {
-    if (!isTable(h)) {
+    if (!hashIsTable(h)) {
         bool safe = h->encoding == HASH_PACKED || lpSafeToAdd(h->ptr, field.len + value.text.len);
-        if (!value.owned && safe && fitsLimits(field, value.text)) return smallSet(h, field, value);
-        toTable(h, 0);
+        if (!value.owned && safe && hashFitsLimits(field, value.text)) return hashSmallSet(h, field, value);
+        hashToTable(h, 0);
     }
-    return tableSet(h, field, value, keep_expiry);
+    return hashTableSet(h, field, value, keep_expiry);
 }
 
 bool hashIsElsewhere(const struct hash *h, struct str field) {
-    struct hashEntry *e = isTable(h) ? tableFind(h, field) : NULL;
-    return e && !isDead(e) && hashEntryIsElsewhere(e);
+    struct hashEntry *e = hashIsTable(h) ? hashTableFind(h, field) : NULL;
+    return e && !hashIsDead(e) && hashEntryIsElsewhere(e);
 }
 
 bool hashRemove(struct hash *h, struct str field) {
-    if (isTable(h)) return tableRemove(h, field, false);
+    if (hashIsTable(h)) return hashTableRemove(h, field, false);
     bool packed = h->encoding == HASH_PACKED;
-    unsigned char *p = packed ? packedFind(h, field) : hashListpackFind(h->ptr, field);
+    unsigned char *p = packed ? hashPackedFind(h, field) : hashListpackFind(h->ptr, field);
     if (!p) return false;
     if (packed)
-        packedRemove(h, p);
+        hashPackedRemove(h, p);
     else
-        listpackRemove(h, p);
+        hashListpackRemove(h, p);
     return true;
 }
 
 bool hashRemoveDead(struct hash *h, struct str field) {
-    bool removed = h->encoding == HASH_EXPIRING && tableRemove(h, field, true);
+    bool removed = h->encoding == HASH_EXPIRING && hashTableRemove(h, field, true);
     h->expired_removed += removed;
     return removed;
 }
 
 int64_t hashExpire(const struct hash *h, struct str field) {
     if (h->encoding != HASH_EXPIRING) return hashGet(h, field, NULL) ? HASH_NO_EXPIRE : HASH_NO_FIELD;
-    struct hashEntry *e = tableFind(h, field);
-    return !e || isDead(e) ? HASH_NO_FIELD : hashEntryExpire(e);
+    struct hashEntry *e = hashTableFind(h, field);
+    return !e || hashIsDead(e) ? HASH_NO_FIELD : hashEntryExpire(e);
 }
 
 void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms) {
     if (expire_ms == HASH_NO_EXPIRE && h->encoding != HASH_EXPIRING) return;
-    toExpiring(h);
+    hashToExpiring(h);
     struct hashHeap *due = &hashExpiring(h)->due;
     struct hashtableRef *ref = hashtableFindRef(h->ptr, field, dbHashMember(field));
     serverAssert(ref);
     struct hashEntry *e = hashtableRefEntry(ref);
     bool had = hashEntryExpire(e) != HASH_NO_EXPIRE;
     if (expire_ms == HASH_NO_EXPIRE) {
-        if (had) dropExpiry(h, ref);
+        if (had) hashDropExpiry(h, ref);
         return;
     }
     e = hashEntrySetExpire(e, expire_ms);
@@ -492,18 +492,18 @@ void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms) {
 
 void hashIterate(struct hashIterator *it, const struct hash *h) {
     it->h = h;
-    if (isTable(h))
+    if (hashIsTable(h))
         hashtableInitIterator(&it->table, h->ptr, true);
     else
         it->next = h->encoding == HASH_PACKED ? h->ptr : lpFirst(h->ptr);
 }
 
-static const void *nextSmall(struct hashIterator *it) {
+static const void *hashNextSmall(struct hashIterator *it) {
     const struct hash *h = it->h;
     const unsigned char *p = it->next;
     if (h->encoding == HASH_PACKED) {
-        if (p >= packedEnd(h)) return NULL;
-        it->next = packedNext(packedNext(p));
+        if (p >= hashPackedEnd(h)) return NULL;
+        it->next = hashPackedNext(hashPackedNext(p));
     } else if (p) {
         it->next = lpNext(h->ptr, lpNext(h->ptr, (unsigned char *)p));
     }
@@ -511,10 +511,10 @@ static const void *nextSmall(struct hashIterator *it) {
 }
 
 const void *hashNextPlace(struct hashIterator *it) {
-    if (!isTable(it->h)) return nextSmall(it);
+    if (!hashIsTable(it->h)) return hashNextSmall(it);
     void *entry;
     while (hashtableNext(&it->table, &entry)) {
-        if (!isDead(entry)) return entry;
+        if (!hashIsDead(entry)) return entry;
     }
     return NULL;
 }
@@ -526,14 +526,14 @@ bool hashNext(struct hashIterator *it, struct hashItem *item) {
 }
 
 void hashStop(struct hashIterator *it) {
-    if (isTable(it->h)) hashtableStopIterator(&it->table);
+    if (hashIsTable(it->h)) hashtableStopIterator(&it->table);
 }
 
 void hashRead(const struct hash *h, const void *place, struct hashItem *item) {
     item->expire_ms = HASH_NO_EXPIRE;
     if (h->encoding == HASH_PACKED) {
-        item->field.s = packedText(place);
-        item->value.s = packedText(packedNext(place));
+        item->field.s = hashPackedText(place);
+        item->value.s = hashPackedText(hashPackedNext(place));
     } else if (h->encoding == HASH_LISTPACK) {
         item->field.s = lpView((unsigned char *)place, item->field.text);
         item->value.s = lpView(lpNext(h->ptr, (unsigned char *)place), item->value.text);
@@ -545,7 +545,7 @@ void hashRead(const struct hash *h, const void *place, struct hashItem *item) {
 }
 
 /* When almost all fields are dead, drawing finds none: then all that live are counted off. */
-static const void *randomLive(const struct hash *h) {
+static const void *hashRandomLive(const struct hash *h) {
     size_t live = hashLive(h), n = live ? randomBelow(live) : 0;
     struct hashIterator it;
     hashIterate(&it, h);
@@ -556,18 +556,18 @@ static const void *randomLive(const struct hash *h) {
 }
 
 const void *hashRandomPlace(const struct hash *h) {
-    if (isTable(h)) {
+    if (hashIsTable(h)) {
         for (int i = 0; i < RANDOM_TRIES && hashtableSize(h->ptr); i++) {
             void *entry = hashtableFairRandomEntry(h->ptr);
-            if (!isDead(entry)) return entry;
+            if (!hashIsDead(entry)) return entry;
         }
-        return randomLive(h);
+        return hashRandomLive(h);
     }
     size_t size = hashSize(h);
     if (!size) return NULL;
     if (h->encoding == HASH_LISTPACK) return lpSeek(h->ptr, 2 * (long)randomBelow(size));
     const unsigned char *p = h->ptr;
-    for (size_t n = randomBelow(size); n; n--) p = packedNext(packedNext(p));
+    for (size_t n = randomBelow(size); n; n--) p = hashPackedNext(hashPackedNext(p));
     return p;
 }
 
@@ -575,15 +575,15 @@ struct hashScanCall {
     void (*fn)(void *priv, const void *place);
     void *priv;
 };
-static void scanEntry(void *priv, void *entry) {
+static void hashScanEntry(void *priv, void *entry) {
     struct hashScanCall *call = priv;
-    if (!isDead(entry)) call->fn(call->priv, entry);
+    if (!hashIsDead(entry)) call->fn(call->priv, entry);
 }
 
 uint64_t hashScan(const struct hash *h, uint64_t cursor, void (*fn)(void *priv, const void *place),
                   void *priv) {
     struct hashScanCall call = {fn, priv};
-    if (isTable(h)) return hashtableScan(h->ptr, cursor, scanEntry, &call);
+    if (hashIsTable(h)) return hashtableScan(h->ptr, cursor, hashScanEntry, &call);
     struct hashIterator it;
     const void *place;
     hashIterate(&it, h);

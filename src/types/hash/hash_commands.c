@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_commands.c - the hash commands: setting, reading, counting, incrementing. Random fields and HSCAN are in
- * hash_scan.c, field expiry in hash_expire_commands.c. */
+/* hash_commands.c - the hash commands: setting, reading, counting, incrementing. Random fields and HSCAN are
+ * in hash_scan.c, field expiry in hash_expire_commands.c. */
 #include "types/hash/hash_commands.h"
 
 #include <math.h>
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
+#include "command/lookup.h"
+#include "command/propagate.h"
 #include "command/request.h"
 #include "commands/cmd_hash.h"
-#include "command/lookup.h"
 #include "data/keyspace/db.h"
-#include "data/notify.h"
-#include "command/propagate.h"
-#include "client/reply.h"
 #include "data/keyspace/read_ahead.h"
+#include "data/notify.h"
 #include "types/types.h"
 
 /* ---- Shared (hash_commands.h) ---- */
 
-static bool openKey(struct client *c, struct hashKey *k) {
+static bool hashOpenKey(struct client *c, struct hashKey *k) {
     k->c = c;
     k->key = c->argv[1];
     if (k->o)
@@ -31,11 +31,11 @@ static bool openKey(struct client *c, struct hashKey *k) {
 }
 
 bool hashKeyRead(struct client *c, struct hashKey *k) {
-    return lookupKeyReadType(c, c->argv[1], OBJ_HASH, &k->o) && openKey(c, k);
+    return lookupKeyReadType(c, c->argv[1], OBJ_HASH, &k->o) && hashOpenKey(c, k);
 }
 
 bool hashKeyWrite(struct client *c, struct hashKey *k) {
-    return lookupKeyWriteType(c, c->argv[1], OBJ_HASH, &k->o) && openKey(c, k);
+    return lookupKeyWriteType(c, c->argv[1], OBJ_HASH, &k->o) && hashOpenKey(c, k);
 }
 
 bool hashKeyCommit(struct hashKey *k, const char *event, size_t changes) {
@@ -81,7 +81,7 @@ void hashPropagate(struct hashKey *k, struct str name, const struct str *middle,
 
 /* The only value that a command sets; a big one is taken over without copying. (Of several, a later one could
  * free an earlier one, which is still to be propagated.) */
-static struct hashInput onlyInput(struct hashKey *k, int i) {
+static struct hashInput hashOnlyInput(struct hashKey *k, int i) {
     struct client *c = k->c;
     if (clientArgIsBig(c, i) && hashKeepsSds(&k->h, c->argv[i].len))
         return (struct hashInput){.owned = clientTakeArg(c, i)};
@@ -89,7 +89,7 @@ static struct hashInput onlyInput(struct hashKey *k, int i) {
 }
 
 /* Pairs from argument 2 on; how many fields are new, or -1 after an error reply. */
-static int64_t setPairs(struct client *c) {
+static int64_t hashSetPairs(struct client *c) {
     struct hashKey k;
     if (c->argc % 2) {
         replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
@@ -99,7 +99,7 @@ static int64_t setPairs(struct client *c) {
     size_t pairs = (size_t)(c->argc - 2) / 2;
     int64_t added = 0;
     if (pairs == 1) {
-        added = hashSet(&k.h, c->argv[2], onlyInput(&k, 3), false);
+        added = hashSet(&k.h, c->argv[2], hashOnlyInput(&k, 3), false);
     } else {
         hashExpect(&k.h, pairs);
         struct argsAhead ahead = membersAhead(c->argv + 2, 2, (int)pairs);
@@ -113,16 +113,16 @@ static int64_t setPairs(struct client *c) {
 }
 
 void hsetCommand(struct client *c) {
-    int64_t added = setPairs(c);
+    int64_t added = hashSetPairs(c);
     if (added >= 0) replyLongLong(c, added);
 }
 
 void hmsetCommand(struct client *c) {
-    if (setPairs(c) >= 0) replyOk(c);
+    if (hashSetPairs(c) >= 0) replyOk(c);
 }
 
 /* One field has been set to what does not depend on its former value, with the expiry that it has. */
-static void propagateSet(struct hashKey *k, struct str field, struct str value) {
+static void hashPropagateSet(struct hashKey *k, struct str field, struct str value) {
     char ms[LONG_STR_SIZE];
     int64_t when_ms = hashExpire(&k->h, field);
     struct str middle[] = {STR("PXAT"), strN(ms, ll2string(ms, when_ms)), STR("FIELDS"), STR("1")};
@@ -141,7 +141,7 @@ void hsetnxCommand(struct client *c) {
     }
     /* Elsewhere a field that has expired here may still be there, and HSETNX would do nothing. */
     if (hashHasExpiring(&k.h)) hashPropagate(&k, STR("HSET"), NULL, 0, c->argv + 2, 2);
-    hashSet(&k.h, field, onlyInput(&k, 3), false);
+    hashSet(&k.h, field, hashOnlyInput(&k, 3), false);
     hashKeyChanged(&k, "hset", NULL, 1);
     replyLongLong(c, 1);
 }
@@ -180,7 +180,7 @@ void hincrbyCommand(struct client *c) {
     /* As with HSETNX: elsewhere an expired field may still have a value to add to. */
     bool expiring = hashHasExpiring(&k.h);
     hashSet(&k.h, c->argv[2], (struct hashInput){.text = text}, true);
-    if (expiring) propagateSet(&k, c->argv[2], text);
+    if (expiring) hashPropagateSet(&k, c->argv[2], text);
     hashKeyChanged(&k, "hincrby", NULL, 1);
     replyLongLong(c, v);
 }
@@ -210,7 +210,7 @@ void hincrbyfloatCommand(struct client *c) {
     char buf[LONG_DOUBLE_STR_SIZE];
     struct str text = strN(buf, ld2string(buf, sizeof buf, v));
     hashSet(&k.h, c->argv[2], (struct hashInput){.text = text}, true);
-    propagateSet(&k, c->argv[2], text);
+    hashPropagateSet(&k, c->argv[2], text);
     hashKeyChanged(&k, "hincrbyfloat", NULL, 1);
     replyBulk(c, text);
 }
@@ -251,7 +251,7 @@ void hlenCommand(struct client *c) {
 
 enum { FIELDS = 1, VALUES = 2 };
 
-static void replyAll(struct client *c, int what) {
+static void hashReplyAll(struct client *c, int what) {
     struct hashKey k;
     if (!hashKeyRead(c, &k)) return;
     struct hashIterator it;
@@ -270,11 +270,11 @@ static void replyAll(struct client *c, int what) {
 }
 
 void hgetallCommand(struct client *c) {
-    replyAll(c, FIELDS | VALUES);
+    hashReplyAll(c, FIELDS | VALUES);
 }
 void hkeysCommand(struct client *c) {
-    replyAll(c, FIELDS);
+    hashReplyAll(c, FIELDS);
 }
 void hvalsCommand(struct client *c) {
-    replyAll(c, VALUES);
+    hashReplyAll(c, VALUES);
 }

@@ -6,7 +6,7 @@
 #include "types/defrag_hooks.h"
 #include "types/hash/hash_private.h"
 
-static void moveEntry(void *priv, void *entry) {
+static void hashDefragMoveEntry(void *priv, void *entry) {
     const struct object *o = priv;
     hashtable *ht = objectPtr(o);
     struct hashEntry *now = hashEntryMove(entry, defragMove, NULL);
@@ -18,7 +18,7 @@ static void moveEntry(void *priv, void *entry) {
 }
 
 /* The container, and what of it is not an entry. */
-static void moveContainer(struct db *db, struct object *o) {
+static void hashDefragMoveContainer(struct db *db, struct object *o) {
     defragContainer(o);
     if (o->encoding < HASH_TABLE) return;
     hashtableMoveArrays(objectPtr(o), defragMove, NULL);
@@ -32,8 +32,8 @@ static void moveContainer(struct db *db, struct object *o) {
 }
 
 bool hashDefrag(struct db *db, struct object *o, struct defragCursor *at) {
-    if (at->at[0] == 0) moveContainer(db, o);
+    if (at->at[0] == 0) hashDefragMoveContainer(db, o);
     if (o->encoding < HASH_TABLE) return false;
-    at->at[0] = hashtableScan(objectPtr(o), at->at[0], moveEntry, o);
+    at->at[0] = hashtableScan(objectPtr(o), at->at[0], hashDefragMoveEntry, o);
     return at->at[0] != 0;
 }

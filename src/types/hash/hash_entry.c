@@ -36,31 +36,31 @@ struct hashEntryLayout {
     uint8_t head;
 };
 
-static inline size_t expireAt(uint8_t head) {
+static inline size_t hashEntryExpireAt(uint8_t head) {
     return (head & FIELD_LEN) == LONG_FIELD ? 6 : 2;
 }
 
-static inline size_t fieldAt(uint8_t head) {
+static inline size_t hashEntryFieldAt(uint8_t head) {
     if (head < LONG_FIELD) return 2;
-    size_t at = expireAt(head) + (head & HAS_EXPIRE ? EXPIRE_SIZE : 0);
+    size_t at = hashEntryExpireAt(head) + (head & HAS_EXPIRE ? EXPIRE_SIZE : 0);
     return head & HAS_PTR ? ((at + 7) & ~(size_t)7) + 8 : at;
 }
 
-static struct hashEntryLayout layoutFor(size_t flen, size_t vlen, bool expire) {
+static struct hashEntryLayout hashEntryLayoutFor(size_t flen, size_t vlen, bool expire) {
     bool ptr = vlen > HASH_EMBED_MAX;
     struct hashEntryLayout l;
     l.head =
         (uint8_t)((flen < LONG_FIELD ? flen : LONG_FIELD) | (expire ? HAS_EXPIRE : 0) | (ptr ? HAS_PTR : 0));
-    l.field_at = fieldAt(l.head);
+    l.field_at = hashEntryFieldAt(l.head);
     l.total = l.field_at + flen + (ptr ? 0 : vlen);
     return l;
 }
 
-static inline char *bytesAt(const struct hashEntry *e, size_t at) {
+static inline char *hashEntryBytesAt(const struct hashEntry *e, size_t at) {
     return (char *)e + at;
 }
 
-static inline size_t fieldLen(const struct hashEntry *e) {
+static inline size_t hashEntryFieldLen(const struct hashEntry *e) {
     size_t len = e->head & FIELD_LEN;
     if (len < LONG_FIELD) return len;
     uint32_t longlen;
@@ -68,18 +68,18 @@ static inline size_t fieldLen(const struct hashEntry *e) {
     return longlen;
 }
 
-static sds valuePtr(const struct hashEntry *e) {
+static sds hashEntryValuePtr(const struct hashEntry *e) {
     sds s;
-    memcpy(&s, bytesAt(e, fieldAt(e->head) - sizeof s), sizeof s);
+    memcpy(&s, hashEntryBytesAt(e, hashEntryFieldAt(e->head) - sizeof s), sizeof s);
     return s;
 }
 
-static void setValuePtr(struct hashEntry *e, sds s) {
-    memcpy(bytesAt(e, fieldAt(e->head) - sizeof s), &s, sizeof s);
+static void hashEntrySetValuePtr(struct hashEntry *e, sds s) {
+    memcpy(hashEntryBytesAt(e, hashEntryFieldAt(e->head) - sizeof s), &s, sizeof s);
 }
 
-static size_t requestedSize(const struct hashEntry *e) {
-    return fieldAt(e->head) + fieldLen(e) + (e->head & HAS_PTR ? 0 : e->vlen);
+static size_t hashEntryRequestedSize(const struct hashEntry *e) {
+    return hashEntryFieldAt(e->head) + hashEntryFieldLen(e) + (e->head & HAS_PTR ? 0 : e->vlen);
 }
 
 static void hashEntryWriteHead(struct hashEntry *e, const struct hashEntryLayout *l, size_t flen) {
@@ -88,51 +88,52 @@ static void hashEntryWriteHead(struct hashEntry *e, const struct hashEntryLayout
     if (flen >= LONG_FIELD) memcpy(e->data, &longlen, sizeof longlen);
 }
 
-static void copyExpire(struct hashEntry *to, const struct hashEntry *from) {
-    memcpy(bytesAt(to, expireAt(to->head)), bytesAt(from, expireAt(from->head)), EXPIRE_SIZE);
+static void hashEntryCopyExpire(struct hashEntry *to, const struct hashEntry *from) {
+    memcpy(hashEntryBytesAt(to, hashEntryExpireAt(to->head)),
+           hashEntryBytesAt(from, hashEntryExpireAt(from->head)), EXPIRE_SIZE);
 }
 
-static struct elsewhere *elsewhereOf(const struct hashEntry *e) {
-    return (struct elsewhere *)valuePtr(e);
+static struct elsewhere *hashEntryElsewhereOf(const struct hashEntry *e) {
+    return (struct elsewhere *)hashEntryValuePtr(e);
 }
 
-static void freeValue(struct hashEntry *e) {
+static void hashEntryFreeValue(struct hashEntry *e) {
     if (hashEntryIsElsewhere(e))
-        zfree(elsewhereOf(e));
+        zfree(hashEntryElsewhereOf(e));
     else if (e->head & HAS_PTR)
-        sdsfree(valuePtr(e));
+        sdsfree(hashEntryValuePtr(e));
 }
 
-static void writeValue(struct hashEntry *e, size_t flen, struct hashInput value) {
+static void hashEntryWriteValue(struct hashEntry *e, size_t flen, struct hashInput value) {
     if (value.owned == HASH_ELSEWHERE) {
         struct elsewhere *there = zmalloc(sizeof *there);
         there->text = value.text;
         e->vlen = ELSEWHERE;
-        setValuePtr(e, (sds)there);
+        hashEntrySetValuePtr(e, (sds)there);
     } else if (e->head & HAS_PTR) {
         e->vlen = OWN;
-        setValuePtr(e, value.owned ? value.owned : sdsnewstr(value.text));
+        hashEntrySetValuePtr(e, value.owned ? value.owned : sdsnewstr(value.text));
     } else {
         e->vlen = (uint8_t)value.text.len;
-        memcpy(bytesAt(e, fieldAt(e->head) + flen), value.text.ptr, value.text.len);
+        memcpy(hashEntryBytesAt(e, hashEntryFieldAt(e->head) + flen), value.text.ptr, value.text.len);
         debugAssert(!value.owned);
     }
 }
 
-static struct hashInput readable(struct hashInput value) {
+static struct hashInput hashEntryReadable(struct hashInput value) {
     if (value.owned && value.owned != HASH_ELSEWHERE) value.text = sdsview(value.owned);
     return value;
 }
 
 /* Longer than what is embedded: a pointer. */
-static size_t lengthInside(struct hashInput value) {
+static size_t hashEntryLengthInside(struct hashInput value) {
     return value.owned == HASH_ELSEWHERE ? HASH_EMBED_MAX + 1 : value.text.len;
 }
 
 /* ---- API ---- */
 
 struct str hashEntryField(const struct hashEntry *e) {
-    return strN(bytesAt(e, fieldAt(e->head)), fieldLen(e));
+    return strN(hashEntryBytesAt(e, hashEntryFieldAt(e->head)), hashEntryFieldLen(e));
 }
 
 bool hashEntryIsElsewhere(const struct hashEntry *e) {
@@ -140,78 +141,79 @@ bool hashEntryIsElsewhere(const struct hashEntry *e) {
 }
 
 struct str hashEntryValue(const struct hashEntry *e) {
-    if (hashEntryIsElsewhere(e)) return elsewhereOf(e)->text;
-    if (e->head & HAS_PTR) return sdsview(valuePtr(e));
-    return strN(bytesAt(e, fieldAt(e->head) + fieldLen(e)), e->vlen);
+    if (hashEntryIsElsewhere(e)) return hashEntryElsewhereOf(e)->text;
+    if (e->head & HAS_PTR) return sdsview(hashEntryValuePtr(e));
+    return strN(hashEntryBytesAt(e, hashEntryFieldAt(e->head) + hashEntryFieldLen(e)), e->vlen);
 }
 
 int64_t hashEntryExpire(const struct hashEntry *e) {
     if (!(e->head & HAS_EXPIRE)) return HASH_NO_EXPIRE;
     int64_t ms;
-    memcpy(&ms, bytesAt(e, expireAt(e->head)), sizeof ms);
+    memcpy(&ms, hashEntryBytesAt(e, hashEntryExpireAt(e->head)), sizeof ms);
     return ms;
 }
 
 uint32_t hashEntryHeapPos(const struct hashEntry *e) {
     debugAssert(e->head & HAS_EXPIRE);
     uint32_t pos;
-    memcpy(&pos, bytesAt(e, expireAt(e->head) + 8), sizeof pos);
+    memcpy(&pos, hashEntryBytesAt(e, hashEntryExpireAt(e->head) + 8), sizeof pos);
     return pos;
 }
 
 void hashEntrySetHeapPos(struct hashEntry *e, uint32_t pos) {
     debugAssert(e->head & HAS_EXPIRE);
-    memcpy(bytesAt(e, expireAt(e->head) + 8), &pos, sizeof pos);
+    memcpy(hashEntryBytesAt(e, hashEntryExpireAt(e->head) + 8), &pos, sizeof pos);
 }
 
 size_t hashEntryMemory(const struct hashEntry *e) {
-    if (hashEntryIsElsewhere(e)) return zmallocSize(e) + zmallocSize(elsewhereOf(e));
-    return zmallocSize(e) + (e->head & HAS_PTR ? sdsAllocSize(valuePtr(e)) : 0);
+    if (hashEntryIsElsewhere(e)) return zmallocSize(e) + zmallocSize(hashEntryElsewhereOf(e));
+    return zmallocSize(e) + (e->head & HAS_PTR ? sdsAllocSize(hashEntryValuePtr(e)) : 0);
 }
 
 struct hashEntry *hashEntryNew(struct str field, struct hashInput value) {
-    value = readable(value);
-    struct hashEntryLayout l = layoutFor(field.len, lengthInside(value), false);
+    value = hashEntryReadable(value);
+    struct hashEntryLayout l = hashEntryLayoutFor(field.len, hashEntryLengthInside(value), false);
     struct hashEntry *e = zmalloc(l.total);
     hashEntryWriteHead(e, &l, field.len);
-    memcpy(bytesAt(e, l.field_at), field.ptr, field.len);
-    writeValue(e, field.len, value);
+    memcpy(hashEntryBytesAt(e, l.field_at), field.ptr, field.len);
+    hashEntryWriteValue(e, field.len, value);
     return e;
 }
 
 struct hashEntry *hashEntryCopy(const struct hashEntry *e) {
-    size_t size = requestedSize(e);
+    size_t size = hashEntryRequestedSize(e);
     struct hashEntry *copy = zmalloc(size);
     memcpy(copy, e, size);
     if (hashEntryIsElsewhere(e)) {
         /* The layout of a copy may be another one. */
         copy->vlen = OWN;
-        setValuePtr(copy, sdsempty());
+        hashEntrySetValuePtr(copy, sdsempty());
         return hashEntrySetValue(copy, (struct hashInput){.text = hashEntryValue(e)});
     }
-    if (e->head & HAS_PTR) setValuePtr(copy, sdsdup(valuePtr(e)));
+    if (e->head & HAS_PTR) hashEntrySetValuePtr(copy, sdsdup(hashEntryValuePtr(e)));
     return copy;
 }
 
 void hashEntryFree(struct hashEntry *e) {
-    freeValue(e);
-    zfreeSized(e, requestedSize(e));
+    hashEntryFreeValue(e);
+    zfreeSized(e, hashEntryRequestedSize(e));
 }
 
 struct hashEntry *hashEntrySetValue(struct hashEntry *e, struct hashInput value) {
-    value = readable(value);
+    value = hashEntryReadable(value);
     struct str field = hashEntryField(e);
-    struct hashEntryLayout l = layoutFor(field.len, lengthInside(value), e->head & HAS_EXPIRE);
-    if (l.head == e->head && zmallocSameRoom(e, requestedSize(e), l.total)) {
-        freeValue(e);
-        writeValue(e, field.len, value);
+    struct hashEntryLayout l =
+        hashEntryLayoutFor(field.len, hashEntryLengthInside(value), e->head & HAS_EXPIRE);
+    if (l.head == e->head && zmallocSameRoom(e, hashEntryRequestedSize(e), l.total)) {
+        hashEntryFreeValue(e);
+        hashEntryWriteValue(e, field.len, value);
         return e;
     }
     struct hashEntry *now = zmalloc(l.total);
     hashEntryWriteHead(now, &l, field.len);
-    if (l.head & HAS_EXPIRE) copyExpire(now, e);
-    memcpy(bytesAt(now, l.field_at), field.ptr, field.len);
-    writeValue(now, field.len, value);
+    if (l.head & HAS_EXPIRE) hashEntryCopyExpire(now, e);
+    memcpy(hashEntryBytesAt(now, l.field_at), field.ptr, field.len);
+    hashEntryWriteValue(now, field.len, value);
     hashEntryFree(e);
     return now;
 }
@@ -219,28 +221,29 @@ struct hashEntry *hashEntrySetValue(struct hashEntry *e, struct hashInput value)
 /* Field and embedded value are neighbours: they move together. */
 struct hashEntry *hashEntrySetExpire(struct hashEntry *e, int64_t expire_ms) {
     bool expire = expire_ms != HASH_NO_EXPIRE, ptr = e->head & HAS_PTR;
-    size_t flen = fieldLen(e), now_size = requestedSize(e), from = fieldAt(e->head);
-    struct hashEntryLayout l = layoutFor(flen, ptr ? HASH_EMBED_MAX + 1 : e->vlen, expire);
+    size_t flen = hashEntryFieldLen(e), now_size = hashEntryRequestedSize(e),
+           from = hashEntryFieldAt(e->head);
+    struct hashEntryLayout l = hashEntryLayoutFor(flen, ptr ? HASH_EMBED_MAX + 1 : e->vlen, expire);
     if (l.head != e->head) {
-        sds value = ptr ? valuePtr(e) : NULL;
+        sds value = ptr ? hashEntryValuePtr(e) : NULL;
         struct hashEntry *to = zmallocSameRoom(e, now_size, l.total) ? e : zmalloc(l.total);
         uint8_t vlen = e->vlen;
-        memmove(bytesAt(to, l.field_at), bytesAt(e, from), now_size - from);
+        memmove(hashEntryBytesAt(to, l.field_at), hashEntryBytesAt(e, from), now_size - from);
         hashEntryWriteHead(to, &l, flen);
         to->vlen = vlen;
-        if (ptr) setValuePtr(to, value);
+        if (ptr) hashEntrySetValuePtr(to, value);
         if (to != e) zfreeSized(e, now_size);
         e = to;
     }
-    if (expire) memcpy(bytesAt(e, expireAt(e->head)), &expire_ms, sizeof expire_ms);
+    if (expire) memcpy(hashEntryBytesAt(e, hashEntryExpireAt(e->head)), &expire_ms, sizeof expire_ms);
     return e;
 }
 
 struct hashEntry *hashEntryMove(struct hashEntry *e, zmoveFn *move, void *priv) {
-    sds value = hashEntryIsElsewhere(e) ? move(priv, valuePtr(e))
-                : e->head & HAS_PTR     ? sdsMove(valuePtr(e), move, priv)
+    sds value = hashEntryIsElsewhere(e) ? move(priv, hashEntryValuePtr(e))
+                : e->head & HAS_PTR     ? sdsMove(hashEntryValuePtr(e), move, priv)
                                         : NULL;
-    if (value) setValuePtr(e, value);
+    if (value) hashEntrySetValuePtr(e, value);
     struct hashEntry *now = move(priv, e);
     return now ? now : e;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_entry_test.c - entries of every shape, and the heap of what is due, against naive models. */
+#include "types/hash/hash_entry.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "types/hash/hash_entry.h"
 #include "types/hash/hash_heap.h"
 
 /* ---- Entries ---- */
@@ -22,11 +22,11 @@ static const size_t value_lens[] = {0, 1, 10, 100, 253, 254, 255, 256, 1000, 400
 
 static char bytes[70000];
 
-static void fill(void) {
+static void hashEntryTestFill(void) {
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (char)(i * 131 + i / 251);
 }
 
-static void check(const struct hashEntry *e, size_t flen, struct str value, int64_t expire_ms) {
+static void hashEntryTestCheck(const struct hashEntry *e, size_t flen, struct str value, int64_t expire_ms) {
     assert_true(strEq(hashEntryField(e), strN(bytes, flen)));
     assert_true(strEq(hashEntryValue(e), value));
     assert_int_equal(expire_ms, hashEntryExpire(e));
@@ -42,7 +42,7 @@ static struct hashInput someInput(struct str value) {
  * set. */
 static void entriesKeepWhatTheyAreGiven(void **state) {
     (void)state;
-    fill();
+    hashEntryTestFill();
     for (size_t f = 0; f < COUNT(field_lens); f++) {
         size_t flen = field_lens[f];
         struct str value = strN(bytes + 7, value_lens[f % COUNT(value_lens)]);
@@ -59,11 +59,11 @@ static void entriesKeepWhatTheyAreGiven(void **state) {
                 pos = (uint32_t)randomU64();
                 if (expire_ms != HASH_NO_EXPIRE) hashEntrySetHeapPos(e, pos);
             }
-            check(e, flen, value, expire_ms);
+            hashEntryTestCheck(e, flen, value, expire_ms);
             if (expire_ms != HASH_NO_EXPIRE) assert_int_equal(pos, hashEntryHeapPos(e));
             struct hashEntry *copy = hashEntryCopy(e);
             hashEntryFree(e);
-            check(copy, flen, value, expire_ms);
+            hashEntryTestCheck(copy, flen, value, expire_ms);
             e = copy;
         }
         hashEntryFree(e);

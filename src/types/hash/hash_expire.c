@@ -14,11 +14,11 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/zmalloc.h"
-#include "registry/cron.h"
+#include "command/propagate.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "command/propagate.h"
 #include "net/ae.h"
+#include "registry/cron.h"
 #include "types/hash/hash_private.h"
 
 #define SLICE_US  1000
@@ -80,7 +80,7 @@ size_t hashCountExpiring(const struct keyspace *ks, bool overdue) {
 
 /* ---- The job ---- */
 
-static void propagateRemoved(struct db *db, struct str key, struct hashEntry **entries, size_t n) {
+static void hashExpirePropagateRemoved(struct db *db, struct str key, struct hashEntry **entries, size_t n) {
     if (!propagateWanted()) return;
     struct str argv[BATCH + 2] = {STR("HDEL"), key};
     for (size_t i = 0; i < n; i++) argv[i + 2] = hashEntryField(entries[i]);
@@ -88,7 +88,7 @@ static void propagateRemoved(struct db *db, struct str key, struct hashEntry **e
 }
 
 /* Takes a batch of dead fields out of a hash. */
-static void reclaim(struct db *db, struct expiringHash *e) {
+static void hashExpireReclaim(struct db *db, struct expiringHash *e) {
     struct hashEntry *entries[BATCH];
     sds key = sdsdup(e->key);
     struct str view = sdsview(key);
@@ -97,7 +97,7 @@ static void reclaim(struct db *db, struct expiringHash *e) {
     struct hash h;
     hashOpen(&h, o);
     size_t n = hashTakeDead(&h, entries, BATCH);
-    propagateRemoved(db, view, entries, n);
+    hashExpirePropagateRemoved(db, view, entries, n);
     for (size_t i = 0; i < n; i++) hashEntryFree(entries[i]);
     bool left = hashCommit(&h, db, view, o);
     if (n) {
@@ -109,13 +109,13 @@ static void reclaim(struct db *db, struct expiringHash *e) {
 }
 
 /* The hash of this database with the field that is due first, if that is over. */
-static struct expiringHash *overdue(struct db *db) {
+static struct expiringHash *hashExpireOverdue(struct db *db) {
     struct expiringHash *e = db->keyspace.inner ? hashHeapFirst(db->keyspace.inner) : NULL;
     return e && hashTimeHasExpired(e->due_ms, cmd_time_ms) ? e : NULL;
 }
 
 /* Of a hidden slot: what is in it goes when it has been shown, or when its owner says so. */
-static void postpone(struct db *db, struct expiringHash *e) {
+static void hashExpirePostpone(struct db *db, struct expiringHash *e) {
     e->due_ms = cmd_time_ms + HIDDEN_MS;
     hashHeapAdjust(db->keyspace.inner, &dbHeap, e->pos);
 }
@@ -127,33 +127,33 @@ bool hashReclaimSlice(void) {
     for (int i = 0; i < dbCount(); i++) {
         struct db *db = &dbs[(next_db + i) % dbCount()];
         struct expiringHash *e;
-        while ((e = overdue(db))) {
+        while ((e = hashExpireOverdue(db))) {
             if (monotonicUs() - start > SLICE_US) {
                 next_db = (next_db + i + 1) % dbCount();
                 return true;
             }
             if (keyspaceHidesKey(&db->keyspace, sdsview(e->key)))
-                postpone(db, e);
+                hashExpirePostpone(db, e);
             else
-                reclaim(db, e);
+                hashExpireReclaim(db, e);
         }
     }
     return false;
 }
 
-static int64_t reclaimTimer(struct aeEventLoop *el, int64_t id, void *data) {
+static int64_t hashExpireReclaimTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     clockRefresh();
     running = active_expire_enabled && !dbKeepsExpired() && hashReclaimSlice();
     return running ? PAUSE_MS : AE_NOMORE;
 }
 
-static void reclaimCron(void) {
+static void hashExpireReclaimCron(void) {
     if (running || !active_expire_enabled || dbKeepsExpired() || !hashReclaimSlice()) return;
     running = true;
-    aeCreateTimeEvent(server_el, PAUSE_MS, reclaimTimer, NULL);
+    aeCreateTimeEvent(server_el, PAUSE_MS, hashExpireReclaimTimer, NULL);
 }
 
 void hashExpireInit(void) {
-    cronRegister(reclaimCron, 0);
+    cronRegister(hashExpireReclaimCron, 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_expire_commands.c - the commands on the expiry of fields: HEXPIRE and HTTL with their families, HPERSIST,
- * HGETEX, HSETEX, HGETDEL.
+/* hash_expire_commands.c - the commands on the expiry of fields: HEXPIRE and HTTL with their families,
+ * HPERSIST, HGETEX, HSETEX, HGETDEL.
  *
  * All of them name their fields in a block "FIELDS n field ..." at the end. What they do is propagated in
  * terms that mean the same at any time: HPEXPIREAT, HSETEX PXAT, HPERSIST, HDEL.
@@ -9,13 +9,13 @@
  * names it would give it a new time. So one that comes upon dead fields names only those it has changed. */
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
+#include "command/propagate.h"
 #include "commands/cmd_hash.h"
-#include "registry/cron.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "command/propagate.h"
-#include "client/reply.h"
+#include "registry/cron.h"
 #include "types/expiry_options.h"
 #include "types/hash/hash_commands.h"
 
@@ -34,7 +34,7 @@ struct fieldArgs {
 
 /* Where FIELDS stands, from argument `from` on, with something behind it; 0, and an error is replied, when it
  * does not. */
-static int findFields(struct client *c, int from) {
+static int hashExpireFindFields(struct client *c, int from) {
     for (int i = from; i + 1 < c->argc; i++) {
         if (strIs(c->argv[i], "fields")) return i;
     }
@@ -43,7 +43,8 @@ static int findFields(struct client *c, int from) {
 }
 
 /* `at` is where FIELDS stands. */
-static bool parseFields(struct client *c, int at, int step, const char *error, struct fieldArgs *f) {
+static bool hashExpireParseFields(struct client *c, int at, int step, const char *error,
+                                  struct fieldArgs *f) {
     int64_t n = 0;
     if (!argLongLong(c, c->argv[at + 1], &n, NULL)) return false;
     int given = c->argc - at - 2;
@@ -55,7 +56,7 @@ static bool parseFields(struct client *c, int at, int step, const char *error, s
     return false;
 }
 
-static struct str fieldAt(const struct client *c, const struct fieldArgs *f, size_t i) {
+static struct str hashExpireFieldAt(const struct client *c, const struct fieldArgs *f, size_t i) {
     return c->argv[f->first + (int)i * f->step];
 }
 
@@ -65,28 +66,28 @@ struct fieldList {
     size_t count;
 };
 
-static void fieldListInit(struct fieldList *l, const struct fieldArgs *f) {
+static void hashExpireFieldListInit(struct fieldList *l, const struct fieldArgs *f) {
     l->fields = zmalloc(f->count * sizeof *l->fields);
     l->count = 0;
 }
 
-static void fieldListAdd(struct fieldList *l, struct str field) {
+static void hashExpireFieldListAdd(struct fieldList *l, struct str field) {
     l->fields[l->count++] = field;
 }
 
 /* ---- Propagation ---- */
 
-static void propagateDeleted(struct hashKey *k, const struct fieldList *l) {
+static void hashExpirePropagateDeleted(struct hashKey *k, const struct fieldList *l) {
     hashPropagate(k, STR("HDEL"), NULL, 0, l->fields, l->count);
 }
 
-static void propagateExpire(struct hashKey *k, int64_t when_ms, const struct fieldList *l) {
+static void hashExpirePropagateExpire(struct hashKey *k, int64_t when_ms, const struct fieldList *l) {
     char ms[LONG_STR_SIZE], n[LONG_STR_SIZE];
     struct str middle[] = {strN(ms, ll2string(ms, when_ms)), STR("FIELDS"), strN(n, ull2string(n, l->count))};
     hashPropagate(k, STR("HPEXPIREAT"), middle, 3, l->fields, l->count);
 }
 
-static void propagatePersist(struct hashKey *k, const struct fieldList *l) {
+static void hashExpirePropagatePersist(struct hashKey *k, const struct fieldList *l) {
     char n[LONG_STR_SIZE];
     struct str middle[] = {STR("FIELDS"), strN(n, ull2string(n, l->count))};
     hashPropagate(k, STR("HPERSIST"), middle, 2, l->fields, l->count);
@@ -94,8 +95,8 @@ static void propagatePersist(struct hashKey *k, const struct fieldList *l) {
 
 /* ---- HEXPIRE ... ---- */
 
-static int expireField(struct hashKey *k, struct str field, const struct expiryCondition *cond,
-                       int64_t when_ms) {
+static int hashExpireField(struct hashKey *k, struct str field, const struct expiryCondition *cond,
+                           int64_t when_ms) {
     int64_t now_ms = hashExpire(&k->h, field);
     if (now_ms == HASH_NO_FIELD) return FIELD_MISSING;
     if (!expiryConditionHolds(cond, now_ms, when_ms)) return NOT_CHANGED;
@@ -109,72 +110,74 @@ static int expireField(struct hashKey *k, struct str field, const struct expiryC
 
 /* The fields in the list have got this time, or are deleted when it is over. `whole`: the command may be
  * propagated as it came, but for the time in argv[2]. */
-static void expireDone(struct hashKey *k, int64_t when_ms, const struct fieldList *l, bool whole) {
+static void hashExpireDone(struct hashKey *k, int64_t when_ms, const struct fieldList *l, bool whole) {
     if (!l->count) return;
     bool past = dbTimeHasExpired(when_ms);
     char ms[LONG_STR_SIZE];
     struct str time = strN(ms, ll2string(ms, when_ms));
     if (past)
-        propagateDeleted(k, l);
+        hashExpirePropagateDeleted(k, l);
     else if (whole)
         hashPropagate(k, STR("HPEXPIREAT"), &time, 1, k->c->argv + 3, (size_t)k->c->argc - 3);
     else
-        propagateExpire(k, when_ms, l);
+        hashExpirePropagateExpire(k, when_ms, l);
     if (past) dbstats.expired_fields += l->count;
     hashKeyChanged(k, past ? "hexpired" : "hexpire", NULL, l->count);
 }
 
-static void expireFields(struct client *c, enum expiryKind kind) {
+static void hashExpireFields(struct client *c, enum expiryKind kind) {
     struct hashKey k;
     struct expiryCondition cond;
     struct fieldArgs f;
     struct fieldList changed;
     int64_t when_ms;
-    int at = findFields(c, 3);
-    if (!at || !expiryParseCondition(c, 3, at, &cond) || !parseFields(c, at, 1, err_numfields, &f) ||
+    int at = hashExpireFindFields(c, 3);
+    if (!at || !expiryParseCondition(c, 3, at, &cond) ||
+        !hashExpireParseFields(c, at, 1, err_numfields, &f) ||
         !expiryParseTime(c, c->argv[2], kind, 0, &when_ms) || !hashKeyWrite(c, &k))
         return;
     bool whole = !hashHasDead(&k.h);
-    fieldListInit(&changed, &f);
+    hashExpireFieldListInit(&changed, &f);
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
-        int result = expireField(&k, fieldAt(c, &f, i), &cond, when_ms);
-        if (result > NOT_CHANGED) fieldListAdd(&changed, fieldAt(c, &f, i));
+        int result = hashExpireField(&k, hashExpireFieldAt(c, &f, i), &cond, when_ms);
+        if (result > NOT_CHANGED) hashExpireFieldListAdd(&changed, hashExpireFieldAt(c, &f, i));
         replyLongLong(c, result);
     }
-    expireDone(&k, when_ms, &changed, whole);
+    hashExpireDone(&k, when_ms, &changed, whole);
     zfree(changed.fields);
 }
 
 void hexpireCommand(struct client *c) {
-    expireFields(c, EXPIRY_EX);
+    hashExpireFields(c, EXPIRY_EX);
 }
 void hpexpireCommand(struct client *c) {
-    expireFields(c, EXPIRY_PX);
+    hashExpireFields(c, EXPIRY_PX);
 }
 void hexpireatCommand(struct client *c) {
-    expireFields(c, EXPIRY_EXAT);
+    hashExpireFields(c, EXPIRY_EXAT);
 }
 void hpexpireatCommand(struct client *c) {
-    expireFields(c, EXPIRY_PXAT);
+    hashExpireFields(c, EXPIRY_PXAT);
 }
 
 /* ---- HTTL ..., HPERSIST ---- */
 
 /* argv[at] must be FIELDS. */
-static bool parseOnlyFields(struct client *c, int at, int step, const char *error, struct fieldArgs *f) {
-    if (strIs(c->argv[at], "fields")) return parseFields(c, at, step, error, f);
+static bool hashExpireParseOnlyFields(struct client *c, int at, int step, const char *error,
+                                      struct fieldArgs *f) {
+    if (strIs(c->argv[at], "fields")) return hashExpireParseFields(c, at, step, error, f);
     replySyntaxError(c);
     return false;
 }
 
-static void replyExpiries(struct client *c, bool absolute, bool seconds) {
+static void hashExpireReplyExpiries(struct client *c, bool absolute, bool seconds) {
     struct hashKey k;
     struct fieldArgs f;
-    if (!parseOnlyFields(c, 2, 1, err_syntax, &f) || !hashKeyRead(c, &k)) return;
+    if (!hashExpireParseOnlyFields(c, 2, 1, err_syntax, &f) || !hashKeyRead(c, &k)) return;
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
-        int64_t ms = hashExpire(&k.h, fieldAt(c, &f, i));
+        int64_t ms = hashExpire(&k.h, hashExpireFieldAt(c, &f, i));
         if (ms < 0)
             replyLongLong(c, ms); /* HASH_NO_EXPIRE or HASH_NO_FIELD */
         else
@@ -183,30 +186,30 @@ static void replyExpiries(struct client *c, bool absolute, bool seconds) {
 }
 
 void httlCommand(struct client *c) {
-    replyExpiries(c, false, true);
+    hashExpireReplyExpiries(c, false, true);
 }
 void hpttlCommand(struct client *c) {
-    replyExpiries(c, false, false);
+    hashExpireReplyExpiries(c, false, false);
 }
 void hexpiretimeCommand(struct client *c) {
-    replyExpiries(c, true, true);
+    hashExpireReplyExpiries(c, true, true);
 }
 void hpexpiretimeCommand(struct client *c) {
-    replyExpiries(c, true, false);
+    hashExpireReplyExpiries(c, true, false);
 }
 
 /* Takes the expiry from a field. False when it has none, or is not there. */
-static bool persistField(struct hashKey *k, struct str field, struct fieldList *l) {
+static bool hashExpirePersistField(struct hashKey *k, struct str field, struct fieldList *l) {
     if (hashExpire(&k->h, field) < 0) return false;
     hashSetExpire(&k->h, field, HASH_NO_EXPIRE);
-    fieldListAdd(l, field);
+    hashExpireFieldListAdd(l, field);
     return true;
 }
 
 /* `whole`: the command may be propagated as it came. */
-static void persistDone(struct hashKey *k, const struct fieldList *l, bool whole) {
+static void hashExpirePersistDone(struct hashKey *k, const struct fieldList *l, bool whole) {
     if (!l->count) return;
-    if (!whole) propagatePersist(k, l);
+    if (!whole) hashExpirePropagatePersist(k, l);
     hashKeyChanged(k, "hpersist", NULL, l->count);
 }
 
@@ -214,29 +217,29 @@ void hpersistCommand(struct client *c) {
     struct hashKey k;
     struct fieldArgs f;
     struct fieldList changed;
-    if (!parseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyWrite(c, &k)) return;
+    if (!hashExpireParseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyWrite(c, &k)) return;
     bool whole = !hashHasDead(&k.h);
-    fieldListInit(&changed, &f);
+    hashExpireFieldListInit(&changed, &f);
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
-        struct str field = fieldAt(c, &f, i);
+        struct str field = hashExpireFieldAt(c, &f, i);
         int64_t now_ms = hashExpire(&k.h, field);
-        replyLongLong(c, now_ms < 0 ? now_ms : persistField(&k, field, &changed));
+        replyLongLong(c, now_ms < 0 ? now_ms : hashExpirePersistField(&k, field, &changed));
     }
-    persistDone(&k, &changed, whole);
+    hashExpirePersistDone(&k, &changed, whole);
     zfree(changed.fields);
 }
 
 /* ---- HGETEX, HGETDEL ---- */
 
 /* After its reply: a field named twice may be gone the second time. */
-static void getexField(struct hashKey *k, struct str field, enum expiryKind kind, int64_t when_ms,
-                       struct fieldList *changed) {
+static void hashExpireGetexField(struct hashKey *k, struct str field, enum expiryKind kind, int64_t when_ms,
+                                 struct fieldList *changed) {
     static const struct expiryCondition always = {0};
     if (kind == EXPIRY_PERSIST)
-        persistField(k, field, changed);
-    else if (kind != EXPIRY_NONE && expireField(k, field, &always, when_ms) > NOT_CHANGED)
-        fieldListAdd(changed, field);
+        hashExpirePersistField(k, field, changed);
+    else if (kind != EXPIRY_NONE && hashExpireField(k, field, &always, when_ms) > NOT_CHANGED)
+        hashExpireFieldListAdd(changed, field);
 }
 
 void hgetexCommand(struct client *c) {
@@ -246,42 +249,43 @@ void hgetexCommand(struct client *c) {
     struct fieldArgs f;
     struct fieldList changed;
     int64_t when_ms = HASH_NO_EXPIRE;
-    int at = findFields(c, 2);
-    if (!at || !expiryParseOptions(c, 2, at, &kind, &time) || !parseFields(c, at, 1, err_numfields, &f) ||
-        !hashKeyRead(c, &k) || (kind >= EXPIRY_EX && !expiryParseTime(c, time, kind, 0, &when_ms)))
+    int at = hashExpireFindFields(c, 2);
+    if (!at || !expiryParseOptions(c, 2, at, &kind, &time) ||
+        !hashExpireParseFields(c, at, 1, err_numfields, &f) || !hashKeyRead(c, &k) ||
+        (kind >= EXPIRY_EX && !expiryParseTime(c, time, kind, 0, &when_ms)))
         return;
-    fieldListInit(&changed, &f);
+    hashExpireFieldListInit(&changed, &f);
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
-        struct str field = fieldAt(c, &f, i);
+        struct str field = hashExpireFieldAt(c, &f, i);
         hashReplyField(c, &k.h, field);
-        getexField(&k, field, kind, when_ms, &changed);
+        hashExpireGetexField(&k, field, kind, when_ms, &changed);
     }
     if (kind == EXPIRY_PERSIST)
-        persistDone(&k, &changed, false);
+        hashExpirePersistDone(&k, &changed, false);
     else
-        expireDone(&k, when_ms, &changed, false);
+        hashExpireDone(&k, when_ms, &changed, false);
     zfree(changed.fields);
 }
 
 /* Removes the fields; what was there is in the list. */
-static void removeFields(struct hashKey *k, const struct fieldArgs *f, struct fieldList *removed) {
-    fieldListInit(removed, f);
+static void hashExpireRemoveFields(struct hashKey *k, const struct fieldArgs *f, struct fieldList *removed) {
+    hashExpireFieldListInit(removed, f);
     for (size_t i = 0; i < f->count; i++) {
-        struct str field = fieldAt(k->c, f, i);
-        if (hashRemove(&k->h, field)) fieldListAdd(removed, field);
+        struct str field = hashExpireFieldAt(k->c, f, i);
+        if (hashRemove(&k->h, field)) hashExpireFieldListAdd(removed, field);
     }
-    propagateDeleted(k, removed);
+    hashExpirePropagateDeleted(k, removed);
 }
 
 void hgetdelCommand(struct client *c) {
     struct hashKey k;
     struct fieldArgs f;
-    if (!parseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyWrite(c, &k)) return;
+    if (!hashExpireParseOnlyFields(c, 2, 1, err_numfields, &f) || !hashKeyWrite(c, &k)) return;
     size_t removed = 0;
     replyArrayLen(c, (int64_t)f.count);
     for (size_t i = 0; i < f.count; i++) {
-        struct str field = fieldAt(c, &f, i);
+        struct str field = hashExpireFieldAt(c, &f, i);
         hashReplyField(c, &k.h, field);
         removed += hashRemove(&k.h, field);
     }
@@ -297,7 +301,7 @@ struct setexOptions {
     int64_t when_ms;
 };
 
-static bool setexOption(struct client *c, int end, struct setexOptions *opt, int *i) {
+static bool hashExpireSetexOption(struct client *c, int end, struct setexOptions *opt, int *i) {
     struct str arg = c->argv[*i];
     enum expiryKind kind = strIs(arg, "keepttl") ? EXPIRY_KEEP : expiryKindOf(arg);
     if (kind) {
@@ -315,37 +319,38 @@ static bool setexOption(struct client *c, int end, struct setexOptions *opt, int
 }
 
 /* Up to argument `end`. */
-static bool parseSetexOptions(struct client *c, int end, struct setexOptions *opt) {
+static bool hashExpireParseSetexOptions(struct client *c, int end, struct setexOptions *opt) {
     *opt = (struct setexOptions){.when_ms = HASH_NO_EXPIRE};
     for (int i = 2; i < end; i++) {
-        if (setexOption(c, end, opt, &i)) continue;
+        if (hashExpireSetexOption(c, end, opt, &i)) continue;
         replySyntaxError(c);
         return false;
     }
     return true;
 }
 
-static bool fieldsAllowed(const struct hashKey *k, const struct setexOptions *opt,
-                          const struct fieldArgs *f) {
+static bool hashExpireFieldsAllowed(const struct hashKey *k, const struct setexOptions *opt,
+                                    const struct fieldArgs *f) {
     for (size_t i = 0; (opt->fnx || opt->fxx) && i < f->count; i++) {
-        if (hashGet(&k->h, fieldAt(k->c, f, i), NULL) != opt->fxx) return false;
+        if (hashGet(&k->h, hashExpireFieldAt(k->c, f, i), NULL) != opt->fxx) return false;
     }
     return true;
 }
 
 /* Elsewhere a field that is dead here may be alive: KEEPTTL would keep an expiry that is gone here. */
-static void removeDead(struct hashKey *k, const struct fieldArgs *f) {
+static void hashExpireRemoveDead(struct hashKey *k, const struct fieldArgs *f) {
     struct fieldList dead;
-    fieldListInit(&dead, f);
+    hashExpireFieldListInit(&dead, f);
     for (size_t i = 0; i < f->count; i++) {
-        struct str field = fieldAt(k->c, f, i);
-        if (hashRemoveDead(&k->h, field)) fieldListAdd(&dead, field);
+        struct str field = hashExpireFieldAt(k->c, f, i);
+        if (hashRemoveDead(&k->h, field)) hashExpireFieldListAdd(&dead, field);
     }
-    propagateDeleted(k, &dead);
+    hashExpirePropagateDeleted(k, &dead);
     zfree(dead.fields);
 }
 
-static void propagateSetex(struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
+static void hashExpirePropagateSetex(struct hashKey *k, const struct setexOptions *opt,
+                                     const struct fieldArgs *f) {
     char ms[LONG_STR_SIZE], n[LONG_STR_SIZE];
     struct str middle[4];
     size_t count = 0;
@@ -360,11 +365,12 @@ static void propagateSetex(struct hashKey *k, const struct setexOptions *opt, co
     hashPropagate(k, STR("HSETEX"), middle, count, k->c->argv + f->first, 2 * f->count);
 }
 
-static void setexFields(struct hashKey *k, const struct setexOptions *opt, const struct fieldArgs *f) {
-    if (opt->kind == EXPIRY_KEEP) removeDead(k, f);
-    propagateSetex(k, opt, f);
+static void hashExpireSetexFields(struct hashKey *k, const struct setexOptions *opt,
+                                  const struct fieldArgs *f) {
+    if (opt->kind == EXPIRY_KEEP) hashExpireRemoveDead(k, f);
+    hashExpirePropagateSetex(k, opt, f);
     for (size_t i = 0; i < f->count; i++) {
-        struct str field = fieldAt(k->c, f, i), value = k->c->argv[f->first + 2 * (int)i + 1];
+        struct str field = hashExpireFieldAt(k->c, f, i), value = k->c->argv[f->first + 2 * (int)i + 1];
         hashSet(&k->h, field, (struct hashInput){.text = value}, opt->kind == EXPIRY_KEEP);
         if (opt->kind >= EXPIRY_EX) hashSetExpire(&k->h, field, opt->when_ms);
     }
@@ -373,11 +379,11 @@ static void setexFields(struct hashKey *k, const struct setexOptions *opt, const
 
 /* A time that is over: to those who listen the fields are set and expire, though all that happens is that
  * those which were there go. */
-static void setexPast(struct hashKey *k, const struct fieldArgs *f) {
+static void hashExpireSetexPast(struct hashKey *k, const struct fieldArgs *f) {
     struct fieldList removed;
     struct db *db = k->c->db;
     bool left = k->o;
-    removeFields(k, f, &removed);
+    hashExpireRemoveFields(k, f, &removed);
     if (!k->o) keyEvent(NOTIFY_NEW, "new", k->key, db);
     if (removed.count)
         left = hashKeyCommit(k, "hset", removed.count);
@@ -394,19 +400,19 @@ void hsetexCommand(struct client *c) {
     struct hashKey k;
     struct setexOptions opt;
     struct fieldArgs f;
-    int at = findFields(c, 2);
-    if (!at || !parseSetexOptions(c, at, &opt) || !parseFields(c, at, 2, err_numfields, &f) ||
-        !hashKeyWrite(c, &k))
+    int at = hashExpireFindFields(c, 2);
+    if (!at || !hashExpireParseSetexOptions(c, at, &opt) ||
+        !hashExpireParseFields(c, at, 2, err_numfields, &f) || !hashKeyWrite(c, &k))
         return;
     bool allowed = !(opt.nx && k.o) && !(opt.xx && !k.o);
     if (allowed && opt.kind >= EXPIRY_EX && !expiryParseTime(c, opt.time, opt.kind, 0, &opt.when_ms)) return;
-    if (!allowed || !fieldsAllowed(&k, &opt, &f)) {
+    if (!allowed || !hashExpireFieldsAllowed(&k, &opt, &f)) {
         replyLongLong(c, 0);
         return;
     }
     if (opt.kind >= EXPIRY_EX && dbTimeHasExpired(opt.when_ms))
-        setexPast(&k, &f);
+        hashExpireSetexPast(&k, &f);
     else
-        setexFields(&k, &opt, &f);
+        hashExpireSetexFields(&k, &opt, &f);
     replyLongLong(c, 1);
 }

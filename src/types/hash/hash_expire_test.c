@@ -13,22 +13,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
+#include "command/propagate.h"
 #include "commands/cmd_generic.h"
 #include "commands/cmd_hash.h"
-#include "registry/config.h"
-#include "registry/cron.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "command/propagate.h"
-#include "client/reply.h"
 #include "data/type.h"
+#include "registry/config.h"
+#include "registry/cron.h"
 #include "types/hash/hash_private.h"
 #include "types/types.h"
 
@@ -57,14 +56,14 @@ static const struct {
     {"HMSET", hmsetCommand},         {"DEL", delCommand},
 };
 
-static sds addWord(sds s, struct str word) {
+static sds hashExpireTestAddWord(sds s, struct str word) {
     if (sdslen(s)) s = sdscat(s, " ");
     return sdscatlen(s, word.ptr, word.len);
 }
 
-static void onEvent(int class, const char *event, struct str key, int dbid) {
+static void hashExpireTestOnEvent(int class, const char *event, struct str key, int dbid) {
     (void)class, (void)key;
-    if (dbid == 0 && strcmp(event, "new") != 0) events = addWord(events, strOf(event));
+    if (dbid == 0 && strcmp(event, "new") != 0) events = hashExpireTestAddWord(events, strOf(event));
 }
 
 static void notePropagated(int argc, const struct str *argv) {
@@ -73,7 +72,8 @@ static void notePropagated(int argc, const struct str *argv) {
     assert_true(argc <= ARGS_MAX && backlog_count < 64);
     if (sdslen(propagated)) propagated = sdscat(propagated, ";");
     for (int i = 0; i < argc; i++) {
-        propagated = i ? addWord(propagated, argv[i]) : sdscatlen(propagated, argv[i].ptr, argv[i].len);
+        propagated =
+            i ? hashExpireTestAddWord(propagated, argv[i]) : sdscatlen(propagated, argv[i].ptr, argv[i].len);
         backlog[backlog_count][i] = sdsnewstr(argv[i]);
     }
     backlog_argc[backlog_count++] = argc;
@@ -107,7 +107,7 @@ static commandProc *procOf(const char *name) {
     return NULL;
 }
 
-static sds run(struct client *c, int argc, struct str *argv) {
+static sds hashExpireTestRun(struct client *c, int argc, struct str *argv) {
     static const struct commandSpec spec;
     static struct serverCommand cmd = {.spec = &spec};
     char name[32];
@@ -131,7 +131,7 @@ static void feedReplica(void) {
     for (int b = 0; b < backlog_count; b++) {
         struct str argv[ARGS_MAX];
         for (int i = 0; i < backlog_argc[b]; i++) argv[i] = sdsview(backlog[b][i]);
-        sds reply = run(replica, backlog_argc[b], argv);
+        sds reply = hashExpireTestRun(replica, backlog_argc[b], argv);
         assert_int_not_equal('-', reply[0]);
         sdsfree(reply);
         for (int i = 0; i < backlog_argc[b]; i++) sdsfree(backlog[b][i]);
@@ -142,7 +142,7 @@ static void feedReplica(void) {
 }
 
 /* Words separated by blanks. The reply is good until the next call. */
-static const char *call(const char *line) {
+static const char *hashExpireTestCall(const char *line) {
     static sds reply;
     int argc;
     struct str argv[ARGS_MAX];
@@ -151,13 +151,13 @@ static const char *call(const char *line) {
     sdsfree(reply);
     sdssetlen(events, 0);
     sdssetlen(propagated, 0);
-    reply = run(master, argc, argv);
+    reply = hashExpireTestRun(master, argc, argv);
     feedReplica();
     sdsfreesplitres(words, argc);
     return reply;
 }
 
-static void reclaim(void) {
+static void hashExpireTestReclaim(void) {
     sdssetlen(events, 0);
     sdssetlen(propagated, 0);
     /* Nothing is over on the replica, whatever this clock says. */
@@ -169,11 +169,11 @@ static void reclaim(void) {
     feedReplica();
 }
 
-static struct object *hashOf(int db, const char *key) {
+static struct object *hashExpireTestOf(int db, const char *key) {
     return dbFind(dbGet(db), strOf(key));
 }
 
-static uint32_t tracked(int db) {
+static uint32_t hashExpireTestTracked(int db) {
     struct hashHeap *h = dbGet(db)->keyspace.inner;
     return h ? h->used : 0;
 }
@@ -181,7 +181,7 @@ static uint32_t tracked(int db) {
 static void assertSameOnReplica(const char *key) {
     uint8_t a[20] = {0}, b[20] = {0};
     int64_t now = cmd_time_ms;
-    struct object *x = hashOf(0, key), *y = hashOf(1, key);
+    struct object *x = hashExpireTestOf(0, key), *y = hashExpireTestOf(1, key);
     assert_true(!x == !y);
     if (!x) return;
     cmd_time_ms = 1;
@@ -258,7 +258,7 @@ static const struct {
 static void callEach(const char *commands) {
     int n;
     sds *each = sdssplitlen(commands, strlen(commands), ";", 1, &n);
-    for (int i = 0; i < n; i++) call(each[i]);
+    for (int i = 0; i < n; i++) hashExpireTestCall(each[i]);
     sdsfreesplitres(each, n);
 }
 
@@ -266,37 +266,37 @@ static void commandsTellWhatTheyDid(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         cmd_time_ms = START_MS;
-        call("DEL k");
+        hashExpireTestCall("DEL k");
         callEach(said[i].before);
         cmd_time_ms += said[i].wait_ms;
-        assert_string_equal(said[i].reply, call(said[i].command));
+        assert_string_equal(said[i].reply, hashExpireTestCall(said[i].command));
         assert_string_equal(said[i].events, events);
         assert_string_equal(said[i].propagated, propagated);
         cmd_time_ms += 100000;
-        reclaim();
+        hashExpireTestReclaim();
         assertSameOnReplica("k");
-        assert_int_equal(0, tracked(0));
+        assert_int_equal(0, hashExpireTestTracked(0));
     }
 }
 
 static void theJobTellsWhatItTook(void **state) {
     (void)state;
     cmd_time_ms = START_MS;
-    call("DEL k");
-    call("HSETEX k PX 10 FIELDS 2 a 1 b 2");
-    call("HSETEX k PX 30 FIELDS 1 c 3");
+    hashExpireTestCall("DEL k");
+    hashExpireTestCall("HSETEX k PX 10 FIELDS 2 a 1 b 2");
+    hashExpireTestCall("HSETEX k PX 30 FIELDS 1 c 3");
     cmd_time_ms += 10;
-    reclaim(); /* at that very moment they are still good */
+    hashExpireTestReclaim(); /* at that very moment they are still good */
     assert_string_equal("", propagated);
     cmd_time_ms++;
-    reclaim();
+    hashExpireTestReclaim();
     assert_string_equal("hexpired", events);
     assert_true(!strcmp(propagated, "HDEL k a b") || !strcmp(propagated, "HDEL k b a"));
     cmd_time_ms += 20;
-    reclaim();
+    hashExpireTestReclaim();
     assert_string_equal("hexpired del", events);
     assert_string_equal("HDEL k c", propagated);
-    assert_null(hashOf(0, "k"));
+    assert_null(hashExpireTestOf(0, "k"));
     assertSameOnReplica("k");
 }
 
@@ -305,48 +305,48 @@ static void theJobTellsWhatItTook(void **state) {
 static void trackingFollowsTheKey(void **state) {
     (void)state;
     cmd_time_ms = START_MS;
-    call("DEL k k2 k3");
-    call("HSETEX k PX 10 FIELDS 1 a 1");
-    assert_int_equal(1, tracked(0));
-    call("COPY k k2");
-    call("COPY k k3 DB 2");
-    assert_int_equal(2, tracked(0));
-    assert_int_equal(1, tracked(2));
-    call("RENAME k k2");
-    assert_int_equal(1, tracked(0));
-    call("HSET k3 x y");
-    call("RENAME k3 k2"); /* a plain hash over one that expires */
-    assert_int_equal(0, tracked(0));
-    call("HSETEX k2 PX 10 FIELDS 1 a 1");
-    assert_int_equal(1, tracked(0));
+    hashExpireTestCall("DEL k k2 k3");
+    hashExpireTestCall("HSETEX k PX 10 FIELDS 1 a 1");
+    assert_int_equal(1, hashExpireTestTracked(0));
+    hashExpireTestCall("COPY k k2");
+    hashExpireTestCall("COPY k k3 DB 2");
+    assert_int_equal(2, hashExpireTestTracked(0));
+    assert_int_equal(1, hashExpireTestTracked(2));
+    hashExpireTestCall("RENAME k k2");
+    assert_int_equal(1, hashExpireTestTracked(0));
+    hashExpireTestCall("HSET k3 x y");
+    hashExpireTestCall("RENAME k3 k2"); /* a plain hash over one that expires */
+    assert_int_equal(0, hashExpireTestTracked(0));
+    hashExpireTestCall("HSETEX k2 PX 10 FIELDS 1 a 1");
+    assert_int_equal(1, hashExpireTestTracked(0));
     dbSet(dbGet(0), STR("k2"), valueEmbed(OBJ_HASH, HASH_PACKED, STR("\1a\1b")), false);
-    assert_int_equal(0, tracked(0));
-    call("HSETEX k2 PX 10 FIELDS 1 a 1");
-    call("HSET k2 a 2"); /* the last expiry goes */
-    assert_int_equal(0, tracked(0));
-    assert_int_equal(HASH_TABLE, hashOf(0, "k2")->encoding);
-    call("HSETEX k2 PX 10 FIELDS 1 a 1");
+    assert_int_equal(0, hashExpireTestTracked(0));
+    hashExpireTestCall("HSETEX k2 PX 10 FIELDS 1 a 1");
+    hashExpireTestCall("HSET k2 a 2"); /* the last expiry goes */
+    assert_int_equal(0, hashExpireTestTracked(0));
+    assert_int_equal(HASH_TABLE, hashExpireTestOf(0, "k2")->encoding);
+    hashExpireTestCall("HSETEX k2 PX 10 FIELDS 1 a 1");
     dbEmpty(NULL, false);
-    assert_int_equal(0, tracked(0));
-    assert_int_equal(0, tracked(2));
+    assert_int_equal(0, hashExpireTestTracked(0));
+    assert_int_equal(0, hashExpireTestTracked(2));
     cmd_time_ms += 100;
-    reclaim();
+    hashExpireTestReclaim();
 }
 
 /* An expiry on the key moves the object; the hash is still found. */
 static void theKeyMayMove(void **state) {
     (void)state;
     cmd_time_ms = START_MS;
-    call("HSETEX k PX 10 FIELDS 2 a 1 b 2");
-    dbSetExpire(dbGet(0), hashOf(0, "k"), START_MS * 2);
-    call("HPERSIST k FIELDS 1 b");
-    dbRemoveExpire(dbGet(0), hashOf(0, "k"));
+    hashExpireTestCall("HSETEX k PX 10 FIELDS 2 a 1 b 2");
+    dbSetExpire(dbGet(0), hashExpireTestOf(0, "k"), START_MS * 2);
+    hashExpireTestCall("HPERSIST k FIELDS 1 b");
+    dbRemoveExpire(dbGet(0), hashExpireTestOf(0, "k"));
     cmd_time_ms += 11;
-    reclaim();
+    hashExpireTestReclaim();
     struct hash h;
-    hashOpen(&h, hashOf(0, "k"));
+    hashOpen(&h, hashExpireTestOf(0, "k"));
     assert_int_equal(1, hashSize(&h));
-    call("DEL k");
+    hashExpireTestCall("DEL k");
 }
 
 /* ---- The model ---- */
@@ -369,7 +369,7 @@ static bool modelAlive(int f) {
     return model[f].value;
 }
 
-static const char *randomValue(void) {
+static const char *hashExpireTestRandomValue(void) {
     static char text[400];
     size_t len = randomBelow(3) ? randomBelow(4) + 1 : randomBelow(390) + 1;
     if (randomBelow(2))
@@ -381,35 +381,35 @@ static const char *randomValue(void) {
 
 static void stepSet(int f) {
     char line[1000];
-    const char *value = randomValue();
+    const char *value = hashExpireTestRandomValue();
     int64_t ttl = (int64_t)randomBelow(30);
     bool alive = modelAlive(f);
     switch (randomBelow(5)) {
     case 0:
         snprintf(line, sizeof line, "HSETNX h f%d %s", f, value);
-        assert_string_equal(alive ? ":0\r\n" : ":1\r\n", call(line));
+        assert_string_equal(alive ? ":0\r\n" : ":1\r\n", hashExpireTestCall(line));
         if (!alive) modelSet(f, value, HASH_NO_EXPIRE);
         break;
     case 1:
         snprintf(line, sizeof line, "HSETEX h PX %d FIELDS 1 f%d %s", (int)ttl, f, value);
-        assert_string_equal(":1\r\n", call(line));
+        assert_string_equal(":1\r\n", hashExpireTestCall(line));
         modelSet(f, ttl ? value : NULL, ttl ? cmd_time_ms + ttl : HASH_NO_EXPIRE);
         break;
     case 2:
         snprintf(line, sizeof line, "HSETEX h KEEPTTL FIELDS 1 f%d %s", f, value);
-        assert_string_equal(":1\r\n", call(line));
+        assert_string_equal(":1\r\n", hashExpireTestCall(line));
         modelSet(f, value, alive ? model[f].expire_ms : HASH_NO_EXPIRE);
         break;
     case 3: {
         bool fxx = randomBelow(2);
         snprintf(line, sizeof line, "HSETEX h %s PX 20 FIELDS 1 f%d %s", fxx ? "FXX" : "FNX", f, value);
-        assert_string_equal(alive == fxx ? ":1\r\n" : ":0\r\n", call(line));
+        assert_string_equal(alive == fxx ? ":1\r\n" : ":0\r\n", hashExpireTestCall(line));
         if (alive == fxx) modelSet(f, value, cmd_time_ms + 20);
         break;
     }
     default:
         snprintf(line, sizeof line, "HSET h f%d %s", f, value);
-        assert_string_equal(alive ? ":0\r\n" : ":1\r\n", call(line));
+        assert_string_equal(alive ? ":0\r\n" : ":1\r\n", hashExpireTestCall(line));
         modelSet(f, value, HASH_NO_EXPIRE);
     }
 }
@@ -420,7 +420,7 @@ static void stepIncrement(int f) {
     bool alive = modelAlive(f), number = !alive || string2ll(sdsview(model[f].value), &v);
     bool is_float = number && randomBelow(2);
     snprintf(line, sizeof line, "%s h f%d 3", is_float ? "HINCRBYFLOAT" : "HINCRBY", f);
-    const char *reply = call(line);
+    const char *reply = hashExpireTestCall(line);
     assert_true(number == (reply[0] != '-'));
     ll2string(text, v + 3);
     if (number) modelSet(f, text, alive ? model[f].expire_ms : HASH_NO_EXPIRE);
@@ -436,7 +436,7 @@ static void stepExpire(int f) {
     int result = !alive ? -2 : !holds[cond] ? 0 : ttl ? 1 : 2;
     snprintf(line, sizeof line, "HPEXPIRE h %d %sFIELDS 1 f%d", (int)ttl, conditions[cond], f);
     snprintf(want, sizeof want, "*1\r\n:%d\r\n", result);
-    assert_string_equal(want, call(line));
+    assert_string_equal(want, hashExpireTestCall(line));
     if (result == 1) model[f].expire_ms = when;
     if (result == 2) modelSet(f, NULL, HASH_NO_EXPIRE);
 }
@@ -447,10 +447,10 @@ static void stepPersist(int f) {
     if (randomBelow(2)) {
         snprintf(line, sizeof line, "HPERSIST h FIELDS 1 f%d", f);
         snprintf(want, sizeof want, "*1\r\n:%d\r\n", !alive ? -2 : has ? 1 : -1);
-        assert_string_equal(want, call(line));
+        assert_string_equal(want, hashExpireTestCall(line));
     } else {
         snprintf(line, sizeof line, "HGETEX h PERSIST FIELDS 1 f%d", f);
-        assert_int_equal(alive ? '$' : '-', call(line)[alive ? 4 : 5]);
+        assert_int_equal(alive ? '$' : '-', hashExpireTestCall(line)[alive ? 4 : 5]);
     }
     if (has) model[f].expire_ms = HASH_NO_EXPIRE;
 }
@@ -460,28 +460,28 @@ static void stepDelete(int f) {
     bool alive = modelAlive(f);
     if (randomBelow(2)) {
         snprintf(line, sizeof line, "HDEL h f%d", f);
-        assert_string_equal(alive ? ":1\r\n" : ":0\r\n", call(line));
+        assert_string_equal(alive ? ":1\r\n" : ":0\r\n", hashExpireTestCall(line));
     } else {
         snprintf(line, sizeof line, "HGETDEL h FIELDS 1 f%d", f);
-        assert_int_equal(alive ? '$' : '-', call(line)[alive ? 4 : 5]);
+        assert_int_equal(alive ? '$' : '-', hashExpireTestCall(line)[alive ? 4 : 5]);
     }
     modelSet(f, NULL, HASH_NO_EXPIRE);
 }
 
 /* To another key and back, or to a copy that takes its place. */
 static void stepMove(void) {
-    if (!hashOf(0, "h")) return;
+    if (!hashExpireTestOf(0, "h")) return;
     if (randomBelow(2)) {
-        call("RENAME h h2");
-        call("RENAME h2 h");
+        hashExpireTestCall("RENAME h h2");
+        hashExpireTestCall("RENAME h2 h");
     } else {
-        call("COPY h h2 REPLACE");
-        call("RENAME h2 h");
+        hashExpireTestCall("COPY h h2 REPLACE");
+        hashExpireTestCall("RENAME h2 h");
     }
 }
 
-static void compare(void) {
-    struct object *o = hashOf(0, "h");
+static void hashExpireTestCompare(void) {
+    struct object *o = hashExpireTestOf(0, "h");
     size_t alive = 0;
     struct hash h;
     if (o) hashOpen(&h, o);
@@ -507,7 +507,7 @@ static void compare(void) {
 static void everythingAgreesWithTheModel(void **state) {
     (void)state;
     cmd_time_ms = START_MS;
-    call("DEL h h2");
+    hashExpireTestCall("DEL h h2");
     for (int i = 0; i < 60000; i++) {
         int f = (int)randomBelow(FIELDS);
         cmd_time_ms += (int64_t)randomBelow(4);
@@ -524,23 +524,23 @@ static void everythingAgreesWithTheModel(void **state) {
         case 9: stepDelete(f); break;
         case 10: stepMove(); break;
         default:
-            reclaim();
+            hashExpireTestReclaim();
             assertSameOnReplica("h");
-            struct object *o = hashOf(0, "h");
+            struct object *o = hashExpireTestOf(0, "h");
             struct hash h;
             if (o) hashOpen(&h, o);
             if (o) assert_int_equal(hashLive(&h), hashSize(&h));
-            assert_int_equal(o && o->encoding == HASH_EXPIRING, tracked(0));
+            assert_int_equal(o && o->encoding == HASH_EXPIRING, hashExpireTestTracked(0));
         }
-        compare();
+        hashExpireTestCompare();
         if (i % 5000 == 0) { /* and from small encodings again */
-            call("DEL h");
+            hashExpireTestCall("DEL h");
             for (f = 0; f < FIELDS; f++) modelSet(f, NULL, HASH_NO_EXPIRE);
         }
     }
 }
 
-static int setup(void **state) {
+static int hashExpireTestSetup(void **state) {
     (void)state;
     /* A failing run is repeated with its seed. */
     uint64_t seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : randomU64();
@@ -555,7 +555,7 @@ static int setup(void **state) {
     replica->db = dbGet(1);
     events = sdsempty();
     propagated = sdsempty();
-    notifyAddEventSink(onEvent);
+    notifyAddEventSink(hashExpireTestOnEvent);
     propagateAddSink(onPropagate, SINK_FOR_REPLICAS);
     return 0;
 }
@@ -566,5 +566,5 @@ int main(void) {
         cmocka_unit_test(trackingFollowsTheKey),        cmocka_unit_test(theKeyMayMove),
         cmocka_unit_test(everythingAgreesWithTheModel),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, hashExpireTestSetup, NULL);
 }

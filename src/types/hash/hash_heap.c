@@ -12,28 +12,29 @@
 #define CHILDREN 4
 #define ROOM_MIN 2
 
-static void resize(struct hashHeap *h, uint32_t room) {
+static void hashHeapResize(struct hashHeap *h, uint32_t room) {
     h->room = room;
     h->slot = zrealloc(h->slot, room * sizeof *h->slot);
 }
 
-static inline void place(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos, void *item) {
+static inline void hashHeapPlace(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos,
+                                 void *item) {
     h->slot[pos] = item;
     type->placed(item, pos);
 }
 
-static void siftUp(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos, void *item) {
+static void hashHeapSiftUp(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos, void *item) {
     int64_t when = type->when(item);
     while (pos) {
         uint32_t parent = (pos - 1) / CHILDREN;
         if (type->when(h->slot[parent]) <= when) break;
-        place(h, type, pos, h->slot[parent]);
+        hashHeapPlace(h, type, pos, h->slot[parent]);
         pos = parent;
     }
-    place(h, type, pos, item);
+    hashHeapPlace(h, type, pos, item);
 }
 
-static void siftDown(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos, void *item) {
+static void hashHeapSiftDown(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos, void *item) {
     int64_t when = type->when(item);
     for (;;) {
         uint64_t child = (uint64_t)pos * CHILDREN + 1,
@@ -47,52 +48,52 @@ static void siftDown(struct hashHeap *h, const struct hashHeapType *type, uint32
             best_when = w;
         }
         if (best == pos) break;
-        place(h, type, pos, h->slot[best]);
+        hashHeapPlace(h, type, pos, h->slot[best]);
         pos = best;
     }
-    place(h, type, pos, item);
+    hashHeapPlace(h, type, pos, item);
 }
 
 void hashHeapAdd(struct hashHeap *h, const struct hashHeapType *type, void *item) {
     serverAssert(h->used < UINT32_MAX);
-    if (h->used == h->room) resize(h, h->room < ROOM_MIN ? ROOM_MIN : h->room + (h->room + 1) / 2);
-    siftUp(h, type, h->used++, item);
+    if (h->used == h->room) hashHeapResize(h, h->room < ROOM_MIN ? ROOM_MIN : h->room + (h->room + 1) / 2);
+    hashHeapSiftUp(h, type, h->used++, item);
 }
 
 void hashHeapAdjust(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos) {
     void *item = h->slot[pos];
     if (pos && type->when(item) < type->when(h->slot[(pos - 1) / CHILDREN]))
-        siftUp(h, type, pos, item);
+        hashHeapSiftUp(h, type, pos, item);
     else
-        siftDown(h, type, pos, item);
+        hashHeapSiftDown(h, type, pos, item);
 }
 
 void hashHeapRemove(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos) {
     debugAssert(pos < h->used);
     void *last = h->slot[--h->used];
     if (pos < h->used) {
-        place(h, type, pos, last);
+        hashHeapPlace(h, type, pos, last);
         hashHeapAdjust(h, type, pos);
     }
     if (!h->used)
         hashHeapFree(h);
     else if (h->room > 4 * ROOM_MIN && h->used <= h->room / 4)
-        resize(h, h->room / 2);
+        hashHeapResize(h, h->room / 2);
 }
 
 /* Nobody below an item that is due later is due earlier. */
-static uint32_t countFrom(const struct hashHeap *h, const struct hashHeapType *type, int64_t when,
-                          uint64_t pos, uint32_t limit) {
+static uint32_t hashHeapCountFrom(const struct hashHeap *h, const struct hashHeapType *type, int64_t when,
+                                  uint64_t pos, uint32_t limit) {
     if (pos >= h->used || !limit || type->when(h->slot[pos]) >= when) return 0;
     uint32_t n = 1;
     for (uint64_t child = pos * CHILDREN + 1; child <= pos * CHILDREN + CHILDREN && n < limit; child++)
-        n += countFrom(h, type, when, child, limit - n);
+        n += hashHeapCountFrom(h, type, when, child, limit - n);
     return n;
 }
 
 uint32_t hashHeapCountBefore(const struct hashHeap *h, const struct hashHeapType *type, int64_t when,
                              uint32_t limit) {
-    return countFrom(h, type, when, 0, limit);
+    return hashHeapCountFrom(h, type, when, 0, limit);
 }
 
 void hashHeapFree(struct hashHeap *h) {

@@ -8,8 +8,8 @@
  * A hash packed into its object is written as the listpack that others would have it in. Fields whose time is
  * over are written like all others; the reader leaves them out. */
 #include "base/zmalloc.h"
-#include "registry/cron.h"
 #include "data/rdb/rewrite.h"
+#include "registry/cron.h"
 #include "types/hash/hash_private.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
@@ -25,7 +25,7 @@ uint8_t hashRdbType(const struct object *o, int version) {
     return types[o->encoding];
 }
 
-static void savePacked(struct rioWriter *w, const struct hash *h) {
+static void hashRdbSavePacked(struct rioWriter *w, const struct hash *h) {
     struct hashIterator it;
     struct hashItem item;
     unsigned char *lp = lpNew(2 * HASH_PACKED_MAX);
@@ -36,7 +36,7 @@ static void savePacked(struct rioWriter *w, const struct hash *h) {
     lpFree(lp);
 }
 
-static void saveTable(struct rioWriter *w, hashtable *ht, bool expiring) {
+static void hashRdbSaveTable(struct rioWriter *w, hashtable *ht, bool expiring) {
     struct hashtableIterator it;
     void *entry;
     rdbWriteLen(w, hashtableSize(ht));
@@ -53,15 +53,15 @@ void hashRdbSave(struct rioWriter *w, const struct object *o) {
     struct hash h;
     hashOpen(&h, o);
     switch (h.encoding) {
-    case HASH_PACKED: savePacked(w, &h); break;
+    case HASH_PACKED: hashRdbSavePacked(w, &h); break;
     case HASH_LISTPACK: rdbWriteString(w, strN(h.ptr, lpBytes(h.ptr))); break;
-    default: saveTable(w, h.ptr, h.encoding == HASH_EXPIRING);
+    default: hashRdbSaveTable(w, h.ptr, h.encoding == HASH_EXPIRING);
     }
 }
 
 /* ---- Loading ---- */
 
-static enum rdbLoaded loaded(struct rdbReader *r, struct hash *h, struct value *v) {
+static enum rdbLoaded hashRdbLoaded(struct rdbReader *r, struct hash *h, struct value *v) {
     if (hashSize(h) == 0) {
         hashDrop(h);
         return RDB_EMPTY;
@@ -74,16 +74,16 @@ static enum rdbLoaded loaded(struct rdbReader *r, struct hash *h, struct value *
     return RDB_LOADED;
 }
 
-static bool failTwice(struct rdbReader *r) {
+static bool hashRdbFailTwice(struct rdbReader *r) {
     return rioFail(&r->io, "a field is in the hash twice");
 }
 
-static bool isOver(const struct rdbReader *r, int64_t expire_ms) {
+static bool hashRdbIsOver(const struct rdbReader *r, int64_t expire_ms) {
     return !r->keep_expired && hashTimeHasExpired(expire_ms, cmd_time_ms);
 }
 
 /* The value of a field and, in a hash with such, the expiry. */
-static bool loadValue(struct rdbReader *r, bool expiring, struct hash *h, struct str field) {
+static bool hashRdbLoadValue(struct rdbReader *r, bool expiring, struct hash *h, struct str field) {
     struct rdbHeld held;
     struct str value;
     int64_t expire_ms = HASH_NO_EXPIRE;
@@ -97,15 +97,15 @@ static bool loadValue(struct rdbReader *r, bool expiring, struct hash *h, struct
     } else {
         ok = rdbReadElement(r, &value);
     }
-    if (ok && !isOver(r, expire_ms)) {
-        ok = hashSet(h, field, (struct hashInput){.text = value}, false) || failTwice(r);
+    if (ok && !hashRdbIsOver(r, expire_ms)) {
+        ok = hashSet(h, field, (struct hashInput){.text = value}, false) || hashRdbFailTwice(r);
         if (ok && expire_ms != HASH_NO_EXPIRE) hashSetExpire(h, field, expire_ms);
     }
     rdbHeldFree(&held);
     return ok;
 }
 
-static enum rdbLoaded loadFields(struct rdbReader *r, bool expiring, struct value *v) {
+static enum rdbLoaded hashRdbLoadFields(struct rdbReader *r, bool expiring, struct value *v) {
     uint64_t n;
     if (!rdbReadCount(r, expiring ? 10 : 2, &n)) return RDB_FAILED;
     struct hash h;
@@ -113,13 +113,13 @@ static enum rdbLoaded loadFields(struct rdbReader *r, bool expiring, struct valu
     hashExpect(&h, rdbPresize(r, n));
     for (; n; n--) {
         struct rdbHeld field;
-        bool ok = rdbReadHeld(r, &field) && loadValue(r, expiring, &h, field.s);
+        bool ok = rdbReadHeld(r, &field) && hashRdbLoadValue(r, expiring, &h, field.s);
         rdbHeldFree(&field);
         if (ok) continue;
         hashDrop(&h);
         return RDB_FAILED;
     }
-    return loaded(r, &h, v);
+    return hashRdbLoaded(r, &h, v);
 }
 
 /* The pairs of a listpack, one by one: into the encoding that they fit into. */
@@ -134,11 +134,11 @@ static void hashRdbFill(struct hash *h, unsigned char *lp) {
     }
 }
 
-static enum rdbLoaded loadFlat(struct rdbReader *r, enum rdbFlatForm form, struct value *v) {
+static enum rdbLoaded hashRdbLoadFlat(struct rdbReader *r, enum rdbFlatForm form, struct value *v) {
     unsigned char *lp = rdbReadFlat(r, form);
     if (!lp) return RDB_FAILED;
     bool pairs = lpLength(lp) % 2 == 0 || rioFail(&r->io, "a field without a value");
-    if (!pairs || (!rdbFlatEachOnce(lp, 2) && !failTwice(r))) {
+    if (!pairs || (!rdbFlatEachOnce(lp, 2) && !hashRdbFailTwice(r))) {
         lpFree(lp);
         return RDB_FAILED;
     }
@@ -147,21 +147,21 @@ static enum rdbLoaded loadFlat(struct rdbReader *r, enum rdbFlatForm form, struc
         hashRdbFill(&h, lp);
         lpFree(lp);
     }
-    return loaded(r, &h, v);
+    return hashRdbLoaded(r, &h, v);
 }
 
 enum rdbLoaded hashRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
     switch (rdb_type) {
-    case RDB_TYPE_HASH_LISTPACK: return loadFlat(r, RDB_FLAT_LISTPACK, v);
-    case RDB_TYPE_HASH_ZIPLIST: return loadFlat(r, RDB_FLAT_ZIPLIST, v);
-    case RDB_TYPE_HASH_ZIPMAP: return loadFlat(r, RDB_FLAT_ZIPMAP, v);
-    default: return loadFields(r, rdb_type == RDB_TYPE_HASH_EXPIRING, v);
+    case RDB_TYPE_HASH_LISTPACK: return hashRdbLoadFlat(r, RDB_FLAT_LISTPACK, v);
+    case RDB_TYPE_HASH_ZIPLIST: return hashRdbLoadFlat(r, RDB_FLAT_ZIPLIST, v);
+    case RDB_TYPE_HASH_ZIPMAP: return hashRdbLoadFlat(r, RDB_FLAT_ZIPMAP, v);
+    default: return hashRdbLoadFields(r, rdb_type == RDB_TYPE_HASH_EXPIRING, v);
     }
 }
 
 /* ---- Rewriting ---- */
 
-static void rewriteExpiring(struct rioWriter *w, struct str key, const struct hashItem *item) {
+static void hashRdbRewriteExpiring(struct rioWriter *w, struct str key, const struct hashItem *item) {
     rewriteCommand(w, 8);
     rewriteArgs(w, STR("HSETEX"), key, STR("PXAT"));
     rewriteArgInt(w, item->expire_ms);
@@ -188,6 +188,6 @@ void hashRdbRewrite(struct rioWriter *w, struct str key, const struct object *o)
     if (!expiring) return;
     hashIterate(&it, &h);
     while (hashNext(&it, &item))
-        if (item.expire_ms != HASH_NO_EXPIRE) rewriteExpiring(w, key, &item);
+        if (item.expire_ms != HASH_NO_EXPIRE) hashRdbRewriteExpiring(w, key, &item);
     hashStop(&it);
 }

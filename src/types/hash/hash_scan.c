@@ -4,12 +4,12 @@
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
 #include "commands/cmd_hash.h"
-#include "types/keys/generic.h"
-#include "client/reply.h"
-#include "types/hash/hash_private.h"
 #include "types/hash/hash_commands.h"
+#include "types/hash/hash_private.h"
+#include "types/keys/generic.h"
 
 #define DRAW_FACTOR 4 /* draw when at most a quarter of the fields is wanted */
 #define DRAW_MIN    64
@@ -22,11 +22,11 @@ struct randomReply {
     bool values;
 };
 
-static void replyLen(const struct randomReply *r, size_t n) {
+static void hashScanReplyLen(const struct randomReply *r, size_t n) {
     replyArrayLen(r->c, (int64_t)(r->values && r->c->resp < 3 ? 2 * n : n));
 }
 
-static void replyPlace(const struct randomReply *r, const void *place) {
+static void hashScanReplyPlace(const struct randomReply *r, const void *place) {
     struct hashItem item;
     hashRead(r->h, place, &item);
     if (r->values && r->c->resp >= 3) replyArrayLen(r->c, 2);
@@ -34,7 +34,7 @@ static void replyPlace(const struct randomReply *r, const void *place) {
     if (r->values) replyBulk(r->c, item.value.s);
 }
 
-static const void **allPlaces(const struct hash *h, size_t live) {
+static const void **hashScanAllPlaces(const struct hash *h, size_t live) {
     const void **places = zmalloc((live + 1) * sizeof *places);
     struct hashIterator it;
     size_t n = 0;
@@ -45,60 +45,60 @@ static const void **allPlaces(const struct hash *h, size_t live) {
 }
 
 /* Each time any field, as often as the client likes. In a small hash, going to a place is a walk: go once. */
-static void replyRepeated(const struct randomReply *r, size_t count, size_t live) {
-    const void **places = r->h->encoding == HASH_LISTPACK ? allPlaces(r->h, live) : NULL;
-    replyLen(r, count);
-    for (; count; count--) replyPlace(r, places ? places[randomBelow(live)] : hashRandomPlace(r->h));
+static void hashScanReplyRepeated(const struct randomReply *r, size_t count, size_t live) {
+    const void **places = r->h->encoding == HASH_LISTPACK ? hashScanAllPlaces(r->h, live) : NULL;
+    hashScanReplyLen(r, count);
+    for (; count; count--) hashScanReplyPlace(r, places ? places[randomBelow(live)] : hashRandomPlace(r->h));
     zfree(places);
 }
 
 /* `count` different fields: the beginning of a Fisher-Yates shuffle of all. */
-static void replyShuffled(const struct randomReply *r, size_t count, size_t live) {
-    const void **places = allPlaces(r->h, live);
+static void hashScanReplyShuffled(const struct randomReply *r, size_t count, size_t live) {
+    const void **places = hashScanAllPlaces(r->h, live);
     for (size_t i = 0; i < count; i++) {
         size_t k = i + randomBelow(live - i);
         const void *chosen = places[k];
         places[k] = places[i];
-        replyPlace(r, chosen);
+        hashScanReplyPlace(r, chosen);
     }
     zfree(places);
 }
 
-static struct str drawnKey(const void *entry) {
+static struct str hashScanDrawnKey(const void *entry) {
     return hashEntryField(entry);
 }
 
 /* Few of many: draw until enough different ones were met. */
-static void replyDrawn(const struct randomReply *r, size_t count) {
-    static const struct hashtableType drawn_type = {.entryKey = drawnKey};
+static void hashScanReplyDrawn(const struct randomReply *r, size_t count) {
+    static const struct hashtableType drawn_type = {.entryKey = hashScanDrawnKey};
     struct hashtable drawn;
     hashtableInit(&drawn, &drawn_type);
     hashtableExpand(&drawn, count);
     while (hashtableSize(&drawn) < count) {
         const void *entry = hashRandomPlace(r->h);
-        if (hashtableAdd(&drawn, (void *)entry)) replyPlace(r, entry);
+        if (hashtableAdd(&drawn, (void *)entry)) hashScanReplyPlace(r, entry);
     }
     hashtableDestroy(&drawn);
 }
 
-static void replyDistinct(const struct randomReply *r, size_t count, size_t live) {
+static void hashScanReplyDistinct(const struct randomReply *r, size_t count, size_t live) {
     struct hashIterator it;
     const void *place;
-    replyLen(r, count);
+    hashScanReplyLen(r, count);
     if (count == live) {
         hashIterate(&it, r->h);
-        while ((place = hashNextPlace(&it))) replyPlace(r, place);
+        while ((place = hashNextPlace(&it))) hashScanReplyPlace(r, place);
         hashStop(&it);
     } else if (r->h->encoding >= HASH_TABLE && live > DRAW_MIN && count < live / DRAW_FACTOR &&
                live > hashSize(r->h) / DRAW_FACTOR) {
-        replyDrawn(r, count);
+        hashScanReplyDrawn(r, count);
     } else {
-        replyShuffled(r, count, live);
+        hashScanReplyShuffled(r, count, live);
     }
 }
 
 /* Twice the number of elements of the reply must be countable. */
-static bool parseCount(struct client *c, int64_t *count, bool *values) {
+static bool hashScanParseCount(struct client *c, int64_t *count, bool *values) {
     if (!argRange(c, c->argv[2], -INT64_MAX, INT64_MAX, count, NULL)) return false;
     *values = c->argc == 4 && strIs(c->argv[3], "withvalues");
     if (c->argc > 4 || (c->argc == 4 && !*values)) {
@@ -112,30 +112,30 @@ static bool parseCount(struct client *c, int64_t *count, bool *values) {
     return true;
 }
 
-static void randomFields(struct client *c) {
+static void hashScanRandomFields(struct client *c) {
     struct hashKey k;
     struct randomReply r = {.c = c, .h = &k.h};
     int64_t count;
-    if (!parseCount(c, &count, &r.values) || !hashKeyRead(c, &k)) return;
+    if (!hashScanParseCount(c, &count, &r.values) || !hashKeyRead(c, &k)) return;
     size_t live = count ? hashLive(&k.h) : 0;
     if (!live)
         replyArrayLen(c, 0);
     else if (count < 0)
-        replyRepeated(&r, (size_t)-count, live);
+        hashScanReplyRepeated(&r, (size_t)-count, live);
     else
-        replyDistinct(&r, (uint64_t)count < live ? (size_t)count : live, live);
+        hashScanReplyDistinct(&r, (uint64_t)count < live ? (size_t)count : live, live);
 }
 
 void hrandfieldCommand(struct client *c) {
     struct hashKey k;
     if (c->argc > 2) {
-        randomFields(c);
+        hashScanRandomFields(c);
         return;
     }
     if (!hashKeyRead(c, &k)) return;
     const void *place = hashRandomPlace(&k.h);
     if (place)
-        replyPlace(&(struct randomReply){.c = c, .h = &k.h}, place);
+        hashScanReplyPlace(&(struct randomReply){.c = c, .h = &k.h}, place);
     else
         replyNull(c);
 }
@@ -151,7 +151,7 @@ struct hscanCall {
 };
 
 /* Entries stay where they are while the table is scanned; what matches is replied after the cursor. */
-static void collectPlace(void *priv, const void *place) {
+static void hashScanCollectPlace(void *priv, const void *place) {
     struct hscanCall *call = priv;
     struct hashItem item;
     call->seen++;
@@ -164,7 +164,7 @@ static void collectPlace(void *priv, const void *place) {
     call->places[call->count++] = place;
 }
 
-static void replyScan(struct client *c, uint64_t cursor, const struct hscanCall *call, bool values) {
+static void hashScanReplyScan(struct client *c, uint64_t cursor, const struct hscanCall *call, bool values) {
     char text[LONG_STR_SIZE];
     replyArrayLen(c, 2);
     replyBulk(c, strN(text, ull2string(text, cursor)));
@@ -184,14 +184,14 @@ void hscanCommand(struct client *c) {
     uint64_t cursor;
     if (!scanParseCursor(c, c->argv[2], &cursor) || !hashKeyRead(c, &k)) return;
     if (!k.o) {
-        replyScan(c, 0, &call, true);
+        hashScanReplyScan(c, 0, &call, true);
         return;
     }
     if (!scanParseOptions(c, 3, "NOVALUES", false, &opt)) return;
     int64_t steps = scanMaxSteps(&opt);
     do {
-        cursor = hashScan(&k.h, cursor, collectPlace, &call);
+        cursor = hashScan(&k.h, cursor, hashScanCollectPlace, &call);
     } while (cursor && --steps && call.seen < opt.count);
-    replyScan(c, cursor, &call, !opt.values_off);
+    hashScanReplyScan(c, cursor, &call, !opt.values_off);
     zfree(call.places);
 }

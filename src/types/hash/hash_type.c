@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_type.c - what core asks of hashes: the type's table of functions, its directives, and its
  * registration. */
-#include "command/command.h"
-#include "commands/cmd_hash.h"
-#include "registry/config.h"
-#include "data/digest.h"
-#include "data/type.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "command/command.h"
+#include "commands/cmd_hash.h"
+#include "data/digest.h"
+#include "data/type.h"
+#include "registry/config.h"
+#include "types/defrag_hooks.h"
 #include "types/hash/hash_private.h"
 #include "types/members_table.h"
-#include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -29,7 +29,7 @@ static size_t hashHookFreeEffort(const struct object *o) {
     return o->encoding >= HASH_TABLE ? hashtableSize(objectPtr(o)) : 1;
 }
 
-static size_t entryMemory(const void *entry) {
+static size_t hashTypeEntryMemory(const void *entry) {
     return hashEntryMemory(entry);
 }
 
@@ -37,7 +37,7 @@ static size_t hashHookMemoryUsage(const struct object *o, size_t samples) {
     if (o->encoding == HASH_PACKED) return 0;
     size_t bytes = zmallocSize(objectPtr(o));
     if (o->encoding == HASH_LISTPACK) return bytes;
-    bytes += hashtableMemory(objectPtr(o)) + membersTableMemory(objectPtr(o), samples, entryMemory);
+    bytes += hashtableMemory(objectPtr(o)) + membersTableMemory(objectPtr(o), samples, hashTypeEntryMemory);
     if (o->encoding == HASH_EXPIRING) {
         struct expiringHash *e = objectPtr(o);
         bytes += zmallocSize(e->due.slot) + (e->key ? sdsAllocSize(e->key) : 0);
@@ -100,11 +100,11 @@ static sds hashHookDebugInfo(const struct object *o, sds s) {
     return sdscatprintf(s, "expiring_fields:%u ", ((struct expiringHash *)objectPtr(o))->due.used);
 }
 
-static void typeOnAdded(struct keyspace *ks, const struct object *o) {
+static void hashTypeOnAdded(struct keyspace *ks, const struct object *o) {
     if (o->encoding == HASH_EXPIRING) hashTrack(ks, objectKey(o), objectPtr(o));
 }
 
-static void typeOnRemoved(struct keyspace *ks, const struct object *o) {
+static void hashTypeOnRemoved(struct keyspace *ks, const struct object *o) {
     if (o->encoding == HASH_EXPIRING) hashUntrack(ks, objectPtr(o));
 }
 
@@ -125,8 +125,8 @@ static const struct objectType hash_type = {
     .iterate = hashHookIterate,
     .table = hashHookTable,
     .debugInfo = hashHookDebugInfo,
-    .enter = typeOnAdded,
-    .leave = typeOnRemoved,
+    .enter = hashTypeOnAdded,
+    .leave = hashTypeOnRemoved,
     .leaveAll = hashForgetAll,
     .defrag = hashDefrag,
     RDB_HOOK_FIELDS(hash, HASH_RDB_TYPES),

@@ -2,19 +2,19 @@
 /* dump.c - DUMP and RESTORE: a value to bytes and back (part of dump.h; the bytes are in rdb.h). */
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
-#include "commands/cmd_generic.h"
-#include "registry/cron.h"
+#include "command/loading.h"
 #include "command/lookup.h"
+#include "command/propagate.h"
+#include "commands/cmd_generic.h"
 #include "data/keyspace/db.h"
 #include "data/lifetime/evict.h"
 #include "data/lifetime/lazyfree.h"
-#include "command/loading.h"
 #include "data/notify.h"
-#include "command/propagate.h"
 #include "data/rdb/rdb.h"
-#include "client/reply.h"
 #include "data/type.h"
+#include "registry/cron.h"
 
 void dumpCommand(struct client *c) {
     struct object *o = lookupKeyRead(c, c->argv[1]);
@@ -32,14 +32,14 @@ struct restoreOptions {
     int64_t idle_s, freq; /* -1: not given */
 };
 
-static bool parseIdle(struct client *c, struct str arg, int64_t *idle_s) {
+static bool dumpParseIdle(struct client *c, struct str arg, int64_t *idle_s) {
     if (!argLongLong(c, arg, idle_s, NULL)) return false;
     if (*idle_s >= 0) return true;
     replyError(c, "ERR Invalid IDLETIME value, must be >= 0");
     return false;
 }
 
-static bool parseFreq(struct client *c, struct str arg, int64_t *freq) {
+static bool dumpParseFreq(struct client *c, struct str arg, int64_t *freq) {
     if (!argLongLong(c, arg, freq, NULL)) return false;
     if (*freq >= 0 && *freq <= LFU_MAX) return true;
     replyError(c, "ERR Invalid FREQ value, must be >= 0 and <= 255");
@@ -56,9 +56,9 @@ static bool dumpParseOptions(struct client *c, struct restoreOptions *opt) {
         } else if (strIs(word, "absttl")) {
             opt->absolute = true;
         } else if (strIs(word, "idletime") && more && opt->freq == -1) {
-            if (!parseIdle(c, c->argv[++i], &opt->idle_s)) return false;
+            if (!dumpParseIdle(c, c->argv[++i], &opt->idle_s)) return false;
         } else if (strIs(word, "freq") && more && opt->idle_s == -1) {
-            if (!parseFreq(c, c->argv[++i], &opt->freq)) return false;
+            if (!dumpParseFreq(c, c->argv[++i], &opt->freq)) return false;
         } else {
             replySyntaxError(c);
             return false;
@@ -67,14 +67,14 @@ static bool dumpParseOptions(struct client *c, struct restoreOptions *opt) {
     return true;
 }
 
-static bool isDeep(const struct client *c) {
+static bool dumpIsDeep(const struct client *c) {
     if (rdb_sanitize == RDB_SANITIZE_CLIENTS) return c->user;
     return rdb_sanitize == RDB_SANITIZE_YES;
 }
 
 /* Replies the error when there is one. *r must live as long as the value is not in the keyspace. */
-static bool readPayload(struct client *c, struct str key, struct str payload, struct rdbReader *r,
-                        struct value *v) {
+static bool dumpReadPayload(struct client *c, struct str key, struct str payload, struct rdbReader *r,
+                            struct value *v) {
     struct str body;
     int version;
     if (!rdbDumpValid(payload, &body, &version)) {
@@ -83,7 +83,7 @@ static bool readPayload(struct client *c, struct str key, struct str payload, st
     }
     uint8_t type;
     *r = (struct rdbReader){.version = version,
-                            .deep = isDeep(c),
+                            .deep = dumpIsDeep(c),
                             .from_client = true,
                             .keep_expired = true, /* they go as they would have where they come from */
                             .key = key,
@@ -96,7 +96,7 @@ static bool readPayload(struct client *c, struct str key, struct str payload, st
 }
 
 /* Its time is over before it begins: as if it had been restored and had expired. */
-static void expireOnArrival(struct client *c, struct str key, struct object *old) {
+static void dumpExpireOnArrival(struct client *c, struct str key, struct object *old) {
     if (old) {
         bool lazy = lazyfree_lazy_server_del;
         dbDeleteObject(c->db, old, lazy);
@@ -107,7 +107,7 @@ static void expireOnArrival(struct client *c, struct str key, struct object *old
 }
 
 /* With a time that means the same whenever it is read. */
-static void propagateAbsolute(struct client *c, int64_t expire_ms) {
+static void dumpPropagateAbsolute(struct client *c, int64_t expire_ms) {
     if (!propagateWanted()) return;
     char text[LONG_STR_SIZE];
     size_t argc = (size_t)c->argc;
@@ -136,20 +136,20 @@ void restoreCommand(struct client *c) {
         replyError(c, "ERR Invalid TTL value, must be >= 0");
         return;
     }
-    if (!readPayload(c, key, c->argv[3], &r, &v)) return;
+    if (!dumpReadPayload(c, key, c->argv[3], &r, &v)) return;
     bool relative = ttl && !opt.absolute;
     if (relative) ttl = (int64_t)((uint64_t)ttl + (uint64_t)cmd_time_ms);
     if (ttl && ttl <= cmd_time_ms && !loadingActive()) {
         if (!v.embedded) objectTypes[v.type]->free(v);
         rdbReaderFree(&r);
-        expireOnArrival(c, key, old);
+        dumpExpireOnArrival(c, key, old);
         return;
     }
     bool replaced = old;
     struct object *o = dbSetWithExpire(c->db, key, old, v, ttl ? ttl : OBJ_NO_EXPIRE);
     rdbReaderFree(&r);
     objectSetUse(o, opt.idle_s, opt.freq);
-    if (relative) propagateAbsolute(c, ttl);
+    if (relative) dumpPropagateAbsolute(c, ttl);
     if (replaced) {
         keyChanged(c, c->db, key, NOTIFY_NEW, "new", 1); /* else dbSetWithExpire has told of that */
         keyEvent(NOTIFY_GENERIC, "restore", key, c->db);

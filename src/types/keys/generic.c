@@ -10,20 +10,20 @@
 #include "base/key_slot.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
+#include "command/lookup.h"
+#include "command/propagate.h"
 #include "commands/cmd_generic.h"
 #include "commands/cmd_server.h"
-#include "registry/cron.h"
-#include "registry/server_events.h"
-#include "command/lookup.h"
 #include "data/keyspace/db.h"
 #include "data/lifetime/evict.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/notify.h"
 #include "data/server_state/role.h"
-#include "command/propagate.h"
-#include "client/reply.h"
 #include "data/type.h"
+#include "registry/cron.h"
+#include "registry/server_events.h"
 
 #define SCAN_DEFAULT_COUNT 10
 #define FLUSHALL_HOOKS_MAX 4
@@ -31,7 +31,7 @@
 
 /* ---- DEL, EXISTS, TYPE ... ---- */
 
-static void deleteKeys(struct client *c, bool async) {
+static void genericDeleteKeys(struct client *c, bool async) {
     int64_t deleted = 0;
     for (int i = 1; i < c->argc; i++) {
         struct str key = c->argv[i];
@@ -48,10 +48,10 @@ static void deleteKeys(struct client *c, bool async) {
 }
 
 void delCommand(struct client *c) {
-    deleteKeys(c, lazyfree_lazy_user_del);
+    genericDeleteKeys(c, lazyfree_lazy_user_del);
 }
 void unlinkCommand(struct client *c) {
-    deleteKeys(c, true);
+    genericDeleteKeys(c, true);
 }
 
 void existsCommand(struct client *c) {
@@ -80,7 +80,7 @@ void randomkeyCommand(struct client *c) {
         replyNull(c);
 }
 
-static bool isHidden(const struct client *c, int slot) {
+static bool genericIsHidden(const struct client *c, int slot) {
     return keyspaceHides(&c->db->keyspace, slot);
 }
 
@@ -96,7 +96,7 @@ void keysCommand(struct client *c) {
         keyspaceIteratorInitSlots(&it, &c->db->keyspace, slot, slot);
     else
         keyspaceIteratorInit(&it, &c->db->keyspace, SLOTS_SHOWN);
-    bool nothing = slot >= 0 && isHidden(c, slot);
+    bool nothing = slot >= 0 && genericIsHidden(c, slot);
     while (!nothing && (o = keyspaceIteratorNext(&it))) {
         struct str key = objectKey(o);
         if (objectIsExpired(o) || (!all && !globMatch(pattern, key, false))) continue;
@@ -122,7 +122,7 @@ bool scanParseCursor(struct client *c, struct str arg, uint64_t *cursor) {
     return false;
 }
 
-static bool slotOption(struct client *c, struct str value, struct scanOptions *out) {
+static bool genericSlotOption(struct client *c, struct str value, struct scanOptions *out) {
     int64_t slot;
     if (out->slot >= 0) {
         replyError(c, "ERR SLOT option can only be specified once");
@@ -136,8 +136,8 @@ static bool slotOption(struct client *c, struct str value, struct scanOptions *o
     return true;
 }
 
-static bool scanOption(struct client *c, struct str name, struct str value, bool allow_type,
-                       struct scanOptions *out) {
+static bool genericScanOption(struct client *c, struct str name, struct str value, bool allow_type,
+                              struct scanOptions *out) {
     if (strIs(name, "count")) {
         if (!argLongLong(c, value, &out->count, NULL)) return false;
         if (out->count >= 1) return true;
@@ -151,14 +151,14 @@ static bool scanOption(struct client *c, struct str name, struct str value, bool
         if (!out->type) replyErrorFmt(c, "ERR unknown type name '%.*s'", (int)value.len, value.ptr);
         return out->type;
     } else if (out->slot_allowed && strIs(name, "slot")) {
-        return slotOption(c, value, out);
+        return genericSlotOption(c, value, out);
     }
     replySyntaxError(c);
     return false;
 }
 
 /* An option without a value that another command of the family has. */
-static bool foreignOption(struct client *c, struct str name) {
+static bool genericForeignOption(struct client *c, struct str name) {
     if (strIs(name, "novalues"))
         replyError(c, "ERR NOVALUES option can only be used in HSCAN");
     else if (strIs(name, "noscores"))
@@ -168,18 +168,18 @@ static bool foreignOption(struct client *c, struct str name) {
     return true;
 }
 
-static bool parseOptions(struct client *c, int from, const char *novalues, bool allow_type,
-                         struct scanOptions *out) {
+static bool genericParseOptions(struct client *c, int from, const char *novalues, bool allow_type,
+                                struct scanOptions *out) {
     for (int i = from; i < c->argc; i++) {
         if (novalues && strIs(c->argv[i], novalues)) {
             out->values_off = true;
-        } else if (foreignOption(c, c->argv[i])) {
+        } else if (genericForeignOption(c, c->argv[i])) {
             return false;
         } else if (i + 1 == c->argc) {
             replySyntaxError(c);
             return false;
         } else {
-            if (!scanOption(c, c->argv[i], c->argv[i + 1], allow_type, out)) return false;
+            if (!genericScanOption(c, c->argv[i], c->argv[i + 1], allow_type, out)) return false;
             i++;
         }
     }
@@ -189,12 +189,12 @@ static bool parseOptions(struct client *c, int from, const char *novalues, bool 
 bool scanParseOptions(struct client *c, int from, const char *novalues, bool allow_type,
                       struct scanOptions *out) {
     *out = (struct scanOptions){.count = SCAN_DEFAULT_COUNT, .slot = -1};
-    return parseOptions(c, from, novalues, allow_type, out);
+    return genericParseOptions(c, from, novalues, allow_type, out);
 }
 
 bool scanParseClusterOptions(struct client *c, int from, struct scanOptions *out) {
     *out = (struct scanOptions){.count = SCAN_DEFAULT_COUNT, .slot = -1, .slot_allowed = true};
-    return parseOptions(c, from, NULL, true, out);
+    return genericParseOptions(c, from, NULL, true, out);
 }
 
 int64_t scanMaxSteps(const struct scanOptions *opt) {
@@ -210,7 +210,7 @@ void scanCollect(void *priv, void *entry) {
     s->objects[s->count++] = entry;
 }
 
-static bool scanMatches(const struct scanOptions *opt, const struct object *o) {
+static bool genericScanMatches(const struct scanOptions *opt, const struct object *o) {
     if (opt->type && (objectTypeOf(o) != opt->type || !strIs(opt->type_name, objectTypeName(o))))
         return false;
     return !opt->use_pattern || globMatch(opt->pattern, objectKey(o), false);
@@ -225,7 +225,7 @@ void scanReply(struct client *c, struct str cursor, const struct scanOptions *op
     propagateApart();
     for (size_t i = 0; i < found->count; i++) {
         struct object *o = found->objects[i];
-        if (!scanMatches(opt, o)) continue;
+        if (!genericScanMatches(opt, o)) continue;
         if (objectIsExpired(o)) {
             dbExpireKey(c->db, o);
             continue;
@@ -246,8 +246,9 @@ void scanCommand(struct client *c) {
     int slot = keys_by_slot && opt.use_pattern ? patternSlot(opt.pattern) : -1;
     do {
         cursor = slot < 0 ? keyspaceScan(&c->db->keyspace, cursor, SLOTS_SHOWN, scanCollect, &found)
-                 : isHidden(c, slot) ? 0
-                                     : keyspaceScanSlot(&c->db->keyspace, slot, cursor, scanCollect, &found);
+                 : genericIsHidden(c, slot)
+                     ? 0
+                     : keyspaceScanSlot(&c->db->keyspace, slot, cursor, scanCollect, &found);
     } while (cursor && --steps && found.count < (size_t)opt.count);
     char text[LONG_STR_SIZE];
     scanReply(c, strN(text, ull2string(text, cursor)), &opt, &found);
@@ -256,7 +257,7 @@ void scanCommand(struct client *c) {
 /* ---- RENAME, MOVE, COPY ---- */
 
 /* Moves the value and expiry of a key to another, which must be absent; a container changes hands. */
-static void moveValue(struct db *from, struct str src, struct db *to, struct str dst) {
+static void genericMoveValue(struct db *from, struct str src, struct db *to, struct str dst) {
     struct object *o = dbUnlink(from, src);
     serverAssert(o);
     struct object *moved = dbSetWithExpire(to, dst, NULL, objectValue(o), objectExpire(o));
@@ -264,7 +265,7 @@ static void moveValue(struct db *from, struct str src, struct db *to, struct str
     objectFreeHeader(o);
 }
 
-static void rename_(struct client *c, bool only_new) {
+static void genericRename(struct client *c, bool only_new) {
     struct str src = c->argv[1], dst = c->argv[2];
     if (!lookupKeyWrite(c, src)) {
         replyError(c, err_nosuchkey);
@@ -278,7 +279,7 @@ static void rename_(struct client *c, bool only_new) {
     }
     if (!same) {
         if (exists) dbDelete(c->db, dst);
-        moveValue(c->db, src, c->db, dst);
+        genericMoveValue(c->db, src, c->db, dst);
         keyMoved(c, c->db, src, "rename_from", c->db, dst, "rename_to");
     }
     if (only_new)
@@ -288,14 +289,14 @@ static void rename_(struct client *c, bool only_new) {
 }
 
 void renameCommand(struct client *c) {
-    rename_(c, false);
+    genericRename(c, false);
 }
 void renamenxCommand(struct client *c) {
-    rename_(c, true);
+    genericRename(c, true);
 }
 
 /* NULL: not the number of a database; the error has been replied. */
-static struct db *argDb(struct client *c, struct str arg) {
+static struct db *genericArgDb(struct client *c, struct str arg) {
     int64_t id;
     if (!argRange(c, arg, INT32_MIN, INT32_MAX, &id, NULL)) return NULL;
     struct db *db = dbGet(id);
@@ -305,7 +306,7 @@ static struct db *argDb(struct client *c, struct str arg) {
 
 void moveCommand(struct client *c) {
     struct str key = c->argv[1];
-    struct db *to = argDb(c, c->argv[2]);
+    struct db *to = genericArgDb(c, c->argv[2]);
     if (!to) return;
     if (to == c->db) {
         replyError(c, "ERR source and destination objects are the same");
@@ -315,19 +316,19 @@ void moveCommand(struct client *c) {
         replyLongLong(c, 0);
         return;
     }
-    moveValue(c->db, key, to, key);
+    genericMoveValue(c->db, key, to, key);
     keyMoved(c, c->db, key, "move_from", to, key, "move_to");
     replyLongLong(c, 1);
 }
 
-static bool parseCopyOptions(struct client *c, struct db **db, bool *replace) {
+static bool genericParseCopyOptions(struct client *c, struct db **db, bool *replace) {
     *db = c->db;
     *replace = false;
     for (int i = 3; i < c->argc; i++) {
         if (strIs(c->argv[i], "replace")) {
             *replace = true;
         } else if (strIs(c->argv[i], "db") && i + 1 < c->argc) {
-            *db = argDb(c, c->argv[++i]);
+            *db = genericArgDb(c, c->argv[++i]);
             if (!*db) return false;
         } else {
             replySyntaxError(c);
@@ -338,7 +339,7 @@ static bool parseCopyOptions(struct client *c, struct db **db, bool *replace) {
 }
 
 /* NULL, or the error. */
-static const char *copyValue(const struct object *o, const struct keyPlace *to, struct value *copy) {
+static const char *genericCopyValue(const struct object *o, const struct keyPlace *to, struct value *copy) {
     const struct objectType *type = objectTypeOf(o);
     if (type->copyTo) return type->copyTo(o, to, copy);
     *copy = type->copy(o);
@@ -349,7 +350,7 @@ void copyCommand(struct client *c) {
     struct str src = c->argv[1], dst = c->argv[2];
     struct db *db;
     bool replace;
-    if (!parseCopyOptions(c, &db, &replace)) return;
+    if (!genericParseCopyOptions(c, &db, &replace)) return;
     if (db == c->db && strEq(src, dst)) {
         replyError(c, "ERR source and destination objects are the same");
         return;
@@ -362,7 +363,7 @@ void copyCommand(struct client *c) {
     /* Looking the destination up may have expired it, and nothing else: o is still good. */
     struct value copy;
     const struct keyPlace to = {dst, db->id};
-    const char *err = copyValue(o, &to, &copy);
+    const char *err = genericCopyValue(o, &to, &copy);
     if (err) {
         replyError(c, err);
         return;
@@ -375,23 +376,23 @@ void copyCommand(struct client *c) {
 
 /* ---- OBJECT ---- */
 
-static struct object *objectToInspect(struct client *c) {
+static struct object *genericObjectToInspect(struct client *c) {
     struct object *o = lookupKey(c->db, c->argv[2], LOOKUP_NOTOUCH | LOOKUP_NONOTIFY);
     if (!o) replyNull(c);
     return o;
 }
 
 void objectEncodingCommand(struct client *c) {
-    struct object *o = objectToInspect(c);
+    struct object *o = genericObjectToInspect(c);
     if (o) replyBulkCstr(c, objectTypeOf(o)->encodingName(o));
 }
 
 void objectRefcountCommand(struct client *c) {
-    if (objectToInspect(c)) replyLongLong(c, 1);
+    if (genericObjectToInspect(c)) replyLongLong(c, 1);
 }
 
 void objectIdletimeCommand(struct client *c) {
-    struct object *o = objectToInspect(c);
+    struct object *o = genericObjectToInspect(c);
     if (!o) return;
     if (evictByLfu())
         replyError(c,
@@ -402,7 +403,7 @@ void objectIdletimeCommand(struct client *c) {
 }
 
 void objectFreqCommand(struct client *c) {
-    struct object *o = objectToInspect(c);
+    struct object *o = genericObjectToInspect(c);
     if (!o) return;
     if (evictByLfu())
         replyLongLong(c, objectFrequency(o));
@@ -432,7 +433,7 @@ void dbsizeCommand(struct client *c) {
     replyLongLong(c, (int64_t)keyspaceShownSize(&c->db->keyspace));
 }
 
-static bool flushMode(struct client *c, bool *async) {
+static bool genericFlushMode(struct client *c, bool *async) {
     *async = lazyfree_lazy_user_flush;
     if (c->argc == 1) return true;
     bool is_async = strIs(c->argv[1], "async");
@@ -459,9 +460,9 @@ void flushAll(bool async) {
 }
 
 /* db NULL: all. */
-static void flush(struct client *c, struct db *db) {
+static void genericFlush(struct client *c, struct db *db) {
     bool async;
-    if (!flushMode(c, &async)) return;
+    if (!genericFlushMode(c, &async)) return;
     if (db)
         changesCount(dbEmpty(db, async));
     else
@@ -471,10 +472,10 @@ static void flush(struct client *c, struct db *db) {
 }
 
 void flushdbCommand(struct client *c) {
-    flush(c, c->db);
+    genericFlush(c, c->db);
 }
 void flushallCommand(struct client *c) {
-    flush(c, NULL);
+    genericFlush(c, NULL);
 }
 
 void swapdbCommand(struct client *c) {

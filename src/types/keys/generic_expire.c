@@ -3,17 +3,17 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
-#include "commands/cmd_generic.h"
-#include "registry/cron.h"
 #include "command/lookup.h"
+#include "command/propagate.h"
+#include "commands/cmd_generic.h"
 #include "data/keyspace/db.h"
-#include "types/expiry_options.h"
-#include "types/keys/generic.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/notify.h"
-#include "command/propagate.h"
-#include "client/reply.h"
+#include "registry/cron.h"
+#include "types/expiry_options.h"
+#include "types/keys/generic.h"
 
 void expireAtOnce(struct client *c, struct object *o, struct str key) {
     bool lazy = lazyfree_lazy_expire;
@@ -24,7 +24,7 @@ void expireAtOnce(struct client *c, struct object *o, struct str key) {
 }
 
 /* Conditions are kept: they held here, and hold where the command is run again. */
-static void propagateExpiry(struct client *c, int64_t when_ms) {
+static void genericExpirePropagateExpiry(struct client *c, int64_t when_ms) {
     if (!propagateWanted()) return;
     char ms[LONG_STR_SIZE];
     struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
@@ -35,10 +35,10 @@ static void propagateExpiry(struct client *c, int64_t when_ms) {
     zfree(argv);
 }
 
-static void setExpiry(struct client *c, struct object *o, struct str key, int64_t when_ms) {
+static void genericExpireSetExpiry(struct client *c, struct object *o, struct str key, int64_t when_ms) {
     debugAssert(!dbTimeHasExpired(when_ms));
     dbSetExpire(c->db, o, when_ms);
-    propagateExpiry(c, when_ms);
+    genericExpirePropagateExpiry(c, when_ms);
     keyChanged(c, c->db, key, NOTIFY_GENERIC, "expire", 1);
 }
 
@@ -57,7 +57,7 @@ static void genericExpire(struct client *c, enum expiryKind kind) {
     if (dbTimeHasExpired(when_ms))
         expireAtOnce(c, o, key);
     else
-        setExpiry(c, o, key, when_ms);
+        genericExpireSetExpiry(c, o, key, when_ms);
     replyLongLong(c, 1);
 }
 
@@ -75,7 +75,7 @@ void pexpireatCommand(struct client *c) {
 }
 
 /* -2 no such key, -1 no expiry. */
-static void replyKeyExpiry(struct client *c, bool absolute, bool seconds) {
+static void genericExpireReplyKeyExpiry(struct client *c, bool absolute, bool seconds) {
     struct object *o = lookupKey(c->db, c->argv[1], LOOKUP_NOTOUCH);
     if (!o || !objectHasExpire(o)) {
         replyLongLong(c, o ? -1 : -2);
@@ -85,16 +85,16 @@ static void replyKeyExpiry(struct client *c, bool absolute, bool seconds) {
 }
 
 void ttlCommand(struct client *c) {
-    replyKeyExpiry(c, false, true);
+    genericExpireReplyKeyExpiry(c, false, true);
 }
 void pttlCommand(struct client *c) {
-    replyKeyExpiry(c, false, false);
+    genericExpireReplyKeyExpiry(c, false, false);
 }
 void expiretimeCommand(struct client *c) {
-    replyKeyExpiry(c, true, true);
+    genericExpireReplyKeyExpiry(c, true, true);
 }
 void pexpiretimeCommand(struct client *c) {
-    replyKeyExpiry(c, true, false);
+    genericExpireReplyKeyExpiry(c, true, false);
 }
 
 void persistCommand(struct client *c) {

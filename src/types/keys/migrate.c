@@ -19,19 +19,19 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "command/command.h"
-#include "commands/cmd_generic.h"
-#include "registry/cron.h"
-#include "registry/info.h"
-#include "command/lookup.h"
-#include "data/keyspace/db.h"
-#include "types/keys/dump.h"
-#include "data/notify.h"
-#include "command/propagate.h"
-#include "data/rdb/rdb.h"
 #include "client/reply.h"
+#include "command/command.h"
+#include "command/lookup.h"
+#include "command/propagate.h"
+#include "commands/cmd_generic.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
+#include "data/rdb/rdb.h"
 #include "data/rdb/rewrite.h"
 #include "net/dial.h"
+#include "registry/cron.h"
+#include "registry/info.h"
+#include "types/keys/dump.h"
 
 #define SOCKETS_MAX        64
 #define SOCKET_IDLE_MS     10000
@@ -50,14 +50,14 @@ struct target {
 };
 static struct list targets; /* the one used last is at the tail */
 
-static void targetClose(struct target *t) {
+static void migrateTargetClose(struct target *t) {
     listRemove(&targets, &t->node);
     if (t->conn) connClose(t->conn);
     sdsfree(t->address);
     zfree(t);
 }
 
-static struct target *targetFind(const char *address) {
+static struct target *migrateTargetFind(const char *address) {
     listForEach(&targets, n) {
         struct target *t = listEntry(n, struct target, node);
         if (strcmp(t->address, address) == 0) return t;
@@ -65,7 +65,7 @@ static struct target *targetFind(const char *address) {
     return NULL;
 }
 
-static struct connection *encrypted(int fd, int timeout_ms) {
+static struct connection *migrateEncrypted(int fd, int timeout_ms) {
     sds err = NULL;
     struct connection *conn = dialEncryptBlocking(fd, timeout_ms, &err);
     if (!conn) serverLog(LL_WARNING, "MIGRATE cannot speak TLS: %s", err ? err : "it is not configured");
@@ -74,27 +74,27 @@ static struct connection *encrypted(int fd, int timeout_ms) {
 }
 
 /* False: there is none, nor may one come about. *conn NULL: the peer refuses. */
-static bool connectTo(const char *host, int port, int timeout_ms, struct connection **conn) {
+static bool migrateConnectTo(const char *host, int port, int timeout_ms, struct connection **conn) {
     char err[256];
     int fd = netConnect(host, port, timeout_ms, err, sizeof err);
     *conn = NULL;
     if (fd == -1) return errno == ECONNREFUSED;
     netSetNonBlock(fd, true);
-    *conn = dial_settings.cluster_tls ? encrypted(fd, timeout_ms) : connCreateTcp(NULL, fd, 0);
+    *conn = dial_settings.cluster_tls ? migrateEncrypted(fd, timeout_ms) : connCreateTcp(NULL, fd, 0);
     if (!*conn) close(fd);
     return *conn;
 }
 
 /* NULL: there is no connection, nor may one come about. A peer that refuses is found out by writing. */
-static struct target *targetGet(struct str host, struct str port, int timeout_ms) {
+static struct target *migrateTargetGet(struct str host, struct str port, int timeout_ms) {
     sds name = sdsnewstr(host), number = sdsnewstr(port);
     sds address = sdscatprintf(sdsempty(), "%s:%s", name, number);
-    struct target *t = targetFind(address);
+    struct target *t = migrateTargetFind(address);
     struct connection *conn;
     if (t) {
         listRemove(&targets, &t->node);
         sdsfree(address);
-    } else if (connectTo(name, atoi(number), timeout_ms, &conn)) {
+    } else if (migrateConnectTo(name, atoi(number), timeout_ms, &conn)) {
         t = zcalloc(1, sizeof *t);
         t->address = address;
         t->conn = conn;
@@ -105,22 +105,23 @@ static struct target *targetGet(struct str host, struct str port, int timeout_ms
     sdsfree(name);
     sdsfree(number);
     if (!t) return NULL;
-    if (targets.length == SOCKETS_MAX) targetClose(listEntry(listFirst(&targets), struct target, node));
+    if (targets.length == SOCKETS_MAX)
+        migrateTargetClose(listEntry(listFirst(&targets), struct target, node));
     listAddTail(&targets, &t->node);
     t->used_ms = cmd_time_ms;
     return t;
 }
 
-static void closeIdle(void) {
+static void migrateCloseIdle(void) {
     listForEach(&targets, n) {
         struct target *t = listEntry(n, struct target, node);
-        if (cmd_time_ms - t->used_ms > SOCKET_IDLE_MS) targetClose(t);
+        if (cmd_time_ms - t->used_ms > SOCKET_IDLE_MS) migrateTargetClose(t);
     }
 }
 
 /* ---- Waiting for a socket. On failure errno is ETIMEDOUT, or what happened. ---- */
 
-static bool waitFor(int fd, short events, int64_t deadline_ms) {
+static bool migrateWaitFor(int fd, short events, int64_t deadline_ms) {
     struct pollfd p = {.fd = fd, .events = events};
     int64_t left_ms = deadline_ms - monotonicUs() / 1000;
     int ready = poll(&p, 1, left_ms < 0 ? 0 : (int)left_ms);
@@ -129,33 +130,33 @@ static bool waitFor(int fd, short events, int64_t deadline_ms) {
 }
 
 /* Again after a call that gave `n`? */
-static bool mayRepeat(int fd, ssize_t n, short events, int64_t deadline_ms) {
+static bool migrateMayRepeat(int fd, ssize_t n, short events, int64_t deadline_ms) {
     if (n < 0 && errno == EINTR) return true;
-    return n < 0 && errno == EAGAIN && waitFor(fd, events, deadline_ms);
+    return n < 0 && errno == EAGAIN && migrateWaitFor(fd, events, deadline_ms);
 }
 
-static int64_t deadlineIn(int64_t timeout_ms) {
+static int64_t migrateDeadlineIn(int64_t timeout_ms) {
     return monotonicUs() / 1000 + timeout_ms;
 }
 
-static bool sendAll(struct target *t, struct str bytes, int64_t timeout_ms) {
-    int64_t deadline_ms = deadlineIn(timeout_ms);
+static bool migrateSendAll(struct target *t, struct str bytes, int64_t timeout_ms) {
+    int64_t deadline_ms = migrateDeadlineIn(timeout_ms);
     errno = ECONNREFUSED;
     if (!t->conn) return false;
     while (bytes.len) {
         struct iovec iov = {(char *)bytes.ptr, bytes.len};
         ssize_t n = connWritev(t->conn, &iov, 1);
-        if (n < 0 && !mayRepeat(t->conn->fd, n, POLLOUT, deadline_ms)) return false;
+        if (n < 0 && !migrateMayRepeat(t->conn->fd, n, POLLOUT, deadline_ms)) return false;
         if (n <= 0) continue;
         bytes = strN(bytes.ptr + n, bytes.len - (size_t)n);
-        deadline_ms = deadlineIn(timeout_ms);
+        deadline_ms = migrateDeadlineIn(timeout_ms);
     }
     return true;
 }
 
 /* The next line; the view is good until the next call. */
-static bool receiveLine(struct target *t, int64_t timeout_ms, struct str *line) {
-    int64_t deadline_ms = deadlineIn(timeout_ms);
+static bool migrateReceiveLine(struct target *t, int64_t timeout_ms, struct str *line) {
+    int64_t deadline_ms = migrateDeadlineIn(timeout_ms);
     for (;;) {
         char *start = t->received + t->at, *eol = memchr(start, '\n', t->end - t->at);
         if (eol) {
@@ -170,7 +171,7 @@ static bool receiveLine(struct target *t, int64_t timeout_ms, struct str *line) 
         if (t->end == sizeof t->received) return false;
         ssize_t n = connRead(t->conn, t->received + t->end, sizeof t->received - t->end);
         if (n == 0) errno = ECONNRESET;
-        if (n == 0 || (n < 0 && !mayRepeat(t->conn->fd, n, POLLIN, deadline_ms))) return false;
+        if (n == 0 || (n < 0 && !migrateMayRepeat(t->conn->fd, n, POLLIN, deadline_ms))) return false;
         if (n > 0) t->end += (size_t)n;
     }
 }
@@ -192,7 +193,7 @@ struct migrateRequest {
     sds failure; /* the first error that the target has replied */
 };
 
-static bool parseKeys(struct client *c, struct migrateRequest *m, int from) {
+static bool migrateParseKeys(struct client *c, struct migrateRequest *m, int from) {
     if (c->argv[3].len) {
         replyError(c, "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string");
         return false;
@@ -203,14 +204,14 @@ static bool parseKeys(struct client *c, struct migrateRequest *m, int from) {
 }
 
 /* How many words of credentials follow at argv[i]: 0, 1 or 2. */
-static int credentialsAt(const struct str *argv, int argc, int i) {
+static int migrateCredentialsAt(const struct str *argv, int argc, int i) {
     int words = strIs(argv[i], "auth") ? 1 : strIs(argv[i], "auth2") ? 2 : 0;
     return i + words < argc ? words : 0;
 }
 
 bool migrateIsSecret(const struct str *argv, int argc, int i) {
     for (int at = 6, words; at < argc; at += 1 + words) {
-        words = credentialsAt(argv, argc, at);
+        words = migrateCredentialsAt(argv, argc, at);
         if (at < i && i <= at + words) return true;
         if (strIs(argv[at], "keys")) return false;
     }
@@ -222,13 +223,13 @@ int migrateGetKeys(const struct serverCommand *cmd, const struct str *argv, int 
     (void)cmd;
     unsigned flags = KEY_RW | KEY_ACCESS | KEY_DELETE;
     int i = 6;
-    while (i < argc && !strIs(argv[i], "keys")) i += 1 + credentialsAt(argv, argc, i);
+    while (i < argc && !strIs(argv[i], "keys")) i += 1 + migrateCredentialsAt(argv, argc, i);
     if (i >= argc - 1) return keyRefsAdd(keys, 0, 3, 3, 1, flags);
     return argv[3].len ? -1 : keyRefsAdd(keys, 0, i + 1, argc - 1, 1, flags);
 }
 
 /* m->keys become those that were asked for. */
-static bool parse(struct client *c, struct migrateRequest *m) {
+static bool migrateParse(struct client *c, struct migrateRequest *m) {
     m->keys = c->argv + 3;
     m->count = 1;
     for (int i = 6, words; i < c->argc; i++) {
@@ -237,12 +238,12 @@ static bool parse(struct client *c, struct migrateRequest *m) {
             m->copy = true;
         } else if (strIs(word, "replace")) {
             m->replace = true;
-        } else if ((words = credentialsAt(c->argv, c->argc, i))) {
+        } else if ((words = migrateCredentialsAt(c->argv, c->argc, i))) {
             m->auth = words;
             m->credentials = c->argv + i + 1;
             i += m->auth;
         } else if (strIs(word, "keys")) {
-            if (!parseKeys(c, m, i + 1)) return false;
+            if (!migrateParseKeys(c, m, i + 1)) return false;
             break;
         } else {
             replySyntaxError(c);
@@ -257,7 +258,7 @@ static bool parse(struct client *c, struct migrateRequest *m) {
 }
 
 /* m->keys become those that exist, in memory of their own. */
-static void findKeys(struct client *c, struct migrateRequest *m) {
+static void migrateFindKeys(struct client *c, struct migrateRequest *m) {
     const struct str *asked = m->keys;
     m->keys = zmalloc(((size_t)m->count + 1) * sizeof *m->keys);
     int n = 0;
@@ -266,8 +267,8 @@ static void findKeys(struct client *c, struct migrateRequest *m) {
     m->count = n;
 }
 
-static void writeRestore(struct rioWriter *w, const struct migrateRequest *m, struct str key,
-                         const struct object *o) {
+static void migrateWriteRestore(struct rioWriter *w, const struct migrateRequest *m, struct str key,
+                                const struct object *o) {
     int64_t ttl = 0;
     if (objectHasExpire(o)) {
         ttl = objectExpire(o) - cmd_time_ms;
@@ -297,13 +298,13 @@ static sds migrateCompose(const struct migrateRequest *m, bool select) {
         rewriteArg(&w, STR("SELECT"));
         rewriteArgInt(&w, m->db);
     }
-    for (int i = 0; i < m->count; i++) writeRestore(&w, m, m->keys[i], dbFind(m->c->db, m->keys[i]));
+    for (int i = 0; i < m->count; i++) migrateWriteRestore(&w, m, m->keys[i], dbFind(m->c->db, m->keys[i]));
     rioFlush(&w);
     rioWriterFree(&w);
     return message;
 }
 
-static void deleteKey(struct migrateRequest *m, struct str key) {
+static void migrateDeleteKey(struct migrateRequest *m, struct str key) {
     struct client *c = m->c;
     if (!dbDelete(c->db, key)) return; /* it was named twice */
     keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
@@ -311,9 +312,9 @@ static void deleteKey(struct migrateRequest *m, struct str key) {
 }
 
 /* One reply. False: none came. */
-static bool receive(struct target *t, struct migrateRequest *m, bool *ok) {
+static bool migrateReceive(struct target *t, struct migrateRequest *m, bool *ok) {
     struct str line;
-    if (!receiveLine(t, m->timeout_ms, &line)) return false;
+    if (!migrateReceiveLine(t, m->timeout_ms, &line)) return false;
     *ok = line.len && line.ptr[0] != '-';
     if (!*ok && !m->failure)
         m->failure = line.len ? sdsnewlen(line.ptr + 1, line.len - 1) : sdsnew("an empty reply");
@@ -321,41 +322,41 @@ static bool receive(struct target *t, struct migrateRequest *m, bool *ok) {
 }
 
 /* False: the reason is what failed, "writing" or "reading". */
-static bool transfer(struct target *t, struct migrateRequest *m, const char **failed) {
+static bool migrateTransfer(struct target *t, struct migrateRequest *m, const char **failed) {
     bool select = t->selected_db != m->db, ok, ready = true;
     sds message = migrateCompose(m, select);
-    bool sent = sendAll(t, sdsview(message), m->timeout_ms);
+    bool sent = migrateSendAll(t, sdsview(message), m->timeout_ms);
     sdsfree(message);
     *failed = "writing";
     if (!sent) return false;
     *failed = "reading";
     for (int i = 0; i < (m->auth != 0) + select; i++) {
-        if (!receive(t, m, &ok)) return false;
+        if (!migrateReceive(t, m, &ok)) return false;
         ready &= ok;
     }
     for (int i = 0; i < m->count; i++) {
-        if (!receive(t, m, &ok)) return false;
-        if (ready && ok && !m->copy) deleteKey(m, m->keys[i]);
+        if (!migrateReceive(t, m, &ok)) return false;
+        if (ready && ok && !m->copy) migrateDeleteKey(m, m->keys[i]);
     }
     t->selected_db = m->failure ? -1 : m->db;
     return true;
 }
 
 /* False: to be tried again. */
-static bool attempt(struct migrateRequest *m) {
+static bool migrateAttempt(struct migrateRequest *m) {
     struct client *c = m->c;
     const char *failed;
-    struct target *t = targetGet(c->argv[1], c->argv[2], (int)m->timeout_ms);
+    struct target *t = migrateTargetGet(c->argv[1], c->argv[2], (int)m->timeout_ms);
     if (!t) {
         replyError(c, "IOERR error or timeout connecting to the client");
-    } else if (!transfer(t, m, &failed)) {
+    } else if (!migrateTransfer(t, m, &failed)) {
         bool again = m->may_retry && errno != ETIMEDOUT && m->deleted_count == 0;
-        targetClose(t);
+        migrateTargetClose(t);
         m->may_retry = false;
         if (again) return false;
         replyErrorFmt(c, "IOERR error or timeout %s to target instance", failed);
     } else {
-        if (t->at != t->end) targetClose(t); /* it says more than it was asked */
+        if (t->at != t->end) migrateTargetClose(t); /* it says more than it was asked */
         if (m->failure)
             replyErrorFmt(c, "ERR Target instance replied with error: %s", m->failure);
         else
@@ -366,14 +367,14 @@ static bool attempt(struct migrateRequest *m) {
 
 void migrateCommand(struct client *c) {
     struct migrateRequest m = {.c = c, .may_retry = true};
-    if (!parse(c, &m)) return;
-    findKeys(c, &m);
+    if (!migrateParse(c, &m)) return;
+    migrateFindKeys(c, &m);
     if (m.count == 0) {
         replyStatus(c, "NOKEY");
     } else {
         m.deleted = zmalloc(((size_t)m.count + 1) * sizeof *m.deleted);
         m.deleted[0] = STR("DEL");
-        while (!attempt(&m)) {
+        while (!migrateAttempt(&m)) {
             sdsfree(m.failure);
             m.failure = NULL;
         }
@@ -391,5 +392,5 @@ static sds migrateInfo(sds s) {
 void migrateInit(void) {
     infoRegister("stats", migrateInfo);
     listInit(&targets);
-    cronRegister(closeIdle, 1000);
+    cronRegister(migrateCloseIdle, 1000);
 }

@@ -24,18 +24,18 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "acl/acl.h"
 #include "base/key_slot.h"
 #include "base/num.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
-#include "commands/cmd_sort.h"
-#include "acl/acl.h"
 #include "command/lookup.h"
+#include "commands/cmd_sort.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
 #include "data/server_state/role.h"
-#include "client/reply.h"
 #include "data/type.h"
 #include "ds/keysort.h"
 #include "types/hash/hash.h"
@@ -97,7 +97,7 @@ struct sortLookup {
 
 /* ---- Arguments ---- */
 
-static struct sortPattern parsePattern(struct str s) {
+static struct sortPattern sortParsePattern(struct str s) {
     struct sortPattern p = {.element = strEq(s, STR("#"))};
     const char *end = s.ptr + s.len, *star = s.len ? memchr(s.ptr, '*', s.len) : NULL;
     if (!star) return p;
@@ -113,7 +113,7 @@ static struct sortPattern parsePattern(struct str s) {
 enum sortOption { SORT_UNKNOWN, SORT_ASC, SORT_DESC, SORT_ALPHA, SORT_LIMIT, SORT_STORE, SORT_BY, SORT_GET };
 
 /* The option at argv[i]; *args: how many arguments it takes. */
-static enum sortOption optionAt(const struct str *argv, int argc, int i, int *args) {
+static enum sortOption sortOptionAt(const struct str *argv, int argc, int i, int *args) {
     static const struct {
         const char *name;
         int args;
@@ -134,52 +134,54 @@ int sortGetKeys(const struct serverCommand *cmd, const struct str *argv, int arg
     (void)cmd;
     int store = 0;
     for (int i = 2, args; i < argc; i += 1 + args)
-        if (optionAt(argv, argc, i, &args) == SORT_STORE) store = i + 1;
+        if (sortOptionAt(argv, argc, i, &args) == SORT_STORE) store = i + 1;
     int count = keyRefsAdd(keys, 0, 1, 1, 1, KEY_RO | KEY_ACCESS);
     return store ? keyRefsAdd(keys, count, store, store, 1, KEY_OW | KEY_UPDATE) : count;
 }
 
 /* The keys that BY and GET read are known only when the elements are: so in a cluster their pattern must tell
  * that they are all of the slot of the list. */
-static bool keepsToSlot(struct client *c, struct str pattern, const char *error) {
+static bool sortKeepsToSlot(struct client *c, struct str pattern, const char *error) {
     if (!cluster_enabled || patternSlot(pattern) == keySlot(c->argv[1])) return true;
     replyError(c, error);
     return false;
 }
 
-static bool mayReadAll(struct client *c, const char *error) {
+static bool sortMayReadAll(struct client *c, const char *error) {
     if (aclMayReadAllKeys(c)) return true;
     replyError(c, error);
     return false;
 }
 
-static bool parseBy(struct client *c, struct str pattern, struct sortArgs *a) {
-    a->by = parsePattern(pattern);
-    if (a->by.star && !keepsToSlot(c, pattern,
-                                   "ERR BY option of SORT denied in Cluster mode when keys formed by the "
-                                   "pattern may be in different slots."))
+static bool sortParseBy(struct client *c, struct str pattern, struct sortArgs *a) {
+    a->by = sortParsePattern(pattern);
+    if (a->by.star && !sortKeepsToSlot(c, pattern,
+                                       "ERR BY option of SORT denied in Cluster mode when keys formed by the "
+                                       "pattern may be in different slots."))
         return false;
-    if (a->by.star && !mayReadAll(c, "ERR BY option of SORT denied due to insufficient ACL permissions."))
+    if (a->by.star && !sortMayReadAll(c, "ERR BY option of SORT denied due to insufficient ACL permissions."))
         return false;
     a->has_by = true;
     if (!a->by.star) a->nosort = true; /* for good, whatever BY follows */
     return true;
 }
 
-static bool parseGet(struct client *c, struct str pattern, struct sortArgs *a) {
+static bool sortParseGet(struct client *c, struct str pattern, struct sortArgs *a) {
     if (!strEq(pattern, STR("#")) &&
-        !keepsToSlot(c, pattern,
-                     "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be "
-                     "in different slots."))
+        !sortKeepsToSlot(
+            c, pattern,
+            "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be "
+            "in different slots."))
         return false;
-    if (!mayReadAll(c, "ERR GET option of SORT denied due to insufficient ACL permissions.")) return false;
-    a->gets[a->get_count++] = parsePattern(pattern);
+    if (!sortMayReadAll(c, "ERR GET option of SORT denied due to insufficient ACL permissions."))
+        return false;
+    a->gets[a->get_count++] = sortParsePattern(pattern);
     return true;
 }
 
-static bool parseOption(struct client *c, int *i, struct sortArgs *a) {
+static bool sortParseOption(struct client *c, int *i, struct sortArgs *a) {
     int args;
-    enum sortOption option = optionAt(c->argv, c->argc, *i, &args);
+    enum sortOption option = sortOptionAt(c->argv, c->argc, *i, &args);
     const struct str *arg = c->argv + *i + 1;
     if (option == SORT_UNKNOWN || (option == SORT_STORE && !a->may_store)) {
         replySyntaxError(c);
@@ -188,8 +190,8 @@ static bool parseOption(struct client *c, int *i, struct sortArgs *a) {
     *i += args;
     if (option == SORT_LIMIT)
         return argLongLong(c, arg[0], &a->offset, NULL) && argLongLong(c, arg[1], &a->limit, NULL);
-    if (option == SORT_BY) return parseBy(c, *arg, a);
-    if (option == SORT_GET) return parseGet(c, *arg, a);
+    if (option == SORT_BY) return sortParseBy(c, *arg, a);
+    if (option == SORT_GET) return sortParseGet(c, *arg, a);
     if (option == SORT_STORE)
         a->store = *arg;
     else if (option == SORT_ALPHA)
@@ -202,14 +204,14 @@ static bool parseOption(struct client *c, int *i, struct sortArgs *a) {
 static bool sortParseOptions(struct client *c, struct sortArgs *a) {
     a->gets = zmalloc((size_t)c->argc * sizeof *a->gets);
     for (int i = 2; i < c->argc; i++)
-        if (!parseOption(c, &i, a)) return false;
+        if (!sortParseOption(c, &i, a)) return false;
     return true;
 }
 
 /* ---- Looking up ---- */
 
-static void lookupPattern(struct sortRun *run, const struct sortPattern *p, struct str element,
-                          struct sortLookup *l) {
+static void sortLookupPattern(struct sortRun *run, const struct sortPattern *p, struct str element,
+                              struct sortLookup *l) {
     l->found = p->element;
     l->value = element;
     if (!p->star) return;
@@ -231,7 +233,7 @@ static void lookupPattern(struct sortRun *run, const struct sortPattern *p, stru
 
 /* ---- Collecting ---- */
 
-static size_t keepText(sds *pool, struct str s) {
+static size_t sortKeepText(sds *pool, struct str s) {
     size_t at = sdslen(*pool);
     *pool = sdsMakeRoomFor(*pool, s.len + 1);
     if (s.len) memcpy(*pool + at, s.ptr, s.len);
@@ -240,48 +242,48 @@ static size_t keepText(sds *pool, struct str s) {
     return at;
 }
 
-static bool collectElement(void *priv, struct str text) {
+static bool sortCollectElement(void *priv, struct str text) {
     struct sortRun *run = priv;
     if (run->count == run->capacity) {
         run->capacity = run->capacity ? 2 * run->capacity : 64;
         run->element = zrealloc(run->element, run->capacity * sizeof *run->element);
     }
     run->element[run->count++] =
-        (struct sortElement){.text_at = keepText(&run->texts, text), .text_len = text.len};
+        (struct sortElement){.text_at = sortKeepText(&run->texts, text), .text_len = text.len};
     return true;
 }
 
-static void collectList(struct sortRun *run, struct listRef l, size_t first, size_t count, bool back) {
+static void sortCollectList(struct sortRun *run, struct listRef l, size_t first, size_t count, bool back) {
     struct listIterator it;
     int64_t at = (int64_t)first;
     if (!count || !listTypeSeek(&it, l, back ? -1 - at : at)) return;
     do {
         char text[LP_INTBUF_SIZE];
-        collectElement(run, listTypeText(&it, text));
+        sortCollectElement(run, listTypeText(&it, text));
     } while (--count && (back ? listTypePrev(&it) : listTypeNext(&it)));
     listTypeStop(&it);
 }
 
-static void collectZset(struct sortRun *run, struct zsetRef z, size_t first, size_t count, bool back) {
+static void sortCollectZset(struct sortRun *run, struct zsetRef z, size_t first, size_t count, bool back) {
     struct zsetPlace p;
     if (!count || !z.index->atRank(z.ptr, back ? zsetLength(z) - 1 - first : first, &p)) return;
     do {
         struct zsetElement e;
         z.index->read(&p, &e);
-        collectElement(run, e.member);
+        sortCollectElement(run, e.member);
     } while (--count && z.index->step(z.ptr, &p, back));
 }
 
-static void collectSet(struct sortRun *run, struct setRef s, size_t first, size_t count) {
+static void sortCollectSet(struct sortRun *run, struct setRef s, size_t first, size_t count) {
     struct setIterator it;
     struct setMember m;
     setIterate(&it, s);
     for (size_t i = 0; i < first + count && setNext(&it, &m); i++)
-        if (i >= first) collectElement(run, m.s);
+        if (i >= first) sortCollectElement(run, m.s);
     setStop(&it);
 }
 
-static struct sortSlice sliceOf(const struct sortArgs *a, size_t count) {
+static struct sortSlice sortSliceOf(const struct sortArgs *a, size_t count) {
     struct sortSlice s = {a->offset > 0 ? (size_t)a->offset : 0, count};
     if (s.first > count) s.first = count;
     if (a->limit >= 0 && (uint64_t)a->limit < count - s.first) s.end = s.first + (size_t)a->limit;
@@ -289,27 +291,27 @@ static struct sortSlice sliceOf(const struct sortArgs *a, size_t count) {
 }
 
 /* As they lie, or from the end; a set has no direction. */
-static void collectUnsorted(struct sortRun *run, const struct object *o) {
+static void sortCollectUnsorted(struct sortRun *run, const struct object *o) {
     const struct sortArgs *a = run->args;
     size_t count = o->type == OBJ_LIST   ? listTypeLength(listTypeOpen(o))
                    : o->type == OBJ_ZSET ? zsetLength(zsetOpen(o))
                                          : setSize(setOpen(o));
-    struct sortSlice s = sliceOf(a, count);
+    struct sortSlice s = sortSliceOf(a, count);
     if (o->type == OBJ_LIST)
-        collectList(run, listTypeOpen(o), s.first, s.end - s.first, a->desc);
+        sortCollectList(run, listTypeOpen(o), s.first, s.end - s.first, a->desc);
     else if (o->type == OBJ_ZSET)
-        collectZset(run, zsetOpen(o), s.first, s.end - s.first, a->desc);
+        sortCollectZset(run, zsetOpen(o), s.first, s.end - s.first, a->desc);
     else
-        collectSet(run, setOpen(o), s.first, s.end - s.first);
+        sortCollectSet(run, setOpen(o), s.first, s.end - s.first);
     run->answer = (struct sortSlice){0, run->count};
 }
 
-static void collect(struct sortRun *run, const struct object *o) {
+static void sortCollect(struct sortRun *run, const struct object *o) {
     if (run->args->nosort) {
-        collectUnsorted(run, o);
+        sortCollectUnsorted(run, o);
     } else {
-        objectTypeOf(o)->iterate(o, collectElement, run);
-        run->answer = sliceOf(run->args, run->count);
+        objectTypeOf(o)->iterate(o, sortCollectElement, run);
+        run->answer = sortSliceOf(run->args, run->count);
     }
     /* The pool does not grow any more: its places are addresses now. */
     for (size_t i = 0; i < run->count; i++) {
@@ -319,7 +321,7 @@ static void collect(struct sortRun *run, const struct object *o) {
 }
 
 /* As C reads numbers, but for hexadecimal ones and blanks in front. The text ends in a NUL. */
-static bool readNumber(const char *text, double *v) {
+static bool sortReadNumber(const char *text, double *v) {
     char *end;
     errno = 0;
     if (!*text || isspace((unsigned char)*text) || strpbrk(text, "xX")) return false;
@@ -328,39 +330,39 @@ static bool readNumber(const char *text, double *v) {
 }
 
 /* Integers are read as such, which is no different up to 2^53 and rounds likewise above. */
-static bool numberOf(struct sortRun *run, struct str weight, bool ends_in_nul, double *v) {
+static bool sortNumberOf(struct sortRun *run, struct str weight, bool ends_in_nul, double *v) {
     int64_t integer;
     if (string2ll(weight, &integer)) {
         *v = (double)integer;
         return true;
     }
-    if (ends_in_nul) return readNumber(weight.ptr, v);
+    if (ends_in_nul) return sortReadNumber(weight.ptr, v);
     sdssetlen(run->weights, 0); /* needed for this conversion only */
-    keepText(&run->weights, weight);
-    return readNumber(run->weights, v);
+    sortKeepText(&run->weights, weight);
+    return sortReadNumber(run->weights, v);
 }
 
 /* What the elements are compared by, one of which is no number: false. */
-static bool weighNumbers(struct sortRun *run) {
+static bool sortWeighNumbers(struct sortRun *run) {
     const struct sortArgs *a = run->args;
     for (size_t i = 0; i < run->count; i++) {
         const struct sortElement *e = &run->element[i];
         struct sortLookup l = {.found = true, .value = e->text};
         double number = 0;
-        if (a->has_by) lookupPattern(run, &a->by, e->text, &l);
-        if (l.found && !numberOf(run, l.value, !a->has_by, &number)) return false;
+        if (a->has_by) sortLookupPattern(run, &a->by, e->text, &l);
+        if (l.found && !sortNumberOf(run, l.value, !a->has_by, &number)) return false;
         run->keys[i] = (struct sortKey){keysortDouble(number), i};
     }
     return true;
 }
 
-static void lookUpWeights(struct sortRun *run) {
+static void sortLookUpWeights(struct sortRun *run) {
     enum { NO_WEIGHT = -1 };
     for (size_t i = 0; i < run->count; i++) {
         struct sortElement *e = &run->element[i];
         struct sortLookup l;
-        lookupPattern(run, &run->args->by, e->text, &l);
-        e->weight_at = l.found ? keepText(&run->weights, l.value) : (size_t)NO_WEIGHT;
+        sortLookupPattern(run, &run->args->by, e->text, &l);
+        e->weight_at = l.found ? sortKeepText(&run->weights, l.value) : (size_t)NO_WEIGHT;
         e->weight.len = l.value.len;
     }
     for (size_t i = 0; i < run->count; i++) {
@@ -370,7 +372,7 @@ static void lookUpWeights(struct sortRun *run) {
 }
 
 /* Does strcoll() compare bytes? In the locales that belong to no language. */
-static bool collatesBytes(void) {
+static bool sortCollatesBytes(void) {
     static const char *const names[] = {"C", "POSIX", "C.UTF-8", "C.utf8"};
     const char *locale = setlocale(LC_COLLATE, NULL);
     for (size_t i = 0; locale && i < sizeof names / sizeof *names; i++)
@@ -379,7 +381,7 @@ static bool collatesBytes(void) {
 }
 
 /* How many bytes all weights begin with alike. */
-static size_t commonBeginning(const struct sortRun *run) {
+static size_t sortCommonBeginning(const struct sortRun *run) {
     const char *first = NULL;
     size_t len = 0;
     for (size_t i = 0; i < run->count; i++) {
@@ -407,15 +409,15 @@ static void sortCutWeights(struct sortRun *run) {
 
 /* What names have in common tells them not apart: the keys are what comes behind it. Where a language
  * decides, nothing can be told from how texts begin. */
-static void weighTexts(struct sortRun *run) {
+static void sortWeighTexts(struct sortRun *run) {
     if (run->args->has_by)
-        lookUpWeights(run);
+        sortLookUpWeights(run);
     else
         for (size_t i = 0; i < run->count; i++) run->element[i].weight = run->element[i].text;
     bool stores = run->args->store.ptr;
     if (!stores) sortCutWeights(run);
-    run->bytes = stores || collatesBytes();
-    size_t common = run->bytes ? commonBeginning(run) : 0;
+    run->bytes = stores || sortCollatesBytes();
+    size_t common = run->bytes ? sortCommonBeginning(run) : 0;
     for (size_t i = 0; i < run->count; i++) {
         struct str weight = run->element[i].weight;
         uint64_t key = 0;
@@ -427,7 +429,7 @@ static void weighTexts(struct sortRun *run) {
 /* ---- Sorting ---- */
 
 /* Two elements whose keys are equal. */
-static int compareElements(void *priv, size_t a, size_t b) {
+static int sortCompareElements(void *priv, size_t a, size_t b) {
     const struct sortRun *run = priv;
     const struct sortElement *x = &run->element[a], *y = &run->element[b];
     int cmp;
@@ -442,19 +444,19 @@ static int compareElements(void *priv, size_t a, size_t b) {
 }
 
 /* False: an error has been replied. */
-static bool order(struct sortRun *run, const struct sortArgs *a) {
+static bool sortOrder(struct sortRun *run, const struct sortArgs *a) {
     if (a->nosort) return true;
     run->keys = zmalloc(run->count * sizeof *run->keys);
     if (a->alpha) {
-        weighTexts(run);
-    } else if (!weighNumbers(run)) {
+        sortWeighTexts(run);
+    } else if (!sortWeighNumbers(run)) {
         replyError(run->c, "ERR One or more scores can't be converted into double");
         return false;
     }
     for (size_t i = 0; a->desc && i < run->count; i++) run->keys[i].key = ~run->keys[i].key;
     size_t wanted = run->answer.end;
-    if (wanted < run->count) keysortSelect(run->keys, run->count, wanted, compareElements, run);
-    keysort(run->keys, wanted, compareElements, run);
+    if (wanted < run->count) keysortSelect(run->keys, run->count, wanted, sortCompareElements, run);
+    keysort(run->keys, wanted, sortCompareElements, run);
     return true;
 }
 
@@ -463,37 +465,37 @@ static bool order(struct sortRun *run, const struct sortArgs *a) {
 /* Every value of the result, in order; found is false for a missing one. */
 typedef void sortOutput(void *priv, bool found, struct str value);
 
-static void emitResult(struct sortRun *run, const struct sortSlice *s, sortOutput *out, void *priv) {
+static void sortEmitResult(struct sortRun *run, const struct sortSlice *s, sortOutput *out, void *priv) {
     const struct sortArgs *a = run->args;
     for (size_t i = s->first; i < s->end; i++) {
         struct str text = run->element[run->keys ? run->keys[i].at : i].text;
         if (!a->get_count) out(priv, true, text);
         for (int g = 0; g < a->get_count; g++) {
             struct sortLookup l;
-            lookupPattern(run, &a->gets[g], text, &l);
+            sortLookupPattern(run, &a->gets[g], text, &l);
             out(priv, l.found, l.value);
         }
     }
 }
 
-static void replyValue(void *priv, bool found, struct str value) {
+static void sortReplyValue(void *priv, bool found, struct str value) {
     if (found)
         replyBulk(priv, value);
     else
         replyNull(priv);
 }
 
-static void pushValue(void *priv, bool found, struct str value) {
+static void sortPushValue(void *priv, bool found, struct str value) {
     listTypePush(priv, found ? value : STR(""), LIST_RIGHT);
 }
 
-static void storeResult(struct sortRun *run, const struct sortSlice *s, size_t length) {
+static void sortStoreResult(struct sortRun *run, const struct sortSlice *s, size_t length) {
     struct client *c = run->c;
     struct str key = run->args->store;
     if (length) {
         struct listRef l = listTypeNew(0);
         char room[LIST_EMBED_MAX];
-        emitResult(run, s, pushValue, &l);
+        sortEmitResult(run, s, sortPushValue, &l);
         dbSet(c->db, key, listTypeValue(l, room), false);
         keyChanged(c, c->db, key, NOTIFY_LIST, "sortstore", length);
     } else if (dbDelete(c->db, key)) {
@@ -502,22 +504,22 @@ static void storeResult(struct sortRun *run, const struct sortSlice *s, size_t l
     replyLongLong(c, (int64_t)length);
 }
 
-static void answer(struct sortRun *run) {
+static void sortAnswer(struct sortRun *run) {
     const struct sortArgs *a = run->args;
     struct sortSlice s = run->answer;
     size_t length = (s.end - s.first) * (size_t)(a->get_count ? a->get_count : 1);
     if (a->store.ptr) {
-        storeResult(run, &s, length);
+        sortStoreResult(run, &s, length);
         return;
     }
     replyArrayLen(run->c, (int64_t)length);
-    emitResult(run, &s, replyValue, run->c);
+    sortEmitResult(run, &s, sortReplyValue, run->c);
 }
 
 /* ---- SORT, SORT_RO ---- */
 
 /* A set has no order that another server would have, too: where that matters, it gets one. */
-static void orderSet(const struct client *c, struct sortArgs *a) {
+static void sortOrderSet(const struct client *c, struct sortArgs *a) {
     if (!a->nosort || !(a->store.ptr || c->flags & CLIENT_SCRIPT)) return;
     a->nosort = a->has_by = false;
     a->alpha = true;
@@ -529,10 +531,10 @@ static void sortObject(struct client *c, const struct object *o, struct sortArgs
         return;
     }
     struct sortRun run = {.c = c, .args = a, .texts = sdsempty(), .weights = sdsempty(), .key = sdsempty()};
-    if (o && o->type == OBJ_SET) orderSet(c, a);
+    if (o && o->type == OBJ_SET) sortOrderSet(c, a);
     run.scattered = a->store.ptr && o && o->type == OBJ_SET && o->encoding == SET_HASHTABLE;
-    if (o) collect(&run, o);
-    if (order(&run, a)) answer(&run);
+    if (o) sortCollect(&run, o);
+    if (sortOrder(&run, a)) sortAnswer(&run);
     zfree(run.element);
     zfree(run.keys);
     sdsfree(run.key);

@@ -6,15 +6,15 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
 #include "commands/cmd_list.h"
+#include "data/digest.h"
+#include "data/keyspace/db.h"
+#include "data/type.h"
 #include "registry/config.h"
 #include "registry/debug.h"
 #include "registry/server_events.h"
-#include "data/keyspace/db.h"
-#include "data/digest.h"
-#include "client/reply.h"
-#include "data/type.h"
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
@@ -28,13 +28,13 @@ static int64_t max_listpack_size, compress_depth;
 
 /* ---- Encodings ---- */
 
-static bool isListpack(const struct listRef *l) {
+static bool listIsListpack(const struct listRef *l) {
     return l->encoding == LIST_LISTPACK;
 }
 
 /* Before a change that makes a listpack of the object's own larger by up to `more` bytes: it is copied out.
  * Returns where `p` is now; NULL stays NULL. */
-static unsigned char *own(struct listRef *l, unsigned char *p, size_t more) {
+static unsigned char *listOwn(struct listRef *l, unsigned char *p, size_t more) {
     if (!l->borrowed) return p;
     size_t bytes = lpBytes(l->ptr), at = p ? (size_t)(p - (unsigned char *)l->ptr) : 0;
     unsigned char *scratch = lpScratch(l->ptr, more);
@@ -43,8 +43,8 @@ static unsigned char *own(struct listRef *l, unsigned char *p, size_t more) {
     return p ? (unsigned char *)l->ptr + at : NULL;
 }
 
-static void toQuicklist(struct listRef *l) {
-    own(l, NULL, 0);
+static void listToQuicklist(struct listRef *l) {
+    listOwn(l, NULL, 0);
     l->ptr = qlFromListpack(lpKeep(l->ptr), max_listpack_size, compress_depth);
     l->encoding = LIST_QUICKLIST;
 }
@@ -52,16 +52,16 @@ static void toQuicklist(struct listRef *l) {
 /* Elements that take `add` bytes more than what they replace are coming: is it still a listpack, and stays
  * one? Like Valkey's, pushes are counted by the lengths of the strings, without what an entry adds to them: a
  * push of many short ones can make a listpack larger than the limit, which the next push then ends. */
-static bool staysListpack(struct listRef *l, size_t add_bytes, size_t add_count) {
-    if (!isListpack(l)) return false;
+static bool listStaysListpack(struct listRef *l, size_t add_bytes, size_t add_count) {
+    if (!listIsListpack(l)) return false;
     if (qlFits(qlLimitsOf(max_listpack_size), lpBytes(l->ptr), lpLength(l->ptr), add_bytes, add_count))
         return true;
-    toQuicklist(l);
+    listToQuicklist(l);
     return false;
 }
 
-static void toListpack(struct listRef *l, struct qlLimits limits) {
-    unsigned char *lp = isListpack(l) ? NULL : qlToListpack(l->ptr, limits);
+static void listToListpack(struct listRef *l, struct qlLimits limits) {
+    unsigned char *lp = listIsListpack(l) ? NULL : qlToListpack(l->ptr, limits);
     if (lp) *l = (struct listRef){.ptr = lp, .encoding = LIST_LISTPACK};
 }
 
@@ -71,11 +71,11 @@ void listTypeShrink(struct listRef *l) {
         half.bytes /= 2;
     else
         half.count /= 2;
-    toListpack(l, half);
+    listToListpack(l, half);
 }
 
 void listTypeFit(struct listRef *l) {
-    toListpack(l, qlLimitsOf(max_listpack_size));
+    listToListpack(l, qlLimitsOf(max_listpack_size));
 }
 
 /* ---- Life ---- */
@@ -92,28 +92,28 @@ struct listRef listTypeNewChain(void) {
 
 void listTypeFree(struct listRef l) {
     if (l.borrowed) return;
-    if (isListpack(&l))
+    if (listIsListpack(&l))
         lpFree(l.ptr);
     else
         qlFree(l.ptr);
 }
 
-static bool isSmall(const struct listRef *l, size_t max_bytes) {
-    return isListpack(l) && lpBytes(l->ptr) <= max_bytes;
+static bool listIsSmall(const struct listRef *l, size_t max_bytes) {
+    return listIsListpack(l) && lpBytes(l->ptr) <= max_bytes;
 }
 
-static struct value embeddedValue(const unsigned char *lp) {
+static struct value listEmbeddedValue(const unsigned char *lp) {
     return valueEmbed(OBJ_LIST, LIST_LISTPACK, strN((const char *)lp, lpBytes(lp)));
 }
 
 struct value listTypeValue(struct listRef l, char room[LIST_EMBED_MAX]) {
     debugAssert(listTypeLength(l) > 0 && !l.borrowed);
-    if (isSmall(&l, LIST_EMBED_MAX)) {
+    if (listIsSmall(&l, LIST_EMBED_MAX)) {
         memcpy(room, l.ptr, lpBytes(l.ptr));
         lpFree(l.ptr);
-        return embeddedValue((unsigned char *)room);
+        return listEmbeddedValue((unsigned char *)room);
     }
-    if (isListpack(&l)) l.ptr = lpShrinkToFit(l.ptr);
+    if (listIsListpack(&l)) l.ptr = lpShrinkToFit(l.ptr);
     return valuePtr(OBJ_LIST, l.encoding, l.ptr);
 }
 
@@ -121,13 +121,13 @@ struct value listTypeValue(struct listRef l, char room[LIST_EMBED_MAX]) {
 struct object *listTypeCommitListpack(struct db *db, struct object *o, struct listRef l) {
     if (l.borrowed) return o; /* as it was */
     bool apart = objectHasPtr(o);
-    if (isSmall(&l, apart ? LIST_EMBED_MAX / 2 : LIST_EMBED_MAX)) {
-        o = dbReplaceValue(db, o, embeddedValue(l.ptr));
+    if (listIsSmall(&l, apart ? LIST_EMBED_MAX / 2 : LIST_EMBED_MAX)) {
+        o = dbReplaceValue(db, o, listEmbeddedValue(l.ptr));
         lpFree(l.ptr);
         return o;
     }
     if (!apart) {
-        if (isListpack(&l)) l.ptr = lpKeep(l.ptr);
+        if (listIsListpack(&l)) l.ptr = lpKeep(l.ptr);
         return dbReplaceValue(db, o, valuePtr(OBJ_LIST, l.encoding, l.ptr));
     }
     objectSetPtr(o, l.encoding, l.ptr);
@@ -151,34 +151,34 @@ void listTypeDeleteKey(struct db *db, struct str key, struct object *o, struct l
 }
 
 uint64_t listTypeLength(struct listRef l) {
-    return isListpack(&l) ? lpLength(l.ptr) : ((struct quicklist *)l.ptr)->count;
+    return listIsListpack(&l) ? lpLength(l.ptr) : ((struct quicklist *)l.ptr)->count;
 }
 
 /* ---- Change ---- */
 
 /* Strings of no or one byte take several times their length. */
-static bool manyStayListpack(struct listRef *l, const struct str *s, int count) {
+static bool listManyStayListpack(struct listRef *l, const struct str *s, int count) {
     size_t bytes = 0, entries = 0;
     for (int i = 0; i < count; i++) {
         bytes += s[i].len;
         entries += qlEntryBound(s[i].len);
     }
     if (entries > OVERHEAD_MAX * qlLimitsOf(max_listpack_size).bytes) bytes = entries;
-    return staysListpack(l, bytes, (size_t)count);
+    return listStaysListpack(l, bytes, (size_t)count);
 }
 
-static void ownFor(struct listRef *l, const struct str *s, int count) {
+static void listOwnFor(struct listRef *l, const struct str *s, int count) {
     size_t more = 0;
     for (int i = 0; i < count; i++) more += qlEntryBound(s[i].len);
-    own(l, NULL, more);
+    listOwn(l, NULL, more);
 }
 
 void listTypePushMany(struct listRef *l, const struct str *s, int count, enum listEnd end) {
-    if (!isListpack(l) || !manyStayListpack(l, s, count)) {
+    if (!listIsListpack(l) || !listManyStayListpack(l, s, count)) {
         for (int i = 0; i < count; i++) qlPush(l->ptr, s[i], (enum qlEnd)end);
         return;
     }
-    if (l->borrowed) ownFor(l, s, count);
+    if (l->borrowed) listOwnFor(l, s, count);
     if (end == LIST_RIGHT) {
         for (int i = 0; i < count; i++) l->ptr = lpAppend(l->ptr, s[i]);
     } else if (!lpLength(l->ptr)) { /* what nothing has to be moved for */
@@ -195,27 +195,27 @@ void listTypePush(struct listRef *l, struct str s, enum listEnd end) {
 void listTypeDelete(struct listRef *l, uint64_t start, uint64_t num) {
     debugAssert(start + num <= listTypeLength(*l));
     if (!num) return;
-    if (isListpack(l)) {
-        own(l, NULL, 0);
+    if (listIsListpack(l)) {
+        listOwn(l, NULL, 0);
         l->ptr = lpDeleteRange(l->ptr, (long)start, num);
     } else {
         qlDeleteRange(l->ptr, start, num);
     }
 }
 
-static size_t entryBytes(unsigned char *lp, unsigned char *p) {
+static size_t listEntryBytes(unsigned char *lp, unsigned char *p) {
     unsigned char *next = lpNext(lp, p);
     return (size_t)((next ? next : lp + lpBytes(lp) - 1) - p);
 }
 
 bool listTypeSet(struct listRef *l, int64_t index, struct str s) {
     struct qlCursor cursor;
-    if (isListpack(l)) {
+    if (listIsListpack(l)) {
         unsigned char *p = lpSeek(l->ptr, index);
         if (!p) return false;
-        size_t bound = qlEntryBound(s.len), was = entryBytes(l->ptr, p);
-        if (staysListpack(l, bound > was ? bound - was : 0, 0)) {
-            p = own(l, p, bound);
+        size_t bound = qlEntryBound(s.len), was = listEntryBytes(l->ptr, p);
+        if (listStaysListpack(l, bound > was ? bound - was : 0, 0)) {
+            p = listOwn(l, p, bound);
             l->ptr = lpInsert(l->ptr, s, p, LP_REPLACE, NULL);
             return true;
         }
@@ -229,11 +229,11 @@ bool listTypeInsert(struct listRef *l, struct str pivot, struct str s, bool afte
     struct qlCursor cursor;
     struct lpValue v;
     struct listNeedle needle = listTypeNeedle(pivot);
-    if (isListpack(l)) {
+    if (listIsListpack(l)) {
         unsigned char *first = lpFirst(l->ptr), *p = first ? lpFind(l->ptr, first, pivot, 0) : NULL;
         if (!p) return false;
-        if (staysListpack(l, qlEntryBound(s.len), 1)) {
-            p = own(l, p, qlEntryBound(s.len));
+        if (listStaysListpack(l, qlEntryBound(s.len), 1)) {
+            p = listOwn(l, p, qlEntryBound(s.len));
             l->ptr = lpInsert(l->ptr, s, p, after ? LP_AFTER : LP_BEFORE, NULL);
             return true;
         }
@@ -251,8 +251,8 @@ bool listTypeInsert(struct listRef *l, struct str pivot, struct str s, bool afte
 
 void listTypeInsertAt(struct listRef *l, uint64_t index, struct str s) {
     struct qlCursor cursor;
-    if (isListpack(l) && staysListpack(l, qlEntryBound(s.len), 1)) {
-        unsigned char *p = own(l, lpSeek(l->ptr, (long)index), qlEntryBound(s.len));
+    if (listIsListpack(l) && listStaysListpack(l, qlEntryBound(s.len), 1)) {
+        unsigned char *p = listOwn(l, lpSeek(l->ptr, (long)index), qlEntryBound(s.len));
         l->ptr = lpInsert(l->ptr, s, p, LP_BEFORE, NULL);
         return;
     }
@@ -261,8 +261,8 @@ void listTypeInsertAt(struct listRef *l, uint64_t index, struct str s) {
     qlInsert(&cursor, s, false);
 }
 
-static uint64_t deleteEqualListpack(struct listRef *l, const struct listNeedle *needle, uint64_t max,
-                                    enum listEnd from) {
+static uint64_t listDeleteEqualListpack(struct listRef *l, const struct listNeedle *needle, uint64_t max,
+                                        enum listEnd from) {
     unsigned char *lp = l->ptr, *p = from == LIST_LEFT ? lpFirst(lp) : lpLast(lp);
     uint64_t deleted = 0;
     struct lpValue v;
@@ -272,7 +272,7 @@ static uint64_t deleteEqualListpack(struct listRef *l, const struct listNeedle *
             p = from == LIST_LEFT ? lpNext(lp, p) : lpPrev(lp, p);
             continue;
         }
-        p = own(l, p, 0);
+        p = listOwn(l, p, 0);
         l->ptr = lp = lpDelete(l->ptr, p, &p);
         if (from == LIST_RIGHT) p = p ? lpPrev(lp, p) : lpLast(lp);
         deleted++;
@@ -282,7 +282,7 @@ static uint64_t deleteEqualListpack(struct listRef *l, const struct listNeedle *
 
 uint64_t listTypeDeleteEqual(struct listRef *l, struct str s, uint64_t max, enum listEnd from) {
     struct listNeedle needle = listTypeNeedle(s);
-    if (isListpack(l)) return deleteEqualListpack(l, &needle, max, from);
+    if (listIsListpack(l)) return listDeleteEqualListpack(l, &needle, max, from);
     struct qlCursor cursor;
     struct lpValue v;
     uint64_t deleted = 0;
@@ -301,25 +301,25 @@ uint64_t listTypeDeleteEqual(struct listRef *l, struct str s, uint64_t max, enum
 
 bool listTypeSeek(struct listIterator *it, struct listRef l, int64_t index) {
     it->list = l;
-    if (!isListpack(&l)) return qlCursorSeek(&it->cursor, l.ptr, index);
+    if (!listIsListpack(&l)) return qlCursorSeek(&it->cursor, l.ptr, index);
     it->p = lpSeek(l.ptr, index);
     return it->p != NULL;
 }
 
 bool listTypeNext(struct listIterator *it) {
-    if (!isListpack(&it->list)) return qlNext(&it->cursor);
+    if (!listIsListpack(&it->list)) return qlNext(&it->cursor);
     it->p = lpNext(it->list.ptr, it->p);
     return it->p != NULL;
 }
 
 bool listTypePrev(struct listIterator *it) {
-    if (!isListpack(&it->list)) return qlPrev(&it->cursor);
+    if (!listIsListpack(&it->list)) return qlPrev(&it->cursor);
     it->p = lpPrev(it->list.ptr, it->p);
     return it->p != NULL;
 }
 
 void listTypeGet(const struct listIterator *it, struct lpValue *v) {
-    if (isListpack(&it->list))
+    if (listIsListpack(&it->list))
         lpGetValue(it->p, v);
     else
         qlValue(&it->cursor, v);
@@ -332,7 +332,7 @@ struct str listTypeText(const struct listIterator *it, char buf[LP_INTBUF_SIZE])
 }
 
 void listTypeStop(struct listIterator *it) {
-    if (!isListpack(&it->list)) qlCursorClose(&it->cursor);
+    if (!listIsListpack(&it->list)) qlCursorClose(&it->cursor);
 }
 
 struct listNeedle listTypeNeedle(struct str s) {
@@ -363,7 +363,7 @@ static size_t listHookMemoryUsage(const struct object *o, size_t samples) {
 static struct value listHookCopy(const struct object *o) {
     struct listRef l = listTypeOpen(o);
     if (l.borrowed) return objectValue(o);
-    l.ptr = isListpack(&l) ? (void *)lpDup(l.ptr) : qlDup(l.ptr);
+    l.ptr = listIsListpack(&l) ? (void *)lpDup(l.ptr) : qlDup(l.ptr);
     return valuePtr(OBJ_LIST, l.encoding, l.ptr);
 }
 
@@ -375,13 +375,13 @@ static void listHookIterate(const struct object *o, bool (*fn)(void *priv, struc
     listTypeStop(&it);
 }
 
-static bool digestElement(void *digest, struct str element) {
+static bool listDigestElement(void *digest, struct str element) {
     digestMix(digest, element);
     return true;
 }
 
 static void listHookDigest(const struct object *o, uint8_t digest[20]) {
-    listHookIterate(o, digestElement, digest);
+    listHookIterate(o, listDigestElement, digest);
 }
 
 static sds listHookDebugInfo(const struct object *o, sds s) {
@@ -394,7 +394,7 @@ static sds listHookDebugInfo(const struct object *o, sds s) {
 
 /* ---- Prefetch ---- */
 
-static bool prefetchListpack(const unsigned char *lp, unsigned wants, int step) {
+static bool listPrefetchListpack(const unsigned char *lp, unsigned wants, int step) {
     if (step == 0) {
         for (int i = 0; i < (wants & PREFETCH_HEAD ? LINES_TO_MOVE : 1); i++)
             __builtin_prefetch(lp + LINE * i);
@@ -411,7 +411,7 @@ static bool listHookPrefetch(const struct object *o, const struct prefetchReques
         __builtin_prefetch((const char *)o + LINE);
         return false;
     }
-    if (o->encoding == LIST_LISTPACK) return prefetchListpack(objectPtr(o), parts, step);
+    if (o->encoding == LIST_LISTPACK) return listPrefetchListpack(objectPtr(o), parts, step);
     return qlPrefetch(objectPtr(o), parts & PREFETCH_TAIL ? QL_TAIL : QL_HEAD, step, &state->at);
 }
 
@@ -452,7 +452,7 @@ static struct configDirective directives[] = {
 
 #define PACKED_THRESHOLD_MAX (UINT64_C(4) << 30)
 
-static void debugPackedThreshold(struct client *c) {
+static void listDebugPackedThreshold(struct client *c) {
     uint64_t bytes;
     if (!memtoull(c->argv[2], &bytes) || bytes >= PACKED_THRESHOLD_MAX) {
         replyError(c, "ERR argument must be a memory value bigger than 1 and smaller than 4gb");
@@ -467,7 +467,7 @@ static const char *const packed_help[] = {
     "    List elements as long as this get a node of their own; 0: only those that do not fit into one.",
     NULL};
 static const struct debugSubcommand packed_subcommand = {"quicklist-packed-threshold", 1, 1,
-                                                         debugPackedThreshold, packed_help};
+                                                         listDebugPackedThreshold, packed_help};
 
 void listTypeInit(void) {
     debugRegister(&packed_subcommand);

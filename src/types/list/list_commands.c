@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list_commands.c - list commands that push, look up, and change elements in place. Also what all commands do after
- * a change. Those that take elements out are in list_pop.c. */
+/* list_commands.c - list commands that push, look up, and change elements in place. Also what all commands do
+ * after a change. Those that take elements out are in list_pop.c. */
 #include "types/list/list_commands.h"
 
 #include "base/assert.h"
+#include "client/reply.h"
 #include "command/command.h"
 #include "command/lookup.h"
 #include "commands/cmd_list.h"
 #include "data/notify.h"
-#include "client/reply.h"
 #include "types/types.h"
 
 /* ---- After a change ---- */
@@ -39,7 +39,7 @@ struct object *listPushed(struct client *c, struct str key, struct object *o, st
 }
 
 /* Elements from outside have a limit, which only a raised proto-max-bulk-len lets them reach. */
-static bool checkSizes(struct client *c, int first) {
+static bool listCheckSizes(struct client *c, int first) {
     for (int i = first; i < c->argc; i++) {
         if (c->argv[i].len < QL_ELEMENT_MAX) continue;
         replyError(c, "ERR Element too large");
@@ -50,40 +50,40 @@ static bool checkSizes(struct client *c, int first) {
 
 /* ---- LPUSH, RPUSH, LPUSHX, RPUSHX ---- */
 
-static struct listRef newListFor(const struct client *c) {
+static struct listRef listNewListFor(const struct client *c) {
     size_t bytes = 0;
     for (int i = 2; i < c->argc; i++) bytes += qlEntryBound(c->argv[i].len);
     return listTypeNew(bytes);
 }
 
-static void pushGeneric(struct client *c, enum listEnd end, bool must_exist) {
-    if (!checkSizes(c, 2)) return;
+static void listPushGeneric(struct client *c, enum listEnd end, bool must_exist) {
+    if (!listCheckSizes(c, 2)) return;
     struct object *o;
     if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (!o && must_exist) {
         replyLongLong(c, 0);
         return;
     }
-    struct listRef l = o ? listTypeOpen(o) : newListFor(c);
+    struct listRef l = o ? listTypeOpen(o) : listNewListFor(c);
     listTypePushMany(&l, c->argv + 2, c->argc - 2, end);
     replyLongLong(c, (int64_t)listTypeLength(l));
     listPushed(c, c->argv[1], o, l, end, (uint64_t)c->argc - 2);
 }
 
 void lpushCommand(struct client *c) {
-    pushGeneric(c, LIST_LEFT, false);
+    listPushGeneric(c, LIST_LEFT, false);
 }
 
 void rpushCommand(struct client *c) {
-    pushGeneric(c, LIST_RIGHT, false);
+    listPushGeneric(c, LIST_RIGHT, false);
 }
 
 void lpushxCommand(struct client *c) {
-    pushGeneric(c, LIST_LEFT, true);
+    listPushGeneric(c, LIST_LEFT, true);
 }
 
 void rpushxCommand(struct client *c) {
-    pushGeneric(c, LIST_RIGHT, true);
+    listPushGeneric(c, LIST_RIGHT, true);
 }
 
 /* ---- LLEN, LINDEX, LRANGE ---- */
@@ -114,11 +114,11 @@ struct slice {
     uint64_t count;      /* of elements from `start` on, once resolved */
 };
 
-static bool parseSlice(struct client *c, struct slice *s) {
+static bool listParseSlice(struct client *c, struct slice *s) {
     return argLongLong(c, c->argv[2], &s->start, NULL) && argLongLong(c, c->argv[3], &s->stop, NULL);
 }
 
-static void resolveSlice(struct slice *s, uint64_t list_length) {
+static void listResolveSlice(struct slice *s, uint64_t list_length) {
     int64_t length = (int64_t)list_length;
     if (s->start < 0) s->start = s->start < -length ? 0 : s->start + length;
     if (s->stop < 0) s->stop = s->stop < -length ? -1 : s->stop + length;
@@ -128,10 +128,10 @@ static void resolveSlice(struct slice *s, uint64_t list_length) {
 
 void lrangeCommand(struct client *c) {
     struct slice s = {0};
-    if (!parseSlice(c, &s)) return;
+    if (!listParseSlice(c, &s)) return;
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_LIST, &o)) return;
-    if (o) resolveSlice(&s, listTypeLength(listTypeOpen(o)));
+    if (o) listResolveSlice(&s, listTypeLength(listTypeOpen(o)));
     replyArrayLen(c, (int64_t)s.count);
     if (s.count) listTypeReply(listTypeOpen(o), c, (uint64_t)s.start, s.count);
 }
@@ -144,7 +144,7 @@ struct lposArgs {
     int64_t maxlen; /* elements to look at, 0 for all */
 };
 
-static bool parseLpos(struct client *c, struct lposArgs *a) {
+static bool listParseLpos(struct client *c, struct lposArgs *a) {
     for (int i = 3; i < c->argc; i += 2) {
         bool ok = true;
         if (i + 1 == c->argc) {
@@ -174,7 +174,7 @@ static bool parseLpos(struct client *c, struct lposArgs *a) {
 }
 
 /* Replies the indexes of all matches wanted; returns how many. */
-static int64_t replyMatches(struct client *c, struct listRef l, const struct lposArgs *a) {
+static int64_t listReplyMatches(struct client *c, struct listRef l, const struct lposArgs *a) {
     bool back = a->rank < 0;
     int64_t length = (int64_t)listTypeLength(l), found = 0;
     int64_t wanted = a->count < 0 ? 1 : a->count == 0 ? INT64_MAX : a->count;
@@ -198,16 +198,16 @@ static int64_t replyMatches(struct client *c, struct listRef l, const struct lpo
 
 void lposCommand(struct client *c) {
     struct lposArgs a = {.rank = 1, .count = -1};
-    if (!parseLpos(c, &a)) return;
+    if (!listParseLpos(c, &a)) return;
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (a.count < 0) {
-        if (!o || !replyMatches(c, listTypeOpen(o), &a)) replyNull(c);
+        if (!o || !listReplyMatches(c, listTypeOpen(o), &a)) replyNull(c);
     } else if (!o) {
         replyArrayLen(c, 0);
     } else {
         struct replyMark mark = replyDeferLen(c);
-        replySetArrayLen(c, mark, replyMatches(c, listTypeOpen(o), &a));
+        replySetArrayLen(c, mark, listReplyMatches(c, listTypeOpen(o), &a));
     }
 }
 
@@ -215,7 +215,7 @@ void lposCommand(struct client *c) {
 
 void lsetCommand(struct client *c) {
     int64_t index;
-    if (!checkSizes(c, 3)) return;
+    if (!listCheckSizes(c, 3)) return;
     struct object *o;
     if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (!o) {
@@ -238,7 +238,7 @@ void linsertCommand(struct client *c) {
         replySyntaxError(c);
         return;
     }
-    if (!checkSizes(c, 4)) return;
+    if (!listCheckSizes(c, 4)) return;
     struct object *o;
     if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (!o) {
@@ -273,13 +273,13 @@ void lremCommand(struct client *c) {
 
 void ltrimCommand(struct client *c) {
     struct slice s = {0};
-    if (!parseSlice(c, &s)) return;
+    if (!listParseSlice(c, &s)) return;
     struct object *o;
     if (!lookupKeyWriteType(c, c->argv[1], OBJ_LIST, &o)) return;
     if (o) {
         struct listRef l = listTypeOpen(o);
         uint64_t length = listTypeLength(l);
-        resolveSlice(&s, length);
+        listResolveSlice(&s, length);
         uint64_t end = s.count ? (uint64_t)s.start + s.count : 0;
         listTypeDelete(&l, end, length - end);
         if (s.count) listTypeDelete(&l, 0, (uint64_t)s.start);

@@ -22,7 +22,7 @@ uint8_t listRdbType(const struct object *o, int version) {
     return RDB_TYPE_LIST_QUICKLIST_2;
 }
 
-static void saveNode(void *priv, const struct qlNodeView *n) {
+static void listRdbSaveNode(void *priv, const struct qlNodeView *n) {
     struct rioWriter *w = priv;
     rdbWriteLen(w, n->plain ? NODE_PLAIN : NODE_PACKED);
     if (n->compressed)
@@ -35,17 +35,17 @@ void listRdbSave(struct rioWriter *w, const struct object *o) {
     struct listRef l = listTypeOpen(o);
     if (l.encoding == LIST_LISTPACK) {
         rdbWriteLen(w, 1);
-        saveNode(w, &(struct qlNodeView){.bytes = strN(l.ptr, lpBytes(l.ptr))});
+        listRdbSaveNode(w, &(struct qlNodeView){.bytes = strN(l.ptr, lpBytes(l.ptr))});
         return;
     }
     const struct quicklist *ql = l.ptr;
     rdbWriteLen(w, ql->nodes);
-    qlForEachNode(ql, saveNode, w);
+    qlForEachNode(ql, listRdbSaveNode, w);
 }
 
 /* ---- Loading ---- */
 
-static bool loadPlain(struct rdbReader *r, struct quicklist *ql) {
+static bool listRdbLoadPlain(struct rdbReader *r, struct quicklist *ql) {
     struct str s;
     if (!rdbReadElement(r, &s)) return false;
     if (!s.len) return rioFail(&r->io, "a list's node of its own for an empty element");
@@ -54,7 +54,7 @@ static bool loadPlain(struct rdbReader *r, struct quicklist *ql) {
 }
 
 /* Empty ones are let through: old servers wrote such. */
-static bool loadPacked(struct rdbReader *r, struct quicklist *ql) {
+static bool listRdbLoadPacked(struct rdbReader *r, struct quicklist *ql) {
     size_t size;
     unsigned char *lp = rdbReadBlob(r, &size);
     if (!lp) return false;
@@ -64,39 +64,39 @@ static bool loadPacked(struct rdbReader *r, struct quicklist *ql) {
     return empty || rioFail(&r->io, "a list's node that is not sound");
 }
 
-static bool loadZiplist(struct rdbReader *r, struct quicklist *ql) {
+static bool listRdbLoadZiplist(struct rdbReader *r, struct quicklist *ql) {
     unsigned char *lp = rdbReadFlat(r, RDB_FLAT_ZIPLIST);
     if (!lp) return false;
     if (!qlLoadListpack(ql, lp, lpBytes(lp))) lpFree(lp);
     return true;
 }
 
-static bool loadNode(struct rdbReader *r, struct quicklist *ql) {
+static bool listRdbLoadNode(struct rdbReader *r, struct quicklist *ql) {
     uint64_t form;
     if (!rdbReadLen(r, &form)) return false;
-    if (form == NODE_PLAIN) return loadPlain(r, ql);
-    if (form == NODE_PACKED) return loadPacked(r, ql);
+    if (form == NODE_PLAIN) return listRdbLoadPlain(r, ql);
+    if (form == NODE_PACKED) return listRdbLoadPacked(r, ql);
     return rioFail(&r->io, "unknown form of a list's node: %llu", (unsigned long long)form);
 }
 
-static bool loadInto(struct rdbReader *r, uint8_t rdb_type, struct quicklist *ql) {
-    if (rdb_type == RDB_TYPE_LIST_ZIPLIST) return loadZiplist(r, ql);
+static bool listRdbLoadInto(struct rdbReader *r, uint8_t rdb_type, struct quicklist *ql) {
+    if (rdb_type == RDB_TYPE_LIST_ZIPLIST) return listRdbLoadZiplist(r, ql);
     uint64_t n;
     bool ok = rdbReadCount(r, rdb_type == RDB_TYPE_LIST_QUICKLIST_2 ? 2 : 1, &n);
     for (; ok && n; n--) {
         if (rdb_type == RDB_TYPE_LIST)
-            ok = loadPlain(r, ql);
+            ok = listRdbLoadPlain(r, ql);
         else if (rdb_type == RDB_TYPE_LIST_QUICKLIST)
-            ok = loadZiplist(r, ql);
+            ok = listRdbLoadZiplist(r, ql);
         else
-            ok = loadNode(r, ql);
+            ok = listRdbLoadNode(r, ql);
     }
     return ok;
 }
 
 enum rdbLoaded listRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
     struct listRef l = listTypeNewChain();
-    bool ok = loadInto(r, rdb_type, l.ptr);
+    bool ok = listRdbLoadInto(r, rdb_type, l.ptr);
     if (!ok || !listTypeLength(l)) {
         listTypeFree(l);
         return ok ? RDB_EMPTY : RDB_FAILED;

@@ -27,7 +27,7 @@ static void listReplyPut(struct bulkWriter *w, const struct lpValue *v) {
 }
 
 /* `count` elements of a listpack from p on. */
-static void putRun(struct bulkWriter *to, unsigned char *lp, unsigned char *p, uint64_t count) {
+static void listReplyPutRun(struct bulkWriter *to, unsigned char *lp, unsigned char *p, uint64_t count) {
     struct bulkWriter w = *to; /* so that it can be in registers */
     struct lpValue v;
     while (count--) {
@@ -44,7 +44,8 @@ static void putRun(struct bulkWriter *to, unsigned char *lp, unsigned char *p, u
     *to = w;
 }
 
-static void putQuicklist(struct bulkWriter *w, struct quicklist *ql, uint64_t start, uint64_t count) {
+static void listReplyPutQuicklist(struct bulkWriter *w, struct quicklist *ql, uint64_t start,
+                                  uint64_t count) {
     struct qlCursor cur;
     struct lpValue v;
     if (!qlCursorSeek(&cur, ql, (int64_t)start)) return;
@@ -54,7 +55,7 @@ static void putQuicklist(struct bulkWriter *w, struct quicklist *ql, uint64_t st
             qlValue(&cur, &v);
             listReplyPut(w, &v);
         } else {
-            putRun(w, cur.data, cur.p, here);
+            listReplyPutRun(w, cur.data, cur.p, here);
         }
         if (here < count) qlNextNode(&cur);
     }
@@ -65,9 +66,9 @@ void listTypeReply(struct listRef l, struct client *c, uint64_t start, uint64_t 
     struct bulkWriter w = {.c = c};
     if (!count) return;
     if (l.encoding == LIST_LISTPACK)
-        putRun(&w, l.ptr, lpSeek(l.ptr, (long)start), count);
+        listReplyPutRun(&w, l.ptr, lpSeek(l.ptr, (long)start), count);
     else
-        putQuicklist(&w, l.ptr, start, count);
+        listReplyPutQuicklist(&w, l.ptr, start, count);
     bulkWriterFlush(&w);
 }
 

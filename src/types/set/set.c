@@ -8,11 +8,11 @@
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/cmd_set.h"
-#include "registry/config.h"
-#include "data/keyspace/db.h"
 #include "data/digest.h"
+#include "data/keyspace/db.h"
 #include "data/type.h"
 #include "ds/intset.h"
+#include "registry/config.h"
 #include "types/defrag_hooks.h"
 #include "types/members_table.h"
 #include "types/rdb_hooks.h"
@@ -25,7 +25,7 @@ static int64_t max_intset_entries, max_listpack_entries, max_listpack_value;
 
 /* ---- Members of the hash table ---- */
 
-static struct str memberText(const void *entry) {
+static struct str setMemberText(const void *entry) {
     const unsigned char *p = entry;
     if (*p < LONG_MEMBER) return strN((const char *)p + 1, *p);
     uint32_t len;
@@ -33,12 +33,12 @@ static struct str memberText(const void *entry) {
     return strN((const char *)p + 1 + sizeof len, len);
 }
 
-static size_t memberBytes(struct str member) {
+static size_t setMemberBytes(struct str member) {
     return member.len + (member.len < LONG_MEMBER ? 1 : 1 + sizeof(uint32_t));
 }
 
-static void *memberNew(struct str member) {
-    unsigned char *entry = zmalloc(memberBytes(member)), *p = entry;
+static void *setMemberNew(struct str member) {
+    unsigned char *entry = zmalloc(setMemberBytes(member)), *p = entry;
     if (member.len < LONG_MEMBER) {
         *p++ = (unsigned char)member.len;
     } else {
@@ -51,48 +51,48 @@ static void *memberNew(struct str member) {
     return entry;
 }
 
-static void memberFree(void *entry) {
-    zfreeSized(entry, memberBytes(memberText(entry)));
+static void setMemberFree(void *entry) {
+    zfreeSized(entry, setMemberBytes(setMemberText(entry)));
 }
 
-static const struct hashtableType members_type = {.entryKey = memberText, .entryFree = memberFree};
+static const struct hashtableType members_type = {.entryKey = setMemberText, .entryFree = setMemberFree};
 
 /* ---- Conversion ---- */
 
-static bool fitsListpack(size_t entries, size_t longest) {
+static bool setFitsListpack(size_t entries, size_t longest) {
     return entries <= (size_t)max_listpack_entries && longest <= (size_t)max_listpack_value;
 }
 
-static uint32_t intsetLimit(void) {
+static uint32_t setIntsetLimit(void) {
     return max_intset_entries > INTSET_HARD_LIMIT ? INTSET_HARD_LIMIT : (uint32_t)max_intset_entries;
 }
 
-static size_t textLength(int64_t v) {
+static size_t setTextLength(int64_t v) {
     char text[LONG_STR_SIZE];
     return ll2string(text, v);
 }
 
 /* The longest of the integers is at one of the ends. */
-static size_t longestInt(const unsigned char *is) {
+static size_t setLongestInt(const unsigned char *is) {
     if (!intsetLength(is)) return 0;
-    size_t low = textLength(intsetGet(is, 0)), high = textLength(intsetGet(is, intsetLength(is) - 1));
+    size_t low = setTextLength(intsetGet(is, 0)), high = setTextLength(intsetGet(is, intsetLength(is) - 1));
     return low > high ? low : high;
 }
 
-static struct setRef toHashtable(struct setRef s, size_t expected) {
+static struct setRef setToHashtable(struct setRef s, size_t expected) {
     hashtable *ht = hashtableCreate(&members_type);
     size_t size = setSize(s);
     hashtableExpand(ht, expected > size ? expected : size);
     struct setIterator it;
     struct setMember m;
     setIterate(&it, s);
-    while (setNext(&it, &m)) hashtableAddUnchecked(ht, memberNew(m.s), hashBytes(m.s.ptr, m.s.len));
+    while (setNext(&it, &m)) hashtableAddUnchecked(ht, setMemberNew(m.s), hashBytes(m.s.ptr, m.s.len));
     setStop(&it);
     setFree(s);
     return (struct setRef){ht, SET_HASHTABLE};
 }
 
-static struct setRef intsetToListpack(struct setRef s) {
+static struct setRef setIntsetToListpack(struct setRef s) {
     unsigned char *lp = lpNew(intsetBytes(s.ptr));
     for (uint32_t i = 0; i < intsetLength(s.ptr); i++) lp = lpAppendInt(lp, intsetGet(s.ptr, i));
     setFree(s);
@@ -100,7 +100,7 @@ static struct setRef intsetToListpack(struct setRef s) {
 }
 
 void setCompact(struct setRef *s) {
-    if (s->encoding == SET_INTSET || setSize(*s) > intsetLimit()) return;
+    if (s->encoding == SET_INTSET || setSize(*s) > setIntsetLimit()) return;
     unsigned char *integers = intsetNew();
     struct setIterator it;
     struct setMember m;
@@ -130,17 +130,17 @@ struct setRef setNewTable(size_t expected) {
 
 struct setRef setNew(struct str first, size_t expected) {
     int64_t v;
-    if (string2ll(first, &v) && expected <= intsetLimit()) return (struct setRef){intsetNew(), SET_INTSET};
+    if (string2ll(first, &v) && expected <= setIntsetLimit()) return (struct setRef){intsetNew(), SET_INTSET};
     return setNewStrings(first, expected);
 }
 
 struct setRef setNewStrings(struct str first, size_t expected) {
-    if (fitsListpack(expected, first.len)) return (struct setRef){lpNew(0), SET_LISTPACK};
+    if (setFitsListpack(expected, first.len)) return (struct setRef){lpNew(0), SET_LISTPACK};
     return setNewTable(expected);
 }
 
 bool setFits(struct setRef s) {
-    if (s.encoding == SET_INTSET) return intsetLength(s.ptr) <= intsetLimit();
+    if (s.encoding == SET_INTSET) return intsetLength(s.ptr) <= setIntsetLimit();
     if (s.encoding == SET_HASHTABLE) return true;
     size_t longest = 0;
     char text[LP_INTBUF_SIZE];
@@ -148,7 +148,7 @@ bool setFits(struct setRef s) {
         size_t len = lpView(p, text).len;
         if (len > longest) longest = len;
     }
-    return fitsListpack(lpLength(s.ptr), longest);
+    return setFitsListpack(lpLength(s.ptr), longest);
 }
 
 void setFree(struct setRef s) {
@@ -188,34 +188,34 @@ bool setContains(struct setRef s, struct str member) {
     }
 }
 
-static bool hashtableAddMember(struct setRef *s, struct str member) {
+static bool setHashtableAddMember(struct setRef *s, struct str member) {
     uint64_t hash = dbHashMember(member);
     if (hashtableFindHashed(s->ptr, member, hash)) return false;
-    hashtableAddUnchecked(s->ptr, memberNew(member), hash);
+    hashtableAddUnchecked(s->ptr, setMemberNew(member), hash);
     return true;
 }
 
-static bool listpackAddMember(struct setRef *s, struct str member) {
+static bool setListpackAddMember(struct setRef *s, struct str member) {
     if (setListpackFind(s->ptr, member)) return false;
-    if (fitsListpack(lpLength(s->ptr) + 1, member.len) && lpSafeToAdd(s->ptr, member.len)) {
+    if (setFitsListpack(lpLength(s->ptr) + 1, member.len) && lpSafeToAdd(s->ptr, member.len)) {
         s->ptr = lpAppend(s->ptr, member);
         return true;
     }
-    *s = toHashtable(*s, 0);
-    return hashtableAddMember(s, member);
+    *s = setToHashtable(*s, 0);
+    return setHashtableAddMember(s, member);
 }
 
-static bool intsetAddMember(struct setRef *s, struct str member) {
+static bool setIntsetAddMember(struct setRef *s, struct str member) {
     int64_t v;
     if (string2ll(member, &v)) {
         bool added;
         s->ptr = intsetAdd(s->ptr, v, &added);
-        if (added && intsetLength(s->ptr) > intsetLimit()) *s = toHashtable(*s, 0);
+        if (added && intsetLength(s->ptr) > setIntsetLimit()) *s = setToHashtable(*s, 0);
         return added;
     }
-    size_t longest = longestInt(s->ptr);
-    bool fits = fitsListpack(intsetLength(s->ptr) + 1, longest > member.len ? longest : member.len);
-    *s = fits ? intsetToListpack(*s) : toHashtable(*s, 0);
+    size_t longest = setLongestInt(s->ptr);
+    bool fits = setFitsListpack(intsetLength(s->ptr) + 1, longest > member.len ? longest : member.len);
+    *s = fits ? setIntsetToListpack(*s) : setToHashtable(*s, 0);
     return setAdd(s, member);
 }
 
@@ -229,9 +229,9 @@ void setPrefetch(struct setRef s, uint64_t hash) {
 
 bool setAdd(struct setRef *s, struct str member) {
     switch (s->encoding) {
-    case SET_INTSET: return intsetAddMember(s, member);
-    case SET_LISTPACK: return listpackAddMember(s, member);
-    default: return hashtableAddMember(s, member);
+    case SET_INTSET: return setIntsetAddMember(s, member);
+    case SET_LISTPACK: return setListpackAddMember(s, member);
+    default: return setHashtableAddMember(s, member);
     }
 }
 
@@ -251,16 +251,16 @@ bool setRemove(struct setRef *s, struct str member) {
     }
 }
 
-static void readInt(int64_t v, struct setMember *m) {
+static void setReadInt(int64_t v, struct setMember *m) {
     m->s = strN(m->text, ll2string(m->text, v));
 }
 
 void setRandom(struct setRef s, struct setMember *m) {
     debugAssert(setSize(s) > 0);
     switch (s.encoding) {
-    case SET_INTSET: readInt(intsetGet(s.ptr, (uint32_t)randomBelow(intsetLength(s.ptr))), m); break;
+    case SET_INTSET: setReadInt(intsetGet(s.ptr, (uint32_t)randomBelow(intsetLength(s.ptr))), m); break;
     case SET_LISTPACK: m->s = lpView(lpSeek(s.ptr, (long)randomBelow(lpLength(s.ptr))), m->text); break;
-    default: m->s = memberText(hashtableFairRandomEntry(s.ptr));
+    default: m->s = setMemberText(hashtableFairRandomEntry(s.ptr));
     }
 }
 
@@ -269,13 +269,13 @@ void setDraw(struct setRef s, struct setDrawn *d) {
     switch (s.encoding) {
     case SET_INTSET:
         d->number = intsetGet(s.ptr, (uint32_t)randomBelow(intsetLength(s.ptr)));
-        readInt(d->number, &d->m);
+        setReadInt(d->number, &d->m);
         break;
     case SET_LISTPACK:
         d->p = lpSeek(s.ptr, (long)randomBelow(lpLength(s.ptr)));
         d->m.s = lpView(d->p, d->m.text);
         break;
-    default: d->entry = hashtablePopFairRandom(s.ptr); d->m.s = memberText(d->entry);
+    default: d->entry = hashtablePopFairRandom(s.ptr); d->m.s = setMemberText(d->entry);
     }
 }
 
@@ -284,7 +284,7 @@ void setDrop(struct setRef *s, struct setDrawn *d) {
     switch (s->encoding) {
     case SET_INTSET: s->ptr = intsetRemove(s->ptr, d->number, &removed); break;
     case SET_LISTPACK: s->ptr = lpDelete(s->ptr, d->p, NULL); break;
-    default: memberFree(d->entry);
+    default: setMemberFree(d->entry);
     }
 }
 
@@ -302,7 +302,7 @@ bool setNext(struct setIterator *it, struct setMember *m) {
     switch (it->set.encoding) {
     case SET_INTSET:
         if (it->index == intsetLength(it->set.ptr)) return false;
-        readInt(intsetGet(it->set.ptr, it->index++), m);
+        setReadInt(intsetGet(it->set.ptr, it->index++), m);
         return true;
     case SET_LISTPACK:
         if (!it->p) return false;
@@ -311,7 +311,7 @@ bool setNext(struct setIterator *it, struct setMember *m) {
         return true;
     default:
         if (!hashtableNext(&it->table, &entry)) return false;
-        m->s = memberText(entry);
+        m->s = setMemberText(entry);
         return true;
     }
 }
@@ -335,7 +335,7 @@ static size_t setHookFreeEffort(const struct object *o) {
     return o->encoding == SET_HASHTABLE ? hashtableSize(objectPtr(o)) : 1;
 }
 
-static size_t typeMemory(const struct object *o, size_t samples) {
+static size_t setTypeMemory(const struct object *o, size_t samples) {
     size_t bytes = zmallocSize(objectPtr(o));
     if (o->encoding != SET_HASHTABLE) return bytes;
     return bytes + hashtableMemory(objectPtr(o)) + membersTableMemory(objectPtr(o), samples, zmallocSize);
@@ -353,7 +353,8 @@ static struct value setHookCopy(const struct object *o) {
         copy.ptr = hashtableCreate(&members_type);
         hashtableExpand(copy.ptr, setSize(s));
         setIterate(&it, s);
-        while (setNext(&it, &m)) hashtableAddUnchecked(copy.ptr, memberNew(m.s), hashBytes(m.s.ptr, m.s.len));
+        while (setNext(&it, &m))
+            hashtableAddUnchecked(copy.ptr, setMemberNew(m.s), hashBytes(m.s.ptr, m.s.len));
         setStop(&it);
     }
     return setValue(copy);
@@ -413,7 +414,7 @@ static const struct objectType set_type = {
     .encodingName = setHookEncodingName,
     .free = setHookFree,
     .freeEffort = setHookFreeEffort,
-    .memoryUsage = typeMemory,
+    .memoryUsage = setTypeMemory,
     .copy = setHookCopy,
     .digest = setHookDigest,
     .prefetch = setHookPrefetch,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* set_commands.c - the commands on single sets (part of set.h); the algebra of several is in set_operations.c. */
-#include "types/set/set.h"
-
+/* set_commands.c - the commands on single sets (part of set.h); the algebra of several is in
+ * set_operations.c. */
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -9,16 +8,17 @@
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
-#include "commands/cmd_set.h"
 #include "command/lookup.h"
+#include "command/propagate.h"
+#include "commands/cmd_set.h"
 #include "data/keyspace/db.h"
-#include "types/keys/generic.h"
 #include "data/keyspace/read_ahead.h"
 #include "data/lifetime/lazyfree.h"
 #include "data/notify.h"
-#include "command/propagate.h"
-#include "client/reply.h"
+#include "types/keys/generic.h"
+#include "types/set/set.h"
 #include "types/types.h"
 
 /* The set has shrunk: delete its key when nothing is left. */
@@ -31,7 +31,7 @@ static void setShrunk(struct client *c, struct object *o, struct str key, const 
     keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
 
-static __attribute__((noinline)) int64_t addMany(struct client *c, struct setRef *s) {
+static __attribute__((noinline)) int64_t setAddMany(struct client *c, struct setRef *s) {
     struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
     int64_t added = 0;
     for (int i = 2; i < c->argc; i++) {
@@ -46,7 +46,7 @@ void saddCommand(struct client *c) {
     struct object *o;
     if (!lookupKeyWriteType(c, key, OBJ_SET, &o)) return;
     struct setRef s = o ? setOpen(o) : setNew(c->argv[2], (size_t)c->argc - 2);
-    int64_t added = c->argc == 3 ? setAdd(&s, c->argv[2]) : addMany(c, &s);
+    int64_t added = c->argc == 3 ? setAdd(&s, c->argv[2]) : setAddMany(c, &s);
     if (o)
         setCommit(o, s);
     else
@@ -134,7 +134,7 @@ void scardCommand(struct client *c) {
 #define SREM_BATCH  1024 /* so many members in one command */
 
 /* The i-th of `count` members that go. Propagated by name: the choice must not be made again elsewhere. */
-static void propagateRemoved(struct client *c, struct str key, struct str member, size_t i, size_t count) {
+static void setPropagateRemoved(struct client *c, struct str key, struct str member, size_t i, size_t count) {
     if (!propagateWanted()) return;
     if (i % SREM_BATCH == 0) {
         int argc = 2 + (int)(count - i < SREM_BATCH ? count - i : SREM_BATCH);
@@ -143,7 +143,7 @@ static void propagateRemoved(struct client *c, struct str key, struct str member
     propagateRewriteArg(member);
 }
 
-static void popAll(struct client *c, struct object *o, struct str key) {
+static void setPopAll(struct client *c, struct object *o, struct str key) {
     struct setIterator it;
     struct setMember m;
     struct setRef s = setOpen(o);
@@ -159,16 +159,16 @@ static void popAll(struct client *c, struct object *o, struct str key) {
 }
 
 /* One random member out of the set, the i-th of `count`: replied, removed, propagated. */
-static void popOne(struct client *c, struct setRef *s, struct str key, size_t i, size_t count) {
+static void setPopOne(struct client *c, struct setRef *s, struct str key, size_t i, size_t count) {
     struct setDrawn d;
     setDraw(*s, &d);
     replyBulk(c, d.m.s);
-    propagateRemoved(c, key, d.m.s, i, count);
+    setPropagateRemoved(c, key, d.m.s, i, count);
     setDrop(s, &d);
 }
 
 /* Fewer stay than go: those that stay are drawn, into a set of their own. */
-static void popAllBut(struct client *c, struct setRef *s, struct str key, size_t keep) {
+static void setPopAllBut(struct client *c, struct setRef *s, struct str key, size_t keep) {
     struct setRef kept = {NULL, 0};
     struct setMember m;
     for (size_t i = 0; i < keep; i++) {
@@ -183,14 +183,14 @@ static void popAllBut(struct client *c, struct setRef *s, struct str key, size_t
     setIterate(&it, *s);
     while (setNext(&it, &m)) {
         replyBulk(c, m.s);
-        propagateRemoved(c, key, m.s, n++, count);
+        setPropagateRemoved(c, key, m.s, n++, count);
     }
     setStop(&it);
     setFree(*s);
     *s = kept;
 }
 
-static void popCount(struct client *c) {
+static void setPopCount(struct client *c) {
     struct str key = c->argv[1];
     int64_t count;
     if (!argPositive(c, c->argv[2], &count, NULL)) return;
@@ -203,22 +203,22 @@ static void popCount(struct client *c) {
     struct setRef s = setOpen(o);
     if ((uint64_t)count >= setSize(s)) {
         dbstats.hits++;
-        popAll(c, o, key);
+        setPopAll(c, o, key);
         return;
     }
     replySetLen(c, count);
     size_t keep = setSize(s) - (size_t)count;
     if (s.encoding == SET_HASHTABLE && (size_t)count / KEEP_FACTOR >= keep)
-        popAllBut(c, &s, key, keep);
+        setPopAllBut(c, &s, key, keep);
     else
-        for (int64_t i = 0; i < count; i++) popOne(c, &s, key, (size_t)i, (size_t)count);
+        for (int64_t i = 0; i < count; i++) setPopOne(c, &s, key, (size_t)i, (size_t)count);
     setCommit(o, s);
     setShrunk(c, o, key, "spop", (uint64_t)count);
 }
 
 void spopCommand(struct client *c) {
     if (c->argc == 3) {
-        popCount(c);
+        setPopCount(c);
         return;
     }
     if (c->argc > 3) {
@@ -232,7 +232,7 @@ void spopCommand(struct client *c) {
         return;
     }
     struct setRef s = setOpen(o);
-    popOne(c, &s, c->argv[1], 0, 1);
+    setPopOne(c, &s, c->argv[1], 0, 1);
     setCommit(o, s);
     setShrunk(c, o, c->argv[1], "spop", 1);
 }
@@ -243,7 +243,7 @@ struct memberArray {
     size_t count;
 };
 
-static struct memberArray collectMembers(struct setRef s) {
+static struct memberArray setCollectMembers(struct setRef s) {
     struct memberArray a = {.members = zmalloc(setSize(s) * sizeof(struct setMember))};
     struct setIterator it;
     setIterate(&it, s);
@@ -253,8 +253,8 @@ static struct memberArray collectMembers(struct setRef s) {
 }
 
 /* `count` different members, count < size: a partial Fisher-Yates shuffle over an index of all. */
-static void replyDistinctByShuffle(struct client *c, struct setRef s, size_t count) {
-    struct memberArray a = collectMembers(s);
+static void setReplyDistinctByShuffle(struct client *c, struct setRef s, size_t count) {
+    struct memberArray a = setCollectMembers(s);
     size_t *order = zmalloc(a.count * sizeof *order);
     for (size_t i = 0; i < a.count; i++) order[i] = i;
     for (size_t i = 0; i < count; i++) {
@@ -267,7 +267,7 @@ static void replyDistinctByShuffle(struct client *c, struct setRef s, size_t cou
 }
 
 /* Few of many: draw until enough different ones were met. */
-static void replyDistinctByDrawing(struct client *c, struct setRef s, size_t count) {
+static void setReplyDistinctByDrawing(struct client *c, struct setRef s, size_t count) {
     struct setRef met = {NULL, 0};
     for (size_t n = 0; n < count;) {
         struct setMember m;
@@ -283,7 +283,7 @@ static void replyDistinctByDrawing(struct client *c, struct setRef s, size_t cou
 #define DRAW_FACTOR 4 /* draw when at most a quarter of the members is wanted */
 #define DRAW_MIN    64
 
-static void randomMembers(struct client *c, struct setRef s, int64_t count) {
+static void setRandomMembers(struct client *c, struct setRef s, int64_t count) {
     size_t size = setSize(s);
     if (count < 0) { /* with repetitions */
         replyArrayLen(c, -count);
@@ -303,9 +303,9 @@ static void randomMembers(struct client *c, struct setRef s, int64_t count) {
         while (setNext(&it, &m)) replyBulk(c, m.s);
         setStop(&it);
     } else if (size > DRAW_MIN && n < size / DRAW_FACTOR) {
-        replyDistinctByDrawing(c, s, n);
+        setReplyDistinctByDrawing(c, s, n);
     } else {
-        replyDistinctByShuffle(c, s, n);
+        setReplyDistinctByShuffle(c, s, n);
     }
 }
 
@@ -321,7 +321,7 @@ void srandmemberCommand(struct client *c) {
     if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
     if (many) {
         if (o && count)
-            randomMembers(c, setOpen(o), count);
+            setRandomMembers(c, setOpen(o), count);
         else
             replyArrayLen(c, 0);
         return;
@@ -343,7 +343,7 @@ struct sscanFound {
     size_t count, cap;
 };
 
-static void collectEntry(void *priv, void *entry) {
+static void setCollectEntry(void *priv, void *entry) {
     struct sscanFound *s = priv;
     if (s->count == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 64;
@@ -352,41 +352,41 @@ static void collectEntry(void *priv, void *entry) {
     s->entries[s->count++] = entry;
 }
 
-static bool replyIfMatches(struct client *c, const struct scanOptions *opt, struct str member) {
+static bool setReplyIfMatches(struct client *c, const struct scanOptions *opt, struct str member) {
     if (opt->use_pattern && !globMatch(opt->pattern, member, false)) return false;
     replyBulk(c, member);
     return true;
 }
 
-static void replyCursor(struct client *c, uint64_t cursor) {
+static void setReplyCursor(struct client *c, uint64_t cursor) {
     char text[LONG_STR_SIZE];
     replyArrayLen(c, 2);
     replyBulk(c, strN(text, ull2string(text, cursor)));
 }
 
-static void scanTable(struct client *c, hashtable *ht, uint64_t cursor, const struct scanOptions *opt) {
+static void setScanTable(struct client *c, hashtable *ht, uint64_t cursor, const struct scanOptions *opt) {
     struct sscanFound found = {0};
     int64_t steps = scanMaxSteps(opt), n = 0;
     do {
-        cursor = hashtableScan(ht, cursor, collectEntry, &found);
+        cursor = hashtableScan(ht, cursor, setCollectEntry, &found);
     } while (cursor && --steps && found.count < (size_t)opt->count);
-    replyCursor(c, cursor);
+    setReplyCursor(c, cursor);
     struct replyMark mark = replyDeferLen(c);
     for (size_t i = 0; i < found.count; i++)
-        n += replyIfMatches(c, opt, ht->type->entryKey(found.entries[i]));
+        n += setReplyIfMatches(c, opt, ht->type->entryKey(found.entries[i]));
     replySetArrayLen(c, mark, n);
     zfree(found.entries);
 }
 
 /* Small encodings are answered whole. */
-static void scanAll(struct client *c, struct setRef s, const struct scanOptions *opt) {
+static void setScanAll(struct client *c, struct setRef s, const struct scanOptions *opt) {
     struct setIterator it;
     struct setMember m;
     int64_t n = 0;
-    replyCursor(c, 0);
+    setReplyCursor(c, 0);
     struct replyMark mark = replyDeferLen(c);
     setIterate(&it, s);
-    while (setNext(&it, &m)) n += replyIfMatches(c, opt, m.s);
+    while (setNext(&it, &m)) n += setReplyIfMatches(c, opt, m.s);
     setStop(&it);
     replySetArrayLen(c, mark, n);
 }
@@ -398,14 +398,14 @@ void sscanCommand(struct client *c) {
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_SET, &o)) return;
     if (!o) {
-        replyCursor(c, 0);
+        setReplyCursor(c, 0);
         replyArrayLen(c, 0);
         return;
     }
     if (!scanParseOptions(c, 3, NULL, false, &opt)) return;
     if (o->encoding == SET_HASHTABLE) {
-        scanTable(c, objectPtr(o), cursor, &opt);
+        setScanTable(c, objectPtr(o), cursor, &opt);
     } else {
-        scanAll(c, setOpen(o), &opt);
+        setScanAll(c, setOpen(o), &opt);
     }
 }

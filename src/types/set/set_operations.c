@@ -9,13 +9,13 @@
 #include "base/hash_function.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
-#include "commands/cmd_set.h"
 #include "command/lookup.h"
+#include "command/propagate.h"
+#include "commands/cmd_set.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "command/propagate.h"
-#include "client/reply.h"
 #include "types/set/set.h"
 #include "types/types.h"
 
@@ -25,7 +25,7 @@ struct setOperands {
     int count;
 };
 
-static bool openSets(struct client *c, int first, int count, struct setOperands *ops) {
+static bool setOpsOpenSets(struct client *c, int first, int count, struct setOperands *ops) {
     ops->sets = zmalloc((size_t)count * sizeof *ops->sets);
     ops->count = count;
     for (int i = 0; i < count; i++) {
@@ -60,7 +60,7 @@ static void setOpsMakeRoom(struct setSink *sink) {
 }
 
 /* False: enough. */
-static bool sinkAdd(struct setSink *sink, struct str member) {
+static bool setOpsSinkAdd(struct setSink *sink, struct str member) {
     if (sink->store) {
         if (!sink->set.ptr) sink->set = sink->strings ? setNewStrings(member, 1) : setNew(member, 1);
         sink->count += setAdd(&sink->set, member);
@@ -74,19 +74,19 @@ static bool sinkAdd(struct setSink *sink, struct str member) {
 
 /* ---- The three operations ---- */
 
-static int bySize(const void *a, const void *b) {
+static int setOpsBySize(const void *a, const void *b) {
     size_t x = setSize(*(const struct setRef *)a), y = setSize(*(const struct setRef *)b);
     return x < y ? -1 : x > y;
 }
 
-static bool inAll(const struct setOperands *ops, int from, struct str member) {
+static bool setOpsInAll(const struct setOperands *ops, int from, struct str member) {
     for (int i = from; i < ops->count; i++) {
         if (!setContains(ops->sets[i], member)) return false;
     }
     return true;
 }
 
-static bool inAny(const struct setOperands *ops, int from, struct str member) {
+static bool setOpsInAny(const struct setOperands *ops, int from, struct str member) {
     for (int i = from; i < ops->count; i++) {
         if (ops->sets[i].ptr && setContains(ops->sets[i], member)) return true;
     }
@@ -94,8 +94,8 @@ static bool inAny(const struct setOperands *ops, int from, struct str member) {
 }
 
 /* The next members of a walk, as far as they go together; where other sets have them is on its way. */
-static int nextMembers(struct setIterator *it, struct setMember *members, const struct setOperands *ops,
-                       int from, struct setRef to) {
+static int setOpsNextMembers(struct setIterator *it, struct setMember *members, const struct setOperands *ops,
+                             int from, struct setRef to) {
     int n = 0;
     for (; n < WINDOW && setNext(it, &members[n]); n++) {
         uint64_t hash = hashBytes(members[n].s.ptr, members[n].s.len);
@@ -106,141 +106,142 @@ static int nextMembers(struct setIterator *it, struct setMember *members, const 
 }
 
 /* Those members of the first set that are in all others, or in none. */
-static void filter(const struct setOperands *ops, bool all, struct setSink *sink) {
+static void setOpsFilter(const struct setOperands *ops, bool all, struct setSink *sink) {
     struct setIterator it;
     struct setMember members[WINDOW];
     bool more = true;
     int n;
     sink->total = setSize(ops->sets[0]);
     setIterate(&it, ops->sets[0]);
-    while (more && (n = nextMembers(&it, members, ops, 1, sink->set))) {
+    while (more && (n = setOpsNextMembers(&it, members, ops, 1, sink->set))) {
         for (int i = 0; more && i < n; i++) {
             struct str member = members[i].s;
             sink->walked++;
-            if (all ? inAll(ops, 1, member) : !inAny(ops, 1, member)) more = sinkAdd(sink, member);
+            if (all ? setOpsInAll(ops, 1, member) : !setOpsInAny(ops, 1, member))
+                more = setOpsSinkAdd(sink, member);
         }
     }
     setStop(&it);
 }
 
-static void intersect(struct setOperands *ops, struct setSink *sink) {
+static void setOpsIntersect(struct setOperands *ops, struct setSink *sink) {
     for (int i = 0; i < ops->count; i++) {
         if (!ops->sets[i].ptr) return;
     }
-    qsort(ops->sets, (size_t)ops->count, sizeof *ops->sets, bySize);
+    qsort(ops->sets, (size_t)ops->count, sizeof *ops->sets, setOpsBySize);
     sink->strings = ops->sets[0].encoding != SET_INTSET;
-    filter(ops, true, sink);
+    setOpsFilter(ops, true, sink);
 }
 
-static void addAll(struct setRef *to, struct setRef s) {
+static void setOpsAddAll(struct setRef *to, struct setRef s) {
     struct setIterator it;
     struct setMember members[WINDOW];
     int n;
     setIterate(&it, s);
-    while ((n = nextMembers(&it, members, NULL, 0, *to))) {
+    while ((n = setOpsNextMembers(&it, members, NULL, 0, *to))) {
         if (!to->ptr) *to = setNew(members[0].s, setSize(s));
         for (int i = 0; i < n; i++) setAdd(to, members[i].s);
     }
     setStop(&it);
 }
 
-static struct setRef unite(const struct setOperands *ops) {
+static struct setRef setOpsUnite(const struct setOperands *ops) {
     struct setRef result = {NULL, 0};
     for (int i = 0; i < ops->count; i++) {
-        if (ops->sets[i].ptr) addAll(&result, ops->sets[i]);
+        if (ops->sets[i].ptr) setOpsAddAll(&result, ops->sets[i]);
     }
     return result;
 }
 
 /* Ask all others about each member of the first, or take the members of all others out of a copy of the
  * first: what is less work. */
-static bool subtractByAsking(const struct setOperands *ops) {
+static bool setOpsSubtractByAsking(const struct setOperands *ops) {
     size_t ask = setSize(ops->sets[0]) * (size_t)ops->count / 2, take = 0;
     for (int i = 0; i < ops->count; i++) take += ops->sets[i].ptr ? setSize(ops->sets[i]) : 0;
     return ask <= take;
 }
 
-static bool sameAsFirst(const struct setOperands *ops) {
+static bool setOpsSameAsFirst(const struct setOperands *ops) {
     for (int i = 1; i < ops->count; i++) {
         if (ops->sets[i].ptr == ops->sets[0].ptr) return true;
     }
     return false;
 }
 
-static struct setRef subtractFromCopy(const struct setOperands *ops) {
+static struct setRef setOpsSubtractFromCopy(const struct setOperands *ops) {
     struct setRef result = {NULL, 0};
-    addAll(&result, ops->sets[0]);
+    setOpsAddAll(&result, ops->sets[0]);
     for (int i = 1; i < ops->count && setSize(result); i++) {
         if (!ops->sets[i].ptr) continue;
         struct setIterator it;
         struct setMember members[WINDOW];
         int n;
         setIterate(&it, ops->sets[i]);
-        while ((n = nextMembers(&it, members, NULL, 0, result)))
+        while ((n = setOpsNextMembers(&it, members, NULL, 0, result)))
             for (int k = 0; k < n; k++) setRemove(&result, members[k].s);
         setStop(&it);
     }
     return result;
 }
 
-static void emit(struct setRef s, struct setSink *sink) {
+static void setOpsEmit(struct setRef s, struct setSink *sink) {
     struct setIterator it;
     struct setMember m;
     sink->total = setSize(s);
     setIterate(&it, s);
-    for (; setNext(&it, &m); sinkAdd(sink, m.s)) sink->walked++;
+    for (; setNext(&it, &m); setOpsSinkAdd(sink, m.s)) sink->walked++;
     setStop(&it);
 }
 
-static void subtract(const struct setOperands *ops, struct setSink *sink) {
-    if (!ops->sets[0].ptr || sameAsFirst(ops)) return;
-    if (!subtractByAsking(ops)) {
-        struct setRef result = subtractFromCopy(ops);
-        emit(result, sink);
+static void setOpsSubtract(const struct setOperands *ops, struct setSink *sink) {
+    if (!ops->sets[0].ptr || setOpsSameAsFirst(ops)) return;
+    if (!setOpsSubtractByAsking(ops)) {
+        struct setRef result = setOpsSubtractFromCopy(ops);
+        setOpsEmit(result, sink);
         setFree(result);
         return;
     }
-    filter(ops, false, sink);
+    setOpsFilter(ops, false, sink);
 }
 
 /* ---- Commands ---- */
 
 enum setOperation { OP_INTER, OP_UNION, OP_DIFF };
 
-static void run(enum setOperation op, struct setOperands *ops, struct setSink *sink) {
+static void setOpsRun(enum setOperation op, struct setOperands *ops, struct setSink *sink) {
     if (op == OP_INTER) {
-        intersect(ops, sink);
+        setOpsIntersect(ops, sink);
     } else if (op == OP_DIFF) {
-        subtract(ops, sink);
+        setOpsSubtract(ops, sink);
     } else {
-        struct setRef result = unite(ops);
+        struct setRef result = setOpsUnite(ops);
         if (!result.ptr) return;
         if (sink->store) {
             sink->set = result;
             sink->count = (int64_t)setSize(result);
             return;
         }
-        emit(result, sink);
+        setOpsEmit(result, sink);
         setFree(result);
     }
 }
 
-static void replyOperation(struct client *c, enum setOperation op) {
+static void setOpsReplyOperation(struct client *c, enum setOperation op) {
     struct setOperands ops;
-    if (!openSets(c, 1, c->argc - 1, &ops)) return;
+    if (!setOpsOpenSets(c, 1, c->argc - 1, &ops)) return;
     struct setSink sink = {.c = c};
     struct replyMark mark = replyDeferLen(c);
-    run(op, &ops, &sink);
+    setOpsRun(op, &ops, &sink);
     replySetSetLen(c, mark, sink.count);
     zfree(ops.sets);
 }
 
-static void storeOperation(struct client *c, enum setOperation op, const char *event) {
+static void setOpsStoreOperation(struct client *c, enum setOperation op, const char *event) {
     struct str dst = c->argv[1];
     struct setOperands ops;
-    if (!openSets(c, 2, c->argc - 2, &ops)) return;
+    if (!setOpsOpenSets(c, 2, c->argc - 2, &ops)) return;
     struct setSink sink = {.store = true};
-    run(op, &ops, &sink);
+    setOpsRun(op, &ops, &sink);
     zfree(ops.sets);
     if (sink.set.ptr && sink.count) {
         if (sink.strings) setCompact(&sink.set); /* which Valkey does for SINTERSTORE alone */
@@ -257,25 +258,25 @@ static void storeOperation(struct client *c, enum setOperation op, const char *e
 }
 
 void smembersCommand(struct client *c) {
-    replyOperation(c, OP_INTER);
+    setOpsReplyOperation(c, OP_INTER);
 }
 void sinterCommand(struct client *c) {
-    replyOperation(c, OP_INTER);
+    setOpsReplyOperation(c, OP_INTER);
 }
 void sunionCommand(struct client *c) {
-    replyOperation(c, OP_UNION);
+    setOpsReplyOperation(c, OP_UNION);
 }
 void sdiffCommand(struct client *c) {
-    replyOperation(c, OP_DIFF);
+    setOpsReplyOperation(c, OP_DIFF);
 }
 void sinterstoreCommand(struct client *c) {
-    storeOperation(c, OP_INTER, "sinterstore");
+    setOpsStoreOperation(c, OP_INTER, "sinterstore");
 }
 void sunionstoreCommand(struct client *c) {
-    storeOperation(c, OP_UNION, "sunionstore");
+    setOpsStoreOperation(c, OP_UNION, "sunionstore");
 }
 void sdiffstoreCommand(struct client *c) {
-    storeOperation(c, OP_DIFF, "sdiffstore");
+    setOpsStoreOperation(c, OP_DIFF, "sdiffstore");
 }
 
 void sintercardCommand(struct client *c) {
@@ -293,9 +294,9 @@ void sintercardCommand(struct client *c) {
         if (!argPositive(c, c->argv[i + 1], &limit, "ERR LIMIT can't be negative")) return;
     }
     struct setOperands ops;
-    if (!openSets(c, 2, (int)numkeys, &ops)) return;
+    if (!setOpsOpenSets(c, 2, (int)numkeys, &ops)) return;
     struct setSink sink = {.limit = limit};
-    intersect(&ops, &sink);
+    setOpsIntersect(&ops, &sink);
     replyLongLong(c, sink.count);
     zfree(ops.sets);
 }

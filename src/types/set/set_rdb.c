@@ -35,12 +35,12 @@ void setRdbSave(struct rioWriter *w, const struct object *o) {
 
 /* ---- Loading ---- */
 
-static enum rdbLoaded failTwice(struct rdbReader *r) {
+static enum rdbLoaded setRdbFailTwice(struct rdbReader *r) {
     rioFail(&r->io, "a member is in the set twice");
     return RDB_FAILED;
 }
 
-static enum rdbLoaded loadMembers(struct rdbReader *r, struct value *v) {
+static enum rdbLoaded setRdbLoadMembers(struct rdbReader *r, struct value *v) {
     uint64_t n;
     struct str first, member;
     if (!rdbReadCount(r, 1, &n)) return RDB_FAILED;
@@ -52,7 +52,7 @@ static enum rdbLoaded loadMembers(struct rdbReader *r, struct value *v) {
         bool ok = rdbReadElement(r, &member);
         if (ok && setAdd(&s, member)) continue;
         setFree(s);
-        return ok ? failTwice(r) : RDB_FAILED;
+        return ok ? setRdbFailTwice(r) : RDB_FAILED;
     }
     *v = setValue(s);
     return RDB_LOADED;
@@ -74,7 +74,7 @@ static enum rdbLoaded setRdbAdopt(struct setRef s, struct value *v) {
     return RDB_LOADED;
 }
 
-static enum rdbLoaded loadIntset(struct rdbReader *r, struct value *v) {
+static enum rdbLoaded setRdbLoadIntset(struct rdbReader *r, struct value *v) {
     size_t size;
     unsigned char *is = rdbReadBlob(r, &size);
     if (!is) return RDB_FAILED;
@@ -84,20 +84,20 @@ static enum rdbLoaded loadIntset(struct rdbReader *r, struct value *v) {
     return RDB_FAILED;
 }
 
-static enum rdbLoaded loadListpack(struct rdbReader *r, struct value *v) {
+static enum rdbLoaded setRdbLoadListpack(struct rdbReader *r, struct value *v) {
     unsigned char *lp = rdbReadFlat(r, RDB_FLAT_LISTPACK);
     if (!lp) return RDB_FAILED;
     bool empty = !lpFirst(lp);
     if (!empty && rdbFlatEachOnce(lp, 1)) return setRdbAdopt((struct setRef){lp, SET_LISTPACK}, v);
     lpFree(lp);
-    return empty ? RDB_EMPTY : failTwice(r);
+    return empty ? RDB_EMPTY : setRdbFailTwice(r);
 }
 
 enum rdbLoaded setRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
     switch (rdb_type) {
-    case RDB_TYPE_SET_INTSET: return loadIntset(r, v);
-    case RDB_TYPE_SET_LISTPACK: return loadListpack(r, v);
-    default: return loadMembers(r, v);
+    case RDB_TYPE_SET_INTSET: return setRdbLoadIntset(r, v);
+    case RDB_TYPE_SET_LISTPACK: return setRdbLoadListpack(r, v);
+    default: return setRdbLoadMembers(r, v);
     }
 }
 

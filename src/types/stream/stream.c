@@ -19,17 +19,17 @@ struct stream *streamNew(void) {
     return s;
 }
 
-static void freeNode(void *node) {
+static void streamFreeNode(void *node) {
     nodeFree(node);
 }
 
-static void freeGroup(void *group) {
+static void streamFreeGroup(void *group) {
     streamGroupFree(group);
 }
 
 void streamFree(struct stream *s) {
-    raxDestroy(&s->nodes, freeNode);
-    raxDestroy(&s->groups, freeGroup);
+    raxDestroy(&s->nodes, streamFreeNode);
+    raxDestroy(&s->groups, streamFreeGroup);
     if (s->tail) nodeFree(s->tail);
     zfree(s);
 }
@@ -63,7 +63,7 @@ size_t streamNodes(const struct stream *s) {
 }
 
 /* The last node of the tree becomes the one that grows. */
-static void pullTail(struct stream *s) {
+static void streamPullTail(struct stream *s) {
     struct raxIterator it;
     s->tail = NULL;
     raxStart(&it, &s->nodes);
@@ -75,20 +75,20 @@ static void pullTail(struct stream *s) {
     raxStop(&it);
 }
 
-static void pushTail(struct stream *s) {
+static void streamPushTail(struct stream *s) {
     struct streamKey key = streamKeyOf(s->tail_id);
     raxInsert(&s->nodes, streamKeyView(&key), nodeFit(s->tail), NULL);
     s->tail = NULL;
 }
 
 void streamAddNode(struct stream *s, struct streamID id, struct streamNode *node) {
-    if (s->tail) pushTail(s);
+    if (s->tail) streamPushTail(s);
     s->tail = node;
     s->tail_id = id;
 }
 
 /* Goes to the first node that may hold IDs from `id` on, or the last that may hold some up to it. */
-static bool seekNode(struct streamIterator *it, struct streamID id) {
+static bool streamSeekNode(struct streamIterator *it, struct streamID id) {
     struct stream *s = it->stream;
     struct streamKey key = streamKeyOf(id);
     it->in_tail = s->tail && streamIDCompare(s->tail_id, id) <= 0;
@@ -98,7 +98,7 @@ static bool seekNode(struct streamIterator *it, struct streamID id) {
     return !it->in_tail || s->tail;
 }
 
-static bool otherNode(struct streamIterator *it) {
+static bool streamOtherNode(struct streamIterator *it) {
     if (it->reverse && it->in_tail) {
         it->in_tail = false;
         return raxSeek(&it->nodes, "$", STR(""));
@@ -109,17 +109,17 @@ static bool otherNode(struct streamIterator *it) {
     return true; /* a stream with nodes in the tree has a tail */
 }
 
-static void enterNode(struct streamIterator *it) {
+static void streamEnterNode(struct streamIterator *it) {
     it->node = it->in_tail ? it->stream->tail : it->nodes.value;
     it->node_id = it->in_tail ? it->stream->tail_id : streamKeyID(it->nodes.key);
     it->at = nodeFirstEntry(it->node);
     if (it->reverse) it->before = nodeEnd(it->node);
 }
 
-static void removeNode(struct streamIterator *it) {
+static void streamRemoveNode(struct streamIterator *it) {
     nodeFree(it->node);
     if (it->in_tail)
-        pullTail(it->stream);
+        streamPullTail(it->stream);
     else
         raxRemove(&it->stream->nodes, it->nodes.key, NULL);
 }
@@ -127,7 +127,7 @@ static void removeNode(struct streamIterator *it) {
 /* ---- Walking ---- */
 
 /* The next entry of this node, deleted or not. */
-static bool stepInNode(struct streamIterator *it) {
+static bool streamStepInNode(struct streamIterator *it) {
     if (it->reverse) {
         it->at = it->before = nodeEntryBefore(it->node, it->before);
         return it->at;
@@ -139,12 +139,12 @@ static bool stepInNode(struct streamIterator *it) {
     return it->at != nodeEnd(it->node);
 }
 
-static bool stepEntry(struct streamIterator *it) {
-    while (!stepInNode(it)) {
-        if (!otherNode(it)) return false;
+static bool streamStepEntry(struct streamIterator *it) {
+    while (!streamStepInNode(it)) {
+        if (!streamOtherNode(it)) return false;
         it->entry = NULL;
         it->left = 0;
-        enterNode(it);
+        streamEnterNode(it);
     }
     return true;
 }
@@ -159,11 +159,11 @@ void streamIterate(struct streamIterator *it, struct stream *s, struct streamID 
     it->entry = it->at = it->before = NULL;
     it->left = 0;
     raxStart(&it->nodes, &s->nodes);
-    if (seekNode(it, reverse ? end : start)) enterNode(it);
+    if (streamSeekNode(it, reverse ? end : start)) streamEnterNode(it);
 }
 
 bool streamNext(struct streamIterator *it) {
-    while (it->node && stepEntry(it)) {
+    while (it->node && streamStepEntry(it)) {
         struct nodeEntry e = nodeEntry(it->node, it->at, it->node_id);
         bool same = e.flags & ENTRY_SAME_NAMES;
         it->entry = e.start;
@@ -181,7 +181,7 @@ bool streamNext(struct streamIterator *it) {
     return false;
 }
 
-static struct str takeElement(struct streamIterator *it, char *text) {
+static struct str streamTakeElement(struct streamIterator *it, char *text) {
     struct str s = lpView(it->at, text);
     it->at = lpElementEnd(it->at);
     it->left--;
@@ -193,9 +193,9 @@ void streamNextPair(struct streamIterator *it, struct str *field, struct str *va
         *field = lpView(it->name, it->name_text);
         it->name = lpElementEnd(it->name);
     } else {
-        *field = takeElement(it, it->name_text);
+        *field = streamTakeElement(it, it->name_text);
     }
-    *value = takeElement(it, it->value_text);
+    *value = streamTakeElement(it, it->value_text);
 }
 
 void streamStop(struct streamIterator *it) {
@@ -204,7 +204,7 @@ void streamStop(struct streamIterator *it) {
 
 /* ---- Looking ---- */
 
-static struct streamID edgeID(struct stream *s, bool last) {
+static struct streamID streamEdgeID(struct stream *s, bool last) {
     struct streamIterator it;
     streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, last);
     struct streamID id = streamNext(&it) ? it.id : STREAM_ID_MIN;
@@ -213,7 +213,7 @@ static struct streamID edgeID(struct stream *s, bool last) {
 }
 
 struct streamID streamHighestID(struct stream *s) {
-    return s->length ? edgeID(s, true) : STREAM_ID_MIN;
+    return s->length ? streamEdgeID(s, true) : STREAM_ID_MIN;
 }
 
 bool streamExists(struct stream *s, struct streamID id) {
@@ -260,7 +260,7 @@ void streamFinderStop(struct streamFinder *f) {
 /* ---- Adding ---- */
 
 /* Would the last node be too large, or hold too many? */
-static bool tailIsFull(const struct stream *s, size_t add) {
+static bool streamTailIsFull(const struct stream *s, size_t add) {
     size_t max_bytes = (size_t)stream_node_max_bytes;
     if (!max_bytes || max_bytes > LISTPACK_MAX_SAFETY_LIMIT) max_bytes = LISTPACK_MAX_SAFETY_LIMIT;
     if (nodePublishedBytes(s->tail) + add >= max_bytes) return true;
@@ -272,7 +272,7 @@ bool streamAppend(struct stream *s, struct streamID id, const struct str *pairs,
     size_t bytes = 0;
     for (size_t i = 0; i < 2 * count; i++) bytes += pairs[i].len;
     if (bytes > LISTPACK_MAX_SAFETY_LIMIT) return false;
-    if (s->tail && tailIsFull(s, bytes)) pushTail(s);
+    if (s->tail && streamTailIsFull(s, bytes)) streamPushTail(s);
     if (!s->tail) {
         s->tail = nodeNew(pairs, count);
         s->tail_id = id;
@@ -288,11 +288,11 @@ bool streamAppend(struct stream *s, struct streamID id, const struct str *pairs,
 /* ---- Removing ---- */
 
 void streamFixFirst(struct stream *s) {
-    s->first_id = s->length ? edgeID(s, false) : STREAM_ID_MIN;
+    s->first_id = s->length ? streamEdgeID(s, false) : STREAM_ID_MIN;
 }
 
 /* The entry behind the iterator's own that is not deleted; there is one. */
-static struct streamID nextInNode(const struct streamIterator *it) {
+static struct streamID streamNextInNode(const struct streamIterator *it) {
     struct nodeEntry e = nodeEntry(it->node, it->entry, it->node_id);
     do {
         unsigned char *p = nodeEntryEnd(&e);
@@ -310,12 +310,12 @@ void streamFinderDelete(struct streamFinder *f) {
     s->length--;
     if (streamIDCompare(id, s->max_deleted_id) > 0) s->max_deleted_id = id;
     if (last_of_node) {
-        removeNode(it);
+        streamRemoveNode(it);
         streamFinderStop(f);
         if (first || !s->length) streamFixFirst(s);
         return;
     }
-    if (first) s->first_id = nextInNode(it);
+    if (first) s->first_id = streamNextInNode(it);
     nodeMarkDeleted(it->node, it->entry);
     f->on_entry = streamNext(it);
 }
@@ -329,24 +329,24 @@ bool streamDelete(struct stream *s, struct streamID id) {
     return found;
 }
 
-static bool trimDone(const struct stream *s, const struct streamTrim *t, struct streamID id) {
+static bool streamTrimDone(const struct stream *s, const struct streamTrim *t, struct streamID id) {
     return t->kind == TRIM_MAXLEN ? s->length <= (uint64_t)t->maxlen : streamIDCompare(id, t->minid) >= 0;
 }
 
 /* Can the whole node go? */
-static bool trimTakesNode(const struct stream *s, const struct streamTrim *t,
-                          const struct streamIterator *it) {
+static bool streamTrimTakesNode(const struct stream *s, const struct streamTrim *t,
+                                const struct streamIterator *it) {
     if (t->kind == TRIM_MAXLEN) return s->length - it->node->entries >= (uint64_t)t->maxlen;
     return streamIDCompare(nodeLastID(it->node, it->node_id), t->minid) < 0;
 }
 
 /* Entries of the first node, one by one. When those behind them had been deleted before, a node without
  * entries stays, as in other servers: what an approximate trim removes later depends on it. */
-static int64_t trimInNode(struct stream *s, const struct streamTrim *t, struct streamIterator *it) {
+static int64_t streamTrimInNode(struct stream *s, const struct streamTrim *t, struct streamIterator *it) {
     int64_t removed = 0;
     for (unsigned char *p = it->at; p != nodeEnd(it->node);) {
         struct nodeEntry e = nodeEntry(it->node, p, it->node_id);
-        if (trimDone(s, t, e.id)) break;
+        if (streamTrimDone(s, t, e.id)) break;
         p = nodeEntryEnd(&e);
         if (e.flags & ENTRY_DELETED) continue;
         nodeMarkDeleted(it->node, e.start);
@@ -363,13 +363,13 @@ int64_t streamTrimTo(struct stream *s, const struct streamTrim *t) {
         if (t->kind == TRIM_MAXLEN && s->length <= (uint64_t)t->maxlen) break;
         streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
         int64_t entries = it.node->entries;
-        bool over = t->limit && removed + entries > t->limit, whole = !over && trimTakesNode(s, t, &it);
+        bool over = t->limit && removed + entries > t->limit, whole = !over && streamTrimTakesNode(s, t, &it);
         if (whole) {
             s->length -= (uint64_t)entries;
             removed += entries;
-            removeNode(&it);
+            streamRemoveNode(&it);
         } else if (!over && !t->approximate) {
-            removed += trimInNode(s, t, &it);
+            removed += streamTrimInNode(s, t, &it);
         }
         streamStop(&it);
         if (!whole) break;

@@ -6,15 +6,15 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "command/command.h"
-#include "commands/cmd_stream.h"
-#include "command/blocking.h"
-#include "command/lookup.h"
-#include "data/keyspace/db.h"
-#include "command/call.h"
-#include "data/notify.h"
-#include "command/propagate.h"
 #include "client/reply.h"
+#include "command/blocking.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/lookup.h"
+#include "command/propagate.h"
+#include "commands/cmd_stream.h"
+#include "data/keyspace/db.h"
+#include "data/notify.h"
 #include "types/types.h"
 
 #define TRIM_LIMIT_NODES 100 /* an approximate XTRIM looks at so many nodes' worth of entries, */
@@ -31,21 +31,21 @@ bool argStreamID(struct client *c, struct str arg, uint64_t missing_seq, struct 
     return false;
 }
 
-static bool isChar(struct str arg, char ch) {
+static bool streamIsChar(struct str arg, char ch) {
     return arg.len == 1 && arg.ptr[0] == ch;
 }
 
-static bool argStreamBound(struct client *c, struct str arg, uint64_t missing_seq, struct streamID *id,
-                           bool *excluded) {
+static bool streamArgStreamBound(struct client *c, struct str arg, uint64_t missing_seq, struct streamID *id,
+                                 bool *excluded) {
     *excluded = arg.len > 1 && arg.ptr[0] == '(';
     if (*excluded) return argStreamID(c, strN(arg.ptr + 1, arg.len - 1), missing_seq, id);
-    *id = isChar(arg, '+') ? STREAM_ID_MAX : STREAM_ID_MIN;
-    return isChar(arg, '-') || isChar(arg, '+') || argStreamID(c, arg, missing_seq, id);
+    *id = streamIsChar(arg, '+') ? STREAM_ID_MAX : STREAM_ID_MIN;
+    return streamIsChar(arg, '-') || streamIsChar(arg, '+') || argStreamID(c, arg, missing_seq, id);
 }
 
 bool argStreamStart(struct client *c, struct str arg, struct streamID *id) {
     bool excluded;
-    if (!argStreamBound(c, arg, 0, id, &excluded)) return false;
+    if (!streamArgStreamBound(c, arg, 0, id, &excluded)) return false;
     if (!excluded || streamIDNext(id)) return true;
     replyError(c, "ERR invalid start ID for the interval");
     return false;
@@ -53,7 +53,7 @@ bool argStreamStart(struct client *c, struct str arg, struct streamID *id) {
 
 bool argStreamEnd(struct client *c, struct str arg, struct streamID *id) {
     bool excluded;
-    if (!argStreamBound(c, arg, UINT64_MAX, id, &excluded)) return false;
+    if (!streamArgStreamBound(c, arg, UINT64_MAX, id, &excluded)) return false;
     if (!excluded || streamIDPrev(id)) return true;
     replyError(c, "ERR invalid end ID for the interval");
     return false;
@@ -143,7 +143,7 @@ struct addArgs {
 
 /* MAXLEN or MINID at argv[i], with its threshold; *i moves to the last argument used. False:
  * error replied. */
-static bool parseStrategy(struct client *c, struct addArgs *a, int *i) {
+static bool streamParseStrategy(struct client *c, struct addArgs *a, int *i) {
     struct streamTrim *t = &a->trim;
     bool maxlen = strIs(c->argv[*i], "maxlen");
     if (t->kind && (t->kind == TRIM_MAXLEN) != maxlen) {
@@ -153,8 +153,8 @@ static bool parseStrategy(struct client *c, struct addArgs *a, int *i) {
     t->kind = maxlen ? TRIM_MAXLEN : TRIM_MINID;
     t->approximate = false;
     struct str next = c->argv[*i + 1];
-    if (*i + 2 < c->argc && (isChar(next, '~') || isChar(next, '='))) {
-        t->approximate = isChar(next, '~');
+    if (*i + 2 < c->argc && (streamIsChar(next, '~') || streamIsChar(next, '='))) {
+        t->approximate = streamIsChar(next, '~');
         ++*i;
     }
     a->threshold_at = ++*i;
@@ -165,7 +165,7 @@ static bool parseStrategy(struct client *c, struct addArgs *a, int *i) {
     return false;
 }
 
-static bool parseLimit(struct client *c, struct addArgs *a, int *i) {
+static bool streamParseLimit(struct client *c, struct addArgs *a, int *i) {
     ++*i;
     if (!argLongLong(c, c->argv[*i], &a->trim.limit, NULL)) return false;
     a->limit_given = true;
@@ -174,7 +174,7 @@ static bool parseLimit(struct client *c, struct addArgs *a, int *i) {
     return false;
 }
 
-static bool checkLimit(struct client *c, struct addArgs *a) {
+static bool streamCheckLimit(struct client *c, struct addArgs *a) {
     if (a->limit_given && !a->trim.kind) {
         replyError(c, "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
         return false;
@@ -194,8 +194,8 @@ static bool checkLimit(struct client *c, struct addArgs *a) {
 }
 
 /* "*", "ms-*", "ms-seq" or "ms". */
-static bool parseNewID(struct client *c, struct str arg, struct addArgs *a) {
-    if (isChar(arg, '*')) {
+static bool streamParseNewID(struct client *c, struct str arg, struct addArgs *a) {
+    if (streamIsChar(arg, '*')) {
         a->auto_id = true;
         return true;
     }
@@ -207,20 +207,20 @@ static bool parseNewID(struct client *c, struct str arg, struct addArgs *a) {
 }
 
 /* Options from argv[2] on; XADD: up to and with the ID. */
-static bool parseAddArgs(struct client *c, struct addArgs *a, bool xadd) {
+static bool streamParseAddArgs(struct client *c, struct addArgs *a, bool xadd) {
     *a = (struct addArgs){0};
     int i = 2;
     for (; i < c->argc; i++) {
         struct str opt = c->argv[i];
         bool more = i + 1 < c->argc;
         if ((strIs(opt, "maxlen") || strIs(opt, "minid")) && more) {
-            if (!parseStrategy(c, a, &i)) return false;
+            if (!streamParseStrategy(c, a, &i)) return false;
         } else if (strIs(opt, "limit") && more) {
-            if (!parseLimit(c, a, &i)) return false;
+            if (!streamParseLimit(c, a, &i)) return false;
         } else if (xadd && strIs(opt, "nomkstream")) {
             a->nomkstream = true;
         } else if (xadd) {
-            if (!parseNewID(c, opt, a)) return false;
+            if (!streamParseNewID(c, opt, a)) return false;
             break;
         } else {
             replySyntaxError(c);
@@ -228,13 +228,13 @@ static bool parseAddArgs(struct client *c, struct addArgs *a, bool xadd) {
         }
     }
     a->id_at = i;
-    return checkLimit(c, a);
+    return streamCheckLimit(c, a);
 }
 
 /* ---- XADD ---- */
 
 /* The ID that the new entry gets. False: none is left. */
-static bool chooseID(const struct addArgs *a, const struct stream *s, struct streamID *id) {
+static bool streamChooseID(const struct addArgs *a, const struct stream *s, struct streamID *id) {
     struct streamID last = s ? s->last_id : STREAM_ID_MIN;
     if (!a->auto_id && !a->auto_seq) {
         *id = a->id;
@@ -247,54 +247,54 @@ static bool chooseID(const struct addArgs *a, const struct stream *s, struct str
     return a->auto_id ? streamIDNext(id) : id->seq++ != UINT64_MAX;
 }
 
-static bool checkNewID(struct client *c, const struct addArgs *a, const struct stream *s,
-                       struct streamID *id) {
+static bool streamCheckNewID(struct client *c, const struct addArgs *a, const struct stream *s,
+                             struct streamID *id) {
     struct streamID last = s ? s->last_id : STREAM_ID_MIN;
     if (!streamIDCompare(last, STREAM_ID_MAX)) {
         replyError(c, "ERR The stream has exhausted the last possible ID, unable to add more items");
         return false;
     }
-    bool chosen = chooseID(a, s, id);
+    bool chosen = streamChooseID(a, s, id);
     if (chosen && streamIDCompare(*id, last) > 0) return true;
     replyError(c, "ERR The ID specified in XADD is equal or smaller than the target stream top item");
     return false;
 }
 
 /* The threshold that has exactly the effect that the trimming had. */
-static struct str exactThreshold(const struct stream *s, const struct streamTrim *t, char *text) {
+static struct str streamExactThreshold(const struct stream *s, const struct streamTrim *t, char *text) {
     if (t->kind == TRIM_MAXLEN) return strN(text, ull2string(text, s->length));
     return streamIDText(s->length ? s->first_id : t->minid, text);
 }
 
 /* As it came, but for what is approximate. LIMIT goes: with "=" nobody but a loader accepts it. */
-static int exactOptions(struct client *c, const struct addArgs *a, const struct stream *s, struct str *argv,
-                        char *threshold) {
+static int streamExactOptions(struct client *c, const struct addArgs *a, const struct stream *s,
+                              struct str *argv, char *threshold) {
     int n = 2;
     memcpy(argv, c->argv, 2 * sizeof *argv);
     for (int i = 2; i < a->id_at; i++) {
         if (a->trim.approximate && strIs(c->argv[i], "limit"))
             i++;
         else if (a->trim.approximate && i == a->threshold_at)
-            argv[n++] = exactThreshold(s, &a->trim, threshold);
+            argv[n++] = streamExactThreshold(s, &a->trim, threshold);
         else
-            argv[n++] = isChar(c->argv[i], '~') ? STR("=") : c->argv[i];
+            argv[n++] = streamIsChar(c->argv[i], '~') ? STR("=") : c->argv[i];
     }
     return n;
 }
 
-static void propagateAdd(struct client *c, const struct addArgs *a, const struct stream *s,
-                         struct streamID id) {
+static void streamPropagateAdd(struct client *c, const struct addArgs *a, const struct stream *s,
+                               struct streamID id) {
     if (!propagateWanted() || !(a->auto_id || a->auto_seq || a->trim.approximate)) return;
     struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
     char id_text[STREAM_ID_TEXT], threshold[STREAM_ID_TEXT];
-    int n = exactOptions(c, a, s, argv, threshold);
+    int n = streamExactOptions(c, a, s, argv, threshold);
     argv[n++] = streamIDText(id, id_text);
     for (int i = a->id_at + 1; i < c->argc; i++) argv[n++] = c->argv[i];
     propagateRewrite(c, n, argv);
     zfree(argv);
 }
 
-static void addEntry(struct client *c, const struct addArgs *a, struct stream *s, struct streamID id) {
+static void streamAddEntry(struct client *c, const struct addArgs *a, struct stream *s, struct streamID id) {
     struct str key = c->argv[1];
     bool made = !s;
     if (made) s = streamNew();
@@ -307,14 +307,14 @@ static void addEntry(struct client *c, const struct addArgs *a, struct stream *s
     replyStreamID(c, id);
     keyChanged(c, c->db, key, NOTIFY_STREAM, "xadd", 1);
     if (a->trim.kind && streamTrimTo(s, &a->trim)) keyEvent(NOTIFY_STREAM, "xtrim", key, c->db);
-    propagateAdd(c, a, s, id);
+    streamPropagateAdd(c, a, s, id);
     if (!made) signalKeyReady(c->db, key);
 }
 
 void xaddCommand(struct client *c) {
     struct addArgs a;
     struct streamID id;
-    if (!parseAddArgs(c, &a, true)) return;
+    if (!streamParseAddArgs(c, &a, true)) return;
     int pairs = c->argc - a.id_at - 1;
     if (pairs < 2 || pairs % 2) {
         replyError(c, "ERR wrong number of arguments for 'xadd' command");
@@ -330,12 +330,12 @@ void xaddCommand(struct client *c) {
         replyNull(c);
         return;
     }
-    if (checkNewID(c, &a, s, &id)) addEntry(c, &a, s, id);
+    if (streamCheckNewID(c, &a, s, &id)) streamAddEntry(c, &a, s, id);
 }
 
 /* ---- Ranges ---- */
 
-static void rangeGeneric(struct client *c, bool reverse) {
+static void streamRangeGeneric(struct client *c, bool reverse) {
     struct streamID start, end;
     int64_t count = -1;
     if (!argStreamStart(c, c->argv[reverse ? 3 : 2], &start) ||
@@ -360,11 +360,11 @@ static void rangeGeneric(struct client *c, bool reverse) {
 }
 
 void xrangeCommand(struct client *c) {
-    rangeGeneric(c, false);
+    streamRangeGeneric(c, false);
 }
 
 void xrevrangeCommand(struct client *c) {
-    rangeGeneric(c, true);
+    streamRangeGeneric(c, true);
 }
 
 void xlenCommand(struct client *c) {
@@ -375,7 +375,7 @@ void xlenCommand(struct client *c) {
 
 /* ---- Removal ---- */
 
-static void entriesRemoved(struct client *c, const char *event, int64_t removed) {
+static void streamEntriesRemoved(struct client *c, const char *event, int64_t removed) {
     replyLongLong(c, removed);
     if (!removed) return;
     keyChanged(c, c->db, c->argv[1], NOTIFY_STREAM, event, (uint64_t)removed);
@@ -400,25 +400,25 @@ void xdelCommand(struct client *c) {
     }
     streamFinderStop(&f);
     zfree(ids);
-    entriesRemoved(c, "xdel", removed);
+    streamEntriesRemoved(c, "xdel", removed);
 }
 
-static void propagateTrim(struct client *c, const struct addArgs *a, const struct stream *s) {
+static void streamPropagateTrim(struct client *c, const struct addArgs *a, const struct stream *s) {
     if (!propagateWanted() || !a->trim.approximate) return;
     char threshold[STREAM_ID_TEXT];
     struct str argv[] = {STR("XTRIM"), c->argv[1], a->trim.kind == TRIM_MAXLEN ? STR("MAXLEN") : STR("MINID"),
-                         STR("="), exactThreshold(s, &a->trim, threshold)};
+                         STR("="), streamExactThreshold(s, &a->trim, threshold)};
     propagateRewrite(c, 5, argv);
 }
 
 void xtrimCommand(struct client *c) {
     struct addArgs a;
-    if (!parseAddArgs(c, &a, false)) return;
+    if (!streamParseAddArgs(c, &a, false)) return;
     struct stream *s;
     if (!lookupStreamWrite(c, c->argv[1], &s)) return;
     int64_t removed = s ? streamTrimTo(s, &a.trim) : 0;
-    if (removed) propagateTrim(c, &a, s);
-    entriesRemoved(c, "xtrim", removed);
+    if (removed) streamPropagateTrim(c, &a, s);
+    streamEntriesRemoved(c, "xtrim", removed);
 }
 
 /* ---- XSETID ---- */
@@ -429,7 +429,7 @@ struct setidArgs {
     bool max_deleted_given;
 };
 
-static bool parseSetid(struct client *c, struct setidArgs *a) {
+static bool streamParseSetid(struct client *c, struct setidArgs *a) {
     *a = (struct setidArgs){.added = -1};
     if (!argStreamID(c, c->argv[2], 0, &a->id)) return false;
     for (int i = 3; i < c->argc; i++) {
@@ -456,7 +456,7 @@ static bool parseSetid(struct client *c, struct setidArgs *a) {
     return true;
 }
 
-static bool checkSetid(struct client *c, const struct setidArgs *a, struct stream *s) {
+static bool streamCheckSetid(struct client *c, const struct setidArgs *a, struct stream *s) {
     if (streamIDCompare(a->id, s->max_deleted_id) < 0) {
         replyError(c, "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id");
         return false;
@@ -475,14 +475,14 @@ static bool checkSetid(struct client *c, const struct setidArgs *a, struct strea
 
 void xsetidCommand(struct client *c) {
     struct setidArgs a;
-    if (!parseSetid(c, &a)) return;
+    if (!streamParseSetid(c, &a)) return;
     struct stream *s;
     if (!lookupStreamWrite(c, c->argv[1], &s)) return;
     if (!s) {
         replyError(c, err_nosuchkey);
         return;
     }
-    if (!checkSetid(c, &a, s)) return;
+    if (!streamCheckSetid(c, &a, s)) return;
     s->last_id = a.id;
     if (a.added >= 0) s->entries_added = (uint64_t)a.added;
     if (a.max_deleted_given && !streamIDIsZero(a.max_deleted)) s->max_deleted_id = a.max_deleted;

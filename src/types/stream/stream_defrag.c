@@ -23,7 +23,7 @@ struct streamDefragPiece {
     raxValueFn *value;
 };
 
-static void *pieceValue(void *priv, struct str key, void *value) {
+static void *streamDefragPieceValue(void *priv, struct str key, void *value) {
     struct streamDefragPiece *piece = priv;
     struct streamID id = streamKeyID(key);
     piece->at->at[1] = id.ms;
@@ -32,73 +32,74 @@ static void *pieceValue(void *priv, struct str key, void *value) {
 }
 
 /* True when there is more. No ID is 0-0. */
-static bool movePiece(struct rax *r, struct defragCursor *at, raxValueFn *value) {
+static bool streamDefragMovePiece(struct rax *r, struct defragCursor *at, raxValueFn *value) {
     struct streamDefragPiece piece = {at, value};
     struct streamID last = {at->at[1], at->at[2]};
     struct streamKey key = streamKeyOf(last);
     const char *op = streamIDIsZero(last) ? "^" : ">";
-    return raxMove(r, op, streamKeyView(&key), KEYS_PER_CALL, defragMove, pieceValue, &piece);
+    return raxMove(r, op, streamKeyView(&key), KEYS_PER_CALL, defragMove, streamDefragPieceValue, &piece);
 }
 
-static void nextStage(struct defragCursor *at) {
+static void streamDefragNextStage(struct defragCursor *at) {
     *at = (struct defragCursor){.at = {at->at[0] + 1}};
 }
 
 /* ---- Values ---- */
 
-static void *moveValue(void *priv, struct str key, void *value) {
+static void *streamDefragMoveValue(void *priv, struct str key, void *value) {
     (void)priv, (void)key;
     defragPointer(&value);
     return value;
 }
 
-static void *knownPlace(void *priv, struct str key, void *value) {
+static void *streamDefragKnownPlace(void *priv, struct str key, void *value) {
     (void)key, (void)value;
     return priv;
 }
 
-static void *moveNack(void *priv, struct str key, void *value) {
+static void *streamDefragMoveNack(void *priv, struct str key, void *value) {
     (void)priv;
     defragPointer(&value);
     struct streamNack *nack = value;
-    raxMove(&nack->consumer->pending, "=", key, 1, defragMove, knownPlace, nack);
+    raxMove(&nack->consumer->pending, "=", key, 1, defragMove, streamDefragKnownPlace, nack);
     return nack;
 }
 
-static void *tellConsumer(void *priv, struct str key, void *value) {
+static void *streamDefragTellConsumer(void *priv, struct str key, void *value) {
     (void)key;
     ((struct streamNack *)value)->consumer = priv;
     return value;
 }
 
-static void *staysPut(void *priv, void *ptr) {
+static void *streamDefragStaysPut(void *priv, void *ptr) {
     (void)priv, (void)ptr;
     return NULL;
 }
 
-static void *moveConsumer(void *priv, struct str key, void *value) {
+static void *streamDefragMoveConsumer(void *priv, struct str key, void *value) {
     (void)priv, (void)key;
     struct streamConsumer *consumer = value;
     if (consumer->pending.size <= MANY_PENDING) defragPointer(&consumer);
     sds name = sdsMove(consumer->name, defragMove, NULL);
     if (name) consumer->name = name;
     if (consumer != value)
-        raxMove(&consumer->pending, "^", STR(""), SIZE_MAX, staysPut, tellConsumer, consumer);
+        raxMove(&consumer->pending, "^", STR(""), SIZE_MAX, streamDefragStaysPut, streamDefragTellConsumer,
+                consumer);
     return consumer;
 }
 
 /* ---- Stages ---- */
 
-static bool moveNodes(struct object *o, struct defragCursor *at) {
+static bool streamDefragMoveNodes(struct object *o, struct defragCursor *at) {
     if (!at->at[1] && !at->at[2]) {
         defragContainer(o);
         defragPointer(&streamOpen(o)->tail);
     }
-    return movePiece(&streamOpen(o)->nodes, at, moveValue);
+    return streamDefragMovePiece(&streamOpen(o)->nodes, at, streamDefragMoveValue);
 }
 
 /* A piece of the group with this number. False: there is none. */
-static bool moveGroup(struct stream *s, uint64_t number, struct defragCursor *at) {
+static bool streamDefragMoveGroup(struct stream *s, uint64_t number, struct defragCursor *at) {
     struct raxIterator it;
     raxStart(&it, &s->groups);
     bool found = raxSeek(&it, "^", STR(""));
@@ -106,9 +107,9 @@ static bool moveGroup(struct stream *s, uint64_t number, struct defragCursor *at
     struct streamGroup *g = it.value;
     raxStop(&it);
     if (!found) return false;
-    if (movePiece(&g->pending, at, moveNack)) return true;
-    raxMove(&g->consumers, "^", STR(""), SIZE_MAX, defragMove, moveConsumer, NULL);
-    nextStage(at);
+    if (streamDefragMovePiece(&g->pending, at, streamDefragMoveNack)) return true;
+    raxMove(&g->consumers, "^", STR(""), SIZE_MAX, defragMove, streamDefragMoveConsumer, NULL);
+    streamDefragNextStage(at);
     return true;
 }
 
@@ -117,13 +118,13 @@ bool streamDefrag(struct db *db, struct object *o, struct defragCursor *at) {
     struct stream *s;
     switch (at->at[0]) {
     case IN_NODES:
-        if (!moveNodes(o, at)) nextStage(at);
+        if (!streamDefragMoveNodes(o, at)) streamDefragNextStage(at);
         return true;
     case IN_GROUPS:
         s = streamOpen(o);
-        raxMove(&s->groups, "^", STR(""), SIZE_MAX, defragMove, moveValue, NULL);
-        nextStage(at);
+        raxMove(&s->groups, "^", STR(""), SIZE_MAX, defragMove, streamDefragMoveValue, NULL);
+        streamDefragNextStage(at);
         return s->groups.size > 0;
-    default: return moveGroup(streamOpen(o), at->at[0] - IN_PENDING, at);
+    default: return streamDefragMoveGroup(streamOpen(o), at->at[0] - IN_PENDING, at);
     }
 }

@@ -9,7 +9,7 @@
 
 /* ---- Consumers ---- */
 
-static void consumerFree(void *p) {
+static void streamGroupConsumerFree(void *p) {
     struct streamConsumer *consumer = p;
     raxDestroy(&consumer->pending, NULL);
     sdsfree(consumer->name);
@@ -42,7 +42,7 @@ void streamConsumerDelete(struct streamGroup *g, struct streamConsumer *consumer
     }
     raxStop(&it);
     raxRemove(&g->consumers, sdsview(consumer->name), NULL);
-    consumerFree(consumer);
+    streamGroupConsumerFree(consumer);
 }
 
 /* ---- Pending entries ---- */
@@ -100,7 +100,7 @@ bool streamPendingRemove(struct streamGroup *g, struct streamID id) {
  * Clients may set it to anything, so sums wrap around. */
 
 /* Is there a gap in the entries behind `id`? Only the highest ID ever deleted is known: there may be. */
-static bool gapBehind(const struct stream *s, struct streamID id) {
+static bool streamGroupGapBehind(const struct stream *s, struct streamID id) {
     if (!s->length || streamIDIsZero(s->max_deleted_id)) return false;
     return streamIDCompare(id, s->max_deleted_id) <= 0;
 }
@@ -120,7 +120,7 @@ static int64_t streamGroupPositionOf(const struct stream *s, struct streamID id)
 }
 
 void streamGroupAdvance(struct stream *s, struct streamGroup *g, struct streamID id) {
-    bool in_sequence = streamIDCompare(g->last_id, s->first_id) >= 0 && !gapBehind(s, g->last_id);
+    bool in_sequence = streamIDCompare(g->last_id, s->first_id) >= 0 && !streamGroupGapBehind(s, g->last_id);
     if (g->entries_read != STREAM_READ_UNKNOWN && in_sequence)
         g->entries_read = (int64_t)((uint64_t)g->entries_read + 1);
     else if (s->entries_added)
@@ -132,7 +132,8 @@ bool streamGroupLag(struct stream *s, const struct streamGroup *g, int64_t *lag)
     int64_t read = g->entries_read;
     *lag = 0;
     if (!s->entries_added) return true;
-    if (read == STREAM_READ_UNKNOWN || gapBehind(s, g->last_id)) read = streamGroupPositionOf(s, g->last_id);
+    if (read == STREAM_READ_UNKNOWN || streamGroupGapBehind(s, g->last_id))
+        read = streamGroupPositionOf(s, g->last_id);
     *lag = (int64_t)(s->entries_added - (uint64_t)read);
     return read != STREAM_READ_UNKNOWN;
 }
@@ -158,7 +159,7 @@ struct streamGroup *streamGroupCreate(struct stream *s, struct str name, struct 
 }
 
 void streamGroupFree(struct streamGroup *g) {
-    raxDestroy(&g->consumers, consumerFree);
+    raxDestroy(&g->consumers, streamGroupConsumerFree);
     raxDestroy(&g->pending, zfree);
     zfree(g);
 }

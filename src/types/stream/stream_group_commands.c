@@ -2,13 +2,13 @@
 /* stream_group_commands.c - XGROUP, and what several commands do with groups (part of stream.h). */
 #include "base/clock.h"
 #include "base/num.h"
-#include "command/command.h"
-#include "commands/cmd_stream.h"
+#include "client/reply.h"
 #include "command/blocking.h"
+#include "command/command.h"
+#include "command/propagate.h"
+#include "commands/cmd_stream.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "command/propagate.h"
-#include "client/reply.h"
 #include "types/stream/stream_commands.h"
 #include "types/types.h"
 
@@ -78,7 +78,7 @@ void replyNoGroup(struct client *c, struct str key, struct str group) {
 }
 
 /* The stream of argv[2], which is NULL only when it may be missing. False: an error was replied. */
-static bool groupStream(struct client *c, bool may_miss, struct stream **s) {
+static bool streamGroupStream(struct client *c, bool may_miss, struct stream **s) {
     if (!lookupStreamWrite(c, c->argv[2], s)) return false;
     if (*s || may_miss) return true;
     replyError(
@@ -89,18 +89,19 @@ static bool groupStream(struct client *c, bool may_miss, struct stream **s) {
 }
 
 /* The group argv[3] of the stream argv[2], or an error. */
-static struct streamGroup *groupOfArgs(struct client *c, struct stream **s) {
-    if (!groupStream(c, false, s)) return NULL;
+static struct streamGroup *streamGroupOfArgs(struct client *c, struct stream **s) {
+    if (!streamGroupStream(c, false, s)) return NULL;
     struct streamGroup *g = streamGroupFind(*s, c->argv[3]);
     if (!g) replyNoGroup(c, c->argv[2], c->argv[3]);
     return g;
 }
 
-static void groupChanged(struct client *c, const char *event) {
+static void streamGroupChanged(struct client *c, const char *event) {
     keyChanged(c, c->db, c->argv[2], NOTIFY_STREAM, event, 1);
 }
 
-static bool parseGroupOptions(struct client *c, bool create, bool *mkstream, int64_t *entries_read) {
+static bool streamGroupParseGroupOptions(struct client *c, bool create, bool *mkstream,
+                                         int64_t *entries_read) {
     *mkstream = false;
     *entries_read = STREAM_READ_UNKNOWN;
     for (int i = 5; i < c->argc; i++) {
@@ -123,7 +124,7 @@ static bool parseGroupOptions(struct client *c, bool create, bool *mkstream, int
 }
 
 /* An ID, or "$" for the last one. */
-static bool groupStart(struct client *c, const struct stream *s, struct streamID *id) {
+static bool streamGroupStart(struct client *c, const struct stream *s, struct streamID *id) {
     if (!strEq(c->argv[4], STR("$"))) return argStreamID(c, c->argv[4], 0, id);
     *id = s ? s->last_id : STREAM_ID_MIN;
     return true;
@@ -134,8 +135,8 @@ void xgroupCreateCommand(struct client *c) {
     int64_t entries_read;
     struct stream *s;
     struct streamID id;
-    if (!parseGroupOptions(c, true, &mkstream, &entries_read)) return;
-    if (!groupStream(c, mkstream, &s) || !groupStart(c, s, &id)) return;
+    if (!streamGroupParseGroupOptions(c, true, &mkstream, &entries_read)) return;
+    if (!streamGroupStream(c, mkstream, &s) || !streamGroupStart(c, s, &id)) return;
     if (!s) {
         s = streamNew();
         dbAdd(c->db, c->argv[2], streamValue(s));
@@ -145,7 +146,7 @@ void xgroupCreateCommand(struct client *c) {
         return;
     }
     replyOk(c);
-    groupChanged(c, "xgroup-create");
+    streamGroupChanged(c, "xgroup-create");
 }
 
 void xgroupSetidCommand(struct client *c) {
@@ -153,50 +154,50 @@ void xgroupSetidCommand(struct client *c) {
     int64_t entries_read;
     struct stream *s;
     struct streamID id;
-    if (!parseGroupOptions(c, false, &mkstream, &entries_read)) return;
-    struct streamGroup *g = groupOfArgs(c, &s);
+    if (!streamGroupParseGroupOptions(c, false, &mkstream, &entries_read)) return;
+    struct streamGroup *g = streamGroupOfArgs(c, &s);
     if (!g) return;
     if (strEq(c->argv[4], STR("-")) || strEq(c->argv[4], STR("+"))) /* only here, for no good reason */
         id = c->argv[4].ptr[0] == '-' ? STREAM_ID_MIN : STREAM_ID_MAX;
-    else if (!groupStart(c, s, &id))
+    else if (!streamGroupStart(c, s, &id))
         return;
     g->last_id = id;
     g->entries_read = entries_read;
     replyOk(c);
-    groupChanged(c, "xgroup-setid");
+    streamGroupChanged(c, "xgroup-setid");
 }
 
 void xgroupDestroyCommand(struct client *c) {
     struct stream *s;
-    if (!groupStream(c, false, &s)) return;
+    if (!streamGroupStream(c, false, &s)) return;
     bool destroyed = streamGroupDestroy(s, c->argv[3]);
     replyLongLong(c, destroyed);
     if (!destroyed) return;
-    groupChanged(c, "xgroup-destroy");
+    streamGroupChanged(c, "xgroup-destroy");
     signalKeyReady(c->db, c->argv[2]); /* who waits for the group has to know */
 }
 
 void xgroupCreateconsumerCommand(struct client *c) {
     struct stream *s;
-    struct streamGroup *g = groupOfArgs(c, &s);
+    struct streamGroup *g = streamGroupOfArgs(c, &s);
     if (!g) return;
     bool there = streamConsumerFind(g, c->argv[4]);
     if (!there) {
         streamConsumerCreate(g, c->argv[4], mstime());
-        groupChanged(c, "xgroup-createconsumer");
+        streamGroupChanged(c, "xgroup-createconsumer");
     }
     replyLongLong(c, !there);
 }
 
 void xgroupDelconsumerCommand(struct client *c) {
     struct stream *s;
-    struct streamGroup *g = groupOfArgs(c, &s);
+    struct streamGroup *g = streamGroupOfArgs(c, &s);
     if (!g) return;
     struct streamConsumer *consumer = streamConsumerFind(g, c->argv[4]);
     replyLongLong(c, consumer ? (int64_t)consumer->pending.size : 0);
     if (!consumer) return;
     streamConsumerDelete(g, consumer);
-    groupChanged(c, "xgroup-delconsumer");
+    streamGroupChanged(c, "xgroup-delconsumer");
 }
 
 void xgroupHelpCommand(struct client *c) {

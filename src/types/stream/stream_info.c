@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_info.c - XINFO: what there is to know about streams, groups and consumers (part of stream.h). */
 #include "base/clock.h"
+#include "client/reply.h"
 #include "command/command.h"
 #include "commands/cmd_stream.h"
 #include "data/keyspace/db.h"
-#include "client/reply.h"
 #include "types/stream/stream_commands.h"
 #include "types/types.h"
 
 #define FULL_COUNT 10
 
-static void field(struct client *c, const char *name, int64_t v) {
+static void streamInfoField(struct client *c, const char *name, int64_t v) {
     replyBulkCstr(c, name);
     replyLongLong(c, v);
 }
 
-static void idField(struct client *c, const char *name, struct streamID id) {
+static void streamInfoIdField(struct client *c, const char *name, struct streamID id) {
     replyBulkCstr(c, name);
     replyStreamID(c, id);
 }
 
 /* The stream argv[2]. NULL: an error was replied. */
-static struct stream *infoStream(struct client *c) {
+static struct stream *streamInfoStream(struct client *c) {
     struct stream *s;
     if (lookupStreamRead(c, c->argv[2], &s) && !s) replyError(c, err_nosuchkey);
     return s;
 }
 
 /* entries-read and lag, each null when it is not known. */
-static void progressFields(struct client *c, struct stream *s, const struct streamGroup *g) {
+static void streamInfoProgressFields(struct client *c, struct stream *s, const struct streamGroup *g) {
     int64_t lag;
     replyBulkCstr(c, "entries-read");
     if (g->entries_read == STREAM_READ_UNKNOWN)
@@ -46,18 +46,18 @@ static void progressFields(struct client *c, struct stream *s, const struct stre
 
 #define COMMON_FIELDS 7
 
-static void commonFields(struct client *c, const struct stream *s) {
+static void streamInfoCommonFields(struct client *c, const struct stream *s) {
     size_t nodes = streamNodes(s);
-    field(c, "length", (int64_t)s->length);
-    field(c, "radix-tree-keys", (int64_t)nodes);
-    field(c, "radix-tree-nodes", (int64_t)(s->nodes.nodes + (s->tail != NULL) + 1));
-    idField(c, "last-generated-id", s->last_id);
-    idField(c, "max-deleted-entry-id", s->max_deleted_id);
-    field(c, "entries-added", (int64_t)s->entries_added);
-    idField(c, "recorded-first-entry-id", s->first_id);
+    streamInfoField(c, "length", (int64_t)s->length);
+    streamInfoField(c, "radix-tree-keys", (int64_t)nodes);
+    streamInfoField(c, "radix-tree-nodes", (int64_t)(s->nodes.nodes + (s->tail != NULL) + 1));
+    streamInfoIdField(c, "last-generated-id", s->last_id);
+    streamInfoIdField(c, "max-deleted-entry-id", s->max_deleted_id);
+    streamInfoField(c, "entries-added", (int64_t)s->entries_added);
+    streamInfoIdField(c, "recorded-first-entry-id", s->first_id);
 }
 
-static void edgeEntry(struct client *c, struct stream *s, const char *name, bool last) {
+static void streamInfoEdgeEntry(struct client *c, struct stream *s, const char *name, bool last) {
     struct streamIterator it;
     replyBulkCstr(c, name);
     streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, last);
@@ -70,21 +70,22 @@ static void edgeEntry(struct client *c, struct stream *s, const char *name, bool
 
 static void streamSummary(struct client *c, struct stream *s) {
     replyMapLen(c, COMMON_FIELDS + 3);
-    commonFields(c, s);
-    field(c, "groups", (int64_t)s->groups.size);
-    edgeEntry(c, s, "first-entry", false);
-    edgeEntry(c, s, "last-entry", true);
+    streamInfoCommonFields(c, s);
+    streamInfoField(c, "groups", (int64_t)s->groups.size);
+    streamInfoEdgeEntry(c, s, "first-entry", false);
+    streamInfoEdgeEntry(c, s, "last-entry", true);
 }
 
-static int64_t atMost(size_t n, int64_t count) {
+static int64_t streamInfoAtMost(size_t n, int64_t count) {
     return count && n > (size_t)count ? count : (int64_t)n;
 }
 
 /* Pending entries; a consumer's need no name. */
-static void pendingField(struct client *c, const struct rax *pending, int64_t count, bool of_group) {
+static void streamInfoPendingField(struct client *c, const struct rax *pending, int64_t count,
+                                   bool of_group) {
     struct raxIterator it;
-    int64_t n = atMost(pending->size, count);
-    field(c, "pel-count", (int64_t)pending->size);
+    int64_t n = streamInfoAtMost(pending->size, count);
+    streamInfoField(c, "pel-count", (int64_t)pending->size);
     replyBulkCstr(c, "pending");
     replyArrayLen(c, n);
     raxStart(&it, pending);
@@ -99,7 +100,7 @@ static void pendingField(struct client *c, const struct rax *pending, int64_t co
     raxStop(&it);
 }
 
-static void fullConsumers(struct client *c, struct streamGroup *g, int64_t count) {
+static void streamInfoFullConsumers(struct client *c, struct streamGroup *g, int64_t count) {
     struct raxIterator it;
     replyBulkCstr(c, "consumers");
     replyArrayLen(c, (int64_t)g->consumers.size);
@@ -109,14 +110,14 @@ static void fullConsumers(struct client *c, struct streamGroup *g, int64_t count
         replyMapLen(c, 5);
         replyBulkCstr(c, "name");
         replyBulk(c, it.key);
-        field(c, "seen-time", consumer->seen_ms);
-        field(c, "active-time", consumer->active_ms);
-        pendingField(c, &consumer->pending, count, false);
+        streamInfoField(c, "seen-time", consumer->seen_ms);
+        streamInfoField(c, "active-time", consumer->active_ms);
+        streamInfoPendingField(c, &consumer->pending, count, false);
     }
     raxStop(&it);
 }
 
-static void fullGroups(struct client *c, struct stream *s, int64_t count) {
+static void streamInfoFullGroups(struct client *c, struct stream *s, int64_t count) {
     struct raxIterator it;
     replyBulkCstr(c, "groups");
     replyArrayLen(c, (int64_t)s->groups.size);
@@ -126,26 +127,26 @@ static void fullGroups(struct client *c, struct stream *s, int64_t count) {
         replyMapLen(c, 7);
         replyBulkCstr(c, "name");
         replyBulk(c, it.key);
-        idField(c, "last-delivered-id", g->last_id);
-        progressFields(c, s, g);
-        pendingField(c, &g->pending, count, true);
-        fullConsumers(c, g, count);
+        streamInfoIdField(c, "last-delivered-id", g->last_id);
+        streamInfoProgressFields(c, s, g);
+        streamInfoPendingField(c, &g->pending, count, true);
+        streamInfoFullConsumers(c, g, count);
     }
     raxStop(&it);
 }
 
 static void streamFull(struct client *c, struct stream *s, int64_t count) {
     replyMapLen(c, COMMON_FIELDS + 2);
-    commonFields(c, s);
+    streamInfoCommonFields(c, s);
     replyBulkCstr(c, "entries");
     replyStreamRange(c, s, STREAM_ID_MIN, STREAM_ID_MAX, false, count);
-    fullGroups(c, s, count);
+    streamInfoFullGroups(c, s, count);
 }
 
 void xinfoStreamCommand(struct client *c) {
     int64_t count = FULL_COUNT;
     bool full = c->argc > 3;
-    struct stream *s = infoStream(c);
+    struct stream *s = streamInfoStream(c);
     if (!s) return;
     if (full && (!strIs(c->argv[3], "full") || (c->argc != 4 && c->argc != 6))) {
         replySubcommandError(c);
@@ -169,7 +170,7 @@ void xinfoStreamCommand(struct client *c) {
 
 void xinfoGroupsCommand(struct client *c) {
     struct raxIterator it;
-    struct stream *s = infoStream(c);
+    struct stream *s = streamInfoStream(c);
     if (!s) return;
     replyArrayLen(c, (int64_t)s->groups.size);
     raxStart(&it, &s->groups);
@@ -178,22 +179,22 @@ void xinfoGroupsCommand(struct client *c) {
         replyMapLen(c, 6);
         replyBulkCstr(c, "name");
         replyBulk(c, it.key);
-        field(c, "consumers", (int64_t)g->consumers.size);
-        field(c, "pending", (int64_t)g->pending.size);
-        idField(c, "last-delivered-id", g->last_id);
-        progressFields(c, s, g);
+        streamInfoField(c, "consumers", (int64_t)g->consumers.size);
+        streamInfoField(c, "pending", (int64_t)g->pending.size);
+        streamInfoIdField(c, "last-delivered-id", g->last_id);
+        streamInfoProgressFields(c, s, g);
     }
     raxStop(&it);
 }
 
-static int64_t since(int64_t then_ms, int64_t now_ms) {
+static int64_t streamInfoSince(int64_t then_ms, int64_t now_ms) {
     return now_ms > then_ms ? now_ms - then_ms : 0;
 }
 
 void xinfoConsumersCommand(struct client *c) {
     struct raxIterator it;
     int64_t now = mstime();
-    struct stream *s = infoStream(c);
+    struct stream *s = streamInfoStream(c);
     if (!s) return;
     struct streamGroup *g = streamGroupFind(s, c->argv[3]);
     if (!g) {
@@ -207,9 +208,10 @@ void xinfoConsumersCommand(struct client *c) {
         replyMapLen(c, 4);
         replyBulkCstr(c, "name");
         replyBulk(c, it.key);
-        field(c, "pending", (int64_t)consumer->pending.size);
-        field(c, "idle", since(consumer->seen_ms, now));
-        field(c, "inactive", consumer->active_ms < 0 ? -1 : since(consumer->active_ms, now));
+        streamInfoField(c, "pending", (int64_t)consumer->pending.size);
+        streamInfoField(c, "idle", streamInfoSince(consumer->seen_ms, now));
+        streamInfoField(c, "inactive",
+                        consumer->active_ms < 0 ? -1 : streamInfoSince(consumer->active_ms, now));
     }
     raxStop(&it);
 }

@@ -32,55 +32,55 @@ enum { FLAG_BITS = 2, MS_SHIFT = FLAG_BITS, SEQ_SHIFT = MS_SHIFT + 3, WIDTH_MASK
 
 static const uint8_t width_bytes[] = {0, 1, 2, 3, 4, 6, 8};
 
-static unsigned widthOf(uint64_t v) {
+static unsigned streamNodeWidthOf(uint64_t v) {
     unsigned width = 0;
     while (width < sizeof width_bytes - 1 && v >> (8 * width_bytes[width])) width++;
     return width;
 }
 
-static uint64_t takeNumber(unsigned char **p, unsigned width) {
+static uint64_t streamNodeTakeNumber(unsigned char **p, unsigned width) {
     uint64_t v = 0;
     for (unsigned i = 0; i < width_bytes[width]; i++) v |= (uint64_t) * (*p)++ << (8 * i);
     return v;
 }
 
-static unsigned char *putNumber(unsigned char *p, uint64_t v, unsigned width) {
+static unsigned char *streamNodePutNumber(unsigned char *p, uint64_t v, unsigned width) {
     for (unsigned i = 0; i < width_bytes[width]; i++, v >>= 8) *p++ = (unsigned char)v;
     return p;
 }
 
 /* ---- Elements ---- */
 
-static int64_t readInt(unsigned char *p) {
+static int64_t streamNodeReadInt(unsigned char *p) {
     struct lpValue v;
     lpGetValue(p, &v);
     return v.lval;
 }
 
-static unsigned char *skip(unsigned char *p, int64_t n) {
+static unsigned char *streamNodeSkip(unsigned char *p, int64_t n) {
     while (n--) p = lpElementEnd(p);
     return p;
 }
 
 /* In the published format, without the values: behind them is how many elements the entry has before that. */
-static int64_t publishedBack(int flags, int64_t pairs) {
+static int64_t streamNodePublishedBack(int flags, int64_t pairs) {
     return flags & ENTRY_SAME_NAMES ? pairs + 3 : 2 * pairs + 4;
 }
 
-static size_t publishedHead(int flags, struct streamID base, struct streamID id, int64_t pairs) {
+static size_t streamNodePublishedHead(int flags, struct streamID base, struct streamID id, int64_t pairs) {
     return lpIntBytes(flags) + lpIntBytes((int64_t)(id.ms - base.ms)) +
-           lpIntBytes((int64_t)(id.seq - base.seq)) + lpIntBytes(publishedBack(flags, pairs));
+           lpIntBytes((int64_t)(id.seq - base.seq)) + lpIntBytes(streamNodePublishedBack(flags, pairs));
 }
 
 /* ---- Life ---- */
 
-static struct streamNode *allocate(size_t bytes) {
+static struct streamNode *streamNodeAllocate(size_t bytes) {
     struct streamNode *n = zmalloc(bytes);
     n->room = (uint32_t)zmallocSize(n);
     return n;
 }
 
-static struct streamNode *makeRoom(struct streamNode *n, size_t more) {
+static struct streamNode *streamNodeMakeRoom(struct streamNode *n, size_t more) {
     size_t bytes = n->bytes + more;
     serverAssert(bytes <= UINT32_MAX);
     if (bytes <= n->room) return n;
@@ -90,7 +90,7 @@ static struct streamNode *makeRoom(struct streamNode *n, size_t more) {
 }
 
 static struct streamNode *nodeEmpty(size_t room) {
-    struct streamNode *n = allocate(sizeof *n + room);
+    struct streamNode *n = streamNodeAllocate(sizeof *n + room);
     n->bytes = n->first = sizeof *n;
     n->published = n->entries = n->deleted = n->names = 0;
     return n;
@@ -109,7 +109,7 @@ struct streamNode *nodeNew(const struct str *pairs, size_t count) {
 }
 
 struct streamNode *nodeCopy(const struct streamNode *n) {
-    struct streamNode *copy = allocate(n->bytes);
+    struct streamNode *copy = streamNodeAllocate(n->bytes);
     uint32_t room = copy->room;
     memcpy(copy, n, n->bytes);
     copy->room = room;
@@ -129,7 +129,7 @@ void nodeFree(struct streamNode *n) {
 
 /* ---- Adding ---- */
 
-static bool sameNames(struct streamNode *n, const struct str *pairs, size_t count) {
+static bool streamNodeSameNames(struct streamNode *n, const struct str *pairs, size_t count) {
     unsigned char *name = n->first_name;
     if (n->names != count) return false;
     for (size_t i = 0; i < count; i++, name = lpElementEnd(name))
@@ -144,33 +144,33 @@ struct streamNodeHead {
     uint64_t ms, seq;
 };
 
-static struct streamNodeHead headOf(int flags, uint64_t ms, uint64_t seq) {
-    return (struct streamNodeHead){flags, widthOf(ms), widthOf(seq), ms, seq};
+static struct streamNodeHead streamNodeHeadOf(int flags, uint64_t ms, uint64_t seq) {
+    return (struct streamNodeHead){flags, streamNodeWidthOf(ms), streamNodeWidthOf(seq), ms, seq};
 }
 
-static size_t headBytes(const struct streamNodeHead *h) {
+static size_t streamNodeHeadBytes(const struct streamNodeHead *h) {
     return 1u + width_bytes[h->ms_width] + width_bytes[h->seq_width];
 }
 
-static unsigned char *writeHead(unsigned char *p, const struct streamNodeHead *h) {
+static unsigned char *streamNodeWriteHead(unsigned char *p, const struct streamNodeHead *h) {
     *p++ = (unsigned char)((unsigned)h->flags | h->ms_width << MS_SHIFT | h->seq_width << SEQ_SHIFT);
-    return putNumber(putNumber(p, h->ms, h->ms_width), h->seq, h->seq_width);
+    return streamNodePutNumber(streamNodePutNumber(p, h->ms, h->ms_width), h->seq, h->seq_width);
 }
 
 /* For an entry whose head and elements take at most so many bytes. */
-static struct streamNode *roomForEntry(struct streamNode *n, size_t bytes) {
-    return makeRoom(n, bytes + lpBacklenBytes(bytes));
+static struct streamNode *streamNodeRoomForEntry(struct streamNode *n, size_t bytes) {
+    return streamNodeMakeRoom(n, bytes + lpBacklenBytes(bytes));
 }
 
 /* Of an entry at the end of the node, whose elements end at p. */
-static void endEntry(struct streamNode *n, unsigned char *p, size_t published) {
+static void streamNodeEndEntry(struct streamNode *n, unsigned char *p, size_t published) {
     unsigned char *end = lpBacklenWrite(p, (uint64_t)(p - nodeEnd(n)));
     n->published += (uint32_t)published;
     n->bytes = (uint32_t)(end - (unsigned char *)n);
     debugAssert(n->bytes <= n->room);
 }
 
-static size_t elementsBound(const struct str *pairs, size_t count, bool same) {
+static size_t streamNodeElementsBound(const struct str *pairs, size_t count, bool same) {
     size_t bound = same ? 0 : lpIntBytes((int64_t)count);
     for (size_t i = same; i < 2 * count; i += 1 + same) bound += lpElementBound(pairs[i].len);
     return bound;
@@ -178,13 +178,14 @@ static size_t elementsBound(const struct str *pairs, size_t count, bool same) {
 
 struct streamNode *nodeAppend(struct streamNode *n, struct streamID base, struct streamID id,
                               const struct str *pairs, size_t count) {
-    bool same = sameNames(n, pairs, count);
-    struct streamNodeHead h = headOf(same ? ENTRY_SAME_NAMES : 0, id.ms - base.ms, id.seq);
-    n = roomForEntry(n, headBytes(&h) + elementsBound(pairs, count, same));
-    unsigned char *p = writeHead(nodeEnd(n), &h), *elements = p;
+    bool same = streamNodeSameNames(n, pairs, count);
+    struct streamNodeHead h = streamNodeHeadOf(same ? ENTRY_SAME_NAMES : 0, id.ms - base.ms, id.seq);
+    n = streamNodeRoomForEntry(n, streamNodeHeadBytes(&h) + streamNodeElementsBound(pairs, count, same));
+    unsigned char *p = streamNodeWriteHead(nodeEnd(n), &h), *elements = p;
     if (!same) p = lpElementWriteInt(p, (int64_t)count);
     for (size_t i = same; i < 2 * count; i += 1 + same) p = lpElementWrite(p, pairs[i]);
-    endEntry(n, p, publishedHead(h.flags, base, id, (int64_t)count) + (size_t)(p - elements));
+    streamNodeEndEntry(n, p,
+                       streamNodePublishedHead(h.flags, base, id, (int64_t)count) + (size_t)(p - elements));
     n->entries++;
     return n;
 }
@@ -201,10 +202,10 @@ void nodeMarkDeleted(struct streamNode *n, unsigned char *entry) {
 struct nodeEntry nodeEntry(const struct streamNode *n, unsigned char *p, struct streamID base) {
     struct nodeEntry e = {.start = p, .flags = FLAGS(*p), .pairs = n->names};
     unsigned head = *p++;
-    e.id.ms = base.ms + takeNumber(&p, head >> MS_SHIFT & WIDTH_MASK);
-    e.id.seq = takeNumber(&p, head >> SEQ_SHIFT & WIDTH_MASK);
+    e.id.ms = base.ms + streamNodeTakeNumber(&p, head >> MS_SHIFT & WIDTH_MASK);
+    e.id.seq = streamNodeTakeNumber(&p, head >> SEQ_SHIFT & WIDTH_MASK);
     if (!(e.flags & ENTRY_SAME_NAMES)) {
-        e.pairs = readInt(p);
+        e.pairs = streamNodeReadInt(p);
         p = lpElementEnd(p);
     }
     e.first = p;
@@ -215,25 +216,25 @@ unsigned char *nodeEntryBehind(const unsigned char *entry, const unsigned char *
     return (unsigned char *)values_end + lpBacklenBytes((uint64_t)(values_end - entry));
 }
 
-static unsigned char *valuesEnd(const struct nodeEntry *e) {
-    return skip(e->first, e->flags & ENTRY_SAME_NAMES ? e->pairs : 2 * e->pairs);
+static unsigned char *streamNodeValuesEnd(const struct nodeEntry *e) {
+    return streamNodeSkip(e->first, e->flags & ENTRY_SAME_NAMES ? e->pairs : 2 * e->pairs);
 }
 
 unsigned char *nodeEntryEnd(const struct nodeEntry *e) {
-    return nodeEntryBehind(e->start, valuesEnd(e));
+    return nodeEntryBehind(e->start, streamNodeValuesEnd(e));
 }
 
 /* Of the entry that ends at p: its size without `back`, and where that is. */
-static inline uint64_t backBefore(const unsigned char *p) {
+static inline uint64_t streamNodeBackBefore(const unsigned char *p) {
     return p[-1] < 0x80 ? p[-1] : lpBacklenRead(p);
 }
 
-static inline unsigned char *valuesEndBefore(unsigned char *p) {
-    return p - (p[-1] < 0x80 ? 1 : lpBacklenBytes(backBefore(p)));
+static inline unsigned char *streamNodeValuesEndBefore(unsigned char *p) {
+    return p - (p[-1] < 0x80 ? 1 : lpBacklenBytes(streamNodeBackBefore(p)));
 }
 
 unsigned char *nodeEntryBefore(struct streamNode *n, unsigned char *p) {
-    return p == nodeFirstEntry(n) ? NULL : valuesEndBefore(p) - backBefore(p);
+    return p == nodeFirstEntry(n) ? NULL : streamNodeValuesEndBefore(p) - streamNodeBackBefore(p);
 }
 
 struct streamID nodeLastID(struct streamNode *n, struct streamID base) {
@@ -248,12 +249,12 @@ size_t nodePublishedBytes(const struct streamNode *n) {
            n->published + lpIntBytes(0) + LP_END_BYTES;
 }
 
-static unsigned char *put(unsigned char *to, const unsigned char *from, const unsigned char *end) {
+static unsigned char *streamNodePut(unsigned char *to, const unsigned char *from, const unsigned char *end) {
     memcpy(to, from, (size_t)(end - from));
     return to + (end - from);
 }
 
-static void publishHead(unsigned char *to, const struct nodeEntry *e, struct streamID base) {
+static void streamNodePublishHead(unsigned char *to, const struct nodeEntry *e, struct streamID base) {
     to = lpElementWriteInt(to, e->flags);
     to = lpElementWriteInt(to, (int64_t)(e->id.ms - base.ms));
     to = lpElementWriteInt(to, (int64_t)(e->id.seq - base.seq));
@@ -261,17 +262,17 @@ static void publishHead(unsigned char *to, const struct nodeEntry *e, struct str
 }
 
 /* From its end, since `back` knows where values end. `to`: what is behind it. Returns its start. */
-static unsigned char *publishEntryBefore(unsigned char *to, const struct nodeEntry *e,
-                                         const unsigned char *values_end, struct streamID base) {
-    int64_t back = publishedBack(e->flags, e->pairs);
+static unsigned char *streamNodePublishEntryBefore(unsigned char *to, const struct nodeEntry *e,
+                                                   const unsigned char *values_end, struct streamID base) {
+    int64_t back = streamNodePublishedBack(e->flags, e->pairs);
     size_t values = (size_t)(values_end - e->first), back_bytes = lpIntBytes(back);
     size_t count = e->flags & ENTRY_SAME_NAMES ? 0 : lpIntBytes(e->pairs);
     to -= back_bytes;
     lpElementWriteInt(to, back);
     to -= values;
-    put(to, e->first, values_end);
-    to -= publishedHead(e->flags, base, e->id, e->pairs) - back_bytes + count;
-    publishHead(to, e, base);
+    streamNodePut(to, e->first, values_end);
+    to -= streamNodePublishedHead(e->flags, base, e->id, e->pairs) - back_bytes + count;
+    streamNodePublishHead(to, e, base);
     return to;
 }
 
@@ -282,13 +283,13 @@ void nodePublish(struct streamNode *n, struct streamID base, unsigned char *lp) 
     to = lpElementWriteInt(to, n->entries);
     to = lpElementWriteInt(to, n->deleted);
     to = lpElementWriteInt(to, n->names);
-    to = put(to, n->first_name, nodeFirstEntry(n));
+    to = streamNodePut(to, n->first_name, nodeFirstEntry(n));
     to = lpElementWriteInt(to, 0);
     for (unsigned char *p = nodeEnd(n); p != nodeFirstEntry(n);) {
-        unsigned char *values_end = valuesEndBefore(p);
+        unsigned char *values_end = streamNodeValuesEndBefore(p);
         struct nodeEntry e = nodeEntry(n, p = nodeEntryBefore(n, p), base);
-        elements += (uint64_t)publishedBack(e.flags, e.pairs) + 1;
-        from = publishEntryBefore(from, &e, values_end, base);
+        elements += (uint64_t)streamNodePublishedBack(e.flags, e.pairs) + 1;
+        from = streamNodePublishEntryBefore(from, &e, values_end, base);
     }
     serverAssert(to == from);
     lpSeal(lp, bytes, elements);
@@ -301,7 +302,7 @@ struct rest {
     unsigned char *p, *end;
 };
 
-static inline bool takeInt(struct rest *r, int64_t *v) {
+static inline bool streamNodeTakeInt(struct rest *r, int64_t *v) {
     struct lpValue e = {.lval = r->p[0]};
     if (r->p == r->end) return false;
     if (r->p[0] >= 0x80) lpGetValue(r->p, &e);
@@ -310,32 +311,34 @@ static inline bool takeInt(struct rest *r, int64_t *v) {
     return !e.sval;
 }
 
-static inline bool takeMany(struct rest *r, int64_t n) {
+static inline bool streamNodeTakeMany(struct rest *r, int64_t n) {
     for (; n && r->p != r->end; n--) r->p = lpElementEnd(r->p);
     return !n;
 }
 
 /* The entry that r begins with. NULL: it is not sound, and the node is freed. */
-static struct streamNode *takeEntry(struct streamNode *n, struct streamID base, struct rest *r) {
+static struct streamNode *streamNodeTakeEntry(struct streamNode *n, struct streamID base, struct rest *r) {
     int64_t flags, ms, seq, pairs = n->names, back;
-    bool sound = takeInt(r, &flags) && !(flags & ~(ENTRY_DELETED | ENTRY_SAME_NAMES)) && takeInt(r, &ms) &&
-                 takeInt(r, &seq);
+    bool sound = streamNodeTakeInt(r, &flags) && !(flags & ~(ENTRY_DELETED | ENTRY_SAME_NAMES)) &&
+                 streamNodeTakeInt(r, &ms) && streamNodeTakeInt(r, &seq);
     bool same = sound && flags & ENTRY_SAME_NAMES;
-    if (sound && !same) sound = takeInt(r, &pairs) && pairs >= 0 && pairs <= LISTPACK_MAX_SAFETY_LIMIT;
+    if (sound && !same)
+        sound = streamNodeTakeInt(r, &pairs) && pairs >= 0 && pairs <= LISTPACK_MAX_SAFETY_LIMIT;
     unsigned char *values = r->p;
-    sound = sound && takeMany(r, same ? pairs : 2 * pairs);
+    sound = sound && streamNodeTakeMany(r, same ? pairs : 2 * pairs);
     unsigned char *end = r->p;
-    if (!sound || !takeInt(r, &back) || back != publishedBack((int)flags, pairs)) {
+    if (!sound || !streamNodeTakeInt(r, &back) || back != streamNodePublishedBack((int)flags, pairs)) {
         nodeFree(n);
         return NULL;
     }
     struct streamID id = {base.ms + (uint64_t)ms, base.seq + (uint64_t)seq};
-    struct streamNodeHead h = headOf((int)flags, (uint64_t)ms, id.seq);
+    struct streamNodeHead h = streamNodeHeadOf((int)flags, (uint64_t)ms, id.seq);
     size_t bytes = (same ? 0 : lpIntBytes(pairs)) + (size_t)(end - values);
-    n = roomForEntry(n, headBytes(&h) + bytes);
-    unsigned char *to = writeHead(nodeEnd(n), &h);
+    n = streamNodeRoomForEntry(n, streamNodeHeadBytes(&h) + bytes);
+    unsigned char *to = streamNodeWriteHead(nodeEnd(n), &h);
     if (!same) to = lpElementWriteInt(to, pairs);
-    endEntry(n, put(to, values, end), publishedHead(h.flags, base, id, pairs) + bytes);
+    streamNodeEndEntry(n, streamNodePut(to, values, end),
+                       streamNodePublishedHead(h.flags, base, id, pairs) + bytes);
     *(flags & ENTRY_DELETED ? &n->deleted : &n->entries) += 1;
     return n;
 }
@@ -344,17 +347,19 @@ struct streamNode *nodeOfPublished(unsigned char *lp, size_t size, struct stream
     if (size > LISTPACK_MAX_SAFETY_LIMIT || !lpValidate(lp, size, true, NULL, NULL)) return NULL;
     struct rest r = {lp + LP_HEADER_BYTES, lp + size - LP_END_BYTES};
     int64_t entries, deleted, names, zero;
-    if (!takeInt(&r, &entries) || !takeInt(&r, &deleted) || !takeInt(&r, &names)) return NULL;
+    if (!streamNodeTakeInt(&r, &entries) || !streamNodeTakeInt(&r, &deleted) ||
+        !streamNodeTakeInt(&r, &names))
+        return NULL;
     unsigned char *first_name = r.p;
-    if (entries < 0 || deleted < 0 || names < 0 || !takeMany(&r, names)) return NULL;
+    if (entries < 0 || deleted < 0 || names < 0 || !streamNodeTakeMany(&r, names)) return NULL;
     unsigned char *names_end = r.p;
-    if (!takeInt(&r, &zero) || zero) return NULL;
+    if (!streamNodeTakeInt(&r, &zero) || zero) return NULL;
     struct streamNode *n = nodeEmpty(size);
     n->names = (uint32_t)names;
     n->published = (uint32_t)(names_end - first_name);
-    put(n->first_name, first_name, names_end);
+    streamNodePut(n->first_name, first_name, names_end);
     n->bytes = n->first = (uint32_t)(sizeof *n + n->published);
-    while (n && r.p != r.end) n = takeEntry(n, base, &r);
+    while (n && r.p != r.end) n = streamNodeTakeEntry(n, base, &r);
     if (!n) return NULL;
     if (n->entries == entries && n->deleted == deleted && entries + deleted > 0) return nodeFit(n);
     nodeFree(n);

@@ -7,12 +7,12 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
+#include "command/propagate.h"
 #include "commands/cmd_stream.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "command/propagate.h"
-#include "client/reply.h"
 #include "types/stream/stream_commands.h"
 #include "types/types.h"
 
@@ -21,7 +21,7 @@
 #define AUTOCLAIM_COUNT_MAX ((int64_t)1 << 32) /* more than memory has room for */
 
 /* The group argv[2] of the stream argv[1]. NULL: an error was replied. */
-static struct streamGroup *groupOfArgs(struct client *c, struct stream **s) {
+static struct streamGroup *streamPendingGroupOfArgs(struct client *c, struct stream **s) {
     struct str key = c->argv[1], group = c->argv[2];
     if (!lookupStreamRead(c, key, s)) return NULL;
     struct streamGroup *g = *s ? streamGroupFind(*s, group) : NULL;
@@ -52,7 +52,7 @@ void xackCommand(struct client *c) {
 
 /* ---- XPENDING ---- */
 
-static void replyEdge(struct client *c, const struct rax *pending, const char *edge) {
+static void streamPendingReplyEdge(struct client *c, const struct rax *pending, const char *edge) {
     struct raxIterator it;
     raxStart(&it, pending);
     raxSeek(&it, edge, STR(""));
@@ -60,7 +60,7 @@ static void replyEdge(struct client *c, const struct rax *pending, const char *e
     raxStop(&it);
 }
 
-static void replyBusyConsumers(struct client *c, struct streamGroup *g) {
+static void streamPendingReplyBusyConsumers(struct client *c, struct streamGroup *g) {
     struct raxIterator it;
     int64_t n = 0;
     struct replyMark mark = replyDeferLen(c);
@@ -77,9 +77,9 @@ static void replyBusyConsumers(struct client *c, struct streamGroup *g) {
     replySetArrayLen(c, mark, n);
 }
 
-static void pendingSummary(struct client *c) {
+static void streamPendingSummary(struct client *c) {
     struct stream *s;
-    struct streamGroup *g = groupOfArgs(c, &s);
+    struct streamGroup *g = streamPendingGroupOfArgs(c, &s);
     if (!g) return;
     replyArrayLen(c, 4);
     replyLongLong(c, (int64_t)g->pending.size);
@@ -89,9 +89,9 @@ static void pendingSummary(struct client *c) {
         replyNullArray(c);
         return;
     }
-    replyEdge(c, &g->pending, "^");
-    replyEdge(c, &g->pending, "$");
-    replyBusyConsumers(c, g);
+    streamPendingReplyEdge(c, &g->pending, "^");
+    streamPendingReplyEdge(c, &g->pending, "$");
+    streamPendingReplyBusyConsumers(c, g);
 }
 
 struct pendingArgs {
@@ -101,7 +101,7 @@ struct pendingArgs {
     struct str consumer;
 };
 
-static bool parsePending(struct client *c, struct pendingArgs *a) {
+static bool streamPendingParsePending(struct client *c, struct pendingArgs *a) {
     int at = 3;
     *a = (struct pendingArgs){0};
     if (c->argc < 6 || c->argc > 9) goto syntax;
@@ -121,7 +121,7 @@ syntax:
     return false;
 }
 
-static void pendingList(struct client *c, const struct rax *pending, const struct pendingArgs *a) {
+static void streamPendingList(struct client *c, const struct rax *pending, const struct pendingArgs *a) {
     struct raxIterator it;
     struct streamKey start = streamKeyOf(a->start);
     int64_t n = 0, now = mstime();
@@ -149,17 +149,17 @@ void xpendingCommand(struct client *c) {
     struct pendingArgs a;
     struct stream *s;
     if (c->argc == 3) {
-        pendingSummary(c);
+        streamPendingSummary(c);
         return;
     }
-    if (!parsePending(c, &a)) return;
-    struct streamGroup *g = groupOfArgs(c, &s);
+    if (!streamPendingParsePending(c, &a)) return;
+    struct streamGroup *g = streamPendingGroupOfArgs(c, &s);
     if (!g) return;
     struct streamConsumer *consumer = a.consumer_given ? streamConsumerFind(g, a.consumer) : NULL;
     if (a.consumer_given && !consumer)
         replyArrayLen(c, 0);
     else
-        pendingList(c, consumer ? &consumer->pending : &g->pending, &a);
+        streamPendingList(c, consumer ? &consumer->pending : &g->pending, &a);
 }
 
 /* ---- Claiming ---- */
@@ -176,7 +176,8 @@ struct xclaimOptions {
     bool just_id, force;
 };
 
-static void claimEntry(const struct xclaimOptions *cl, struct streamID id, struct streamNack *nack) {
+static void streamPendingClaimEntry(const struct xclaimOptions *cl, struct streamID id,
+                                    struct streamNack *nack) {
     struct client *c = cl->c;
     streamPendingGive(cl->group, id, nack, cl->consumer);
     nack->delivered_ms = cl->delivered_ms;
@@ -194,17 +195,17 @@ static void claimEntry(const struct xclaimOptions *cl, struct streamID id, struc
 }
 
 /* A pending entry that is no longer in the stream. */
-static void dropEntry(const struct xclaimOptions *cl, struct streamID id) {
+static void streamPendingDropEntry(const struct xclaimOptions *cl, struct streamID id) {
     if (!streamPendingRemove(cl->group, id)) return;
     propagateAck(cl->c, cl->c->argv[1], cl->c->argv[2], id);
     keyStateChanged(cl->c->db, cl->c->argv[1], NOTIFY_STREAM, NULL, 1);
 }
 
-static bool idleEnough(const struct xclaimOptions *cl, const struct streamNack *nack) {
+static bool streamPendingIdleEnough(const struct xclaimOptions *cl, const struct streamNack *nack) {
     return !cl->min_idle_ms || cl->now_ms - nack->delivered_ms >= cl->min_idle_ms;
 }
 
-static bool argMinIdle(struct client *c, const char *command, int64_t *min_idle_ms) {
+static bool streamPendingArgMinIdle(struct client *c, const char *command, int64_t *min_idle_ms) {
     if (!string2ll(c->argv[4], min_idle_ms)) {
         replyErrorFmt(c, "ERR Invalid min-idle-time argument for %s", command);
         return false;
@@ -215,62 +216,63 @@ static bool argMinIdle(struct client *c, const char *command, int64_t *min_idle_
 
 /* ---- XCLAIM ---- */
 
-static bool claimNumber(struct client *c, struct str arg, const char *option, int64_t *n) {
+static bool streamPendingClaimNumber(struct client *c, struct str arg, const char *option, int64_t *n) {
     if (string2ll(arg, n)) return true;
     replyErrorFmt(c, "ERR Invalid %s option argument for XCLAIM", option);
     return false;
 }
 
-static bool claimOption(struct xclaimOptions *cl, int *i, int64_t *time, struct streamID *last_id) {
+static bool streamPendingClaimOption(struct xclaimOptions *cl, int *i, int64_t *time,
+                                     struct streamID *last_id) {
     struct client *c = cl->c;
     struct str opt = c->argv[*i];
     bool more = *i + 1 < c->argc;
     if (strIs(opt, "force")) return cl->force = true;
     if (strIs(opt, "justid")) return cl->just_id = true;
     if (more && strIs(opt, "idle")) {
-        if (!claimNumber(c, c->argv[++*i], "IDLE", time)) return false;
+        if (!streamPendingClaimNumber(c, c->argv[++*i], "IDLE", time)) return false;
         *time = (int64_t)((uint64_t)cl->now_ms - (uint64_t)*time);
         return true;
     }
-    if (more && strIs(opt, "time")) return claimNumber(c, c->argv[++*i], "TIME", time);
+    if (more && strIs(opt, "time")) return streamPendingClaimNumber(c, c->argv[++*i], "TIME", time);
     if (more && strIs(opt, "retrycount"))
-        return claimNumber(c, c->argv[++*i], "RETRYCOUNT", &cl->retry_count);
+        return streamPendingClaimNumber(c, c->argv[++*i], "RETRYCOUNT", &cl->retry_count);
     if (more && strIs(opt, "lastid")) return argStreamID(c, c->argv[++*i], 0, last_id);
     replyErrorFmt(c, "ERR Unrecognized XCLAIM option '%.*s'", (int)opt.len, opt.ptr);
     return false;
 }
 
 /* Options from argv[i] on. */
-static bool parseClaim(struct xclaimOptions *cl, int i, struct streamID *last_id) {
+static bool streamPendingParseClaim(struct xclaimOptions *cl, int i, struct streamID *last_id) {
     int64_t time = -1;
     for (; i < cl->c->argc; i++)
-        if (!claimOption(cl, &i, &time, last_id)) return false;
+        if (!streamPendingClaimOption(cl, &i, &time, last_id)) return false;
     cl->delivered_ms = time < 0 || time > cl->now_ms ? cl->now_ms : time;
     return true;
 }
 
-static bool claimOne(const struct xclaimOptions *cl, struct streamID id) {
+static bool streamPendingClaimOne(const struct xclaimOptions *cl, struct streamID id) {
     struct streamNack *nack = streamPendingFind(cl->group, id);
     if (!streamFinderFind(cl->finder, id)) {
-        dropEntry(cl, id);
+        streamPendingDropEntry(cl, id);
         return false;
     }
     if (!nack && cl->force)
         nack = streamPendingSet(cl->group, id, cl->consumer, cl->now_ms);
-    else if (!nack || !idleEnough(cl, nack))
+    else if (!nack || !streamPendingIdleEnough(cl, nack))
         return false;
-    claimEntry(cl, id, nack);
+    streamPendingClaimEntry(cl, id, nack);
     return true;
 }
 
 void xclaimCommand(struct client *c) {
     struct xclaimOptions cl = {.c = c, .now_ms = mstime(), .retry_count = -1};
     struct streamID last_id = STREAM_ID_MIN, id;
-    cl.group = groupOfArgs(c, &cl.stream);
-    if (!cl.group || !argMinIdle(c, "XCLAIM", &cl.min_idle_ms)) return;
+    cl.group = streamPendingGroupOfArgs(c, &cl.stream);
+    if (!cl.group || !streamPendingArgMinIdle(c, "XCLAIM", &cl.min_idle_ms)) return;
     int ids_end = 5;
     while (ids_end < c->argc && streamIDParse(c->argv[ids_end], 0, &id)) ids_end++;
-    if (!parseClaim(&cl, ids_end, &last_id)) return;
+    if (!streamPendingParseClaim(&cl, ids_end, &last_id)) return;
 
     cl.consumer = streamConsumerFor(c, c->argv[1], c->argv[2], cl.group, c->argv[3], cl.now_ms);
     struct streamFinder finder;
@@ -282,7 +284,7 @@ void xclaimCommand(struct client *c) {
     struct replyMark mark = replyDeferLen(c);
     for (int i = 5; i < ids_end; i++) {
         streamIDParse(c->argv[i], 0, &id);
-        claimed += claimOne(&cl, id);
+        claimed += streamPendingClaimOne(&cl, id);
     }
     streamFinderStop(&finder);
     replySetArrayLen(c, mark, claimed);
@@ -293,10 +295,11 @@ void xclaimCommand(struct client *c) {
 
 /* ---- XAUTOCLAIM ---- */
 
-static bool parseAutoclaim(struct xclaimOptions *cl, struct streamID *start, int64_t *count) {
+static bool streamPendingParseAutoclaim(struct xclaimOptions *cl, struct streamID *start, int64_t *count) {
     struct client *c = cl->c;
     *count = AUTOCLAIM_COUNT;
-    if (!argMinIdle(c, "XAUTOCLAIM", &cl->min_idle_ms) || !argStreamStart(c, c->argv[5], start)) return false;
+    if (!streamPendingArgMinIdle(c, "XAUTOCLAIM", &cl->min_idle_ms) || !argStreamStart(c, c->argv[5], start))
+        return false;
     for (int i = 6; i < c->argc; i++) {
         if (strIs(c->argv[i], "count") && i + 1 < c->argc) {
             int64_t most = INT64_MAX / (int64_t)sizeof(struct streamID);
@@ -316,7 +319,7 @@ struct idList {
     size_t count, room;
 };
 
-static void idListAdd(struct idList *list, struct streamID id) {
+static void streamPendingIdListAdd(struct idList *list, struct streamID id) {
     if (list->count == list->room) {
         list->room = list->room ? list->room * 2 : 16;
         list->ids = zrealloc(list->ids, list->room * sizeof *list->ids);
@@ -326,8 +329,9 @@ static void idListAdd(struct idList *list, struct streamID id) {
 
 /* The reply begins with the place to go on from, so what to claim is chosen first. Returns that place; 0-0 at
  * the end. */
-static struct streamID chooseEntries(const struct xclaimOptions *cl, struct streamID start, int64_t count,
-                                     struct idList *claimed, struct idList *deleted) {
+static struct streamID streamPendingChooseEntries(const struct xclaimOptions *cl, struct streamID start,
+                                                  int64_t count, struct idList *claimed,
+                                                  struct idList *deleted) {
     struct raxIterator it;
     struct streamKey key = streamKeyOf(start);
     raxStart(&it, &cl->group->pending);
@@ -335,8 +339,8 @@ static struct streamID chooseEntries(const struct xclaimOptions *cl, struct stre
     for (int64_t attempts = count * AUTOCLAIM_ATTEMPTS; more && count && attempts--; more = raxNext(&it)) {
         struct streamID id = streamKeyID(it.key);
         bool exists = streamFinderFind(cl->finder, id);
-        if (exists && !idleEnough(cl, it.value)) continue;
-        idListAdd(exists ? claimed : deleted, id);
+        if (exists && !streamPendingIdleEnough(cl, it.value)) continue;
+        streamPendingIdListAdd(exists ? claimed : deleted, id);
         count--;
     }
     struct streamID next = more ? streamKeyID(it.key) : STREAM_ID_MIN;
@@ -344,18 +348,18 @@ static struct streamID chooseEntries(const struct xclaimOptions *cl, struct stre
     return next;
 }
 
-static void autoclaim(const struct xclaimOptions *cl, struct streamID start, int64_t count) {
+static void streamPendingAutoclaim(const struct xclaimOptions *cl, struct streamID start, int64_t count) {
     struct client *c = cl->c;
     struct idList claimed = {0}, deleted = {0};
     replyArrayLen(c, 3);
-    replyStreamID(c, chooseEntries(cl, start, count, &claimed, &deleted));
+    replyStreamID(c, streamPendingChooseEntries(cl, start, count, &claimed, &deleted));
     replyArrayLen(c, (int64_t)claimed.count);
     for (size_t i = 0; i < claimed.count; i++)
-        claimEntry(cl, claimed.ids[i], streamPendingFind(cl->group, claimed.ids[i]));
+        streamPendingClaimEntry(cl, claimed.ids[i], streamPendingFind(cl->group, claimed.ids[i]));
     replyArrayLen(c, (int64_t)deleted.count);
     for (size_t i = 0; i < deleted.count; i++) {
         replyStreamID(c, deleted.ids[i]);
-        dropEntry(cl, deleted.ids[i]);
+        streamPendingDropEntry(cl, deleted.ids[i]);
     }
     zfree(claimed.ids);
     zfree(deleted.ids);
@@ -365,8 +369,8 @@ void xautoclaimCommand(struct client *c) {
     struct xclaimOptions cl = {.c = c, .now_ms = mstime(), .retry_count = -1};
     struct streamID start;
     int64_t count;
-    if (!parseAutoclaim(&cl, &start, &count)) return;
-    cl.group = groupOfArgs(c, &cl.stream);
+    if (!streamPendingParseAutoclaim(&cl, &start, &count)) return;
+    cl.group = streamPendingGroupOfArgs(c, &cl.stream);
     if (!cl.group) return;
     if (count > AUTOCLAIM_COUNT_MAX) {
         replyError(c, "ERR Insufficient memory, failed allocating transient memory, COUNT too high.");
@@ -377,6 +381,6 @@ void xautoclaimCommand(struct client *c) {
     cl.delivered_ms = cl.now_ms;
     cl.consumer = streamConsumerFor(c, c->argv[1], c->argv[2], cl.group, c->argv[3], cl.now_ms);
     streamFinderStart(&finder, cl.stream);
-    autoclaim(&cl, start, count);
+    streamPendingAutoclaim(&cl, start, count);
     streamFinderStop(&finder);
 }

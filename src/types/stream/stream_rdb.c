@@ -31,12 +31,12 @@ uint8_t streamRdbType(const struct object *o, int version) {
 
 /* ---- Saving ---- */
 
-static void writeID(struct rioWriter *w, struct streamID id) {
+static void streamRdbWriteID(struct rioWriter *w, struct streamID id) {
     rdbWriteLen(w, id.ms);
     rdbWriteLen(w, id.seq);
 }
 
-static void writeNode(struct rioWriter *w, struct str key, struct streamNode *node) {
+static void streamRdbWriteNode(struct rioWriter *w, struct str key, struct streamNode *node) {
     size_t bytes = nodePublishedBytes(node);
     unsigned char *lp = zmalloc(bytes);
     nodePublish(node, streamKeyID(key), lp);
@@ -45,19 +45,20 @@ static void writeNode(struct rioWriter *w, struct str key, struct streamNode *no
     zfree(lp);
 }
 
-static void writeNodes(struct rioWriter *w, struct stream *s) {
+static void streamRdbWriteNodes(struct rioWriter *w, struct stream *s) {
     struct raxIterator it;
     rdbWriteLen(w, streamNodes(s));
     raxStart(&it, &s->nodes);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) writeNode(w, it.key, it.value);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        streamRdbWriteNode(w, it.key, it.value);
     raxStop(&it);
     if (s->tail) {
         struct streamKey key = streamKeyOf(s->tail_id);
-        writeNode(w, streamKeyView(&key), s->tail);
+        streamRdbWriteNode(w, streamKeyView(&key), s->tail);
     }
 }
 
-static void writePending(struct rioWriter *w, const struct rax *pending, bool with_details) {
+static void streamRdbWritePending(struct rioWriter *w, const struct rax *pending, bool with_details) {
     struct raxIterator it;
     rdbWriteLen(w, pending->size);
     raxStart(&it, pending);
@@ -71,12 +72,12 @@ static void writePending(struct rioWriter *w, const struct rax *pending, bool wi
     raxStop(&it);
 }
 
-static void writeGroup(struct rioWriter *w, struct str name, const struct streamGroup *g) {
+static void streamRdbWriteGroup(struct rioWriter *w, struct str name, const struct streamGroup *g) {
     struct raxIterator it;
     rdbWriteString(w, name);
-    writeID(w, g->last_id);
+    streamRdbWriteID(w, g->last_id);
     rdbWriteLen(w, (uint64_t)g->entries_read);
-    writePending(w, &g->pending, true);
+    streamRdbWritePending(w, &g->pending, true);
     rdbWriteLen(w, g->consumers.size);
     raxStart(&it, &g->consumers);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
@@ -84,7 +85,7 @@ static void writeGroup(struct rioWriter *w, struct str name, const struct stream
         rdbWriteString(w, it.key);
         rdbWriteInt64(w, consumer->seen_ms);
         if (!rdbIsForRedis7(w->version)) rdbWriteInt64(w, consumer->active_ms);
-        writePending(w, &consumer->pending, false);
+        streamRdbWritePending(w, &consumer->pending, false);
     }
     raxStop(&it);
 }
@@ -92,29 +93,30 @@ static void writeGroup(struct rioWriter *w, struct str name, const struct stream
 void streamRdbSave(struct rioWriter *w, const struct object *o) {
     struct stream *s = streamOpen(o);
     struct raxIterator it;
-    writeNodes(w, s);
+    streamRdbWriteNodes(w, s);
     rdbWriteLen(w, s->length);
-    writeID(w, s->last_id);
-    writeID(w, s->first_id);
-    writeID(w, s->max_deleted_id);
+    streamRdbWriteID(w, s->last_id);
+    streamRdbWriteID(w, s->first_id);
+    streamRdbWriteID(w, s->max_deleted_id);
     rdbWriteLen(w, s->entries_added);
     rdbWriteLen(w, s->groups.size);
     raxStart(&it, &s->groups);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) writeGroup(w, it.key, it.value);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        streamRdbWriteGroup(w, it.key, it.value);
     raxStop(&it);
 }
 
 /* ---- Loading ---- */
 
-static bool readID(struct rdbReader *r, struct streamID *id) {
+static bool streamRdbReadID(struct rdbReader *r, struct streamID *id) {
     return rdbReadLen(r, &id->ms) && rdbReadLen(r, &id->seq);
 }
 
-static bool readKey(struct rdbReader *r, struct streamKey *key) {
+static bool streamRdbReadKey(struct rdbReader *r, struct streamKey *key) {
     return rioRead(&r->io, key->bytes, sizeof key->bytes);
 }
 
-static bool loadNode(struct rdbReader *r, struct stream *s) {
+static bool streamRdbLoadNode(struct rdbReader *r, struct stream *s) {
     struct str key;
     size_t size;
     if (!rdbReadString(r, &key)) return false;
@@ -132,7 +134,7 @@ static bool loadNode(struct rdbReader *r, struct stream *s) {
     return true;
 }
 
-static bool isInOrder(struct stream *s) {
+static bool streamRdbIsInOrder(struct stream *s) {
     struct streamIterator it;
     struct streamID last = STREAM_ID_MIN;
     bool ordered = true, first = true;
@@ -145,27 +147,29 @@ static bool isInOrder(struct stream *s) {
 
 /* The numbers. Those that follow from the nodes have to agree with them, but for the first ID: servers are
  * known to have written a wrong one. */
-static bool loadCounters(struct rdbReader *r, struct stream *s, bool first_version) {
+static bool streamRdbLoadCounters(struct rdbReader *r, struct stream *s, bool first_version) {
     uint64_t length;
     struct streamID first;
-    if (!rdbReadLen(r, &length) || !readID(r, &s->last_id)) return false;
+    if (!rdbReadLen(r, &length) || !streamRdbReadID(r, &s->last_id)) return false;
     if (length != s->length) return rioFail(&r->io, "a stream's length is not that of its nodes");
     streamFixFirst(s);
     if (s->length && streamIDCompare(s->last_id, streamHighestID(s)) < 0)
         return rioFail(&r->io, "a stream has entries behind its last ID");
-    if (r->deep && !isInOrder(s)) return rioFail(&r->io, "entries of a stream are out of order");
+    if (r->deep && !streamRdbIsInOrder(s)) return rioFail(&r->io, "entries of a stream are out of order");
     s->entries_added = length;
     if (first_version) return true;
-    return readID(r, &first) && readID(r, &s->max_deleted_id) && rdbReadLen(r, &s->entries_added);
+    return streamRdbReadID(r, &first) && streamRdbReadID(r, &s->max_deleted_id) &&
+           rdbReadLen(r, &s->entries_added);
 }
 
-static bool loadPending(struct rdbReader *r, struct streamGroup *g) {
+static bool streamRdbLoadPending(struct rdbReader *r, struct streamGroup *g) {
     uint64_t n;
     if (!rdbReadCount(r, NACK_MIN, &n)) return false;
     for (; n; n--) {
         struct streamKey key;
         struct streamNack nack = {.consumer = NULL};
-        if (!readKey(r, &key) || !rdbReadInt64(r, &nack.delivered_ms) || !rdbReadLen(r, &nack.deliveries))
+        if (!streamRdbReadKey(r, &key) || !rdbReadInt64(r, &nack.delivered_ms) ||
+            !rdbReadLen(r, &nack.deliveries))
             return false;
         struct streamNack *own = zmalloc(sizeof *own);
         void *old;
@@ -177,7 +181,8 @@ static bool loadPending(struct rdbReader *r, struct streamGroup *g) {
     return true;
 }
 
-static bool loadConsumer(struct rdbReader *r, struct streamGroup *g, bool has_active, uint64_t *claimed) {
+static bool streamRdbLoadConsumer(struct rdbReader *r, struct streamGroup *g, bool has_active,
+                                  uint64_t *claimed) {
     struct str name;
     struct streamConsumer *consumer;
     uint64_t n;
@@ -192,7 +197,7 @@ static bool loadConsumer(struct rdbReader *r, struct streamGroup *g, bool has_ac
     for (; n; n--) {
         struct streamKey key;
         void *p;
-        if (!readKey(r, &key)) return false;
+        if (!streamRdbReadKey(r, &key)) return false;
         if (!raxFind(&g->pending, streamKeyView(&key), &p))
             return rioFail(&r->io, "an entry is pending for a consumer, but not in its group");
         struct streamNack *nack = p;
@@ -203,42 +208,42 @@ static bool loadConsumer(struct rdbReader *r, struct streamGroup *g, bool has_ac
     return true;
 }
 
-static bool loadGroup(struct rdbReader *r, struct stream *s, uint8_t rdb_type) {
+static bool streamRdbLoadGroup(struct rdbReader *r, struct stream *s, uint8_t rdb_type) {
     struct str name;
     struct streamID last;
     uint64_t read = (uint64_t)STREAM_READ_UNKNOWN, n, claimed = 0;
     if (!rdbReadElement(r, &name)) return false;
     struct streamGroup *g = streamGroupCreate(s, name, STREAM_ID_MIN, STREAM_READ_UNKNOWN);
     if (!g) return rioFail(&r->io, "a group is in its stream twice");
-    if (!readID(r, &last)) return false;
+    if (!streamRdbReadID(r, &last)) return false;
     if (rdb_type != RDB_TYPE_STREAM_LISTPACKS && !rdbReadLen(r, &read)) return false;
     g->last_id = last;
     g->entries_read = (int64_t)read;
     int64_t lag; /* the oldest form does not say: at an end of the stream it is known all the same */
     if (rdb_type == RDB_TYPE_STREAM_LISTPACKS && streamGroupLag(s, g, &lag))
         g->entries_read = (int64_t)(s->entries_added - (uint64_t)lag);
-    if (!loadPending(r, g) || !rdbReadCount(r, PERSON_MIN, &n)) return false;
+    if (!streamRdbLoadPending(r, g) || !rdbReadCount(r, PERSON_MIN, &n)) return false;
     for (; n; n--)
-        if (!loadConsumer(r, g, rdb_type == RDB_TYPE_STREAM_LISTPACKS_3, &claimed)) return false;
+        if (!streamRdbLoadConsumer(r, g, rdb_type == RDB_TYPE_STREAM_LISTPACKS_3, &claimed)) return false;
     return claimed == g->pending.size || rioFail(&r->io, "an entry is pending for no consumer");
 }
 
-static bool loadStream(struct rdbReader *r, uint8_t rdb_type, struct stream *s) {
+static bool streamRdbLoadStream(struct rdbReader *r, uint8_t rdb_type, struct stream *s) {
     uint64_t n;
     if (!rdbReadCount(r, NODE_MIN, &n)) return false;
     for (; n; n--)
-        if (!loadNode(r, s)) return false;
-    if (!loadCounters(r, s, rdb_type == RDB_TYPE_STREAM_LISTPACKS)) return false;
+        if (!streamRdbLoadNode(r, s)) return false;
+    if (!streamRdbLoadCounters(r, s, rdb_type == RDB_TYPE_STREAM_LISTPACKS)) return false;
     if (!rdbReadCount(r, GROUP_MIN, &n)) return false;
     for (; n; n--)
-        if (!loadGroup(r, s, rdb_type)) return false;
+        if (!streamRdbLoadGroup(r, s, rdb_type)) return false;
     return true;
 }
 
 /* A stream without entries is a value, too. */
 enum rdbLoaded streamRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
     struct stream *s = streamNew();
-    if (!loadStream(r, rdb_type, s)) {
+    if (!streamRdbLoadStream(r, rdb_type, s)) {
         streamFree(s);
         return RDB_FAILED;
     }
@@ -248,14 +253,14 @@ enum rdbLoaded streamRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value
 
 /* ---- Rewriting ---- */
 
-static void rewriteID(struct rioWriter *w, struct streamID id) {
+static void streamRdbRewriteID(struct rioWriter *w, struct streamID id) {
     char text[STREAM_ID_TEXT];
     rewriteArg(w, streamIDText(id, text));
 }
 
 /* Pending entries that are no longer in the stream: XCLAIM takes only what is there. So they are added among
  * the others, with nothing in them, and removed when they have been claimed. */
-static void findMissing(struct stream *s, struct rax *missing) {
+static void streamRdbFindMissing(struct stream *s, struct rax *missing) {
     struct raxIterator groups, it;
     raxStart(&groups, &s->groups);
     for (bool more = raxSeek(&groups, "^", STR("")); more; more = raxNext(&groups)) {
@@ -267,18 +272,19 @@ static void findMissing(struct stream *s, struct rax *missing) {
     raxStop(&groups);
 }
 
-static void rewriteAdd(struct rioWriter *w, struct str key, struct streamID id, int64_t pairs) {
+static void streamRdbRewriteAdd(struct rioWriter *w, struct str key, struct streamID id, int64_t pairs) {
     rewriteCommand(w, 3 + 2 * pairs);
     rewriteArgs(w, STR("XADD"), key);
-    rewriteID(w, id);
+    streamRdbRewriteID(w, id);
 }
 
-static void rewriteHolder(struct rioWriter *w, struct str key, struct streamID id) {
-    rewriteAdd(w, key, id, 1);
+static void streamRdbRewriteHolder(struct rioWriter *w, struct str key, struct streamID id) {
+    streamRdbRewriteAdd(w, key, id, 1);
     rewriteArgs(w, STR("x"), STR("y"));
 }
 
-static void rewriteEntries(struct rioWriter *w, struct str key, struct stream *s, const struct rax *missing) {
+static void streamRdbRewriteEntries(struct rioWriter *w, struct str key, struct stream *s,
+                                    const struct rax *missing) {
     struct streamIterator it;
     struct raxIterator hole;
     raxStart(&hole, missing);
@@ -286,8 +292,8 @@ static void rewriteEntries(struct rioWriter *w, struct str key, struct stream *s
     streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
     while (streamNext(&it)) {
         for (; more && streamIDCompare(streamKeyID(hole.key), it.id) < 0; more = raxNext(&hole))
-            rewriteHolder(w, key, streamKeyID(hole.key));
-        rewriteAdd(w, key, it.id, it.pairs);
+            streamRdbRewriteHolder(w, key, streamKeyID(hole.key));
+        streamRdbRewriteAdd(w, key, it.id, it.pairs);
         for (int64_t i = 0; i < it.pairs; i++) {
             struct str field, value;
             streamNextPair(&it, &field, &value);
@@ -295,19 +301,19 @@ static void rewriteEntries(struct rioWriter *w, struct str key, struct stream *s
         }
     }
     streamStop(&it);
-    for (; more; more = raxNext(&hole)) rewriteHolder(w, key, streamKeyID(hole.key));
+    for (; more; more = raxNext(&hole)) streamRdbRewriteHolder(w, key, streamKeyID(hole.key));
     raxStop(&hole);
 }
 
 /* Those before the first entry had been trimmed, and are again: XDEL would say that something was deleted. */
-static void removeHolders(struct rioWriter *w, struct str key, const struct stream *s,
-                          const struct rax *missing) {
+static void streamRdbRemoveHolders(struct rioWriter *w, struct str key, const struct stream *s,
+                                   const struct rax *missing) {
     struct raxIterator it;
     raxStart(&it, missing);
     if (raxSeek(&it, "^", STR("")) && s->length && streamIDCompare(streamKeyID(it.key), s->first_id) < 0) {
         rewriteCommand(w, 4);
         rewriteArgs(w, STR("XTRIM"), key, STR("MINID"));
-        rewriteID(w, s->first_id);
+        streamRdbRewriteID(w, s->first_id);
     } else if (it.valid && !s->length) {
         rewriteCommand(w, 4);
         rewriteArgs(w, STR("XTRIM"), key, STR("MAXLEN"));
@@ -318,34 +324,34 @@ static void removeHolders(struct rioWriter *w, struct str key, const struct stre
     for (; more; more = raxNext(&it)) {
         rewriteCommand(w, 3);
         rewriteArgs(w, STR("XDEL"), key);
-        rewriteID(w, streamKeyID(it.key));
+        streamRdbRewriteID(w, streamKeyID(it.key));
     }
     raxStop(&it);
 }
 
 /* An entry that is trimmed away as it is added leaves an empty stream. */
-static void rewriteEmpty(struct rioWriter *w, struct str key, struct streamID last) {
+static void streamRdbRewriteEmpty(struct rioWriter *w, struct str key, struct streamID last) {
     rewriteCommand(w, 7);
     rewriteArgs(w, STR("XADD"), key, STR("MAXLEN"), STR("0"));
-    rewriteID(w, streamIDIsZero(last) ? (struct streamID){0, 1} : last);
+    streamRdbRewriteID(w, streamIDIsZero(last) ? (struct streamID){0, 1} : last);
     rewriteArgs(w, STR("x"), STR("y"));
 }
 
-static void rewriteCounters(struct rioWriter *w, struct str key, const struct stream *s) {
+static void streamRdbRewriteCounters(struct rioWriter *w, struct str key, const struct stream *s) {
     rewriteCommand(w, 7);
     rewriteArgs(w, STR("XSETID"), key);
-    rewriteID(w, s->last_id);
+    streamRdbRewriteID(w, s->last_id);
     rewriteArg(w, STR("ENTRIESADDED"));
     rewriteArgInt(w, (int64_t)s->entries_added);
     rewriteArg(w, STR("MAXDELETEDID"));
-    rewriteID(w, s->max_deleted_id);
+    streamRdbRewriteID(w, s->max_deleted_id);
 }
 
-static void rewriteClaim(struct rioWriter *w, struct str key, struct str group, struct str consumer,
-                         struct streamID id, const struct streamNack *nack) {
+static void streamRdbRewriteClaim(struct rioWriter *w, struct str key, struct str group, struct str consumer,
+                                  struct streamID id, const struct streamNack *nack) {
     rewriteCommand(w, 12);
     rewriteArgs(w, STR("XCLAIM"), key, group, consumer, STR("0"));
-    rewriteID(w, id);
+    streamRdbRewriteID(w, id);
     rewriteArg(w, STR("TIME"));
     rewriteArgInt(w, nack->delivered_ms);
     rewriteArg(w, STR("RETRYCOUNT"));
@@ -353,27 +359,28 @@ static void rewriteClaim(struct rioWriter *w, struct str key, struct str group, 
     rewriteArgs(w, STR("JUSTID"), STR("FORCE"));
 }
 
-static void rewriteConsumer(struct rioWriter *w, struct str key, struct str group,
-                            const struct streamConsumer *consumer) {
+static void streamRdbRewriteConsumer(struct rioWriter *w, struct str key, struct str group,
+                                     const struct streamConsumer *consumer) {
     struct raxIterator it;
     rewriteCommand(w, 5);
     rewriteArgs(w, STR("XGROUP"), STR("CREATECONSUMER"), key, group, sdsview(consumer->name));
     raxStart(&it, &consumer->pending);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
-        rewriteClaim(w, key, group, sdsview(consumer->name), streamKeyID(it.key), it.value);
+        streamRdbRewriteClaim(w, key, group, sdsview(consumer->name), streamKeyID(it.key), it.value);
     raxStop(&it);
 }
 
-static void rewriteGroup(struct rioWriter *w, struct str key, struct str name, const struct streamGroup *g) {
+static void streamRdbRewriteGroup(struct rioWriter *w, struct str key, struct str name,
+                                  const struct streamGroup *g) {
     struct raxIterator it;
     rewriteCommand(w, 7);
     rewriteArgs(w, STR("XGROUP"), STR("CREATE"), key, name);
-    rewriteID(w, g->last_id);
+    streamRdbRewriteID(w, g->last_id);
     rewriteArg(w, STR("ENTRIESREAD"));
     rewriteArgInt(w, g->entries_read);
     raxStart(&it, &g->consumers);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
-        rewriteConsumer(w, key, name, it.value);
+        streamRdbRewriteConsumer(w, key, name, it.value);
     raxStop(&it);
 }
 
@@ -383,16 +390,16 @@ void streamRdbRewrite(struct rioWriter *w, struct str key, const struct object *
     struct raxIterator it;
     struct rax missing;
     raxInit(&missing);
-    findMissing(s, &missing);
+    streamRdbFindMissing(s, &missing);
     if (s->length || missing.size)
-        rewriteEntries(w, key, s, &missing);
+        streamRdbRewriteEntries(w, key, s, &missing);
     else
-        rewriteEmpty(w, key, s->last_id);
+        streamRdbRewriteEmpty(w, key, s->last_id);
     raxStart(&it, &s->groups);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
-        rewriteGroup(w, key, it.key, it.value);
+        streamRdbRewriteGroup(w, key, it.key, it.value);
     raxStop(&it);
-    removeHolders(w, key, s, &missing);
-    rewriteCounters(w, key, s);
+    streamRdbRemoveHolders(w, key, s, &missing);
+    streamRdbRewriteCounters(w, key, s);
     raxDestroy(&missing, NULL);
 }

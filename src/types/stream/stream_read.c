@@ -6,13 +6,13 @@
  * "$", the end of the stream when the client came: the command that waits has the ID in its place. */
 #include "base/clock.h"
 #include "base/zmalloc.h"
-#include "command/command.h"
-#include "commands/cmd_stream.h"
+#include "client/reply.h"
 #include "command/blocking.h"
+#include "command/command.h"
+#include "command/propagate.h"
+#include "commands/cmd_stream.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "command/propagate.h"
-#include "client/reply.h"
 #include "types/stream/stream_commands.h"
 #include "types/types.h"
 
@@ -34,7 +34,7 @@ struct readStream {
 
 /* ---- Arguments ---- */
 
-static bool onlyForGroups(struct client *c, const struct readArgs *a, const char *option) {
+static bool streamReadOnlyForGroups(struct client *c, const struct readArgs *a, const char *option) {
     if (a->from_group) return true;
     replyErrorFmt(c, "ERR The %s option is only supported by XREADGROUP. You called XREAD instead.", option);
     return false;
@@ -43,7 +43,7 @@ static bool onlyForGroups(struct client *c, const struct readArgs *a, const char
 enum readOption { READ_UNKNOWN, READ_BLOCK, READ_COUNT, READ_GROUP, READ_NOACK, READ_STREAMS };
 
 /* The option at argv[i]; *args: how many arguments it takes (of STREAMS, at least). */
-static enum readOption optionAt(const struct str *argv, int argc, int i, int *args) {
+static enum readOption streamReadOptionAt(const struct str *argv, int argc, int i, int *args) {
     static const struct {
         const char *name;
         int args;
@@ -67,13 +67,13 @@ int xreadGetKeys(const struct serverCommand *cmd, const struct str *argv, int ar
     enum readOption option = READ_UNKNOWN;
     int i = 1, args = 0;
     for (; i < argc && option != READ_STREAMS; i += option == READ_STREAMS ? 1 : 1 + args)
-        option = optionAt(argv, argc, i, &args);
+        option = streamReadOptionAt(argv, argc, i, &args);
     int streams = (argc - i) / 2;
     return streams ? keyRefsAdd(keys, 0, i, i + streams - 1, 1, KEY_RO | KEY_ACCESS) : -1;
 }
 
 /* The option at argv[*i]; *i moves to the last argument that it uses. */
-static bool parseOption(struct client *c, struct readArgs *a, enum readOption option, int *i) {
+static bool streamReadParseOption(struct client *c, struct readArgs *a, enum readOption option, int *i) {
     switch (option) {
     case READ_BLOCK: a->block = true; return argTimeout(c, c->argv[++*i], true, &a->deadline_ms);
     case READ_COUNT:
@@ -81,22 +81,22 @@ static bool parseOption(struct client *c, struct readArgs *a, enum readOption op
         if (a->count < 0) a->count = 0;
         return true;
     case READ_GROUP:
-        if (!onlyForGroups(c, a, "GROUP")) return false;
+        if (!streamReadOnlyForGroups(c, a, "GROUP")) return false;
         a->group_given = true;
         a->group = c->argv[++*i];
         a->consumer = c->argv[++*i];
         return true;
-    case READ_NOACK: a->noack = true; return onlyForGroups(c, a, "NOACK");
+    case READ_NOACK: a->noack = true; return streamReadOnlyForGroups(c, a, "NOACK");
     default: replySyntaxError(c); return false;
     }
 }
 
-static bool parseReadArgs(struct client *c, struct readArgs *a) {
+static bool streamReadParseReadArgs(struct client *c, struct readArgs *a) {
     int i = 1, args;
     for (; i < c->argc; i++) {
-        enum readOption option = optionAt(c->argv, c->argc, i, &args);
+        enum readOption option = streamReadOptionAt(c->argv, c->argc, i, &args);
         if (option == READ_STREAMS) break;
-        if (!parseOption(c, a, option, &i)) return false;
+        if (!streamReadParseOption(c, a, option, &i)) return false;
     }
     a->keys_at = i + 1;
     int left = c->argc - a->keys_at;
@@ -116,11 +116,11 @@ static bool parseReadArgs(struct client *c, struct readArgs *a) {
     return false;
 }
 
-static bool is(struct str arg, char ch) {
+static bool streamReadIs(struct str arg, char ch) {
     return arg.len == 1 && arg.ptr[0] == ch;
 }
 
-static bool meaningless(struct client *c, char id) {
+static bool streamReadMeaningless(struct client *c, char id) {
     replyErrorFmt(
         c,
         "ERR The %c ID is meaningless in the context of XREADGROUP: you want to read the history of this "
@@ -130,9 +130,11 @@ static bool meaningless(struct client *c, char id) {
     return false;
 }
 
-static bool parseStart(struct client *c, const struct readArgs *a, struct str arg, struct readStream *r) {
-    r->fresh = is(arg, '>');
-    if ((is(arg, '$') || is(arg, '+')) && a->from_group) return meaningless(c, arg.ptr[0]);
+static bool streamReadParseStart(struct client *c, const struct readArgs *a, struct str arg,
+                                 struct readStream *r) {
+    r->fresh = streamReadIs(arg, '>');
+    if ((streamReadIs(arg, '$') || streamReadIs(arg, '+')) && a->from_group)
+        return streamReadMeaningless(c, arg.ptr[0]);
     if (r->fresh && !a->from_group) {
         replyError(
             c,
@@ -142,9 +144,9 @@ static bool parseStart(struct client *c, const struct readArgs *a, struct str ar
     }
     if (r->fresh) {
         r->after = r->group->last_id;
-    } else if (is(arg, '$')) {
+    } else if (streamReadIs(arg, '$')) {
         r->after = r->stream ? r->stream->last_id : STREAM_ID_MIN;
-    } else if (is(arg, '+')) { /* the last entry, or, when there is none, the next to come */
+    } else if (streamReadIs(arg, '+')) { /* the last entry, or, when there is none, the next to come */
         r->after = r->stream ? streamHighestID(r->stream) : STREAM_ID_MIN;
         if (streamIDIsZero(r->after))
             r->after = r->stream ? r->stream->last_id : STREAM_ID_MIN;
@@ -158,7 +160,7 @@ static bool parseStart(struct client *c, const struct readArgs *a, struct str ar
     return true;
 }
 
-static bool openStream(struct client *c, const struct readArgs *a, int i, struct readStream *r) {
+static bool streamReadOpenStream(struct client *c, const struct readArgs *a, int i, struct readStream *r) {
     struct str key = c->argv[a->keys_at + i];
     if (!lookupStreamRead(c, key, &r->stream)) return false;
     if (a->from_group) {
@@ -170,7 +172,7 @@ static bool openStream(struct client *c, const struct readArgs *a, int i, struct
             return false;
         }
     }
-    return parseStart(c, a, c->argv[a->keys_at + a->streams + i], r);
+    return streamReadParseStart(c, a, c->argv[a->keys_at + a->streams + i], r);
 }
 
 /* ---- Delivery to a group ---- */
@@ -182,13 +184,13 @@ struct delivery {
     int64_t now_ms;
 };
 
-static void propagateDelivery(const struct delivery *d, const struct readStream *r, struct streamID id,
-                              const struct streamNack *nack) {
+static void streamReadPropagateDelivery(const struct delivery *d, const struct readStream *r,
+                                        struct streamID id, const struct streamNack *nack) {
     if (nack) propagateClaim(d->c, d->key, d->args->group, r->group, id, nack);
 }
 
 /* Entries that the group has not delivered to anybody. */
-static void deliverFresh(const struct delivery *d, struct readStream *r) {
+static void streamReadDeliverFresh(const struct delivery *d, struct readStream *r) {
     struct streamIterator it;
     int64_t n = 0;
     struct streamID start = r->after;
@@ -200,7 +202,7 @@ static void deliverFresh(const struct delivery *d, struct readStream *r) {
         streamGroupAdvance(r->stream, r->group, it.id);
         replyStreamEntry(d->c, &it);
         if (!d->args->noack) nack = streamPendingSet(r->group, it.id, r->consumer, d->now_ms);
-        propagateDelivery(d, r, it.id, nack);
+        streamReadPropagateDelivery(d, r, it.id, nack);
         n++;
     }
     streamStop(&it);
@@ -211,7 +213,7 @@ static void deliverFresh(const struct delivery *d, struct readStream *r) {
 }
 
 /* What the consumer was given before and has not acknowledged. */
-static void deliverAgain(const struct delivery *d, struct readStream *r) {
+static void streamReadDeliverAgain(const struct delivery *d, struct readStream *r) {
     struct raxIterator it;
     struct streamFinder f;
     struct streamKey key = streamKeyOf(r->after);
@@ -238,13 +240,13 @@ static void deliverAgain(const struct delivery *d, struct readStream *r) {
 
 /* ---- The commands ---- */
 
-static bool hasSomething(const struct readStream *r) {
+static bool streamReadHasSomething(const struct readStream *r) {
     if (r->group && !r->fresh) return true; /* history is answered even when it is empty */
     return r->stream && r->stream->length && streamIDCompare(streamHighestID(r->stream), r->after) > 0;
 }
 
-static void replyOneStream(struct client *c, const struct readArgs *a, struct str key, struct readStream *r,
-                           int64_t now_ms) {
+static void streamReadReplyOneStream(struct client *c, const struct readArgs *a, struct str key,
+                                     struct readStream *r, int64_t now_ms) {
     struct delivery d = {c, a, key, now_ms};
     if (c->resp == 2) replyArrayLen(c, 2);
     replyBulk(c, key);
@@ -253,15 +255,15 @@ static void replyOneStream(struct client *c, const struct readArgs *a, struct st
         streamIDNext(&start);
         replyStreamRange(c, r->stream, start, STREAM_ID_MAX, false, a->count);
     } else if (r->fresh) {
-        deliverFresh(&d, r);
+        streamReadDeliverFresh(&d, r);
     } else {
-        deliverAgain(&d, r);
+        streamReadDeliverAgain(&d, r);
     }
 }
 
 /* False: there is nothing. */
-static bool replyStreams(struct client *c, const struct readArgs *a, struct readStream *streams,
-                         int64_t now_ms) {
+static bool streamReadReplyStreams(struct client *c, const struct readArgs *a, struct readStream *streams,
+                                   int64_t now_ms) {
     int64_t found = 0;
     struct replyMark mark;
     for (int i = 0; i < a->streams; i++) {
@@ -271,9 +273,9 @@ static bool replyStreams(struct client *c, const struct readArgs *a, struct read
             r->consumer = streamConsumerFor(c, key, a->group, r->group, a->consumer, now_ms);
             if (r->fresh) r->after = r->group->last_id; /* the same key may have been named before */
         }
-        if (!hasSomething(r)) continue;
+        if (!streamReadHasSomething(r)) continue;
         if (!found++) mark = replyDeferLen(c);
-        replyOneStream(c, a, key, r, now_ms);
+        streamReadReplyOneStream(c, a, key, r, now_ms);
     }
     if (!found) return false;
     if (c->resp == 2)
@@ -284,27 +286,28 @@ static bool replyStreams(struct client *c, const struct readArgs *a, struct read
 }
 
 /* The copy of the command that waits has IDs where the client wrote "$". */
-static void waitForStreams(struct client *c, const struct readArgs *a, const struct readStream *streams) {
+static void streamReadWaitForStreams(struct client *c, const struct readArgs *a,
+                                     const struct readStream *streams) {
     char(*texts)[STREAM_ID_TEXT] = zmalloc((size_t)a->streams * sizeof *texts);
     struct str *ids = c->argv + a->keys_at + a->streams, *given = zmalloc((size_t)a->streams * sizeof *given);
     memcpy(given, ids, (size_t)a->streams * sizeof *given);
     for (int i = 0; i < a->streams; i++)
-        if (is(ids[i], '$')) ids[i] = streamIDText(streams[i].after, texts[i]);
+        if (streamReadIs(ids[i], '$')) ids[i] = streamIDText(streams[i].after, texts[i]);
     blockForKeys(c, c->argv + a->keys_at, a->streams, OBJ_STREAM, a->deadline_ms, NULL, a->from_group);
     memcpy(ids, given, (size_t)a->streams * sizeof *given);
     zfree(given);
     zfree(texts);
 }
 
-static void readGeneric(struct client *c, bool from_group) {
+static void streamReadGeneric(struct client *c, bool from_group) {
     struct readArgs a = {.from_group = from_group};
-    if (!parseReadArgs(c, &a)) return;
+    if (!streamReadParseReadArgs(c, &a)) return;
     struct readStream *streams = zcalloc((size_t)a.streams, sizeof *streams);
     int opened = 0;
-    while (opened < a.streams && openStream(c, &a, opened, &streams[opened])) opened++;
-    if (opened == a.streams && !replyStreams(c, &a, streams, mstime())) {
+    while (opened < a.streams && streamReadOpenStream(c, &a, opened, &streams[opened])) opened++;
+    if (opened == a.streams && !streamReadReplyStreams(c, &a, streams, mstime())) {
         if (a.block && !(c->flags & CLIENT_DENY_BLOCKING))
-            waitForStreams(c, &a, streams);
+            streamReadWaitForStreams(c, &a, streams);
         else
             replyNullArray(c);
     }
@@ -312,9 +315,9 @@ static void readGeneric(struct client *c, bool from_group) {
 }
 
 void xreadCommand(struct client *c) {
-    readGeneric(c, false);
+    streamReadGeneric(c, false);
 }
 
 void xreadgroupCommand(struct client *c) {
-    readGeneric(c, true);
+    streamReadGeneric(c, true);
 }

@@ -2,6 +2,8 @@
 /* stream_test.c - streams against an array of entries, consumer groups against a table of owners, the bytes
  * of a node against those that redis-server writes,
  * and the check of nodes from outside against damaged ones. */
+#include "types/stream/stream.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,12 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "types/stream/stream.h"
 #include "types/stream/stream_node.h"
 
 #define MODEL_MAX 4000
@@ -40,13 +40,13 @@ static void modelRemoveAt(struct streamModel *m, size_t at, size_t n) {
 }
 
 /* The first entry whose ID is not lower. */
-static size_t modelLower(const struct streamModel *m, struct streamID id) {
+static size_t streamTestModelLower(const struct streamModel *m, struct streamID id) {
     size_t at = 0;
     while (at < m->n && streamIDCompare(m->e[at].id, id) < 0) at++;
     return at;
 }
 
-static bool modelHas(const struct streamModel *m, size_t at, struct streamID id) {
+static bool streamTestModelHas(const struct streamModel *m, size_t at, struct streamID id) {
     return at < m->n && !streamIDCompare(m->e[at].id, id);
 }
 
@@ -66,7 +66,7 @@ static void fillEntry(struct modelEntry *e) {
     }
 }
 
-static void addOne(struct stream *s, struct streamModel *m) {
+static void streamTestAddOne(struct stream *s, struct streamModel *m) {
     struct str pairs[2 * PAIRS_MAX];
     if (m->n == MODEL_MAX) return;
     struct modelEntry *e = &m->e[m->n++];
@@ -81,8 +81,8 @@ static void addOne(struct stream *s, struct streamModel *m) {
 
 static void deleteOne(struct stream *s, struct streamModel *m) {
     struct streamID id = nearID(m);
-    size_t at = modelLower(m, id);
-    bool has = modelHas(m, at, id);
+    size_t at = streamTestModelLower(m, id);
+    bool has = streamTestModelHas(m, at, id);
     assert_int_equal(streamExists(s, id), has);
     assert_int_equal(streamDelete(s, id), has);
     if (!has) return;
@@ -95,7 +95,7 @@ static void trimSome(struct stream *s, struct streamModel *m) {
     t.maxlen = (int64_t)(m->n - randomBelow(m->n / 4 + 1));
     t.minid = nearID(m);
     if (t.approximate && randomBelow(2)) t.limit = (int64_t)randomBelow(30);
-    size_t exact = t.kind == TRIM_MAXLEN ? m->n - (size_t)t.maxlen : modelLower(m, t.minid);
+    size_t exact = t.kind == TRIM_MAXLEN ? m->n - (size_t)t.maxlen : streamTestModelLower(m, t.minid);
     int64_t removed = streamTrimTo(s, &t);
     if (t.approximate) {
         assert_in_range((uint64_t)removed, 0, exact);
@@ -123,9 +123,9 @@ static void expectEntry(struct streamIterator *it, const struct modelEntry *e, b
 static void checkRange(struct stream *s, const struct streamModel *m, struct streamID start,
                        struct streamID end) {
     struct streamIterator it;
-    size_t from = modelLower(m, start), to = modelLower(m, end);
+    size_t from = streamTestModelLower(m, start), to = streamTestModelLower(m, end);
     bool reverse = randomBelow(2), read = randomBelow(4);
-    if (modelHas(m, to, end)) to++;
+    if (streamTestModelHas(m, to, end)) to++;
     if (to < from) to = from;
     streamIterate(&it, s, start, end, reverse);
     while (streamNext(&it)) {
@@ -136,7 +136,7 @@ static void checkRange(struct stream *s, const struct streamModel *m, struct str
     streamStop(&it);
 }
 
-static unsigned char *published(struct streamNode *n, struct streamID id, size_t *bytes) {
+static unsigned char *streamTestPublished(struct streamNode *n, struct streamID id, size_t *bytes) {
     *bytes = nodePublishedBytes(n);
     unsigned char *lp = zmalloc(*bytes);
     nodePublish(n, id, lp);
@@ -146,7 +146,7 @@ static unsigned char *published(struct streamNode *n, struct streamID id, size_t
 /* What is written is what was there, and is a node again when it is read, the same but for its room. */
 static void checkNode(struct streamNode *n, struct streamID id) {
     size_t bytes;
-    unsigned char *lp = published(n, id, &bytes);
+    unsigned char *lp = streamTestPublished(n, id, &bytes);
     assert_int_equal(lpBytes(lp), bytes);
     struct streamNode *again = nodeOfPublished(lp, bytes, id);
     assert_non_null(again);
@@ -162,7 +162,7 @@ static void checkNode(struct streamNode *n, struct streamID id) {
     assert_int_equal(seen, n->entries + n->deleted);
 }
 
-static void checkAll(struct stream *s, const struct streamModel *m) {
+static void streamTestCheckAll(struct stream *s, const struct streamModel *m) {
     struct raxIterator it;
     checkRange(s, m, STREAM_ID_MIN, STREAM_ID_MAX);
     raxVerify(&s->nodes);
@@ -189,8 +189,8 @@ static void findSome(struct stream *s, struct streamModel *m) {
     struct streamID id = nearID(m);
     streamFinderStart(&f, s);
     for (int i = 0; i < 40; i++) {
-        size_t at = modelLower(m, id);
-        bool has = modelHas(m, at, id);
+        size_t at = streamTestModelLower(m, id);
+        bool has = streamTestModelHas(m, at, id);
         assert_int_equal(streamFinderFind(&f, id), has);
         if (has && randomBelow(2)) {
             struct str field, value;
@@ -215,22 +215,22 @@ static void findSome(struct stream *s, struct streamModel *m) {
     streamFinderStop(&f);
 }
 
-static void setLimits(int64_t bytes, int64_t entries) {
+static void streamTestSetLimits(int64_t bytes, int64_t entries) {
     stream_node_max_bytes = bytes;
     stream_node_max_entries = entries;
 }
 
-static void testModel(void **state) {
+static void streamTestModel(void **state) {
     (void)state;
     static const int64_t limits[][2] = {{4096, 100}, {0, 0}, {200, 0}, {0, 3}, {1, 0}, {0, 1}};
     for (size_t l = 0; l < sizeof limits / sizeof *limits; l++) {
         struct stream *s = streamNew();
         struct streamModel *m = calloc(1, sizeof *m);
-        setLimits(limits[l][0], limits[l][1]);
+        streamTestSetLimits(limits[l][0], limits[l][1]);
         for (int i = 0; i < 20000; i++) {
             unsigned r = (unsigned)randomBelow(100);
             if (r < 60)
-                addOne(s, m);
+                streamTestAddOne(s, m);
             else if (r < 97)
                 deleteOne(s, m);
             else
@@ -238,15 +238,15 @@ static void testModel(void **state) {
             checkCounters(s, m);
             if (i % 50 == 0) findSome(s, m);
             checkRange(s, m, nearID(m), nearID(m));
-            if (i % 500 == 0) checkAll(s, m);
+            if (i % 500 == 0) streamTestCheckAll(s, m);
             if (i % 5000 == 0) {
                 struct stream *copy = streamDup(s);
-                checkAll(copy, m);
+                streamTestCheckAll(copy, m);
                 streamFree(s);
                 s = copy;
             }
         }
-        checkAll(s, m);
+        streamTestCheckAll(s, m);
         streamFree(s);
         free(m);
     }
@@ -254,10 +254,10 @@ static void testModel(void **state) {
 
 /* ---- Bytes ---- */
 
-static struct stream *sample(void) {
+static struct stream *streamTestSample(void) {
     static const char v70[] = "vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv";
     struct stream *s = streamNew();
-    setLimits(4096, 100);
+    streamTestSetLimits(4096, 100);
     streamAppend(s, (struct streamID){5, 1}, (struct str[]){STR("a"), STR("1"), STR("b"), STR("2")}, 2);
     streamAppend(s, (struct streamID){5, 2}, (struct str[]){STR("a"), STR("x"), STR("b"), STR("y")}, 2);
     streamAppend(s, (struct streamID){6, 1}, (struct str[]){STR("c"), STR("-5000")}, 1);
@@ -271,7 +271,7 @@ static struct stream *sample(void) {
 }
 
 /* What redis-server 7.0.15 answers to DUMP after the same commands, without the frame around it. */
-static void testBytes(void **state) {
+static void streamTestBytes(void **state) {
     (void)state;
     static const char want[] =
         "\xcd\x00\x00\x00\x30\x00\x05\x01\x01\x01\x02\x01\x81\x61\x02\x81\x62\x02\x00\x01"
@@ -285,9 +285,9 @@ static void testBytes(void **state) {
         "\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76"
         "\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x76\x48"
         "\x80\x01\x05\x01\xff";
-    struct stream *s = sample();
+    struct stream *s = streamTestSample();
     size_t bytes;
-    unsigned char *lp = published(s->tail, s->tail_id, &bytes);
+    unsigned char *lp = streamTestPublished(s->tail, s->tail_id, &bytes);
     assert_int_equal(bytes, sizeof want - 1);
     assert_memory_equal(lp, want, sizeof want - 1);
     zfree(lp);
@@ -296,7 +296,7 @@ static void testBytes(void **state) {
 
 /* The heads that an entry can have: every width of both numbers, in every order of IDs that a file may hold.
  */
-static void testWidths(void **state) {
+static void streamTestWidths(void **state) {
     (void)state;
     struct streamID base = {INT64_C(1) << 40, 77};
     struct str pair[] = {STR("a"), STR("1"), STR("b"), STR("2")};
@@ -371,9 +371,9 @@ static void useNode(struct streamNode *node) {
 
 static void testDamage(void **state) {
     (void)state;
-    struct stream *s = sample();
+    struct stream *s = streamTestSample();
     size_t size;
-    unsigned char *whole = published(s->tail, s->tail_id, &size);
+    unsigned char *whole = streamTestPublished(s->tail, s->tail_id, &size);
     int passed = 0;
     for (int i = 0; i < 300000; i++) {
         size_t keep = randomBelow(10) ? size : randomBelow(size + 1);
@@ -409,14 +409,14 @@ static struct str consumerName(int i) {
     return strOf(names[i]);
 }
 
-static struct streamID idOf(int i) {
+static struct streamID streamTestIdOf(int i) {
     return (struct streamID){1000 + (uint64_t)i / 7, (uint64_t)i % 7};
 }
 
 static void checkGroup(struct streamGroup *g, const struct owner *owners, const bool *there) {
     size_t pending = 0, of[CONSUMERS] = {0}, consumers = 0;
     for (int i = 0; i < IDS; i++) {
-        struct streamNack *nack = streamPendingFind(g, idOf(i));
+        struct streamNack *nack = streamPendingFind(g, streamTestIdOf(i));
         assert_int_equal(nack != NULL, owners[i].consumer >= 0);
         if (!nack) continue;
         assert_true(strEq(sdsview(nack->consumer->name), consumerName(owners[i].consumer)));
@@ -437,7 +437,7 @@ static void checkGroup(struct streamGroup *g, const struct owner *owners, const 
     raxVerify(&g->pending);
 }
 
-static void testGroups(void **state) {
+static void streamTestGroups(void **state) {
     (void)state;
     struct stream *s = streamNew();
     struct streamGroup *g = streamGroupCreate(s, STR("g"), STREAM_ID_MIN, STREAM_READ_UNKNOWN);
@@ -449,26 +449,26 @@ static void testGroups(void **state) {
     for (int i = 0; i < 100000; i++) {
         int c = (int)randomBelow(CONSUMERS), id = (int)randomBelow(IDS);
         unsigned r = (unsigned)randomBelow(1000);
-        struct streamNack *nack = streamPendingFind(g, idOf(id));
+        struct streamNack *nack = streamPendingFind(g, streamTestIdOf(id));
         if (r < 3 && there[c]) {
             streamConsumerDelete(g, streamConsumerFind(g, consumerName(c)));
             there[c] = false;
             for (int k = 0; k < IDS; k++)
                 if (owners[k].consumer == c) owners[k].consumer = -1;
         } else if (r < 300) {
-            assert_int_equal(streamPendingRemove(g, idOf(id)), owners[id].consumer >= 0);
+            assert_int_equal(streamPendingRemove(g, streamTestIdOf(id)), owners[id].consumer >= 0);
             owners[id].consumer = -1;
         } else {
             if (!there[c]) streamConsumerCreate(g, consumerName(c), i);
             there[c] = true;
             struct streamConsumer *consumer = streamConsumerFind(g, consumerName(c));
             if (nack && r < 600) {
-                streamPendingGive(g, idOf(id), nack, consumer);
+                streamPendingGive(g, streamTestIdOf(id), nack, consumer);
                 nack->deliveries++;
                 owners[id].consumer = c;
                 owners[id].deliveries++;
             } else {
-                streamPendingSet(g, idOf(id), consumer, i);
+                streamPendingSet(g, streamTestIdOf(id), consumer, i);
                 owners[id] = (struct owner){c, i, 1};
             }
         }
@@ -512,9 +512,10 @@ static void testIDs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(testIDs),    cmocka_unit_test(testBytes), cmocka_unit_test(testModel),
-        cmocka_unit_test(testWidths), cmocka_unit_test(testSize),  cmocka_unit_test(testDamage),
-        cmocka_unit_test(testGroups),
+        cmocka_unit_test(testIDs),          cmocka_unit_test(streamTestBytes),
+        cmocka_unit_test(streamTestModel),  cmocka_unit_test(streamTestWidths),
+        cmocka_unit_test(testSize),         cmocka_unit_test(testDamage),
+        cmocka_unit_test(streamTestGroups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

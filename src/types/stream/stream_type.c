@@ -3,13 +3,13 @@
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/cmd_stream.h"
-#include "registry/config.h"
 #include "data/digest.h"
 #include "data/type.h"
-#include "types/stream/stream.h"
-#include "types/types.h"
+#include "registry/config.h"
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
+#include "types/stream/stream.h"
+#include "types/types.h"
 
 static const char *streamHookEncodingName(const struct object *o) {
     (void)o;
@@ -35,7 +35,7 @@ static size_t streamHookFreeEffort(const struct object *o) {
     return effort;
 }
 
-static size_t nodesMemory(struct stream *s, size_t samples) {
+static size_t streamTypeNodesMemory(struct stream *s, size_t samples) {
     struct raxIterator it;
     size_t seen = 0, bytes = 0;
     raxStart(&it, &s->nodes);
@@ -48,7 +48,7 @@ static size_t nodesMemory(struct stream *s, size_t samples) {
     return bytes + s->nodes.bytes + (s->tail ? zmallocSize(s->tail) : 0);
 }
 
-static size_t groupMemory(struct streamGroup *g) {
+static size_t streamTypeGroupMemory(struct streamGroup *g) {
     struct raxIterator it;
     size_t bytes = zmallocSize(g) + g->pending.bytes + g->consumers.bytes;
     bytes += g->pending.size * zmallocGoodSize(sizeof(struct streamNack));
@@ -61,12 +61,13 @@ static size_t groupMemory(struct streamGroup *g) {
     return bytes;
 }
 
-static size_t typeMemory(const struct object *o, size_t samples) {
+static size_t streamTypeMemory(const struct object *o, size_t samples) {
     struct stream *s = streamOpen(o);
     struct raxIterator it;
-    size_t bytes = zmallocSize(s) + nodesMemory(s, samples) + s->groups.bytes;
+    size_t bytes = zmallocSize(s) + streamTypeNodesMemory(s, samples) + s->groups.bytes;
     raxStart(&it, &s->groups);
-    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) bytes += groupMemory(it.value);
+    for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
+        bytes += streamTypeGroupMemory(it.value);
     raxStop(&it);
     return bytes;
 }
@@ -97,7 +98,7 @@ static const struct objectType stream_type = {
     .encodingName = streamHookEncodingName,
     .free = streamHookFree,
     .freeEffort = streamHookFreeEffort,
-    .memoryUsage = typeMemory,
+    .memoryUsage = streamTypeMemory,
     .copy = streamHookCopy,
     .digest = streamHookDigest,
     .defrag = streamDefrag,

@@ -6,12 +6,12 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
-#include "commands/cmd_bitmap.h"
 #include "command/lookup.h"
+#include "commands/cmd_bitmap.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "client/reply.h"
 #include "types/string/bitops.h"
 #include "types/string/string_commands.h"
 #include "types/types.h"
@@ -30,7 +30,7 @@ struct fieldCommand {
 
 /* ---- Bits ---- */
 
-static uint64_t readBits(const unsigned char *p, size_t len, uint64_t offset, unsigned bits) {
+static uint64_t bitfieldReadBits(const unsigned char *p, size_t len, uint64_t offset, unsigned bits) {
     uint64_t v = 0;
     for (unsigned i = 0; i < bits; i++, offset++) {
         uint64_t byte = offset / 8;
@@ -40,7 +40,7 @@ static uint64_t readBits(const unsigned char *p, size_t len, uint64_t offset, un
     return v;
 }
 
-static void writeBits(unsigned char *p, uint64_t offset, unsigned bits, uint64_t v) {
+static void bitfieldWriteBits(unsigned char *p, uint64_t offset, unsigned bits, uint64_t v) {
     for (unsigned i = 0; i < bits; i++, offset++) {
         unsigned char mask = (unsigned char)(0x80 >> (offset % 8));
         if (v >> (bits - 1 - i) & 1)
@@ -51,7 +51,7 @@ static void writeBits(unsigned char *p, uint64_t offset, unsigned bits, uint64_t
 }
 
 /* The low bits of v as the field's integer. */
-static int64_t fieldValue(const struct fieldCommand *f, uint64_t v) {
+static int64_t bitfieldFieldValue(const struct fieldCommand *f, uint64_t v) {
     if (f->bits < 64) v &= (1ull << f->bits) - 1;
     if (f->is_signed && f->bits < 64 && v >> (f->bits - 1)) v |= UINT64_MAX << f->bits;
     return (int64_t)v;
@@ -59,7 +59,7 @@ static int64_t fieldValue(const struct fieldCommand *f, uint64_t v) {
 
 /* old + by, or by alone for SET (old 0), brought into the field's range as its overflow rule says. False:
  * FAIL. */
-static bool fitValue(const struct fieldCommand *f, int64_t old, int64_t by, int64_t *result) {
+static bool bitfieldFitValue(const struct fieldCommand *f, int64_t old, int64_t by, int64_t *result) {
     __int128 max = f->is_signed ? ((__int128)1 << (f->bits - 1)) - 1 : ((__int128)1 << f->bits) - 1;
     __int128 min = f->is_signed ? -((__int128)1 << (f->bits - 1)) : 0;
     __int128 sum = (__int128)old + by;
@@ -69,13 +69,13 @@ static bool fitValue(const struct fieldCommand *f, int64_t old, int64_t by, int6
         if (f->overflow == OVERFLOW_FAIL) return false;
         if (f->overflow == OVERFLOW_SAT) sum = sum < min ? min : max;
     }
-    *result = fieldValue(f, (uint64_t)sum);
+    *result = bitfieldFieldValue(f, (uint64_t)sum);
     return true;
 }
 
 /* ---- Parsing ---- */
 
-static bool parseType(struct client *c, struct str arg, struct fieldCommand *f) {
+static bool bitfieldParseType(struct client *c, struct str arg, struct fieldCommand *f) {
     int64_t bits = 0;
     bool ok = arg.len > 1 && (arg.ptr[0] == 'i' || arg.ptr[0] == 'u') &&
               string2ll(strN(arg.ptr + 1, arg.len - 1), &bits);
@@ -90,7 +90,7 @@ static bool parseType(struct client *c, struct str arg, struct fieldCommand *f) 
     return true;
 }
 
-static bool parseOverflow(struct client *c, struct str arg, enum overflow *out) {
+static bool bitfieldParseOverflow(struct client *c, struct str arg, enum overflow *out) {
     if (strIs(arg, "wrap"))
         *out = OVERFLOW_WRAP;
     else if (strIs(arg, "sat"))
@@ -104,12 +104,12 @@ static bool parseOverflow(struct client *c, struct str arg, enum overflow *out) 
     return true;
 }
 
-static bool isOverflow(const struct str *argv, int argc, int at) {
+static bool bitfieldIsOverflow(const struct str *argv, int argc, int at) {
     return strIs(argv[at], "overflow") && at + 1 < argc;
 }
 
 /* How many words the operation at argv[at] takes; 0: there is none. */
-static int operationAt(const struct str *argv, int argc, int at, enum fieldOp *op) {
+static int bitfieldOperationAt(const struct str *argv, int argc, int at, enum fieldOp *op) {
     static const struct {
         const char *name;
         int words;
@@ -128,8 +128,8 @@ int bitfieldGetKeys(const struct serverCommand *cmd, const struct str *argv, int
     unsigned flags = KEY_RO | KEY_ACCESS;
     enum fieldOp op;
     for (int at = 2, words; at < argc; at += words) {
-        words = isOverflow(argv, argc, at) ? 2 : operationAt(argv, argc, at, &op);
-        if (isOverflow(argv, argc, at) || (words && op == FIELD_GET)) continue;
+        words = bitfieldIsOverflow(argv, argc, at) ? 2 : bitfieldOperationAt(argv, argc, at, &op);
+        if (bitfieldIsOverflow(argv, argc, at) || (words && op == FIELD_GET)) continue;
         flags = KEY_RW | KEY_ACCESS | KEY_UPDATE;
         break;
     }
@@ -137,13 +137,13 @@ int bitfieldGetKeys(const struct serverCommand *cmd, const struct str *argv, int
 }
 
 /* One operation at argv[*at]; *at moves behind it. */
-static bool parseField(struct client *c, int *at, struct fieldCommand *f) {
-    int words = operationAt(c->argv, c->argc, *at, &f->op);
+static bool bitfieldParseField(struct client *c, int *at, struct fieldCommand *f) {
+    int words = bitfieldOperationAt(c->argv, c->argc, *at, &f->op);
     if (!words) {
         replySyntaxError(c);
         return false;
     }
-    if (!parseType(c, c->argv[*at + 1], f) || !bitopsOffset(c, c->argv[*at + 2], f->bits, &f->offset))
+    if (!bitfieldParseType(c, c->argv[*at + 1], f) || !bitopsOffset(c, c->argv[*at + 2], f->bits, &f->offset))
         return false;
     if (words == 4 && !argLongLong(c, c->argv[*at + 3], &f->value, NULL)) return false;
     *at += words;
@@ -151,19 +151,19 @@ static bool parseField(struct client *c, int *at, struct fieldCommand *f) {
 }
 
 /* All operations; their number, or -1 when an error has been replied. *bytes: length that the writes need. */
-static int parseFields(struct client *c, bool read_only, struct fieldCommand *fields, size_t *bytes) {
+static int bitfieldParseFields(struct client *c, bool read_only, struct fieldCommand *fields, size_t *bytes) {
     enum overflow overflow = OVERFLOW_WRAP;
     int n = 0;
     *bytes = 0;
     for (int at = 2; at < c->argc;) {
-        if (isOverflow(c->argv, c->argc, at)) {
-            if (!parseOverflow(c, c->argv[at + 1], &overflow)) return -1;
+        if (bitfieldIsOverflow(c->argv, c->argc, at)) {
+            if (!bitfieldParseOverflow(c, c->argv[at + 1], &overflow)) return -1;
             at += 2;
             continue;
         }
         struct fieldCommand *f = &fields[n];
         f->overflow = overflow;
-        if (!parseField(c, &at, f)) return -1;
+        if (!bitfieldParseField(c, &at, f)) return -1;
         if (f->op != FIELD_GET) {
             size_t need = (f->offset + f->bits - 1) / 8 + 1;
             if (need > *bytes) *bytes = need;
@@ -180,21 +180,21 @@ static int parseFields(struct client *c, bool read_only, struct fieldCommand *fi
 /* ---- Running ---- */
 
 /* True when that changed the string; one that had to grow for the command is changed by each write. */
-static bool runWrite(struct client *c, const struct fieldCommand *f, unsigned char *p, size_t len,
-                     bool grew) {
-    int64_t old = fieldValue(f, readBits(p, len, f->offset, f->bits)), now;
+static bool bitfieldRunWrite(struct client *c, const struct fieldCommand *f, unsigned char *p, size_t len,
+                             bool grew) {
+    int64_t old = bitfieldFieldValue(f, bitfieldReadBits(p, len, f->offset, f->bits)), now;
     bool set = f->op == FIELD_SET;
     serverAssert(f->offset + f->bits <= 8 * (uint64_t)len);
-    if (!fitValue(f, set ? 0 : old, f->value, &now)) {
+    if (!bitfieldFitValue(f, set ? 0 : old, f->value, &now)) {
         replyNull(c);
         return false;
     }
-    writeBits(p, f->offset, f->bits, (uint64_t)now);
+    bitfieldWriteBits(p, f->offset, f->bits, (uint64_t)now);
     replyLongLong(c, set ? old : now);
     return grew || now != old;
 }
 
-static void runFields(struct client *c, const struct fieldCommand *fields, int n, size_t bytes) {
+static void bitfieldRunFields(struct client *c, const struct fieldCommand *fields, int n, size_t bytes) {
     struct str key = c->argv[1];
     struct object *o;
     if (!(bytes ? lookupKeyWriteType : lookupKeyReadType)(c, key, OBJ_STRING, &o)) return;
@@ -207,26 +207,27 @@ static void runFields(struct client *c, const struct fieldCommand *fields, int n
     for (int i = 0; i < n; i++) {
         unsigned char *p = (unsigned char *)s.ptr;
         if (fields[i].op == FIELD_GET)
-            replyLongLong(c, fieldValue(&fields[i], readBits(p, s.len, fields[i].offset, fields[i].bits)));
+            replyLongLong(c, bitfieldFieldValue(
+                                 &fields[i], bitfieldReadBits(p, s.len, fields[i].offset, fields[i].bits)));
         else
-            changes += runWrite(c, &fields[i], p, s.len, grew);
+            changes += bitfieldRunWrite(c, &fields[i], p, s.len, grew);
     }
     if (!changes && !grew) return;
     /* Though each write has failed, the key is there now, or longer: a change. */
     keyChanged(c, c->db, key, NOTIFY_STRING, "setbit", changes ? changes : 1);
 }
 
-static void bitfield(struct client *c, bool read_only) {
+static void bitfieldBitfield(struct client *c, bool read_only) {
     struct fieldCommand *fields = zcalloc((size_t)c->argc, sizeof *fields);
     size_t bytes;
-    int n = parseFields(c, read_only, fields, &bytes);
-    if (n >= 0) runFields(c, fields, n, bytes);
+    int n = bitfieldParseFields(c, read_only, fields, &bytes);
+    if (n >= 0) bitfieldRunFields(c, fields, n, bytes);
     zfree(fields);
 }
 
 void bitfieldCommand(struct client *c) {
-    bitfield(c, false);
+    bitfieldBitfield(c, false);
 }
 void bitfieldRoCommand(struct client *c) {
-    bitfield(c, true);
+    bitfieldBitfield(c, true);
 }

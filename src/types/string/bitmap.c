@@ -8,39 +8,39 @@
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/call.h"
 #include "command/command.h"
-#include "commands/cmd_bitmap.h"
 #include "command/lookup.h"
+#include "command/turn.h"
+#include "commands/cmd_bitmap.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "client/reply.h"
-#include "command/turn.h"
 #include "types/string/bitops.h"
 #include "types/string/string_commands.h"
 #include "types/types.h"
 
 /* ---- Kernels ---- */
 
-static inline uint64_t loadWord(const unsigned char *p) {
+static inline uint64_t bitmapLoadWord(const unsigned char *p) {
     uint64_t w;
     memcpy(&w, p, 8);
     return w;
 }
 
-static inline __attribute__((always_inline)) int64_t countLoop(const unsigned char *p, size_t n) {
+static inline __attribute__((always_inline)) int64_t bitmapCountLoop(const unsigned char *p, size_t n) {
     int64_t total = 0;
-    for (; n >= 8; n -= 8, p += 8) total += __builtin_popcountll(loadWord(p));
+    for (; n >= 8; n -= 8, p += 8) total += __builtin_popcountll(bitmapLoadWord(p));
     for (; n; n--, p++) total += __builtin_popcount(*p);
     return total;
 }
 
 #if defined(__x86_64__)
-__attribute__((target("popcnt"))) static int64_t countPopcnt(const unsigned char *p, size_t n) {
-    return countLoop(p, n);
+__attribute__((target("popcnt"))) static int64_t bitmapCountPopcnt(const unsigned char *p, size_t n) {
+    return bitmapCountLoop(p, n);
 }
-static int64_t bitopsCount(const unsigned char *p, size_t n) {
-    return __builtin_cpu_supports("popcnt") ? countPopcnt(p, n) : countLoop(p, n);
+static int64_t bitmapBitopsCount(const unsigned char *p, size_t n) {
+    return __builtin_cpu_supports("popcnt") ? bitmapCountPopcnt(p, n) : bitmapCountLoop(p, n);
 }
 #else
 static int64_t bitopsCount(const unsigned char *p, size_t n) {
@@ -49,11 +49,11 @@ static int64_t bitopsCount(const unsigned char *p, size_t n) {
 #endif
 
 /* The index of the first bit of this value; -1 when there is none. */
-static int64_t bitopsFind(const unsigned char *p, size_t n, bool bit) {
+static int64_t bitmapBitopsFind(const unsigned char *p, size_t n, bool bit) {
     size_t i = 0;
     uint64_t skip_word = bit ? 0 : UINT64_MAX;
     unsigned char skip_byte = bit ? 0 : 0xff;
-    while (n - i >= 8 && loadWord(p + i) == skip_word) i += 8;
+    while (n - i >= 8 && bitmapLoadWord(p + i) == skip_word) i += 8;
     while (i < n && p[i] == skip_byte) i++;
     if (i == n) return -1;
     unsigned byte = bit ? p[i] : (unsigned char)~p[i];
@@ -63,7 +63,7 @@ static int64_t bitopsFind(const unsigned char *p, size_t n, bool bit) {
 /* ---- SETBIT, GETBIT ---- */
 
 /* Of the longest string that proto-max-bulk-len allows. */
-static int64_t maxBits(void) {
+static int64_t bitmapMaxBits(void) {
     return turnMaxBulk() > INT64_MAX / 8 ? INT64_MAX : turnMaxBulk() * 8;
 }
 
@@ -73,7 +73,7 @@ bool bitopsOffset(struct client *c, struct str arg, unsigned width, uint64_t *of
     if (scaled) arg = strN(arg.ptr + 1, arg.len - 1);
     bool ok = string2ll(arg, &v) && v >= 0;
     if (ok && scaled) ok = !__builtin_mul_overflow(v, (int64_t)width, &v);
-    if (!ok || (v >= maxBits() && !callReplays())) {
+    if (!ok || (v >= bitmapMaxBits() && !callReplays())) {
         replyError(c, "ERR bit offset is not an integer or out of range");
         return false;
     }
@@ -81,7 +81,7 @@ bool bitopsOffset(struct client *c, struct str arg, unsigned width, uint64_t *of
     return true;
 }
 
-static bool bitArgument(struct client *c, struct str arg, bool *bit) {
+static bool bitmapBitArgument(struct client *c, struct str arg, bool *bit) {
     if (strEq(arg, STR("0")) || strEq(arg, STR("1"))) {
         *bit = arg.ptr[0] == '1';
         return true;
@@ -93,7 +93,7 @@ static bool bitArgument(struct client *c, struct str arg, bool *bit) {
 void setbitCommand(struct client *c) {
     uint64_t offset;
     bool bit;
-    if (!bitopsOffset(c, c->argv[2], 0, &offset) || !bitArgument(c, c->argv[3], &bit)) return;
+    if (!bitopsOffset(c, c->argv[2], 0, &offset) || !bitmapBitArgument(c, c->argv[3], &bit)) return;
     struct str key = c->argv[1];
     struct object *o;
     if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
@@ -131,7 +131,7 @@ struct bitRange {
 };
 
 /* The unit, if there is one, as the number of bits. */
-static bool parseUnit(struct client *c, int at, int64_t *bits) {
+static bool bitmapParseUnit(struct client *c, int at, int64_t *bits) {
     *bits = 8;
     if (at >= c->argc || strIs(c->argv[at], "byte")) return true;
     if (strIs(c->argv[at], "bit")) {
@@ -144,20 +144,20 @@ static bool parseUnit(struct client *c, int at, int64_t *bits) {
 
 /* Arguments from `first` on: start [end [BYTE|BIT]]; none: everything. The unit is looked at before the end:
  * that decides which error is told. */
-static bool parseRange(struct client *c, int first, struct bitRange *r) {
+static bool bitmapParseRange(struct client *c, int first, struct bitRange *r) {
     if (c->argc > first + 3) {
         replySyntaxError(c);
         return false;
     }
     *r = (struct bitRange){.start = 0, .end = -1, .has_end = c->argc > first + 1};
     return (c->argc <= first || argLongLong(c, c->argv[first], &r->start, NULL)) &&
-           parseUnit(c, first + 2, &r->unit) &&
+           bitmapParseUnit(c, first + 2, &r->unit) &&
            (!r->has_end || argLongLong(c, c->argv[first + 1], &r->end, NULL));
 }
 
 /* On a string of len bytes, from here on in bits. Two ends before the string that are the wrong way round
  * count nothing; for a search they are both its first byte. */
-static void applyRange(struct bitRange *r, size_t len, bool counting) {
+static void bitmapApplyRange(struct bitRange *r, size_t len, bool counting) {
     int64_t unit = r->unit, total = (int64_t)len * (8 / unit);
     bool backwards = counting && r->start < 0 && r->end < 0 && r->start > r->end;
     if (r->start < 0) r->start = r->start < -total ? 0 : r->start + total;
@@ -173,24 +173,24 @@ static void applyRange(struct bitRange *r, size_t len, bool counting) {
 }
 
 /* The bits of a byte that lie in the range; `byte` is its index. */
-static unsigned char maskFor(const struct bitRange *r, int64_t byte) {
+static unsigned char bitmapMaskFor(const struct bitRange *r, int64_t byte) {
     unsigned mask = 0xff;
     if (byte == r->start / 8) mask &= 0xffu >> (r->start % 8);
     if (byte == r->end / 8) mask &= 0xffu << (7 - r->end % 8);
     return (unsigned char)mask;
 }
 
-static int64_t countRange(const unsigned char *p, const struct bitRange *r) {
+static int64_t bitmapCountRange(const unsigned char *p, const struct bitRange *r) {
     int64_t first = r->start / 8, last = r->end / 8;
-    int64_t total = __builtin_popcount(p[first] & maskFor(r, first));
+    int64_t total = __builtin_popcount(p[first] & bitmapMaskFor(r, first));
     if (last == first) return total;
-    total += __builtin_popcount(p[last] & maskFor(r, last));
-    return total + bitopsCount(p + first + 1, (size_t)(last - first - 1));
+    total += __builtin_popcount(p[last] & bitmapMaskFor(r, last));
+    return total + bitmapBitopsCount(p + first + 1, (size_t)(last - first - 1));
 }
 
 void bitcountCommand(struct client *c) {
     struct bitRange r;
-    if (!parseRange(c, 2, &r)) return;
+    if (!bitmapParseRange(c, 2, &r)) return;
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
     if (!o) {
@@ -199,17 +199,17 @@ void bitcountCommand(struct client *c) {
     }
     char buf[LONG_STR_SIZE];
     struct str s = stringView(o, buf);
-    applyRange(&r, s.len, true);
-    replyLongLong(c, r.start > r.end ? 0 : countRange((const unsigned char *)s.ptr, &r));
+    bitmapApplyRange(&r, s.len, true);
+    replyLongLong(c, r.start > r.end ? 0 : bitmapCountRange((const unsigned char *)s.ptr, &r));
 }
 
 /* First bit of this value in the range, or -1. */
-static int64_t findInRange(const unsigned char *p, const struct bitRange *r, bool bit) {
+static int64_t bitmapFindInRange(const unsigned char *p, const struct bitRange *r, bool bit) {
     int64_t first = r->start / 8, last = r->end / 8;
     for (int64_t i = first; i <= last; i = i == first && last - first > 1 ? last : i + 1) {
-        unsigned found = (bit ? p[i] : (unsigned char)~p[i]) & maskFor(r, i);
+        unsigned found = (bit ? p[i] : (unsigned char)~p[i]) & bitmapMaskFor(r, i);
         if (i == last && last - first > 1) { /* what lies between comes before the last byte */
-            int64_t at = bitopsFind(p + first + 1, (size_t)(last - first - 1), bit);
+            int64_t at = bitmapBitopsFind(p + first + 1, (size_t)(last - first - 1), bit);
             if (at >= 0) return (first + 1) * 8 + at;
         }
         if (found) return i * 8 + __builtin_clz(found) - 24;
@@ -225,7 +225,7 @@ void bitposCommand(struct client *c) {
         return;
     }
     struct bitRange r;
-    if (!parseRange(c, 3, &r)) return;
+    if (!bitmapParseRange(c, 3, &r)) return;
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
     if (!o) {
@@ -234,8 +234,8 @@ void bitposCommand(struct client *c) {
     }
     char buf[LONG_STR_SIZE];
     struct str s = stringView(o, buf);
-    applyRange(&r, s.len, false);
-    int64_t at = r.start > r.end ? -1 : findInRange((const unsigned char *)s.ptr, &r, v);
+    bitmapApplyRange(&r, s.len, false);
+    int64_t at = r.start > r.end ? -1 : bitmapFindInRange((const unsigned char *)s.ptr, &r, v);
     /* Beyond the string lie endless zeros, unless the range was closed. */
     if (at < 0 && v == 0 && !r.has_end && r.start <= r.end) at = (int64_t)s.len * 8;
     replyLongLong(c, at);
@@ -245,7 +245,7 @@ void bitposCommand(struct client *c) {
 
 enum bitOperation { BITOP_AND, BITOP_OR, BITOP_XOR, BITOP_NOT };
 
-static bool parseOperation(struct client *c, enum bitOperation *op) {
+static bool bitmapParseOperation(struct client *c, enum bitOperation *op) {
     static const char *names[] = {"and", "or", "xor", "not"};
     for (int i = 0; i < 4; i++) {
         if (!strIs(c->argv[1], names[i])) continue;
@@ -259,8 +259,8 @@ static bool parseOperation(struct client *c, enum bitOperation *op) {
 }
 
 /* dst[i] = dst[i] op src[i] for the n bytes that src has; it counts as zeros from there to `total`. */
-static void combine(unsigned char *restrict dst, const unsigned char *restrict src, size_t n, size_t total,
-                    enum bitOperation op) {
+static void bitmapCombine(unsigned char *restrict dst, const unsigned char *restrict src, size_t n,
+                          size_t total, enum bitOperation op) {
     switch (op) {
     case BITOP_AND:
         for (size_t i = 0; i < n; i++) dst[i] &= src[i];
@@ -277,20 +277,20 @@ static void combine(unsigned char *restrict dst, const unsigned char *restrict s
     }
 }
 
-static sds combineSources(const struct str *sources, int count, size_t total, enum bitOperation op) {
+static sds bitmapCombineSources(const struct str *sources, int count, size_t total, enum bitOperation op) {
     sds result = sdsgrowzero(sdsempty(), total);
     unsigned char *dst = (unsigned char *)result;
     if (op == BITOP_NOT) {
-        combine(dst, (const unsigned char *)sources[0].ptr, sources[0].len, total, op);
+        bitmapCombine(dst, (const unsigned char *)sources[0].ptr, sources[0].len, total, op);
         return result;
     }
     memcpy(dst, sources[0].ptr, sources[0].len);
     for (int i = 1; i < count; i++)
-        combine(dst, (const unsigned char *)sources[i].ptr, sources[i].len, total, op);
+        bitmapCombine(dst, (const unsigned char *)sources[i].ptr, sources[i].len, total, op);
     return result;
 }
 
-static void storeResult(struct client *c, sds result) {
+static void bitmapStoreResult(struct client *c, sds result) {
     struct str dst = c->argv[2];
     if (sdslen(result)) {
         dbSet(c->db, dst, stringRawValue(sdsview(result)), false);
@@ -305,7 +305,7 @@ static void storeResult(struct client *c, sds result) {
 
 void bitopCommand(struct client *c) {
     enum bitOperation op;
-    if (!parseOperation(c, &op)) return;
+    if (!bitmapParseOperation(c, &op)) return;
     int count = c->argc - 3;
     struct str *sources = zmalloc((size_t)count * sizeof *sources);
     char(*texts)[LONG_STR_SIZE] = zmalloc((size_t)count * sizeof *texts);
@@ -317,7 +317,7 @@ void bitopCommand(struct client *c) {
         sources[i] = o ? stringView(o, texts[i]) : STR("");
         if (sources[i].len > total) total = sources[i].len;
     }
-    if (ok) storeResult(c, combineSources(sources, count, total, op));
+    if (ok) bitmapStoreResult(c, bitmapCombineSources(sources, count, total, op));
     zfree(texts);
     zfree(sources);
 }

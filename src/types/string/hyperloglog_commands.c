@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hyperloglog_commands.c - see hyperloglog_commands.h. The string is changed in place where it has a buffer of its own. */
+/* hyperloglog_commands.c - see hyperloglog_commands.h. The string is changed in place where it has a buffer
+ * of its own. */
 #include "types/string/hyperloglog_commands.h"
 
 #include <math.h>
@@ -7,14 +8,14 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
-#include "commands/cmd_hyperloglog.h"
-#include "registry/config.h"
 #include "command/lookup.h"
+#include "commands/cmd_hyperloglog.h"
 #include "data/keyspace/db.h"
 #include "data/notify.h"
-#include "client/reply.h"
 #include "ds/hyperloglog.h"
+#include "registry/config.h"
 #include "types/string/string_commands.h"
 #include "types/types.h"
 
@@ -23,7 +24,7 @@ static int64_t sparse_max_bytes;
 static const char err_corrupt[] = "INVALIDOBJ Corrupted HLL object detected";
 
 /* The HyperLogLog at key; *o NULL when there is none. False: an error was replied. */
-static bool findHll(struct client *c, struct str key, bool reads, struct object **o) {
+static bool pfCommandFindHll(struct client *c, struct str key, bool reads, struct object **o) {
     if (!(reads ? lookupKeyReadType : lookupKeyWriteType)(c, key, OBJ_STRING, o)) return false;
     char buf[LONG_STR_SIZE];
     if (!*o || hllIsValid(stringView(*o, buf))) return true;
@@ -31,11 +32,11 @@ static bool findHll(struct client *c, struct str key, bool reads, struct object 
     return false;
 }
 
-static void changed(struct client *c, struct str key, uint64_t changes) {
+static void pfCommandChanged(struct client *c, struct str key, uint64_t changes) {
     keyChanged(c, c->db, key, NOTIFY_STRING, "pfadd", changes);
 }
 
-static bool addElements(struct client *c, sds *hll, uint64_t *changes) {
+static bool pfCommandAddElements(struct client *c, sds *hll, uint64_t *changes) {
     for (int i = 2; i < c->argc; i++) {
         bool grew;
         if (!hllAdd(hll, c->argv[i], (size_t)sparse_max_bytes, &grew)) return false;
@@ -47,7 +48,7 @@ static bool addElements(struct client *c, sds *hll, uint64_t *changes) {
 /* A corrupt value may take some elements before it turns out to be one: then it is put back as it was. */
 static bool hyperloglogAddAll(struct client *c, sds *hll, uint64_t *changes) {
     sds before = c->argc > 3 && !hllIsWhole(sdsview(*hll)) ? sdsdup(*hll) : NULL;
-    bool ok = addElements(c, hll, changes);
+    bool ok = pfCommandAddElements(c, hll, changes);
     if (!ok && before) {
         sds partly = *hll;
         *hll = before;
@@ -61,12 +62,12 @@ static bool hyperloglogAddAll(struct client *c, sds *hll, uint64_t *changes) {
 void pfaddCommand(struct client *c) {
     struct str key = c->argv[1];
     struct object *o;
-    if (!findHll(c, key, false, &o)) return;
+    if (!pfCommandFindHll(c, key, false, &o)) return;
     uint64_t changes = !o;
     sds hll = o ? stringEditBegin(o) : hllNew();
     bool ok = hyperloglogAddAll(c, &hll, &changes);
     stringEditEnd(c->db, key, o, hll);
-    if (changes) changed(c, key, changes);
+    if (changes) pfCommandChanged(c, key, changes);
     if (ok)
         replyLongLong(c, changes > 0);
     else
@@ -74,7 +75,7 @@ void pfaddCommand(struct client *c) {
 }
 
 /* Registers of all keys from argv[first] on, merged. False: an error was replied. */
-static bool mergeKeys(struct client *c, int first, uint8_t *registers, bool *dense) {
+static bool pfCommandMergeKeys(struct client *c, int first, uint8_t *registers, bool *dense) {
     for (int i = first; i < c->argc; i++) {
         struct object *o;
         if (!lookupKeyReadType(c, c->argv[i], OBJ_STRING, &o)) return false;
@@ -94,21 +95,21 @@ static bool mergeKeys(struct client *c, int first, uint8_t *registers, bool *den
     return true;
 }
 
-static void countMany(struct client *c) {
+static void pfCommandCountMany(struct client *c) {
     bool dense = false;
     uint8_t *registers = zcalloc(HLL_REGISTERS, 1);
-    if (mergeKeys(c, 1, registers, &dense)) replyLongLong(c, (int64_t)hllCountRegisters(registers));
+    if (pfCommandMergeKeys(c, 1, registers, &dense)) replyLongLong(c, (int64_t)hllCountRegisters(registers));
     zfree(registers);
 }
 
 void pfcountCommand(struct client *c) {
     struct str key = c->argv[1];
     if (c->argc > 2) {
-        countMany(c);
+        pfCommandCountMany(c);
         return;
     }
     struct object *o;
-    if (!findHll(c, key, true, &o)) return;
+    if (!pfCommandFindHll(c, key, true, &o)) return;
     if (!o) {
         replyLongLong(c, 0);
         return;
@@ -132,12 +133,12 @@ void pfmergeCommand(struct client *c) {
     struct object *o;
     bool dense = false;
     uint8_t *registers = zcalloc(HLL_REGISTERS, 1);
-    if (mergeKeys(c, 1, registers, &dense) && findHll(c, key, false, &o)) {
+    if (pfCommandMergeKeys(c, 1, registers, &dense) && pfCommandFindHll(c, key, false, &o)) {
         sds hll = o ? stringEditBegin(o) : hllNew();
         bool ok = hllRaise(&hll, registers, dense, (size_t)sparse_max_bytes);
         stringEditEnd(c->db, key, o, hll);
         if (ok) {
-            changed(c, key, 1);
+            pfCommandChanged(c, key, 1);
             replyOk(c);
         } else {
             replyError(c, err_corrupt);
@@ -148,7 +149,7 @@ void pfmergeCommand(struct client *c) {
 
 /* ---- PFDEBUG, PFSELFTEST ---- */
 
-static void replyRegisters(struct client *c, sds hll) {
+static void pfCommandReplyRegisters(struct client *c, sds hll) {
     uint8_t *registers = zcalloc(HLL_REGISTERS, 1);
     if (hllMergeInto(registers, sdsview(hll))) {
         replyArrayLen(c, HLL_REGISTERS);
@@ -160,17 +161,17 @@ static void replyRegisters(struct client *c, sds hll) {
 }
 
 /* GETREG and TODENSE leave the value dense. False: corrupt, and an error was replied. */
-static bool makeDense(struct client *c, sds *hll, bool *converted) {
+static bool pfCommandMakeDense(struct client *c, sds *hll, bool *converted) {
     *converted = hllIsSparse(sdsview(*hll));
     if (!hllToDense(hll)) {
         replyError(c, err_corrupt);
         return false;
     }
-    if (*converted) changed(c, c->argv[2], 1);
+    if (*converted) pfCommandChanged(c, c->argv[2], 1);
     return true;
 }
 
-static void replyRuns(struct client *c, sds hll) {
+static void pfCommandReplyRuns(struct client *c, sds hll) {
     if (!hllIsSparse(sdsview(hll))) {
         replyError(c, "ERR HLL encoding is not sparse");
         return;
@@ -182,7 +183,7 @@ static void replyRuns(struct client *c, sds hll) {
 
 void pfdebugCommand(struct client *c) {
     struct object *o;
-    if (!findHll(c, c->argv[2], false, &o)) return;
+    if (!pfCommandFindHll(c, c->argv[2], false, &o)) return;
     if (!o) {
         replyError(c, "ERR The specified key does not exist");
         return;
@@ -190,13 +191,13 @@ void pfdebugCommand(struct client *c) {
     bool converted;
     sds hll = stringEditBegin(o);
     if (strIs(c->argv[1], "getreg")) {
-        if (makeDense(c, &hll, &converted)) replyRegisters(c, hll);
+        if (pfCommandMakeDense(c, &hll, &converted)) pfCommandReplyRegisters(c, hll);
     } else if (strIs(c->argv[1], "decode")) {
-        replyRuns(c, hll);
+        pfCommandReplyRuns(c, hll);
     } else if (strIs(c->argv[1], "encoding")) {
         replyStatus(c, hllIsSparse(sdsview(hll)) ? "sparse" : "dense");
     } else if (strIs(c->argv[1], "todense")) {
-        if (makeDense(c, &hll, &converted)) replyLongLong(c, converted);
+        if (pfCommandMakeDense(c, &hll, &converted)) replyLongLong(c, converted);
     } else {
         replyErrorFmt(c, "ERR Unknown PFDEBUG subcommand '%.*s'", (int)c->argv[1].len, c->argv[1].ptr);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* string_commands.c - strings: their three encodings, and the commands that read and write whole values and parts of
- * them.
+/* string_commands.c - strings: their three encodings, and the commands that read and write whole values and
+ * parts of them.
  *
  *     int      8 bytes of an int64, embedded in the object; INCR changes them where they are
  *     text     set as a whole
@@ -18,8 +18,9 @@
  *                   block of a reply -^
  *
  * A long text is not copied into replies: they and the key share it, and the last of them frees it. Whoever
- * changes it in place takes it out first (ownText): himself, when no reply refers to it any more, else he
- * works on a copy, and the replies keep the old text. Short texts know nothing of this, and pay nothing. */
+ * changes it in place takes it out first (stringOwnText): himself, when no reply refers to it any more, else
+ * he works on a copy, and the replies keep the old text. Short texts know nothing of this, and pay nothing.
+ */
 #include "types/string/string_commands.h"
 
 #include <math.h>
@@ -27,26 +28,26 @@
 #include "base/assert.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "command/call.h"
-#include "command/command.h"
-#include "data/keyspace/read_ahead.h"
-#include "command/request.h"
-#include "commands/cmd_string.h"
-#include "registry/config.h"
-#include "registry/cron.h"
-#include "command/lookup.h"
-#include "data/keyspace/db.h"
-#include "data/digest.h"
-#include "data/keyspace/key_use.h"
-#include "types/expiry_options.h"
-#include "types/keys/generic.h"
-#include "data/notify.h"
-#include "command/propagate.h"
 #include "client/reply.h"
 #include "client/reply_block.h"
+#include "command/call.h"
+#include "command/command.h"
+#include "command/lookup.h"
+#include "command/propagate.h"
+#include "command/request.h"
 #include "command/turn.h"
+#include "commands/cmd_string.h"
+#include "data/digest.h"
+#include "data/keyspace/db.h"
+#include "data/keyspace/key_use.h"
+#include "data/keyspace/read_ahead.h"
+#include "data/notify.h"
 #include "data/type.h"
+#include "registry/config.h"
+#include "registry/cron.h"
 #include "types/defrag_hooks.h"
+#include "types/expiry_options.h"
+#include "types/keys/generic.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
@@ -92,7 +93,7 @@ bool stringIsReferredTo(const struct object *o) {
 }
 
 /* The same, to be changed: nobody else refers to it. */
-static sds ownText(struct object *o) {
+static sds stringOwnText(struct object *o) {
     if (o->encoding == STRING_LINKED) objectSetPtr(o, STRING_RAW, replySharedTakeText(objectPtr(o)));
     return objectPtr(o);
 }
@@ -107,21 +108,21 @@ struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]) {
     return strN(buf, ll2string(buf, v));
 }
 
-static struct value intValue(int64_t v, char scratch[8]) {
+static struct value stringIntValue(int64_t v, char scratch[8]) {
     memcpy(scratch, &v, 8);
     return valueEmbed(OBJ_STRING, STRING_INT, strN(scratch, 8));
 }
 
 /* Text that stays text, even when it reads as an integer. */
-static struct value textValue(struct str text) {
+static struct value stringTextValue(struct str text) {
     if (text.len <= OBJ_EMBED_MAX) return valueEmbed(OBJ_STRING, STRING_TEXT, text);
     return valuePtr(OBJ_STRING, STRING_TEXT, sdsnewstr(text));
 }
 
 struct value stringValue(struct str text, char scratch[8]) {
     int64_t v;
-    if (text.len <= INT_TEXT_MAX && string2ll(text, &v)) return intValue(v, scratch);
-    return textValue(text);
+    if (text.len <= INT_TEXT_MAX && string2ll(text, &v)) return stringIntValue(v, scratch);
+    return stringTextValue(text);
 }
 
 struct value stringTakenValue(sds text) {
@@ -135,7 +136,7 @@ struct value stringRawValue(struct str text) {
 }
 
 /* The value of an argument; a big one is taken over without copying. */
-static struct value argValue(struct client *c, int i, char scratch[8]) {
+static struct value stringArgValue(struct client *c, int i, char scratch[8]) {
     if (clientArgIsBig(c, i)) return valuePtr(OBJ_STRING, STRING_RAW, clientTakeArg(c, i));
     return stringValue(c->argv[i], scratch);
 }
@@ -150,7 +151,7 @@ static bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
 
 sds stringEditBegin(struct object *o) {
     if (!o) return sdsempty();
-    if (objectHasPtr(o)) return ownText(o);
+    if (objectHasPtr(o)) return stringOwnText(o);
     char buf[LONG_STR_SIZE];
     return sdsnewstr(stringView(o, buf));
 }
@@ -175,7 +176,7 @@ char *stringForWrite(struct db *db, struct str key, struct object *o, size_t siz
 
 /* ---- Type hooks ---- */
 
-static bool fitsEmbstr(const struct object *o) {
+static bool stringFitsEmbstr(const struct object *o) {
     size_t key = objectKey(o).len, text = objectHasPtr(o) ? sdslen(stringApart(o)) : objectEmbedded(o).len;
     size_t room = key < LONG_KEY ? EMBSTR_ROOM : EMBSTR_ROOM_LONG_KEY;
     return key + text + (objectHasExpire(o) ? EMBSTR_EXPIRE : 0) <= room;
@@ -183,7 +184,7 @@ static bool fitsEmbstr(const struct object *o) {
 
 static const char *stringEncodingName(const struct object *o) {
     if (o->encoding == STRING_INT) return "int";
-    return o->encoding == STRING_TEXT && fitsEmbstr(o) ? "embstr" : "raw";
+    return o->encoding == STRING_TEXT && stringFitsEmbstr(o) ? "embstr" : "raw";
 }
 
 static void stringFree(struct value v) {
@@ -268,7 +269,7 @@ struct setOptions {
 };
 
 /* `many`: of MSETEX, which has fewer. */
-static bool parseSetOptions(struct client *c, int from, bool many, struct setOptions *opt) {
+static bool stringParseSetOptions(struct client *c, int from, bool many, struct setOptions *opt) {
     for (int i = from; i < c->argc; i++) {
         struct str arg = c->argv[i];
         enum expiryKind ttl = expiryKindOf(arg);
@@ -296,34 +297,35 @@ static bool parseSetOptions(struct client *c, int from, bool many, struct setOpt
 }
 
 /* Long enough for a link: len bytes of the text of o, which has `whole`. */
-static bool mayLink(const struct client *c, const struct object *o, size_t whole, size_t len) {
+static bool stringMayLink(const struct client *c, const struct object *o, size_t whole, size_t len) {
     return link_size && len > EMBSTR_ROOM && len >= whole / LINK_PART && objectHasPtr(o) && replyLinks(c);
 }
 
-static struct replyShared *shareText(struct object *o) {
+static struct replyShared *stringShareText(struct object *o) {
     if (o->encoding != STRING_LINKED) objectSetPtr(o, STRING_LINKED, replySharedOfText(objectPtr(o)));
     return objectPtr(o);
 }
 
 /* A part of o's text. */
-static inline void replyText(struct client *c, struct object *o, struct str text, size_t from, size_t len) {
-    if (__builtin_expect(len >= (size_t)link_size, 0) && mayLink(c, o, text.len, len))
-        replyBulkShared(c, shareText(o), from, len);
+static inline void stringReplyText(struct client *c, struct object *o, struct str text, size_t from,
+                                   size_t len) {
+    if (__builtin_expect(len >= (size_t)link_size, 0) && stringMayLink(c, o, text.len, len))
+        replyBulkShared(c, stringShareText(o), from, len);
     else
         replyBulk(c, strN(text.ptr + from, len));
 }
 
-static void replyString(struct client *c, struct object *o) {
+static void stringReply(struct client *c, struct object *o) {
     if (!o) {
         replyNull(c);
         return;
     }
     char buf[LONG_STR_SIZE];
     struct str text = stringView(o, buf);
-    replyText(c, o, text, 0, text.len);
+    stringReplyText(c, o, text, 0, text.len);
 }
 
-static bool setAllowed(const struct setOptions *opt, const struct object *o) {
+static bool stringSetAllowed(const struct setOptions *opt, const struct object *o) {
     if (opt->nx) return !o;
     if (opt->xx) return o;
     if (!opt->ifeq) return true;
@@ -332,7 +334,7 @@ static bool setAllowed(const struct setOptions *opt, const struct object *o) {
 }
 
 /* Without the words GET: nobody reads the reply. */
-static void propagateWithoutGet(struct client *c) {
+static void stringPropagateWithoutGet(struct client *c) {
     struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
     int argc = 0;
     for (int i = 0; i < c->argc; i++) {
@@ -344,7 +346,7 @@ static void propagateWithoutGet(struct client *c) {
 }
 
 /* Before the value is stored, which may take the argument over. A time in PXAT means the same at any time. */
-static void propagateSet(struct client *c, const struct setOptions *opt, int vi) {
+static void stringPropagateSet(struct client *c, const struct setOptions *opt, int vi) {
     if (!propagateWanted() || opt->ttl == EXPIRY_PXAT) return;
     if (opt->ttl >= EXPIRY_EX) {
         char ms[LONG_STR_SIZE];
@@ -353,17 +355,17 @@ static void propagateSet(struct client *c, const struct setOptions *opt, int vi)
                          (struct str[]){plain ? c->argv[0] : STR("SET"), c->argv[1], c->argv[vi], STR("PXAT"),
                                         strN(ms, ll2string(ms, opt->when_ms))});
     } else if (opt->get) {
-        propagateWithoutGet(c);
+        stringPropagateWithoutGet(c);
     }
 }
 
 /* The value has been stored: tell everybody. */
-static void setDone(struct client *c, struct str key, int64_t expire_ms) {
+static void stringSetDone(struct client *c, struct str key, int64_t expire_ms) {
     keyChanged(c, c->db, key, NOTIFY_STRING, "set", 1);
     if (expire_ms != OBJ_NO_EXPIRE) keyEvent(NOTIFY_GENERIC, "expire", key, c->db);
 }
 
-static inline void storeSet(struct client *c, struct object *o, int vi, const struct setOptions *opt) {
+static inline void stringStoreSet(struct client *c, struct object *o, int vi, const struct setOptions *opt) {
     struct str key = c->argv[1];
     bool expires = opt->ttl >= EXPIRY_EX;
     if (__builtin_expect(expires, 0) && dbTimeHasExpired(opt->when_ms)) {
@@ -372,15 +374,15 @@ static inline void storeSet(struct client *c, struct object *o, int vi, const st
     }
     char scratch[8];
     int64_t when_ms = expires ? opt->when_ms : OBJ_NO_EXPIRE;
-    if (expires || opt->get) propagateSet(c, opt, vi);
+    if (expires || opt->get) stringPropagateSet(c, opt, vi);
     int64_t new_expire = opt->ttl == EXPIRY_KEEP && o ? objectExpire(o) : when_ms;
-    dbSetWithExpire(c->db, key, o, argValue(c, vi, scratch), new_expire);
-    setDone(c, key, when_ms);
+    dbSetWithExpire(c->db, key, o, stringArgValue(c, vi, scratch), new_expire);
+    stringSetDone(c, key, when_ms);
 }
 
 /* SET and its old relatives; the value is argument `vi`. */
-static inline __attribute__((always_inline)) void genericSet(struct client *c, int vi, struct setOptions *opt,
-                                                             bool reply_integer) {
+static inline __attribute__((always_inline)) void
+stringGenericSet(struct client *c, int vi, struct setOptions *opt, bool reply_integer) {
     struct str key = c->argv[1];
     if (opt->ttl >= EXPIRY_EX && !expiryParseTime(c, opt->ttl_arg, opt->ttl, 1, &opt->when_ms)) return;
     struct object *o = opt->get ? lookupKeyRead(c, key) : lookupKeyWrite(c, key);
@@ -388,8 +390,8 @@ static inline __attribute__((always_inline)) void genericSet(struct client *c, i
         replyWrongType(c);
         return;
     }
-    if (opt->get) replyString(c, o);
-    if (!setAllowed(opt, o)) {
+    if (opt->get) stringReply(c, o);
+    if (!stringSetAllowed(opt, o)) {
         if (!opt->get) {
             if (reply_integer)
                 replyLongLong(c, 0);
@@ -398,7 +400,7 @@ static inline __attribute__((always_inline)) void genericSet(struct client *c, i
         }
         return;
     }
-    storeSet(c, o, vi, opt);
+    stringStoreSet(c, o, vi, opt);
     if (opt->get) return;
     if (reply_integer)
         replyLongLong(c, 1);
@@ -408,39 +410,39 @@ static inline __attribute__((always_inline)) void genericSet(struct client *c, i
 
 void setCommand(struct client *c) {
     struct setOptions opt = {0};
-    if (c->argc > 3 && !parseSetOptions(c, 3, false, &opt)) return;
-    genericSet(c, 2, &opt, false);
+    if (c->argc > 3 && !stringParseSetOptions(c, 3, false, &opt)) return;
+    stringGenericSet(c, 2, &opt, false);
 }
 
 void setnxCommand(struct client *c) {
-    genericSet(c, 2, &(struct setOptions){.nx = true}, true);
+    stringGenericSet(c, 2, &(struct setOptions){.nx = true}, true);
 }
 
 void setexCommand(struct client *c) {
-    genericSet(c, 3, &(struct setOptions){.ttl = EXPIRY_EX, .ttl_arg = c->argv[2]}, false);
+    stringGenericSet(c, 3, &(struct setOptions){.ttl = EXPIRY_EX, .ttl_arg = c->argv[2]}, false);
 }
 
 void psetexCommand(struct client *c) {
-    genericSet(c, 3, &(struct setOptions){.ttl = EXPIRY_PX, .ttl_arg = c->argv[2]}, false);
+    stringGenericSet(c, 3, &(struct setOptions){.ttl = EXPIRY_PX, .ttl_arg = c->argv[2]}, false);
 }
 
 void getCommand(struct client *c) {
     struct object *o;
-    if (lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) replyString(c, o);
+    if (lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) stringReply(c, o);
 }
 
 void getsetCommand(struct client *c) {
     struct str key = c->argv[1];
     struct object *o;
     if (!lookupKeyReadType(c, key, OBJ_STRING, &o)) return;
-    replyString(c, o);
+    stringReply(c, o);
     propagateRewrite(c, 3, (struct str[]){STR("SET"), key, c->argv[2]});
     char scratch[8];
-    dbSetWithExpire(c->db, key, o, argValue(c, 2, scratch), OBJ_NO_EXPIRE);
-    setDone(c, key, OBJ_NO_EXPIRE);
+    dbSetWithExpire(c->db, key, o, stringArgValue(c, 2, scratch), OBJ_NO_EXPIRE);
+    stringSetDone(c, key, OBJ_NO_EXPIRE);
 }
 
-static void deleteString(struct client *c, struct str key) {
+static void stringDelete(struct client *c, struct str key) {
     propagateRewrite(c, 2, (struct str[]){STR("DEL"), key});
     dbDelete(c->db, key);
     keyChanged(c, c->db, key, NOTIFY_GENERIC, "del", 1);
@@ -449,8 +451,8 @@ static void deleteString(struct client *c, struct str key) {
 void getdelCommand(struct client *c) {
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_STRING, &o)) return;
-    replyString(c, o);
-    if (o) deleteString(c, c->argv[1]);
+    stringReply(c, o);
+    if (o) stringDelete(c, c->argv[1]);
 }
 
 void delifeqCommand(struct client *c) {
@@ -458,7 +460,7 @@ void delifeqCommand(struct client *c) {
     struct object *o;
     if (!lookupKeyWriteType(c, c->argv[1], OBJ_STRING, &o)) return;
     bool equal = o && strEq(stringView(o, buf), c->argv[2]);
-    if (equal) deleteString(c, c->argv[1]);
+    if (equal) stringDelete(c, c->argv[1]);
     replyLongLong(c, equal);
 }
 
@@ -470,7 +472,7 @@ void getexCommand(struct client *c) {
     if (ttl >= EXPIRY_EX && !expiryParseTime(c, arg, ttl, 1, &when_ms)) return;
     struct object *o;
     if (!lookupKeyReadType(c, key, OBJ_STRING, &o)) return;
-    replyString(c, o);
+    stringReply(c, o);
     if (!o) return;
     if (when_ms != OBJ_NO_EXPIRE && dbTimeHasExpired(when_ms)) {
         expireAtOnce(c, o, key);
@@ -493,13 +495,13 @@ void mgetCommand(struct client *c) {
     for (int i = 1; i < c->argc; i++) {
         keysAheadNext(&ahead);
         struct object *o = lookupKeyRead(c, c->argv[i]);
-        replyString(c, o && o->type == OBJ_STRING ? o : NULL);
+        stringReply(c, o && o->type == OBJ_STRING ? o : NULL);
     }
     keysAheadStop(&ahead);
 }
 
 /* Are all of the pairs' keys there, or none? Looks no further than to the first that says no. */
-static bool pairsThere(struct client *c, int at, int end, bool all) {
+static bool stringPairsThere(struct client *c, int at, int end, bool all) {
     for (int i = at; i < end; i += 2) {
         if ((lookupKeyWrite(c, c->argv[i]) != NULL) != all) return false;
     }
@@ -508,40 +510,40 @@ static bool pairsThere(struct client *c, int at, int end, bool all) {
 
 /* Pairs from argument `at` to argument `end`. What gets a time that is over stays until somebody comes upon
  * it: if that were this very command, with a key given twice, the file would hold the deletion before it. */
-static void setPairs(struct client *c, int at, int end, bool keep_ttl, int64_t expire_ms) {
+static void stringSetPairs(struct client *c, int at, int end, bool keep_ttl, int64_t expire_ms) {
     bool over = expire_ms != OBJ_NO_EXPIRE && dbTimeHasExpired(expire_ms);
     for (int i = at; over && i < end; i += 2)
         lookupKeyWrite(c, c->argv[i]); /* what expired before goes first */
     for (int i = at; i < end; i += 2) {
         char scratch[8];
         struct object *o = over ? dbFind(c->db, c->argv[i]) : lookupKeyWrite(c, c->argv[i]);
-        dbSetWithExpire(c->db, c->argv[i], o, argValue(c, i + 1, scratch),
+        dbSetWithExpire(c->db, c->argv[i], o, stringArgValue(c, i + 1, scratch),
                         keep_ttl && o ? objectExpire(o) : expire_ms);
-        setDone(c, c->argv[i], expire_ms);
+        stringSetDone(c, c->argv[i], expire_ms);
     }
 }
 
-static bool pairsComplete(struct client *c) {
+static bool stringPairsComplete(struct client *c) {
     if (c->argc % 2 == 1) return true;
     replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
     return false;
 }
 
 void msetCommand(struct client *c) {
-    if (!pairsComplete(c)) return;
-    setPairs(c, 1, c->argc, false, OBJ_NO_EXPIRE);
+    if (!stringPairsComplete(c)) return;
+    stringSetPairs(c, 1, c->argc, false, OBJ_NO_EXPIRE);
     replyOk(c);
 }
 
 void msetnxCommand(struct client *c) {
-    if (!pairsComplete(c)) return;
-    bool none = pairsThere(c, 1, c->argc, false);
-    if (none) setPairs(c, 1, c->argc, false, OBJ_NO_EXPIRE);
+    if (!stringPairsComplete(c)) return;
+    bool none = stringPairsThere(c, 1, c->argc, false);
+    if (none) stringSetPairs(c, 1, c->argc, false, OBJ_NO_EXPIRE);
     replyLongLong(c, none);
 }
 
 /* With an absolute time, the rest as it came. `end` is where the options begin. */
-static void propagateMsetex(struct client *c, int end, int64_t when_ms) {
+static void stringPropagateMsetex(struct client *c, int end, int64_t when_ms) {
     if (!propagateWanted()) return;
     char ms[LONG_STR_SIZE];
     struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
@@ -564,19 +566,19 @@ void msetexCommand(struct client *c) {
         return;
     }
     int at = 2, end = at + 2 * (int)count;
-    if (!parseSetOptions(c, end, true, &opt)) return;
+    if (!stringParseSetOptions(c, end, true, &opt)) return;
     if (opt.ttl >= EXPIRY_EX && !expiryParseTime(c, opt.ttl_arg, opt.ttl, 1, &when_ms)) return;
-    bool allowed = !(opt.nx || opt.xx) || pairsThere(c, at, end, opt.xx);
+    bool allowed = !(opt.nx || opt.xx) || stringPairsThere(c, at, end, opt.xx);
     if (allowed) {
-        if (when_ms != OBJ_NO_EXPIRE) propagateMsetex(c, end, when_ms);
-        setPairs(c, at, end, opt.ttl == EXPIRY_KEEP, when_ms);
+        if (when_ms != OBJ_NO_EXPIRE) stringPropagateMsetex(c, end, when_ms);
+        stringSetPairs(c, at, end, opt.ttl == EXPIRY_KEEP, when_ms);
     }
     replyLongLong(c, allowed);
 }
 
 /* ---- Numbers ---- */
 
-static void increment(struct client *c, int64_t by) {
+static void stringIncrement(struct client *c, int64_t by) {
     struct str key = c->argv[1];
     struct object *o;
     if (!lookupKeyWriteType(c, key, OBJ_STRING, &o)) return;
@@ -594,22 +596,22 @@ static void increment(struct client *c, int64_t by) {
         memcpy(objectEmbeddedBytes(o), &v, sizeof v);
     } else {
         char scratch[8];
-        dbSetWithExpire(c->db, key, o, intValue(v, scratch), o ? objectExpire(o) : OBJ_NO_EXPIRE);
+        dbSetWithExpire(c->db, key, o, stringIntValue(v, scratch), o ? objectExpire(o) : OBJ_NO_EXPIRE);
     }
     keyChanged(c, c->db, key, NOTIFY_STRING, "incrby", 1);
     replyLongLong(c, v);
 }
 
 void incrCommand(struct client *c) {
-    increment(c, 1);
+    stringIncrement(c, 1);
 }
 void decrCommand(struct client *c) {
-    increment(c, -1);
+    stringIncrement(c, -1);
 }
 
 void incrbyCommand(struct client *c) {
     int64_t by;
-    if (argLongLong(c, c->argv[2], &by, NULL)) increment(c, by);
+    if (argLongLong(c, c->argv[2], &by, NULL)) stringIncrement(c, by);
 }
 
 void decrbyCommand(struct client *c) {
@@ -619,7 +621,7 @@ void decrbyCommand(struct client *c) {
         replyError(c, "ERR decrement would overflow");
         return;
     }
-    increment(c, -by);
+    stringIncrement(c, -by);
 }
 
 void incrbyfloatCommand(struct client *c) {
@@ -639,7 +641,7 @@ void incrbyfloatCommand(struct client *c) {
     }
     char text[LONG_DOUBLE_STR_SIZE];
     struct str s = strN(text, ld2string(text, sizeof text, v));
-    dbSetWithExpire(c->db, key, o, textValue(s), o ? objectExpire(o) : OBJ_NO_EXPIRE);
+    dbSetWithExpire(c->db, key, o, stringTextValue(s), o ? objectExpire(o) : OBJ_NO_EXPIRE);
     keyChanged(c, c->db, key, NOTIFY_STRING, "incrbyfloat", 1);
     propagateRewrite(c, 4, (struct str[]){STR("SET"), key, s, STR("KEEPTTL")});
     replyBulk(c, s);
@@ -661,14 +663,14 @@ void appendCommand(struct client *c) {
     size_t total = tail.len;
     if (!o) {
         char scratch[8];
-        dbAdd(c->db, key, argValue(c, 2, scratch));
+        dbAdd(c->db, key, stringArgValue(c, 2, scratch));
     } else {
         char buf[LONG_STR_SIZE], joined[OBJ_EMBED_MAX];
         struct str head = stringView(o, buf);
         if (!stringCheckLength(c, (int64_t)head.len, (int64_t)tail.len)) return;
         total += head.len;
         if (objectHasPtr(o)) {
-            objectSetPtr(o, STRING_RAW, sdscatstr(ownText(o), tail));
+            objectSetPtr(o, STRING_RAW, sdscatstr(stringOwnText(o), tail));
         } else if (total <= OBJ_EMBED_MAX) {
             memcpy(joined, head.ptr, head.len);
             memcpy(joined + head.len, tail.ptr, tail.len);
@@ -721,7 +723,7 @@ void getrangeCommand(struct client *c) {
     if (backwards || start > end || len == 0)
         replyBulk(c, STR(""));
     else
-        replyText(c, o, s, (size_t)start, (size_t)(end - start + 1));
+        stringReplyText(c, o, s, (size_t)start, (size_t)(end - start + 1));
 }
 
 void substrCommand(struct client *c) {

@@ -9,12 +9,12 @@
  * enough. */
 #include "base/num.h"
 #include "base/zmalloc.h"
-#include "command/command.h"
-#include "commands/cmd_string.h"
-#include "command/lookup.h"
-#include "data/keyspace/db.h"
 #include "client/reply.h"
+#include "command/command.h"
+#include "command/lookup.h"
 #include "command/turn.h"
+#include "commands/cmd_string.h"
+#include "data/keyspace/db.h"
 #include "types/string/string_commands.h"
 #include "types/types.h"
 
@@ -29,15 +29,15 @@ struct lcs {
     bool whole;      /* all a.len + 1 rows of it, else two */
 };
 
-static uint32_t *row(const struct lcs *l, size_t i) {
+static uint32_t *stringLcsRow(const struct lcs *l, size_t i) {
     return l->table + (l->whole ? i : i & 1) * (l->b.len + 1);
 }
 
 /* The length of all. */
-static uint32_t lcsFill(const struct lcs *l) {
-    memset(row(l, 0), 0, (l->b.len + 1) * sizeof(uint32_t));
+static uint32_t stringLcsFill(const struct lcs *l) {
+    memset(stringLcsRow(l, 0), 0, (l->b.len + 1) * sizeof(uint32_t));
     for (size_t i = 1; i <= l->a.len; i++) {
-        uint32_t *now = row(l, i), *before = row(l, i - 1);
+        uint32_t *now = stringLcsRow(l, i), *before = stringLcsRow(l, i - 1);
         char byte = l->a.ptr[i - 1];
         now[0] = 0;
         for (size_t j = 1; j <= l->b.len; j++) {
@@ -45,15 +45,15 @@ static uint32_t lcsFill(const struct lcs *l) {
             now[j] = byte == l->b.ptr[j - 1] ? before[j - 1] + 1 : larger;
         }
     }
-    return row(l, l->a.len)[l->b.len];
+    return stringLcsRow(l, l->a.len)[l->b.len];
 }
 
 /* The run of equal bytes that the walk meets next, going back from (*i, *j): its length, and where it begins.
  * 0: there is none left. */
-static size_t nextRun(const struct lcs *l, size_t *i, size_t *j) {
+static size_t stringLcsNextRun(const struct lcs *l, size_t *i, size_t *j) {
     const char *a = l->a.ptr, *b = l->b.ptr;
     while (*i && *j && a[*i - 1] != b[*j - 1]) {
-        if (row(l, *i - 1)[*j] > row(l, *i)[*j - 1])
+        if (stringLcsRow(l, *i - 1)[*j] > stringLcsRow(l, *i)[*j - 1])
             --*i;
         else
             --*j;
@@ -63,10 +63,10 @@ static size_t nextRun(const struct lcs *l, size_t *i, size_t *j) {
     return n;
 }
 
-static void replyText(struct client *c, const struct lcs *l, uint32_t len) {
+static void stringLcsReplyText(struct client *c, const struct lcs *l, uint32_t len) {
     char *text = zmalloc(len + 1);
     size_t i = l->a.len, j = l->b.len, at = len, n;
-    while ((n = nextRun(l, &i, &j))) {
+    while ((n = stringLcsNextRun(l, &i, &j))) {
         at -= n;
         memcpy(text + at, l->a.ptr + i, n);
     }
@@ -74,23 +74,24 @@ static void replyText(struct client *c, const struct lcs *l, uint32_t len) {
     zfree(text);
 }
 
-static void replyRange(struct client *c, size_t start, size_t n) {
+static void stringLcsReplyRange(struct client *c, size_t start, size_t n) {
     replyArrayLen(c, 2);
     replyLongLong(c, (int64_t)start);
     replyLongLong(c, (int64_t)(start + n - 1));
 }
 
-static void replyMatches(struct client *c, const struct lcs *l, uint32_t len, const struct lcsOptions *opt) {
+static void stringLcsReplyMatches(struct client *c, const struct lcs *l, uint32_t len,
+                                  const struct lcsOptions *opt) {
     replyMapLen(c, 2);
     replyBulkCstr(c, "matches");
     struct replyMark mark = replyDeferLen(c);
     int64_t matches = 0;
     size_t i = l->a.len, j = l->b.len, n;
-    while ((n = nextRun(l, &i, &j))) {
+    while ((n = stringLcsNextRun(l, &i, &j))) {
         if ((int64_t)n < opt->min_len) continue;
         replyArrayLen(c, opt->with_len ? 3 : 2);
-        replyRange(c, i, n);
-        replyRange(c, j, n);
+        stringLcsReplyRange(c, i, n);
+        stringLcsReplyRange(c, j, n);
         if (opt->with_len) replyLongLong(c, (int64_t)n);
         matches++;
     }
@@ -99,7 +100,7 @@ static void replyMatches(struct client *c, const struct lcs *l, uint32_t len, co
     replyLongLong(c, len);
 }
 
-static bool lcsParseOptions(struct client *c, struct lcsOptions *opt) {
+static bool stringLcsParseOptions(struct client *c, struct lcsOptions *opt) {
     for (int i = 3; i < c->argc; i++) {
         struct str arg = c->argv[i];
         if (strIs(arg, "idx"))
@@ -121,7 +122,7 @@ static bool lcsParseOptions(struct client *c, struct lcsOptions *opt) {
 }
 
 /* The two texts; a key that is not there is an empty one. */
-static bool readTexts(struct client *c, struct str text[2], char bufs[2][LONG_STR_SIZE]) {
+static bool stringLcsReadTexts(struct client *c, struct str text[2], char bufs[2][LONG_STR_SIZE]) {
     for (int i = 0; i < 2; i++) {
         struct object *o = lookupKeyRead(c, c->argv[1 + i]);
         if (o && o->type != OBJ_STRING) {
@@ -134,7 +135,7 @@ static bool readTexts(struct client *c, struct str text[2], char bufs[2][LONG_ST
 }
 
 /* Room for the table. What a user may ask for is bounded as a whole table, whatever is needed of it. */
-static bool takeRoom(struct client *c, struct lcs *l) {
+static bool stringLcsTakeRoom(struct client *c, struct lcs *l) {
     if (l->a.len >= UINT32_MAX - 1 || l->b.len >= UINT32_MAX - 1) {
         replyError(c, "ERR String too long for LCS");
         return false;
@@ -153,15 +154,15 @@ void lcsCommand(struct client *c) {
     char bufs[2][LONG_STR_SIZE];
     struct str text[2];
     struct lcsOptions opt = {0};
-    if (!readTexts(c, text, bufs) || !lcsParseOptions(c, &opt)) return;
+    if (!stringLcsReadTexts(c, text, bufs) || !stringLcsParseOptions(c, &opt)) return;
     struct lcs l = {.a = text[0], .b = text[1], .whole = !opt.len};
-    if (!takeRoom(c, &l)) return;
-    uint32_t len = lcsFill(&l);
+    if (!stringLcsTakeRoom(c, &l)) return;
+    uint32_t len = stringLcsFill(&l);
     if (opt.len)
         replyLongLong(c, len);
     else if (opt.idx)
-        replyMatches(c, &l, len, &opt);
+        stringLcsReplyMatches(c, &l, len, &opt);
     else
-        replyText(c, &l, len);
+        stringLcsReplyText(c, &l, len);
     zfree(l.table);
 }

@@ -7,13 +7,13 @@
 
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
+#include "command/lookup.h"
+#include "command/propagate.h"
 #include "commands/cmd_geo.h"
 #include "commands/cmd_sorted_set.h"
-#include "command/lookup.h"
 #include "data/keyspace/db.h"
-#include "command/propagate.h"
-#include "client/reply.h"
 #include "types/types.h"
 
 #define COORDINATE_SIZE 32 /* at most 180 with 17 decimals */
@@ -56,7 +56,7 @@ bool geoFind(const struct object *o, struct str member, uint64_t *hash) {
     return true;
 }
 
-static void replyCoordinate(struct client *c, double v) {
+static void geoReplyCoordinate(struct client *c, double v) {
     char text[COORDINATE_SIZE + 3];
     if (c->resp < 3) {
         replyBulk(c, strN(text, ld2string(text, COORDINATE_SIZE, v)));
@@ -70,8 +70,8 @@ static void replyCoordinate(struct client *c, double v) {
 
 void geoReplyPoint(struct client *c, struct geoPoint p) {
     replyArrayLen(c, 2);
-    replyCoordinate(c, p.lon);
-    replyCoordinate(c, p.lat);
+    geoReplyCoordinate(c, p.lon);
+    geoReplyCoordinate(c, p.lat);
 }
 
 /* Four decimals: rounded as a number of ten-thousandths, to the even one in the middle. */
@@ -87,7 +87,7 @@ void geoReplyDistance(struct client *c, double distance) {
 /* ---- GEOADD ---- */
 
 /* Position of the first longitude; 0: a syntax error. Only these of ZADD's options are for us. */
-static int firstCoordinate(const struct client *c) {
+static int geoFirstCoordinate(const struct client *c) {
     bool nx = false, xx = false;
     int i = 2;
     for (; i < c->argc; i++) {
@@ -102,7 +102,7 @@ static int firstCoordinate(const struct client *c) {
 }
 
 /* Turns lon lat member ... into score member ...; the scores' text goes to `texts`. */
-static bool scoreArguments(struct client *c, int first, struct str *argv, char (*texts)[LONG_STR_SIZE]) {
+static bool geoScoreArguments(struct client *c, int first, struct str *argv, char (*texts)[LONG_STR_SIZE]) {
     for (int i = first; i < c->argc; i += 3, texts++) {
         struct geoPoint p;
         if (!geoArgPoint(c, &c->argv[i], &p)) return false;
@@ -114,7 +114,7 @@ static bool scoreArguments(struct client *c, int first, struct str *argv, char (
 
 /* ZADD, with another spelling of the scores; and propagated as such. */
 void geoaddCommand(struct client *c) {
-    int first = firstCoordinate(c);
+    int first = geoFirstCoordinate(c);
     if (!first) {
         replySyntaxError(c);
         return;
@@ -125,7 +125,7 @@ void geoaddCommand(struct client *c) {
     char(*texts)[LONG_STR_SIZE] = zmalloc((size_t)count * sizeof *texts);
     memcpy(argv, given, (size_t)first * sizeof *argv);
     argv[0] = STR("ZADD");
-    if (scoreArguments(c, first, argv + first, texts)) {
+    if (geoScoreArguments(c, first, argv + first, texts)) {
         uint64_t dirty = dbstats.dirty;
         c->argv = argv;
         c->argc = first + 2 * count;
@@ -141,8 +141,8 @@ void geoaddCommand(struct client *c) {
 /* ---- GEOPOS, GEODIST, GEOHASH ---- */
 
 /* One reply for each member that is asked for: of its hash, or that there is none. */
-static void replyEach(struct client *c, void (*reply)(struct client *c, uint64_t hash),
-                      void (*replyNone)(struct client *c)) {
+static void geoReplyEach(struct client *c, void (*reply)(struct client *c, uint64_t hash),
+                         void (*replyNone)(struct client *c)) {
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     replyArrayLen(c, c->argc - 2);
@@ -155,12 +155,12 @@ static void replyEach(struct client *c, void (*reply)(struct client *c, uint64_t
     }
 }
 
-static void replyPlace(struct client *c, uint64_t hash) {
+static void geoReplyPlace(struct client *c, uint64_t hash) {
     geoReplyPoint(c, geoDecode(hash));
 }
 
 void geoposCommand(struct client *c) {
-    replyEach(c, replyPlace, replyNullArray);
+    geoReplyEach(c, geoReplyPlace, replyNullArray);
 }
 
 void geodistCommand(struct client *c) {
@@ -179,14 +179,14 @@ void geodistCommand(struct client *c) {
         replyNull(c);
 }
 
-static void replyText(struct client *c, uint64_t hash) {
+static void geoReplyText(struct client *c, uint64_t hash) {
     char text[12];
     geoText(hash, text);
     replyBulkCstr(c, text);
 }
 
 void geohashCommand(struct client *c) {
-    replyEach(c, replyText, replyNull);
+    geoReplyEach(c, geoReplyText, replyNull);
 }
 
 void geoInit(void) {

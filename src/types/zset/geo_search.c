@@ -12,15 +12,15 @@
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
-#include "command/command.h"
-#include "commands/cmd_geo.h"
-#include "command/lookup.h"
-#include "data/keyspace/db.h"
 #include "client/reply.h"
+#include "command/command.h"
+#include "command/lookup.h"
+#include "commands/cmd_geo.h"
+#include "data/keyspace/db.h"
 #include "ds/keysort.h"
+#include "types/types.h"
 #include "types/zset/geo.h"
 #include "types/zset/zset_commands.h"
-#include "types/types.h"
 
 #define VERTICES_MIN 3
 
@@ -63,7 +63,8 @@ static bool geoSearchRefuse(struct client *c, const char *error) {
     return false;
 }
 
-static bool parseMember(struct client *c, const struct object *o, struct str member, struct geoQuery *q) {
+static bool geoSearchParseMember(struct client *c, const struct object *o, struct str member,
+                                 struct geoQuery *q) {
     uint64_t hash;
     if (!geoFind(o, member, &hash)) {
         replyErrorFmt(c, "ERR member %.*s does not exist", (int)member.len, member.ptr);
@@ -73,7 +74,7 @@ static bool parseMember(struct client *c, const struct object *o, struct str mem
     return true;
 }
 
-static bool parseRadius(struct client *c, const struct str *arg, struct geoQuery *q) {
+static bool geoSearchParseRadius(struct client *c, const struct str *arg, struct geoQuery *q) {
     double radius;
     if (!argDouble(c, arg[0], &radius, "ERR need numeric radius")) return false;
     if (radius < 0) return geoSearchRefuse(c, "ERR radius cannot be negative");
@@ -83,7 +84,7 @@ static bool parseRadius(struct client *c, const struct str *arg, struct geoQuery
     return true;
 }
 
-static bool parseBox(struct client *c, const struct str *arg, struct geoQuery *q) {
+static bool geoSearchParseBox(struct client *c, const struct str *arg, struct geoQuery *q) {
     double width, height;
     if (!argDouble(c, arg[0], &width, "ERR need numeric width") ||
         !argDouble(c, arg[1], &height, "ERR need numeric height"))
@@ -97,7 +98,7 @@ static bool parseBox(struct client *c, const struct str *arg, struct geoQuery *q
 }
 
 /* Returns the number of arguments taken, -1 after an error. */
-static int parsePolygon(struct client *c, int i, struct geoQuery *q) {
+static int geoSearchParsePolygon(struct client *c, int i, struct geoQuery *q) {
     int64_t n;
     if (!argRange(c, c->argv[i], INT_MIN, INT_MAX, &n, "ERR invalid number of vertices")) return -1;
     if (n < VERTICES_MIN || n > (c->argc - i - 1) / 2) {
@@ -117,13 +118,13 @@ static int parsePolygon(struct client *c, int i, struct geoQuery *q) {
 
 /* GEOSEARCH's FROM... and BY... at i. Like all functions of options it returns how many arguments it took; 0:
  * none of its options stands there; -1: an error has been replied. */
-static int parseArea(struct client *c, const struct object *o, int i, struct geoQuery *q) {
+static int geoSearchParseArea(struct client *c, const struct object *o, int i, struct geoQuery *q) {
     struct str arg = c->argv[i];
     int more = c->argc - i - 1;
     bool polygon = q->has_shape && q->shape.kind == GEO_POLYGON;
     if (strIs(arg, "frommember") && more >= 1 && q->from != FROM_POINT && !polygon) {
         q->from = FROM_MEMBER;
-        return !o || parseMember(c, o, c->argv[i + 1], q) ? 2 : -1;
+        return !o || geoSearchParseMember(c, o, c->argv[i + 1], q) ? 2 : -1;
     }
     if (strIs(arg, "fromlonlat") && more >= 2 && q->from != FROM_MEMBER && !polygon) {
         q->from = FROM_POINT;
@@ -131,16 +132,16 @@ static int parseArea(struct client *c, const struct object *o, int i, struct geo
     }
     int taken = 0;
     if (strIs(arg, "byradius") && more >= 2 && (!q->has_shape || q->shape.kind == GEO_CIRCLE))
-        taken = parseRadius(c, &c->argv[i + 1], q) ? 3 : -1;
+        taken = geoSearchParseRadius(c, &c->argv[i + 1], q) ? 3 : -1;
     else if (strIs(arg, "bybox") && more >= 3 && (!q->has_shape || q->shape.kind == GEO_BOX))
-        taken = parseBox(c, &c->argv[i + 1], q) ? 4 : -1;
+        taken = geoSearchParseBox(c, &c->argv[i + 1], q) ? 4 : -1;
     else if (strIs(arg, "bypolygon") && more >= 1 && (!q->has_shape || polygon) && q->from == FROM_NOTHING)
-        taken = (taken = parsePolygon(c, i + 1, q)) < 0 ? -1 : taken + 1;
+        taken = (taken = geoSearchParsePolygon(c, i + 1, q)) < 0 ? -1 : taken + 1;
     if (taken > 0) q->has_shape = true;
     return taken;
 }
 
-static int parseResult(struct client *c, int i, struct geoQuery *q) {
+static int geoSearchParseResult(struct client *c, int i, struct geoQuery *q) {
     struct str arg = c->argv[i];
     if (strIs(arg, "withdist")) {
         q->withdist = true;
@@ -165,17 +166,17 @@ static int parseResult(struct client *c, int i, struct geoQuery *q) {
     return 1;
 }
 
-static bool isStore(const struct str *argv, int argc, int i) {
+static bool geoSearchIsStore(const struct str *argv, int argc, int i) {
     return i + 1 < argc && (strIs(argv[i], "store") || strIs(argv[i], "storedist"));
 }
 
-static int parseStore(struct client *c, const struct geoForm *f, int i, struct geoQuery *q) {
+static int geoSearchParseStore(struct client *c, const struct geoForm *f, int i, struct geoQuery *q) {
     bool dist = strIs(c->argv[i], "storedist");
     if (f->stores && dist) {
         q->storedist = true;
         return 1;
     }
-    if (!f->may_store || !isStore(c->argv, c->argc, i)) return 0;
+    if (!f->may_store || !geoSearchIsStore(c->argv, c->argc, i)) return 0;
     q->store = c->argv[i + 1]; /* the last one counts */
     q->storedist = dist;
     return 2;
@@ -184,9 +185,9 @@ static int parseStore(struct client *c, const struct geoForm *f, int i, struct g
 static bool geoSearchParseOptions(struct client *c, const struct geoForm *f, const struct object *o,
                                   struct geoQuery *q) {
     for (int i = f->options; i < c->argc;) {
-        int taken = parseResult(c, i, q);
-        if (!taken) taken = parseStore(c, f, i, q);
-        if (!taken && f->kind == FORM_SEARCH) taken = parseArea(c, o, i, q);
+        int taken = geoSearchParseResult(c, i, q);
+        if (!taken) taken = geoSearchParseStore(c, f, i, q);
+        if (!taken && f->kind == FORM_SEARCH) taken = geoSearchParseArea(c, o, i, q);
         if (!taken) replySyntaxError(c);
         if (taken <= 0) return false;
         i += taken;
@@ -195,18 +196,18 @@ static bool geoSearchParseOptions(struct client *c, const struct geoForm *f, con
 }
 
 /* What stands before the options. For a member of a key that is not there, nothing is looked at. */
-static bool parseFixed(struct client *c, const struct geoForm *f, const struct object *o,
-                       struct geoQuery *q) {
+static bool geoSearchParseFixed(struct client *c, const struct geoForm *f, const struct object *o,
+                                struct geoQuery *q) {
     if (f->kind == FORM_POINT)
-        return geoArgPoint(c, &c->argv[2], &q->shape.center) && parseRadius(c, &c->argv[4], q);
+        return geoArgPoint(c, &c->argv[2], &q->shape.center) && geoSearchParseRadius(c, &c->argv[4], q);
     if (f->kind == FORM_MEMBER && o)
-        return parseMember(c, o, c->argv[2], q) && parseRadius(c, &c->argv[3], q);
+        return geoSearchParseMember(c, o, c->argv[2], q) && geoSearchParseRadius(c, &c->argv[3], q);
     if (f->stores) q->store = c->argv[1];
     return true;
 }
 
 /* Do the options go together? */
-static bool checkQuery(struct client *c, const struct geoForm *f, struct geoQuery *q) {
+static bool geoSearchCheckQuery(struct client *c, const struct geoForm *f, struct geoQuery *q) {
     int name_len = (int)c->argv[0].len;
     const char *name = c->argv[0].ptr; /* as it was written */
     if (q->store.ptr && (q->withdist || q->withhash || q->withcoord)) {
@@ -231,7 +232,7 @@ static bool checkQuery(struct client *c, const struct geoForm *f, struct geoQuer
 
 /* ---- Searching ---- */
 
-static void addHit(struct geoHits *hits, const struct zsetElement *e, double distance_m) {
+static void geoSearchAddHit(struct geoHits *hits, const struct zsetElement *e, double distance_m) {
     if (hits->count == hits->capacity) {
         hits->capacity = hits->capacity ? 2 * hits->capacity : 16;
         hits->hit = zrealloc(hits->hit, hits->capacity * sizeof *hits->hit);
@@ -242,8 +243,8 @@ static void addHit(struct geoHits *hits, const struct zsetElement *e, double dis
 }
 
 /* False: there are enough. */
-static bool searchInterval(struct zsetRef z, const struct geoQuery *q, const struct geoBounds *bounds,
-                           const struct geoInterval *interval, struct geoHits *hits) {
+static bool geoSearchInterval(struct zsetRef z, const struct geoQuery *q, const struct geoBounds *bounds,
+                              const struct geoInterval *interval, struct geoHits *hits) {
     struct zsetRange range = {.by = ZRANGE_SCORE,
                               .score = {.min = (double)interval->min, .max = (double)interval->max},
                               .limit = -1};
@@ -257,14 +258,14 @@ static bool searchInterval(struct zsetRef z, const struct geoQuery *q, const str
         if (e.score > range.score.max) break;
         struct geoPoint place = geoDecode(geoScoreHash(e.score));
         if (!geoInBounds(bounds, place) || !geoContains(&q->shape, place, &distance_m)) continue;
-        addHit(hits, &e, distance_m);
+        geoSearchAddHit(hits, &e, distance_m);
         if (q->any && (int64_t)hits->count == q->count) return false;
     } while (z.index->step(z.ptr, &p, false));
     return true;
 }
 
 /* Those at the same distance stay as they were found. */
-static void sortHits(struct geoHits *hits, bool near_first) {
+static void geoSearchSortHits(struct geoHits *hits, bool near_first) {
     struct sortKey *keys = zmalloc(hits->count * sizeof *keys);
     for (size_t i = 0; i < hits->count; i++) {
         uint64_t key = keysortDouble(hits->hit[i].distance_m);
@@ -279,19 +280,19 @@ static void sortHits(struct geoHits *hits, bool near_first) {
 }
 
 /* All hits that are wanted, in the order that is wanted. */
-static void search(struct zsetRef z, const struct geoQuery *q, struct geoHits *hits) {
+static void geoSearchSearch(struct zsetRef z, const struct geoQuery *q, struct geoHits *hits) {
     struct geoInterval intervals[GEO_INTERVALS_MAX];
     int n = geoCover(&q->shape, intervals);
     struct geoBounds bounds = geoBoundsOf(&q->shape);
     for (int i = 0; i < n; i++)
-        if (!searchInterval(z, q, &bounds, &intervals[i], hits)) break;
-    if (q->order != UNSORTED && hits->count) sortHits(hits, q->order == NEAR_FIRST);
+        if (!geoSearchInterval(z, q, &bounds, &intervals[i], hits)) break;
+    if (q->order != UNSORTED && hits->count) geoSearchSortHits(hits, q->order == NEAR_FIRST);
     if (q->count && (int64_t)hits->count > q->count) hits->count = (size_t)q->count;
 }
 
 /* ---- Results ---- */
 
-static void replyHits(struct client *c, const struct geoQuery *q, const struct geoHits *hits) {
+static void geoSearchReplyHits(struct client *c, const struct geoQuery *q, const struct geoHits *hits) {
     int parts = 1 + q->withdist + q->withhash + q->withcoord;
     replyArrayLen(c, (int64_t)hits->count);
     for (size_t i = 0; i < hits->count; i++) {
@@ -306,8 +307,8 @@ static void replyHits(struct client *c, const struct geoQuery *q, const struct g
     }
 }
 
-static void storeHits(struct client *c, const struct geoForm *f, const struct geoQuery *q,
-                      const struct geoHits *hits) {
+static void geoSearchStoreHits(struct client *c, const struct geoForm *f, const struct geoQuery *q,
+                               const struct geoHits *hits) {
     struct zsetItems result;
     zsetItemsInit(&result, hits->count);
     for (size_t i = 0; i < hits->count; i++) {
@@ -321,17 +322,18 @@ static void storeHits(struct client *c, const struct geoForm *f, const struct ge
     zsetItemsFree(&result);
 }
 
-static void searchGeneric(struct client *c, const struct geoForm *f) {
+static void geoSearchGeneric(struct client *c, const struct geoForm *f) {
     struct geoQuery q = {.unit_m = 1};
     struct geoHits hits = {.count = 0};
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[f->key], OBJ_ZSET, &o)) return;
-    if (parseFixed(c, f, o, &q) && geoSearchParseOptions(c, f, o, &q) && checkQuery(c, f, &q)) {
-        if (o) search(zsetOpen(o), &q, &hits);
+    if (geoSearchParseFixed(c, f, o, &q) && geoSearchParseOptions(c, f, o, &q) &&
+        geoSearchCheckQuery(c, f, &q)) {
+        if (o) geoSearchSearch(zsetOpen(o), &q, &hits);
         if (q.store.ptr)
-            storeHits(c, f, &q, &hits);
+            geoSearchStoreHits(c, f, &q, &hits);
         else
-            replyHits(c, &q, &hits);
+            geoSearchReplyHits(c, &q, &hits);
     }
     zsetItemsFree(&hits.items);
     zfree(hits.hit);
@@ -342,10 +344,10 @@ static const struct geoForm form_radius = {.key = 1, .options = 6, .kind = FORM_
 static const struct geoForm form_member = {.key = 1, .options = 5, .kind = FORM_MEMBER, .may_store = true};
 
 /* The only option besides STORE and STOREDIST that takes an argument is COUNT, whose number is no keyword. */
-static int getKeys(const struct geoForm *f, const struct str *argv, int argc, struct keyRef **keys) {
+static int geoSearchGetKeys(const struct geoForm *f, const struct str *argv, int argc, struct keyRef **keys) {
     int store = 0;
     for (int i = f->options; i < argc; i++)
-        if (isStore(argv, argc, i)) store = ++i;
+        if (geoSearchIsStore(argv, argc, i)) store = ++i;
     int count = keyRefsAdd(keys, 0, f->key, f->key, 1, KEY_RO | KEY_ACCESS);
     return store ? keyRefsAdd(keys, count, store, store, 1, KEY_OW | KEY_UPDATE) : count;
 }
@@ -353,35 +355,35 @@ static int getKeys(const struct geoForm *f, const struct str *argv, int argc, st
 int georadiusGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
                      struct keyRef **keys) {
     (void)cmd;
-    return getKeys(&form_radius, argv, argc, keys);
+    return geoSearchGetKeys(&form_radius, argv, argc, keys);
 }
 
 int georadiusbymemberGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
                              struct keyRef **keys) {
     (void)cmd;
-    return getKeys(&form_member, argv, argc, keys);
+    return geoSearchGetKeys(&form_member, argv, argc, keys);
 }
 
 void geosearchCommand(struct client *c) {
-    searchGeneric(c, &(struct geoForm){.key = 1, .options = 2, .kind = FORM_SEARCH});
+    geoSearchGeneric(c, &(struct geoForm){.key = 1, .options = 2, .kind = FORM_SEARCH});
 }
 
 void geosearchstoreCommand(struct client *c) {
-    searchGeneric(c, &(struct geoForm){.key = 2, .options = 3, .kind = FORM_SEARCH, .stores = true});
+    geoSearchGeneric(c, &(struct geoForm){.key = 2, .options = 3, .kind = FORM_SEARCH, .stores = true});
 }
 
 void georadiusCommand(struct client *c) {
-    searchGeneric(c, &form_radius);
+    geoSearchGeneric(c, &form_radius);
 }
 
 void georadiusRoCommand(struct client *c) {
-    searchGeneric(c, &(struct geoForm){.key = 1, .options = 6, .kind = FORM_POINT});
+    geoSearchGeneric(c, &(struct geoForm){.key = 1, .options = 6, .kind = FORM_POINT});
 }
 
 void georadiusbymemberCommand(struct client *c) {
-    searchGeneric(c, &form_member);
+    geoSearchGeneric(c, &form_member);
 }
 
 void georadiusbymemberRoCommand(struct client *c) {
-    searchGeneric(c, &(struct geoForm){.key = 1, .options = 5, .kind = FORM_MEMBER});
+    geoSearchGeneric(c, &(struct geoForm){.key = 1, .options = 5, .kind = FORM_MEMBER});
 }

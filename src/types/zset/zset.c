@@ -12,8 +12,8 @@
 #include "base/num.h"
 #include "command/command.h"
 #include "commands/cmd_sorted_set.h"
-#include "registry/config.h"
 #include "data/digest.h"
+#include "registry/config.h"
 #include "types/defrag_hooks.h"
 #include "types/rdb_hooks.h"
 #include "types/types.h"
@@ -35,12 +35,12 @@ const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS] = {
 
 /* ---- Encodings ---- */
 
-static bool fitsListpack(size_t entries, size_t longest) {
+static bool zsetFitsListpack(size_t entries, size_t longest) {
     return entries <= (size_t)max_listpack_entries && longest <= (size_t)max_listpack_value;
 }
 
 /* `entries`: what to size it for. */
-static void convert(struct zsetRef *z, size_t entries) {
+static void zsetConvert(struct zsetRef *z, size_t entries) {
     const struct zsetIndex *index = zsetIndexes[large_encoding];
     struct zsetRef to = {index->create(entries), index};
     struct zsetIterator it = zsetIterate(*z, 0);
@@ -50,21 +50,21 @@ static void convert(struct zsetRef *z, size_t entries) {
     *z = to;
 }
 
-static bool mustConvert(struct zsetRef z, struct str member) {
+static bool zsetMustConvert(struct zsetRef z, struct str member) {
     return z.index == &zsetListpack &&
-           (!fitsListpack(zsetLength(z) + 1, member.len) || !lpSafeToAdd(z.ptr, member.len + SCORE_ROOM));
+           (!zsetFitsListpack(zsetLength(z) + 1, member.len) || !lpSafeToAdd(z.ptr, member.len + SCORE_ROOM));
 }
 
 /* Called before a member is added. True when that converted the set: places are no longer valid. */
 static bool zsetMakeRoom(struct zsetRef *z, struct str member) {
-    if (!mustConvert(*z, member)) return false;
-    convert(z, zsetLength(*z) + 1);
+    if (!zsetMustConvert(*z, member)) return false;
+    zsetConvert(z, zsetLength(*z) + 1);
     return true;
 }
 
 struct zsetRef zsetNew(size_t entries, size_t longest) {
     const struct zsetIndex *index =
-        zsetIndexes[fitsListpack(entries, longest) ? ZSET_LISTPACK : large_encoding];
+        zsetIndexes[zsetFitsListpack(entries, longest) ? ZSET_LISTPACK : large_encoding];
     return (struct zsetRef){index->create(entries), index};
 }
 
@@ -79,8 +79,8 @@ struct value zsetValue(struct zsetRef z) {
 
 /* ---- Changing ---- */
 
-static enum zsetAdded addNew(struct zsetRef *z, struct str member, double score, int flags,
-                             struct zsetPlace *missed) {
+static enum zsetAdded zsetAddNew(struct zsetRef *z, struct str member, double score, int flags,
+                                 struct zsetPlace *missed) {
     if (flags & ZADD_XX) return ZADD_NOP;
     if (zsetMakeRoom(z, member)) zsetFind(*z, member, missed);
     z->ptr = z->index->insert(z->ptr, member, score, missed);
@@ -89,7 +89,7 @@ static enum zsetAdded addNew(struct zsetRef *z, struct str member, double score,
 
 enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int flags) {
     struct zsetPlace p;
-    if (!zsetFind(*z, member, &p)) return addNew(z, member, *score, flags, &p);
+    if (!zsetFind(*z, member, &p)) return zsetAddNew(z, member, *score, flags, &p);
     if (flags & ZADD_NX) return ZADD_NOP;
     double wanted = flags & ZADD_INCR ? p.score + *score : *score;
     if (isnan(wanted)) return ZADD_NAN;
@@ -124,7 +124,7 @@ struct zsetLoader zsetLoad(size_t entries) {
     return (struct zsetLoader){zsetNew(ahead, 0), ahead};
 }
 
-static bool isBeforeFirst(struct zsetRef z, struct str member, double score) {
+static bool zsetIsBeforeFirst(struct zsetRef z, struct str member, double score) {
     struct zsetPlace p;
     struct zsetElement e;
     if (!z.index->atRank(z.ptr, 0, &p)) return true;
@@ -136,17 +136,17 @@ static bool isBeforeFirst(struct zsetRef z, struct str member, double score) {
 bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score) {
     struct zsetPlace p;
     if (isnan(score) || zsetFind(l->z, member, &p)) return false;
-    if (mustConvert(l->z, member)) {
-        convert(&l->z, l->entries);
+    if (zsetMustConvert(l->z, member)) {
+        zsetConvert(&l->z, l->entries);
         zsetFind(l->z, member, &p); /* for the hash */
     }
     const struct zsetIndex *index = l->z.index;
-    l->z.ptr = isBeforeFirst(l->z, member, score) ? index->prepend(l->z.ptr, member, score, &p)
-                                                  : index->insert(l->z.ptr, member, score, &p);
+    l->z.ptr = zsetIsBeforeFirst(l->z, member, score) ? index->prepend(l->z.ptr, member, score, &p)
+                                                      : index->insert(l->z.ptr, member, score, &p);
     return true;
 }
 
-static bool isInOrder(struct zsetRef z) {
+static bool zsetIsInOrder(struct zsetRef z) {
     struct zsetElement e[2];
     struct zsetIterator it = zsetIterate(z, 0);
     bool ordered = true;
@@ -159,7 +159,7 @@ static bool isInOrder(struct zsetRef z) {
 }
 
 /* Each member once: loaded into a set of its own, where it shows. */
-static bool eachOnce(struct zsetRef z) {
+static bool zsetEachOnce(struct zsetRef z) {
     struct zsetLoader l = {{zsetIndexes[large_encoding]->create(zsetLength(z)), zsetIndexes[large_encoding]},
                            zsetLength(z)};
     struct zsetIterator it = zsetIterateDown(z);
@@ -173,11 +173,11 @@ static bool eachOnce(struct zsetRef z) {
 bool zsetFromListpack(unsigned char *lp, bool deep, struct zsetRef *z) {
     size_t longest;
     *z = (struct zsetRef){lp, &zsetListpack};
-    if (!zsetListpackIsPairs(lp, &longest) || !isInOrder(*z) || (deep && !eachOnce(*z))) {
+    if (!zsetListpackIsPairs(lp, &longest) || !zsetIsInOrder(*z) || (deep && !zsetEachOnce(*z))) {
         lpFree(lp);
         return false;
     }
-    if (!fitsListpack(zsetLength(*z), longest)) convert(z, zsetLength(*z));
+    if (!zsetFitsListpack(zsetLength(*z), longest)) zsetConvert(z, zsetLength(*z));
     return true;
 }
 

@@ -132,7 +132,8 @@ struct zsetIndex {
     void (*warm)(const void *z);
     /* As the hooks of struct objectType. */
     sds (*debugInfo)(const void *z, sds s);
-    bool (*prefetch)(const void *z, const struct prefetchRequests *wants, int step, struct prefetchState *state);
+    bool (*prefetch)(const void *z, const struct prefetchRequests *wants, int step,
+                     struct prefetchState *state);
 };
 extern const struct zsetIndex zsetListpack, zsetSkiplist, zsetBtree;
 extern const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS];

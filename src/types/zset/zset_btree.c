@@ -9,11 +9,10 @@
  * elements, which read leaves in place.
  *
  * `place.at` is the leaf, `place.slot` the element in it. */
-#include "types/zset/zset.h"
-
 #include "command/command.h"
 #include "data/keyspace/db.h"
 #include "ds/zbtree.h"
+#include "types/zset/zset.h"
 #include "types/zset/zset_writer.h"
 
 /* With a limit of up to this many elements, their bounds are compared one by one. */
@@ -26,46 +25,46 @@ static inline bool zsetBtreePutPlace(struct zsetPlace *p, struct zbtPos pos) {
     return pos.leaf != NULL;
 }
 
-static inline struct zbtPos posOf(const struct zsetPlace *p) {
+static inline struct zbtPos zsetBtreePosOf(const struct zsetPlace *p) {
     return (struct zbtPos){p->at, p->slot};
 }
 
 /* ---- Life ---- */
 
-static void *btreeCreate(size_t entries) {
+static void *zsetBtreeCreate(size_t entries) {
     return zbtCreate(entries);
 }
-static void btreeDestroy(void *z) {
+static void zsetBtreeDestroy(void *z) {
     zbtFree(z);
 }
-static void *btreeCopy(const void *z) {
+static void *zsetBtreeCopy(const void *z) {
     return zbtCopy(z);
 }
-static uint64_t btreeLength(const void *z) {
+static uint64_t zsetBtreeLength(const void *z) {
     return zbtLength(z);
 }
-static size_t btreeMemory(const void *z, size_t samples) {
+static size_t zsetBtreeMemory(const void *z, size_t samples) {
     return zbtMemory(z, samples);
 }
-static size_t btreeAllocations(const void *z) {
+static size_t zsetBtreeAllocations(const void *z) {
     return zbtAllocations(z);
 }
 
 /* ---- Searching ---- */
 
-static bool btreeFind(void *z, struct str member, struct zsetPlace *p) {
+static bool zsetBtreeFind(void *z, struct str member, struct zsetPlace *p) {
     p->hash = dbHashMember(member);
     return zsetBtreePutPlace(p, zbtFind(z, member, p->hash));
 }
 
-static bool btreeAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
+static bool zsetBtreeAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
     struct zbtPos pos = {NULL, 0};
     zbtAtRank(z, rank, &pos);
     return zsetBtreePutPlace(p, pos);
 }
 
-static bool btreeSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
-                      uint64_t *rank) {
+static bool zsetBtreeSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
+                          uint64_t *rank) {
     struct zbtPos pos;
     bool found = r->by == ZRANGE_SCORE ? zbtSeekScore(z, &r->score, last, &pos, rank)
                                        : zbtSeekLex(z, &r->lex, last, &pos, rank);
@@ -73,7 +72,7 @@ static bool btreeSeek(const void *z, const struct zsetRange *r, bool last, struc
     return zsetBtreePutPlace(p, pos);
 }
 
-static bool isInside(struct zbtPos pos, const struct zsetRange *r) {
+static bool zsetBtreeIsInside(struct zbtPos pos, const struct zsetRange *r) {
     if (r->by == ZRANGE_SCORE) {
         double score = zbtScore(pos);
         return zscoreGteMin(score, &r->score) && zscoreLteMax(score, &r->score);
@@ -82,80 +81,80 @@ static bool isInside(struct zbtPos pos, const struct zsetRange *r) {
     return zlexGteMin(member, &r->lex) && zlexLteMax(member, &r->lex);
 }
 
-static uint64_t btreeExtent(const void *z, const struct zsetRange *r, const struct zsetPlace *p,
-                            uint64_t rank, uint64_t max) {
-    struct zbtPos pos = posOf(p);
+static uint64_t zsetBtreeExtent(const void *z, const struct zsetRange *r, const struct zsetPlace *p,
+                                uint64_t rank, uint64_t max) {
+    struct zbtPos pos = zsetBtreePosOf(p);
     uint64_t count = 0, end;
     if (r->by == ZRANGE_SCORE && !r->reverse && max <= pos.leaf->count - pos.slot) {
         struct zbtPos end = {pos.leaf, pos.slot + (unsigned)max - 1}; /* a limit that ends in this leaf */
-        if (zscoreLteMax(zbtScore(end), &r->score) && isInside(pos, r)) return max;
+        if (zscoreLteMax(zbtScore(end), &r->score) && zsetBtreeIsInside(pos, r)) return max;
     }
     if (max <= EXTENT_WALK) {
-        for (bool more = true; more && count < max && isInside(pos, r); count++)
+        for (bool more = true; more && count < max && zsetBtreeIsInside(pos, r); count++)
             more = zbtStep(&pos, r->reverse);
         return count;
     }
     struct zsetPlace far;
-    if (!isInside(pos, r)) return 0;
+    if (!zsetBtreeIsInside(pos, r)) return 0;
     if (r->by == ZRANGE_SCORE && zbtSeekScoreFrom(&pos, &r->score, !r->reverse)) {
         count = (r->reverse ? p->slot - pos.slot : pos.slot - p->slot) + 1;
         return count < max ? count : max;
     }
-    if (!btreeSeek(z, r, !r->reverse, &far, &end)) return 0;
+    if (!zsetBtreeSeek(z, r, !r->reverse, &far, &end)) return 0;
     uint64_t low = r->reverse ? end : rank, high = r->reverse ? rank : end;
     if (low > high) return 1; /* a lex range over unequal scores: without meaning, but not dangerous */
     count = high - low + 1;
     return count < max ? count : max;
 }
 
-static uint64_t btreeRank(const void *z, const struct zsetPlace *p) {
-    return zbtRank(z, posOf(p));
+static uint64_t zsetBtreeRank(const void *z, const struct zsetPlace *p) {
+    return zbtRank(z, zsetBtreePosOf(p));
 }
 
-static bool btreeStep(const void *z, struct zsetPlace *p, bool back) {
-    struct zbtPos pos = posOf(p);
+static bool zsetBtreeStep(const void *z, struct zsetPlace *p, bool back) {
+    struct zbtPos pos = zsetBtreePosOf(p);
     (void)z;
     zbtStep(&pos, back);
     return zsetBtreePutPlace(p, pos);
 }
 
-static void btreeRead(const struct zsetPlace *p, struct zsetElement *e) {
-    e->member = zbtMember(posOf(p));
+static void zsetBtreeRead(const struct zsetPlace *p, struct zsetElement *e) {
+    e->member = zbtMember(zsetBtreePosOf(p));
     e->score = p->score;
 }
 
 /* ---- Changing ---- */
 
-static void *btreeInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetBtreeInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
     return zbtInsert(z, score, member, missed->hash);
 }
 
-static void *btreeAppend(void *z, struct str member, double score) {
+static void *zsetBtreeAppend(void *z, struct str member, double score) {
     return zbtAppend(z, score, member);
 }
 
-static void *btreePrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetBtreePrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
     return zbtPrepend(z, score, member, missed->hash);
 }
 
-static void *btreeUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
+static void *zsetBtreeUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
     (void)member;
-    return zbtUpdate(z, posOf(found), score, found->hash);
+    return zbtUpdate(z, zsetBtreePosOf(found), score, found->hash);
 }
 
-static void *btreeErase(void *z, const struct zsetPlace *found) {
-    return zbtErase(z, posOf(found), found->hash);
+static void *zsetBtreeErase(void *z, const struct zsetPlace *found) {
+    return zbtErase(z, zsetBtreePosOf(found), found->hash);
 }
 
-static void *btreeEraseRange(void *z, uint64_t rank, uint64_t count) {
+static void *zsetBtreeEraseRange(void *z, uint64_t rank, uint64_t count) {
     return zbtEraseRange(z, rank, count);
 }
 
 /* ---- Replying ---- */
 
 /* `count` elements of one leaf from slot i on. Width and shape are constants in each copy of this. */
-ZBT_INLINE void emitRun(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count, int step,
-                        unsigned width) {
+ZBT_INLINE void zsetBtreeEmitRun(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count,
+                                 int step, unsigned width) {
     const uint8_t *slot = zbtSlot(l, i);
     int stride = step * (int)(2 + width);
     int64_t base = l->base;
@@ -163,15 +162,16 @@ ZBT_INLINE void emitRun(struct zsetWriter *w, const struct zbtLeaf *l, unsigned 
         zsetWrite(w, zbtMemberIn(l, slot), w->shape == ZSHAPE_MEMBERS ? 0 : zbtScoreIn(slot, width, base));
 }
 
-static void emitLeaf(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count, int step) {
-    emitRun(w, l, i, count, step, l->width);
+static void zsetBtreeEmitLeaf(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count,
+                              int step) {
+    zsetBtreeEmitRun(w, l, i, count, step, l->width);
 }
 
 /* The next leaf is on its way while this one is written. */
-static void btreeEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count, bool reverse,
-                      enum zsetShape shape) {
+static void zsetBtreeEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count, bool reverse,
+                          enum zsetShape shape) {
     struct zsetWriter w;
-    struct zbtPos pos = posOf(&p);
+    struct zbtPos pos = zsetBtreePosOf(&p);
     (void)z;
     zsetWriterBegin(&w, c, shape);
     while (count) {
@@ -179,7 +179,7 @@ static void btreeEmit(const void *z, struct client *c, struct zsetPlace p, uint6
         unsigned n = reverse ? pos.slot + 1 : pos.leaf->count - pos.slot;
         if (n > count) n = (unsigned)count;
         __builtin_prefetch(next);
-        emitLeaf(&w, pos.leaf, pos.slot, n, reverse ? -1 : 1);
+        zsetBtreeEmitLeaf(&w, pos.leaf, pos.slot, n, reverse ? -1 : 1);
         count -= n;
         if (count) pos = (struct zbtPos){(struct zbtLeaf *)next, reverse ? next->count - 1u : 0};
     }
@@ -190,7 +190,7 @@ struct zbtreeScanCall {
     void (*fn)(void *priv, const struct zsetElement *e);
     void *priv;
 };
-static void scanElement(void *priv, struct str member, double score) {
+static void zsetBtreeScanElement(void *priv, struct str member, double score) {
     struct zbtreeScanCall *call = priv;
     struct zsetElement e;
     e.member = member;
@@ -198,24 +198,24 @@ static void scanElement(void *priv, struct str member, double score) {
     call->fn(call->priv, &e);
 }
 
-static uint64_t btreeScan(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
-                          void *priv) {
+static uint64_t zsetBtreeScan(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
+                              void *priv) {
     struct zbtreeScanCall call = {fn, priv};
-    return zbtScan(z, cursor, scanElement, &call);
+    return zbtScan(z, cursor, zsetBtreeScanElement, &call);
 }
 
-static void *btreeDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {
+static void *zsetBtreeDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {
     return zbtMove(z, cursor, move, priv);
 }
 
-static sds btreeDebugInfo(const void *z, sds s) {
+static sds zsetBtreeDebugInfo(const void *z, sds s) {
     return zbtStats(z, s);
 }
 
 /* ---- Prefetching ---- */
 
-static bool btreePrefetch(const void *z, const struct prefetchRequests *wants, int step,
-                          struct prefetchState *state) {
+static bool zsetBtreePrefetch(const void *z, const struct prefetchRequests *wants, int step,
+                              struct prefetchState *state) {
     if (state->at) {
         zbtPrefetchElement(state->at, wants->member_hash);
         return false;
@@ -232,28 +232,28 @@ static bool btreePrefetch(const void *z, const struct prefetchRequests *wants, i
 const struct zsetIndex zsetBtree = {
     .encoding = ZSET_BTREE,
     .name = "btree",
-    .create = btreeCreate,
-    .destroy = btreeDestroy,
-    .copy = btreeCopy,
-    .length = btreeLength,
-    .memory = btreeMemory,
-    .allocations = btreeAllocations,
-    .find = btreeFind,
-    .atRank = btreeAtRank,
-    .seek = btreeSeek,
-    .extent = btreeExtent,
-    .rank = btreeRank,
-    .step = btreeStep,
-    .read = btreeRead,
-    .insert = btreeInsert,
-    .append = btreeAppend,
-    .prepend = btreePrepend,
-    .update = btreeUpdate,
-    .erase = btreeErase,
-    .eraseRange = btreeEraseRange,
-    .emit = btreeEmit,
-    .scan = btreeScan,
-    .defrag = btreeDefrag,
-    .debugInfo = btreeDebugInfo,
-    .prefetch = btreePrefetch,
+    .create = zsetBtreeCreate,
+    .destroy = zsetBtreeDestroy,
+    .copy = zsetBtreeCopy,
+    .length = zsetBtreeLength,
+    .memory = zsetBtreeMemory,
+    .allocations = zsetBtreeAllocations,
+    .find = zsetBtreeFind,
+    .atRank = zsetBtreeAtRank,
+    .seek = zsetBtreeSeek,
+    .extent = zsetBtreeExtent,
+    .rank = zsetBtreeRank,
+    .step = zsetBtreeStep,
+    .read = zsetBtreeRead,
+    .insert = zsetBtreeInsert,
+    .append = zsetBtreeAppend,
+    .prepend = zsetBtreePrepend,
+    .update = zsetBtreeUpdate,
+    .erase = zsetBtreeErase,
+    .eraseRange = zsetBtreeEraseRange,
+    .emit = zsetBtreeEmit,
+    .scan = zsetBtreeScan,
+    .defrag = zsetBtreeDefrag,
+    .debugInfo = zsetBtreeDebugInfo,
+    .prefetch = zsetBtreePrefetch,
 };

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zset_commands.c - sorted set commands on single members: adding, removing, scores, ranks, and scanning. Also what
- * all commands do after a change. */
+/* zset_commands.c - sorted set commands on single members: adding, removing, scores, ranks, and scanning.
+ * Also what all commands do after a change. */
+
+#include "types/zset/zset_commands.h"
 
 #include "base/glob.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
 #include "command/lookup.h"
 #include "commands/cmd_sorted_set.h"
-#include "types/keys/generic.h"
-#include "data/notify.h"
-#include "client/reply.h"
-#include "registry/server_events.h"
 #include "data/keyspace/read_ahead.h"
-#include "types/zset/zset_commands.h"
+#include "data/notify.h"
+#include "registry/server_events.h"
+#include "types/keys/generic.h"
 #include "types/types.h"
 #include "types/zset/zset_writer.h"
 
@@ -21,7 +22,7 @@
 
 /* ---- After a change ---- */
 
-static void tell(struct client *c, struct str key, const char *event, bool gone, uint64_t changes) {
+static void zsetTell(struct client *c, struct str key, const char *event, bool gone, uint64_t changes) {
     keyChanged(c, c->db, key, NOTIFY_ZSET, event, changes);
     if (gone) keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
@@ -33,7 +34,7 @@ static void zsetChanged(struct client *c, struct str key, struct object *o, stru
     bool gone = zsetLength(z) == 0;
     zsetCommit(o, z);
     if (gone) dbDelete(c->db, key);
-    tell(c, key, event, gone, changes);
+    zsetTell(c, key, event, gone, changes);
 }
 
 void zsetRemoveSlice(struct client *c, struct str key, struct object *o, const struct zsetSlice *s,
@@ -42,7 +43,7 @@ void zsetRemoveSlice(struct client *c, struct str key, struct object *o, const s
     bool told = serverEventWanted(SERVER_KEY); /* modules that are told of a key that goes find it empty */
     if (s->count == zsetLength(z) && !told) {
         dbDelete(c->db, key);
-        tell(c, key, event, true, s->count);
+        zsetTell(c, key, event, true, s->count);
         return;
     }
     zsetRemoveRange(&z, s->rank, s->count);
@@ -54,10 +55,10 @@ void zsetStoreResult(struct client *c, struct str key, struct zsetRef z, const c
     uint64_t length = zsetLength(z);
     if (length) {
         dbSet(c->db, key, zsetValue(z), false);
-        tell(c, key, event, false, changes);
+        zsetTell(c, key, event, false, changes);
     } else {
         zsetFree(z);
-        if (dbDelete(c->db, key)) tell(c, key, NULL, true, 1);
+        if (dbDelete(c->db, key)) zsetTell(c, key, NULL, true, 1);
     }
     replyLongLong(c, (int64_t)length);
 }
@@ -71,7 +72,7 @@ struct zaddArgs {
 };
 
 /* The options stand before the first score. */
-static bool parseZaddOptions(struct client *c, struct zaddArgs *a) {
+static bool zsetParseZaddOptions(struct client *c, struct zaddArgs *a) {
     static const struct {
         const char *name;
         int flag;
@@ -100,7 +101,7 @@ static bool parseZaddOptions(struct client *c, struct zaddArgs *a) {
     return !error;
 }
 
-static struct zsetRef newSetFor(struct client *c, const struct zaddArgs *a) {
+static struct zsetRef zsetNewSetFor(struct client *c, const struct zaddArgs *a) {
     size_t longest = 0;
     for (int i = 0; i < a->pairs; i++) {
         size_t len = c->argv[a->first + 2 * i + 1].len;
@@ -116,8 +117,8 @@ struct zaddResult {
 };
 
 /* All scores have been read. Only an increment, and so a single pair, can fail. */
-static struct zaddResult addPairs(struct client *c, struct zsetRef *z, const struct zaddArgs *a,
-                                  const double *scores) {
+static struct zaddResult zsetAddPairs(struct client *c, struct zsetRef *z, const struct zaddArgs *a,
+                                      const double *scores) {
     struct zaddResult res = {0};
     struct argsAhead ahead = membersAhead(c->argv + a->first + 1, 2, a->pairs);
     for (int i = 0; i < a->pairs; i++) {
@@ -130,7 +131,7 @@ static struct zaddResult addPairs(struct client *c, struct zsetRef *z, const str
     return res;
 }
 
-static void replyAdded(struct client *c, const struct zaddArgs *a, const struct zaddResult *res) {
+static void zsetReplyAdded(struct client *c, const struct zaddArgs *a, const struct zaddResult *res) {
     if (!(a->flags & ZADD_INCR))
         replyLongLong(c, (int64_t)(a->changed ? res->added + res->updated : res->added));
     else if (res->last == ZADD_NAN)
@@ -141,43 +142,43 @@ static void replyAdded(struct client *c, const struct zaddArgs *a, const struct 
         replyDouble(c, res->score);
 }
 
-static void addWithScores(struct client *c, const struct zaddArgs *a, const double *scores) {
+static void zsetAddWithScores(struct client *c, const struct zaddArgs *a, const double *scores) {
     struct str key = c->argv[1];
     struct zaddResult res = {0};
     struct object *o;
     if (!lookupKeyWriteType(c, key, OBJ_ZSET, &o)) return;
     if (o) {
         struct zsetRef z = zsetOpen(o);
-        res = addPairs(c, &z, a, scores);
+        res = zsetAddPairs(c, &z, a, scores);
         zsetCommit(o, z);
     } else if (!(a->flags & ZADD_XX)) {
-        struct zsetRef z = newSetFor(c, a);
-        res = addPairs(c, &z, a, scores);
+        struct zsetRef z = zsetNewSetFor(c, a);
+        res = zsetAddPairs(c, &z, a, scores);
         dbAdd(c->db, key, zsetValue(z));
     }
     if (res.added + res.updated)
-        tell(c, key, a->flags & ZADD_INCR ? "zincr" : "zadd", false, res.added + res.updated);
-    replyAdded(c, a, &res);
+        zsetTell(c, key, a->flags & ZADD_INCR ? "zincr" : "zadd", false, res.added + res.updated);
+    zsetReplyAdded(c, a, &res);
 }
 
-static void addGeneric(struct client *c, const struct zaddArgs *a) {
+static void zsetAddGeneric(struct client *c, const struct zaddArgs *a) {
     double small[SCORES_ON_STACK], *scores = small;
     bool ok = true;
     if (a->pairs > SCORES_ON_STACK) scores = zmalloc((size_t)a->pairs * sizeof *scores);
     for (int i = 0; i < a->pairs && ok; i++) ok = argDouble(c, c->argv[a->first + 2 * i], &scores[i], NULL);
-    if (ok) addWithScores(c, a, scores);
+    if (ok) zsetAddWithScores(c, a, scores);
     if (scores != small) zfree(scores);
 }
 
 void zaddCommand(struct client *c) {
     struct zaddArgs a = {0};
-    if (parseZaddOptions(c, &a)) addGeneric(c, &a);
+    if (zsetParseZaddOptions(c, &a)) zsetAddGeneric(c, &a);
 }
 
 /* ZADD INCR by another name: an option's name where the increment should be is taken for an option, too. */
 void zincrbyCommand(struct client *c) {
     struct zaddArgs a = {.flags = ZADD_INCR};
-    if (parseZaddOptions(c, &a)) addGeneric(c, &a);
+    if (zsetParseZaddOptions(c, &a)) zsetAddGeneric(c, &a);
 }
 
 /* ---- ZREM ---- */
@@ -206,7 +207,7 @@ void zcardCommand(struct client *c) {
     replyLongLong(c, o ? (int64_t)zsetLength(zsetOpen(o)) : 0);
 }
 
-static void replyScoreOf(struct client *c, struct object *o, struct str member) {
+static void zsetReplyScoreOf(struct client *c, struct object *o, struct str member) {
     struct zsetPlace p;
     if (!o || !zsetFind(zsetOpen(o), member, &p)) {
         replyNull(c);
@@ -218,7 +219,7 @@ static void replyScoreOf(struct client *c, struct object *o, struct str member) 
 
 void zscoreCommand(struct client *c) {
     struct object *o;
-    if (lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) replyScoreOf(c, o, c->argv[2]);
+    if (lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) zsetReplyScoreOf(c, o, c->argv[2]);
 }
 
 void zmscoreCommand(struct client *c) {
@@ -228,11 +229,11 @@ void zmscoreCommand(struct client *c) {
     struct argsAhead ahead = membersAhead(c->argv + 2, 1, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
         if (o && ahead.count) membersAheadNext(&ahead, zsetTable(zsetOpen(o)));
-        replyScoreOf(c, o, c->argv[i]);
+        zsetReplyScoreOf(c, o, c->argv[i]);
     }
 }
 
-static void rankGeneric(struct client *c, bool reverse) {
+static void zsetRankGeneric(struct client *c, bool reverse) {
     bool withscore = c->argc == 4;
     if (c->argc > 4) {
         replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
@@ -261,11 +262,11 @@ static void rankGeneric(struct client *c, bool reverse) {
 }
 
 void zrankCommand(struct client *c) {
-    rankGeneric(c, false);
+    zsetRankGeneric(c, false);
 }
 
 void zrevrankCommand(struct client *c) {
-    rankGeneric(c, true);
+    zsetRankGeneric(c, true);
 }
 
 /* ---- ZSCAN ---- */
@@ -275,14 +276,15 @@ struct zscanCall {
     struct zsetItems items;
     int64_t seen;
 };
-static void collectScanned(void *priv, const struct zsetElement *e) {
+static void zsetCollectScanned(void *priv, const struct zsetElement *e) {
     struct zscanCall *call = priv;
     call->seen++;
     if (call->opt->use_pattern && !globMatch(call->opt->pattern, e->member, false)) return;
     zsetItemsAddElement(&call->items, e);
 }
 
-static void replyScanned(struct client *c, uint64_t cursor, const struct zsetItems *items, bool noscores) {
+static void zsetReplyScanned(struct client *c, uint64_t cursor, const struct zsetItems *items,
+                             bool noscores) {
     char text[LONG_STR_SIZE];
     replyArrayLen(c, 2);
     replyBulk(c, strN(text, ull2string(text, cursor)));
@@ -301,15 +303,15 @@ void zscanCommand(struct client *c) {
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     if (!o) {
-        replyScanned(c, 0, &call.items, true);
+        zsetReplyScanned(c, 0, &call.items, true);
         return;
     }
     if (!scanParseOptions(c, 3, "noscores", false, &opt)) return;
     struct zsetRef z = zsetOpen(o);
     int64_t steps = scanMaxSteps(&opt);
     do {
-        cursor = z.index->scan(z.ptr, cursor, collectScanned, &call);
+        cursor = z.index->scan(z.ptr, cursor, zsetCollectScanned, &call);
     } while (cursor && call.seen < opt.count && --steps);
-    replyScanned(c, cursor, &call.items, opt.values_off);
+    zsetReplyScanned(c, cursor, &call.items, opt.values_off);
     zsetItemsFree(&call.items);
 }

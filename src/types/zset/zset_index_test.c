@@ -9,16 +9,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <cmocka.h>
 
 #include "base/num.h"
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "commands/cmd_sorted_set.h"
 #include "command/command.h"
-#include "registry/config.h"
+#include "commands/cmd_sorted_set.h"
 #include "ds/zbtree.h"
+#include "registry/config.h"
 #include "types/zset/zset.h"
 
 /* zsetInit() registers these; the commands themselves are above this floor. */
@@ -37,30 +36,30 @@ struct zsetPair {
 static struct zsetPair model[MODEL_MAX];
 static size_t count;
 
-static struct str nameOf(const struct zsetPair *p) {
+static struct str zsetIndexTestNameOf(const struct zsetPair *p) {
     return strOf(p->name);
 }
 
-static int comparePairs(const void *a, const void *b) {
+static int zsetIndexTestComparePairs(const void *a, const void *b) {
     const struct zsetPair *x = a, *y = b;
     if (x->score != y->score) return x->score < y->score ? -1 : 1;
-    return strCmp(nameOf(x), nameOf(y));
+    return strCmp(zsetIndexTestNameOf(x), zsetIndexTestNameOf(y));
 }
 
-static struct zsetPair *modelFind(struct str name) {
+static struct zsetPair *zsetIndexTestModelFind(struct str name) {
     for (size_t i = 0; i < count; i++)
-        if (strEq(nameOf(&model[i]), name)) return &model[i];
+        if (strEq(zsetIndexTestNameOf(&model[i]), name)) return &model[i];
     return NULL;
 }
 
-static void modelPut(struct str name, double score) {
-    struct zsetPair *p = modelFind(name);
+static void zsetIndexTestModelPut(struct str name, double score) {
+    struct zsetPair *p = zsetIndexTestModelFind(name);
     if (!p) {
         p = &model[count++];
         memcpy(p->name, name.ptr, name.len + 1);
     }
     p->score = score;
-    qsort(model, count, sizeof *model, comparePairs);
+    qsort(model, count, sizeof *model, zsetIndexTestComparePairs);
 }
 
 static void modelErase(size_t at, size_t n) {
@@ -86,7 +85,7 @@ static void checkInvariants(struct zsetRef z) {
 static void checkElement(struct zsetRef z, const struct zsetPlace *p, const struct zsetPair *want) {
     struct zsetElement e;
     z.index->read(p, &e);
-    assert_true(strEq(e.member, nameOf(want)));
+    assert_true(strEq(e.member, zsetIndexTestNameOf(want)));
     assert_true(e.score == want->score);
     assert_true(p->score == want->score);
 }
@@ -96,22 +95,22 @@ static void checkIterators(struct zsetRef z) {
     struct zsetElement e;
     for (size_t i = count / 3; i < count; i++) {
         assert_true(zsetNext(&up, &e));
-        assert_true(strEq(e.member, nameOf(&model[i])) && e.score == model[i].score);
+        assert_true(strEq(e.member, zsetIndexTestNameOf(&model[i])) && e.score == model[i].score);
     }
     assert_false(zsetNext(&up, &e));
     for (size_t i = count; i--;) {
         assert_true(zsetNext(&down, &e));
-        assert_true(strEq(e.member, nameOf(&model[i])) && e.score == model[i].score);
+        assert_true(strEq(e.member, zsetIndexTestNameOf(&model[i])) && e.score == model[i].score);
     }
     assert_false(zsetNext(&down, &e));
 }
 
-static void checkAll(struct zsetRef z) {
+static void zsetIndexTestCheckAll(struct zsetRef z) {
     struct zsetPlace p;
     checkIterators(z);
     assert_int_equal(zsetLength(z), count);
     for (size_t i = 0; i < count; i++) {
-        assert_true(zsetFind(z, nameOf(&model[i]), &p));
+        assert_true(zsetFind(z, zsetIndexTestNameOf(&model[i]), &p));
         checkElement(z, &p, &model[i]);
         assert_int_equal(z.index->rank(z.ptr, &p), i);
         assert_true(z.index->atRank(z.ptr, i, &p));
@@ -140,14 +139,15 @@ static void checkSlice(struct zsetRef z, const struct zsetRange *r) {
     if (left) assert_int_equal(s.rank, r->reverse ? first + n - skip - left : first + skip);
 }
 
-static double randomScore(void) {
+static double zsetIndexTestRandomScore(void) {
     return (double)randomBelow(40) / 4 - 3;
 }
 
 static void checkRandomSlices(struct zsetRef z) {
     for (int i = 0; i < 20; i++) {
         struct zsetRange r = {.by = ZRANGE_SCORE, .reverse = randomBelow(2), .limit = -1};
-        r.score = (struct zscoreRange){randomScore(), randomScore(), randomBelow(2), randomBelow(2)};
+        r.score = (struct zscoreRange){zsetIndexTestRandomScore(), zsetIndexTestRandomScore(), randomBelow(2),
+                                       randomBelow(2)};
         r.offset = (int64_t)randomBelow(10);
         if (randomBelow(2)) r.limit = (int64_t)randomBelow(40);
         checkSlice(z, &r);
@@ -156,7 +156,7 @@ static void checkRandomSlices(struct zsetRef z) {
 
 static void markSeen(void *priv, const struct zsetElement *e) {
     bool *seen = priv;
-    struct zsetPair *p = modelFind(e->member);
+    struct zsetPair *p = zsetIndexTestModelFind(e->member);
     assert_non_null(p);
     assert_true(p->score == e->score);
     seen[p - model] = true;
@@ -173,16 +173,16 @@ static void checkScan(struct zsetRef z) {
 static void checkCopy(struct zsetRef z) {
     struct zsetRef copy = {z.index->copy(z.ptr), z.index};
     checkInvariants(copy);
-    checkAll(copy);
+    zsetIndexTestCheckAll(copy);
     copy.ptr = copy.index->eraseRange(copy.ptr, 0, count); /* leaves the original alone */
     assert_int_equal(zsetLength(copy), 0);
     copy.index->destroy(copy.ptr);
-    checkAll(z);
+    zsetIndexTestCheckAll(z);
 }
 
 /* ---- Random operations ---- */
 
-static struct str randomName(char *buf) {
+static struct str zsetIndexTestRandomName(char *buf) {
     static const char *const prefixes[] = {"", "-", "m:", "a longer member "};
     const char *prefix = prefixes[randomBelow(4)];
     size_t len = strlen(prefix);
@@ -193,20 +193,20 @@ static struct str randomName(char *buf) {
 static void putRandom(struct zsetRef *z) {
     char buf[NAME_SIZE];
     struct zsetPlace p;
-    struct str name = randomName(buf);
-    double score = randomScore();
+    struct str name = zsetIndexTestRandomName(buf);
+    double score = zsetIndexTestRandomScore();
     bool known = zsetFind(*z, name, &p);
-    assert_int_equal(known, modelFind(name) != NULL);
+    assert_int_equal(known, zsetIndexTestModelFind(name) != NULL);
     if (!known && count == MODEL_MAX) return;
     z->ptr = known ? z->index->update(z->ptr, name, score, &p) : z->index->insert(z->ptr, name, score, &p);
-    modelPut(name, score);
+    zsetIndexTestModelPut(name, score);
 }
 
 static void eraseRandom(struct zsetRef *z) {
     char buf[NAME_SIZE];
     struct zsetPlace p;
-    struct str name = randomName(buf);
-    struct zsetPair *known = modelFind(name);
+    struct str name = zsetIndexTestRandomName(buf);
+    struct zsetPair *known = zsetIndexTestModelFind(name);
     assert_int_equal(zsetFind(*z, name, &p), known != NULL);
     if (!known) return;
     z->ptr = z->index->erase(z->ptr, &p);
@@ -233,7 +233,7 @@ static void testRandomOperations(void **state) {
         }
         checkInvariants(z);
         if (step % 20) continue;
-        checkAll(z);
+        zsetIndexTestCheckAll(z);
         checkRandomSlices(z);
         checkScan(z);
         checkCopy(z);
@@ -252,11 +252,12 @@ static void testAppend(void **state) {
     for (int i = 0; i < MODEL_MAX; i++) {
         char name[NAME_SIZE] = "m";
         ll2string(name + 1, 1000 + i);
-        modelPut(strOf(name), i / 3);
+        zsetIndexTestModelPut(strOf(name), i / 3);
     }
-    for (size_t i = 0; i < count; i++) z.ptr = z.index->append(z.ptr, nameOf(&model[i]), model[i].score);
+    for (size_t i = 0; i < count; i++)
+        z.ptr = z.index->append(z.ptr, zsetIndexTestNameOf(&model[i]), model[i].score);
     checkInvariants(z);
-    checkAll(z);
+    zsetIndexTestCheckAll(z);
     z.index->destroy(z.ptr);
 }
 
@@ -273,9 +274,9 @@ static void testScores(void **state) {
         ll2string(name + 1, (int64_t)i);
         assert_false(zsetFind(z, strOf(name), &p));
         z.ptr = z.index->insert(z.ptr, strOf(name), scores[i], &p);
-        modelPut(strOf(name), scores[i]);
+        zsetIndexTestModelPut(strOf(name), scores[i]);
     }
-    checkAll(z);
+    zsetIndexTestCheckAll(z);
     z.index->destroy(z.ptr);
 }
 
@@ -319,13 +320,13 @@ static void fillModel(size_t n, const char *prefix) {
         size_t len = strlen(prefix);
         memcpy(name, prefix, len);
         ll2string(name + len, (int64_t)i);
-        modelPut(strOf(name), randomScore());
+        zsetIndexTestModelPut(strOf(name), zsetIndexTestRandomScore());
     }
 }
 
 /* From the highest score down, and one element now and then where it does not belong; what is twice or no
  * number is refused. Listpack or not: as the limits say. */
-static void testLoad(void **state) {
+static void zsetIndexTestLoad(void **state) {
     const struct zsetIndex *large = *state;
     setLarge(large);
     for (size_t n = 0; n <= MODEL_MAX; n += 5) {
@@ -334,13 +335,15 @@ static void testLoad(void **state) {
             struct zsetLoader l = zsetLoad(n);
             size_t skipped = disorder && n ? randomBelow(n) : n;
             for (size_t i = n; i--;)
-                if (i != skipped) assert_true(zsetLoadAdd(&l, nameOf(&model[i]), model[i].score));
-            if (skipped < n) assert_true(zsetLoadAdd(&l, nameOf(&model[skipped]), model[skipped].score));
-            if (n) assert_false(zsetLoadAdd(&l, nameOf(&model[n / 2]), 1000));
+                if (i != skipped)
+                    assert_true(zsetLoadAdd(&l, zsetIndexTestNameOf(&model[i]), model[i].score));
+            if (skipped < n)
+                assert_true(zsetLoadAdd(&l, zsetIndexTestNameOf(&model[skipped]), model[skipped].score));
+            if (n) assert_false(zsetLoadAdd(&l, zsetIndexTestNameOf(&model[n / 2]), 1000));
             assert_false(zsetLoadAdd(&l, STR("new"), NAN));
             assert_ptr_equal(l.z.index, n <= LISTPACK_ENTRIES ? &zsetListpack : large);
             checkInvariants(l.z);
-            checkAll(l.z);
+            zsetIndexTestCheckAll(l.z);
             zsetFree(l.z);
         }
     }
@@ -353,10 +356,11 @@ static void testLoadWrongSize(void **state) {
     fillModel(MODEL_MAX, "m");
     for (int i = 0; i < 3; i++) {
         struct zsetLoader l = zsetLoad((size_t[]){0, 3, SIZE_MAX}[i]);
-        for (size_t k = count; k--;) assert_true(zsetLoadAdd(&l, nameOf(&model[k]), model[k].score));
+        for (size_t k = count; k--;)
+            assert_true(zsetLoadAdd(&l, zsetIndexTestNameOf(&model[k]), model[k].score));
         assert_ptr_equal(l.z.index, large);
         checkInvariants(l.z);
-        checkAll(l.z);
+        zsetIndexTestCheckAll(l.z);
         zsetFree(l.z);
     }
     struct zsetLoader l = zsetLoad(2);
@@ -390,7 +394,7 @@ static void testLoadMany(void **state) {
 
 /* Every allocation, or every other one, goes to another place; the old bytes are spoilt. */
 static size_t moves;
-static void *moveSome(void *priv, void *ptr) {
+static void *zsetIndexTestMoveSome(void *priv, void *ptr) {
     if (moves++ % *(size_t *)priv) return NULL;
     size_t size = zmallocSize(ptr);
     void *now = size % 64 ? zmalloc(size) : zmallocAligned(64, size);
@@ -400,9 +404,9 @@ static void *moveSome(void *priv, void *ptr) {
     return now;
 }
 
-static void defragAll(struct zsetRef *z, size_t every) {
+static void zsetIndexTestDefragAll(struct zsetRef *z, size_t every) {
     uint64_t cursor = 0;
-    do z->ptr = z->index->defrag(z->ptr, &cursor, moveSome, &every);
+    do z->ptr = z->index->defrag(z->ptr, &cursor, zsetIndexTestMoveSome, &every);
     while (cursor);
 }
 
@@ -421,7 +425,7 @@ static void testDefrag(void **state) {
         }
         for (size_t every = 1; every <= 3; every++) {
             moves = 0;
-            defragAll(&z, every);
+            zsetIndexTestDefragAll(&z, every);
             assert_true(every > 1 || moves >= z.index->allocations(z.ptr) / 2);
             checkInvariants(z);
         }
@@ -469,10 +473,11 @@ static void testFromListpack(void **state) {
 
     fillModel(LISTPACK_ENTRIES + 1, "m");
     struct zsetRef lp = {lpNew(0), &zsetListpack};
-    for (size_t i = 0; i < count; i++) lp.ptr = lp.index->append(lp.ptr, nameOf(&model[i]), model[i].score);
+    for (size_t i = 0; i < count; i++)
+        lp.ptr = lp.index->append(lp.ptr, zsetIndexTestNameOf(&model[i]), model[i].score);
     assert_true(zsetFromListpack(lp.ptr, true, &z));
     assert_ptr_equal(z.index, large);
-    checkAll(z);
+    zsetIndexTestCheckAll(z);
     zsetFree(z);
 }
 
@@ -534,8 +539,8 @@ int main(void) {
         cmocka_unit_test_prestate(testAppend, bt.state),
         cmocka_unit_test_prestate(testScores, bt.state),
         cmocka_unit_test_prestate(testLexRanges, bt.state),
-        cmocka_unit_test_prestate(testLoad, sl.state),
-        cmocka_unit_test_prestate(testLoad, bt.state),
+        cmocka_unit_test_prestate(zsetIndexTestLoad, sl.state),
+        cmocka_unit_test_prestate(zsetIndexTestLoad, bt.state),
         cmocka_unit_test_prestate(testLoadWrongSize, sl.state),
         cmocka_unit_test_prestate(testLoadWrongSize, bt.state),
         cmocka_unit_test_prestate(testLoadMany, sl.state),

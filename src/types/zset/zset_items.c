@@ -18,7 +18,7 @@ struct zsetChunk {
     char bytes[];
 };
 
-static const char *keepBytes(struct zsetItems *items, struct str s) {
+static const char *zsetItemsKeepBytes(struct zsetItems *items, struct str s) {
     struct zsetChunk *chunk = items->chunks;
     if (!chunk || chunk->size - chunk->used < s.len) {
         size_t size = s.len > CHUNK_SIZE ? s.len : CHUNK_SIZE;
@@ -52,7 +52,7 @@ struct zsetItem *zsetItemsAdd(struct zsetItems *items, struct str member, double
         items->capacity = items->capacity ? 2 * items->capacity : 16;
         items->item = zrealloc(items->item, items->capacity * sizeof *items->item);
     }
-    if (copy) member.ptr = keepBytes(items, member);
+    if (copy) member.ptr = zsetItemsKeepBytes(items, member);
     struct zsetItem *item = &items->item[items->count++];
     *item = (struct zsetItem){member, score};
     return item;
@@ -62,12 +62,12 @@ struct zsetItem *zsetItemsAddElement(struct zsetItems *items, const struct zsetE
     return zsetItemsAdd(items, e->member, e->score, e->member.ptr == e->text);
 }
 
-static int compareMembers(void *priv, size_t a, size_t b) {
+static int zsetItemsCompareMembers(void *priv, size_t a, size_t b) {
     const struct zsetItem *items = priv;
     return strCmp(items[a].member, items[b].member);
 }
 
-static bool inOrder(const struct zsetItem *a, const struct zsetItem *b) {
+static bool zsetItemsInOrder(const struct zsetItem *a, const struct zsetItem *b) {
     if (a->score != b->score) return a->score < b->score;
     return strCmp(a->member, b->member) <= 0;
 }
@@ -75,11 +75,11 @@ static bool inOrder(const struct zsetItem *a, const struct zsetItem *b) {
 /* The items move once, to where their keys have come to stand. */
 void zsetItemsSort(struct zsetItems *items) {
     size_t i = 1;
-    while (i < items->count && inOrder(&items->item[i - 1], &items->item[i])) i++;
+    while (i < items->count && zsetItemsInOrder(&items->item[i - 1], &items->item[i])) i++;
     if (i >= items->count) return;
     struct sortKey *keys = zmalloc(items->count * sizeof *keys);
     for (i = 0; i < items->count; i++) keys[i] = (struct sortKey){keysortDouble(items->item[i].score), i};
-    keysort(keys, items->count, compareMembers, items->item);
+    keysort(keys, items->count, zsetItemsCompareMembers, items->item);
     struct zsetItem *sorted = zmalloc(items->capacity * sizeof *sorted);
     for (i = 0; i < items->count; i++) sorted[i] = items->item[keys[i].at];
     zfree(items->item);

@@ -7,14 +7,13 @@
  * Everything walks: the sets are small and lie in few cache lines.
  *
  * `place.at` points at the member. */
-#include "types/zset/zset.h"
-
 #include <math.h>
 
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
+#include "types/zset/zset.h"
 #include "types/zset/zset_writer.h"
 
 #define LINE           64
@@ -34,29 +33,29 @@ static double zsetListpackScoreAt(unsigned char *score) {
     return d;
 }
 
-static bool isIntegral(double score) {
+static bool zsetListpackIsIntegral(double score) {
     return score > -INTEGRAL_LIMIT && score < INTEGRAL_LIMIT && score == (double)(int64_t)score;
 }
 
-static unsigned char *putScore(unsigned char *lp, double score, unsigned char *at, int where) {
+static unsigned char *zsetListpackPutScore(unsigned char *lp, double score, unsigned char *at, int where) {
     char text[DOUBLE_STR_SIZE];
-    if (isIntegral(score)) return lpInsertInt(lp, (int64_t)score, at, where, NULL);
+    if (zsetListpackIsIntegral(score)) return lpInsertInt(lp, (int64_t)score, at, where, NULL);
     return lpInsert(lp, strN(text, d2string(text, score)), at, where, NULL);
 }
 
-static unsigned char *appendScore(unsigned char *lp, double score) {
+static unsigned char *zsetListpackAppendScore(unsigned char *lp, double score) {
     char text[DOUBLE_STR_SIZE];
-    if (isIntegral(score)) return lpAppendInt(lp, (int64_t)score);
+    if (zsetListpackIsIntegral(score)) return lpAppendInt(lp, (int64_t)score);
     return lpAppend(lp, strN(text, d2string(text, score)));
 }
 
 /* ---- Walking by pairs ---- */
 
-static unsigned char *nextPair(unsigned char *lp, unsigned char *member) {
+static unsigned char *zsetListpackNextPair(unsigned char *lp, unsigned char *member) {
     return lpNext(lp, lpNext(lp, member));
 }
 
-static unsigned char *prevPair(unsigned char *lp, unsigned char *member) {
+static unsigned char *zsetListpackPrevPair(unsigned char *lp, unsigned char *member) {
     unsigned char *score = lpPrev(lp, member);
     return score ? lpPrev(lp, score) : NULL;
 }
@@ -68,35 +67,35 @@ static bool zsetListpackPutPlace(unsigned char *lp, struct zsetPlace *p, unsigne
 }
 
 /* Is the pair here before (score, member)? */
-static bool isBefore(unsigned char *lp, unsigned char *at, double score, struct str member) {
+static bool zsetListpackIsBefore(unsigned char *lp, unsigned char *at, double score, struct str member) {
     double here = zsetListpackScoreAt(lpNext(lp, at));
     return here != score ? here < score : lpCompare(at, member) < 0;
 }
 
 /* ---- Life ---- */
 
-static void *listpackCreate(size_t entries) {
+static void *zsetListpackCreate(size_t entries) {
     return lpNew(entries * PAIR_GUESS);
 }
 
-static void listpackDestroy(void *z) {
+static void zsetListpackDestroy(void *z) {
     lpFree(z);
 }
 
-static void *listpackCopy(const void *z) {
+static void *zsetListpackCopy(const void *z) {
     return lpDup(z);
 }
 
-static uint64_t listpackLength(const void *z) {
+static uint64_t zsetListpackLength(const void *z) {
     return lpLength((unsigned char *)z) / 2;
 }
 
-static size_t listpackMemory(const void *z, size_t samples) {
+static size_t zsetListpackMemory(const void *z, size_t samples) {
     (void)samples;
     return zmallocSize(z);
 }
 
-static size_t listpackAllocations(const void *z) {
+static size_t zsetListpackAllocations(const void *z) {
     (void)z;
     return 1;
 }
@@ -107,7 +106,7 @@ bool zsetListpackIsPairs(unsigned char *lp, size_t *longest) {
     char text[LP_INTBUF_SIZE];
     *longest = 0;
     if (n == 0 || n % 2) return false;
-    for (unsigned char *at = lpFirst(lp); at; at = nextPair(lp, at)) {
+    for (unsigned char *at = lpFirst(lp); at; at = zsetListpackNextPair(lp, at)) {
         struct lpValue v;
         double score;
         size_t len = lpView(at, text).len;
@@ -125,117 +124,120 @@ static bool zsetListpackFind(void *z, struct str member, struct zsetPlace *p) {
     return zsetListpackPutPlace(lp, p, first ? lpFind(lp, first, member, 1) : NULL);
 }
 
-static bool listpackAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
+static bool zsetListpackAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
     unsigned char *lp = (unsigned char *)z;
-    return zsetListpackPutPlace(lp, p, rank < listpackLength(lp) ? lpSeek(lp, (long)(2 * rank)) : NULL);
+    return zsetListpackPutPlace(lp, p, rank < zsetListpackLength(lp) ? lpSeek(lp, (long)(2 * rank)) : NULL);
 }
 
-static bool isAboveMin(const struct zsetRange *r, const struct zsetPlace *p) {
+static bool zsetListpackIsAboveMin(const struct zsetRange *r, const struct zsetPlace *p) {
     char buf[LP_INTBUF_SIZE];
     if (r->by == ZRANGE_SCORE) return zscoreGteMin(p->score, &r->score);
     return zlexGteMin(lpView(p->at, buf), &r->lex);
 }
 
-static bool isBelowMax(const struct zsetRange *r, const struct zsetPlace *p) {
+static bool zsetListpackIsBelowMax(const struct zsetRange *r, const struct zsetPlace *p) {
     char buf[LP_INTBUF_SIZE];
     if (r->by == ZRANGE_SCORE) return zscoreLteMax(p->score, &r->score);
     return zlexLteMax(lpView(p->at, buf), &r->lex);
 }
 
-static bool listpackStep(const void *z, struct zsetPlace *p, bool back) {
+static bool zsetListpackStep(const void *z, struct zsetPlace *p, bool back) {
     unsigned char *lp = (unsigned char *)z;
-    return zsetListpackPutPlace(lp, p, back ? prevPair(lp, p->at) : nextPair(lp, p->at));
+    return zsetListpackPutPlace(lp, p,
+                                back ? zsetListpackPrevPair(lp, p->at) : zsetListpackNextPair(lp, p->at));
 }
 
 /* By names, sets whose scores differ have no order; what a range is of these then follows from how it is
  * looked for. It has to be as in Valkey, since commands that change such a range are propagated as they came:
  * the ends are looked at first, then the search goes from the near end, and the range ends at its far bound.
  */
-static bool listpackEndsFit(const void *z, const struct zsetRange *r, uint64_t length) {
+static bool zsetListpackEndsFit(const void *z, const struct zsetRange *r, uint64_t length) {
     struct zsetPlace first, last;
-    return listpackAtRank(z, 0, &first) && isBelowMax(r, &first) && listpackAtRank(z, length - 1, &last) &&
-           isAboveMin(r, &last);
+    return zsetListpackAtRank(z, 0, &first) && zsetListpackIsBelowMax(r, &first) &&
+           zsetListpackAtRank(z, length - 1, &last) && zsetListpackIsAboveMin(r, &last);
 }
 
-static bool listpackSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
-                         uint64_t *rank) {
-    uint64_t length = listpackLength(z), at = last ? length - 1 : 0;
+static bool zsetListpackSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
+                             uint64_t *rank) {
+    uint64_t length = zsetListpackLength(z), at = last ? length - 1 : 0;
     if (r->by == ZRANGE_SCORE ? zscoreRangeEmpty(&r->score) : zlexRangeEmpty(&r->lex)) return false;
-    if (!length || (r->by == ZRANGE_LEX && !listpackEndsFit(z, r, length))) return false;
-    for (bool more = listpackAtRank(z, at, p); more;
-         more = listpackStep(z, p, last), at += last ? -1ull : 1) {
-        if (!(last ? isBelowMax(r, p) : isAboveMin(r, p))) continue;
+    if (!length || (r->by == ZRANGE_LEX && !zsetListpackEndsFit(z, r, length))) return false;
+    for (bool more = zsetListpackAtRank(z, at, p); more;
+         more = zsetListpackStep(z, p, last), at += last ? -1ull : 1) {
+        if (!(last ? zsetListpackIsBelowMax(r, p) : zsetListpackIsAboveMin(r, p))) continue;
         if (rank) *rank = at;
-        return last ? isAboveMin(r, p) : isBelowMax(r, p);
+        return last ? zsetListpackIsAboveMin(r, p) : zsetListpackIsBelowMax(r, p);
     }
     return false;
 }
 
-static uint64_t listpackExtent(const void *z, const struct zsetRange *r, const struct zsetPlace *p,
-                               uint64_t rank, uint64_t max) {
+static uint64_t zsetListpackExtent(const void *z, const struct zsetRange *r, const struct zsetPlace *p,
+                                   uint64_t rank, uint64_t max) {
     struct zsetPlace at = *p;
     uint64_t count = 0;
     (void)rank;
-    for (bool more = true; more && count < max; more = listpackStep(z, &at, r->reverse), count++)
-        if (!(r->reverse ? isAboveMin(r, &at) : isBelowMax(r, &at))) break;
+    for (bool more = true; more && count < max; more = zsetListpackStep(z, &at, r->reverse), count++)
+        if (!(r->reverse ? zsetListpackIsAboveMin(r, &at) : zsetListpackIsBelowMax(r, &at))) break;
     return count;
 }
 
-static uint64_t listpackRank(const void *z, const struct zsetPlace *p) {
+static uint64_t zsetListpackRank(const void *z, const struct zsetPlace *p) {
     unsigned char *lp = (unsigned char *)z;
     uint64_t rank = 0;
-    for (unsigned char *at = lpFirst(lp); at != p->at; at = nextPair(lp, at)) rank++;
+    for (unsigned char *at = lpFirst(lp); at != p->at; at = zsetListpackNextPair(lp, at)) rank++;
     return rank;
 }
 
-static void listpackRead(const struct zsetPlace *p, struct zsetElement *e) {
+static void zsetListpackRead(const struct zsetPlace *p, struct zsetElement *e) {
     e->member = lpView(p->at, e->text);
     e->score = p->score;
 }
 
 /* ---- Changing ---- */
 
-static void *listpackAppend(void *z, struct str member, double score) {
-    return appendScore(lpAppend(z, member), score);
+static void *zsetListpackAppend(void *z, struct str member, double score) {
+    return zsetListpackAppendScore(lpAppend(z, member), score);
 }
 
-static void *listpackPrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetListpackPrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
     unsigned char *lp = lpPrepend(z, member);
     (void)missed;
-    return putScore(lp, score, lpFirst(lp), LP_AFTER);
+    return zsetListpackPutScore(lp, score, lpFirst(lp), LP_AFTER);
 }
 
-static void *listpackInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetListpackInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
     unsigned char *lp = z, *at = lpFirst(lp), *inserted;
     (void)missed;
-    while (at && isBefore(lp, at, score, member)) at = nextPair(lp, at);
-    if (!at) return listpackAppend(lp, member, score);
+    while (at && zsetListpackIsBefore(lp, at, score, member)) at = zsetListpackNextPair(lp, at);
+    if (!at) return zsetListpackAppend(lp, member, score);
     lp = lpInsert(lp, member, at, LP_BEFORE, &inserted);
-    return putScore(lp, score, inserted, LP_AFTER);
+    return zsetListpackPutScore(lp, score, inserted, LP_AFTER);
 }
 
-static void *listpackErase(void *z, const struct zsetPlace *found) {
+static void *zsetListpackErase(void *z, const struct zsetPlace *found) {
     unsigned char *score;
     unsigned char *lp = lpDelete(z, found->at, &score);
     return lpDelete(lp, score, NULL);
 }
 
 /* In place when the neighbours still are in order. */
-static void *listpackUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
-    unsigned char *lp = z, *prev = prevPair(lp, found->at), *next = nextPair(lp, found->at);
-    if ((!prev || isBefore(lp, prev, score, member)) && (!next || !isBefore(lp, next, score, member)))
-        return putScore(lp, score, lpNext(lp, found->at), LP_REPLACE);
-    return listpackInsert(listpackErase(lp, found), member, score, found);
+static void *zsetListpackUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
+    unsigned char *lp = z, *prev = zsetListpackPrevPair(lp, found->at),
+                  *next = zsetListpackNextPair(lp, found->at);
+    if ((!prev || zsetListpackIsBefore(lp, prev, score, member)) &&
+        (!next || !zsetListpackIsBefore(lp, next, score, member)))
+        return zsetListpackPutScore(lp, score, lpNext(lp, found->at), LP_REPLACE);
+    return zsetListpackInsert(zsetListpackErase(lp, found), member, score, found);
 }
 
-static void *listpackEraseRange(void *z, uint64_t rank, uint64_t count) {
+static void *zsetListpackEraseRange(void *z, uint64_t rank, uint64_t count) {
     return lpDeleteRange(z, (long)(2 * rank), (unsigned long)(2 * count));
 }
 
 /* ---- Replying ---- */
 
-static void listpackEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count, bool reverse,
-                         enum zsetShape shape) {
+static void zsetListpackEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count,
+                             bool reverse, enum zsetShape shape) {
     unsigned char *lp = (unsigned char *)z, *at = p.at;
     struct zsetWriter w;
     char text[LP_INTBUF_SIZE];
@@ -243,37 +245,37 @@ static void listpackEmit(const void *z, struct client *c, struct zsetPlace p, ui
     for (; count; count--) {
         unsigned char *score = lpNext(lp, at);
         zsetWrite(&w, lpView(at, text), shape == ZSHAPE_MEMBERS ? 0 : zsetListpackScoreAt(score));
-        at = reverse ? prevPair(lp, at) : lpNext(lp, score);
+        at = reverse ? zsetListpackPrevPair(lp, at) : lpNext(lp, score);
     }
     zsetWriterEnd(&w);
 }
 
-static uint64_t listpackScan(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
-                             void *priv) {
+static uint64_t zsetListpackScan(void *z, uint64_t cursor,
+                                 void (*fn)(void *priv, const struct zsetElement *e), void *priv) {
     struct zsetPlace p;
     struct zsetElement e;
     (void)cursor;
-    for (bool more = listpackAtRank(z, 0, &p); more; more = listpackStep(z, &p, false)) {
-        listpackRead(&p, &e);
+    for (bool more = zsetListpackAtRank(z, 0, &p); more; more = zsetListpackStep(z, &p, false)) {
+        zsetListpackRead(&p, &e);
         fn(priv, &e);
     }
     return 0;
 }
 
-static void *listpackDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {
+static void *zsetListpackDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {
     void *now = move(priv, z);
     *cursor = 0;
     return now ? now : z;
 }
 
-static sds listpackDebugInfo(const void *z, sds s) {
-    size_t length = listpackLength(z), bytes = zmallocSize(z);
+static sds zsetListpackDebugInfo(const void *z, sds s) {
+    size_t length = zsetListpackLength(z), bytes = zmallocSize(z);
     return sdscatprintf(s, "elements:%zu bytes:%zu bytes_per_element:%.2f ", length, bytes,
                         (double)bytes / (double)(length ? length : 1));
 }
 
-static bool listpackPrefetch(const void *z, const struct prefetchRequests *wants, int step,
-                             struct prefetchState *state) {
+static bool zsetListpackPrefetch(const void *z, const struct prefetchRequests *wants, int step,
+                                 struct prefetchState *state) {
     const char *lp = z;
     unsigned parts = wants->parts;
     (void)state;
@@ -290,28 +292,28 @@ static bool listpackPrefetch(const void *z, const struct prefetchRequests *wants
 const struct zsetIndex zsetListpack = {
     .encoding = ZSET_LISTPACK,
     .name = "listpack",
-    .create = listpackCreate,
-    .destroy = listpackDestroy,
-    .copy = listpackCopy,
-    .length = listpackLength,
-    .memory = listpackMemory,
-    .allocations = listpackAllocations,
+    .create = zsetListpackCreate,
+    .destroy = zsetListpackDestroy,
+    .copy = zsetListpackCopy,
+    .length = zsetListpackLength,
+    .memory = zsetListpackMemory,
+    .allocations = zsetListpackAllocations,
     .find = zsetListpackFind,
-    .atRank = listpackAtRank,
-    .seek = listpackSeek,
-    .extent = listpackExtent,
-    .rank = listpackRank,
-    .step = listpackStep,
-    .read = listpackRead,
-    .insert = listpackInsert,
-    .append = listpackAppend,
-    .prepend = listpackPrepend,
-    .update = listpackUpdate,
-    .erase = listpackErase,
-    .eraseRange = listpackEraseRange,
-    .emit = listpackEmit,
-    .scan = listpackScan,
-    .defrag = listpackDefrag,
-    .debugInfo = listpackDebugInfo,
-    .prefetch = listpackPrefetch,
+    .atRank = zsetListpackAtRank,
+    .seek = zsetListpackSeek,
+    .extent = zsetListpackExtent,
+    .rank = zsetListpackRank,
+    .step = zsetListpackStep,
+    .read = zsetListpackRead,
+    .insert = zsetListpackInsert,
+    .append = zsetListpackAppend,
+    .prepend = zsetListpackPrepend,
+    .update = zsetListpackUpdate,
+    .erase = zsetListpackErase,
+    .eraseRange = zsetListpackEraseRange,
+    .emit = zsetListpackEmit,
+    .scan = zsetListpackScan,
+    .defrag = zsetListpackDefrag,
+    .debugInfo = zsetListpackDebugInfo,
+    .prefetch = zsetListpackPrefetch,
 };

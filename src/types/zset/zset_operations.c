@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zset_operations.c - union, intersection and difference of sorted sets and sets: ZUNION, ZINTER, ZDIFF, their
- * STORE forms, ZINTERCARD.
+/* zset_operations.c - union, intersection and difference of sorted sets and sets: ZUNION, ZINTER, ZDIFF,
+ * their STORE forms, ZINTERCARD.
  *
  *     sources  -->  items: member, score | ..  -->  sorted once  -->  reply, or a new set
  *                       ^ ^ ^
@@ -11,23 +11,23 @@
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
+#include "client/reply.h"
 #include "command/command.h"
 #include "command/lookup.h"
 #include "commands/cmd_sorted_set.h"
-#include "client/reply.h"
 #include "types/set/set.h"
-#include "types/zset/zset_commands.h"
 #include "types/types.h"
+#include "types/zset/zset_commands.h"
 
 enum zsetOp { ZSET_UNION, ZSET_INTER, ZSET_DIFF };
 enum zsetAggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
 
 /* ---- Items by member ---- */
 
-static struct str itemMember(const void *item) {
+static struct str zsetOpsItemMember(const void *item) {
     return ((const struct zsetItem *)item)->member;
 }
-static const struct hashtableType itemIndexType = {.entryKey = itemMember};
+static const struct hashtableType itemIndexType = {.entryKey = zsetOpsItemMember};
 
 /* ---- Sources ---- */
 
@@ -40,7 +40,7 @@ struct zsetSource {
     struct setRef set;
 };
 
-static void sourceOpen(struct zsetSource *s, const struct object *o) {
+static void zsetOpsSourceOpen(struct zsetSource *s, const struct object *o) {
     if (!o) return;
     if (o->type == OBJ_ZSET) {
         s->kind = SOURCE_ZSET;
@@ -53,7 +53,7 @@ static void sourceOpen(struct zsetSource *s, const struct object *o) {
     }
 }
 
-static bool sourceFind(const struct zsetSource *s, struct str member, double *score) {
+static bool zsetOpsSourceFind(const struct zsetSource *s, struct str member, double *score) {
     struct zsetPlace p;
     switch (s->kind) {
     case SOURCE_ZSET:
@@ -72,13 +72,13 @@ struct sourceIterator {
     struct setIterator set;
 };
 
-static void sourceIterate(struct sourceIterator *it, const struct zsetSource *s) {
+static void zsetOpsSourceIterate(struct sourceIterator *it, const struct zsetSource *s) {
     it->source = s;
     if (s->kind == SOURCE_ZSET) it->zset = zsetIterate(s->zset, 0);
     if (s->kind == SOURCE_SET) setIterate(&it->set, s->set);
 }
 
-static bool sourceNext(struct sourceIterator *it, struct zsetElement *e) {
+static bool zsetOpsSourceNext(struct sourceIterator *it, struct zsetElement *e) {
     struct setMember m;
     switch (it->source->kind) {
     case SOURCE_ZSET: return zsetNext(&it->zset, e);
@@ -92,7 +92,7 @@ static bool sourceNext(struct sourceIterator *it, struct zsetElement *e) {
     }
 }
 
-static void sourceStop(struct sourceIterator *it) {
+static void zsetOpsSourceStop(struct sourceIterator *it) {
     if (it->source->kind == SOURCE_SET) setStop(&it->set);
 }
 
@@ -108,12 +108,12 @@ struct zsetOperation {
 };
 
 /* inf * 0 counts as 0, and so does inf - inf. */
-static double weighted(const struct zsetSource *s, double score) {
+static double zsetOpsWeighted(const struct zsetSource *s, double score) {
     double v = s->weight * score;
     return isnan(v) ? 0 : v;
 }
 
-static double aggregated(enum zsetAggregate how, double a, double b) {
+static double zsetOpsAggregated(enum zsetAggregate how, double a, double b) {
     switch (how) {
     case AGGREGATE_MIN: return b < a ? b : a;
     case AGGREGATE_MAX: return b > a ? b : a;
@@ -122,13 +122,13 @@ static double aggregated(enum zsetAggregate how, double a, double b) {
 }
 
 /* Small sources first; equal ones as they came. The order shows in sums of floating point numbers. */
-static int compareSources(const void *a, const void *b) {
+static int zsetOpsCompareSources(const void *a, const void *b) {
     const struct zsetSource *x = a, *y = b;
     if (x->length != y->length) return x->length < y->length ? -1 : 1;
     return x->order - y->order;
 }
 
-static void unite(const struct zsetOperation *op, struct zsetItems *out) {
+static void zsetOpsUnite(const struct zsetOperation *op, struct zsetItems *out) {
     hashtable index;
     struct zsetElement e;
     uint64_t total = 0;
@@ -139,84 +139,84 @@ static void unite(const struct zsetOperation *op, struct zsetItems *out) {
     for (int i = 0; i < op->count; i++) {
         const struct zsetSource *s = &op->sources[i];
         struct sourceIterator it;
-        sourceIterate(&it, s);
-        while (sourceNext(&it, &e)) {
-            e.score = weighted(s, e.score);
+        zsetOpsSourceIterate(&it, s);
+        while (zsetOpsSourceNext(&it, &e)) {
+            e.score = zsetOpsWeighted(s, e.score);
             uint64_t hash = op->count > 1 ? hashtableHash(&index, e.member) : 0;
             struct zsetItem *known = i ? hashtableFindHashed(&index, e.member, hash) : NULL;
             if (known)
-                known->score = aggregated(op->aggregate, known->score, e.score);
+                known->score = zsetOpsAggregated(op->aggregate, known->score, e.score);
             else if (op->count > 1)
                 hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hash);
             else
                 zsetItemsAddElement(out, &e);
         }
-        sourceStop(&it);
+        zsetOpsSourceStop(&it);
     }
     hashtableDestroy(&index);
 }
 
 /* Is the member in all the others? Its score is aggregated on the way. */
-static bool isInAll(const struct zsetOperation *op, struct str member, double *score) {
+static bool zsetOpsIsInAll(const struct zsetOperation *op, struct str member, double *score) {
     double other;
     for (int i = 1; i < op->count; i++) {
         const struct zsetSource *s = &op->sources[i];
-        if (!sourceFind(s, member, &other)) return false;
-        *score = aggregated(op->aggregate, *score, s->weight * other);
+        if (!zsetOpsSourceFind(s, member, &other)) return false;
+        *score = zsetOpsAggregated(op->aggregate, *score, s->weight * other);
     }
     return true;
 }
 
-static void intersect(const struct zsetOperation *op, struct zsetItems *out) {
+static void zsetOpsIntersect(const struct zsetOperation *op, struct zsetItems *out) {
     struct sourceIterator it;
     struct zsetElement e;
     zsetItemsInit(out, 0);
-    sourceIterate(&it, &op->sources[0]);
-    while (sourceNext(&it, &e)) {
-        e.score = weighted(&op->sources[0], e.score);
-        if (isInAll(op, e.member, &e.score)) zsetItemsAddElement(out, &e);
+    zsetOpsSourceIterate(&it, &op->sources[0]);
+    while (zsetOpsSourceNext(&it, &e)) {
+        e.score = zsetOpsWeighted(&op->sources[0], e.score);
+        if (zsetOpsIsInAll(op, e.member, &e.score)) zsetItemsAddElement(out, &e);
     }
-    sourceStop(&it);
+    zsetOpsSourceStop(&it);
 }
 
-static uint64_t countIntersection(const struct zsetOperation *op) {
+static uint64_t zsetOpsCountIntersection(const struct zsetOperation *op) {
     struct sourceIterator it;
     struct zsetElement e;
     uint64_t count = 0;
-    sourceIterate(&it, &op->sources[0]);
-    while (sourceNext(&it, &e) && (!op->limit || count < (uint64_t)op->limit))
-        count += isInAll(op, e.member, &e.score);
-    sourceStop(&it);
+    zsetOpsSourceIterate(&it, &op->sources[0]);
+    while (zsetOpsSourceNext(&it, &e) && (!op->limit || count < (uint64_t)op->limit))
+        count += zsetOpsIsInAll(op, e.member, &e.score);
+    zsetOpsSourceStop(&it);
     return count;
 }
 
-static bool isInAnyOther(const struct zsetOperation *op, struct str member) {
+static bool zsetOpsIsInAnyOther(const struct zsetOperation *op, struct str member) {
     double score;
     for (int i = 1; i < op->count; i++)
-        if (sourceFind(&op->sources[i], member, &score)) return true;
+        if (zsetOpsSourceFind(&op->sources[i], member, &score)) return true;
     return false;
 }
 
-static const void *sourceContainer(const struct zsetSource *s) {
+static const void *zsetOpsSourceContainer(const struct zsetSource *s) {
     return s->kind == SOURCE_ZSET ? s->zset.ptr : s->kind == SOURCE_SET ? s->set.ptr : NULL;
 }
 
-static bool firstIsRepeated(const struct zsetOperation *op) {
-    const void *first = sourceContainer(&op->sources[0]);
+static bool zsetOpsFirstIsRepeated(const struct zsetOperation *op) {
+    const void *first = zsetOpsSourceContainer(&op->sources[0]);
     for (int i = 1; i < op->count; i++)
-        if (first && sourceContainer(&op->sources[i]) == first) return true;
+        if (first && zsetOpsSourceContainer(&op->sources[i]) == first) return true;
     return false;
 }
 
 /* Ask all others about each member of the first, or look for the members of all others in an index of the
  * first: what is less work. */
-static bool subtractByAsking(const struct zsetOperation *op) {
+static bool zsetOpsSubtractByAsking(const struct zsetOperation *op) {
     uint64_t ask = op->sources[0].length * (uint64_t)op->count / 2, take = 0;
     for (int i = 0; i < op->count; i++) take += op->sources[i].length;
     return ask <= take;
 }
 
-static void dropMarked(struct zsetItems *items) {
+static void zsetOpsDropMarked(struct zsetItems *items) {
     size_t kept = 0;
     for (size_t i = 0; i < items->count; i++)
         if (!isnan(items->item[i].score)) items->item[kept++] = items->item[i];
@@ -224,52 +224,52 @@ static void dropMarked(struct zsetItems *items) {
 }
 
 /* No score is NaN, so that marks what goes. */
-static void subtractByTaking(const struct zsetOperation *op, struct zsetItems *out) {
+static void zsetOpsSubtractByTaking(const struct zsetOperation *op, struct zsetItems *out) {
     struct sourceIterator it;
     struct zsetElement e;
     hashtable index;
     hashtableInit(&index, &itemIndexType);
     hashtableExpand(&index, op->sources[0].length);
     zsetItemsInit(out, op->sources[0].length); /* so it never moves: the table points into it */
-    sourceIterate(&it, &op->sources[0]);
-    while (sourceNext(&it, &e))
+    zsetOpsSourceIterate(&it, &op->sources[0]);
+    while (zsetOpsSourceNext(&it, &e))
         hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hashtableHash(&index, e.member));
-    sourceStop(&it);
+    zsetOpsSourceStop(&it);
     for (int i = 1; i < op->count; i++) {
-        sourceIterate(&it, &op->sources[i]);
-        while (sourceNext(&it, &e)) {
+        zsetOpsSourceIterate(&it, &op->sources[i]);
+        while (zsetOpsSourceNext(&it, &e)) {
             struct zsetItem *item = hashtableFind(&index, e.member);
             if (item) item->score = NAN;
         }
-        sourceStop(&it);
+        zsetOpsSourceStop(&it);
     }
     hashtableDestroy(&index);
-    dropMarked(out);
+    zsetOpsDropMarked(out);
 }
 
-static void subtract(const struct zsetOperation *op, struct zsetItems *out) {
-    if (firstIsRepeated(op)) {
+static void zsetOpsSubtract(const struct zsetOperation *op, struct zsetItems *out) {
+    if (zsetOpsFirstIsRepeated(op)) {
         zsetItemsInit(out, 0);
         return;
     }
-    if (!subtractByAsking(op)) {
-        subtractByTaking(op, out);
+    if (!zsetOpsSubtractByAsking(op)) {
+        zsetOpsSubtractByTaking(op, out);
         return;
     }
     struct sourceIterator it;
     struct zsetElement e;
     zsetItemsInit(out, 0);
-    sourceIterate(&it, &op->sources[0]);
-    while (sourceNext(&it, &e))
-        if (!isInAnyOther(op, e.member)) zsetItemsAddElement(out, &e);
-    sourceStop(&it);
+    zsetOpsSourceIterate(&it, &op->sources[0]);
+    while (zsetOpsSourceNext(&it, &e))
+        if (!zsetOpsIsInAnyOther(op, e.member)) zsetItemsAddElement(out, &e);
+    zsetOpsSourceStop(&it);
 }
 
-static void compute(const struct zsetOperation *op, struct zsetItems *out) {
+static void zsetOpsCompute(const struct zsetOperation *op, struct zsetItems *out) {
     switch (op->op) {
-    case ZSET_UNION: unite(op, out); break;
-    case ZSET_INTER: intersect(op, out); break;
-    case ZSET_DIFF: subtract(op, out); break;
+    case ZSET_UNION: zsetOpsUnite(op, out); break;
+    case ZSET_INTER: zsetOpsIntersect(op, out); break;
+    case ZSET_DIFF: zsetOpsSubtract(op, out); break;
     }
     zsetItemsSort(out);
 }
@@ -285,7 +285,7 @@ struct opForm {
 };
 
 /* Opens the sources. False: an error was replied. */
-static bool openSources(struct client *c, const struct opForm *f, struct zsetOperation *op) {
+static bool zsetOpsOpenSources(struct client *c, const struct opForm *f, struct zsetOperation *op) {
     int64_t numkeys;
     if (!argLongLong(c, c->argv[f->numkeys], &numkeys, NULL)) return false;
     if (numkeys < 1) {
@@ -306,19 +306,19 @@ static bool openSources(struct client *c, const struct opForm *f, struct zsetOpe
             replyWrongType(c);
             return false;
         }
-        sourceOpen(s, o);
+        zsetOpsSourceOpen(s, o);
     }
     return true;
 }
 
-static bool parseWeights(struct client *c, int at, struct zsetOperation *op) {
+static bool zsetOpsParseWeights(struct client *c, int at, struct zsetOperation *op) {
     for (int i = 0; i < op->count; i++)
         if (!argDouble(c, c->argv[at + i], &op->sources[i].weight, "ERR weight value is not a float"))
             return false;
     return true;
 }
 
-static bool parseAggregate(struct str arg, enum zsetAggregate *how) {
+static bool zsetOpsParseAggregate(struct str arg, enum zsetAggregate *how) {
     if (strIs(arg, "sum"))
         *how = AGGREGATE_SUM;
     else if (strIs(arg, "min"))
@@ -336,10 +336,10 @@ static bool zsetOpsParseOptions(struct client *c, const struct opForm *f, struct
         struct str arg = c->argv[i];
         int left = c->argc - i - 1;
         if (scores && left >= op->count && strIs(arg, "weights")) {
-            if (!parseWeights(c, i + 1, op)) return false;
+            if (!zsetOpsParseWeights(c, i + 1, op)) return false;
             i += op->count;
         } else if (scores && left >= 1 && strIs(arg, "aggregate") &&
-                   parseAggregate(c->argv[i + 1], &op->aggregate)) {
+                   zsetOpsParseAggregate(c->argv[i + 1], &op->aggregate)) {
             i++;
         } else if (!f->event && !f->card && strIs(arg, "withscores")) {
             op->withscores = true;
@@ -355,9 +355,9 @@ static bool zsetOpsParseOptions(struct client *c, const struct opForm *f, struct
 
 /* ---- Commands ---- */
 
-static void replyOrStore(struct client *c, const struct opForm *f, const struct zsetOperation *op) {
+static void zsetOpsReplyOrStore(struct client *c, const struct opForm *f, const struct zsetOperation *op) {
     struct zsetItems items;
-    compute(op, &items);
+    zsetOpsCompute(op, &items);
     if (f->event)
         zsetStoreResult(c, c->argv[1], zsetItemsToSet(&items), f->event, 1);
     else
@@ -365,42 +365,43 @@ static void replyOrStore(struct client *c, const struct opForm *f, const struct 
     zsetItemsFree(&items);
 }
 
-static void opGeneric(struct client *c, const struct opForm *f) {
+static void zsetOpsOpGeneric(struct client *c, const struct opForm *f) {
     struct zsetOperation op = {.op = f->op};
-    if (openSources(c, f, &op) && zsetOpsParseOptions(c, f, &op)) {
-        if (op.op != ZSET_DIFF) qsort(op.sources, (size_t)op.count, sizeof *op.sources, compareSources);
+    if (zsetOpsOpenSources(c, f, &op) && zsetOpsParseOptions(c, f, &op)) {
+        if (op.op != ZSET_DIFF)
+            qsort(op.sources, (size_t)op.count, sizeof *op.sources, zsetOpsCompareSources);
         if (f->card)
-            replyLongLong(c, (int64_t)countIntersection(&op));
+            replyLongLong(c, (int64_t)zsetOpsCountIntersection(&op));
         else
-            replyOrStore(c, f, &op);
+            zsetOpsReplyOrStore(c, f, &op);
     }
     zfree(op.sources);
 }
 
 void zunionCommand(struct client *c) {
-    opGeneric(c, &(struct opForm){.op = ZSET_UNION, .numkeys = 1});
+    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_UNION, .numkeys = 1});
 }
 
 void zinterCommand(struct client *c) {
-    opGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 1});
+    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 1});
 }
 
 void zdiffCommand(struct client *c) {
-    opGeneric(c, &(struct opForm){.op = ZSET_DIFF, .numkeys = 1});
+    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_DIFF, .numkeys = 1});
 }
 
 void zunionstoreCommand(struct client *c) {
-    opGeneric(c, &(struct opForm){.op = ZSET_UNION, .numkeys = 2, .event = "zunionstore"});
+    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_UNION, .numkeys = 2, .event = "zunionstore"});
 }
 
 void zinterstoreCommand(struct client *c) {
-    opGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 2, .event = "zinterstore"});
+    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 2, .event = "zinterstore"});
 }
 
 void zdiffstoreCommand(struct client *c) {
-    opGeneric(c, &(struct opForm){.op = ZSET_DIFF, .numkeys = 2, .event = "zdiffstore"});
+    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_DIFF, .numkeys = 2, .event = "zdiffstore"});
 }
 
 void zintercardCommand(struct client *c) {
-    opGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 1, .card = true});
+    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 1, .card = true});
 }

@@ -5,35 +5,35 @@
 
 #include "base/random.h"
 #include "base/zmalloc.h"
-#include "command/command.h"
-#include "commands/cmd_sorted_set.h"
-#include "command/lookup.h"
 #include "client/reply.h"
+#include "command/command.h"
+#include "command/lookup.h"
+#include "commands/cmd_sorted_set.h"
 #include "types/pop.h"
-#include "types/zset/zset_commands.h"
 #include "types/types.h"
+#include "types/zset/zset_commands.h"
 #include "types/zset/zset_writer.h"
 
 /* ---- Popping ---- */
 
-static const char *popEvent(bool max) {
+static const char *zsetPopEvent(bool max) {
     return max ? "zpopmax" : "zpopmin";
 }
 
-static struct zsetSlice endSlice(struct zsetRef z, bool max, uint64_t count) {
+static struct zsetSlice zsetPopEndSlice(struct zsetRef z, bool max, uint64_t count) {
     uint64_t length = zsetLength(z);
     count = popAtMost(count, length);
     return (struct zsetSlice){.rank = max ? length - count : 0, .count = count};
 }
 
 /* Reply the elements in the order of popping, then remove them. */
-static void popSlice(struct client *c, struct str key, struct object *o, bool max, const struct zsetSlice *s,
-                     enum zsetShape shape) {
+static void zsetPopSlice(struct client *c, struct str key, struct object *o, bool max,
+                         const struct zsetSlice *s, enum zsetShape shape) {
     zsetEmit(zsetOpen(o), c, s, max, shape);
-    zsetRemoveSlice(c, key, o, s, popEvent(max));
+    zsetRemoveSlice(c, key, o, s, zsetPopEvent(max));
 }
 
-static void popGeneric(struct client *c, bool max) {
+static void zsetPopGeneric(struct client *c, bool max) {
     int64_t count = 1;
     if (c->argc > 3) {
         replySyntaxError(c);
@@ -47,18 +47,18 @@ static void popGeneric(struct client *c, bool max) {
         replyArrayLen(c, 0);
         return;
     }
-    struct zsetSlice s = endSlice(zsetOpen(o), max, (uint64_t)count);
+    struct zsetSlice s = zsetPopEndSlice(zsetOpen(o), max, (uint64_t)count);
     enum zsetShape shape = c->argc == 3 ? zsetScoresShape(c, true) : ZSHAPE_FLAT;
     zsetReplyLen(c, s.count, shape);
-    popSlice(c, c->argv[1], o, max, &s, shape);
+    zsetPopSlice(c, c->argv[1], o, max, &s, shape);
 }
 
 void zpopminCommand(struct client *c) {
-    popGeneric(c, false);
+    zsetPopGeneric(c, false);
 }
 
 void zpopmaxCommand(struct client *c) {
-    popGeneric(c, true);
+    zsetPopGeneric(c, true);
 }
 
 /* ---- Popping from the first of several keys ---- */
@@ -67,10 +67,10 @@ static uint64_t zsetLengthOf(const struct object *o) {
     return zsetLength(zsetOpen(o));
 }
 
-static void popFromEnd(struct client *c, struct str key, struct object *o, enum popEnd end, uint64_t count,
-                       bool many) {
-    struct zsetSlice s = endSlice(zsetOpen(o), end == POP_LAST, count);
-    popSlice(c, key, o, end == POP_LAST, &s, many ? ZSHAPE_PAIRS : ZSHAPE_FLAT);
+static void zsetPopFromEnd(struct client *c, struct str key, struct object *o, enum popEnd end,
+                           uint64_t count, bool many) {
+    struct zsetSlice s = zsetPopEndSlice(zsetOpen(o), end == POP_LAST, count);
+    zsetPopSlice(c, key, o, end == POP_LAST, &s, many ? ZSHAPE_PAIRS : ZSHAPE_FLAT);
 }
 
 static const struct popType zset_pop = {.type = OBJ_ZSET,
@@ -78,7 +78,7 @@ static const struct popType zset_pop = {.type = OBJ_ZSET,
                                         .command = {"ZPOPMIN", "ZPOPMAX"},
                                         .single = 3,
                                         .length = zsetLengthOf,
-                                        .pop = popFromEnd};
+                                        .pop = zsetPopFromEnd};
 
 void bzpopminCommand(struct client *c) {
     popOneBlocking(c, &zset_pop, POP_FIRST);
@@ -100,7 +100,7 @@ void bzmpopCommand(struct client *c) {
  *
  * Every element has the same chance: ranks are drawn, not places in the hash table. */
 
-static void writeAtRank(struct zsetWriter *w, struct zsetRef z, uint64_t rank) {
+static void zsetPopWriteAtRank(struct zsetWriter *w, struct zsetRef z, uint64_t rank) {
     struct zsetPlace p;
     struct zsetElement e;
     bool found = z.index->atRank(z.ptr, rank, &p);
@@ -111,10 +111,10 @@ static void writeAtRank(struct zsetWriter *w, struct zsetRef z, uint64_t rank) {
 
 /* Independent draws. A listpack is read into an array first when many are wanted, so that a draw does not
  * walk. */
-static void writeDraws(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
+static void zsetPopWriteDraws(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
     uint64_t length = zsetLength(z);
     if (z.index != &zsetListpack || count < length) {
-        while (count--) writeAtRank(w, z, randomBelow(length));
+        while (count--) zsetPopWriteAtRank(w, z, randomBelow(length));
         return;
     }
     struct zsetItems items;
@@ -130,7 +130,7 @@ static void writeDraws(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
 }
 
 /* A subset by walking over all: an element is taken with the chance wanted / left (Knuth's algorithm S). */
-static void writeSubsetWalking(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
+static void zsetPopWriteSubsetWalking(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
     struct zsetIterator it = zsetIterate(z, 0);
     struct zsetElement e;
     for (uint64_t left = zsetLength(z); count && zsetNext(&it, &e); left--) {
@@ -140,26 +140,26 @@ static void writeSubsetWalking(struct zsetWriter *w, struct zsetRef z, uint64_t 
     }
 }
 
-static int compareRanks(const void *a, const void *b) {
+static int zsetPopCompareRanks(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return x < y ? -1 : x > y;
 }
 
 /* A small part of a large set: ranks are drawn, and drawn again for those that came twice. */
-static void writeSubsetDrawing(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
+static void zsetPopWriteSubsetDrawing(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
     uint64_t *ranks = zmalloc(count * sizeof *ranks), have = 0, length = zsetLength(z);
     while (have < count) {
         for (uint64_t i = have; i < count; i++) ranks[i] = randomBelow(length);
-        qsort(ranks, count, sizeof *ranks, compareRanks);
+        qsort(ranks, count, sizeof *ranks, zsetPopCompareRanks);
         have = 1;
         for (uint64_t i = 1; i < count; i++)
             if (ranks[i] != ranks[have - 1]) ranks[have++] = ranks[i];
     }
-    for (uint64_t i = 0; i < count; i++) writeAtRank(w, z, ranks[i]);
+    for (uint64_t i = 0; i < count; i++) zsetPopWriteAtRank(w, z, ranks[i]);
     zfree(ranks);
 }
 
-static void replyRandom(struct client *c, struct zsetRef z, int64_t count, bool withscores) {
+static void zsetPopReplyRandom(struct client *c, struct zsetRef z, int64_t count, bool withscores) {
     struct zsetWriter w;
     enum zsetShape shape = zsetScoresShape(c, withscores);
     uint64_t length = zsetLength(z), n = count < 0 ? -(uint64_t)count : (uint64_t)count;
@@ -167,15 +167,15 @@ static void replyRandom(struct client *c, struct zsetRef z, int64_t count, bool 
     zsetReplyLen(c, n, shape);
     zsetWriterBegin(&w, c, shape);
     if (count < 0)
-        writeDraws(&w, z, n);
+        zsetPopWriteDraws(&w, z, n);
     else if (z.index == &zsetListpack || n > length / 4)
-        writeSubsetWalking(&w, z, n);
+        zsetPopWriteSubsetWalking(&w, z, n);
     else if (n)
-        writeSubsetDrawing(&w, z, n);
+        zsetPopWriteSubsetDrawing(&w, z, n);
     zsetWriterEnd(&w);
 }
 
-static void replyOneRandom(struct client *c, struct object *o) {
+static void zsetPopReplyOneRandom(struct client *c, struct object *o) {
     struct zsetElement e;
     struct zsetPlace p;
     if (!o) {
@@ -203,9 +203,9 @@ void zrandmemberCommand(struct client *c) {
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     if (c->argc == 2)
-        replyOneRandom(c, o);
+        zsetPopReplyOneRandom(c, o);
     else if (!o || !count)
         replyArrayLen(c, 0);
     else
-        replyRandom(c, zsetOpen(o), count, withscores);
+        zsetPopReplyRandom(c, zsetOpen(o), count, withscores);
 }

@@ -10,8 +10,8 @@
 #include "base/zmalloc.h"
 #include "client/client.h"
 #include "client/reply.h"
-#include "types/zset/zset_commands.h"
 #include "types/zset/zset.h"
+#include "types/zset/zset_commands.h"
 
 static const char err_scorerange[] = "ERR min or max is not a float";
 static const char err_lexrange[] = "ERR min or max not valid string range item";
@@ -19,7 +19,7 @@ static const char err_lexrange[] = "ERR min or max not valid string range item";
 /* ---- Parsing ---- */
 
 /* Bounds are read more freely than scores: nothing at all is 0, what is too large is infinite. */
-static bool parseScoreBound(struct str s, double *score, bool *exclusive) {
+static bool zsetRangeParseScoreBound(struct str s, double *score, bool *exclusive) {
     *exclusive = s.len && s.ptr[0] == '(';
     if (*exclusive) s = strN(s.ptr + 1, s.len - 1);
     *score = 0;
@@ -28,14 +28,14 @@ static bool parseScoreBound(struct str s, double *score, bool *exclusive) {
 
 bool zsetParseScoreRange(struct client *c, struct str min, struct str max, struct zsetRange *r) {
     r->by = ZRANGE_SCORE;
-    if (parseScoreBound(min, &r->score.min, &r->score.minex) &&
-        parseScoreBound(max, &r->score.max, &r->score.maxex))
+    if (zsetRangeParseScoreBound(min, &r->score.min, &r->score.minex) &&
+        zsetRangeParseScoreBound(max, &r->score.max, &r->score.maxex))
         return true;
     replyError(c, err_scorerange);
     return false;
 }
 
-static bool parseLexBound(struct str s, struct zlexBound *b) {
+static bool zsetRangeParseLexBound(struct str s, struct zlexBound *b) {
     *b = (struct zlexBound){0};
     if (s.len == 1 && (s.ptr[0] == '-' || s.ptr[0] == '+')) {
         b->kind = s.ptr[0] == '-' ? ZLEX_MIN : ZLEX_MAX;
@@ -50,7 +50,7 @@ static bool parseLexBound(struct str s, struct zlexBound *b) {
 
 bool zsetReadLexRange(struct str min, struct str max, struct zsetRange *r) {
     r->by = ZRANGE_LEX;
-    return parseLexBound(min, &r->lex.min) && parseLexBound(max, &r->lex.max);
+    return zsetRangeParseLexBound(min, &r->lex.min) && zsetRangeParseLexBound(max, &r->lex.max);
 }
 
 bool zsetParseLexRange(struct client *c, struct str min, struct str max, struct zsetRange *r) {
@@ -66,7 +66,7 @@ bool zsetParseRankRange(struct client *c, struct str start, struct str stop, str
 
 /* ---- Resolving ---- */
 
-static void sliceByRank(const struct zsetRange *r, uint64_t length, struct zsetSlice *s) {
+static void zsetRangeSliceByRank(const struct zsetRange *r, uint64_t length, struct zsetSlice *s) {
     int64_t n = (int64_t)length;
     int64_t start = r->start < 0 ? (r->start < -n ? 0 : r->start + n) : r->start;
     int64_t stop = r->stop < 0 ? (r->stop < -n ? -1 : r->stop + n) : r->stop;
@@ -77,7 +77,8 @@ static void sliceByRank(const struct zsetRange *r, uint64_t length, struct zsetS
 }
 
 /* Skip `offset` elements from the near end. False when the set ends before. */
-static bool skipOffset(struct zsetRef z, const struct zsetRange *r, struct zsetPlace *p, uint64_t *rank) {
+static bool zsetRangeSkipOffset(struct zsetRef z, const struct zsetRange *r, struct zsetPlace *p,
+                                uint64_t *rank) {
     uint64_t offset = (uint64_t)r->offset;
     if (!offset) return true;
     if (offset > (r->reverse ? *rank : zsetLength(z) - 1 - *rank)) return false;
@@ -89,12 +90,12 @@ void zsetSliceOf(struct zsetRef z, const struct zsetRange *r, struct zsetSlice *
     uint64_t rank, max = r->limit < 0 ? UINT64_MAX : (uint64_t)r->limit;
     *s = (struct zsetSlice){0};
     if (r->by == ZRANGE_RANK) {
-        sliceByRank(r, zsetLength(z), s);
+        zsetRangeSliceByRank(r, zsetLength(z), s);
         return;
     }
     if (r->offset < 0 || max == 0) return;
     if (!z.index->seek(z.ptr, r, r->reverse, &s->near, &rank)) return;
-    if (!skipOffset(z, r, &s->near, &rank)) return;
+    if (!zsetRangeSkipOffset(z, r, &s->near, &rank)) return;
     s->count = z.index->extent(z.ptr, r, &s->near, rank, max);
     s->rank = r->reverse && s->count ? rank + 1 - s->count : rank;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_range_commands.c - sorted set commands on ranges: counting, replying, storing, removing. */
-#include "command/command.h"
 #include "base/num.h"
+#include "client/reply.h"
+#include "command/command.h"
 #include "command/lookup.h"
 #include "command/propagate.h"
 #include "commands/cmd_sorted_set.h"
-#include "client/reply.h"
-#include "types/zset/zset_commands.h"
 #include "types/types.h"
+#include "types/zset/zset_commands.h"
 #include "types/zset/zset_writer.h"
 
 /* ---- ZCOUNT, ZLEXCOUNT ---- */
 
-static void countGeneric(struct client *c, const struct zsetRange *r) {
+static void zsetRangeCountGeneric(struct client *c, const struct zsetRange *r) {
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[1], OBJ_ZSET, &o)) return;
     struct zsetSlice s = {0};
@@ -22,12 +22,12 @@ static void countGeneric(struct client *c, const struct zsetRange *r) {
 
 void zcountCommand(struct client *c) {
     struct zsetRange r = {.limit = -1};
-    if (zsetParseScoreRange(c, c->argv[2], c->argv[3], &r)) countGeneric(c, &r);
+    if (zsetParseScoreRange(c, c->argv[2], c->argv[3], &r)) zsetRangeCountGeneric(c, &r);
 }
 
 void zlexcountCommand(struct client *c) {
     struct zsetRange r = {.limit = -1};
-    if (zsetParseLexRange(c, c->argv[2], c->argv[3], &r)) countGeneric(c, &r);
+    if (zsetParseLexRange(c, c->argv[2], c->argv[3], &r)) zsetRangeCountGeneric(c, &r);
 }
 
 /* ---- ZRANGE and its kin ---- */
@@ -79,7 +79,7 @@ static bool zsetRangeParseOptions(struct client *c, const struct zrangeForm *f, 
 }
 
 /* A reverse range by score or name is given from the high end. */
-static bool parseRange(struct client *c, const struct zrangeForm *f, struct zsetRange *r) {
+static bool zsetRangeParseRange(struct client *c, const struct zrangeForm *f, struct zsetRange *r) {
     struct str first = c->argv[f->key + 1], second = c->argv[f->key + 2];
     switch (r->by) {
     case ZRANGE_RANK: return zsetParseRankRange(c, first, second, r);
@@ -89,8 +89,8 @@ static bool parseRange(struct client *c, const struct zrangeForm *f, struct zset
     }
 }
 
-static void replyRange(struct client *c, struct zsetRef z, const struct zsetSlice *s,
-                       const struct zrangeArgs *a) {
+static void zsetRangeReplyRange(struct client *c, struct zsetRef z, const struct zsetSlice *s,
+                                const struct zrangeArgs *a) {
     enum zsetShape shape = zsetScoresShape(c, a->withscores);
     zsetReplyLen(c, s->count, shape);
     zsetEmit(z, c, s, a->range.reverse, shape);
@@ -114,8 +114,8 @@ static void zsetRangePropagate(struct client *c, struct str *argv, int words, co
 }
 
 /* The copy is made in ascending order, whatever the direction. */
-static void storeRange(struct client *c, struct object *o, const struct zsetRange *r,
-                       const struct zsetSlice *s) {
+static void zsetRangeStoreRange(struct client *c, struct object *o, const struct zsetRange *r,
+                                const struct zsetSlice *s) {
     struct str by_rank[] = {STR("ZRANGESTORE"), c->argv[1], c->argv[2], {0}, {0}};
     if (s->count && zsetRangeFollowsStructure(zsetOpen(o), r)) zsetRangePropagate(c, by_rank, 3, s);
     struct zsetRef to = zsetNew(s->count, 0);
@@ -127,53 +127,53 @@ static void storeRange(struct client *c, struct object *o, const struct zsetRang
     zsetStoreResult(c, c->argv[1], to, "zrangestore", 1);
 }
 
-static void rangeGeneric(struct client *c, const struct zrangeForm *f) {
+static void zsetRangeGeneric(struct client *c, const struct zrangeForm *f) {
     struct zrangeArgs a = {.range = {.reverse = f->reverse, .limit = -1}};
     struct zsetSlice s = {0};
     a.range.by = f->by >= 0 ? (unsigned)f->by : ZRANGE_RANK;
-    if (!zsetRangeParseOptions(c, f, &a) || !parseRange(c, f, &a.range)) return;
+    if (!zsetRangeParseOptions(c, f, &a) || !zsetRangeParseRange(c, f, &a.range)) return;
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[f->key], OBJ_ZSET, &o)) return;
     if (o) zsetSliceOf(zsetOpen(o), &a.range, &s);
     if (f->store)
-        storeRange(c, o, &a.range, &s);
+        zsetRangeStoreRange(c, o, &a.range, &s);
     else if (s.count)
-        replyRange(c, zsetOpen(o), &s, &a);
+        zsetRangeReplyRange(c, zsetOpen(o), &s, &a);
     else
         replyArrayLen(c, 0);
 }
 
 void zrangeCommand(struct client *c) {
-    rangeGeneric(c, &(struct zrangeForm){.key = 1, .by = -1});
+    zsetRangeGeneric(c, &(struct zrangeForm){.key = 1, .by = -1});
 }
 
 void zrangestoreCommand(struct client *c) {
-    rangeGeneric(c, &(struct zrangeForm){.key = 2, .by = -1, .store = true});
+    zsetRangeGeneric(c, &(struct zrangeForm){.key = 2, .by = -1, .store = true});
 }
 
 void zrevrangeCommand(struct client *c) {
-    rangeGeneric(c, &(struct zrangeForm){.key = 1, .by = ZRANGE_RANK, .reverse = true});
+    zsetRangeGeneric(c, &(struct zrangeForm){.key = 1, .by = ZRANGE_RANK, .reverse = true});
 }
 
 void zrangebyscoreCommand(struct client *c) {
-    rangeGeneric(c, &(struct zrangeForm){.key = 1, .by = ZRANGE_SCORE});
+    zsetRangeGeneric(c, &(struct zrangeForm){.key = 1, .by = ZRANGE_SCORE});
 }
 
 void zrevrangebyscoreCommand(struct client *c) {
-    rangeGeneric(c, &(struct zrangeForm){.key = 1, .by = ZRANGE_SCORE, .reverse = true});
+    zsetRangeGeneric(c, &(struct zrangeForm){.key = 1, .by = ZRANGE_SCORE, .reverse = true});
 }
 
 void zrangebylexCommand(struct client *c) {
-    rangeGeneric(c, &(struct zrangeForm){.key = 1, .by = ZRANGE_LEX});
+    zsetRangeGeneric(c, &(struct zrangeForm){.key = 1, .by = ZRANGE_LEX});
 }
 
 void zrevrangebylexCommand(struct client *c) {
-    rangeGeneric(c, &(struct zrangeForm){.key = 1, .by = ZRANGE_LEX, .reverse = true});
+    zsetRangeGeneric(c, &(struct zrangeForm){.key = 1, .by = ZRANGE_LEX, .reverse = true});
 }
 
 /* ---- ZREMRANGEBY... ---- */
 
-static void removeGeneric(struct client *c, const struct zsetRange *r, const char *event) {
+static void zsetRangeRemoveGeneric(struct client *c, const struct zsetRange *r, const char *event) {
     struct zsetSlice s = {0};
     struct object *o;
     if (!lookupKeyWriteType(c, c->argv[1], OBJ_ZSET, &o)) return;
@@ -186,15 +186,15 @@ static void removeGeneric(struct client *c, const struct zsetRange *r, const cha
 
 void zremrangebyrankCommand(struct client *c) {
     struct zsetRange r = {.limit = -1};
-    if (zsetParseRankRange(c, c->argv[2], c->argv[3], &r)) removeGeneric(c, &r, "zremrangebyrank");
+    if (zsetParseRankRange(c, c->argv[2], c->argv[3], &r)) zsetRangeRemoveGeneric(c, &r, "zremrangebyrank");
 }
 
 void zremrangebyscoreCommand(struct client *c) {
     struct zsetRange r = {.limit = -1};
-    if (zsetParseScoreRange(c, c->argv[2], c->argv[3], &r)) removeGeneric(c, &r, "zremrangebyscore");
+    if (zsetParseScoreRange(c, c->argv[2], c->argv[3], &r)) zsetRangeRemoveGeneric(c, &r, "zremrangebyscore");
 }
 
 void zremrangebylexCommand(struct client *c) {
     struct zsetRange r = {.limit = -1};
-    if (zsetParseLexRange(c, c->argv[2], c->argv[3], &r)) removeGeneric(c, &r, "zremrangebylex");
+    if (zsetParseLexRange(c, c->argv[2], c->argv[3], &r)) zsetRangeRemoveGeneric(c, &r, "zremrangebylex");
 }

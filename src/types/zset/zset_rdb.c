@@ -34,7 +34,7 @@ void zsetRdbSave(struct rioWriter *w, const struct object *o) {
 
 /* ---- Loading ---- */
 
-static bool loadMember(struct rdbReader *r, uint8_t rdb_type, struct zsetLoader *l) {
+static bool zsetRdbLoadMember(struct rdbReader *r, uint8_t rdb_type, struct zsetLoader *l) {
     struct rdbHeld member;
     double score;
     bool ok = rdbReadHeld(r, &member) &&
@@ -45,13 +45,13 @@ static bool loadMember(struct rdbReader *r, uint8_t rdb_type, struct zsetLoader 
     return ok;
 }
 
-static enum rdbLoaded loadMembers(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
+static enum rdbLoaded zsetRdbLoadMembers(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
     uint64_t n;
     if (!rdbReadCount(r, 2, &n)) return RDB_FAILED;
     if (n == 0) return RDB_EMPTY;
     struct zsetLoader l = zsetLoad(rdbPresize(r, n));
     for (; n; n--) {
-        if (loadMember(r, rdb_type, &l)) continue;
+        if (zsetRdbLoadMember(r, rdb_type, &l)) continue;
         zsetFree(l.z);
         return RDB_FAILED;
     }
@@ -60,7 +60,7 @@ static enum rdbLoaded loadMembers(struct rdbReader *r, uint8_t rdb_type, struct 
 }
 
 enum rdbLoaded zsetRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
-    if (rdb_type == RDB_TYPE_ZSET || rdb_type == RDB_TYPE_ZSET_2) return loadMembers(r, rdb_type, v);
+    if (rdb_type == RDB_TYPE_ZSET || rdb_type == RDB_TYPE_ZSET_2) return zsetRdbLoadMembers(r, rdb_type, v);
     struct zsetRef z;
     unsigned char *lp =
         rdbReadFlat(r, rdb_type == RDB_TYPE_ZSET_LISTPACK ? RDB_FLAT_LISTPACK : RDB_FLAT_ZIPLIST);

@@ -13,14 +13,13 @@
  * brings its score with it, and its rank by climbing from there.
  *
  * `place.at` is the node. */
-#include "types/zset/zset.h"
-
 #include <string.h>
 
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "data/keyspace/db.h"
+#include "types/zset/zset.h"
 #include "types/zset/zset_writer.h"
 
 /* With a limit of up to this many elements, their bounds are compared one by one: they will be read anyway.
@@ -32,13 +31,13 @@
 _Static_assert(offsetof(struct zset, list.header) < 64, "length, tail and first level are in the first line");
 _Static_assert(offsetof(struct zset, members) >= 256, "the member index is in the last line");
 
-static struct str nodeMember(const void *node) {
+static struct str zsetSkiplistNodeMember(const void *node) {
     return zslGetNodeElement(node);
 }
-static const struct hashtableType memberIndexType = {.entryKey = nodeMember};
+static const struct hashtableType memberIndexType = {.entryKey = zsetSkiplistNodeMember};
 
 /* The round has hashed the member of the running command ahead, as it does with keys. */
-static uint64_t memberHash(struct str member) {
+static uint64_t zsetSkiplistMemberHash(struct str member) {
     return dbHashMember(member);
 }
 
@@ -50,7 +49,7 @@ static inline bool zsetSkiplistPutPlace(struct zsetPlace *p, zskiplistNode *n) {
 
 /* ---- Life ---- */
 
-static void *skiplistCreate(size_t entries) {
+static void *zsetSkiplistCreate(size_t entries) {
     struct zset *zs = zmalloc(sizeof *zs);
     zslInit(&zs->list);
     hashtableInit(&zs->members, &memberIndexType);
@@ -58,38 +57,38 @@ static void *skiplistCreate(size_t entries) {
     return zs;
 }
 
-static void skiplistDestroy(void *z) {
+static void zsetSkiplistDestroy(void *z) {
     struct zset *zs = z;
     hashtableDestroy(&zs->members);
     zslClear(&zs->list);
     zfreeSized(zs, sizeof *zs);
 }
 
-static void *skiplistAppend(void *z, struct str member, double score) {
+static void *zsetSkiplistAppend(void *z, struct str member, double score) {
     struct zset *zs = z;
-    hashtableAddUnchecked(&zs->members, zslAppend(&zs->list, score, member), memberHash(member));
+    hashtableAddUnchecked(&zs->members, zslAppend(&zs->list, score, member), zsetSkiplistMemberHash(member));
     return zs;
 }
 
-static void *skiplistPrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetSkiplistPrepend(void *z, struct str member, double score, const struct zsetPlace *missed) {
     struct zset *zs = z;
     hashtableAddUnchecked(&zs->members, zslPrepend(&zs->list, score, member), missed->hash);
     return zs;
 }
 
-static void *skiplistCopy(const void *z) {
+static void *zsetSkiplistCopy(const void *z) {
     const struct zset *zs = z;
-    struct zset *copy = skiplistCreate(zslGetLength(&zs->list));
+    struct zset *copy = zsetSkiplistCreate(zslGetLength(&zs->list));
     for (zskiplistNode *n = zslGetFirst(&zs->list); n; n = zslGetNext(n))
-        skiplistAppend(copy, zslGetNodeElement(n), zslGetNodeScore(n));
+        zsetSkiplistAppend(copy, zslGetNodeElement(n), zslGetNodeScore(n));
     return copy;
 }
 
-static uint64_t skiplistLength(const void *z) {
+static uint64_t zsetSkiplistLength(const void *z) {
     return zslGetLength(&((const struct zset *)z)->list);
 }
 
-static size_t skiplistMemory(const void *z, size_t samples) {
+static size_t zsetSkiplistMemory(const void *z, size_t samples) {
     const struct zset *zs = z;
     size_t length = zslGetLength(&zs->list), seen = 0, nodes = 0;
     if (samples == 0 || samples > length) samples = length;
@@ -99,25 +98,25 @@ static size_t skiplistMemory(const void *z, size_t samples) {
     return zmallocSize(zs) + hashtableMemory(&zs->members) + nodes;
 }
 
-static size_t skiplistAllocations(const void *z) {
-    return skiplistLength(z) + 2;
+static size_t zsetSkiplistAllocations(const void *z) {
+    return zsetSkiplistLength(z) + 2;
 }
 
 /* ---- Searching ---- */
 
-static bool skiplistFind(void *z, struct str member, struct zsetPlace *p) {
+static bool zsetSkiplistFind(void *z, struct str member, struct zsetPlace *p) {
     struct zset *zs = z;
-    p->hash = memberHash(member);
+    p->hash = zsetSkiplistMemberHash(member);
     return zsetSkiplistPutPlace(p, hashtableFindHashed(&zs->members, member, p->hash));
 }
 
-static bool skiplistAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
+static bool zsetSkiplistAtRank(const void *z, uint64_t rank, struct zsetPlace *p) {
     const zskiplist *list = &((const struct zset *)z)->list;
     return zsetSkiplistPutPlace(p, rank == 0 ? zslGetFirst(list) : zslGetByRank(list, rank));
 }
 
-static bool skiplistSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
-                         uint64_t *rank) {
+static bool zsetSkiplistSeek(const void *z, const struct zsetRange *r, bool last, struct zsetPlace *p,
+                             uint64_t *rank) {
     const zskiplist *list = &((const struct zset *)z)->list;
     zskiplistNode *n;
     if (r->by == ZRANGE_SCORE)
@@ -127,79 +126,80 @@ static bool skiplistSeek(const void *z, const struct zsetRange *r, bool last, st
     return zsetSkiplistPutPlace(p, n);
 }
 
-static inline bool isInside(const zskiplistNode *n, const struct zsetRange *r) {
+static inline bool zsetSkiplistIsInside(const zskiplistNode *n, const struct zsetRange *r) {
     if (r->by == ZRANGE_SCORE)
         return zscoreGteMin(zslGetNodeScore(n), &r->score) && zscoreLteMax(zslGetNodeScore(n), &r->score);
     return zlexGteMin(zslGetNodeElement(n), &r->lex) && zlexLteMax(zslGetNodeElement(n), &r->lex);
 }
 
-static uint64_t skiplistExtent(const void *z, const struct zsetRange *r, const struct zsetPlace *p,
-                               uint64_t rank, uint64_t max) {
+static uint64_t zsetSkiplistExtent(const void *z, const struct zsetRange *r, const struct zsetPlace *p,
+                                   uint64_t rank, uint64_t max) {
     const zskiplistNode *n = p->at;
     uint64_t count = 0, end;
     if (max <= EXTENT_WALK) {
-        for (; n && count < max && isInside(n, r); count++) n = r->reverse ? zslGetPrev(n) : zslGetNext(n);
+        for (; n && count < max && zsetSkiplistIsInside(n, r); count++)
+            n = r->reverse ? zslGetPrev(n) : zslGetNext(n);
         return count;
     }
     struct zsetPlace far;
-    if (!isInside(n, r) || !skiplistSeek(z, r, !r->reverse, &far, &end)) return 0;
+    if (!zsetSkiplistIsInside(n, r) || !zsetSkiplistSeek(z, r, !r->reverse, &far, &end)) return 0;
     uint64_t low = r->reverse ? end : rank, high = r->reverse ? rank : end;
     if (low > high) return 1; /* a lex range over unequal scores: without meaning, but not dangerous */
     count = high - low + 1;
     return count < max ? count : max;
 }
 
-static uint64_t skiplistRank(const void *z, const struct zsetPlace *p) {
+static uint64_t zsetSkiplistRank(const void *z, const struct zsetPlace *p) {
     return zslGetRank(&((const struct zset *)z)->list, p->at);
 }
 
-static bool skiplistStep(const void *z, struct zsetPlace *p, bool back) {
+static bool zsetSkiplistStep(const void *z, struct zsetPlace *p, bool back) {
     (void)z;
     return zsetSkiplistPutPlace(p, back ? zslGetPrev(p->at) : zslGetNext(p->at));
 }
 
-static void skiplistRead(const struct zsetPlace *p, struct zsetElement *e) {
+static void zsetSkiplistRead(const struct zsetPlace *p, struct zsetElement *e) {
     e->member = zslGetNodeElement(p->at);
     e->score = p->score;
 }
 
 /* ---- Changing ---- */
 
-static void *skiplistInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
+static void *zsetSkiplistInsert(void *z, struct str member, double score, const struct zsetPlace *missed) {
     struct zset *zs = z;
     hashtableAddUnchecked(&zs->members, zslInsert(&zs->list, score, member), missed->hash);
     return zs;
 }
 
-static void *skiplistUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
+static void *zsetSkiplistUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
     struct zset *zs = z;
     (void)member;
     zslUpdateScore(&zs->list, found->at, score);
     return zs;
 }
 
-static void *skiplistErase(void *z, const struct zsetPlace *found) {
+static void *zsetSkiplistErase(void *z, const struct zsetPlace *found) {
     struct zset *zs = z;
     hashtableRemoveEntry(&zs->members, found->at, found->hash);
     zslDelete(&zs->list, found->at);
     return zs;
 }
 
-static void forgetNode(void *priv, zskiplistNode *n) {
-    hashtableRemoveEntry(priv, n, memberHash(zslGetNodeElement(n)));
+static void zsetSkiplistForgetNode(void *priv, zskiplistNode *n) {
+    hashtableRemoveEntry(priv, n, zsetSkiplistMemberHash(zslGetNodeElement(n)));
 }
 
-static void *skiplistEraseRange(void *z, uint64_t rank, uint64_t count) {
+static void *zsetSkiplistEraseRange(void *z, uint64_t rank, uint64_t count) {
     struct zset *zs = z;
-    zslDeleteRangeByRank(&zs->list, rank, count, forgetNode, &zs->members);
+    zslDeleteRangeByRank(&zs->list, rank, count, zsetSkiplistForgetNode, &zs->members);
     return zs;
 }
 
 /* ---- Replying ---- */
 
 /* The next node is on its way while this one is written. */
-static void skiplistEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count, bool reverse,
-                         enum zsetShape shape) {
+static void zsetSkiplistEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count,
+                             bool reverse, enum zsetShape shape) {
     struct zsetWriter w;
     zskiplistNode *n = p.at, *next;
     (void)z;
@@ -224,7 +224,7 @@ struct zskiplistScanCall {
     void (*fn)(void *priv, const struct zsetElement *e);
     void *priv;
 };
-static void scanNode(void *priv, void *node) {
+static void zsetSkiplistScanNode(void *priv, void *node) {
     struct zskiplistScanCall *call = priv;
     struct zsetElement e;
     e.member = zslGetNodeElement(node);
@@ -232,10 +232,10 @@ static void scanNode(void *priv, void *node) {
     call->fn(call->priv, &e);
 }
 
-static uint64_t skiplistScan(void *z, uint64_t cursor, void (*fn)(void *priv, const struct zsetElement *e),
-                             void *priv) {
+static uint64_t zsetSkiplistScan(void *z, uint64_t cursor,
+                                 void (*fn)(void *priv, const struct zsetElement *e), void *priv) {
     struct zskiplistScanCall call = {fn, priv};
-    return hashtableScan(&((struct zset *)z)->members, cursor, scanNode, &call);
+    return hashtableScan(&((struct zset *)z)->members, cursor, zsetSkiplistScanNode, &call);
 }
 
 /* Nodes moved in one call. */
@@ -246,32 +246,32 @@ struct defragCall {
     void *(*move)(void *priv, void *ptr);
     void *priv;
 };
-static zskiplistNode *moveNode(void *priv, zskiplistNode *n) {
+static zskiplistNode *zsetSkiplistMoveNode(void *priv, zskiplistNode *n) {
     struct defragCall *call = priv;
-    uint64_t hash = memberHash(zslGetNodeElement(n));
+    uint64_t hash = zsetSkiplistMemberHash(zslGetNodeElement(n));
     zskiplistNode *now = call->move(call->priv, n);
     if (now) hashtableReplaceEntry(call->members, n, now, hash);
     return now;
 }
 
-static void *skiplistDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {
+static void *zsetSkiplistDefrag(void *z, uint64_t *cursor, void *(*move)(void *priv, void *ptr), void *priv) {
     void *now = *cursor == 0 ? move(priv, z) : NULL;
     struct zset *zs = now ? now : z;
     struct defragCall call = {&zs->members, move, priv};
     if (*cursor == 0) hashtableMoveArrays(&zs->members, move, priv);
-    zslMoveRange(&zs->list, *cursor, DEFRAG_NODES, moveNode, &call);
+    zslMoveRange(&zs->list, *cursor, DEFRAG_NODES, zsetSkiplistMoveNode, &call);
     *cursor += DEFRAG_NODES;
     if (*cursor >= zslGetLength(&zs->list)) *cursor = 0;
     return zs;
 }
 
-static struct hashtable *skiplistTable(void *z) {
+static struct hashtable *zsetSkiplistTable(void *z) {
     return &((struct zset *)z)->members;
 }
 
-static sds skiplistDebugInfo(const void *z, sds s) {
+static sds zsetSkiplistDebugInfo(const void *z, sds s) {
     const struct zset *zs = z;
-    size_t length = zslGetLength(&zs->list), memory = skiplistMemory(z, 0);
+    size_t length = zslGetLength(&zs->list), memory = zsetSkiplistMemory(z, 0);
     double slots = (double)hashtableSlots(&zs->members);
     return sdscatprintf(s, "elements:%zu height:%d index_fill:%.1f%% bytes:%zu bytes_per_element:%.2f ",
                         length, zslGetHeight(&zs->list), slots ? 100 * (double)length / slots : 0, memory,
@@ -280,26 +280,26 @@ static sds skiplistDebugInfo(const void *z, sds s) {
 
 /* ---- Prefetching ---- */
 
-static void prefetchNode(const zskiplistNode *n) {
+static void zsetSkiplistPrefetchNode(const zskiplistNode *n) {
     if (!n) return;
     __builtin_prefetch(n);
     __builtin_prefetch((const char *)n + NODE_GUESS - 1);
 }
 
 /* The member index knows all nodes without looking at any. */
-static void skiplistWarm(const void *z) {
+static void zsetSkiplistWarm(const void *z) {
     struct zset *zs = (struct zset *)z;
     struct hashtableIterator it;
     void *node;
     if (hashtableSize(&zs->members) > WARM_MAX) return;
     hashtableInitIterator(&it, &zs->members, false);
-    while (hashtableNext(&it, &node)) prefetchNode(node);
+    while (hashtableNext(&it, &node)) zsetSkiplistPrefetchNode(node);
     hashtableStopIterator(&it);
 }
 
 /* From step 1 on, the way down to where a new score belongs. A small list is read in less time. */
-static bool fetchPlace(const zskiplist *list, const struct prefetchRequests *wants, int step,
-                       struct prefetchState *state) {
+static bool zsetSkiplistFetchPlace(const zskiplist *list, const struct prefetchRequests *wants, int step,
+                                   struct prefetchState *state) {
     struct zslFetch search;
     _Static_assert(sizeof search <= sizeof state->notes, "a search fits the state");
     if (zslGetLength(list) <= WARM_MAX) return false;
@@ -316,8 +316,8 @@ static bool fetchPlace(const zskiplist *list, const struct prefetchRequests *wan
 }
 
 /* From step 3 on, the way up that the rank of a member takes, one node a step; or the way to a score. */
-static bool skiplistPrefetch(const void *z, const struct prefetchRequests *wants, int step,
-                             struct prefetchState *state) {
+static bool zsetSkiplistPrefetch(const void *z, const struct prefetchRequests *wants, int step,
+                                 struct prefetchState *state) {
     const struct zset *zs = z;
     unsigned parts = wants->parts;
     bool member = wants->member.ptr != NULL;
@@ -328,49 +328,49 @@ static bool skiplistPrefetch(const void *z, const struct prefetchRequests *wants
         return parts != 0;
     case 1:
         if (parts & PREFETCH_HEAD) zslPrefetchFirst(&zs->list);
-        if (parts & PREFETCH_TAIL) prefetchNode(zslGetTail(&zs->list));
+        if (parts & PREFETCH_TAIL) zsetSkiplistPrefetchNode(zslGetTail(&zs->list));
         if (member) hashtablePrefetchBucket(&zs->members, wants->member_hash);
-        if (parts & PREFETCH_SCORE) fetchPlace(&zs->list, wants, step, state);
+        if (parts & PREFETCH_SCORE) zsetSkiplistFetchPlace(&zs->list, wants, step, state);
         return member;
     case 2:
         state->at = hashtablePeek(&zs->members, wants->member_hash);
-        prefetchNode(state->at);
+        zsetSkiplistPrefetchNode(state->at);
         break;
     default:
         if (parts & PREFETCH_RANK) state->at = zslClimb(state->at);
         break;
     }
-    if (parts & PREFETCH_SCORE) return fetchPlace(&zs->list, wants, step, state);
+    if (parts & PREFETCH_SCORE) return zsetSkiplistFetchPlace(&zs->list, wants, step, state);
     return state->at && parts & PREFETCH_RANK;
 }
 
 const struct zsetIndex zsetSkiplist = {
     .encoding = ZSET_SKIPLIST,
     .name = "skiplist",
-    .create = skiplistCreate,
-    .destroy = skiplistDestroy,
-    .copy = skiplistCopy,
-    .length = skiplistLength,
-    .memory = skiplistMemory,
-    .allocations = skiplistAllocations,
-    .find = skiplistFind,
-    .atRank = skiplistAtRank,
-    .seek = skiplistSeek,
-    .extent = skiplistExtent,
-    .rank = skiplistRank,
-    .step = skiplistStep,
-    .read = skiplistRead,
-    .insert = skiplistInsert,
-    .append = skiplistAppend,
-    .prepend = skiplistPrepend,
-    .update = skiplistUpdate,
-    .erase = skiplistErase,
-    .eraseRange = skiplistEraseRange,
-    .emit = skiplistEmit,
-    .scan = skiplistScan,
-    .defrag = skiplistDefrag,
-    .table = skiplistTable,
-    .warm = skiplistWarm,
-    .debugInfo = skiplistDebugInfo,
-    .prefetch = skiplistPrefetch,
+    .create = zsetSkiplistCreate,
+    .destroy = zsetSkiplistDestroy,
+    .copy = zsetSkiplistCopy,
+    .length = zsetSkiplistLength,
+    .memory = zsetSkiplistMemory,
+    .allocations = zsetSkiplistAllocations,
+    .find = zsetSkiplistFind,
+    .atRank = zsetSkiplistAtRank,
+    .seek = zsetSkiplistSeek,
+    .extent = zsetSkiplistExtent,
+    .rank = zsetSkiplistRank,
+    .step = zsetSkiplistStep,
+    .read = zsetSkiplistRead,
+    .insert = zsetSkiplistInsert,
+    .append = zsetSkiplistAppend,
+    .prepend = zsetSkiplistPrepend,
+    .update = zsetSkiplistUpdate,
+    .erase = zsetSkiplistErase,
+    .eraseRange = zsetSkiplistEraseRange,
+    .emit = zsetSkiplistEmit,
+    .scan = zsetSkiplistScan,
+    .defrag = zsetSkiplistDefrag,
+    .table = zsetSkiplistTable,
+    .warm = zsetSkiplistWarm,
+    .debugInfo = zsetSkiplistDebugInfo,
+    .prefetch = zsetSkiplistPrefetch,
 };
