@@ -10,12 +10,13 @@ proc source_text {path} {
     return $text
 }
 
-# The names in backquotes at the beginnings of the items of a list, which begins behind a line.
+# The names in backquotes at the beginnings of the items of a list, which begins after a line. Further lines of an item are indented.
 proc names_in_list {page line} {
     set names {}
     set at [string first "\n$line\n" $page]
     assert_morethan_equal $at 0 "the page has no line '$line'"
     foreach item [lrange [split [string range $page [expr {$at + [string length $line] + 2}] end] \n] 0 end] {
+        if {[string match "  *" $item]} { continue }
         if {[string range $item 0 1] ne "- "} { break }
         foreach {- name} [regexp -all -inline {`([^`]+)`} [lindex [split $item :] 0]] { lappend names $name }
     }
