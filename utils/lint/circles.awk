@@ -9,7 +9,7 @@
 #
 #     -v show=circles   of each knot its size and one shortest circle, include by include, as complaints. Exit 1: there are some
 #     -v show=includes  every include within a knot: what has to be cut is among these
-#     -v show=figures   the table of src/README.md: knots, files of each folder, headers most included
+#     -v show=figures   the table of docs/contributing/decisions.md: knots, files of each folder, headers most included
 
 function unit(file) {
     sub(/\.[ch]$/, "", file)
