@@ -54,7 +54,7 @@ __attribute__((noinline)) bool hashtableProbeFar(const segment *s, struct probe 
 }
 
 __attribute__((noinline)) bool hashtableFindBehindHome(const hashtable *ht, struct str key, const void *which,
-                                                       uint32_t sub, struct place *p) {
+                                                       uint32_t sub, struct probePlace *p) {
     struct probe probe = probeFrom(p->home);
     while (probeNext(p->segment, &probe)) {
         p->bucket = &p->segment->table[probe.at];
@@ -145,12 +145,12 @@ void *hashtableFind(hashtable *ht, struct str key) {
 }
 
 void *hashtableFindHashed(hashtable *ht, struct str key, uint64_t hash) {
-    struct place p;
+    struct probePlace p;
     return findPlace(ht, key, NULL, hash, &p) ? entryAt(p.bucket, p.slot) : NULL;
 }
 
 struct hashtableRef *hashtableFindRef(hashtable *ht, struct str key, uint64_t hash) {
-    struct place p;
+    struct probePlace p;
     return findPlace(ht, key, NULL, hash, &p) ? &p.bucket->slots[p.slot] : NULL;
 }
 
@@ -215,7 +215,7 @@ void *hashtablePeek(const hashtable *ht, uint64_t hash) {
 bool hashtableAdd(hashtable *ht, void *entry) {
     struct str key = keyOf(ht, entry);
     uint64_t hash = hashOfKey(ht, key);
-    struct place p;
+    struct probePlace p;
     if (findPlace(ht, key, NULL, hash, &p)) return false;
     hashtableAddUnchecked(ht, entry, hash);
     return true;
@@ -231,7 +231,7 @@ void hashtableAddUnchecked(hashtable *ht, void *entry, uint64_t hash) {
     ht->used++;
 }
 
-void *hashtablePopPlace(hashtable *ht, const struct place *p) {
+void *hashtablePopPlace(hashtable *ht, const struct probePlace *p) {
     void *entry = entryAt(p->bucket, p->slot);
     takeOut(p);
     ht->used--;
@@ -245,7 +245,7 @@ void *hashtablePop(hashtable *ht, struct str key) {
 }
 
 void *hashtablePopHashed(hashtable *ht, struct str key, uint64_t hash) {
-    struct place p;
+    struct probePlace p;
     return findPlace(ht, key, NULL, hash, &p) ? hashtablePopPlace(ht, &p) : NULL;
 }
 
@@ -257,14 +257,14 @@ bool hashtableDelete(hashtable *ht, struct str key) {
 }
 
 void hashtableRemoveEntry(hashtable *ht, const void *entry, uint64_t hash) {
-    struct place p;
+    struct probePlace p;
     bool found = findPlace(ht, strN(NULL, 0), entry, hash, &p);
     serverAssert(found);
     hashtablePopPlace(ht, &p);
 }
 
 void hashtableReplaceEntry(hashtable *ht, const void *old, void *now, uint64_t hash) {
-    struct place p;
+    struct probePlace p;
     bool found = findPlace(ht, strN(NULL, 0), old, hash, &p);
     serverAssert(found);
     hashtableRefSet(&p.bucket->slots[p.slot], now);

@@ -42,7 +42,7 @@ uint32_t hashtableLongestProbe(hashtable *ht) {
     void *entry;
     hashtableInitIterator(&it, ht, false);
     while (hashtableNext(&it, &entry)) {
-        struct place p;
+        struct probePlace p;
         bool found = findPlace(ht, strN(NULL, 0), entry, hashOfEntry(ht, entry), &p);
         serverAssert(found);
         if (p.passed >= longest) longest = p.passed + 1;
@@ -63,7 +63,7 @@ static void hashtableCheckVerifyEntry(hashtable *ht, const segment *s, uint32_t 
     serverAssert(b->tags[slot] == tagOf(sub) && word == wordOf(entryAt(b, slot), sub));
     serverAssert(segmentOf(ht, salted) == s);
     serverAssert(!knowsSubs(s, i) || subOfSlot(s, tagOf(sub), word, subsEnd(s, i)) == sub);
-    struct place p;
+    struct probePlace p;
     bool found = findPlace(ht, key, NULL, hash, &p);
     serverAssert(found && p.segment - p.segment->back == s && p.bucket == b && p.slot == slot);
     struct probe q = probeFrom(homeOf(s, sub));

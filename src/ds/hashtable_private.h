@@ -208,7 +208,7 @@ static inline bool probeNext(const segment *s, struct probe *p) {
 /* --- Finding --- */
 
 /* Where an entry sits, and how many buckets its probe passes. */
-struct place {
+struct probePlace {
     const segment *segment; /* or a copy */
     bucket *bucket;
     uint32_t home, passed;
@@ -232,11 +232,11 @@ static inline __attribute__((always_inline)) bool findInBucket(const struct hash
 }
 
 bool hashtableFindBehindHome(const hashtable *ht, struct str key, const void *which, uint32_t sub,
-                             struct place *p);
+                             struct probePlace *p);
 
 /* Inlined for either use; the home bucket is nearly always the right one. */
 static inline __attribute__((always_inline)) bool
-findPlace(const hashtable *ht, struct str key, const void *which, uint64_t hash, struct place *p) {
+findPlace(const hashtable *ht, struct str key, const void *which, uint64_t hash, struct probePlace *p) {
     if (unlikely(!hasTable(ht))) return false;
     uint64_t salted = hashtableSalted(ht, hash);
     p->segment = anySegmentOf(ht, salted);
@@ -272,14 +272,14 @@ static inline __attribute__((always_inline)) bool placeEntry(segment *s, uint32_
     return placeWord(s, homeOf(s, sub), tagOf(sub), wordOf(entry, sub));
 }
 
-static inline void takeOut(const struct place *p) {
+static inline void takeOut(const struct probePlace *p) {
     clearSlot(p->bucket, p->slot);
     if (unlikely(p->passed)) hashtableCountPassed(p->segment, p->home, p->passed, -1);
     segment *s = (segment *)p->segment - p->segment->back;
     s->used--;
 }
 
-void *hashtablePopPlace(hashtable *ht, const struct place *p); /* the entry, no longer in the table */
+void *hashtablePopPlace(hashtable *ht, const struct probePlace *p); /* the entry, no longer in the table */
 
 /* --- Resizing (hashtable_resize.c) --- */
 

@@ -182,7 +182,7 @@ static unsigned hashtableWalkRandomSlotOf(const bucket *b) {
 }
 
 /* Where an entry is, for who only reads it: home and passed are not filled in. */
-static struct place hashtableWalkQuickPlace(const hashtable *ht) {
+static struct probePlace hashtableWalkQuickPlace(const hashtable *ht) {
     uint32_t i = 0;
     segment *s = NULL;
     for (unsigned try = 0; try < RANDOM_TRIES; try++) {
@@ -190,14 +190,14 @@ static struct place hashtableWalkQuickPlace(const hashtable *ht) {
         if (!isEmptyBucket(&s->table[i])) break;
     }
     while (isEmptyBucket(&s->table[i])) s = hashtableWalkStepAround(ht, s, &i);
-    return (struct place){
+    return (struct probePlace){
         .segment = s, .bucket = &s->table[i], .slot = hashtableWalkRandomSlotOf(&s->table[i])};
 }
 
 void *hashtableRandomEntry(hashtable *ht) {
     if (!ht->used) return NULL;
     hashtableHurryShrink(ht);
-    struct place p = hashtableWalkQuickPlace(ht);
+    struct probePlace p = hashtableWalkQuickPlace(ht);
     return entryAt(p.bucket, p.slot);
 }
 
@@ -217,7 +217,7 @@ static __thread struct {
 } draws;
 
 /* False: there is no such bucket. The first 24 bits choose the segment, the others the slot in it. */
-static inline bool hashtableWalkDrawnPlace(const hashtable *ht, uint64_t number, struct place *p) {
+static inline bool hashtableWalkDrawnPlace(const hashtable *ht, uint64_t number, struct probePlace *p) {
     _Static_assert(HASHTABLE_DEPTH_MOST <= 24, "the bits for the segment");
     uint64_t length = ht->bits ? 1ULL << ht->longest : lengthOf(&ht->one);
     uint64_t slot = (uint64_t)(((unsigned __int128)(number << 24) * (length * SLOTS)) >> 64);
@@ -229,8 +229,8 @@ static inline bool hashtableWalkDrawnPlace(const hashtable *ht, uint64_t number,
     return true;
 }
 
-static inline bool hashtableWalkFairTry(const hashtable *ht, struct place *p) {
-    struct place later;
+static inline bool hashtableWalkFairTry(const hashtable *ht, struct probePlace *p) {
+    struct probePlace later;
     if (unlikely(!draws.filled)) {
         for (unsigned i = 0; i < DRAWS_AHEAD; i++) draws.number[i] = randomU64();
         draws.filled = true;
@@ -244,11 +244,11 @@ static inline bool hashtableWalkFairTry(const hashtable *ht, struct place *p) {
     return hashtableWalkDrawnPlace(ht, number, p) && p->bucket->tags[p->slot];
 }
 
-static struct place hashtableWalkFairPlace(hashtable *ht) {
-    struct place p;
+static struct probePlace hashtableWalkFairPlace(hashtable *ht) {
+    struct probePlace p;
     hashtableHurryShrink(ht);
     if (!ht->bits && lengthOf(&ht->one) == 1)
-        return (struct place){
+        return (struct probePlace){
             .segment = &ht->one, .bucket = ht->one.table, .slot = hashtableWalkRandomSlotOf(ht->one.table)};
     for (unsigned try = 0; try < 16 * RANDOM_TRIES; try++)
         if (hashtableWalkFairTry(ht, &p)) return p;
@@ -257,12 +257,12 @@ static struct place hashtableWalkFairPlace(hashtable *ht) {
 
 void *hashtableFairRandomEntry(hashtable *ht) {
     if (!ht->used) return NULL;
-    struct place p = hashtableWalkFairPlace(ht);
+    struct probePlace p = hashtableWalkFairPlace(ht);
     return entryAt(p.bucket, p.slot);
 }
 
 /* The home of the entry at this place, in bucket `at`. */
-static uint32_t hashtableWalkHomeOfSlot(const hashtable *ht, const struct place *p, uint32_t at) {
+static uint32_t hashtableWalkHomeOfSlot(const hashtable *ht, const struct probePlace *p, uint32_t at) {
     const segment *s = p->segment;
     const bucket *b = p->bucket;
     if (likely(knowsSubs(s, at)))
@@ -272,7 +272,7 @@ static uint32_t hashtableWalkHomeOfSlot(const hashtable *ht, const struct place 
 
 void *hashtablePopFairRandom(hashtable *ht) {
     if (!ht->used) return NULL;
-    struct place p = hashtableWalkFairPlace(ht);
+    struct probePlace p = hashtableWalkFairPlace(ht);
     uint32_t at = (uint32_t)(p.bucket - p.segment->table);
     struct probe probe = probeFrom(hashtableWalkHomeOfSlot(ht, &p, at));
     while (unlikely(probe.at != at)) {

@@ -112,20 +112,20 @@ static void hllDenseSet(unsigned char *registers, unsigned i, unsigned v) {
 
 /* ---- Sparse runs ---- */
 
-struct run {
+struct hllRun {
     unsigned value, length;
     size_t bytes; /* of its opcode */
 };
 
 /* The run at p; false at a truncated opcode. */
-static bool hllReadRun(const unsigned char *p, const unsigned char *end, struct run *r) {
+static bool hllReadRun(const unsigned char *p, const unsigned char *end, struct hllRun *r) {
     if (*p & 0x80) {
-        *r = (struct run){(unsigned)(*p >> 2 & 0x1f) + 1, (unsigned)(*p & 3) + 1, 1};
+        *r = (struct hllRun){(unsigned)(*p >> 2 & 0x1f) + 1, (unsigned)(*p & 3) + 1, 1};
     } else if (*p & 0x40) {
         if (p + 1 == end) return false;
-        *r = (struct run){0, ((unsigned)(*p & 0x3f) << 8 | p[1]) + 1, 2};
+        *r = (struct hllRun){0, ((unsigned)(*p & 0x3f) << 8 | p[1]) + 1, 2};
     } else {
-        *r = (struct run){0, (unsigned)(*p & 0x3f) + 1, 1};
+        *r = (struct hllRun){0, (unsigned)(*p & 0x3f) + 1, 1};
     }
     return true;
 }
@@ -149,7 +149,7 @@ static size_t hllWriteRun(unsigned char *p, unsigned value, unsigned length) {
     return 2;
 }
 
-typedef void runFn(void *priv, unsigned first, const struct run *r);
+typedef void runFn(void *priv, unsigned first, const struct hllRun *r);
 
 /* All runs in order; false when they do not make up exactly all registers.
  * fn may have been called by then. */
@@ -157,7 +157,7 @@ static bool hllForEachRun(struct str s, runFn *fn, void *priv) {
     const unsigned char *p = hllBytesOf(s.ptr) + HEADER, *end = hllBytesOf(s.ptr) + s.len;
     unsigned first = 0;
     while (p < end) {
-        struct run r;
+        struct hllRun r;
         if (!hllReadRun(p, end, &r) || first + r.length > HLL_REGISTERS) return false;
         fn(priv, first, &r);
         first += r.length;
@@ -166,7 +166,7 @@ static bool hllForEachRun(struct str s, runFn *fn, void *priv) {
     return first == HLL_REGISTERS;
 }
 
-static void hllIgnoreRun(void *priv, unsigned first, const struct run *r) {
+static void hllIgnoreRun(void *priv, unsigned first, const struct hllRun *r) {
     (void)priv, (void)first, (void)r;
 }
 
@@ -174,7 +174,7 @@ bool hllIsWhole(struct str s) {
     return !hllIsSparse(s) || hllForEachRun(s, hllIgnoreRun, NULL);
 }
 
-static void hllDenseRun(void *priv, unsigned first, const struct run *r) {
+static void hllDenseRun(void *priv, unsigned first, const struct hllRun *r) {
     for (unsigned i = 0; r->value && i < r->length; i++) hllDenseSet(priv, first + i, r->value);
 }
 
@@ -196,7 +196,7 @@ bool hllToDense(sds *hll) {
 static void hllMergeRuns(sds hll, size_t at) {
     for (int scan = 0; scan < 5; scan++) {
         unsigned char *p = hllBytesOf(hll) + at, *end = hllBytesOf(hll) + sdslen(hll);
-        struct run a, b;
+        struct hllRun a, b;
         if (p >= end || !hllReadRun(p, end, &a)) return;
         if (a.value && p + a.bytes < end && hllReadRun(p + a.bytes, end, &b) && b.value == a.value &&
             a.length + b.length <= VAL_RUN) {
@@ -212,7 +212,7 @@ static void hllMergeRuns(sds hll, size_t at) {
 /* Find the run of a register. *at, *prev: offsets of it and of the one before it (or of itself); *first: its
  * first register. */
 static bool hllFindRun(struct str s, unsigned index, size_t *at, size_t *prev, unsigned *first,
-                       struct run *r) {
+                       struct hllRun *r) {
     const unsigned char *base = hllBytesOf(s.ptr), *p = base + HEADER, *end = base + s.len;
     *first = 0;
     *prev = HEADER;
@@ -249,7 +249,7 @@ static bool hllSparseSet(sds *hll, unsigned index, unsigned rank, size_t sparse_
     if (rank > VAL_MAX) return hllToDense(hll) && hllDenseRaise(hll, index, rank, changed);
     size_t at, prev;
     unsigned first;
-    struct run r;
+    struct hllRun r;
     if (!hllFindRun(sdsview(*hll), index, &at, &prev, &first, &r)) return false;
     if (rank <= r.value) return true;
     unsigned char pieces[5];
@@ -327,7 +327,7 @@ uint64_t hllCountRegisters(const uint8_t registers[HLL_REGISTERS]) {
     return hllEstimate(histogram);
 }
 
-static void hllHistogramRun(void *priv, unsigned first, const struct run *r) {
+static void hllHistogramRun(void *priv, unsigned first, const struct hllRun *r) {
     (void)first;
     ((unsigned *)priv)[r->value] += r->length;
 }
@@ -350,7 +350,7 @@ bool hllCount(sds hll, uint64_t *count) {
     return true;
 }
 
-static void hllMaxRun(void *priv, unsigned first, const struct run *r) {
+static void hllMaxRun(void *priv, unsigned first, const struct hllRun *r) {
     uint8_t *registers = priv;
     for (unsigned i = first; i < first + r->length; i++) {
         if (r->value > registers[i]) registers[i] = (uint8_t)r->value;
@@ -367,7 +367,7 @@ bool hllMergeInto(uint8_t registers[HLL_REGISTERS], struct str s) {
     return true;
 }
 
-static void hllDescribeRun(void *priv, unsigned first, const struct run *r) {
+static void hllDescribeRun(void *priv, unsigned first, const struct hllRun *r) {
     sds *out = priv;
     (void)first;
     if (r->value)

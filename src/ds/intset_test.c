@@ -15,18 +15,18 @@
 
 #define MODEL_MAX 300
 
-struct model {
+struct intsetModel {
     int64_t v[MODEL_MAX];
     uint32_t n;
 };
 
-static bool intsetTestModelFind(const struct model *m, int64_t v, uint32_t *at) {
+static bool intsetTestModelFind(const struct intsetModel *m, int64_t v, uint32_t *at) {
     for (*at = 0; *at < m->n && m->v[*at] < v; ++*at) {
     }
     return *at < m->n && m->v[*at] == v;
 }
 
-static bool intsetTestModelAdd(struct model *m, int64_t v) {
+static bool intsetTestModelAdd(struct intsetModel *m, int64_t v) {
     uint32_t at;
     if (intsetTestModelFind(m, v, &at)) return false;
     memmove(m->v + at + 1, m->v + at, (m->n++ - at) * sizeof *m->v);
@@ -34,7 +34,7 @@ static bool intsetTestModelAdd(struct model *m, int64_t v) {
     return true;
 }
 
-static bool intsetTestModelRemove(struct model *m, int64_t v) {
+static bool intsetTestModelRemove(struct intsetModel *m, int64_t v) {
     uint32_t at;
     if (!intsetTestModelFind(m, v, &at)) return false;
     memmove(m->v + at, m->v + at + 1, (--m->n - at) * sizeof *m->v);
@@ -49,7 +49,7 @@ static int64_t intsetTestPick(int wide) {
     return (int64_t)((uint64_t)b + randomBelow(7) - 3);
 }
 
-static void checkEqual(const unsigned char *is, const struct model *m) {
+static void checkEqual(const unsigned char *is, const struct intsetModel *m) {
     assert_int_equal(intsetLength(is), m->n);
     for (uint32_t i = 0; i < m->n; i++) assert_int_equal(intsetGet(is, i), m->v[i]);
     if (m->n) assert_true(intsetValidate(is, intsetBytes(is), true));
@@ -61,7 +61,7 @@ static void intsetTestModel(void **state) {
     long ops = env ? atol(env) : 1000000;
     for (int wide = 0; wide <= 3; wide++) {
         unsigned char *is = intsetNew();
-        struct model m = {.n = 0};
+        struct intsetModel m = {.n = 0};
         for (long i = 0; i < ops / 4; i++) {
             int64_t v = intsetTestPick(wide);
             uint32_t at;

@@ -138,18 +138,18 @@ static inline void lpDecode(const unsigned char *p, struct lpValue *v) {
 
 /* What is to be stored: `head` (the encoding, and an integer's data), then the string's bytes, then the
  * backlen. */
-struct entry {
+struct lpEntry {
     unsigned char head[HEAD_MAX];
     unsigned headLen;
     struct str body;
 };
 
-static uint64_t lpEntryBytes(const struct entry *e) {
+static uint64_t lpEntryBytes(const struct lpEntry *e) {
     return e->headLen + e->body.len;
 }
 
-static struct entry lpEntryOfInt(int64_t v) {
-    struct entry e = {.body = {NULL, 0}};
+static struct lpEntry lpEntryOfInt(int64_t v) {
+    struct lpEntry e = {.body = {NULL, 0}};
     int bytes = v == (int16_t)v ? 2 : v >= -(1 << 23) && v < 1 << 23 ? 3 : v == (int32_t)v ? 4 : 8;
     if (v >= 0 && v <= 127) {
         e.head[0] = (unsigned char)v;
@@ -166,8 +166,8 @@ static struct entry lpEntryOfInt(int64_t v) {
     return e;
 }
 
-static struct entry lpEntryOfString(struct str s) {
-    struct entry e = {.body = s};
+static struct lpEntry lpEntryOfString(struct str s) {
+    struct lpEntry e = {.body = s};
     int64_t v;
     if (s.len < LP_INTBUF_SIZE && string2ll(s, &v)) return lpEntryOfInt(v);
     serverAssert(s.len < UINT32_MAX);
@@ -187,7 +187,7 @@ static struct entry lpEntryOfString(struct str s) {
 }
 
 /* Returns what is behind it. */
-static inline unsigned char *lpWriteEntry(unsigned char *p, const struct entry *e) {
+static inline unsigned char *lpWriteEntry(unsigned char *p, const struct lpEntry *e) {
     uint64_t size = lpEntryBytes(e);
     memcpy(p, e->head, e->headLen);
     if (e->body.len) memcpy(p + e->headLen, e->body.ptr, e->body.len);
@@ -232,7 +232,7 @@ static unsigned char *lpSplice(unsigned char *lp, size_t offset, size_t old, siz
     return new < old ? lpGiveBackSlack(lp, after) : lp;
 }
 
-static unsigned char *lpInsertEntry(unsigned char *lp, const struct entry *e, unsigned char *p, int where,
+static unsigned char *lpInsertEntry(unsigned char *lp, const struct lpEntry *e, unsigned char *p, int where,
                                     unsigned char **newp) {
     uint64_t size = lpEntryBytes(e);
     size_t old = 0, new = size + lpBacklenSize(size);
@@ -387,12 +387,12 @@ unsigned char *lpFind(unsigned char *lp, unsigned char *p, struct str s, unsigne
 /* ---- Change ---- */
 
 unsigned char *lpInsert(unsigned char *lp, struct str s, unsigned char *p, int where, unsigned char **newp) {
-    struct entry e = lpEntryOfString(s);
+    struct lpEntry e = lpEntryOfString(s);
     return lpInsertEntry(lp, &e, p, where, newp);
 }
 
 unsigned char *lpInsertInt(unsigned char *lp, int64_t v, unsigned char *p, int where, unsigned char **newp) {
-    struct entry e = lpEntryOfInt(v);
+    struct lpEntry e = lpEntryOfInt(v);
     return lpInsertEntry(lp, &e, p, where, newp);
 }
 
@@ -449,17 +449,17 @@ unsigned char *lpLongElementEnd(unsigned char *p) {
 }
 
 unsigned char *lpElementWrite(unsigned char *to, struct str s) {
-    struct entry e = lpEntryOfString(s);
+    struct lpEntry e = lpEntryOfString(s);
     return lpWriteEntry(to, &e);
 }
 
 unsigned char *lpWriteLongInt(unsigned char *to, int64_t v) {
-    struct entry e = lpEntryOfInt(v);
+    struct lpEntry e = lpEntryOfInt(v);
     return lpWriteEntry(to, &e);
 }
 
 size_t lpLongIntBytes(int64_t v) {
-    struct entry e = lpEntryOfInt(v);
+    struct lpEntry e = lpEntryOfInt(v);
     return e.headLen + 1u;
 }
 

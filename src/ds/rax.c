@@ -638,11 +638,11 @@ bool raxMove(struct rax *r, const char *op, struct str key, size_t keys, zmoveFn
 
 /* ---- Checks ---- */
 
-struct tally {
+struct raxTally {
     size_t keys, nodes, bytes;
 };
 
-static void raxVerifySlot(void *slot, struct tally *t) {
+static void raxVerifySlot(void *slot, struct raxTally *t) {
     if (raxIsValue(slot)) {
         t->keys++;
         return;
@@ -660,7 +660,7 @@ static void raxVerifySlot(void *slot, struct tally *t) {
 }
 
 void raxVerify(const struct rax *r) {
-    struct tally t = {0};
+    struct raxTally t = {0};
     if (r->size) raxVerifySlot(r->root, &t);
     serverAssert(t.keys == r->size && t.nodes == r->nodes && t.bytes == r->bytes);
 }

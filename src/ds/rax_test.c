@@ -24,7 +24,7 @@ struct modelKey {
     size_t len;
     void *value;
 };
-struct model {
+struct raxModel {
     struct modelKey *key[MODEL_MAX];
     size_t n;
 };
@@ -34,7 +34,7 @@ static struct str raxTestView(const struct modelKey *k) {
 }
 
 /* Index of the first key that is not smaller. */
-static size_t raxTestModelLower(const struct model *m, struct str key) {
+static size_t raxTestModelLower(const struct raxModel *m, struct str key) {
     size_t low = 0, high = m->n;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -46,11 +46,11 @@ static size_t raxTestModelLower(const struct model *m, struct str key) {
     return low;
 }
 
-static bool raxTestModelHas(const struct model *m, size_t at, struct str key) {
+static bool raxTestModelHas(const struct raxModel *m, size_t at, struct str key) {
     return at < m->n && strEq(raxTestView(m->key[at]), key);
 }
 
-static void raxTestModelAdd(struct model *m, size_t at, struct str key, void *value) {
+static void raxTestModelAdd(struct raxModel *m, size_t at, struct str key, void *value) {
     struct modelKey *k = malloc(sizeof *k);
     memcpy(k->bytes, key.ptr, key.len);
     k->len = key.len;
@@ -59,7 +59,7 @@ static void raxTestModelAdd(struct model *m, size_t at, struct str key, void *va
     m->key[at] = k;
 }
 
-static void raxTestModelRemove(struct model *m, size_t at) {
+static void raxTestModelRemove(struct raxModel *m, size_t at) {
     free(m->key[at]);
     memmove(m->key + at, m->key + at + 1, (--m->n - at) * sizeof *m->key);
 }
@@ -109,14 +109,14 @@ static void *someValue(void) {
 
 /* ---- Checks ---- */
 
-static void raxTestExpectAt(const struct raxIterator *it, bool found, const struct model *m, size_t at) {
+static void raxTestExpectAt(const struct raxIterator *it, bool found, const struct raxModel *m, size_t at) {
     assert_int_equal(found, at < m->n);
     if (!found) return;
     assert_true(strEq(it->key, raxTestView(m->key[at])));
     assert_ptr_equal(it->value, m->key[at]->value);
 }
 
-static void checkSeek(const struct rax *r, const struct model *m, struct str key) {
+static void checkSeek(const struct rax *r, const struct raxModel *m, struct str key) {
     static const char *ops[] = {"=", ">", ">=", "<", "<=", "^", "$"};
     size_t op = randomBelow(7), at = raxTestModelLower(m, key);
     bool has = raxTestModelHas(m, at, key);
@@ -133,7 +133,7 @@ static void checkSeek(const struct rax *r, const struct model *m, struct str key
     raxStop(&it);
 }
 
-static void checkWalk(const struct rax *r, const struct model *m) {
+static void checkWalk(const struct rax *r, const struct raxModel *m) {
     struct raxIterator it;
     size_t at = 0;
     raxVerify(r);
@@ -151,7 +151,7 @@ static void checkWalk(const struct rax *r, const struct model *m) {
 /* ---- Moving ---- */
 
 struct moving {
-    struct model *model;
+    struct raxModel *model;
     size_t at, offers;
 };
 
@@ -175,7 +175,7 @@ static void *giveValue(void *priv, struct str key, void *value) {
 }
 
 /* All keys, in pieces. Each node is offered, some above the cuts more than once. */
-static void moveAll(struct rax *r, struct model *m) {
+static void moveAll(struct rax *r, struct raxModel *m) {
     struct moving moving = {.model = m};
     size_t pieces = 0;
     char last[KEY_MAX];
@@ -189,7 +189,7 @@ static void moveAll(struct rax *r, struct model *m) {
     assert_true(moving.offers >= r->nodes);
 }
 
-static void raxTestStep(struct rax *r, struct model *m, struct str key, unsigned addChance) {
+static void raxTestStep(struct rax *r, struct raxModel *m, struct str key, unsigned addChance) {
     size_t at = raxTestModelLower(m, key);
     bool has = raxTestModelHas(m, at, key);
     void *old = (void *)1, *value = someValue();
@@ -211,7 +211,7 @@ static void raxTestStep(struct rax *r, struct model *m, struct str key, unsigned
 
 static void raxTestRunModel(keyMaker *maker, int operations) {
     struct rax r;
-    struct model *m = calloc(1, sizeof *m);
+    struct raxModel *m = calloc(1, sizeof *m);
     char bytes[KEY_MAX];
     unsigned addChance = 60;
     raxInit(&r);
@@ -248,7 +248,7 @@ static void testIteratorThroughChanges(void **state) {
     for (int round = 0; round < 400; round++) {
         keyMaker *maker = makers[round % 4];
         struct rax r;
-        struct model *m = calloc(1, sizeof *m);
+        struct raxModel *m = calloc(1, sizeof *m);
         struct raxIterator it;
         char bytes[KEY_MAX], at[KEY_MAX];
         raxInit(&r);

@@ -408,7 +408,7 @@ void zbtMapMoveRun(struct zbtMap *m, const struct zbtLeaf *l, unsigned from, uns
 
 /* ---- SCAN ---- */
 
-struct scan {
+struct zbtMapScan {
     const struct zbtMap *m;
     unsigned which;
     const part *p;
@@ -419,12 +419,12 @@ struct scan {
 };
 
 /* Is the leaf's entry in this table a dead one? */
-static bool zbtMapIsDead(const struct scan *s, const struct zbtLeaf *l) {
+static bool zbtMapIsDead(const struct zbtMapScan *s, const struct zbtLeaf *l) {
     return s->m->moving && s->which == s->m->which && (l->table != s->m->now) != (s->p == &s->m->next);
 }
 
 /* Members of a leaf with this tag that belong to the home and the range. */
-static void zbtMapScanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t tag) {
+static void zbtMapScanLeaf(struct zbtMapScan *s, const struct zbtLeaf *l, uint8_t tag) {
     uint8_t fp = (uint8_t)(tag << ZBT_PART_BITS | s->which);
     for (unsigned i = 0; i < l->count; i++) {
         if (l->fp[i] != fp) continue;
@@ -440,7 +440,7 @@ static void zbtMapScanLeaf(struct scan *s, const struct zbtLeaf *l, uint8_t tag)
 
 /* Has the chain from the home on another entry like this one, in front of it? In a chain so long that the
  * look would take its time, a member may be passed twice. */
-static bool zbtMapIsRepeated(const struct scan *s, const bucket *b, unsigned slot) {
+static bool zbtMapIsRepeated(const struct zbtMapScan *s, const bucket *b, unsigned slot) {
     uint32_t i = s->home, id = zbtIdAt(s->m, b, slot);
     for (unsigned checked = 0; checked < CHAIN_CHECKED; checked++, i = zbtMapNext(s->p, i)) {
         const bucket *other = &s->p->table[i];
@@ -453,7 +453,7 @@ static bool zbtMapIsRepeated(const struct scan *s, const bucket *b, unsigned slo
     return false;
 }
 
-static void zbtMapScanEntry(struct scan *s, const bucket *b, unsigned slot) {
+static void zbtMapScanEntry(struct zbtMapScan *s, const bucket *b, unsigned slot) {
     if (zbtMapIsRepeated(s, b, slot)) return;
     for (uint64_t id = zbtIdAt(s->m, b, slot); id < s->m->ids; id += (uint64_t)s->m->id_mask + 1) {
         const struct zbtLeaf *l = s->m->leaves[id];
@@ -461,7 +461,7 @@ static void zbtMapScanEntry(struct scan *s, const bucket *b, unsigned slot) {
     }
 }
 
-static void zbtMapScanHome(struct scan *s) {
+static void zbtMapScanHome(struct zbtMapScan *s) {
     uint32_t i = s->home;
     for (uint32_t left = s->p->buckets; left; left--, i = zbtMapNext(s->p, i)) {
         const bucket *b = &s->p->table[i];
@@ -472,7 +472,7 @@ static void zbtMapScanHome(struct scan *s) {
 }
 
 /* All homes of a table that the range of positions, which is in one part, touches. */
-static void zbtMapScanPart(struct scan *s, const part *p) {
+static void zbtMapScanPart(struct zbtMapScan *s, const part *p) {
     s->p = p;
     uint32_t last = zbtMapHomeAt(p, (s->to - 1) & (HOME_END - 1));
     for (s->home = zbtMapHomeAt(p, s->from & (HOME_END - 1)); s->home <= last; s->home++) zbtMapScanHome(s);
@@ -484,7 +484,7 @@ uint64_t zbtMapScan(const struct zbtMap *m, uint64_t cursor, zbtScanFn fn, void 
     if (cursor >= SCAN_CURSOR_END) return 0;
     struct scanCursor c = scanCursorRead(cursor, zbtMapBucketsOf(m));
     unsigned which = (unsigned)(c.position >> HOME_BITS);
-    struct scan s = {
+    struct zbtMapScan s = {
         .m = m, .which = which, .from = c.position, .to = scanStripeEnd(&c), .fn = fn, .priv = priv};
     bool moves = m->moving && which == m->which;
     const part *small = &m->part[which];

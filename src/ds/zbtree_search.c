@@ -441,11 +441,11 @@ AVX2 static inline uint64_t zbtSearchSumOfFour(__m256i x) {
     return (uint64_t)_mm_cvtsi128_si64(two) + (uint64_t)_mm_extract_epi64(two, 1);
 }
 
-struct tally {
+struct zbtTally {
     __m256i found, before;
 };
 /* Children i .. i + 3. */
-AVX2 static inline void zbtSearchTallyFour(struct tally *sum, const struct zbtInner *n, unsigned i,
+AVX2 static inline void zbtSearchTallyFour(struct zbtTally *sum, const struct zbtInner *n, unsigned i,
                                            __m256d bound, bool past) {
     __m256d four = _mm256_loadu_pd(zbtSeparators(n) + 1 + i);
     __m256i left = _mm256_castpd_si256(past ? _mm256_cmp_pd(bound, four, _CMP_GE_OQ)
@@ -457,7 +457,7 @@ AVX2 static inline void zbtSearchTallyFour(struct tally *sum, const struct zbtIn
 /* A node has room for an odd number of fours: the first, then pairs of them. */
 AVX2 static inline struct choice zbtSearchChooseAvx2(const struct zbtInner *n, double x, bool past) {
     __m256d bound = _mm256_set1_pd(x);
-    struct tally sum = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+    struct zbtTally sum = {_mm256_setzero_si256(), _mm256_setzero_si256()};
     zbtSearchTallyFour(&sum, n, 0, bound, past);
     for (unsigned i = 4; i < n->count; i += 8) {
         zbtSearchTallyFour(&sum, n, i, bound, past);

@@ -73,17 +73,17 @@ static void freeUniverse(void) {
 
 /* ---- The model: members in order, and who is in it ---- */
 
-struct entry {
+struct zbtModelEntry {
     double score;
     unsigned id;
 };
-static struct entry model[UNIVERSE];
+static struct zbtModelEntry model[UNIVERSE];
 static size_t modelLen;
 static bool present[UNIVERSE];
 static double scoreOf[UNIVERSE];
 static zbtree *tree;
 
-static bool zbtreeTestIsBefore(const struct entry *e, double score, struct str member) {
+static bool zbtreeTestIsBefore(const struct zbtModelEntry *e, double score, struct str member) {
     return e->score != score ? e->score < score : strCmp(memberOf[e->id], member) < 0;
 }
 
@@ -102,7 +102,7 @@ static size_t zbtreeTestModelPlace(double score, struct str member) {
 static void zbtreeTestModelPut(unsigned id, double score) {
     size_t at = zbtreeTestModelPlace(score, memberOf[id]);
     memmove(&model[at + 1], &model[at], (modelLen - at) * sizeof *model);
-    model[at] = (struct entry){score, id};
+    model[at] = (struct zbtModelEntry){score, id};
     modelLen++;
     present[id] = true;
     scoreOf[id] = score;
@@ -206,7 +206,7 @@ static void opErase(void) {
 static void zbtreeTestOpUpdate(void) {
     if (!modelLen) return;
     size_t at = randomBelow(modelLen);
-    struct entry e = model[at];
+    struct zbtModelEntry e = model[at];
     switch (randomBelow(4)) {
     case 0: e.score += 1; break;
     case 1: e.score -= randomBelow(2) ? 1 : 1e-3; break;
@@ -837,7 +837,7 @@ static void testUpperHalves(void **state) {
 
 /* ---- Benchmark: the same work for both indexes, each with what finds members ---- */
 
-struct list {
+struct zbtModelList {
     zskiplist order;
     hashtable members;
 };
@@ -847,45 +847,45 @@ static struct str zbtreeTestNodeMember(const void *node) {
 static const struct hashtableType listType = {.entryKey = zbtreeTestNodeMember};
 
 static void *listCreate(void) {
-    struct list *s = zmallocAligned(64, sizeof *s);
+    struct zbtModelList *s = zmallocAligned(64, sizeof *s);
     zslInit(&s->order);
     hashtableInit(&s->members, &listType);
     return s;
 }
 static void *listInsert(void *s, struct str member, double score) {
-    struct list *l = s;
+    struct zbtModelList *l = s;
     uint64_t hash = hashBytes(member.ptr, member.len);
     if (!hashtableFindHashed(&l->members, member, hash))
         hashtableAddUnchecked(&l->members, zslInsert(&l->order, score, member), hash);
     return s;
 }
 static double listScore(void *s, struct str member) {
-    return zslGetNodeScore(hashtableFind(&((struct list *)s)->members, member));
+    return zslGetNodeScore(hashtableFind(&((struct zbtModelList *)s)->members, member));
 }
 static uint64_t listRank(void *s, struct str member) {
-    struct list *l = s;
+    struct zbtModelList *l = s;
     return zslGetRank(&l->order, hashtableFind(&l->members, member));
 }
 static double listAtRank(void *s, uint64_t rank) {
-    return zslGetNodeScore(zslGetByRank(&((struct list *)s)->order, rank));
+    return zslGetNodeScore(zslGetByRank(&((struct zbtModelList *)s)->order, rank));
 }
 static double listSeek(void *s, double score) {
     struct zscoreRange r = {score, INFINITY, false, false};
-    return zslGetNodeScore(zslFirstInScoreRange(&((struct list *)s)->order, &r, NULL));
+    return zslGetNodeScore(zslFirstInScoreRange(&((struct zbtModelList *)s)->order, &r, NULL));
 }
 static double listWalk(void *s) {
     double sum = 0;
-    for (zskiplistNode *n = zslGetFirst(&((struct list *)s)->order); n; n = zslGetNext(n))
+    for (zskiplistNode *n = zslGetFirst(&((struct zbtModelList *)s)->order); n; n = zslGetNext(n))
         sum += zslGetNodeScore(n) + zslGetNodeElement(n).ptr[0];
     return sum;
 }
 static void *listUpdate(void *s, struct str member, double score) {
-    struct list *l = s;
+    struct zbtModelList *l = s;
     zslUpdateScore(&l->order, hashtableFind(&l->members, member), score);
     return s;
 }
 static void *listPop(void *s) {
-    struct list *l = s;
+    struct zbtModelList *l = s;
     zskiplistNode *n = zslGetFirst(&l->order);
     struct str member = zslGetNodeElement(n);
     hashtableRemoveEntry(&l->members, n, hashBytes(member.ptr, member.len));
@@ -893,7 +893,7 @@ static void *listPop(void *s) {
     return s;
 }
 static void *listErase(void *s, struct str member) {
-    struct list *l = s;
+    struct zbtModelList *l = s;
     uint64_t hash = hashBytes(member.ptr, member.len);
     zskiplistNode *n = hashtableFindHashed(&l->members, member, hash);
     hashtableRemoveEntry(&l->members, n, hash);
@@ -901,7 +901,7 @@ static void *listErase(void *s, struct str member) {
     return s;
 }
 static void listFree(void *s) {
-    struct list *l = s;
+    struct zbtModelList *l = s;
     hashtableDestroy(&l->members);
     zslClear(&l->order);
     zfree(l);
@@ -986,7 +986,20 @@ static const struct side sides[2] = {
      treePop, treeErase, treeFree},
 };
 
-enum work { IN_ORDER, FREE, AT_RANDOM, SCORE, RANK, AT_RANK, SEEK, WALK, UPDATE, ERASE_HALF, POP, WORKS };
+enum zbtTestWork {
+    IN_ORDER,
+    FREE,
+    AT_RANDOM,
+    SCORE,
+    RANK,
+    AT_RANK,
+    SEEK,
+    WALK,
+    UPDATE,
+    ERASE_HALF,
+    POP,
+    WORKS
+};
 static const char *const work_names[WORKS] = {
     "insert in order", "free", "insert at random", "score",      "rank",         "by rank",
     "first in range",  "walk", "update, far away", "erase half", "pop the first"};
@@ -1004,7 +1017,7 @@ struct bench {
     double sink;
 };
 
-static void doWork(struct bench *b, enum work work, size_t k) {
+static void doWork(struct bench *b, enum zbtTestWork work, size_t k) {
     char buf[32];
     void **s = &b->set[k / b->members];
     size_t m = k % b->members;
@@ -1027,7 +1040,7 @@ static void doWork(struct bench *b, enum work work, size_t k) {
     }
 }
 
-static double timeWork(struct bench *b, enum work work) {
+static double timeWork(struct bench *b, enum zbtTestWork work) {
     size_t total = b->sets * b->members;
     double t = zbtreeTestNow();
     if (work == IN_ORDER || work == POP)

@@ -10,11 +10,11 @@
 #define LONG_SIZE     0xfe /* the size of the entry before is in the four bytes that follow */
 
 /* What is left of the entries, and where that began. */
-struct reader {
+struct ziplistReader {
     const unsigned char *p, *end;
 };
 
-static bool ziplistTake(struct reader *r, size_t n, const unsigned char **p) {
+static bool ziplistTake(struct ziplistReader *r, size_t n, const unsigned char **p) {
     if (n > (size_t)(r->end - r->p)) return false;
     *p = r->p;
     r->p += n;
@@ -33,7 +33,7 @@ static uint64_t ziplistLoadBE(const unsigned char *p, unsigned bytes) {
     return v;
 }
 
-static bool ziplistTakeSizeBefore(struct reader *r, uint64_t *size) {
+static bool ziplistTakeSizeBefore(struct ziplistReader *r, uint64_t *size) {
     const unsigned char *p;
     if (!ziplistTake(r, 1, &p)) return false;
     *size = *p;
@@ -43,7 +43,7 @@ static bool ziplistTakeSizeBefore(struct reader *r, uint64_t *size) {
     return true;
 }
 
-static bool ziplistTakeString(struct reader *r, uint64_t len, struct lpValue *v) {
+static bool ziplistTakeString(struct ziplistReader *r, uint64_t len, struct lpValue *v) {
     const unsigned char *p;
     if (!ziplistTake(r, len, &p)) return false;
     v->sval = (const char *)p;
@@ -51,7 +51,7 @@ static bool ziplistTakeString(struct reader *r, uint64_t len, struct lpValue *v)
     return true;
 }
 
-static bool ziplistTakeInteger(struct reader *r, unsigned bytes, struct lpValue *v) {
+static bool ziplistTakeInteger(struct ziplistReader *r, unsigned bytes, struct lpValue *v) {
     const unsigned char *p;
     if (!ziplistTake(r, bytes, &p)) return false;
     unsigned shift = 64 - 8 * bytes;
@@ -60,7 +60,7 @@ static bool ziplistTakeInteger(struct reader *r, unsigned bytes, struct lpValue 
     return true;
 }
 
-static bool ziplistTakeElement(struct reader *r, struct lpValue *v) {
+static bool ziplistTakeElement(struct ziplistReader *r, struct lpValue *v) {
     const unsigned char *p, *more;
     if (!ziplistTake(r, 1, &p)) return false;
     switch (*p >> 6) {
@@ -93,7 +93,7 @@ unsigned char *ziplistToListpack(struct str bytes) {
     const unsigned char *zl = (const unsigned char *)bytes.ptr;
     if (bytes.len < HEADER_SIZE + 1 || ziplistLoadLE(zl, 4) != bytes.len || zl[bytes.len - 1] != END)
         return NULL;
-    struct reader r = {zl + HEADER_SIZE, zl + bytes.len - 1};
+    struct ziplistReader r = {zl + HEADER_SIZE, zl + bytes.len - 1};
     uint64_t last = ziplistLoadLE(zl + 4, 4), announced = ziplistLoadLE(zl + 8, 2), count = 0, before = 0,
              before_is;
     const unsigned char *entry = r.p;

@@ -10,11 +10,11 @@
 #define END           0xff
 #define LONG_LENGTH   0xfe
 
-struct reader {
+struct zipmapReader {
     const unsigned char *p, *end;
 };
 
-static bool zipmapTakeLength(struct reader *r, size_t *len) {
+static bool zipmapTakeLength(struct zipmapReader *r, size_t *len) {
     size_t left = (size_t)(r->end - r->p);
     if (left < 1 || *r->p == END || (*r->p == LONG_LENGTH && left < 5)) return false;
     if (*r->p < LONG_LENGTH) {
@@ -27,14 +27,14 @@ static bool zipmapTakeLength(struct reader *r, size_t *len) {
     return true;
 }
 
-static bool zipmapTakeText(struct reader *r, size_t len, struct str *s) {
+static bool zipmapTakeText(struct zipmapReader *r, size_t len, struct str *s) {
     if (len > (size_t)(r->end - r->p)) return false;
     *s = strN((const char *)r->p, len);
     r->p += len;
     return true;
 }
 
-static bool zipmapTakePair(struct reader *r, struct str *key, struct str *value) {
+static bool zipmapTakePair(struct zipmapReader *r, struct str *key, struct str *value) {
     size_t len;
     struct str unused;
     if (!zipmapTakeLength(r, &len) || !zipmapTakeText(r, len, key) || !zipmapTakeLength(r, &len) ||
@@ -47,7 +47,7 @@ static bool zipmapTakePair(struct reader *r, struct str *key, struct str *value)
 unsigned char *zipmapToListpack(struct str bytes) {
     const unsigned char *zm = (const unsigned char *)bytes.ptr;
     if (bytes.len < 2 || *zm == END || zm[bytes.len - 1] != END) return NULL;
-    struct reader r = {zm + 1, zm + bytes.len - 1};
+    struct zipmapReader r = {zm + 1, zm + bytes.len - 1};
     unsigned char *lp = lpNew(bytes.len);
     size_t pairs = 0;
     struct str key, value;

@@ -22,12 +22,12 @@
 #define MODEL_MAX  4096
 #define MEMBER_MAX 4200 /* from 4095 bytes on, the length is apart */
 
-struct entry {
+struct zslModelEntry {
     double score;
     struct str member; /* own copy */
     zskiplistNode *node;
 };
-static struct entry model[MODEL_MAX];
+static struct zslModelEntry model[MODEL_MAX];
 static size_t modelLen;
 static zskiplist list;
 
@@ -49,7 +49,7 @@ static bool zskiplistTestModelHas(struct str member) {
     return false;
 }
 
-static void zskiplistTestModelPut(size_t at, struct entry e) {
+static void zskiplistTestModelPut(size_t at, struct zslModelEntry e) {
     memmove(&model[at + 1], &model[at], (modelLen - at) * sizeof(model[0]));
     model[at] = e;
     modelLen++;
@@ -94,8 +94,8 @@ static size_t randomMember(char *buf) {
     }
 }
 
-static struct entry randomEntry(char *buf) {
-    return (struct entry){zskiplistTestRandomScore(), strN(buf, randomMember(buf)), NULL};
+static struct zslModelEntry randomEntry(char *buf) {
+    return (struct zslModelEntry){zskiplistTestRandomScore(), strN(buf, randomMember(buf)), NULL};
 }
 
 static struct str zskiplistTestOwnCopy(struct str s) {
@@ -108,7 +108,7 @@ static struct str zskiplistTestOwnCopy(struct str s) {
 
 static void zskiplistTestOpInsert(void) {
     char buf[MEMBER_MAX + 32];
-    struct entry e = randomEntry(buf);
+    struct zslModelEntry e = randomEntry(buf);
     if (modelLen == MODEL_MAX || zskiplistTestModelHas(e.member)) return;
     e.node = zslInsert(&list, e.score, e.member);
     e.member = zskiplistTestOwnCopy(e.member);
@@ -117,7 +117,7 @@ static void zskiplistTestOpInsert(void) {
 
 static void opAppend(void) {
     char buf[MEMBER_MAX + 32];
-    struct entry e = randomEntry(buf);
+    struct zslModelEntry e = randomEntry(buf);
     if (modelLen == MODEL_MAX || zskiplistTestModelHas(e.member)) return;
     if (zskiplistTestModelPlace(e.score, e.member) != modelLen) {
         e.score = model[modelLen - 1].score + 1;
@@ -130,7 +130,7 @@ static void opAppend(void) {
 
 static void opPrepend(void) {
     char buf[MEMBER_MAX + 32];
-    struct entry e = randomEntry(buf);
+    struct zslModelEntry e = randomEntry(buf);
     if (modelLen == MODEL_MAX || zskiplistTestModelHas(e.member)) return;
     if (zskiplistTestModelPlace(e.score, e.member) != 0) {
         e.score = model[0].score - 1;
@@ -152,7 +152,7 @@ static void zskiplistTestOpDelete(void) {
 static void zskiplistTestOpUpdate(void) {
     if (!modelLen) return;
     size_t at = randomBelow(modelLen);
-    struct entry e = model[at];
+    struct zslModelEntry e = model[at];
     switch (randomBelow(3)) {
     case 0: e.score += 1e-3; break; /* often stays in place */
     case 1: e.score -= 1; break;
@@ -348,7 +348,7 @@ static void testLex(void **state) {
     zslInit(&list);
     for (long i = 0; i < ops; i++) {
         if (randomBelow(4) == 0 && modelLen < 300) {
-            struct entry e = {randomBelow(2) ? 0.0 : -0.0, strN(buf, randomMember(buf)), NULL};
+            struct zslModelEntry e = {randomBelow(2) ? 0.0 : -0.0, strN(buf, randomMember(buf)), NULL};
             if (zskiplistTestModelHas(e.member)) continue;
             e.node = zslInsert(&list, e.score, e.member);
             e.member = zskiplistTestOwnCopy(e.member);
@@ -478,7 +478,7 @@ static double zskiplistTestNow(void) {
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-struct bench {
+struct zslBench {
     size_t lists, members;
     zskiplist *zsl;
     zskiplistNode **nodes; /* in order of member number */
@@ -489,7 +489,7 @@ static struct str zskiplistTestMemberName(char *buf, size_t i) {
     return strN(buf, (size_t)sprintf(buf, "member:%zu", i));
 }
 
-static void benchFill(struct bench *b, bool inOrder, const char *what) {
+static void benchFill(struct zslBench *b, bool inOrder, const char *what) {
     char buf[32];
     size_t total = b->lists * b->members, bytes = 0;
     double t = zskiplistTestNow();
@@ -504,7 +504,7 @@ static void benchFill(struct bench *b, bool inOrder, const char *what) {
            (double)bytes / (double)total);
 }
 
-static void benchReads(struct bench *b) {
+static void benchReads(struct zslBench *b) {
     size_t total = b->lists * b->members;
     uint64_t sum = 0, rank;
     double t = zskiplistTestNow();
@@ -535,7 +535,7 @@ static void benchReads(struct bench *b) {
     if (sum == 42) printf(" ");
 }
 
-static void benchWrites(struct bench *b) {
+static void benchWrites(struct zslBench *b) {
     size_t total = b->lists * b->members;
     double t = zskiplistTestNow();
     for (size_t i = 0; i < total; i++) {
@@ -553,8 +553,8 @@ static void benchWrites(struct bench *b) {
 
 static void zskiplistTestBench(size_t lists, size_t members) {
     size_t total = lists * members;
-    struct bench b = {lists, members, zcalloc(lists, sizeof(zskiplist)), zmalloc(total * sizeof(void *)),
-                      zmalloc(total * sizeof(size_t))};
+    struct zslBench b = {lists, members, zcalloc(lists, sizeof(zskiplist)), zmalloc(total * sizeof(void *)),
+                         zmalloc(total * sizeof(size_t))};
     for (size_t i = 0; i < lists; i++) zslInit(&b.zsl[i]);
     for (size_t i = 0; i < total; i++) {
         size_t j = randomBelow(i + 1);

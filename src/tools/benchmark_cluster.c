@@ -49,7 +49,7 @@ const char *benchClusterTag(const struct benchCluster *c, int slot) {
 
 static int benchClusterFirstSlot(const struct toolNode *n) {
     int first, last;
-    return slotSetRun(&n->slots, 0, &first, &last) ? first : CLUSTER_SLOTS;
+    return nodeSlotsRun(&n->slots, 0, &first, &last) ? first : CLUSTER_SLOTS;
 }
 
 static int benchClusterComparePrimaries(const void *a, const void *b) {
@@ -69,7 +69,7 @@ static void benchClusterAddNode(struct benchTopology *t, const struct toolNode *
     node->server.host = sdsnew(sdslen(n->host) ? n->host : asked->host);
     node->slots = zmalloc(CLUSTER_SLOTS * sizeof(node->slots[0]));
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
-        if (slotSetHas(&owner->slots, slot)) node->slots[node->slot_count++] = (uint16_t)slot;
+        if (nodeSlotsHas(&owner->slots, slot)) node->slots[node->slot_count++] = (uint16_t)slot;
     }
 }
 
@@ -87,7 +87,7 @@ static struct benchTopology *benchClusterTopologyOf(const struct benchOptions *o
     t->nodes = zcalloc((size_t)count, sizeof(t->nodes[0]));
     for (int i = 0; i < count; i++) {
         if (benchClusterIsUsable(&all[i]) && all[i].replica) replicas[replica_count++] = &all[i];
-        if (benchClusterIsUsable(&all[i]) && slotSetCount(&all[i].slots)) sorted[primaries++] = &all[i];
+        if (benchClusterIsUsable(&all[i]) && nodeSlotsCount(&all[i].slots)) sorted[primaries++] = &all[i];
     }
     qsort(sorted, (size_t)primaries, sizeof(sorted[0]), benchClusterComparePrimaries);
     qsort(replicas, (size_t)replica_count, sizeof(replicas[0]), benchClusterCompareIds);

@@ -45,7 +45,7 @@
 #define SHOWN_ERROR_GAP_US 1000000
 #define TOPOLOGY_PAUSE_US  20000
 
-struct run { /* one call of benchRun */
+struct benchRun { /* one call of benchRun */
     const struct benchOptions *options;
     const struct benchRequest *request;
     pthread_barrier_t start;
@@ -64,7 +64,7 @@ struct run { /* one call of benchRun */
     bool aborted;
 };
 
-struct client {
+struct benchClient {
     struct worker *worker;
     struct connection *conn;              /* NULL: none */
     int number;                           /* among all clients */
@@ -74,7 +74,7 @@ struct client {
     int batch;                            /* commands of the batch under way: P times those of the request */
     int64_t missing;                      /* replies to it still to come */
     int64_t sent_us;                      /* with --rps: when it should have been */
-    struct client *next_idle;             /* of --rps: another that waits for a batch to be due */
+    struct benchClient *next_idle;        /* of --rps: another that waits for a batch to be due */
     bool done;
     bool measured; /* the batch was sent after the warm-up */
     sds unsent;    /* what the socket did not take; NULL nearly always */
@@ -83,16 +83,16 @@ struct client {
 };
 
 struct worker {
-    struct run *run;
+    struct benchRun *run;
     struct aeEventLoop *el;
     pthread_t thread;
     int index;
-    struct client *clients;
+    struct benchClient *clients;
     int client_room, client_count, active;
-    struct client *idle, **last_idle; /* of --rps, in the order in which they became so */
-    int timer;                        /* ends the wait for the next batch; -1: none */
-    int64_t timer_due_us;             /* what it is set for; 0: it is not */
-    sds requests;                     /* P commands */
+    struct benchClient *idle, **last_idle; /* of --rps, in the order in which they became so */
+    int timer;                             /* ends the wait for the next batch; -1: none */
+    int64_t timer_due_us;                  /* what it is set for; 0: it is not */
+    sds requests;                          /* P commands */
     struct benchNumbers numbers;
     struct latencies *latency;
     struct latencies **parts;            /* of a mix */
@@ -102,7 +102,7 @@ struct worker {
     char input[INPUT_SIZE];
 };
 
-static void benchRunFail(struct run *run, bool abort, const char *why) {
+static void benchRunFail(struct benchRun *run, bool abort, const char *why) {
     pthread_mutex_lock(&run->failure_lock);
     if (run->failure == NULL) run->failure = sdsnew(why);
     if (abort) run->aborted = true;
@@ -110,7 +110,7 @@ static void benchRunFail(struct run *run, bool abort, const char *why) {
     if (abort) atomic_store(&run->stop, true);
 }
 
-static void benchRunClientDone(struct client *c) {
+static void benchRunClientDone(struct benchClient *c) {
     struct worker *w = c->worker;
     aeDeleteFileEvent(w->el, c->conn->fd, AE_READABLE | AE_WRITABLE);
     c->done = true;
@@ -118,7 +118,7 @@ static void benchRunClientDone(struct client *c) {
 }
 
 /* In a cluster failures tell where. */
-static void benchRunFailAt(struct client *c, bool abort, const char *why) {
+static void benchRunFailAt(struct benchClient *c, bool abort, const char *why) {
     const struct benchServer *at = c->node ? &c->node->server : NULL;
     if (!at) return benchRunFail(c->worker->run, abort, why);
     sds text = sdscatprintf(sdsempty(), "%s:%d: %s", at->host, at->port, why);
@@ -126,14 +126,14 @@ static void benchRunFailAt(struct client *c, bool abort, const char *why) {
     sdsfree(text);
 }
 
-static void benchRunClientFail(struct client *c, const char *why) {
+static void benchRunClientFail(struct benchClient *c, const char *why) {
     benchRunFailAt(c, true, why);
     benchRunClientDone(c);
 }
 
 static void benchRunWriteUnsent(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)mask;
-    struct client *c = data;
+    struct benchClient *c = data;
     struct iovec rest = {c->unsent + c->unsent_pos, sdslen(c->unsent) - c->unsent_pos};
     ssize_t n = connWritev(c->conn, &rest, 1);
     if (n < 0 && errno != EAGAIN && errno != EINTR) return benchRunClientFail(c, strerror(errno));
@@ -145,7 +145,7 @@ static void benchRunWriteUnsent(struct aeEventLoop *el, int fd, void *data, int 
 }
 
 /* Write the batch; what does not fit in the socket waits in c->unsent. */
-static bool benchRunWriteBatch(struct client *c, size_t len) {
+static bool benchRunWriteBatch(struct benchClient *c, size_t len) {
     struct worker *w = c->worker;
     ssize_t n = connWritev(c->conn, &(struct iovec){w->requests, len}, 1);
     if (n == (ssize_t)len) return true;
@@ -156,9 +156,9 @@ static bool benchRunWriteBatch(struct client *c, size_t len) {
     return aeCreateFileEvent(w->el, c->conn->fd, AE_WRITABLE, benchRunWriteUnsent, c) == 0;
 }
 
-static bool benchRunClientOpen(struct client *c);
+static bool benchRunClientOpen(struct benchClient *c);
 
-static void benchRunClientClose(struct client *c) {
+static void benchRunClientClose(struct benchClient *c) {
     aeDeleteFileEvent(c->worker->el, c->conn->fd, AE_READABLE);
     connClose(c->conn);
     c->conn = NULL;
@@ -166,7 +166,7 @@ static void benchRunClientClose(struct client *c) {
 
 /* The nodes or their slots have changed: perhaps this client belongs to another node now. False: there is no
  * connection to it. */
-static bool benchRunMoveOver(struct client *c, const struct benchTopology *now) {
+static bool benchRunMoveOver(struct benchClient *c, const struct benchTopology *now) {
     const struct benchServer *old = &c->node->server, *fresh = &now->nodes[c->number % now->count].server;
     bool same =
         old->port == fresh->port && strcmp(old->host, fresh->host) == 0 && old->replica == fresh->replica;
@@ -180,7 +180,7 @@ static bool benchRunMoveOver(struct client *c, const struct benchTopology *now) 
 }
 
 /* False: the client has come to its end. */
-static bool benchRunFindNode(struct client *c) {
+static bool benchRunFindNode(struct benchClient *c) {
     struct worker *w = c->worker;
     const struct benchTopology *now = benchClusterNow(w->run->options->nodes);
     if (now == c->topology || benchRunMoveOver(c, now)) return true;
@@ -190,7 +190,7 @@ static bool benchRunFindNode(struct client *c) {
 }
 
 /* Puts a batch into the worker's buffer. Returns its length. */
-static size_t benchRunFillRequests(struct client *c, int copies) {
+static size_t benchRunFillRequests(struct benchClient *c, int copies) {
     struct worker *w = c->worker;
     const struct benchRequest *r = w->run->request;
     const struct benchCluster *nodes = w->run->options->nodes;
@@ -201,9 +201,9 @@ static size_t benchRunFillRequests(struct client *c, int copies) {
 }
 
 /* `due_us`: when it is sent, or should have been. */
-static void benchRunSendBatch(struct client *c, int64_t due_us) {
+static void benchRunSendBatch(struct benchClient *c, int64_t due_us) {
     struct worker *w = c->worker;
-    struct run *run = w->run;
+    struct benchRun *run = w->run;
     int each = run->request->commands, copies = run->options->pipeline;
     c->measured = atomic_load_explicit(&run->measuring, memory_order_relaxed);
     int64_t left = (int64_t)copies * each; /* a warm-up has no end of its own */
@@ -223,13 +223,13 @@ static void benchRunSendBatch(struct client *c, int64_t due_us) {
  * server that stalls is charged for all that should have been sent meanwhile, not for what one batch per
  * client waited. */
 
-static int64_t benchRunDueUs(const struct run *run, int64_t batch) {
+static int64_t benchRunDueUs(const struct benchRun *run, int64_t batch) {
     int64_t commands = batch * run->options->pipeline * run->request->commands;
     return run->paced_from_us + commands * 1000000 / run->options->rps;
 }
 
 /* Takes the next batch if it is due. *due_us is its moment, in any case. */
-static bool benchRunTakeDue(struct run *run, int64_t now_us, int64_t *due_us) {
+static bool benchRunTakeDue(struct benchRun *run, int64_t now_us, int64_t *due_us) {
     int64_t batch = atomic_load(&run->batches_taken);
     do {
         *due_us = benchRunDueUs(run, batch);
@@ -247,15 +247,15 @@ static void benchRunSetTimer(struct worker *w, int64_t due_us, int64_t now_us) {
     w->timer_due_us = due_us;
 }
 
-static struct client *benchRunPopIdle(struct worker *w) {
-    struct client *c = w->idle;
+static struct benchClient *benchRunPopIdle(struct worker *w) {
+    struct benchClient *c = w->idle;
     w->idle = c->next_idle;
     if (w->idle == NULL) w->last_idle = &w->idle;
     return c;
 }
 
 static void benchRunSendWhatIsDue(struct worker *w) {
-    struct run *run = w->run;
+    struct benchRun *run = w->run;
     while (w->idle) {
         int64_t due_us, now_us = monotonicUs();
         if (w->idle->done) { /* the server has closed its connection */
@@ -286,7 +286,7 @@ static bool benchRunTimerInit(struct worker *w) {
 }
 
 /* The client has no batch under way. */
-static void benchRunSendNext(struct client *c, int64_t now_us) {
+static void benchRunSendNext(struct benchClient *c, int64_t now_us) {
     struct worker *w = c->worker;
     if (w->run->options->rps == 0) return benchRunSendBatch(c, now_us);
     c->next_idle = NULL;
@@ -296,14 +296,14 @@ static void benchRunSendNext(struct client *c, int64_t now_us) {
 }
 
 /* Slots are on their way, or a node is: the commands that follow go where they are now. */
-static bool benchRunIsTopologyError(const struct client *c) {
+static bool benchRunIsTopologyError(const struct benchClient *c) {
     const char *error = c->scan.error;
     bool moves = c->worker->run->options->cluster && c->worker->run->request->tag_count;
     return moves && (strncmp(error, "MOVED ", 6) == 0 || strncmp(error, "ASK ", 4) == 0 ||
                      strncmp(error, "CLUSTERDOWN ", 12) == 0 || strncmp(error, "TRYAGAIN ", 9) == 0);
 }
 
-static void benchRunNoteTopologyError(struct client *c, int64_t now_us) {
+static void benchRunNoteTopologyError(struct benchClient *c, int64_t now_us) {
     struct worker *w = c->worker;
     c->scan.count = 0;
     if (now_us - w->error_shown_us >= SHOWN_ERROR_GAP_US) {
@@ -316,7 +316,7 @@ static void benchRunNoteTopologyError(struct client *c, int64_t now_us) {
 }
 
 /* With -e errors are shown, one per second and thread, and the run goes on; else the first one ends it. */
-static void benchRunNoteErrors(struct client *c, int64_t now_us) {
+static void benchRunNoteErrors(struct benchClient *c, int64_t now_us) {
     struct worker *w = c->worker;
     if (benchRunIsTopologyError(c)) return benchRunNoteTopologyError(c, now_us);
     w->error_replies += c->scan.count;
@@ -331,7 +331,7 @@ static void benchRunAddTo(_Atomic int64_t *sum, int64_t n) {
     atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
-static void benchRunRecord(struct client *c, int64_t now_us) {
+static void benchRunRecord(struct benchClient *c, int64_t now_us) {
     struct worker *w = c->worker;
     int64_t latency_us = now_us - c->sent_us;
     latenciesRecord(w->latency, latency_us, c->batch);
@@ -345,7 +345,7 @@ static void benchRunRecord(struct client *c, int64_t now_us) {
 
 static void benchRunReadReplies(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)fd, (void)mask;
-    struct client *c = data;
+    struct benchClient *c = data;
     struct worker *w = c->worker;
     do {
         ssize_t n = connRead(c->conn, w->input, sizeof(w->input));
@@ -365,7 +365,7 @@ static void benchRunReadReplies(struct aeEventLoop *el, int fd, void *data, int 
 }
 
 /* Connects the client; a failure is the run's. */
-static bool benchRunClientOpen(struct client *c) {
+static bool benchRunClientOpen(struct benchClient *c) {
     struct worker *w = c->worker;
     const struct benchServer *server = w->run->server;
     sds err = NULL;
@@ -415,7 +415,7 @@ static void benchRunPartsFree(struct latencies **parts, int count) {
     zfree(parts);
 }
 
-static bool benchRunWorkerInit(struct worker *w, struct run *run, int index, int first, int clients) {
+static bool benchRunWorkerInit(struct worker *w, struct benchRun *run, int index, int first, int clients) {
     const struct benchOptions *o = run->options;
     w->run = run;
     w->index = index;
@@ -470,7 +470,7 @@ static struct timespec benchRunAfterUs(int64_t us) {
     return t;
 }
 
-static struct benchProgress benchRunProgressOf(const struct run *run, struct worker *workers) {
+static struct benchProgress benchRunProgressOf(const struct benchRun *run, struct worker *workers) {
     struct benchProgress p = {.seconds = (double)(monotonicUs() - atomic_load(&run->started_us)) / 1e6};
     for (int i = 0; i < run->options->threads; i++) {
         p.replies += atomic_load(&workers[i].replies);
@@ -480,7 +480,7 @@ static struct benchProgress benchRunProgressOf(const struct run *run, struct wor
 }
 
 /* What the clock says has to begin or end by now; returns when to look again. */
-static int64_t benchRunWatchClock(struct run *run) {
+static int64_t benchRunWatchClock(struct benchRun *run) {
     const struct benchOptions *o = run->options;
     int64_t now_us = monotonicUs(), warm_us = (int64_t)o->warmup_s * 1000000;
     int64_t duration_us = (int64_t)o->duration_s * 1000000, next_us = PROGRESS_MS * 1000;
@@ -498,7 +498,7 @@ static int64_t benchRunWatchClock(struct run *run) {
 }
 
 /* Until all workers have ended; meanwhile the progress line, when somebody looks at it. */
-static void benchRunWaitForWorkers(struct run *run, struct worker *workers, const char *title) {
+static void benchRunWaitForWorkers(struct benchRun *run, struct worker *workers, const char *title) {
     struct benchProgress before = {0};
     for (int ended = 0; ended < run->options->threads;) {
         struct timespec until = benchRunAfterUs(benchRunWatchClock(run));
@@ -513,7 +513,7 @@ static void benchRunWaitForWorkers(struct run *run, struct worker *workers, cons
     }
 }
 
-static void benchRunCollect(struct run *run, struct benchResult *result, struct worker *workers) {
+static void benchRunCollect(struct benchRun *run, struct benchResult *result, struct worker *workers) {
     int64_t started_us = run->warmed_up ? run->started_us : INT64_MAX, ended_us = 0;
     for (int i = 0; i < run->options->threads; i++) {
         struct worker *w = &workers[i];
@@ -529,7 +529,7 @@ static void benchRunCollect(struct run *run, struct benchResult *result, struct 
     result->seconds = ended_us > started_us ? (double)(ended_us - started_us) / 1e6 : 0;
 }
 
-static void benchRunThreads(struct run *run, struct worker *workers, const char *title,
+static void benchRunThreads(struct benchRun *run, struct worker *workers, const char *title,
                             struct benchResult *result) {
     int threads = run->options->threads;
     for (int i = 0; i < threads; i++) {
@@ -555,7 +555,7 @@ void benchRaiseFileLimit(int clients) {
 
 bool benchRun(const struct benchOptions *o, const struct benchServer *server,
               const struct benchRequest *request, const char *title, struct benchResult *result) {
-    struct run run = {.options = o, .request = request, .server = server};
+    struct benchRun run = {.options = o, .request = request, .server = server};
     *result = (struct benchResult){.latency = latenciesCreate(), .part_count = request->part_count};
     result->parts = benchRunPartsCreate(request->part_count);
     if (o->svg) result->series = seriesCreate(SERIES_WIDTH_US);

@@ -14,7 +14,7 @@
 #include "tools/cli_cluster_plan.h"
 #include "tools/tool_nodes.h"
 
-struct clusterNode {
+struct cliNode {
     struct cli link;    /* a conversation of its own */
     struct toolNode is; /* what it says of itself */
     sds signature;      /* what it believes of all slots */
@@ -25,7 +25,7 @@ struct clusterNode {
 struct cluster {
     struct cli *cli;
     const struct cliCluster *options;
-    struct clusterNode **nodes; /* the first is the one that was named */
+    struct cliNode **nodes; /* the first is the one that was named */
     int count;
     int unreachable; /* primaries that could not be asked */
     int problems;    /* that the check has found */
@@ -53,46 +53,46 @@ void clusterProgressHide(void);
 /* ---- Nodes ---- */
 
 /* Not connected yet. */
-struct clusterNode *clusterNodeCreate(const struct cluster *c, const char *host, int port);
-void clusterNodeFree(struct clusterNode *n);
+struct cliNode *clusterNodeCreate(const struct cluster *c, const char *host, int port);
+void clusterNodeFree(struct cliNode *n);
 /* Connect, where it is not, and make sure that it is a node of a cluster. What is wrong is printed. */
-bool clusterNodeConnect(struct clusterNode *n);
+bool clusterNodeConnect(struct cliNode *n);
 /* Ask for its view: n->is and n->signature. The view itself goes to *view when that is not NULL: free it with
  * toolNodesFree. */
-bool clusterNodeLoad(struct clusterNode *n, struct toolNode **view, int *view_count);
+bool clusterNodeLoad(struct cliNode *n, struct toolNode **view, int *view_count);
 /* A request of words up to NULL. False: there was no reply, which has been said. Free the reply with
  * respReplyFree. */
-bool cliClusterRequest(struct clusterNode *n, struct respReply *reply, ...);
-bool cliClusterRequestWords(struct clusterNode *n, struct respReply *reply, int argc, const struct str *argv);
+bool cliClusterRequest(struct cliNode *n, struct respReply *reply, ...);
+bool cliClusterRequestWords(struct cliNode *n, struct respReply *reply, int argc, const struct str *argv);
 /* The same, again and again while the node does not know a node that is named, or its replicas do not
  * acknowledge the change in time. */
-bool cliClusterRequestPatiently(struct clusterNode *n, struct respReply *reply, ...);
+bool cliClusterRequestPatiently(struct cliNode *n, struct respReply *reply, ...);
 /* The same for a reply that does not matter; an error is printed, and false. */
-bool clusterDo(struct clusterNode *n, ...);
-bool clusterDoWords(struct clusterNode *n, int argc, const struct str *argv);
+bool clusterDo(struct cliNode *n, ...);
+bool clusterDoWords(struct cliNode *n, int argc, const struct str *argv);
 /* Prints it if it is an error, frees it, and tells whether it was none. */
-bool clusterSettled(const struct clusterNode *n, struct respReply *reply);
+bool clusterSettled(const struct cliNode *n, struct respReply *reply);
 /* Keys of all databases. */
-int64_t clusterNodeKeys(struct clusterNode *n);
+int64_t clusterNodeKeys(struct cliNode *n);
 /* Keys in a slot, in all databases; -1 when it cannot be told. */
-int64_t clusterKeysInSlot(struct clusterNode *n, int slot);
+int64_t clusterKeysInSlot(struct cliNode *n, int slot);
 /* The same for all slots at once, added to keys[CLUSTER_SLOTS]. False: it cannot be told. */
-bool clusterKeysBySlot(struct clusterNode *n, int64_t *keys);
+bool clusterKeysBySlot(struct cliNode *n, int64_t *keys);
 /* Databases that have keys, in databases[]; returns how many. The last is selected again by the caller. */
-int clusterDatabases(struct clusterNode *n, int *databases, int max);
-bool clusterSelect(struct clusterNode *n, int database);
+int clusterDatabases(struct cliNode *n, int *databases, int max);
+bool clusterSelect(struct cliNode *n, int database);
 /* Three lines about it, each after `indent`. */
-void clusterNodePrint(const struct clusterNode *n, const char *indent);
+void clusterNodePrint(const struct cliNode *n, const char *indent);
 
 /* All nodes that the node at host:port knows, each with its own view. */
 bool clusterLoad(struct cluster *c, const char *host, int port);
 /* Add a node and count it as the others' replica. */
-void clusterAdd(struct cluster *c, struct clusterNode *n);
+void clusterAdd(struct cluster *c, struct cliNode *n);
 void clusterFree(struct cluster *c);
-struct clusterNode *clusterFind(const struct cluster *c, const char *id);
+struct cliNode *clusterFind(const struct cluster *c, const char *id);
 /* By the beginning of its id; NULL when there is none, or more than one. */
-struct clusterNode *clusterFindByStart(const struct cluster *c, const char *start);
-static inline bool clusterIsPrimary(const struct clusterNode *n) {
+struct cliNode *clusterFindByStart(const struct cluster *c, const char *start);
+static inline bool clusterIsPrimary(const struct cliNode *n) {
     return !n->is.replica;
 }
 /* Do all nodes believe the same? Asks them again when `fresh`. */
@@ -105,26 +105,25 @@ bool clusterWaitForAgreement(struct cluster *c, int seconds);
 void clusterPrintInfo(struct cluster *c);
 /* The checks, and with `fix` what can be done about what they find. True when all is well (again). */
 bool clusterCheck(struct cluster *c, bool fix, bool quiet);
-bool clusterFixOpenSlots(struct cluster *c, const struct slotSet *open);
-bool clusterFixCoverage(struct cluster *c, const struct slotSet *uncovered);
-bool clusterFixOwners(struct cluster *c, int slot, struct clusterNode **owners, int count);
+bool clusterFixOpenSlots(struct cluster *c, const struct nodeSlots *open);
+bool clusterFixCoverage(struct cluster *c, const struct nodeSlots *uncovered);
+bool clusterFixOwners(struct cluster *c, int slot, struct cliNode **owners, int count);
 
 enum clusterMove {
     MOVE_QUIET = 1, /* no line for the slot */
     MOVE_COLD = 2,  /* its states are the caller's: move the keys only */
     MOVE_FIX = 4,   /* go on where a node does not know the slot's owner */
 };
-bool clusterMoveSlot(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int slot,
-                     int flags);
+bool clusterMoveSlot(struct cluster *c, struct cliNode *from, struct cliNode *to, int slot, int flags);
 /* Slots that follow each other, the way that the options say; a '#' for each. */
-bool clusterMoveRange(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int first,
-                      int last, int flags);
+bool clusterMoveRange(struct cluster *c, struct cliNode *from, struct cliNode *to, int first, int last,
+                      int flags);
 
 /* Connect to a node that is to join, and see that it is an empty one. What is wrong is printed. */
-bool clusterNodeJoins(struct clusterNode *n);
-bool clusterMeet(struct clusterNode *n, const struct clusterNode *known);
+bool clusterNodeJoins(struct cliNode *n);
+bool clusterMeet(struct cliNode *n, const struct cliNode *known);
 /* Waits until the node knows its primary. */
-bool clusterReplicate(struct clusterNode *replica, const char *primary);
+bool clusterReplicate(struct cliNode *replica, const char *primary);
 
 int clusterCreate(struct cluster *c, int argc, char **argv);
 int clusterReshard(struct cluster *c);

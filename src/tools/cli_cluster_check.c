@@ -11,11 +11,11 @@ void clusterPrintInfo(struct cluster *c) {
     int64_t all_keys = 0;
     int primaries = 0;
     for (int i = 0; i < c->count; i++) {
-        struct clusterNode *n = c->nodes[i];
+        struct cliNode *n = c->nodes[i];
         if (!clusterIsPrimary(n)) continue;
         int64_t keys = clusterNodeKeys(n);
         printf("%s:%d (%.8s...) -> %lld keys | %d slots | %d replicas.\n", AT(n), n->is.id, (long long)keys,
-               slotSetCount(&n->is.slots), n->replicas);
+               nodeSlotsCount(&n->is.slots), n->replicas);
         all_keys += keys;
         primaries++;
     }
@@ -33,13 +33,13 @@ static void cliCheckAgreement(struct cluster *c) {
 }
 
 /* Slots that a node has open one way, as a line; they are added to *open. */
-static void cliCheckNoteOpen(const struct clusterNode *n, bool importing, struct slotSet *open) {
+static void cliCheckNoteOpen(const struct cliNode *n, bool importing, struct nodeSlots *open) {
     sds list = sdsempty();
     for (int i = 0; i < n->is.open_count; i++) {
-        const struct openSlot *slot = &n->is.open[i];
+        const struct cliOpenSlot *slot = &n->is.open[i];
         if (slot->importing != importing) continue;
         list = sdscatprintf(list, "%s%d", sdslen(list) ? "," : "", slot->slot);
-        slotSetAdd(open, slot->slot);
+        nodeSlotsAdd(open, slot->slot);
     }
     if (sdslen(list)) {
         cliClusterPrint(TONE_WARNING, "[WARNING] Node %s:%d has slots in %s state %s.\n", AT(n),
@@ -48,7 +48,7 @@ static void cliCheckNoteOpen(const struct clusterNode *n, bool importing, struct
     sdsfree(list);
 }
 
-static void cliCheckOpenSlots(struct cluster *c, struct slotSet *open) {
+static void cliCheckOpenSlots(struct cluster *c, struct nodeSlots *open) {
     cliClusterPrint(TONE_STEP, ">>> Check for open slots...\n");
     for (int i = 0; i < c->count; i++) {
         cliCheckNoteOpen(c->nodes[i], false, open);
@@ -56,7 +56,7 @@ static void cliCheckOpenSlots(struct cluster *c, struct slotSet *open) {
     }
     sds list = sdsempty();
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
-        if (slotSetHas(open, slot)) list = sdscatprintf(list, "%s%d", sdslen(list) ? "," : "", slot);
+        if (nodeSlotsHas(open, slot)) list = sdscatprintf(list, "%s%d", sdslen(list) ? "," : "", slot);
     }
     if (sdslen(list)) {
         cliClusterPrint(TONE_WARNING, "[WARNING] The following slots are open: %s.\n", list);
@@ -65,13 +65,13 @@ static void cliCheckOpenSlots(struct cluster *c, struct slotSet *open) {
     sdsfree(list);
 }
 
-static void cliCheckCoverage(struct cluster *c, struct slotSet *uncovered) {
+static void cliCheckCoverage(struct cluster *c, struct nodeSlots *uncovered) {
     cliClusterPrint(TONE_STEP, ">>> Check slots coverage...\n");
     for (int i = 0; i < CLUSTER_SLOTS / 64; i++) {
         uncovered->words[i] = ~0ull;
         for (int j = 0; j < c->count; j++) uncovered->words[i] &= ~c->nodes[j]->is.slots.words[i];
     }
-    if (slotSetCount(uncovered) == 0) {
+    if (nodeSlotsCount(uncovered) == 0) {
         cliClusterPrint(TONE_OK, "[OK] All %d slots covered.\n", CLUSTER_SLOTS);
         return;
     }
@@ -81,10 +81,10 @@ static void cliCheckCoverage(struct cluster *c, struct slotSet *uncovered) {
 
 /* Primaries that say the slot is theirs, or have keys of it although it is not. keys[i]: of node i, by slot.
  */
-static int cliCheckOwnersOf(struct cluster *c, int slot, int64_t *const *keys, struct clusterNode **owners) {
+static int cliCheckOwnersOf(struct cluster *c, int slot, int64_t *const *keys, struct cliNode **owners) {
     int count = 0;
     for (int i = 0; i < c->count; i++) {
-        if (keys[i] && (slotSetHas(&c->nodes[i]->is.slots, slot) || keys[i][slot]))
+        if (keys[i] && (nodeSlotsHas(&c->nodes[i]->is.slots, slot) || keys[i][slot]))
             owners[count++] = c->nodes[i];
     }
     return count;
@@ -92,7 +92,7 @@ static int cliCheckOwnersOf(struct cluster *c, int slot, int64_t *const *keys, s
 
 static bool cliCheckSlotOwners(struct cluster *c, int64_t *const *keys, bool fix) {
     bool found = false, ok = true;
-    struct clusterNode **owners = zmalloc((size_t)c->count * sizeof(owners[0]));
+    struct cliNode **owners = zmalloc((size_t)c->count * sizeof(owners[0]));
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
         int count = cliCheckOwnersOf(c, slot, keys, owners);
         if (count < 2) continue;
@@ -134,7 +134,7 @@ static bool cliCheckMayFix(const struct cluster *c, const char *what) {
 }
 
 bool clusterCheck(struct cluster *c, bool fix, bool quiet) {
-    struct slotSet open = {{0}}, uncovered = {{0}};
+    struct nodeSlots open = {{0}}, uncovered = {{0}};
     c->problems = 0;
     cliClusterPrint(TONE_STEP, ">>> Performing Cluster Check (using node %s:%d)\n", AT(c->nodes[0]));
     for (int i = 0; i < c->count && !quiet; i++) clusterNodePrint(c->nodes[i], "");
@@ -142,12 +142,13 @@ bool clusterCheck(struct cluster *c, bool fix, bool quiet) {
     bool disagreed = c->problems > 0;
     cliCheckOpenSlots(c, &open);
     bool mended = true;
-    if (fix && slotSetCount(&open)) mended = cliCheckMayFix(c, "open slots") && clusterFixOpenSlots(c, &open);
+    if (fix && nodeSlotsCount(&open))
+        mended = cliCheckMayFix(c, "open slots") && clusterFixOpenSlots(c, &open);
     cliCheckCoverage(c, &uncovered);
-    if (fix && mended && slotSetCount(&uncovered))
+    if (fix && mended && nodeSlotsCount(&uncovered))
         mended = cliCheckMayFix(c, "slots coverage") && clusterFixCoverage(c, &uncovered);
     if (c->options->search_owners) mended = cliCheckOwners(c, fix) && mended;
     /* Nodes that still differ may do so only because of what has just been mended. */
-    bool changed = slotSetCount(&open) || slotSetCount(&uncovered);
+    bool changed = nodeSlotsCount(&open) || nodeSlotsCount(&uncovered);
     return fix ? mended && (!disagreed || changed) : c->problems == 0 && mended;
 }

@@ -23,7 +23,7 @@ struct layout { /* of the new cluster; nodes are those of the cluster, in its or
     int primaries, replicas;
 };
 
-static bool cliCreateIsEmpty(struct clusterNode *n) {
+static bool cliCreateIsEmpty(struct cliNode *n) {
     struct respReply reply;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "INFO", NULL)) return false;
     bool alone = reply.type != RESP_T_ERROR && cliInfoNumber(reply.str, "cluster_known_nodes") == 1;
@@ -31,7 +31,7 @@ static bool cliCreateIsEmpty(struct clusterNode *n) {
     return alone && clusterNodeKeys(n) == 0;
 }
 
-bool clusterNodeJoins(struct clusterNode *n) {
+bool clusterNodeJoins(struct cliNode *n) {
     if (!clusterNodeConnect(n) || !clusterNodeLoad(n, NULL, NULL)) return false;
     if (cliCreateIsEmpty(n)) return true;
     cliClusterPrint(
@@ -50,7 +50,7 @@ static bool cliCreateAddNamed(struct cluster *c, int argc, char **argv) {
             fprintf(stderr, "Invalid address format: %s\n", argv[i]);
             return false;
         }
-        struct clusterNode *n = clusterNodeCreate(c, host, port);
+        struct cliNode *n = clusterNodeCreate(c, host, port);
         sdsfree(host);
         clusterAdd(c, n);
         if (!clusterNodeJoins(n)) return false;
@@ -104,8 +104,9 @@ static void cliCreateShowReplicas(const struct cluster *c, struct layout *l) {
 /* The roles as the nodes will have them. */
 static void cliCreateAssumeRoles(struct cluster *c, const struct layout *l) {
     for (int i = 0; i < l->primaries; i++) {
-        struct clusterNode *n = c->nodes[l->order[i]];
-        for (int slot = l->ranges[i].first; slot <= l->ranges[i].last; slot++) slotSetAdd(&n->is.slots, slot);
+        struct cliNode *n = c->nodes[l->order[i]];
+        for (int slot = l->ranges[i].first; slot <= l->ranges[i].last; slot++)
+            nodeSlotsAdd(&n->is.slots, slot);
     }
     for (int i = 0; i < c->count; i++) {
         if (l->follows[i] != -1) strcpy(c->nodes[i]->is.primary, c->nodes[l->follows[i]]->is.id);
@@ -124,7 +125,7 @@ static bool cliCreateShowLayout(struct cluster *c, struct layout *l) {
 
 /* ---- Carried out ---- */
 
-static bool cliCreateAssignSlots(struct clusterNode *n, const struct planRange *range) {
+static bool cliCreateAssignSlots(struct cliNode *n, const struct planRange *range) {
     char first[LONG_STR_SIZE], last[LONG_STR_SIZE];
     ll2string(first, range->first);
     ll2string(last, range->last);
@@ -145,7 +146,7 @@ static bool cliCreateSetEpochs(struct cluster *c) {
 }
 
 /* MEET takes addresses only: a name is replaced by what it led to. */
-static sds cliCreateMeetAddress(const struct clusterNode *n) {
+static sds cliCreateMeetAddress(const struct cliNode *n) {
     unsigned char bytes[sizeof(struct in6_addr)];
     struct sockaddr_storage peer;
     socklen_t len = sizeof(peer);
@@ -159,7 +160,7 @@ static sds cliCreateMeetAddress(const struct clusterNode *n) {
     return sdsnew(inet_ntop(peer.ss_family, from, text, sizeof(text)) ? text : host);
 }
 
-bool clusterMeet(struct clusterNode *n, const struct clusterNode *known) {
+bool clusterMeet(struct cliNode *n, const struct cliNode *known) {
     char port[LONG_STR_SIZE], bus[LONG_STR_SIZE];
     sds host = cliCreateMeetAddress(known);
     ll2string(port, known->link.port);
@@ -187,7 +188,7 @@ static bool cliCreateJoinAll(struct cluster *c) {
     return joined;
 }
 
-bool clusterReplicate(struct clusterNode *replica, const char *primary) {
+bool clusterReplicate(struct cliNode *replica, const char *primary) {
     struct respReply reply;
     return cliClusterRequestPatiently(replica, &reply, "CLUSTER", "REPLICATE", primary, NULL) &&
            clusterSettled(replica, &reply);

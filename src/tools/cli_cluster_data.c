@@ -17,13 +17,13 @@
 #define DEFAULT_TIMEOUT 60000
 #define MIGRATE_WORDS   12
 
-static struct clusterNode *cliDataConnectSource(struct cluster *c) {
+static struct cliNode *cliDataConnectSource(struct cluster *c) {
     const struct cliCluster *o = c->options;
     struct respReply reply;
     sds host;
     int port;
     if (!toolAddressRead(strOf(o->from), &host, &port, NULL)) return NULL;
-    struct clusterNode *source = clusterNodeCreate(c, host, port);
+    struct cliNode *source = clusterNodeCreate(c, host, port);
     sdsfree(host);
     source->link.user = o->from_user; /* not ours to free */
     source->link.password = o->from_password;
@@ -38,14 +38,14 @@ static struct clusterNode *cliDataConnectSource(struct cluster *c) {
     return NULL;
 }
 
-static struct clusterNode *cliDataOwnerOf(const struct cluster *c, int slot) {
+static struct cliNode *cliDataOwnerOf(const struct cluster *c, int slot) {
     for (int i = 0; i < c->count; i++) {
-        if (slotSetHas(&c->nodes[i]->is.slots, slot)) return c->nodes[i];
+        if (nodeSlotsHas(&c->nodes[i]->is.slots, slot)) return c->nodes[i];
     }
     return NULL;
 }
 
-static bool cliDataMigrateKey(struct cluster *c, struct clusterNode *source, const struct clusterNode *target,
+static bool cliDataMigrateKey(struct cluster *c, struct cliNode *source, const struct cliNode *target,
                               struct str key, struct respReply *reply) {
     const struct cliCluster *o = c->options;
     const struct cli *cli = c->cli;
@@ -66,8 +66,8 @@ static bool cliDataMigrateKey(struct cluster *c, struct clusterNode *source, con
     return cliClusterRequestWords(source, reply, argc, words);
 }
 
-static bool cliDataImportKey(struct cluster *c, struct clusterNode *source, struct str key) {
-    struct clusterNode *target = cliDataOwnerOf(c, toolKeySlot(key));
+static bool cliDataImportKey(struct cluster *c, struct cliNode *source, struct str key) {
+    struct cliNode *target = cliDataOwnerOf(c, toolKeySlot(key));
     struct respReply reply;
     if (!target) return false;
     clusterProgressHide();
@@ -83,7 +83,7 @@ static bool cliDataImportKey(struct cluster *c, struct clusterNode *source, stru
     return ok;
 }
 
-static int64_t cliDataCountKeys(struct clusterNode *source) {
+static int64_t cliDataCountKeys(struct cliNode *source) {
     struct respReply reply;
     if (!cliClusterRequest(source, &reply, "DBSIZE", NULL)) return -1;
     int64_t keys = reply.integer;
@@ -91,7 +91,7 @@ static int64_t cliDataCountKeys(struct clusterNode *source) {
 }
 
 /* What one step of SCAN gives is taken before the next, which comes back on the same connection. */
-static bool cliDataImportAll(struct cluster *c, struct clusterNode *source, int64_t all) {
+static bool cliDataImportAll(struct cluster *c, struct cliNode *source, int64_t all) {
     sds cursor = sdsnew("0");
     bool ok = true;
     int64_t done = 0;
@@ -111,7 +111,7 @@ static bool cliDataImportAll(struct cluster *c, struct clusterNode *source, int6
 
 int clusterImport(struct cluster *c) {
     if (!clusterCheck(c, false, false)) return 1;
-    struct clusterNode *source = cliDataConnectSource(c);
+    struct cliNode *source = cliDataConnectSource(c);
     if (!source) return 1;
     int64_t keys = cliDataCountKeys(source);
     if (keys >= 0) printf("*** Importing %lld keys from DB 0\n", (long long)keys);
@@ -124,7 +124,7 @@ int clusterImport(struct cluster *c) {
 
 #define NODES_FILE_MODE 0644
 
-static bool cliDataSaveNode(struct clusterNode *n, const char *folder) {
+static bool cliDataSaveNode(struct cliNode *n, const char *folder) {
     cliClusterPrint(TONE_STEP, ">>> Node %s:%d -> Saving RDB...\n", AT(n));
     n->link.file = sdscatprintf(sdsempty(), "%s/valkey-node-%s-%d-%s.rdb", folder, AT(n), n->is.id);
     bool ok = cliTransfer(&n->link) == 0;
@@ -134,9 +134,9 @@ static bool cliDataSaveNode(struct clusterNode *n, const char *folder) {
     return ok;
 }
 
-static sds cliDataNodeAsJson(sds out, const struct clusterNode *n) {
+static sds cliDataNodeAsJson(sds out, const struct cliNode *n) {
     sds slots = sdsempty();
-    for (int first, last = -1; slotSetRun(&n->is.slots, last + 1, &first, &last);)
+    for (int first, last = -1; nodeSlotsRun(&n->is.slots, last + 1, &first, &last);)
         slots = sdscatprintf(slots, first == last ? "%s[%d]" : "%s[%d,%d]", sdslen(slots) ? "," : "", first,
                              last);
     out = sdscatprintf(out, "  {\n    \"name\": \"%s\",\n    \"host\": \"%s\",\n    \"port\": %d,\n",
@@ -144,7 +144,7 @@ static sds cliDataNodeAsJson(sds out, const struct clusterNode *n) {
     out = n->is.primary[0] ? sdscatprintf(out, "    \"replicate\": \"%s\",\n", n->is.primary)
                            : sdscat(out, "    \"replicate\": null,\n");
     out = sdscatprintf(out, "    \"slots\": [%s],\n    \"slots_count\": %d,\n    \"flags\": \"%s\",\n", slots,
-                       slotSetCount(&n->is.slots), n->is.flags);
+                       nodeSlotsCount(&n->is.slots), n->is.flags);
     out = sdscatprintf(out, "    \"current_epoch\": %llu\n  }", (unsigned long long)n->is.epoch);
     sdsfree(slots);
     return out;

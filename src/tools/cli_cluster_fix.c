@@ -16,31 +16,31 @@ struct opened {
     struct cluster *cluster;
     int slot;
     char number[LONG_STR_SIZE]; /* the slot */
-    struct clusterNode **nodes;
+    struct cliNode **nodes;
     struct planOpenNode *plan;
     int count, wanted;
 };
 
-static bool cliFixSetState(struct clusterNode *n, const char *slot, const char *state,
-                           const struct clusterNode *peer) {
+static bool cliFixSetState(struct cliNode *n, const char *slot, const char *state,
+                           const struct cliNode *peer) {
     return clusterDo(n, "CLUSTER", "SETSLOT", slot, state, peer ? peer->is.id : NULL, NULL);
 }
 
 /* Make the node the owner: its claim gets an epoch above all others. */
-static bool cliFixTakeSlot(struct clusterNode *n, int slot) {
+static bool cliFixTakeSlot(struct cliNode *n, int slot) {
     char number[LONG_STR_SIZE];
     struct respReply reply;
     ll2string(number, slot);
     if (!clusterDo(n, "CLUSTER", "SETSLOT", number, "STABLE", NULL)) return false;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "DELSLOTS", number, NULL)) return false;
     respReplyFree(&reply); /* an error: it had no owner in this node's view */
-    slotSetAdd(&n->is.slots, slot);
+    nodeSlotsAdd(&n->is.slots, slot);
     return clusterDo(n, "CLUSTER", "ADDSLOTS", number, NULL) && clusterDo(n, "CLUSTER", "BUMPEPOCH", NULL);
 }
 
-static void cliFixLookAtNode(struct opened *o, struct clusterNode *n) {
+static void cliFixLookAtNode(struct opened *o, struct cliNode *n) {
     struct planOpenNode *p = &o->plan[o->count];
-    *p = (struct planOpenNode){.owner = slotSetHas(&n->is.slots, o->slot),
+    *p = (struct planOpenNode){.owner = nodeSlotsHas(&n->is.slots, o->slot),
                                .keys = clusterKeysInSlot(n, o->slot)};
     for (int i = 0; i < n->is.open_count; i++) {
         if (n->is.open[i].slot != o->slot) continue;
@@ -106,7 +106,7 @@ static bool cliFixChooseOwner(struct opened *o) {
         if (i == owner || !o->plan[i].owner) continue;
         if (!clusterDo(o->nodes[i], "CLUSTER", "DELSLOTS", o->number, NULL)) return false;
         if (!cliFixSetState(o->nodes[i], o->number, "IMPORTING", o->nodes[owner])) return false;
-        slotSetRemove(&o->nodes[i]->is.slots, o->slot);
+        nodeSlotsRemove(&o->nodes[i]->is.slots, o->slot);
         o->plan[i].owner = false;
         o->plan[i].importing = true;
     }
@@ -139,7 +139,7 @@ static bool cliFixCloseAll(struct opened *o) {
 
 static bool cliFixGiveUp(const struct opened *o) {
     sds migrating = cliFixNamesOf(o, false), importing = cliFixNamesOf(o, true);
-    const struct clusterNode *owner = o->nodes[0];
+    const struct cliNode *owner = o->nodes[0];
     for (int i = 0; i < o->count; i++) {
         if (o->plan[i].owner) owner = o->nodes[i];
     }
@@ -167,7 +167,7 @@ static bool cliFixMendOpened(struct opened *o) {
         if (!cliFixIsOpen(o)) return true;
         fix = planFixOpen(o->plan, o->count, o->wanted, &from, &to);
     }
-    struct clusterNode *source = from >= 0 ? o->nodes[from] : NULL, *target = to >= 0 ? o->nodes[to] : NULL;
+    struct cliNode *source = from >= 0 ? o->nodes[from] : NULL, *target = to >= 0 ? o->nodes[to] : NULL;
     switch (fix) {
     case PLAN_FINISH:
         cliClusterPrint(TONE_STEP, ">>> Case 1: Moving slot %d from %s:%d to %s:%d\n", o->slot, AT(source),
@@ -202,7 +202,7 @@ static bool cliFixCloseOnReplicas(struct cluster *c, int slot, const char *numbe
         const struct toolNode *is = &c->nodes[i]->is;
         bool open = false;
         for (int j = 0; j < is->open_count; j++) open |= is->open[j].slot == slot;
-        struct clusterNode *primary = open ? clusterFind(c, is->primary) : NULL;
+        struct cliNode *primary = open ? clusterFind(c, is->primary) : NULL;
         if (!primary) continue;
         cliClusterPrint(TONE_STEP, ">>> Closing slot %d on the replicas of %s:%d\n", slot, AT(primary));
         ok = cliFixSetState(primary, number, "STABLE", NULL);
@@ -213,7 +213,7 @@ static bool cliFixCloseOnReplicas(struct cluster *c, int slot, const char *numbe
 static bool cliFixOpenSlot(struct cluster *c, int slot) {
     struct opened o = {.cluster = c,
                        .slot = slot,
-                       .nodes = zmalloc((size_t)c->count * sizeof(struct clusterNode *)),
+                       .nodes = zmalloc((size_t)c->count * sizeof(struct cliNode *)),
                        .plan = zmalloc((size_t)c->count * sizeof(struct planOpenNode))};
     ll2string(o.number, slot);
     cliClusterPrint(TONE_STEP, ">>> Fixing open slot %d\n", slot);
@@ -229,9 +229,9 @@ static bool cliFixOpenSlot(struct cluster *c, int slot) {
     return ok;
 }
 
-bool clusterFixOpenSlots(struct cluster *c, const struct slotSet *open) {
+bool clusterFixOpenSlots(struct cluster *c, const struct nodeSlots *open) {
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
-        if (slotSetHas(open, slot) && !cliFixOpenSlot(c, slot)) return false;
+        if (nodeSlotsHas(open, slot) && !cliFixOpenSlot(c, slot)) return false;
     }
     return true;
 }
@@ -242,11 +242,11 @@ enum holders { HELD_BY_NONE, HELD_BY_ONE, HELD_BY_MANY, HOLDERS };
 
 struct coverage {
     struct cluster *cluster;
-    int64_t **keys;                /* of each primary, by slot; NULL for others */
-    struct slotSet slots[HOLDERS]; /* uncovered, by how many have keys of them */
+    int64_t **keys;                  /* of each primary, by slot; NULL for others */
+    struct nodeSlots slots[HOLDERS]; /* uncovered, by how many have keys of them */
 };
 
-static bool cliFixCountHolders(struct coverage *v, const struct slotSet *uncovered) {
+static bool cliFixCountHolders(struct coverage *v, const struct nodeSlots *uncovered) {
     struct cluster *c = v->cluster;
     for (int i = 0; i < c->count; i++) {
         if (!clusterIsPrimary(c->nodes[i])) continue;
@@ -256,19 +256,20 @@ static bool cliFixCountHolders(struct coverage *v, const struct slotSet *uncover
     for (int slot = 0; slot < CLUSTER_SLOTS; slot++) {
         int holders = 0;
         for (int i = 0; i < c->count; i++) holders += v->keys[i] && v->keys[i][slot] > 0;
-        if (slotSetHas(uncovered, slot)) slotSetAdd(&v->slots[holders > 1 ? HELD_BY_MANY : holders], slot);
+        if (nodeSlotsHas(uncovered, slot))
+            nodeSlotsAdd(&v->slots[holders > 1 ? HELD_BY_MANY : holders], slot);
     }
     return true;
 }
 
 /* The primary with most keys of the slot, or when none has any, with the fewest slots. */
-static struct clusterNode *cliFixNewOwnerOf(const struct coverage *v, int slot) {
+static struct cliNode *cliFixNewOwnerOf(const struct coverage *v, int slot) {
     struct cluster *c = v->cluster;
-    struct clusterNode *new_owner = NULL;
+    struct cliNode *new_owner = NULL;
     int64_t most = 0, fewest = INT64_MAX;
     for (int i = 0; i < c->count; i++) {
         if (!v->keys[i]) continue;
-        int64_t keys = v->keys[i][slot], slots = slotSetCount(&c->nodes[i]->is.slots);
+        int64_t keys = v->keys[i][slot], slots = nodeSlotsCount(&c->nodes[i]->is.slots);
         if (keys < most || (keys == most && slots >= fewest)) continue;
         new_owner = c->nodes[i];
         most = keys;
@@ -279,7 +280,7 @@ static struct clusterNode *cliFixNewOwnerOf(const struct coverage *v, int slot) 
 
 static bool cliFixCoverOne(const struct coverage *v, int slot, bool moving) {
     struct cluster *c = v->cluster;
-    struct clusterNode *new_owner = cliFixNewOwnerOf(v, slot);
+    struct cliNode *new_owner = cliFixNewOwnerOf(v, slot);
     char number[LONG_STR_SIZE];
     if (!new_owner) return false;
     ll2string(number, slot);
@@ -289,7 +290,7 @@ static bool cliFixCoverOne(const struct coverage *v, int slot, bool moving) {
                     number, AT(new_owner));
     if (!cliFixTakeSlot(new_owner, slot)) return false;
     for (int i = 0; i < c->count && moving; i++) {
-        struct clusterNode *n = c->nodes[i];
+        struct cliNode *n = c->nodes[i];
         if (n == new_owner || !v->keys[i] || v->keys[i][slot] == 0) continue;
         /* While a node imports the slot it gives no error that its keys are not its own. */
         if (!cliFixSetState(n, number, "NODE", new_owner) ||
@@ -312,20 +313,20 @@ static bool cliFixCoverAll(const struct coverage *v, enum holders held) {
         [HELD_BY_ONE] = "Fix these slots by covering with those nodes?",
         [HELD_BY_MANY] = "Fix these slots by moving keys into a single node?",
     };
-    const struct slotSet *slots = &v->slots[held];
-    if (slotSetCount(slots) == 0) return true;
+    const struct nodeSlots *slots = &v->slots[held];
+    if (nodeSlotsCount(slots) == 0) return true;
     sds text = slotSetText(slots);
     printf("%s\n%s\n", titles[held], text);
     sdsfree(text);
     if (!clusterConfirm(questions[held])) return false;
     bool ok = true;
     for (int slot = 0; slot < CLUSTER_SLOTS && ok; slot++) {
-        if (slotSetHas(slots, slot)) ok = cliFixCoverOne(v, slot, held == HELD_BY_MANY);
+        if (nodeSlotsHas(slots, slot)) ok = cliFixCoverOne(v, slot, held == HELD_BY_MANY);
     }
     return ok;
 }
 
-bool clusterFixCoverage(struct cluster *c, const struct slotSet *uncovered) {
+bool clusterFixCoverage(struct cluster *c, const struct nodeSlots *uncovered) {
     struct coverage v = {.cluster = c, .keys = zcalloc((size_t)c->count, sizeof(int64_t *))};
     cliClusterPrint(TONE_STEP, ">>> Fixing slots coverage...\n");
     bool ok = cliFixCountHolders(&v, uncovered);
@@ -337,7 +338,7 @@ bool clusterFixCoverage(struct cluster *c, const struct slotSet *uncovered) {
 
 /* ---- Slots that several have ---- */
 
-bool clusterFixOwners(struct cluster *c, int slot, struct clusterNode **owners, int count) {
+bool clusterFixOwners(struct cluster *c, int slot, struct cliNode **owners, int count) {
     char number[LONG_STR_SIZE];
     int best = 0;
     ll2string(number, slot);
@@ -347,7 +348,7 @@ bool clusterFixOwners(struct cluster *c, int slot, struct clusterNode **owners, 
         int64_t keys = clusterKeysInSlot(owners[i], slot);
         if (keys > most) most = keys, best = i;
     }
-    struct clusterNode *owner = owners[best];
+    struct cliNode *owner = owners[best];
     cliClusterPrint(TONE_STEP, ">>> Setting slot %d owner: %s:%d\n", slot, AT(owner));
     bool ok = cliFixTakeSlot(owner, slot);
     for (int i = 0; i < count && ok; i++) {

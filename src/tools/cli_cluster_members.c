@@ -11,19 +11,18 @@
 
 /* ---- add-node ---- */
 
-static struct clusterNode *cliMembersLeastReplicated(const struct cluster *c,
-                                                     const struct clusterNode *except) {
-    struct clusterNode *best = NULL;
+static struct cliNode *cliMembersLeastReplicated(const struct cluster *c, const struct cliNode *except) {
+    struct cliNode *best = NULL;
     for (int i = 0; i < c->count; i++) {
-        struct clusterNode *n = c->nodes[i];
-        if (n == except || !clusterIsPrimary(n) || slotSetCount(&n->is.slots) == 0) continue;
+        struct cliNode *n = c->nodes[i];
+        if (n == except || !clusterIsPrimary(n) || nodeSlotsCount(&n->is.slots) == 0) continue;
         if (!best || n->replicas < best->replicas) best = n;
     }
     return best;
 }
 
 /* False: there is none, which has been said. */
-static bool cliMembersChoosePrimary(const struct cluster *c, struct clusterNode **primary) {
+static bool cliMembersChoosePrimary(const struct cluster *c, struct cliNode **primary) {
     const char *id = c->options->primary_id;
     if (!id) {
         *primary = cliMembersLeastReplicated(c, NULL);
@@ -40,7 +39,7 @@ static bool cliMembersChoosePrimary(const struct cluster *c, struct clusterNode 
 }
 
 /* Functions are the same on all primaries: a new one gets them, too. */
-static bool cliMembersCopyFunctions(struct clusterNode *from, struct clusterNode *to) {
+static bool cliMembersCopyFunctions(struct cliNode *from, struct cliNode *to) {
     struct respReply dump, reply;
     cliClusterPrint(TONE_STEP, ">>> Getting functions from cluster\n");
     if (!cliClusterRequest(from, &dump, "FUNCTION", "DUMP", NULL)) return false;
@@ -74,7 +73,7 @@ static bool cliMembersCopyFunctions(struct clusterNode *from, struct clusterNode
 }
 
 /* Until it knows the node. */
-static bool cliMembersWaitUntilKnown(struct clusterNode *n, const char *id) {
+static bool cliMembersWaitUntilKnown(struct cliNode *n, const char *id) {
     for (int seconds = 0; seconds < JOIN_SECONDS; seconds++) {
         struct toolNode *view;
         int count;
@@ -90,7 +89,7 @@ static bool cliMembersWaitUntilKnown(struct clusterNode *n, const char *id) {
     return false;
 }
 
-static bool cliMembersBecomeReplica(struct clusterNode *n, const struct clusterNode *primary) {
+static bool cliMembersBecomeReplica(struct cliNode *n, const struct cliNode *primary) {
     printf("Waiting for the cluster to join\n");
     fflush(stdout);
     sleep(1);
@@ -100,17 +99,17 @@ static bool cliMembersBecomeReplica(struct clusterNode *n, const struct clusterN
     return known && clusterReplicate(n, primary->is.id);
 }
 
-static bool cliMembersAddNode(struct cluster *c, struct clusterNode *n, const struct clusterNode *primary) {
+static bool cliMembersAddNode(struct cluster *c, struct cliNode *n, const struct cliNode *primary) {
     if (!primary && !cliMembersCopyFunctions(c->nodes[0], n)) return false;
     cliClusterPrint(TONE_STEP, ">>> Send CLUSTER MEET to node %s:%d to make it join the cluster.\n", AT(n));
     return clusterMeet(n, c->nodes[0]) && (!primary || cliMembersBecomeReplica(n, primary));
 }
 
 int clusterAddNode(struct cluster *c, const char *host, int port) {
-    struct clusterNode *primary = NULL;
+    struct cliNode *primary = NULL;
     if (!clusterCheck(c, false, false)) return 1;
     if (c->options->replica && !cliMembersChoosePrimary(c, &primary)) return 1;
-    struct clusterNode *n = clusterNodeCreate(c, host, port);
+    struct cliNode *n = clusterNodeCreate(c, host, port);
     bool ok = clusterNodeJoins(n) && cliMembersAddNode(c, n, primary);
     clusterNodeFree(n);
     if (ok) cliClusterPrint(TONE_OK, "[OK] New node added correctly.\n");
@@ -120,11 +119,11 @@ int clusterAddNode(struct cluster *c, const char *host, int port) {
 /* ---- del-node ---- */
 
 /* Replicas of a node that leaves go to the primary with the fewest. */
-static bool cliMembersReassign(struct cluster *c, const struct clusterNode *leaving) {
+static bool cliMembersReassign(struct cluster *c, const struct cliNode *leaving) {
     for (int i = 0; i < c->count; i++) {
-        struct clusterNode *n = c->nodes[i];
+        struct cliNode *n = c->nodes[i];
         if (strcmp(n->is.primary, leaving->is.id) != 0) continue;
-        struct clusterNode *primary = cliMembersLeastReplicated(c, leaving);
+        struct cliNode *primary = cliMembersLeastReplicated(c, leaving);
         if (!primary) {
             cliClusterPrint(TONE_ERROR,
                             "[ERR] Could not find a reachable primary node to reassign replica %s:%d.\n",
@@ -139,7 +138,7 @@ static bool cliMembersReassign(struct cluster *c, const struct clusterNode *leav
 }
 
 /* A node that has not heard of it yet has nothing to forget. */
-static bool cliMembersForget(struct clusterNode *n, const char *id) {
+static bool cliMembersForget(struct cliNode *n, const char *id) {
     struct respReply reply;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "FORGET", id, NULL)) return false;
     if (!strStarts(reply.str, STR("ERR Unknown node"))) return clusterSettled(n, &reply);
@@ -148,12 +147,12 @@ static bool cliMembersForget(struct clusterNode *n, const char *id) {
 }
 
 int clusterDelNode(struct cluster *c, const char *id) {
-    struct clusterNode *leaving = clusterFind(c, id);
+    struct cliNode *leaving = clusterFind(c, id);
     if (!leaving) {
         cliClusterPrint(TONE_ERROR, "[ERR] No such node ID %s\n", id);
         return 1;
     }
-    if (slotSetCount(&leaving->is.slots)) {
+    if (nodeSlotsCount(&leaving->is.slots)) {
         cliClusterPrint(TONE_ERROR, "[ERR] Node %s:%d is not empty! Reshard data away and try again.\n",
                         AT(leaving));
         return 1;
@@ -180,7 +179,7 @@ int clusterCallAll(struct cluster *c, int argc, char **argv) {
     }
     printf("\n");
     for (int i = 0; i < c->count; i++) {
-        struct clusterNode *n = c->nodes[i];
+        struct cliNode *n = c->nodes[i];
         struct respReply reply;
         if (clusterIsPrimary(n) ? c->options->only_replicas : c->options->only_primaries) continue;
         if (!cliClusterRequestWords(n, &reply, argc, words)) {
@@ -197,7 +196,7 @@ int clusterCallAll(struct cluster *c, int argc, char **argv) {
     return 0;
 }
 
-static bool cliMembersSetTimeout(struct clusterNode *n, const char *ms, struct respReply *reply) {
+static bool cliMembersSetTimeout(struct cliNode *n, const char *ms, struct respReply *reply) {
     if (!cliClusterRequest(n, reply, "CONFIG", "SET", "cluster-node-timeout", ms, NULL)) return false;
     if (reply->type == RESP_T_ERROR) return true;
     respReplyFree(reply);
@@ -208,7 +207,7 @@ int clusterSetTimeout(struct cluster *c, const char *ms) {
     int ok = 0, failed = 0;
     cliClusterPrint(TONE_STEP, ">>> Reconfiguring node timeout in every cluster node...\n");
     for (int i = 0; i < c->count; i++) {
-        struct clusterNode *n = c->nodes[i];
+        struct cliNode *n = c->nodes[i];
         struct respReply reply = {.type = RESP_T_ERROR, .str = STR("no reply")};
         bool asked = cliMembersSetTimeout(n, ms, &reply);
         if (reply.type == RESP_T_ERROR) {

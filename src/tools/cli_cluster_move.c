@@ -25,7 +25,7 @@
 
 struct batch { /* keys on their way */
     struct cluster *cluster;
-    struct clusterNode *from, *to;
+    struct cliNode *from, *to;
     int slot, database;
     struct str *keys; /* views into `held` */
     sds *held;
@@ -87,7 +87,7 @@ static bool cliMoveMigrate(const struct batch *b, bool replace, struct respReply
 }
 
 /* The digests of a batch's keys as one text; NULL when the node does not tell. */
-static sds cliMoveDigestsOf(const struct batch *b, struct clusterNode *n) {
+static sds cliMoveDigestsOf(const struct batch *b, struct cliNode *n) {
     struct str *words = zmalloc((size_t)(b->count + 2) * sizeof(words[0]));
     struct respReply reply;
     words[0] = STR("DEBUG");
@@ -169,8 +169,7 @@ static bool cliMoveKeys(struct batch *b, int flags) {
     return ok;
 }
 
-static bool cliMoveAllKeys(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int slot,
-                           int flags) {
+static bool cliMoveAllKeys(struct cluster *c, struct cliNode *from, struct cliNode *to, int slot, int flags) {
     int databases[MAX_DATABASES], count = clusterDatabases(from, databases, MAX_DATABASES);
     bool ok = true;
     for (int i = 0; i < count && ok; i++) {
@@ -181,7 +180,7 @@ static bool cliMoveAllKeys(struct cluster *c, struct clusterNode *from, struct c
 }
 
 /* CLUSTER SETSLOT slot IMPORTING|MIGRATING|NODE id */
-static bool cliMoveSetSlot(struct clusterNode *n, const char *slot, const char *state, const char *id,
+static bool cliMoveSetSlot(struct cliNode *n, const char *slot, const char *state, const char *id,
                            struct respReply *reply) {
     return cliClusterRequestPatiently(n, reply, "CLUSTER", "SETSLOT", slot, state, id, NULL);
 }
@@ -192,7 +191,7 @@ static bool cliMoveFailed(struct respReply *reply) {
     return false;
 }
 
-static bool cliMoveOpenSlot(struct clusterNode *from, struct clusterNode *to, const char *slot) {
+static bool cliMoveOpenSlot(struct cliNode *from, struct cliNode *to, const char *slot) {
     struct respReply reply;
     if (!cliMoveSetSlot(to, slot, "IMPORTING", from->is.id, &reply)) return false;
     if (reply.type == RESP_T_ERROR) return cliMoveFailed(&reply);
@@ -203,7 +202,7 @@ static bool cliMoveOpenSlot(struct clusterNode *from, struct clusterNode *to, co
     return true;
 }
 
-static bool cliMoveSettleSlot(struct clusterNode *n, const char *slot, const char *owner, bool fix) {
+static bool cliMoveSettleSlot(struct cliNode *n, const char *slot, const char *owner, bool fix) {
     struct respReply reply;
     bool asked = fix ? cliClusterRequest(n, &reply, "CLUSTER", "SETSLOT", slot, "NODE", owner, NULL)
                      : cliMoveSetSlot(n, slot, "NODE", owner, &reply);
@@ -217,20 +216,19 @@ static bool cliMoveSettleSlot(struct clusterNode *n, const char *slot, const cha
     return true;
 }
 
-static bool cliMoveSettleEverywhere(struct cluster *c, struct clusterNode *from, struct clusterNode *to,
+static bool cliMoveSettleEverywhere(struct cluster *c, struct cliNode *from, struct cliNode *to,
                                     const char *slot, bool fix) {
     const char *owner = to->is.id;
     if (!cliMoveSettleSlot(to, slot, owner, fix) || !cliMoveSettleSlot(from, slot, owner, fix)) return false;
     for (int i = 0; i < c->count; i++) {
-        struct clusterNode *n = c->nodes[i];
+        struct cliNode *n = c->nodes[i];
         if (n != to && n != from && clusterIsPrimary(n) && !cliMoveSettleSlot(n, slot, owner, fix))
             return false;
     }
     return true;
 }
 
-bool clusterMoveSlot(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int slot,
-                     int flags) {
+bool clusterMoveSlot(struct cluster *c, struct cliNode *from, struct cliNode *to, int slot, int flags) {
     char number[LONG_STR_SIZE];
     ll2string(number, slot);
     if (!(flags & MOVE_QUIET)) printf("Moving slot %d from %s:%d to %s:%d", slot, AT(from), AT(to));
@@ -240,8 +238,8 @@ bool clusterMoveSlot(struct cluster *c, struct clusterNode *from, struct cluster
     if (!(flags & MOVE_QUIET) && ok) printf("\n");
     if (!ok || (flags & MOVE_COLD)) return ok;
     if (!cliMoveSettleEverywhere(c, from, to, number, flags & MOVE_FIX)) return false;
-    slotSetRemove(&from->is.slots, slot);
-    slotSetAdd(&to->is.slots, slot);
+    nodeSlotsRemove(&from->is.slots, slot);
+    nodeSlotsAdd(&to->is.slots, slot);
     return true;
 }
 
@@ -250,7 +248,7 @@ bool clusterMoveSlot(struct cluster *c, struct clusterNode *from, struct cluster
 enum job { JOB_RUNS, JOB_DONE, JOB_FAILED, JOB_UNKNOWN };
 
 /* The newest job of the range at one end: they come newest first. */
-static enum job cliMoveJobAt(struct clusterNode *n, const char *operation, const char *range) {
+static enum job cliMoveJobAt(struct cliNode *n, const char *operation, const char *range) {
     struct respReply reply;
     enum job job = JOB_UNKNOWN;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "GETSLOTMIGRATIONS", NULL)) return JOB_FAILED;
@@ -272,7 +270,7 @@ static enum job cliMoveJobAt(struct clusterNode *n, const char *operation, const
 
 /* A source whose last slots have gone becomes a replica, and forgets its jobs as it takes over the data: then
  * the target knows how it went. */
-static enum job cliMoveJobState(struct clusterNode *from, struct clusterNode *to, const char *range) {
+static enum job cliMoveJobState(struct cliNode *from, struct cliNode *to, const char *range) {
     enum job job = cliMoveJobAt(from, "EXPORT", range);
     if (job == JOB_UNKNOWN) job = cliMoveJobAt(to, "IMPORT", range);
     if (job != JOB_UNKNOWN) return job;
@@ -280,8 +278,7 @@ static enum job cliMoveJobState(struct clusterNode *from, struct clusterNode *to
     return JOB_FAILED;
 }
 
-static bool cliMoveRangeAtomically(struct clusterNode *from, struct clusterNode *to, int first, int last,
-                                   int flags) {
+static bool cliMoveRangeAtomically(struct cliNode *from, struct cliNode *to, int first, int last, int flags) {
     char a[LONG_STR_SIZE], b[LONG_STR_SIZE];
     struct respReply reply;
     ll2string(a, first);
@@ -306,14 +303,14 @@ static bool cliMoveRangeAtomically(struct clusterNode *from, struct clusterNode 
     }
     sdsfree(range);
     for (int slot = first; slot <= last && job == JOB_DONE; slot++) {
-        slotSetRemove(&from->is.slots, slot);
-        slotSetAdd(&to->is.slots, slot);
+        nodeSlotsRemove(&from->is.slots, slot);
+        nodeSlotsAdd(&to->is.slots, slot);
     }
     return job == JOB_DONE;
 }
 
-bool clusterMoveRange(struct cluster *c, struct clusterNode *from, struct clusterNode *to, int first,
-                      int last, int flags) {
+bool clusterMoveRange(struct cluster *c, struct cliNode *from, struct cliNode *to, int first, int last,
+                      int flags) {
     bool bar = isatty(STDOUT_FILENO) && clusterHasReservation(); /* it tells the same */
     clusterProgressHide();
     if (c->options->atomic && !cliMoveRangeAtomically(from, to, first, last, flags)) return false;

@@ -18,9 +18,9 @@
 
 /* ---- One node ---- */
 
-struct clusterNode *clusterNodeCreate(const struct cluster *c, const char *host, int port) {
+struct cliNode *clusterNodeCreate(const struct cluster *c, const char *host, int port) {
     const struct cli *cli = c->cli;
-    struct clusterNode *n = zcalloc(1, sizeof(*n));
+    struct cliNode *n = zcalloc(1, sizeof(*n));
     n->link = (struct cli){.way = cli->way,
                            .port = port,
                            .user = cli->user,
@@ -35,7 +35,7 @@ struct clusterNode *clusterNodeCreate(const struct cluster *c, const char *host,
     return n;
 }
 
-static void cliNodesForgetFacts(struct clusterNode *n) {
+static void cliNodesForgetFacts(struct cliNode *n) {
     sdsfree(n->is.host);
     sdsfree(n->is.flags);
     zfree(n->is.open);
@@ -44,7 +44,7 @@ static void cliNodesForgetFacts(struct clusterNode *n) {
     n->signature = NULL;
 }
 
-void clusterNodeFree(struct clusterNode *n) {
+void clusterNodeFree(struct cliNode *n) {
     if (!n) return;
     cliDisconnect(&n->link);
     sdsfree(n->link.host);
@@ -52,8 +52,7 @@ void clusterNodeFree(struct clusterNode *n) {
     zfree(n);
 }
 
-bool cliClusterRequestWords(struct clusterNode *n, struct respReply *reply, int argc,
-                            const struct str *argv) {
+bool cliClusterRequestWords(struct cliNode *n, struct respReply *reply, int argc, const struct str *argv) {
     struct cli *link = &n->link;
     if (link->link.fd == -1 && !cliConnect(link)) return false;
     bool ok = cliSendWords(link, argc, argv);
@@ -75,7 +74,7 @@ static int cliNodesCollectWords(struct str *words, va_list args) {
     return argc;
 }
 
-bool cliClusterRequest(struct clusterNode *n, struct respReply *reply, ...) {
+bool cliClusterRequest(struct cliNode *n, struct respReply *reply, ...) {
     struct str words[MAX_WORDS];
     va_list args;
     va_start(args, reply);
@@ -93,7 +92,7 @@ static bool clusterErrorPasses(const struct respReply *reply) {
            strStarts(reply->str, STR("NOREPLICAS "));
 }
 
-bool cliClusterRequestPatiently(struct clusterNode *n, struct respReply *reply, ...) {
+bool cliClusterRequestPatiently(struct cliNode *n, struct respReply *reply, ...) {
     struct str words[MAX_WORDS];
     va_list args;
     va_start(args, reply);
@@ -107,19 +106,19 @@ bool cliClusterRequestPatiently(struct clusterNode *n, struct respReply *reply, 
     }
 }
 
-bool clusterSettled(const struct clusterNode *n, struct respReply *reply) {
+bool clusterSettled(const struct cliNode *n, struct respReply *reply) {
     bool ok = reply->type != RESP_T_ERROR;
     if (!ok) printf("Node %s:%d replied with error:\n%.*s\n", AT(n), (int)reply->str.len, reply->str.ptr);
     respReplyFree(reply);
     return ok;
 }
 
-bool clusterDoWords(struct clusterNode *n, int argc, const struct str *argv) {
+bool clusterDoWords(struct cliNode *n, int argc, const struct str *argv) {
     struct respReply reply;
     return cliClusterRequestWords(n, &reply, argc, argv) && clusterSettled(n, &reply);
 }
 
-bool clusterDo(struct clusterNode *n, ...) {
+bool clusterDo(struct cliNode *n, ...) {
     struct str words[MAX_WORDS];
     va_list args;
     va_start(args, n);
@@ -128,7 +127,7 @@ bool clusterDo(struct clusterNode *n, ...) {
     return clusterDoWords(n, argc, words);
 }
 
-bool clusterNodeConnect(struct clusterNode *n) {
+bool clusterNodeConnect(struct cliNode *n) {
     struct respReply reply;
     if (n->link.link.fd != -1) return true;
     if (!cliConnect(&n->link) || !cliClusterRequest(n, &reply, "INFO", "cluster", NULL)) return false;
@@ -138,7 +137,7 @@ bool clusterNodeConnect(struct clusterNode *n) {
 }
 
 /* The line about the node itself, which its view has no more use for. */
-static void cliNodesTakeFacts(struct clusterNode *n, struct toolNode *self) {
+static void cliNodesTakeFacts(struct cliNode *n, struct toolNode *self) {
     cliNodesForgetFacts(n);
     n->is = *self;
     self->host = self->flags = NULL;
@@ -146,7 +145,7 @@ static void cliNodesTakeFacts(struct clusterNode *n, struct toolNode *self) {
     self->open_count = 0;
 }
 
-bool clusterNodeLoad(struct clusterNode *n, struct toolNode **view, int *view_count) {
+bool clusterNodeLoad(struct cliNode *n, struct toolNode **view, int *view_count) {
     struct respReply reply;
     struct toolNode *nodes = NULL, *self = NULL;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "NODES", NULL)) return false;
@@ -172,7 +171,7 @@ bool clusterNodeLoad(struct clusterNode *n, struct toolNode **view, int *view_co
 
 /* ---- Its keys ---- */
 
-int clusterDatabases(struct clusterNode *n, int *databases, int max) {
+int clusterDatabases(struct cliNode *n, int *databases, int max) {
     struct respReply reply;
     int count = 0;
     if (!cliClusterRequest(n, &reply, "INFO", "keyspace", NULL)) return 0;
@@ -187,7 +186,7 @@ int clusterDatabases(struct clusterNode *n, int *databases, int max) {
     return count;
 }
 
-int64_t clusterNodeKeys(struct clusterNode *n) {
+int64_t clusterNodeKeys(struct cliNode *n) {
     struct respReply reply;
     if (!cliClusterRequest(n, &reply, "INFO", "keyspace", NULL)) return 0;
     sds text = sdsnewstr(reply.type == RESP_T_ERROR ? STR("") : reply.str);
@@ -197,7 +196,7 @@ int64_t clusterNodeKeys(struct clusterNode *n) {
     return keys;
 }
 
-bool clusterSelect(struct clusterNode *n, int database) {
+bool clusterSelect(struct cliNode *n, int database) {
     char number[LONG_STR_SIZE];
     if (n->link.db == database) return true;
     ll2string(number, database);
@@ -206,7 +205,7 @@ bool clusterSelect(struct clusterNode *n, int database) {
     return true;
 }
 
-int64_t clusterKeysInSlot(struct clusterNode *n, int slot) {
+int64_t clusterKeysInSlot(struct cliNode *n, int slot) {
     int databases[MAX_DATABASES], count = clusterDatabases(n, databases, MAX_DATABASES);
     char number[LONG_STR_SIZE];
     int64_t keys = 0;
@@ -223,7 +222,7 @@ int64_t clusterKeysInSlot(struct clusterNode *n, int slot) {
 }
 
 /* Questions about `count` slots go out together. */
-static bool cliNodesCountSlots(struct clusterNode *n, int first, int count, int64_t *keys) {
+static bool cliNodesCountSlots(struct cliNode *n, int first, int count, int64_t *keys) {
     for (int i = 0; i < count; i++) {
         char number[LONG_STR_SIZE];
         const struct str words[] = {STR("CLUSTER"), STR("COUNTKEYSINSLOT"),
@@ -240,7 +239,7 @@ static bool cliNodesCountSlots(struct clusterNode *n, int first, int count, int6
     return ok;
 }
 
-bool clusterKeysBySlot(struct clusterNode *n, int64_t *keys) {
+bool clusterKeysBySlot(struct cliNode *n, int64_t *keys) {
     int databases[MAX_DATABASES], count = clusterDatabases(n, databases, MAX_DATABASES);
     for (int i = 0; i < count; i++) {
         if (!clusterSelect(n, databases[i])) return false;
@@ -251,12 +250,12 @@ bool clusterKeysBySlot(struct clusterNode *n, int64_t *keys) {
     return clusterSelect(n, 0);
 }
 
-void clusterNodePrint(const struct clusterNode *n, const char *indent) {
+void clusterNodePrint(const struct cliNode *n, const char *indent) {
     bool replica = n->is.primary[0];
     printf("%s%c: %s %s:%d\n", indent, replica ? 'S' : 'M', n->is.id, AT(n));
     if (!replica || !n->planned) {
         sds slots = slotSetText(&n->is.slots);
-        printf("%s   slots:%s (%d slots) %s\n", indent, slots, slotSetCount(&n->is.slots), n->is.flags);
+        printf("%s   slots:%s (%d slots) %s\n", indent, slots, nodeSlotsCount(&n->is.slots), n->is.flags);
         sdsfree(slots);
     }
     if (replica) printf("%s   replicates %s\n", indent, n->is.primary);
@@ -265,8 +264,8 @@ void clusterNodePrint(const struct clusterNode *n, const char *indent) {
 
 /* ---- All nodes ---- */
 
-void clusterAdd(struct cluster *c, struct clusterNode *n) {
-    c->nodes = zrealloc(c->nodes, (size_t)(c->count + 1) * sizeof(struct clusterNode *));
+void clusterAdd(struct cluster *c, struct cliNode *n) {
+    c->nodes = zrealloc(c->nodes, (size_t)(c->count + 1) * sizeof(struct cliNode *));
     c->nodes[c->count++] = n;
 }
 
@@ -277,15 +276,15 @@ void clusterFree(struct cluster *c) {
     c->count = 0;
 }
 
-struct clusterNode *clusterFind(const struct cluster *c, const char *id) {
+struct cliNode *clusterFind(const struct cluster *c, const char *id) {
     for (int i = 0; i < c->count; i++) {
         if (strcmp(c->nodes[i]->is.id, id) == 0) return c->nodes[i];
     }
     return NULL;
 }
 
-struct clusterNode *clusterFindByStart(const struct cluster *c, const char *start) {
-    struct clusterNode *found = NULL;
+struct cliNode *clusterFindByStart(const struct cluster *c, const char *start) {
+    struct cliNode *found = NULL;
     for (int i = 0; i < c->count; i++) {
         if (strncmp(c->nodes[i]->is.id, start, strlen(start)) != 0) continue;
         if (found) return NULL;
@@ -297,9 +296,9 @@ struct clusterNode *clusterFindByStart(const struct cluster *c, const char *star
 static void clusterCountReplicas(struct cluster *c) {
     for (int i = 0; i < c->count; i++) c->nodes[i]->replicas = 0;
     for (int i = 0; i < c->count; i++) {
-        struct clusterNode *replica = c->nodes[i];
+        struct cliNode *replica = c->nodes[i];
         if (!replica->is.primary[0]) continue;
-        struct clusterNode *primary = clusterFind(c, replica->is.primary);
+        struct cliNode *primary = clusterFind(c, replica->is.primary);
         if (primary)
             primary->replicas++;
         else
@@ -310,7 +309,7 @@ static void clusterCountReplicas(struct cluster *c) {
 
 static void cliNodesLoadFriend(struct cluster *c, const struct toolNode *seen, const char *fallback_host) {
     bool gone = seen->noaddr || seen->failed || seen->handshake || !seen->connected;
-    struct clusterNode *n =
+    struct cliNode *n =
         gone ? NULL : clusterNodeCreate(c, sdslen(seen->host) ? seen->host : fallback_host, seen->port);
     if (n && clusterNodeConnect(n) && clusterNodeLoad(n, NULL, NULL)) {
         clusterAdd(c, n);
@@ -323,7 +322,7 @@ static void cliNodesLoadFriend(struct cluster *c, const struct toolNode *seen, c
 bool clusterLoad(struct cluster *c, const char *host, int port) {
     struct toolNode *view;
     int count;
-    struct clusterNode *first = clusterNodeCreate(c, host, port);
+    struct cliNode *first = clusterNodeCreate(c, host, port);
     if (!clusterNodeConnect(first) || !clusterNodeLoad(first, &view, &count)) {
         clusterNodeFree(first);
         return false;

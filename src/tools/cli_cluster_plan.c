@@ -142,21 +142,21 @@ int64_t planSpread(int count, const char *const *hosts, int *follows, uint64_t s
 
 /* ---- reshard and rebalance ---- */
 
-struct source {
+struct slotSource {
     int node, slots, place;
 };
 
 static int cliPlanCompareSources(const void *a, const void *b) {
-    const struct source *x = a, *y = b;
+    const struct slotSource *x = a, *y = b;
     return x->slots != y->slots ? y->slots - x->slots : x->place - y->place;
 }
 
-int planReshard(const struct slotSet *owned, const int *sources, int source_count, int to, int slots,
+int planReshard(const struct nodeSlots *owned, const int *sources, int source_count, int to, int slots,
                 struct planMove *moves) {
-    struct source *list = zmalloc(((size_t)source_count + 1) * sizeof(list[0]));
+    struct slotSource *list = zmalloc(((size_t)source_count + 1) * sizeof(list[0]));
     int total = 0, count = 0;
     for (int i = 0; i < source_count; i++) {
-        list[i] = (struct source){sources[i], slotSetCount(&owned[sources[i]]), i};
+        list[i] = (struct slotSource){sources[i], nodeSlotsCount(&owned[sources[i]]), i};
         total += list[i].slots;
     }
     if (slots > total) slots = total;
@@ -165,7 +165,7 @@ int planReshard(const struct slotSet *owned, const int *sources, int source_coun
         double exact = (double)slots / total * list[i].slots;
         int wanted = (int)(i == 0 ? ceil(exact) : floor(exact)), taken = 0;
         for (int slot = 0; slot < CLUSTER_SLOTS && taken < wanted && count < slots; slot++) {
-            if (!slotSetHas(&owned[list[i].node], slot)) continue;
+            if (!nodeSlotsHas(&owned[list[i].node], slot)) continue;
             moves[count++] = (struct planMove){list[i].node, to, slot};
             taken++;
         }

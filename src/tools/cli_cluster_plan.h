@@ -49,7 +49,7 @@ struct planMove {
 
 /* `slots` slots from the sources to node `to`, from each in proportion to what it has, from the one with most
  * a little more, lowest first. moves has room for CLUSTER_SLOTS; returns how many. */
-int planReshard(const struct slotSet *owned, const int *sources, int source_count, int to, int slots,
+int planReshard(const struct nodeSlots *owned, const int *sources, int source_count, int to, int slots,
                 struct planMove *moves);
 
 struct planShare {

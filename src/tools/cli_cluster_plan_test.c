@@ -33,7 +33,7 @@ static void testNodes(void **state) {
     assert_string_equal("master", nodes[0].flags);
     assert_int_equal(7000, nodes[0].port);
     assert_int_equal(17000, nodes[0].bus_port);
-    assert_int_equal(7, slotSetCount(&nodes[0].slots));
+    assert_int_equal(7, nodeSlotsCount(&nodes[0].slots));
     assert_int_equal(2, nodes[0].open_count);
     assert_true(nodes[0].open[0].slot == 5 && !nodes[0].open[0].importing);
     assert_true(nodes[0].open[1].slot == 7 && nodes[0].open[1].importing);
@@ -98,15 +98,15 @@ static void testKeySlots(void **state) {
 
 static void testSlotSets(void **state) {
     (void)state;
-    struct slotSet set = {{0}};
+    struct nodeSlots set = {{0}};
     static const int some[] = {0, 1, 63, 64, 65, 16383};
-    for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) slotSetAdd(&set, some[i]);
+    for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) nodeSlotsAdd(&set, some[i]);
     sds text = slotSetText(&set);
     assert_string_equal("[0-1],[63-65],[16383]", text);
     sdsfree(text);
-    slotSetRemove(&set, 64);
-    assert_false(slotSetHas(&set, 64));
-    assert_int_equal(5, slotSetCount(&set));
+    nodeSlotsRemove(&set, 64);
+    assert_false(nodeSlotsHas(&set, 64));
+    assert_int_equal(5, nodeSlotsCount(&set));
 }
 
 /* ---- create ---- */
@@ -199,13 +199,13 @@ static void testSpreadMends(void **state) {
 
 /* ---- reshard and rebalance ---- */
 
-static void clusterPlanTestAddRange(struct slotSet *set, int first, int last) {
-    for (int slot = first; slot <= last; slot++) slotSetAdd(set, slot);
+static void clusterPlanTestAddRange(struct nodeSlots *set, int first, int last) {
+    for (int slot = first; slot <= last; slot++) nodeSlotsAdd(set, slot);
 }
 
 static void testReshard(void **state) {
     (void)state;
-    static struct slotSet owned[3];
+    static struct nodeSlots owned[3];
     static struct planMove moves[CLUSTER_SLOTS];
     memset(owned, 0, sizeof(owned));
     clusterPlanTestAddRange(&owned[0], 6, 5460);

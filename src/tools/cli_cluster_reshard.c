@@ -15,15 +15,15 @@ struct plan {
 };
 
 /* Slots of the nodes as the planner wants them: the caller's. */
-static struct slotSet *cliReshardOwnedSlots(const struct cluster *c) {
-    struct slotSet *owned = zmalloc((size_t)c->count * sizeof(owned[0]));
+static struct nodeSlots *cliReshardOwnedSlots(const struct cluster *c) {
+    struct nodeSlots *owned = zmalloc((size_t)c->count * sizeof(owned[0]));
     for (int i = 0; i < c->count; i++) owned[i] = c->nodes[i]->is.slots;
     return owned;
 }
 
 static struct plan cliReshardPlanOf(const struct cluster *c, const int *sources, int source_count, int to,
                                     int slots) {
-    struct slotSet *owned = cliReshardOwnedSlots(c);
+    struct nodeSlots *owned = cliReshardOwnedSlots(c);
     struct plan plan = {.moves = zmalloc(CLUSTER_SLOTS * sizeof(struct planMove))};
     plan.count = planReshard(owned, sources, source_count, to, slots, plan.moves);
     zfree(owned);
@@ -223,7 +223,7 @@ static bool cliReshardReadWeights(const struct cluster *c, double *weights) {
             return false;
         }
         sds name = sdsnewlen(given->argv[i], (size_t)(equals - given->argv[i]));
-        struct clusterNode *n = clusterFindByStart(c, name);
+        struct cliNode *n = clusterFindByStart(c, name);
         if (!n) printf("*** No such primary node %s\n", name);
         sdsfree(name);
         if (!n) return false;
@@ -238,7 +238,7 @@ static bool cliReshardReadWeights(const struct cluster *c, double *weights) {
 static double cliReshardCollectShares(const struct cluster *c, struct shares *s) {
     double sum = 0;
     for (int i = 0; i < c->count; i++) {
-        int slots = slotSetCount(&c->nodes[i]->is.slots);
+        int slots = nodeSlotsCount(&c->nodes[i]->is.slots);
         if (!clusterIsPrimary(c->nodes[i]) || (slots == 0 && !c->options->use_empty)) continue;
         double weight = s->weight[i] < 0 ? 1 : s->weight[i];
         s->node[s->count] = i;

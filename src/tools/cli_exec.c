@@ -17,7 +17,7 @@
 #define SLOW_US       500000 /* from here on, the prompt tells how long a command took */
 #define MAX_REDIRECTS 16
 
-enum outcome { DONE, ERROR_REPLY, LOST, INTERRUPTED, MOVED };
+enum cliOutcome { DONE, ERROR_REPLY, LOST, INTERRUPTED, MOVED };
 
 static bool cliExecIs(const sds word, const char *name) {
     return strcasecmp(word, name) == 0;
@@ -87,7 +87,7 @@ static void cliExecShowReply(const struct cli *c, int argc, const sds *argv, con
     sdsfree(text);
 }
 
-static enum outcome cliExecLost(struct cli *c, enum cliRead why, const sds *argv) {
+static enum cliOutcome cliExecLost(struct cli *c, enum cliRead why, const sds *argv) {
     fflush(stdout);
     cliDisconnect(c);
     if (why == CLI_READ_INTERRUPTED) return INTERRUPTED;
@@ -145,7 +145,7 @@ static void cliExecSetKeyWise(bool on) {
 }
 
 /* Confirmations carry how many subscriptions there are now; shard channels are counted apart. */
-struct stream {
+struct outputStream {
     int64_t plain, shards; /* subscriptions */
     int64_t missing; /* answers to the last command still to come: one, or a confirmation for each name */
 };
@@ -166,7 +166,7 @@ static bool cliExecIsMessage(const struct respReply *r) {
             strIs(r->element[0].str, "smessage"));
 }
 
-static void cliExecNoteConfirmation(struct cli *c, struct stream *s, const struct respReply *r) {
+static void cliExecNoteConfirmation(struct cli *c, struct outputStream *s, const struct respReply *r) {
     bool shard;
     if (!cliExecIsMessage(r)) s->missing--;
     if (!cliExecIsConfirmation(r, &shard)) return;
@@ -177,10 +177,10 @@ static void cliExecNoteConfirmation(struct cli *c, struct stream *s, const struc
 /* Print whatever comes, until the user or the server ends it, or the last subscription is gone. At the prompt
  * a key leads back to it, and the subscriptions stay. Where commands come as lines, the next line or the end
  * of input does, once the command has its answers. MOVED: the shard's channels are at another node. */
-static enum outcome cliExecFollow(struct cli *c, int argc, const sds *argv, bool *asking) {
-    static struct stream stream; /* goes on from command to command */
+static enum cliOutcome cliExecFollow(struct cli *c, int argc, const sds *argv, bool *asking) {
+    static struct outputStream stream; /* goes on from command to command */
     bool monitor = cliExecIs(argv[0], "monitor"), keys = c->interactive && !monitor;
-    if (c->subscriptions == 0) stream = (struct stream){0};
+    if (c->subscriptions == 0) stream = (struct outputStream){0};
     stream.missing = (cliExecIsStream(argv) || cliExecIsUnsubscribe(argv)) && argc > 1 ? argc - 1 : 1;
     if (c->output != CLI_RAW && !monitor && isatty(STDOUT_FILENO))
         printf("Reading messages... (press Ctrl-C to quit%s)\n", keys ? " or any key to type command" : "");
@@ -221,12 +221,12 @@ static bool cliExecMoveOver(struct cli *c, bool asking) {
 }
 
 /* The reply to a command that has one; MOVED, with nothing printed, when another node is to be asked. */
-static enum outcome cliExecAnswer(struct cli *c, int argc, const sds *argv, bool *asking) {
+static enum cliOutcome cliExecAnswer(struct cli *c, int argc, const sds *argv, bool *asking) {
     struct respReply reply;
     enum cliRead read = cliExecReadAnswer(c, &reply, cliExecIsUnsubscribe(argv));
     c->answered_us = monotonicUs();
     if (read != CLI_READ_OK) return cliExecLost(c, read, argv);
-    enum outcome outcome = reply.type == RESP_T_ERROR ? ERROR_REPLY : DONE;
+    enum cliOutcome outcome = reply.type == RESP_T_ERROR ? ERROR_REPLY : DONE;
     if (cliExecRedirect(c, &reply, asking)) {
         outcome = MOVED;
     } else {
@@ -237,14 +237,14 @@ static enum outcome cliExecAnswer(struct cli *c, int argc, const sds *argv, bool
     return outcome;
 }
 
-static enum outcome cliExecOnce(struct cli *c, int argc, const sds *argv) {
+static enum cliOutcome cliExecOnce(struct cli *c, int argc, const sds *argv) {
     for (int hops = 0; hops <= MAX_REDIRECTS; hops++) {
         bool asking = false;
         if (cliExecIsSync(argv)) return cliReplica(c) == 0 ? DONE : LOST;
         /* A failed send is no reason not to read: the server may have said why it closed. */
         cliSend(c, argc, argv);
         bool stream = (cliExecIsStream(argv) && !c->in_multi) || c->subscriptions;
-        enum outcome outcome =
+        enum cliOutcome outcome =
             stream ? cliExecFollow(c, argc, argv, &asking) : cliExecAnswer(c, argc, argv, &asking);
         if (outcome != MOVED) return outcome;
         if (!cliExecMoveOver(c, asking)) return LOST;
@@ -275,7 +275,7 @@ bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat) {
         if (c->link.fd == -1 && !cliConnect(c)) return false;
         int64_t start_us = monotonicUs();
         c->answered_us = 0;
-        enum outcome outcome = cliExecOnce(c, argc, argv);
+        enum cliOutcome outcome = cliExecOnce(c, argc, argv);
         cliExecTellTime(c, (c->answered_us ? c->answered_us : monotonicUs()) - start_us);
         if (outcome == LOST) return false;
         if (outcome == INTERRUPTED) return cliExecGoOn(c, argv);

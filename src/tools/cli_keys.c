@@ -35,7 +35,7 @@ struct hotKey {
     int64_t counter;
 };
 
-struct step {
+struct keyStep {
     sds *keys;
     struct typeSample **types; /* NULL: the key is gone by now */
     int count;
@@ -96,14 +96,14 @@ static void cliKeysMakeRoom(struct walk *w) {
 
 /* ---- Types and sizes ---- */
 
-static void cliKeysAskTypes(struct walk *w, const struct step *s) {
+static void cliKeysAskTypes(struct walk *w, const struct keyStep *s) {
     for (int i = 0; i < s->count; i++) {
         struct str words[] = {STR("TYPE"), sdsview(s->keys[i])};
         cliQueueWords(w->cli, 2, words);
     }
 }
 
-static void cliKeysTakeTypes(struct walk *w, struct step *s) {
+static void cliKeysTakeTypes(struct walk *w, struct keyStep *s) {
     s->types = zmalloc((size_t)(s->count + 1) * sizeof(s->types[0]));
     for (int i = 0; i < s->count; i++) {
         struct respReply reply;
@@ -130,7 +130,7 @@ static void cliKeysAskSize(struct walk *w, const sds key, const struct typeSampl
     cliQueueWords(w->cli, samples ? 5 : 3, words);
 }
 
-static void cliKeysAskSizes(struct walk *w, const struct step *s) {
+static void cliKeysAskSizes(struct walk *w, const struct keyStep *s) {
     for (int i = 0; i < s->count; i++) {
         if (cliKeysHasSize(w, s->types[i])) cliKeysAskSize(w, s->keys[i], s->types[i]);
     }
@@ -168,7 +168,7 @@ static void cliKeysTakeSize(struct walk *w, const sds key, struct typeSample *ty
     respReplyFree(&reply);
 }
 
-static void cliKeysTakeSizes(struct walk *w, const struct step *s) {
+static void cliKeysTakeSizes(struct walk *w, const struct keyStep *s) {
     for (int i = 0; i < s->count; i++) {
         if (cliKeysHasSize(w, s->types[i]))
             cliKeysTakeSize(w, s->keys[i], s->types[i]);
@@ -198,14 +198,14 @@ static void cliKeysNoteUse(struct walk *w, const sds key, int64_t counter) {
     sdsfree(name);
 }
 
-static void cliKeysAskUse(struct walk *w, const struct step *s) {
+static void cliKeysAskUse(struct walk *w, const struct keyStep *s) {
     for (int i = 0; i < s->count; i++) {
         struct str words[] = {STR("OBJECT"), STR("FREQ"), sdsview(s->keys[i])};
         cliQueueWords(w->cli, 3, words);
     }
 }
 
-static void cliKeysTakeUse(struct walk *w, const struct step *s) {
+static void cliKeysTakeUse(struct walk *w, const struct keyStep *s) {
     for (int i = 0; i < s->count; i++) {
         struct respReply reply;
         cliExpect(w->cli, &reply); /* an error: the policy is none with counters */
@@ -269,7 +269,7 @@ static int64_t cliKeysAll(struct cli *c) {
     return reply.integer;
 }
 
-static void cliKeysEndStep(struct walk *w, struct step *s) {
+static void cliKeysEndStep(struct walk *w, struct keyStep *s) {
     int64_t before = w->sampled;
     w->sampled += s->count;
     for (int i = 0; i < s->count; i++) w->key_bytes += (int64_t)sdslen(s->keys[i]);
@@ -277,19 +277,19 @@ static void cliKeysEndStep(struct walk *w, struct step *s) {
     cliProgressShow(&w->progress, w->sampled, "");
     sdsfreesplitres(s->keys, s->count);
     zfree(s->types);
-    *s = (struct step){0};
+    *s = (struct keyStep){0};
 }
 
 /* `last` has types already, unless use is what is asked for: then there is no such step. */
 static void cliKeysWalkKeys(struct walk *w) {
     struct cli *c = w->cli;
     bool use = c->mode == CLI_HOTKEYS;
-    struct step last = {0}, now = {0}, next;
+    struct keyStep last = {0}, now = {0}, next;
     sds cursor = sdsnew("0");
     for (bool more = true; more || now.keys || last.keys;) {
         if (last.keys) cliKeysAskSizes(w, &last);
         if (now.keys) use ? cliKeysAskUse(w, &now) : cliKeysAskTypes(w, &now);
-        next = (struct step){0};
+        next = (struct keyStep){0};
         if (more) cliScanRequest(c, cursor);
         if (last.keys) cliKeysTakeSizes(w, &last);
         if (now.keys) use ? cliKeysTakeUse(w, &now) : cliKeysTakeTypes(w, &now);

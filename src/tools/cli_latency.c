@@ -27,18 +27,18 @@ static int64_t cliLatencyPingUs(struct cli *c) {
 
 /* ---- --latency, --latency-history ---- */
 
-struct samples { /* in milliseconds */
+struct latencySamples { /* in milliseconds */
     int64_t min, max, sum, count;
 };
 
-static void cliLatencyAddSample(struct samples *s, int64_t ms) {
+static void cliLatencyAddSample(struct latencySamples *s, int64_t ms) {
     if (s->count == 0 || ms < s->min) s->min = ms;
     if (ms > s->max) s->max = ms;
     s->sum += ms;
     s->count++;
 }
 
-static void cliLatencyPrintSamples(const struct cli *c, const struct samples *s) {
+static void cliLatencyPrintSamples(const struct cli *c, const struct latencySamples *s) {
     long long min = s->min, max = s->max, count = s->count;
     double avg = (double)s->sum / (double)s->count;
     switch (c->output) {
@@ -54,7 +54,7 @@ int cliLatency(struct cli *c) {
     bool history = c->mode == CLI_LATENCY_HISTORY, live = c->output == CLI_TTY;
     int64_t default_us = history ? HISTORY_DEFAULT_US : RAW_DEFAULT_US;
     int64_t interval_us = c->interval_us ? c->interval_us : default_us;
-    struct samples s = {0};
+    struct latencySamples s = {0};
     for (int64_t start_us = monotonicUs();;) {
         cliLatencyAddSample(&s, cliLatencyPingUs(c) / 1000);
         int64_t now_us = monotonicUs();
@@ -69,7 +69,7 @@ int cliLatency(struct cli *c) {
         if (history && over) {
             if (live) printf(" -- %.2f seconds range\n", (double)(now_us - start_us) / 1e6);
             start_us = now_us;
-            s = (struct samples){0};
+            s = (struct latencySamples){0};
         }
         usleep(SAMPLE_GAP_US);
     }

@@ -38,7 +38,7 @@ enum kind {
     VERSION
 };
 
-struct option {
+struct cliOption {
     const char *name;
     enum kind kind;
     void *to;
@@ -56,19 +56,19 @@ void cliSetText(sds *field, sds value) {
     *field = value;
 }
 
-static int64_t cliOptionsNumberOf(const struct option *opt, const char *value) {
+static int64_t cliOptionsNumberOf(const struct cliOption *opt, const char *value) {
     int64_t n;
     if (!string2ll(strOf(value), &n)) cliFail("A number is needed after '%s'", opt->name);
     return n;
 }
 
-static double cliOptionsSecondsOf(const struct option *opt, const char *value) {
+static double cliOptionsSecondsOf(const struct cliOption *opt, const char *value) {
     double d;
     if (!string2d(strOf(value), &d) || d < 0 || d > 1e9) cliFail("Seconds are needed after '%s'", opt->name);
     return d;
 }
 
-static double toolsCliOptionsNumberOf(const struct option *opt, const char *value) {
+static double toolsCliOptionsNumberOf(const struct cliOption *opt, const char *value) {
     double d;
     if (!string2d(strOf(value), &d)) cliFail("A number is needed after '%s'", opt->name);
     return d;
@@ -96,7 +96,7 @@ static sds cliOptionsUnquoted(const char *value) {
 
 /* ---- Options ---- */
 
-static void cliOptionsApply(struct cli *c, const struct option *opt, const char *value) {
+static void cliOptionsApply(struct cli *c, const struct cliOption *opt, const char *value) {
     switch (opt->kind) {
     case FLAG: *(bool *)opt->to = true; break;
     case NUMBER: *(int *)opt->to = (int)cliOptionsNumberOf(opt, value); break;
@@ -139,14 +139,14 @@ static void cliOptionsApply(struct cli *c, const struct option *opt, const char 
     }
 }
 
-static const struct option *cliOptionsFindOption(const struct option *options, const char *name) {
+static const struct cliOption *cliOptionsFindOption(const struct cliOption *options, const char *name) {
     for (; options->name; options++) {
         if (strcmp(options->name, name) == 0) return options;
     }
     return NULL;
 }
 
-static bool cliOptionsTakesValue(const struct option *opt) {
+static bool cliOptionsTakesValue(const struct cliOption *opt) {
     return opt->kind != FLAG && opt->kind != SWITCH && opt->kind != OUTPUT && opt->kind != PROTOCOL &&
            opt->kind != FAMILY && opt->kind != MODE && opt->kind != HELP && opt->kind != VERSION;
 }
@@ -161,11 +161,11 @@ static int cliOptionsTakeWords(struct cliWords *words, int argc, char **argv) {
     return count;
 }
 
-static int cliOptionsParseWords(struct cli *c, const struct option *options, int argc, char **argv,
+static int cliOptionsParseWords(struct cli *c, const struct cliOption *options, int argc, char **argv,
                                 bool *unsafe) {
     int i = 1;
     for (; i < argc && argv[i][0] == '-' && !(c->eval_file && !cliOptionsFindOption(options, argv[i])); i++) {
-        const struct option *opt = cliOptionsFindOption(options, argv[i]);
+        const struct cliOption *opt = cliOptionsFindOption(options, argv[i]);
         bool value_missing = opt && cliOptionsTakesValue(opt) && i + 1 == argc;
         if (!opt || value_missing) cliFail("The option '%s' is not known, or lacks an argument", argv[i]);
         if (cliOptionsTakesValue(opt)) i++;
@@ -220,7 +220,7 @@ static void cliOptionsSetDefaults(struct cli *c) {
 int cliParseOptions(struct cli *c, int argc, char **argv) {
     cliOptionsSetDefaults(c);
     struct cliCluster *m = &c->cluster_manager;
-    const struct option options[] = {
+    const struct cliOption options[] = {
         {"-h", TEXT, &c->host, 0},
         {"-p", NUMBER, &c->port, 0},
         {"-4", FAMILY, NULL, AF_INET},

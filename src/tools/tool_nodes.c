@@ -14,23 +14,23 @@
 
 /* ---- Sets of slots ---- */
 
-int slotSetCount(const struct slotSet *s) {
+int nodeSlotsCount(const struct nodeSlots *s) {
     int count = 0;
     for (int i = 0; i < CLUSTER_SLOTS / 64; i++) count += __builtin_popcountll(s->words[i]);
     return count;
 }
 
-bool slotSetRun(const struct slotSet *s, int from, int *first, int *last) {
-    while (from < CLUSTER_SLOTS && !slotSetHas(s, from)) from++;
+bool nodeSlotsRun(const struct nodeSlots *s, int from, int *first, int *last) {
+    while (from < CLUSTER_SLOTS && !nodeSlotsHas(s, from)) from++;
     if (from == CLUSTER_SLOTS) return false;
     *first = *last = from;
-    while (*last + 1 < CLUSTER_SLOTS && slotSetHas(s, *last + 1)) ++*last;
+    while (*last + 1 < CLUSTER_SLOTS && nodeSlotsHas(s, *last + 1)) ++*last;
     return true;
 }
 
-sds slotSetText(const struct slotSet *s) {
+sds slotSetText(const struct nodeSlots *s) {
     sds out = sdsempty();
-    for (int first, last = -1; slotSetRun(s, last + 1, &first, &last);) {
+    for (int first, last = -1; nodeSlotsRun(s, last + 1, &first, &last);) {
         if (sdslen(out)) out = sdscat(out, ",");
         out = sdscatprintf(out, first == last ? "[%d]" : "[%d-%d]", first, last);
     }
@@ -96,7 +96,7 @@ static bool toolNodesReadSlot(struct str text, int *slot) {
 /* "[5->-id]" or "[5-<-id]" */
 static bool toolNodesReadOpenSlot(struct toolNode *n, struct str word) {
     const char *dash = memchr(word.ptr, '-', word.len);
-    struct openSlot open;
+    struct cliOpenSlot open;
     size_t before = dash ? (size_t)(dash - word.ptr) : 0, after = word.len - before;
     if (!dash || after < 5 || word.ptr[word.len - 1] != ']') return false;
     open.importing = dash[1] == '<';
@@ -116,7 +116,7 @@ static bool toolNodesReadSlots(struct toolNode *n, struct str word) {
     if (!toolNodesReadSlot(strN(word.ptr, len), &first)) return false;
     last = first;
     if (dash && (!toolNodesReadSlot(strN(dash + 1, word.len - len - 1), &last) || last < first)) return false;
-    for (int slot = first; slot <= last; slot++) slotSetAdd(&n->slots, slot);
+    for (int slot = first; slot <= last; slot++) nodeSlotsAdd(&n->slots, slot);
     return true;
 }
 

@@ -17,26 +17,26 @@
 #define CLUSTER_ID_SIZE 40
 
 /* A set of slots, one bit each. */
-struct slotSet {
+struct nodeSlots {
     uint64_t words[CLUSTER_SLOTS / 64];
 };
 
-static inline bool slotSetHas(const struct slotSet *s, int slot) {
+static inline bool nodeSlotsHas(const struct nodeSlots *s, int slot) {
     return s->words[slot / 64] >> (slot % 64) & 1;
 }
-static inline void slotSetAdd(struct slotSet *s, int slot) {
+static inline void nodeSlotsAdd(struct nodeSlots *s, int slot) {
     s->words[slot / 64] |= 1ull << (slot % 64);
 }
-static inline void slotSetRemove(struct slotSet *s, int slot) {
+static inline void nodeSlotsRemove(struct nodeSlots *s, int slot) {
     s->words[slot / 64] &= ~(1ull << (slot % 64));
 }
-int slotSetCount(const struct slotSet *s);
+int nodeSlotsCount(const struct nodeSlots *s);
 /* The first run of slots from `from` on: *first to *last. False when there is none. */
-bool slotSetRun(const struct slotSet *s, int from, int *first, int *last);
+bool nodeSlotsRun(const struct nodeSlots *s, int from, int *first, int *last);
 /* "[0-5],[7]". Empty when there are none. */
-sds slotSetText(const struct slotSet *s);
+sds slotSetText(const struct nodeSlots *s);
 
-struct openSlot {
+struct cliOpenSlot {
     int slot;
     bool importing;                 /* else it migrates */
     char peer[CLUSTER_ID_SIZE + 1]; /* from where, or to where */
@@ -50,8 +50,8 @@ struct toolNode {
     sds flags;                         /* as they are, without "myself" */
     bool myself, replica, failed, handshake, noaddr, connected;
     uint64_t epoch;
-    struct slotSet slots;
-    struct openSlot *open;
+    struct nodeSlots slots;
+    struct cliOpenSlot *open;
     int open_count;
 };
 

@@ -27,17 +27,17 @@ static sds valkeyCliReadAll(FILE *f) {
     return out;
 }
 
-struct command {
+struct cliCommand {
     int argc;
     sds *argv;
 };
 
-static void valkeyCliAddWord(struct command *cmd, sds word) {
+static void valkeyCliAddWord(struct cliCommand *cmd, sds word) {
     cmd->argv = zrealloc(cmd->argv, (size_t)(cmd->argc + 1) * sizeof(cmd->argv[0]));
     cmd->argv[cmd->argc++] = word;
 }
 
-static bool valkeyCliAddWords(struct cli *c, struct command *cmd, int count, char **words) {
+static bool valkeyCliAddWords(struct cli *c, struct cliCommand *cmd, int count, char **words) {
     for (int i = 0; i < count; i++) {
         sds word = c->quoted_input ? cliUnquote(words[i]) : sdsnew(words[i]);
         if (word) {
@@ -51,7 +51,7 @@ static bool valkeyCliAddWords(struct cli *c, struct command *cmd, int count, cha
 }
 
 /* -x and -X */
-static bool valkeyCliAddStdin(struct cli *c, struct command *cmd) {
+static bool valkeyCliAddStdin(struct cli *c, struct cliCommand *cmd) {
     if (c->last_from_stdin) valkeyCliAddWord(cmd, valkeyCliReadAll(stdin));
     if (!c->stdin_tag) return true;
     for (int i = 1; i < cmd->argc; i++) {
@@ -65,7 +65,7 @@ static bool valkeyCliAddStdin(struct cli *c, struct command *cmd) {
 }
 
 /* EVAL script numkeys key ... arg ... from: file key ... , arg ... */
-static bool valkeyCliScriptCommand(struct cli *c, struct command *cmd, int count, char **words) {
+static bool valkeyCliScriptCommand(struct cli *c, struct cliCommand *cmd, int count, char **words) {
     FILE *f = fopen(c->eval_file, "re");
     if (!f) {
         fprintf(stderr, "The file '%s' cannot be opened: %s\n", c->eval_file, strerror(errno));
@@ -82,7 +82,7 @@ static bool valkeyCliScriptCommand(struct cli *c, struct command *cmd, int count
 }
 
 static int valkeyCliRunCommand(struct cli *c, int count, char **words) {
-    struct command cmd = {0};
+    struct cliCommand cmd = {0};
     bool help = !c->eval_file && (strcasecmp(words[0], "help") == 0 || strcmp(words[0], "?") == 0);
     bool ok = c->eval_file ? valkeyCliScriptCommand(c, &cmd, count, words)
                            : valkeyCliAddWords(c, &cmd, count, words);
@@ -147,7 +147,7 @@ static int valkeyCliRunDebugger(struct cli *c, int count, char **words) {
     enum cliDebugEnd end = CLI_DEBUG_RESTART;
     c->output = CLI_TTY; /* a person debugs */
     while (end == CLI_DEBUG_RESTART) {
-        struct command cmd = {0};
+        struct cliCommand cmd = {0};
         cliDisconnect(c);
         bool ready = valkeyCliScriptCommand(c, &cmd, count, words) && cliConnect(c);
         end = ready ? cliDebug(c, cmd.argc, cmd.argv) : CLI_DEBUG_FAILED;
