@@ -41,7 +41,7 @@
 
 /* ---- Constants ---- */
 
-/* What functions return, unless they say otherwise. */
+/* Return values of functions whose description names no others. */
 #define VALKEYMODULE_OK       0
 #define VALKEYMODULE_ERR      1
 #define VALKEYMODULE_APIVER_1 1
@@ -298,7 +298,7 @@
 #define VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_IMPORT_COMPLETED 4
 #define VALKEYMODULE_SUBEVENT_ATOMIC_SLOT_MIGRATION_EXPORT_COMPLETED 5
 
-/* What a client is (ValkeyModuleClientInfo). */
+/* Properties of a client (ValkeyModuleClientInfo). */
 #define VALKEYMODULE_CLIENTINFO_FLAG_SSL                1
 #define VALKEYMODULE_CLIENTINFO_FLAG_PUBSUB             2
 #define VALKEYMODULE_CLIENTINFO_FLAG_BLOCKED            4
@@ -351,7 +351,7 @@
 
 /* As a value for HashSet: delete the field. */
 #define VALKEYMODULE_HASH_DELETE ((ValkeyModuleString *)(long)1)
-/* What clients subscribe to with A. */
+/* The classes that clients subscribe to with the letter A. */
 #define VALKEYMODULE_NOTIFY_ALL                                                                              \
     (VALKEYMODULE_NOTIFY_GENERIC | VALKEYMODULE_NOTIFY_STRING | VALKEYMODULE_NOTIFY_LIST |                   \
      VALKEYMODULE_NOTIFY_SET | VALKEYMODULE_NOTIFY_HASH | VALKEYMODULE_NOTIFY_ZSET |                         \
@@ -570,7 +570,7 @@ typedef void *(*ValkeyModuleTypeCopyFunc)(ValkeyModuleString *fromkey, ValkeyMod
 typedef void *(*ValkeyModuleTypeCopyFunc2)(ValkeyModuleKeyOptCtx *ctx, const void *value);
 typedef int (*ValkeyModuleTypeDefragFunc)(ValkeyModuleDefragCtx *ctx, ValkeyModuleString *key, void **value);
 
-/* Of two forms of a function, the one with a 2 is used when both are there. */
+/* A function whose name ends in 2 is used in preference to the one without. */
 typedef struct ValkeyModuleTypeMethods {
     uint64_t version; /* VALKEYMODULE_TYPE_METHOD_VERSION: what is behind it is not read */
     ValkeyModuleTypeLoadFunc rdb_load;

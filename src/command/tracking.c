@@ -31,7 +31,7 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 
-#define CHANNEL      "__redis__:trackingInvalidate"
+#define CHANNEL      "__redis__:invalidate"
 #define TRIM_KEYS    100 /* dropped from the table in one turn, and more each time it stays too large */
 #define TRIM_GROWTH  100
 #define TRIM_AT_MOST 100000

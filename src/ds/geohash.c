@@ -59,7 +59,7 @@ static uint64_t geohashInterleave(uint32_t lon, uint32_t lat) {
     return geohashSpread(lat) | geohashSpread(lon) << 1;
 }
 
-/* Which of the 2^26 parts of [-max, max] v lies in. */
+/* Returns the number of the part of [-max, max], cut into 2^26 equal parts, in which v lies. */
 static uint32_t geohashPart(double v, double max) {
     double offset = (v + max) / (max + max) * (double)(1u << AXIS_BITS);
     return offset >= (double)(1u << AXIS_BITS) ? (1u << AXIS_BITS) : (uint32_t)offset;

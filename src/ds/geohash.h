@@ -52,7 +52,8 @@ bool geoContains(const struct geoShape *shape, struct geoPoint p, double *distan
 /* Intervals, apart, that together cover the shape; returns how many. Those around the center come first, in
  * the order in which Valkey looks at cells: who wants any few places gets the same ones. */
 int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]);
-/* What no point of the shape lies beyond: most others are told by four comparisons instead of sines. */
+/* The smallest box that contains the shape. Four comparisons with it exclude most other points without sines.
+ */
 struct geoBounds geoBoundsOf(const struct geoShape *shape);
 static inline bool geoInBounds(const struct geoBounds *b, struct geoPoint p) {
     if (p.lat < b->lat_min || p.lat > b->lat_max) return false;

@@ -201,7 +201,7 @@ static int checkCover(const struct geoShape *s, double size_m) {
     return inside;
 }
 
-/* Of all points that were in the bounds of their circles and boxes, most are inside. */
+/* Most points within the bounds of their circles and boxes are also inside these. */
 static void assertBoundsTight(int inside) {
     assert_true(inside > in_bounds * 3 / 5);
     in_bounds = 0;

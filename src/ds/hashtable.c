@@ -160,7 +160,7 @@ static inline const bucket *hashtableSingleBucket(uint64_t descriptor) {
     return (const bucket *)(uintptr_t)(descriptor << 16 >> 16);
 }
 
-/* Of the table's only bucket, which is every key's home. */
+/* A table of one bucket: it is the home of every key. */
 static inline uint32_t hashtableSubOfSingle(uint64_t salted) {
     return withTag((uint32_t)(salted >> (64 - FINE_LEAST)));
 }

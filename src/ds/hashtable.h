@@ -177,7 +177,7 @@ static inline uint64_t hashtableDescriptor(const hashtable *ht) {
 static inline bool descriptorIsSingle(uint64_t descriptor) {
     return descriptor >> 48 == 1;
 }
-/* What positions are a hash's multiples by. */
+/* A position is the hash multiplied by this factor, which is odd. */
 static inline uint64_t hashtableSaltFactor(uint64_t salt) {
     return 2 * 0x9e3779b97f4a7c15ULL * salt + 1;
 }

@@ -150,7 +150,7 @@ static void hashtableOrderTestCollect(void *priv, void *entry) {
     if (s->n < 64) s->found[s->n++] = *(uint64_t *)entry;
 }
 
-/* What a client does: delete what each call has passed. */
+/* Deletes what each call of the scan has returned, as a client does. */
 static void testScanAndDelete(void **state) {
     (void)state;
     for (size_t s = 0; s < SIZES && sizes[s] <= most; s++) {
@@ -177,8 +177,8 @@ static void takeScanned(void *priv, void *entry) {
     hashtableOrderTestTake(priv, *(uint64_t *)entry);
 }
 
-/* What expiry does: delete what is just passed, so that only scans ever see the table. It shrinks all the
- * same, or the scans would go over more and more empty buckets. */
+/* Deletes entries inside the scan's callback, as expiry does, so that only scans use the table. The table
+ * must shrink nevertheless, or scans would visit more and more empty buckets. */
 static void testDeleteInScan(void **state) {
     (void)state;
     hashtable ht;
@@ -292,7 +292,7 @@ static void testScanAfterShrink(void **state) {
     hashtableDestroy(&ht);
 }
 
-/* Of a table that may not shrink, a call looks at one bucket and says so. */
+/* A call of the scan on a table that may not shrink visits one bucket and says so. */
 static void testScanOfEmptied(void **state) {
     (void)state;
     hashtable ht;
@@ -331,10 +331,10 @@ static void testHostileCursors(void **state) {
     hashtableDestroy(&ht);
 }
 
-/* ---- Who knows the positions ---- */
+/* ---- A client that knows the positions ---- */
 
-/* What a client can do that learns positions from cursors: keep only what is in one part of them. The table
- * shrinks, and homes of that part have `times` the entries that are their due. */
+/* A client that learns positions from cursors can keep only the entries in one part of them. The table
+ * shrinks, and the homes in that part then have `times` their share of the entries. */
 static void testOnePart(void **state) {
     (void)state;
     for (uint32_t times = 2; times <= 64; times *= 2) {

@@ -155,7 +155,7 @@ static inline uint8_t tagOf(uint32_t sub) {
     return (uint8_t)sub;
 }
 
-/* What the slot holds. */
+/* Returns the word that the slot of `entry` holds: its address with three bits of its position. */
 static inline uint64_t wordOf(const void *entry, uint32_t sub) {
     return (uintptr_t)entry | (sub >> TAG_BITS & ((1U << SPARE_BITS) - 1));
 }
@@ -252,7 +252,7 @@ findPlace(const hashtable *ht, struct str key, const void *which, uint64_t hash,
 
 /* Count an entry in the buckets that it passes. */
 void hashtableCountPassed(const segment *s, uint32_t home, uint32_t passed, int by);
-/* The same for a new one, which is where the probe has come to. */
+/* Counts the buckets that a new entry has passed; the probe stands at the entry's bucket. */
 void hashtableNotePassed(const segment *s, const struct probe *p);
 
 /* Into the first free slot from its home on; false when the segment is full. */

@@ -31,8 +31,8 @@
 #include "base/clock.h"
 #include "ds/hashtable_private.h"
 
-/* Of one segment: so full it may get. With 29/32 a lookup looks at as many buckets beyond the home as with
- * 7/8 in the buckets of 7 that there were (`hit`, `miss`; mean over 130 to 1700 entries, and bytes per
+/* The fill at which a segment is renewed. With 29/32 a lookup looks at as many buckets beyond the home as
+ * with 7/8 in the buckets of 7 that there were (`hit`, `miss`; mean over 130 to 1700 entries, and bytes per
  * entry):
  *     7/8:   0.09  0.44   9.71        29/32:  0.11  0.54   9.44        15/16:  0.19  1.09   9.04
  * Of large tables, with HOLD 93, 95, 96: 0.13 0.79 9.15, 0.15 0.97 8.96, 0.16 1.10 8.87; with buckets of 7
@@ -222,7 +222,7 @@ static void hashtableResizeMoveInto(const hashtable *ht, segment *to, const segm
     hashtableResizeFreeBuckets(from);
 }
 
-/* The same segment in an array of n buckets. */
+/* Moves the segment to an array of n buckets. */
 static void hashtableResizeRefit(hashtable *ht, segment *s, uint64_t n) {
     segment from = *s;
     hashtableResizeRenew(ht, s, n, from.depth);
@@ -402,7 +402,8 @@ static void hashtableResizeJoin(hashtable *ht, segment *left, uint64_t n) {
     hashtableResizeHalveDirectory(ht);
 }
 
-/* The other half of what it was once split from, if that is a whole segment; the lower one of both. */
+/* Returns the lower of the two segments into which one was split, and the other one; NULL when the other half
+ * has been split again. */
 static segment *hashtableResizePairOf(const hashtable *ht, segment *s, segment **other) {
     uint32_t entries = hashtableResizeEntriesOf(ht, s), index = indexOf(ht, s);
     *other = &ht->segments[index ^ entries];

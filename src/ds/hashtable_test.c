@@ -44,11 +44,11 @@ static uint64_t fewHash(struct str key) {
     uint64_t five = hashtableTestIdOf(key) % 5;
     return hashBytes(&five, sizeof(five));
 }
-/* The same top 16 bits: every entry lives at home in one bucket of any small table, near its end. */
+/* All hashes share their top 16 bits, so all entries have the same home near the end of any small table. */
 static uint64_t topHash(struct str key) {
     return hashBytes(key.ptr, key.len) | 0xffff000000000000ULL;
 }
-/* Of a position, only what gives the home in a hundred buckets: one tag, unless there are few. */
+/* Hashes keep only the bits that give the home among a hundred buckets, so nearly all tags are equal. */
 static uint64_t oneTagHash(struct str key) {
     return hashBytes(key.ptr, key.len) >> 57 << 57;
 }
@@ -460,7 +460,7 @@ static void testSmallSizes(void **state) {
     endModel(&ht);
 }
 
-/* What a table takes where buckets are cache lines; those for leak checkers are larger. */
+/* Returns a table's bytes where buckets are cache lines; buckets for leak checkers are larger. */
 static size_t hashtableTestBytesOf(const hashtable *ht) {
     size_t buckets = hashtableSlots(ht) / SLOTS;
     return hashtableMemory(ht) - buckets * (sizeof(bucket) - 64);

@@ -206,8 +206,8 @@ void *hashtableRandomEntry(hashtable *ht) {
  * a bucket.
  *
  * Which slot a random number means depends on the table, but not the number. So they are drawn ahead, in a
- * ring: when one enters it, its bucket in this table is fetched, and half way through it the entry. Who draws
- * again soon, from the same table, finds both in the cache. */
+ * ring: when one enters it, its bucket in this table is fetched, and half way through it the entry. The next
+ * draw from the same table finds both in the cache. */
 #define DRAWS_AHEAD 16
 
 static __thread struct {

@@ -19,7 +19,7 @@
 
 static struct sortKey keys[COUNT_MAX], model[COUNT_MAX];
 
-/* Of equal keys, the one that came later comes first. */
+/* Orders equal keys by their index, the later one first. */
 static int laterFirst(void *priv, size_t a, size_t b) {
     ++*(size_t *)priv;
     return a > b ? -1 : a < b;

@@ -136,7 +136,7 @@ static inline void lpDecode(const unsigned char *p, struct lpValue *v) {
 
 /* ---- Entries: writing ---- */
 
-/* What is to be stored: `head` (the encoding, and an integer's data), then the string's bytes, then the
+/* An element to be stored: `head` (the encoding, and an integer's data), then the string's bytes, then the
  * backlen. */
 struct lpEntry {
     unsigned char head[HEAD_MAX];

@@ -79,7 +79,7 @@ unsigned char *lpDup(const unsigned char *lp);
 unsigned char *lpLongElementEnd(unsigned char *p);
 unsigned char *lpWriteLongInt(unsigned char *to, int64_t v);
 size_t lpLongIntBytes(int64_t v);
-/* What is behind the element; lpView and lpGetValue read it. */
+/* Returns the address behind the element; lpView and lpGetValue use it. */
 static inline unsigned char *lpElementEnd(unsigned char *p) {
     if (p[0] < 0x80) return p + 2;                 /* 0 .. 127 */
     if (p[0] < 0xc0) return p + 2 + (p[0] & 0x3f); /* a string of up to 63 bytes */

@@ -463,7 +463,7 @@ static bool refuseThird(unsigned char *p, unsigned long index, void *priv) {
     return index != 2;
 }
 
-/* What the validator accepts can be walked both ways and counts right. */
+/* A listpack that the validator accepts can be walked both ways, and its count is right. */
 static void walkAccepted(unsigned char *data) {
     unsigned long n = 0, back = 0;
     for (unsigned char *p = lpFirst(data); p; p = lpNext(data, p)) n++;
@@ -472,8 +472,8 @@ static void walkAccepted(unsigned char *data) {
     assert_int_equal(lpLength(data), n);
 }
 
-/* Let it past the first check. */
-static void listpackTestMend(unsigned char *data, size_t size) {
+/* Repairs the header, so that the first check passes. */
+static void listpackTestFixHeader(unsigned char *data, size_t size) {
     if (size < 7) return;
     for (int k = 0; k < 4; k++) data[k] = (unsigned char)(size >> 8 * k);
     data[size - 1] = 0xff;
@@ -483,8 +483,8 @@ static unsigned char evilByte(void) {
     return (unsigned char)(randomBelow(2) ? randomU64() : 0xe0 + randomBelow(32));
 }
 
-/* Cut at every length and mended: only what ends between two entries is accepted, and nothing is read
- * outside. */
+/* A listpack is cut at every length and its header is repaired: only cuts between two entries are accepted,
+ * and nothing outside is read. */
 static void testTruncated(void **state) {
     (void)state;
     static const size_t lens[] = {0, 1, 63, 64, 130, 4096, 17000};
@@ -500,7 +500,7 @@ static void testTruncated(void **state) {
     for (size_t size = 0; size <= lpBytes(good); size++) {
         unsigned char *cut = malloc(size ? size : 1);
         memcpy(cut, good, size);
-        listpackTestMend(cut, size);
+        listpackTestFixHeader(cut, size);
         bool whole = size == ends[end] + 1;
         assert_true(lpValidate(cut, size, true, NULL, NULL) == whole);
         end += whole;
@@ -513,7 +513,7 @@ static void testTruncated(void **state) {
             unsigned char *cut = malloc(7 + room);
             memset(cut, first, 7 + room);
             memset(cut + 4, 0xff, 2);
-            listpackTestMend(cut, 7 + room);
+            listpackTestFixHeader(cut, 7 + room);
             if (lpValidate(cut, 7 + room, true, NULL, NULL)) walkAccepted(cut);
             free(cut);
         }
@@ -540,7 +540,7 @@ static void testValidate(void **state) {
         unsigned char *bad = malloc(size ? size : 1);
         memcpy(bad, good, size);
         for (uint64_t n = randomBelow(4); size && n > 0; n--) bad[randomBelow(size)] = evilByte();
-        if (randomBelow(4)) listpackTestMend(bad, size);
+        if (randomBelow(4)) listpackTestFixHeader(bad, size);
         if (lpValidate(bad, size, true, readEach, &sum)) {
             walkAccepted(bad);
             accepted++;

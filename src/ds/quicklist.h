@@ -24,7 +24,7 @@
 #define QL_ELEMENT_MAX (UINT32_MAX - 64)
 #define QL_DEPTH_MAX   UINT16_MAX
 
-/* What one listpack of a list may hold. */
+/* The limits of one listpack of a list. */
 struct qlLimits {
     uint32_t bytes, count;
 };

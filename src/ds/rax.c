@@ -155,7 +155,7 @@ static struct node *raxDropValue(struct rax *r, struct node *n) {
     return raxNodeResize(r, n, raxNodeBytes(n->prefix, n->children, false));
 }
 
-/* The same node with other bytes in front of its children. */
+/* Returns a copy of the node with other bytes in front of its children. */
 static struct node *raxWithPrefix(struct rax *r, struct node *n, struct str head, struct str tail) {
     struct node *other = raxNodeNew(r, head, tail, n->children, n->hasValue);
     memcpy(other->slots, n->slots, raxNodeBytes(0, n->children, n->hasValue) - sizeof(struct node));
@@ -163,7 +163,7 @@ static struct node *raxWithPrefix(struct rax *r, struct node *n, struct str head
     return other;
 }
 
-/* What stands for `suffix` and nothing else: the value itself, or a leaf. */
+/* Returns a slot that stands for `suffix` alone: the value itself, or a leaf. */
 static void *raxLeafSlot(struct rax *r, struct str suffix, void *value) {
     if (!suffix.len) return raxValueSlot(value);
     struct node *n = raxNodeNew(r, suffix, STR(""), 0, true);

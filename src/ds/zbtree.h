@@ -25,8 +25,8 @@
  * leaf is split in the middle; at the ends of the set it is left full, and a new one begun.
  *
  * Inner nodes. Separators are lower bounds, not copies of keys: all scores left of it <= separator <= all
- * scores at and right of it. Only splits set them; neither inserting nor erasing ever has to mend one. Equal
- * scores are settled by the first member of the child in question.
+ * scores at and right of it. Only splits set them; neither inserting nor erasing ever has to change one.
+ * Equal scores are settled by the first member of the child in question.
  *
  * Members. A set of up to MAP_LEAVES leaves has no index of members: their fp are scanned. Larger ones have a
  * map from hash to leaf: buckets of one cache line, 15 tags and 15 leaf numbers (zbtree_map.c). An entry
@@ -148,7 +148,7 @@ ZBT_INLINE uint64_t zbtAboveIn(const uint8_t *slot, unsigned width) {
     return above;
 }
 static const uint32_t zbt_masks[5] = {0, 0xff, 0xffff, 0, 0xffffffff};
-/* The same where the width is not a constant. Bytes behind a short score are those of other columns. */
+/* zbtScore for a width that is not a constant. The bytes behind a short score belong to other columns. */
 ZBT_INLINE double zbtScoreOf(const uint8_t *slot, unsigned width, int64_t base) {
     uint32_t above;
     if (__builtin_expect(width > 4, 0)) return zbtWideScoreIn(slot, width, base);
@@ -205,8 +205,7 @@ uint64_t zbtRank(const zbtree *t, struct zbtPos p);               /* O(log n), c
 /* First element inside the range, or the last one, and its rank. O(log n).
  * A lex range presumes equal scores. */
 bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p, uint64_t *rank);
-/* The other end of the range of an element inside it,
- * when it is certain to be in the same leaf; else false. */
+/* Finds the other end of the range from an element inside it. False: it may lie in another leaf. */
 bool zbtSeekScoreFrom(struct zbtPos *p, const struct zscoreRange *r, bool last);
 bool zbtSeekLex(const zbtree *t, const struct zlexRange *r, bool last, struct zbtPos *p, uint64_t *rank);
 

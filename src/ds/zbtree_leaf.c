@@ -118,7 +118,7 @@ struct zbtPacking zbtPack(const struct zbtLeaf *l, unsigned from, unsigned to, c
     return p;
 }
 
-/* ---- Room ---- */
+/* ---- Space ---- */
 
 static inline unsigned zbtreeLeafBytesSize(const uint8_t *bytes) {
     return *bytes <= ZBT_INLINE_MAX ? 1u + *bytes : 1u + (unsigned)sizeof(struct zbtBig *);
@@ -246,7 +246,7 @@ void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, 
     serverAssert(dst->count <= dst->cap && (uint8_t *)dst + dst->size - heap >= zbtSlot(dst, dst->count));
 }
 
-/* Its offset. */
+/* Copies the member's bytes into the heap and returns their offset. */
 static uint16_t zbtreeLeafPutBytes(struct zbtLeaf *l, const struct zbtItem *it) {
     unsigned need = zbtItemBytes(it), offset = l->heap + need;
     if (need == zbtreeLeafHoleSize(l))

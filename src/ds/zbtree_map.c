@@ -60,7 +60,7 @@ typedef struct zbtPart part;
 static inline uint64_t zbtMapPositionOf(const struct zbtMap *m, uint64_t hash) {
     return (uint64_t)zbtPartIndex(hash) << HOME_BITS | hash * m->salt >> ZBT_MAP_UNUSED;
 }
-/* Of a position within a part. */
+/* Returns the home bucket of a position within a part. */
 static inline uint32_t zbtMapHomeAt(const part *p, uint64_t position) {
     return (uint32_t)((unsigned __int128)position * p->buckets >> HOME_BITS);
 }
@@ -175,7 +175,7 @@ static void zbtMapFreePart(part *p) {
     *p = (part){0};
 }
 
-/* Of 16 fp, a bit for each that belongs to the part. */
+/* Returns a bit for each of 16 fingerprints that belongs to the part. */
 static inline uint32_t zbtMapInPart(const uint8_t *fp, unsigned which) {
 #ifdef __SSE2__
     __m128i x = _mm_loadu_si128((const __m128i *)(const void *)fp);
@@ -188,7 +188,7 @@ static inline uint32_t zbtMapInPart(const uint8_t *fp, unsigned which) {
 #endif
 }
 
-/* Its members of the part that moves. Their buckets are on the way while the others are hashed. */
+/* Adds the leaf's members of the part that moves. Buckets are prefetched while further members are hashed. */
 static unsigned zbtMapAddMoving(struct zbtMap *m, const struct zbtLeaf *l) {
     uint32_t homes[ZBT_LEAF_SLOTS], id = l->id & m->id_mask;
     uint8_t tags[ZBT_LEAF_SLOTS];

@@ -4,7 +4,7 @@
  *     tree, map, inner nodes       with the first call; their number is a fiftieth of that of the leaves
  *     leaves and long members      by rank, a few leaves a call
  *
- * Who moves an allocation has copied it and freed the old one: only the address of that is still used. */
+ * The caller has copied the allocation and freed the old one: only the old address is still used. */
 #include "ds/zbtree_private.h"
 
 #define LEAVES_PER_CALL 16

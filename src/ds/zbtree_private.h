@@ -118,8 +118,8 @@ struct zbtItem {
     uint8_t fp;
 };
 
-/* What to search: elements left of it are before (score, ..). Equal scores: all are left, none, or those
- * whose member is less (or equal, too). */
+/* The place to search for: elements left of it are before (score, ..). Of equal scores all are left of it, or
+ * none, or those whose member is less (or less or equal). */
 struct zbtTarget {
     double score;
     enum { ZBT_TIES_LEFT, ZBT_TIES_RIGHT, ZBT_TIES_BY_MEMBER, ZBT_BY_MEMBER /* whatever the scores */ } ties;
@@ -170,13 +170,13 @@ static inline size_t zbtLeafLive(const struct zbtLeaf *l) {
 }
 /* Empty, not linked; cap is chosen for elements of `each` bytes in all. */
 void zbtLeafInit(struct zbtLeaf *l, size_t size, struct zbtPacking p, unsigned least, unsigned each);
-/* What a leaf of so many elements may grow to: those of long members, to share its header, and what is above
- * it, among enough of them. */
+/* Returns the size to which a leaf of so many elements may grow. Leaves of long members may grow more, so
+ * that enough members share the leaf's header and its place in the tree above. */
 static inline size_t zbtLeafMost(unsigned count) {
     return count > ZBT_LEAF_MANY ? ZBT_LEAF_USUAL : ZBT_LEAF_MAX;
 }
 void zbtLeafTake(struct zbtLeaf *dst, const struct zbtLeaf *src, unsigned from, unsigned to);
-/* The same for all, with garbage, when both have the same packing and there is room. */
+/* Copies all elements, with the garbage. Both leaves have the same packing, and dst has enough space. */
 void zbtLeafTakeAll(struct zbtLeaf *dst, const struct zbtLeaf *src);
 bool zbtLeafHasRoom(struct zbtLeaf *l, const struct zbtItem *it);
 void zbtLeafPut(struct zbtLeaf *l, unsigned slot, const struct zbtItem *it); /* there is room */

@@ -125,7 +125,7 @@ static bool zbtSearchStartsLeft(const struct zbtInner *n, unsigned i, const stru
     return zbtIsLeft(zbtScoreOf(slot, l->width, l->base), l, slot, t);
 }
 
-/* Of the children low .. high, the last one that starts left of the target; else low. */
+/* Returns the last of the children low .. high that starts left of the target; low when there is none. */
 static __attribute__((noinline)) struct choice
 zbtSearchChooseByStart(const struct zbtInner *n, unsigned low, unsigned high, const struct zbtTarget *t) {
     while (low < high) {
@@ -168,7 +168,7 @@ ZBT_INLINE struct zbtPos zbtSearchSeekWith(const zbtree *t, const struct zbtTarg
     return (struct zbtPos){node, zbtLeafSearch(node, target)};
 }
 
-/* The same for a score only. */
+/* zbtSearchSeek for a score without a member. */
 ZBT_INLINE struct zbtPos zbtSearchSeekScoreWith(const zbtree *t, double x, bool past, uint64_t *before,
                                                 chooseFn *choose) {
     void *node = t->root;
@@ -221,7 +221,8 @@ ZBT_INLINE bool zbtSearchIsMember(const struct zbtLeaf *l, unsigned i, struct st
     return big->len == member.len && memcmp(big->bytes, member.ptr, member.len) == 0;
 }
 
-/* Those of 32 fp that are equal to one, as bits; some behind the last element may be among them. */
+/* Compares 32 fingerprints with one and returns a bit for each equal one. Bits behind the last element may be
+ * set. */
 typedef uint32_t matchFn(const uint8_t *fps, uint8_t fp);
 
 ZBT_INLINE int zbtSearchFindInLeaf(const struct zbtLeaf *l, uint8_t fp, struct str member, matchFn *match) {
@@ -234,7 +235,7 @@ ZBT_INLINE int zbtSearchFindInLeaf(const struct zbtLeaf *l, uint8_t fp, struct s
     return -1;
 }
 
-/* The same for a whole group: how far to look cannot be predicted in a large set. */
+/* The matches of a whole group of leaves: in a large set, how far to look cannot be predicted. */
 struct matches {
     uint64_t low, high;
 };

@@ -442,8 +442,8 @@ static void zbtreeTestModel(void **state) {
     zbtreeTestRunModel(zbtreeTestModelOps());
 }
 
-/* So few bits of a leaf's number in the map that many leaves share them, as they do in trees of more than
- * 2^24 leaves. */
+/* The map keeps so few bits of a leaf's number that many leaves share them, as in trees of more than 2^24
+ * leaves. */
 static void testFewIds(void **state) {
     (void)state;
     for (unsigned bits = 1; bits < 8; bits += 2) {
@@ -719,7 +719,7 @@ static void seekAndClimb(void) {
 static bool isRehashing(const zbtree *t) {
     return zbtMapOf(t)->moving != 0;
 }
-/* Of the fullest part. */
+/* Returns the fill of the fullest part. */
 static double fillOf(const zbtree *t) {
     double fullest = 0;
     for (unsigned i = 0; i < ZBT_PARTS; i++) {

@@ -9,7 +9,7 @@
 #define END           0xff
 #define LONG_SIZE     0xfe /* the size of the entry before is in the four bytes that follow */
 
-/* What is left of the entries, and where that began. */
+/* The entries that are left to read, and where the first of them began. */
 struct ziplistReader {
     const unsigned char *p, *end;
 };

@@ -15,6 +15,6 @@
 
 #include "base/str.h"
 
-/* The same elements as a listpack, the caller's. NULL when the bytes are no sound ziplist, down to the last
- * one; never reads outside of them. */
+/* Converts a ziplist to a listpack, which the caller owns. NULL: the bytes are no valid ziplist. All bytes
+ * are checked, and none outside is read. */
 unsigned char *ziplistToListpack(struct str bytes);

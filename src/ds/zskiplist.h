@@ -12,7 +12,7 @@
  * node forward along the highest level reached, adding spans, up to the end; no comparisons.
  *
  * Order: score ascending, then member bytes by memcmp. NaN is not allowed. Members are unique; that is the
- * caller's duty (the member index knows). All access from other rooms is through these functions. */
+ * caller's duty (the member index knows). Other modules use only these functions. */
 #pragma once
 
 #include <stdbool.h>
