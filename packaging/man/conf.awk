@@ -2,8 +2,8 @@
 #
 #   awk -v name=valkey.conf -v what='...' -v date=2026-11-23 -v version=9.1.2 -v see='...' -f conf.awk valkey.conf
 #
-# The form of the file: `# ==== Title` begins a section. A block of comments says what the directives right under it are for. Those
-# that are comments themselves begin with a small letter, after a line that ends a sentence.
+# The form of the file: `# ==== Title` begins a section. A block of comments describes the directives directly below it. Directives
+# that are comments themselves begin with a lower-case letter, after a line that ends a sentence.
 
 function plain(s) {
     gsub(/\\/, "\\e", s)
@@ -13,7 +13,7 @@ function plain(s) {
     return s
 }
 
-function flush(  i, words) {
+function flush(  i, words, block) {
     if (list) {
         for (i = 1; i <= directives; i++) {
             split(directive[i], words, " ")
@@ -25,10 +25,14 @@ function flush(  i, words) {
     for (i = 1; i <= directives; i++) printf ".%s\n.B %s\n", i == 1 ? "TP" : "TQ", plain(directive[i])
     if (!directives && texts) printf ".PP\n"
     for (i = 1; i <= texts; i++) {
-        if (text[i] ~ /^   /) printf "%s\n.RS\n.nf\n%s\n.fi\n.RE\n", "", plain(substr(text[i], 4))
-        else if (text[i] == "") printf ".sp\n"
-        else printf "%s\n", plain(text[i])
+        if ((text[i] ~ /^  /) != block) { # lines with an indentation are printed as they are
+            block = !block
+            printf block ? ".RS 2\n.nf\n" : directives ? ".fi\n.RE\n.IP\n" : ".fi\n.RE\n"
+        }
+        if (text[i] == "") printf ".sp\n"
+        else printf "%s\n", plain(substr(text[i], block ? 3 : 1))
     }
+    if (block) printf ".fi\n.RE\n"
     directives = texts = 0
 }
 
@@ -48,7 +52,7 @@ BEGIN {
 /^#/ {
     s = $0
     sub(/^# ?/, "", s)
-    ends = !texts || text[texts] ~ /[].)]$/ || directives
+    ends = !texts || text[texts] ~ /[].)]$/ || text[texts] ~ /^  / || directives
     if (s ~ /^[a-z][a-z0-9-]*( |$)/ && texts && ends && text[texts] != "") directive[++directives] = s
     else if (directives) { keep = s; flush(); text[++texts] = keep }
     else text[++texts] = s
