@@ -353,18 +353,18 @@ proc all_while_loading {} {
 
 tags {external:skip valgrind:skip} {
     start_server [list overrides [concat $overrides enable-debug-command no]] {
-        test {everybody asks for everything, in every state} {
+        test {every command from every origin in every state is admitted or refused as expected} {
             set ours [all_there_is]
             foreach state $states {
                 assert_equal {} [differences [expected_all $state] [dict get $ours states $state]] $state
             }
         }
 
-        test {scripts have an order of their own} {
+        test {commands in scripts are checked in an order of their own} {
             assert_equal {} [differences $expected_scripts [dict get $ours scripts]]
         }
 
-        test {EXEC is asked what its commands would be, and when it is refused the transaction is over} {
+        test {EXEC is checked as its commands would be, and a refusal ends the transaction} {
             foreach {key rule} {
                 {: set k v} runs {: get k} runs {: del k} runs
                 {oom: set k v} oom {oom: get k} runs {oom: del k} runs
@@ -378,7 +378,7 @@ tags {external:skip valgrind:skip} {
             }
         }
 
-        test {a command that is tried again is asked again} {
+        test {a command that runs again after blocking is checked again} {
             assert_equal {oom 1} [dict get $ours unblocked oom]
             assert_equal {misconf 1} [dict get $ours unblocked misconf]
             assert_equal {runs 0} [dict get $ours unblocked calm]
@@ -386,7 +386,7 @@ tags {external:skip valgrind:skip} {
             assert_equal {1 3} [dict get $ours unblocked counts] "calls, and those that were refused"
         }
 
-        test {who is refused need not wait for the end of a pause} {
+        test {a request that is refused does not wait for the end of a pause} {
             set c [open_client limited]
             r client pause 500 all
             set begin [clock milliseconds]
@@ -401,14 +401,14 @@ tags {external:skip valgrind:skip} {
     }
 
     start_server [list overrides [concat $overrides enable-debug-command yes] tags {needs:debug}] {
-        test {everybody asks for everything, while a file is loaded} {
+        test {every command from every origin is checked while a file is loaded} {
             set ours_loading [all_while_loading]
             foreach state $loading_states {
                 assert_equal {} [differences [expected_all $state] [dict get $ours_loading states $state]] $state
             }
         }
 
-        test {EXEC while a file is loaded is asked what its commands would be} {
+        test {EXEC while a file is loaded is checked as its commands would be} {
             foreach queued {{set k v} {get k} {del k}} {
                 assert_equal loading [lindex [dict get $ours_loading exec "loading debug: $queued"] 0] $queued
             }
@@ -416,10 +416,10 @@ tags {external:skip valgrind:skip} {
     }
 
     if {[valkey_oracle] eq {}} {
-        test {Valkey 9.1 answers the same} { skip "no Valkey to compare with: utils/oracle fetches it" }
+        test {Valkey 9.1 gives the same replies} { skip "no Valkey to compare with: utils/oracle fetches it" }
     } else {
         start_server [list executable [valkey_oracle] overrides [concat $overrides enable-debug-command no]] {
-            test {Valkey 9.1 answers the same} {
+            test {Valkey 9.1 gives the same replies} {
                 set theirs [all_there_is]
                 foreach state $states {
                     assert_equal {} [differences [dict get $theirs states $state] [dict get $ours states $state]] $state
@@ -430,7 +430,7 @@ tags {external:skip valgrind:skip} {
             }
         }
         start_server [list executable [valkey_oracle] overrides [concat $overrides enable-debug-command yes]] {
-            test {Valkey 9.1 answers the same while a file is loaded} {
+            test {Valkey 9.1 gives the same replies while a file is loaded} {
                 set theirs [all_while_loading]
                 foreach state $loading_states {
                     assert_equal {} [differences [dict get $theirs states $state] [dict get $ours_loading states $state]] $state

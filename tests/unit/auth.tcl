@@ -1,7 +1,7 @@
 # Passwords: requirepass, AUTH, HELLO AUTH.
 
 start_server {tags {auth external:skip}} {
-    test {without a password everybody is in} {
+    test {without a password every client is authenticated} {
         assert_error "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?" {
             r auth secret
         }
@@ -12,7 +12,7 @@ start_server {tags {auth external:skip}} {
         assert_equal {requirepass {}} [r config get requirepass]
     }
 
-    test {who is in stays in when a password is set; newcomers need it} {
+    test {connected clients stay authenticated when a password is set; new clients need it} {
         set old [valkey_client]
         r config set requirepass secret
         assert_equal PONG [r ping]
@@ -25,7 +25,7 @@ start_server {tags {auth external:skip}} {
         $old close
     }
 
-    test {after a failed AUTH one is what one was} {
+    test {a failed AUTH keeps the client's user} {
         assert_error "WRONGPASS *" {r auth bad}
         assert_equal PONG [r ping]
         set new [valkey_client]
@@ -34,7 +34,7 @@ start_server {tags {auth external:skip}} {
         $new close
     }
 
-    test {a password that is removed keeps nobody out} {
+    test {after the password is removed no client needs one} {
         set new [valkey_client]
         r config set requirepass {}
         assert_equal PONG [$new ping]
@@ -62,7 +62,7 @@ start_server {overrides {requirepass {"a secret"}} tags {auth external:skip}} {
         $c close
     }
 
-    test {what may be done before AUTH} {
+    test {before AUTH only few commands are allowed} {
         set c [valkey_client]
         foreach command {ping {get k} {echo x} {select 1} {client id} {config get port} {debug sleep 0} command} {
             assert_error "NOAUTH Authentication required." {$c {*}$command}

@@ -21,7 +21,7 @@ start_server {tags {client}} {
         assert_match "*\n" [r client list]
     }
 
-    test {CLIENT INFO tells the truth} {
+    test {CLIENT INFO has the right values} {
         r select 0
         set f [client_fields [r client info]]
         foreach {name value} {flags N db 0 name {} multi -1 qbuf 0 events r cmd client|info user default redir -1 resp 2} {
@@ -54,7 +54,7 @@ start_server {tags {client}} {
         wait_for_condition 500 20 {[llength [client_list]] == 1} else { fail "still listed" }
     }
 
-    test {CLIENT LIST: output that nobody reads} {
+    test {CLIENT LIST shows output that a client does not read} {
         set d [valkey_deferring_client]
         $d client id
         set id [$d read]
@@ -115,7 +115,7 @@ start_server {tags {client}} {
         assert_match "*lib-name= lib-ver=1.2.3 *" [r client info]
     }
 
-    test {CLIENT ID rises} {
+    test {CLIENT ID increases with each connection} {
         set id [r client id]
         set c [valkey_client]
         assert_morethan [$c client id] $id
@@ -156,7 +156,7 @@ start_server {tags {client}} {
         assert_error "ERR maxage is not an integer or out of range" {r client kill maxage x}
     }
 
-    test {CLIENT KILL spares its caller, unless told otherwise} {
+    test {CLIENT KILL does not close its caller, unless skipme is no} {
         wait_for_condition 500 20 {[llength [client_list]] == 1} else { fail "still listed" }
         set cs [list [valkey_client] [valkey_client] [valkey_client]]
         assert_equal 3 [r client kill type normal]
@@ -208,7 +208,7 @@ start_server {tags {client}} {
 }
 
 start_server {tags {client}} {
-    test {HELLO: what it says} {
+    test {HELLO has the right fields} {
         set hello [r hello]
         assert_equal {server version proto id mode role modules} [dict keys $hello]
         assert_equal valkey [dict get $hello server]
@@ -333,7 +333,7 @@ start_server {tags {client memory external:skip} overrides {loglevel notice}} {
         return $bytes
     }
 
-    test {an idle client takes little: no buffers, no parts that it does not need} {
+    test {an idle client takes little memory: no buffers, no optional parts} {
         bytes_per_idle_client ping ;# what stays: pools, tables that have grown
         # What stands for a connection that an I/O thread has.
         set port [expr {[config_get io-threads] > 1 ? 192 : 0}]

@@ -38,7 +38,7 @@ start_server {tags {client}} {
     set addr [field $client(one) addr]
     set laddr [field $client(one) laddr]
 
-    test {CLIENT LIST: one filter at a time, and its opposite} {
+    test {CLIENT LIST: each filter alone, and its negation} {
         set all {me one sub two}
         foreach {filter expected} [list \
             "id $idof(one)" one "id $idof(one) $idof(two) 99999" {one two} \
@@ -68,7 +68,7 @@ start_server {tags {client}} {
         assert_equal {} [listed idle 100000]
     }
 
-    test {CLIENT LIST and KILL: values that cannot be} {
+    test {CLIENT LIST and KILL refuse wrong values} {
         foreach {filter error} {
             {type what} "ERR Unknown client type 'what'" {not-type what} "ERR Unknown client type 'what'"
             {user nobody} "ERR No such user 'nobody'" {flags PX} "ERR Unknown flags found in the provided filter: PX"
@@ -98,7 +98,7 @@ start_server {tags {client}} {
         $client(one) client setname one
     }
 
-    test {CLIENT NO-TOUCH: reads are no uses} {
+    test {CLIENT NO-TOUCH: reads do not count as use} {
         r select 5
         r set k v
         config_set maxmemory-policy allkeys-lfu
@@ -123,7 +123,7 @@ start_server {tags {client}} {
 }
 
 start_server {tags {client}} {
-    test {CLIENT INFO in a transaction shows EXEC; CLIENT LIST what came last, even if refused} {
+    test {CLIENT INFO in a transaction shows EXEC; CLIENT LIST the last command, even a refused one} {
         set c [valkey_client]
         set id [$c client id]
         assert_match "* multi=-1 *" [$c client info]
@@ -141,7 +141,7 @@ start_server {tags {client}} {
         $c close
     }
 
-    test {Memory: the fields grow with what they are about} {
+    test {Memory: each field grows with the memory that it counts} {
         set c [valkey_deferring_client]
         $c client id
         set id [$c read]
@@ -213,13 +213,13 @@ start_server {tags {client}} {
         config_set client-query-buffer-limit 1gb
     }
 
-    test {The largest buffers are those of the last seconds} {
+    test {The fields of the largest buffers cover the last seconds} {
         r echo [string repeat x 500000]
         assert_morethan_equal [s client_recent_max_input_buffer] 500000
         wait_for_condition 300 100 {[s client_recent_max_input_buffer] < 100000} else { fail "it stays" }
     } {} {slow}
 
-    test {The soft limit of output counts its time although nothing more is written} {
+    test {The time of the soft limit runs although no more output is written} {
         config_set client-output-buffer-limit "normal 0 1mb 1"
         r set big [string repeat x 1000000]
         set before [s client_output_buffer_limit_disconnections]
@@ -231,7 +231,7 @@ start_server {tags {client}} {
         r del big
     }
 
-    test {SSUBSCRIBE has no place in a transaction} {
+    test {SSUBSCRIBE is refused in a transaction} {
         r multi
         r ssubscribe ch
         assert_equal [list "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"] [r exec]

@@ -1,7 +1,7 @@
 # CLIENT PAUSE: who waits and who does not, and that the data stands still; import mode.
 
 start_server {tags {pause}} {
-    test {CLIENT PAUSE: arguments that cannot be} {
+    test {CLIENT PAUSE refuses wrong arguments} {
         foreach {args error} {
             x "ERR timeout is not an integer or out of range" -1 "ERR timeout is negative"
             99999999999999999999 "ERR timeout is not an integer or out of range"
@@ -16,7 +16,7 @@ start_server {tags {pause}} {
         assert_equal OK [r client unpause]
     }
 
-    test {INFO tells of a pause} {
+    test {INFO shows a pause} {
         assert_equal {none none 0} [list [s paused_reason] [s paused_actions] [s paused_timeout_milliseconds]]
         r client pause 100000 write
         assert_equal {client_pause write} [list [s paused_reason] [s paused_actions]]
@@ -25,7 +25,7 @@ start_server {tags {pause}} {
         assert_equal {none none 0} [list [s paused_reason] [s paused_actions] [s paused_timeout_milliseconds]]
     }
 
-    test {WRITE: what may change data waits, in order, and goes on afterwards} {
+    test {WRITE: commands that may change data wait, and run in order afterwards} {
         r set k old
         r client pause 100000 write
         set cs {}
@@ -49,7 +49,7 @@ start_server {tags {pause}} {
         assert_equal 0 [r exists k]
     }
 
-    test {A script that says it does not write goes on, one that says nothing does not} {
+    test {A script with no-writes runs during a pause, one without flags waits} {
         r client pause 100000 write
         assert_equal 1 [r eval "#!lua flags=no-writes\nreturn 1" 0]
         set c [blocked_client eval "#!lua\nreturn 2" 0]
@@ -58,14 +58,14 @@ start_server {tags {pause}} {
         $c close
     }
 
-    test {What is refused is refused at once} {
+    test {During a pause a request that is refused is refused at once} {
         r client pause 100000 write
         assert_error "ERR unknown command 'nosuch'*" {r nosuch}
         assert_error "ERR wrong number of arguments for 'set' command" {r set k}
         r client unpause
     }
 
-    test {A paused client: flags, the command, input that comes meanwhile} {
+    test {A paused client: its flags, its command and its later input} {
         r set n 0
         r client pause 100000 write
         set c [valkey_deferring_client]
@@ -83,7 +83,7 @@ start_server {tags {pause}} {
         $c close
     }
 
-    test {A big argument comes through a pause} {
+    test {A big argument survives a pause} {
         set value [string repeat abcdefgh 50000]
         r client pause 100000 write
         set c [blocked_client set big $value]
@@ -105,7 +105,7 @@ start_server {tags {pause}} {
         $c close
     }
 
-    test {Transactions: queueing a write waits, and so does EXEC of one; of reads it does not} {
+    test {Transactions: queueing a write and its EXEC wait; reads do not} {
         set c [valkey_deferring_client]
         $c multi
         $c set k exec
@@ -137,7 +137,7 @@ start_server {tags {pause}} {
         $e close
     }
 
-    test {ALL: every command waits, UNPAUSE too, until the time is over} {
+    test {ALL: every command waits until the time is over, UNPAUSE too} {
         set c [valkey_deferring_client]
         $c client pause 300 all
         assert_equal OK [$c read]
@@ -153,7 +153,7 @@ start_server {tags {pause}} {
         $d close
     }
 
-    test {A further pause: the stricter and the longer of both count} {
+    test {A second pause: the stricter mode and the longer time count} {
         r client pause 100000 write
         r client pause 1 write
         after 50
@@ -169,7 +169,7 @@ start_server {tags {pause}} {
         $c close
     }
 
-    test {Clients that close while they wait} {
+    test {Clients that disconnect during a pause do no harm} {
         r client pause 100000 write
         set c [blocked_client set k closed]
         set d [blocked_client set k dead]
@@ -182,7 +182,7 @@ start_server {tags {pause}} {
         $d close
     }
 
-    test {Blocked clients are not served by what was written before the pause, only after it} {
+    test {Blocked clients are served after the pause, not during it} {
         set c [blocked_client blpop list 0]
         set d [blocked_client xread block 0 streams stream $]
         r multi
@@ -208,7 +208,7 @@ start_server {tags {pause}} {
         $c close
     }
 
-    test {Keys do not expire during a pause, though they read as absent} {
+    test {Keys are not deleted by expiry during a pause, but read as absent} {
         r flushall
         r config resetstat
         for {set i 0} {$i < 20} {incr i} { r set k$i v px 100 }
@@ -264,7 +264,7 @@ start_server {tags {import}} {
         config_set import-mode no
     }
 
-    test {Import mode: expired keys stay, only the importing client sees them} {
+    test {Import mode: expired keys stay, and only the importing client sees them} {
         config_set import-mode yes
         set c [valkey_client]
         $c client import-source on
@@ -299,7 +299,7 @@ start_server {tags {import}} {
         r del h
     }
 
-    test {Import mode: nothing is evicted, and maxmemory is a limit all the same} {
+    test {Import mode: nothing is evicted, but maxmemory is still a limit} {
         config_set import-mode yes
         r flushall
         for {set i 0} {$i < 100} {incr i} { r set k$i v }

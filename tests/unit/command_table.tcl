@@ -40,7 +40,7 @@ start_server {tags {commands}} {
         assert_equal $all [lsort [r command list]] "COMMAND LIST names subcommands, too"
     }
 
-    test {COMMAND INFO gives what COMMAND gives} {
+    test {COMMAND INFO replies the same as COMMAND} {
         foreach e [r command] {
             assert_equal [lsort $e] [lsort [lindex [r command info [lindex $e 0]] 0]]
         }
@@ -54,12 +54,12 @@ start_server {tags {commands}} {
         }
     }
 
-    test {arities are possible} {
+    test {the arity of a command counts the words of its name} {
         # The arity counts the name; that of a subcommand counts both words.
         assert_equal {} [offenders $table {abs($arity) >= [llength [words_of $name]]}]
     }
 
-    test {key positions are possible} {
+    test {the key positions of commands are consistent} {
         assert_equal {} [offenders $table {$first == 0 ? ($last == 0 && $step == 0) : ($first > 0 && $step > 0)}]
         assert_equal {} [offenders $table {$first <= 0 || $last < 0 || $last >= $first}]
         assert_equal {} [offenders $table {$first == 0 || $first < abs($arity) || [names_channels $specs]}] \
@@ -76,7 +76,7 @@ start_server {tags {commands}} {
         assert_equal {} [offenders $table {"admin" ni $flags || "@dangerous" in $categories}]
     }
 
-    test {a command that may grow the data is a write} {
+    test {a command with denyoom writes, runs scripts or publishes} {
         assert_equal {} [offenders $table {"denyoom" ni $flags || "write" in $flags || $name in {eval evalsha fcall publish spublish}
             || "@scripting" in $categories || "@pubsub" in $categories}]
     }

@@ -38,7 +38,7 @@ start_server {tags {commandlog} overrides {slowlog-log-slower-than 0}} {
         assert_equal 1 [r slowlog len]
     }
 
-    test {SLOWLOG GET: how many} {
+    test {SLOWLOG GET: the number of entries} {
         r slowlog reset
         for {set i 0} {$i < 20} {incr i} { r ping }
         assert_equal 10 [llength [r slowlog get]]
@@ -58,7 +58,7 @@ start_server {tags {commandlog} overrides {slowlog-log-slower-than 0}} {
         assert_match "SLOWLOG <subcommand>*" [lindex [r slowlog help] 0]
     }
 
-    test {SLOWLOG: long arguments are cut, and many} {
+    test {SLOWLOG: long arguments and long lists of them are cut} {
         r slowlog reset
         foreach length {128 129 300} { r set k [string repeat x $length] }
         lassign [lreverse [logged]] a b c
@@ -109,7 +109,7 @@ start_server {tags {commandlog} overrides {slowlog-log-slower-than 0}} {
         assert_equal caller [lindex $entry 5]
     }
 
-    test {SLOWLOG: what is refused or unknown is not logged} {
+    test {SLOWLOG: refused and unknown commands are not logged} {
         r slowlog reset
         catch { r get }
         catch { r nosuch }

@@ -5,7 +5,7 @@ set refused "ERR DEBUG command not allowed. If the enable-debug-command option i
     the server."
 
 start_server {overrides {enable-debug-command no} tags {debug external:skip}} {
-    test {DEBUG is off unless it was asked for} {
+    test {DEBUG is off by default} {
         assert_error $refused {r debug sleep 0}
         assert_error $refused {r debug help}
         assert_error "ERR wrong number of arguments for 'debug' command" {r debug}
@@ -46,7 +46,7 @@ start_server {tags {debug needs:debug}} {
         assert_error "ERR no such key" {r debug object nosuch}
     }
 
-    test {DEBUG OBJECT is not a use of the key} {
+    test {DEBUG OBJECT does not count as use of the key} {
         r set k 5
         set misses [s keyspace_misses]
         set hits [s keyspace_hits]
@@ -78,7 +78,7 @@ start_server {tags {debug needs:debug}} {
         r flushall
     }
 
-    test {DEBUG DIGEST knows no order, and sees every change} {
+    test {DEBUG DIGEST does not depend on order, and depends on every value} {
         set none [string repeat 0 40]
         r flushall
         assert_equal $none [r debug digest]
@@ -104,7 +104,7 @@ start_server {tags {debug needs:debug}} {
         r flushall
     }
 
-    test {DEBUG DIGEST: values and keys do not change places} {
+    test {DEBUG DIGEST differs when values change their keys} {
         r mset a b c d
         set digest [r debug digest]
         r flushall
@@ -116,7 +116,7 @@ start_server {tags {debug needs:debug}} {
         r flushall
     }
 
-    test {DEBUG DIGEST does not see encodings} {
+    test {DEBUG DIGEST does not depend on encodings} {
         r set k 12
         r append k 3
         set one [r debug digest]
@@ -219,7 +219,7 @@ start_server {tags {debug needs:debug}} {
         r flushall
     }
 
-    test {DEBUG STRINGMATCH-LEN: patterns take no exponential time} {
+    test {DEBUG STRINGMATCH-LEN: no pattern takes exponential time} {
         assert_equal 1 [r debug stringmatch-len a* 1000]
         set start [clock milliseconds]
         assert_equal 0 [r debug stringmatch-len [string repeat *a 50]*b 20000]
@@ -238,7 +238,7 @@ foreach {how word} {segfault "crashed by signal" assert "ASSERTION FAILED" panic
 }
 
 start_server {tags {debug needs:debug external:skip}} {
-    test {DEBUG OBJECT: serializedlength is what the value takes in a snapshot} {
+    test {DEBUG OBJECT: serializedlength is the value's size in a snapshot} {
         r set k [string repeat abcdefgh 1000]
         assert {[regexp {serializedlength:(\d+) } [r debug object k] -> packed]}
         assert_range $packed 10 2000
@@ -296,7 +296,7 @@ start_server {tags {debug needs:debug external:skip}} {
         }
     }
 
-    test {DEBUG PAUSE-CRON: expired keys stay until somebody looks} {
+    test {DEBUG PAUSE-CRON: expired keys stay until they are accessed} {
         assert_equal OK [r debug pause-cron 1]
         set expired [s expired_keys]
         r psetex gone 1 x

@@ -1,7 +1,7 @@
 # DEBUG subcommands that suites for other servers use: switches that act, and those of parts that are not here.
 
 start_server {tags {debug needs:debug external:skip}} {
-    test {switches without a part to act on are accepted} {
+    test {switches without an effect are accepted} {
         foreach words {
             {close-cluster-link-on-packet-drop 0} {disable-cluster-random-ping 0} {disable-cluster-reconnection 0}
             {drop-cluster-packet-filter -1} {client-enforce-reply-list 1} {delay-rdb-client-free-seconds 0}
@@ -39,7 +39,7 @@ start_server {tags {debug needs:debug external:skip}} {
         assert_match "bits:* robj:* *" [r debug structsize]
     }
 
-    test {DEBUG OBJECT FAST leaves out what takes time} {
+    test {DEBUG OBJECT FAST leaves out slow fields} {
         r rpush l 1
         assert_match "Value at:* refcount:1 encoding:listpack serializedlength:* lru:*" [r debug object l]
         assert_match "Value at:* refcount:1 encoding:listpack lru:* lru_seconds_idle:*" [r debug object l fast]
@@ -100,7 +100,7 @@ start_server {tags {debug needs:debug external:skip}} {
         assert_equal PONG [r ping]
     }
 
-    test {DEBUG PAUSE-AFTER-FORK stops the server until it is told to go on} {
+    test {DEBUG PAUSE-AFTER-FORK stops the server until SIGCONT} {
         r debug pause-after-fork 1
         set d [valkey_deferring_client]
         $d bgsave
@@ -113,7 +113,7 @@ start_server {tags {debug needs:debug external:skip}} {
         $d close
     }
 
-    test {DEBUG CONFIG-REWRITE-FORCE-ALL writes what is at its default, too} {
+    test {DEBUG CONFIG-REWRITE-FORCE-ALL writes defaults too} {
         assert_equal OK [r debug config-rewrite-force-all]
         restart_server
         assert_equal PONG [r ping]

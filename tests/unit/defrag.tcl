@@ -126,7 +126,7 @@ start_server {tags {defrag needs:debug external:skip} overrides {active-defrag-m
         }
     }
 
-    test {defrag: every allocation of every type moves, in pieces and at once, and nothing is lost} {
+    test {defrag: every allocation of every type moves, in pieces and at once, without loss} {
         fill_all 0
         fill_more
         set before [everything]
@@ -141,7 +141,7 @@ start_server {tags {defrag needs:debug external:skip} overrides {active-defrag-m
         }
     }
 
-    test {defrag: what has moved can be changed and deleted, and expires} {
+    test {defrag: moved values can be changed and deleted, and expire} {
         r debug defrag-all
         foreach key {hash:2000 hash:129} {
             r hpexpire $key 1 fields 3 f1 f8 f29
@@ -215,7 +215,7 @@ start_server {tags {defrag needs:debug external:skip} overrides {active-defrag-m
         assert_equal 0 [s number_of_cached_scripts]
     }
 
-    test {defrag: nothing moves while a child lives} {
+    test {defrag: nothing moves while a child process runs} {
         r flushall
         r debug populate 2000 key 100
         config_set rdb-key-save-delay 1000000
@@ -314,7 +314,7 @@ foreach {what script} $fragment_scripts {
 }
 
 start_server $fragmented {
-    test {defrag: it ends when there is nothing left to close, or is told to} {
+    test {defrag: it ends when nothing is left to move, or when it is switched off} {
         if {![can_defrag]} { skip "the allocator does not tell where holes are" }
         r eval [dict get $fragment_scripts strings] 0
         config_set active-defrag-threshold-lower 100

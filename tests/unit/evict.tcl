@@ -52,7 +52,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         assert_equal OK [r set k:0 other]
     }
 
-    test {scripts: the first write decides, or what the script says of itself} {
+    test {scripts: the first write is refused, or the script at its start by its flags} {
         no_limit noeviction
         r set k v
         limit_at -200000
@@ -104,7 +104,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         }
     }
 
-    test {keys of all databases can go} {
+    test {keys of all databases can be evicted} {
         no_limit allkeys-random
         limit_at 1000000
         foreach db {0 3 15} {
@@ -121,7 +121,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
     }
 
     foreach policy {volatile-lru volatile-lfu volatile-random volatile-ttl} {
-        test "$policy: only keys with an expiry go" {
+        test "$policy: only keys with an expiry are evicted" {
             no_limit $policy
             load keep 2000
             load go 2000 ex 10000
@@ -140,7 +140,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         }
     }
 
-    test {a new limit below what is in use is logged, and seen to} {
+    test {a new limit below the memory in use is logged, and keys are evicted} {
         no_limit allkeys-lru
         load k 5000
         set from [expr {[llength [log_lines]] - 1}]
@@ -149,7 +149,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         wait_for_condition 1000 20 {[s used_memory] <= [config_get maxmemory] + 65536} else { fail "still above" }
     }
 
-    test {with little tenacity the rest is done in the background} {
+    test {with a low eviction tenacity the rest is evicted in the background} {
         no_limit allkeys-random
         config_set maxmemory-eviction-tenacity 0
         load k 50000
@@ -162,7 +162,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         config_set maxmemory-eviction-tenacity 10
     }
 
-    test {volatile-ttl: the keys that would go next go first} {
+    test {volatile-ttl: the keys that expire next are evicted first} {
         no_limit volatile-ttl
         load soon 4000 ex 1000
         load later 1000 ex 100000
@@ -174,7 +174,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         assert_lessthan [left soon 4000] 4000
     }
 
-    test {a candidate that has got another expiry since is no candidate any more} {
+    test {a candidate whose expiry has changed is not evicted} {
         no_limit volatile-ttl
         load soon 2000 ex 1000
         limit_at 0
@@ -186,7 +186,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         assert_equal $kept [llength [r keys soon:*]]
     }
 
-    test {LFU: what is used often stays} {
+    test {LFU: keys that are used often stay} {
         no_limit allkeys-lfu
         config_set lfu-log-factor 1
         load often 1000
@@ -199,7 +199,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         config_set lfu-log-factor 10
     }
 
-    test {LFU: the counter} {
+    test {LFU: the counter grows with use and decays with time} {
         no_limit volatile-lfu
         r set k value
         assert_equal 5 [r object freq k]
@@ -221,7 +221,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         assert_equal 0 [r object idletime k]
     }
 
-    test {an evicted key is an event} {
+    test {evicting a key publishes an event} {
         no_limit allkeys-random
         config_set notify-keyspace-events Ee
         set c [valkey_deferring_client]
@@ -235,7 +235,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         $c close
     }
 
-    test {big values go in the background} {
+    test {big values are freed in the background} {
         no_limit allkeys-lru
         config_set lazyfree-lazy-eviction yes
         for {set i 0} {$i < 20} {incr i} {
@@ -248,7 +248,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         wait_for_condition 1000 20 {[s lazyfreed_objects] > $freed} else { fail "nothing freed on the thread" }
     }
 
-    test {a key is looked up after it was evicted, all kinds of them} {
+    test {commands of all kinds find an evicted key absent} {
         no_limit allkeys-random
         limit_at 500000
         for {set i 0} {$i < 2500} {incr i} {
@@ -262,7 +262,7 @@ start_server {tags {evict external:skip} overrides {maxmemory-samples 10}} {
         assert_morethan [s evicted_keys] 100
     }
 
-    test {a million writes} {
+    test {a million writes stay within maxmemory} {
         set benchmark [file join [file dirname $::options(server)] valkey-benchmark]
         if {![file executable $benchmark]} { skip "no valkey-benchmark" }
         no_limit allkeys-lru

@@ -65,7 +65,7 @@ start_server {tags {scripting functions}} {
         assert_error {ERR Function not found} { r fcall f 0 }
     }
 
-    test {FUNCTION LOAD: while the text runs there is nothing but the registration and the log} {
+    test {FUNCTION LOAD: while the text runs only registration and log are available} {
         r function flush
         foreach global {_G pairs error pcall string cjson os KEYS getmetatable setmetatable rawset loadstring print} {
             refused "*Script attempted to access nonexistent global variable '$global'" [library l "local x = $global"]
@@ -152,7 +152,7 @@ start_server {tags {scripting functions}} {
         assert_equal {l.h m.g} [names]
     }
 
-    test {FUNCTION LOAD REPLACE by the same text begins anew} {
+    test {FUNCTION LOAD REPLACE by the same text resets the library's state} {
         r function flush
         set counter [library l {local n = 0} {server.register_function('next', function() n = n + 1 return n end)}]
         r function load $counter
@@ -285,7 +285,7 @@ start_server {tags {scripting functions}} {
 
     # ---- The sandbox ----
 
-    test {functions cannot change what others see} {
+    test {functions cannot change globals that other functions see} {
         r function flush
         foreach body {
             {redis.call = 1} {_G.x = 1} {rawset(_G, 'x', 1)} {setmetatable(_G, {})} {getmetatable(_G).__index = 1}
@@ -421,7 +421,7 @@ start_server {tags {scripting functions}} {
 }
 
 start_server {tags {scripting functions}} {
-    test {FUNCTION RESTORE: payloads that are sealed, but damaged} {
+    test {FUNCTION RESTORE: damaged payloads with a right checksum} {
         for {set i 0} {$i < 5} {incr i} { r function load [plain l$i f$i "return '[string repeat "ab$i" [expr {$i * 40}]]'"] }
         set good [string range [r function dump] 0 end-10]
         set before [names]
@@ -540,7 +540,7 @@ start_server {tags {scripting functions} overrides {busy-reply-threshold 50}} {
     r function load [library l {server.register_function('spin', function(keys, args) if args[1] then redis.call('set', 'x', args[1]) end while true do end end)} \
         {server.register_function('guarded', function() while true do pcall(function() while true do end end) end end)}]
 
-    test {others get BUSY, and FUNCTION KILL ends it} {
+    test {other clients get BUSY during a function, and FUNCTION KILL ends it} {
         set c [start_function spin 1 key]
         assert_error $busy { r get k }
         assert_error $busy { r function list }

@@ -4,7 +4,7 @@
 start_server {tags {protocol}} {
     # In every form that a request can have, from the first of them on and from the middle; the last one is cut off, or
     # breaks the protocol.
-    test {whatever is written behind one that blocks, more than once} {
+    test {any requests behind several blocking ones run in order} {
         set big [string repeat b 40000]
         set forms [list "ECHO inline\r\n" inline [resp::encode [list ECHO array]] array "\r\n\r\n[resp::encode [list ECHO empty]]" empty \
             "*0\r\n[resp::encode [list ECHO none]]" none "ECHO 'two words'\r\n" "two words" [resp::encode [list ECHO $big]] $big]
@@ -42,7 +42,7 @@ start_server {tags {protocol}} {
         }
     }
 
-    test {a paused pipeline in several forms} {
+    test {a pipeline of any form continues after a pause} {
         set d [valkey_deferring_client]
         r set x 0
         r client pause 200 write

@@ -46,7 +46,7 @@ test {client: RESP3 replies} {
     assert_equal 2 [dict get $map second]
 }
 
-test {client: what is no RESP, or ends too early, is an error} {
+test {client: bytes that are no RESP, or end too early, are an error} {
     assert_match {error {this is no RESP*}} [parsed "hello\r\n"]
     assert_match {error {I/O error*}} [parsed "\$5\r\nab"]
     assert_match {error {I/O error*}} [parsed "*2\r\n:1\r\n"]
@@ -120,7 +120,7 @@ start_server {tags {harness}} {
         $c close
     }
 
-    test {client: a closed connection is an error, and reconnect mends it} {
+    test {client: a closed connection is an error, and reconnect opens it again} {
         set c [valkey_client]
         $c client setname me
         $c deferred 1
@@ -218,7 +218,7 @@ start_server {overrides {maxclients 555 bind {127.0.0.1 -::1}} tags {external:sk
         }
     }
 
-    test {server: gone after its block} {
+    test {server: it is stopped after its block} {
         assert_equal 0 [exit_code $::inner_dir]
         assert_error * { exec kill -0 $::inner_pid }
         assert_equal outer [r get who]
@@ -303,7 +303,7 @@ tags {external:skip harness} {
         assert_match "*\nskipped: fixtures/harness/failing: is skipped: no reason\n2 passed, 7 failed, 1 skipped\n*" $output
     }
 
-    test {report: what passes only with --retry is flaky, and has not passed} {
+    test {report: a file that passes only with --retry is flaky, and has not passed} {
         set ::env(SOMETIMES_MARK) $::work_dir/sometimes
         foreach {args expected} {{} {2 1} --retry {2 0}} {
             file delete $::env(SOMETIMES_MARK)
@@ -329,7 +329,7 @@ tags {external:skip harness} {
         assert_match "*BUG REPORT START*" [lindex $result 1]
     }
 
-    test {report: a sanitizer's word in the log} {
+    test {report: a sanitizer's message in the log is a failure} {
         set result [nested unclean]
         assert_equal {1 1} [counts $result]
         assert_match "*its log says: ==1==ERROR: AddressSanitizer*" [lindex $result 1]
@@ -367,7 +367,7 @@ tags {external:skip harness} {
         assert_match "*with a tag*" [lindex [nested tagged --list] 1]
     }
 
-    test {options: --fast leaves out what is slow} {
+    test {options: --fast leaves out slow files and tests} {
         assert_equal {2 0} [counts [nested tagged --fast]]
         set files [lindex [nested tagged --fast --single unit --list] 1]
         assert_match "*unit/type/string\n*" $files
@@ -432,13 +432,13 @@ tags {external:skip harness} {
             [added_up "flaky: 1: a\n1 passed, 0 failed" 0 "flaky: 2: b; c\n0 passed, 2 failed, 0 skipped" 1]
     }
 
-    test {sums: an end without a failed test is a failure, and so is nothing at all} {
+    test {sums: an end without a failed test is a failure, and so is a run without tests} {
         assert_equal "1 {FAILED program2: exit code 124 without a failed test: it took too long\n1 passed, 1 failed, 0 skipped}" \
             [added_up "1 passed, 0 failed, 0 skipped" 0 "3 of many" 124]
         assert_equal "1 {no test was run\n0 passed, 1 failed, 0 skipped}" [added_up "lint: fine" 0]
     }
 
-    test {the oracle: a line and an exit code say that it cannot be had} {
+    test {the oracle: a line and an exit code say that it is not available} {
         set oracle [file join [file dirname [file dirname $::support]] utils oracle]
         set nowhere $::work_dir/oracle
         lassign [utility $oracle --find $nowhere] code output
@@ -454,7 +454,7 @@ tags {external:skip harness} {
         assert_equal 0 [file exists $nowhere/bin]
     }
 
-    test {the oracle: one that is there is found, and named} {
+    test {the oracle: an installed one is found, and named} {
         file mkdir $::work_dir/there/bin
         set server $::work_dir/there/bin/valkey-server
         set f [open $server w 0755]

@@ -59,7 +59,7 @@ start_server {tags {keyspace-events}} {
         config_set notify-keyspace-events {}
     }
 
-    test {the two channels of an event, and the numbers of databases} {
+    test {an event is sent to two channels, with the number of its database} {
         set c [listener]
         config_set notify-keyspace-events KEA
         r set k v
@@ -86,7 +86,7 @@ start_server {tags {keyspace-events}} {
         $c close
     }
 
-    test {letters choose classes} {
+    test {letters of notify-keyspace-events choose classes} {
         set c [listener]
         foreach {letter words event} {
             g {del k} del   $ {set k v} set   l {rpush l a} rpush   s {sadd s a} sadd   h {hset h f v} hset
@@ -113,7 +113,7 @@ start_server {tags {keyspace-events}} {
         $c close
     }
 
-    test {expiry, when it happens by itself} {
+    test {an expiry without an access publishes an event} {
         config_set notify-keyspace-events Ex
         set c [listener]
         r set gone v px 30
@@ -124,7 +124,7 @@ start_server {tags {keyspace-events}} {
         $c close
     }
 
-    test {RESP2 subscribers get them, and scripts cause them} {
+    test {RESP2 subscribers get events, and scripts cause them} {
         config_set notify-keyspace-events KA
         set c [valkey_client]
         $c subscribe __keyspace@0__:sk
@@ -133,7 +133,7 @@ start_server {tags {keyspace-events}} {
         $c close
     }
 
-    test {a blocked client that is served tells as well} {
+    test {serving a blocked client publishes a keyspace event} {
         config_set notify-keyspace-events Kl
         r del bl
         set d [valkey_deferring_client]
@@ -150,7 +150,7 @@ start_server {tags {keyspace-events}} {
         $d close
     }
 
-    test {the setting outlives a restart through CONFIG REWRITE} {
+    test {the setting survives a restart after CONFIG REWRITE} {
         config_set notify-keyspace-events gxE$
         r config rewrite
         restart_server
@@ -651,7 +651,7 @@ start_server {tags {keyspace-events needs:debug external:skip}} {
         }
     }
 
-    test {RESTORE makes a new key, also in the place of another} {
+    test {RESTORE publishes new and restore, also when it replaces a key} {
         r flushall
         r set k v
         foreach before {1 0} {
@@ -662,7 +662,7 @@ start_server {tags {keyspace-events needs:debug external:skip}} {
         }
     }
 
-    test {a field that is over is told to have expired when it is written over} {
+    test {overwriting an expired field publishes hexpired first} {
         foreach command {{HSET h a 2} {HINCRBY h a 1} {HINCRBYFLOAT h a 1} {HSETNX h a 1} {HSETEX h FIELDS 1 a 1}
                          {HSETEX h KEEPTTL FIELDS 1 a 1}} {
             r flushall

@@ -38,7 +38,7 @@ start_server {tags {latency needs:debug} overrides {latency-monitor-threshold 20
         assert_morethan_equal $sum 110
     }
 
-    test {LATENCY: events that never were, and names as they are} {
+    test {LATENCY: unknown events are empty, and names are case-sensitive} {
         assert_equal {} [r latency history nosuch]
         assert_equal {} [r latency history COMMAND]
         assert_error "ERR No samples available for event 'nosuch'" { r latency graph nosuch }
@@ -63,7 +63,7 @@ start_server {tags {latency needs:debug} overrides {latency-monitor-threshold 20
         assert_equal {} [lindex $lines end]
     }
 
-    test {LATENCY DOCTOR tells the spikes and what may help} {
+    test {LATENCY DOCTOR lists the spikes and gives advice} {
         set text [r latency doctor]
         assert_match "*1. command: 2 latency spikes (average *ms, mean deviation *ms, period *sec). Worst all time event *ms.*SLOWLOG*" $text
     }
@@ -76,7 +76,7 @@ start_server {tags {latency needs:debug} overrides {latency-monitor-threshold 20
         assert_match "No latency spike*" [r latency doctor]
     }
 
-    test {LATENCY: commands of scripts and of transactions count, and the whole of them} {
+    test {LATENCY: commands of scripts and transactions count, and so do scripts and transactions as a whole} {
         r latency reset
         r eval {local t = os.clock() while os.clock() - t < 0.041 do end} 0
         # Other commands can be slow as well, on a busy machine: the longest is meant.

@@ -19,7 +19,7 @@ start_server {tags {lolwut}} {
         assert_error "ERR value is not an integer or out of range" { r lolwut version 9 10 x }
     }
 
-    test {LOLWUT calls itself as the rest does} {
+    test {LOLWUT has Redis's name with extended-redis-compatibility} {
         r config set extended-redis-compatibility yes
         foreach words {{} {version 99}} { assert_match "*Redis ver. 7.2.4\n" [r lolwut {*}$words] }
         r config set extended-redis-compatibility no

@@ -27,7 +27,7 @@ proc alive {c} { return [expr {![catch {$c ping}]}] }
 start_server {overrides {hide-user-data-from-log no} tags {client}} {
     r client setname me
 
-    test {maxmemory-clients: what it can be} {
+    test {maxmemory-clients: accepted and refused values} {
         assert_equal 0 [config_get maxmemory-clients]
         foreach {value shown} {100mb 104857600 50% 50% 0 0} {
             config_set maxmemory-clients $value
@@ -38,7 +38,7 @@ start_server {overrides {hide-user-data-from-log no} tags {client}} {
         assert_error "*percentage argument must be less or equal to 100*" {r config set maxmemory-clients 101%}
     }
 
-    test {A limit too small to speak with anybody is not taken at its word} {
+    test {A limit that is too small for any client closes no client} {
         config_set maxmemory-clients 1
         after 300
         assert_equal PONG [r ping]
@@ -47,7 +47,7 @@ start_server {overrides {hide-user-data-from-log no} tags {client}} {
         assert_equal 0 [s evicted_clients]
     }
 
-    test {The largest go, until the rest fits} {
+    test {The largest clients are closed, until the rest fits} {
         foreach {name kib} {a 2000 b 500 d 100} { lappend cs [holder $name $kib] }
         assert_equal {a b d me} [names]
         config_set maxmemory-clients 800kb
@@ -125,7 +125,7 @@ start_server {overrides {hide-user-data-from-log no} tags {client}} {
         foreach c [list $spared $small $large] { $c close }
     }
 
-    test {A percentage is one of maxmemory; of no limit it is none} {
+    test {A percentage is of maxmemory; without maxmemory there is no limit} {
         set c [holder large 3000]
         config_set maxmemory-clients 1%
         after 100

@@ -16,7 +16,7 @@ start_server {tags {memory external:skip}} {
     }
 
     foreach type {string list set zset hash} {
-        test "MEMORY USAGE of a $type is what memory grows by" {
+        test "MEMORY USAGE of a $type is the growth of used_memory" {
             foreach n {3 100 5000} {
                 r del k
                 make $type $n
@@ -37,7 +37,7 @@ start_server {tags {memory external:skip}} {
         }
     }
 
-    test {a string that a command makes has no room behind its end} {
+    test {a string that a command makes has no spare bytes behind its end} {
         foreach command {{setrange k 99999 x} {setbit k 799999 1} {bitfield k set u8 799992 1} {append k TEXT} {set k TEXT} {eval SCRIPT 1 k}} {
             r del k
             r {*}[string map [list TEXT [string repeat x 100000] SCRIPT {redis.call('setrange',KEYS[1],99999,'x')}] $command]
@@ -48,7 +48,7 @@ start_server {tags {memory external:skip}} {
         assert_range [r memory usage k] 12304 14500
     }
 
-    test {INFO does not count the memory that its own text takes} {
+    test {INFO does not count the memory of its own text} {
         r ping
         set before [dict get [r memory stats] total.allocated]
         assert_range [s used_memory] [expr {$before - 4096}] [expr {$before + 4096}]
@@ -61,7 +61,7 @@ start_server {tags {memory external:skip}} {
         assert_morethan [r memory usage k] $plain
     }
 
-    test {MEMORY USAGE: keys that are not there, and errors} {
+    test {MEMORY USAGE: missing keys, and errors} {
         r flushall
         assert_equal {} [r memory usage nosuch]
         r set k v px 1
@@ -76,7 +76,7 @@ start_server {tags {memory external:skip}} {
         assert_error "ERR unknown subcommand 'nonsense'. Try MEMORY HELP." {r memory nonsense}
     }
 
-    test {MEMORY USAGE is not a use of the key} {
+    test {MEMORY USAGE does not count as use of the key} {
         r set k v
         after 1100
         r memory usage k
@@ -134,7 +134,7 @@ start_server {tags {memory external:skip}} {
     } {} {needs:debug}
 
     # It is not asked each time, as that takes long.
-    test {what INFO says of the allocator is hardly older than the moment} {
+    test {the allocator's figures in INFO are at most some milliseconds old} {
         if {![string match jemalloc* [s mem_allocator]]} { skip "the allocator says nothing" }
         r flushall sync
         after 50
@@ -147,7 +147,7 @@ start_server {tags {memory external:skip}} {
         r del big
     }
 
-    test {a large value that is set again and again finds the pages of the last one} {
+    test {a large value that is set again and again reuses the pages of the last one} {
         if {![string match jemalloc* [s mem_allocator]]} { skip "the pages are the C library's affair" }
         proc page_faults {} { return [lindex [read_file /proc/[srv pid]/stat] 9] }
         set value [string repeat x 16777216] ;# 4096 pages

@@ -35,7 +35,7 @@ start_server {tags {monitor}} {
             {0 127.0.0.1 {"select" "0"}}] $lines
     }
 
-    test {MONITOR: what is refused or administration is not shown} {
+    test {MONITOR: refused and administrative commands are not shown} {
         assert_equal {} [watched {
             catch { r nosuch }
             catch { r get }
@@ -67,7 +67,7 @@ start_server {tags {monitor}} {
             [watched { r eval {return redis.call('incr', 'n')} 0 }]
     }
 
-    test {MONITOR: a blocked command is shown once, when it comes} {
+    test {MONITOR: a blocked command is shown once, when it arrives} {
         r del l
         set lines [watched {
             set b [valkey_deferring_client]
@@ -80,7 +80,7 @@ start_server {tags {monitor}} {
         assert_equal {{"blpop" "l" "0"} {"rpush" "l" "x"}} [lmap line $lines { if {[string match {"info"*} [lindex $line 2]]} continue; lindex $line 2 }]
     }
 
-    test {MONITOR: the watcher is marked, keeps away from data, and may ask for other things} {
+    test {MONITOR: the client is marked, may not use keys, and may run other commands} {
         set c [valkey_client]
         assert_equal OK [$c monitor]
         assert_match "*flags=O *" [r client list]
@@ -99,7 +99,7 @@ start_server {tags {monitor}} {
         $c close
     }
 
-    test {MONITOR: lines for a watcher whose transaction runs come behind its reply} {
+    test {MONITOR: a client that runs a transaction gets the lines after its reply} {
         set c [valkey_deferring_client]
         $c monitor
         $c multi
@@ -118,7 +118,7 @@ start_server {tags {monitor}} {
         $c close
     }
 
-    test {MONITOR is not for transactions and scripts} {
+    test {MONITOR is refused in transactions and scripts} {
         r multi
         r monitor
         assert_equal {{ERR MONITOR isn't allowed for DENY BLOCKING client}} [r exec]
@@ -126,7 +126,7 @@ start_server {tags {monitor}} {
         assert_no_match "*flags=O *" [r client list]
     }
 
-    test {MONITOR: a watcher that does not read is closed at its limit, the others go on} {
+    test {MONITOR: a client that does not read is closed at its limit, the others continue} {
         r config set client-output-buffer-limit "normal 200000 0 0"
         set slow [valkey_deferring_client]
         $slow monitor
@@ -140,7 +140,7 @@ start_server {tags {monitor}} {
         r config set client-output-buffer-limit "normal 0 0 0"
     }
 
-    test {MONITOR: watchers come and go} {
+    test {MONITOR: clients start and stop} {
         set all {}
         for {set i 0} {$i < 5} {incr i} {
             set c [valkey_client]

@@ -87,7 +87,7 @@ start_server {tags {multi}} {
             assert_equal [expr {5 - $resp}] [dict get [lindex $replies 0] proto]
         }
 
-        test "RESP$resp: an error while running stops nothing" {
+        test "RESP$resp: an error of one command does not stop the others" {
             r set a x
             r multi
             r incr a
@@ -102,7 +102,7 @@ start_server {tags {multi}} {
     r hello 2
     $c hello 2
 
-    test {time stands still in a transaction, however long a command takes} {
+    test {the time does not change in a transaction, however long a command takes} {
         set spin {local t = os.clock() while os.clock() - t < 0.03 do end}
         r multi
         r time
@@ -186,7 +186,7 @@ start_server {tags {multi}} {
         assert_equal 1 [r get a]
     }
 
-    test {errors weigh more than changed keys} {
+    test {EXECABORT takes precedence over changed keys} {
         r watch a
         $c incr a
         r multi
@@ -209,7 +209,7 @@ start_server {tags {multi}} {
         r select 0
     }
 
-    test {DISCARD takes no SELECT with it} {
+    test {DISCARD does not undo a SELECT} {
         r multi
         r select 10
         r discard
@@ -271,7 +271,7 @@ start_server {tags {multi}} {
         }
     }
 
-    test {a blocking command in a transaction answers at once} {
+    test {a blocking command in a transaction replies at once} {
         r del q z
         r multi
         r blpop q 0
@@ -430,7 +430,7 @@ start_server {tags {multi}} {
         assert_equal {0 0} [watching]
     }
 
-    test {UNWATCH forgives what has happened} {
+    test {UNWATCH discards changes that have happened} {
         assert_equal PONG [after_watch $c k {r incr k; $c unwatch}]
         assert_equal OK [$c unwatch]
     }
@@ -444,7 +444,7 @@ start_server {tags {multi}} {
         assert_equal {} [$c exec]
     }
 
-    test {one EXEC ends the watch, whatever came of it} {
+    test {EXEC ends the watch, whatever its result} {
         foreach end {{$c exec} {$c discard} {catch {$c exec x}}} {
             $c watch k
             $c multi
@@ -457,7 +457,7 @@ start_server {tags {multi}} {
         }
     }
 
-    test {what a transaction changes itself is no change} {
+    test {a transaction does not fail by changes to its watched keys of its own} {
         r set k 1
         $c watch k
         $c multi
@@ -504,7 +504,7 @@ start_server {tags {multi}} {
             assert_equal {} [after_watch $c k {after 60; r get k}]
         }
 
-        test {WATCH: a key that expires and that nobody comes upon} {
+        test {WATCH: a key that expires and is not accessed} {
             r debug set-active-expire 0
             r set k 1 px 20
             assert_equal {} [after_watch $c k {after 60}]
@@ -529,7 +529,7 @@ start_server {tags {multi}} {
                 assert_equal $reply [after_watch $c k $change]
             }
         }
-        test {WATCH: an expired key that comes where there was none} {
+        test {WATCH: an expired key is created where there was none} {
             r del k
             r select 9
             r set k 1 px 1
@@ -619,7 +619,7 @@ start_server {tags {multi}} {
         $d close
     }
 
-    test {a client that closes leaves nothing behind} {
+    test {a client that disconnects leaves no watched keys behind} {
         set before [s used_memory]
         for {set i 0} {$i < 5} {incr i} {
             set d [valkey_client]
@@ -683,7 +683,7 @@ start_server {tags {multi}} {
 }
 
 start_server {overrides {client-query-buffer-limit 1mb} tags {multi external:skip}} {
-    test {what is queued counts against client-query-buffer-limit} {
+    test {queued commands count against client-query-buffer-limit} {
         set d [valkey_client]
         $d multi
         assert_error "I/O error*" {
@@ -739,7 +739,7 @@ start_server {overrides {requirepass secret} tags {multi external:skip}} {
         assert_equal {OK OK} [r exec]
     }
 
-    test {RESET forgets who it was} {
+    test {RESET logs the client out} {
         r multi
         r set k 2
         r reset
@@ -771,7 +771,7 @@ start_server {overrides {busy-reply-threshold 100} tags {multi slow external:ski
         foreach c [list $d $e $f] { $c close }
     }
 
-    test {a script in a transaction may take its time: the queue is safe meanwhile} {
+    test {during a slow script in a transaction the queue stays intact} {
         set d [valkey_deferring_client]
         set big [string repeat x 50000]
         $d multi

@@ -50,13 +50,13 @@ start_server {tags {protocol}} {
         assert_equal "-ERR Protocol error: too big inline request|EOF" [raw [string repeat a 70000] 0 {}]
     }
 
-    test {empty requests are passed over} {
+    test {empty requests are skipped} {
         assert_equal +PONG| [raw "*0\r\nPING\r\n"]
         assert_equal +PONG| [raw "*-1\r\nPING\r\n"]
         assert_equal +PONG| [raw "\n\n\nPING\r\n"]
     }
 
-    test {protocol errors are told, and end the connection} {
+    test {protocol errors are replied, and end the connection} {
         foreach {bytes error} {
             "*abc\r\n" "invalid multibulk length"
             "*2147483648\r\n" "invalid multibulk length"
@@ -82,14 +82,14 @@ start_server {tags {protocol}} {
         assert_match "*id=* addr=127.0.0.1:*" $line
     } {} {external:skip}
 
-    test {HTTP is hung up on} {
+    test {HTTP requests close the connection} {
         assert_equal EOF [raw "POST / HTTP/1.1\r\nHost: x\r\n\r\nSET stolen 1\r\n"]
         assert_equal EOF [raw "GET / HTTP/1.1\r\nHost: x\r\n\r\nSET stolen 1\r\n"]
         assert_equal 0 [r exists stolen]
         wait_for_log "A client sends an HTTP request (POST or Host:)*"
     } {} {external:skip}
 
-    test {unknown commands quote what they got} {
+    test {errors of unknown commands quote the arguments} {
         assert_error "ERR unknown command 'nosuch', with args beginning with: 'a' 'b c' " {r nosuch a "b c"}
         assert_error "ERR unknown command '', with args beginning with: " {r {}}
         assert_error "ERR unknown command 'a  b', with args beginning with: " {r "a\r\nb"}
@@ -143,7 +143,7 @@ start_server {tags {protocol}} {
         foreach i {1 2 3 4} { assert {[r get big$i] eq "$value$i"} }
     }
 
-    test {big bulks as keys and as arguments that nobody keeps} {
+    test {big bulks as keys and as arguments that are not stored} {
         set big [string repeat k 100000]
         r set $big 1
         assert_equal 1 [r get $big]
@@ -154,7 +154,7 @@ start_server {tags {protocol}} {
         assert_error "ERR unknown command*" {r $big}
     }
 
-    test {10,000 requests at once, answered in order} {
+    test {10,000 requests at once get replies in order} {
         set d [valkey_deferring_client]
         set bytes {}
         for {set i 0} {$i < 5000} {incr i} { append bytes [request SET p:$i $i] [request GET p:$i] }
@@ -187,7 +187,7 @@ start_server {tags {protocol}} {
         foreach d $ds { $d close }
     }
 
-    test {answers larger than the socket takes at once} {
+    test {replies larger than the socket takes at once} {
         r set big [string repeat x 2000000]
         set d [valkey_deferring_client]
         for {set i 0} {$i < 10} {incr i} { $d get big }
@@ -205,7 +205,7 @@ start_server {tags {protocol}} {
         assert_equal 0 [r exists after]
     }
 
-    test {a client that closes in the middle of a pipeline: what came counts} {
+    test {a client that disconnects in the middle of a pipeline: received requests run} {
         set d [valkey_deferring_client]
         $d write "[request SET gone 1][request INCR gone]*2\r\n\$3\r\nGE"
         $d close
@@ -225,7 +225,7 @@ start_server {tags {protocol}} {
         assert_equal {1 {}} [r mget before after]
     }
 
-    test {a client killed by another in the same round runs nothing more} {
+    test {a client killed by another in the same batch runs nothing more} {
         if {[config_get io-threads] > 1} { skip "connections of different threads have no order" }
         set victims {}
         set killer [valkey_deferring_client]
@@ -300,7 +300,7 @@ start_server {tags {protocol}} {
         $d close
     }
 
-    test {a time-out lets the pipeline go on} {
+    test {after a timeout the pipeline continues} {
         set d [valkey_deferring_client]
         $d write "[request BZPOPMIN z 0.05][request PING]"
         assert_equal {} [$d read]
@@ -308,7 +308,7 @@ start_server {tags {protocol}} {
         $d close
     }
 
-    test {a blocked client that is killed, or goes away, runs nothing behind} {
+    test {after a blocked client is killed or disconnects, its later requests do not run} {
         r del after
         set d [valkey_deferring_client]
         set e [valkey_deferring_client]
@@ -327,7 +327,7 @@ start_server {tags {protocol}} {
         r del z
     }
 
-    test {CLIENT UNBLOCK lets the pipeline go on} {
+    test {after CLIENT UNBLOCK the pipeline continues} {
         set d [valkey_deferring_client]
         $d client id
         set id [$d read]
@@ -362,7 +362,7 @@ start_server {tags {protocol}} {
         assert_equal +OK|+PONG| [raw "CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING\r\n"]
     }
 
-    test {muted commands run, and long answers vanish} {
+    test {commands run with CLIENT REPLY OFF, and long replies are dropped} {
         r set big [string repeat x 100000]
         set d [valkey_deferring_client]
         set bytes "CLIENT REPLY OFF\r\n"
@@ -373,7 +373,7 @@ start_server {tags {protocol}} {
         $d close
     }
 
-    test {QUIT and RESET of a muted client} {
+    test {QUIT and RESET with CLIENT REPLY OFF} {
         assert_equal +RESET|+PONG| [raw "CLIENT REPLY OFF\r\nRESET\r\nPING\r\n"]
         set c [valkey_client]
         $c write "CLIENT REPLY OFF\r\nQUIT\r\n"

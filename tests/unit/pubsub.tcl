@@ -46,7 +46,7 @@ start_server {tags {pubsub}} {
         set mark [expr {$resp == 2 ? "*" : ">"}]
         set nil [expr {$resp == 2 ? "\$-1" : "_"}]
 
-        test "SUBSCRIBE and UNSUBSCRIBE answer once per channel, in order (RESP$resp)" {
+        test "SUBSCRIBE and UNSUBSCRIBE reply once per channel, in order (RESP$resp)" {
             set c [subscriber $resp subscribe first]
             assert_equal {{subscribe a 2} {subscribe b 3} {subscribe a 3}} [answers $c 3 subscribe a b a]
             assert_equal {{psubscribe a* 4} {psubscribe a 5}} [answers $c 2 psubscribe a* a]
@@ -56,7 +56,7 @@ start_server {tags {pubsub}} {
             $c close
         }
 
-        test "the last subscription gone, and none to end (RESP$resp)" {
+        test "ending the last subscription, and none (RESP$resp)" {
             set c [valkey_client]
             if {$resp == 3} { $c hello 3 }
             assert_bytes $c "${mark}3\r\n\$11\r\nunsubscribe\r\n$nil\r\n:0\r\n" "UNSUBSCRIBE\r\n"
@@ -86,7 +86,7 @@ start_server {tags {pubsub}} {
             $c close
         }
 
-        test "large messages come whole, also to many at once (RESP$resp)" {
+        test "large messages arrive complete, also for many subscribers (RESP$resp)" {
             foreach size {900 1100 20000 300000} {
                 set all {}
                 for {set i 0} {$i < 5} {incr i} { lappend all [subscriber $resp subscribe big] }
@@ -136,7 +136,7 @@ start_server {tags {pubsub}} {
         }
     }
 
-    test {RESP2: a subscriber can do little else} {
+    test {RESP2: a subscriber may run few commands} {
         set c [subscriber 2 subscribe a]
         $c deferred 0
         set allowed "only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
@@ -159,7 +159,7 @@ start_server {tags {pubsub}} {
         }
     }
 
-    test {RESP2: shard subscriptions keep the restriction up, too} {
+    test {RESP2: shard subscriptions restrict commands too} {
         set c [subscriber 2 subscribe a]
         answers $c 1 ssubscribe b
         answers $c 1 unsubscribe
@@ -172,7 +172,7 @@ start_server {tags {pubsub}} {
         $c close
     }
 
-    test {RESP3: a subscriber can do everything} {
+    test {RESP3: a subscriber may run every command} {
         set c [subscriber 3 subscribe a]
         $c deferred 0
         assert_equal {OK 1} [list [$c set k 1] [$c get k]]
@@ -181,7 +181,7 @@ start_server {tags {pubsub}} {
         $c close
     }
 
-    test {RESP3, then back to RESP2: the restriction comes with it} {
+    test {RESP3, then back to RESP2: the restriction applies} {
         set c [subscriber 3 subscribe a]
         $c deferred 0
         $c hello 2
@@ -211,7 +211,7 @@ start_server {tags {pubsub}} {
         $c close
     }
 
-    test {a message to oneself goes behind the reply} {
+    test {a message to the publisher itself comes after the reply} {
         set c [subscriber 3 subscribe me]
         answers $c 1 psubscribe m*
         set expected ":2\r\n>3\r\n\$7\r\nmessage\r\n\$2\r\nme\r\n\$2\r\nhi\r\n"
@@ -233,7 +233,7 @@ start_server {tags {pubsub}} {
         $d close
     }
 
-    test {a message never stands within a reply} {
+    test {a message never comes within a reply} {
         config_set notify-keyspace-events KEm
         set c [subscriber 3 psubscribe __keyspace*]
         $c deferred 1
@@ -251,7 +251,7 @@ start_server {tags {pubsub}} {
         r ping
     } PONG
 
-    test {PUBSUB tells who listens} {
+    test {PUBSUB lists channels, patterns and the numbers of subscribers} {
         wait_for_condition 500 20 {[s pubsub_clients] == 0} else { fail "still there" }
         set c [subscriber 2 subscribe news.a news.b other]
         set d [subscriber 3 subscribe news.a]
@@ -294,7 +294,7 @@ start_server {tags {pubsub}} {
         $c close
     }
 
-    test {subscribers come and go: order stays, seats are reused} {
+    test {subscribers join and leave: the order stays, slots are reused} {
         set all {}
         for {set i 0} {$i < 60} {incr i} { lappend all [subscriber [expr {2 + $i % 2}] subscribe crowd] }
         for {set round 0} {$round < 5} {incr round} {
@@ -373,7 +373,7 @@ start_server {tags {pubsub}} {
         $c close
     }
 
-    test {who reads in time passes the soft limit unharmed} {
+    test {a client that reads in time is not closed by the soft limit} {
         config_set client-output-buffer-limit "pubsub 0 100kb 1"
         r config resetstat
         set c [subscriber 3 subscribe flood]

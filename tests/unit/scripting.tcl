@@ -55,7 +55,7 @@ start_server {tags {scripting}} {
         assert_error {ERR wrong number of arguments for 'eval' command} { r eval {return 1} }
     }
 
-    test {the arguments of a command may be strings and numbers} {
+    test {arguments of redis.call may be strings and numbers} {
         foreach {expression text} {
             1 1  -5 -5  1.5 1.5  0.1 0.10000000000000001  2^53 9007199254740992  1e17 1e+17  1e16 10000000000000000
             -0 -0  3.14159265358979 3.14159265358979  1/0 inf  -1/0 -inf  123456789012345678 1.2345678901234568e+17
@@ -168,7 +168,7 @@ start_server {tags {scripting}} {
         assert_equal 200000 [string length [r eval {return redis.call('get', 'long')} 0]]
     }
 
-    test {a table without end is cut at the depth of the stack} {
+    test {an endless table is cut at the depth of the stack} {
         r write [resp::encode {eval {local t = {} t[1] = t return t} 0}]
         set depth 0
         while {[set line [r rawread]] eq "*1"} { incr depth }
@@ -297,7 +297,7 @@ start_server {tags {scripting}} {
         assert_error {ERR user_script:3:*} { r eval "#!lua\n\nreturn nosuch" 0 }
     }
 
-    test {SELECT in a script is for the script only} {
+    test {SELECT in a script applies to the script only} {
         r eval {redis.call('select', 5) redis.call('set', 'in5', 1)} 0
         assert_equal 0 [r exists in5]
         r select 5
@@ -310,7 +310,7 @@ start_server {tags {scripting}} {
         assert_equal {} [r eval {return redis.call('bzpopmin', 'none', 0)} 0]
     }
 
-    test {time stands still in a script} {
+    test {the time does not change in a script} {
         r eval {redis.call('set', 'volatile', 1, 'px', 20)} 0
         assert_equal {1 1} [r eval {
             redis.call('set', KEYS[1], 1, 'px', 5)
@@ -417,7 +417,7 @@ start_server {tags {scripting}} {
         assert_error {NOSCRIPT *} { r script show $sha }
     }
 
-    test {what a script says of itself counts before it runs} {
+    test {a script's declared flags count before it runs} {
         r set k v
         set writes "#!lua\nreturn redis.call('set', 'k', 'w')"
         set sha [r script load $writes]
@@ -451,7 +451,7 @@ start_server {tags {scripting}} {
         assert_error {ERR SCRIPT FLUSH only support SYNC|ASYNC option} { r script flush sync async }
     }
 
-    test {scripts that came by EVAL only are dropped at the bound} {
+    test {scripts that were sent only by EVAL are dropped at the limit} {
         r script flush
         r config resetstat
         set loaded [r script load {return 'kept'}]
@@ -466,7 +466,7 @@ start_server {tags {scripting}} {
         assert_equal kept [r evalsha $loaded 0]
     }
 
-    test {SCRIPT LOAD keeps what came by EVAL} {
+    test {SCRIPT LOAD keeps a script that was sent by EVAL} {
         r script flush
         r eval {return 'first'} 0
         set sha [r script load {return 'first'}]
@@ -489,7 +489,7 @@ start_server {tags {scripting}} {
         wait_for_condition 200 50 {[s used_memory_lua] < $base * 2 + 100000} else { fail "garbage stays: [s used_memory_lua]" }
     }
 
-    test {SCRIPT HELP, KILL and what is unknown} {
+    test {SCRIPT HELP, KILL and unknown subcommands} {
         assert_match {*SCRIPT <subcommand>*EXISTS*FLUSH*KILL*LOAD*HELP*} [r script help]
         assert_error {NOTBUSY No scripts in execution right now.} { r script kill }
         assert_error {ERR unknown subcommand 'nosuch'. Try SCRIPT HELP.} { r script nosuch }

@@ -16,7 +16,7 @@ proc killed {c} {
 }
 
 start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
-    test {others get BUSY, and SCRIPT KILL ends it} {
+    test {other clients get BUSY during a script, and SCRIPT KILL ends it} {
         set c [start_script {while true do end} 0]
         assert_error $busy { r get k }
         assert_error $busy { r eval {return 1} 0 }
@@ -46,7 +46,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         $c close
     }
 
-    test {clients whose input came in the same round as the script} {
+    test {clients whose input arrived in the script's batch get BUSY or wait} {
         # While the server sleeps, input gathers; then one round has it all.
         set sleeper [valkey_deferring_client]
         set c [valkey_deferring_client]
@@ -75,7 +75,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         $c close
     }
 
-    test {a request that is only half there when the script begins} {
+    test {a request that has arrived only in part when the script begins} {
         set o [valkey_deferring_client]
         $o write "*3\r\n\$3\r\nset\r\n\$4\r\nhalf\r\n\$5\r\nab"
         set c [start_script {while true do end} 0]
@@ -88,7 +88,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         $c close
     }
 
-    test {a client that goes away while it waits} {
+    test {a client that disconnects while a script runs does no harm} {
         set c [start_script {while true do end} 0]
         set o [valkey_deferring_client]
         $o write "*2\r\n\$4\r\nping"
@@ -100,7 +100,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         wait_for_condition 100 50 {[s connected_clients] == 1} else { fail "a client is left" }
     }
 
-    test {no script holds up SCRIPT KILL} {
+    test {no script prevents SCRIPT KILL} {
         foreach script {
             {while true do pcall(function() while true do end end) end}
             {while true do xpcall(function() while true do end end, function() while true do end end) end}
@@ -134,7 +134,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         $c close
     }
 
-    test {commands that are allowed meanwhile let no blocked client change data in the middle of the script} {
+    test {commands that run during a script do not let blocked clients change data} {
         r del q
         set blocked [blocked_client blpop q 0]
         set c [start_script {
@@ -158,7 +158,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
         $c close
     }
 
-    test {a slow script that ends in time is nobody's business} {
+    test {a slow script that ends in time does not make others BUSY} {
         set c [valkey_deferring_client]
         $c eval {local t = os.clock() while os.clock() - t < 0.2 do end return redis.call('set', 'slow', 'x')} 0
         assert_equal OK [$c read]
@@ -180,7 +180,7 @@ start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
 }
 
 start_server {tags {scripting} overrides {busy-reply-threshold 50}} {
-    test {SHUTDOWN ABORT takes back a SIGTERM that has to wait for a script} {
+    test {SHUTDOWN ABORT cancels a SIGTERM that waits for a script} {
         set c [start_script {while true do end} 0]
         assert_error "ERR No shutdown in progress." {r shutdown abort}
         exec kill -TERM [srv pid]

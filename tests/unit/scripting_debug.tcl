@@ -155,7 +155,7 @@ start_server {tags {scripting debugger}} {
         closed $c
     }
 
-    test {a client that goes away, or speaks no protocol, ends its session} {
+    test {a client that disconnects or breaks the protocol ends its session} {
         foreach mode {sync yes} {
             set c [session $mode "local a = 1\nlocal b = 2\nreturn redis.call('set', 'k', 'gone')" 0]
             $c read
@@ -172,7 +172,7 @@ start_server {tags {scripting debugger}} {
         assert_equal 1 [r eval {while true do return 1 end} 0] "and other scripts run as ever"
     }
 
-    test {there are only so many sessions in copies} {
+    test {the number of sessions in forked copies is limited} {
         set sessions {}
         while {[llength $sessions] < 20} {
             set c [session yes {return 1} 0]

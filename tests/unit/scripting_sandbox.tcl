@@ -37,7 +37,7 @@ start_server {tags {scripting}} {
         assert_equal {} [r eval {return {rawget(_G, 'x'), redis.x, string.x, rawget(_G, 1)}} 0]
     }
 
-    test {other ways to write raw} {
+    test {library functions that bypass metatables cannot change globals} {
         # These write without asking metatables: into the view, were it not refused or empty.
         foreach script {
             {table.remove(redis)} {table.sort(redis)} {pcall(table.setn, redis, 5)} {table.foreach(redis, function() end)}
@@ -46,7 +46,7 @@ start_server {tags {scripting}} {
         assert_equal 1 [r eval {return next(redis) ~= nil and #redis == 0 and rawget(redis, 1) == nil} 0]
     }
 
-    test {views read like tables} {
+    test {read-only views read like tables} {
         assert_equal {function table} [r eval {return {type(rawget(redis, 'call')), type(rawget(_G, 'redis'))}} 0]
         assert_equal 1 [r eval {return _G._G == _G and rawequal(_G, _G._G)} 0]
         assert_equal 1 [r eval {local n = 0 for k, v in pairs(redis) do n = n + 1 end return n > 15} 0]
@@ -112,7 +112,7 @@ start_server {tags {scripting}} {
         assert_equal 1 [r get c]
     }
 
-    test {cjson's settings aside, scripts share nothing} {
+    test {scripts share nothing except cjson's settings} {
         r eval {local c = cjson.new() c.x = 1 c.decode('[]') return 1} 0
         assert_equal {} [r eval {return cjson.x} 0]
         foreach name {array_mt empty_array empty_array_mt} { assert_equal {} [r eval "return cjson.$name or cjson.new().$name" 0] }

@@ -4,7 +4,7 @@
 set disabled "ERR This instance has cluster support disabled"
 
 start_server {tags {standalone external:skip}} {
-    test {CLUSTER and its kin say that there is none} {
+    test {CLUSTER commands reply that cluster support is disabled} {
         foreach command {
             {cluster info} {cluster nodes} {cluster slots} {cluster shards} {cluster myid} {cluster help} {cluster reset}
             {cluster meet 127.0.0.1 7000} {cluster countkeysinslot 1} {cluster setslot 1 stable} {cluster syncslots establish}
@@ -28,7 +28,7 @@ start_server {tags {standalone external:skip}} {
         assert_equal OK [r set k v]
     }
 
-    test {REPLICAOF NO ONE is what the server is already} {
+    test {REPLICAOF NO ONE on a primary changes nothing} {
         assert_equal OK [r replicaof no one]
         assert_equal OK [r slaveof NO ONE]
         foreach port {x -1 65536 {}} { assert_error "ERR Invalid master port" {r replicaof 127.0.0.1 $port} }
@@ -66,7 +66,7 @@ start_server {tags {standalone external:skip}} {
         assert_error "ERR value is not an integer or out of range" {r failover to h x}
     }
 
-    test {WAIT: no replica ever has it} {
+    test {WAIT without replicas replies 0 after its timeout} {
         assert_equal 0 [r wait 0 0]
         assert_equal 0 [r wait -1 0]
         set started [clock milliseconds]
@@ -88,7 +88,7 @@ start_server {tags {standalone external:skip}} {
         $d close
     }
 
-    test {MODULE: one is built in, none can be loaded} {
+    test {MODULE: one is built in, and loading is refused} {
         assert_equal {{name lua ver 1 path lua args {}}} [r module list]
         assert_equal {{name lua ver 1 path lua args {}}} [dict get [r hello] modules]
         foreach command {{load /tmp/x.so} {loadex /tmp/x.so config a b args c} {unload lua}} {

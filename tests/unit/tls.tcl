@@ -119,7 +119,7 @@ foreach program {openssl python3} {
 if {$::tls_lacks eq {} && [catch {exec grep -q tls-cert-file $::options(server)}]} { set ::tls_lacks "a build without TLS" }
 
 if {$::tls_lacks eq "a build without TLS"} {
-    test {a build without TLS says so} {
+    test {a build without TLS refuses TLS directives} {
         set code [catch {exec $::options(server) --port 0 --tls-port [free_port] --dir $::work_dir} out]
         assert_equal 1 $code
         assert_match "*This build has no TLS*TLS could not be configured*" $out
@@ -229,7 +229,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         }]
     }
 
-    test {an end without close_notify, half of a handshake, nothing at all} {
+    test {connections that end without close_notify, in a handshake, or before it} {
         set before [s connected_clients]
         assert_equal "+PONG 0 0 0" [python {
             s = connect()
@@ -257,7 +257,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         wait_for_log "A connection could not be accepted: error:*:SSL routines::* (addr=127.0.0.1:* laddr=127.0.0.1:$::tls_port)" $from
     }
 
-    test {TLS on the plain port is no protocol of ours, and hurts nobody} {
+    test {TLS on the plain port is a protocol error, and does no harm} {
         assert_equal refused [python {
             def hello():
                 raw = tcp(PLAIN)
@@ -296,7 +296,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         assert_equal OK [r config set tls-ca-cert-dir {} tls-ca-cert-file [tls_file ca.crt]]
     }
 
-    test {a renewed certificate: for new clients; who is connected stays} {
+    test {a renewed certificate is for new clients; connected ones stay} {
         set names [python {
             import subprocess
             def name(s): return s.getpeercert()["subject"][0][0][1]
@@ -321,7 +321,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         assert_equal OK [r config set tls-cert-file [tls_file server.crt] tls-key-file [tls_file server.key]]
     }
 
-    test {INFO tells which certificates are in use and how long they last} {
+    test {INFO has the serials of the certificates and how long they last} {
         proc serial {name} { return [string range [openssl x509 -in [tls_file $name.crt] -noout -serial] 7 end] }
         assert_equal [serial server] [s tls_server_cert_serial]
         assert_equal [serial ca] [s tls_ca_cert_serial]
@@ -330,7 +330,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         assert_range [s tls_server_cert_expires_in_seconds] [expr {29 * 86400}] [expr {30 * 86400}]
     }
 
-    test {INFO tells of the authority that ends first, in a bundle and in a folder; of none without TLS} {
+    test {INFO has the authority that ends first, in a bundle and in a folder; none without TLS} {
         proc facts {} { return [list [s tls_ca_cert_serial] [expr {[s tls_ca_cert_expires_in_seconds] / 86400}]] }
         set before [r config get tls-ca-cert-file]
         set bundle ""
@@ -375,7 +375,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         assert_equal [serial server] [s tls_server_cert_serial]
     }
 
-    test {what cannot be used is refused, and nothing changes} {
+    test {an unusable certificate or key is refused, and nothing changes} {
         set before [r config get tls-*]
         set why "Unable to update TLS configuration. Check server logs."
         foreach {name value log} [list \
@@ -442,7 +442,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         assert_equal OK [r config set tls-ciphers {} tls-ciphersuites {}]
     }
 
-    test {sessions are taken up again, unless tls-session-caching is off} {
+    test {sessions are resumed, unless tls-session-caching is off} {
         set resumed {
             def twice(version):
                 c = context(lowest=version, highest=version)
@@ -459,7 +459,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         config_set tls-session-caching yes
     }
 
-    test {CLIENT KILL, also of one that has not shaken hands; maxclients} {
+    test {CLIENT KILL works before the handshake is done too; maxclients} {
         assert_equal "end end" [python {
             admin, victim, raw = connect(), connect(), tcp()
             me, you = ask(admin, "CLIENT", "ID")[1:], ask(victim, "CLIENT", "ID")[1:]
@@ -495,7 +495,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
         assert_equal PONG [ours ping]
     }
 
-    test {while a script is busy, TLS clients are answered} {
+    test {while a script is busy, TLS clients get replies} {
         config_set busy-reply-threshold 50
         set d [valkey_deferring_client]
         $d eval {while true do end} 0
@@ -629,7 +629,7 @@ start_server [list overrides [tls_overrides tls-auth-clients-user CN] tags {tls 
 
 start_server [list overrides [tls_overrides io-threads 3 io-threads-always-active yes tls-auth-clients-user CN] \
     tags {tls io-threads external:skip}] {
-    test {I/O threads shake hands; who it is, and that it failed, is known as without them} {
+    test {handshakes in I/O threads give the same user and the same errors as without them} {
         wait_for_condition 50 100 {[s io_threads_active] == 1} else { fail "not active" }
         r config resetstat
         r acl setuser alice on nopass +@all ~*
@@ -648,7 +648,7 @@ start_server [list overrides [tls_overrides io-threads 3 io-threads-always-activ
         wait_for_log "*A connection could not be accepted: *(addr=127.0.0.1:*"
     }
 
-    test {what comes with the end of the handshake is not lost; a handshake that stops half way can be ended} {
+    test {data that arrives with the end of the handshake is not lost; a handshake that stops half way can be ended} {
         assert_equal "+PONG +PONG" [python {
             incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
             s, t = tcp(), context().wrap_bio(incoming, outgoing)
@@ -682,7 +682,7 @@ start_server [list overrides [tls_overrides io-threads 3 io-threads-always-activ
         close $half
     }
 
-    test {connections go home and away while hands are shaken} {
+    test {connections move between I/O threads and the main thread during handshakes} {
         assert_equal ok [python {
             stop = []
             def change():
@@ -708,7 +708,7 @@ start_server [list overrides [tls_overrides io-threads 3 io-threads-always-activ
 }
 
 start_server [list overrides [tls_overrides protected-mode yes bind {* -::*}] tags {tls external:skip}] {
-    test {protected mode is told over TLS} {
+    test {protected mode's error is sent over TLS} {
         set address [lindex [exec hostname -I] 0]
         if {$address eq {}} { skip "no address but the loopback's" }
         assert_match "-DENIED * protected mode*" [python [string map [list ADDRESS $address] {
@@ -735,7 +735,7 @@ start_server [list overrides [tls_overrides] tags {tls external:skip}] {
 }
 }
 
-test {a server that listens over TLS only, and one that cannot} {
+test {a server that listens over TLS only, and one without TLS} {
     set wrong [list \
         {} "*tls-cert-file is not set*" \
         [list --tls-cert-file [tls_file server.crt]] "*tls-key-file is not set*" \

@@ -37,7 +37,7 @@ proc wait_for_trackers {n} {
 proc tracking_flags {c} { return [dict get [$c client trackinginfo] flags] }
 
 start_server {tags {tracking}} {
-    test {CLIENT TRACKING: arguments that cannot be} {
+    test {CLIENT TRACKING refuses wrong arguments} {
         set c [valkey_client]
         set id [$c client id]
         foreach {args error} [list \
@@ -81,7 +81,7 @@ start_server {tags {tracking}} {
         assert_equal 0 [s tracking_clients]
     }
 
-    test {A key that was read is told of once, when it changes} {
+    test {A key that was read is invalidated once, when it changes} {
         set c [tracker]
         r set k 1
         assert_equal {} [void_keys $c]
@@ -112,7 +112,7 @@ start_server {tags {tracking}} {
         foreach c $cs { $c close }
     }
 
-    test {Which commands read: those that only read, each of their keys} {
+    test {Read-only commands track each of their keys} {
         set c [tracker]
         $c set own 1
         $c getex own
@@ -130,7 +130,7 @@ start_server {tags {tracking}} {
         $c close
     }
 
-    test {The message stands behind the reply of the command that caused it} {
+    test {The message comes after the reply of the command that caused it} {
         r flushall
         set c [tracker]
         $c deferred 1
@@ -165,7 +165,7 @@ start_server {tags {tracking}} {
         $c close
     }
 
-    test {Emptying a database voids all keys, with one message} {
+    test {Flushing a database invalidates all keys, with one message} {
         set c [tracker]
         foreach command {flushall flushdb {flushall async}} {
             $c get k
@@ -179,7 +179,7 @@ start_server {tags {tracking}} {
         $c close
     }
 
-    test {Swapping databases voids all keys, too} {
+    test {Swapping databases invalidates all keys too} {
         set c [tracker]
         r swapdb 0 1
         assert_equal all [void_keys $c]
@@ -198,7 +198,7 @@ start_server {tags {tracking}} {
         $c close
     }
 
-    test {Expired keys, found out by a read or not} {
+    test {Expired keys are invalidated, by a read or without one} {
         set c [tracker]
         r set k 1 px 30
         $c get k
@@ -230,7 +230,7 @@ start_server {tags {tracking}} {
         $c close
     }
 
-    test {NOLOOP: nothing about one's own changes, but about those of others, and about expiry} {
+    test {NOLOOP: no messages for own changes, but for those of others and for expiry} {
         set c [tracker noloop]
         assert_equal {on noloop} [tracking_flags $c]
         $c get k
@@ -302,7 +302,7 @@ start_server {tags {tracking}} {
             enabled" {r client caching yes}
     }
 
-    test {BCAST: changed keys by prefix, collected, with no memory of reads} {
+    test {BCAST: changed keys by prefix are collected, whether they were read or not} {
         set c [tracker bcast prefix foo prefix ba]
         r set other 1
         r set foo 1
@@ -318,7 +318,7 @@ start_server {tags {tracking}} {
         $c close
     }
 
-    test {BCAST without a prefix hears of every key} {
+    test {BCAST without a prefix gets an invalidation for every key} {
         set c [tracker bcast]
         set d [tracker bcast prefix {}]
         r mset a 1 b 1
@@ -342,7 +342,7 @@ start_server {tags {tracking}} {
         $d close
     }
 
-    test {BCAST: prefixes of many lengths, coming and going} {
+    test {BCAST: prefixes of many lengths, added and removed} {
         wait_for_trackers 0
         set c [tracker bcast prefix a prefix bb prefix ccc prefix dddd prefix eeeee]
         set d [tracker bcast prefix bbb prefix ffffff]
@@ -398,7 +398,7 @@ start_server {tags {tracking}} {
         $d close
     }
 
-    test {A redirection to a client that has gone is broken} {
+    test {A redirection to a client that has disconnected is broken} {
         set d [valkey_client]
         set id [$d client id]
         set c [tracker redirect $id]
@@ -420,7 +420,7 @@ start_server {tags {tracking}} {
         $c close
     }
 
-    test {A client of RESP2 without redirection is told nothing} {
+    test {A client with RESP2 and without redirection gets no invalidations} {
         set c [valkey_client]
         $c client tracking on
         $c get k
@@ -451,7 +451,7 @@ start_server {tags {tracking}} {
         $c close
     }
 
-    test {tracking-table-max-keys: what is too much is dropped, and the holders told} {
+    test {tracking-table-max-keys: keys beyond it are dropped, and their clients get invalidations} {
         wait_for_trackers 0
         set c [tracker]
         for {set i 0} {$i < 50} {incr i} { $c get key:$i }
@@ -468,7 +468,7 @@ start_server {tags {tracking}} {
         $c close
     }
 
-    test {When nobody tracks any more, the table empties itself} {
+    test {Without tracking clients the table becomes empty} {
         set c [tracker]
         for {set i 0} {$i < 500} {incr i} { $c get key:$i }
         $c close
@@ -476,7 +476,7 @@ start_server {tags {tracking}} {
         assert_equal 0 [s tracking_total_items]
     }
 
-    test {CLIENT LIST shows who tracks} {
+    test {CLIENT LIST marks clients that track} {
         wait_for_trackers 0
         set c [tracker bcast]
         assert_match "*flags=tB *redir=0 *" [$c client info]

@@ -41,7 +41,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {several passwords, and the one that is gone} {
+    test {a user may have several passwords, and a removed one is refused} {
         r acl setuser alice reset on >one >two +@all
         set c [valkey_client]
         foreach password {one two} { assert_equal OK [$c auth alice $password] }
@@ -99,7 +99,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {what a change of rules means for those who are logged in} {
+    test {a change of rules applies at once to clients that are logged in} {
         set c [client_of bob allkeys +get]
         assert_equal v [$c get k]
         r acl setuser bob -get +strlen
@@ -112,7 +112,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {rejected_calls and the error statistics} {
+    test {refusals count in rejected_calls and errorstats} {
         r config resetstat
         set before [s acl_access_denied_cmd]
         set c [client_of bob +ping]
@@ -275,7 +275,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {all databases that there are, one by one, are all} {
+    test {naming every existing database is the same as naming all} {
         set c [client_of bob +@all allkeys db=[join {0 1 2 3 4 5 6 7 8 9 10 11 12 13 14} ,]]
         refused $denied_db {$c flushall}
         r acl setuser bob db=[join {0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 99} ,]
@@ -283,7 +283,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {an argument that is no database is for the command to refuse} {
+    test {the command itself refuses an argument that is no database} {
         set c [client_of bob +@all allkeys db=0]
         foreach {command error} {
             {select x} "value is not an integer*"  {select 99} "DB index is out of range"  {select -1} "DB index is out of range"
@@ -362,7 +362,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {in a database that is not allowed one can only go elsewhere} {
+    test {in a forbidden database only SELECT is allowed} {
         set c [client_of bob +@all allkeys db=3]
         foreach command {{get k} {set k v} {mget k l} {keys *} {scan 0} dbsize randomkey flushdb {watch k} {eval {return 1} 1 k}
             {eval {return 1} 0} {evalsha x 0} {fcall x 0} lolwut {function flush} {function delete x} {function load x} {function restore x}
@@ -386,7 +386,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {in MULTI, what is refused spoils the transaction} {
+    test {in MULTI, a refused command makes EXEC fail} {
         set c [client_of bob +@all -get ~k*]
         assert_equal {OK QUEUED} [list [$c multi] [$c set k v]]
         refused [denied_command bob get] {$c get k}
@@ -400,7 +400,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {EXEC asks again} {
+    test {EXEC checks the rules again} {
         set why "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason: no permission"
         set c [client_of bob +@all ~k* &c* db=0,1]
         r config resetstat
@@ -417,7 +417,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {in scripts} {
+    test {commands in scripts are checked} {
         set c [client_of bob +@all -get -config ~k* &c*]
         foreach {script reason} {
             {return redis.call('get', 'k')} {User bob has no permissions to run the 'get' command}
@@ -445,7 +445,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {a blocked command asks again} {
+    test {a blocked command is checked again when it runs} {
         set c [client_of bob +@all allkeys]
         r del list
         $c deferred 1
@@ -458,7 +458,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {AUTH, HELLO, RESET and QUIT are for everybody} {
+    test {AUTH, HELLO, RESET and QUIT are allowed for every user} {
         set c [client_of bob -@all]
         refused [denied_command bob ping] {$c ping}
         assert_equal 2 [dict get [$c hello 2] proto]
@@ -499,14 +499,14 @@ start_server {tags {acl external:skip}} {
         foreach c [list $bob $waiting $other] { $c close }
     }
 
-    test {who deletes himself still gets the reply} {
+    test {a user that deletes itself still gets the reply} {
         set c [client_of bob +@all]
         assert_equal 1 [$c acl deluser bob]
         assert {[is_closed $c]}
         $c close
     }
 
-    test {who deletes himself in a transaction has no rights for the rest of it} {
+    test {a user that deletes itself in a transaction has no rights for the rest of it} {
         set c [client_of bob +@all]
         $c multi
         $c acl deluser bob
@@ -516,7 +516,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {subscribers who lose the right are closed} {
+    test {subscribers that lose their right to a channel are closed} {
         foreach {subscribe rules closed} {
             {subscribe a:1}      {resetchannels}            1
             {subscribe a:1}      {resetchannels &a:*}       0
@@ -540,7 +540,7 @@ start_server {tags {acl external:skip}} {
         }
     }
 
-    test {a change that takes no channel away closes nobody} {
+    test {a change that revokes no channel closes no subscriber} {
         set c [client_of bob +@all &a:*]
         r acl setuser alice reset on >pw +@all &c
         $c hello 3
@@ -566,7 +566,7 @@ start_server {tags {acl external:skip}} {
     }
 
     # What was allowed once is remembered: none of this may depend on what was asked before.
-    test {an allowed command says nothing about other keys} {
+    test {the cached permission of a command does not extend to other keys} {
         set c [client_of bob +@all resetkeys ~application:one:* %W~written:* ~app:*]
         foreach round {1 2} {
             foreach key {application:one: application:one:x app:12345 app:} {
@@ -584,7 +584,7 @@ start_server {tags {acl external:skip}} {
         $c close
     }
 
-    test {an allowed command says nothing about other databases and arguments} {
+    test {the cached permission of a command does not extend to other databases and arguments} {
         set c [client_of bob resetkeys -@all +select|0 +select|1 +get +move db=0,1 ~zero:* ~one:* (+incr db=1 ~one:*)]
         foreach round {1 2} {
             $c select 0
@@ -608,7 +608,7 @@ start_server {tags {acl external:skip}} {
         r flushall
     }
 
-    test {what was allowed is forgotten when the rules change} {
+    test {cached permissions are dropped when the rules change} {
         set c [client_of bob +@all ~* resetchannels]
         foreach {rules allowed} {
             {resetkeys ~key:*} 1    {resetkeys ~other:*} 0    {~key:1*} 1    {-get} 0    {+get} 1

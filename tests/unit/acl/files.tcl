@@ -49,13 +49,13 @@ start_server {overrides {user {bob on >p ~app:* (+get ~x) +@read db=1} acl-pubsu
         assert_equal [list $bob {user default on nopass ~* &* +@all}] [r acl list]
     }
 
-    test {users are no business of CONFIG GET and CONFIG SET} {
+    test {CONFIG GET and CONFIG SET do not know user} {
         assert_error "ERR Unknown option or number of arguments for CONFIG SET - 'user'" {r config set user {bob off}}
         assert_equal {} [r config get user]
         assert_equal -1 [lsearch -exact [r config get *] user]
     }
 
-    test {CONFIG REWRITE writes all users, and no password in clear} {
+    test {CONFIG REWRITE writes all users, and no plain password} {
         r acl setuser alice on nopass +@all -@dangerous
         assert_equal OK [r config rewrite]
         set text [read_file [srv dir]/server.conf]
@@ -68,7 +68,7 @@ start_server {overrides {user {bob on >p ~app:* (+get ~x) +@read db=1} acl-pubsu
         assert_equal $before [r acl list]
     }
 
-    test {CONFIG REWRITE quotes names and rules, or they were refused} {
+    test {CONFIG REWRITE quotes names and rules that are accepted} {
         set kept [r acl users]
         set before [make_hostile_users]
         r config rewrite
@@ -77,7 +77,7 @@ start_server {overrides {user {bob on >p ~app:* (+get ~x) +@read db=1} acl-pubsu
         delete_users_except $kept
     }
 
-    test {CONFIG REWRITE forgets users that are gone} {
+    test {CONFIG REWRITE removes deleted users} {
         r acl deluser alice bob
         r config rewrite
         assert_equal {} [regexp -all -inline -line {^user (?:alice|bob) .*} [read_file [srv dir]/server.conf]]
@@ -85,7 +85,7 @@ start_server {overrides {user {bob on >p ~app:* (+get ~x) +@read db=1} acl-pubsu
         assert_equal default [r acl users]
     }
 
-    test {requirepass and the default user go into the file, and come back} {
+    test {requirepass and the default user are written to the file and read again} {
         config_set requirepass secret
         r acl setuser default -@admin +config +acl
         r config rewrite
@@ -104,7 +104,7 @@ start_server {overrides {user {bob on >p ~app:* (+get ~x) +@read db=1} acl-pubsu
     }
 }
 
-test {what a server refuses to start with} {
+test {a server refuses to start with a faulty ACL file} {
     set dir $::work_dir
     foreach {lines said} {
         {"user"}                            "*FATAL CONFIG FILE ERROR*>>> 'user'*wrong number of arguments*"
@@ -129,16 +129,16 @@ test {what a server refuses to start with} {
 } {} {external:skip}
 
 start_server {overrides {databases 20 user {bob on db=19,99}} tags {acl external:skip}} {
-    test {databases may be named that are not there} {
+    test {rules may name databases that do not exist} {
         assert_equal db=19,99 [dict get [r acl getuser bob] databases]
     }
-    test {a user that is off is pointed out} {
+    test {a user that is on is not logged at start} {
         assert_equal 0 [count_log_message "cannot log in because"]
     }
 }
 
 start_server {overrides {user {bob +get}} tags {acl external:skip}} {
-    test {a user that is not on is pointed out at start} {
+    test {a user without on is logged at start} {
         wait_for_log "The user 'bob' cannot log in because its rules do not contain 'on'. Check that this is meant."
     }
 }
@@ -164,7 +164,7 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         assert_error "*can't set immutable config" {r config set aclfile x}
     }
 
-    test {SAVE writes what LOAD reads, with the permissions that the file had} {
+    test {ACL SAVE writes what ACL LOAD reads, and keeps the file's permissions} {
         file attributes $path -permissions 0640
         r acl setuser carol on >secret ~a %R~b &c db=2,1 +get (+set ~s)
         assert_equal OK [r acl save]
@@ -178,7 +178,7 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         assert_equal $before [r acl list]
     }
 
-    test {SAVE writes what LOAD reads, whatever names and rules consist of} {
+    test {ACL SAVE writes what ACL LOAD reads, for any names and rules} {
         set kept [r acl users]
         set before [make_hostile_users]
         foreach round {1 2} {
@@ -190,13 +190,13 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         r acl save
     }
 
-    test {LOAD forgets what is not in the file} {
+    test {ACL LOAD removes users that are not in the file} {
         r acl setuser extra on
         r acl load
         assert_equal {} [r acl getuser extra]
     }
 
-    test {LOAD changes everything or nothing, and tells every line that is wrong} {
+    test {ACL LOAD changes everything or nothing, and reports every wrong line} {
         set before [r acl list]
         write_lines $path "user new on +nosuch" "user y bad >secret" "" "usr x" "user" "user new on" "user b (+get" "user c >secret <other" "user ok on"
         catch {r acl load} said
@@ -209,21 +209,21 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         assert_no_match "*secret*" $said
     }
 
-    test {LOAD when the file is gone} {
+    test {ACL LOAD fails when the file is missing} {
         set before [r acl list]
         file delete $path
         assert_error "ERR Error loading ACLs, opening file '$path': No such file or directory" {r acl load}
         assert_equal $before [r acl list]
     }
 
-    test {SAVE that fails} {
+    test {ACL SAVE fails when the file cannot be written} {
         file mkdir $path
         assert_error "ERR There was an error trying to save the ACLs. Please check the server logs for more information" {r acl save}
         assert_equal {} [glob -nocomplain $path.*] "nothing is left behind"
         file delete $path
     }
 
-    test {without a default user in the file it is as in the beginning} {
+    test {without a default user in the file that user has its initial rules} {
         r acl setuser default -flushall
         write_lines $path "user alice on nopass +@all"
         assert_equal OK [r acl load]
@@ -233,7 +233,7 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         assert_equal default [r acl users]
     }
 
-    test {LOAD: who stays, and who is closed} {
+    test {ACL LOAD keeps clients whose rights still suffice, and closes the others} {
         write_lines $path "user alice on nopass +@all &a*" "user bob on nopass +@all &b*" "user carol on nopass +@all &c*"
         r acl load
         foreach user {alice bob carol} { set $user [client_as $user] }
@@ -250,7 +250,7 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         foreach c [list $alice $bob $carol] { $c close }
     }
 
-    test {who loads himself away still gets the reply} {
+    test {a client whose user is removed by its ACL LOAD still gets the reply} {
         write_lines $path "user alice on nopass +@all"
         r acl load
         set c [client_as alice]
@@ -260,7 +260,7 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         $c close
     }
 
-    test {CONFIG REWRITE keeps out of the users' file} {
+    test {CONFIG REWRITE does not write users that are in an ACL file} {
         r acl setuser dora on
         assert_equal OK [r config rewrite]
         set text [read_file [srv dir]/server.conf]
@@ -269,7 +269,7 @@ start_server [list overrides [list aclfile $path] tags {acl external:skip}] {
         assert_no_match "*dora*" [read_file $path]
     }
 
-    test {a broken file ends the start} {
+    test {a broken ACL file ends the start} {
         write_lines $::work_dir/broken.acl "user x +nosuch"
         lassign [run_to_end --port [free_port] --aclfile $::work_dir/broken.acl] code output
         assert_equal 1 $code

@@ -117,7 +117,7 @@ start_server {tags {acl external:skip}} {
         {pfcount X}                        {RW access}         yes no
         {exists X}                         RO                  yes yes
     } {
-        test "what is done to the key: $command" {
+        test "the access to the key: $command" {
             foreach {key allowed} [list r $reads w $writes] {
                 set words [string map [list X $key] $command]
                 assert_equal [list [list $key $flags]] [r command getkeysandflags {*}$words]

@@ -66,7 +66,7 @@ start_server {tags {acl external:skip}} {
         $d close
     }
 
-    test {the same again is counted, and comes to the front} {
+    test {a repeated denial is counted, and its entry moves to the front} {
         r acl log reset
         catch {$c get k}
         set first [entry]
@@ -108,7 +108,7 @@ start_server {tags {acl external:skip}} {
         config_set acllog-max-len 128
     }
 
-    test {INFO counts refusals; DRYRUN is none} {
+    test {INFO counts refusals; ACL DRYRUN does not count} {
         set before [denials cmd key channel db auth]
         foreach command {{get k} {get k} {set x 1} {publish x m} {select 3} {auth bob bad}} { catch {$c {*}$command} }
         r acl dryrun bob get k

@@ -87,7 +87,7 @@ start_server {tags {acl external:skip}} {
                 assert_morethan $accepted 100
             }
 
-            test {categories hold the same commands, of those that both have} {
+            test {categories have the same commands, of those that both servers know} {
                 foreach category [r acl cat] {
                     foreach {level other} {0 -1 -1 0} {
                         set names [r $level acl cat $category]

@@ -53,7 +53,7 @@ start_server {tags {acl external:skip}} {
         assert_equal {off resetchannels -@all} [user_rules u]
     }
 
-    test {passwords: added, removed, by their hash, none, all gone} {
+    test {passwords: added, removed, by their hash, nopass, resetpass} {
         r acl setuser u >p >p >q
         assert_equal 2 [llength [user_field u passwords]]
         assert_equal $hash_of_p [lindex [user_field u passwords] 0]
@@ -153,7 +153,7 @@ start_server {tags {acl external:skip}} {
         }
     }
 
-    test {%R and its like without a pattern: the empty key} {
+    test {%R and %W without a pattern match the empty key only} {
         r acl setuser k reset %R
         assert_equal %R~ [user_field k keys]
         r acl setuser k (%W)
@@ -236,11 +236,11 @@ start_server {tags {acl external:skip}} {
         assert_error "ERR Unmatched parenthesis in acl selector starting at '('." {r acl setuser e on (}
     }
 
-    test {an empty rule says nothing} {
+    test {an empty rule has no effect} {
         assert_equal OK [r acl setuser e {}]
     }
 
-    test {a refused rule makes no user} {
+    test {a refused rule creates no user} {
         assert_error "*Syntax error" {r acl setuser nouser on bad}
         assert_equal {} [r acl getuser nouser]
     }
@@ -263,7 +263,7 @@ start_server {tags {acl external:skip}} {
         assert_equal {{} {}} [list [r acl getuser d1] [r acl getuser d2]]
     }
 
-    test {the text of a user makes the same user} {
+    test {the rules that ACL LIST shows create the same user} {
         foreach rules {
             {on >p ~a %R~b &c +@read -get +config|get +select|0 db=0,5}
             {nopass allkeys allchannels +@all -@dangerous -config|set}
@@ -324,7 +324,7 @@ start_server {tags {acl external:skip}} {
         assert_error "ERR unknown subcommand or wrong number of arguments for 'genpass'. Try ACL HELP." {r acl genpass 1 2}
     }
 
-    test {a command that is taken away takes what its first argument allowed along} {
+    test {revoking a command revokes its allowed first arguments too} {
         r acl setuser first reset on >p +select|5 -select
         assert_equal {0 0} [list [may first select 5] [may first select 4]]
         r acl setuser first +select|5

@@ -69,7 +69,7 @@ proc fail_synchronizations {} {
 start_cluster [list kinds {ours ours ours ours} slots 0 overrides $settings] {
     share_slots_and_keys
 
-    test {one that has never been synchronized is not elected} {
+    test {a replica that has never been synchronized is not elected} {
         hold_synchronizations 0
         r [n 3] cluster replicate [cluster_id 0]
         wait_for_synchronization
@@ -78,20 +78,20 @@ start_cluster [list kinds {ours ours ours ours} slots 0 overrides $settings] {
         config_set cluster-replica-validity-factor 3 [n 3]
     }
 
-    test {one whose synchronizations fail gets too old} {
+    test {a replica whose synchronizations fail becomes too old to be elected} {
         fail_synchronizations
         wait_for_condition 400 50 {[s [n 3] master_link_down_since_seconds] >= 6} else { fail "the link is not down" }
         assert_not_elected 0 $too_old
     }
 
-    test {one that has just started is too old, and goes on where its file ends} {
+    test {a replica that has just started is too old, and continues where its file ends} {
         r [n 3] save
         set full [s [n 0] sync_full]
         assert_not_elected 0 $too_old { restart_server [n 3] KILL }
         assert_equal $full [s [n 0] sync_full]
     }
 
-    test {one that comes from another shard is not elected before it is synchronized} {
+    test {a replica from another shard is not elected before it is synchronized} {
         wait_for_condition 400 50 {[offset_of_node_3_at 1] > 0} else { fail "node 1 does not know what node 3 has" }
         hold_synchronizations 2
         r [n 3] cluster replicate [cluster_id 2]
@@ -101,7 +101,7 @@ start_cluster [list kinds {ours ours ours ours} slots 0 overrides $settings] {
         assert_not_elected 2 $not_whole { restart_server [n 3] KILL } ;# its file is of the other shard
     }
 
-    test {then it is} {
+    test {a replica from another shard is elected after it is synchronized} {
         while_stopped 2 {
             wait_for_condition 400 50 {[lindex [r [n 3] role] 0] eq "master"} else { fail "node 3 is not elected" }
         }
@@ -113,7 +113,7 @@ start_cluster [list kinds {ours ours ours ours} slots 0 overrides $settings] {
 start_cluster [list kinds {ours ours ours ours} slots 0 overrides [list repl-diskless-load flush-before-load {*}$settings]] {
     share_slots_and_keys
 
-    test {one that has loaded a part of another snapshot over its data is not elected} {
+    test {a replica that has loaded part of another snapshot over its data is not elected} {
         r [n 3] cluster replicate [cluster_id 0]
         wait_for_link n3
         fail_synchronizations

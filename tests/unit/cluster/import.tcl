@@ -11,7 +11,7 @@ foreach {what target replica} {
 } {
     start_cluster [list kinds [list ours $target ours $replica] primaries 2 overrides {cluster-databases 4 repl-diskless-sync-delay 0}] {
         own_keys
-        test "$what: keys that come are not to be seen, by the replica neither" {
+        test "$what: keys of an import are not visible, on the replica neither" {
             set digest [r [n 3] debug digest]
             import_begin_and_fill a
             foreach k {1 3} { only_own_keys $k 3 }
@@ -26,7 +26,7 @@ foreach {what target replica} {
             assert_equal $digest [r [n 3] debug digest]
         }
 
-        test "$what: what has expired in them stays" {
+        test "$what: expired keys of an import stay" {
             after 400
             foreach k {1 3} {
                 assert_equal 7 [r [n $k] cluster countkeysinslot 3300]
@@ -38,7 +38,7 @@ foreach {what target replica} {
             assert_equal 7 [r [n 1] cluster countkeysinslot 3300]
         }
 
-        test "$what: a replica that comes in the middle" {
+        test "$what: a replica that connects during the import" {
             restart_server [n 3] KILL
             wait_for_link n3
             import_here 3
@@ -46,7 +46,7 @@ foreach {what target replica} {
             assert_equal occurring-on-primary [import_job 3 state]
         }
 
-        test "$what: the keys are there, and what has expired goes, when the slot is handed over" {
+        test "$what: when the slot is handed over the keys are visible, and expired ones are deleted" {
             import_succeed
             foreach k {1 3} {
                 wait_import $k success {}
@@ -59,7 +59,7 @@ foreach {what target replica} {
 
 start_cluster {kinds {ours ours ours ours} primaries 2 overrides {repl-diskless-sync-delay 0 repl-diskless-load swapdb cluster-databases 4}} {
     own_keys
-    test "a replica that loads beside its data hides the slot, and shows it when that was all" {
+    test "a replica that loads beside its data hides the slot until the import ends" {
         import_begin_and_fill i
         for {set round 0} {$round < 2} {incr round} {
             r [n 3] debug change-repl-id
@@ -75,7 +75,7 @@ start_cluster {kinds {ours ours ours ours} primaries 2 overrides {repl-diskless-
         foreach k {1 3} { wait_dbsize $k 9 }
     }
 
-    test "DEBUG RELOAD in the middle ends an import, and none of its keys is left" {
+    test "DEBUG RELOAD ends an import, and none of its keys is left" {
         wait_owner 3300 1
         wait_cluster_ok 4
         set ::link [valkey_deferring_client [n 1]]
@@ -131,7 +131,7 @@ foreach preamble {yes no} {
 }
 
 start_cluster {kinds {ours ours ours ours} primaries 2 overrides {rdb-key-save-delay 1000 repl-diskless-sync-delay 0}} {
-    test "READONLY: replicas of a source read a slot while it goes, those of its target when it has come" {
+    test "READONLY: replicas of the source read a slot during its migration, those of its target after it" {
         for {set i 0} {$i < 1000} {incr i} { r [n 0] set "{b}:$i" $i }
         wait_for_offset n2 n0
         r [n 0] cluster migrateslots slotsrange 3300 3300 node [cluster_id 1]
@@ -149,7 +149,7 @@ start_cluster {kinds {ours ours ours ours} primaries 2 overrides {rdb-key-save-d
 
 foreach kind {ours valkey} {
     start_cluster [list kinds [list $kind $kind]] {
-        test "$kind: whoever has given all slots away has done so well, and follows their owner" {
+        test "$kind: a primary without slots has completed its migration, and follows their owner" {
             for {set i 0} {$i < 100} {incr i} { r [n 0] set "{b}:$i" $i }
             r [n 0] cluster migrateslots slotsrange 0 8191 node [cluster_id 1]
             foreach k {0 1} { wait_import $k success {} }

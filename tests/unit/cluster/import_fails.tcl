@@ -11,7 +11,7 @@ foreach {what target replica} {
 } {
     start_cluster [list kinds [list ours $target ours $replica] primaries 2 overrides {cluster-databases 4 repl-diskless-sync-delay 0}] {
         own_keys
-        test "$what: the source goes away" {
+        test "$what: an import fails when the source exits" {
             import_begin_and_fill b
             $::link close
             foreach k {1 3} { wait_import $k failed "Connection lost to source*" }
@@ -19,7 +19,7 @@ foreach {what target replica} {
             foreach k {1 3} { only_own_keys $k 3 }
         }
 
-        test "$what: no memory is left for the keys; those that are hidden are not evicted" {
+        test "$what: an import without memory fails; hidden keys are not evicted" {
             import_begin_and_fill c
             r [n 1] config set maxmemory-policy allkeys-lru
             r [n 1] config set maxmemory 1

@@ -42,7 +42,7 @@ foreach kinds {{ours ours ours} {ours valkey valkey} {valkey ours ours}} {
             }
         }
 
-        test "$kinds: redirections tell it" {
+        test "$kinds: redirections have the IPv6 address" {
             if {![has_ipv6]} { skip "no ::1 here" }
             assert_error "MOVED 12182 ::1:[srv [n 1] port]" { r [n 0] set foo bar }
             assert_error "MOVED 3300 ::1:[srv [n 0] port]" { r [n 1] set b bar }
@@ -60,7 +60,7 @@ foreach kinds {{ours ours ours} {ours valkey valkey} {valkey ours ours}} {
             r [n 0] cluster setslot 3300 stable
         }
 
-        test "$kinds: slots go over IPv6, one by one and at once" {
+        test "$kinds: slots move over IPv6, by SETSLOT and atomically" {
             if {![has_ipv6]} { skip "no ::1 here" }
             r [n 0] set "{b}1" v
             r [n 0] set "{06S}1" v
@@ -100,7 +100,7 @@ foreach kinds {{ours ours ours} {ours valkey valkey} {valkey ours ours}} {
 }
 
 start_server {overrides {cluster-enabled yes cluster-announce-ip fd00::7 cluster-announce-client-ipv6 fd00::8}} {
-    test {an address that is announced stands in all that is told} {
+    test {the announced address is in CLUSTER NODES and in nodes.conf} {
         r cluster addslotsrange 0 16383
         wait_for_condition 100 50 {[string match *cluster_state:ok* [r cluster info]]} else { fail "not ok" }
         assert_match "*fd00::7:[srv port]@*" [r cluster nodes]

@@ -20,7 +20,7 @@ start_cluster {kinds {ours} overrides {save {}}} {
         if {![string match jemalloc* [s mem_allocator]]} { skip "another allocator" }
         wait_for_condition 50 100 {[own_kb [srv [n 0] pid]] < 2560} else { fail "[own_kb [srv [n 0] pid]] KB" }
     }
-    test "what only TLS needs is not there without it" {
+    test "memory that only TLS needs is not used without it" {
         assert_no_match "*libssl*" [read_file /proc/[srv [n 0] pid]/maps]
     }
 }
@@ -28,10 +28,10 @@ start_cluster {kinds {ours} overrides {save {}}} {
 
 set alone 0
 start_server {overrides {save {}}} {
-    test "a million keys of a server alone" { set ::alone [memory_of_keys 1000000] }
+    test "a million keys of a single server" { set ::alone [memory_of_keys 1000000] }
 }
 start_cluster {kinds {ours} overrides {save {}}} {
-    test "a million keys take little more when they go by slot" {
+    test "a million keys take little more in tables by slot" {
         if {![string match jemalloc* [s mem_allocator]]} { skip "another allocator" }
         set here [memory_of_keys 1000000]
         assert_lessthan $here [expr {$::alone * 1.03}]

@@ -22,14 +22,14 @@ foreach {what kinds} {
     "beside Valkey's" {valkey ours valkey valkey valkey}
 } {
     start_cluster [list kinds $kinds primaries 3 overrides {appendonly yes}] {
-        test "$what: a target asks for the slots when its replica has their keys" {
+        test "$what: a target requests the slots when its replica has their keys" {
             r [n 0] set "{06S}" before
             assert_equal 0 [r [n 0] cluster keyslot "{06S}"]
             move 0
             assert_equal 0 [goes_on_without]
         }
 
-        test "$what: it waits for a replica that hangs, but not for ever" {
+        test "$what: a target waits for a replica that hangs, for a limited time" {
             set pid [srv [n 4] pid]
             exec kill -STOP $pid
             try { set took [move 1] } finally { exec kill -CONT $pid }
@@ -42,7 +42,7 @@ foreach {what kinds} {
 
 tags {external:skip valgrind:skip} {
     if {![faults_possible]} {
-        test {a target that is killed} { skip "not with a sanitizer" }
+        test {a migration fails when its target is killed} { skip "not with a sanitizer" }
         return
     }
     set program [faults_build]

@@ -43,7 +43,7 @@ foreach {what kinds} {
     "Valkey's to ours" {valkey ours ours}
 } {
     start_cluster [list kinds $kinds overrides {rdb-key-save-delay 200}] {
-        test "$what, with tls-replication: keys, and what is written meanwhile" {
+        test "$what, with tls-replication: keys, and writes during the migration" {
             if {[auto_execok openssl] eq {}} { skip "no openssl" }
             if {[catch {exec grep -q tls-cert-file $::options(server)}]} { skip "a build without TLS" }
             make_certificate $certificates
@@ -79,7 +79,7 @@ foreach {what kinds} {
     "Valkey's to ours" {valkey ours}
 } {
     start_cluster [list kinds $kinds overrides {repl-timeout 3 rdb-key-save-delay 3000 cluster-node-timeout 10000}] {
-        test "$what: a migration may wait and take longer than repl-timeout, as both say that they live" {
+        test "$what: a migration may wait and take longer than repl-timeout, as both sides send keepalives" {
             fill 0 1300 [string repeat v 400]
             r [n 0] bgsave
             begin 0 1
@@ -130,7 +130,7 @@ start_cluster {kinds {ours ours} overrides {repl-timeout 2 cluster-node-timeout 
         }
     }
 
-    test "a target that takes too little: client-output-buffer-limit of replicas" {
+    test "a target that reads too slowly: client-output-buffer-limit of replicas" {
         fill 0 1000
         r [n 0] config set client-output-buffer-limit "replica 2mb 0 0" repl-backlog-size 16kb rdb-key-save-delay 5000
         begin 0 1
@@ -156,7 +156,7 @@ start_cluster {kinds {ours ours} overrides {repl-timeout 2 cluster-node-timeout 
 }
 
 start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 20000}} {
-    test "a slot that is flushed at its source does not come back at the target" {
+    test "a slot that is flushed at its source does not return at the target" {
         fill 0 1000
         begin 0 1 3300 3300
         wait_job 0 snapshotting
@@ -218,7 +218,7 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 2000 cluster-manu
         assert_equal 0 [s [n 1] total_net_cluster_slot_import_bytes]
     }
 
-    test "DEBUG SLOTMIGRATION holds both ends up" {
+    test "DEBUG SLOTMIGRATION pauses both ends" {
         r [n 0] debug slotmigration prevent-pause 1
         begin 0 1 0 5
         wait_job 0 waiting-to-pause
@@ -247,7 +247,7 @@ foreach {what kinds} {
     "Valkey's" {ours ours valkey}
 } {
     start_cluster [list kinds $kinds primaries 2 overrides {cluster-databases 4 appendonly yes}] {
-        test "a replica, $what, and the file lose what has left; it is no event" {
+        test "a replica, $what, and the file drop the keys of a slot that has moved, without an event" {
             for {set i 0} {$i < 300} {incr i} { r [n 0] set "{b}:$i" v }
             r [n 0] set "{b}expires" v ex 1000
             r [n 0] set "{c}other" v
@@ -281,7 +281,7 @@ foreach {what kinds} {
 }
 
 start_cluster {kinds {ours ours}} {
-    test "who watches or tracks a key hears that it has left with its slot" {
+    test "clients that watch or track a key notice that it has moved with its slot" {
         fill 0 10
         set watcher [valkey_client [n 0]]
         $watcher watch "{b}:1"

@@ -74,7 +74,7 @@ foreach {what kinds} {
     "Valkey's to ours" {valkey ours ours}
 } {
     start_cluster [list kinds $kinds overrides {rdb-key-save-delay 200}] {
-        test "$what: what is written meanwhile arrives" {
+        test "$what: writes during the migration arrive" {
             set ::migrate_at 0
             for {set i 0} {$i < 3000} {incr i} { r [n 0] set "{b}:$i" $i }
             r [n 0] set "{b}del" 1
@@ -98,7 +98,7 @@ foreach {what kinds} {
     }
 
     start_cluster [list kinds $kinds overrides {rdb-key-save-delay 20000}] {
-        test "$what: a migration that is cancelled leaves everything where it was" {
+        test "$what: a cancelled migration changes nothing" {
             for {set i 0} {$i < 1000} {incr i} { r [n 0] set "{b}:$i" $i }
             r [n 0] cluster migrateslots slotsrange 3300 3300 node [cluster_id 1]
             wait_job 0 snapshotting
@@ -112,7 +112,7 @@ foreach {what kinds} {
             assert_equal OK [r [n 0] set "{b}:1" v]
         }
 
-        test "$what: a target that dies leaves everything where it was" {
+        test "$what: a target that exits changes nothing at the source" {
             wait_for_condition 100 100 {![catch {r [n 0] cluster migrateslots slotsrange 3300 3300 node [cluster_id 1]}]} else { fail "not begun" }
             wait_job 0 snapshotting
             restart_server [n 1] KILL
@@ -138,7 +138,7 @@ start_cluster {kinds {ours ours} overrides {rdb-key-save-delay 20000}} {
         wait_job 1 failed
     }
 
-    test "MIGRATESLOTS: what is wrong with it" {
+    test "MIGRATESLOTS: errors of arguments" {
         set me [cluster_id 0]
         set to [cluster_id 1]
         foreach {error words} [list \

@@ -22,7 +22,7 @@ set unknown [string repeat 0 40]
 
 foreach kind {ours valkey} {
     start_cluster [list kinds [list $kind $kind $kind $kind] primaries 3] {
-        test "$kind: while a slot goes at once, SETSLOT of any slot is refused, whatever else is wrong with it" {
+        test "$kind: during an atomic migration SETSLOT of any slot is refused, whatever else is wrong with it" {
             r [n 0] debug slotmigration prevent-pause 1
             assert_equal OK [r [n 0] cluster migrateslots slotsrange 300 300 node [cluster_id 1]]
             wait_for_condition 100 50 {[jobs 1 state] eq "waiting-for-paused"} else { fail [jobs 1 state] }
@@ -39,7 +39,7 @@ foreach kind {ours valkey} {
             r [n 2] debug slotmigration prevent-pause 0
         }
 
-        test "$kind: MIGRATESLOTS looks at each group from left to right" {
+        test "$kind: MIGRATESLOTS checks each group from left to right" {
             r [n 0] cluster delslots 100
             foreach {error words} [list \
                 "ERR Start slot number 5 is greater than end slot number 1." "slotsrange 5 1 node x" \
@@ -58,7 +58,7 @@ foreach kind {ours valkey} {
             assert_error "ERR Slot migration can only be used on primary nodes." {r [n 3] cluster migrateslots foo bar}
         }
 
-        test "$kind: ESTABLISH looks at its words from left to right, and at whose the slots are at last" {
+        test "$kind: ESTABLISH checks its arguments from left to right, and the owners of the slots last" {
             foreach {error words} [list \
                 "ERR syntax error" "foo" \
                 "ERR syntax error" "source x slotsrange x" \
@@ -96,13 +96,13 @@ foreach kind {ours valkey} {
             foreach slot {200 6000} { r [n 0] cluster setslot $slot stable }
         }
 
-        test "$kind: a replica refuses to be a target, which the migration tells" {
+        test "$kind: a replica refuses to be a target, and the migration has the reason" {
             assert_equal OK [r [n 0] cluster migrateslots slotsrange 5 5 node [cluster_id 3]]
             wait_for_condition 100 50 {[lindex [jobs 0 state] 0] eq "failed"} else { fail [jobs 0 state] }
             assert_match "*Slot migration can only be used on primary nodes.*" [lindex [jobs 0 message] 0]
         }
 
-        test "$kind: the newest migrations come first, those of one command as they were asked for; the oldest are forgotten" {
+        test "$kind: the newest migrations come first, those of one command in its order; the oldest are dropped" {
             set to [cluster_id 1]
             r [n 0] config set cluster-slot-migration-log-max-len 0
             wait_for_condition 100 50 {[jobs 0 state] eq {}} else { fail [jobs 0 state] }

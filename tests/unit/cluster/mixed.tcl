@@ -22,7 +22,7 @@ foreach {what kinds} {
             assert_error "CROSSSLOT *" {r [n 0] mget a b}
         }
 
-        test "$what: a replica takes over by hand" {
+        test "$what: a replica takes over by a manual failover" {
             set id [cluster_id 3]
             set waits [valkey_deferring_client [n 0]]
             $waits blpop "nosuch{b}" 0
@@ -36,7 +36,7 @@ foreach {what kinds} {
             assert_match "*slave*" [lindex [cluster_line 1 [cluster_id 0]] 1]
         }
 
-        test "$what: a primary that hangs is replaced, and follows when it comes back" {
+        test "$what: a primary that hangs is replaced, and becomes a replica when it returns" {
             set pid [srv [n 1] pid]
             exec kill -STOP $pid
             wait_for_condition 400 50 {[cluster_owner 2 6000 6] == 4} else { fail "nobody took over: [r [n 2] cluster nodes]" }

@@ -17,7 +17,7 @@ proc failed_start {dir port} {
 }
 
 start_server {overrides {cluster-enabled yes availability-zone z1 cluster-announce-human-nodename first}} {
-    test {another process does not get it} {
+    test {another process cannot lock the file of nodes} {
         assert_match "*The cluster configuration file nodes.conf is in use by another node.*" [failed_start [srv dir] [free_port]]
         r bgsave
         wait_for_condition 100 50 {[s rdb_bgsave_in_progress] == 0} else { fail "BGSAVE" }
@@ -25,7 +25,7 @@ start_server {overrides {cluster-enabled yes availability-zone z1 cluster-announ
         assert_match "*in use by another node*" [failed_start [srv dir] [free_port]]
     }
 
-    test {a child that outlives the server does not keep it} {
+    test {a child that outlives the server does not keep the lock} {
         config_set rdb-key-save-delay 10000000
         r cluster addslotsrange 4 16383
         r cluster addslots 0
@@ -38,7 +38,7 @@ start_server {overrides {cluster-enabled yes availability-zone z1 cluster-announ
         assert_equal $id [r cluster myid]
     }
 
-    test {names that the file could not hold are left out of it} {
+    test {names that the file cannot hold are not written to it} {
         config_set availability-zone "a b,c=d"
         r cluster saveconfig
         set id [r cluster myid]
@@ -51,7 +51,7 @@ start_server {overrides {cluster-enabled yes availability-zone z1 cluster-announ
         assert_equal $id [r cluster myid]
     }
 
-    test {best effort: the node goes on without its file} {
+    test {best effort: the node continues without its file} {
         config_set cluster-config-save-behavior best-effort
         file delete [nodes_conf]
         file mkdir [nodes_conf]
@@ -66,7 +66,7 @@ start_server {overrides {cluster-enabled yes availability-zone z1 cluster-announ
 }
 
 start_server {overrides {cluster-enabled yes}} {
-    test {files that are not right are refused} {
+    test {wrong files of nodes are refused} {
         set id [r cluster myid]
         r cluster saveconfig
         set good [read_file [nodes_conf]]

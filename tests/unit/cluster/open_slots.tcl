@@ -11,7 +11,7 @@ proc wait_open_slots {k expected} {
 
 foreach {what kinds} {"ours" {ours ours ours} "ours, its replica Valkey's" {ours ours valkey} "Valkey's" {valkey valkey ours}} {
     start_cluster [list kinds $kinds primaries 2] {
-        test "$what: an empty slot that stays where it is migrates no longer, for replicas neither" {
+        test "$what: closing an empty slot ends its migration, for replicas too" {
             set me [cluster_id 0]
             set to [cluster_id 1]
             assert_equal OK [r [n 0] cluster setslot 3300 migrating $to]
@@ -35,7 +35,7 @@ foreach {what kinds} {"ours" {ours ours ours} "ours, its replica Valkey's" {ours
 }
 
 start_cluster {kinds {ours ours ours ours} primaries 2} {
-    test "a replica that has not heard yet whose the slot is opens it as its primary says" {
+    test "a replica that does not know the slot's owner yet opens it as its primary says" {
         r [n 2] debug drop-cluster-packet-filter -2
         r [n 2] cluster delslots 7 9000
         assert_equal OK [r [n 0] cluster setslot 7 migrating [cluster_id 1]]
@@ -45,7 +45,7 @@ start_cluster {kinds {ours ours ours ours} primaries 2} {
         wait_cluster_ok 4
     }
 
-    test "the source is replaced, and comes back as a replica: each of its shard knows what is open" {
+    test "the source is replaced, and returns as a replica: each node of its shard knows the open slots" {
         foreach k {0 1} id [list [cluster_id 0] [cluster_id 1]] { set id$k $id }
         r [n 0] set "{b}" v
         assert_equal OK [r [n 1] cluster setslot 3300 importing $id0]
@@ -61,7 +61,7 @@ start_cluster {kinds {ours ours ours ours} primaries 2} {
         foreach k {0 2} { wait_open_slots $k "\[3300->-$id1\]" }
     }
 
-    test "a replica that was away when a slot was closed learns it with the data" {
+    test "a replica that was down when a slot was closed learns it with the data" {
         exec kill -STOP [srv [n 2] pid]
         assert_error "NOREPLICAS *" {r [n 0] cluster setslot 3300 stable timeout 1}
         restart_server [n 2] KILL
@@ -76,7 +76,7 @@ start_cluster {kinds {ours ours ours ours} primaries 2} {
         assert_equal {} [open_slots 2]
     }
 
-    test "a primary with a replica gives its last slot away, and both go with it: nothing is open there" {
+    test "a primary with a replica that loses its last slot follows the new owner with its replica: no slot stays open" {
         assert_equal OK [r [n 1] cluster setslot 3300 stable]
         wait_cluster_ok 4
         set to [cluster_id 1]
@@ -96,7 +96,7 @@ start_cluster {kinds {ours ours ours ours} primaries 2} {
 # A tool that copies the data, say. It has no slots that it could open, and need not answer before a slot can move.
 start_cluster {kinds {ours ours} primaries 2} {
     start_server [list name copy overrides [list replicaof [list [srv [n 0] host] [srv [n 0] port]]]] {
-        test "a replica that is no node of the cluster is not waited for by SETSLOT, nor sent it" {
+        test "SETSLOT is not sent to a replica that is no node of the cluster, and does not wait for it" {
             wait_for_link copy
             set copied [srv [at copy] pid]
             r [n 0] set "{b}" v

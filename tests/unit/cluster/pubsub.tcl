@@ -52,7 +52,7 @@ proc test_messages {whose} {
             foreach c [concat $all $shard [list $patterns $other]] { $c close }
         }
 
-        test "@whose: neither goes to replicas by their stream" {
+        test "@whose: no message is sent to replicas in their stream" {
             r [n 0] set b v
             wait_for_offset n2 n0
             set offset [s [n 0] master_repl_offset]
@@ -61,7 +61,7 @@ proc test_messages {whose} {
             assert {[s [n 0] master_repl_offset] - $offset < 50}
         }
 
-        test "@whose: who subscribes to a shard channel is sent to its node" {
+        test "@whose: a subscriber to a shard channel is redirected to its node" {
             set c [listener 0]
             assert_equal "MOVED 12182 127.0.0.1:[srv [n 1] port]" [ask_it $c ssubscribe foo]
             assert_equal "MOVED 12182 127.0.0.1:[srv [n 1] port]" [ask_it $c sunsubscribe foo]
@@ -72,7 +72,7 @@ proc test_messages {whose} {
             $c close
         }
 
-        test "@whose: changes of keys are told to this node's clients only" {
+        test "@whose: keyspace events reach this node's clients only" {
             config_set notify-keyspace-events KEA [n 0]
             set here [listener 0 psubscribe __key*]
             set there [listener 1 psubscribe __key*]
@@ -85,7 +85,7 @@ proc test_messages {whose} {
             $there close
         }
 
-        test "@whose: a shard channel leaves with its slot, and its subscribers are told" {
+        test "@whose: a shard channel moves with its slot, and its subscribers are unsubscribed" {
             set plain [listener 0 ssubscribe b]
             ask_it $plain ssubscribe {{b}2}
             ask_it $plain ssubscribe c
@@ -111,7 +111,7 @@ proc test_messages {whose} {
             foreach c [list $plain $new $far] { $c close }
         }
 
-        test "@whose: a shard channel whose slot is nobody's ends as well" {
+        test "@whose: a shard channel whose slot has no owner ends too" {
             set c [listener 0 ssubscribe c]
             r [n 0] cluster delslots 7365
             assert_equal {sunsubscribe c 0} [$c read]
@@ -120,7 +120,7 @@ proc test_messages {whose} {
             $c close
         }
 
-        test "@whose: while the cluster is down, shard channels may go on" {
+        test "@whose: while the cluster is down, shard channels may continue" {
             set c [listener 0 ssubscribe c]
             foreach allowed {yes no} {
                 config_set cluster-allow-pubsubshard-when-down $allowed [n 0]

@@ -366,7 +366,7 @@ proc test_redirections {whose} {
             r [n 0] cluster setslot 3300 stable
         }
 
-        test "@whose: ASKING is for one command, a transaction, or what waits" {
+        test "@whose: ASKING is valid for one command, a transaction, or a blocked command" {
             r [n 1] cluster setslot 3300 importing [cluster_id 0]
             set c [valkey_client [n 1]]
             foreach words {ping {nosuch} {get} {select 0}} {
@@ -404,7 +404,7 @@ proc test_redirections {whose} {
             r [n 1] cluster setslot 3300 stable
         }
 
-        test "@whose: each of many keys is looked at" {
+        test "@whose: each of many keys is checked" {
             foreach count {2 10 16 17 40} {
                 set keys [lmap i [numbers 1 $count] {string cat "{b}" $i}]
                 assert_equal $count [llength [r [n 0] mget {*}$keys]]
@@ -421,7 +421,7 @@ proc test_redirections {whose} {
             }
         }
 
-        test "@whose: a transaction that cannot succeed forgets what is queued" {
+        test "@whose: a transaction that cannot succeed drops its queue" {
             set c [valkey_client [n 0]]
             set id [$c client id]
             $c multi
@@ -456,7 +456,7 @@ proc test_redirections {whose} {
             assert_equal {} [r [n 0] sort {{b}none} by nosort]
         }
 
-        test "@whose: what is not for nodes of a cluster is refused" {
+        test "@whose: commands that nodes of a cluster do not allow are refused" {
             foreach words {{replicaof no one} {replicaof 127.0.0.1 1} {slaveof no one}} {
                 foreach k {0 2} { assert_error "ERR REPLICAOF not allowed in cluster mode." {r [n $k] {*}$words} }
             }
@@ -469,12 +469,12 @@ proc test_redirections {whose} {
             assert_match "*SWAPDB is not allowed in cluster mode*" [r [n 0] exec]
         }
 
-        test "@whose: they say that they are of a cluster" {
+        test "@whose: HELLO and INFO show cluster mode" {
             assert_equal cluster [dict get [r [n 0] hello] mode]
             assert_match "*server_mode:cluster*" [r [n 0] info server]
         }
 
-        test "@whose: clients that wait are told when their slot leaves" {
+        test "@whose: clients that wait get a redirection when their slot moves" {
             r [n 0] flushall
             set waiting [list [valkey_deferring_client [n 0]] [valkey_deferring_client [n 2]] [valkey_deferring_client [n 0]]]
             lassign $waiting pop reader other
@@ -495,7 +495,7 @@ proc test_redirections {whose} {
             foreach c $waiting { $c close }
         }
 
-        test "@whose: clients that wait are told when the cluster goes down" {
+        test "@whose: clients that wait get an error when the cluster goes down" {
             set c [valkey_deferring_client [n 0]]
             $c blpop c 0
             wait_for_condition 100 20 {[string match "*blocked_clients:1\r*" [r [n 0] info clients]]} else { fail "it does not wait" }
@@ -511,7 +511,7 @@ proc answer_of {c} {
 }
 
 start_cluster {kinds {ours ours ours} primaries 2 overrides {cluster-require-full-coverage no}} {
-    test "each request in each state is sent where it belongs" {
+    test "each request in each state is redirected to the right node" {
         assert_equal {} [differences $expected [ask_in_states]]
     }
     test_redirections ours
@@ -525,13 +525,13 @@ start_cluster {kinds {ours ours ours} primaries 2 overrides {cluster-require-ful
 }
 
 start_cluster {kinds {valkey valkey valkey} primaries 2 overrides {cluster-require-full-coverage no}} {
-    test "Valkey sends them to the same places" {
+    test "Valkey redirects them to the same nodes" {
         assert_equal {} [differences $expected [ask_in_states]]
     }
     test_redirections Valkey
 }
 
-test "a node of a cluster is nobody's replica by directive" {
+test "replicaof is refused in cluster mode" {
     set dir [file join $::work_dir nobodys]
     file mkdir $dir
     catch {exec $::options(server) --port [free_port] --dir $dir --cluster-enabled yes --replicaof 127.0.0.1 1 2>@1} output
@@ -550,7 +550,7 @@ set transactions {
 
 foreach kind {ours valkey} {
     start_cluster [list kinds [list $kind $kind] overrides {cluster-databases 4}] {
-        test "$kind: a transaction looks for keys in the databases that it selects" {
+        test "$kind: a transaction checks keys in the databases that it selects" {
             foreach db {0 1} {
                 r [n 0] select $db
                 foreach key [list "{b}$db" b] { r [n 0] set $key v }

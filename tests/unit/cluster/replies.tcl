@@ -31,7 +31,7 @@ set nobody [string repeat a 40]
 set servers {ours {kind ours overrides {cluster-enabled yes}} valkey {kind valkey overrides {cluster-enabled yes}}}
 
 start_servers $servers {
-    test {a node alone: what it shows} {
+    test {a single node: replies of the CLUSTER commands} {
         assert_same_replies {
             {cluster myid} {cluster myid x} {cluster myshardid} {cluster nodes} {cluster info} {cluster slots} {cluster shards}
             {cluster links} {cluster keyslot foo} {cluster keyslot foo{}{bar}} {cluster keyslot} {cluster} {cluster nosuch}
@@ -40,7 +40,7 @@ start_servers $servers {
         }
     }
 
-    test {arguments that cannot be} {
+    test {wrong arguments get the same errors} {
         assert_same_replies {
             {cluster meet} {cluster meet 127.0.0.1} {cluster meet 127.0.0.1 abc} {cluster meet 127.0.0.1 0} {cluster meet 127.0.0.1 70000}
             {cluster meet 127.0.0.1 -1} {cluster meet 127.0.0.1 60000} {cluster meet 127.0.0.1 6000 abc} {cluster meet 127.0.0.1 6000 0}
@@ -66,7 +66,7 @@ start_servers $servers {
         }
     }
 
-    test {slots come and go} {
+    test {slots are added and removed} {
         assert_same_replies {
             {cluster addslots 1 2 3} {cluster addslots 3 4} {cluster addslots 4 3} {cluster delslots 1 1} {cluster addslotsrange 10 20 21 30}
             {cluster addslotsrange 0 5} {cluster delslotsrange 10 12 12 13} {cluster delslotsrange 10 12 14 13} {cluster delslotsrange 10 12 14 15}
@@ -74,7 +74,7 @@ start_servers $servers {
         }
     }
 
-    test {slots' figures: what is asked wrong} {
+    test {CLUSTER SLOT-STATS: wrong arguments} {
         assert_same_replies {
             {cluster addslots 1 2 3} {cluster slot-stats} {cluster slot-stats slotsrange 0} {cluster slot-stats slotsrange 10 9}
             {cluster slot-stats slotsrange 0 16384} {cluster slot-stats slotsrange x 3} {cluster slot-stats slotsrange 0 3 x}
@@ -89,7 +89,7 @@ start_servers $servers {
         }
     }
 
-    test {what is announced is shown at once} {
+    test {announced values are shown at once} {
         foreach request {
             {config set cluster-announce-hostname a_b} {config set cluster-announce-hostname a.b-c} {config set cluster-announce-human-nodename a!b}
             {config set cluster-announce-human-nodename a=b} {config set cluster-announce-human-nodename a:/`_b} {config set cluster-announce-ip foo!}
@@ -109,7 +109,7 @@ start_servers $servers {
         assert_same_replies [list "config set cluster-announce-ip [string range $long 0 45]" "config set cluster-announce-hostname $long" "config set cluster-announce-ip [string range $long 0 44]"]
     }
 
-    test {the same in RESP3} {
+    test {the replies are the same in RESP3} {
         foreach server {ours valkey} { r [at $server] hello 3 }
         assert_same_replies {{cluster nodes} {cluster slots} {cluster shards} {cluster links} {info cluster} {cluster slot-stats slotsrange 0 3}}
         foreach server {ours valkey} { r [at $server] hello 2 }
@@ -189,7 +189,7 @@ foreach kind {ours valkey} {
             assert_equal 12 [expr {[llength $::shown($kind)] / 3}]
         }
         if {$kind eq "valkey"} {
-            test {members of a cluster: both kinds show and refuse the same} {
+            test {members of a cluster: both servers show and refuse the same} {
                 foreach {k what ours} $::shown(ours) {- - valkey} $::shown(valkey) {
                     foreach a $valkey b $ours { assert_equal "$k $what: $a" "$k $what: $b" }
                 }

@@ -52,7 +52,7 @@ foreach {what kinds} {
 } {
     foreach {how way} {"key by key" {} "at once" --cluster-use-atomic-slot-migration} {
         start_cluster [list kinds $kinds primaries 2] {
-            test "$what, $how: slots go there and back under load" {
+            test "$what, $how: slots move there and back under load" {
                 if {[valkey_oracle] eq {}} { skip "no valkey here" }
                 array unset ::where
                 array unset ::counted

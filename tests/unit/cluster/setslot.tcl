@@ -22,7 +22,7 @@ foreach {what kinds} {
     "Valkey's to ours" {valkey ours valkey ours}
 } {
     start_cluster [list kinds $kinds primaries 2] {
-        test "$what: while a slot is open, what is missing is asked for elsewhere" {
+        test "$what: while a slot is open, requests for missing keys are redirected with ASK" {
             foreach key [tagged 50] { r [n 0] set $key "v of $key" }
             set from [cluster_id 0]
             set to [cluster_id 1]
@@ -37,16 +37,16 @@ foreach {what kinds} {
             assert_equal "v of {b}:7" [r [n 1] get "{b}:7"]
         }
 
-        test "$what: replicas know what is open" {
+        test "$what: replicas know the open slots" {
             wait_for_condition 100 50 {[string match "*\\\[3300-<-*" [r [n 3] cluster nodes]]} else { fail [r [n 3] cluster nodes] }
             wait_for_condition 100 50 {[string match "*\\\[3300->-*" [r [n 2] cluster nodes]]} else { fail [r [n 2] cluster nodes] }
         }
 
-        test "$what: who still has keys does not give the slot away" {
+        test "$what: a node that still has keys keeps the slot" {
             assert_error "ERR Can't assign hashslot 3300 *" {r [n 0] cluster setslot 3300 node [cluster_id 1]}
         }
 
-        test "$what: the slot goes, with all keys, and everybody learns it" {
+        test "$what: the slot moves with all keys, and all nodes learn it" {
             move_keys 0 1 3300
             assert_equal OK [r [n 1] cluster setslot 3300 node [cluster_id 1]]
             assert_equal OK [r [n 0] cluster setslot 3300 node [cluster_id 1]]
@@ -57,7 +57,7 @@ foreach {what kinds} {
             foreach k {2 3} { wait_for_condition 100 50 {![string match "*\\\[*" [r [n $k] cluster nodes]]} else { fail [r [n $k] cluster nodes] } }
         }
 
-        test "$what: when the target is replaced, the slot goes on to its heir, which has the keys that have gone" {
+        test "$what: when the target is replaced, the migration continues to its new primary, which has the moved keys" {
             set heir [cluster_id 3]
             r [n 0] set "{06S}" v
             assert_equal OK [r [n 1] cluster setslot 0 importing [cluster_id 0]]
@@ -79,7 +79,7 @@ foreach {what kinds} {
 }
 
 start_cluster {kinds {ours ours} primaries 2} {
-    test "a tool that follows a primary without replicas, and does not acknowledge, is not waited for" {
+    test "SETSLOT does not wait for a tool that follows the primary without acknowledgements" {
         set tool [valkey_deferring_client [n 0]]
         foreach command {{replconf capa psync2} {replconf version 9.1.2}} {
             $tool {*}$command
@@ -104,7 +104,7 @@ start_cluster {kinds {ours ours ours} primaries 2} {
         assert_equal OK [r [n 0] cluster setslot 5 stable] ;# the replica has heard of it, later
     }
 
-    test "a replica that comes later is told what is open with the data" {
+    test "a replica that connects later learns the open slots with the data" {
         wait_cluster_ok 3
         wait_for_link n2
         r [n 0] cluster setslot 6 migrating [cluster_id 1]
@@ -120,7 +120,7 @@ start_cluster {kinds {ours ours ours} primaries 2} {
         assert_match "*\\\[8192-<-[cluster_id 1]\\\]*" [r [n 2] cluster nodes]
     }
 
-    test "SETSLOT: what is wrong with it" {
+    test "SETSLOT: errors of arguments" {
         set id [cluster_id 0]
         assert_error "ERR Missing timeout value" {r [n 0] cluster setslot 9 node $id timeout}
         assert_error "ERR timeout is not an integer or out of range" {r [n 0] cluster setslot 9 node $id timeout x}
@@ -139,7 +139,7 @@ start_cluster {kinds {ours ours ours} primaries 2} {
 }
 
 start_cluster {kinds {ours ours} primaries 2 overrides {busy-reply-threshold 50}} {
-    test {a slot that is lost in the middle of a script is emptied when the script has ended} {
+    test {the keys of a slot that is lost during a script are deleted when the script has ended} {
         foreach key [tagged 50] { r [n 0] set $key v }
         set from [cluster_id 0]
         set c [valkey_deferring_client [n 0]]

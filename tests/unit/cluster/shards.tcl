@@ -36,7 +36,7 @@ start_cluster {kinds {ours ours valkey ours ours} primaries 1} {
 }
 
 start_cluster {kinds {ours ours} primaries 1} {
-    test "a script shows a client of TLS what the client is shown itself" {
+    test "a script of a TLS client gets the same addresses as the client" {
         if {[auto_execok openssl] eq {}} { skip "no openssl" }
         if {[catch {exec grep -q tls-cert-file $::options(server)}]} { skip "a build without TLS" }
         set folder $::work_dir/shards_tls
@@ -62,7 +62,7 @@ start_cluster {kinds {ours ours} primaries 1} {
 }
 
 start_cluster {kinds {ours ours} primaries 2} {
-    test "a node that one other thinks has failed is online; one that the cluster thinks so is not" {
+    test "a node that one node suspects is online; a node that the cluster holds as failed is not" {
         exec kill -KILL [srv [n 1] pid]
         set id [string range [lindex [lsearch -inline -not [split [r [n 0] cluster nodes] \n] *myself*] 0] 0 39]
         wait_for_condition 200 50 {"fail?" in [flags_of 0 $id]} else { fail [r [n 0] cluster nodes] }
@@ -72,7 +72,7 @@ start_cluster {kinds {ours ours} primaries 2} {
 }
 
 start_cluster {kinds {ours ours ours ours} primaries 3} {
-    test "a primary that has failed is shown beside the one that has taken its slots" {
+    test "a failed primary is shown beside the one that has taken its slots" {
         r [n 0] set "{b}" v
         wait_for_offset n3 n0
         # The one that fails has the smaller id: it is the first of the two that is looked at.

@@ -5,7 +5,7 @@ source -encoding utf-8 $::support/cluster.tcl
 foreach {what kinds} {"ours" {ours ours ours ours} "ours to Valkey's" {ours valkey ours valkey} "Valkey's to ours" {valkey ours ours ours}} {
     start_cluster [list kinds $kinds primaries 3 overrides {shutdown-on-sigterm failover repl-diskless-sync-delay 0}] {
         if {[lindex $kinds 0] eq "ours"} {
-            test "$what: a primary that is asked to be safe stays" {
+            test "$what: SHUTDOWN SAFE of a primary is refused" {
                 assert_error "ERR Errors trying to SHUTDOWN*" {r [n 0] shutdown safe}
                 assert_equal PONG [r [n 0] ping]
                 assert_equal 1 [count_log_message "This node is a voting primary; without it the cluster may lose its majority. It does not shut down." [n 0]]
@@ -29,7 +29,7 @@ foreach {what kinds} {"ours" {ours ours ours ours} "ours to Valkey's" {ours valk
 }
 
 start_server {overrides {cluster-enabled yes}} {
-    test {a primary without replicas goes all the same, when it is asked to hand over} {
+    test {a primary without replicas shuts down although it is to hand over} {
         r cluster addslotsrange 0 16383
         after 100
         set log [srv log]

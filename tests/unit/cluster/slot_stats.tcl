@@ -42,7 +42,7 @@ start_servers [list ours [list kind ours overrides $overrides]] {
         assert_morethan [dict get [figures ours 12182] cpu-usec] $before
     }
 
-    test {a client that waits counts when it has got something} {
+    test {a blocked client counts when it has been served} {
         set client [blocked_client blpop l 0]
         set before [figures ours 11562]
         r lpush l v
@@ -51,7 +51,7 @@ start_servers [list ours [list kind ours overrides $overrides]] {
         assert_equal [expr {29 + 29}] [expr {[dict get $after network-bytes-in] - [dict get $before network-bytes-in]}]
     }
 
-    test {slots in order of a figure} {
+    test {slots can be ordered by a statistic} {
         r config resetstat
         r set b x
         r get foo
@@ -61,7 +61,7 @@ start_servers [list ours [list kind ours overrides $overrides]] {
         assert_equal {0 1} [lmap e [r cluster slot-stats orderby network-bytes-in limit 2 asc] {lindex $e 0}]
     }
 
-    test {CONFIG RESETSTAT and a new owner begin anew; what was counted stays while counting is off} {
+    test {CONFIG RESETSTAT and a new owner reset the statistics; switching them off keeps them} {
         r set foo bar
         config_set cluster-slot-stats-enabled no
         r get foo

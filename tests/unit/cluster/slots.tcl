@@ -60,7 +60,7 @@ foreach kind {ours valkey} {
             assert_error "ERR value is not an integer or out of range" {r cluster getkeysinslot 1 a}
         }
 
-        test "$kind: what looks at all keys looks at all slots" {
+        test "$kind: commands on all keys visit all slots" {
             assert_equal 1059 [r dbsize]
             assert_equal 1059 [llength [r keys *]]
             assert_equal 1059 [llength [scan_all]]
@@ -100,7 +100,7 @@ foreach kind {ours valkey} {
             r config set appendonly no
         }
 
-        test "$kind: CLUSTERSCAN begins at the first slot, or at the one that is asked for" {
+        test "$kind: CLUSTERSCAN begins at the first slot, or at a given one" {
             assert_equal {0-{06S}-0 {}} [r clusterscan 0]
             assert_equal {0-{a}-0 {}} [r clusterscan 0 slot 15495]
             foreach {pattern tag} {"{a}*" a abc 4h3 "{}abc" 1nj "{a]}abc" 23D "{a?}*" 06S "*{a}" 06S "x\\{a}1" 06S "{a*}1" 06S "[x{a}1" 06S "{a}{b}" a} {
@@ -111,7 +111,7 @@ foreach kind {ours valkey} {
             assert_equal {0 {}} [r clusterscan 0 match "{b}*" slot 15495]
         }
 
-        test "$kind: CLUSTERSCAN gives all keys" {
+        test "$kind: CLUSTERSCAN returns all keys" {
             assert_equal [lsort [r keys *]] [clusterscan_all]
             assert_equal [lsort [r keys *]] [clusterscan_all count 100]
             assert_equal [lsort [r keys "{a}*"]] [clusterscan_all slot 15495]
@@ -131,7 +131,7 @@ foreach kind {ours valkey} {
             }
         }
 
-        test "$kind: what is no cursor of CLUSTERSCAN, and other errors" {
+        test "$kind: CLUSTERSCAN: wrong cursors, and other errors" {
             foreach cursor {1 00 0-{06S} 0-{06S}- 0-{06S}-x {0-{06S}-0 } 0-{a}--1 a-b-{a}-0 0-{a}-0-1 0-{a}-99999999999999999999 {}} {
                 assert_error "ERR Invalid cursor" {r clusterscan $cursor}
             }
@@ -219,7 +219,7 @@ start_cluster {kinds {ours ours} primaries 1 overrides {save {} enable-debug-com
 
 # Members have hashes of their own, and so have the tables of watched and tracked keys.
 start_cluster {kinds {ours}} {
-    test {values with many members, watched and tracked keys are what they are without a cluster} {
+    test {big values, watched and tracked keys work as without a cluster} {
         for {set i 0} {$i < 3000} {incr i 6} {
             foreach {command key} {sadd set hset hash zadd zset} {
                 set words {}

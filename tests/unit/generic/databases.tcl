@@ -12,7 +12,7 @@ start_server {tags {generic external:skip}} {
         return $reply
     }
 
-    test {MOVE: value and expiry go along} {
+    test {MOVE: value and expiry move too} {
         fresh
         r set a value ex 1000
         r rpush l {*}[lrepeat 200 [string repeat x 100]]
@@ -23,7 +23,7 @@ start_server {tags {generic external:skip}} {
         assert_equal {0 1} [list [r exists a] [lindex [split [regexp -inline {db1:.*} [r info keyspace]] =,] 3]]
     }
 
-    test {MOVE: not over another key, nor of none} {
+    test {MOVE: replies 0 when the target exists or the key does not} {
         fresh
         r set a 1
         in_db 1 set a 2
@@ -45,7 +45,7 @@ start_server {tags {generic external:skip}} {
         assert_error "ERR wrong number of arguments for 'move' command" {r move a}
     }
 
-    test {MOVE: fields of a hash expire where it has gone} {
+    test {MOVE: fields of a moved hash expire in its new database} {
         fresh
         r hset h f v g w
         r hpexpire h 100 fields 1 f
@@ -55,7 +55,7 @@ start_server {tags {generic external:skip}} {
         assert_equal {g w} [in_db 5 hgetall h]
     }
 
-    test {MOVE: serves a client that waits there} {
+    test {MOVE: serves a client that waits in the target database} {
         fresh
         set c [valkey_deferring_client]
         $c select 2
@@ -69,7 +69,7 @@ start_server {tags {generic external:skip}} {
         $c close
     }
 
-    test {SWAPDB: everything in them changes places} {
+    test {SWAPDB: keys, expiries and watches change their database} {
         fresh
         r set a 0 ex 1000
         r set b 0
@@ -92,7 +92,7 @@ start_server {tags {generic external:skip}} {
         assert_error "ERR DB index is out of range" {r swapdb -1 0}
     }
 
-    test {SWAPDB: fields of hashes expire where they have gone} {
+    test {SWAPDB: fields of hashes expire in their new database} {
         fresh
         r hset h f v g w
         r hpexpire h 100 fields 1 f
@@ -104,7 +104,7 @@ start_server {tags {generic external:skip}} {
         assert_equal {1 1} [list [r del h] [in_db 4 del other]]
     }
 
-    test {SWAPDB: clients stay with their database, and are served from what comes into it} {
+    test {SWAPDB: clients stay with their database, and are served by keys that come into it} {
         fresh
         set c [valkey_deferring_client]
         set d [valkey_deferring_client]
@@ -128,7 +128,7 @@ start_server {tags {generic external:skip}} {
         $d close
     }
 
-    test {SWAPDB: a key of another type does not serve} {
+    test {SWAPDB: a key of another type does not serve a client} {
         fresh
         set c [valkey_deferring_client]
         $c blpop l 0

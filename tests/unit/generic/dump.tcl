@@ -5,7 +5,7 @@ source [file join [file dirname [info script]] .. .. support values.tcl]
 # ---- The commands ----
 
 start_server {tags {dump} overrides {enable-debug-command yes}} {
-    test {DUMP and RESTORE: a value comes back, under any name} {
+    test {DUMP and RESTORE: a value is restored under any name} {
         r set a hello
         set payload [r dump a]
         assert_equal [dump_seal [binary format c 0][dump_string hello] 11] $payload
@@ -15,7 +15,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_equal {} [r dump none]
     }
 
-    test {RESTORE: the key must not be there, unless REPLACE} {
+    test {RESTORE: BUSYKEY when the key exists, unless REPLACE} {
         r set a one
         set payload [r dump a]
         r set b two
@@ -30,7 +30,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_equal {string -1} [list [r type list] [r ttl list]]
     }
 
-    test {RESTORE: what is wrong with its arguments, in the order in which that is noticed} {
+    test {RESTORE: errors of arguments, in their order} {
         r del b
         r set a one
         set payload [r dump a]
@@ -138,7 +138,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_equal a [r get b]
     }
 
-    test {sanitize-dump-payload: what is wrong but not dangerous is looked for where that is asked for} {
+    test {sanitize-dump-payload: harmless faults are looked for only where the directive says so} {
         r del s
         r xadd s 1-1 f v
         r xadd s 1-2 f v
@@ -176,7 +176,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {RESTORE: random values come back equal} {
+    test {RESTORE: random values are restored as equal} {
         for {set i 0} {$i < 60} {incr i} {
             r del k
             set n [randomElement {1 2 20 127 128 129 130 511 512 513 700}]
@@ -198,7 +198,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         config_set zset-index skiplist
     }
 
-    test {RESTORE: the limits of now decide about the encoding} {
+    test {RESTORE: the current limits decide the encoding} {
         r del k
         r sadd k a b c
         set payload [r dump k]
@@ -223,7 +223,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_equal {a 1 b 2 c 3} [r zrange k 0 -1 withscores]
     }
 
-    test {RESTORE: fields of a hash whose time is over come along, are not seen, and go} {
+    test {RESTORE: expired fields of a hash are restored, are not visible, and are deleted} {
         r debug set-active-expire 0
         r del h
         r hset h a 1 b 2
@@ -257,7 +257,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
 
     # ---- What older servers wrote ----
 
-    test {RESTORE: types of older servers} {
+    test {RESTORE: encodings of older servers are accepted} {
         proc ziplist {elements} {
             set entries {}
             set before 0
@@ -340,7 +340,7 @@ start_server {tags {dump external:skip}} {
         test {DUMP of Redis 7.0} { skip "no redis-server here" }
     } else {
         start_server [list executable [oracle]] {
-            test {what Redis 7.0 dumps is restored here} {
+            test {RESTORE accepts what Redis 7.0 dumps} {
                 fill_all 0
                 set keys [lsort [r keys *]]
                 foreach key $keys {
@@ -350,7 +350,7 @@ start_server {tags {dump external:skip}} {
                 assert_equal [llength $keys] [r -1 dbsize]
             }
 
-            test {what is dumped here is restored by Redis 7.0} {
+            test {Redis 7.0 restores what DUMP returns} {
                 r flushall
                 r -1 flushall
                 fill_all -1

@@ -242,7 +242,7 @@ start_server {overrides {save {}}} {
         assert_equal {} $wrong
     }
 
-    test {each command tells those who watch its keys, when it has changed them} {
+    test {each command touches the watched keys that it has changed, and no others} {
         set wrong {}
         set watcher [valkey_client]
         foreach {before command changes touched events} $effects {
@@ -286,7 +286,7 @@ start_server {overrides {save {}}} {
         assert_equal {} $wrong
     }
 
-    test {an event says in which database it was} {
+    test {an event has its database} {
         r flushall
         r set k v
         r config set notify-keyspace-events EA
@@ -306,7 +306,7 @@ start_server {overrides {save {}}} {
 
     # A client that tracks keys and listens to events is told of a change first, then of the events; of a rename as
     # of two keys at once; and of a key that goes by itself the other way round.
-    test {who watches a key hears of it before who listens} {
+    test {invalidations come before keyspace events} {
         r config set notify-keyspace-events EA
         set c [valkey_client]
         $c hello 3
@@ -345,7 +345,7 @@ start_server {overrides {save {}}} {
         r config set notify-keyspace-events {}
     }
 
-    test {reads count as hits or misses, writes as neither} {
+    test {reads count as hits or misses, writes do not} {
         r flushall
         r config resetstat
         r set k v
@@ -356,7 +356,7 @@ start_server {overrides {save {}}} {
         assert_equal {3 2} [list [s keyspace_hits] [s keyspace_misses]]
     }
 
-    test {what expires counts no change, though it is gone} {
+    test {an expiry does not count as a change for save points} {
         r flushall
         r set k v px 10
         set was [s rdb_changes_since_last_save]

@@ -37,7 +37,7 @@ start_server {tags {expire}} {
         }
     }
 
-    test {times that do not fit} {
+    test {times out of range are refused} {
         r set k v
         foreach {command value} {
             expire 9223372036854775807 expire -9223372036854775808 expire 9223372036854775
@@ -77,7 +77,7 @@ start_server {tags {expire}} {
         assert_equal {-1 v} [list [r ttl k] [r get k]]
     }
 
-    test {adding and removing an expiry keeps values of every form} {
+    test {adding and removing an expiry keeps values of every encoding} {
         foreach {name setup} {
             int {r set int 12345} empty {r set empty {}} short {r set short abc}
             embedded {r set embedded [string repeat e 63]} pointer {r set pointer [string repeat p 64]}
@@ -145,7 +145,7 @@ start_server {tags {expire}} {
         r del k
     }
 
-    test {EXPIRE LT and GT with the time that is there already} {
+    test {EXPIRE LT and GT refuse the time that the key has already} {
         r set k v pxat 4102444800000
         assert_equal {0 0 1} [list [r pexpireat k 4102444800000 lt] [r pexpireat k 4102444800000 gt] [r pexpireat k 4102444800000]]
         r hsetex h pxat 4102444800000 fields 1 a 1
@@ -154,7 +154,7 @@ start_server {tags {expire}} {
         r del k h
     }
 
-    test {GETEX looks at its arguments before the key} {
+    test {GETEX checks its arguments before the key} {
         r rpush list a
         foreach key {list none} {
             assert_error "ERR value is not an integer or out of range" {r getex $key ex x}
@@ -176,7 +176,7 @@ start_server {tags {expire}} {
         }
     }
 
-    test {active expiry} {
+    test {keys expire without being accessed} {
         r flushall
         set expired [s expired_keys]
         for {set i 0} {$i < 1000} {incr i} { r set k$i v px [expr {1 + $i % 50}] }

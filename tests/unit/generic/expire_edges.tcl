@@ -1,6 +1,6 @@
 # Expiry where it is easily off by a little: the last moment, the table of what expires, many at once.
 start_server {tags {expire}} {
-    test {a key is there until its time has come, and gone after} {
+    test {a key exists until its time has come, and not after it} {
         foreach ms {300 900} {
             r set k v px $ms
             r hset h f v
@@ -18,7 +18,7 @@ start_server {tags {expire}} {
     }
 
     # A value that fits where the old one was is written over it, expiry and all.
-    test {what no longer expires is not counted among what does} {
+    test {a key without an expiry is not counted in expires} {
         r flushall
         foreach length {0 1 5 8 9 15 16 20 30 40 60 70 100 500} {
             set value [string repeat x $length]
@@ -50,7 +50,7 @@ start_server {tags {expire}} {
         assert_match {*keys=6,expires=6,*} [r info keyspace]
     }
 
-    test {many keys that are over go soon, in all databases} {
+    test {many expired keys are deleted soon, in all databases} {
         r flushall
         foreach db {0 5} {
             r select $db

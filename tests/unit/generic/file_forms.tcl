@@ -96,7 +96,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
 
     # When the file is read again the field may be alive: named in full, the command would give it another time. (Valkey
     # 9.1.2 names it.)
-    test {forms: a field that is over is not revived by those who name it} {
+    test {forms: a command that names an expired field does not revive it} {
         r del h
         r hset h dead 1 live 2
         r hpexpire h 1 fields 1 dead
@@ -107,7 +107,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         assert_equal {live 2} [r hgetall h]
     }
 
-    test {what a file has set to expire in the past can be kept by the file} {
+    test {a file that sets an expiry in the past can still persist the key} {
         r flushall
         r set k v
         r set ex v

@@ -66,7 +66,7 @@ start_server {tags {generic}} {
         assert_error "ERR no such key" {r renamenx nosuch x}
     }
 
-    test {RENAME wakes those who wait for the new name} {
+    test {RENAME wakes clients that wait for the new name} {
         fresh
         set d [valkey_deferring_client]
         $d bzpopmin waited 0
@@ -126,7 +126,7 @@ start_server {tags {generic}} {
         assert_equal far [r keys f*]
     }
 
-    test {KEYS: a pattern that backtracks} {
+    test {KEYS: a pattern that backtracks ends soon} {
         r flushall
         r set [string repeat a 10000] 1
         set start [clock milliseconds]

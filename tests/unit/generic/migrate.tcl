@@ -40,7 +40,7 @@ start_server {tags {migrate external:skip}} {
         r flushall
     }
 
-    test {MIGRATE: the time to live goes along} {
+    test {MIGRATE: the time to live is moved too} {
         r -1 set k v px 5000000
         assert_equal OK [migrate k 0 5000]
         assert_range [r pttl k] 4000000 5000000
@@ -54,7 +54,7 @@ start_server {tags {migrate external:skip}} {
         assert_equal NOKEY [migrate {} 0 5000]
     }
 
-    test {MIGRATE: keys that are not there are left out, and those that are named twice go once} {
+    test {MIGRATE: missing keys are left out, and a key that is named twice is sent once} {
         r -1 mset a 1 b 2
         assert_error "ERR Target instance replied with error: BUSYKEY*" { migrate {} 0 5000 keys a none b a }
         assert_equal {1 2 0} [list [r get a] [r get b] [r -1 dbsize]]
@@ -75,7 +75,7 @@ start_server {tags {migrate external:skip}} {
         r flushall
     }
 
-    test {MIGRATE: what the target refuses stays, the rest goes} {
+    test {MIGRATE: keys that the target refuses stay, the others move} {
         r -1 mset a 1 b 2 c 3
         r set b taken
         assert_error "ERR Target instance replied with error: BUSYKEY*" { migrate {} 0 5000 keys a b c }
@@ -97,7 +97,7 @@ start_server {tags {migrate external:skip}} {
         r select 0
     }
 
-    test {MIGRATE: the socket is kept, and another one taken when it is closed} {
+    test {MIGRATE: the socket is cached, and replaced when it was closed} {
         r -1 set k v
         assert_equal OK [migrate k 0 5000]
         set connections [s total_connections_received]
@@ -129,7 +129,7 @@ start_server {tags {migrate external:skip}} {
         r flushall
     }
 
-    test {MIGRATE: nobody there, nobody who answers} {
+    test {MIGRATE: IOERR when the target does not accept, or does not reply} {
         r -1 set k v
         silent_port {
             assert_error "IOERR error or timeout reading to target instance" { r -1 migrate 127.0.0.1 $port k 0 50 }
@@ -139,7 +139,7 @@ start_server {tags {migrate external:skip}} {
         assert_equal v [r -1 get k]
     }
 
-    test {MIGRATE: what is wrong with its arguments} {
+    test {MIGRATE: errors of arguments} {
         assert_error "ERR syntax error" { migrate k 0 100 nonsense }
         assert_error "ERR syntax error" { migrate k 0 100 auth }
         assert_error "ERR syntax error" { migrate k 0 100 auth2 user }

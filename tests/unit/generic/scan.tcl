@@ -12,7 +12,7 @@ proc scan_all {args} {
 }
 
 start_server {tags {scan needs:debug}} {
-    test {SCAN gives every key} {
+    test {SCAN returns every key} {
         r flushall
         assert_equal {0 {}} [r scan 0]
         foreach count {1 5 50 1000} {
@@ -51,7 +51,7 @@ start_server {tags {scan needs:debug}} {
         assert_error "ERR unknown type name 'nosuch'" {r scan 0 type string type nosuch count x}
     }
 
-    test {SCAN, HSCAN, SSCAN, ZSCAN: whose option it is, and cursors} {
+    test {SCAN, HSCAN, SSCAN, ZSCAN: options of another command, and bad cursors} {
         r flushall
         r hset h a 1
         r sadd s a
@@ -74,14 +74,14 @@ start_server {tags {scan needs:debug}} {
         foreach command {sscan hscan zscan} { assert_equal {0 {}} [r $command none 0 novalues] }
     }
 
-    test {SCAN with a cursor from anywhere} {
+    test {SCAN accepts any cursor} {
         foreach cursor {1 12345 281474976710655 281474976710656 18446744073709551615} {
             lassign [r scan $cursor] next
             assert_match {[0-9]*} $next
         }
     }
 
-    test {SCAN leaves out what has expired} {
+    test {SCAN leaves out expired keys} {
         r flushall
         r debug set-active-expire 0
         r debug populate 50

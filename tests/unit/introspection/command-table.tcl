@@ -15,19 +15,19 @@ start_server {tags {introspection external:skip}} {
             set theirs_docs [doc_facts [r command docs]]
         }
 
-        test {COMMAND INFO says of every command what Valkey 9.1 says} {
+        test {COMMAND INFO has the same facts as Valkey 9.1 for every command} {
             assert_morethan [dict size $theirs_info] 350
             assert_equal {} [differences $theirs_info $info]
         }
 
-        test {COMMAND DOCS says of every command what Valkey 9.1 says, in words of its own} {
+        test {COMMAND DOCS has the same facts as Valkey 9.1 for every command, in words of its own} {
             assert_equal {} [differences $theirs_docs $docs]
         }
     }
 }
 
 start_server {tags {introspection}} {
-    test {COMMAND GETKEYS finds keys at fixed places, in ranges, and where a number says} {
+    test {COMMAND GETKEYS finds keys at fixed places, in ranges, and by a key count} {
         assert_equal a [r command getkeys get a]
         assert_equal {a c} [r command getkeys mset a b c d]
         assert_equal {a b} [r command getkeys bzpopmin a b 0]
@@ -37,7 +37,7 @@ start_server {tags {introspection}} {
         assert_equal a [r command getkeys object encoding a]
     }
 
-    test {COMMAND GETKEYS of a script that names no keys, or wrongly, gives none} {
+    test {COMMAND GETKEYS of a script with no keys or a wrong number replies none} {
         assert_equal {a b} [r command getkeys eval s 2 a b c]
         assert_equal {} [r command getkeys eval s 0 a]
         assert_equal {} [r command getkeys eval s x a]
@@ -45,7 +45,7 @@ start_server {tags {introspection}} {
         assert_equal {} [r command getkeys eval s 2 a]
     }
 
-    test {COMMAND GETKEYS refuses what has no keys} {
+    test {COMMAND GETKEYS refuses commands without keys} {
         assert_error "ERR Invalid command specified" { r command getkeys nosuchcommand a }
         assert_error "ERR Invalid command specified" { r command getkeys object nosuch a }
         assert_error "ERR The command has no key arguments" { r command getkeys config get a }
@@ -58,7 +58,7 @@ start_server {tags {introspection}} {
         assert_error "*wrong number of arguments for 'command|getkeys' command" { r command getkeys }
     }
 
-    test {COMMAND GETKEYSANDFLAGS: SET reads only when it is asked to} {
+    test {COMMAND GETKEYSANDFLAGS: SET reads only with GET} {
         assert_equal {{a {OW update}}} [r command getkeysandflags set a b ex 10]
         assert_equal {{a {OW update}}} [r command getkeysandflags set a get]
         assert_equal {{a {RW access update}}} [r command getkeysandflags set a b get]
@@ -79,12 +79,12 @@ start_server {tags {introspection}} {
         assert_error "ERR syntax error" { r command list filterby pattern a b }
     }
 
-    test {COMMAND INFO of a subcommand, and of what is not there} {
+    test {COMMAND INFO of a subcommand, and of an unknown command} {
         assert_equal config|get [lindex [r command info config|get] 0 0]
         assert_equal {{} {}} [r command info nosuch config|nosuch]
     }
 
-    test {COMMAND DOCS: unknown names are left out, subcommands stand in their container} {
+    test {COMMAND DOCS: unknown names are left out, subcommands are in their container} {
         assert_equal {} [r command docs nosuch]
         assert_equal getset [lindex [r command docs nosuch getset config|nosuch] 0]
         set doc [dict get [r command docs slaveof] slaveof]

@@ -21,7 +21,7 @@ proc write_lines {path lines} {
 }
 
 tags {introspection external:skip} {
-    test {errors in the file are told with line and reason} {
+    test {errors in the file are reported with line and reason} {
         assert_match [fatal_text 3 "nosuch directive" "Bad directive or wrong number of arguments"] \
             [refused_config "# comment\n\nnosuch directive\n"]
         assert_match [fatal_text 1 "maxclients abc" "argument couldn't be parsed into an integer"] \
@@ -38,7 +38,7 @@ tags {introspection external:skip} {
             [refused_config "loglevel loud"]
     }
 
-    test {errors in options count their lines behind those of the file} {
+    test {errors in options have line numbers that follow the file's} {
         assert_match [fatal_text 5 {nosuch "a b" "c"} "Bad directive*"] \
             [refused_config "maxclients 10\nmaxclients 11\n" --port 0 --nosuch "a b" c]
         assert_match [fatal_text 2 {maxclients} "wrong number of arguments"] [refused_config "" --maxclients]
@@ -48,7 +48,7 @@ tags {introspection external:skip} {
         assert_match "*nested too deeply*" [refused_config "include $::work_dir/refused.conf\n"]
     }
 
-    test {a file that is not there is refused} {
+    test {a missing file is refused} {
         catch {exec $::options(server) $::work_dir/nosuch.conf 2>@1} said
         assert_match "*The configuration file '*/nosuch.conf' could not be opened: No such file or directory*" $said
         assert_match "*The configuration file '/nosuch.conf' could not be opened*" [refused_config "" --logfile {} --include /nosuch.conf]
@@ -58,7 +58,7 @@ tags {introspection external:skip} {
     write_lines $::work_dir/more-2.conf {{maxclients 102} {}}
     start_server [list overrides [list include $::work_dir/more-*.conf ZSET-Max-ListPack-Entries {"7"}] \
                       args {--zset-max-listpack-value 33 --tcp-keepalive 62}] {
-        test {include with a pattern, names in any case, quotes, and options that go before the file} {
+        test {include with a pattern, names in any case, quotes, and options before the file} {
             assert_equal 102 [config_get maxclients]
             assert_equal 7 [config_get zset-max-listpack-entries]
             assert_equal 33 [config_get zset-max-listpack-value]
@@ -97,7 +97,7 @@ start_server {tags {introspection}} {
         r config set zset-max-listpack-entries 128 zset-max-listpack-value 64
     }
 
-    test {CONFIG SET refuses what it does not know} {
+    test {CONFIG SET refuses unknown directives} {
         assert_error "ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'" { r config set nosuch 1 }
         foreach {wrong right} {maxmemry maxmemory MAXMEMORY-POLCY maxmemory-policy apendfsync appendfsync slowlog-logslower-than slowlog-log-slower-than} {
             assert_error "ERR Unknown option or number of arguments for CONFIG SET - '$wrong'" { r config set $wrong 1 }
@@ -134,7 +134,7 @@ start_server {tags {introspection}} {
         assert_equal $before [r config get *]
     }
 
-    test {a CONFIG SET that cannot be applied is taken back} {
+    test {a CONFIG SET that cannot be applied is undone} {
         set taken [socket -server {apply {{args} {}}} -myaddr 127.0.0.1 0]
         set busy [lindex [fconfigure $taken -sockname] 2]
         set before [r config get *]
@@ -153,14 +153,14 @@ start_server {tags {introspection}} {
         assert_equal {appendonly hz maxmemory port} [dict keys [r config get port hz* appendonly maxmemory p*rt]]
     }
 
-    test {every directive that may be set takes its own value} {
+    test {every directive that can be set accepts its current value} {
         foreach {name value} [r config get *] {
             if {![catch {r config set $name $value} problem]} continue
             if {![string match "*can't set*" $problem]} { fail "$name '$value': $problem" }
         }
     }
 
-    test {CONFIG RESETSTAT: counters begin anew, what is there stays} {
+    test {CONFIG RESETSTAT: counters are reset, gauges stay} {
         set fields {keyspace_hits keyspace_misses expired_keys total_error_replies total_connections_received
             total_net_input_bytes total_commands_processed}
         r set here 1
@@ -221,7 +221,7 @@ start_server {tags {introspection external:skip} overrides {zset-max-ziplist-ent
         assert_equal $before [r config get *]
     }
 
-    test {CONFIG REWRITE writes a file that is gone anew, and says so when it cannot} {
+    test {CONFIG REWRITE creates a missing file again, and fails when it cannot} {
         set dir [srv dir]
         file delete $dir/server.conf
         assert_equal OK [r config rewrite]
@@ -252,13 +252,13 @@ tags {introspection external:skip} {
 start_server {tags {introspection external:skip}} {
     set top [file dirname [file dirname $::support]]
 
-    test {valkey.conf lets in only programs on this machine} {
+    test {valkey.conf allows connections from this machine only} {
         set text [read_file $top/valkey.conf]
         assert_match "*\nbind 127.0.0.1 -::1\n*" $text
         assert_equal {} [regexp -inline -line {^bind .*\*} $text]
     }
 
-    test {valkey.conf speaks of every directive} {
+    test {valkey.conf documents every directive} {
         set text [read_file $top/valkey.conf]
         set missing {}
         foreach name [dict keys [r config get *]] {
@@ -268,7 +268,7 @@ start_server {tags {introspection external:skip}} {
     }
 
     # Port and folder are those of the test, and `bind` is narrower than without a file; the rest must change nothing.
-    test {valkey.conf says the defaults} {
+    test {valkey.conf has the defaults} {
         proc values_with {lines} {
             set path $::work_dir/defaults.conf
             write_lines $path [concat $lines [list "port [srv port]" "dir $::work_dir"]]

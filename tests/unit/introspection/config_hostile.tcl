@@ -59,7 +59,7 @@ start_server [list overrides [list enable-debug-command no enable-protected-conf
 }
 
 start_server {overrides {enable-protected-configs yes} tags {introspection external:skip}} {
-    test {CONFIG REWRITE of a primary with a name that nobody has} {
+    test {CONFIG REWRITE keeps the name of a primary that does not resolve} {
         foreach text $hostile {
             if {[string match *\x00* $text]} continue ;# a name ends there
             r replicaof $text 1
@@ -72,7 +72,7 @@ start_server {overrides {enable-protected-configs yes} tags {introspection exter
         r replicaof no one
     }
 
-    test {CONFIG REWRITE of a folder and a file whose names have newlines and quotes} {
+    test {CONFIG REWRITE keeps names of folders and files with newlines and quotes} {
         set folder "[srv dir]/a\n\"b' c"
         file mkdir $folder
         r config set dir $folder dbfilename "\n\"x'.rdb"
@@ -86,7 +86,7 @@ start_server {overrides {enable-protected-configs yes} tags {introspection exter
         assert_equal v [r get k]
     }
 
-    test {a value of which a check would see a part only is refused} {
+    test {a value with a NUL in it is refused} {
         foreach name {cluster-announce-ip cluster-announce-hostname dbfilename} {
             catch { r config set $name "a\x00b" } said
             assert_match "ERR CONFIG SET failed (possibly related to argument '$name') - *" $said

@@ -263,7 +263,7 @@ start_server {tags {introspection external:skip}} {
         assert_equal {} $missing
     }
 
-    test {hidden directives are known by their names only} {
+    test {hidden directives are shown only by their full names} {
         set all [r config get *]
         foreach name $hidden {
             assert {![dict exists $all $name]} $name
@@ -286,7 +286,7 @@ start_server {tags {introspection external:skip}} {
             }
             continue
         }
-        test "$name: what it takes, what it refuses" {
+        test "$name: accepted and refused values" {
             lassign [values_of $type] good bad
             set before [config_get $name]
             foreach {value why} $bad {
@@ -303,7 +303,7 @@ start_server {tags {introspection external:skip}} {
         }
     }
 
-    test {what was set is in the file after CONFIG REWRITE, in force after a restart, and gone with the line} {
+    test {CONFIG REWRITE writes what was set, a restart reads it, and without the line it is the default again} {
         set before [r config get *]
         set wanted [dict create]
         dict for {names type} $table {

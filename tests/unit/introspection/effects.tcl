@@ -47,7 +47,7 @@ tags {introspection external:skip} {
     }
 
     start_server {overrides {sanitize-dump-payload yes}} {
-        test {dump_payload_sanitizations counts the blobs that were checked} {
+        test {dump_payload_sanitizations counts the payloads that were checked} {
             r rpush l a b
             r hset h f v
             r set s v
@@ -65,7 +65,7 @@ tags {introspection external:skip} {
         }
 
         start_server {} {
-            test {migrate_cached_sockets is how many connections MIGRATE keeps} {
+            test {migrate_cached_sockets is the number of connections that MIGRATE keeps} {
                 assert_equal 0 [s -1 migrate_cached_sockets]
                 r -1 set k v
                 assert_equal OK [r -1 migrate [srv host] [srv port] k 0 5000]

@@ -32,7 +32,7 @@ start_server {tags {introspection}} {
     }
 
     # Names are an interface, and so is their order: what reads the first lines of a section goes on doing so.
-    test {the fields of a section are in one order, whatever room they come from} {
+    test {the fields of a section are in one order, whichever module they come from} {
         proc fields {section} { return [regexp -all -inline -line {^[a-z_0-9]+(?=:)} [r info $section]] }
         proc in_order {section wanted} {
             set found [lmap f [fields $section] { if {$f ni $wanted} continue; set f }]
@@ -51,7 +51,7 @@ start_server {tags {introspection}} {
             io_threaded_reads_pending io_threaded_writes_pending}
     }
 
-    test {INFO of what has no feature behind it says that it is idle} {
+    test {INFO shows features that do not exist as idle} {
         assert_match "*\nmodule:name=lua,ver=1,api=1,*" [string map {\r {}} [r info modules]]
         assert_match "# Scripting Engines*engines_count:1\r\nengines_total_used_memory:*engine_0:name=LUA,module=lua,*" [r info scriptingengines]
         assert_equal "# Cluster Info\r\n" [r info cluster_info]
@@ -65,7 +65,7 @@ start_server {tags {introspection}} {
         assert_morethan [s used_active_time_main_thread] 0
     }
 
-    test {INFO takes several sections in any case and order, unknown ones are nothing} {
+    test {INFO accepts several sections in any case and order, and ignores unknown ones} {
         assert_equal {{# Server} {# Keyspace}} [info_titles KEYSPACE nosuch server SERVER]
         assert_equal {} [r info nosuch]
         assert_equal 12 [llength [info_titles default commandstats]]

@@ -23,7 +23,7 @@ proc client_id {c} {
 }
 
 with_modules {blocking} {} {
-    test {a client waits until it is let go, by the main thread or by another} {
+    test {a client waits until it is unblocked, by the main thread or by another} {
         foreach how {main thread} {
             set c [blocked_client blocking.wait one 0 rtfd]
             assert_equal {} [r blocking.log]
@@ -33,7 +33,7 @@ with_modules {blocking} {} {
         }
     }
 
-    test {it knows its handle} {
+    test {a blocked client knows its handle} {
         set c [blocked_client blocking.wait mine 0 rp]
         assert_match {*cmd=blocking.wait*} [r client list]
         release mine abort
@@ -41,7 +41,7 @@ with_modules {blocking} {} {
         r blocking.log
     }
 
-    test {its requests behind that wait with it} {
+    test {the requests behind a blocking one wait too} {
         set c [valkey_deferring_client]
         $c blocking.wait first 0 r
         $c set after 1
@@ -54,7 +54,7 @@ with_modules {blocking} {} {
         r blocking.log
     }
 
-    test {its time is over: the callback replies, and the module still lets it go} {
+    test {after a timeout the callback replies, and the module still frees the handle} {
         set c [blocked_client blocking.wait late 50 rtfdp]
         assert_equal {timeout late 0 1 early} [answer $c]
         assert_notes {timeout:late}
@@ -62,7 +62,7 @@ with_modules {blocking} {} {
         assert_notes {free:data/gone=1}
     }
 
-    test {without a callback it gets no reply, and goes on} {
+    test {without a callback the client gets no reply, and continues} {
         set c [valkey_deferring_client]
         $c blocking.wait silent 50 rfd
         $c ping
@@ -72,7 +72,7 @@ with_modules {blocking} {} {
         assert_notes {free:data/gone=1}
     }
 
-    test {AbortBlock: nobody replies, nothing is freed} {
+    test {AbortBlock: no callback replies, nothing is freed} {
         set c [valkey_deferring_client]
         $c blocking.wait aborted 0 rtfdp
         $c ping
@@ -82,7 +82,7 @@ with_modules {blocking} {} {
         assert_equal {} [r blocking.log]
     }
 
-    test {CLIENT UNBLOCK has power over those who have a callback for it} {
+    test {CLIENT UNBLOCK works on clients whose module gave a callback for it} {
         foreach {how reason woken reply noted} {
             rtfdp timeout 1 {timeout u 0 1 early} timeout:u
             rtfdp error 1 {UNBLOCKED client unblocked via CLIENT UNBLOCK} disconnect:early
@@ -105,7 +105,7 @@ with_modules {blocking} {} {
         }
     }
 
-    test {a client that goes is told of, and its handle stays until it is let go} {
+    test {a client that disconnects is reported to the module, and its handle stays valid until it is freed} {
         foreach how {close kill} {
             set c [blocked_client blocking.wait gone 0 rtfdp]
             if {$how eq {kill}} { r client kill id [client_id $c] }
@@ -116,7 +116,7 @@ with_modules {blocking} {} {
         }
     }
 
-    test {where nothing can wait there is an error, and a handle all the same} {
+    test {where a client cannot wait there is an error, and still a handle} {
         r multi
         r blocking.wait m 0 rtf
         assert_equal {{ERR Blocking module command called from transaction}} [r exec]
@@ -144,7 +144,7 @@ with_modules {blocking} {} {
         r blocking.log
     }
 
-    test {a module with clients that wait, or with timers, cannot go} {
+    test {a module with clients that wait, or with timers, cannot be unloaded} {
         set c [blocked_client blocking.wait stays 0 r]
         assert_error {ERR Error unloading module: the module has blocked clients. Please wait for them to be unblocked and try again} {
             r module unload blocking
@@ -159,7 +159,7 @@ with_modules {blocking} {} {
         r blocking.log
     }
 
-    test {it counts as called once, with the time that its thread has measured} {
+    test {a blocked command counts as one call, with the time that its thread has measured} {
         r config resetstat
         r blocking.talk v 20
         assert {[regexp {cmdstat_blocking.talk:calls=1,usec=(\d+),.*rejected_calls=0,failed_calls=1} \
@@ -170,7 +170,7 @@ with_modules {blocking} {} {
 }
 
 with_modules {blocking} {} {
-    test {a key that is ready serves who waits, if it wants what it gets} {
+    test {a ready key serves a waiting client if the callback accepts it} {
         set c [blocked_client blocking.keys 0 x k1 k2]
         r set k1 v
         assert_equal {} [r blocking.log]
@@ -183,7 +183,7 @@ with_modules {blocking} {} {
         r del k1 k2
     }
 
-    test {those who wait for a key are served in the order in which they came, whoever they are} {
+    test {clients of modules and of commands that wait for a key are served in order of arrival} {
         set a [blocked_client blocking.keys 0 x q]
         set b [blocked_client blpop q 0]
         set c [blocked_client blocking.keys 0 x q]
@@ -214,7 +214,7 @@ with_modules {blocking} {} {
         assert_notes {disconnect:data free:data/gone=1}
     }
 
-    test {keys that are deleted wake only those who have asked for that} {
+    test {deleted keys wake only clients that asked for it} {
         foreach how {x D} {
             foreach end {{del k} flushall {flushdb async}} {
                 r rpush k v
@@ -234,7 +234,7 @@ with_modules {blocking} {} {
         }
     }
 
-    test {databases that change places} {
+    test {SWAPDB serves blocked clients of modules} {
         set c [blocked_client blocking.keys 0 xt k]
         r select 1
         r rpush k swapped
@@ -270,7 +270,7 @@ with_modules {blocking} {} {
         }
     }
 
-    test {whoever waits when this server becomes a replica is let go} {
+    test {clients that wait are unblocked when the server becomes a replica} {
         set a [blocked_client blocking.wait a 0 rtfd]
         set b [blocked_client blocking.keys 0 xtd k]
         r replicaof 127.0.0.1 1
@@ -307,7 +307,7 @@ with_modules {blocking} {} {
         assert_equal EBUSY [r blocking.trylock]
     }
 
-    test {what a thread does wakes who waits for it} {
+    test {a key that a thread writes wakes the client that waits for it} {
         set c [blocked_client blpop woken 0]
         r blocking.detached woken yes
         assert_equal {woken yes} [answer $c]
@@ -334,7 +334,7 @@ with_modules {blocking} {} {
         assert_equal 1000 [r llen many]
     }
 
-    test {timers} {
+    test {timers fire in order, and can be stopped} {
         r blocking.timer create 0 30 A
         r blocking.timer create 1 100000 B
         lassign [r blocking.timer info 1] left data
@@ -353,7 +353,7 @@ with_modules {blocking} {} {
         r select 0
     }
 
-    test {descriptors, one-shots} {
+    test {event-loop callbacks of descriptors, and one-shots} {
         r blocking.pipe open
         assert_equal {{1 ERANGE} {1 ERANGE} {1 EINVAL} {1 ERANGE} {1 EINVAL}} [r blocking.pipe bad]
         proc got {} {
@@ -384,7 +384,7 @@ with_modules {blocking} {} {
         assert_notes once:b
     }
 
-    test {jobs run when the unit ends, one after the other} {
+    test {post-execution jobs run when the unit ends, one after the other} {
         r blocking.job j 2
         assert_notes {command:j job:j freed:j job:another freed:another job:another freed:another}
         r del jobs
@@ -399,7 +399,7 @@ with_modules {blocking} {} {
         r replicaof no one
     }
 
-    test {Yield: others hear that it is busy, but for what is allowed} {
+    test {Yield: other clients get BUSY, except for allowed commands} {
         r config set busy-reply-threshold 50
         foreach {command expected} {
             {blocking.yield 600 2} {BUSY Valkey is busy running a module command.}

@@ -65,7 +65,7 @@ proc both_propagate {args} {
 beside_modules {call} {overrides {appendonly yes appendfsync always}} {
     foreach kind {ours valkey} { set ::call_follower($kind) [call_follower [at $kind]] }
 
-    test "what a module's command changes goes nowhere but where the module says" {
+    test "changes by a module's command are propagated only as the module asks" {
         set set {{set a 1}}
         foreach {steps propagated} [list \
             {call - set a 1} {{} {}} {call ! set a 1} [list $set $set] {call A set a 1} {{} {}} \
@@ -76,7 +76,7 @@ beside_modules {call} {overrides {appendonly yes appendfsync always}} {
         assert_match {{{call.steps write k v / verbatim}}*} [both_propagate call.steps write k v / verbatim]
     }
 
-    test "several are one transaction, in the order in which they were asked for" {
+    test "several replicated commands are one transaction, in order" {
         set transaction {MULTI {set q 1} {set z 1} {call.steps replicate - set q 1 / call ! set z 1 / verbatim} EXEC}
         assert_equal $transaction [lindex [both_propagate call.steps replicate - set q 1 / call ! set z 1 / verbatim] 0]
         both_propagate call.steps call !A set a 1 / call !R set b 1
@@ -87,7 +87,7 @@ beside_modules {call} {overrides {appendonly yes appendfsync always}} {
         both_propagate call.db 3 set a 1
     }
 
-    test "a call that is not replicated keeps back all that comes of it" {
+    test "a call that is not replicated suppresses the propagation of all its effects" {
         assert_equal {{} {}} [both_propagate call.steps call - call.inner call ! set a 1 // replicate - set q 1 // verbatim]
         assert_equal {{} {}} [both_propagate call.steps call - eval "redis.call('set', 'a', 1) return redis.call('incr', 'b')" 0]
         assert_equal {{} {}} [both_propagate call.steps call - publish ch m]
@@ -97,7 +97,7 @@ beside_modules {call} {overrides {appendonly yes appendfsync always}} {
         both_propagate set behind 1
     }
 
-    test "an expired key that such a call meets is deleted everywhere" {
+    test "an expired key that an unreplicated call accesses is deleted everywhere" {
         both debug set-active-expire 0
         both_propagate set gone 1 px 1
         after 5
@@ -129,7 +129,7 @@ beside_modules {call} {overrides {appendonly yes appendfsync always}} {
         both_propagate call.steps call ! flushall
     }
 
-    test "within a transaction" {
+    test "calls within a transaction are propagated in it" {
         foreach kind {ours valkey} {
             set level [at $kind]
             set before [llength [call_file $level]]
@@ -174,7 +174,7 @@ beside_modules {call} {} {
         both config set maxmemory 0
     }
 
-    test "commands that think of a connection" {
+    test "commands that need a connection" {
         foreach request {
             {incr lst} {multi} {exec} {watch a} {subscribe ch} {psubscribe ch} {ssubscribe ch} {unsubscribe} {blpop none 0} {monitor} {auth x} {reset} {quit} {hello 3}
             {wait 1 0} {client reply off} {client setname bob} {client getname} {client tracking on} {asking} {readonly} {select 5} {debug sleep 0} {client kill id 0}
@@ -189,7 +189,7 @@ beside_modules {call} {} {
         assert_equal {1 v a} [list [both get x] [both hget h f] [both lindex lst 0]]
     }
 
-    test "only ours survives" {
+    test "calls on which 9.1.2 crashes" {
         foreach request {sync {psync ? -1} {replconf ack 1} {script debug yes}} {
             assert_match "- 1 {-ERR * is for clients with a connection*}" [r [at ours] call.do - {*}$request]
         }
@@ -263,7 +263,7 @@ beside_modules {call} {} {
         }
     }
 
-    test "as a user" {
+    test "calls with the rights of a user" {
         both acl setuser u on >x +@all -set ~k* &*
         foreach kind {ours valkey} { r [at $kind] auth u x }
         foreach request {{C get x} {CE get x} {CE set k 1} {CE get k} {- get x} {CE nosuch} {CE publish a b} {C3E acl whoami} {SCE set k 1} {SCE get x}} { both call.do {*}$request }
@@ -276,7 +276,7 @@ beside_modules {call} {} {
         assert_match {*context module*} $log(ours)
     }
 
-    test "MONITOR, the command log and tracking see what is called" {
+    test "MONITOR, the command log and tracking see calls" {
         foreach kind {ours valkey} {
             set level [at $kind]
             r $level config set slowlog-log-slower-than 0
@@ -309,7 +309,7 @@ beside_modules {call} {} {
 # ---- What only roles and files refuse ----
 
 beside_modules {call} {} {
-    test "as a script's: too few replicas, a read-only replica" {
+    test "calls with the rules of scripts: too few replicas, a read-only replica" {
         both config set min-replicas-to-write 3
         # (9.1.2 ends of S without E.)
         foreach how {E SE WSE} { both call.read $how set a b }
@@ -332,7 +332,7 @@ beside_modules {call} {overrides {cluster-enabled yes}} {
         return [lmap request {{get x} {set x 1} {get a} {mget a x} {ping} {publish a b} {nosuch}} { lindex [r [at ours] call.read $how {*}$request] 0 }]
     }
 
-    test "a cluster's refusals" {
+    test "calls are refused by the rules of a cluster" {
         assert_equal {EPERM EPERM EPERM EPERM - - ENOENT} [errnos -]
         both cluster addslotsrange 8001 16383
         assert_equal {ENETDOWN ENETDOWN ENETDOWN EPERM - - ENOENT} [errnos -]
@@ -368,7 +368,7 @@ beside_modules {call} {} {
         both del outcomes
     }
 
-    test "several wait in order, also behind clients" {
+    test "several blocked calls wait in order, also behind clients" {
         foreach name {a b c} { both call.promise $name K3 bzpopmin z 0 }
         both zadd z 1 m 2 n
         both zadd z 3 o
@@ -377,7 +377,7 @@ beside_modules {call} {} {
         assert_equal 0 [both exists z l]
     }
 
-    test "given up" {
+    test "blocked calls can be aborted" {
         both call.promise a K blpop l 0
         assert_equal 1 [both call.abort a]
         both rpush l v
@@ -408,7 +408,7 @@ beside_modules {call} {} {
         both del l outcomes
     }
 
-    test "with CallArgv" {
+    test "blocked calls with CallArgv" {
         assert_equal {blocked {} 0 -} [both call.argv all 2049 blpop l 0]
         both rpush l v
         outcomes
@@ -422,7 +422,7 @@ beside_modules {call} {} {
 
 # Nothing of it is left behind when the module goes.
 with_modules {call} {kinds {ours}} {
-    test "promises end with their module" {
+    test "promises end when their module is unloaded" {
         r call.promise a K blpop l 0
         r call.argv all 2048 blpop l 0
         r module unload call

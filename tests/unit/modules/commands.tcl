@@ -10,13 +10,13 @@ beside_modules {commands} {} {
     # Called, or its address taken.
     proc calls {name source} { return [regexp "ValkeyModule_${name}\\s*\[(,);\]" $source] }
 
-    test {who looks for calls finds them, and nothing else} {
+    test {the search for API calls finds calls, and nothing else} {
         set source [without_comments {/* ValkeyModule_Once(1); */ // ValkeyModule_Twice(2);
             note("ValkeyModule_Thrice(3)"); ValkeyModule_OnceMore(4); use(ValkeyModule_Taken);}]
         foreach {name called} {Once 0 Twice 0 Thrice 0 More 0 OnceMore 1 Taken 1} { assert_equal $called [calls $name $source] $name }
     }
 
-    test {every function is there, and in some test} {
+    test {every API function exists, and is in some test} {
         # ReplySetPushLength is nowhere.
         foreach kind {ours valkey} { assert_equal ReplySetPushLength [r [at $kind] commands.absent] }
         set tests {}
@@ -32,7 +32,7 @@ beside_modules {commands} {} {
         assert {![info exists missing]} [expr {[info exists missing] ? $missing : {}}]
     }
 
-    test {what OnLoad may make, and what it may not} {
+    test {commands with wrong facts, and commands after OnLoad, are refused} {
         both commands.refused
         both commands.late
         foreach kind {ours valkey} { set $kind [lsort [r [at $kind] module list]] } ;# in any order
@@ -90,7 +90,7 @@ beside_modules {commands} {} {
         both commands.triple
     }
 
-    test {keys, as the server finds them} {
+    test {keys of a module's command, as the server finds them} {
         foreach command {
             {get k} {get} {nosuch} {mset a 1 b 2} {zunionstore d 2 a b weights 1 2} {ping} {xread streams a b 0 0}
             {commands.one x k} {commands.triple a 1 b 2}
@@ -120,7 +120,7 @@ beside_modules {commands} {} {
         both acl cat boxes
     }
 
-    test {what it is told of the server} {
+    test {the module gets facts about the server} {
         both commands.constants
         assert_equal 0 [both commands.world]
         both config set latency-monitor-threshold 1

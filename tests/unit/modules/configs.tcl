@@ -22,7 +22,7 @@ set ::load_error {ERR Error loading the extension. Please check the server logs.
 set ::so [module_so configs]
 
 with_modules {{configs vain}} {overrides {configs.number 77 configs.TEXT {two words} configs.bits {one two}}} {
-    test {values of the file wait for their module, defaults are set; what cannot be registered is refused} {
+    test {values of the file are applied when their module registers them; wrong registrations are refused} {
         expect_notes "try number 1 EALREADY" "try NUMBER 1 EALREADY" "try a b 1 EINVAL" "try a.b 1 EINVAL" \
             "try  1 EINVAL" "try flags 1 EINVAL" "try bit2 1 EINVAL" "try units 1 EINVAL" "try bitflags 1 EINVAL" \
             "try no sign 1 EINVAL" "try num-bitflags 1 EINVAL" "try range 0" \
@@ -103,7 +103,7 @@ with_modules {{configs vain}} {overrides {configs.number 77 configs.TEXT {two wo
         }
     }
 
-    test {several are one change} {
+    test {several directives are one change} {
         r config set configs.number 6 configs.text t configs.flag no
         r configs.notes
         assert_error [set_failed configs.text " - bad is bad"] { r config set configs.number 8 configs.text bad }
@@ -118,11 +118,11 @@ with_modules {{configs vain}} {overrides {configs.number 77 configs.TEXT {two wo
         expect_notes "set number 8" "set flag 1" "set text u" "apply number" "apply something" "apply something"
     }
 
-    test {after the load there is no registering} {
+    test {after the load no directive can be registered} {
         assert_equal "try late 1 EBUSY; try load 1 another error" [r configs.late]
     }
 
-    test {CONFIG REWRITE keeps them, with the arguments, and makes comments of those that have no module} {
+    test {CONFIG REWRITE keeps a module's directives and arguments, and comments out those without a module} {
         r config set configs.bits {one two} configs.bytes 2097152 configs.ubytes 1mb configs.word two configs.secret "a \"b"
         r configs.args vain {b c} d
         assert_equal {vain {b c} d} [dict get [lsearch -inline -index 1 [r module list] configs] args]
@@ -155,7 +155,7 @@ with_modules {} {} {
         r module unload configs
     }
 
-    test {MODULE LOADEX undoes what does not go well} {
+    test {MODULE LOADEX undoes a load that fails} {
         foreach {arguments lines} {
             {CONFIG configs.number} {{MODULE LOADEX: CONFIG is not followed by a name and a value}}
             {CONFIG configs.number 5x} {{Setting the directive configs.number failed: argument couldn't be parsed into an integer}}
@@ -194,7 +194,7 @@ with_modules {} {kinds ours} {
 }
 
 start_server {} {
-    test {values for modules that do not come end the start} {
+    test {values for modules that are not loaded end the start} {
         foreach {arguments line} [list \
             [list --loadmodule $::so --configs.number 5 --configs.nope 6 7] {No module has registered the directive configs.nope} \
             [list --configs.number 5] {The configuration has directives of modules that were not loaded or did not call LoadConfigs, so the server exits} \

@@ -60,17 +60,17 @@ beside_modules {corners} {} {
         assert_equal $valkey $ours
     }
 
-    test {the handle of who waits} { assert_equal {1 1} [both corners.handle] }
+    test {GetBlockedClientHandle in the reply callback is that of BlockClient} { assert_equal {1 1} [both corners.handle] }
 
     test {INFO: what its functions return} { assert_match "*corners_dict:u=2,c=text,d=0.5*corners_bad:0*" [both info corners] }
 
-    test {lengths of what has not been begun} {
+    test {lengths of collections that were not begun are logged as misuse} {
         both corners.untold
         assert_equal 3 [both_log "*Module corners uses the API wrongly*" "*API misuse detected in module corners*"]
         both ping
     }
 
-    test {what has been begun ends with its command} { ;# 9.1.2 does not survive that
+    test {a collection that is still open ends with its command} { ;# 9.1.2 does not survive that
         set c [valkey_deferring_client [at ours]]
         $c corners.open
         $c ping
@@ -82,7 +82,7 @@ beside_modules {corners} {} {
         assert_equal PONG [r [at ours] ping]
     }
 
-    test {a timer has no client that could wait, and no user} {
+    test {a timer's context has no client to block, and no user} {
         both corners.timer
         both_told "*and its error*"
     }
@@ -93,7 +93,7 @@ beside_modules {corners} {} {
         assert_equal 1 [both get jobs]
     }
 
-    test {out of range} {
+    test {list positions out of range, and keys of other types, are refused} {
         both rpush list a b c
         foreach at {0 -1 2 3 -3 -4 100 -100 1} { both corners.list list $at x }
         both lrange list 0 -1
@@ -104,15 +104,15 @@ beside_modules {corners} {} {
         assert_equal {0 ENOTSUP 1 EDOM 1 ENOTSUP 1 ENOTSUP} [r [at ours] corners.list none 5 x]
     }
 
-    test {a walk through a stream that has not begun} {
+    test {stream iterators that were not started return errors} {
         both xadd stream 1-1 f v
         foreach key {stream none string} { both corners.stream $key }
         both xlen stream
     }
 
-    test {positions that nobody wants} { both corners.positions }
+    test {key positions outside of a key request are ignored} { both corners.positions }
 
-    test {long lines, and a level that is none} {
+    test {long log lines, and an unknown level} {
         foreach n {10 1000 1013 1014 1015 1016 5000} { both corners.log $n }
         foreach kind {ours valkey} {
             set lines [lsearch -all -inline -glob [log_lines [at $kind]] "*<corners> 000*"]
@@ -122,7 +122,7 @@ beside_modules {corners} {} {
         assert_equal $valkey $ours
     }
 
-    test {items of another kind than wanted} {
+    test {items of another type than requested} {
         both corners.put k -5
         assert_equal AAcorners [both type k]
         foreach kind {ours valkey} { set body($kind) [dump_body [r [at $kind] dump k]] }
@@ -139,7 +139,7 @@ beside_modules {corners} {} {
         both exists r
     }
 
-    test {a rewrite that says what is no command} {
+    test {a rewrite with an unknown command} {
         both config set aof-use-rdb-preamble no
         foreach {n words} {13 "*module*type 'AAcorners' tried to emit unknown command 'corners.nosuch'*"
             14 "*module*type 'AAcorners' tried to call ValkeyModule_EmitAOF() with wrong format specifiers '?'*"} {
@@ -157,7 +157,7 @@ beside_modules {corners} {} {
 # 9.1.2 calls what has gone.
 foreach kind {ours} {
     start_servers [list module [list kind $kind overrides {enable-module-command yes}]] {
-        test {what a module has made that is not loaded goes with it} {
+        test {a module that fails to load leaves nothing behind} {
             assert_error "ERR Error loading the extension*" { r module load [module_so corners] fails }
             after 60
             assert_error "ERR Error loading the extension*" { r module load [module_so corners] refuses }

@@ -65,7 +65,7 @@ beside_modules {databases} $file_options {
         same_everywhere job 8
     }
 
-    test {a job behind a key that has expired goes with its deletion} {
+    test {a job that was added at an expiry runs with its deletion} {
         begin
         both set event x px 1
         foreach kind {ours valkey} {
@@ -74,7 +74,7 @@ beside_modules {databases} $file_options {
         same_everywhere job 3
     }
 
-    test {a thread of a blocked client, one of nobody, a timer} {
+    test {threads with and without a blocked client, and timers, use the right database} {
         begin
         assert_equal 2 [both databases.thread]
         same_everywhere freed 3
@@ -94,7 +94,7 @@ beside_modules {databases} $file_options {
         same_everywhere timer 7
     }
 
-    test {a call that has waited} {
+    test {a call that has blocked replies in the right database} {
         begin
         both databases.wait list
         both lpush list x
@@ -102,7 +102,7 @@ beside_modules {databases} $file_options {
     }
 
     # The last one, as the order in the files is another: 9.1.2 frees before it calls the handler of the call.
-    test {what frees the data of a call's client that waited works where that did} {
+    test {the function that frees the data of a blocked call runs in the database of the call} {
         both databases.inner
         foreach kind {ours valkey} {
             foreach key {freed unblocked} {

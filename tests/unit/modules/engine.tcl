@@ -94,7 +94,7 @@ beside_modules {{engine TOY one:1 two:2 three:3}} {overrides {save {} enable-deb
         both evalsha $sha 0
     }
 
-    test {what a script calls} {
+    test {calls of a script reply, and are refused, as their flags say} {
         both flushall
         foreach how {SE SE! E E! SE3 SE0 S! - W EW SEW SEM SEX} {
             foreach command {{set k v} {get k} {get nope} {incr k} {lpush k x}} {
@@ -279,7 +279,7 @@ beside_modules {{engine TOY one:1 two:2 three:3}} {overrides {save {} enable-deb
         assert_equal $counts(valkey) $counts(ours)
     }
 
-    test {engines come and go} {
+    test {engines are registered and removed} {
         both function load replace $toy
         both script load "#!toy\nsay kept"
         foreach engine {{four 4} {zero 0} {five 5} {toy 4} {Lua 4} {{x y} 4}} { both engine.register {*}$engine }
@@ -310,7 +310,7 @@ beside_modules {{engine TOY one:1 two:2 three:3}} {overrides {save {} enable-deb
         both eval "#!toy\nsay again" 0
     }
 
-    test {what is compiled is freed, once} {
+    test {each compiled function is freed once} {
         both engine.register counted
         foreach i {1 2 3} { both eval "#!counted\nsay $i" 0 }
         both function load "#!counted name=c\ndef c1\nsay\ndef c2\nsay"
@@ -366,12 +366,12 @@ beside_modules {engine} {overrides {save {} busy-reply-threshold 50} tags {modul
         assert_equal x [both fcall fast 0]
     }
 
-    test {one that has written is not} {
+    test {a function that has written is not killed} {
         assert_match {*UNKILLABLE*UNKILLABLE*spun} [both_while {eval "#!toy\ncall SE! set a b\nspin 600" 0} {{script kill} {function kill}}]
         assert_match {*toy: killed*} [both_while {eval "#!toy\ncall E! set a b\nspin 20000" 0} {{script kill}}]
     }
 
-    test {in a transaction} {
+    test {scripts of a module's engine run in transactions} {
         foreach kind {ours valkey} {
             set c [valkey_deferring_client [at $kind]]
             foreach command {multi {eval "#!toy\nspin 20000" 0} exec} { $c {*}$command }
@@ -394,7 +394,7 @@ proc engine_file {level} {
 }
 
 beside_modules {engine} {overrides {save {} appendonly yes appendfsync always aof-use-rdb-preamble no enable-debug-command yes} tags {modules}} {
-    test {what scripts change is propagated as a script's} {
+    test {changes by scripts are propagated as one transaction per script} {
         both function load $toy
         foreach how {SE! SE!A SE!R E! SE S!} {
             both eval "#!toy\ncall $how set k $how" 0
@@ -412,7 +412,7 @@ beside_modules {engine} {overrides {save {} appendonly yes appendfsync always ao
         assert_equal $valkey $ours
     }
 
-    test {libraries come back from files} {
+    test {libraries are loaded from files} {
         both function load "#!lua name=lua_lib\nserver.register_function('lf', function() return 1 end)"
         foreach how {{debug reload} {debug loadaof}} {
             both {*}$how
@@ -454,7 +454,7 @@ foreach kind {ours valkey} {
             assert_equal OK [r [at replica] eval "#!toy\ncall SE! set written by-hand" 0]
         }
 
-        test {where there is no such engine, a dataset with its functions is refusedKIND} {
+        test {without the engine a dataset with its functions is refusedKIND} {
             r [at primary] function load $toy
             assert_error {ERR Engine 'toy' not found} { r [at bare] function restore [r [at primary] function dump] }
             assert_error {ERR Engine 'toy' not found} { r [at bare] function load $toy }
@@ -488,7 +488,7 @@ proc both_debug {mode engine script requests} {
 }
 
 beside_modules {{engine toy old:3}} {overrides {save {}} tags {modules}} {
-    test {who is debugged} {
+    test {SCRIPT DEBUG works only for engines that have a debugger} {
         foreach words {{yes nope} {yes old} {yes toy} {no toy} {sync TOY} {no} {maybe toy} {maybe nope} {yes toy x} {no nope} {no old}} {
             both script debug {*}$words
         }
@@ -500,7 +500,7 @@ beside_modules {{engine toy old:3}} {overrides {save {}} tags {modules}} {
         both script debug no
     }
 
-    test {a session} {
+    test {a debugging session of a module's engine} {
         foreach mode {sync yes} {
             set heard [both_debug $mode toy "#!toy\nsay a\ntrace hello you\ntraced that's it\nstop\ntrace more\nstop\nsay the end" {
                 maxlen {maxlen 60} {max 5} {maxlen 0} {max} {maxlen a} {maxlen -1} {maxlen 1 2} {m} {ma 5}
@@ -523,7 +523,7 @@ beside_modules {{engine toy old:3}} {overrides {save {}} tags {modules}} {
         assert_equal [engine_counts ours toy enabled] [engine_counts ours toy disabled]
     }
 
-    test {help} {
+    test {the help of a session lists its commands} {
         foreach kind {ours valkey} {
             set c [valkey_client [at $kind]]
             $c script debug sync toy
@@ -537,7 +537,7 @@ beside_modules {{engine toy old:3}} {overrides {save {}} tags {modules}} {
         }
     }
 
-    test {a client that goes ends its session} {
+    test {a client that disconnects ends its session} {
         foreach kind {ours valkey} {
             set c [valkey_client [at $kind]]
             $c script debug sync toy
@@ -553,13 +553,13 @@ beside_modules {{engine toy old:3}} {overrides {save {}} tags {modules}} {
 # ---- What 9.1.2 does not survive, or does not forbid -----------------------------------------------------------
 
 with_modules {engine} {kinds ours overrides {save {} enable-debug-command yes} tags {modules}} {
-    test {an engine lacks a method, a name, or all} {
+    test {an engine without a method or a name is refused} {
         foreach which {1 2 3 4 5 6 7 8} { assert_equal 1 [r engine.register-half half $which] }
         assert_equal 1 [r engine.unregister half]
         assert_error {ERR Could not find scripting engine 'half'} { r eval "#!half\nsay" 0 }
     }
 
-    test {a script that runs stays, and so does its engine} {
+    test {a script that runs is not flushed, nor its engine unloaded} {
         foreach command {{eval "return 1" 0} {script flush} {function flush} {function delete x} {fcall x 0} {debug reload} {function stats}} {
             assert_error "*cannot be called while a script runs" { r eval "#!toy\ncall E $command" 0 }
         }
@@ -570,7 +570,7 @@ with_modules {engine} {kinds ours overrides {save {} enable-debug-command yes} t
         assert_equal 0 [r engine.unregister second]
     }
 
-    test {calls with S and no E are errors, too} {
+    test {calls with S and without E return errors too} {
         assert_equal {errno 2} [r eval "#!toy\ncall S nosuch" 0]
         assert_equal {errno 22} [r eval "#!toy\ncall S get" 0]
         assert_equal {errno 29} [r eval "#!toy\ncall S multi" 0]
@@ -603,7 +603,7 @@ with_modules {engine} {kinds ours overrides {save {} enable-debug-command yes} t
         r config set busy-reply-threshold 5000
     }
 
-    test {Lua may go, and its scripts with it} {
+    test {Lua can be unloaded, and its scripts with it} {
         set sha [r script load "return 1"]
         r function load "#!lua name=lua_lib\nserver.register_function('lf', function() return 1 end)"
         r function load $toy
@@ -624,7 +624,7 @@ with_modules {engine} {kinds ours overrides {save {} enable-debug-command yes} t
         assert_error {*toy: what is 'return 1'*} { r eval {return 1} 0 }
     }
 
-    test {the module goes, and all of its engines have made with it} {
+    test {unloading a module removes its engines with their scripts and functions} {
         r function load replace $toy
         set sha [r script load "#!toy\nsay kept"]
         assert_equal OK [r module unload engine]
@@ -644,7 +644,7 @@ with_modules {engine} {kinds ours overrides {save {} enable-debug-command yes} t
         assert_error {ERR Could not find scripting engine 'toy'} { r eval "#!toy\nsay" 0 }
     }
 
-    test {an engine that its module has registered before it fails to load is not there} {
+    test {an engine of a module that fails to load is removed} {
         assert_error {ERR Error loading*} { r module load [module_so engine] LUX lux }
         assert_error {ERR Could not find scripting engine 'lux'} { r eval "#!lux\nsay" 0 }
     }
@@ -761,7 +761,7 @@ beside_modules {{engine TOY two:2}} {overrides {save {}} tags {modules}} {
 foreach threads {1 4} {
     set overrides [list enable-module-command yes io-threads $threads io-threads-always-active yes save {}]
     start_servers [list module [list kind ours overrides $overrides]] [string map [list THREADS $threads] {
-        test {engines come and go under traffic, THREADS io-threads} {
+        test {engines are loaded and unloaded under traffic, THREADS io-threads} {
             set so [module_so engine]
             r module load $so
             # What a transaction has queued is run by nobody.

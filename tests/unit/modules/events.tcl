@@ -19,7 +19,7 @@ beside_modules {events} {overrides {save {}}} {
         return [lindex $logs 0]
     }
 
-    test {which events there are} {
+    test {the events that modules can subscribe to} {
         both events.supported
         both events.watch 24
         both events.watch 200
@@ -27,7 +27,7 @@ beside_modules {events} {overrides {save {}}} {
         assert_equal 1 [both events.watch 24]
     }
 
-    test {flushing, swapping, directives} {
+    test {events of flushing, swapping and directives} {
         fresh
         both events.watch 2 11 16
         both mset a 1 b 2
@@ -49,7 +49,7 @@ beside_modules {events} {overrides {save {}}} {
     }
 
     foreach {form limit} {small 128 large 1} {
-        test "of a collection whose last element is taken nothing is left: $form" {
+        test "a collection whose last element is removed is deleted: $form" {
             fresh
             foreach type {zset hash list set} { both config set $type-max-listpack-[expr {$type eq {list} ? {size} : {entries}}] $limit }
             foreach index {skiplist btree} {
@@ -91,7 +91,7 @@ beside_modules {events} {overrides {save {}}} {
         }
     }
 
-    test {keys that go} {
+    test {events of deleted keys} {
         fresh
         both events.watch 17
         both set s value
@@ -136,7 +136,7 @@ beside_modules {events} {overrides {save {}}} {
         both events.unwatch 17
     }
 
-    test {commands that have run, or not} {
+    test {events of commands that have run or were refused} {
         fresh
         both events.watch 20 21 22 23
         both set k v
@@ -183,7 +183,7 @@ beside_modules {events} {overrides {save {}}} {
         both events.log
     }
 
-    test {logging in} {
+    test {events of authentication} {
         fresh
         both acl setuser alice on >secret
         both events.watch 18
@@ -197,7 +197,7 @@ beside_modules {events} {overrides {save {}}} {
         both acl deluser alice
     }
 
-    test {clients that come and go} {
+    test {events of connecting and disconnecting clients} {
         fresh
         both events.watch 4
         foreach kind {ours valkey} {
@@ -211,7 +211,7 @@ beside_modules {events} {overrides {save {}}} {
         both events.unwatch 4
     }
 
-    test {ticks, turns of the loop} {
+    test {events of the cron and of turns of the loop} {
         fresh
         both events.watch 8
         after 300
@@ -250,7 +250,7 @@ beside_modules {events} {overrides {save {}}} {
         assert_match {new 16384 s db 0} [lindex [both_log] 0]
     }
 
-    test {the directive} {
+    test {GetNotifyKeyspaceEvents returns the classes of the directive} {
         fresh
         both events.classes
         both config set notify-keyspace-events KEA
@@ -260,7 +260,7 @@ beside_modules {events} {overrides {save {}}} {
         both config set notify-keyspace-events ""
     }
 
-    test {messages} {
+    test {messages of the module reach subscribers} {
         fresh
         foreach kind {ours valkey} { set $kind [valkey_client [at $kind]]; [set $kind] subscribe c; [set $kind] ssubscribe sc }
         assert_equal 1 [both events.publish c hello]
@@ -273,7 +273,7 @@ beside_modules {events} {overrides {save {}}} {
         }
     }
 
-    test {clients} {
+    test {facts about clients} {
         fresh
         both client setname me
         both events.client me
@@ -291,7 +291,7 @@ beside_modules {events} {overrides {save {}}} {
         both select 0
     }
 
-    test {the state of the server} {
+    test {flags of the server's state} {
         fresh
         both events.flags
         both events.flags none
@@ -316,7 +316,7 @@ beside_modules {events} {overrides {save {}}} {
         assert_equal 1 [both events.time]
     }
 
-    test {children} {
+    test {events of child processes} {
         fresh
         both events.log
         both events.watch 13 1
@@ -338,7 +338,7 @@ beside_modules {events} {overrides {save {}}} {
         both events.unwatch 13 1
     }
 
-    test {loading} {
+    test {events of loading} {
         fresh
         both set k v
         both events.watch 3 2 10
@@ -354,7 +354,7 @@ foreach kind {ours valkey} {
     start_servers [list primary [list kind $kind overrides $load] replica [list kind $kind overrides $load]] [string map [list KIND $kind] {
         proc progress {} { return [lsort -unique [lsearch -all -inline -regexp [r [at replica] events.log] {progress|event 14}]] }
 
-        test {how far it has loaded, KIND} {
+        test {events of the progress of loading, KIND} {
             for {set i 0} {$i < 2000} {incr i} { r [at replica] set key:$i [string repeat v 50] }
             r [at replica] events.watch 10
             r [at replica] config set key-load-delay 20
@@ -363,7 +363,7 @@ foreach kind {ours valkey} {
             assert_equal {{progress 0 1 loading 1 aside 0}} [progress]
         }
 
-        test {how far it has loaded beside what it has, and when that comes to nothing, KIND} {
+        test {events of a load beside the old dataset, and of one that fails, KIND} {
             r [at primary] debug populate 300 key 100000 ;# more than what is on the way
             r [at replica] events.watch 14
             r [at replica] config set key-load-delay 20000
@@ -396,7 +396,7 @@ start_servers $servers {
         return $ours
     }
 
-    test {a replica comes, and goes} {
+    test {events of a replica that connects and disconnects} {
         foreach kind {ours valkey} {
             r [at primary-$kind] set k v
             follow replica-$kind primary-$kind
@@ -413,7 +413,7 @@ start_servers $servers {
         assert_equal {{event 6 1}} [same_log primary]
     }
 
-    test {data that are loaded beside others} {
+    test {events of a dataset that is loaded beside the old one} {
         foreach kind {ours valkey} {
             r [at replica-$kind] config set repl-diskless-load swapdb
             r [at primary-$kind] config set repl-diskless-sync yes
@@ -424,7 +424,7 @@ start_servers $servers {
         assert_match {*{event 14 0}*{event 14 2}*} [same_log replica]
     }
 
-    test {another primary} {
+    test {events of another primary} {
         foreach kind {ours valkey} {
             r [at replica-$kind] events.log
             r [at replica-$kind] replicaof 127.0.0.1 1
@@ -432,7 +432,7 @@ start_servers $servers {
         same_log replica "role*"
     }
 
-    test {the state of a replica} {
+    test {flags of a replica's state} {
         foreach kind {ours valkey} {
             set $kind [r [at replica-$kind] events.flags]
             follow replica-$kind primary-$kind
@@ -444,7 +444,7 @@ start_servers $servers {
         assert_equal $valkey $ours
     }
 
-    test {modules that come and go} {
+    test {events of modules that are loaded and unloaded} {
         foreach kind {ours valkey} {
             r [at primary-$kind] events.log
             r [at primary-$kind] module load [module_so users]

@@ -16,7 +16,7 @@ proc close_to {expected got} { assert {abs($got - $expected) <= 0.01 * $expected
 proc now {} { return [clock milliseconds] }
 
 with_modules {} [list overrides [list loadmodule $::heat save {} enable-debug-command yes]] {
-    test {the example: heat is added, and halves} {
+    test {the example: heat is added, and halves with time} {
         close_to 1 [r heat.add k a]
         close_to 2 [r heat.add k a]
         close_to 5 [r heat.add k b weight 5]
@@ -40,7 +40,7 @@ with_modules {} [list overrides [list loadmodule $::heat save {} enable-debug-co
         assert_equal {b a} [lmap place [r heat.top far] { lindex $place 0 }]
     }
 
-    test {the example: what is refused} {
+    test {the example: wrong values are refused} {
         r set string x
         assert_error "WRONGTYPE*" { r heat.add string m }
         assert_error "WRONGTYPE*" { r heat.top string }
@@ -79,7 +79,7 @@ with_modules {} [list overrides [list loadmodule $::heat save {} enable-debug-co
         assert_equal PONG [r ping]
     }
 
-    test {the example: what it says of itself} {
+    test {the example: its INFO and its facts} {
         assert_equal {half-life 3600000 sweep-seconds 0} [string map {heat. {}} [lsort -stride 2 [r config get heat.*]]]
         set info [lindex [r command info heat.add] 0]
         assert_equal {heat.add -3 {write denyoom module fast} 1 1 1 {@write @fast}} \

@@ -4,7 +4,7 @@
 source -encoding utf-8 $::support/module.tcl
 
 with_modules {filters} {} {
-    test {a filter changes what is asked} {
+    test {a filter changes the command} {
         assert_equal 1 [r filters.start]
         foreach {command reply} {
             {say a} a
@@ -45,7 +45,7 @@ with_modules {filters} {} {
         assert_equal [lrepeat 100 replaced] [r lrange list 0 -1]
     }
 
-    test {filters are asked one after the other, and counted} {
+    test {filters run one after the other, and are counted} {
         r filters.second 1
         assert_equal {replaced twice} [r echo @replace]
         assert_match "*name=filters,*filters=2,*" [r info modules]
@@ -54,7 +54,7 @@ with_modules {filters} {} {
         assert_match "*name=filters,*filters=1,*" [r info modules]
     }
 
-    test {what is queued has been filtered, and is not again} {
+    test {queued commands are filtered when queued, and not again} {
         r multi
         r echo @replace
         r say x
@@ -67,7 +67,7 @@ with_modules {filters} {} {
         assert_equal {4 0} [r filters.calls]
     }
 
-    test {what scripts ask, too} {
+    test {commands of scripts are filtered too} {
         assert_equal replaced [r eval {return redis.call('echo', '@replace')} 0]
         assert_equal x [r eval {return redis.call('say', 'x')} 0]
         assert_error "*" { r eval {return redis.call('@replace', 'x')} 0 }
@@ -88,7 +88,7 @@ with_modules {filters} {} {
         r del 4
     }
 
-    test {CLIENT REPLY SKIP is about one command, filtered or not} {
+    test {CLIENT REPLY SKIP skips one reply, filtered or not} {
         r write "client reply skip\r\nsay a\r\nsay b\r\n"
         r flush
         assert_equal b [r read]
@@ -104,7 +104,7 @@ with_modules {filters} {} {
         assert_match "*name=filters,*filters=0,*" [r info modules]
     }
 
-    test {a module's filters go with it} {
+    test {unloading a module removes its filters} {
         r filters.start
         assert_equal OK [r module unload filters]
         assert_equal @replace [r echo @replace]
@@ -113,7 +113,7 @@ with_modules {filters} {} {
         assert_equal 0 [r filters.stop]
     }
 
-    test {MONITOR and the slow log show what has been made of it, without what is hidden} {
+    test {MONITOR and the slow log show the filtered command, without secrets} {
         r filters.start
         set m [valkey_deferring_client]
         $m monitor
@@ -160,7 +160,7 @@ with_modules {filters} {} {
         r acl deluser bob
     }
 
-    test {a command that touches all databases needs them all} {
+    test {a command with ALLDBS needs the right to all databases} {
         r acl setuser carol on nopass +@all ~* resetdbs db=0,1
         set c [valkey_client]
         $c auth carol x
@@ -176,7 +176,7 @@ start_servers [list \
     primary {kind ours overrides {repl-diskless-sync-delay 0}} \
     replica [list kind ours overrides [module_overrides {{filters filter}} {overrides {repl-diskless-sync-delay 0}}]] \
     below {kind ours overrides {}}] {
-    test {the stream of a primary is filtered; replicas below get it as it came} {
+    test {the stream of a primary is filtered; sub-replicas get it unchanged} {
         follow replica primary
         follow below replica
         r [at primary] mset @replace 1 b 2

@@ -29,7 +29,7 @@ with_modules {holding} {} {
         return [lrange $list 0 end-1]
     }
 
-    test {a command runs, and replies when the module lets go} {
+    test {a command runs, and its reply is sent when the module releases it} {
         foreach {how told} {
             x {}
             r {{reply set/3 10 data}}
@@ -44,7 +44,7 @@ with_modules {holding} {} {
         }
     }
 
-    test {what callbacks and others reply comes behind it} {
+    test {replies of callbacks and of later commands come after the held reply} {
         foreach {how more} {R more E {error: ERR late} n aside rn aside} {
             set c [held $how rpush hold2 a]
             r hold.go
@@ -54,7 +54,7 @@ with_modules {holding} {} {
         r hold.told
     }
 
-    test {what came behind it waits; an error and a long reply are held back, too} {
+    test {later requests wait; errors and long replies are held back too} {
         set c [held r get holdnone]
         $c incr other
         $c mget a b
@@ -85,7 +85,7 @@ with_modules {holding} {} {
         r hold.told
     }
 
-    test {what was replied before it, in the same turn, is not held back} {
+    test {earlier replies of the same turn are not held back} {
         r set before 1
         r hold.how r 0
         set c [valkey_deferring_client]
@@ -99,7 +99,7 @@ with_modules {holding} {} {
         r hold.told
     }
 
-    test {one hold at a time} {
+    test {only one hold at a time is possible} {
         set c [held r mset hold5 a hold6 b]
         r hold.go
         assert_equal OK [lindex [answers $c 1] 0]
@@ -107,7 +107,7 @@ with_modules {holding} {} {
         assert_equal {} [r hold.go]
     }
 
-    test {transactions, scripts and the server itself do not wait} {
+    test {transactions, scripts and internal calls are not held} {
         r hold.how r 0
         r multi
         r set hold7 1
@@ -123,7 +123,7 @@ with_modules {holding} {} {
         assert_equal 0 [s blocked_clients]
     }
 
-    test {time is over} {
+    test {a timeout ends a hold} {
         foreach {how replies told} {
             r OK {}
             rt OK {{timeout set/3 01 -}}
@@ -163,7 +163,7 @@ with_modules {holding} {} {
         r hold.told
     }
 
-    test {the client goes, or the module gives up} {
+    test {a hold ends when the client disconnects or the module aborts it} {
         set c [held rdf set hold1 v]
         r client kill id $::held_id
         wait_for_condition 50 50 {[s blocked_clients] == 0} else { fail "it waits" }
@@ -178,7 +178,7 @@ with_modules {holding} {} {
         assert_equal {{event set hold1 held}} [r hold.told]
     }
 
-    test {it counts once} {
+    test {a held command counts once} {
         r config resetstat
         set c [held r set hold1 v]
         assert_equal v [r get hold1]

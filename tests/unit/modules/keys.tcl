@@ -33,7 +33,7 @@ beside_modules {keys} {} {
         foreach name $names { both command info $name }
     }
 
-    test {which keys they are} {
+    test {keys are found by a module's key specs} {
         foreach name $names {
             if {[string match {*|*} $name]} continue
             foreach line $lines {
@@ -64,7 +64,7 @@ beside_modules {keys} {} {
         }
     }
 
-    test {keys and channels that are beyond the arguments are none (9.1.2 crashes)} {
+    test {keys and channels beyond the arguments are ignored (9.1.2 crashes)} {
         assert_error {*Invalid arguments*} { r [at ours] command getkeys keys.both far k }
         assert_equal k [r [at ours] command getkeys keys.both far read k]
         assert_equal OK [r [at ours] acl dryrun limited keys.both far z]

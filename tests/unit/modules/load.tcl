@@ -42,7 +42,7 @@ with_modules {infos} {} {
         assert_no_match "*infos_*" [r info module_list]
     }
 
-    test {sections of INFO of a module's own, when they are asked for} {
+    test {a module's own sections of INFO are shown on request} {
         set numbers "# infos_Numbers\r\ninfos_double:0.10000000000000001\r\ninfos_large:1.0000000000000001e+300\r\n"
         append numbers "infos_least:-9223372036854775808\r\ninfos_most:18446744073709551615\r\n"
         set texts "# infos_texts\r\ninfos_string:a:b=c,#\r\nd\r\ninfos_odd #name:\r\n,=:odd #value:\r\n,=\r\n"
@@ -67,7 +67,7 @@ with_modules {infos} {} {
         assert_equal {infos.crash infos.refuse infos.use} [lsort [r command list filterby module INFOS]]
     }
 
-    test {functions that modules share keep them here} {
+    test {a module whose functions are shared cannot be unloaded} {
         assert_equal OK [r module load [infos_copy 2] two infos]
         assert_equal OK [r module load [infos_copy 3] three infos]
         assert_equal 8 [r two.use 4]
@@ -90,7 +90,7 @@ with_modules {infos} {} {
         assert_equal OK [r module unload two]
     }
 
-    test {a module can refuse to go, and so can users' rules about its commands} {
+    test {a module can refuse to be unloaded, and ACL rules about its commands prevent it} {
         assert_equal OK [r module load [infos_copy 2] two infos]
         r two.refuse 1
         expect_log "Module two refuses to be unloaded" {
@@ -112,7 +112,7 @@ with_modules {infos} {} {
         assert_equal {{}} [r command info two.use]
     }
 
-    test {what cannot be loaded} {
+    test {MODULE LOAD refuses files that are no modules, and the log has the reason} {
         set plain $::work_dir/plain.so
         close [open $plain w 0644]
         set text $::work_dir/text.so
@@ -153,7 +153,7 @@ foreach kind {ours valkey} {
 }
 
 start_servers [list module [list kind ours crash 1 overrides [module_overrides {infos} {}]]] {
-    test {at the end of the server its modules go} {
+    test {at shutdown modules are unloaded} {
         set log [srv log]
         r infos.refuse 1
         assert_equal OK [r module load [infos_copy 2] three infos]

@@ -4,12 +4,12 @@ source -encoding utf-8 $::support/module.tcl
 source -encoding utf-8 $::support/cluster.tcl
 
 beside_modules {nodes} {} {
-    test {slots without a cluster} {
+    test {API functions for slots without a cluster} {
         foreach key {a foo {x{tag}y} {} {{}x} 123456789} { both nodes.slot $key }
         for {set slot 0} {$slot < 200} {incr slot} { both nodes.slot k$slot }
     }
 
-    test {there are no nodes} {
+    test {API functions for nodes without a cluster} {
         both nodes.all
         assert_equal 1 [lindex [r [at ours] nodes.one [string repeat 0 40]] 0] ;# 9.1.2 ends
         both nodes.send all 1 x
@@ -24,7 +24,7 @@ start_cluster [list kinds {ours valkey ours} primaries 2 overrides [module_overr
         return [lindex [r [n $k] nodes.heard] 1]
     }
 
-    test {nodes as all of them see them} {
+    test {all nodes give the same facts about each other} {
         foreach k {0 1 2} {
             set all [lassign [r [n $k] nodes.all] me count]
             assert_equal [cluster_id $k] $me
@@ -39,7 +39,7 @@ start_cluster [list kinds {ours valkey ours} primaries 2 overrides [module_overr
         assert_equal [cluster_id 0] [lindex [dict get $seen(1) [cluster_id 2]] 2]
     }
 
-    test {nodes as a client is told} {
+    test {nodes are described for the address that a client uses} {
         foreach k {0 1} {
             set client [r [n $k] client id]
             foreach other {0 1 2} { lappend told($k) [lreplace [r [n $k] nodes.one [cluster_id $other] $client] end end] }
@@ -66,7 +66,7 @@ start_cluster [list kinds {ours valkey ours} primaries 2 overrides [module_overr
         assert_equal 1 [r [n 1] nodes.send [string repeat 0 40] 7 nobody]
     }
 
-    test {a receiver that has gone hears nothing} {
+    test {a receiver that was removed gets no messages} {
         r [n 0] nodes.listen 8
         r [n 0] nodes.listen 7 off
         r [n 1] nodes.send [cluster_id 0] 7 lost
@@ -79,7 +79,7 @@ start_cluster [list kinds {ours valkey ours} primaries 2 overrides [module_overr
         assert_equal {} [lindex [r [n 0] nodes.heard] 1]
     }
 
-    test {nobody is sent away} {
+    test {a module can switch redirections off} {
         assert_error {MOVED*} { r [n 0] get foo }
         r [n 0] nodes.flags 4
         assert_equal {} [r [n 0] get foo]

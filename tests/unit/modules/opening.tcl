@@ -4,16 +4,16 @@
 source -encoding utf-8 $::support/module.tcl
 
 with_modules {opening} {kinds {ours}} {
-    test {a module's own functions are the module's, also when the server has some of these names} {
+    test {a module's own functions are used even when the server has functions of the same names} {
         if {[s mem_allocator] eq {libc}} { skip "the sanitizers want none of it, and builds with libc cannot be told from theirs" }
         assert_equal 4711 [r opening.own]
     }
 
-    test {what libc allocates, a module may free} {
+    test {a module may free what libc has allocated} {
         assert_equal 5 [r opening.borrowed]
     }
 
-    test {what a module allocates is memory in use, whichever thread allocates or frees it} {
+    test {memory that a module allocates counts as used_memory, whichever thread allocates or frees it} {
         if {[s mem_allocator] eq {libc}} { skip "only jemalloc counts for all" }
         foreach {maker breaker} {here here  thread here  here thread  thread thread} {
             set before [s used_memory]
@@ -24,7 +24,7 @@ with_modules {opening} {kinds {ours}} {
         }
     }
 
-    test {a module that cannot be opened: the linker's words} {
+    test {a module that cannot be opened: the log has the linker's error} {
         foreach {path words} {
             /nowhere/x.so {/nowhere/x.so: cannot open shared object file: No such file or directory}
             nowhere.so {nowhere.so: cannot open shared object file: No such file or directory}
@@ -34,7 +34,7 @@ with_modules {opening} {kinds {ours}} {
         }
     }
 
-    test {a module comes and goes many times} {
+    test {a module can be loaded and unloaded many times} {
         set descriptors [llength [glob /proc/[srv pid]/fd/*]]
         for {set i 0} {$i < 50} {incr i} {
             assert_equal OK [r module unload opening]

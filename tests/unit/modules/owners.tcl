@@ -14,7 +14,7 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         return $answer(ours)
     }
 
-    test {another module's timer} {
+    test {another module's timer cannot be stopped} {
         each_makes one.timer create 100000
         assert_equal 1 [both_with_id two.timer stop]
         assert_equal 1 [both_with_id two.timer info]
@@ -32,7 +32,7 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         assert_equal 1 [both one.timer fired]
     }
 
-    test {another module's filter} {
+    test {another module's filter cannot be removed} {
         each_makes one.filter add
         assert_equal 1 [both_with_id two.filter remove]
         set before [r [at ours] one.filter calls]
@@ -44,13 +44,13 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         assert_equal $before [r [at ours] one.filter calls]
     }
 
-    test {another module's commands} {
+    test {another module's commands cannot be changed} {
         assert_equal 1 [both one.command one.timer]
         assert_equal 0 [both one.command two.timer]
         assert_equal 0 [both one.command get]
     }
 
-    test {functions that others use keep their module; who uses them goes first} {
+    test {a module whose functions others use cannot be unloaded before these} {
         both two.shared export
         assert_equal 1 [both one.shared export]
         assert_equal 1 [both one.shared use function]
@@ -69,7 +69,7 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         assert_equal 0 [both one.shared use function]
     }
 
-    test {a module that goes gives up its calls that wait, and no others} {
+    test {unloading a module aborts its blocked calls, and no others} {
         both one.wait list1
         both two.wait list2
         foreach kind {ours valkey} { assert_equal 2 [s [at $kind] total_blocking_keys] }
@@ -82,7 +82,7 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         assert_equal OK [r [at ours] module load [module_so owners] one]
     }
 
-    test {no child but the module's own is killed} {
+    test {a module can kill only its own child} {
         each_makes one.child
         assert_equal 1 [both one.child kill 1]
         foreach kind {ours valkey} {
@@ -94,7 +94,7 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         assert_equal 1 [both_with_id one.child kill]
     }
 
-    test {what is replicated must be a command, and counts as a change} {
+    test {only commands can be replicated, and each counts as a change} {
         set before [s [at ours] rdb_changes_since_last_save]
         assert_equal 1 [both one.replicate nonsense]
         assert_equal $before [s [at ours] rdb_changes_since_last_save]
@@ -109,7 +109,7 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         assert_lessthan [expr {[s $level used_memory] - $before}] 2000000 "bytes more"
     }
 
-    test {strings whose references are all given back are freed} {
+    test {strings are freed with their last reference} {
         assert_same_memory [at ours] { r [at ours] one.strings 2000 }
         assert_equal OK [r [at valkey] one.strings 2]
     }
@@ -138,7 +138,7 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         both flushall
     }
 
-    test {the server's sockets are the server's (9.1.2 gives them away)} {
+    test {a module cannot take the server's sockets (in 9.1.2 it can)} {
         assert_equal 0 [r [at ours] one.sockets]
         assert_equal PONG [r [at ours] ping]
         set c [valkey_client [at ours]]
@@ -146,14 +146,14 @@ beside_modules {{owners one} {owners two}} {overrides {save {}}} {
         $c close
     }
 
-    test {jobs of a module that goes are dropped (9.1.2 runs them)} {
+    test {jobs of an unloaded module are dropped (9.1.2 runs them)} {
         assert_equal 0 [r [at ours] one.jobs add]
         assert_equal OK [r [at ours] module unload one]
         assert_equal 0 [r [at ours] two.jobs]
         assert_equal OK [r [at ours] module load [module_so owners] one]
     }
 
-    test {timers of a module that did not want to be loaded go with it (9.1.2 calls into what is gone)} {
+    test {timers of a module that refused to load are removed (9.1.2 calls freed code)} {
         set before [r [at ours] one.timer fired]
         assert_error {ERR Error loading*} { r [at ours] module load [module_so owners] three refuses }
         r [at ours] one.timer create 20

@@ -32,7 +32,7 @@ foreach {what a b} {
     "Valkey's to ours" valkey ours
 } {
     start_slots [list $a {slots aware} $b {slots aware} $b {slots aware} $b {slots aware}] {} {
-        test "$what: values of modules move, and modules hear of it" {
+        test "$what: values of modules move, and modules get events" {
             r [n 0] set "{b}s" x
             r [n 0] slots.put "{b}k" v
             r [n 0] slots.put "{b}e" w
@@ -70,7 +70,7 @@ foreach {what a b} {
             assert_equal [lsort [string map {" import obeyed" " obeyed"} $put]] [lsort [lrange $told 1 end-1]]
         }
 
-        test "$what: and back" {
+        test "$what: values of modules move back" {
             r [n 1] cluster migrateslots slotsrange 3300 3300 node [cluster_id 0]
             wait_job 0 success
             wait_job 1 success
@@ -109,7 +109,7 @@ foreach {what a b} {
             assert_equal {} [r [n 1] slots.told]
         }
 
-        test "$what: nor does the source's, whatever is wrong beside it" {
+        test "$what: the source's module does not let slots move, whatever else is wrong" {
             foreach arguments {{slotsrange a} {slotsrange 1 2 foo} {slotsrange 1 2 node foo} {slotsrange 16000 16000 node x}} {
                 assert_error $refusal { r [n 1] cluster migrateslots {*}$arguments }
             }

@@ -73,7 +73,7 @@ beside_modules {states} {overrides {save {}}} {
         both replicaof no one
     }
 
-    test {a call as a user leaves nothing of the user's to the next call} {
+    test {a call as a user does not leak the user's rights to the next call} {
         foreach kind {ours valkey} {
             r [at $kind] acl setuser limited on nopass -@all +states.call +get ~a*
             set c [valkey_client [at $kind]]
@@ -93,7 +93,7 @@ beside_modules {states} {overrides {save {}}} {
         both del b
     }
 
-    test {a call that waits is no blocked client} {
+    test {a blocked call does not count as a blocked client} {
         foreach kind {ours valkey} {
             set level [at $kind]
             r $level states.wait l1
@@ -120,7 +120,7 @@ beside_modules {states} {overrides {save {}}} {
         assert_equal 1 [both get kept]
     }
 
-    test {what is no RDB file costs no data} {
+    test {loading a file that is no RDB file keeps the data} {
         foreach text {{} REDIS nonsense-and-more REDIS9999more VALKEY001more} {
             foreach kind {ours valkey} {
                 set file [open [lindex [r [at $kind] config get dir] 1]/bad.rdb w]
@@ -162,7 +162,7 @@ foreach {what overrides prepare} {
     }
 }
 
-test {what is run by a script of a file is no call of a command} {
+test {calls of a script in the append-only file raise no command events} {
     start_server {overrides {appendonly yes aof-use-rdb-preamble no}} {
         r set k 1
         set path [lindex [lsort [glob [lindex [r config get dir] 1]/appendonlydir/*.incr.aof]] end]

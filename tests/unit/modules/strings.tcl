@@ -3,7 +3,7 @@
 source -encoding utf-8 $::support/module.tcl
 
 with_modules {strings} {} {
-    test {strings are made of numbers, and numbers of strings} {
+    test {strings are made from numbers, and numbers from strings} {
         foreach {kind value expected} {
             longlong -9223372036854775808 -9223372036854775808
             longlong 12 12
@@ -30,7 +30,7 @@ with_modules {strings} {} {
         }
     } {} {valgrind:skip} ;# which reckons with 64 bits of a long double
 
-    test {what is no number is none} {
+    test {texts that are no numbers are refused} {
         foreach {kind value} {
             longlong {} longlong { 1} longlong 1x longlong 9223372036854775808 ulonglong x ulonglong -2 ulonglong 18446744073709551616
             double nan double {} double { 1} double 1x double 0x1 longdouble nan longdouble x
@@ -40,7 +40,7 @@ with_modules {strings} {} {
         }
     }
 
-    test {a string grows for who has it alone} {
+    test {a string can be appended to only with one reference} {
         set long [string repeat x 100000]
         assert_equal [list a${long}c 1] [r strings.append a $long c]
         assert_equal {{} 1} [r strings.append]
@@ -69,7 +69,7 @@ with_modules {strings} {} {
         assert_equal auto [r strings.keep]
     }
 
-    test {memory} {
+    test {GetUsedMemoryRatio follows maxmemory} {
         assert_equal {0 0} [r strings.memory]
         r config set maxmemory 1gb
         assert_equal {0 1} [r strings.memory]
@@ -100,7 +100,7 @@ with_modules {strings} {} {
         assert_equal {0 1} [r strings.dict size]
     }
 
-    test {its iterators go both ways from any place} {
+    test {iterators of dictionaries go both ways from any place} {
         set n 0
         foreach key {a ab abc b ba c} { r strings.dict set $key [incr n] }
         foreach form {c s} {
@@ -167,13 +167,13 @@ with_modules {strings} {} {
         }
     }
 
-    test {lengths that are told behind the elements} {
+    test {array lengths can be set after the elements} {
         set nested [r strings.reply nested]
         assert_equal {0 1000 2000} [lmap part $nested { llength $part }]
         assert_equal 0123456789abcdef [lindex $nested 2 1999]
     }
 
-    test {errors count where they should} {
+    test {errors count in errorstats} {
         r config resetstat
         catch { r strings.reply error }
         catch { r strings.reply customerror }
@@ -188,7 +188,7 @@ with_modules {strings} {} {
         assert_match {*errorstat_-DASH:count=1*errorstat_ERR:count=1*} [r info errorstats]
     }
 
-    test {a command may reply nothing} {
+    test {a command may send no reply} {
         r write "*2\r\n\$13\r\nstrings.reply\r\n\$7\r\nnothing\r\n*1\r\n\$4\r\nPING\r\n"
         assert_equal PONG [r read]
     }

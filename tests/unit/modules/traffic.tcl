@@ -17,7 +17,7 @@ proc replies {client n} {
 }
 
 with_modules {} {} {
-    test {a module comes and goes within a pipeline} {
+    test {a module is loaded and unloaded within a pipeline} {
         set c [valkey_deferring_client]
         set lines {}
         for {set i 0} {$i < 20} {incr i} {
@@ -37,7 +37,7 @@ with_modules {} {} {
 foreach threads {1 4} {
     set overrides [list enable-module-command yes io-threads $threads io-threads-always-active yes]
     start_servers [list module [list kind ours overrides $overrides]] [string map [list THREADS $threads] {
-        test {what a transaction has queued may be gone when it runs, THREADS io-threads} {
+        test {a queued command whose module was unloaded is an error, THREADS io-threads} {
             r module load $::so
             set c [valkey_client]
             $c multi
@@ -56,7 +56,7 @@ foreach threads {1 4} {
             $c close
         }
 
-        test {what is remembered of a command that has gone, THREADS io-threads} {
+        test {CLIENT LIST and the slow log survive the command they name, THREADS io-threads} {
             r module load $::so
             r config set slowlog-log-slower-than 0
             set c [valkey_client]
@@ -76,7 +76,7 @@ foreach threads {1 4} {
             $c close
         }
 
-        test {modules come and go under traffic, THREADS io-threads} {
+        test {modules are loaded and unloaded under traffic, THREADS io-threads} {
             set clients {}
             for {set i 0} {$i < 8} {incr i} { lappend clients [valkey_deferring_client] }
             set monitor [valkey_deferring_client]

@@ -44,7 +44,7 @@ with_modules {types} {overrides {save {} enable-debug-command yes}} {
         assert_equal [expr {$before + 4}] [r types.freed]
     }
 
-    test {unlink is told with the key and its database, but not at FLUSHALL} {
+    test {unlink gets the key and its database, but is not called at FLUSHALL} {
         r select 9
         r flushall
         r types.set typesfull k a 1 2
@@ -80,7 +80,7 @@ with_modules {types} {overrides {save {} enable-debug-command yes}} {
         r select 9
     }
 
-    test {the effort of freeing decides where it is done} {
+    test {the effort of freeing decides the thread} {
         r select 9
         r flushall sync
         r config resetstat
@@ -100,7 +100,7 @@ with_modules {types} {overrides {save {} enable-debug-command yes}} {
         assert_equal 3 [status r lazyfreed_objects]
     }
 
-    test {MEMORY USAGE asks the type} {
+    test {MEMORY USAGE calls the type} {
         r select 9
         r flushall
         r types.set typesfull k a 1 2 3
@@ -113,7 +113,7 @@ with_modules {types} {overrides {save {} enable-debug-command yes}} {
         assert_range [r memory usage b] 1000002 1000202
     }
 
-    test {COPY asks the type} {
+    test {COPY calls the type} {
         r select 9
         r flushall
         r types.set typesfull k a 1 2 3
@@ -172,7 +172,7 @@ with_modules {types} {overrides {save {} enable-debug-command yes}} {
         assert_error {ERR DUMP payload version or checksum are wrong} { r restore m 0 [string range $dump 0 end-1] }
     }
 
-    test {a value becomes a string, and one again} {
+    test {a value is converted to a string and back} {
         r types.set typesfull k note 1 -1
         lassign [r types.through k] text n
         assert_equal 2 $n
@@ -182,7 +182,7 @@ with_modules {types} {overrides {save {} enable-debug-command yes}} {
 }
 
 with_modules {types} {overrides {save {} enable-debug-command yes}} {
-    test {all that modules have survives DEBUG RELOAD} {
+    test {all data of modules survives DEBUG RELOAD} {
         r flushall
         for {set i 0} {$i < 100} {incr i} {
             r select [expr {$i % 3}]
@@ -201,7 +201,7 @@ with_modules {types} {overrides {save {} enable-debug-command yes}} {
         assert_match {*aside v7 1;*load *aside v7 2;*} $events
     }
 
-    test {what says nothing aside leaves no trace} {
+    test {a type without auxiliary data writes none into the file} {
         r types.aside - behind
         r types.events
         r debug reload
@@ -237,7 +237,7 @@ with_modules {types} {overrides {save {} enable-debug-command yes appendonly yes
 
 # A file that the one has written the other reads.
 beside_modules {types} {overrides {save {}}} {
-    test {each restores what the other has dumped} {
+    test {both servers restore each other's dumps} {
         foreach {from to} {ours valkey valkey ours} {
             r [at $from] flushall
             r [at $to] flushall
@@ -251,7 +251,7 @@ beside_modules {types} {overrides {save {}}} {
 }
 
 with_modules {{types careful}} {overrides {save {} enable-debug-command yes}} {
-    test {a module that looks for errors is told of what ends too early} {
+    test {a module that handles errors gets an error at data that ends too early} {
         r types.set typesfull k note 1 -1
         set whole [string length [lindex [r types.through k] 0]]
         for {set n 0} {$n < $whole} {incr n} { assert_equal -1 [lindex [r types.through k $n] 1] $n }
@@ -374,7 +374,7 @@ foreach kind {ours valkey} {
             assert_error {ERR Operation not supported} { r [at replica] types.file load /nowhere 0 }
         }
 
-        test {what no module can read is refusedKIND} {
+        test {data of a type that is not loaded is refusedKIND} {
             set path [srv [at primary] dir]/primary.rdb
             r [at primary] types.aside - -
             r [at primary] types.file save $path 0
@@ -384,7 +384,7 @@ foreach kind {ours valkey} {
             assert_error {ERR Bad data format} { r [at bare] restore k 0 [r [at primary] dump k] }
         }
 
-        test {check-rdb passes over what modules have writtenKIND} {
+        test {valkey-check-rdb skips the data of modulesKIND} {
             set path [srv [at primary] dir]/primary.rdb
             r [at primary] types.aside before behind
             r [at primary] types.file save $path 0
@@ -396,7 +396,7 @@ foreach kind {ours valkey} {
 }
 
 with_modules {types} {kinds ours overrides {save {} enable-debug-command yes}} {
-    test {what modules have allocated moves: at once, or in pieces} {
+    test {defragmentation moves values of modules, at once or in pieces} {
         r select 9
         for {set i 0} {$i < 200} {incr i} { r types.set [randomElement {typesfull typesmidd}] d:$i note {*}[lrepeat $i $i] }
         foreach {fields late} {1000000 0 50 1} {
@@ -418,7 +418,7 @@ with_modules {types} {kinds ours overrides {save {} enable-debug-command yes}} {
 
 # 9.1.2 does not survive its own child's end here, or a SAVE.
 with_modules {unsaved} {kinds {ours}} {
-    test {what could not be loaded again is not saved} {
+    test {a value that could not be loaded again makes the save fail} {
         r set there 1
         assert_equal OK [r save]
         r unsaved.set k

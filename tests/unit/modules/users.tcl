@@ -28,7 +28,7 @@ beside_modules {users states} {} {
         both users.text own
     }
 
-    test {may it run this?} {
+    test {a user's right to run a command can be checked} {
         both users.create own
         both users.rules own "on ~a* %R~r* &c* +get +set +publish +config|get +@connection alldbs"
         foreach command {{get a} {get b} {get r1} {set r1 x} {set a 1} {del a} {nonsense} {config get x} {config set a b} {publish c x} {publish d x} {subscribe c} {ping} {auth x} {get}} {
@@ -45,7 +45,7 @@ beside_modules {users states} {} {
         both users.free own
     }
 
-    test {keys, beginnings of keys, channels} {
+    test {rights to keys, prefixes of keys and channels can be checked} {
         both users.create own
         both users.rules own "on ~a* %R~r* %W~w* ~exact ~q?x* ~e\\* ~s\[ab\]* &c* &d"
         foreach key {a app r1 w1 exact exactly qbx e* ex sa sc "" b} {
@@ -64,7 +64,7 @@ beside_modules {users states} {} {
         both users.free own
     }
 
-    test {lines in ACL LOG} {
+    test {a module adds entries to ACL LOG} {
         both acl log reset
         both users.create own
         foreach reason {0 1 2 3 4 5 77} { both users.log own object$reason $reason }
@@ -111,7 +111,7 @@ beside_modules {users states} {} {
         assert_equal 4 [both users.changes]
     }
 
-    test {who is thrown out} {
+    test {clients of a freed user are disconnected} {
         foreach kind {ours valkey} { set $kind [valkey_client [at $kind]]; [set $kind] users.auth own }
         both users.free own
         after 100
@@ -161,7 +161,7 @@ beside_modules {users states} {} {
         both auth default x
     }
 
-    test {a module decides later} {
+    test {a module can authenticate a client later, from a thread} {
         foreach password {later-allow later-deny later-code later-plain later-nothing later-abort secret} {
             both auth default x
             both auth alice $password
@@ -190,7 +190,7 @@ beside_modules {users states} {} {
         after 100
     }
 
-    test {two callbacks block, one behind the other} {
+    test {two authentication callbacks block one after the other} {
         both users.callback again
         foreach password {later-nothing later-deny later-abort secret later-allow} {
             both auth default x
@@ -204,7 +204,7 @@ beside_modules {users states} {} {
         both auth default x
     }
 
-    test {a module decides later where nobody can wait: in a transaction, in a module's call} {
+    test {blocking authentication is refused in a transaction and in a module's call} {
         foreach password {later-allow later-nothing plain secret} {
             both auth default x
             both multi
@@ -228,11 +228,11 @@ beside_modules {users states} {} {
         assert_equal PONG [r [at ours] ping]
     }
 
-    test {a handle that is none does no harm (9.1.2 crashes)} {
+    test {an invalid handle does no harm (9.1.2 crashes)} {
         assert_equal 0 [r [at ours] users.nohandle]
     }
 
-    test {what a module has done ends with it} {
+    test {unloading a module ends its users and logins} {
         foreach kind {ours valkey} { set $kind [valkey_client [at $kind]]; [set $kind] users.authacl alice }
         foreach kind {ours valkey} { set quiet_$kind [valkey_client [at $kind]]; [set quiet_$kind] auth alice allow }
         foreach kind {ours valkey} { ;# threads have handles still

@@ -62,7 +62,7 @@ proc random_request {} {
 beside_modules {values} {} {
     # The key goes with its last element, in whatever form it is kept.
     foreach {form limit} {small 128 large 1} {
-        test "a collection that a module empties is gone: $form" {
+        test "a collection that a module empties is deleted: $form" {
             foreach type {zset hash list set} { both config set $type-max-listpack-[expr {$type eq {list} ? {size} : {entries}}] $limit }
             foreach index {skiplist btree} {
                 r [at ours] config set zset-index $index
@@ -177,7 +177,7 @@ beside_modules {values} {} {
         both values.xadd w y 0-0 a b
     }
 
-    test {all keys and elements are come upon} {
+    test {scans visit all keys and elements} {
         both flushall
         foreach {name value} {list-max-listpack-size 4 zset-max-listpack-entries 3 hash-max-listpack-entries 2 set-max-listpack-entries 2 set-max-intset-entries 2} { both config set $name $value }
         for {set i 0} {$i < 500} {incr i} { both set key:$i $i; both hset h f$i v$i; both sadd s m$i; both zadd z $i.5 m$i }
@@ -223,7 +223,7 @@ beside_modules {values} {} {
         both values.do getlfu k
     }
 
-    test {keys that are not to be touched} {
+    test {the flags of OpenKey decide hits, misses and events} {
         both flushall
         both config resetstat
         both config set notify-keyspace-events KEA
@@ -235,7 +235,7 @@ beside_modules {values} {} {
         }
     }
 
-    test {WATCH hears of keys that a module has closed} {
+    test {a key that a module has changed and closed counts as changed for WATCH} {
         both select 0
         foreach how {set dma do} {
             foreach kind {ours valkey} {
@@ -257,7 +257,7 @@ beside_modules {values} {} {
         }
     }
 
-    test {who waits for a key is served when a module makes it} {
+    test {a client that waits for a key is served when a module creates it} {
         foreach {command arguments module} {
             blpop {l 0} {values.list w l rpush 0 x}
             bzpopmin {z 0} {values.zset w z add x 5}

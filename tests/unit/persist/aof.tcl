@@ -3,7 +3,7 @@ source [file join [file dirname [info script]] aof_util.tcl]
 
 tags {external:skip} {
     start_server {overrides {appendonly yes appendfsync always}} {
-        test {a change is in the file when its reply is there} {
+        test {a change is in the file when its reply arrives} {
             r set k value
             assert_equal [list {SELECT 0} {set k value}] [aof_commands]
         }
@@ -29,7 +29,7 @@ tags {external:skip} {
             assert_equal [list MULTI {set t 1} {incr t} EXEC] [lrange [aof_commands] $before end]
         }
 
-        test {what depends on the time or on chance is written as what it did} {
+        test {commands that depend on time or chance are written by their effect} {
             set before [llength [aof_commands]]
             r set volatile x ex 1000
             r sadd s a
@@ -41,7 +41,7 @@ tags {external:skip} {
                 [lrange [aof_commands] $before end]
         }
 
-        test {messages are for replicas: no transaction is written for their sake} {
+        test {messages are for replicas: they cause no transaction in the file} {
             set before [llength [aof_commands]]
             foreach commands {{{publish c m} {publish c m}} {{publish c m} {set t 2}} {{set t 3} {publish c m} {set t 4}}} {
                 r multi
@@ -51,7 +51,7 @@ tags {external:skip} {
             assert_equal [list {set t 2} MULTI {set t 3} {set t 4} EXEC] [lrange [aof_commands] $before end]
         }
 
-        test {messages in a transaction while there is a replica: no empty one is in the file} {
+        test {messages in a transaction with a replica cause no empty transaction in the file} {
             start_server {} {
                 r replicaof [srv -1 host] [srv -1 port]
                 wait_for_condition 200 50 {[s master_link_status] eq {up}} else { fail "the replica does not follow" }
@@ -65,7 +65,7 @@ tags {external:skip} {
             assert_equal [list {set t 5} {set t 6}] [lrange [aof_commands] end-1 end]
         }
 
-        test {keys that SCAN and RANDOMKEY find expired are no transaction} {
+        test {keys that SCAN and RANDOMKEY find expired are not written as a transaction} {
             r debug set-active-expire 0
             foreach {command expected} {
                 {scan 0 count 1000} {{UNLINK e1} {UNLINK e2} {UNLINK e3}}
@@ -95,7 +95,7 @@ tags {external:skip} {
         }
 
         # Replayed, they would do the same: but not on a replica with other numbers, or other clients.
-        test {what waited, was completed or computed is written as what came of it} {
+        test {commands that waited or computed a value are written by their effect} {
             set before [llength [aof_commands]]
             r xadd x 5-* f v
             r hset n a 1.5
@@ -133,7 +133,7 @@ tags {external:skip} {
             assert_equal $before [llength [aof_commands]]
         }
 
-        test {restart: everything is there} {
+        test {a restart loads everything} {
             r rpush list a b c
             set digest [r debug digest]
             restart_server
@@ -143,7 +143,7 @@ tags {external:skip} {
             wait_for_log "*Dataset loaded from the append-only file in*"
         }
 
-        test {kill -9: what was answered is there} {
+        test {kill -9: acknowledged writes are there} {
             foreach policy {always everysec no} {
                 r config set appendfsync $policy
                 for {set i 0} {$i < 100} {incr i} { r set key:$i $policy:$i }
@@ -153,7 +153,7 @@ tags {external:skip} {
         }
 
         # The reply of the command before it leaves while the script runs; what the script has written stays a whole unit.
-        test {kill -9 during a busy script: what was answered is there, and nothing of the script} {
+        test {kill -9 during a busy script: acknowledged writes are there, and nothing of the script} {
             foreach {policy writes} {always {} always {redis.call('set', 'a', 1) redis.call('set', 'b', 1)} everysec {redis.call('set', 'a', 1)}} {
                 r config set appendfsync $policy
                 r config set busy-reply-threshold 20
@@ -183,7 +183,7 @@ tags {external:skip} {
             assert_equal 0 [r exists gone]
         }
 
-        test {the first command behind a rewrite says its database} {
+        test {the first command after a rewrite selects its database} {
             r select 9
             r set before 1
             r bgrewriteaof
@@ -204,7 +204,7 @@ tags {external:skip} {
 
     foreach preamble {yes no} {
         start_server [list overrides [list appendonly yes aof-use-rdb-preamble $preamble auto-aof-rewrite-percentage 0]] {
-            test "BGREWRITEAOF, preamble $preamble: the same data, in less" {
+            test "BGREWRITEAOF, preamble $preamble: the same data in fewer bytes" {
                 aof_fill
                 for {set i 0} {$i < 1000} {incr i} { r incr counter }
                 set digest [r debug digest]
@@ -220,7 +220,7 @@ tags {external:skip} {
                 assert_equal $digest [r debug digest]
             }
 
-            test "preamble $preamble: what is written during a rewrite is in the new increment, old files go" {
+            test "preamble $preamble: writes during a rewrite are in the new increment, old files are deleted" {
                 set c [valkey_deferring_client]
                 r bgrewriteaof
                 for {set i 0} {$i < 200} {incr i} { $c set during:$i $i }
@@ -294,7 +294,7 @@ tags {external:skip} {
             assert_equal {OK 1} [list [r debug loadaof] [r get k]]
         }
 
-        test {switched off since the start, a rewrite takes the place of the files that are there, under another name} {
+        test {switched off since the start, a rewrite replaces the existing files under another name} {
             set before [aof_manifest]
             restart_server
             r set k 3
@@ -306,7 +306,7 @@ tags {external:skip} {
     }
 
     start_server {overrides {appendonly yes auto-aof-rewrite-percentage 100 auto-aof-rewrite-min-size 50kb}} {
-        test {it is rewritten by itself when it has grown} {
+        test {the file is rewritten automatically when it has grown} {
             for {set i 0} {$i < 100 && ![s aof_rewrite_in_progress] && ![s aof_rewrites]} {incr i} {
                 for {set j 0} {$j < 40} {incr j} { r set k [string repeat x 40] }
             }
@@ -375,7 +375,7 @@ tags {external:skip} {
         "a command without arguments" "*0\r\n" \
         "half a line end behind a length" [string map [list "*3\r\n" "*3\rX"] $command] \
         "blanks" "   "] {
-        test "$what amid the commands: no start, nothing is cut off" {
+        test "$what between commands: no start, nothing is cut off" {
             aof_refused [aof_one_file $command$bad[string repeat $command 1000]] {} \
                 "*is good up to offset 27*Bad file format reading the append only file*"
         }
@@ -448,7 +448,7 @@ tags {external:skip} {
         }
     }
 
-    test {what a killed server left unfinished is removed} {
+    test {unfinished files of a killed server are removed} {
         set folder appendonlydir
         set left {temp-rewriteaof-12.aof temp-rewriteaof-bg-12.aof temp-appendonly.aof.manifest temp-appendonly.aof.incr}
         set others {temp-rewriteaof-bg-x.aof temp-other.aof.incr temp-12.rdb appendonly.aof.9.incr.aof}
@@ -498,7 +498,7 @@ tags {external:skip} {
     }
 
     start_server {overrides {appendonly yes aof-timestamp-enabled yes}} {
-        test {times are written when they change} {
+        test {timestamps are written when they change} {
             r set a 1
             after 1100
             r set b 2
@@ -509,7 +509,7 @@ tags {external:skip} {
             assert_equal {1 2} [r mget a b]
         }
 
-        test {and in front of a base of commands} {
+        test {timestamps are written before a base of commands} {
             r config set aof-use-rdb-preamble no
             r bgrewriteaof
             aof_wait_rewrite
@@ -518,7 +518,7 @@ tags {external:skip} {
             assert_equal {1 2} [r mget a b]
         }
 
-        test {but not amid a transaction} {
+        test {no timestamps are written within a transaction} {
             r multi
             r incr a
             r incr a
@@ -531,7 +531,7 @@ tags {external:skip} {
     }
 
     start_server {overrides {appendonly yes}} {
-        test {DEBUG LOADAOF reads it all again} {
+        test {DEBUG LOADAOF reads files with timestamps} {
             aof_fill
             set digest [r debug digest]
             r debug loadaof
@@ -563,7 +563,7 @@ tags {external:skip} {
             "what a script may not do" {{EVAL "redis.pcall('set', 's') return 1" 0}} {set r1} 0 {ERR 1} 0
             "EXEC without MULTI" {{SET s x} EXEC {SET t y}} {} 0 {ERR 1} 1
         } {
-            test "what a file runs is no call of a command, and in INFO only as 9.1.2 counts it: $what" {
+            test "commands of a file do not count as calls, and in INFO only as 9.1.2 counts them: $what" {
                 set file [open [aof_path incr] w]
                 puts -nonewline $file [aof_text {FLUSHALL} {*}$commands]
                 close $file
@@ -588,7 +588,7 @@ tags {external:skip} {
         foreach {what text} [list "MULTI with an argument" [aof_text {SET a 2} {MULTI x} {SET b 2} EXEC] \
             "EXEC with an argument" [aof_text {SET a 2} MULTI {SET b 2} {EXEC x}] "an unknown command in a transaction" [aof_text {SET a 2} MULTI {SET b 2} NOSUCH EXEC] \
             "a transaction without its end" [aof_text {SET a 2} MULTI {SET b 2}] "half a command" [string range [aof_text {SET a 2} {SET b 2}] 0 end-4]] {
-            test "DEBUG LOADAOF of $what is an error, and the data is what came before" {
+            test "DEBUG LOADAOF of $what is an error, and the commands before it are loaded" {
                 set path [aof_path incr]
                 set file [open $path w]
                 puts -nonewline $file "[aof_text FLUSHALL]$text"
@@ -603,7 +603,7 @@ tags {external:skip} {
             }
         }
 
-        test {DEBUG LOADAOF amid a transaction: what came before in it is there} {
+        test {DEBUG LOADAOF within a transaction keeps the transaction's earlier changes} {
             r multi
             r set amid 1
             r debug loadaof
@@ -614,7 +614,7 @@ tags {external:skip} {
             assert_equal 2 [r get amid]
         }
 
-        test {switched off and on amid a transaction: nothing comes twice} {
+        test {switched off and on within a transaction: nothing is written twice} {
             r multi
             r incr amid
             r config set appendonly no

@@ -69,9 +69,9 @@ proc aof_forms_hold {} {
 
 tags {external:skip needs:debug} {
     start_server {overrides {appendonly yes appendfsync always save {}}} {
-        test {what is written has the expected bytes} aof_forms_hold
+        test {the append-only file has the expected bytes} aof_forms_hold
 
-        test {and it brings back the same data} {
+        test {the append-only file restores the same data} {
             set digest [r debug digest]
             r debug loadaof
             assert_equal $digest [r debug digest]
@@ -79,10 +79,10 @@ tags {external:skip needs:debug} {
     }
 
     if {[valkey_oracle] eq {}} {
-        test {Valkey 9.1 writes the same} { skip "no valkey-server 9.1 here" }
+        test {Valkey 9.1 writes the same bytes} { skip "no valkey-server 9.1 here" }
     } else {
         start_server [list executable [valkey_oracle] overrides {appendonly yes appendfsync always save {} enable-debug-command yes}] {
-            test {Valkey 9.1 writes the same} aof_forms_hold
+            test {Valkey 9.1 writes the same bytes} aof_forms_hold
         }
     }
 }

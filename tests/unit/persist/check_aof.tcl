@@ -11,7 +11,7 @@ proc aof_in_folder {text} {
 
 tags {external:skip} {
     start_server {overrides {appendonly yes}} {
-        test {files of a server are fine, with and without image} {
+        test {the files of a server are valid, with and without an RDB base} {
             aof_fill
             set manifest [config_get dir]/appendonlydir/appendonly.aof.manifest
             foreach preamble {yes no} {
@@ -37,7 +37,7 @@ tags {external:skip} {
         "a wrong length" "*2\r\n\$30000\r\nx\r\n" \
         "a length that is none" "*x\r\n" \
         "a missing end of line" "*1\r\n\$4\r\nPINGxx"] {
-        test "$what: told, then cut off with --fix" {
+        test "$what: reported, then cut off with --fix" {
             set good [aof_text {SET a 1} {RPUSH l x y}]
             set dir [aof_in_folder $good$tail]
             set file $dir/appendonly.aof.1.incr.aof
@@ -59,7 +59,7 @@ tags {external:skip} {
         }
     }
 
-    test {only the last file is mended} {
+    test {only the last file is shortened} {
         set dir [aof_in_folder [aof_text {SET a 1}]garbage]
         aof_put_files $dir [list second.aof [aof_text {SET b 1}] appendonly.aof.manifest \
             "file appendonly.aof.1.incr.aof seq 1 type i\nfile second.aof seq 2 type i\n"]
@@ -68,7 +68,7 @@ tags {external:skip} {
         assert_match "*appendonly.aof.1.incr.aof is not shortened, because it is not the last file*" $output
     }
 
-    test {cut back to a time} {
+    test {--truncate-to-timestamp cuts the file at a time} {
         set before "#TS:1000\r\n[aof_text {SET a 1}]#TS:2000\r\n[aof_text {SET a 2}]"
         set dir [aof_in_folder "$before#TS:3000\r\n[aof_text {SET a 3}]"]
         set file $dir/appendonly.aof.1.incr.aof

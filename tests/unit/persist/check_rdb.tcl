@@ -26,7 +26,7 @@ tags {external:skip needs:debug} {
         set path [srv dir]/dump.rdb
         set whole [read_file $path]
 
-        test {a sound file: what is in it, and that it is fine} {
+        test {a valid file: its contents are listed} {
             lassign [check_rdb $path] code output
             assert_equal 0 $code
             assert_in_order $output [list "offset 0] Checking RDB file $path" "AUX FIELD valkey-ver = '9.*'" \
@@ -80,7 +80,7 @@ tags {external:skip needs:debug} {
             write_bytes $path $whole
         }
 
-        test {broken files: where, and what was being read} {
+        test {broken files: the report has the place and what was being read} {
             write_bytes $path [string range $whole 0 199]
             lassign [check_rdb $path] code output
             assert_equal 1 $code

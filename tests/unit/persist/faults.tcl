@@ -13,7 +13,7 @@ proc still_there {key value} {
 
 tags {external:skip valgrind:skip} {
     if {![faults_possible]} {
-        test {faults} { skip "not with a sanitizer" }
+        test {a fault of any system call is reported, and no acknowledged write is lost} { skip "not with a sanitizer" }
         return
     }
     set program [faults_build]
@@ -63,7 +63,7 @@ tags {external:skip valgrind:skip} {
     }
 
     foreach {what call errno} [list "a full disk" write $ENOSPC "a failed fsync" fdatasync $EIO] {
-        test "appendfsync always, $what: the server ends rather than lose what it answers" {
+        test "appendfsync always, $what: the server exits before an acknowledged write is lost" {
             set dir $::work_dir/always.[incr ::server_count]
             file mkdir $dir
             set overrides [list dir $dir appendonly yes appendfsync always]
@@ -110,7 +110,7 @@ tags {external:skip valgrind:skip} {
         }
     }
 
-    test {appendonly yes at run time, and no room for it: refused, or tried again} {
+    test {appendonly yes at run time on a full disk is refused, or tried again} {
         start_server [list executable $program] {
             r set k v
             faults open $ENOSPC 0 1000000 appendonly

@@ -13,7 +13,7 @@ proc make_file {keys} {
 
 tags {external:skip needs:debug} {
     start_server {overrides {loading-process-events-interval-bytes 1024}} {
-        test {clients get -LOADING, INFO tells of progress} {
+        test {clients get -LOADING, INFO shows the progress} {
             make_file 2000
             r config set key-load-delay 20000
             set c [valkey_deferring_client]
@@ -53,7 +53,7 @@ tags {external:skip needs:debug} {
             $c close
         }
 
-        test {clients that come and go while a file is loaded} {
+        test {clients connect and disconnect while a file is loaded} {
             make_file 2000
             r config set key-load-delay 20000
             set c [valkey_deferring_client]
@@ -185,7 +185,7 @@ tags {external:skip needs:debug} {
 
     foreach deep {no yes} {
         start_server [list overrides [list rdbchecksum no sanitize-dump-payload $deep maxmemory 1gb]] {
-            test "bytes that are changed, without a checksum to tell: nothing but an error (deep checks: $deep)" {
+            test "changed bytes in a file without a checksum cause nothing but an error (deep checks: $deep)" {
                 fill_every_type r 1
                 foreach k {str:long list:plain} { r del $k }
                 r save
@@ -237,7 +237,7 @@ tags {external:skip needs:debug} {
         {a string longer than the file} [rdb_file REDIS0011 $head\xfe\x00\x00\x01k\x80\x7f\xff\xff\xff] "*bytes announced*" \
     ]
     foreach {name bytes reason} $cases {
-        test "the server does not start with $name, and leaves the file alone" {
+        test "the server does not start with $name, and does not change the file" {
             set dir $::work_dir/bad
             file mkdir $dir
             write_bytes $dir/dump.rdb $bytes

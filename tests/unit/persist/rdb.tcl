@@ -14,7 +14,7 @@ tags {external:skip needs:debug} {
         {btree} {zset-index btree}
     } {
         start_server [list overrides $overrides] {
-            test "DEBUG RELOAD brings every type back: $name" {
+            test "DEBUG RELOAD loads every type: $name" {
                 fill_every_type r
                 set before [digest]
                 set values [lmap k [lsort [r keys *]] { list $k [r type $k] [kept_encoding $k] [readable 0 $k] }]
@@ -45,7 +45,7 @@ tags {external:skip needs:debug} {
                 assert_equal REDIS0011 [string range [read_file [srv dir]/dump.rdb] 0 8]
             }
 
-            test "a restart brings everything back: $name" {
+            test "a restart loads everything: $name" {
                 fill_every_type r 1
                 set before [digest]
                 r config set save "3600 1"
@@ -90,7 +90,7 @@ tags {external:skip needs:debug} {
             assert_morethan [r ttl volatile] 900
         }
 
-        test {function libraries are saved and come back} {
+        test {function libraries are saved and loaded} {
             r flushall
             r function flush
             foreach i {1 2 3} { r function load "#!lua name=lib$i\nserver.register_function('f$i', function() return $i end)" }
@@ -116,7 +116,7 @@ tags {external:skip needs:debug} {
             assert_equal 1 [r get mine]
         }
 
-        test {keys whose time is over are not loaded} {
+        test {expired keys are not loaded} {
             r flushall
             r debug set-active-expire 0
             r set over 1 px 1

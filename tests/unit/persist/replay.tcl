@@ -90,7 +90,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
 
     # What has expired is written down as deleted, so that what came later finds it gone when the file is read, in which
     # nothing expires by itself. Each command here would do something else with the key still there.
-    test {replay: keys that expired when a command came upon them} {
+    test {replay: keys that expired when a command accessed them} {
         assert_replays {
             r debug set-active-expire 0
             set over [expr {[clock milliseconds] + 60}]
@@ -109,7 +109,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
-    test {replay: keys that expired while nobody looked} {
+    test {replay: keys that expired without an access} {
         assert_replays {
             foreach k $members { r rpush $k old; r pexpire $k 30 }
             wait_for_condition 400 25 {[r dbsize] == 0} else { fail "they do not expire" }
@@ -118,7 +118,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
     }
 
     # What has a time only for a while: when the file is read that time is over, but it says that it was taken away.
-    test {replay: times that are over by then, and no longer there} {
+    test {replay: times that are over at the replay, and removed ones} {
         assert_replays {
             set over [expr {[clock milliseconds] + 250}]
             foreach k {set expire getex setex rename} { r set $k 1 }
@@ -168,7 +168,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
 
     # ---- Chance ----
 
-    test {replay: SPOP takes what it takes} {
+    test {replay: SPOP removes the same members} {
         assert_replays {
             foreach k {one many most all ints} { r sadd $k {*}$members }
             r sadd ints {*}[lrange {1 2 3 4 5 6 7 8 9 10 11 12} 0 end]; r sadd small 1 2 3 4 5; r sadd tiny a b c
@@ -209,7 +209,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
-    test {replay: strings longer than the limit that holds now} {
+    test {replay: strings longer than the current limit} {
         assert_replays {
             r config set proto-max-bulk-len 2mb
             r setrange s 1048578 x
@@ -221,7 +221,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
 
     # ---- Fields that expire ----
 
-    test {replay: hashes whose fields expire} {
+    test {replay: hashes with fields that expire} {
         assert_replays {
             foreach h {a b c d e f g h i j k} { r hset $h f 1 g 2 i 3 }
             r hexpire a 1000 fields 2 f g; r hpexpire b 1000000 fields 1 f; r hexpireat c 4102444800 fields 1 f; r hpexpireat d 4102444800123 fields 1 f
@@ -248,7 +248,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
     }
 
     # Which are over, but nobody has come upon them: in the file they are as they were, and must not get another time there.
-    test {replay: commands that name fields that are over, and others} {
+    test {replay: commands that name expired and other fields} {
         assert_replays {
             r debug set-active-expire 0
             foreach h {expire persist getex_persist getex setex fnx del getdel set} { r hset $h f 1 g 2 h 3; r hpexpire $h 20 fields 1 f; r hpexpire $h 500000 fields 1 h }
@@ -369,7 +369,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
 
     # ---- From one key to another ----
 
-    test {replay: what is copied, moved, renamed and restored keeps its time} {
+    test {replay: keys that are copied, moved, renamed and restored keep their expiry} {
         assert_replays {
             r set a 1 px 1000000; r copy a b; r copy a a2 db 3; r rename a c; r renamenx c d; r move d 5
             r hset h f 1 g 2; r hpexpire h 1000000 fields 1 f; r copy h h2; r rename h h3; r move h2 4
@@ -416,7 +416,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
-    test {replay: functions come, change and go} {
+    test {replay: functions are loaded, replaced and deleted} {
         assert_replays {
             proc library {name value} { return "#!lua name=$name\nredis.register_function('f_$name', function() return $value end)" }
             r function load [library one 1]; r function load [library two 2]; r function load replace [library one 11]; r function delete two
@@ -426,7 +426,7 @@ start_server {overrides {appendonly yes appendfsync no auto-aof-rewrite-percenta
         }
     }
 
-    test {replay: MIGRATE takes keys away} {
+    test {replay: MIGRATE removes keys} {
         assert_replays {
             start_server {} {
                 r -1 mset a 1 b 2 c 3 d 4

@@ -41,7 +41,7 @@ tags {external:skip needs:debug} {
             assert_equal 0 [s rdb_saves]
         }
 
-        test {BGSAVE writes a file, and tells of its child} {
+        test {BGSAVE writes a file, and the log reports the child} {
             file delete [srv dir]/dump.rdb
             set forks [s total_forks]
             set from [string length [read_file [srv log]]]
@@ -123,7 +123,7 @@ tags {external:skip needs:debug} {
             assert_equal $before [digest]
         }
 
-        test {connections that close while a child lives are closed for their peers as well} {
+        test {connections that close while a child runs are closed for their peers too} {
             set c [valkey_deferring_client]
             $c ping
             assert_equal PONG [$c read]
@@ -161,7 +161,7 @@ tags {external:skip needs:debug} {
             r config set rdb-key-save-delay 0
         }
 
-        test {a child that is killed: an error, no rubbish, the old file as it was} {
+        test {a killed child: an error, no temporary file, the old file unchanged} {
             r config set rdb-key-save-delay 0
             r flushall
             r set k v
@@ -202,7 +202,7 @@ tags {external:skip needs:debug} {
         }
 
         # Strings of 100 kB, which the parent then writes to: copied only where the child still needs them.
-        test {a child gives back what it has written} {
+        test {a child frees the values that it has written} {
             r config set rdbcompression no
             r flushall
             for {set i 0} {$i < 300} {incr i} { r set big:$i [string repeat x 100000] }
@@ -319,7 +319,7 @@ tags {external:skip needs:debug} {
         }
     }
 
-    test {a child whose parent has been killed does not write over its file} {
+    test {a child does not replace the file after its parent was killed} {
         start_server {crash 1} {
             r set k v
             r save
@@ -336,7 +336,7 @@ tags {external:skip needs:debug} {
         }
     }
 
-    test {the end of the server ends its child} {
+    test {a server that ends kills its child} {
         start_server {} {
             r debug populate 10
             start_endless_save
@@ -434,7 +434,7 @@ tags {external:skip needs:debug} {
             assert {![file exists [srv dir]/dump.rdb]}
         }
 
-        test {CONFIG SET dir: files go there} {
+        test {CONFIG SET dir: files are written there} {
             file mkdir [srv dir]/sub
             r config set dir [srv dir]/sub
             r save
@@ -443,7 +443,7 @@ tags {external:skip needs:debug} {
     }
 
     start_server {overrides {save ""}} {
-        test {a child whose parent was killed leaves nothing behind} {
+        test {a child leaves no temporary file after its parent was killed} {
             r debug populate 50
             r config set rdb-key-save-delay 200000
             r bgsave
@@ -453,7 +453,7 @@ tags {external:skip needs:debug} {
             assert_equal 0 [r dbsize]
         }
 
-        test {a child whose parent was killed does not replace the file of who follows} {
+        test {a child does not replace the file of the server that follows its killed parent} {
             # It reports after the first key, and is done before the next report is due.
             r mset k old other old
             r config set rdb-key-save-delay 190000
@@ -472,7 +472,7 @@ tags {external:skip needs:debug} {
 
     # A file system that is full, as /dev/full is; that takes a link, and root to break the rename.
     start_server {overrides {save "100000 1"}} {
-        test {a full disk: an error, and the old file as it was} {
+        test {a full disk: an error, and the old file unchanged} {
             r debug populate 100
             r save
             set before [read_file [srv dir]/dump.rdb]

@@ -52,7 +52,7 @@ start_server {tags {persist} overrides {appendonly yes auto-aof-rewrite-percenta
         assert_equal {} $more
     }
 
-    test {what RESTORE and MIGRATE did is there after a restart} {
+    test {the effects of RESTORE and MIGRATE survive a restart} {
         r mset moved 1 stays 2 gone 3
         start_server {} {
             r set stays taken

@@ -7,7 +7,7 @@ proc ms {script} {
 }
 
 start_server {overrides {appendonly no save {}} tags {aof external:skip}} {
-    test {without the append-only file nothing is local} {
+    test {without the append-only file WAITAOF replies 0 local} {
         assert_equal {0 0} [r waitaof 0 0 0]
         assert_error "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled." {r waitaof 1 0 0}
         foreach {args error} {
@@ -21,7 +21,7 @@ start_server {overrides {appendonly no save {}} tags {aof external:skip}} {
 }
 
 start_server {overrides {appendonly yes appendfsync everysec save {}} tags {aof external:skip}} {
-    test {appendfsync everysec: it waits for the sync, and those who wrote nothing do not wait} {
+    test {appendfsync everysec: WAITAOF waits for the sync, and does not wait for clients that wrote nothing} {
         r set k 0
         r waitaof 1 0 5000
         set waited {}
@@ -44,7 +44,7 @@ start_server {overrides {appendonly yes appendfsync everysec save {}} tags {aof 
         assert_equal {1 0} [r waitaof 1 1 1100]
     }
 
-    test {in transactions and scripts it tells, and does not wait} {
+    test {in transactions and scripts WAITAOF replies at once} {
         r waitaof 1 0 5000
         r multi
         r set k 4
@@ -55,7 +55,7 @@ start_server {overrides {appendonly yes appendfsync everysec save {}} tags {aof 
         assert_equal {1 0} [r waitaof 1 0 5000] "what a script wrote is its caller's"
     }
 
-    test {a write of nothing need not be waited for} {
+    test {a write without an effect need not be waited for} {
         r waitaof 1 0 5000
         assert_equal 0 [r del nosuch]
         assert_lessthan [ms { assert_equal {1 0} [r waitaof 1 0 5000] }] 300
@@ -72,7 +72,7 @@ start_server {overrides {appendonly yes appendfsync everysec save {}} tags {aof 
         assert_equal {1 0} [r waitaof 1 0 5000]
     }
 
-    test {it waits across a rewrite; the file is switched off under it} {
+    test {WAITAOF waits across a rewrite; switching the file off ends it} {
         r config set appendfsync no
         set d [valkey_deferring_client]
         $d set k 8
@@ -91,7 +91,7 @@ start_server {overrides {appendonly yes appendfsync everysec save {}} tags {aof 
         $d close
     }
 
-    test {what was acknowledged is there after the server was killed} {
+    test {acknowledged writes are there after the server was killed} {
         r set safe yes
         assert_equal {1 0} [r waitaof 1 0 20000]
         restart_server 0 KILL

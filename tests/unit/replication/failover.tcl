@@ -5,7 +5,7 @@ proc address {level} { return "[srv $level host] [srv $level port]" }
 
 tags {external:skip repl} {
     start_server {} {
-        test {FAILOVER: what is wrong with it} {
+        test {FAILOVER: errors of arguments} {
             foreach {args error} {
                 {abort timeout 5} "ERR syntax error" {to h} "ERR syntax error" {timeout 5 timeout 6} "ERR syntax error"
                 {abort abort} "ERR syntax error" {to h 1 to h 2} "ERR syntax error" {abort to h 1} "ERR syntax error"
@@ -24,7 +24,7 @@ tags {external:skip repl} {
     foreach end [other_ends] {
         lassign $end name executable
         with_replicas 2 $executable {} {
-            test "FAILOVER: what is wrong with it, with replicas ($name)" {
+            test "FAILOVER: errors of arguments, with replicas ($name)" {
                 set host [srv host]
                 foreach {args error} {
                     {to h 1} "ERR FAILOVER target HOST and PORT is not a replica."
@@ -66,7 +66,7 @@ tags {external:skip repl} {
                 assert_match "*A failover to 127.0.0.1:[srv port] was requested*The failover to 127.0.0.1:[srv port] was aborted: FAILOVER ABORT was called*" [read_file [srv -2 log]]
             }
 
-            test "FAILOVER TIMEOUT: nobody has caught up by then ($name)" {
+            test "FAILOVER TIMEOUT: it is aborted when no replica has caught up ($name)" {
                 assert_equal OK [r -2 failover timeout 300]
                 assert_equal waiting-for-sync [s -2 master_failover_state]
                 assert_range [ms { wait_for_field -2 master_failover_state no-failover }] 150 5000
@@ -75,7 +75,7 @@ tags {external:skip repl} {
                 assert_equal master [s -2 role]
             }
 
-            test "FAILOVER TO hands over: no write is lost, clients are sent on ($name)" {
+            test "FAILOVER TO hands over: no write is lost, clients are redirected ($name)" {
                 foreach level {0 -1} { continue_server $level }
                 set syncs [s -2 sync_full]
                 set waits [valkey_deferring_client -2]
@@ -103,7 +103,7 @@ tags {external:skip repl} {
         }
 
         with_replicas 2 $executable {} {
-            test "FAILOVER without a target takes whoever has everything ($name)" {
+            test "FAILOVER without a target chooses a replica that has everything ($name)" {
                 stop_server 0
                 r -2 set k 1
                 assert_equal OK [r -2 failover]
@@ -117,7 +117,7 @@ tags {external:skip repl} {
         }
 
         with_replicas 1 $executable {} {
-            test "FAILOVER FORCE hands over to one that lags; what it lacked is gone ($name)" {
+            test "FAILOVER FORCE hands over to a replica that lags, and loses what it lacked ($name)" {
                 r -1 set k 1
                 assert_equal 1 [r -1 wait 1 10000]
                 stop_server 0

@@ -15,7 +15,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
     r set k v
     r hset h f v
 
-    test {a snapshot goes over sockets, and the stream waits for the first ACK} {
+    test {a snapshot is sent over sockets, and the stream waits for the first ACK} {
         set f [asker]
         asker_ask $f
         set offset [asker_full $f]
@@ -59,7 +59,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         }
     }
 
-    test {what a version cannot hold ends the snapshot} {
+    test {a snapshot ends when the replica's version cannot hold the data} {
         r hset fields f v
         r hexpire fields 1000 fields 1 f
         foreach {told version} {{} 10 {version 8.1.0} 11} {
@@ -89,14 +89,14 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         r function flush
     }
 
-    test {who has SYNC is told no offset} {
+    test {a replica that uses SYNC gets no offset} {
         set f [asker {capa eof version 9.1.2}]
         $f write "SYNC\r\n"
         assert_match VALKEY080* [dict get [asker_bulk $f] bytes]
         $f close
     }
 
-    test {several that ask for the same are served by one child, others by the next} {
+    test {replicas with the same request are served by one child, others by the next} {
         r config set repl-diskless-sync-delay 1
         set forks [s total_forks]
         set same [list [asker] [asker] [asker]]
@@ -112,7 +112,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         foreach f [list {*}$same $other] { $f close }
     }
 
-    test {who wants keys does not share with who wants none} {
+    test {a replica that wants keys does not share a snapshot with one that wants none} {
         r config set repl-diskless-sync-delay 1
         set without [asker {capa eof rdb-filter-only functions rdb-only 1}]
         set with [asker {capa eof rdb-only 1}]
@@ -141,7 +141,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         r config set repl-diskless-sync-delay 0
     }
 
-    test {signs of life go to who waits} {
+    test {a replica that waits gets newlines} {
         r config set repl-diskless-sync-delay 3
         set f [asker]
         asker_ask $f
@@ -156,7 +156,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
 start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command yes rdb-key-save-delay 1000} tags {repl}} {
     r debug populate 1000 key 100
 
-    test {who comes while a snapshot goes over sockets waits for the next} {
+    test {a replica that connects during a snapshot over sockets waits for the next one} {
         set f [asker]
         asker_ask $f
         asker_full $f
@@ -172,7 +172,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         $g close
     }
 
-    test {the last one that goes takes the child along} {
+    test {the child is killed when the last replica disconnects} {
         wait_for_condition 100 50 {[s rdb_bgsave_in_progress] == 0} else { fail "a child is left" }
         set from [llength [log_lines]]
         set f [asker]
@@ -193,7 +193,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         r config set repl-diskless-sync-delay 0
     }
 
-    test {a child that is killed takes its replicas along, and is no failed save} {
+    test {a killed child disconnects its replicas, and is no failed save} {
         set from [llength [log_lines]]
         lose_child
         wait_for_log {*The process that sends the snapshot was ended by signal 9} $from
@@ -216,7 +216,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         }
     }
 
-    test {another child comes first} {
+    test {a snapshot waits for another child} {
         r debug populate 1000 key 100
         r config set repl-diskless-sync no
         r bgrewriteaof
@@ -248,7 +248,7 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
         assert_equal 1 [s rdb_saves]
     }
 
-    test {who has no mark for the end gets a file although sockets are wanted} {
+    test {a replica without capa eof gets a file although repl-diskless-sync is on} {
         r config set repl-diskless-sync yes
         set f [asker {}]
         $f write "SYNC\r\n"
@@ -257,7 +257,7 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
         r config set repl-diskless-sync no
     }
 
-    test {a replica of old gets its version over sockets although a file is wanted} {
+    test {an old replica gets its version over sockets although files are configured} {
         set f [asker {capa eof}]
         asker_ask $f
         asker_full $f
@@ -265,7 +265,7 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
         $f close
     }
 
-    test {who comes while the file is written joins, at the same offset} {
+    test {a replica that connects while the file is written joins it, at the same offset} {
         r config set rdb-key-save-delay 1000
         r debug populate 1000 key 100
         wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "a child is left" }
@@ -293,7 +293,7 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
         foreach h [list $f $g $other] { $h close }
     }
 
-    test {a save that somebody asked for is not for replicas} {
+    test {a save by a client is not shared with replicas} {
         wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "a child is left" }
         set from [llength [log_lines]]
         r bgsave
@@ -306,7 +306,7 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
         $f close
     }
 
-    test {a file for replicas only is given up with the last of them} {
+    test {a file for replicas only is aborted with the last of them} {
         wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0} else { fail "a child is left" }
         set from [llength [log_lines]]
         set f [asker]
@@ -326,7 +326,7 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
         r config set save {}
     }
 
-    test {a save that fails ends those who wait for it} {
+    test {a save that fails disconnects the replicas that wait for it} {
         set from [llength [log_lines]]
         lose_child
         wait_for_log {*The synchronization of a replica failed because the snapshot process failed} $from
@@ -337,7 +337,7 @@ start_server {overrides {save {} repl-diskless-sync no enable-debug-command yes}
 start_server {overrides {save {} repl-diskless-sync-delay 1 enable-debug-command yes rdbcompression no} tags {repl}} {
     r debug populate 300 key 100000
 
-    test {all wait for the slowest, but not longer than repl-timeout} {
+    test {a snapshot waits for the slowest replica, but not longer than repl-timeout} {
         r config set repl-timeout 2
         set slow [asker {capa eof version 9.1.2 listening-port 7002}]
         set fast [asker]

@@ -17,7 +17,7 @@ proc channel_place {f} {
 start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command yes dual-channel-replication-enabled yes} tags {repl}} {
     r set k v
 
-    test {a replica that can is asked to come with two connections} {
+    test {a replica with capa dual-channel is asked to use two connections} {
         set main [asker {capa eof capa psync2 capa dual-channel version 9.1.2}]
         asker_ask $main
         assert_equal +DUALCHANNELSYNC [asker_line $main]
@@ -61,7 +61,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         r config set rdb-key-save-delay 0
     }
 
-    test {the stream is kept for a main connection that comes late, and no longer than it may} {
+    test {the stream is kept for a late main connection, for a limited time} {
         r config set repl-backlog-size 16384
         r debug delay-rdb-client-free-seconds 1
         set rdb [channel_ask]
@@ -91,7 +91,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
     }
 
     # The output buffer limit of replicas is what may be kept for one that has not come to read it.
-    test {the stream that is kept for a main connection that does not come has a limit} {
+    test {the stream that is kept for a missing main connection has a limit} {
         r debug delay-rdb-client-free-seconds 1000
         set limits [config_get client-output-buffer-limit]
         foreach sent {yes no} {
@@ -127,7 +127,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         r debug delay-rdb-client-free-seconds 1
     }
 
-    test {nothing is kept for a snapshot whose main connection reads the stream, nor for one that wants no stream} {
+    test {no stream is buffered for a snapshot with a main connection, nor for one without a stream} {
         config_set rdb-key-save-delay 2000
         set limits [config_get client-output-buffer-limit]
         config_set client-output-buffer-limit {replica 200000 0 0}
@@ -158,7 +158,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         config_set rdb-key-save-delay 0
     }
 
-    test {several share a snapshot, and the one that goes does not harm the others} {
+    test {several replicas share a snapshot, and one that disconnects does not harm the others} {
         r config set repl-diskless-sync-delay 1
         r config set rdb-key-save-delay 1000
         set forks [s total_forks]
@@ -173,7 +173,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
         wait_for_condition 100 50 {[s connected_slaves] == 0} else { fail "[s connected_slaves] are left" }
     }
 
-    test {the last connection takes the child along} {
+    test {the child is killed with the last connection} {
         set from [llength [log_lines]]
         set f [channel_ask]
         channel_place $f

@@ -57,7 +57,7 @@ start_server {overrides {repl-diskless-sync-delay 0}} {
             "*:M *The former replication ID * stays valid up to offset *" "*This server is now a primary (requested by *"}
     }
 
-    test {Log of who hands over says who asked, and no more} {
+    test {The log of a server that hands over names the client that requested it, and no more} {
         r replicaof 127.0.0.1 $primary
         wait_linked 0
         wait_for_condition 100 25 {[string match *state=online* [r -1 info replication]]} else { fail "not online" }
@@ -91,7 +91,7 @@ start_server {overrides {repl-diskless-sync-delay 0}} {
 start_server {overrides {repl-timeout 60}} {
     set port [primary_listen]
 
-    test {A synchronization that ends before it replaces anything leaves where the stream can go on} {
+    test {A synchronization that ends before it replaces data keeps the offset to continue from} {
         r replicaof 127.0.0.1 $port
         set fd [primary_accept]
         primary_greet $fd
@@ -123,7 +123,7 @@ start_server {overrides {repl-timeout 60}} {
         close $fd
     }
 
-    test {Once it begins to replace the data, everything is asked for} {
+    test {After a replica has begun to replace its data, it asks for a full synchronization} {
         set fd [primary_accept]
         primary_greet $fd
         primary_say $fd "+FULLRESYNC $::id_b 5\r\n\$14\r\nREDIS0011\xfe\xfe\xfe\xfe\xfe"
@@ -134,7 +134,7 @@ start_server {overrides {repl-timeout 60}} {
         r replicaof no one
     }
 
-    test {A replica that is given another primary ends what blocked clients wait for} {
+    test {REPLICAOF another primary unblocks clients with an error} {
         r replicaof 127.0.0.1 $port
         set blocked [valkey_client]
         $blocked write [resp::encode {xread block 0 streams s $}]
@@ -144,7 +144,7 @@ start_server {overrides {repl-timeout 60}} {
         part {}
     }
 
-    test {Keys that are over and not gone can be looked into} {
+    test {Expired keys that are not deleted yet can be inspected} {
         r debug set-active-expire 0
         r set over value px 1
         after 20
@@ -157,7 +157,7 @@ start_server {overrides {repl-timeout 60}} {
         r debug set-active-expire 1
     }
 
-    test {Errors in the stream are logged with their code, but for those made for the occasion} {
+    test {Errors in the stream are logged, those with a code of their own with the code} {
         set fd [up_at $port]
         set from [log_end 0]
         primary_say $fd [command SELECT 0][command SET s x][command LPUSH s 1][command SET s x nonsense][command INCR s]

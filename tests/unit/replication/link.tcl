@@ -5,7 +5,7 @@ tags {replication external:skip needs:debug} {
 set port [primary_listen]
 
 start_server {} {
-    test {A replica says who it is, and asks to go on behind its own history} {
+    test {A replica announces itself, and asks to continue its own history} {
         assert_equal {master 0 {}} [r role]
         set id [s master_replid]
         assert_equal OK [r replicaof 127.0.0.1 $port]
@@ -40,7 +40,7 @@ start_server {} {
         assert_match {*flags=M * user=(superuser) *} [r client list type primary]
     }
 
-    test {GETACK is answered with what stood before it, and nothing else is} {
+    test {GETACK replies the offset before it, and no other command has a reply} {
         set at [s master_repl_offset]
         set ask [command REPLCONF GETACK *]
         primary_say $fd [command PING]$ask
@@ -51,7 +51,7 @@ start_server {} {
         assert_equal [list REPLCONF ACK $at] [primary_hear $fd] "with the next tick"
     }
 
-    test {A transaction counts when it has ended} {
+    test {A transaction counts for the offset when it has ended} {
         set at [s master_repl_offset]
         set half [command MULTI][command INCR n][command SET in multi]
         primary_say $fd $half
@@ -80,7 +80,7 @@ start_server {} {
         assert_equal 2 [s unexpected_error_replies]
     }
 
-    test {A link that is cut in a transaction goes on in front of it} {
+    test {A link that is cut in a transaction continues before the transaction} {
         set at [s master_repl_offset]
         primary_say $fd [command MULTI][command SET half done]
         after 100
@@ -118,7 +118,7 @@ start_server {} {
         wait_for_log "*The primary's replication ID has changed to $::id_b*"
     }
 
-    test {What breaks the protocol: nobody goes on behind it} {
+    test {A protocol error in the stream ends the link, and nothing behind it is applied} {
         primary_say $fd "hello there\r\n"
         wait_for_log "*Receiving inline protocol from primary*"
         set fd [primary_accept]
@@ -131,7 +131,7 @@ start_server {} {
         assert_equal {PSYNC ? -1} [primary_greet $fd]
     }
 
-    test {Not now, says the primary: the replica asks again} {
+    test {After -NOMASTERLINK or -LOADING the replica asks again} {
         foreach answer {{-NOMASTERLINK Can't SYNC while not connected with my master} {-LOADING wait}} {
             primary_say $fd "$answer\r\n"
             set fd [primary_accept]
@@ -167,7 +167,7 @@ start_server {} {
         close $fd
     }
 
-    test {A primary of old times is asked by SYNC, and is told nothing} {
+    test {A primary without PSYNC is asked with SYNC, and gets no acknowledgements} {
         set fd [primary_accept]
         primary_greet $fd
         primary_say $fd "-ERR unknown command 'PSYNC'\r\n"
@@ -184,7 +184,7 @@ start_server {} {
         close $fd
     }
 
-    test {Promotion: the history goes on under a new name} {
+    test {Promotion: the history continues under a new ID} {
         set fd [primary_accept]
         primary_greet $fd
         primary_sync $fd $::id_a 500
@@ -227,7 +227,7 @@ start_server {} {
 }
 
 start_server {overrides {bind-source-addr 127.0.0.9 masterauth secret masteruser me replica-announce-ip 10.9.8.7 replica-announce-port 77}} {
-    test {User and password, and how it wants to be called} {
+    test {primaryuser and primaryauth, and the announced address} {
         r replicaof 127.0.0.1 $port
         set fd [primary_accept]
         assert_equal 127.0.0.9 [lindex [fconfigure $fd -peername] 0]
@@ -248,7 +248,7 @@ start_server {overrides {bind-source-addr 127.0.0.9 masterauth secret masteruser
 }
 
 start_server {overrides {repl-timeout 2}} {
-    test {A primary that says nothing is given up: in the handshake, and later} {
+    test {A silent primary is disconnected: in the handshake, and later} {
         r replicaof 127.0.0.1 $port
         set fd [primary_accept]
         primary_hear $fd
@@ -334,7 +334,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         primary_hear $main
     }
 
-    test {Two connections: a place that is none is refused} {
+    test {Two connections: an invalid offset is refused} {
         close $main
         foreach place [list "4611686018427387904 $::id_a 2 17" "300 $::id_a 2147483648 17" "300 $::id_a -2 17"] {
             set main [primary_accept]
@@ -351,7 +351,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         primary_greet $main
     }
 
-    test {Two connections: there need not be anything to keep} {
+    test {Two connections: the local buffer may stay empty} {
         close $main
         lassign [dual_opening] main rdb
         primary_say $main "+CONTINUE $::id_a\r\n"
@@ -361,7 +361,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         close $rdb
     }
 
-    test {What is kept has a limit; the rest waits on the other side} {
+    test {The local buffer has a limit; the rest stays with the primary} {
         config_set client-output-buffer-limit "replica 100000 0 0"
         close $main
         lassign [dual_opening] main rdb
@@ -376,7 +376,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
         config_set client-output-buffer-limit "replica 256mb 64mb 60"
     }
 
-    test {When one of the connections fails, all begins anew} {
+    test {When one of the connections fails, the synchronization starts again} {
         close $main
         foreach which {rdb main refused} {
             set main [primary_accept]
@@ -400,7 +400,7 @@ start_server {overrides {dual-channel-replication-enabled yes}} {
 }
 
 start_server {overrides {appendonly yes appendfsync everysec}} {
-    test {What has been applied is not told to be on disk before it is} {
+    test {Applied bytes are not acknowledged as synced before they are} {
         set fd [up_at $port]
         wait_for_condition 100 50 {[s aof_rewrite_in_progress] == 0 && [s aof_rewrite_scheduled] == 0} else { fail "the file is not there" }
         primary_say $fd [command SELECT 0]
@@ -421,7 +421,7 @@ start_server {overrides {appendonly yes appendfsync everysec}} {
 }
 
 start_server {} {
-    test {After a restart a replica goes on where its file stands} {
+    test {After a restart a replica continues from its file} {
         set fd [up_at $port]
         primary_say $fd [command SELECT 3][command SET k v]
         wait_for_offset [set at [expr {100 + [string length [command SELECT 3][command SET k v]]}]]
@@ -438,7 +438,7 @@ start_server {} {
         r config rewrite
     }
 
-    test {After a restart a primary can go on with replicas of before, under a new name} {
+    test {After a restart a primary can continue with its old replicas, under a new ID} {
         r select 0
         r set gone 1 px 300
         r set stays 1
@@ -456,7 +456,7 @@ start_server {} {
 
 foreach behavior {panic panic-on-replicas} {
     start_server [list crash 1 overrides [list propagation-error-behavior $behavior]] {
-        test "A replica can be told to stop at the first error of its stream, but for one that takes writes ($behavior)" {
+        test "propagation-error-behavior stops a replica at the first error of its stream, unless it is writable ($behavior)" {
             r config set replica-read-only no
             set fd [up_at $port]
             set pid [srv pid]
@@ -472,7 +472,7 @@ foreach behavior {panic panic-on-replicas} {
 primary_close
 }
 
-test {A file that names an offset that could not grow: the server begins at 0} {
+test {A file with an offset that could not grow: the server starts at 0} {
     foreach {offset expected} {4611686018427387903 4611686018427387903 4611686018427387904 0 9223372036854775807 0 -5 0} {
         set dir $::work_dir/offset.[incr ::server_count]
         file mkdir $dir

@@ -18,7 +18,7 @@ start_server {} {
     set fd [up_at $port 100]
     set sub [sub_replica $::id_a 101]
 
-    test {The primary's bytes are passed on as they are, a transaction when it has ended} {
+    test {The primary's bytes are passed on unchanged, a transaction when it has ended} {
         set one [command sEt k v][command SELECT 3][command set n 1]
         primary_say $fd $one
         assert_equal $one [$sub rawread [string length $one]]
@@ -31,7 +31,7 @@ start_server {} {
         assert_equal [s master_repl_offset] [expr {100 + [string length $one$half[command exec]]}]
     }
 
-    test {Big arguments, too, in and out of transactions} {
+    test {Big arguments are passed on too, in and out of transactions} {
         set big [command SET big [string repeat b 70000]][command MULTI][command SET other [string repeat c 50000]][command INCR n][command EXEC]
         primary_say $fd [string range $big 0 60000]
         after 50
@@ -39,7 +39,7 @@ start_server {} {
         assert_equal $big [$sub rawread [string length $big]]
     }
 
-    test {What the replica does by itself is no part of the stream} {
+    test {Local changes of a replica are not part of the stream} {
         config_set replica-read-only no
         r set local 1
         r select 3
@@ -51,7 +51,7 @@ start_server {} {
         config_set replica-read-only yes
     }
 
-    test {One who was away is given what was missed, by the ids of the chain} {
+    test {A sub-replica that reconnects gets what it missed, by the IDs of the chain} {
         set missed [command SET a 1][command SET b 2]
         set from [expr {[s master_repl_offset] + 1}]
         $sub close
@@ -61,7 +61,7 @@ start_server {} {
         assert_equal $missed [$sub rawread [string length $missed]]
     }
 
-    test {The primary's new name: they have to come again, and may go on} {
+    test {A new ID of the primary: sub-replicas reconnect, and may continue} {
         set at [s master_repl_offset]
         close $fd
         set fd [primary_accept]
@@ -74,7 +74,7 @@ start_server {} {
         set sub [sub_replica $::id_b [expr {$at + 1}]]
     }
 
-    test {Promotion: the same} {
+    test {Promotion: sub-replicas reconnect, and may continue} {
         r debug set-active-expire 0 ;# else what has expired may come first in our own stream
         set at [s master_repl_offset]
         part $fd
@@ -87,14 +87,14 @@ start_server {} {
         assert_equal $wrote [$sub rawread [string length $wrote]]
     }
 
-    test {DEBUG REPLICATE puts words into the stream, and runs nothing} {
+    test {DEBUG REPLICATE adds a command to the stream, and does not run it} {
         r debug replicate SET ghost 1
         assert_equal [command SET ghost 1] [$sub rawread [string length [command SET ghost 1]]]
         assert_equal 0 [r exists ghost]
         $sub close
     }
 
-    test {Another dataset: they have to come again, and are given all of it} {
+    test {Another dataset: sub-replicas reconnect, and get a full synchronization} {
         set fd [up_at $port 500]
         set sub [sub_replica $::id_a 501]
         close $fd

@@ -30,14 +30,14 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         assert_equal 0 [s connected_slaves]
     }
 
-    test {acknowledgements are never answered, and are nothing from who does not follow} {
+    test {REPLCONF ACK has no reply, and no effect from a client that is no replica} {
         foreach words {{ack 7} {ack x} {getack *} {ack 7 nosuch 1} {listening-port 1 getack * nosuch 2}} {
             r write [resp::encode [list replconf {*}$words]][resp::encode [list echo $words]]
             assert_equal $words [r read]
         }
     }
 
-    test {SYNC and PSYNC: what is refused} {
+    test {SYNC and PSYNC: refused requests} {
         foreach {words error} {
             {psync ? x} "ERR value is not an integer or out of range" {psync ?} "ERR wrong number of arguments*"
             {psync ? -1 FAILOVER} "ERR PSYNC FAILOVER can't be sent to a master."
@@ -80,12 +80,12 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         wait_for_log "Replica 127.0.0.1:7001 is synchronized"
     }
 
-    test {a stream does not start at nothing} {
+    test {the stream starts with a PING, so that its offset is not 0} {
         assert_equal ping [follower_next $f]
         assert_equal 14 [s master_repl_offset]
     }
 
-    test {commands go out as they came, with a SELECT when the database is another} {
+    test {commands are sent unchanged, with a SELECT when the database changes} {
         r set a 1
         r Set b 2
         r write "SET c inline\r\n"
@@ -138,7 +138,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         assert_equal $::follower_offset($f) [replica_field 0 offset]
     }
 
-    test {the address that a replica gives goes before that of its connection} {
+    test {the address that a replica announces takes precedence over its connection's} {
         set g [follower_connect {capa eof version 9.1.2 ip-address replica.example listening-port 7002}]
         follower_sync $g
         assert_match "ip=replica.example,port=7002,state=online*" [status_line 0 slave1]
@@ -149,7 +149,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         wait_for_condition 100 20 {[s connected_slaves] == 1} else { fail "it is still there" }
     }
 
-    test {a replica that comes again goes on where it was} {
+    test {a replica that reconnects continues where it was} {
         set id [s master_replid]
         r set x 1
         follower_until $f {set x 1}
@@ -175,7 +175,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         assert_equal {set w 4} [follower_next $f] "nothing was missed, and no SELECT is needed"
     }
 
-    test {from anywhere in the backlog: the same bytes} {
+    test {PSYNC from any offset in the backlog gives the same bytes} {
         set id [s master_replid]
         set whole {}
         foreach from [list 1 2 15 20000 [expr {[s master_repl_offset] - 100000}] [s master_repl_offset]] {
@@ -188,7 +188,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         }
     }
 
-    test {else it gets everything} {
+    test {PSYNC from outside of the backlog gives a full synchronization} {
         set id [s master_replid]
         set end [s master_repl_offset]
         set refused [s sync_partial_err]
@@ -207,14 +207,14 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         }
     }
 
-    test {an unknown fourth word of PSYNC means nothing} {
+    test {an unknown fourth argument of PSYNC is ignored} {
         set g [follower_connect]
         $g write "PSYNC [s master_replid] [expr {[s master_repl_offset] + 1}] nosuch\r\n"
         assert_equal "+CONTINUE [s master_replid]" [$g rawread]
         $g close
     }
 
-    test {who follows already may ask again: nothing happens} {
+    test {PSYNC from a replica that is online has no effect} {
         set full [s sync_full]
         $f write "PSYNC ? -1\r\nSYNC\r\n"
         r set again 1
@@ -233,7 +233,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         $g close
     }
 
-    test {rdb-only: nothing comes behind the snapshot} {
+    test {rdb-only: nothing follows the snapshot} {
         set g [follower_connect {capa eof rdb-only 1}]
         $g write "SYNC\r\n"
         follower_snapshot $g
@@ -254,7 +254,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
 
 # What a replica sends is not answered. If it would have been, it is none.
 start_server {overrides {save {} repl-diskless-sync-delay 0} tags {replication external:skip}} {
-    test {a replica whose command would be answered is cut} {
+    test {a replica that sends a command with a reply is disconnected} {
         foreach {command error} {
             {ping} {} {info} {} {replconf capa eof} {} {multi} {}
             {get k} "Replica can't interact with the keyspace" {set k v} "Replica can't interact with the keyspace"
@@ -278,7 +278,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0} tags {replication e
         assert_equal OK [r set k v]
     }
 
-    test {repl-backlog-ttl: without replicas the backlog goes, and with it the name} {
+    test {repl-backlog-ttl: without replicas the backlog is freed, and the ID changes} {
         wait_for_condition 100 20 {[s connected_slaves] == 0} else { fail "there are replicas" }
         set id [s master_replid]
         set offset [s master_repl_offset]

@@ -24,7 +24,7 @@ proc memory_of_replica {field} {
 
 start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 1000 repl-backlog-size 1mb
                          client-output-buffer-limit {replica 0 0 0}} tags {replication external:skip}} {
-    test {the backlog keeps what it should, and little more} {
+    test {the backlog keeps its size, and little more} {
         set f [follower_connect]
         follower_sync $f
         assert_morethan [s mem_replication_backlog] 0
@@ -39,7 +39,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         assert_range [s mem_replication_backlog] 1048576 1130000
     }
 
-    test {a place that the backlog has left behind is refused, the first that it has is not} {
+    test {an offset before the backlog is refused, its first one is not} {
         set id [s master_replid]
         set first [s repl_backlog_first_byte_offset]
         foreach {from reply} [list [expr {$first - 1}] +FULLRESYNC* $first "+CONTINUE $id"] {
@@ -71,7 +71,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
             [list [dict get $stats replication.backlog] [dict get $stats clients.slaves]]
     }
 
-    test {one that reads again gets every byte, and what only it needed is given back} {
+    test {a slow replica that reads again gets every byte, and its memory is freed} {
         foreach f [lrange $slow 1 end] { $f close }
         set slow [lindex $slow 0]
         set end [s master_repl_offset]
@@ -84,7 +84,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         replicas_are 0
     }
 
-    test {a backlog of another size: grows with time, shrinks at once} {
+    test {a resized backlog grows with time, and shrinks at once} {
         config_set repl-backlog-size 3mb
         fill 150
         assert_range [s repl_backlog_histlen] 2000000 3145728
@@ -152,7 +152,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
 
 start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 1 repl-timeout 2 min-replicas-to-write 0}
               tags {replication external:skip}} {
-    test {PING, now and then} {
+    test {PING is sent at intervals} {
         set f [follower_connect]
         follower_sync $f
         foreach i {1 2 3} {
@@ -162,14 +162,14 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         assert_equal $::follower_offset($f) [s master_repl_offset]
     }
 
-    test {repl-timeout: who says nothing is cut} {
+    test {repl-timeout: a silent replica is disconnected} {
         assert [follower_gone $f]
         wait_for_log "Replica 127.0.0.1:7001 has acknowledged nothing for repl-timeout and is disconnected"
         replicas_are 0
         $f close
     }
 
-    test {an acknowledgement or an empty line is enough; who came by SYNC need not say anything} {
+    test {an acknowledgement or an empty line keeps a replica; one that used SYNC may be silent} {
         set ack [stalled]
         set line [stalled]
         set old [valkey_client]
@@ -189,7 +189,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         replicas_are 0
     }
 
-    test {INFO counts the replicas that have been heard of lately} {
+    test {INFO counts the replicas that have acknowledged lately} {
         assert_equal {} [status_line 0 min_slaves_good_slaves]
         config_set repl-timeout 60
         config_set min-replicas-max-lag 2
@@ -205,7 +205,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-pe
         assert_equal {} [status_line 0 min_slaves_good_slaves]
     }
 
-    test {bytes to replicas are counted on their own, and among all} {
+    test {bytes to replicas are counted separately, and in the total} {
         set before [s total_net_repl_output_bytes]
         r set k [string repeat x 100000]
         assert_range [expr {[s total_net_repl_output_bytes] - $before}] 100000 110000

@@ -17,10 +17,10 @@ proc in_step {} {
 start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command yes databases 16} tags {replication external:skip}} {
     r set before 1
     if {[valkey_oracle] eq {}} {
-        test {a Valkey 9.1 follows} { skip "no Valkey to compare with" }
+        test {a Valkey 9.1 replicates from this server} { skip "no Valkey to compare with" }
     } else {
         start_server [list executable [valkey_oracle] overrides {save {} enable-debug-command yes}] {
-            test {a Valkey 9.1 follows: first all of it, then the stream} {
+            test {a Valkey 9.1 gets a full synchronization, then the stream} {
                 fill_all -1
                 r replicaof 127.0.0.1 [srv -1 port]
                 link_is_up
@@ -47,7 +47,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
                 assert_match "*port=[srv port],state=online*" [status_line -1 slave0]
             }
 
-            test {its connection is cut again and again: it goes on where it was} {
+            test {a replica whose connection is cut again and again continues where it was} {
                 set full [s -1 sync_full]
                 foreach i [numbers 1 5] {
                     r -1 client kill type replica
@@ -59,7 +59,7 @@ start_server {overrides {save {} repl-diskless-sync-delay 0 enable-debug-command
                 assert_equal [list $full 5] [list [s -1 sync_full] [s -1 sync_partial_ok]]
             }
 
-            test {it has followers of its own, under the same name and offsets} {
+            test {a Valkey 9.1 replica has sub-replicas with the same ID and offsets} {
                 start_server [list executable [valkey_oracle] overrides {save {}}] {
                     r replicaof 127.0.0.1 [srv -1 port]
                     link_is_up

@@ -98,7 +98,7 @@ tags {external:skip} {
                 }
             }
 
-            test "$mode: who waits for a key that comes with it" {
+            test "$mode: a client that waits is served by a key of the snapshot" {
                 fake_follow
                 set p [fake_sync]
                 set waiting [blocked_client xread block 0 streams stream:waited 0-0]
@@ -199,7 +199,7 @@ tags {external:skip} {
     }
 
     start_server {} {
-        test {instead of a snapshot: an error, a line that is none} {
+        test {instead of a snapshot: an error, an invalid line} {
             r set old 1
             foreach {line log} {
                 "-ERR no snapshot today" "The primary answered the request for a synchronization with an error: ERR no snapshot today"
@@ -224,7 +224,7 @@ tags {external:skip} {
             assert_equal 1 [r get old]
         }
 
-        test {INFO tells how far it is} {
+        test {INFO shows the progress of a synchronization} {
             fake_follow
             set p [fake_sync]
             wait_for_condition 100 20 {[s master_sync_in_progress] == 1} else { fail "no synchronization" }
@@ -237,7 +237,7 @@ tags {external:skip} {
             assert_equal 1 [r get old]
         }
 
-        test {REPLICAOF NO ONE ends it, and nothing is left of it} {
+        test {REPLICAOF NO ONE ends a synchronization, and no file stays} {
             r replicaof no one
             assert_equal 1 [r get old]
             assert_equal {} [temporary_files]
@@ -245,7 +245,7 @@ tags {external:skip} {
             fake_hang_up $p
         }
 
-        test {nothing is left of it however the server ends} {
+        test {no file of a synchronization stays, however the server ends} {
             foreach how {TERM KILL} {
                 fake_follow
                 set p [fake_sync]
@@ -259,7 +259,7 @@ tags {external:skip} {
     }
 
     start_server {overrides {rdb-key-save-delay 1000000}} {
-        test {a child that saves what was there is stopped} {
+        test {a child that saves the old dataset is stopped} {
             for {set i 0} {$i < 20} {incr i} { r set old:$i 1 }
             r bgsave
             fake_follow
@@ -273,7 +273,7 @@ tags {external:skip} {
     }
 
     start_server {overrides {repl-diskless-load flush-before-load loading-process-events-interval-bytes 1024}} {
-        test {INFO tells how far it is loaded, and clients are served while nothing comes} {
+        test {INFO shows the progress of loading, and clients are served while no data arrives} {
             foreach form {counted marked} {
                 fake_follow
                 set p [fake_sync]
@@ -298,7 +298,7 @@ tags {external:skip} {
             }
         }
 
-        test {silence for repl-timeout ends it} {
+        test {silence for repl-timeout ends a synchronization} {
             r replicaof no one
             r config set repl-timeout 1
             fake_follow
@@ -312,7 +312,7 @@ tags {external:skip} {
     }
 
     start_server {overrides {rdb-del-sync-files yes}} {
-        test {rdb-del-sync-files: no file stays where nothing is saved} {
+        test {rdb-del-sync-files: no file stays without persistence} {
             fake_follow
             set p [fake_sync]
             fake_send $p [counted $new]
@@ -322,7 +322,7 @@ tags {external:skip} {
             fake_hang_up $p
         }
 
-        test {rdb-del-sync-files: it stays where the dataset is saved} {
+        test {rdb-del-sync-files: the file stays with persistence} {
             r config set save "3600 1"
             set p [fake_sync]
             fake_send $p [counted $new]

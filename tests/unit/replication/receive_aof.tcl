@@ -29,7 +29,7 @@ tags {external:skip} {
 
     foreach {mode preamble} {disabled yes disabled no flush-before-load yes swapdb yes} {
         start_server [list overrides [list appendonly yes appendfsync always aof-use-rdb-preamble $preamble repl-diskless-load $mode]] {
-            test "$mode, aof-use-rdb-preamble $preamble: the file goes on with the new data" {
+            test "$mode, aof-use-rdb-preamble $preamble: the file continues with the new data" {
                 r set key old
                 set old [aof_path incr]
                 set p [sync_and_go_on marked]
@@ -61,7 +61,7 @@ tags {external:skip} {
     }
 
     start_server {overrides {appendonly yes appendfsync always repl-diskless-load flush-before-load}} {
-        test {it is on again when a replica that has failed to synchronize becomes a primary} {
+        test {the append-only file is on again when a replica that failed to synchronize becomes a primary} {
             r set key old
             fake_breaks_off [string range [marked $::new] 0 3000]
             assert_equal 0 [s aof_enabled]

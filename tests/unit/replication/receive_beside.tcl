@@ -81,7 +81,7 @@ tags {external:skip} {
             assert_equal OK [r config set hz 20]
         }
 
-        test {what a writable replica is given meanwhile would be lost: it is refused} {
+        test {writes to a writable replica during the load would be lost, and are refused} {
             assert_error {LOADING*} {r set key 1}
             assert_error {*LOADING*} {r eval {return redis.call('set', KEYS[1], 1)} 1 key}
             $writing exec
@@ -101,7 +101,7 @@ tags {external:skip} {
             assert_equal old [r get key]
         }
 
-        test {then it takes the place of the old} {
+        test {the loaded data replaces the old data} {
             assert_equal 0 [$watching exists only:new]
             second_half $p
             fake_wait_ack $p 5000
@@ -117,7 +117,7 @@ tags {external:skip} {
             assert_equal {} [temporary_files]
         }
 
-        test {who watched, tracked or waited hears of the exchange} {
+        test {watching, tracking and waiting clients notice the exchange of the dataset} {
             $watching multi
             $watching ping
             assert_equal {} [$watching exec]
@@ -129,7 +129,7 @@ tags {external:skip} {
             $tracking close
         }
 
-        test {fields that expire do so in what was exchanged} {
+        test {fields expire in the exchanged data} {
             fake_hang_up $p
             r replicaof no one
             r hpexpire fields 1 fields 1 f
@@ -138,7 +138,7 @@ tags {external:skip} {
             assert_equal {g 2} [r hgetall fields]
         }
 
-        test {when it fails, the old data stays, and is served} {
+        test {when the load fails, the old data stays, and is served} {
             first_sync
             set p [second_sync]
             assert_equal 1 [s async_loading]
@@ -150,7 +150,7 @@ tags {external:skip} {
             assert_equal 3003 [r dbsize]
         }
 
-        test {data of another history: nobody is served old data meanwhile} {
+        test {data of another history: old data is not served during the load} {
             set p [second_sync [string repeat ab 20] counted]
             assert_equal {1 0} [list [s loading] [s async_loading]]
             assert_error {LOADING*} {r get key}
@@ -161,7 +161,7 @@ tags {external:skip} {
             fake_hang_up $p
         }
 
-        test {SHUTDOWN while it is loaded} {
+        test {SHUTDOWN during the load} {
             set p [second_sync [string repeat ab 20]]
             assert_equal 1 [s async_loading]
             restart_server

@@ -46,7 +46,7 @@ tags {external:skip valgrind:skip} {
     }
 
     start_server [list executable $program overrides {save {}}] {
-        test {the file cannot get its name: the data is there all the same} {
+        test {the file cannot be renamed: the data is loaded anyway} {
             faults rename 28 0 1000000 dump.rdb
             fake_follow
             set p [fake_sync]
@@ -61,7 +61,7 @@ tags {external:skip valgrind:skip} {
     }
 
     start_server [list executable $program overrides {appendonly yes}] {
-        test {the append-only file cannot be begun anew: it is tried again} {
+        test {the append-only file cannot be started again: it is retried} {
             faults write 28 0 1000000 manifest
             fake_follow
             set p [fake_sync]
@@ -78,7 +78,7 @@ tags {external:skip valgrind:skip} {
     }
 
     start_server [list executable $program crash 1 overrides {appendonly yes}] {
-        test {the append-only file cannot be begun anew, for good: the server ends} {
+        test {the append-only file can never be started again: the server exits} {
             faults open 28 0 1000000 appendonly
             fake_follow
             set p [fake_sync]

@@ -43,7 +43,7 @@ tags {external:skip} {
                         dict set expected after [content -1 after]
                     }
 
-                    test "repl-diskless-sync $diskless there, repl-diskless-load $mode here: once more, over what is there" {
+                    test "repl-diskless-sync $diskless there, repl-diskless-load $mode here: again, over existing data" {
                         r replicaof no one
                         r config set rdb-key-save-delay 100000
                         r bgsave

@@ -19,7 +19,7 @@ start_server {overrides {repl-timeout 60} tags {external:skip}} {
         redis.register_function{function_name='ro', callback=function() return redis.call('get', 'k') end, flags={'no-writes'}}
         redis.register_function{function_name='rost', callback=function() return redis.call('get', 'k') end, flags={'no-writes', 'allow-stale'}}"
 
-    test {who waits when a primary becomes a replica is told, and its connection ends} {
+    test {clients that wait when a primary becomes a replica get an error and are closed} {
         r xadd s 1-1 a b
         r xgroup create s g $
         set waiting {}
@@ -70,7 +70,7 @@ start_server {overrides {repl-timeout 60} tags {external:skip}} {
         }
     }
 
-    test {a replica takes no writes, and says so in HELLO} {
+    test {a replica refuses writes, and HELLO has its role} {
         foreach command {{set k w} {del k} {flushall} {sort k} {getex k} {xreadgroup group g c streams s >} {function flush}
                          {fcall w 0} {fcall_ro w 0}} {
             assert_equal $readonly [said {*}$command] $command
@@ -90,14 +90,14 @@ start_server {overrides {repl-timeout 60} tags {external:skip}} {
         assert_equal v [said eval {return redis.call('get', 'k')} 0]
     }
 
-    test {what replicas would run, too, is no reading} {
+    test {read-only scripts may not run commands that are replicated} {
         foreach command {{'publish', 'c', 'm'} {'spublish', 'c', 'm'} {'pfcount', 'h'}} {
             assert_equal "ERR Write commands are not allowed from read-only scripts. script: on @user_script:1." \
                 [said eval_ro "return redis.call($command)" 0]
         }
     }
 
-    test {a client that understands it is sent to the primary} {
+    test {a client with capa redirect is redirected to the primary} {
         set c [valkey_client]
         $c client capa redirect
         foreach command {{get k} {set k w} {dbsize} {keys *} {flushall} {eval_ro "return 1" 0} {pfcount h}} {
@@ -117,7 +117,7 @@ start_server {overrides {repl-timeout 60} tags {external:skip}} {
         $c close
     }
 
-    test {a replica that must not show what may be stale} {
+    test {replica-serve-stale-data no: a replica without a link refuses commands} {
         r config set replica-serve-stale-data no
         foreach command {{get k} ping {wait 0 1} {dbsize} {fcall ro 0} {eval "return 1" 0} {eval "#!lua flags=no-writes\nreturn 1" 0}} {
             assert_equal $masterdown [said {*}$command] $command
@@ -139,7 +139,7 @@ start_server {overrides {repl-timeout 60} tags {external:skip}} {
         assert_equal v [r get k]
     }
 
-    test {a primary again, it takes writes} {
+    test {after promotion the server accepts writes} {
         r replicaof no one
         assert_equal OK [r set k v]
         assert_equal master [dict get [r hello 2] role]
@@ -148,7 +148,7 @@ start_server {overrides {repl-timeout 60} tags {external:skip}} {
 
 start_server {tags {external:skip}} {
     start_server {overrides {min-replicas-to-write 1}} {
-        test {a primary with too few replicas takes no writes} {
+        test {a primary with too few replicas refuses writes} {
             set error {NOREPLICAS Not enough good replicas to write.}
             assert_equal $error [said set k v]
             assert_equal $error [said eval "#!lua\nreturn 1" 0]
@@ -166,7 +166,7 @@ start_server {tags {external:skip}} {
             assert_error $error { answer $c }
         }
 
-        test {it does when one has come, which itself needs none} {
+        test {it accepts writes with a replica, which itself needs none} {
             r -1 config set min-replicas-to-write 3
             follow -1 0
             wait_for_condition 200 20 {[said set k v] eq "OK"} else { fail "it still refuses" }

@@ -13,7 +13,7 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
         follow 0 -1
         r -1 debug set-active-expire 0
 
-        test {past its time a key reads as absent, and stays until the primary says that it goes} {
+        test {an expired key reads as absent, and stays until the primary deletes it} {
             r -1 set k 5 px 1
             r -1 rpush l a
             r -1 pexpire l 1
@@ -31,7 +31,7 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
             assert_equal 1 [r dbsize]
         }
 
-        test {to the primary's stream it is there} {
+        test {an expired key exists for commands of the primary's stream} {
             foreach command {{set k 5 pxat 1000} {rpush l a} {pexpireat l 1000} {hset h f 1} {hpexpireat h 1000 fields 1 f}} { sends {*}$command }
             assert_equal {0 3} [list [r exists k l] [r dbsize]]
             assert_equal {} [r hget h f]
@@ -40,7 +40,7 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
             assert_equal {0 0} [list [s expired_keys] [s unexpected_error_replies]]
         }
 
-        test {limits of this server are no reason to refuse what another has done} {
+        test {limits of the replica do not refuse commands of the stream} {
             sends xadd s maxlen = 1 limit 10 1-1 a b
             r config set proto-max-bulk-len 1mb
             sends setrange big 2000000 x
@@ -49,7 +49,7 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
             assert_equal {1 2000001 1 0} [list [r xlen s] [r strlen big] [r getbit bits 10000000] [s unexpected_error_replies]]
         }
 
-        test {a replica evicts nothing, but when it is told to} {
+        test {a replica evicts nothing, unless replica-ignore-maxmemory is no} {
             r -1 flushall
             for {set i 0} {$i < 20} {incr i} { r -1 set key:$i v }
             catch_up 0 -1
@@ -69,7 +69,7 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
             r config set maxmemory 0 replica-ignore-maxmemory yes
         }
 
-        test {a replica that takes writes: a writer finds no expired key in its way} {
+        test {a writable replica: writes treat an expired key as absent} {
             r -1 flushall
             r config set replica-read-only no
             sends set k 5 pxat 1000
@@ -82,7 +82,7 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
             assert_equal w [r get k]
         }
 
-        test {keys that its own clients give an expiry are remembered, and reaped} {
+        test {a writable replica tracks keys with an expiry of its own clients, and deletes them} {
             r -1 flushall
             catch_up 0 -1
             set tracked {{set a v px 100} 1 {setex b 1000 v} 2 {set c v} 2 {pexpire c 100} 3 {rename b d} 4 {copy d e} 5 {persist e} 5 {set c w px 150} 5
@@ -102,7 +102,7 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
             assert_equal 0 [s slave_expires_tracked_keys]
         }
 
-        test {what it has remembered is forgotten with the data} {
+        test {a new dataset clears the expiries that a writable replica tracks} {
             r set k v ex 1000
             assert_equal 1 [s slave_expires_tracked_keys]
             r replicaof no one
@@ -111,7 +111,7 @@ start_server {overrides {enable-debug-command yes} tags {external:skip needs:deb
             assert_equal {0 0} [list [s slave_expires_tracked_keys] [r exists k]]
         }
 
-        test {what it has remembered is forgotten when it becomes a primary} {
+        test {becoming a primary clears the expiries that a writable replica tracked} {
             r set k v ex 1000
             assert_equal 1 [s slave_expires_tracked_keys]
             r replicaof no one
@@ -153,7 +153,7 @@ start_server {tags {external:skip}} {
         r bgsave
         wait_for_condition 100 20 {[s rdb_bgsave_in_progress] == 0 && [s rdb_last_bgsave_status] eq "err"} else { fail "it saves" }
 
-        test {what a replica cannot keep on disk it applies when it may} {
+        test {with replica-ignore-disk-write-errors a replica applies what it cannot write to disk} {
             r config set replica-ignore-disk-write-errors yes
             assert_error "MISCONF*" { r ping }
             r -1 set k v
@@ -162,7 +162,7 @@ start_server {tags {external:skip}} {
             wait_for_log "*A command from the primary is applied, although it cannot be written to disk.*"
         }
 
-        test {else it ends} {
+        test {without replica-ignore-disk-write-errors the server exits} {
             r config set replica-ignore-disk-write-errors no
             r -1 set k w
             wait_for_log "*A command from the primary could not be written to disk.*"

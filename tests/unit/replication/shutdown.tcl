@@ -51,7 +51,7 @@ tags {external:skip repl} {
                 assert_match "*The shutdown waits until the replicas have everything*Shutdown manually aborted.*" [shutdown_log -1]
             }
 
-            test "SIGTERM waits, too, and can be aborted ($name)" {
+            test "SIGTERM waits too, and can be aborted ($name)" {
                 foreach signal {TERM INT} {
                     exec kill -$signal [srv -1 pid]
                     wait_for_field -1 paused_reason shutdown_in_progress
@@ -63,7 +63,7 @@ tags {external:skip repl} {
                 }
             }
 
-            test "it ends as soon as the replica has everything ($name)" {
+            test "SHUTDOWN ends as soon as the replica has everything ($name)" {
                 set c [shutting_down -1]
                 assert_lessthan [ms {
                     continue_server 0
@@ -78,7 +78,7 @@ tags {external:skip repl} {
         }
 
         with_replicas 1 $executable {shutdown-timeout 1} {
-            test "SHUTDOWN: after shutdown-timeout it ends anyway, and says who lags ($name)" {
+            test "SHUTDOWN: after shutdown-timeout it ends anyway, and logs the replicas that lag ($name)" {
                 stop_server 0
                 r -1 set k 1
                 assert_range [ms {
@@ -124,7 +124,7 @@ tags {external:skip repl} {
     }
 
     with_replicas 1 {} {shutdown-timeout 60 enable-protected-configs yes} {
-        test {SHUTDOWN: when the data cannot be saved in the end, the server goes on} {
+        test {SHUTDOWN: when the data cannot be saved, the server continues} {
             stop_server 0
             r -1 set k 1
             file mkdir [srv -1 dir]/full.rdb

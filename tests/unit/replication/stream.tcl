@@ -91,7 +91,7 @@ tags {external:skip} {
         r debug set-active-expire 0
         set ours [streams $commands]
 
-        test {times become absolute, choices definite, and messages are passed on} {
+        test {relative times become absolute, random choices definite, and messages are sent} {
             foreach {command part} {
                 {SETEX a 100 v} {{SET a v PXAT <ms>}} {SPOP s} {{SREM s a}} {SPOP s 5} {{UNLINK s}} {PUBLISH news m} {{PUBLISH news m}} {SPUBLISH c m} {{SPUBLISH c m}}
                 {BLPOP l 0} {{LPOP l}} {SCRIPT LOAD {return 1}} {}
@@ -114,7 +114,7 @@ tags {external:skip} {
     }
 
     start_server {overrides {appendonly yes appendfsync always}} {
-        test {files do not keep messages} {
+        test {messages are not in files} {
             r set k v
             set size [s aof_current_size]
             r publish c m
@@ -137,10 +137,10 @@ tags {external:skip} {
     }
 
     if {[valkey_oracle] eq {}} {
-        test {Valkey 9.1 sends the same} { skip "no Valkey to compare with: utils/oracle fetches it" }
+        test {Valkey 9.1 sends the same stream} { skip "no Valkey to compare with: utils/oracle fetches it" }
     } else {
         start_server [list executable [valkey_oracle] overrides {enable-debug-command yes}] {
-            test {Valkey 9.1 sends the same} {
+            test {Valkey 9.1 sends the same stream} {
                 r config set hz 1
                 r debug set-active-expire 0
                 foreach {command part} [streams $commands] {other expected} $ours {

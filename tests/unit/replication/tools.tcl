@@ -32,7 +32,7 @@ foreach kind {valkey ours} {
         fill_primary [at primary]
         set ::primary_contents [contents [at primary]]
 
-        test "--rdb: all that the server has, in a file that another one loads ($::primary_kind)" {
+        test "--rdb: all data of the server, in a file that another one loads ($::primary_kind)" {
             set file $::work_dir/copy.rdb
             lassign [cli_at primary --rdb $file] code out err
             assert_equal 0 $code $err
@@ -63,11 +63,11 @@ foreach kind {valkey ours} {
             }
         }
 
-        test "the tools are gone when they are done ($::primary_kind)" {
+        test "the tools disconnect when they are done ($::primary_kind)" {
             wait_for_condition 100 50 {[s [at primary] connected_slaves] == 0} else { fail "[r [at primary] info replication]" }
         }
 
-        test "--replica: what changes data is printed ($::primary_kind)" {
+        test "--replica: commands that change data are printed ($::primary_kind)" {
             set path [tool_path valkey-cli]
             if {$path eq {}} { skip "no valkey-cli" }
             set printed $::work_dir/printed

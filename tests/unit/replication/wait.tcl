@@ -30,7 +30,7 @@ tags {external:skip repl} {
             }
         }
 
-        test {many that end one way or another leave nothing behind} {
+        test {many waits that end in different ways leave nothing behind} {
             for {set i 0} {$i < 50} {incr i} { assert_equal 0 [r wait 1 1] }
             set clients {}
             for {set i 0} {$i < 20} {incr i} { lappend clients [blocked_client wait 1 0] }
@@ -43,7 +43,7 @@ tags {external:skip repl} {
     foreach end [other_ends] {
         lassign $end name executable
         with_replicas 2 $executable {} {
-            test "WAIT: replies when enough have it ($name)" {
+            test "WAIT: it replies when enough replicas have acknowledged ($name)" {
                 r -2 set k 1
                 assert_lessthan [ms { assert_equal 2 [r -2 wait 2 10000] }] 900
                 assert_equal 1 [r get k]
@@ -52,7 +52,7 @@ tags {external:skip repl} {
                 assert_morethan_equal [ms { assert_equal 2 [r -2 wait 3 300] }] 299
             }
 
-            test "WAIT: a replica that does not answer is not counted ($name)" {
+            test "WAIT: a replica that does not acknowledge is not counted ($name)" {
                 stop_server 0
                 r -2 set k 3
                 assert_equal 1 [r -2 wait 1 10000]
@@ -78,7 +78,7 @@ tags {external:skip repl} {
                 assert_equal {none x} [answer $d]
             }
 
-            test "WAIT: in a transaction and in a script it tells what is acknowledged, and does not wait ($name)" {
+            test "WAIT: in a transaction and in a script it replies what is acknowledged, and does not wait ($name)" {
                 r -2 set k 5
                 assert_equal 2 [r -2 wait 2 10000]
                 assert_equal 2 [r -2 eval {return redis.call('wait', 2, 0)} 0]
@@ -112,7 +112,7 @@ tags {external:skip repl} {
                 assert_equal {1 1} [r -2 waitaof 1 1 10000]
             }
 
-            test "WAITAOF: one that waits for our disk hears when the file is switched off ($name)" {
+            test "WAITAOF: a client that waits for the local disk gets an error when the file is switched off ($name)" {
                 r -2 config set appendfsync no
                 set local [valkey_deferring_client -2]
                 set remote [valkey_deferring_client -2]
@@ -128,7 +128,7 @@ tags {external:skip repl} {
                 foreach level {0 -1} { r $level config set appendonly no }
             }
 
-            test "WAIT: those who wait when the server becomes a replica ($name)" {
+            test "WAIT: clients that wait when the server becomes a replica ($name)" {
                 r -2 set k 12
                 stop_server 0
                 r -2 set k 13

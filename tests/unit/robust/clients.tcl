@@ -30,13 +30,13 @@ start_server {tags {robust external:skip} overrides {maxclients 10100}} {
         if {[string match jemalloc* [s mem_allocator]]} { assert_lessthan $each 2000 }
     }
 
-    test {three thousand clients come and go, at every possible moment} { lonely_scenario come_and_go 3000 } {}
+    test {three thousand clients connect and disconnect at random moments} { lonely_scenario come_and_go 3000 } {}
 
-    test {a request that comes a byte at a time holds up nobody} {
+    test {a request that arrives a byte at a time does not delay others} {
         assert_morethan [scenario drop_by_drop] 100
     }
 
-    test {who has closed his side is still answered} { scenario half_closed } {}
+    test {a client that has closed its writing side still gets replies} { scenario half_closed } {}
 
     test {connections reset in the middle of requests, replies, waits and transactions} { lonely_scenario resets } {}
 
@@ -48,7 +48,7 @@ start_server {tags {robust external:skip} overrides {maxclients 10100}} {
 
     test {names of 1 MB} { scenario big_names } {}
 
-    test {others get their answers when KEYS of a million is done} {
+    test {other clients get their replies when KEYS of a million is done} {
         r flushall
         r debug populate 1000000 key 10
         set script [file join [file dirname $::test_file] clients.py]
@@ -60,7 +60,7 @@ start_server {tags {robust external:skip} overrides {maxclients 10100}} {
 
 start_server {tags {robust external:skip} overrides {client-output-buffer-limit {normal 20mb 0 0 pubsub 10mb 1mb 60}}} {
     foreach {kind limit} {subscriber 10000000 monitor 20000000 normal 20000000} {
-        test "a client that does not read ($kind) is cut off at the limit" {
+        test "a client that does not read ($kind) is closed at the limit" {
             set from [expr {[llength [log_lines]] - 1}]
             set worst [lonely_scenario not_reading $kind]
             if {$kind ne "normal"} { assert_range $worst [expr {$limit / 2}] [expr {$limit * 3}] }
@@ -68,7 +68,7 @@ start_server {tags {robust external:skip} overrides {client-output-buffer-limit 
         }
     }
 
-    test {the soft limit cuts off who stays above it for too long} {
+    test {the soft limit closes a client that stays above it for too long} {
         config_set client-output-buffer-limit "pubsub 0 1mb 1"
         set c [valkey_client]
         $c subscribe news
@@ -96,7 +96,7 @@ start_server {tags {robust external:skip} overrides {maxmemory 30mb maxmemory-po
         assert_equal OK [r set one more]
     }
 
-    test {a script that never ends: others are told, and it can be killed under load} {
+    test {a script that never ends: others get BUSY, and it can be killed under load} {
         config_set busy-reply-threshold 50
         set c [valkey_deferring_client]
         $c eval {while true do redis.call('ping') end} 0
@@ -117,7 +117,7 @@ start_server {tags {robust external:skip} overrides {maxmemory 30mb maxmemory-po
         $d close
     }
 
-    test {nested MULTI and other rubbish within a transaction} {
+    test {nested MULTI and other wrong commands within a transaction} {
         set c [valkey_deferring_client]
         $c write "MULTI\r\n[string repeat "MULTI\r\nSET a 1\r\nWATCH x\r\nNOSUCH\r\nSET\r\n" 1000]EXEC\r\nEXEC\r\nDISCARD\r\nPING\r\n"
         assert_equal OK [$c read]
@@ -136,7 +136,7 @@ start_server {tags {robust external:skip} overrides {maxmemory 30mb maxmemory-po
 }
 
 start_server {tags {robust external:skip}} {
-    test {SIGTERM under load: the server ends by itself, and keeps what it has said to keep} {
+    test {SIGTERM under load: the server exits, and acknowledged writes are kept} {
         config_set save "3600 100000000"
         set script [file join [file dirname $::test_file] clients.py]
         set load [open "| python3 $script load [srv port] 60 2>@1"]
@@ -163,7 +163,7 @@ foreach {kind overrides} {{no threads} {io-threads 1} threads {io-threads 2 io-t
     start_server [list tags {robust external:skip} overrides $overrides] {
         test "$kind: a client that is blocked is not read from beyond a limit" { scenario held_blocked }
 
-        test "$kind: nor is one that is paused, before and after its login" {
+        test "$kind: a client that is paused is not read from beyond a limit, before and after its login" {
             config_set requirepass secret
             r auth secret
             scenario held_paused secret

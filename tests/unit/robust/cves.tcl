@@ -53,7 +53,7 @@
 source [file join [file dirname [info script]] .. .. support dump.tcl]
 
 start_server {tags {robust scripting external:skip}} {
-    test {chunk names with a NUL outlive the compiler} {
+    test {chunk names with a NUL do not crash the compiler} {
         r eval {
             local n = 0
             local f = load(function()
@@ -84,7 +84,7 @@ start_server {tags {robust scripting external:skip}} {
         }
     }
 
-    test {unpack of ranges as wide as there are} {
+    test {unpack of the widest ranges is an error} {
         foreach range {{1, 8000} {0, 2147483647} {-2147483648, 2147483647} {-2147483648, -1} {1, 1e9} {2147483647, 2147483648}} {
             catch { r eval "return select('#', unpack({}, $range))" 0 } result
             assert {$result eq {ERR user_script:1: too many results to unpack script: on @user_script:1.} || $result in {0 1}}
@@ -97,7 +97,7 @@ start_server {tags {robust scripting external:skip}} {
         assert_error {*stack overflow*} { r eval {local function f(...) return f(...) + 1 end return f(unpack({}, 1, 20))} 0 }
     }
 
-    test {patterns that would take the stack are refused} {
+    test {patterns that would overflow the stack are refused} {
         foreach call {{string.find('a', p)} {string.match('a', p)} {string.gsub('a', p, '')} {string.gmatch('a', p)} {string.gfind('a', p)}
             {('a'):find(p)} {string.find('a', p, 1, false)}} {
             foreach item {a? a* a+ a-} {
@@ -109,7 +109,7 @@ start_server {tags {robust scripting external:skip}} {
         assert_equal {1 2} [r eval {return {string.gsub(string.rep('ab', 1), '(a)(b)', '%2%1') == 'ba' and 1, 2}} 0]
     }
 
-    test {cjson.encode of what may become too large is an error} {
+    test {cjson.encode of a value that may become too large is an error} {
         assert_equal {1 1 1 20000002} [r eval {
             local long, shorter = string.rep(string.rep('x', 1e6), 180), string.rep(string.rep('x', 1e6), 20)
             local function refused(encode, value)
@@ -121,7 +121,7 @@ start_server {tags {robust scripting external:skip}} {
         r eval {collectgarbage()} 0
     } {} {slow}
 
-    test {cjson.encode of few tables that stand for many} {
+    test {cjson.encode of few tables with a huge text is an error} {
         assert_match {*may be larger*} [r eval {local t = {string.rep('x', 2 ^ 20)} for i = 1, 20 do t = {t, t} end local _, e = pcall(cjson.encode, t) return e} 0]
         assert_match {*may be larger*} [r eval {
             cjson.encode_sparse_array(false, 0, 0)
@@ -133,14 +133,14 @@ start_server {tags {robust scripting external:skip}} {
         assert_equal {{"536870912":1}} [r eval {cjson.encode_sparse_array(true) local s = cjson.encode({[2 ^ 29] = 1}) cjson.encode_sparse_array(false) return s} 0]
     }
 
-    test {cjson: depth has an end, whatever the setting} {
+    test {cjson: the depth is limited, whatever the setting} {
         foreach {what call} {encode {local t = {} for i = 1, 1e5 do t = {t} end local _, e = pcall(cjson.encode, t)}
             decode {local _, e = pcall(cjson.decode, string.rep('[', 1e6))}} {
             assert_match {*nest*} [r eval "cjson.${what}_max_depth(1e8) $call cjson.${what}_max_depth(1000) return e" 0]
         }
     }
 
-    test {cmsgpack: nesting has an end} {
+    test {cmsgpack: the nesting is limited} {
         assert_error {*nested too deeply*} { r eval {return cmsgpack.unpack(string.rep('\145', 1e6))} 0 }
         r eval {local t = {} for i = 1, 1e5 do t = {t} end return #cmsgpack.pack(t)} 0
     }
@@ -174,7 +174,7 @@ start_server {tags {robust scripting external:skip}} {
 }
 
 start_server {tags {robust external:skip}} {
-    test {a HyperLogLog whose runs go past its registers} {
+    test {a HyperLogLog with runs past its last register is refused} {
         r pfadd hll a b c
         set good [r get hll]
         foreach {at bytes} {16 \x7f\xff\x7f\xff\x7f\xff 16 \xff\xff\xff\xff 15 \x00\x7f\xff\x7f\xff\x7f\xff 16 \x3f\x3f\x3f} {
@@ -187,7 +187,7 @@ start_server {tags {robust external:skip}} {
         assert_equal 3 [r pfcount hll]
     }
 
-    test {counts at the ends of their range} {
+    test {counts at the limits of their range} {
         r sadd s a b c
         r hset h a 1 b 2
         r zadd z 1 a 2 b
@@ -219,7 +219,7 @@ start_server {tags {robust external:skip}} {
         }
     }
 
-    test {HINCRBYFLOAT and INCRBYFLOAT leave numbers behind} {
+    test {the results of HINCRBYFLOAT and INCRBYFLOAT are finite numbers} {
         foreach big {1e4931 1.7e308 inf nan} {
             catch { r hincrbyfloat hf f $big }
             catch { r hincrbyfloat hf f $big }
@@ -229,7 +229,7 @@ start_server {tags {robust external:skip}} {
         assert {[string is double [r hget hf f]]}
     }
 
-    test {a pattern of many stars does not hold the server up} {
+    test {a pattern of many stars does not block the server} {
         r set [string repeat a 64] 1
         r set [string repeat a 4000] 1
         set start [clock milliseconds]
@@ -240,13 +240,13 @@ start_server {tags {robust external:skip}} {
         assert_lessthan [expr {[clock milliseconds] - $start}] 10000
     }
 
-    test {a long pattern does not take the stack} {
+    test {a long pattern does not overflow the stack} {
         foreach piece {* ? a \[a-z\] \[ \\ \[^ *?} { r keys [string repeat $piece 200000] }
         r psubscribe [string repeat *? 100000]
         r punsubscribe
     }
 
-    test {COMMAND GETKEYS of commands that say nothing sensible of their keys} {
+    test {COMMAND GETKEYS of commands with wrong key counts} {
         foreach command {{eval x 5 a} {eval x -1 a} {eval x 9999999999 a} {zunionstore d 99 a} {xread streams} {sort a store} {migrate h p {} 0 1 keys}
             {fcall f 2147483647 k} {lmpop 4294967297 a left} {georadius k 1 1 1 m store} {xreadgroup group g c streams}} {
             catch { r command getkeys {*}$command } reply
@@ -280,7 +280,7 @@ start_server {tags {robust external:skip}} {
         assert_equal 1 [restored $stream_head${stream_a}01$second${stream_b_name}01$second]
     }
 
-    test {RESTORE refuses zipmaps whose lengths have another form than their own} {
+    test {RESTORE refuses zipmaps with lengths in a non-canonical form} {
         foreach {zipmap refused} {0101610100 1  010161010078ff 0  01fe0100000061010078ff 1  010161fe010000000078ff 1  01feffffff7f61010078ff 1
             010161feffffff7f0078ff 1  ff0161010078ff 1  010161010578ff 1} {
             set bytes [format %02x [expr {[string length $zipmap] / 2}]]
@@ -288,7 +288,7 @@ start_server {tags {robust external:skip}} {
         }
     }
 
-    test {a group of the oldest form of streams: what it has read is known at the ends} {
+    test {a group of the oldest stream format: entries-read is known at both ends} {
         assert_equal 0 [restored 0f01100000000000000001000000000000000128280000000f00020100010101816602000102010001000181760204010201010100018176020401ff0202010203656e6402010000036e657700000000]
         set groups [r xinfo groups restored]
         assert_equal {2 0} [lmap group $groups { dict get $group entries-read }]
@@ -313,7 +313,7 @@ start_server {tags {robust external:skip} overrides {requirepass secret}} {
         wait_for_condition 100 50 {[s connected_clients] == 1} else { fail "a client is left" }
     }
 
-    test {who is in gets more} {
+    test {an authenticated client may send more} {
         set c [valkey_deferring_client]
         $c auth secret
         $c read

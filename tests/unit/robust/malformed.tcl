@@ -8,10 +8,10 @@ proc differences {} {
 foreach {what overrides} {"" {} ", with a password that nobody gives" {requirepass secret}} {
     start_server [list tags {robust external:skip} overrides $overrides] {
         if {[valkey_oracle] eq {}} {
-            test "malformed input gets the answers of Valkey 9.1$what" { skip "no Valkey to compare with: utils/oracle fetches it" }
+            test "malformed input gets the replies of Valkey 9.1$what" { skip "no Valkey to compare with: utils/oracle fetches it" }
         } else {
             start_server [list executable [valkey_oracle] overrides $overrides] {
-                test "malformed input gets the answers of Valkey 9.1$what" { differences }
+                test "malformed input gets the replies of Valkey 9.1$what" { differences }
             }
         }
     }

@@ -3,7 +3,7 @@ source -encoding utf-8 [file join [file dirname [info script]] sentinel_util.tcl
 source -encoding utf-8 $::support/command_facts.tcl
 
 each_sentinel {} {
-    test "$kind: SENTINEL refuses what it does not know, and wrong numbers of words" {
+    test "$kind: SENTINEL refuses unknown subcommands and wrong numbers of arguments" {
         assert_error "ERR wrong number of arguments for 'sentinel' command" { r sentinel }
         answers {
             nosuch {-ERR unknown subcommand 'nosuch'. Try SENTINEL HELP.}
@@ -18,7 +18,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: names that nobody has" {
+    test "$kind: unknown names are errors" {
         foreach words {{master M} {primary x} {slaves x} {replicas x} {sentinels x} {ckquorum x} {remove x} {failover x}
             {failover x coordinated} {failover x y} {set x quorum 1} {set "x\n" quorum 1}} {
             assert_equal "-ERR No such master with that name" [wire sentinel {*}$words]
@@ -33,7 +33,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: where a primary is, who we are" {
+    test "$kind: the address of a primary, and the Sentinel's own ID" {
         answers {
             {get-master-addr-by-name m} {*2 $9 127.0.0.1 $1 1}
             {get-primary-addr-by-name m} {*2 $9 127.0.0.1 $1 1}
@@ -48,7 +48,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: CKQUORUM counts the Sentinels that there are" {
+    test "$kind: CKQUORUM counts the known Sentinels" {
         answers {
             {ckquorum m} {+OK 1 usable Sentinels. Quorum and failover authorization can be reached}
             {set m quorum 2} +OK
@@ -57,7 +57,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: IS-PRIMARY-DOWN-BY-ADDR of a primary that is up, and of none" {
+    test "$kind: IS-PRIMARY-DOWN-BY-ADDR of a primary that is up, and of an unknown one" {
         answers {
             {is-master-down-by-addr 127.0.0.1 1 0 *} {*3 :0 $1 * :0}
             {is-primary-down-by-addr 127.0.0.1 1 0 *} {*3 :0 $1 * :0}
@@ -85,7 +85,7 @@ each_sentinel {} {
         assert_equal {{sentinel current-epoch 8}} [file_lines "sentinel current-epoch"]
     }
 
-    test "$kind: FAILOVER refuses what cannot be done" {
+    test "$kind: FAILOVER is refused when it is impossible" {
         answers {
             {failover m x} {-ERR Unknown failover option specified}
             {failover m} {-NOGOODSLAVE No suitable replica to promote}
@@ -93,7 +93,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: MONITOR looks at its arguments in this order" {
+    test "$kind: MONITOR checks its arguments in order" {
         answers {
             {monitor m2 127.0.0.1 x x} {-ERR Invalid quorum}
             {monitor m2 127.0.0.1 x 0} {-ERR Invalid port}
@@ -109,7 +109,7 @@ each_sentinel {} {
         assert_equal 1 [llength [r sentinel masters]]
     }
 
-    test "$kind: control characters end nobody's line of the file" {
+    test "$kind: control characters do not end a line of the file" {
         set tail "control characters are not allowed"
         assert_equal "-ERR Invalid argument at index 2 for SENTINEL MONITOR: $tail" [wire sentinel monitor "a\nb" 127.0.0.1 1 1]
         assert_equal "-ERR Invalid argument at index 3 for SENTINEL MONITOR: $tail" [wire sentinel monitor a "127.\r" x x]
@@ -119,7 +119,7 @@ each_sentinel {} {
         assert_equal +OK [wire sentinel remove "\x80"]
     }
 
-    test "$kind: MONITOR and REMOVE tell, and save" {
+    test "$kind: MONITOR and REMOVE publish events, and save" {
         set events [events_of 2 {
             assert_equal OK [r sentinel monitor m2 127.0.0.1 2 3]
             assert_equal {{sentinel monitor m2 127.0.0.1 2 3}} [file_lines "sentinel monitor m2"]
@@ -139,7 +139,7 @@ each_sentinel {} {
         }] end-3 end]
     }
 
-    test "$kind: names are what they are, case and all" {
+    test "$kind: names are case-sensitive" {
         answers {
             {monitor mM 127.0.0.1 2 1} +OK
             {monitor mm ::1 0 1} +OK
@@ -153,7 +153,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: RESET tells of each that it resets" {
+    test "$kind: RESET publishes an event for each primary that it resets" {
         assert_equal {{+reset-master master m 127.0.0.1 1}} [events_of 1 { assert_equal 1 [r sentinel reset m] }]
     }
 
@@ -215,7 +215,7 @@ each_sentinel {} {
 
 each_kind {
     start_sentinel [list kind $kind lines {{monitor m 127.0.0.1 1 2} {down-after-milliseconds m 100}}] {
-        test "$kind: what is said of a primary that is down" {
+        test "$kind: the fields of a primary that is down" {
             # Not disconnected: it is just trying.
             wait_for_condition 100 50 {[dict get [set map [r sentinel master m]] flags] eq "s_down,master,disconnected"} else {
                 fail "m is not down"
@@ -228,7 +228,7 @@ each_kind {
             }
         }
 
-        test "$kind: what is said of another Sentinel" {
+        test "$kind: the fields of another Sentinel" {
             set id [string repeat c 40]
             assert_equal 1 [r publish __sentinel__:hello "127.0.0.1,1,$id,0,m,127.0.0.1,1,0"]
             set maps [r sentinel sentinels m]
@@ -254,7 +254,7 @@ each_kind {
             }
         }
 
-        test "$kind: what is said of a primary that is down for all" {
+        test "$kind: the fields of a primary that is objectively down" {
             wait_for_condition 50 100 {[string match s_down,o_down,* [dict get [r sentinel master m] flags]]} else { fail "m is not down" }
             set map [r sentinel master m]
             set at [lsearch $map s-down-time]
@@ -266,7 +266,7 @@ each_kind {
 each_kind {
     start_watched_set {kinds {ours ours}} {
         start_sentinel [list kind $kind lines [list "monitor m 127.0.0.1 [srv [at primary] port] 1"]] {
-            test "$kind: what is said of a replica" {
+            test "$kind: the fields of a replica" {
                 wait_for_condition 100 100 {[llength [r sentinel replicas m]] == 1
                         && [dict get [lindex [r sentinel replicas m] 0] master-link-status] eq "ok"} else { fail "no replica" }
                 set port [srv [at replica1] port]
@@ -286,7 +286,7 @@ each_kind {
                 assert_equal 25000 [dict get [lindex [r sentinel replicas m] 0] down-after-milliseconds]
             }
 
-            test "$kind: INFO-CACHE has what primary and replica have told" {
+            test "$kind: INFO-CACHE has the INFO of primary and replica" {
                 lassign [r sentinel info-cache x m] name infos
                 assert_equal m $name
                 assert_equal 2 [llength $infos]
@@ -295,7 +295,7 @@ each_kind {
                 assert_range [lindex $infos 1 0] 0 11000
             }
 
-            test "$kind: a replica that does not want to be seen is counted, and not shown" {
+            test "$kind: a replica with replica-announced no is counted, and not shown" {
                 r sentinel debug info-period 100
                 r [at replica1] config set replica-announced no
                 wait_for_condition 100 50 {[r sentinel replicas m] eq {}} else { fail "it is shown" }
@@ -305,7 +305,7 @@ each_kind {
                 r sentinel debug info-period 10000 ;# a replica that has not told anything for three of them is not chosen
             }
 
-            test "$kind: FAILOVER once at a time, and the new address" {
+            test "$kind: only one FAILOVER at a time, and the new address" {
                 assert_equal OK [r sentinel failover m]
                 assert_error "INPROG Failover already in progress" { r sentinel failover m }
                 set map [r sentinel master m]
@@ -322,7 +322,7 @@ each_kind {
 
 start_servers {ours {kind ours args --sentinel overrides {sentinel {monitor m 127.0.0.1 1 1}}}
     oracle {kind valkey args --sentinel overrides {sentinel {monitor m 127.0.0.1 1 1}}}} {
-    test {COMMAND says of SENTINEL what Valkey 9.1 says} {
+    test {COMMAND has the same facts about SENTINEL as Valkey 9.1} {
         set facts [info_facts [r [at oracle] command info sentinel]]
         assert_morethan [dict size $facts] 25
         assert_equal {} [differences $facts [info_facts [r [at ours] command info sentinel]]]
@@ -331,7 +331,7 @@ start_servers {ours {kind ours args --sentinel overrides {sentinel {monitor m 12
 }
 
 each_sentinel {} {
-    test "$kind: users may ask by one spelling and not by the other" {
+    test "$kind: users may be allowed one spelling and not the other" {
         r acl setuser asker on nopass -@all +sentinel|get-master-addr-by-name +sentinel|primaries
         set c [valkey_client]
         $c auth asker x
@@ -352,7 +352,7 @@ each_sentinel {} {
 }
 
 each_sentinel {{resolve-hostnames yes} {announce-hostnames yes}} {
-    test "$kind: names of hosts, where they are resolved and announced" {
+    test "$kind: host names are resolved and announced" {
         assert_equal OK [r sentinel monitor named localhost 1 1]
         assert_equal {localhost 1} [r sentinel get-primary-addr-by-name named]
         assert_equal localhost [dict get [r sentinel master named] ip]
@@ -387,7 +387,7 @@ start_sentinel {lines {{monitor m 127.0.0.1 1 1}}} {
         }
     }
 
-    test {what ends all epochs, or is too large to count with, is refused} {
+    test {epochs and numbers that are too large are refused} {
         answers {
             {is-master-down-by-addr 127.0.0.1 1 -1 *} {-ERR value is not an integer or out of range}
             {set m quorum 4294967297} {-ERR Invalid argument '4294967297' for SENTINEL SET 'quorum'}

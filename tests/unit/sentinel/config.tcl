@@ -2,7 +2,7 @@
 source -encoding utf-8 [file join [file dirname [info script]] sentinel_util.tcl]
 
 each_sentinel {} {
-    test "$kind: CONFIG GET shows what matches, once, in order of the words" {
+    test "$kind: CONFIG GET shows matches once, in the order of the arguments" {
         set level [lindex [r sentinel config get loglevel] 1]
         assert_equal [list resolve-hostnames no announce-hostnames no announce-ip {} announce-port 0 sentinel-user {} \
             sentinel-pass {} loglevel $level] [r sentinel config get *]
@@ -20,7 +20,7 @@ each_sentinel {} {
         r hello 2
     }
 
-    test "$kind: CONFIG wants GET or SET, and enough words" {
+    test "$kind: CONFIG needs GET or SET, and enough arguments" {
         set usage "-ERR Only SENTINEL CONFIG GET <param> \[<param> <param> ...\] / SET <param> <value> \[<param> <value> ...\] are supported."
         foreach words {{set announce-port} {nosuch x} {set nosuch}} { assert_equal $usage [wire sentinel config {*}$words] }
         foreach words {config {config get} {config set}} {
@@ -28,7 +28,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: CONFIG SET refuses the first thing that is wrong, and then sets nothing" {
+    test "$kind: CONFIG SET with a wrong argument sets nothing" {
         answers {
             {config set nosuch x} {-ERR Invalid argument 'nosuch' to SENTINEL CONFIG SET}
             {config set nosuch x y} {-ERR Invalid argument 'nosuch' to SENTINEL CONFIG SET}
@@ -106,7 +106,7 @@ each_sentinel {} {
         r hello 2
     }
 
-    test "$kind: DEBUG sets, up to the first mistake" {
+    test "$kind: DEBUG sets values up to the first wrong one" {
         answers {
             {debug nosuch} {-ERR Unknown option or number of arguments for SENTINEL DEBUG 'nosuch'}
             {debug nosuch 1} {-ERR Unknown option or number of arguments for SENTINEL DEBUG 'nosuch'}
@@ -125,7 +125,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: DEBUG's defaults are those of primaries to come" {
+    test "$kind: DEBUG's defaults apply to primaries that are added later" {
         answers {
             {debug default-down-after 4000 default-failover-timeout 8000} +OK
             {monitor m2 127.0.0.1 0 1} +OK
@@ -139,7 +139,7 @@ each_sentinel {} {
 each_kind {
     start_servers [list other {kind ours args --sentinel overrides {requirepass geheim sentinel {monitor m 127.0.0.1 1 1}}}] {
         start_sentinel [list kind $kind lines {{monitor m 127.0.0.1 1 1} {down-after-milliseconds m 300}}] {
-            test "$kind: another Sentinel's password, once it is set, is used" {
+            test "$kind: the password for other Sentinels is used after it was set" {
                 r sentinel debug ping-period 100
                 set c [valkey_client -1]
                 $c auth geheim

@@ -38,7 +38,7 @@ set ::failover_events {+try-failover +elected-leader +failover-state-select-slav
 foreach kind {ours valkey redis} {
     start_watched_set [list kinds [list $kind $kind] tags {sentinel external:skip}] {
         start_sentinels {a ours b ours} {quorum 2} {
-            test "$kind: a failover by hand loses none of the writes that were acknowledged" {
+            test "$kind: a manual failover loses no acknowledged write" {
                 wait_until_promotable
                 set place [log_place a]
                 assert_equal OK [r [at a] sentinel failover mymaster]
@@ -49,7 +49,7 @@ foreach kind {ours valkey redis} {
                 wait_for_condition 300 50 {[lindex [ask primary role] 0] eq "slave"} else { fail "the old primary is no replica" }
             }
 
-            test "$kind: and has the events of 9.1.2, in order" {
+            test "$kind: a manual failover has the events of 9.1.2, in order" {
                 set names [lmap name [event_names [sentinel_events a $place]] {
                     if {$name ni $::failover_events} continue
                     set name

@@ -14,7 +14,7 @@ start_server {tags {sentinel external:skip} name watched overrides {bind {127.0.
     set port [srv port]
     start_sentinel [list kind ours overrides {bind-source-addr 127.0.0.2} \
         lines [list "monitor one 127.0.0.1 $port 1" {down-after-milliseconds one 1000}]] {
-        test {bind-source-addr is where connections come from, and what is told to others} {
+        test {connections come from bind-source-addr, and hello messages announce it} {
             wait_flags one master
             assert_equal 2 [llength [regexp -all -inline {addr=127\.0\.0\.2:\d+ [^\n]*name=sentinel-\w+-(?:cmd|pubsub)} [r [at watched] client list]]]
             set c [valkey_deferring_client [at watched]]
@@ -24,7 +24,7 @@ start_server {tags {sentinel external:skip} name watched overrides {bind {127.0.
             $c close
         }
 
-        test {a connection that is killed is made anew} {
+        test {a killed connection is opened again} {
             set before [regexp -all -inline {id=\d+ addr=127.0.0.2} [r [at watched] client list]]
             assert_equal 2 [r [at watched] client kill laddr 127.0.0.1:$port skipme yes]
             wait_for_condition 200 50 {[regexp -all {addr=127.0.0.2:\d+ [^\n]*name=sentinel-} [r [at watched] client list]] == 2} else { fail "no new ones" }
@@ -87,7 +87,7 @@ set fake_connections 0
 set fake_ended 0
 start_sentinel [list kind ours tags {sentinel external:skip} overrides {loglevel debug} \
         lines [list "monitor fake 127.0.0.1 $fake_port 1" {down-after-milliseconds fake 500}]] {
-    test {one that says nothing is down} {
+    test {a silent server is down} {
         fake_live 1500
         assert_morethan_equal $fake_connections 2
         assert_match "s_down o_down master*" [flags_of fake]
@@ -105,7 +105,7 @@ start_sentinel [list kind ours tags {sentinel external:skip} overrides {loglevel
         "an INFO that lies" 0 "+PONG\r\n\$77\r\nrole:slave\r\nslave0:ip=,port=99999999999\r\nmaster_host:\r\nrun_id:\r\nmaster_port:x\r\n"
         "messages with holes" 0 "*3\r\n\$7\r\nmessage\r\n\$18\r\n__sentinel__:hello\r\n\$-1\r\n*1\r\n\$7\r\nmessage\r\n*0\r\n"
     } {
-        test "a server that answers with $name does no harm" {
+        test "a server that replies with $name does no harm" {
             set nonsense [string map [list NESTED [string repeat "*1\r\n" 600] LONG "\$1000000000\r\n[string repeat x 17000000]"] $answer]
             set ended $fake_ended
             r sentinel reset fake
@@ -116,7 +116,7 @@ start_sentinel [list kind ours tags {sentinel external:skip} overrides {loglevel
         }
     }
     set nonsense {}
-    test {what was not taken in is given back} {
+    test {connections to a primary that was removed are closed} {
         r sentinel remove fake
         fake_live 200
         assert_equal $fake_connections $fake_ended

@@ -31,7 +31,7 @@ foreach kind {ours valkey} {
     start_sentinel [list kind $kind tags {sentinel external:skip} overrides {loglevel debug} lines [list {monitor one 127.0.0.1 1 1} {monitor two 127.0.0.1 2 1} \
             {down-after-milliseconds one 600000} \
             [list notification-script one $script]]] {
-        test "the script of a primary is told of what is about it ($kind)" {
+        test "the notification script of a primary gets the events about it ($kind)" {
             wait_scripts ;# the +monitor
             assert_equal {{+monitor|master one 127.0.0.1 1 quorum 1|}} [noted]
             forget
@@ -42,14 +42,14 @@ foreach kind {ours valkey} {
             assert_equal {} [script_events -script-error*]
         }
 
-        test "it runs in the folder of the Sentinel, with its environment ($kind)" {
+        test "a script runs in the folder of the Sentinel, with its environment ($kind)" {
             write_script "{ pwd; echo \$HOME; } >$::work_dir/where"
             notify
             wait_scripts
             assert_equal [list [srv dir] $::env(HOME)] [split [string trim [read_file $::work_dir/where]] \n]
         }
 
-        test "exit code 0 is the end, 2 an error, and nothing is run again ($kind)" {
+        test "after exit code 0, and after 2, a script is not run again ($kind)" {
             forget
             write_script "exit 2"
             set from [log_place sentinel]
@@ -61,7 +61,7 @@ foreach kind {ours valkey} {
             assert_match {-script-child [0-9]* 2 0} [wait_event sentinel -script-child* $from]
         }
 
-        test "so is a script that cannot be run any more ($kind)" {
+        test "a script that cannot be executed any more is not run again ($kind)" {
             set from [log_place sentinel]
             file attributes $::script -permissions 0644
             notify
@@ -69,7 +69,7 @@ foreach kind {ours valkey} {
             wait_scripts
         }
 
-        test "exit code 1 has it run again, ten times in all, each time later ($kind)" {
+        test "after exit code 1 a script runs again, ten times in all, each time later ($kind)" {
             forget
             r sentinel debug script-retry-delay 2
             write_script "date +%s%3N >>$::work_dir/times; exit 1"
@@ -86,7 +86,7 @@ foreach kind {ours valkey} {
             assert_lessthan [expr {[lindex $times 3] - [lindex $times 0]}] 1000
         }
 
-        test "death by a signal, too; and waiting is shown ($kind)" {
+        test "a script that a signal ended runs again; waiting scripts are shown ($kind)" {
             forget
             r sentinel debug script-retry-delay 1000
             write_script [string map [list NOTES $::notes] {[ $(wc -l <NOTES) = 1 ] && kill -9 $$; exit 0}]
@@ -103,7 +103,7 @@ foreach kind {ours valkey} {
             assert_equal {} [script_events -script-error* $from]
         }
 
-        test "one that takes too long is killed ($kind)" {
+        test "a script that takes too long is killed ($kind)" {
             forget
             r sentinel debug script-max-runtime 300 script-retry-delay 100
             write_script [string map [list NOTES $::notes] {[ $(wc -l <NOTES) = 1 ] && exec sleep 60; exit 0}]
@@ -120,7 +120,7 @@ foreach kind {ours valkey} {
             r sentinel debug script-max-runtime 60000
         }
 
-        test "sixteen run at a time, and what is more than 256 is forgotten, the oldest first ($kind)" {
+        test "sixteen scripts run at a time, and beyond 256 waiting ones the oldest are dropped ($kind)" {
             forget
             write_script "for i in \$(seq 300); do \[ -e $::work_dir/go ] && exit; sleep 0.1; done" ;# it ends if the test does not
             for {set i 1} {$i <= 16} {incr i} { notify $i }
@@ -140,7 +140,7 @@ foreach kind {ours valkey} {
 foreach kind {ours valkey} {
     start_watched_set {kinds {ours ours} tags {sentinel external:skip}} {
         start_sentinels [list a $kind b $kind] [list quorum 2 lines [list [list client-reconfig-script mymaster $reconfig]]] {
-            test "the reconfiguration script is told by leader and observer where the primary has gone ($kind)" {
+            test "the reconfiguration script gets the new address from leader and observer ($kind)" {
                 forget
                 lassign [list [srv [at primary] port] [srv [at replica1] port]] from to
                 stop_server primary KILL

@@ -29,7 +29,7 @@ start_sentinel {kind ours tags {sentinel external:skip} lines {{monitor one 127.
     wait_for_log "+monitor*"
     set c [resp::connect 127.0.0.1 [srv port]]
 
-    test {requirepass: nothing without it, but HELLO and AUTH} {
+    test {requirepass: only HELLO and AUTH are allowed without it} {
         foreach command {{ping} {sentinel masters} {info} {publish __sentinel__:hello x} {role} {shutdown}} {
             assert_error "NOAUTH Authentication required." { $c {*}$command }
         }
@@ -38,7 +38,7 @@ start_sentinel {kind ours tags {sentinel external:skip} lines {{monitor one 127.
         assert_equal one [dict get [lindex [$c sentinel masters] 0] name]
     }
 
-    test {users have the subcommands that they are given, each spelling by itself} {
+    test {users have the subcommands that they are given, each spelling separately} {
         assert_equal OK [$c auth viewer pw]
         assert_equal 1 [llength [$c sentinel masters]]
         assert_equal one [dict get [$c sentinel primary one] name]
@@ -78,7 +78,7 @@ proc auth_all {names args} { foreach name $names { r [at $name] auth {*}$args } 
 
 start_watched_set {kinds {ours ours} tags {sentinel external:skip}} {
     start_sentinels {a ours b valkey c redis} {quorum 3 agree 0 overrides {requirepass shared}} {
-        test {all have the same requirepass: they find each other, vote and fail over} {
+        test {Sentinels with the same requirepass find each other, vote and fail over} {
             auth_all {a b c} shared
             wait_sentinels_agree {a b c}
             foreach name {a b c} { assert_match "OK 3 usable*" [r [at $name] sentinel ckquorum mymaster] }
@@ -90,7 +90,7 @@ start_watched_set {kinds {ours ours} tags {sentinel external:skip}} {
 start_watched_set {kinds {ours ours} tags {sentinel external:skip}} {
     start_sentinels {a ours b valkey c ours} [list quorum 3 agree 0 lines {{sentinel-user peer} {sentinel-pass hush}} \
             overrides [list requirepass mine user "peer on >hush $needed_on_sentinels"]] {
-        test {a user of its own for Sentinels, with the rights that they need and no more} {
+        test {Sentinels work with a user that has only the rights they need} {
             auth_all {a b c} mine
             wait_sentinels_agree {a b c}
             foreach name {a b c} { assert_match "OK 3 usable*" [r [at $name] sentinel ckquorum mymaster] }
@@ -98,7 +98,7 @@ start_watched_set {kinds {ours ours} tags {sentinel external:skip}} {
             foreach name {a c} { assert_equal {} [r [at $name] acl log] }
         }
 
-        test {another password that is set at run time is used from then on} {
+        test {a password that is set at run time is used from then on} {
             r [at a] sentinel config set sentinel-pass wrong
             foreach port [list [srv [at b] port] [srv [at c] port]] {
                 wait_for_condition 200 50 {[string match *s_down* [sentinel_peer_field a sentinels $port flags]]} else {
@@ -174,7 +174,7 @@ if {$without_tls ne {}} {
         r [at replica1] replicaof 127.0.0.1 $primary
         wait_for_link replica1
         wait_sentinels_agree {a b c}
-        test {over TLS they find each other by the TLS ports, and fail over} {
+        test {Sentinels over TLS find each other by the TLS ports, and fail over} {
             foreach name {a c} {
                 assert_equal [lsort [lmap {- port} {x 2 x 3 x 4} { lindex $::tls_ports $port }]] \
                     [lsort [concat [lmap map [r [at $name] sentinel sentinels mymaster] { dict get $map port }] [own_tls_port $name]]]

@@ -2,7 +2,7 @@
 source -encoding utf-8 [file join [file dirname [info script]] sentinel_util.tcl]
 
 each_sentinel {} {
-    test "$kind: SET tells what it has set, and saves it" {
+    test "$kind: SET publishes what it has set, and saves it" {
         set events [events_of 9 {
             assert_equal OK [r sentinel set m down-after-milliseconds 5000]
             assert_equal OK [r sentinel set m QUORUM 3 failover-timeout 7000 parallel-syncs 2]
@@ -41,7 +41,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: SET refuses options, and wrong numbers of words" {
+    test "$kind: SET refuses unknown options and wrong numbers of arguments" {
         answers {
             {set m} {-ERR wrong number of arguments for 'sentinel|set' command}
             {set m quorum} {-ERR wrong number of arguments for 'sentinel|set' command}
@@ -52,7 +52,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: what comes before an error stays, and is saved" {
+    test "$kind: values before an error are set and saved" {
         assert_equal {{+set master m 127.0.0.1 1 quorum 4}} [events_of 1 {
             assert_error "ERR Unknown option*'nosuch'" { r sentinel set m quorum 4 nosuch x parallel-syncs 9 }
         }]
@@ -64,7 +64,7 @@ each_sentinel {} {
         assert_equal $saved [count_log_message "configuration file of this Sentinel is written"]
     }
 
-    test "$kind: with a control character nothing is set" {
+    test "$kind: a value with a control character is refused, and nothing is set" {
         assert_equal "-ERR Invalid argument at index 6 for SENTINEL SET: control characters are not allowed" \
             [wire sentinel set m quorum 5 auth-pass "a\nb"]
         assert_equal "-ERR Invalid argument at index 3 for SENTINEL SET: control characters are not allowed" \
@@ -72,12 +72,12 @@ each_sentinel {} {
         assert_equal 4 [dict get [r sentinel master m] quorum]
     }
 
-    test "$kind: an empty word takes user and password away" {
+    test "$kind: an empty argument removes user and password" {
         assert_equal OK [r sentinel set m auth-pass {} auth-user {}]
         assert_equal {} [file_lines "sentinel auth"]
     }
 
-    test "$kind: a command is called by one name, ignoring case" {
+    test "$kind: a renamed command is found ignoring case" {
         assert_equal OK [r sentinel set m rename-command config other]
         assert_equal {{sentinel rename-command m "config" "other"}} [file_lines "sentinel rename"]
         assert_equal OK [r sentinel set m rename-command Ping p rename-command Config CONFIG]
@@ -86,7 +86,7 @@ each_sentinel {} {
         assert_equal {} [file_lines "sentinel rename"]
     }
 
-    test "$kind: scripts are not for clients to choose" {
+    test "$kind: clients may not set scripts" {
         foreach option {notification-script client-reconfig-script} {
             foreach path {/bin/true {}} {
                 assert_equal "-ERR Reconfiguration of scripts path is denied for security reasons. Check the\
@@ -96,7 +96,7 @@ each_sentinel {} {
         }
     }
 
-    test "$kind: what is set is there after a restart" {
+    test "$kind: values survive a restart" {
         assert_equal OK [r sentinel set m auth-pass {a "quoted" \ word} rename-command info {i n}]
         restart_server
         set map [r sentinel master m]
@@ -110,7 +110,7 @@ each_sentinel {} {
 }
 
 each_sentinel {{deny-scripts-reconfig no}} {
-    test "$kind: scripts, where they may be set" {
+    test "$kind: clients may set scripts where that is allowed" {
         answers {
             {set m notification-script /no/such} {-ERR Notification script seems non existing or non executable}
             {set m client-reconfig-script /etc/passwd} {-ERR Client reconfiguration script seems non existing or non executable}
@@ -123,7 +123,7 @@ each_sentinel {{deny-scripts-reconfig no}} {
         assert_equal {} [file_lines "sentinel client-reconfig"]
     }
 
-    test "$kind: PENDING-SCRIPTS shows what runs and what waits" {
+    test "$kind: PENDING-SCRIPTS shows running and waiting scripts" {
         set script [srv dir]/slow.sh
         set f [open $script w]
         puts $f "#!/bin/sh\nsleep 60"
@@ -160,7 +160,7 @@ proc without_folder {body} {
 }
 
 each_sentinel {} {
-    test "$kind: what cannot be saved is told" {
+    test "$kind: a failed save is an error" {
         without_folder {
             answers {
                 flushconfig {-ERR Failed to save config file. Check server logs.}
@@ -186,7 +186,7 @@ proc wait_watched_by {name user} {
 each_kind {
     start_watched_set {kinds {ours ours}} {
         start_sentinel [list kind $kind lines [list "monitor m 127.0.0.1 [srv [at primary] port] 1" {down-after-milliseconds m 300}]] {
-            test "$kind: user and password, once they are set, are those of primary and replicas" {
+            test "$kind: user and password are used for primary and replicas after they were set" {
                 r sentinel debug ping-period 100
                 foreach name {primary replica1} {
                     foreach user {watcher second} { r [at $name] acl setuser $user on >geheim allchannels +@all }

@@ -25,7 +25,7 @@ proc program_end {args} {
 proc messages {output} { return [regsub -all -line {^\d+:(\w) \d+ \w+ \d+ [\d:.]+ } $output {\1 }] }
 
 tags {sentinel external:skip} {
-    test {without a file, or with one that is not there or cannot be written to, a Sentinel does not start} {
+    test {without a file that exists and can be written a Sentinel does not start} {
         assert_equal {1 {X # A Sentinel keeps its state in its configuration file, but none was given, so it exits}} [lmap part [other_face valkey-sentinel] { messages $part }]
         lassign [other_face valkey-sentinel /nosuch/sentinel.conf] code output
         assert_equal 1 $code
@@ -38,7 +38,7 @@ tags {sentinel external:skip} {
         }
     }
 
-    test {what is wrong with the file is in the log file, where there is one} {
+    test {errors of the configuration are in the log file, where there is one} {
         set log /tmp/sentinel-[pid].log
         try {
             lassign [program_end $::options(server) --sentinel --logfile $log] code output
@@ -52,7 +52,7 @@ tags {sentinel external:skip} {
         }
     }
 
-    test {nor with one that it may not write to} {
+    test {with a read-only file a Sentinel does not start} {
         if {[auto_execok setpriv] eq {}} { skip "no setpriv" }
         set path /tmp/sentinel-[pid].conf
         try {
@@ -89,7 +89,7 @@ tags {sentinel external:skip} {
         {"sentinel resolve-hostnames maybe"} "Please specify yes or no for the resolve-hostnames option."
         {"sentinel deny-scripts-reconfig maybe"} "Please specify yes or no for the deny-scripts-reconfig options."
     }
-    test {lines of the file that make no sense end the start, and are named} {
+    test {wrong lines of the file end the start, and are quoted} {
         foreach {lines reason at} [regsub -all -line {"$} $refused {" {}}] {
             set number [expr {$at eq {} ? [llength $lines] + 1 : $at}]
             set text [lindex $lines $number-2]
@@ -100,7 +100,7 @@ tags {sentinel external:skip} {
         }
     }
 
-    test {so does the oracle} {
+    test {Valkey 9.1 refuses the same lines} {
         if {[valkey_oracle] eq {}} { skip "no oracle" }
         set words {"Failed to resolve hostname 'no.such.host.invalid'" "The host name 'no.such.host.invalid' could not be resolved"}
         foreach {lines reason at} [regsub -all -line {"$} $refused {" {}}] {
@@ -109,7 +109,7 @@ tags {sentinel external:skip} {
         }
     }
 
-    test {a server that is no Sentinel takes no such line, but for the bare word} {
+    test {a server that is no Sentinel refuses sentinel lines, except the bare word} {
         set f [open $::work_dir/server.conf w]
         puts $f "port 0\nsentinel\nsentinel monitor a 127.0.0.1 1 1"
         close $f
@@ -138,7 +138,7 @@ start_server {tags {sentinel external:skip}} {
 }
 
 start_sentinel {kind ours lines {{monitor one 127.0.0.1 1 1} {monitor two 127.0.0.1 2 1}} tags {sentinel external:skip}} {
-    test {the log tells of the start as that of Sentinels does} {
+    test {the log of the start has the lines of a Sentinel} {
         wait_for_log "+monitor master two*"
         set steps {"X * Valkey is starting" "The configuration is read" "The server runs in sentinel mode on port [srv port]" "The configuration file of this Sentinel is written"
             "The ID of this Sentinel is" "+monitor master one 127.0.0.1 1 quorum 1"}
@@ -157,7 +157,7 @@ start_sentinel {kind ours lines {{monitor one 127.0.0.1 1 1} {monitor two 127.0.
         assert_equal sentinel [s server_mode]
     }
 
-    test {hz is another one all the time} {
+    test {hz varies all the time} {
         set seen {}
         wait_for_condition 200 20 {[llength [lsort -unique [lappend seen [s hz]]]] > 3} else { fail "hz: $seen" }
         foreach hz $seen { assert_range $hz 10 19 }
@@ -188,14 +188,14 @@ start_sentinel {kind ours lines {{monitor one 127.0.0.1 1 1} {monitor two 127.0.
         assert_equal 1 [r publish __sentinel__:hello ,,,,,,,]
     }
 
-    test {events reach who subscribes, whatever the log level} {
+    test {events reach subscribers, whatever the log level} {
         set c [event_client sentinel]
         r sentinel set one quorum 2
         assert_equal {pmessage * +set {master one 127.0.0.1 1 quorum 2}} [$c read]
         $c close
     }
 
-    test {SHUTDOWN saves nothing, and says that a Sentinel goes} {
+    test {SHUTDOWN saves nothing, and logs that a Sentinel exits} {
         assert_error "ERR syntax error" { r shutdown save nosave }
         assert_error "ERR No shutdown in progress." { r shutdown abort }
         r write "*2\r\n\$8\r\nSHUTDOWN\r\n\$4\r\nSAVE\r\n"
@@ -222,7 +222,7 @@ start_sentinel {kind ours lines {{monitor one 127.0.0.1 1 1}} tags {sentinel ext
 # The file that users begin with: it says the defaults, nothing of it is lost when it is written, and 9.1 can read it.
 foreach kind {ours valkey} {
     start_sentinel [list kind $kind tags {sentinel external:skip} crash 1] {
-        test "sentinel.conf is read, and keeps its words ($kind)" {
+        test "sentinel.conf is read, and keeps its values ($kind)" {
             set before [split [string trim [read_file [file dirname [file dirname $::support]]/sentinel.conf]] \n]
             set changed {^(port|dir|daemonize|protected-mode|logfile|loglevel|sentinel) }
             stop_server sentinel
@@ -271,13 +271,13 @@ start_sentinel {kind valkey name peer lines {{monitor one 127.0.0.1 1 1}} tags {
             return [lsort $all]
         }
 
-        test {the same commands and subcommands as 9.1} {
+        test {the commands and subcommands are those of 9.1} {
             assert_equal [subcommands [at peer]] [subcommands [at own]]
             assert_equal [lsort [r [at peer] command list]] [lsort [r [at own] command list]]
             assert_equal [r [at peer] command count] [r [at own] command count]
         }
 
-        test {the same facts about them} {
+        test {the facts about the commands are those of 9.1} {
             foreach name [r [at peer] command list] {
                 set theirs [lindex [r [at peer] command info $name] 0]
                 set ours [lindex [r [at own] command info $name] 0]
@@ -286,14 +286,14 @@ start_sentinel {kind valkey name peer lines {{monitor one 127.0.0.1 1 1}} tags {
             }
         }
 
-        test {the fields of INFO that 9.1 has} {
+        test {INFO has the fields of 9.1} {
             foreach section {server clients stats cpu sentinel all} {
                 set ours [fields [at own] $section]
                 assert_equal {} [lmap name [fields [at peer] $section] { if {$name in $ours} continue; set name }] $section
             }
         }
 
-        test {the same answers} {
+        test {the replies are those of 9.1} {
             foreach command {{get a} {config get a} {client no-touch on} {publish a b} {publish __sentinel__:hello x} {role} {select 1}
                 {acl whoami} {acl cat dangerous} {acl list} {shutdown save nosave} {shutdown abort} {hello 3 auth a b} {auth a} {reset} {quit x}
                 {subscribe} {ssubscribe a} {command getkeys get a} {info nosuch} {sentinel} {client reply maybe}} {

@@ -23,7 +23,7 @@ proc last_change {{level 0}} {
 }
 
 tags {external:skip} {
-    test {log-format json: every line is an object, whatever it says} {
+    test {log-format json: every line is an object, whatever its text} {
         start_server {overrides {log-format json always-show-logo yes}} {
             foreach {said logged} [list \
                 "plain" plain "a\"b\\c" {a\"b\\c} "\x01\x1f\x7f" "\\u0001\\u001f\x7f" "\b\f\n\r\t" {\b\f\n\r\t} \
@@ -56,7 +56,7 @@ tags {external:skip} {
         }
     }
 
-    test {CONFIG SET: the log says who has changed what, from which value} {
+    test {CONFIG SET: the log has the client, the directive, the old and the new value} {
         start_server {overrides {maxmemory 0}} {
             set id [r client id]
             config_set maxmemory 100mb
@@ -73,7 +73,7 @@ tags {external:skip} {
         }
     }
 
-    test {CONFIG SET in the log: no secrets, no lines of the changer's making, nothing endless} {
+    test {CONFIG SET in the log: no secrets, no injected lines, limited length} {
         start_server {} {
             foreach {name value} {requirepass secret-1 primaryauth secret-2 tls-key-file-pass secret-3} { config_set $name $value }
             assert_equal 3 [count_log_message "(redacted) -> (redacted) (by id="]
@@ -98,7 +98,7 @@ tags {external:skip} {
         }
     }
 
-    test {ACL: the log says who has changed users and how, without their passwords} {
+    test {ACL: the log has the client and the change, without passwords} {
         set file [file join $::work_dir audit.acl]
         write_file $file "user default on nopass ~* &* +@all\n"
         start_server [list overrides [list aclfile $file]] {
@@ -125,7 +125,7 @@ tags {external:skip} {
         }
     }
 
-    test {who deletes itself is named} {
+    test {the log names a user that deletes itself} {
         set file [file join $::work_dir audit2.acl]
         write_file $file "user default on nopass ~* &* +@all\n"
         start_server [list overrides [list aclfile $file]] {

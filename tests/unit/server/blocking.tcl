@@ -9,7 +9,7 @@ proc id_of {c} {
 }
 
 start_server {tags {external:skip}} {
-    test {clients of a key are served in the order in which they came} {
+    test {clients of a key are served in order of arrival} {
         set all [clients 5]
         set n 0
         foreach c $all {
@@ -46,13 +46,13 @@ start_server {tags {external:skip}} {
         return $cost
     }
 
-    test {waking takes as long as there are clients, not their square} {
+    test {waking takes time linear in the number of clients} {
         if {[catch { r config set maxclients 9100 }]} { skip "not so many files may be open" }
         set small [expr {min([waking_cost 1500], [waking_cost 1500]) + 0.0005}]
         assert_lessthan [expr {min([waking_cost 9000], [waking_cost 9000])}] [expr {13 * $small}]
     } {} slow
 
-    test {fair over several keys: who waits longest for a key gets it, whatever else is waited for} {
+    test {fair over several keys: the client that waits longest for a key gets it} {
         set all [clients 3]
         lassign $all a b c
         $a bzpopmin k1 k2 0
@@ -83,7 +83,7 @@ start_server {tags {external:skip}} {
         $c close
     }
 
-    test {the same key twice} {
+    test {a key that is named twice counts once} {
         set c [valkey_deferring_client]
         $c bzpopmin twice twice 0
         wait_for_blocked 1
@@ -158,7 +158,7 @@ start_server {tags {external:skip}} {
         $b close
     }
 
-    test {a client that is killed while it is blocked, also in the turn that would serve it} {
+    test {a client that is killed while it is blocked takes nothing, even in the turn that would serve it} {
         set a [valkey_deferring_client]
         set b [valkey_deferring_client]
         set id [id_of $a]
@@ -176,7 +176,7 @@ start_server {tags {external:skip}} {
     }
 
     foreach max {16 1 2} {
-        test "what is pipelined behind a blocking command waits, and runs in order (batches of $max)" {
+        test "requests behind a blocking command wait, and run in order (batches of $max)" {
             config_set prefetch-batch-max-size $max
             set c [valkey_deferring_client]
             set text "PING 0\r\n"
@@ -212,7 +212,7 @@ start_server {tags {external:skip}} {
     }
 
     foreach size {100 50000} {
-        test "requests that are given back twice, in front of half a one of $size bytes" {
+        test "requests that are requeued twice, before half a request of $size bytes" {
             # The first batch gets as far as the torn request; the second takes only a part of what was given back.
             config_set prefetch-batch-max-size 128
             set c [valkey_deferring_client]
@@ -232,7 +232,7 @@ start_server {tags {external:skip}} {
         }
     }
 
-    test {several clients with pipelines behind, freed by one command} {
+    test {several clients with pipelines behind are served by one command} {
         set all [clients 20]
         foreach c $all { $c write "BZPOPMIN q 0\r\nINCR served\r\nBZPOPMIN q 0\r\nINCR served\r\n" }
         wait_for_blocked 20
@@ -254,7 +254,7 @@ start_server {tags {external:skip}} {
         r del served
     }
 
-    test {a protocol error behind a blocking command comes when its turn is} {
+    test {a protocol error behind a blocking command is sent in order} {
         set c [valkey_deferring_client]
         $c write "BZPOPMIN q 0\r\nPING\r\n*1\r\n!\r\n"
         wait_for_blocked 1
@@ -277,7 +277,7 @@ start_server {tags {external:skip}} {
         $c close
     }
 
-    test {a client that frees another goes on, and its own block works} {
+    test {a client that serves another continues, and can block itself} {
         set a [valkey_deferring_client]
         set b [valkey_deferring_client]
         set took {}
@@ -309,7 +309,7 @@ start_server {tags {external:skip}} {
         close_all [list $a $b]
     }
 
-    test {blocked and freed within one batch} {
+    test {a client is blocked and served within one batch} {
         set c [valkey_deferring_client]
         set busy [valkey_deferring_client]
         for {set i 0} {$i < 10} {incr i} {
@@ -324,7 +324,7 @@ start_server {tags {external:skip}} {
         close_all [list $c $busy]
     }
 
-    test {keys that come by RENAME, COPY, stores and scripts wake up} {
+    test {keys created by RENAME, COPY, stores and scripts wake clients} {
         set c [valkey_deferring_client]
         foreach {name script} {
             RENAME { r rename src q }
@@ -349,7 +349,7 @@ start_server {tags {external:skip}} {
         $c close
     }
 
-    test {a value of another type does not disturb; the right one later does wake up} {
+    test {a value of another type does not wake a client; a later one of the right type does} {
         set c [valkey_deferring_client]
         $c bzpopmin q 0
         wait_for_blocked 1
@@ -374,7 +374,7 @@ start_server {tags {external:skip}} {
         $c close
     }
 
-    test {a key that is gone again before its turn, by DEL, SET, expiry or pops in the same script} {
+    test {a key that is deleted again in the same script, by DEL, SET, expiry or pops, wakes no client} {
         set c [valkey_deferring_client]
         $c bzpopmin q 0
         wait_for_blocked 1
@@ -395,7 +395,7 @@ start_server {tags {external:skip}} {
         $c close
     }
 
-    test {a waiting client sees its own database} {
+    test {a waiting client is served from its own database} {
         set c [valkey_deferring_client]
         $c select 4
         $c read
@@ -411,7 +411,7 @@ start_server {tags {external:skip}} {
         $c close
     }
 
-    test {chains: who is served feeds the next} {
+    test {chains: a client that is served serves the next} {
         # A script per link cannot block, so links are clients with a pipeline behind.
         set all [clients 10]
         set i 0

@@ -50,13 +50,13 @@ tags {introspection external:skip} {
         }
     }
 
-    test {every default of a directive without its feature may stand in the file, and is not spoken of} {
+    test {defaults of directives without effect are accepted in the file, and not logged} {
         set lines {"replica-priority 100" "repl-backlog-size 10mb" "io-threads 1" "cluster-enabled no" "min-replicas-to-write 0"
             "cluster-node-timeout 15000" "enable-module-command no" "rdma-port 0" {replicaof no one}}
         with_conf [write_conf defaults.conf $lines] {} { assert_no_match "*does not have yet*" [read_file $log] }
     }
 
-    test {what the configuration asks for in vain is told in one block} {
+    test {directives without effect are logged in one block} {
         set lines {"replicaof 192.0.2.1 6379" "slave-priority 7" "primaryauth verysecret" "min-io-threads-avoid-copy-reply 3" "repl-backlog-size 1mb" "hash-seed abc"
             "ignore-warnings ARM64-COW-BUG" "rdma-bind 192.0.2.1"}
         with_conf [write_conf absent.conf $lines] {} {
@@ -82,7 +82,7 @@ tags {introspection external:skip} {
         }
     }
 
-    test {CONFIG SET: what has no effect is taken, what would be a false promise is refused} {
+    test {CONFIG SET: directives without effect are accepted, those that would be a false promise are refused} {
         with_conf [write_conf empty.conf {}] {} {
             assert_equal OK [$c config set repl-timeout 7 slave-read-only no cluster-node-timeout 5]
             assert_equal {cluster-node-timeout 5 repl-timeout 7 replica-read-only no} [$c config get repl-timeout replica-read-only cluster-node-timeout]
@@ -92,7 +92,7 @@ tags {introspection external:skip} {
         }
     }
 
-    test {a start that would harm clients or data is refused, after everything has been told} {
+    test {a start that would harm clients or data is refused, after all problems have been logged} {
         foreach {arguments lines} {
             {--loadmodule /nosuch.so a b --rdma-bind 192.0.2.1} {"*  rdma-bind 192.0.2.1 *" "*The module /nosuch.so could not be loaded: *" "*The module /nosuch.so could not be loaded, so the server exits*"}
             {--sentinel} {"*A Sentinel keeps its state in its configuration file*"}
@@ -106,7 +106,7 @@ tags {introspection external:skip} {
         }
     }
 
-    test {directives of older versions that mean nothing any more are passed over} {
+    test {directives of older versions without a meaning are ignored} {
         set old {"list-max-ziplist-entries 5" "list-max-ziplist-value 5" "lua-replicate-commands yes" "io-threads-do-reads yes" "dynamic-hz no" "events-per-io-thread 3"
             "sanitize-dump-payload no"}
         with_conf [write_conf old.conf $old] {} {

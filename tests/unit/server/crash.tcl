@@ -49,7 +49,7 @@ tags {external:skip} {
         assert_equal 134 $code
     }
 
-    test {within a script, both are shown: who runs it, and what it runs} {
+    test {within a script, the client that runs it and the command it runs are both shown} {
         set eval {eval {return redis.call('debug', 'panic')} 0}
         crashed "[resp::encode {debug set-disable-deny-scripts 1}][resp::encode $eval]" [list $start "------ CURRENT CLIENT INFO ------" \
             "cmd=eval " "argv\\\[0\\\]: \"eval\"" "------ EXECUTING CLIENT INFO ------" "argv\\\[0\\\]: \"debug\"" "------ INFO OF MODULES ------"]
@@ -79,7 +79,7 @@ for name in names: ctypes.CDLL(None).tgkill(pid, tids[name], int(signal.SIGSEGV)
     }
 
     foreach threads {io_thd_1 bio_lazy_free {io_thd_1 io_thd_2 bio_aof}} {
-        test "a fault in a thread is reported like any: $threads" {
+        test "a fault in a thread is reported like one of the main thread: $threads" {
             if {[auto_execok python3] eq {}} { skip "no python3" }
             start_server {crash 1 overrides {io-threads 3 io-threads-always-active yes}} {
                 r ping
@@ -121,7 +121,7 @@ for name in names: ctypes.CDLL(None).tgkill(pid, tids[name], int(signal.SIGSEGV)
     }
 
     # The crash is in a function of libc that the log calls with a lock in its hand, so the report waits for that lock.
-    test {a report that hangs is ended: with the stack, and by the signal of the crash} {
+    test {a report that hangs is ended with the stack and by the signal of the crash} {
         if {![faults_possible]} { skip "calls cannot be made to fail here" }
         foreach {exit_on_panic code} {no 134 yes 1} {
             faults

@@ -38,12 +38,12 @@ proc log_of_start {args} {
     return [read_file $log]
 }
 
-test {auto says why it took what it took} {
+test {event-backend auto logs its choice and the reason} {
     set log [log_of_start $::options(server) --event-backend auto]
     assert_match "*the event loop works with *" $log
 }
 
-test {where io_uring is forbidden: in silence with auto, with a warning when it was asked for} {
+test {where io_uring is forbidden: no message with auto, a warning with io_uring} {
     if {[auto_execok python3] eq {} || $::tcl_platform(machine) ne "x86_64"} { skip "no python3, or another machine" }
     set log [log_of_start {*}[without_rings $::options(server) --event-backend auto]]
     assert_match "* - io_uring is not to be had here (*): the event loop works with epoll*" $log
@@ -63,12 +63,12 @@ start_server {overrides {event-backend io_uring} tags {net external:skip}} {
 
 foreach backend $backends {
     start_server [list overrides [list event-backend $backend unixsocket $::work_dir/s-$backend save {}] tags {net external:skip}] {
-        test "$backend: it can be asked for, and is not changed later" {
+        test "$backend: it can be configured, and not changed later" {
             assert_equal $backend [config_get event-backend]
             assert_error "ERR *immutable*" {r config set event-backend auto}
         }
 
-        test "$backend: values up to 64 MB, there and back" {
+        test "$backend: values up to 64 MB are written and read" {
             foreach size {1 100 4095 4096 4097 16384 131072 1000000 67108864} {
                 set value [string repeat "0123456789abcdef" [expr {$size / 16 + 1}]]
                 set value [string range $value 0 [expr {$size - 1}]]
@@ -121,7 +121,7 @@ foreach backend $backends {
         }
 
         # A read ends at urgent data. What stands behind has come already, so nothing more tells of it.
-        test "$backend: urgent data in the middle of a large value are no part of it, and do not hold it up" {
+        test "$backend: urgent data in the middle of a large value are ignored and cause no delay" {
             if {[auto_execok python3] eq {}} { skip "no python3" }
             exec python3 -S -c {
 import os, signal, socket, sys, time
@@ -142,7 +142,7 @@ assert s.recv(100) == b"+OK\r\n"
             r del u
         }
 
-        test "$backend: who does not read is closed at his output limit, others go on" {
+        test "$backend: a client that does not read is closed at its output limit, others continue" {
             r set k [string repeat z 1000000]
             config_set client-output-buffer-limit "normal 8mb 0 0"
             set slow [valkey_deferring_client]
@@ -161,7 +161,7 @@ assert s.recv(100) == b"+OK\r\n"
             $slow close
         }
 
-        test "$backend: who sends his requests and closes his half" {
+        test "$backend: a client that sends requests and closes its half gets its replies" {
             set c [valkey_deferring_client]
             $c write [string repeat [resp::encode {incr half}] 100]
             chan close [$c channel] write
@@ -171,7 +171,7 @@ assert s.recv(100) == b"+OK\r\n"
             wait_for_condition 50 50 {[s connected_clients] == 1} else { fail "it is still there" }
         }
 
-        test "$backend: many come, send, and go" {
+        test "$backend: many clients connect, send and disconnect" {
             r del came
             for {set round 0} {$round < 10} {incr round} {
                 set channels {}
@@ -190,7 +190,7 @@ assert s.recv(100) == b"+OK\r\n"
             assert_equal 0 [s blocked_clients]
         }
 
-        test "$backend: CLIENT KILL, its bytes on the way" {
+        test "$backend: CLIENT KILL of a client whose bytes are in transit" {
             set c [valkey_deferring_client]
             $c client id
             set id [$c read]
@@ -221,7 +221,7 @@ assert s.recv(100) == b"+OK\r\n"
             $watcher close
         }
 
-        test "$backend: blocked clients: served, gone, and with requests behind" {
+        test "$backend: blocked clients: served, disconnected, and with later requests" {
             set a [blocked_client blpop queue 0]
             set b [valkey_deferring_client]
             $b write [resp::encode {blpop queue 0}][resp::encode {ping}][resp::encode [list echo [string repeat e 30000]]]
@@ -239,7 +239,7 @@ assert s.recv(100) == b"+OK\r\n"
             $b close
         }
 
-        test "$backend: a paused client sends much, and loses nothing" {
+        test "$backend: a paused client sends much without loss" {
             set c [valkey_deferring_client]
             r del paused
             r client pause 300 write
@@ -257,7 +257,7 @@ assert s.recv(100) == b"+OK\r\n"
             assert_equal 40000 [string length [{*}$cli get via]]
         }
 
-        test "$backend: a child saves, and connections go on and end meanwhile" {
+        test "$backend: while a child saves, connections continue and end" {
             for {set i 0} {$i < 2000} {incr i} { r set key:$i [string repeat v 200] }
             config_set rdb-key-save-delay 500
             r bgsave
@@ -273,7 +273,7 @@ assert s.recv(100) == b"+OK\r\n"
             assert_equal ok [s rdb_last_bgsave_status]
         }
 
-        test "$backend: a slow script lets the others know" {
+        test "$backend: during a slow script other clients get BUSY" {
             set busy [valkey_deferring_client]
             config_set busy-reply-threshold 50
             $busy eval {while true do end} 0
@@ -293,7 +293,7 @@ assert s.recv(100) == b"+OK\r\n"
             config_set maxclients 10000
         }
 
-        test "$backend: listening elsewhere, and the old place is free at once" {
+        test "$backend: after CONFIG SET port the old port is free at once" {
             set port [srv port]
             set other [free_port]
             config_set port $other
@@ -303,7 +303,7 @@ assert s.recv(100) == b"+OK\r\n"
             $c close
         }
 
-        test "$backend: SHUTDOWN with clients that send, and the place is free at once" {
+        test "$backend: after SHUTDOWN with clients that send the port is free at once" {
             set c [valkey_deferring_client]
             $c write [string repeat [resp::encode {incr n}] 1000]
             restart_server
@@ -316,7 +316,7 @@ assert s.recv(100) == b"+OK\r\n"
 }
 
 # Each I/O thread has a loop of its own.
-test {io_uring: a loop that has little to do takes little memory for its buffers} {
+test {io_uring: an idle loop takes little memory for its buffers} {
     if {"io_uring" ni $backends} { skip "no io_uring here" }
     foreach backend $backends {
         start_server [list overrides [list event-backend $backend io-threads 17 io-threads-always-active yes]] {

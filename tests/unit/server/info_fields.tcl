@@ -83,7 +83,7 @@ start_server {tags {external:skip}} {
         }
     }
 
-    test {server: who it is} {
+    test {server: process, port, executable and time} {
         assert_equal [srv pid] [s process_id]
         assert_equal [srv port] [s tcp_port]
         assert_equal [file normalize $::options(server)] [s executable]
@@ -109,7 +109,7 @@ start_server {tags {external:skip}} {
         r del k
     }
 
-    test {memory: what is used goes up and down, the peak stays} {
+    test {memory: used_memory goes up and down, the peak stays} {
         set before [s used_memory]
         r set k [string repeat x 4000000]
         set with [s used_memory]
@@ -145,7 +145,7 @@ start_server {tags {external:skip}} {
         r del k
     }
 
-    test {stats: rates are of the last seconds} {
+    test {stats: rates cover the last seconds} {
         for {set i 0} {$i < 3000} {incr i} { r ping }
         wait_for_condition 500 20 {[s instantaneous_ops_per_sec] > 50} else { fail "the rate stays 0" }
         assert_morethan [s instantaneous_input_kbps] 0
@@ -221,7 +221,7 @@ start_server {tags {external:skip}} {
         r flushall
     }
 
-    test {cpu: time goes on} {
+    test {cpu: the times grow} {
         set before [s used_cpu_user]
         r debug populate 300000
         assert_morethan [s used_cpu_user] $before

@@ -108,7 +108,7 @@ proc io_thread_tests {} {
         wait_for_clients 1
     }
 
-    test {a client that waits, and whose peer has gone, gets nothing; the one behind it does} {
+    test {a waiting client whose peer has disconnected gets nothing; the next one does} {
         foreach behind {{} PING\r\n} {
             set a [valkey_deferring_client]
             set b [valkey_deferring_client]
@@ -125,7 +125,7 @@ proc io_thread_tests {} {
         }
     }
 
-    test {what comes behind a blocking command runs when its turn is, a protocol error as well} {
+    test {requests behind a blocking command run in order, a protocol error too} {
         set c [valkey_deferring_client]
         $c write "[request blpop q 0][request incr n1]"
         wait_for_blocked 1
@@ -175,7 +175,7 @@ proc io_thread_tests {} {
         }
     }
 
-    test {CLIENT KILL of a client that blocks, that is in a transaction, that has not read its replies, that has sent half a request} {
+    test {CLIENT KILL of a client that is blocked, in a transaction, behind with its replies, or in the middle of a request} {
         r set big [string repeat x 1000000]
         foreach state {{BLPOP q 0\r\n} {MULTI\r\nPING\r\n} {GET big\r\n} {*2\r\n$3\r\nGET\r\n$3\r\n} {*2\r\n$4\r\nECHO\r\n$100000\r\nxxx}} {
             set c [valkey_deferring_client]
@@ -191,7 +191,7 @@ proc io_thread_tests {} {
         r del big
     }
 
-    test {who kills itself gets all replies, that to CLIENT KILL too} {
+    test {a client that kills itself gets all replies, that to CLIENT KILL too} {
         set c [valkey_deferring_client]
         set id [id_of $c]
         $c write "[string repeat PING\r\n 1000][request client kill id $id skipme no][string repeat PING\r\n 1000]"
@@ -216,7 +216,7 @@ proc io_thread_tests {} {
         r del big
     }
 
-    test {half a connection closed: what came before has run} {
+    test {a half-closed connection: the requests before have run} {
         foreach count {1 100 3000} {
             r del n
             set c [valkey_deferring_client]
@@ -228,7 +228,7 @@ proc io_thread_tests {} {
         }
     }
 
-    test {CLIENT PAUSE: writes wait, reads go on, then all is in order} {
+    test {CLIENT PAUSE: writes wait, reads run, and replies are in order} {
         set w [valkey_deferring_client]
         r set n 0
         r client pause 100000 write
@@ -319,7 +319,7 @@ proc io_thread_tests {} {
         wait_for_clients 1
     }
 
-    test {output that nobody reads: the hard and the soft limit} {
+    test {output that is not read: the hard and the soft limit} {
         r set big [string repeat x 1000000]
         config_set client-output-buffer-limit "normal 20mb 0 0"
         set n [s client_output_buffer_limit_disconnections]
@@ -344,7 +344,7 @@ proc io_thread_tests {} {
         r del big
     }
 
-    test {a request without an end: its bytes are seen, and limited} {
+    test {an endless request: its bytes are counted and limited} {
         config_set client-query-buffer-limit 1mb
         set n [s client_query_buffer_limit_disconnections]
         set c [valkey_deferring_client]
@@ -423,7 +423,7 @@ proc io_thread_tests {} {
         r del k
     }
 
-    test {a user that is deleted takes its clients along} {
+    test {deleting a user closes its clients} {
         r acl setuser eve on >pass ~* +@all
         set c [valkey_client]
         $c auth eve pass
@@ -442,7 +442,7 @@ proc io_thread_tests {} {
         $c close
     }
 
-    test {a slow script: others are answered, and one of them ends it} {
+    test {a slow script: other clients get replies, and one of them kills it} {
         config_set busy-reply-threshold 20
         set slow [valkey_deferring_client]
         set other [valkey_deferring_client]
@@ -463,7 +463,7 @@ proc io_thread_tests {} {
         r del behind
     }
 
-    test {timeout: who is silent goes, who sends or reads slowly stays} {
+    test {timeout: a silent client is closed, one that sends or reads slowly is not} {
         config_set timeout 1
         set silent [valkey_deferring_client]
         set sends [valkey_deferring_client]
@@ -497,7 +497,7 @@ proc io_thread_tests {} {
         config_set maxclients 10000
     }
 
-    test {more descriptors than the loops began with} {
+    test {more descriptors than the loops started with} {
         set cs [lmap i [lrepeat 1200 {}] { valkey_client }]
         foreach c $cs { assert_equal PONG [$c ping] }
         foreach c $cs { $c close }
@@ -546,7 +546,7 @@ proc io_thread_tests {} {
 
 foreach {kind overrides} {{no threads} {io-threads 1 io-threads-always-active no} threads {io-threads 4 io-threads-always-active yes}} {
     start_server [list tags {external:skip} overrides $overrides] {
-        test "$kind: who has the clients" {
+        test "$kind: I/O threads are active as configured" {
             assert_equal [expr {$kind eq "threads"}] [s io_threads_active]
             if {$kind eq "threads"} { assert_morethan [s io_threaded_reads_processed] 0 }
         }
@@ -555,7 +555,7 @@ foreach {kind overrides} {{no threads} {io-threads 1 io-threads-always-active no
 }
 
 start_server {tags {external:skip} overrides {io-threads 2 io-threads-always-active yes}} {
-    test {the number of threads changes under load, and nobody notices} {
+    test {the number of threads changes under load without an effect on clients} {
         under_load {-t get,set,incr -c 30 -P 3} {
             set c [valkey_deferring_client]
             set at 0
@@ -571,7 +571,7 @@ start_server {tags {external:skip} overrides {io-threads 2 io-threads-always-act
         }
     }
 
-    test {connections go and come home under load} {
+    test {connections move between the main thread and I/O threads under load} {
         config_set io-threads 3
         r set big [string repeat x 200000]
         under_load {-t get,set,lpush -c 30 -P 3 -d 1000} {
@@ -635,7 +635,7 @@ start_server {tags {external:skip needs:debug} overrides {io-threads 3 io-thread
             r replicaof no one
         }
 
-        test {PSYNC behind other requests, of a client that was away} {
+        test {PSYNC works behind other requests of a client that an I/O thread owned} {
             set c [valkey_deferring_client -1]
             $c write "PING\r\n[request set k v]"
             assert_equal {PONG OK} [list [$c read] [$c read]]
@@ -676,7 +676,7 @@ start_server {tags {external:skip} overrides {io-threads 3 io-threads-always-act
 }
 
 start_server {tags {external:skip needs:debug} overrides {io-threads 2 io-threads-always-active yes}} {
-    test {so do those of connections that are on their way home} {
+    test {replies of connections that move back to the main thread arrive too} {
         r set big [string repeat x 10000]
         set cs [lmap i {1 2} { valkey_deferring_client }]
         # They are asked home between the arrival of their requests and the round that runs these.
@@ -698,7 +698,7 @@ start_server {tags {external:skip needs:debug} overrides {io-threads 2 io-thread
 }
 
 start_server {tags {external:skip needs:debug} crash 1 overrides {io-threads 3 io-threads-always-active yes}} {
-    test {a crash report tells of the threads} {
+    test {a crash report has the stacks of the I/O threads} {
         catch { r debug segfault }
         wait_for_log "*REPORT END*"
         assert_match "*io_thd_1*io_thd_2*" [read_file [srv log]]

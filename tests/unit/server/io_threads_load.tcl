@@ -48,7 +48,7 @@ proc waits_since {before} {
 }
 
 start_server {overrides {io-threads 8 io-threads-always-active no save ""} tags {io-threads}} {
-    test {a server with nothing to do starts no I/O thread, and hardly ever wakes} {
+    test {an idle server starts no I/O thread, and hardly ever wakes} {
         r ping
         after 1000
         assert_equal {} [io_thread_ids]
@@ -58,7 +58,7 @@ start_server {overrides {io-threads 8 io-threads-always-active no save ""} tags 
         assert_lessthan [expr {[sleeps] - $before}] 100
     }
 
-    test {INFO names every thread that there may be} {
+    test {INFO has a field for every possible thread} {
         for {set i 1} {$i < 8} {incr i} { assert_equal 0.000000 [s used_active_time_io_thread_$i] }
         r config set io-threads 3
         assert_match "*used_active_time_main_thread:*\r\nused_active_time_io_thread_1:*\r\nused_active_time_io_thread_2:0.000000\r\n" [r info cpu]
@@ -66,7 +66,7 @@ start_server {overrides {io-threads 8 io-threads-always-active no save ""} tags 
         assert_no_match "*io_thread_*" [r info cpu]
     }
 
-    test {one comes with the load, and sleeps when it has gone} {
+    test {a thread starts with the load, and sleeps after it} {
         if {[processors] < 2} { skip "one processor" }
         r config set io-threads 2
         set before [main_thread_times]
@@ -86,7 +86,7 @@ start_server {overrides {io-threads 8 io-threads-always-active no save ""} tags 
         assert_equal 1 [llength [io_thread_ids]] ;# for the next time
     }
 
-    test {there are no more of them than processors beside the main thread's} {
+    test {there are no more I/O threads than processors beside the main thread's} {
         if {[processors] < 2} { skip "one processor" }
         r config set io-threads 64
         set load [start_load -P 4]
@@ -98,7 +98,7 @@ start_server {overrides {io-threads 8 io-threads-always-active no save ""} tags 
 }
 
 start_server {overrides {io-threads 4 io-threads-always-active yes save ""} tags {io-threads}} {
-    test {INFO counts what threads have done} {
+    test {INFO has counters of the threads} {
         wait_for_condition 50 100 {[s io_threads_active] == 1} else { fail "not active" }
         set clients {}
         for {set i 0} {$i < 30} {incr i} { lappend clients [valkey_client] }
@@ -119,7 +119,7 @@ start_server {overrides {io-threads 4 io-threads-always-active yes save ""} tags
         $many close
     }
 
-    test {what threads let go of is counted} {
+    test {objects that I/O threads free are counted} {
         set c [valkey_client]
         $c set big [string repeat x 100000]
         for {set i 0} {$i < 20} {incr i} { assert_equal 100000 [string length [$c get big]] }
@@ -127,7 +127,7 @@ start_server {overrides {io-threads 4 io-threads-always-active yes save ""} tags
         wait_for_condition 50 100 {[s io_threaded_freed_objects] > 0} else { fail "nothing was freed" }
     }
 
-    test {CONFIG RESETSTAT begins anew} {
+    test {CONFIG RESETSTAT resets the counters of the threads} {
         r config resetstat
         foreach field {reads_processed writes_processed freed_objects total_prefetch_batches total_prefetch_entries} {
             assert_lessthan [s io_threaded_$field] 10

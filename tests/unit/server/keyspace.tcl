@@ -9,7 +9,7 @@ proc value_or_nil {name key} {
 }
 
 start_server {tags {external:skip needs:debug}} {
-    test {expired keys are reclaimed though nobody asks for them} {
+    test {expired keys are deleted without an access} {
         r config resetstat
         r debug set-active-expire 0
         r eval {for i = 1, 100000 do redis.call('set', 'e:' .. i, 'value', 'px', 50 + i % 100) end} 0
@@ -25,7 +25,7 @@ start_server {tags {external:skip needs:debug}} {
         r flushall
     }
 
-    test {expired keys of every database are reclaimed} {
+    test {expired keys of every database are deleted} {
         for {set db 0} {$db < 16} {incr db} {
             r select $db
             r set k v px 20
@@ -34,7 +34,7 @@ start_server {tags {external:skip needs:debug}} {
         wait_for_condition 200 50 {[r info keyspace] eq "# Keyspace\r\n"} else { fail [r info keyspace] }
     }
 
-    test {an expired key reads as absent, and is gone when it is touched} {
+    test {an expired key reads as absent, and an access deletes it} {
         r debug set-active-expire 0
         r config resetstat
         foreach {command reply} {
@@ -68,7 +68,7 @@ start_server {tags {external:skip needs:debug}} {
         }
     }
 
-    test {RENAME and COPY take the expiry along} {
+    test {RENAME and COPY keep the expiry} {
         r set a 1 ex 100
         r set b 2
         r rename a b
@@ -279,7 +279,7 @@ start_server {tags {external:skip needs:debug}} {
 
     # What is there from the start of a scan to its end must come, whatever else comes, goes and resizes meanwhile.
     foreach {name stay extra} {growing 1000 30000 shrinking 500 40000 both 2000 10000} {
-        test "SCAN finds what stays, while keys are added and deleted ($name)" {
+        test "SCAN returns all keys that stay, while others are added and deleted ($name)" {
             r flushall
             r debug populate $stay stay
             if {$name ne "growing"} { r debug populate $extra extra }
@@ -323,7 +323,7 @@ start_server {tags {external:skip needs:debug}} {
         r flushall
     }
 
-    test {RANDOMKEY gives all keys, and none that has expired} {
+    test {RANDOMKEY returns all keys, and no expired one} {
         r flushall
         r debug set-active-expire 0
         for {set i 0} {$i < 20} {incr i} { r set k:$i v; r set x:$i v px 1 }

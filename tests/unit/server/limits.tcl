@@ -17,7 +17,7 @@ tags {external:skip} {
         assert {![file exists $path]}
     }
 
-    test {a tcp-backlog beyond what the kernel allows is told} {
+    test {a tcp-backlog beyond what the kernel allows is logged} {
         set most [string trim [read_file /proc/sys/net/core/somaxconn]]
         if {![string is integer -strict $most]} { skip "this kernel does not say" }
         foreach {backlog told} [list [expr {$most + 1}] 1 $most 0] {
@@ -44,7 +44,7 @@ tags {external:skip} {
 }
 
 start_server {tags {external:skip}} {
-    test {the hard limit of output: whatever makes a reply, all of it counts once it is more than a reply buffer} {
+    test {the hard limit of output counts replies of every kind beyond the reply buffer} {
         for {set i 0} {$i < 1000} {incr i} { r set [format %0100d $i] {} }
         r rpush list {*}[numbers 1 2000]
         config_set client-output-buffer-limit "normal 100000 0 0"

@@ -12,7 +12,7 @@ start_server {tags {external:skip}} {
         assert_equal PONG [r ping]
     }
 
-    test {a port in use is no reason to leave out an optional address} {
+    test {a port in use is an error for an optional address too} {
         lassign [run_to_end --port [srv port] --bind -127.0.0.1] code output
         assert_equal 1 $code
         assert_match "*Address already in use*" $output
@@ -61,7 +61,7 @@ start_server {tags {external:skip}} {
         assert {[can_connect 127.0.0.1 [srv port]]}
     }
 
-    test {CONFIG SET bind to an address that is not ours changes nothing} {
+    test {CONFIG SET bind to an address of another machine changes nothing} {
         assert_error "*Failed to bind to specified addresses*" { r config set bind "127.0.0.1 198.51.100.7" }
         assert_equal 127.0.0.1 [config_get bind]
         assert {[can_connect 127.0.0.1 [srv port]]}
@@ -87,7 +87,7 @@ start_server {tags {external:skip}} {
         assert {[can_connect 127.0.0.1 [srv port]]}
     }
 
-    test {maxclients: the one too many is told so and shown out} {
+    test {maxclients: one client too many gets an error and is closed} {
         wait_for_clients 1
         config_set maxclients 3
         set before [s rejected_connections]
@@ -108,7 +108,7 @@ start_server {tags {external:skip}} {
         config_set maxclients 10000
     }
 
-    test {maxclients can be raised beyond what the loop was made for} {
+    test {maxclients can be raised beyond the initial size of the loop} {
         set limit [exec sh -c {ulimit -Hn}]
         if {$limit ne "unlimited" && $limit < 13000} { skip "the limit of open files is too low" }
         config_set maxclients 12000
@@ -129,7 +129,7 @@ start_server {tags {external:skip}} {
         }
     }
 
-    test {tcp-keepalive is that of new connections} {
+    test {tcp-keepalive applies to new connections} {
         if {[string match *:* [fconfigure [r channel] -sockname]]} { skip "over IPv6" }
         foreach {seconds least most} {300 200 300 60 30 60 0 {} {}} {
             config_set tcp-keepalive $seconds
@@ -143,7 +143,7 @@ start_server {tags {external:skip}} {
         config_set tcp-keepalive 300
     }
 
-    test {a thousand clients come, speak and go} {
+    test {a thousand clients connect, send and disconnect} {
         set limit [exec sh -c {ulimit -n}]
         if {$limit ne "unlimited" && $limit < 1200} { skip "the limit of open files is too low" }
         wait_for_clients 1
@@ -232,7 +232,7 @@ tags {external:skip} {
         assert {[file exists $::work_dir/plain.file]}
     }
 
-    test {protected mode keeps strangers out while there is no password} {
+    test {protected mode refuses other machines while there is no password} {
         set address [outer_address]
         if {$address eq {}} { skip "this host has only loopback addresses" }
         set port [free_port]

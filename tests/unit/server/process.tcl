@@ -35,7 +35,7 @@ tags {external:skip} {
         start_server {overrides {set-proc-title no}} { assert_match "*valkey-server*server.conf*" [title [srv pid]] }
     }
 
-    test {oom-score-adj: values go to the kernel, and back} {
+    test {oom-score-adj: values are set in the kernel, and reset} {
         set path /proc/self/oom_score_adj
         start_server {overrides {oom-score-adj-values {5 10 20} oom-score-adj relative}} {
             set own [string trim [read_file $path]]
@@ -56,12 +56,12 @@ tags {external:skip} {
         }
     }
 
-    test {huge pages are off for the process, unless it is told otherwise} {
+    test {huge pages are off for the process, unless disable-thp is no} {
         start_server {} { assert {[regexp {THP_enabled:\s+0} [read_file /proc/[srv pid]/status]]} }
         start_server {overrides {disable-thp no}} { assert {[regexp {THP_enabled:\s+1} [read_file /proc/[srv pid]/status]]} }
     }
 
-    test {systemd is told about the start and the end} {
+    test {systemd is notified of the start and the end} {
         set socket $::work_dir/notify.sock
         set output $::work_dir/notify.out
         file delete $socket $output
@@ -88,7 +88,7 @@ tags {external:skip} {
         }
     }
 
-    test {supervised without a supervisor is told, and does no harm} {
+    test {supervised without a supervisor is logged, and does no harm} {
         set port [free_port]
         with_server_command [list env -u NOTIFY_SOCKET -u UPSTART_JOB $::options(server) --port $port --supervised systemd] {
             wait_for_text $log "systemd supervision requested, but NOTIFY_SOCKET not found"
@@ -157,7 +157,7 @@ tags {external:skip} {
         assert_match "*Invalid locale name*" $output
     }
 
-    test {shutdown-on-sigint and shutdown-on-sigterm: their words} {
+    test {shutdown-on-sigint and shutdown-on-sigterm: their values} {
         start_server {overrides {shutdown-on-sigint {nosave now}}} {
             assert_equal "nosave now" [config_get shutdown-on-sigint]
             assert_equal default [config_get shutdown-on-sigterm]
@@ -172,7 +172,7 @@ tags {external:skip} {
         }
     }
 
-    test {SIGALRM from outside: where the threads are, and the server goes on} {
+    test {SIGALRM from outside logs the stacks, and the server continues} {
         start_server {} {
             exec kill -ALRM [srv pid]
             wait_for_log "STACK TRACE DONE"
@@ -183,7 +183,7 @@ tags {external:skip} {
         }
     }
 
-    test {at level verbose the log tells who comes and goes, and how large the databases are} {
+    test {at level verbose the log has connections, disconnections and sizes of databases} {
         start_server {overrides {loglevel verbose}} {
             r set a 1
             r set b 1 ex 100
@@ -207,7 +207,7 @@ tags {external:skip} {
         }
     }
 
-    test {the log names who has asked for the shutdown} {
+    test {the log names the client that requested the shutdown} {
         start_server {overrides {hide-user-data-from-log no} crash 1} {
             r client setname ender
             set id [r client id]
@@ -232,7 +232,7 @@ tags {external:skip} {
         }
     }
 
-    test {the crash report: users' data only when it may be shown, and a test of the memory} {
+    test {the crash report: users' data only when allowed, and a test of the memory} {
         foreach {hide shown} {yes "3 bytes" no "\"abc\""} {
             start_server [list crash 1 overrides [list hide-user-data-from-log $hide crash-memcheck-enabled $hide busy-reply-threshold 10]] {
                 set c [valkey_deferring_client]

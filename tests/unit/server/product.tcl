@@ -2,7 +2,7 @@
 source [file join [file dirname [info script]] server_util.tcl]
 
 tags {external:skip} {
-    test {extended-redis-compatibility: what clients are told, while it is on} {
+    test {extended-redis-compatibility: clients see Redis's name and version while it is on} {
         start_server {overrides {busy-reply-threshold 10 save {60 1} enable-debug-command yes}} {
             set busy [valkey_deferring_client]
             foreach {on title name version mode} {no Valkey valkey 9.1.2 server_mode yes Redis redis 7.2.4 redis_mode no Valkey valkey 9.1.2 server_mode} {
@@ -44,7 +44,7 @@ tags {external:skip} {
         }
     }
 
-    test {mptcp: the listening socket speaks it, and plain TCP} {
+    test {mptcp: the listening socket accepts MPTCP and plain TCP} {
         if {[catch { exec sysctl -n net.mptcp.enabled } known] || $known != 1 || [auto_execok ss] eq {}} { skip "no MPTCP here, or no ss" }
         start_server {overrides {mptcp yes}} {
             assert_match "*LISTEN*:[srv port] *" [exec ss -lnM]
@@ -53,7 +53,7 @@ tags {external:skip} {
         start_server {} { assert_no_match "*LISTEN*:[srv port] *" [exec ss -lnM] }
     }
 
-    test {socket-mark-id: set on what listens, and where that may not be done there is no start} {
+    test {socket-mark-id is set on listening sockets; without the permission the start fails} {
         if {[exec id -u] ne 0} { skip "only root may" }
         start_server {overrides {socket-mark-id 7}} { assert_equal PONG [r ping] }
         if {[auto_execok setpriv] eq {}} { skip "no setpriv" }

@@ -88,7 +88,7 @@ start_server {tags {external:skip}} {
         assert_morethan [r read] 0
     }
 
-    test {commands that change how the next are run, in one pipeline} {
+    test {commands that change how the next ones run, in one pipeline} {
         r flushall
         r write "SELECT 5\r\nSET k five\r\nSELECT 0\r\nEXISTS k\r\nSELECT 5\r\nGET k\r\nSELECT 0\r\n"
         assert_equal {OK OK OK 0 OK five OK} [lmap i {1 2 3 4 5 6 7} { r read }]
@@ -104,7 +104,7 @@ start_server {tags {external:skip}} {
         r flushall
     }
 
-    test {AUTH lifts the limits for what comes behind it in the same write} {
+    test {AUTH lifts the limits for later requests of the same write} {
         config_set requirepass secret
         set c [valkey_deferring_client]
         $c write "AUTH secret\r\n[resp::encode [list set big [string repeat x 30000]]][resp::encode [list exists {*}[lrepeat 30 big]]]"
@@ -121,7 +121,7 @@ start_server {tags {external:skip}} {
         r del big
     }
 
-    test {requests torn anywhere} {
+    test {requests cut at any byte} {
         set text "[resp::encode {set torn hello}]PING\r\n[resp::encode {get torn}][resp::encode [list echo "a\r\nb"]]\r\nGET torn\r\n"
         set fd [r channel]
         for {set cut 1} {$cut < [string length $text]} {incr cut} {
@@ -136,7 +136,7 @@ start_server {tags {external:skip}} {
     }
 
     foreach {size name} {32767 "32 KiB - 1" 32768 "32 KiB" 32769 "32 KiB + 1" 1048576 "1 MiB" 67108864 "64 MiB"} {
-        test "an argument of $name among small requests, whole and torn" {
+        test "an argument of $name among small requests, in one piece and in several" {
             # No two parts are alike, so that a shift shows.
             set value {}
             for {set i 0} {[string length $value] < min($size, 300000)} {incr i} { append value "$i\r\n" }
@@ -174,7 +174,7 @@ start_server {tags {external:skip}} {
         r flushall
     }
 
-    test {memory of big requests goes away with them} {
+    test {memory of big requests is freed with them} {
         r config set client-query-buffer-limit 1gb
         set before [s used_memory]
         r set big [string repeat x 20000000]
@@ -185,7 +185,7 @@ start_server {tags {external:skip}} {
         assert_lessthan [s used_memory] [expr {$before + 2000000}]
     }
 
-    test {a client gone in the middle of a pipeline: what had come runs, the rest does not} {
+    test {a client that disconnects in the middle of a pipeline: received requests run, the rest does not} {
         r del counter
         set c [valkey_deferring_client]
         $c write "[pipeline 1000][string range [resp::encode {set half done}] 0 end-3]"
@@ -217,7 +217,7 @@ start_server {tags {external:skip}} {
         assert {[r get counter] in {{} 100}}
     }
 
-    test {a client that kills itself gets the answer, and runs nothing behind} {
+    test {a client that kills itself gets the reply, and runs nothing more} {
         r set counter 0
         set c [valkey_deferring_client]
         $c client id
@@ -230,7 +230,7 @@ start_server {tags {external:skip}} {
         assert_equal 0 [r get counter]
     }
 
-    test {QUIT answers, and what comes behind is not run} {
+    test {QUIT replies, and later requests do not run} {
         r set counter 0
         set c [valkey_deferring_client]
         $c write "PING\r\nQUIT\r\n[pipeline 100]"
@@ -241,7 +241,7 @@ start_server {tags {external:skip}} {
         assert_equal 0 [r get counter]
     }
 
-    test {a protocol error ends the connection behind the answers before it} {
+    test {a protocol error ends the connection after the earlier replies} {
         set c [valkey_deferring_client]
         $c write "PING\r\nSET proto 1\r\n*1\r\n!\r\nSET proto 2\r\n"
         assert_equal PONG [$c read]
@@ -252,7 +252,7 @@ start_server {tags {external:skip}} {
         assert_equal 1 [r get proto]
     }
 
-    test {a half-closed connection gets its answers} {
+    test {a half-closed connection gets its replies} {
         r set counter 0
         set c [valkey_deferring_client]
         $c write [pipeline 500]
@@ -263,7 +263,7 @@ start_server {tags {external:skip}} {
         wait_for_clients 1
     }
 
-    test {output that nobody reads is held, and let go with the client} {
+    test {output that is not read is kept, and freed with the client} {
         config_set min-string-size-avoid-copy-reply 0 ;# or it would hold nothing but the value
         r set big [string repeat x 1000000]
         set before [s used_memory]
@@ -281,7 +281,7 @@ start_server {tags {external:skip}} {
         config_set min-string-size-avoid-copy-reply 16384
     }
 
-    test {output that is read late comes whole} {
+    test {output that is read late is complete} {
         set c [valkey_deferring_client]
         $c write [string repeat "GET big\r\nPING\r\n" 40]
         after 100
@@ -307,7 +307,7 @@ start_server {tags {external:skip}} {
         r del big
     }
 
-    test {client-query-buffer-limit closes who is beyond it, and only that one} {
+    test {client-query-buffer-limit closes a client beyond it, and no other} {
         config_set client-query-buffer-limit 1mb
         set before [s client_query_buffer_limit_disconnections]
         # Just below the limit is fine, in one argument and in many.
@@ -343,7 +343,7 @@ start_server {tags {external:skip}} {
         config_set proto-max-bulk-len 512mb
     }
 
-    test {a slow script: others are served, and the rest of the same batch comes after it} {
+    test {a slow script: other clients are served, and the rest of the same batch runs after it} {
         config_set busy-reply-threshold 50
         set slow [valkey_deferring_client]
         set other [valkey_deferring_client]

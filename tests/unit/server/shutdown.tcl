@@ -27,7 +27,7 @@ tags {external:skip} {
         }
     }
 
-    test {what was answered before SHUTDOWN in a pipeline is sent} {
+    test {replies before SHUTDOWN in a pipeline are sent} {
         start_server {} {
             set c [valkey_deferring_client]
             $c write "SET k v\r\nGET k\r\nSHUTDOWN\r\nPING\r\n"
@@ -82,7 +82,7 @@ tags {external:skip} {
         }
     }
 
-    test {SIGHUP and SIGPIPE are no reason to end} {
+    test {SIGHUP and SIGPIPE do not end the server} {
         start_server {} {
             exec kill -HUP [srv pid]
             exec kill -PIPE [srv pid]
@@ -92,7 +92,7 @@ tags {external:skip} {
 }
 
 start_server {crash 1} {
-    test {SHUTDOWN SAFE ends a server that is in no cluster} {
+    test {SHUTDOWN SAFE ends a server without a cluster} {
         catch { r shutdown safe nosave now }
         assert_equal 0 [wait_for_exit [srv dir]]
     }

@@ -24,7 +24,7 @@ start_server {tags {memory external:skip valgrind:skip} overrides {save {}}} {
     }
 
     foreach how {sync async} {
-        test "FLUSHALL $how: what was used is free at once, and the pages go back within seconds" {
+        test "FLUSHALL $how: memory is freed at once, and its pages are returned within seconds" {
             if {![has_slabs r]} { skip "another allocator" }
             r flushall sync
             r memory purge
@@ -55,7 +55,7 @@ start_server {tags {memory external:skip valgrind:skip} overrides {save {}}} {
 }
 
 start_server {tags {memory external:skip}} {
-    test {where addresses are limited there are no slabs, and all works} {
+    test {with a limited address space there are no slabs, and all works} {
         if {![has_slabs r]} { skip "another allocator" }
         set port [free_port]
         with_server_command [list sh -c "ulimit -v 4000000 && exec \"\$0\" --port $port --save ''" $::options(server)] {

@@ -4,7 +4,7 @@ source [file join [file dirname [info script]] server_util.tcl]
 set ready {Ready to accept connections tcp}
 
 tags {external:skip} {
-    test {a mistyped directive is told with the one that may have been meant, on the command line and in a file} {
+    test {the error for a mistyped directive suggests the nearest one, on the command line and in a file} {
         set file $::work_dir/mistyped.conf
         set f [open $file w]
         puts $f "port 0\nmaxmemory-polcy allkeys-lru"
@@ -65,7 +65,7 @@ tags {external:skip} {
         assert_match "*Bad directive or wrong number of arguments*" [lindex [run_to_end --nosuch 1] 1]
     }
 
-    test {a bad line of a file is told by its number} {
+    test {the error for a bad line of a file has its number} {
         set path $::work_dir/bad.conf
         set f [open $path w]
         puts $f "# a comment\nport 0\n\nmaxclients many"
@@ -75,7 +75,7 @@ tags {external:skip} {
         assert_match "*at line 4\n>>> 'maxclients many'*" $output
     }
 
-    test {a file that is not there} {
+    test {a missing configuration file ends the start} {
         lassign [run_to_end $::work_dir/nosuch.conf] code output
         assert_equal 1 $code
         assert_match "*The configuration file '*nosuch.conf' could not be opened: No such file or directory*" $output
@@ -87,13 +87,13 @@ tags {external:skip} {
         assert_match "*Can't open the log file: No such file or directory*" $output
     }
 
-    test {a folder that is not there} {
+    test {a missing folder ends the start} {
         lassign [run_to_end --dir /nosuch/dir] code output
         assert_equal 1 $code
         assert_match "*No such file or directory*" $output
     }
 
-    test {nowhere to listen} {
+    test {a start without any address to listen on fails} {
         lassign [run_to_end --port 0] code output
         assert_equal 1 $code
         assert_match "*No port and no Unix socket to listen on is configured*" $output
@@ -114,7 +114,7 @@ tags {external:skip} {
         }
     }
 
-    test {no configuration at all is told} {
+    test {a start without a configuration is logged} {
         # The default port may be taken: the warning comes before that matters.
         catch {exec {*}[in_folder $::work_dir [list timeout 1 $::options(server)]] </dev/null 2>@1} output
         assert_match "*No configuration file is given*valkey.conf*" $output
@@ -141,7 +141,7 @@ start_server {overrides {maxclients 77 hz 20 enable-protected-configs yes} args 
         assert_equal [srv dir]/server.conf [s config_file]
     }
 
-    test {the log tells the start in order, in the format that tools parse} {
+    test {the log has the steps of the start in order, in the format that tools parse} {
         assert_in_order [read_file [srv log]] [list "Valkey is starting" \
             "Version *, 64 bits, commit *, modified ?, process [srv pid]" "The configuration is read" \
             "Clock for durations:" "The server runs in standalone mode on port [srv port]" "The server is set up" \
@@ -162,7 +162,7 @@ start_server {overrides {maxclients 77 hz 20 enable-protected-configs yes} args 
         config_set dir [srv dir]
     }
 
-    test {loglevel: what is below it is not logged, at run time too} {
+    test {loglevel: lines below it are not logged, at run time too} {
         config_set loglevel warning
         r debug log "to be dropped?"
         config_set loglevel notice
@@ -180,7 +180,7 @@ start_server {overrides {maxclients 77 hz 20 enable-protected-configs yes} args 
 }
 
 tags {external:skip} {
-    test {logfile takes the log, from the first line} {
+    test {logfile has the log from its first line} {
         set port [free_port]
         set path $::work_dir/other.log
         file delete $path
@@ -235,7 +235,7 @@ tags {external:skip} {
         }
     }
 
-    test {a pid file that cannot be written is told, and does no harm} {
+    test {a pid file that cannot be written is logged, and does no harm} {
         set port [free_port]
         with_server_command [list $::options(server) --port $port --pidfile /nosuch/dir/pid] {
             wait_for_text $log $ready
@@ -289,7 +289,7 @@ tags {external:skip} {
         test "options: $arguments" { assert_equal $value [value_with [string map "CONF $conf" $arguments] $directive] }
     }
 
-    test {standard input comes behind the file and before the options, wherever the dash stands} {
+    test {standard input is read after the file and before the options, wherever the dash is} {
         foreach arguments {{CONF --port PORT --hz 20 -} {- --port PORT --hz 20} {--port PORT --hz 20 -}} {
             foreach {directive value} {timeout 7 hz 20} {
                 assert_equal $value [value_with [string map "CONF $conf" $arguments] $directive "timeout 7\nhz 50\n"] $arguments
@@ -334,13 +334,13 @@ start_server {tags {external:skip}} {
         assert_match "calls=2,*" [s cmdstat_set]
     }
 
-    test {rename-command: rules about users keep to the old name} {
+    test {rename-command: ACL rules use the old name} {
         assert_error "*Unknown command or category name in ACL*" { r acl setuser c +zet }
         assert_equal OK [r acl dryrun bob zet a b]
         assert_error "*Command 'set' not found*" { r acl dryrun bob set a b }
     }
 
-    test {rename-command: CONFIG REWRITE keeps it, and CONFIG GET and SET do not speak of it} {
+    test {rename-command: CONFIG REWRITE keeps it, and CONFIG GET and SET do not know it} {
         assert_equal {} [r config get rename-command]
         assert_error "ERR Unknown option*" { r config set rename-command "a b" }
         assert_equal OK [r config rewrite]
@@ -352,7 +352,7 @@ start_server {tags {external:skip}} {
 }
 
 tags {external:skip} {
-    test {rename-command: what is refused} {
+    test {rename-command: refused names} {
         foreach {line reason} {
             "rename-command nosuch a" "No such command in rename-command"
             "rename-command get set" "Target command name already exists"

@@ -18,7 +18,7 @@ if {[auto_execok python3] eq {}} {
     return
 }
 
-test "what is concluded from sizes" {
+test "conclusions from sizes" {
     assert_equal ok [exec python3 $::script]
 }
 
@@ -35,7 +35,7 @@ tags {valgrind:skip} {
         assert_equal "13 cells" [exec python3 $::script [file join $::work_dir memory.svg]]
     }
 
-    test "what does not exist is said" {
+    test "the report names what does not exist" {
         foreach {words message} {
             {--row nosuch} "There is no row 'nosuch'. The rows are: strings, set, *"
             {--peer /nosuch/server} "There is no program /nosuch/server.*"

@@ -23,7 +23,7 @@ foreach tool {python3 taskset} {
     }
 }
 
-test "what is concluded from costs" {
+test "conclusions from costs" {
     assert_equal ok [exec python3 $::script]
 }
 
@@ -51,7 +51,7 @@ tags {valgrind:skip} {
         assert_equal "5 dots" [exec python3 $::script [file join $folder suite.svg]] ;# 2 rows in 2 panels, and the legend
     }
 
-    test "what cannot be compared is said" {
+    test "the report names what cannot be compared" {
         foreach {words message} {
             {--rows nosuch} "There is no row nosuch*"
             {--peer ours --peer /nosuch/server} "There is no program for '/nosuch/server'*"

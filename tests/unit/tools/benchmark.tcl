@@ -130,7 +130,7 @@ start_server {} {
         assert_match "*cmdstat_fcall:calls=22,*" [r info commandstats]
     }
 
-    test "--rps holds the load back" {
+    test "--rps limits the load" {
         r flushall
         set begin [clock milliseconds]
         benchmark -q --rps 100 -n 200 -c 10 -P 2 --threads 2 incr n
@@ -173,7 +173,7 @@ start_server {} {
         assert_match "*nosuch: 100 error replies, the first: ERR unknown command*" $err
     }
 
-    test "no server, bad options, tests that are not there" {
+    test "no server, bad options, unknown tests" {
         lassign [run_benchmark {} -p 1 -n 10] code out err
         assert_equal 1 $code
         assert_match "*Could not connect to server at *:1: Connection refused*" $err
@@ -224,7 +224,7 @@ start_server {} {
         assert {[regexp {GET: [\d.]+ requests per second, p50=[\d.]+ msec} $out]} $out
     }
 
-    test "--cluster says what a server answers that is in none" {
+    test "--cluster prints the error of a server without a cluster" {
         lassign [run_benchmark {} --cluster -n 10 -t get] code out err
         assert_equal 1 $code
         assert_equal [list "CLUSTER SLOTS failed: ERR This instance has cluster support disabled" \
@@ -232,7 +232,7 @@ start_server {} {
     }
 
     foreach modes {{} malformed-commands config-commands malformed-commands,config-commands} {
-        test "--fuzz sends what a server understands, and lives through: $modes" {
+        test "--fuzz sends valid commands, and the server survives: $modes" {
             r config resetstat
             set out [benchmark --fuzz {*}[expr {$modes eq {} ? {} : [list --fuzz-mode $modes]}] -n 4000 -c 8 --seed 5]
             assert_match "Running fuzzer with 8 clients, 500 commands per client (4000 total commands)\n*" $out

@@ -24,7 +24,7 @@ print(len(at) if isinstance(at, (list, dict)) else at)
 proc need_python {} { if {[auto_execok python3] eq {}} { skip "no python3 here" } }
 
 start_server {tags {tools}} {
-    test "--mix: each command as often as its weight says, in one load" {
+    test "--mix: each command is sent as often as its weight says, in one load" {
         foreach pipeline {1 7} {
             r config resetstat
             set out [benchmark --mix get:80,set:15,hset:5 -n 20000 -P $pipeline -c 10 -r 1000 -q]
@@ -46,7 +46,7 @@ start_server {tags {tools}} {
         benchmark --mix fcall:1,get:1 -n 100 -q
     }
 
-    test "--mix: what is wrong with it is said, and nothing is sent" {
+    test "--mix: a wrong one is an error, and nothing is sent" {
         r config resetstat
         foreach {arguments error} {
             {--mix get:80,nosuch:20} "*no single test 'nosuch'*"
@@ -70,7 +70,7 @@ start_server {tags {tools}} {
         assert_equal 0 [calls get]
     }
 
-    test "--keys: the keys that come most" {
+    test "--keys: the most frequent keys" {
         foreach {kind least most} {
             uniform {}             {}
             zipf    {0 0.17 0.21}  {99 0.0005 0.005}
@@ -136,7 +136,7 @@ for chart in charts:
         assert_match "*/nosuch/folder/x.svg: No such file or directory*" $err
     }
 
-    test "--rps: a server that stalls is charged for all that was due meanwhile" {
+    test "--rps: the latency of a stalled server includes all requests that were due" {
         need_python
         set other [valkey_deferring_client]
         set run [open |[list {*}$::benchmark_command --json --duration 2 --rps 1000 -c 5 -t get -h [srv host] -p [srv port]] r]
@@ -151,7 +151,7 @@ for chart in charts:
         assert_lessthan [json_at $text tests 0 latency_ms p50] 200
     }
 
-    test "a comparison on a terminal shows how far it is, and leaves the table alone" {
+    test "a comparison on a terminal shows its progress, and does not disturb the table" {
         if {[auto_execok script] eq {}} { skip "no script(1) here" }
         set command [list {*}$::benchmark_command -p [srv port] --vs [srv host]:[srv port] --name one --name two --rounds 2 --duration 1 -t get]
         set out [exec timeout 100 script -qec $command /dev/null < /dev/null]

@@ -132,7 +132,7 @@ start_server {} {
         r del k
     }
 
-    test "options that are wrong, or that this program has not, say so and exit with 1" {
+    test "wrong and unknown options are errors with exit code 1" {
         need_cli
         foreach {words message} {
             --nosuch {The option '--nosuch' is not known*}
@@ -311,7 +311,7 @@ start_server {} {
         assert {[regexp {\(\+[1-9]\d*\)} [lindex $lines 3]]}
     }
 
-    test "--latency-history, --latency-dist and --lru-test go on and on" {
+    test "--latency-history, --latency-dist and --lru-test run until they are stopped" {
         foreach line [head_of 2 --latency-history -i 0.1] { assert {[regexp {^\d+ \d+ [\d.]+ \d+$} $line]} $line }
         set lines [head_of 3 --latency-dist -i 0.1]
         assert_match "<=16us *<=1ms *<=4s *more" [lindex $lines 0]
@@ -321,7 +321,7 @@ start_server {} {
         assert_morethan [r exists lru:0 lru:1 lru:2] 0
     }
 
-    test "a server that has no SYNC is told apart from a copy" {
+    test "a server without SYNC is distinguished from a copy" {
         need_cli
         # One that does not know it, whatever the server of this test can do.
         set listener [socket -server {apply {{fd args} {
@@ -450,7 +450,7 @@ proc cli_beside {args} {
     return [list [catch {close $pipe}] $::beside_text]
 }
 
-test "a backup that breaks off leaves the file before it as it was, and nothing beside it" {
+test "a backup that breaks off keeps the earlier file, and leaves no other" {
     need_cli
     set folder $::work_dir/broken
     file mkdir $folder
@@ -473,7 +473,7 @@ test "a backup that breaks off leaves the file before it as it was, and nothing 
     }
 }
 
-test "a backup to a link goes where the link points, and keeps the permissions there" {
+test "a backup to a symbolic link is written to its target, and keeps the permissions" {
     need_cli
     set folder $::work_dir/linked
     file mkdir $folder
@@ -486,7 +486,7 @@ test "a backup to a link goes where the link points, and keeps the permissions t
     assert_equal {copy.rdb target.rdb} [lsort [lmap f [glob $folder/*] {file tail $f}]]
 }
 
-test "a backup to what is no regular file is written there, and a full device is an error" {
+test "a backup to a device or pipe is written there, and a full device is an error" {
     need_cli
     with_half_server "\$3\r\nabc" 0 {
         assert_match {0 *abcTransfer\ finished*} [cli_beside -p $port --rdb -]

@@ -88,7 +88,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_equal 1 [lindex [cluster_answering no\n create [node_of a] [node_of b]] 0] ;# fewer than three
     }
 
-    test "--cluster create makes one" {
+    test "--cluster create makes a cluster" {
         lassign [cluster create {*}$nodes --cluster-replicas 1 --cluster-yes] code out err
         assert_equal {0 {}} [list $code $err]
         foreach line {">>> Nodes configuration updated" ">>> Assign a different config epoch to each node"
@@ -100,7 +100,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_equal {5461 5462 5461} [list [slots_of a] [slots_of b] [slots_of c]]
     }
 
-    test "what is printed and the exit code are the oracle's" {
+    test "output and exit code are the oracle's" {
         wait_until_settled a
         set to [node_of a]
         same_as_peer --cluster check $to
@@ -118,7 +118,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         set ::env(TERM) dumb
     }
 
-    test "what is refused, and how, are the oracle's" {
+    test "refusals are the oracle's" {
         foreach args [list {} nosuch create check {check nowhere} {check 127.0.0.1:1} "create $to" {create foo} "set-timeout $to 50" \
                 "add-node $to $to" "add-node foo $to" "add-node $to 127.0.0.1:1" "add-node $to" "del-node $to nosuch" "del-node $to [id_of a]" \
                 "backup $to /nosuch" "import $to" "import $to --cluster-from foo" "import $to --cluster-from [node_of b]" \
@@ -132,7 +132,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_match "*create*reshard*backup*" [lindex [cluster help] 1]
     }
 
-    test "-c follows redirections, and tells so to who reads line by line" {
+    test "-c follows redirections, and prints them for a reader line by line" {
         r [at c] set foo 1
         set port [srv [at a] port]
         foreach format {--raw --no-raw --csv --json} {
@@ -159,7 +159,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         }
     }
 
-    test "-c asks once where a slot is on its way" {
+    test "-c follows ASK once for a slot that is migrating" {
         r [at a] cluster setslot 3300 migrating [id_of b]
         r [at b] cluster setslot 3300 importing [id_of a]
         same_as_peer -c -p [srv [at a] port] set b moved
@@ -170,14 +170,14 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         same_as_peer --cluster check [node_of a]
     }
 
-    test "--cluster fix ends what was begun (case 1)" {
+    test "--cluster fix finishes an open migration (case 1)" {
         set out [cluster_ok fix [node_of a]]
         assert_match "*>>> Case 1: Moving slot 3300 from [node_of a] to [node_of b]\n*" $out
         wait_until_settled b
         assert_equal moved [r [at b] get b]
     }
 
-    test "--cluster fix goes on to where a slot was going when several import it (case 3)" {
+    test "--cluster fix continues to the target of the migration when several import the slot (case 3)" {
         set key [lindex [keys_in 103 1] 0]
         r [at a] set $key here
         foreach name {b c} { r [at $name] cluster setslot 103 importing [id_of a] }
@@ -191,7 +191,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_equal 0 [r [at c] cluster countkeysinslot 103]
     }
 
-    test "--cluster fix takes keys back to the owner (case 2), and closes what nobody imports (case 4)" {
+    test "--cluster fix returns keys to the owner (case 2), and closes slots without an importer (case 4)" {
         set keys [keys_in 100 3]
         r [at a] mset {*}[join [lmap key $keys {list $key $key}]]
         r [at b] cluster setslot 100 importing [id_of a]
@@ -207,7 +207,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_equal 4 [r [at a] cluster countkeysinslot 100]
     }
 
-    test "--cluster fix covers slots, with those who have keys of them" {
+    test "--cluster fix assigns uncovered slots to nodes that have keys of them" {
         r [at a] cluster delslots 0 1 100
         lassign [cluster_answering no\n fix [node_of a]] code out
         assert_equal 1 $code
@@ -222,7 +222,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
     }
 
     foreach {how with} {"key by key" {--cluster-pipeline 3} "by the servers" --cluster-use-atomic-slot-migration} {
-        test "--cluster reshard moves slots and all that is in them, $how" {
+        test "--cluster reshard moves slots and all their keys, $how" {
             foreach name {a b c} { r [at $name] flushall }
             set lines {}
             for {set i 0} {$i < 500} {incr i} { append lines "set key:$i \"v $i\"\n" }
@@ -239,7 +239,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         }
     }
 
-    test "--cluster reshard asks for what is not given" {
+    test "--cluster reshard asks for missing options" {
         set before [list [slots_of a] [slots_of c]]
         set answers "0\n5\n\n[id_of a]\n[id_of a]\n[id_of d]\n[id_of c]\ndone\n"
         lassign [cluster_answering ${answers}no\n reshard [node_of a]] code out
@@ -280,7 +280,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_equal ours [r [at a] get $key]
     }
 
-    test "nothing is moved in a cluster that is not whole" {
+    test "nothing is moved in a cluster with uncovered slots" {
         r [at a] cluster setslot 3100 migrating [id_of b]
         same_as_peer --cluster reshard [node_of a] --cluster-from all --cluster-to [id_of b] --cluster-slots 4 --cluster-yes
         same_as_peer --cluster rebalance [node_of a]
@@ -302,7 +302,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_range [slots_of b] 5461 5462
     }
 
-    test "--cluster backup saves each primary and who is who" {
+    test "--cluster backup saves each primary and the roles of the nodes" {
         set folder $::work_dir/backup
         file mkdir $folder
         set key [lindex [keys_in 3300 1] 0]
@@ -322,7 +322,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_equal [read_file $folder/nodes.json] $ours
     }
 
-    test "--cluster fix gives a slot that two nodes have keys of to one of them" {
+    test "--cluster fix assigns a slot whose keys two nodes have to one of them" {
         set key [lindex [keys_in 3200 1] 0]
         r [at a] set $key one
         r [at b] cluster setslot 3200 importing [id_of a]
@@ -353,7 +353,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
             assert_equal 1 [lindex [cluster add-node [node_of new] [node_of a]] 0]
         }
 
-        test "--cluster rebalance gives to a primary without slots when it is told to, and del-node wants it empty" {
+        test "--cluster rebalance fills a primary without slots on request, and del-node requires an empty one" {
             assert_match "*No rebalancing needed*" [cluster_ok rebalance [node_of a]]
             cluster_ok rebalance [node_of a] --cluster-use-empty-masters --cluster-use-atomic-slot-migration
             wait_until_settled new
@@ -381,7 +381,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
     }
 
     start_servers {outside {kind valkey overrides {requirepass secret}}} {
-        test "--cluster import takes the keys of a server in" {
+        test "--cluster import copies the keys of a server" {
             r [at outside] auth secret
             foreach name {a b c} { r [at $name] flushall }
             for {set i 0} {$i < 50} {incr i} { r [at outside] set i:$i $i }
@@ -415,7 +415,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
 
     proc nodes_told {out} { return [lrange [split $out \n] 0 5] }
 
-    test "valkey-benchmark --cluster tells the nodes as the oracle's does, and loads all of them" {
+    test "valkey-benchmark --cluster prints the nodes as the oracle's does, and loads all of them" {
         set port [srv [at b] port]
         foreach {args} {{} {--rfr yes} {--rfr all}} {
             set command [list --cluster -p $port -n 200 -q -t get {*}$args]
@@ -441,7 +441,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
         assert_match "Error from server 127.0.0.1:*: MOVED 12182 127.0.0.1:*\n*" $err
     }
 
-    test "valkey-benchmark --cluster goes on while slots move, and goes where they are" {
+    test "valkey-benchmark --cluster continues while slots move, and follows them" {
         set log $::work_dir/benchmark.err
         set pid [exec [tool_path valkey-benchmark] --cluster -p $port --duration 4 -c 12 -r 1000 -t set -q > $::work_dir/benchmark.out 2> $log &]
         cluster_ok reshard [node_of a] --cluster-from [id_of a] --cluster-to [id_of b] --cluster-slots 20 --cluster-yes
@@ -454,7 +454,7 @@ start_servers [list a $node b $node c $node d $node e $node f $node] {
 
     # ---- A node that is not there ----
 
-    test "what a dead primary had is not given away without being told so" {
+    test "slots of a dead primary are reassigned only on request" {
         foreach name {d e f} { r [at $name] config set cluster-replica-no-failover yes }
         set id [id_of c]
         exec kill -STOP [srv [at c] pid]

@@ -64,7 +64,7 @@ if {[valkey_oracle] ne {} && $::cli ne {}} {
             }
         }
 
-        test "what the environment says of terminals changes nothing" {
+        test "environment variables about terminals change nothing" {
             foreach environment {FAKETTY=1 TERM=xterm-256color TERM=dumb NO_COLOR=1 PAGER=less} {
                 foreach command [lrange $::commands 0 12] { assert_same $command {} $environment }
             }

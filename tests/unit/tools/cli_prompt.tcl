@@ -135,7 +135,7 @@ start_server {} {
         }
     }
 
-    test "history goes to a file, without passwords" {
+    test "history is kept in a file, without passwords" {
         file delete $::work_dir/home/.valkeycli_history
         session {} {
             see [prompt]
@@ -160,7 +160,7 @@ start_server {} {
         }
     }
 
-    test "no server, then connect, and again when the server has gone" {
+    test "no server, then connect, and again when the server has exited" {
         session {-p 1} {
             see "Connection refused"
             see "not connected> "

@@ -24,7 +24,7 @@ proc is_left_with {name} {
 start_server {overrides {save {}}} {
     # ---- Colours ----
 
-    test "colours tell types apart" {
+    test "each type has its colour" {
         r rpush list a b
         with_environment TERM=xterm {
             session {} {
@@ -43,7 +43,7 @@ start_server {overrides {save {}}} {
         }
     }
 
-    test "no colours where nobody wants them" {
+    test "no colours where they are switched off" {
         r set n 1
         set coloured "\x1b\[36m(integer) 1\x1b\[0m\n"
         with_environment TERM=xterm {
@@ -178,7 +178,7 @@ start_server {overrides {save {}}} {
         r acl deluser somebody
     }
 
-    test "what stands behind the cursor stays, in any script" {
+    test "text after the cursor stays, in any script" {
         r flushall
         r set [encoding convertto utf-8 "\u00e9t\u00e9:1"] sun
         r set [encoding convertto utf-8 "\u65e5\u672c"] rising
@@ -196,7 +196,7 @@ start_server {overrides {save {}}} {
         }
     }
 
-    test "a server that is busy does not hold up the line" {
+    test "a busy server does not block typing" {
         r flushall
         r set user:one 1
         # What does not answer at once, and what has answered before.
@@ -218,7 +218,7 @@ start_server {overrides {save {}}} {
 
     # ---- Ctrl-C ----
 
-    test "Ctrl-C drops a line, and leaves on an empty one that is left twice" {
+    test "Ctrl-C drops a line, and a second one on an empty line exits" {
         r del dropped
         session {} {
             see [prompt]
@@ -246,7 +246,7 @@ start_server {overrides {save {}}} {
         assert_equal 0 [r exists dropped]
     }
 
-    test "Ctrl-C breaks what waits, and the connection is as good as new" {
+    test "Ctrl-C ends a command that waits, and the connection still works" {
         r flushall
         r select 3
         r set k three
@@ -433,7 +433,7 @@ start_server {overrides {save {}}} {
 
     # ---- Progress ----
 
-    test "what takes longer tells how far it is" {
+    test "slow commands show their progress" {
         r flushall
         for {set i 0} {$i < 1000} {incr i} { r set key:$i v }
         session {--bigkeys -i 0.3} {

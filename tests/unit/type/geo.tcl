@@ -121,7 +121,7 @@ start_server [list overrides $overrides tags geo] {
         assert_equal {} [r geosearch nokey frommember Palermo byradius 1 km]
     }
 
-    test "GEORADIUS and its kin ($encoding)" {
+    test "GEORADIUS and its relatives ($encoding)" {
         sicily
         assert_equal {Catania Agrigento} [r georadius s 15 37 180 km asc]
         assert_equal {{Catania 56.4413}} [r georadius_ro s 15 37 200 km withdist count 1]
@@ -173,7 +173,7 @@ start_server [list overrides $overrides tags geo] {
         assert_equal {} [r geosearch nokey bypolygon 3 0 0 10 0 5 10]
     }
 
-    test "any few places are looked for from the center on ($encoding)" {
+    test "COUNT ANY searches from the center outwards ($encoding)" {
         r del far
         set args {}
         for {set i 0} {$i < 3000} {incr i} { lappend args [expr {-60 + $i % 120}] [expr {-50 + $i / 30}] m$i }
@@ -189,7 +189,7 @@ start_server [list overrides $overrides tags geo] {
         assert_lessthan [expr {3 * $any}] [expr {$nearest + 1000}]
     }
 
-    test "searches find what a look at every member finds ($encoding)" {
+    test "searches find the same as a test of every member ($encoding)" {
         set places [fill_places g 300]
         for {set i 0} {$i < 150} {incr i} {
             lassign [random_place] lon lat
@@ -206,7 +206,7 @@ start_server [list overrides $overrides tags geo] {
         }
     }
 
-    test "orders and counts agree with the whole ($encoding)" {
+    test "order and COUNT agree with the whole result ($encoding)" {
         fill_places g 200
         for {set i 0} {$i < 30} {incr i} {
             set area [list fromlonlat {*}[random_place] byradius [expr {10 ** (4 + rand() * 3.3)}] m]
@@ -222,7 +222,7 @@ start_server [list overrides $overrides tags geo] {
         }
     }
 
-    test "the ends of the world ($encoding)" {
+    test "searches at the limits of longitude and latitude ($encoding)" {
         r del e
         assert_equal 4 [r geoadd e 180 85.05112878 ne -180 -85.05112878 sw 180 0 east -180 0 west]
         assert_equal {east west} [sorted [r geosearch e fromlonlat 180 0 byradius 1 km]]

@@ -28,7 +28,7 @@ foreach {name encoding limit suffix} [list packed listpack 512 {} listpack listp
             assert_equal [list $a 3 $b 2] [pairs_of k]
         }
 
-        test "HSETNX sets only what is not there ($name)" {
+        test "HSETNX sets only missing fields ($name)" {
             r del k
             assert_equal 1 [r hsetnx k $a 1]
             assert_equal 0 [r hsetnx k $a 2]
@@ -36,7 +36,7 @@ foreach {name encoding limit suffix} [list packed listpack 512 {} listpack listp
             assert_equal [list $a 1 $b 2] [pairs_of k]
         }
 
-        test "HGET, HMGET, HEXISTS, HSTRLEN tell what is there ($name)" {
+        test "HGET, HMGET, HEXISTS, HSTRLEN find existing fields ($name)" {
             r del k
             r hset k $a one $b 12345 $c {}
             assert_equal one [r hget k $a]
@@ -46,7 +46,7 @@ foreach {name encoding limit suffix} [list packed listpack 512 {} listpack listp
             assert_equal {3 5 0 0} [list [r hstrlen k $a] [r hstrlen k $b] [r hstrlen k $c] [r hstrlen k none]]
         }
 
-        test "HGETALL, HKEYS, HVALS and HLEN go through all ($name)" {
+        test "HGETALL, HKEYS, HVALS and HLEN cover all fields ($name)" {
             r del k
             r hset k $a 1 $b 2 $c 3
             assert_equal [list $a $b $c] [lsort [r hkeys k]]
@@ -72,7 +72,7 @@ foreach {name encoding limit suffix} [list packed listpack 512 {} listpack listp
             assert_equal 0 [r hdel k $a]
         }
 
-        test "a key that is not there reads as an empty hash ($name)" {
+        test "a missing key reads as an empty hash ($name)" {
             r del none
             assert_equal {{} {} 0 0 0} \
                 [list [r hget none a] [r hgetall none] [r hlen none] [r hexists none a] [r hstrlen none a]]

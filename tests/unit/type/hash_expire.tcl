@@ -31,7 +31,7 @@ start_server {tags {hash}} {
             assert_equal {a 1 b 2} [lsort -stride 2 [r hgetall k]]
         }
 
-        test "$command on a key that is not there" {
+        test "$command on a missing key" {
             r del none
             assert_equal {-2 -2} [r $command none [at 1000] fields 2 a b]
             assert_equal {-2} [r $command none 0 fields 1 a]
@@ -137,7 +137,7 @@ start_server {tags {hash}} {
         assert_equal {-1 -1} [r httl k fields 2 a b]
     }
 
-    test {HGETEX reads, and sets or takes the expiry} {
+    test {HGETEX reads, and sets or removes the expiry} {
         r del k none
         r hset k a 1 b 2
         assert_equal {1 {} 2} [r hgetex k fields 3 a none b]
@@ -209,7 +209,7 @@ start_server {tags {hash}} {
         assert_equal last [r hget k a]
     }
 
-    test {HSETEX with a field twice: the hash is as small as its fields} {
+    test {HSETEX with a field twice: the hash stays small} {
         r config set hash-max-listpack-entries 3
         r del twice
         r hsetex twice fields 5 a 1 a 2 b 3 b 4 c [string repeat x 60]
@@ -230,7 +230,7 @@ start_server {tags {hash}} {
         assert_equal 0 [r exists k]
     }
 
-    test {HSETEX NX and XX look at the key, FNX and FXX at the fields} {
+    test {HSETEX NX and XX check the key, FNX and FXX the fields} {
         r del k
         assert_equal 0 [r hsetex k xx fields 1 a 1]
         assert_equal 0 [r hsetex k fxx fields 1 a 1]
@@ -303,7 +303,7 @@ start_server {tags {hash}} {
         assert_equal 1 [r hget k a]
     }
 
-    test {HSET takes the expiry from a field, HINCRBY and HINCRBYFLOAT keep it} {
+    test {HSET removes the expiry of a field, HINCRBY and HINCRBYFLOAT keep it} {
         r del k
         r hsetex k ex 100 fields 4 a 1 b 1 c 1 d 1
         r hset k a 2
@@ -313,7 +313,7 @@ start_server {tags {hash}} {
         assert_equal {-1 -1 100 100} [r httl k fields 4 a b c d]
     }
 
-    test {values of every length survive setting and taking an expiry} {
+    test {values of every length survive setting and removing an expiry} {
         r del k
         set model {}
         foreach len {0 1 10 62 63 64 253 254 255 256 40000} {
@@ -387,7 +387,7 @@ start_server {tags {hash}} {
 start_server {tags {hash needs:debug}} {
     r debug set-active-expire 0
 
-    test {an expired field is not there for those who read} {
+    test {reading commands do not see an expired field} {
         with_expired
         assert_equal {} [r hget k b]
         assert_equal {1 {} 3} [r hmget k a b c]
@@ -406,7 +406,7 @@ start_server {tags {hash needs:debug}} {
         r hello 2
     }
 
-    test {an expired field is not there for HRANDFIELD} {
+    test {HRANDFIELD does not see an expired field} {
         with_expired
         for {set i 0} {$i < 100} {incr i} { assert {[r hrandfield k] in {a c d}} }
         assert_equal {a c d} [lsort [r hrandfield k 4]]
@@ -428,7 +428,7 @@ start_server {tags {hash needs:debug}} {
         assert_equal {{} 1000 1} [list [r hgetall k] [r hlen k] [r exists k]]
     }
 
-    test {an expired field is not there for those who write} {
+    test {writing commands do not see an expired field} {
         foreach {words reply after} {
             {hset k b 9} 1 9
             {hsetnx k b 9} 1 9
@@ -486,7 +486,7 @@ start_server {tags {hash needs:debug}} {
         assert_equal 0 [s expired_fields]
     }
 
-    test {HGETDEL is no read: it counts no hits and misses} {
+    test {HGETDEL does not count hits and misses} {
         r config resetstat
         r hset k a 1
         r hgetdel k fields 1 a
@@ -503,7 +503,7 @@ start_server {tags {hash needs:debug}} {
         assert_equal {4 4} [list [r hlen k2] [r hlen k3]]
     }
 
-    test {the job takes them all out when it is switched on again} {
+    test {active expiry deletes all expired fields when it is switched on again} {
         r flushall
         with_expired
         r rename k k2
@@ -568,7 +568,7 @@ start_server {tags {hash}} {
         assert_lessthan [expr {[now_ms] - $at}] 15000
     } {} {slow valgrind:skip}
 
-    test {50,000 hashes lose all their fields, and are gone} {
+    test {50,000 hashes whose fields all expire are deleted} {
         r flushall
         set before [s used_memory]
         set at [expr {[now_ms] + 6000}]
@@ -584,7 +584,7 @@ start_server {tags {hash}} {
         assert_lessthan [s used_memory] [expr {$before + 2000000}]
     } {} {slow valgrind:skip}
 
-    test {only those whose time has come} {
+    test {only fields whose time has come expire} {
         r flushall
         for {set i 0} {$i < 200} {incr i} {
             r hset k f$i $i

@@ -132,7 +132,7 @@ start_server {tags {hash}} {
         assert_error "ERR value is not an integer or out of range" { r hscan k 0 count x }
     }
 
-    test {HSCAN sees all that stay while others come and go} {
+    test {HSCAN returns all fields that stay while others are added and removed} {
         r del k
         config_set hash-max-listpack-entries 0
         for {set i 0} {$i < 500} {incr i} { r hset k stay$i x }

@@ -21,7 +21,7 @@ proc assert_near {expected actual {sigmas 5}} {
 }
 
 start_server {tags {hyperloglog}} {
-    test {PFADD says whether something changed} {
+    test {PFADD replies whether something changed} {
         assert_equal {1 0 1 0} [list [r pfadd h a] [r pfadd h a] [r pfadd h a b c] [r pfadd h c b]]
         assert_equal 3 [r pfcount h]
         assert_equal 1 [r pfadd empty]
@@ -32,7 +32,7 @@ start_server {tags {hyperloglog}} {
         assert_encoding raw h
     }
 
-    test {the bytes are those of every other server} {
+    test {the bytes are those of other servers} {
         assert_equal 48594c4c01000000030000000000000060f38050b1844bfb80425a [binary encode hex [r get h]]
         assert_equal {Z:8436 v:1,1 Z:4274 v:2,1 Z:3068 v:1,1 Z:603} [r pfdebug decode h]
         r set copy [binary decode hex 48594c4c01000000030000000000000060f38050b1844bfb80425a]
@@ -62,7 +62,7 @@ start_server {tags {hyperloglog}} {
         }
     }
 
-    test {a sparse one becomes dense at hll-sparse-max-bytes} {
+    test {a sparse HyperLogLog becomes dense at hll-sparse-max-bytes} {
         foreach limit {0 18 30 200 3000 15000} {
             config_set hll-sparse-max-bytes $limit
             r del h
@@ -126,7 +126,7 @@ start_server {tags {hyperloglog}} {
         assert_equal $before [r pfcount all]
     }
 
-    test {merging keeps sparse what fits} {
+    test {merging keeps a sparse HyperLogLog sparse while it fits} {
         r del a b d
         r pfadd a {*}[count_from 0 20]
         r pfadd b {*}[count_from 10 20]
@@ -171,7 +171,7 @@ start_server {tags {hyperloglog}} {
         assert_range [r ttl h] 900 1000
     }
 
-    test {strings that are none} {
+    test {strings that are no HyperLogLog are refused} {
         set none {WRONGTYPE Key is not a valid HyperLogLog string value.}
         r pfadd good a
         foreach value [list {} x HYLL [string repeat x 100] "HYLL\x02[string repeat \0 11]" "hyll\x01[string repeat \0 20]" \
@@ -191,7 +191,7 @@ start_server {tags {hyperloglog}} {
         }
     }
 
-    test {PFADD that comes upon corrupt registers changes nothing} {
+    test {PFADD that finds corrupt registers changes nothing} {
         # Half of the registers are missing: some elements find theirs, others do not.
         set broken "HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80\x5f\xff"
         set corrupt {INVALIDOBJ Corrupted HLL object detected}

@@ -29,7 +29,7 @@ foreach {form overrides} $forms {
             assert_equal {a b x y z} [all k]
         }
 
-        test "elements of every kind come back as they went in ($form)" {
+        test "elements of every kind are returned unchanged ($form)" {
             set odd [list {} 0 -1 127 128 -4096 4095 4096 -4097 32767 32768 8388607 8388608 2147483648 \
                          9223372036854775807 -9223372036854775808 9223372036854775808 007 -0 +5 3.50 " 1" "\x00\xff\r\n" \
                          [string repeat a 63] [string repeat b 64] [string repeat c 4095] [string repeat d 4096]]
@@ -152,7 +152,7 @@ foreach {form overrides} $forms {
             assert_equal 0 [r exists k]
         }
 
-        test "LREM and LPOS tell numbers from texts like them ($form)" {
+        test "LREM and LPOS distinguish numbers from similar texts ($form)" {
             fill k 1 01 1.0 { 1} 1 +1
             assert_equal 2 [r lrem k 0 1]
             assert_equal {01 1.0 { 1} +1} [all k]
@@ -278,7 +278,7 @@ foreach {form overrides} $forms {
             r hello 2
         }
 
-        test "ranges for a client that wants no replies ($form)" {
+        test "ranges with CLIENT REPLY OFF ($form)" {
             fill k {*}[numbers 1 200] [string repeat x 2000] text
             set d [valkey_deferring_client]
             $d client reply skip

@@ -2,7 +2,7 @@
 source [file join [file dirname [info script]] list_util.tcl]
 
 start_server {tags {list}} {
-    test {every blocking command wakes up when its list comes} {
+    test {every blocking command is served when its list is created} {
         foreach push {lpush rpush} {
             foreach {command reply left} {
                 {blpop k 0} {k a} {} {brpop k 0} {k a} {} {blpop none k 0} {k a} {} {brpop none k 10} {k a} {}
@@ -19,7 +19,7 @@ start_server {tags {list}} {
         }
     }
 
-    test {a push of several elements is whole before anybody is served} {
+    test {a push of several elements ends before any client is served} {
         foreach {command reply left} {
             {blpop k 0} {k c} {b a} {brpop k 0} {k a} {c b} {blmpop 0 1 k left count 2} {k {c b}} a
             {blmpop 0 1 k right count 10} {k {a b c}} {} {blmove k k left right 0} c {b a c}
@@ -86,7 +86,7 @@ start_server {tags {list}} {
         $d close
     }
 
-    test {a waiting client gets nothing of a list that came and went} {
+    test {a waiting client gets nothing of a list that was created and deleted again} {
         r del k
         set d [blocked_client blpop k 0]
         r eval {redis.call('rpush', 'k', 'gone'); redis.call('del', 'k')} 0
@@ -109,7 +109,7 @@ start_server {tags {list}} {
         assert_equal {k a} [r eval {return redis.call('blpop', 'k', 0)} 0]
     }
 
-    test {a client waits on when the key gets another type} {
+    test {a client continues to wait when the key gets another type} {
         r del k
         set d [blocked_client blpop k 0]
         r set k text
@@ -123,7 +123,7 @@ start_server {tags {list}} {
         $d close
     }
 
-    test {lists that come by RENAME, COPY, LMOVE and LINSERT's key wake clients} {
+    test {lists created by RENAME, COPY, LMOVE and others wake clients} {
         r del k other
         set d [blocked_client blpop k 0]
         r rpush other a
@@ -208,7 +208,7 @@ start_server {tags {list}} {
         $e close
     }
 
-    test {a pusher that waits on the same key right after is served by others} {
+    test {a client that pushes and then waits on the same key is served by others} {
         r del k
         set d [blocked_client blpop k 0]
         set out {}
@@ -267,7 +267,7 @@ start_server {tags {list}} {
         assert_equal a [all k]
     }
 
-    test {a client that timed out, was unblocked or went away takes nothing} {
+    test {a client that timed out, was unblocked or has disconnected takes nothing} {
         r del k
         set d [blocked_client blpop k 0.05]
         assert_equal {} [$d read]
@@ -309,7 +309,7 @@ start_server {tags {list}} {
         $e close
     }
 
-    test {many clients and many elements: nothing is lost, nothing comes twice} {
+    test {many clients and many elements: nothing is lost or delivered twice} {
         r del k
         set waiters {}
         for {set i 0} {$i < 40} {incr i} {

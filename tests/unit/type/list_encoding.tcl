@@ -63,7 +63,7 @@ start_server {overrides {enable-debug-command yes} tags {list needs:debug}} {
         assert_encoding quicklist k
     }
 
-    test {a push is measured by the lengths of its strings alone} {
+    test {only the lengths of its strings count for the size of a push} {
         config_set list-max-listpack-size -2
         # 7 bytes of the listpack, and these; what is there counts with what its entries take: 3 bytes each.
         foreach {element count} [list e 8185 12 4092 123456 1364 [string repeat x 100] 81] {
@@ -95,7 +95,7 @@ start_server {overrides {enable-debug-command yes} tags {list needs:debug}} {
         assert_encoding quicklist k
     }
 
-    test {back to a listpack: half the bytes, or half the elements} {
+    test {a quicklist becomes a listpack at half the bytes or half the elements} {
         config_set list-max-listpack-size -2
         fill k {*}[lrepeat 3000 12345]
         while {[r object encoding k] eq {quicklist}} { r rpop k }
@@ -130,7 +130,7 @@ start_server {overrides {enable-debug-command yes} tags {list needs:debug}} {
         assert_equal {a small c} [all k]
     }
 
-    test {LSET by an element of the same size leaves a full listpack one} {
+    test {LSET by an element of the same size keeps a full listpack} {
         config_set list-max-listpack-size -1
         r del k
         while 1 {
@@ -144,7 +144,7 @@ start_server {overrides {enable-debug-command yes} tags {list needs:debug}} {
         assert_encoding listpack full
     }
 
-    test {a quicklist turns back at half the number of elements} {
+    test {a quicklist becomes a listpack at half the number of elements} {
         config_set list-max-listpack-size 8
         foreach {command args} {lpop {} rpop {} lrem {1 e} lrem {-1 e} ltrim {1 -1} ltrim {0 -2} lmove {other left right} rpoplpush other} {
             fill k {*}[lrepeat 9 e]
@@ -171,7 +171,7 @@ start_server {overrides {enable-debug-command yes} tags {list needs:debug}} {
         assert_encoding quicklist k
     }
 
-    test {a quicklist turns back at half the bytes} {
+    test {a quicklist becomes a listpack at half the bytes} {
         config_set list-max-listpack-size -1
         fill k {*}[lrepeat 5 [string repeat x 1000]]
         assert_encoding quicklist k
@@ -192,7 +192,7 @@ start_server {overrides {enable-debug-command yes} tags {list needs:debug}} {
         assert_encoding listpack k
     }
 
-    test {new limits are for lists that grow from now on} {
+    test {new limits apply to lists that grow from now on} {
         config_set list-max-listpack-size 100
         fill k {*}[numbers 1 50]
         config_set list-max-listpack-size 10

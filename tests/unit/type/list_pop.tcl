@@ -80,7 +80,7 @@ foreach {form overrides} $forms {
             assert_equal 0 [r exists none2]
         }
 
-        test "LMOVE within one list turns it around ($form)" {
+        test "LMOVE within one list rotates it ($form)" {
             fill k {*}[numbers 1 20]
             assert_equal 1 [r lmove k k left right]
             assert_equal [list {*}[numbers 2 20] 1] [all k]

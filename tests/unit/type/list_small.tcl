@@ -110,7 +110,7 @@ start_server {overrides {enable-debug-command yes list-max-listpack-size -2} tag
         }
     }
 
-    test {a short list is in its object, gets an allocation of its own, and gives it up, as it grows and shrinks} {
+    test {a list moves from its object to an allocation of its own and back, as it grows and shrinks} {
         # As long as it is in the object, it takes no more than a string of as many bytes.
         fill k {*}[lrepeat 5 0123456789]
         r set s [string repeat x 67]
@@ -141,7 +141,7 @@ start_server {overrides {enable-debug-command yes list-max-listpack-size -2} tag
         assert_equal {1 2 3 3} [all k]
     }
 
-    test {a short list survives when everything moves} {
+    test {a short list survives defragmentation} {
         fill k a b 17 [string repeat y 50]
         r expire k 1000
         r set text [string repeat z 150]

@@ -14,7 +14,7 @@ tags {external:skip} {
         r select 0
         r set first x
 
-        test {GEOADD is a ZADD of what it computed} {
+        test {GEOADD is propagated as ZADD of its scores} {
             assert_equal {{ZADD g 3479099956230698 Palermo}} [written geoadd g 13.361389 38.115556 Palermo]
             set commands [written geoadd g nx CH 1 50 b 15.087269 37.502669 c]
             assert_equal [list [list ZADD g nx CH [r zscore g b] b 3479447370796909 c]] $commands
@@ -60,7 +60,7 @@ tags {external:skip} {
             assert_equal {{XTRIM s MAXLEN = 3}} [written xtrim s maxlen ~ 2]
         }
 
-        test {SPOP names what went; all of it is an UNLINK} {
+        test {SPOP is propagated as SREM, and as UNLINK or DEL when the set becomes empty} {
             r sadd few a b c
             assert_equal {{UNLINK few}} [written spop few 3]
             r config set lazyfree-lazy-server-del no
@@ -78,7 +78,7 @@ tags {external:skip} {
             foreach member [r smembers many] { assert {$member ni $gone} }
         }
 
-        test {what a consumer reads again is claimed by it, with the time and the count} {
+        test {entries that a consumer reads again are propagated as XCLAIM, with time and count} {
             r xgroup create s g 0
             r xreadgroup group g c streams s >
             assert_equal [list MULTI {XCLAIM s g c 0 8-0 TIME <ms> RETRYCOUNT 2 FORCE JUSTID LASTID 9-0} \
@@ -87,7 +87,7 @@ tags {external:skip} {
             assert_equal {} [written xreadgroup group g c streams s 9]
         }
 
-        test {all of it comes back from the file} {
+        test {the file restores all of it} {
             r xautoclaim s g other 0 0 count 1
             set facts {}
             foreach run {1 2} {

@@ -306,7 +306,7 @@ start_server {tags set} {
         assert_equal -1 [r ttl d]
     }
 
-    test "SDIFF by asking and by taking away give the same" {
+    test "both algorithms of SDIFF give the same" {
         make_set a {*}[numbers 1 1000]
         make_set few 5 6 7 {*}[names 3]
         make_set many {*}[numbers 11 5000]
@@ -342,7 +342,7 @@ start_server {tags set} {
         foreach m [names 2000] { if {![dict exists $seen $m]} { fail "$m was not returned" } }
     }
 
-    test "SPOP of five times what stays makes a new set of that" {
+    test "SPOP of five times the remaining members makes a new set of these" {
         foreach {size count encoding} {200 166 hashtable 200 167 listpack 1000 871 hashtable 1000 872 listpack} {
             foreach prefix {m {}} {
                 r del s
@@ -369,7 +369,7 @@ start_server {tags set} {
         assert_equal [expr {$hits + 1}] [s keyspace_hits]
     }
 
-    test "popping a large set down to ten members, then random members are still quick" {
+    test "random members are still quick after a large set was popped down to ten" {
         set cmd {local t = {} for i = 1, 100000 do redis.call('sadd', KEYS[1], 'member:' .. i) end}
         r eval $cmd 1 big
         assert_equal 99990 [llength [r spop big 99990]]

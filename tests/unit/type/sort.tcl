@@ -150,7 +150,7 @@ start_server {tags {sort}} {
         assert_equal {10 100 9 a} [lsort [r sort s by nosort]]
     }
 
-    test {a set gets an order where it must be the same everywhere} {
+    test {BY nosort sorts a set with STORE and in scripts} {
         r del s
         r sadd s 10 9 100 a
         assert_equal 4 [r sort s by nosort store d]
@@ -194,7 +194,7 @@ start_server {tags {sort}} {
         assert_equal [lsort $members] [r lrange d 0 -1]
     }
 
-    test {ALPHA BY: what has no weight comes first} {
+    test {ALPHA BY: elements without a weight come first} {
         r del l
         r rpush l 1 2 3
         r mset w_1 pear w_3 apple
@@ -222,7 +222,7 @@ start_server {tags {sort}} {
         assert_equal {1.5} [r sort l by h_*->f get h_*->f]
     }
 
-    test {what is a number} {
+    test {infinities, exponents and signs sort as numbers} {
         foreach {element like} {inf 1e308 -inf -1e308 -0 0 1e3 1000 +1 1 .5 0.5} {
             r del l
             r rpush l $element 0.75 -3 700 2000 10 20
@@ -284,7 +284,7 @@ start_server {tags {sort}} {
         assert_equal {0 1} [list [r exists d] [r exists e]]
     }
 
-    test {an expired weight is none} {
+    test {an expired weight counts as missing} {
         r debug set-active-expire 0
         r del l
         r rpush l 1 2
@@ -325,7 +325,7 @@ start_server {tags {sort}} {
         return $usec
     }
 
-    test {what is answered without sorting costs what it answers} {
+    test {SORT without sorting costs only what it returns} {
         r del l z t few
         r rpush few 1 2 3 4 5 6 7 8 9 10
         set numbers {}

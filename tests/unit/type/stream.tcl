@@ -110,7 +110,7 @@ start_server {tags stream} {
         r hello 2
     }
 
-    test {fields of all sorts come back: same names, other names, numbers, long and empty values} {
+    test {fields of all kinds are returned: same names, other names, numbers, long and empty values} {
         r del s
         set want {}
         for {set i 1} {$i <= 500} {incr i} {
@@ -196,7 +196,7 @@ start_server {tags stream} {
         assert_error "WRONGTYPE *" { r xdel str 1 }
     }
 
-    test {XDEL of many entries of long nodes, whose counters grow} {
+    test {XDEL of many entries keeps the counters of long nodes right} {
         config_set stream-node-max-entries 1000
         config_set stream-node-max-bytes 0
         fill_stream s 3000
@@ -247,7 +247,7 @@ start_server {tags stream} {
         assert_equal 0 [r xtrim none maxlen 0]
     }
 
-    test {XTRIM ~ takes whole nodes, at most LIMIT} {
+    test {XTRIM ~ removes whole nodes, at most LIMIT entries} {
         config_set stream-node-max-entries 10
         fill_stream s 100
         assert_equal 0 [r xtrim s maxlen ~ 95]
@@ -269,7 +269,7 @@ start_server {tags stream} {
         config_set stream-node-max-bytes 4096
     }
 
-    test {XADD trims what it adds to} {
+    test {XADD trims the stream that it adds to} {
         r del s
         for {set i 1} {$i <= 20} {incr i} { r xadd s maxlen 5 $i-0 n $i }
         assert_equal [ids_between 16 20] [ids [r xrange s - +]]
@@ -311,7 +311,7 @@ start_server {tags stream} {
         assert_equal 3 [r xlen s]
     }
 
-    test {deleting from the front does not look at what was deleted again and again} {
+    test {deleting from the front does not visit deleted entries again and again} {
         r config set stream-node-max-entries 0
         r config set stream-node-max-bytes 0
         proc cost {n} {

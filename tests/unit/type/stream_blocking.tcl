@@ -14,7 +14,7 @@ start_server {tags {stream}} {
         wait_for_blocked 0
     }
 
-    test {XREAD BLOCK answers at once when there is something} {
+    test {XREAD BLOCK replies at once when there are entries} {
         r del s
         r xadd s 1-1 a 1
         assert_equal {{s {{1-1 {a 1}}}}} [r xread block 10000 streams s 0]
@@ -42,7 +42,7 @@ start_server {tags {stream}} {
         assert_equal {{s {{1-1 {a 1}}}}} [answer $c]
     }
 
-    test {an entry that is not new enough does not wake} {
+    test {an entry that is not new enough does not wake a client} {
         r del s
         set c [blocked_client xread block 0 streams s 5-0]
         r xadd s 3-0 a 3
@@ -52,7 +52,7 @@ start_server {tags {stream}} {
         assert_equal {{s {{5-1 {a 6}}}}} [answer $c]
     }
 
-    test {an entry trimmed by its own XADD does not wake} {
+    test {an entry trimmed by its own XADD does not wake a client} {
         r del s
         set c [blocked_client xread block 0 streams s 0]
         r xadd s maxlen 0 1-0 a 1
@@ -74,7 +74,7 @@ start_server {tags {stream}} {
         r hello 2
     }
 
-    test {several streams: the first that grows answers} {
+    test {several streams: the first that grows is returned} {
         r del s t u
         foreach key {s t u} {
             set c [blocked_client xread block 0 streams s t u 0 0 0]
@@ -84,7 +84,7 @@ start_server {tags {stream}} {
         }
     }
 
-    test {everyone who reads is woken, in order; a group's consumers share} {
+    test {all readers are woken, in order; a group's consumers share} {
         r del s
         r xgroup create s g 0 mkstream
         foreach i {1 2 3} {
@@ -155,7 +155,7 @@ start_server {tags {stream}} {
         {PEXPIRE in the past} {r pexpireat s 1}
         {a stream without the group} {r del other; r xadd other 1-1 a b; r rename other s}
     } {
-        test "XREADGROUP BLOCK learns that its group is gone: $what" {
+        test "XREADGROUP BLOCK gets an error when its group is deleted: $what" {
             group s
             set c [blocked_client xreadgroup group g c block 0 streams s >]
             eval $command
@@ -164,7 +164,7 @@ start_server {tags {stream}} {
         }
     }
 
-    test {XREADGROUP BLOCK learns that its key has another type} {
+    test {XREADGROUP BLOCK gets an error when its key gets another type} {
         group s
         set c [blocked_client xreadgroup group g c block 0 streams s >]
         r set s x
@@ -177,14 +177,14 @@ start_server {tags {stream}} {
         r del s
     }
 
-    test {XREADGROUP BLOCK learns that its key has expired} {
+    test {XREADGROUP BLOCK gets an error when its key expires} {
         group s
         set c [blocked_client xreadgroup group g c block 0 streams s >]
         r pexpire s 50
         assert_error $nogroup { answer $c }
     }
 
-    test {destroying another group wakes nobody} {
+    test {destroying another group wakes no client} {
         group s
         r xgroup create s h 0
         set c [blocked_client xreadgroup group g c block 0 streams s >]
@@ -195,7 +195,7 @@ start_server {tags {stream}} {
         assert_equal {{s {{1-1 {a 1}}}}} [answer $c]
     }
 
-    test {XREAD BLOCK waits on when its key is deleted or becomes something else} {
+    test {XREAD BLOCK continues to wait when its key is deleted or gets another type} {
         r del s
         r xadd s 1-1 a 1
         set c [blocked_client xread block 0 streams s 1-1]
@@ -208,7 +208,7 @@ start_server {tags {stream}} {
         assert_equal {{s {{1-2 {a 2}}}}} [answer $c]
     }
 
-    test {who waits for a group learns of its end behind others who do not care} {
+    test {a client that waits for a group gets an error when the group ends, behind other readers} {
         group s
         set reader [blocked_client xread block 0 streams s $]
         set c [blocked_client xreadgroup group g c block 0 streams s >]
@@ -219,7 +219,7 @@ start_server {tags {stream}} {
         wait_for_blocked 0
     }
 
-    test {RENAME and COPY onto the key wake} {
+    test {RENAME and COPY onto the key wake clients} {
         r del s t
         set c [blocked_client xread block 0 streams s 0]
         set d [blocked_client xread block 0 streams s 0]
@@ -246,7 +246,7 @@ start_server {tags {stream}} {
         }
     }
 
-    test {a client that waits and hangs up leaves nothing behind} {
+    test {a client that disconnects while it waits leaves nothing behind} {
         group s
         set c [blocked_client xreadgroup group g c block 0 streams s >]
         $c close
@@ -255,7 +255,7 @@ start_server {tags {stream}} {
         assert_equal 0 [lindex [r xpending s g] 0]
     }
 
-    test {a consumer that waits is there from the beginning} {
+    test {a consumer that waits is created at once} {
         group s
         set c [blocked_client xreadgroup group g waiting block 0 streams s >]
         set consumers [r xinfo consumers s g]

@@ -140,7 +140,7 @@ start_server {tags stream} {
         assert_equal {} [r xinfo groups s]
     }
 
-    test {XREADGROUP deals entries out, and shows each consumer its own} {
+    test {XREADGROUP distributes entries, and shows each consumer its own} {
         fill_stream s 10
         r xgroup create s g 0
         assert_equal [ids_between 1 3] [take s g alice > count 3]
@@ -171,7 +171,7 @@ start_server {tags stream} {
         r hello 2
     }
 
-    test {XREADGROUP NOACK, and consumers that come by themselves} {
+    test {XREADGROUP NOACK, and consumers that are created automatically} {
         fill_stream s 5
         r xgroup create s g 0
         assert_equal [ids_between 1 2] [take s g c > count 2 noack]
@@ -296,7 +296,7 @@ start_server {tags stream} {
         assert_equal 78-0 [group_fact s g last-delivered-id]
     }
 
-    test {XCLAIM of deleted entries takes them off the list} {
+    test {XCLAIM of deleted entries removes them from the pending list} {
         fill_stream s 3
         r xgroup create s g 0
         take s g a >
@@ -338,7 +338,7 @@ start_server {tags stream} {
         assert_equal {*3 $3 0-0 *0 *0} [wire xautoclaim s g b 0 99]
     }
 
-    test {XAUTOCLAIM looks at ten times COUNT entries and tells where it stopped} {
+    test {XAUTOCLAIM looks at ten times COUNT entries and replies where it stopped} {
         fill_stream s 40
         r xgroup create s g 0
         take s g a >
@@ -410,7 +410,7 @@ start_server {tags stream} {
         }
     }
 
-    test {a consumer that takes nothing to keep is not active} {
+    test {XREADGROUP NOACK does not make a consumer active} {
         fill_stream s 2
         r xgroup create s g 0
         r xreadgroup group g c noack count 1 streams s >
@@ -484,7 +484,7 @@ start_server {tags stream} {
         r hello 2
     }
 
-    test {a large group, worked off in random order} {
+    test {a large group, acknowledged in random order} {
         r del s
         r xgroup create s g $ mkstream
         for {set i 1} {$i <= 3000} {incr i} { r xadd s [expr {$i / 7}]-[expr {$i % 7 + 1}] n $i }

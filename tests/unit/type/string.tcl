@@ -51,7 +51,7 @@ start_server {tags {string}} {
     }
 
     # Valkey calls a value embstr while it fits into two cache lines with its key and expiry.
-    test {how long a text may be to be called embstr depends on key and expiry} {
+    test {the longest embstr value depends on key and expiry} {
         foreach {keylen most most_expiring} {1 112 104 16 97 89 31 82 74 32 79 71 64 47 39 100 11 3} {
             set key [string repeat k $keylen]
             foreach {len ttl encoding} [list $most {} embstr [expr {$most + 1}] {} raw \
@@ -151,7 +151,7 @@ start_server {tags {string}} {
         }
     }
 
-    test {SET refuses what makes no sense, and changes nothing} {
+    test {SET refuses contradictory options, and changes nothing} {
         r set k old
         foreach bad {nx\ xx ex px ex\ 1\ px\ 1 ex\ 1\ keepttl keepttl\ px\ 1 what persist ex\ 1\ exat\ 5} {
             assert_error "ERR syntax error" {r set k v {*}$bad} $bad
@@ -347,7 +347,7 @@ start_server {tags {string}} {
         r del n
     }
 
-    test {big values are taken over, and copies are independent} {
+    test {big values are taken over without copying, and copies are independent} {
         set value [string repeat v 100000]
         r set a $value
         r copy a b

@@ -90,7 +90,7 @@ start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
     }
 
     foreach {what change then} $changes {
-        test "A reply that waits, and its key: $what" {
+        test "A delayed reply, and its key: $what" {
             r flushall
             r set small little
             r set k $big
@@ -108,7 +108,7 @@ start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
         {get k} {mget small k k} {getrange k 1 -2} {getrange k 0 9000000} {getex k persist} {getset k new} {set k new get}
         {set k new keepttl get} {getdel k} {substr k 5 -1}
     } {
-        test "A reply that waits: [lindex $asked 0], as [join $asked]" {
+        test "A delayed reply: [lindex $asked 0], as [join $asked]" {
             r set small little
             r set k $big
             set expected [switch [lindex $asked 0] {
@@ -124,7 +124,7 @@ start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
         }
     }
 
-    test {A reply that waits in RESP3, and one of a transaction} {
+    test {A delayed reply in RESP3, and one of a transaction} {
         r set k $big
         set c [valkey_deferring_client]
         $c hello 3
@@ -145,7 +145,7 @@ start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
         assert_equal [list [string length $big] 1] [list $length $gone]
     }
 
-    test {Many late readers of one value, that is changed between them, cost its versions} {
+    test {Many delayed replies of one changing value cost only its versions} {
         r flushall
         r set k $big
         set before [used]
@@ -165,7 +165,7 @@ start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
         assert_same ${big}012 [r get k]
     }
 
-    test {Late readers that are killed, or go, give the value back} {
+    test {Delayed readers that are killed or disconnect release the value} {
         r flushall
         r set k $big
         set before [used]
@@ -201,7 +201,7 @@ start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
         }
     }
 
-    test {A reply that waits, and its key evicted} {
+    test {A delayed reply survives the eviction of its key} {
         r flushall
         r set k $big
         assert_same $big [reply_after {get k} {
@@ -214,7 +214,7 @@ start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
         }]
     }
 
-    test {Snapshots and dumps while a reply waits} {
+    test {Snapshots and dumps work while a reply is delayed} {
         r flushall
         r set k $big
         set plain [r dump k]
@@ -231,7 +231,7 @@ start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
         $c close
     } {} needs:debug
 
-    test {min-string-size-avoid-copy-reply says from what size on; 0: never} {
+    test {min-string-size-avoid-copy-reply is the smallest size without copying; 0: never} {
         foreach {size copied} {0 1 20000000 1 16384 0 10500000 0} {
             r flushall
             r config set min-string-size-avoid-copy-reply $size
@@ -248,7 +248,7 @@ start_server {tags {string} overrides {save {} maxmemory-policy noeviction}} {
         r config set min-string-size-avoid-copy-reply 16384
     }
 
-    test {What a value is called, and how much it takes, once it was read} {
+    test {The encoding and memory of a linked value after it was read} {
         r set k [string repeat x 20000]
         set size [r memory usage k]
         r get k

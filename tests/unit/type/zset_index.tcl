@@ -39,7 +39,7 @@ start_server {tags {zset} overrides {zset-index skiplist}} {
         assert_equal btree [config_get zset-index]
     }
 
-    test {changing zset-index leaves the sets alone that are there} {
+    test {changing zset-index does not convert existing sets} {
         config_set zset-max-listpack-entries 0
         config_set zset-index skiplist
         fill s {*}$letters
@@ -74,7 +74,7 @@ start_server {tags {zset} overrides {zset-index skiplist}} {
         assert_equal {only} [r zdiff 2 b2 s]
     }
 
-    test {both have the same digest, and DEBUG DIGEST does not tell them apart} {
+    test {both indexes have the same digest} {
         assert_equal [r debug digest-value s] [r debug digest-value b]
         set digests {}
         foreach index {skiplist btree} {
@@ -88,7 +88,7 @@ start_server {tags {zset} overrides {zset-index skiplist}} {
         assert_equal {*}$digests
     } {} {needs:debug}
 
-    test {both give the same replies over a random life} {
+    test {both indexes give the same replies to random commands} {
         r flushall
         foreach index {skiplist btree} {
             config_set zset-index $index
@@ -111,7 +111,7 @@ start_server {tags {zset} overrides {zset-index skiplist}} {
         assert_encoding btree btree
     }
 
-    test {DEBUG ZSET tells shape, fill, depth and bytes per member} {
+    test {DEBUG ZSET replies shape, fill, depth and bytes per member} {
         r flushall
         config_set zset-max-listpack-entries 128
         config_set zset-index btree

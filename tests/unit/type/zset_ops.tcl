@@ -191,7 +191,7 @@ foreach {encoding limit} {listpack 128 large 0} {
 }
 
 start_server {tags {zset} overrides {zset-max-listpack-entries 4 zset-max-listpack-value 8}} {
-    test {errors of ZUNION and its kin} {
+    test {errors of ZUNION and its relatives} {
         fill p 1 a
         r set s x
         foreach {error command} {
@@ -248,7 +248,7 @@ start_server {tags {zset} overrides {zset-max-listpack-entries 4 zset-max-listpa
         assert_equal 1667 [r zintercard 2 p q]
     }
 
-    test {one large sorted set without many small ones: nobody asks all of them about each member} {
+    test {ZDIFF of one large sorted set and many small ones does not look each member up in all of them} {
         set small {}
         for {set i 0} {$i < 500} {incr i} {
             fill small:$i 1 m[expr {$i * 20}] 1 other$i

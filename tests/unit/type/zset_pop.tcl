@@ -122,7 +122,7 @@ foreach {encoding limit} {listpack 128 large 0} {
             foreach c [list $first $second $third] { $c close }
         }
 
-        test "a client waits on when the value is of another type, or gone ($encoding)" {
+        test "a client continues to wait when the value has another type, or is deleted ($encoding)" {
             r del k
             set d [valkey_deferring_client]
             $d bzpopmin k 0

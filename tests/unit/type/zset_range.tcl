@@ -50,7 +50,7 @@ foreach {encoding limit} {listpack 128 large 0} {
             assert_equal 0 [r zcount none 0 1]
         }
 
-        test "bounds of scores are read freely ($encoding)" {
+        test "bounds of scores may be in any number format ($encoding)" {
             fill k 0 a 1 b 16 c
             assert_equal {a b} [r zrangebyscore k "" 1]
             assert_equal {b c} [r zrangebyscore k "(" 1e999]
@@ -83,7 +83,7 @@ foreach {encoding limit} {listpack 128 large 0} {
         }
 
         if {$encoding eq "listpack"} {
-            test "names among differing scores: from the first that fits to the last in a row that does" {
+            test "members among differing scores: the range is the first row of members that fit" {
                 foreach {pairs min max found reversed} {
                     {0 d0 0 g1 1 h2 1 h3 1 d4 1 h5 0 e6} (g [h {g1 d4} {}
                     {2 a0 2 h1 1 f2 0 c3 0 h4 1 a5 0 c6 1 b7} (d + {h4 a5 b7 f2 a0 h1} {h1}
@@ -165,7 +165,7 @@ foreach {encoding limit} {listpack 128 large 0} {
             r hello 2
         }
 
-        test "members and scores of all lengths are replied whole ($encoding)" {
+        test "members and scores of all lengths are replied completely ($encoding)" {
             r del k
             set expected {}
             foreach n {0 1 7 8 9 15 16 17 63 64 99 100 500 511 512 513 900 1000 1024 1025 5000 20000 70000} {

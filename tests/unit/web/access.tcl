@@ -22,7 +22,7 @@ with_web {} {
         }
     }
 
-    test {no page is shown to other sites} {
+    test {no page is served to other sites} {
         set answer [web /api/stats]
         assert_equal same-origin [dict get $answer headers cross-origin-resource-policy]
         assert {![dict exists $answer headers access-control-allow-origin]}
@@ -54,14 +54,14 @@ with_web {} {
         assert_no_match *secret* $entry
     }
 
-    test {what is no credentials} {
+    test {malformed credentials are refused with 401} {
         set values {Basic "Basic " "Basic !!!" "Basic YQ==" "Basic a" Bearer "Bearer " "Digest x" "basic" x}
         assert_equal [lrepeat 10 401] [web_statuses /metrics [lmap value $values { list Host localhost Authorization $value }]]
     }
 }
 
 with_web {requirepass secret} {
-    test {where clients need a password, so do these} {
+    test {the port needs credentials where clients need a password} {
         set sock [web_send [config_get metrics-port] [web_request GET /metrics {Host localhost}]]
         set start [clock milliseconds]
         assert_equal 401 [dict get [web_answer $sock] status]
@@ -78,7 +78,7 @@ with_web {requirepass secret} {
         assert_equal "ready\n" [web_body /readyz]
     }
 
-    test {users: rights to INFO, off, renamed to nothing} {
+    test {users: rights to INFO, users that are off, INFO renamed to nothing} {
         r acl setuser probe on >pw +info
         r acl setuser other on >pw +@all -info ~*
         r acl setuser sleeper off >pw +@all ~*
@@ -91,7 +91,7 @@ with_web {requirepass secret} {
         assert_equal 401 [web_status /metrics -headers [basic probe pw]]
     }
 
-    test {metrics-user: this one and no other} {
+    test {metrics-user: only this user is accepted} {
         r acl setuser probe on >pw +info
         config_set metrics-user probe
         assert_equal 200 [web_status /metrics -headers [basic probe pw]]
@@ -109,7 +109,7 @@ with_web {requirepass secret} {
         assert_equal 401 [web_status /metrics -headers [bearer t0ken]]
     }
 
-    test {names are shown to those who may have them: the page's figures by rights} {
+    test {the page's figures have names only for clients with the right to see them} {
         r set visible:1 [string repeat v 3000]
         r set hidden:1 [string repeat h 3000]
         r config set slowlog-log-slower-than 0
@@ -135,7 +135,7 @@ with_web {requirepass secret} {
         config_set metrics-token ""
     }
 
-    test {numbers of directives are for who may run CONFIG GET} {
+    test {metrics of directives need the right to run CONFIG GET} {
         r acl setuser figures on >pw +info
         assert_no_match *redis_config_value* [web_body /metrics -headers [basic figures pw]]
         r acl setuser figures +config|get
@@ -143,7 +143,7 @@ with_web {requirepass secret} {
         assert_no_match *secret* [web_body /metrics -headers [basic figures pw]]
     }
 
-    test {a rule that changes counts for the next request of a connection} {
+    test {a changed rule applies to the next request of a connection} {
         r acl setuser probe on >pw +info
         set sock [web_send [config_get metrics-port] [web_request GET /metrics [basic probe pw]]]
         assert_equal 200 [dict get [web_answer $sock] status]
@@ -156,7 +156,7 @@ with_web {requirepass secret} {
 }
 
 with_web {} {
-    test {setting metrics-user or metrics-token asks everybody for credentials} {
+    test {setting metrics-user or metrics-token requires credentials from every request} {
         assert_equal 200 [web_status /metrics]
         config_set metrics-token t
         assert_equal 401 [web_status /metrics]
@@ -168,7 +168,7 @@ with_web {} {
         assert_equal 200 [web_status /metrics]
     }
 
-    test {from elsewhere nothing without credentials, and nobody who has no password} {
+    test {other machines need credentials, and a user with a password} {
         set host {}
         catch {set host [lindex [exec hostname -I 2>/dev/null] 0]}
         if {![regexp {^[0-9.]+$} $host]} { skip "this machine has no address but its own" }
@@ -184,7 +184,7 @@ with_web {} {
         }
     }
 
-    test {a default user who may not run INFO gets nothing here either} {
+    test {a default user without the right to run INFO gets no metrics} {
         r acl setuser admin on nopass +@all ~* &*
         r auth admin x
         r acl setuser default -info

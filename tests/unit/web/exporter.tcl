@@ -77,7 +77,7 @@ proc with_exporter {code} {
 }
 
 with_web {latency-monitor-threshold 5 enable-debug-command yes appendonly yes} {
-    test {a server on its own} {
+    test {the exporter's metrics of a single server} {
         with_exporter {
             r mset a 1 b 2
             r setex c 100 2
@@ -93,7 +93,7 @@ with_web {latency-monitor-threshold 5 enable-debug-command yes appendonly yes} {
 }
 
 start_servers {primary {kind ours} replica {kind ours}} {
-    test {a primary and its replica} {
+    test {the exporter's metrics of a primary and its replica} {
         foreach server {primary replica} {
             if {[catch {r [at $server] config set metrics-port [free_port]}]} { skip "built without an HTTP parser" }
         }

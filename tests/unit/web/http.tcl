@@ -3,19 +3,19 @@ source [file join [file dirname [info script]] web_util.tcl]
 source [file join [file dirname [info script]] .. server server_util.tcl]
 
 with_web {} {
-    test {/healthz says that the event loop turns} {
+    test {/healthz replies 200 while the event loop runs} {
         assert_equal 200 [web_status /healthz]
         assert_equal "ok\n" [web_body /healthz]
         assert_equal "text/plain; charset=utf-8" [web_header content-type /healthz]
         assert_equal no-store [web_header cache-control /healthz]
     }
 
-    test {a path that is not there} {
+    test {an unknown path is 404} {
         foreach path {/nothing /metrics/ //metrics /../metrics /METRICS /healthz%00 *} { assert_equal 404 [web_status $path] $path }
         assert_match "*/metrics*" [web_body /nothing]
     }
 
-    test {what follows the question mark does not count; an absolute address is the same path} {
+    test {a query is ignored; an absolute address is the same path} {
         assert_equal 200 [web_status /healthz?verbose=1]
         assert_equal 200 [web_status http://somebody.example/healthz]
         assert_equal 404 [web_status http://somebody.example/nothing]
@@ -72,7 +72,7 @@ with_web {} {
         close $sock
     }
 
-    test {HTTP/1.0 ends with its answer, unless it asks to stay; so does Connection: close} {
+    test {HTTP/1.0 and Connection: close end with the answer, keep-alive does not} {
         foreach {version headers stays} {1.0 {} 0 1.0 {Connection keep-alive} 1 1.1 {Connection close} 0 1.1 {} 1} {
             set sock [web_send [config_get metrics-port] [web_request GET /healthz [list Host localhost {*}$headers] $version]]
             assert_equal [lindex {close keep-alive} $stays] [dict get [web_answer $sock] headers connection] "$version $headers"
@@ -81,7 +81,7 @@ with_web {} {
         }
     }
 
-    test {what is not HTTP} {
+    test {bytes that are not HTTP get an error} {
         foreach {bytes status} {
             "GET /\r\n\r\n" {400 505}
             "GET / HTTP/9.9\r\n\r\n" {400 505}
@@ -162,7 +162,7 @@ with_web {} {
         assert_equal 200 [web_status /metrics -headers [bearer {two words}]]
     }
 
-    test {the token is not told to MONITOR and the slow log} {
+    test {the token is not in MONITOR and the slow log} {
         r config set slowlog-log-slower-than 0
         r config set metrics-token confidential
         assert_no_match *confidential* [r slowlog get 10]

@@ -28,7 +28,7 @@ with_web {} {
         assert_equal 200 [web_status /healthz]
     }
 
-    test {many connections: others still get in, and the server serves} {
+    test {many connections: others are still accepted, and the server serves clients} {
         set socks {}
         for {set i 0} {$i < 200} {incr i} { lappend socks [web_send [config_get metrics-port] "GET /met"] }
         assert_equal 200 [web_status /healthz]
@@ -44,7 +44,7 @@ with_web {} {
         assert_lessthan_equal $open 32
     }
 
-    test {who has had an answer stays, strangers go} {
+    test {under load connections that have had an answer stay, others are closed} {
         set sock [web_send [config_get metrics-port] [web_request GET /metrics {Host localhost}]]
         assert_equal 200 [dict get [web_answer $sock] status]
         set socks {}
@@ -55,7 +55,7 @@ with_web {} {
         foreach s [concat $sock $socks] { close $s }
     }
 
-    test {answers that take work take a small part of the time} {
+    test {expensive answers take a small part of the time} {
         set socks {}
         for {set i 0} {$i < 30} {incr i} {
             lappend socks [web_send [config_get metrics-port] [string repeat [web_request GET /metrics {Host localhost}] 60]]
@@ -73,7 +73,7 @@ with_web {} {
         }
     }
 
-    test {a peer that takes no answer does not keep the server} {
+    test {a peer that does not read its answer does not block the server} {
         set sock [socket 127.0.0.1 [config_get metrics-port]]
         fconfigure $sock -translation binary -blocking 0
         puts -nonewline $sock [string repeat [web_request GET /api/stats {Host localhost}] 2000]
@@ -83,7 +83,7 @@ with_web {} {
         catch {close $sock}
     }
 
-    test {a port that is open counts no clients} {
+    test {connections to the port do not count as clients} {
         set sock [web_send [config_get metrics-port] {}]
         assert_equal 1 [s connected_clients]
         close $sock
@@ -92,7 +92,7 @@ with_web {} {
 
 tags {slow} {
     with_web {} {
-        test {a request that does not come to its end is given up after ten seconds} {
+        test {a request that does not end is closed after ten seconds} {
             set sock [web_send [config_get metrics-port] "GET /metrics HT"]
             set silent [web_send [config_get metrics-port] {}]
             set start [clock milliseconds]

@@ -66,7 +66,7 @@ with_web {latency-monitor-threshold 1 enable-debug-command yes} {
         }
     }
 
-    test {values are those of INFO} {
+    test {metrics have the values of INFO} {
         r flushall
         r set a 1
         r set b 2 ex 1000
@@ -130,7 +130,7 @@ with_web {latency-monitor-threshold 1 enable-debug-command yes} {
         assert_range [metric {redis_latency_spike_duration_seconds{event_name="command"}}] 0.015 2
     }
 
-    test {what is asked for counts} {
+    test {a scrape counts itself} {
         set before [metric redis_exporter_scrapes_total]
         assert_equal [expr {$before + 1}] [metric redis_exporter_scrapes_total]
     }
@@ -141,7 +141,7 @@ with_web {latency-monitor-threshold 1 enable-debug-command yes} {
         assert_equal 4321 [metric {redis_config_value{key="commandlog-execution-slower-than"}}]
     }
 
-    test {a bug in the way of names: labels are escaped} {
+    test {labels are escaped} {
         r function load "#!lua name=lib\nserver.register_function('f', function() return redis.error_reply('A\"B\\\\C text') end)"
         catch {r fcall f 0}
         check_page [web_body /metrics]
@@ -172,7 +172,7 @@ with_web {latency-monitor-threshold 1 enable-debug-command yes} {
 }
 
 with_web {enable-debug-command yes rdbcompression no loading-process-events-interval-bytes 1024} {
-    test {while a dataset is loaded the port answers, and says that it is not ready} {
+    test {while a dataset is loaded the port answers that it is not ready} {
         r debug populate 2000 key 1100
         r save
         r config set key-load-delay 20000
@@ -191,7 +191,7 @@ with_web {enable-debug-command yes rdbcompression no loading-process-events-inte
         assert_equal "ready\n" [web_body /readyz]
     }
 
-    test {a script that takes long does not keep the port from answering} {
+    test {the port answers during a slow script} {
         set port [config_get metrics-port]
         r config set busy-reply-threshold 10
         set c [valkey_deferring_client]
@@ -205,7 +205,7 @@ with_web {enable-debug-command yes rdbcompression no loading-process-events-inte
 }
 
 start_servers {primary {kind ours} replica {kind ours}} {
-    test {a primary tells of its replicas, a replica of its primary} {
+    test {a primary has metrics of its replicas, a replica of its primary} {
         foreach server {primary replica} {
             if {[catch {r [at $server] config set metrics-port [free_port]}]} { skip "built without an HTTP parser" }
         }

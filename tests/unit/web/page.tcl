@@ -10,7 +10,7 @@ print($expression)" << $json]
 }
 
 with_web {} {
-    test {the page is one piece: nothing is asked for from elsewhere} {
+    test {the page is one file: it loads nothing from elsewhere} {
         set page [web_body /]
         assert_match "<!doctype html>*</html>*" $page
         assert_equal {} [regexp -all -inline {(?:src|href)="(?:https?:)?//[^"]*"} $page]
@@ -18,7 +18,7 @@ with_web {} {
         assert_equal {} [regexp -all -inline { (?:on\w+|style)="} $page]
     }
 
-    test {the policy names the script and the style by their hashes} {
+    test {the content security policy has the hashes of script and style} {
         if {[auto_execok openssl] eq {}} { skip "no openssl" }
         set page [web_body /]
         set policy [web_header content-security-policy /]
@@ -32,7 +32,7 @@ with_web {} {
         }
     }
 
-    test {the figures are JSON, whatever keys, clients and commands are called} {
+    test {the figures are valid JSON for any names of keys, clients and commands} {
         if {[auto_execok python3] eq {}} { skip "no python3" }
         r set "\x00\xff\xfe\"\\\n\t</script>\u00e9" [string repeat x 5000]
         r set [encoding convertto utf-8 "sch\u00f6n \u20ac \ud83d"] [string repeat x 4000]
@@ -65,7 +65,7 @@ with_web {} {
         assert_equal True [json_says $json "sum(sum(t\['sizes']) for t in d\['survey']\['types']) == 751"]
     }
 
-    test {hot keys are those that are used, while somebody looks} {
+    test {hot keys are sampled while the page is open} {
         if {[auto_execok python3] eq {}} { skip "no python3" }
         web_body /api/stats
         for {set i 0} {$i < 6000} {incr i} { r get hot; if {$i % 4 == 0} { r get cold:$i } }
@@ -78,7 +78,7 @@ with_web {} {
 }
 
 with_web {} {
-    test {in a browser: figures, no complaints, nothing that sticks out, light and dark} {
+    test {in a browser: figures are shown, without errors or overflow, light and dark} {
         set chromium [lindex [concat [auto_execok chromium] [auto_execok chromium-browser] [auto_execok google-chrome]] 0]
         if {$chromium eq {} || [auto_execok python3] eq {}} { skip "no chromium, or no python3" }
         set pictures {}

@@ -14,7 +14,7 @@ proc has_ended {fd} {
 }
 
 start_cluster {kinds {ours ours} overrides {cluster-node-timeout 1000}} {
-    test {who connects to the bus and says nothing is shown out} {
+    test {a bus connection that sends no whole message is closed} {
         set silent [bus_connection 0]
         set half [bus_connection 0]
         puts -nonewline $half "RCmb\x00\x00\x08\xd0\x00\x01"
@@ -27,7 +27,7 @@ start_cluster {kinds {ours ours} overrides {cluster-node-timeout 1000}} {
         foreach k {0 1} { assert_match *connected* [cluster_line $k [cluster_id [expr {1 - $k}]]] }
     }
 
-    test {strangers do not take the room of all others} {
+    test {idle bus connections do not use up the limit of connections} {
         set fds {}
         for {set i 0} {$i < 300} {incr i} { lappend fds [bus_connection 0] }
         assert_equal PONG [r [n 0] ping]
@@ -38,7 +38,7 @@ start_cluster {kinds {ours ours} overrides {cluster-node-timeout 1000}} {
 }
 
 start_cluster {kinds {ours ours}} {
-    test {bad messages of strangers do not fill the log, and the next ones say how many there were} {
+    test {bad bus messages do not fill the log, and the next line has their number} {
         set fds {}
         # A header without a sender of 2256 bytes, of a type that there is not, and one of a length that does not fit its type.
         set unknown [binary format a4ISSSSx2240 RCmb 2256 1 0 40 0]
@@ -62,7 +62,7 @@ start_cluster {kinds {ours ours}} {
         wait_cluster_ok 2
     }
 
-    test {CONFIG RESETSTAT forgets what went over the bus} {
+    test {CONFIG RESETSTAT resets the statistics of the bus} {
         r [n 0] publish a b
         wait_for_condition 100 50 {[cluster_info 0 cluster_stats_messages_received] > 0 && [cluster_info 0 cluster_stats_pubsub_bytes_sent] > 0} else { fail "no messages" }
         # Nothing is heard or said meanwhile: the other stands still, and what is sent each second may be one message.
@@ -91,7 +91,7 @@ start_server {overrides {cluster-enabled yes}} {
 }
 
 start_cluster {kinds {ours ours} overrides {bind-source-addr 127.0.1.9 bind {127.0.0.1 127.0.1.9}}} {
-    test {links to others come from the address that is set} {
+    test {links to other nodes come from bind-source-addr} {
         foreach k {0 1} { assert_match "127.0.1.9:*" [lindex [cluster_line $k [cluster_id [expr {1 - $k}]]] 0] }
     }
 }
@@ -99,7 +99,7 @@ start_cluster {kinds {ours ours} overrides {bind-source-addr 127.0.1.9 bind {127
 # A manual failover that cannot end, as nobody votes: the others stand still.
 foreach kind {ours valkey} {
     start_cluster [list kinds [list $kind $kind $kind $kind] primaries 3 overrides {cluster-node-timeout 60000 repl-ping-replica-period 1 cluster-manual-failover-timeout 4000}] {
-        test "$kind: a primary that stands still for a failover says nothing to its replica" {
+        test "$kind: a primary that is paused for a failover sends nothing to its replica" {
             set offset [s [n 0] master_repl_offset]
             wait_for_condition 40 100 {[s [n 0] master_repl_offset] > $offset} else { fail "no PING" }
             foreach k {1 2} { exec kill -STOP [srv [n $k] pid] }
