@@ -1,9 +1,9 @@
-# A small image of the server, its tools and nothing else. It runs as a user without rights; data is in /data.
+# A small image that contains only the server and its tools. It runs as an unprivileged user; data is in /data.
 #
 #   docker build --build-arg COMMIT="$(git rev-parse --short=8 HEAD)" -t valkey .
 #   docker run -d --name cache -p 6379:6379 -v cache:/data -e VALKEY_MAXMEMORY=1gb valkey
 #
-# Directives are options behind the image's name (valkey-server --maxmemory 1gb), or variables (packaging/docker/entrypoint).
+# Directives are given as options after the image's name (valkey-server --maxmemory 1gb), or variables (packaging/docker/entrypoint).
 ARG BASE=debian:stable-slim
 
 FROM ${BASE} AS build

@@ -1,4 +1,4 @@
-# conf.awk - the manual page of a configuration file, from the comments in it.
+# conf.awk - makes the manual page of a configuration file from the comments in it.
 #
 #   awk -v name=valkey.conf -v what='...' -v date=2026-11-23 -v version=9.1.2 -v see='...' -f conf.awk valkey.conf
 #

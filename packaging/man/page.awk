@@ -1,13 +1,13 @@
-# page.awk - a manual page from what a program prints for --help.
+# page.awk - makes a manual page from the output of a program's --help.
 #
 #   valkey-cli --help | awk -v name=valkey-cli -v date=2026-11-23 -v version=9.1.2 -v see='...' [-v more=FILE] -f page.awk
 #
-# The form of the help: a line `name - what it is` (or -v what=), `Usage: ...` with further lines under it, then paragraphs and
-# sections. A section is a line that begins in the first column and is followed by one that is indented; in it, a line
-# indented by two that has two blanks after its option gives the option and its text, lines indented further go on with the text.
-# `Examples` are kept line by line. `more` is a file with sections as they are, before SEE ALSO.
+# The help has a line `name - what it is` (or -v what=), `Usage: ...` with further lines below it, then paragraphs and
+# sections. A section is a line that begins in the first column and is followed by an indented one. In it, a line indented
+# by two that has two blanks after its option gives the option and its text; lines indented further continue the text.
+# `Examples` are kept line by line. `more` is a file with sections that are inserted unchanged before SEE ALSO.
 
-function plain(s) { # nothing in it is a request or an escape
+function plain(s) { # escapes everything that troff would interpret
     gsub(/\\/, "\\e", s)
     gsub(/-/, "\\-", s)
     gsub(/"/, "\\(dq", s)
