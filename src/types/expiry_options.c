@@ -2,7 +2,6 @@
 /* expiry_options.c - see expiry_options.h. */
 #include "types/expiry_options.h"
 
-#include "base/assert.h"
 #include "client/reply.h"
 #include "command/command.h"
 #include "data/object.h"
@@ -31,19 +30,8 @@ bool expiryParseOptions(struct client *c, int from, int end, enum expiryKind *ki
     return true;
 }
 
-bool expiryParseTime(struct client *c, struct str arg, enum expiryKind kind, int64_t least,
-                     int64_t *when_ms) {
-    serverAssert(kind >= EXPIRY_EX);
-    int64_t v;
-    if (!argLongLong(c, arg, &v, NULL)) return false;
-    bool seconds = kind == EXPIRY_EX || kind == EXPIRY_EXAT,
-         relative = kind == EXPIRY_EX || kind == EXPIRY_PX;
-    bool ok = v >= least && (!seconds || (v <= INT64_MAX / 1000 && v >= INT64_MIN / 1000));
-    if (ok && seconds) v *= 1000;
-    if (ok && relative) ok = !__builtin_add_overflow(v, cmd_time_ms, &v);
-    if (!ok) replyErrorFmt(c, "ERR invalid expire time in '%s' command", c->cmd->fullname);
-    *when_ms = v;
-    return ok;
+void expiryReplyInvalid(struct client *c) {
+    replyErrorFmt(c, "ERR invalid expire time in '%s' command", c->cmd->fullname);
 }
 
 void expiryReply(struct client *c, int64_t when_ms, bool absolute, bool seconds) {
