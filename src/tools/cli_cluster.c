@@ -56,22 +56,22 @@ bool clusterConfirmUnless(bool sure, const char *question) {
 }
 
 /* On the terminal of the user, wherever the lines for scripts go. */
-static bool reservation_is_shown;
+static bool progress_bar_is_shown;
 
-bool clusterHasReservation(void) {
+bool cliClusterHasProgressBar(void) {
     const char *term = getenv("TERM");
     return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
 }
 
 void clusterProgressHide(void) {
     fflush(stdout);
-    if (reservation_is_shown) fprintf(stderr, "\r\033[K");
-    reservation_is_shown = false;
+    if (progress_bar_is_shown) fprintf(stderr, "\r\033[K");
+    progress_bar_is_shown = false;
 }
 
 void clusterProgress(const char *what, int64_t done, int64_t all) {
     char bar[BAR_WIDTH + 1];
-    if (!clusterHasReservation()) return;
+    if (!cliClusterHasProgressBar()) return;
     clusterProgressHide();
     if (done >= all) return;
     size_t full = (size_t)(done * BAR_WIDTH / all);
@@ -81,7 +81,7 @@ void clusterProgress(const char *what, int64_t done, int64_t all) {
     fprintf(stderr, "[%s] %lld%% %s: %lld of %lld", bar, (long long)(done * 100 / all), what, (long long)done,
             (long long)all);
     fflush(stderr);
-    reservation_is_shown = true;
+    progress_bar_is_shown = true;
 }
 
 /* ---- Subcommands ---- */

@@ -46,7 +46,7 @@ bool clusterConfirm(const char *question);
 bool clusterConfirmUnless(bool sure, const char *question);
 /* So much of it is done: a bar, where there is a terminal for it. It goes away when all is done, and before
  * other lines, when these are cliClusterPrint's or after clusterProgressHide. */
-bool clusterHasReservation(void);
+bool cliClusterHasProgressBar(void);
 void clusterProgress(const char *what, int64_t done, int64_t all);
 void clusterProgressHide(void);
 

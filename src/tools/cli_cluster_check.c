@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_cluster_check.c - --cluster info and check, and which of the mends fix has to make. Part of
+/* cli_cluster_check.c - --cluster info and check, and which repairs fix has to make. Part of
  * cli_cluster.h. */
 #include <stdio.h>
 #include <string.h>
@@ -141,14 +141,14 @@ bool clusterCheck(struct cluster *c, bool fix, bool quiet) {
     cliCheckAgreement(c);
     bool disagreed = c->problems > 0;
     cliCheckOpenSlots(c, &open);
-    bool mended = true;
+    bool all_fixed = true;
     if (fix && nodeSlotsCount(&open))
-        mended = cliCheckMayFix(c, "open slots") && clusterFixOpenSlots(c, &open);
+        all_fixed = cliCheckMayFix(c, "open slots") && clusterFixOpenSlots(c, &open);
     cliCheckCoverage(c, &uncovered);
-    if (fix && mended && nodeSlotsCount(&uncovered))
-        mended = cliCheckMayFix(c, "slots coverage") && clusterFixCoverage(c, &uncovered);
-    if (c->options->search_owners) mended = cliCheckOwners(c, fix) && mended;
-    /* Nodes that still differ may do so only because of what has just been mended. */
+    if (fix && all_fixed && nodeSlotsCount(&uncovered))
+        all_fixed = cliCheckMayFix(c, "slots coverage") && clusterFixCoverage(c, &uncovered);
+    if (c->options->search_owners) all_fixed = cliCheckOwners(c, fix) && all_fixed;
+    /* Nodes that still differ may do so only because of what has just been fixed. */
     bool changed = nodeSlotsCount(&open) || nodeSlotsCount(&uncovered);
-    return fix ? mended && (!disagreed || changed) : c->problems == 0 && mended;
+    return fix ? all_fixed && (!disagreed || changed) : c->problems == 0 && all_fixed;
 }

@@ -159,7 +159,7 @@ static bool cliFixIsOpen(const struct opened *o) {
     return open;
 }
 
-static bool cliFixMendOpened(struct opened *o) {
+static bool cliFixOpened(struct opened *o) {
     int from, to;
     enum planFix fix = planFixOpen(o->plan, o->count, o->wanted, &from, &to);
     if (fix == PLAN_OWNER) {
@@ -223,7 +223,7 @@ static bool cliFixOpenSlot(struct cluster *c, int slot) {
     cliFixFindWanted(&o);
     cliFixNoteStrayKeys(&o);
     cliFixShowStates(&o);
-    bool ok = cliFixIsOpen(&o) ? cliFixMendOpened(&o) : cliFixCloseOnReplicas(c, slot, o.number);
+    bool ok = cliFixIsOpen(&o) ? cliFixOpened(&o) : cliFixCloseOnReplicas(c, slot, o.number);
     zfree(o.nodes);
     zfree(o.plan);
     return ok;

@@ -311,7 +311,7 @@ static bool cliMoveRangeAtomically(struct cliNode *from, struct cliNode *to, int
 
 bool clusterMoveRange(struct cluster *c, struct cliNode *from, struct cliNode *to, int first, int last,
                       int flags) {
-    bool bar = isatty(STDOUT_FILENO) && clusterHasReservation(); /* it tells the same */
+    bool bar = isatty(STDOUT_FILENO) && cliClusterHasProgressBar(); /* it tells the same */
     clusterProgressHide();
     if (c->options->atomic && !cliMoveRangeAtomically(from, to, first, last, flags)) return false;
     for (int slot = first; slot <= last; slot++) {

@@ -188,7 +188,7 @@ static void testSpread(void **state) {
 }
 
 /* Every replica beside its primary: swaps lead away from there. */
-static void testSpreadMends(void **state) {
+static void testSpreadImproves(void **state) {
     (void)state;
     static const char *const hosts[] = {"a", "b", "c", "a", "b", "c", "a", "b", "c"};
     int follows[] = {-1, -1, -1, 0, 1, 2, 0, 1, 2};
@@ -312,7 +312,7 @@ int main(void) {
         cmocka_unit_test(testAddresses),  cmocka_unit_test(testKeySlots),
         cmocka_unit_test(testSlotSets),   cmocka_unit_test(testEvenSlots),
         cmocka_unit_test(testInterleave), cmocka_unit_test(testRolesOnOneHost),
-        cmocka_unit_test(testSpread),     cmocka_unit_test(testSpreadMends),
+        cmocka_unit_test(testSpread),     cmocka_unit_test(testSpreadImproves),
         cmocka_unit_test(testReshard),    cmocka_unit_test(testBalance),
         cmocka_unit_test(testAnyBalance), cmocka_unit_test(testFix),
         cmocka_unit_test(testOwner),

@@ -2,7 +2,7 @@
 /* cli_lru.c - --lru-test: how often a cache with the server's memory limit and policy would be hit. Part of
  * cli.h.
  *
- * GETs of keys drawn with a power law, of which 80% go to 20% of the keys; a miss is mended with a SET, as a
+ * GETs of keys drawn with a power law, of which 80% go to 20% of the keys; a miss is followed by a SET, as a
  * cache would. Both go out in batches. */
 #include <math.h>
 #include <stdio.h>
