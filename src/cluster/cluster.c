@@ -178,7 +178,7 @@ static void clusterHandOver(uint64_t offset) {
 }
 
 void clusterOnExit(bool hand_over, uint64_t offset) {
-    if (!cluster_enabled) return;
+    if (!cluster_enabled || sentinel_mode) return;
     if (hand_over) clusterHandOver(offset);
     serverLog(LL_NOTICE, "The cluster configuration file is saved before the server exits");
     (void)nodesFileSave(clusterTopology(), true);

@@ -245,6 +245,17 @@ static const char *const debug_fields[] = {
     NULL,
 };
 
+static const char *const cpu_fields[] = {
+    "used_cpu_sys",
+    "used_cpu_user",
+    "used_cpu_sys_children",
+    "used_cpu_user_children",
+    "used_cpu_sys_main_thread",
+    "used_cpu_user_main_thread",
+    "used_active_time_main_thread",
+    NULL,
+};
+
 static const char *const replication_fields[] = {
     "role",
     "master_host",
@@ -285,9 +296,10 @@ static const struct {
     const char *section;
     const char *const *fields;
 } orders[] = {
-    {"server", server_fields},           {"clients", clients_fields}, {"memory", memory_fields},
-    {"persistence", persistence_fields}, {"stats", stats_fields},     {"debug", debug_fields},
-    {"replication", replication_fields},
+    {"server", server_fields}, {"clients", clients_fields},
+    {"memory", memory_fields}, {"persistence", persistence_fields},
+    {"stats", stats_fields},   {"debug", debug_fields},
+    {"cpu", cpu_fields},       {"replication", replication_fields},
 };
 
 const char *const *infoOrder(const char *section) {

@@ -37,14 +37,14 @@ tags {external:skip} {
     }
 
     test {DEBUG PANIC} {
-        crashed [resp::encode {debug panic}] [list "Panic: DEBUG PANIC was called (*debug.c:*" $start \
+        crashed [resp::encode {debug panic}] [list "Panic: DEBUG PANIC was called (*debug_command.c:*" $start \
             "------ STACK TRACE ------" "commandRun" {*}$threads {*}$details]
         assert_equal 134 $code
         assert_equal 1 [regexp -all "BUG REPORT START" $log] "one report, not another for the abort behind it"
     }
 
     test {DEBUG ASSERT} {
-        crashed [resp::encode {debug assert}] [list "=== ASSERTION FAILED ===" "==> *debug.c:* 'c->argc < 0' does not hold" \
+        crashed [resp::encode {debug assert}] [list "=== ASSERTION FAILED ===" "==> *debug_command.c:* 'c->argc < 0' does not hold" \
             $start "=== ASSERTION FAILED CLIENT CONTEXT ===" "client->argc = 2" "client->argv\\\[0\\\] = \"debug\"" "client->argv\\\[1\\\] = 6 bytes" "------ STACK TRACE ------" {*}$threads {*}$details]
         assert_equal 134 $code
     }
