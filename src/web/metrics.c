@@ -33,9 +33,9 @@ static void metricsLabel(struct exposition *e, struct infoView *info, const char
 }
 
 static void metricsWriteInstance(struct exposition *e, struct infoView *info) {
-    metricFamily(e, "up", METRIC_GAUGE, "Does the server answer?");
+    metricFamily(e, "up", METRIC_GAUGE, "Always 1: the server replies.");
     metricPlain(e, 1);
-    metricFamily(e, "instance_info", METRIC_GAUGE, "What this server is, in labels.");
+    metricFamily(e, "instance_info", METRIC_GAUGE, "Version and configuration of this server, in labels.");
     metricOpen(e, "");
     metricsLabel(e, info, "redis_version", "redis_version");
     metricsLabel(e, info, "valkey_version", "valkey_version");
@@ -53,11 +53,11 @@ static void metricsWriteInstance(struct exposition *e, struct infoView *info) {
 }
 
 static void metricsWriteScrapes(struct exposition *e, const struct metricsWanted *wanted) {
-    metricFamily(e, "exporter_scrapes_total", METRIC_COUNTER, "How often this page was asked for.");
+    metricFamily(e, "exporter_scrapes_total", METRIC_COUNTER, "Number of requests for this page.");
     metricPlain(e, (double)wanted->scrapes);
-    metricFamily(e, "exporter_last_scrape_duration_seconds", METRIC_GAUGE, "How long the last one took.");
+    metricFamily(e, "exporter_last_scrape_duration_seconds", METRIC_GAUGE, "Duration of the last scrape.");
     metricPlain(e, wanted->last_scrape_sec);
-    metricFamily(e, "exporter_last_scrape_error", METRIC_GAUGE, "Always 0: there is nobody in between.");
+    metricFamily(e, "exporter_last_scrape_error", METRIC_GAUGE, "Always 0: there is no separate exporter.");
     metricOpen(e, "");
     metricLabel(e, "err", STR(""));
     metricValue(e, 0);
@@ -156,7 +156,7 @@ static void metricsWriteQuantiles(struct exposition *e, struct str command, stru
 static void metricsWritePercentiles(struct exposition *e, struct infoView *info) {
     static const char name[] = "latency_percentiles_usec", lead[] = "latency_percentiles_usec_";
     if (!latency_tracking) return;
-    metricFamily(e, name, METRIC_SUMMARY, "How many microseconds the calls of each command take.");
+    metricFamily(e, name, METRIC_SUMMARY, "Microseconds per call of each command.");
     for (int i = 0; i < info->count; i++) {
         struct str of = metricsLineOf(&info->lines[i], lead);
         if (of.ptr) metricsWriteQuantiles(e, of, info->lines[i].value);
@@ -202,7 +202,7 @@ static void metricsWriteHistogram(void *priv, struct serverCommand *cmd) {
 
 static void metricsWriteHistograms(struct exposition *e) {
     metricFamily(e, "commands_latencies_usec", METRIC_HISTOGRAM,
-                 "How many calls of each command took so many microseconds at most.");
+                 "Calls of each command that took at most this many microseconds.");
     commandForEach(metricsWriteHistogram, e);
 }
 
@@ -212,10 +212,10 @@ static void metricsWriteSlowLog(struct exposition *e) {
     struct commandlogState slow = commandlogState(COMMANDLOG_SLOW);
     metricFamily(e, "slowlog_length", METRIC_GAUGE, "Entries of the slow log.");
     metricPlain(e, (double)slow.length);
-    metricFamily(e, "slowlog_last_id", METRIC_GAUGE, "Number of its last entry.");
+    metricFamily(e, "slowlog_last_id", METRIC_GAUGE, "Id of the last entry of the slow log.");
     metricPlain(e, (double)slow.last_id);
     metricFamily(e, "last_slow_execution_duration_seconds", METRIC_GAUGE,
-                 "Time that the last slow command took.");
+                 "Duration of the last slow command.");
     metricPlain(e, (double)slow.last_value / 1e6);
 }
 
@@ -237,7 +237,8 @@ static void metricsWriteSpikes(struct exposition *e) {
     if (!latencyEventCount()) return;
     metricFamily(e, "latency_spike_last", METRIC_GAUGE, "Unix time of the last spike of each kind.");
     latencyForEach(metricsWriteSpikeTime, e);
-    metricFamily(e, "latency_spike_duration_seconds", METRIC_GAUGE, "How long it was.");
+    metricFamily(e, "latency_spike_duration_seconds", METRIC_GAUGE,
+                 "Duration of the last spike of each kind.");
     latencyForEach(metricsWriteSpikeLength, e);
 }
 
@@ -253,12 +254,13 @@ static void metricsWritePrimary(struct exposition *e, struct infoView *info) {
         const char *field, *metric, *help;
     } rows[] = {
         {"master_last_io_seconds_ago", "master_last_io_seconds_ago",
-         "Seconds since the primary was heard of."},
-        {"master_sync_in_progress", "master_sync_in_progress", "Does all of the primary's data come in?"},
+         "Seconds since the last message of the primary."},
+        {"master_sync_in_progress", "master_sync_in_progress",
+         "Whether a full synchronization is in progress."},
         {"slave_repl_offset", "slave_repl_offset", "The replication offset of this replica."},
     };
     if (!infoViewGet(info, "master_host").ptr) return;
-    metricFamily(e, "master_link_up", METRIC_GAUGE, "Does the primary's stream come in?");
+    metricFamily(e, "master_link_up", METRIC_GAUGE, "Whether the link to the primary is up.");
     metricOpen(e, "");
     metricsPrimaryLabels(e, info);
     metricValue(e, strIs(infoViewGet(info, "master_link_status"), "up"));
@@ -268,7 +270,7 @@ static void metricsWritePrimary(struct exposition *e, struct infoView *info) {
         metricsPrimaryLabels(e, info);
         metricValue(e, infoViewNumber(info, rows[i].field));
     }
-    metricFamily(e, "slave_info", METRIC_GAUGE, "Whom this replica follows, in labels.");
+    metricFamily(e, "slave_info", METRIC_GAUGE, "The primary of this replica, in labels.");
     metricOpen(e, "");
     metricsPrimaryLabels(e, info);
     metricsLabel(e, info, "read_only", "slave_read_only");
@@ -343,7 +345,7 @@ sds metricsText(const struct metricsWanted *wanted) {
     metricsWriteReplicas(&e, &info, "connected_slave_offset_bytes", "offset",
                          "What each replica has acknowledged.");
     metricsWriteReplicas(&e, &info, "connected_slave_lag_seconds", "lag",
-                         "Seconds since each replica was heard of.");
+                         "Seconds since the last message of each replica.");
     metricsWriteConfig(&e, &info, wanted->config);
     metricsWriteScrapes(&e, wanted);
     infoViewClose(&info);
