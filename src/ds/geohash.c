@@ -5,9 +5,10 @@
  * it; each cell is an interval, and touching intervals are joined. At the 180th meridian columns are counted
  * on and wrapped around.
  *
- * Order. Who asks for COUNT n ANY, or for no order, gets places as Valkey would find them: it looks at the
- * nine cells around the center whose size goes by the radius. So intervals are ranked by which of those nine
- * they lie in. Measured beside 9.1.2: equal in 19 of 20 searches; the others are large, or near a pole. */
+ * Order. COUNT n ANY, or a search without an order, returns places in the order in which Valkey finds them:
+ * it visits the nine cells around the center whose size depends on the radius. So intervals are ranked by the
+ * one of those nine in which they lie. Measured beside 9.1.2: equal in 19 of 20 searches; the others are
+ * large, or near a pole. */
 #include "ds/geohash.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ bool geoValid(struct geoPoint p) {
     return p.lon >= -GEO_LONG_MAX && p.lon <= GEO_LONG_MAX && p.lat >= -GEO_LAT_MAX && p.lat <= GEO_LAT_MAX;
 }
 
-/* Bits of v to the even places. */
+/* Moves the bits of v to the even positions. */
 static uint64_t geohashSpread(uint32_t v) {
     uint64_t x = v;
     x = (x | x << 16) & 0x0000ffff0000ffffull;
@@ -116,7 +117,7 @@ struct geoPoint geoMean(const struct geoPoint *points, size_t count) {
     return (struct geoPoint){geohashDegrees(atan2(y, x)), geohashDegrees(atan2(z, sqrt(x * x + y * y)))};
 }
 
-/* Even-odd rule along the parallel through p. */
+/* Applies the even-odd rule along the parallel through p. */
 static bool geohashInsidePolygon(const struct geoShape *s, struct geoPoint p) {
     bool inside = false;
     for (size_t i = 0, j = s->vertex_count - 1; i < s->vertex_count; j = i++) {
@@ -149,7 +150,8 @@ static struct geoBounds geohashCircleBox(struct geoPoint center, double radius_m
     double angle = radius_m / EARTH_RADIUS_M * SLACK, lat = geohashRadians(center.lat);
     if (angle >= M_PI) return geohashEverywhere();
     struct geoBounds b = {0, 0, geohashDegrees(lat - angle), geohashDegrees(lat + angle)};
-    /* With a pole inside, every longitude is. Else the widest parallel is not the center's own. */
+    /* A shape with a pole inside contains every longitude. Otherwise its widest parallel is not that of
+     * its center. */
     double wide = sin(angle) / cos(lat);
     if (b.lat_min <= -90 || b.lat_max >= 90 || wide >= 1) {
         b.lon_min = -GEO_LONG_MAX;
@@ -191,7 +193,7 @@ static struct geoBounds geohashShapeBox(const struct geoShape *s) {
     return b;
 }
 
-/* Between its two parallels, one is nearer to a pole: there the sides are the most degrees apart. */
+/* The sides of the box are the most degrees apart on the parallel that is nearer to a pole. */
 static struct geoBounds geohashBoxBounds(const struct geoShape *s) {
     double half_lat = geohashDegrees(s->height_m / 2 / EARTH_RADIUS_M) * SLACK,
            half_width = s->width_m / 2 / EARTH_RADIUS_M;
@@ -214,7 +216,8 @@ struct geoBounds geoBoundsOf(const struct geoShape *shape) {
                               b.lat_max + HAIR_DEG};
 }
 
-/* Number of the row or column of 2^bits that v lies in; beyond the ends for longitudes past 180. */
+/* Returns the number of the row or column, of 2^bits, in which v lies; beyond the ends for longitudes past
+ * 180. */
 static int64_t geohashCellOf(double v, double max, int bits) {
     return (int64_t)floor((v + max) / (2 * max) * (double)(1ll << bits));
 }
@@ -250,7 +253,7 @@ static int geohashCoverCells(const struct geoShape *shape, struct geoInterval ou
 
 /* ---- The order of covering ---- */
 
-/* Half of what the shape spans, at most. */
+/* Returns half of the largest extent of the shape. */
 static double geohashShapeRadius(const struct geoShape *s) {
     if (s->kind == GEO_CIRCLE) return s->radius_m;
     if (s->kind == GEO_BOX) return hypot(s->width_m / 2, s->height_m / 2);
@@ -260,8 +263,8 @@ static double geohashShapeRadius(const struct geoShape *s) {
     return radius_m;
 }
 
-/* Bits of rows and columns whose cells are, at the equator, two to four radii wide. Towards the poles they
- * are narrower, and it takes larger ones. */
+/* Returns the bits of rows and columns whose cells are two to four radii wide at the equator. Cells are
+ * narrower towards the poles, so larger ones are used there. */
 static int geohashNeighbourBits(const struct geoShape *s) {
     double half_way_m = M_PI * EARTH_RADIUS_M, lat = fabs(s->center.lat);
     double radius_m = fmin(fmax(geohashShapeRadius(s), 1e-3), half_way_m); /* it may be infinite */
@@ -270,8 +273,8 @@ static int geohashNeighbourBits(const struct geoShape *s) {
     return bits < 1 ? 1 : bits > AXIS_BITS ? AXIS_BITS : bits;
 }
 
-/* Where the cell of these bits stands in the order of search around the center: itself, north, south, east,
- * west, then the corners. */
+/* Returns the rank of a cell in the order of search around the center: the center's cell, north, south,
+ * east, west, then the corners. */
 enum { FAR = 9 };
 static int geohashRankOf(const struct geoInterval *cell, uint64_t center, int bits) {
     static const int ranks[3][3] = {{8, 2, 7}, {4, 0, 3}, {6, 1, 5}}; /* [south to north][west to east] */
@@ -289,7 +292,7 @@ static int geohashInOrder(const void *a, const void *b) {
     return x->min < y->min ? -1 : x->min > y->min;
 }
 
-/* False: the neighbours of the center's cell are not all that is covered. */
+/* False: the covering has cells beyond the neighbours of the center's cell. */
 static bool geohashRankAll(const struct geoShape *shape, int bits, struct geoInterval *cells, int n) {
     uint64_t center = geoEncode(shape->center);
     bool near = true;

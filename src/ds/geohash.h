@@ -23,7 +23,7 @@ struct geoBounds {
     double lon_min, lon_max, lat_min, lat_max; /* longitudes may pass 180 */
 };
 
-/* A region to search; a point belongs to it when geoContains says so. */
+/* A region to search. geoContains tells whether a point belongs to it. */
 struct geoShape {
     enum { GEO_CIRCLE, GEO_BOX, GEO_POLYGON } kind;
     struct geoPoint center; /* distances are measured from here */
@@ -43,14 +43,15 @@ bool geoValid(struct geoPoint p);
 uint64_t geoEncode(struct geoPoint p);
 struct geoPoint geoDecode(uint64_t hash); /* the middle of its cell */
 double geoDistance(struct geoPoint a, struct geoPoint b);
-/* The place below the mean of the points' vectors from the center of the globe. */
+/* Returns the place below the mean of the points' vectors from the center of the globe. */
 struct geoPoint geoMean(const struct geoPoint *points, size_t count);
-/* The 11 characters of the standard geohash (with latitudes to 90 degrees), and a NUL. */
+/* Writes the 11 characters of the standard geohash (with latitudes to 90 degrees), and a NUL. */
 void geoText(uint64_t hash, char out[12]);
 
 bool geoContains(const struct geoShape *shape, struct geoPoint p, double *distance_m);
-/* Intervals, apart, that together cover the shape; returns how many. Those around the center come first, in
- * the order in which Valkey looks at cells: who wants any few places gets the same ones. */
+/* Finds disjoint intervals that together cover the shape, and returns how many. Those around the center
+ * come first, in the order in which Valkey visits cells, so that a search for any few places returns the
+ * same ones. */
 int geoCover(const struct geoShape *shape, struct geoInterval out[GEO_INTERVALS_MAX]);
 /* The smallest box that contains the shape. Four comparisons with it exclude most other points without sines.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hashtable.c - see hashtable.h for the layout and the idea. What the header does not tell:
+/* hashtable.c - see hashtable.h for the layout and the idea. This page has what the header leaves out.
  *
  * Salted hash:   | position: 48 | unused: 16 |        position:  | depth | fine: home and tag | .. |
  *
@@ -32,8 +32,8 @@
 
 /* --- Probes --- */
 
-/* No factor in common: n (an allowed count) has no prime factors but 2, 3, 5 and 7. So many steps, so many
- * buckets, and at each moment they are spread evenly over the n. */
+/* The step has no factor in common with n (an allowed count has no prime factors but 2, 3, 5 and 7), so n
+ * steps visit each bucket once, and at each moment the visited buckets are spread evenly over the n. */
 uint32_t hashtableGoldenStep(uint32_t n) {
     uint32_t step = (uint32_t)((uint64_t)n * 618 / 1000) | 1;
     while (n > 2 && (step % 3 == 0 || step % 5 == 0 || step % 7 == 0)) step += 2;
@@ -118,7 +118,7 @@ static void hashtableFreeEntries(const hashtable *ht, const bucket *b, const buc
     for (slotSet set = usedSlots(b); set; set &= set - 1) ht->type->entryFree(entryAt(b, slotOfBit(set)));
 }
 
-/* The table is empty for everybody before the first entry is freed: callbacks may use it. */
+/* The table is empty before the first entry is freed, so that callbacks may use it. */
 void hashtableEmpty(hashtable *ht, void (*progress)(hashtable *ht)) {
     hashtable old = *ht;
     hashtableForgetArrays(ht);
@@ -154,7 +154,7 @@ struct hashtableRef *hashtableFindRef(hashtable *ht, struct str key, uint64_t ha
     return findPlace(ht, key, NULL, hash, &p) ? &p.bucket->slots[p.slot] : NULL;
 }
 
-/* --- By an descriptor --- */
+/* --- By a descriptor --- */
 
 static inline const bucket *hashtableSingleBucket(uint64_t descriptor) {
     return (const bucket *)(uintptr_t)(descriptor << 16 >> 16);

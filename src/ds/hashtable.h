@@ -11,10 +11,10 @@
  *  - n need not be a power of two: arrays take sizes that are allocator classes;
  *  - a SCAN cursor is a range of positions (scan_cursor.h). It means the same for every table size, so
  *    elements present during the whole scan are returned whatever resizes happen between the calls.
- * An entry whose home is full goes to the next bucket with room, along a probe that its home gives; each
- * bucket passed on the way counts one overflow, and a lookup goes on past a bucket only while its count is
- * not 0 (the counting idea of F14, Bronson and Shi 2019; the count saturates at 127 and then stays until its
- * array is replaced).
+ * An entry whose home is full goes to the next bucket with a free slot, along a probe that its home gives;
+ * each bucket passed on the way counts one overflow, and a lookup goes on past a bucket only while its count
+ * is not 0 (the counting idea of F14, Bronson and Shi 2019; the count saturates at 127 and then stays until
+ * its array is replaced).
  *
  * A small table is one such array. A large one is many, its segments: the first bits of the position choose
  * one, the rest gives the home in it, and probes stay inside.
@@ -63,8 +63,9 @@ struct hashtableType {
 
 struct hashtableBucket;
 
-/* One array of buckets. An entry of the directory that another segment has, too, is a copy as far as lookups
- * need it: used, full and next to nothing else are right in the first one only. */
+/* One array of buckets. A segment with several entries in the directory has its true values in the first
+ * one; the others are copies of what lookups need (used, full and next to nothing else are right in the
+ * first one only). */
 struct hashtableSegment {
     struct hashtableBucket *table;
     uint32_t buckets; /* homes */
@@ -103,7 +104,8 @@ _Static_assert(sizeof(struct hashtable) == 48,
 
 /* Life. No memory is allocated for an empty table. */
 void hashtableInit(hashtable *ht, const struct hashtableType *type);
-/* One of many that have a salt in common, so that who knows that can fetch a bucket without the table. */
+/* Makes one of many tables that share a salt, so that a bucket can be prefetched without reading the
+ * table. */
 void hashtableInitSalted(hashtable *ht, const struct hashtableType *type, uint32_t salt);
 void hashtableDestroy(hashtable *ht); /* frees tables and owned entries; the struct itself is the caller's */
 hashtable *hashtableCreate(const struct hashtableType *type);
@@ -136,14 +138,14 @@ static inline size_t hashtableSize(const hashtable *ht) {
 }
 size_t hashtableSlots(const hashtable *ht);  /* entries that the table could hold at 100% */
 size_t hashtableMemory(const hashtable *ht); /* bytes of the bucket arrays and the directory */
-/* Presize for n entries, which can then be added without any resize. A wish, and ignored, when the table has
+/* Presizes the table for n entries, which can then be added without any resize. Ignored when the table has
  * many entries already. */
 void hashtableExpand(hashtable *ht, size_t n);
 bool hashtableTryExpand(hashtable *ht, size_t n); /* same, false when memory is refused */
-/* Shrinks, or one segment of many, when the table is nearly empty; called on deletes, too. False: it did not.
- */
+/* Shrinks the table, or one of its segments, when it is nearly empty; deletes call this, too. False:
+ * nothing shrank. */
 bool hashtableShrinkIfNeeded(hashtable *ht);
-/* For idle time: resizes what waits to be resized (since a fork child lived). True while there is more. */
+/* For idle time: does resizes that were put off while a fork child lived. True while there is more to do. */
 bool hashtableResizeMicroseconds(hashtable *ht, uint64_t us);
 void hashtablePause(hashtable *ht); /* nestable: entries then stay where they are (iterators, scans) */
 void hashtableResume(hashtable *ht);
@@ -153,8 +155,8 @@ enum hashtableResizePolicy { HASHTABLE_RESIZE_ALLOW, HASHTABLE_RESIZE_AVOID, HAS
 void hashtableSetResizePolicy(enum hashtableResizePolicy policy);
 enum hashtableResizePolicy hashtableResizePolicy(void);
 
-/* The bucket arrays may move: `move` copies what it is given (to the same alignment), frees that and returns
- * the copy, or NULL: it stays. */
+/* Offers each bucket array to `move`, which copies it (with the same alignment), frees the old one and
+ * returns the copy, or returns NULL when the array stays. */
 void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), void *priv);
 
 /* Prefetch, in two steps over a batch of keys: first the bucket, later (when it has arrived) the entry whose
@@ -163,12 +165,12 @@ void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), vo
 void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash);
 void *hashtablePeek(const hashtable *ht, uint64_t hash);
 
-/* For a table among many, whose head is no more likely to be at hand than its bucket: an descriptor of it,
- * which the caller keeps where it is. It leads to the bucket at once, and while there is only one, nobody has
- * to look at the head to find a key. It has to be taken anew after whatever may have resized the table: all
- * functions but finding and replacing.
+/* A descriptor stands for a table among many, whose head is no more likely to be in the cache than its
+ * bucket; the caller keeps the descriptor elsewhere. It leads to the bucket at once, and while the table has
+ * a single array, a lookup does not read the head. It must be taken anew after each call that may resize the
+ * table: all functions but finding and replacing.
  *
- *     | buckets: 16 | the array's address: 48 |       0: no array; DESCRIPTOR_LARGE: the head has to be asked */
+ *     | buckets: 16 | the array's address: 48 |       0: no array; DESCRIPTOR_LARGE: the head must be read */
 #define DESCRIPTOR_LARGE 1
 static inline uint64_t hashtableDescriptor(const hashtable *ht) {
     if (ht->bits || ht->one.tail || ht->one.buckets > UINT16_MAX) return DESCRIPTOR_LARGE;
@@ -181,14 +183,13 @@ static inline bool descriptorIsSingle(uint64_t descriptor) {
 static inline uint64_t hashtableSaltFactor(uint64_t salt) {
     return 2 * 0x9e3779b97f4a7c15ULL * salt + 1;
 }
-/* The table's type and factor; the descriptor is of a single bucket. As hashtableFindHashed, and
- * hashtablePeek.
- */
+/* hashtableFindHashed and hashtablePeek by the descriptor of a single bucket, with the table's type and
+ * factor. */
 void *hashtableFindSingle(const struct hashtableType *type, uint64_t descriptor, uint64_t salt_factor,
                           struct str key, uint64_t hash);
 void *hashtablePeekSingle(uint64_t descriptor, uint64_t salt_factor, uint64_t hash);
-/* As hashtablePrefetchBucket; of neither 0 nor DESCRIPTOR_LARGE. A home is the position's share of the
- * buckets, but for rare roundings. */
+/* hashtablePrefetchBucket by a descriptor, which is neither 0 nor DESCRIPTOR_LARGE. The home is the
+ * position's share of the buckets, except for rare rounding errors. */
 static inline void hashtablePrefetchOutlined(uint64_t descriptor, uint64_t salt_factor, uint64_t hash) {
     uint64_t home = (uint64_t)((unsigned __int128)(hash * salt_factor) * (descriptor >> 48) >> 64);
     __builtin_prefetch((const char *)(uintptr_t)(descriptor << 16 >> 16) + home * 64);
@@ -197,7 +198,7 @@ static inline void hashtablePrefetchOutlined(uint64_t descriptor, uint64_t salt_
 /* SCAN. Starts at 0, ends when 0 comes back; cursors are below 2^53. Every entry that is in the table during
  * the whole scan is passed to fn at least once; exactly once unless it has shrunk much. fn may delete the
  * entry it is given, and only that one. A call looks at one home bucket: it may well pass nothing, and O(1)
- * is what it takes; who wants more calls again. Any number is a harmless cursor. */
+ * is what it takes. Any number is a harmless cursor. */
 typedef void (*hashtableScanFn)(void *priv, void *entry);
 uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void *priv);
 
@@ -225,10 +226,10 @@ void *hashtablePopFairRandom(hashtable *ht);
 /* Up to count neighbours, no entry twice in one call unless count exceeds the size; returns how many. */
 size_t hashtableSample(hashtable *ht, void **dst, size_t count);
 
-/* For tests: segments of some `unit` * 4 to 7 buckets, so that few entries make many. 0: as they should be.
- */
+/* For tests: segments get `unit` * 4 to 7 buckets, so that few entries make many segments. 0: the usual
+ * size. */
 void hashtableSetSegmentUnit(uint32_t unit);
-/* Buckets that the longest of all lookups looks at. Hashes every key. */
+/* Returns how many buckets the longest of all lookups visits. Hashes every key. */
 uint32_t hashtableLongestProbe(hashtable *ht);
 /* DEBUG HTSTATS text, appended to s. */
 sds hashtableStats(hashtable *ht, sds s, const char *name);

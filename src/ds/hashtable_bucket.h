@@ -69,7 +69,7 @@ static inline unsigned slotOfBit(slotSet set) {
     return (unsigned)__builtin_ctzll(set) >> SET_BITS_LOG;
 }
 
-/* A bit for each slot with that tag. */
+/* Returns a bit for each slot with that tag. */
 static inline uint32_t matchTagPlain(const bucket *b, uint8_t tag) {
     const uint64_t ones = 0x0101010101010101ULL, low = 0x7f * ones;
     uint64_t eight;

@@ -52,7 +52,8 @@ uint32_t hashtableLongestProbe(hashtable *ht) {
 
 /* --- Verifying --- */
 
-/* The entry in slot `slot` of bucket i; counts it in `passed` of the buckets that its probe passes. */
+/* Checks the entry in slot `slot` of bucket i and counts it in `passed` for each bucket that its probe
+ * passes. */
 static void hashtableCheckVerifyEntry(hashtable *ht, const segment *s, uint32_t i, unsigned slot,
                                       uint32_t *passed) {
     const bucket *b = &s->table[i];
@@ -98,7 +99,7 @@ static void hashtableCheckVerifySegment(hashtable *ht, const segment *s) {
     zfree(passed);
 }
 
-/* Each segment leads 2^(bits - depth) entries from a multiple of that on. */
+/* Each segment has 2^(bits - depth) entries of the directory, from a multiple of that number on. */
 static void hashtableCheckVerifyDirectory(hashtable *ht) {
     uint32_t deepest = 0;
     uint64_t homes = 0;

@@ -23,8 +23,8 @@ static inline uint64_t hashtableSalted(const hashtable *ht, uint64_t hash) {
     return hash * hashtableSaltFactor(ht->salt);
 }
 
-/* The empty asm keeps gcc from taking a function that only prefetches for one without any effect: it drops
- * the calls of those. */
+/* gcc takes a function that only prefetches for one without any effect and drops its calls; the empty asm
+ * prevents that. */
 static inline void prefetch(const void *p) {
     __builtin_prefetch(p);
     __asm__ volatile("");
@@ -55,7 +55,8 @@ static inline bool hasKey(const struct hashtableType *type, const void *entry, s
 
 /* --- Segments --- */
 
-/* The one that a salted hash, or a position in the upper bits, belongs to; or a copy, good for lookups. */
+/* Returns the segment of a salted hash, or of a position in the upper bits; or a copy of it that is good
+ * for lookups. */
 static inline const segment *anySegmentOf(const hashtable *ht, uint64_t salted) {
     return ht->shift ? &ht->segments[salted >> ht->shift] : &ht->one;
 }
@@ -70,50 +71,51 @@ static inline bool hasTable(const hashtable *ht) {
     return ht->one.table != NULL; /* or the directory, which lies there */
 }
 
-/* Entries of the directory; of a single segment, 1. */
+/* Returns the number of entries of the directory; 1 for a single segment. */
 static inline uint32_t directorySize(const hashtable *ht) {
     return 1U << ht->bits;
 }
 
-/* The segment that starts at entry i of the directory; NULL: none does. */
+/* Returns the segment that starts at entry i of the directory; NULL: none does. */
 static inline segment *segmentAt(const hashtable *ht, uint32_t i) {
     segment *s = ht->bits ? &ht->segments[i] : (segment *)&ht->one;
     return s->back ? NULL : s;
 }
 
-/* The entry of the directory where it is. */
+/* Returns the segment's entry in the directory. */
 static inline uint32_t indexOf(const hashtable *ht, const segment *s) {
     return ht->bits ? (uint32_t)(s - ht->segments) : 0;
 }
 
-/* Calls for each segment; the body may use `continue`, and change the segment, not the directory. */
+/* Visits each segment. The body may use `continue` and may change the segment, but not the directory. */
 #define FOR_SEGMENTS(ht, s)                                                                                  \
     for (uint32_t i_ = 0; hasTable(ht) && i_ < directorySize(ht); i_++)                                      \
         for (segment *s = segmentAt(ht, i_); s; s = NULL)
 
-/* The smallest allowed count >= want: 1..8, then four steps per doubling, as the allocator's classes. */
+/* Returns the smallest allowed count >= want: 1..8, then four steps per doubling, as the allocator's
+ * classes. */
 static inline uint64_t allowedCount(uint64_t want) {
     if (want <= 8) return want ? want : 1;
     unsigned shift = 63 - (unsigned)__builtin_clzll(want - 1) - 2;
     return (((want - 1) >> shift) + 1) << shift;
 }
 
-/* The smallest allowed count that n entries fill to at most `num/den` of the slots. */
+/* Returns the smallest allowed count whose slots n entries fill to at most `num/den`. */
 static inline uint64_t countFor(size_t n, uint64_t num, uint64_t den) {
     unsigned __int128 slots = ((unsigned __int128)n * den + num - 1) / num;
     unsigned __int128 want = (slots + SLOTS - 1) / SLOTS;
     return want > UINT32_MAX ? UINT64_MAX : allowedCount((uint64_t)want);
 }
 
-/* Entries that n buckets may hold at num/den full. */
+/* Returns how many entries n buckets hold when they are num/den full. */
 static inline uint64_t limitOf(uint32_t n, uint64_t num, uint64_t den) {
     return n == 1 ? SLOTS : (uint64_t)n * SLOTS * num / den;
 }
 
-/* A step of about 0.618 n that has no factor in common with n; see hashtable.c. */
+/* Returns a step of about 0.618 n that has no factor in common with n; see hashtable.c. */
 uint32_t hashtableGoldenStep(uint32_t n);
 
-/* Buckets of the array: the homes and, rarely, the tail. */
+/* Returns the buckets of the array: the homes and, rarely, the tail. */
 static inline uint32_t lengthOf(const segment *s) {
     return s->buckets << s->tail;
 }
@@ -160,25 +162,25 @@ static inline uint64_t wordOf(const void *entry, uint32_t sub) {
     return (uintptr_t)entry | (sub >> TAG_BITS & ((1U << SPARE_BITS) - 1));
 }
 
-/* The first sub of the home behind this one. */
+/* Returns the first sub of the home behind this one. */
 static inline uint32_t subsEnd(const segment *s, uint32_t home) {
     return (uint32_t)(((((uint64_t)home + 1) << s->fine) + s->buckets - 1) / s->buckets);
 }
 
-/* The buckets of a probe that are neighbours: as many as have no more subs than can be told apart: 2 to 15 (1
- * of 1). */
+/* Returns how many buckets of a probe are neighbours: as many as have no more subs than 11 bits
+ * distinguish, 2 to 15 (1 of 1). */
 static inline uint32_t nearOf(const segment *s) {
     uint32_t near = s->buckets >> (s->fine - KEPT_BITS);
     return near < NEAR_MOST ? near : NEAR_MOST;
 }
 
-/* Whether the subs of all entries of bucket i are known without reading them. */
+/* Tells whether the subs of all entries of bucket i are known without reading the entries. */
 static inline bool knowsSubs(const segment *s, uint32_t i) {
     return i < s->buckets && !(s->table[i].overflow & OVERFLOW_FAR);
 }
 
-/* The sub of an entry with this tag and this word, in a bucket for which they are known; `end` is the subsEnd
- * of it. */
+/* Returns the sub of an entry with this tag and this word, in a bucket whose subs are known; `end` is the
+ * bucket's subsEnd. */
 static inline uint32_t subOfSlot(const segment *s, uint8_t tag, uint64_t word, uint32_t end) {
     uint32_t last = end - 1, kept = (uint32_t)(word << TAG_BITS) | tag;
     return (last - ((last - kept) & ((1U << KEPT_BITS) - 1))) & ((1U << s->fine) - 1);
@@ -197,7 +199,7 @@ static inline struct probe probeFrom(uint32_t home) {
 
 bool hashtableProbeFar(const segment *s, struct probe *p);
 
-/* On to the next bucket; false when there is none. */
+/* Goes on to the next bucket; false when there is none. */
 static inline bool probeNext(const segment *s, struct probe *p) {
     uint32_t n = s->buckets;
     if (unlikely(++p->passed >= n || p->passed >= nearOf(s))) return hashtableProbeFar(s, p);
@@ -215,9 +217,9 @@ struct probePlace {
     unsigned slot;
 };
 
-/* Looks for the entry with this key, or, when `which` is given, that very pointer, where the probe is. In the
- * home, whose entries mostly have the same spare bits, these are not worth a comparison (`guest`: elsewhere).
- */
+/* Looks in the probe's bucket for the entry with this key, or, when `which` is given, for that very
+ * pointer. Entries in their home mostly have equal spare bits, which are not worth a comparison there
+ * (`guest`: any other bucket). */
 static inline __attribute__((always_inline)) bool findInBucket(const struct hashtableType *type,
                                                                struct str key, const void *which,
                                                                const bucket *b, uint32_t sub, bool guest,
@@ -234,7 +236,7 @@ static inline __attribute__((always_inline)) bool findInBucket(const struct hash
 bool hashtableFindBehindHome(const hashtable *ht, struct str key, const void *which, uint32_t sub,
                              struct probePlace *p);
 
-/* Inlined for either use; the home bucket is nearly always the right one. */
+/* Inlined for both uses, since the home bucket is nearly always the right one. */
 static inline __attribute__((always_inline)) bool
 findPlace(const hashtable *ht, struct str key, const void *which, uint64_t hash, struct probePlace *p) {
     if (unlikely(!hasTable(ht))) return false;
@@ -250,12 +252,12 @@ findPlace(const hashtable *ht, struct str key, const void *which, uint64_t hash,
 
 /* --- Placing and taking out --- */
 
-/* Count an entry in the buckets that it passes. */
+/* Adds `by` to the overflow counts of the buckets that an entry passes. */
 void hashtableCountPassed(const segment *s, uint32_t home, uint32_t passed, int by);
 /* Counts the buckets that a new entry has passed; the probe stands at the entry's bucket. */
 void hashtableNotePassed(const segment *s, const struct probe *p);
 
-/* Into the first free slot from its home on; false when the segment is full. */
+/* Puts a word into the first free slot from its home on; false when the segment is full. */
 static inline __attribute__((always_inline)) bool placeWord(segment *s, uint32_t home, uint8_t tag,
                                                             uint64_t word) {
     struct probe p = probeFrom(home);
@@ -290,10 +292,11 @@ void *hashtablePopPlace(hashtable *ht, const struct probePlace *p); /* the entry
 
 void hashtableFreeArrays(const hashtable *ht); /* and the directory */
 void hashtableForgetArrays(hashtable *ht);
-/* Before an add, when its segment is absent or full, or another one is to grow. The segment that gets the
- * entry; it has a free slot, unless paused or in the order of an attacker. */
+/* Called before an add, when the segment is absent or full, or another one is due to grow. Returns the
+ * segment that gets the entry; it has a free slot, unless the table is paused or an attacker chose the
+ * positions. */
 segment *hashtableMakeRoom(hashtable *ht, uint64_t salted);
-/* It had none: that is made now. */
+/* Makes a free slot in a segment that had none. */
 segment *hashtableForceRoom(hashtable *ht, uint64_t salted);
 void hashtableHurryShrink(hashtable *ht); /* before random picks */
 

@@ -20,7 +20,7 @@ struct hashtableRef {
 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "of a word, the low bytes come first");
 
-/* Whether it is what a slot can hold. */
+/* Tells whether a slot can hold this address. */
 static inline bool hashtableRefTakes(const void *entry) {
     return ((uintptr_t)entry & ~0xfffffffffff8ULL) == 0;
 }

@@ -71,8 +71,8 @@ enum hashtableResizePolicy hashtableResizePolicy(void) {
 
 /* --- Arrays --- */
 
-/* Empty buckets. Big arrays come from zcalloc, whose fresh pages need no writing. jemalloc aligns every class
- * that is a multiple of 64 bytes; for other allocators there is the second way. */
+/* Allocates empty buckets. Big arrays come from zcalloc, whose fresh pages need no writing. jemalloc
+ * aligns every class that is a multiple of 64 bytes; the second way is for other allocators. */
 static bucket *hashtableResizeNewBuckets(uint32_t n) {
     size_t size = (size_t)n * sizeof(bucket);
     if (size >= 65536) {
@@ -98,12 +98,12 @@ static void hashtableResizeSetBits(hashtable *ht, unsigned bits) {
     ht->shift = (uint8_t)(bits ? 64 - bits : 0);
 }
 
-/* Entries of the directory that a segment has. */
+/* Returns how many entries of the directory a segment has. */
 static uint32_t hashtableResizeEntriesOf(const hashtable *ht, const segment *s) {
     return 1U << (ht->bits - s->depth);
 }
 
-/* After a change of the segment: to all of them. */
+/* Copies a changed segment to all of its entries in the directory. */
 static void hashtableResizeCopyToEntries(const hashtable *ht, segment *s) {
     for (uint32_t i = 1; i < hashtableResizeEntriesOf(ht, s); i++) {
         s[i] = *s;
@@ -111,7 +111,7 @@ static void hashtableResizeCopyToEntries(const hashtable *ht, segment *s) {
     }
 }
 
-/* Give the segment a new, empty array. */
+/* Gives the segment a new, empty array. */
 static void hashtableResizeRenew(hashtable *ht, segment *s, uint64_t n, unsigned depth) {
     serverAssert(n && n <= UINT32_MAX);
     *s = (segment){
@@ -150,9 +150,10 @@ void hashtableMoveArrays(hashtable *ht, void *(*move)(void *priv, void *ptr), vo
 
 /* --- Moving entries --- */
 
-/* How many slots of each bucket of a new array are used. To compare tags of which one was written a moment
- * ago, byte by byte, takes longer than all else about an entry (9.3 instead of 5 ns): the processor has to
- * wait for the write to reach the cache. Arrays that are too large for this do wait. */
+/* Counts the used slots of each bucket of a new array. Comparing tags of which one was written a moment
+ * ago, byte by byte, would take longer than all else about an entry (9.3 instead of 5 ns), since the
+ * processor has to wait for the write to reach the cache. Arrays that are too large for the counters do
+ * wait. */
 struct filling {
     segment *to;
     uint32_t counted; /* buckets */
@@ -174,7 +175,8 @@ static inline __attribute__((always_inline)) void hashtableResizeFillIn(struct f
     serverAssert(placed);
 }
 
-/* The entries of bucket i, whose positions are known, to an array that needs `less` bits fewer of them. */
+/* Moves the entries of bucket i, whose positions are known, to an array that needs `less` bits fewer of
+ * them. */
 static inline __attribute__((always_inline)) void
 hashtableResizeMoveKnown(struct filling *f, const segment *from, uint32_t i, uint32_t half, unsigned less) {
     const bucket *b = &from->table[i];
@@ -201,9 +203,9 @@ static void hashtableResizeMoveRead(const hashtable *ht, struct filling *f, cons
     }
 }
 
-/* Into an array of the same segment, or of the one that it has become the half `half` of, in the order of
- * homes. Entries are read only where they are far from home, or when the new array needs more of a position
- * than the old one kept: once while a segment becomes four times as large. */
+/* Moves entries, in the order of homes, to another array of the same segment, or of the segment of which
+ * it is the half `half`. Entries are read only when they are far from home, or when the new array needs
+ * more of a position than the old one kept: once while a segment becomes four times as large. */
 static void hashtableResizeMoveInto(const hashtable *ht, segment *to, const segment *from, uint32_t half) {
     uint32_t length = lengthOf(from), kept = (uint32_t)from->fine + from->depth - to->depth;
     bool enough = kept >= to->fine;
@@ -230,15 +232,15 @@ static void hashtableResizeRefit(hashtable *ht, segment *s, uint64_t n) {
     if (ht->bits) ht->homes += s->buckets - from.buckets;
 }
 
-/* A size that takes `used` entries and more. */
+/* Returns a size for at least `used` entries. */
 static uint64_t hashtableResizeFittingCount(const segment *s) {
     uint64_t more = allowedCount((uint64_t)s->buckets + 1),
              fit = countFor((size_t)s->used + 1, CROWD_FILL, 100);
     return fit > more ? fit : more;
 }
 
-/* Into whatever segments there are now, by their hashes. When most go to the same one, it grows on the way.
- */
+/* Moves entries to the present segments by their hashes. When most go to the same segment, it grows
+ * meanwhile. */
 static void hashtableResizeMoveByHash(hashtable *ht, const segment *from) {
     uint32_t length = lengthOf(from);
     for (uint32_t i = 0; i < length; i++) {
@@ -262,7 +264,7 @@ static uint64_t hashtableResizeLargestBelow(uint64_t n) { /* or equal */
     return n < 8 ? n : n >> shift << shift;
 }
 
-/* With so many entries, a table of many segments with so many homes has to have more. */
+/* Returns the number of entries at which a table of many segments with so many homes has to grow. */
 static uint64_t hashtableResizeGrowAt(uint64_t homes) {
     uint64_t n = hashtableResizeLargestBelow(homes), before = hashtableResizeLargestBelow(n - 1),
              after = allowedCount(n + 1);
@@ -276,7 +278,8 @@ static segment *hashtableResizeNewDirectory(unsigned bits) {
     return zcalloc(1ULL << bits, sizeof(segment));
 }
 
-/* One bit more, so that any segment can be split. False: one has too many entries for that. */
+/* Adds one bit, so that any segment can be split. False: a segment has too many entries of the directory
+ * for that. */
 static bool hashtableResizeDoubleDirectory(hashtable *ht) {
     uint32_t size = directorySize(ht);
     FOR_SEGMENTS(ht, s) if (hashtableResizeEntriesOf(ht, s) > ENTRIES_MOST / 2) return false;
@@ -294,7 +297,7 @@ static bool hashtableResizeDoubleDirectory(hashtable *ht) {
     return true;
 }
 
-/* While no segment needs the last bit. In the end there is one segment, and no directory. */
+/* Removes the last bit while no segment needs it. In the end there is one segment, and no directory. */
 static void hashtableResizeHalveDirectory(hashtable *ht) {
     while (ht->bits && !ht->deepest) {
         segment *old = ht->segments, one = old[0];
@@ -320,7 +323,7 @@ static void hashtableResizeHalveDirectory(hashtable *ht) {
     }
 }
 
-/* New arrays of n homes in all for an empty table, which has none. */
+/* Makes new arrays, of n homes in all, for an empty table without any. */
 static void hashtableResizeMakeArrays(hashtable *ht, uint64_t n) {
     serverAssert(n <= UINT32_MAX);
     unsigned bits = 0;
@@ -342,7 +345,7 @@ static void hashtableResizeMakeArrays(hashtable *ht, uint64_t n) {
     ht->grow_at = hashtableResizeGrowAt(ht->homes);
 }
 
-/* Move everything to new arrays of n homes in all, now. */
+/* Moves everything to new arrays of n homes in all, at once. */
 static void hashtableResizeRebuild(hashtable *ht, uint64_t n) {
     serverAssert(!ht->pause);
     hashtable old = *ht;
@@ -353,14 +356,14 @@ static void hashtableResizeRebuild(hashtable *ht, uint64_t n) {
 
 /* --- Resizing one of many segments --- */
 
-/* How many buckets it may have. */
+/* Returns how many buckets the segment may have. */
 static uint64_t hashtableResizeMostBuckets(const hashtable *ht, const segment *s) {
     uint32_t index = indexOf(ht, s) >> (ht->bits - s->depth);
     return (uint64_t)segment_unit * (4 + (index & 3));
 }
 
-/* Not of one that is large because of its entries' positions: to split it would not part them, and double the
- * directory each time. */
+/* A segment that is large because of its entries' positions is not split: that would not part them, and
+ * would double the directory each time. */
 static bool hashtableResizeIsToSplit(const hashtable *ht, const segment *s, uint64_t n) {
     return n > hashtableResizeMostBuckets(ht, s) && n % 2 == 0 && s->depth < HASHTABLE_DEPTH_MOST &&
            n << s->depth <= 4 * (uint64_t)ht->homes;
@@ -377,7 +380,7 @@ static void hashtableResizeSplit(hashtable *ht, segment *s, uint64_t n) {
     hashtableResizeMoveByHash(ht, &from);
 }
 
-/* To n buckets, or two segments of half as many. */
+/* Grows the segment to n buckets, or splits it into two segments of half as many. */
 static void hashtableResizeGrow(hashtable *ht, segment *s, uint64_t n) {
     bool in_two = hashtableResizeIsToSplit(ht, s, n);
     if (in_two && s->depth == ht->bits) {
@@ -413,20 +416,20 @@ static segment *hashtableResizePairOf(const hashtable *ht, segment *s, segment *
 
 /* --- Sweeps --- */
 
-/* The buckets of a segment when all together are to have `homes`. */
+/* Returns the buckets of a segment when all segments together are to have `homes`. */
 static uint64_t hashtableResizeShare(uint64_t homes, unsigned depth) {
     return allowedCount((homes + (1ULL << depth) - 1) >> depth);
 }
 
-/* On to the next segment of the sweep; NULL: nothing here. */
+/* Goes on to the next segment of the sweep; NULL: the directory's entry is a copy. */
 static segment *hashtableResizeSweep(hashtable *ht) {
     uint32_t mask = directorySize(ht) - 1, step = (uint32_t)((uint64_t)mask * 618 / 1000) | 1;
     ht->next = (ht->next + step) & mask;
     return segmentAt(ht, ht->next);
 }
 
-/* Let the next segment grow for which it is time. Its entries pay for the time of the one after it: when much
- * has waited, that goes at twice the pace, not at once. */
+/* Grows the next segment that is due. The entries that it gains set the time of the one after it: when
+ * many are due, they grow at twice the pace, not all at once. */
 static void hashtableResizeGrowNext(hashtable *ht) {
     uint32_t homes = ht->homes;
     uint64_t target = allowedCount(hashtableResizeLargestBelow(homes) + 1),
@@ -444,7 +447,7 @@ static void hashtableResizeGrowNext(hashtable *ht) {
     ht->grow_at = on_time > paced ? on_time : paced;
 }
 
-/* Smaller, to n buckets or what its entries need; true when it is. */
+/* Shrinks the segment to n buckets or to what its entries need; true when it shrank. */
 static bool hashtableResizeShrink(hashtable *ht, segment *s, uint64_t target) {
     uint64_t n = hashtableResizeShare(target, s->depth), needed = countFor(s->used, FULL);
     segment *other, *left = n < 2 * segment_unit ? hashtableResizePairOf(ht, s, &other) : NULL;
@@ -472,7 +475,7 @@ static bool hashtableResizeShrinkNext(hashtable *ht) {
     return false;
 }
 
-/* --- Room for one more --- */
+/* --- Space for one more --- */
 
 static uint64_t hashtableResizeLimitByPolicy(uint32_t n) {
     switch (resize_policy) {
@@ -482,7 +485,7 @@ static uint64_t hashtableResizeLimitByPolicy(uint32_t n) {
     }
 }
 
-/* The only segment to n buckets, or to many segments. */
+/* Moves the only segment to n buckets, or to many segments. */
 static void hashtableResizeOne(hashtable *ht, uint64_t n) {
     if (n <= 7 * (uint64_t)segment_unit)
         hashtableResizeRefit(ht, &ht->one, n);
@@ -490,7 +493,7 @@ static void hashtableResizeOne(hashtable *ht, uint64_t n) {
         hashtableResizeRebuild(ht, n);
 }
 
-/* To a size for one entry more. Many segments need not be as empty. */
+/* Grows the only segment to a size for one entry more. Many segments need not be as empty. */
 static void hashtableResizeGrowOne(hashtable *ht) {
     uint64_t fill = ht->type->tight ? TIGHT_FILL : GROW_FILL;
     uint64_t one = countFor(ht->used + 1, fill, 100), many = countFor(ht->used + 1, HOLD, 100);
@@ -550,7 +553,7 @@ static segment *hashtableResizeFirstWithTail(const hashtable *ht) {
     return NULL;
 }
 
-/* After the last resume: do what had to wait. */
+/* Does, after the last resume, the resizes that had to wait. */
 static void hashtableResizeSettle(hashtable *ht) {
     if (!ht->bits) {
         bool overfull = ht->used && ht->used > limitOf(ht->one.buckets, 127, 128);
@@ -593,7 +596,7 @@ size_t hashtableMemory(const hashtable *ht) {
            (ht->bits ? directorySize(ht) * sizeof(segment) : 0);
 }
 
-/* There is no aligned allocation that may fail, so ask with one that may. */
+/* No aligned allocation may fail, so another one, which may, asks for the memory. */
 static bool hashtableResizeMemoryAllows(uint64_t count) {
     if (count > UINT32_MAX) return false;
     void *p = ztrymalloc(count * sizeof(bucket));
@@ -646,7 +649,7 @@ bool hashtableShrinkIfNeeded(hashtable *ht) {
     return true;
 }
 
-/* A table that lost most of its entries while it could not shrink makes up for it. */
+/* Shrinks a table that lost most of its entries while it could not shrink. */
 void hashtableHurryShrink(hashtable *ht) {
     for (unsigned i = 0; i < HURRY_SEGMENTS && unlikely(isSparse(ht)); i++)
         if (!hashtableShrinkIfNeeded(ht)) return;

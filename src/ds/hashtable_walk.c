@@ -7,14 +7,15 @@
 
 /* --- Scanning --- */
 
-/* Positions that one call of a scan looks at: a home's, or the part of them that is in the stripe. */
+/* The positions that one call of a scan visits: those of a home, or the part of them that is in the
+ * stripe. */
 struct scanPart {
     const segment *segment;
     uint32_t home;
     uint64_t from, to;
 };
 
-/* The first position behind the home of a segment that this position belongs to. */
+/* Returns the first position behind the home to which this position belongs. */
 static uint64_t hashtableWalkHomeEnd(const segment *s, uint64_t position, uint32_t home) {
     uint64_t first = position >> (POSITION_BITS - s->depth) << (POSITION_BITS - s->depth);
     uint64_t sub = subsEnd(s, home);
@@ -32,7 +33,7 @@ static struct scanPart hashtableWalkPartAt(const hashtable *ht, const struct sca
     return p;
 }
 
-/* Emit the entries of a part, which are where the probes of the home lead. */
+/* Emits the entries of a part; the probes of the home lead to them. */
 static void hashtableWalkEmitPart(hashtable *ht, const struct scanPart *p, hashtableScanFn fn, void *priv) {
     const bucket *b;
     struct probe probe = probeFrom(p->home);
@@ -47,8 +48,8 @@ static void hashtableWalkEmitPart(hashtable *ht, const struct scanPart *p, hasht
     } while (overflowOf(b) && probeNext(p->segment, &probe));
 }
 
-/* For the calls to come: the entries of the next part, whose bucket the call before has fetched, and the
- * bucket of the one after it. */
+/* Prefetches for the next calls: the entries of the next part, whose bucket the previous call has fetched,
+ * and the bucket of the part after it. */
 static void hashtableWalkPrefetchParts(const hashtable *ht, struct scanCursor c) {
     struct scanPart p = hashtableWalkPartAt(ht, &c);
     prefetchEntries(&p.segment->table[p.home]);
@@ -79,7 +80,7 @@ static uint32_t hashtableWalkPassesOf(const hashtable *ht) {
     return ht->bits ? PASSES : 1;
 }
 
-/* Where in the order of golden steps pass i over n homes starts. */
+/* Returns where in the order of golden steps pass i over n homes starts. */
 static uint32_t hashtableWalkPassStart(const hashtable *ht, uint32_t n, uint32_t i) {
     return (uint32_t)((uint64_t)n * i / hashtableWalkPassesOf(ht));
 }
@@ -107,7 +108,7 @@ static void hashtableWalkSegment(struct hashtableIterator *it, segment *s) {
     it->far = (uint32_t)((uint64_t)it->step * FETCH_BUCKETS % n);
 }
 
-/* On to the next segment, or the next pass; false at the end. */
+/* Goes on to the next segment, or the next pass; false at the end. */
 static bool hashtableWalkOn(struct hashtableIterator *it) {
     const hashtable *ht = it->ht;
     uint32_t size = directorySize(ht);
@@ -158,7 +159,7 @@ void hashtableStopIterator(struct hashtableIterator *it) {
 
 /* --- Random entries --- */
 
-/* A bucket where a hash drawn at random would be. */
+/* Returns the bucket of a hash drawn at random. */
 static segment *hashtableWalkRandomBucket(const hashtable *ht, uint32_t *i) {
     uint64_t salted = randomU64();
     segment *s = segmentOf(ht, salted);
@@ -166,7 +167,7 @@ static segment *hashtableWalkRandomBucket(const hashtable *ht, uint32_t *i) {
     return s;
 }
 
-/* The next bucket, cyclic over all segments. */
+/* Returns the next bucket, cyclic over all segments. */
 static segment *hashtableWalkStepAround(const hashtable *ht, segment *s, uint32_t *i) {
     if (++*i < lengthOf(s)) return s;
     *i = 0;
@@ -181,7 +182,7 @@ static unsigned hashtableWalkRandomSlotOf(const bucket *b) {
     return slotOfBit(set);
 }
 
-/* Where an entry is, for who only reads it: home and passed are not filled in. */
+/* Returns the place of an entry that is only read: home and passed are not filled in. */
 static struct probePlace hashtableWalkQuickPlace(const hashtable *ht) {
     uint32_t i = 0;
     segment *s = NULL;
@@ -216,7 +217,8 @@ static __thread struct {
     bool filled;
 } draws;
 
-/* False: there is no such bucket. The first 24 bits choose the segment, the others the slot in it. */
+/* Finds the place that a number stands for: its first 24 bits choose the segment, the others the slot in
+ * it. False: there is no such bucket. */
 static inline bool hashtableWalkDrawnPlace(const hashtable *ht, uint64_t number, struct probePlace *p) {
     _Static_assert(HASHTABLE_DEPTH_MOST <= 24, "the bits for the segment");
     uint64_t length = ht->bits ? 1ULL << ht->longest : lengthOf(&ht->one);
@@ -261,7 +263,7 @@ void *hashtableFairRandomEntry(hashtable *ht) {
     return entryAt(p.bucket, p.slot);
 }
 
-/* The home of the entry at this place, in bucket `at`. */
+/* Returns the home of the entry at this place, in bucket `at`. */
 static uint32_t hashtableWalkHomeOfSlot(const hashtable *ht, const struct probePlace *p, uint32_t at) {
     const segment *s = p->segment;
     const bucket *b = p->bucket;
@@ -284,7 +286,7 @@ void *hashtablePopFairRandom(hashtable *ht) {
     return hashtablePopPlace(ht, &p);
 }
 
-/* One walk around at most, from a random bucket. */
+/* Walks around the table at most once, from a random bucket. */
 size_t hashtableSample(hashtable *ht, void **dst, size_t count) {
     if (!ht->used || !count) return 0;
     hashtableHurryShrink(ht);

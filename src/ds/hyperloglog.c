@@ -117,7 +117,7 @@ struct hllRun {
     size_t bytes; /* of its opcode */
 };
 
-/* The run at p; false at a truncated opcode. */
+/* Reads the run at p; false at a truncated opcode. */
 static bool hllReadRun(const unsigned char *p, const unsigned char *end, struct hllRun *r) {
     if (*p & 0x80) {
         *r = (struct hllRun){(unsigned)(*p >> 2 & 0x1f) + 1, (unsigned)(*p & 3) + 1, 1};
@@ -130,8 +130,8 @@ static bool hllReadRun(const unsigned char *p, const unsigned char *end, struct 
     return true;
 }
 
-/* Opcodes for `length` registers of this value; returns their size. A zero run takes one opcode; a VAL run of
- * up to VAL_RUN, too. */
+/* Writes opcodes for `length` registers of this value and returns their size. A zero run takes one opcode,
+ * and so does a VAL run of up to VAL_RUN. */
 static size_t hllWriteRun(unsigned char *p, unsigned value, unsigned length) {
     if (length == 0) return 0;
     if (value) {
@@ -151,8 +151,8 @@ static size_t hllWriteRun(unsigned char *p, unsigned value, unsigned length) {
 
 typedef void runFn(void *priv, unsigned first, const struct hllRun *r);
 
-/* All runs in order; false when they do not make up exactly all registers.
- * fn may have been called by then. */
+/* Calls fn for all runs in order; false when they do not make up exactly all registers. fn may have been
+ * called by then. */
 static bool hllForEachRun(struct str s, runFn *fn, void *priv) {
     const unsigned char *p = hllBytesOf(s.ptr) + HEADER, *end = hllBytesOf(s.ptr) + s.len;
     unsigned first = 0;
@@ -191,8 +191,8 @@ bool hllToDense(sds *hll) {
     return true;
 }
 
-/* Neighbouring VAL runs of one value around `p` become one where they fit, over a few opcodes: what one
- * change can have made possible. */
+/* Joins neighbouring VAL runs of one value around `at` over a few opcodes, as far as one change can have
+ * made that possible. */
 static void hllMergeRuns(sds hll, size_t at) {
     for (int scan = 0; scan < 5; scan++) {
         unsigned char *p = hllBytesOf(hll) + at, *end = hllBytesOf(hll) + sdslen(hll);
@@ -209,8 +209,8 @@ static void hllMergeRuns(sds hll, size_t at) {
     }
 }
 
-/* Find the run of a register. *at, *prev: offsets of it and of the one before it (or of itself); *first: its
- * first register. */
+/* Finds the run of a register. *at, *prev: offsets of it and of the one before it (or of itself); *first:
+ * its first register. */
 static bool hllFindRun(struct str s, unsigned index, size_t *at, size_t *prev, unsigned *first,
                        struct hllRun *r) {
     const unsigned char *base = hllBytesOf(s.ptr), *p = base + HEADER, *end = base + s.len;
@@ -244,7 +244,8 @@ static bool hyperloglogRaise(sds *hll, unsigned index, unsigned rank, size_t spa
     return hllDenseRaise(hll, index, rank, changed);
 }
 
-/* The run that holds the register is cut into up to three: what is before it, the register, what is after. */
+/* Cuts the run that holds the register into up to three: the part before it, the register, the part behind
+ * it. */
 static bool hllSparseSet(sds *hll, unsigned index, unsigned rank, size_t sparse_max, bool *changed) {
     if (rank > VAL_MAX) return hllToDense(hll) && hllDenseRaise(hll, index, rank, changed);
     size_t at, prev;

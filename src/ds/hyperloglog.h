@@ -35,14 +35,14 @@ bool hllIsWhole(struct str s); /* its sparse registers are all there: nothing fa
 /* *changed: a register grew (and the cached count was marked stale). */
 bool hllAdd(sds *hll, struct str element, size_t sparse_max, bool *changed);
 bool hllToDense(sds *hll);
-/* The count, from the cache or computed and then cached in place. */
+/* Gives the count from the cache, or computes it and caches it in place. */
 bool hllCount(sds hll, uint64_t *count);
 /* registers[i] = max(registers[i], register i of s). */
 bool hllMergeInto(uint8_t registers[HLL_REGISTERS], struct str s);
 uint64_t hllCountRegisters(const uint8_t registers[HLL_REGISTERS]);
-/* Raise every register of *hll to registers[i]; keeps sparse when that fits, unless `dense`. */
+/* Raises every register of *hll to registers[i]; the encoding stays sparse when that fits, unless `dense`. */
 bool hllRaise(sds *hll, const uint8_t registers[HLL_REGISTERS], bool dense, size_t sparse_max);
-/* The runs of a sparse one as text: "z:10 v:3,1 Z:100 ", appended; for PFDEBUG DECODE. */
+/* Appends the runs of a sparse one as text: "z:10 v:3,1 Z:100 "; for PFDEBUG DECODE. */
 sds hllDescribe(sds out, struct str s);
 /* For tests: index and rank of an element. */
 unsigned hllPattern(struct str element, unsigned *index);

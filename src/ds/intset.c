@@ -58,7 +58,7 @@ static void intsetStore(unsigned char *is, uint32_t width, uint32_t i, int64_t v
     }
 }
 
-/* Index of v, or of the first integer above it. */
+/* Finds the index of v, or of the first integer above it. */
 static bool intsetSearch(const unsigned char *is, int64_t v, uint32_t *at) {
     uint32_t width = intsetWidthOf(is), low = 0, high = intsetLength(is);
     while (low < high) {

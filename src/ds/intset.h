@@ -21,7 +21,8 @@ size_t intsetBytes(const unsigned char *is); /* of the format */
 
 bool intsetFind(const unsigned char *is, int64_t v);        /* O(log n) */
 int64_t intsetGet(const unsigned char *is, uint32_t index); /* index < length */
-/* O(n): what follows moves. *done (may be NULL): false when it was there already, or not there. */
+/* O(n), since all that follows moves. *done (may be NULL): false when the integer was present already, or
+ * absent. */
 unsigned char *intsetAdd(unsigned char *is, int64_t v, bool *done);
 unsigned char *intsetRemove(unsigned char *is, int64_t v, bool *done);
 

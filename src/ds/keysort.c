@@ -94,7 +94,8 @@ void keysortSelect(struct sortKey *keys, size_t count, size_t first, keysortTie 
     }
 }
 
-/* Positive ones have the sign bit clear and grow with their bits; negative ones shrink. */
+/* The bits of positive numbers, with the sign bit clear, grow with the number; those of negative ones
+ * shrink. */
 uint64_t keysortDouble(double v) {
     uint64_t bits;
     debugAssert(v == v);

@@ -6,7 +6,7 @@
  *     things:   | ..  | .. | ..                    whatever `at` stands for
  *
  * Sorting moves pairs of words and compares them in the loop itself: qsort() would move whole things, and
- * call a function for each comparison. That function is only asked here where two keys are equal.
+ * call a function for each comparison. Here such a function is called only where two keys are equal.
  *
  * Stable. O(n log n) whatever the order. */
 #pragma once
@@ -21,14 +21,15 @@ struct sortKey {
     size_t at;
 };
 
-/* Orders two things whose keys are equal, as qsort's do. NULL: they stay as they are. */
+/* Orders two things whose keys are equal, with results as qsort's comparisons. NULL: they stay in their
+ * order. */
 typedef int keysortTie(void *priv, size_t a, size_t b);
 
 void keysort(struct sortKey *keys, size_t count, keysortTie *tie, void *priv);
-/* Brings the `first` ones that come first to the front, in any order. O(count), on average. */
+/* Moves the `first` smallest ones to the front, in any order. O(count) on average. */
 void keysortSelect(struct sortKey *keys, size_t count, size_t first, keysortTie *tie, void *priv);
 
-/* Keys that are ordered as doubles are (no NaN; both zeros are one), and as strings by their first 8 bytes:
- * where those are equal, a tie decides. ~key is the other way round. */
+/* Keys in the order of doubles (no NaN; both zeros are equal), and of strings by their first 8 bytes,
+ * where equal keys need a tie. ~key reverses the order. */
 uint64_t keysortDouble(double v);
 uint64_t keysortText(struct str s);

@@ -51,7 +51,7 @@ static void lpSetCount(unsigned char *lp, uint64_t count) {
     lpStoreLE(lp + 4, count < COUNT_UNKNOWN ? count : COUNT_UNKNOWN, 2);
 }
 
-/* The count after adding to it; once unknown it stays so until somebody walks. */
+/* Adds to the count; once unknown, it stays so until a walk counts the elements. */
 static void lpAddCount(unsigned char *lp, int64_t delta) {
     unsigned count = lpGetCount(lp);
     if (count != COUNT_UNKNOWN) lpSetCount(lp, (uint64_t)(count + delta));
@@ -59,15 +59,15 @@ static void lpAddCount(unsigned char *lp, int64_t delta) {
 
 /* ---- Entries: reading ---- */
 
-/* How much of an entry has to be there before its size is known, by its first byte; 0 when no entry begins
- * so. */
+/* Returns how many bytes of an entry are needed to know its size, by its first byte; 0 when no entry
+ * begins with this byte. */
 static unsigned lpPrefixSize(unsigned char first) {
     if (first < 0xe0) return 1;
     if (first < 0xf0) return 2;
     return first == ENC_STR32 ? 5 : first <= ENC_INT64 ? 1 : 0;
 }
 
-/* Bytes of the entry without its backlen. */
+/* Returns the bytes of the entry without its backlen. */
 static inline uint64_t lpEntrySize(const unsigned char *p) {
     static const unsigned char intSize[] = {0, 3, 4, 5, 9}; /* 0xf0 .. 0xf4 */
     if (p[0] < 0x80) return 1;
@@ -94,7 +94,7 @@ static void listpackBacklenWrite(unsigned char *p, uint64_t size) {
     }
 }
 
-/* Reads towards the left, from the last byte of a backlen. */
+/* Reads a backlen towards the left, from its last byte. */
 static uint64_t listpackBacklenRead(const unsigned char *last) {
     uint64_t size = *last & 127;
     for (unsigned shift = 7; (*last & 128) && shift < 7 * BACKLEN_MAX; shift += 7)
@@ -186,7 +186,7 @@ static struct lpEntry lpEntryOfString(struct str s) {
     return e;
 }
 
-/* Returns what is behind it. */
+/* Writes the entry and returns the address behind it. */
 static inline unsigned char *lpWriteEntry(unsigned char *p, const struct lpEntry *e) {
     uint64_t size = lpEntryBytes(e);
     memcpy(p, e->head, e->headLen);
@@ -197,7 +197,8 @@ static inline unsigned char *lpWriteEntry(unsigned char *p, const struct lpEntry
 
 /* ---- Changing ---- */
 
-/* One listpack that is changed and then copied to where it will stay needs no allocation (lpScratch). */
+/* A scratch buffer: a listpack that is changed here and then copied to where it will stay needs no
+ * allocation (lpScratch). */
 static struct {
     bool taken;
     _Alignas(8) unsigned char bytes[LP_SCRATCH_BYTES];
@@ -213,7 +214,7 @@ static unsigned char *lpGrow(unsigned char *lp, size_t bytes) {
     return bytes > sizeof scratch.bytes ? lpOutOfScratch(lp, bytes) : lp;
 }
 
-/* Give back what a shrunk listpack leaves unused, but not so eagerly that a push and a pop would each
+/* Releases the unused end of a shrunk listpack, but not so eagerly that a push and a pop would each
  * reallocate. */
 static unsigned char *lpGiveBackSlack(unsigned char *lp, size_t bytes) {
     if (lp == scratch.bytes) return lp;
@@ -221,7 +222,7 @@ static unsigned char *lpGiveBackSlack(unsigned char *lp, size_t bytes) {
     return usable - bytes > usable / 4 ? lpShrinkToFit(lp) : lp;
 }
 
-/* Replace the `old` bytes at `offset` by room for `new` ones. */
+/* Replaces the `old` bytes at `offset` by space for `new` ones. */
 static unsigned char *lpSplice(unsigned char *lp, size_t offset, size_t old, size_t new) {
     size_t before = lpBytes(lp), after = before - old + new;
     debugAssert(offset >= HEADER_SIZE && offset + old < before); /* the end stays */
@@ -484,7 +485,8 @@ void lpSeal(unsigned char *lp, size_t bytes, uint64_t count) {
 
 /* ---- Data from outside ---- */
 
-/* Size of the whole entry at p, of which `room` bytes may be read; 0 when it is not well formed. */
+/* Returns the size of the whole entry at p, of which `room` bytes may be read; 0 when it is not well
+ * formed. */
 static size_t lpCheckedEntry(const unsigned char *p, size_t room) {
     unsigned char backlen[BACKLEN_MAX];
     unsigned prefix = lpPrefixSize(p[0]);
