@@ -71,8 +71,8 @@ FOLDING static inline int keySlotOf(struct str key) {
 }
 #else
 #define FOLDING
-static inline int slotOf(struct str key) {
-    return slotOfAny(key);
+static inline int keySlotOf(struct str key) {
+    return keySlotOfAny(key);
 }
 #endif
 

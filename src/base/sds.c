@@ -53,7 +53,7 @@ static void sdsSetCapacity(sds s, size_t alloc) {
 }
 
 static void sdsSetLen(sds s, size_t len) {
-    debugAssert(len <= capacity(s));
+    debugAssert(len <= sdsCapacity(s));
     sdsWriteNumber(s - 1 - (2u << sdsWidth(s)), sdsWidth(s), len);
 }
 

@@ -74,7 +74,7 @@ static void zmallocCountersLocate(struct threadCounters *t) {
 #else
 static __thread uint64_t allocatedBytes, deallocatedBytes;
 
-static void countersLocate(struct threadCounters *t) {
+static void zmallocCountersLocate(struct threadCounters *t) {
     t->allocated = &allocatedBytes;
     t->deallocated = &deallocatedBytes;
 }
@@ -96,7 +96,7 @@ static void zmallocLayerStart(void) {
     for (int bits = SLAB_RANGE_BITS; bits >= SLAB_RANGE_BITS_MIN && !slabStart((size_t)1 << bits);) bits--;
 }
 #else
-static void layerStart(void) {}
+static void zmallocLayerStart(void) {}
 #endif
 
 static void zmallocThreadsLockTake(void) {
@@ -263,11 +263,11 @@ void *ztrymalloc(size_t size) {
     return counted(malloc(size ? size : 1));
 }
 
-static void *tryCalloc(size_t count, size_t size) {
+static void *zmallocTryCalloc(size_t count, size_t size) {
     return counted(count && size ? calloc(count, size) : calloc(1, 1));
 }
 
-static void *tryAligned(size_t align, size_t size) {
+static void *zmallocTryAligned(size_t align, size_t size) {
     void *ptr = NULL;
     if (align < sizeof(void *)) align = sizeof(void *);
     return counted(posix_memalign(&ptr, align, size ? size : 1) == 0 ? ptr : NULL);
@@ -338,7 +338,7 @@ void *zmalloc(size_t size) {
 }
 #else
 void *zmalloc(size_t size) {
-    return allocate(size);
+    return zmallocAllocate(size);
 }
 #endif
 

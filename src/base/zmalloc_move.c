@@ -180,7 +180,7 @@ bool zmallocCanMove(void) {
 
 void *zmallocMove(void *priv, void *ptr) {
     (void)priv;
-    return move_all ? moveAnyway(ptr) : NULL;
+    return move_all ? zmallocMoveAnyway(ptr) : NULL;
 }
 
 size_t zmallocHoles(void) {

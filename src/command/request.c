@@ -42,7 +42,7 @@ struct request *requestCopy(struct request *from) {
     }
     r->big = from->big;
     from->big = NULL;
-    debugAssert(p == (char *)r + headBytes(r) + plainBytes(r));
+    debugAssert(p == (char *)r + requestHeadBytes(r) + requestPlainBytes(r));
     return r;
 }
 

@@ -136,8 +136,8 @@ unsigned char *intsetAdd(unsigned char *is, int64_t v, bool *done) {
         return is;
     }
     serverAssert(length < UINT32_MAX);
-    debugAssert(at == 0 || load(is, width, at - 1) < v);
-    debugAssert(at == length || load(is, width, at) > v);
+    debugAssert(at == 0 || intsetLoad(is, width, at - 1) < v);
+    debugAssert(at == length || intsetLoad(is, width, at) > v);
     is = intsetResize(is, width, length + 1);
     unsigned char *p = is + INTSET_HEADER + (size_t)at * width;
     memmove(p + width, p, (size_t)(length - at) * width);
@@ -151,7 +151,7 @@ unsigned char *intsetRemove(unsigned char *is, int64_t v, bool *done) {
     bool found = intsetWidthFor(v) <= width && intsetSearch(is, v, &at);
     if (done) *done = found;
     if (!found) return is;
-    debugAssert(at < length && load(is, width, at) == v);
+    debugAssert(at < length && intsetLoad(is, width, at) == v);
     unsigned char *p = is + INTSET_HEADER + (size_t)at * width;
     memmove(p, p + width, (size_t)(length - at - 1) * width);
     intsetStoreU32(is + 4, length - 1);

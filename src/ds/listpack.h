@@ -31,9 +31,9 @@ struct lpValue {      /* an element, read in place */
 unsigned char *lpNew(size_t capacity);
 void lpFree(unsigned char *lp);
 unsigned char *lpShrinkToFit(unsigned char *lp);
-/* A copy to be changed and then copied on, with room for `more` bytes: it lies in memory that is always
- * there. NULL: it would not fit, or there is one. lpFree ends it; one that is to stay goes through lpKeep.
- * Only the main thread may ask. */
+/* Copies a listpack into a static buffer, with space for `more` bytes, to be changed and then copied
+ * again. NULL: it does not fit, or the buffer is in use. lpFree ends its use; lpKeep turns it into a
+ * listpack that stays. For the main thread only. */
 #define LP_SCRATCH_BYTES 192
 unsigned char *lpScratch(const unsigned char *lp, size_t more);
 unsigned char *lpKeep(unsigned char *lp); /* with an allocation of its own; it may have moved */
@@ -58,7 +58,7 @@ void lpGetValue(unsigned char *p, struct lpValue *v);
 struct str lpView(unsigned char *p, char *buf);
 bool lpEqual(unsigned char *p, struct str s);
 int lpCompare(unsigned char *p, struct str s); /* strCmp order of the texts */
-/* First element equal to s from p on, looking at every (skip+1)-th; NULL when none. */
+/* Returns the first element equal to s from p on, comparing every (skip+1)-th; NULL when there is none. */
 unsigned char *lpFind(unsigned char *lp, unsigned char *p, struct str s, unsigned skip);
 
 /* Change. `newp` (may be NULL) receives the inserted element. */
@@ -85,14 +85,14 @@ static inline unsigned char *lpElementEnd(unsigned char *p) {
     if (p[0] < 0xc0) return p + 2 + (p[0] & 0x3f); /* a string of up to 63 bytes */
     return lpLongElementEnd(p);
 }
-/* An element of a string of `len` bytes takes at most so many; one of an integer takes lpIntBytes. */
+/* Returns the most bytes that an element of a string of `len` bytes takes; an integer takes lpIntBytes. */
 static inline size_t lpElementBound(size_t len) {
     return len + (len < 64 ? 2 : len < 4096 ? 4 : 10);
 }
 static inline size_t lpIntBytes(int64_t v) {
     return (uint64_t)v < 128 ? 2 : lpLongIntBytes(v);
 }
-/* Both return what is behind the element. */
+/* Both return the address behind the element. */
 unsigned char *lpElementWrite(unsigned char *to, struct str s);
 static inline unsigned char *lpElementWriteInt(unsigned char *to, int64_t v) {
     if ((uint64_t)v >= 128) return lpWriteLongInt(to, v);
@@ -100,7 +100,7 @@ static inline unsigned char *lpElementWriteInt(unsigned char *to, int64_t v) {
     to[1] = 1;
     return to + 2;
 }
-/* The size of something, written behind it as behind every element: in so many bytes; and read there. */
+/* A size that is written behind something, as behind every element: its bytes, writing and reading it. */
 unsigned lpBacklenBytes(uint64_t size);
 unsigned char *lpBacklenWrite(unsigned char *to, uint64_t size); /* returns what is behind it */
 uint64_t lpBacklenRead(const unsigned char *end);
@@ -109,7 +109,7 @@ uint64_t lpBacklenRead(const unsigned char *end);
 #define LP_END_BYTES    1
 void lpSeal(unsigned char *lp, size_t bytes, uint64_t count);
 
-/* True when `size` bytes at lp are a well-formed listpack; with deep, every entry is checked, and check (may
- * be NULL) is asked for each. Never reads outside the bytes. For data that comes from outside. */
+/* True when `size` bytes at lp are a well-formed listpack; with deep, every entry is checked, and `check`
+ * (may be NULL) is called for each. Never reads outside the bytes. For data that comes from outside. */
 bool lpValidate(const unsigned char *lp, size_t size, bool deep,
                 bool (*check)(unsigned char *p, unsigned long index, void *priv), void *priv);

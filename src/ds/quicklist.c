@@ -106,7 +106,7 @@ static void qlNodeFree(struct qlNode *n) {
     zfreeSized(n, sizeof *n);
 }
 
-/* The listpack is another one now, or has other elements. */
+/* Called when the node's listpack is another one, or has other elements. */
 static void qlNodeSetListpack(struct qlNode *n, unsigned char *lp) {
     n->data = lp;
     n->bytes = (uint32_t)lpBytes(lp);
@@ -128,7 +128,7 @@ static unsigned char *qlUnpack(const struct qlNode *n) {
     return data;
 }
 
-/* `data` is what qlUnpack() gave. */
+/* `data` is the result of qlUnpack(). */
 static void qlReplacePacked(struct qlNode *n, unsigned char *data) {
     zfree(n->data);
     n->data = data;
@@ -187,7 +187,7 @@ static void qlSettleEnds(const struct quicklist *ql) {
 
 /* ---- Chain ---- */
 
-/* Behind `at`; NULL: in front of all. */
+/* Links n behind `at`; NULL: in front of all. */
 static void qlLink(struct quicklist *ql, struct qlNode *at, struct qlNode *n) {
     n->prev = at;
     n->next = at ? at->next : ql->head;
@@ -203,7 +203,7 @@ static void qlUnlinkAndFree(struct quicklist *ql, struct qlNode *n) {
     qlNodeFree(n);
 }
 
-/* The elements from index `at` on become a node of their own, behind n; both are raw. 0 < at < count. */
+/* Moves the elements from index `at` on to a node of their own behind n; both are raw. 0 < at < count. */
 static struct qlNode *qlSplit(struct quicklist *ql, struct qlNode *n, uint32_t at) {
     qlNodeUnpack(n);
     unsigned char *right = lpDeleteRange(lpDup(n->data), 0, at);
@@ -213,7 +213,7 @@ static struct qlNode *qlSplit(struct quicklist *ql, struct qlNode *n, uint32_t a
     return other;
 }
 
-/* Two neighbours that have changed (NULL: there is none): they become one node when its limits allow it. */
+/* Joins two neighbours that have changed (NULL: there is none) to one node when its limits allow it. */
 static void qlJoin(struct quicklist *ql, struct qlNode *n, struct qlNode *next) {
     if (n && next && !n->plain && !next->plain &&
         qlFits(qlLimitsOf(ql->fill), n->bytes, n->count, next->bytes - LP_EMPTY, next->count)) {
@@ -227,7 +227,7 @@ static void qlJoin(struct quicklist *ql, struct qlNode *n, struct qlNode *next) 
     qlSettle(ql, next);
 }
 
-/* The node that holds the element at `index`, which becomes the index within it. */
+/* Returns the node that holds the element at `index`, which becomes the index within the node. */
 static struct qlNode *qlNodeAt(const struct quicklist *ql, uint64_t *index) {
     struct qlNode *n;
     if (*index < ql->count / 2) {
@@ -253,7 +253,7 @@ static void qlAddToNode(struct quicklist *ql, struct qlNode *n, struct str s, ui
     qlSettle(ql, n);
 }
 
-/* Between two neighbours, of which one may be NULL. */
+/* Adds an element between two neighbours, of which one may be NULL. */
 static void qlAddBetween(struct quicklist *ql, struct qlNode *left, struct qlNode *right, struct str s) {
     if (qlHasRoom(ql, left, s.len)) {
         qlAddToNode(ql, left, s, left->count);
@@ -267,7 +267,8 @@ static void qlAddBetween(struct quicklist *ql, struct qlNode *left, struct qlNod
     }
 }
 
-/* In front of the element at index `at` of the node (== count: behind its last); n NULL: at the end. */
+/* Inserts in front of the element at index `at` of the node (== count: behind its last); n NULL: at the
+ * end. */
 static void qlInsertAt(struct quicklist *ql, struct qlNode *n, uint32_t at, struct str s) {
     ql->count++;
     if (!n) {
@@ -402,7 +403,7 @@ static void qlToEnd(struct qlCursor *cur) {
     cur->gap = true;
 }
 
-/* The node is about to be changed: the copy becomes its data. */
+/* Makes the cursor's copy the data of the node, which is about to be changed. */
 static void qlOwn(struct qlCursor *cur) {
     if (cur->copy) qlReplacePacked(cur->node, cur->copy);
     cur->copy = NULL;
@@ -522,7 +523,7 @@ void qlInsert(struct qlCursor *cur, struct str s, bool after) {
     qlInsertAt(cur->ql, n, cur->at + after, s);
 }
 
-/* Does the new element fit where the old one is? */
+/* Tells whether the new element fits in the place of the old one. */
 static bool qlFitsInstead(const struct qlCursor *cur, size_t len) {
     const struct qlNode *n = cur->node;
     unsigned char *next = lpNext(cur->data, cur->p), *end = cur->data + n->bytes - 1;

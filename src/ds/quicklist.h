@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* quicklist.h - a long list of strings: a doubly linked chain of listpacks.
  *
- * Both ends are at hand, an element in the middle is found by walking over nodes, and inside of a node over
- * its elements. How much a node may hold is the list's `fill`; how many nodes at each end stay uncompressed
- * is its `depth` (0: no node is compressed). An element that would not even fit into a node of its own gets a
- * plain node: its bytes without a listpack around them. Elements are shorter than QL_ELEMENT_MAX bytes.
+ * Both ends are reached in O(1); an element in the middle is found by walking over nodes, and inside of a
+ * node over its elements. How much a node may hold is the list's `fill`; how many nodes at each end stay
+ * uncompressed is its `depth` (0: no node is compressed). An element that would not even fit into a node of
+ * its own gets a plain node: its bytes without a listpack around them. Elements are shorter than
+ * QL_ELEMENT_MAX bytes.
  *
  * Positions are held by a cursor. A cursor is on an element, or in a gap: before the first element, after the
  * last, or where the element it was on has just been deleted. qlNext and qlPrev go to the element that
@@ -28,17 +29,18 @@
 struct qlLimits {
     uint32_t bytes, count;
 };
-/* fill -1 .. -5: 4, 8, 16, 32, 64 KiB (less is taken as -5); above 0: so many elements, and at most 8 KiB;
- * 0 is taken as 1. */
+/* fill -1 .. -5: 4, 8, 16, 32, 64 KiB (less counts as -5); above 0: that many elements, and at most 8 KiB;
+ * 0 counts as 1. */
 struct qlLimits qlLimitsOf(int64_t fill);
-/* May elements of `add_bytes` bytes in the format (see qlEntryBound) join a listpack of this size? */
+/* Tells whether elements of `add_bytes` bytes in the format (see qlEntryBound) may join a listpack of this
+ * size. */
 static inline bool qlFits(struct qlLimits l, size_t bytes, size_t count, size_t add_bytes, size_t add_count) {
     return bytes + add_bytes <= l.bytes && count + add_count <= l.count;
 }
-/* At most so many bytes does an element of `len` bytes take in a listpack. */
+/* Returns the most bytes that an element of `len` bytes takes in a listpack. */
 size_t qlEntryBound(size_t len);
-/* For tests: elements of so many bytes get a node of their own, whatever fits.
- * 0: only those that do not fit. */
+/* For tests: elements of this many bytes get a node of their own, even when they fit elsewhere. 0: only
+ * those that do not fit. */
 void qlSetPackedThreshold(size_t bytes);
 
 struct qlNode;
@@ -56,7 +58,7 @@ enum qlEnd { QL_HEAD, QL_TAIL };
 struct quicklist *qlNew(int64_t fill, int64_t depth); /* out of range: the nearest that makes sense */
 void qlFree(struct quicklist *ql);
 struct quicklist *qlDup(const struct quicklist *ql);
-/* Usable bytes of all allocations; looks at `samples` nodes and multiplies (0: at all of them). */
+/* Returns the usable bytes of all allocations, estimated from `samples` nodes (0: from all of them). */
 size_t qlMemory(const struct quicklist *ql, size_t samples);
 size_t qlUncompressedBytes(const struct quicklist *ql); /* of all nodes' contents */
 
@@ -76,12 +78,13 @@ struct qlCursor {
     bool gap, changed;
 };
 void qlCursorStart(struct qlCursor *cur, struct quicklist *ql, enum qlEnd end); /* in the gap at that end */
-/* On the element at `index`, negative from the end. False (nothing to close) when there is none. */
+/* Puts the cursor on the element at `index`, negative from the end. False (nothing to close): there is
+ * none. */
 bool qlCursorSeek(struct qlCursor *cur, struct quicklist *ql, int64_t index);
 void qlCursorClose(struct qlCursor *cur);
 bool qlNext(struct qlCursor *cur); /* false: in the gap at the end now */
 bool qlPrev(struct qlCursor *cur);
-/* The element that the cursor is on; valid until it moves or the list changes. */
+/* Gives the element under the cursor; valid until the cursor moves or the list changes. */
 void qlValue(const struct qlCursor *cur, struct lpValue *v);
 void qlDelete(struct qlCursor *cur); /* leaves a gap */
 /* These close the cursor. */
@@ -96,16 +99,16 @@ bool qlIsPlain(const struct qlCursor *cur);
 bool qlNextNode(struct qlCursor *cur);
 
 /* ---- Whole nodes ---- */
-/* A list of this one listpack, which it takes over (freed when it has no elements). */
+/* Makes a list of one listpack, which it takes over (and frees when it has no elements). */
 struct quicklist *qlFromListpack(unsigned char *lp, int64_t fill, int64_t depth);
-/* The only node's listpack when there is one node, not plain, and it holds no more than the limits; the list
- * is freed then. NULL otherwise: nothing changed. */
+/* Returns the listpack of the only node, when that is not plain and within the limits; the list is freed
+ * then. NULL otherwise: nothing changed. */
 unsigned char *qlToListpack(struct quicklist *ql, struct qlLimits l);
-/* Nodes from outside, appended. A listpack is taken over; when the bytes are not a sound listpack with at
- * least one element, nothing changes, it stays the caller's, and the answer is false. */
+/* Append nodes from outside. A listpack is taken over; when the bytes are no well-formed listpack with at
+ * least one element, nothing changes, the caller keeps it, and the result is false. */
 bool qlLoadListpack(struct quicklist *ql, unsigned char *lp, size_t size);
 void qlLoadPlain(struct quicklist *ql, struct str s);
-/* Every node in order, as it lies in memory. */
+/* A node as it lies in memory; qlEachNode visits all in order. */
 struct qlNodeView {
     struct str bytes; /* a listpack or, when plain, an element; LZF of it when compressed */
     size_t length;    /* of it uncompressed */
@@ -114,14 +117,14 @@ struct qlNodeView {
 void qlForEachNode(const struct quicklist *ql, void (*fn)(void *priv, const struct qlNodeView *n),
                    void *priv);
 
-/* Step 0, 1, 2 ... fetch what an operation at that end will touch, each behind what the one before fetched,
- * until it returns false. `at` is NULL before step 0. */
+/* Prefetches what an operation at that end will touch. Call it with step 0, 1, 2 ... until it returns
+ * false; each step needs what the previous one fetched. `at` is NULL before step 0. */
 bool qlPrefetch(const struct quicklist *ql, enum qlEnd end, int step, const void **at);
 
-/* Lets every allocation move, those of up to `nodes` nodes with each call; the list may change between the
- * calls. Start with *cursor == 0; it is 0 again at the end. Returns the list. Getting to where the last call
- * ended takes as long as qlCursorSeek, without unpacking. */
+/* Offers every allocation to `move`, those of up to `nodes` nodes with each call; the list may change
+ * between calls. Start with *cursor == 0; it is 0 again at the end. Returns the list. Reaching the place
+ * where the last call ended takes as long as qlCursorSeek, without unpacking. */
 struct quicklist *qlMove(struct quicklist *ql, uint64_t *cursor, uint32_t nodes, zmoveFn *move, void *priv);
 
-/* Are all invariants true? O(n), for tests. */
+/* Checks all invariants. O(n), for tests. */
 bool qlCheck(const struct quicklist *ql);

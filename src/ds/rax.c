@@ -92,7 +92,7 @@ static struct node *raxNodeResize(struct rax *r, struct node *n, size_t bytes) {
     return n;
 }
 
-/* The first child whose byte is >= b; n->children when there is none. */
+/* Returns the first child whose byte is >= b; n->children when there is none. */
 static int raxLowerChild(struct node *n, unsigned char b) {
     const unsigned char *bytes = raxChildBytes(n);
     int low = 0, high = n->children;
@@ -183,7 +183,8 @@ static struct str raxSkip(struct str s, size_t n) {
 
 /* ---- Change ---- */
 
-/* The key leaves the node's prefix after `common` bytes: a node for what is shared goes above it. */
+/* Splits a node whose prefix the key leaves after `common` bytes: a node for the shared bytes goes above
+ * it. */
 static void *raxSplitNode(struct rax *r, struct node *n, size_t common, struct str key, void *value) {
     struct str prefix = raxPrefixView(n);
     bool ends = common == key.len;
@@ -271,7 +272,7 @@ bool raxFind(const struct rax *r, struct str key, void **value) {
     return !key.len;
 }
 
-/* A node has lost a child or its value: bring it back into the form that the invariants ask for. */
+/* Restores the invariants for a node that has lost a child or its value. */
 static void *raxTidy(struct rax *r, struct node *n) {
     if (!n->children && !n->prefix) { /* only a value is left */
         void *slot = raxValueSlot(n->slots[0]);
@@ -391,7 +392,7 @@ static bool raxLost(struct raxIterator *it) {
     return false;
 }
 
-/* The first key below a slot whose byte the key already has. */
+/* Goes to the first key below a slot whose byte the key already has. */
 static bool raxFirstBelow(struct raxIterator *it, void *slot) {
     while (!raxIsValue(slot)) {
         struct node *n = slot;
@@ -414,8 +415,8 @@ static bool raxLastBelow(struct raxIterator *it, void *slot) {
     return raxArrive(it, raxSlotValue(slot));
 }
 
-/* The next key that does not lie below where the iterator stands: first the children after `child` of the top
- * node. */
+/* Goes to the next key that does not lie below the iterator's place: first the children after `child` of
+ * the top node. */
 static bool raxNextAside(struct raxIterator *it, int child) {
     while (it->depth) {
         struct node *n = raxTop(it)->node;
@@ -429,7 +430,7 @@ static bool raxNextAside(struct raxIterator *it, int child) {
     return raxLost(it);
 }
 
-/* The previous key: the children before `child`, then the node's own key. */
+/* Goes to the previous key: the children before `child`, then the node's own key. */
 static bool raxPrevAside(struct raxIterator *it, int child) {
     while (it->depth) {
         struct node *n = raxTop(it)->node;
@@ -447,8 +448,8 @@ static bool raxPrevAside(struct raxIterator *it, int child) {
     return raxLost(it);
 }
 
-/* Is the iterator at a value in a slot, rather than at a node's own key? Then the key has that slot's byte,
- * too. */
+/* Tells whether the iterator is at a value in a slot, rather than at a node's own key. The key then has
+ * that slot's byte, too. */
 static bool raxAtSlot(struct raxIterator *it) {
     return it->depth && raxTop(it)->child >= 0;
 }
@@ -464,8 +465,8 @@ static bool raxSeekEnd(struct raxIterator *it, bool last) {
     return last ? raxLastBelow(it, it->rax->root) : raxFirstBelow(it, it->rax->root);
 }
 
-/* Where a descent for a key ended: on it, or with everything below the last slot greater, or smaller, or with
- * the top node's children to choose from. */
+/* Descends to a key. The descent ends on it, or above a slot with only greater or only smaller keys, or
+ * with the top node's children to choose from. */
 static bool raxSeekKey(struct raxIterator *it, struct str key, bool less, bool equal) {
     void *slot = it->rax->root;
     raxRewindTo(it);
@@ -502,7 +503,7 @@ aside:
     return less ? raxPrevAside(it, raxTop(it)->child) : raxNextAside(it, raxTop(it)->child);
 }
 
-/* The tree has changed: look for the neighbour of the key that we stood on. */
+/* Finds, after a change of the tree, the neighbour of the key at which the iterator stood. */
 static bool raxSeekAgain(struct raxIterator *it, bool less) {
     char inline_copy[sizeof it->inline_bytes];
     size_t len = it->key.len;
@@ -563,7 +564,7 @@ void raxInit(struct rax *r) {
     *r = (struct rax){0};
 }
 
-/* With a stack of its own: names chosen badly make a tree deep. */
+/* Frees nodes with an explicit stack, since badly chosen names make a tree deep. */
 static void raxFreeNodes(struct node *n, void (*freeValue)(void *value)) {
     void **stack = NULL;
     size_t depth = 0, room = 0;
@@ -598,8 +599,8 @@ void raxDestroy(struct rax *r, void (*freeValue)(void *value)) {
 
 #define SEEN_MAX 32
 
-/* Offers the nodes above where the iterator stands. Most were so at the last step: those are in `seen`.
- * Returns the slot of the value. */
+/* Offers the nodes above the iterator's place to `move`. `seen` holds those that were offered at the last
+ * step. Returns the slot of the value. */
 static void **raxMovePath(struct rax *r, struct raxIterator *it, void **seen, zmoveFn *move, void *priv) {
     void **slot = &r->root;
     for (size_t i = 0; i < it->depth; i++) {

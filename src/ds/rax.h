@@ -29,12 +29,11 @@ void raxInit(struct rax *r);
 /* Frees the nodes, and each value by freeValue when that is not NULL. The tree is empty then. */
 void raxDestroy(struct rax *r, void (*freeValue)(void *value));
 
-/* True when the key was added; else it was there, *old (may be NULL) is its old value,
- * and value replaces it. */
+/* True when the key was added. Otherwise *old (may be NULL) is its old value, which `value` replaces. */
 bool raxInsert(struct rax *r, struct str key, void *value, void **old);
-/* True when the key is there; *value (may be NULL) receives what it holds. */
+/* True when the key exists; *value (may be NULL) receives its value. */
 bool raxFind(const struct rax *r, struct str key, void **value);
-/* True when the key was there and has been removed; *old (may be NULL) is its value. */
+/* True when the key existed and has been removed; *old (may be NULL) is its value. */
 bool raxRemove(struct rax *r, struct str key, void **old);
 
 /* Iteration, both ways. An iterator survives every change of the tree: when the form has changed since its
@@ -71,8 +70,8 @@ bool raxNext(struct raxIterator *it); /* false past the end; the iterator must b
 bool raxPrev(struct raxIterator *it);
 void raxStop(struct raxIterator *it);
 
-/* Lets the nodes move that lead to the keys from a place on (op and key as in raxSeek), up to `keys` of them,
- * and offers each key's value to `value` (may be NULL), which returns where that is now, and must not change
+/* Offers to `move` the nodes that lead to up to `keys` keys from a place on (op and key as in raxSeek),
+ * and each key's value to `value` (may be NULL), which returns where the value is now and must not change
  * the tree. True when there are more keys. O(keys, and their length). */
 typedef void *raxValueFn(void *priv, struct str key, void *value);
 bool raxMove(struct rax *r, const char *op, struct str key, size_t keys, zmoveFn *move, raxValueFn *value,

@@ -29,7 +29,7 @@ struct scanCursor {
     uint64_t position;
 };
 
-/* The cursor of a client (below SCAN_CURSOR_END) over a table of so many homes, at least one. */
+/* Reads a client's cursor (below SCAN_CURSOR_END) over a table of `homes` homes, at least one. */
 static inline struct scanCursor scanCursorRead(uint64_t cursor, uint64_t homes) {
     unsigned level = (unsigned)(cursor >> POSITION_BITS), fitting = 63 - (unsigned)__builtin_clzll(homes);
     if (fitting > 31) fitting = 31;
@@ -37,7 +37,7 @@ static inline struct scanCursor scanCursorRead(uint64_t cursor, uint64_t homes) 
     return (struct scanCursor){level, cursor & (POSITION_END - 1)};
 }
 
-/* Where the stripe of the cursor ends. */
+/* Returns where the cursor's stripe ends. */
 static inline uint64_t scanStripeEnd(const struct scanCursor *c) {
     unsigned width = POSITION_BITS - c->level;
     return ((c->position >> width) + 1) << width;
@@ -56,7 +56,7 @@ static inline bool scanCursorAdvance(struct scanCursor *c, uint64_t to) {
     return bit != 0;
 }
 
-/* As a number for the client. */
+/* Returns the cursor as a number for the client. */
 static inline uint64_t scanCursorNumber(const struct scanCursor *c) {
     return (uint64_t)c->level << POSITION_BITS | c->position;
 }

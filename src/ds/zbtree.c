@@ -17,7 +17,7 @@
 
 /* ---- Leaves ---- */
 
-/* Bytes in front of a leaf in its allocation. */
+/* Returns the bytes in front of a leaf in its allocation. */
 static inline size_t zbtInFront(const zbtree *t) {
     return t->form == ZBT_ONE_LEAF ? sizeof *t : 0;
 }
@@ -29,7 +29,7 @@ static struct zbtLeaf *zbtLeafNew(size_t need, struct zbtPacking p, unsigned lea
     return l;
 }
 
-/* A tree with an empty leaf behind it. */
+/* Makes a tree with an empty leaf behind it. */
 static zbtree *zbtTreeNew(size_t need, struct zbtPacking p, unsigned least, unsigned each) {
     size_t size = zmallocGoodSize(sizeof(zbtree) + need);
     zbtree *t = zmalloc(size);
@@ -63,7 +63,7 @@ static void zbtLinkBetween(zbtree *t, struct zbtLeaf *prev, struct zbtLeaf *l, s
         t->last = l;
 }
 
-/* `now` is the leaf from now on; old is not freed. */
+/* Puts `now` in the place of a leaf; the old one is not freed. */
 static void zbtReplaceLeaf(zbtree *t, struct zbtLeaf *old, struct zbtLeaf *now) {
     now->id = old->id;
     now->table = old->table;
@@ -73,7 +73,7 @@ static void zbtReplaceLeaf(zbtree *t, struct zbtLeaf *old, struct zbtLeaf *now) 
     if (t->form == ZBT_MAPPED) zbtMapOf(t)->leaves[now->id] = now;
 }
 
-/* All elements; `whole`: with garbage, as it is. */
+/* Copies all elements; `whole`: with the garbage, unchanged. */
 static void zbtTakeOver(struct zbtLeaf *now, const struct zbtLeaf *l, bool whole) {
     if (whole)
         zbtLeafTakeAll(now, l);
@@ -81,7 +81,7 @@ static void zbtTakeOver(struct zbtLeaf *now, const struct zbtLeaf *l, bool whole
         zbtLeafTake(now, l, 0, l->count);
 }
 
-/* Moves the tree as well when the leaf is behind it. */
+/* Moves a leaf to an allocation of `need` bytes, and the tree with it when the leaf lies behind the tree. */
 static struct zbtLeaf *zbtRebuild(zbtree **tp, struct zbtLeaf *l, size_t need, struct zbtPacking p,
                                   unsigned least, unsigned each, bool whole) {
     zbtree *t = *tp;
@@ -105,8 +105,8 @@ static inline unsigned zbtBytesEach(unsigned count, size_t bytes, unsigned width
     return 3 + width + (unsigned)((bytes + count - 1) / count);
 }
 
-/* A leaf with room for one more, in an allocation that suits; false when that is too large. A little garbage
- * is kept where there is room: the leaf is copied in one go then, and it will be written over. */
+/* Moves a leaf to an allocation for one more element; false when that is too large. A little garbage is
+ * kept where there is space: the leaf is then copied in one go, and the garbage will be overwritten. */
 static bool zbtRegrow(zbtree **tp, struct zbtLeaf **l, unsigned slot, const struct zbtItem *it) {
     const struct zbtLeaf *old = *l;
     unsigned count = old->count + 1u;
@@ -123,7 +123,7 @@ static bool zbtRegrow(zbtree **tp, struct zbtLeaf **l, unsigned slot, const stru
     return true;
 }
 
-/* From a leaf behind the tree to one of its own. */
+/* Moves the leaf behind the tree to an allocation of its own. */
 static void zbtSetApart(zbtree **tp) {
     zbtree *t = *tp, *apart = zmalloc(sizeof *t);
     struct zbtLeaf *old = t->first;
@@ -140,14 +140,14 @@ static void zbtSetApart(zbtree **tp) {
 
 /* ---- Splitting ---- */
 
-/* Half of the bytes are before it. */
+/* Returns the slot with half of the bytes before it. */
 static unsigned zbtMiddleOf(const struct zbtLeaf *l) {
     unsigned half = zbtLeafBytes(l, 0, l->count) + l->count * (3u + l->width), sum = 0, i = 0;
     for (half /= 2; i + 1u < l->count && sum < half; i++) sum += zbtLeafBytes(l, i, i + 1) + 3u + l->width;
     return i ? i : 1;
 }
 
-/* [from, to) as a leaf, with room for the element that goes there. */
+/* Makes a leaf of the elements [from, to), with space for the element that goes there. */
 static struct zbtLeaf *zbtPartOf(const struct zbtLeaf *l, unsigned from, unsigned to,
                                  const struct zbtItem *more, unsigned slot) {
     struct zbtPacking p = zbtPack(l, from, to, more, slot);
@@ -182,7 +182,7 @@ static void zbtSplitLeaf(zbtree *t, struct zbtLeaf *l, unsigned slot, const stru
     zbtLeafFree(l);
 }
 
-/* An empty leaf at an end of the set, for an element that goes there. The full one stays full. */
+/* Makes an empty leaf at an end of the set, for an element that goes there. The full one stays full. */
 static struct zbtLeaf *zbtBeginLeaf(zbtree *t, const struct zbtItem *it, bool at_end) {
     struct zbtLeaf *full = at_end ? t->last : t->first;
     struct zbtPacking p = zbtPack(full, 0, 0, it, 0);
@@ -227,14 +227,14 @@ static inline bool zbtIsLastLeft(const zbtree *t, const struct zbtTarget *target
     return zbtIsLeft(zbtScoreIn(slot, l->width, l->base), l, slot, target);
 }
 
-/* As zbtSeekInsert. What is appended need not be looked for. */
+/* zbtSeekInsert, but without a search when the element is appended. */
 static struct zbtPos zbtSeekForInsert(zbtree *t, const struct zbtTarget *target) {
     if (!zbtIsLastLeft(t, target)) return zbtSeekInsert(t, target);
     zbtAddCounts(t->last, 1);
     return (struct zbtPos){t->last, t->last->count};
 }
 
-/* No room in l, and it cannot grow: the leaf to put the element in, or NULL: search again. */
+/* Splits a full leaf that cannot grow. Returns the leaf for the element; NULL: search again. */
 static struct zbtLeaf *zbtMakeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slot, const struct zbtItem *it) {
     if ((*tp)->form == ZBT_ONE_LEAF) {
         zbtSetApart(tp);
@@ -253,7 +253,7 @@ static struct zbtLeaf *zbtMakeRoom(zbtree **tp, struct zbtLeaf *l, unsigned *slo
     return l;
 }
 
-/* Into the slot, when there is room in l or room can be made; else NULL: search again. */
+/* Puts the element into the slot when l has space or can get it; NULL: search again. */
 static inline struct zbtLeaf *zbtPutAt(zbtree **tp, struct zbtLeaf *l, unsigned slot,
                                        const struct zbtItem *it) {
     if (!zbtLeafHasRoom(l, it) && !zbtRegrow(tp, &l, slot, it)) l = zbtMakeRoom(tp, l, &slot, it);
@@ -317,7 +317,7 @@ static struct zbtPacking zbtPackBoth(const struct zbtLeaf *a, const struct zbtLe
                        : zbtPack(a, 0, a->count, &last, a->count);
 }
 
-/* a and b = a->next become one, which takes the place of a and, in the map, that of the larger one. */
+/* Joins a and b = a->next to one leaf, which takes the place of a and, in the map, that of the larger one. */
 static void zbtJoinLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b, struct zbtLeaf *both) {
     struct zbtLeaf *keep = a->count >= b->count ? a : b, *gone = keep == a ? b : a;
     unsigned seam = a->count;
@@ -357,7 +357,7 @@ static bool zbtMergeLeaves(zbtree *t, struct zbtLeaf *a, struct zbtLeaf *b) {
     return true;
 }
 
-/* A smaller allocation, when that is worth the copying. */
+/* Moves the leaf to a smaller allocation when that is worth the copying. */
 static void zbtShrinkLeaf(zbtree **tp, struct zbtLeaf *l) {
     struct zbtPacking p = zbtPack(l, 0, l->count, NULL, 0);
     size_t bytes = (size_t)l->heap - l->garbage, front = zbtInFront(*tp), size = front + l->size;
@@ -366,7 +366,8 @@ static void zbtShrinkLeaf(zbtree **tp, struct zbtLeaf *l) {
     if (zmallocGoodSize(front + need) * 4 <= size * 3) zbtRebuild(tp, l, need, p, l->count, each, false);
 }
 
-/* After elements were taken out of a leaf. The ends are left alone, as they will be emptied or filled. */
+/* Joins or shrinks a leaf after elements were removed. Leaves at the ends stay, as they will be emptied or
+ * filled. */
 static zbtree *zbtSettle(zbtree *t, struct zbtLeaf *l) {
     if (!l->count) {
         if (t->leaves > 1) zbtRemoveLeaf(t, l);
@@ -380,7 +381,7 @@ static zbtree *zbtSettle(zbtree *t, struct zbtLeaf *l) {
     return t;
 }
 
-/* Elements [from, to) of a leaf, which the map does not know any more. */
+/* Removes the elements [from, to) of a leaf, which are no longer in the map. */
 static zbtree *zbtTakeOut(zbtree *t, struct zbtLeaf *l, unsigned from, unsigned to) {
     zbtLeafDrop(l, from, to);
     zbtAddCounts(l, -(int64_t)(to - from));
@@ -446,7 +447,7 @@ static void zbtCopyBigs(struct zbtLeaf *l) {
     }
 }
 
-/* The node and all below it; leaves are linked to those copied before. */
+/* Copies the node and all below it; leaves are linked to those copied before. */
 static void *zbtCopyNode(zbtree *t, const void *node, int level, struct zbtInner *parent) {
     if (level == 0) {
         const struct zbtLeaf *l = node;
@@ -541,7 +542,7 @@ uint64_t zbtRank(const zbtree *t, struct zbtPos p) {
     return zbtRankOfLeaf(p.leaf) + p.slot;
 }
 
-/* The first element that is not left of the target, or the one before. */
+/* Finds the first element that is not left of the target, or the one before it. */
 static inline bool zbtSeekPos(const zbtree *t, const struct zbtTarget *target, bool before, struct zbtPos *p,
                               uint64_t *rank) {
     if (!t->length) return false;
@@ -620,8 +621,8 @@ zbtree *zbtPrepend(zbtree *t, double score, struct str member, uint64_t hash) {
     return l ? zbtNoteInserted(t, l, hash) : zbtInsertItem(t, &it, hash);
 }
 
-/* Is the element at `slot` on the right side of a score and member that will be in front of it or (behind)
- * behind it? */
+/* Tells whether the element at `slot` is on the right side of a score and member that will be in front of
+ * it or (behind) behind it. */
 static inline bool zbtStaysBeside(const struct zbtLeaf *l, unsigned slot, double score, struct zbtPos p,
                                   bool behind) {
     double beside = zbtScoreOf(zbtSlot(l, slot), l->width, l->base);
@@ -630,8 +631,8 @@ static inline bool zbtStaysBeside(const struct zbtLeaf *l, unsigned slot, double
     return behind ? cmp > 0 : cmp < 0;
 }
 
-/* A new score that keeps the element between its neighbours in the leaf. Only the one that it comes nearer to
- * can be passed. */
+/* Sets a new score that keeps the element between its neighbours in the leaf. Only the neighbour that it
+ * comes nearer to can be passed. */
 static inline bool zbtRescoreInSlot(struct zbtPos p, double score) {
     const struct zbtLeaf *l = p.leaf;
     if (!zbtLeafFits(l, score)) return false;
@@ -645,7 +646,7 @@ static inline bool zbtRescoreInSlot(struct zbtPos p, double score) {
     return true;
 }
 
-/* A new score that keeps the element in its leaf. False: it does not, or only just. */
+/* Sets a new score that keeps the element in its leaf. False: it leaves it, or that cannot be told here. */
 static bool zbtRescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
     struct zbtLeaf *l = p.leaf;
     unsigned last = l->count - 1u;
@@ -661,8 +662,8 @@ static bool zbtRescoreInLeaf(struct zbtPos p, const struct zbtItem *it) {
     return true;
 }
 
-/* A new score that takes the element to another leaf, when neither changes its size: then the map's entry
- * only gets another number. */
+/* Sets a new score that moves the element to another leaf, when neither leaf changes its size: then the
+ * map's entry only gets another number. */
 static bool zbtMoveToLeaf(zbtree *t, struct zbtPos p, const struct zbtItem *it, uint64_t hash) {
     struct zbtTarget target = {it->score, ZBT_TIES_BY_MEMBER, false, it->member};
     struct zbtLeaf *from = p.leaf;
@@ -730,14 +731,14 @@ uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv) {
 
 /* ---- Prefetching ---- */
 
-/* Header and fp of a leaf that is not here yet, and its first slot. */
+/* Prefetches the header and fp of a leaf that is not in the cache yet, and its first slot. */
 static inline void zbtFetchLeaf(const struct zbtLeaf *l) {
     zbtFetch(l);
     zbtFetch((const char *)l + 64);
     zbtFetch((const char *)l + 128);
 }
 
-/* The first element; the last one is found when the header is here. */
+/* Prefetches the first element; the last one is found when the header has arrived. */
 bool zbtPrefetchEnd(const zbtree *t, bool tail, int step) {
     const struct zbtLeaf *l = tail ? t->last : t->first;
     if (step == 1) {

@@ -36,13 +36,13 @@
  *
  *     129 elements   elements 129 * (1 fp + 2 offset + 1 score + 1 length + 9.15)      1825
  *                    fp rounded up to 16, leaf header 48, tree 48                        111 -> class 2048
- *                                                                           15.9 per member (budget 28)
+ *                                                                           15.9 per member
  *     1M in order    1 + 2 + 1 + 1 + 12.9 = 17.9; headers, inner nodes                 18.7 per member
  *                    map: 64 / 15 bytes at 52% .. 87% fill, one part of 8 twice    5.9 .. 7.7
- *                                                                           24.6 .. 26.4 (budget 36)
+ *                                                                           24.6 .. 26.4
  *     1M at random   leaves 90% full                                                   20.7
  *                    map                                                           5.9 .. 7.7
- *                                                                           26.6 .. 28.4 (budget 42)
+ *                                                                           26.6 .. 28.4
  *
  * Doubles at random add 4 to 6 bytes (5 or 6 for the score, and leaves have fewer elements).
  *
@@ -98,7 +98,7 @@ struct zbtBig {
 ZBT_INLINE uint8_t *zbtSlot(const struct zbtLeaf *l, unsigned i) {
     return (uint8_t *)l->fp + l->cap + (size_t)i * (2u + l->width);
 }
-/* A double as a number: in the same order, but for -0, which is less than 0 then. */
+/* Maps a double to a number in the same order, except that -0 is less than 0. */
 ZBT_INLINE int64_t zbtOrdinal(double score) {
     int64_t bits;
     memcpy(&bits, &score, 8);
@@ -119,7 +119,7 @@ ZBT_INLINE uint64_t zbtLowBytes(const uint8_t *p, unsigned width) {
 #endif
     return x & UINT64_MAX >> (64 - 8 * width);
 }
-/* Where the width is not 1, 2 or 4. */
+/* For widths other than 1, 2 and 4. */
 ZBT_INLINE double zbtWideScoreIn(const uint8_t *slot, unsigned width, int64_t base) {
     double score;
     if (width < 8) return zbtOfOrdinal((int64_t)((uint64_t)base + zbtLowBytes(slot + 2, width)));
@@ -136,7 +136,7 @@ ZBT_INLINE double zbtScoreIn(const uint8_t *slot, unsigned width, int64_t base) 
     default: return zbtWideScoreIn(slot, width, base);
     }
 }
-/* A score of less than 8 bytes, as it is stored. */
+/* Returns a score of less than 8 bytes as it is stored. */
 ZBT_INLINE uint64_t zbtAboveIn(const uint8_t *slot, unsigned width) {
     uint32_t above;
     uint16_t above2;
@@ -178,7 +178,7 @@ static inline double zbtScore(struct zbtPos p) {
 static inline struct str zbtMember(struct zbtPos p) {
     return zbtMemberIn(p.leaf, zbtSlot(p.leaf, p.slot));
 }
-/* One element further; false at the end. */
+/* Goes one element further; false at the end. */
 static inline bool zbtStep(struct zbtPos *p, bool back) {
     if (back ? p->slot > 0 : p->slot + 1u < p->leaf->count) {
         p->slot += back ? -1u : 1u;
@@ -198,12 +198,12 @@ size_t zbtMemory(const zbtree *t, size_t samples); /* usable bytes; so many leav
 size_t zbtAllocations(const zbtree *t);            /* about; O(1) */
 
 /* ---- Searching ---- */
-/* leaf NULL: there is none such. O(1). */
+/* Finds a member; leaf NULL: there is none. O(1). */
 extern struct zbtPos (*zbtFind)(const zbtree *t, struct str member, uint64_t hash);
 bool zbtAtRank(const zbtree *t, uint64_t rank, struct zbtPos *p); /* O(log n) */
 uint64_t zbtRank(const zbtree *t, struct zbtPos p);               /* O(log n), climbing */
-/* First element inside the range, or the last one, and its rank. O(log n).
- * A lex range presumes equal scores. */
+/* Finds the first element inside the range, or the last one, and its rank. O(log n). A lex range presumes
+ * equal scores. */
 bool zbtSeekScore(const zbtree *t, const struct zscoreRange *r, bool last, struct zbtPos *p, uint64_t *rank);
 /* Finds the other end of the range from an element inside it. False: it may lie in another leaf. */
 bool zbtSeekScoreFrom(struct zbtPos *p, const struct zscoreRange *r, bool last);
@@ -217,20 +217,20 @@ zbtree *zbtUpdate(zbtree *t, struct zbtPos p, double score, uint64_t hash);
 zbtree *zbtErase(zbtree *t, struct zbtPos p, uint64_t hash);
 zbtree *zbtEraseRange(zbtree *t, uint64_t rank, uint64_t count); /* by whole leaves where it can */
 
-/* SCAN, as hashtableScan: every element that is there during the whole scan is passed at least once. The
- * cursor is as there; a set without a map is passed at once. */
+/* SCAN, like hashtableScan: every element that is present during the whole scan is passed at least once.
+ * Cursors have the same form; a set without a map is passed in one call. */
 typedef void (*zbtScanFn)(void *priv, struct str member, double score);
 uint64_t zbtScan(const zbtree *t, uint64_t cursor, zbtScanFn fn, void *priv);
 
-/* Lets every allocation be moved, some with each call; the tree may change between the calls. `move` copies
- * what it is given, frees that and returns the copy; or NULL: it stays. Start with *cursor == 0; it is 0
- * again at the end. */
+/* Offers every allocation to `move`, some with each call; the tree may change between calls. `move` copies
+ * the allocation, frees it and returns the copy, or returns NULL when it stays. Start with *cursor == 0;
+ * it is 0 again at the end. */
 typedef void *zbtMoveFn(void *priv, void *ptr);
 zbtree *zbtMove(zbtree *t, uint64_t *cursor, zbtMoveFn *move, void *priv);
 
-/* Prefetch, in steps: each reads what the one before has fetched. False: nothing more to fetch. Step 0 is for
- * all; then an end of the set, or a member. *at is for the steps to remember the leaf: once it is set, the
- * last step is zbtPrefetchElement. */
+/* Prefetch in steps: each reads what the previous one fetched. False: nothing more to fetch. Step 0 is for
+ * the tree; then come the steps of an end of the set, or of a member. The steps remember the leaf in *at:
+ * once it is set, the last step is zbtPrefetchElement. */
 static inline void zbtPrefetchTree(const zbtree *t) {
     __builtin_prefetch(t);
     __builtin_prefetch((const char *)t + 64);
@@ -239,6 +239,6 @@ bool zbtPrefetchEnd(const zbtree *t, bool tail, int step);
 bool zbtPrefetchLeaf(const zbtree *t, uint64_t hash, int step, const void **at);
 extern void (*zbtPrefetchElement)(const struct zbtLeaf *l, uint64_t hash);
 
-/* Shape, fill, depth, as text: "leaves:3 depth:1 ...", appended. O(leaves). */
+/* Appends shape, fill and depth as text: "leaves:3 depth:1 ...". O(leaves). */
 sds zbtStats(const zbtree *t, sds s);
 void zbtVerify(const zbtree *t); /* every invariant; asserts. For tests */

@@ -6,7 +6,7 @@
 
 /* ---- Invariants ---- */
 
-/* Holes are erased members, inside the heap, and no more than there are. */
+/* Checks that holes are erased members inside the heap, and no more of them than the garbage has. */
 static void zbtreeCheckVerifyHoles(const struct zbtLeaf *l) {
     unsigned sum = 0, size;
     for (unsigned offset = l->hole; offset; sum += size) {
@@ -43,7 +43,8 @@ static void zbtreeCheckVerifyLeaf(const struct zbtLeaf *l, uint64_t *bigs) {
     zbtreeCheckVerifyHoles(l);
 }
 
-/* Leaves are met in order: `*before` is the last one. Returns the elements below. */
+/* Checks a node and all below it; leaves are visited in order, and `*before` is the last one. Returns the
+ * elements below. */
 static uint64_t zbtreeCheckVerifyNode(const void *node, int level, const struct zbtInner *parent, double low,
                                       double high, const struct zbtLeaf **before, uint32_t *leaves) {
     uint64_t sum = 0;

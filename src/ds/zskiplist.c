@@ -558,7 +558,7 @@ zskiplistNode *zslInsert(zskiplist *zsl, double score, struct str member) {
 }
 
 zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member) {
-    debugAssert(!zsl->tail || isBeforeKey(zsl->tail, &(struct zslKey){score, member}));
+    debugAssert(!zsl->tail || zslIsBeforeKey(zsl->tail, &(struct zslKey){score, member}));
     zskiplistNode *n = zslNodeNew(zslRandomHeight(), score, member);
     zslLinkAtTail(zsl, n);
     return n;
@@ -566,7 +566,7 @@ zskiplistNode *zslAppend(zskiplist *zsl, double score, struct str member) {
 
 zskiplistNode *zslPrepend(zskiplist *zsl, double score, struct str member) {
     zskiplistNode *n = zslNodeNew(zslRandomHeight(), score, member);
-    debugAssert(!zsl->tail || !isBeforeKey(zsl->header[0].forward, &(struct zslKey){score, member}));
+    debugAssert(!zsl->tail || !zslIsBeforeKey(zsl->header[0].forward, &(struct zslKey){score, member}));
     zslLinkAtHead(zsl, n);
     return n;
 }

@@ -41,7 +41,7 @@ struct moduleFile {
 
 #if !defined(RTLD_DEEPBIND) || defined(LEAK_CHECKED) /* sanitizers cannot live with it */
 
-static bool openHosted(struct moduleFile *f, const char *path) {
+static bool moduleOpenHosted(struct moduleFile *f, const char *path) {
     (void)f, (void)path;
     return false;
 }

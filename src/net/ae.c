@@ -111,7 +111,7 @@ static void aeTimerFreeId(struct aeEventLoop *el, int64_t id) {
 }
 
 static void aeTimerPut(struct aeEventLoop *el, size_t i, struct timer t) {
-    debugAssert(slotOf(t.id) < el->slot_count);
+    debugAssert(aeSlotOf(t.id) < el->slot_count);
     el->timers[i] = t;
     el->places[aeSlotOf(t.id)] = i;
 }
@@ -141,7 +141,7 @@ static void aeTimerAdd(struct aeEventLoop *el, struct timer t, int64_t delay_ms)
 }
 
 static struct timer aeTimerRemove(struct aeEventLoop *el, size_t i) {
-    debugAssert(i < el->timer_count && el->places[slotOf(el->timers[i].id)] == i);
+    debugAssert(i < el->timer_count && el->places[aeSlotOf(el->timers[i].id)] == i);
     struct timer removed = el->timers[i];
     el->places[aeSlotOf(removed.id)] = NO_PLACE;
     struct timer last = el->timers[--el->timer_count];

@@ -356,7 +356,7 @@ static __attribute__((noinline)) void replicasSayOwnWords(void) {
 }
 
 static void replicasBeforeSleep(void) {
-    debugAssert(chainCheck(&history.chain, standingReaders()));
+    debugAssert(chainCheck(&history.chain, replicasStandingReaders()));
     if (__builtin_expect(ping_first || request_ack, 0)) replicasSayOwnWords();
     if (history.grown) replicasWriteLater();
 }

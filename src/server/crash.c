@@ -139,12 +139,12 @@ static void crashReportRegisters(const ucontext_t *uc) {
     RAW("\n");
 }
 #else
-static const unsigned char *faultAddress(const ucontext_t *uc) {
+static const unsigned char *crashFaultAddress(const ucontext_t *uc) {
     (void)uc;
     return NULL;
 }
 
-static void reportRegisters(const ucontext_t *uc) {
+static void crashReportRegisters(const ucontext_t *uc) {
     (void)uc;
 }
 #endif

@@ -231,7 +231,7 @@ enum evictOutcome { BELOW, NOT_YET, CANNOT };
 
 static void evictObject(struct db *db, struct object *o) {
     serverAssert(!evictEvictionIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
-    debugAssert(overLimit() && allowed());
+    debugAssert(evictOverLimit() && evictAllowed());
     if (lazyfree_lazy_eviction && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
         on_its_way += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
     }
