@@ -604,7 +604,7 @@ static __attribute__((noinline)) enum respStatus turnParseAny(struct round *r, s
 static inline enum respStatus turnParseNext(struct round *r, struct client *c, struct request *req) {
     const char *at = c->in + c->in_pos, *next = NULL;
     const struct respViews views = {&r->argv, &r->argv_cap, r->argv_used};
-    if (__builtin_expect(respIsBetween(&c->parser), 1))
+    if (__builtin_expect(respParserIdle(&c->parser), 1))
         next = respParseShort(at, c->in_len - c->in_pos, c->flags & CLIENT_AUTHENTICATED, &views, &req->argc);
     if (__builtin_expect(!next, 0)) return turnParseAny(r, c, req);
     req->raw = strN(at, (size_t)(next - at));

@@ -79,10 +79,10 @@ struct respViews {
 };
 /* As respParseRequest does nearly all of them, for who has many of them to parse: a request that is whole,
  * with fewer than a hundred arguments of fewer than a hundred bytes, by a parser that has not begun one
- * (respIsBetween). Returns what follows it. NULL: it is not of that kind, and nothing has been done. */
+ * (respParserIdle). Returns what follows it. NULL: it is not of that kind, and nothing has been done. */
 const char *respParseShort(const char *buf, size_t len, bool authenticated, const struct respViews *views,
                            int *argc);
-static inline bool respIsBetween(const struct respParser *p) {
+static inline bool respParserIdle(const struct respParser *p) {
     return p->kind == 0;
 }
 
@@ -90,9 +90,6 @@ static inline bool respIsBetween(const struct respParser *p) {
  * tells how many came. */
 size_t respBigSpace(struct respParser *p, char **dst);
 void respBigFilled(struct respParser *p, size_t n);
-static inline bool respParserIdle(const struct respParser *p) {
-    return p->kind == 0;
-}
 void respParserReset(struct respParser *p); /* frees what it holds */
 void respBigArgsFree(struct respBigArg *big);
 

@@ -345,7 +345,7 @@ enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
                                  size_t argv_base, int *argc, size_t *consumed, struct respBigArg **big,
                                  const char **err) {
     struct respViews out = {argv, argv_cap, argv_base};
-    if (respIsBetween(p)) {
+    if (respParserIdle(p)) {
         const char *next = respRequestParseShort(buf, *len, limits->authenticated, &out, argc);
         if (__builtin_expect(next != NULL, 1)) {
             *consumed = (size_t)(next - buf);

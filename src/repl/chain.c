@@ -5,15 +5,15 @@
 #include "base/assert.h"
 #include "base/zmalloc.h"
 
-/* A block is at most such a part of what is kept: of history in blocks that are begun, or not needed to their
- * end, there is little more than was asked for. */
-#define SHARE_OF_HISTORY 64
+/* A block is at most this fraction of the history that is kept, so that blocks that are not full, or not
+ * needed to their end, keep little more than was asked for. */
+#define HISTORY_FRACTION 64
 
 struct chainBlock {
     struct chainBlock *next, *prev;
-    uint64_t at;           /* position of its first byte */
-    uint64_t taken_before; /* memory of the blocks before it that have ever been */
-    uint32_t readers;      /* that stand in it */
+    uint64_t at;
+    uint64_t allocated_before; /* bytes of all earlier blocks that have ever existed */
+    uint32_t readers;          /* readers whose next byte is in it */
     char bytes[];
 };
 
@@ -26,12 +26,12 @@ static uint64_t chainBlockEnd(const struct chain *c, const struct chainBlock *b)
 }
 
 static void chainAddBlock(struct chain *c, size_t wanted) {
-    size_t largest = c->keep / SHARE_OF_HISTORY;
+    size_t largest = c->keep / HISTORY_FRACTION;
     if (largest < CHAIN_BLOCK_MIN) largest = CHAIN_BLOCK_MIN;
     size_t cap = wanted < largest ? wanted : largest;
     if (cap < CHAIN_BLOCK_MIN) cap = CHAIN_BLOCK_MIN;
     struct chainBlock *b = zmalloc(sizeof *b + cap);
-    *b = (struct chainBlock){.prev = c->last, .at = c->end, .taken_before = c->taken_ever};
+    *b = (struct chainBlock){.prev = c->last, .at = c->end, .allocated_before = c->allocated_ever};
     if (c->last)
         c->last->next = b;
     else
@@ -40,7 +40,7 @@ static void chainAddBlock(struct chain *c, size_t wanted) {
     c->room = b->bytes;
     c->room_left = zmallocSize(b) - sizeof *b;
     c->memory += zmallocSize(b);
-    c->taken_ever += zmallocSize(b);
+    c->allocated_ever += zmallocSize(b);
     c->blocks++;
 }
 
@@ -84,7 +84,7 @@ bool chainAppendSlow(struct chain *c, const struct str *pieces, int count) {
 }
 
 void chainTrim(struct chain *c, int blocks) {
-    serverAssert(c->start <= c->end);
+    serverAssert(c->start <= c->end && blocks > 0);
     while (blocks-- > 0 && c->first && c->first != c->last && !c->first->readers &&
            c->end - c->first->next->at >= c->keep)
         chainDropFirst(c);
@@ -92,7 +92,7 @@ void chainTrim(struct chain *c, int blocks) {
 
 /* ---- Readers ---- */
 
-/* The last block that begins at or before `at`. */
+/* Returns the last block that begins at or before `at`. */
 static struct chainBlock *chainFindBlock(const struct chain *c, uint64_t at) {
     struct chainBlock *b;
     if (at - c->start < c->end - at) {
@@ -106,20 +106,22 @@ static struct chainBlock *chainFindBlock(const struct chain *c, uint64_t at) {
 bool chainReaderStart(struct chainReader *r, struct chain *c, uint64_t at) {
     *r = (struct chainReader){.at = at};
     if (at < c->start || at > c->end) return false;
-    if (!c->last) chainAddBlock(c, 0); /* to stand in: what comes will not be given back before it is read */
+    if (!c->last) chainAddBlock(c, 0); /* the reader keeps what comes from being freed */
     r->block = chainFindBlock(c, at);
     r->block->readers++;
     return true;
 }
 
 void chainReaderStop(struct chainReader *r) {
-    serverAssert(!r->block || r->block->readers);
-    if (r->block) r->block->readers--;
+    if (r->block) {
+        serverAssert(r->block->readers);
+        r->block->readers--;
+    }
     *r = (struct chainReader){0};
 }
 
-/* Out of blocks that have been read to their end. */
-static void chainStepOn(struct chainReader *r) {
+/* Moves the reader out of blocks that it has read to their end. */
+static void chainReaderEnterNext(struct chainReader *r) {
     while (r->block->next && r->at == r->block->next->at) {
         r->block->readers--;
         r->block = r->block->next;
@@ -129,7 +131,7 @@ static void chainStepOn(struct chainReader *r) {
 
 int chainReaderView(struct chainReader *r, struct chain *c, struct iovec *iov, int max) {
     int count = 0;
-    chainStepOn(r);
+    chainReaderEnterNext(r);
     serverAssert(max > 0 && r->at >= r->block->at && r->at <= c->end);
     size_t skip = (size_t)(r->at - r->block->at);
     for (struct chainBlock *b = r->block; b && count < max; b = b->next) {
@@ -142,21 +144,21 @@ int chainReaderView(struct chainReader *r, struct chain *c, struct iovec *iov, i
 
 void chainReaderAdvance(struct chainReader *r, struct chain *c, size_t n) {
     serverAssert(n <= chainReaderPending(r, c));
-    chainStepOn(r);
+    chainReaderEnterNext(r);
     while (n) {
         size_t here = (size_t)(chainBlockEnd(c, r->block) - r->at);
         if (here > n) here = n;
         r->at += here;
         n -= here;
-        chainStepOn(r);
+        chainReaderEnterNext(r);
     }
 }
 
 /* ---- Memory ---- */
 
 size_t chainReaderMemory(const struct chainReader *r, const struct chain *c) {
-    serverAssert(r->block && r->block->taken_before <= c->taken_ever);
-    return (size_t)(c->taken_ever - r->block->taken_before);
+    serverAssert(r->block && r->block->allocated_before <= c->allocated_ever);
+    return (size_t)(c->allocated_ever - r->block->allocated_before);
 }
 
 size_t chainReaderBlocks(const struct chainReader *r) {
@@ -170,19 +172,20 @@ size_t chainMemoryBeyondHistory(const struct chain *c) {
 }
 
 bool chainCheck(const struct chain *c, size_t readers) {
-    size_t standing = 0, blocks = 0, memory = 0;
+    size_t readers_seen = 0, blocks = 0, memory = 0;
     uint64_t at = c->start;
-    const struct chainBlock *before = NULL;
+    const struct chainBlock *previous = NULL;
     for (const struct chainBlock *b = c->first; b; b = b->next) {
-        if (b->at != at || b->prev != before || b->taken_before != c->taken_ever - c->memory + memory)
+        if (b->at != at || b->prev != previous ||
+            b->allocated_before != c->allocated_ever - c->memory + memory)
             return false;
         at = chainBlockEnd(c, b);
-        standing += b->readers;
+        readers_seen += b->readers;
         memory += zmallocSize(b);
         blocks++;
-        before = b;
+        previous = b;
     }
     bool room_fits = c->last ? c->room == c->last->bytes + (c->end - c->last->at) : !c->room_left;
-    return before == c->last && at == c->end && blocks == c->blocks && memory == c->memory && room_fits &&
-           standing == readers;
+    return previous == c->last && at == c->end && blocks == c->blocks && memory == c->memory && room_fits &&
+           readers_seen == readers;
 }

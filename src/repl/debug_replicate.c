@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_replicate.c - see debug_replicate.h. The command goes out when DEBUG itself, which is a unit of
- * propagation, has ended. */
+/* debug_replicate.c - see debug_replicate.h. The command is sent when DEBUG itself, which is a unit
+ * of propagation, has ended. */
 #include "repl/debug_replicate.h"
 
 #include "client/reply.h"
@@ -13,7 +13,7 @@
 
 static struct requestQueue queue;
 
-static void debugReplicate(struct client *c) {
+static void debugReplicateCommand(struct client *c) {
     struct request r = {.argv = c->argv + WORDS_BEFORE, .argc = c->argc - WORDS_BEFORE};
     requestQueueAdd(&queue, &r);
     replyOk(c);
@@ -30,7 +30,7 @@ void debugReplicateInit(void) {
         "    Put a command into the replication stream, which is not run here.",
         NULL,
     };
-    static const struct debugSubcommand replicate = {"replicate", 1, -1, debugReplicate, help};
+    static const struct debugSubcommand replicate = {"replicate", 1, -1, debugReplicateCommand, help};
     debugRegister(&replicate);
     beforeSleepRegister(debugReplicateSendQueued);
 }

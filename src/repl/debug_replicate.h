@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_replicate.h - DEBUG REPLICATE: a command of the tester's in the stream, without being run here. */
+/* debug_replicate.h - DEBUG REPLICATE: puts a command into the stream without running it here. */
 #pragma once
 
 void debugReplicateInit(void);

@@ -8,8 +8,8 @@
  *          ├─────── ABORT, time-out ────┘                                │
  *          └─────── it has taken over; ABORT; it refuses ────────────────┘
  *
- * Invariant: while writes are paused for it nothing is added to the stream (no PING, no GETACK either), so
- * that a replica whose acknowledgement is our offset has exactly what we have, and goes on where we end. */
+ * Invariant: while writes are paused nothing is added to the stream (no PING and no GETACK either). A replica
+ * whose acknowledgement is our offset has therefore exactly what we have, and goes on where we end. */
 #include "repl/failover.h"
 
 #include "base/log.h"
@@ -28,13 +28,13 @@
 
 static struct {
     enum failoverState { NO_FAILOVER, WAITING_FOR_SYNC, IN_PROGRESS } state;
-    sds host; /* of the target; NULL: any replica */
+    sds host; /* the target; NULL: any replica */
     int port;
-    bool force;    /* after the time-out go on with what the target has */
-    int64_t timer; /* of the time-out; 0: none */
+    bool force;    /* after the time-out the target takes over with what it has */
+    int64_t timer; /* the time-out's; 0: none */
 } failover;
 
-/* ---- Its course ---- */
+/* ---- Course ---- */
 
 static void failoverStopTimer(void) {
     if (failover.timer) aeDeleteTimeEvent(server_el, failover.timer);
@@ -48,8 +48,8 @@ static void failoverSetTarget(struct str host, int port) {
     sdsfree(old);
 }
 
-/* Writes go on, wherever they are served now. */
-static void replFailoverFinish(void) {
+/* Ends the failover. Writes go on, whichever server accepts them now. */
+static void failoverEnd(void) {
     failoverStopTimer();
     failover.state = NO_FAILOVER;
     failoverSetTarget((struct str){0}, 0);
@@ -62,22 +62,22 @@ static void failoverAbortBecause(const char *reason) {
     else
         serverLog(LL_NOTICE, "The failover to any replica was aborted: %s", reason);
     if (failover.state == IN_PROGRESS) linkBecomePrimary();
-    replFailoverFinish();
+    failoverEnd();
 }
 
-static void failoverHandedOver(bool accepted) {
+static void failoverOnAnswer(bool accepted) {
     if (!accepted) {
         failoverAbortBecause("Failover target rejected psync request");
         return;
     }
-    link_primary_changes(); /* until now it could have been given up */
-    replFailoverFinish();
+    link_on_primary_changed(); /* until now the failover could have been aborted */
+    failoverEnd();
 }
 
 static void failoverHandOver(void) {
     failoverStopTimer();
     failover.state = IN_PROGRESS;
-    linkFollowForHandover(sdsview(failover.host), failover.port, failoverHandedOver);
+    linkFollowForHandover(sdsview(failover.host), failover.port, failoverOnAnswer);
 }
 
 static struct replicaClient *failoverReplicaAt(struct str host, int port) {
@@ -92,8 +92,8 @@ static bool failoverHasAll(const struct replicaClient *r) {
     return r && r->state == REPLICA_ONLINE && r->acked == historyOffset();
 }
 
-/* The target, or the first that could be it. */
-static struct replicaClient *failoverSynced(void) {
+/* Returns the target, or without a target the first replica, that has all data; NULL: none has yet. */
+static struct replicaClient *failoverFindSynced(void) {
     if (failover.host) {
         struct replicaClient *target = failoverReplicaAt(sdsview(failover.host), failover.port);
         return failoverHasAll(target) ? target : NULL;
@@ -105,9 +105,9 @@ static struct replicaClient *failoverSynced(void) {
     return NULL;
 }
 
-static void failoverLookForSynced(void) {
+static void failoverCheckSynced(void) {
     if (__builtin_expect(failover.state != WAITING_FOR_SYNC, 1)) return;
-    struct replicaClient *r = failoverSynced();
+    struct replicaClient *r = failoverFindSynced();
     if (!r) return;
     if (!failover.host) failoverSetTarget(strOf(replicaAddress(r)), r->listening_port);
     serverLog(LL_NOTICE, "Replica %s:%d has all data, so it takes over now", failover.host, failover.port);
@@ -133,14 +133,16 @@ bool failoverRunning(void) {
 
 /* ---- FAILOVER ---- */
 
-struct failoverWish {
+struct failoverOptions {
     struct str host; /* ptr NULL: any replica */
     int64_t port, timeout_ms;
     bool abort, force;
 };
 
-/* One option, its operands included; how many words it has. 0: an error was replied. */
-static int failoverTakeOption(struct client *c, const struct str *words, int count, struct failoverWish *w) {
+/* Parses one option with its operands and returns how many words it has, or 0 when an error has been
+ * replied. */
+static int failoverParseOption(struct client *c, const struct str *words, int count,
+                               struct failoverOptions *w) {
     if (strIs(words[0], "timeout") && count > 1 && !w->timeout_ms) {
         if (!argRange(c, words[1], INT32_MIN, INT32_MAX, &w->timeout_ms, NULL)) return 0;
         if (w->timeout_ms > 0) return 2;
@@ -160,7 +162,7 @@ static int failoverTakeOption(struct client *c, const struct str *words, int cou
     return 0;
 }
 
-static const char *failoverWhyNot(const struct failoverWish *w) {
+static const char *failoverFindError(const struct failoverOptions *w) {
     if (failoverRunning()) return "ERR FAILOVER already in progress.";
     if (roleIsReplica()) return "ERR FAILOVER is not valid when server is a replica.";
     if (!replicas.length) return "ERR FAILOVER requires connected replicas.";
@@ -172,7 +174,7 @@ static const char *failoverWhyNot(const struct failoverWish *w) {
     return r->state == REPLICA_ONLINE ? NULL : "ERR FAILOVER target replica is not online.";
 }
 
-static void failoverBegin(const struct failoverWish *w) {
+static void failoverBegin(const struct failoverOptions *w) {
     failover.state = WAITING_FOR_SYNC;
     failover.force = w->force;
     failoverSetTarget(w->host, (int)w->port);
@@ -185,32 +187,32 @@ static void failoverBegin(const struct failoverWish *w) {
 }
 
 void failoverCommand(struct client *c) {
-    struct failoverWish wish = {0};
+    struct failoverOptions options = {0};
     if (cluster_enabled) {
         replyError(c, "ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.");
         return;
     }
     for (int i = 1, words; i < c->argc; i += words) {
-        words = failoverTakeOption(c, c->argv + i, c->argc - i, &wish);
+        words = failoverParseOption(c, c->argv + i, c->argc - i, &options);
         if (!words) return;
     }
-    if (wish.abort && c->argc > 2) {
+    if (options.abort && c->argc > 2) {
         replySyntaxError(c);
         return;
     }
-    if (wish.abort && !failoverRunning()) {
+    if (options.abort && !failoverRunning()) {
         replyError(c, "ERR No failover in progress.");
         return;
     }
-    const char *error = wish.abort ? NULL : failoverWhyNot(&wish);
+    const char *error = options.abort ? NULL : failoverFindError(&options);
     if (error) {
         replyError(c, error);
         return;
     }
-    if (wish.abort)
+    if (options.abort)
         failoverAbortBecause("FAILOVER ABORT was called");
     else
-        failoverBegin(&wish);
+        failoverBegin(&options);
     replyOk(c);
 }
 
@@ -223,5 +225,5 @@ static sds failoverInfo(sds s) {
 
 void failoverInit(void) {
     infoRegister("replication", failoverInfo);
-    beforeSleepRegister(failoverLookForSynced);
+    beforeSleepRegister(failoverCheckSynced);
 }

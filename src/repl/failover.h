@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* failover.h - FAILOVER: a primary hands its part to one of its replicas, without losing a write.
+/* failover.h - FAILOVER: a primary hands its role to one of its replicas without losing a write.
  *
- *     writes stand still ─▶ the replica has all ─▶ we become its replica ─▶ writes go on, there
- *                                                  (PSYNC ... FAILOVER) */
+ *     writes are paused ─▶ the replica has all ─▶ we become its replica ─▶ writes go on there
+ *                                                 (PSYNC ... FAILOVER) */
 #pragma once
 
 #include <stdbool.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync.c - see full_sync.h.
  *
- *     fullSyncRequest ─┬─ a child writes the file that it needs, and another replica
+ *     fullSyncRequest ─┬─ a child writes the file that r needs, and another replica
  *                      │  waits for it already                                          ─▶ joins that one
- *                      ├─ no child, and nobody else to be expected (repl-diskless-sync-delay) ─▶ start
- *                      └─ else it waits
- *     at each tick     the class of the one that waits first: start, when it is time */
+ *                      ├─ no child, and no wait for more replicas (repl-diskless-sync-delay) ─▶ start
+ *                      └─ otherwise r waits
+ *     at each tick     the class of the replica that waits first: start when its delay is over */
 #include "repl/full_sync.h"
 
 #include <stdlib.h>
@@ -26,24 +26,24 @@
 #include "repl/history.h"
 #include "repl/repl_settings.h"
 
-#define SET              CONFIG_MODIFIABLE
-#define TIMER_MS         1000
-#define VERSION_OF_TODAY 0x090000 /* who is as new as this reads what Valkey 9 writes */
+#define SET                CONFIG_MODIFIABLE
+#define TIMER_MS           1000
+#define EXPIRING_RDB_SINCE 0x090000 /* replicas of this version and later read RDB_VERSION_EXPIRING */
 
 static int64_t delay_s, max_replicas;
-static bool file_is_for_replicas; /* the child that writes one was started here */
+static bool file_is_for_replicas; /* the running child was started here and writes a file */
 
-/* ---- Classes: who can take the same bytes ---- */
+/* ---- Classes of replicas that can take the same bytes ---- */
 
 struct syncClass {
     int version; /* of RDB */
     bool without_functions, without_keys, rdb_channel;
 };
 
-/* Who cannot tell the end of a stream by a mark gets the file as we write it for ourselves. Who has not told
- * its version may be as old as Redis 7.0. */
+/* Returns the RDB version for r. A replica that does not know the end mark gets the file as we write it for
+ * ourselves. One that has not sent its version may be as old as Redis 7.0. */
 static int fullSyncVersionFor(const struct replicaClient *r) {
-    if (!(r->capa & CAPA_EOF) || r->version >= VERSION_OF_TODAY) return RDB_VERSION_EXPIRING;
+    if (!(r->capa & CAPA_EOF) || r->version >= EXPIRING_RDB_SINCE) return RDB_VERSION_EXPIRING;
     return r->version ? RDB_VERSION : RDB_VERSION_REDIS_7;
 }
 
@@ -66,10 +66,10 @@ static bool fullSyncWaits(const struct replicaClient *r) {
 }
 
 static struct syncMembers fullSyncMembersOf(struct syncClass class) {
-    struct syncMembers m = {zmalloc((replicas.length + 1) * sizeof *m.of), 0};
+    struct syncMembers m = {zmalloc((replicas.length + 1) * sizeof *m.at), 0};
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (fullSyncWaits(r) && fullSyncSameClass(class, fullSyncClassOf(r))) m.of[m.count++] = r;
+        if (fullSyncWaits(r) && fullSyncSameClass(class, fullSyncClassOf(r))) m.at[m.count++] = r;
     }
     return m;
 }
@@ -78,15 +78,15 @@ static struct syncMembers fullSyncMembersOf(struct syncClass class) {
 
 static bool fullSyncAllHave(struct syncMembers members, unsigned capa) {
     for (int i = 0; i < members.count; i++) {
-        if (!(members.of[i]->capa & capa)) return false;
+        if (!(members.at[i]->capa & capa)) return false;
     }
     return true;
 }
 
-/* The transport checks what it carries, and they rely on it. */
-static bool fullSyncNeedNoChecksum(struct syncMembers members) {
+/* Returns whether all members skip the checksum and the transport (TLS) checks what it carries. */
+static bool fullSyncCanSkipChecksum(struct syncMembers members) {
     for (int i = 0; i < members.count; i++) {
-        if (!tlsIs(members.of[i]->client->conn)) return false;
+        if (!tlsIs(members.at[i]->client->conn)) return false;
     }
     return fullSyncAllHave(members, CAPA_SKIP_RDB_CHECKSUM);
 }
@@ -94,8 +94,8 @@ static bool fullSyncNeedNoChecksum(struct syncMembers members) {
 static void fullSyncStartFailed(struct syncMembers members, const char *err) {
     serverLog(LL_WARNING, "The snapshot for replicas could not be started: %s", err);
     for (int i = 0; i < members.count; i++) {
-        struct client *c = members.of[i]->client;
-        replicaSend(members.of[i], "-ERR BGSAVE failed, replication can't continue\r\n");
+        struct client *c = members.at[i]->client;
+        replicaSend(members.at[i], "-ERR BGSAVE failed, replication can't continue\r\n");
         clientCloseAfterReply(c);
     }
 }
@@ -110,7 +110,7 @@ static bool fullSyncStartChild(const struct syncPlan *plan, struct syncMembers m
     return true;
 }
 
-/* What the child has is what we have now, and the stream goes on from here. */
+/* Starts a child for all waiting replicas of this class. The stream goes on from the moment of the fork. */
 static void fullSyncStart(struct syncClass class) {
     struct syncMembers members = fullSyncMembersOf(class);
     bool sockets = fullSyncAllHave(members, CAPA_EOF) && (repl_diskless_sync || fullSyncNeedsSockets(class));
@@ -118,31 +118,31 @@ static void fullSyncStart(struct syncClass class) {
     struct syncPlan plan = {.options = {.version = sockets ? class.version : 0,
                                         .without_functions = class.without_functions,
                                         .without_keys = class.without_keys,
-                                        .without_checksum = sockets && fullSyncNeedNoChecksum(members),
+                                        .without_checksum = sockets && fullSyncCanSkipChecksum(members),
                                         .replication = &plan.replication}};
-    historyOfSave(&plan.replication);
+    historyDescribe(&plan.replication);
     randomHexChars(plan.mark, SYNC_MARK);
     serverLog(LL_NOTICE, "A snapshot for replicas begins: it is written to %s (%s)",
               sockets ? "the sockets of the replicas" : "disk",
               class.rdb_channel ? "dual channel" : "single channel");
     if (fullSyncStartChild(&plan, members, sockets, class.rdb_channel, &err)) {
         file_is_for_replicas = !sockets;
-        for (int i = 0; i < members.count; i++) replicaSetup(members.of[i], historyOffset());
+        for (int i = 0; i < members.count; i++) replicaBeginSnapshot(members.at[i], historyOffset());
     } else {
         fullSyncStartFailed(members, err);
     }
-    zfree(members.of);
+    zfree(members.at);
 }
 
 /* ---- A request ---- */
 
-/* Waits for the file that a child writes now. */
+/* Returns whether r waits for the file that a child is writing. */
 static bool fullSyncWaitsForFile(const struct replicaClient *r) {
     return r->state == REPLICA_WAIT_END && !r->transfer;
 }
 
-/* Whose snapshot would do for r as well? */
-static const struct replicaClient *fullSyncWhoseFits(const struct replicaClient *r) {
+/* Returns a replica whose running snapshot suits r as well; NULL: there is none. */
+static const struct replicaClient *fullSyncFindSuitable(const struct replicaClient *r) {
     listForEach(&replicas, it) {
         const struct replicaClient *other = listEntry(it, struct replicaClient, node);
         if (fullSyncWaitsForFile(other) && (r->capa & other->capa) == other->capa &&
@@ -153,26 +153,26 @@ static const struct replicaClient *fullSyncWhoseFits(const struct replicaClient 
     return NULL;
 }
 
-static void fullSyncAttach(struct replicaClient *r) {
-    const struct replicaClient *other = fullSyncWhoseFits(r);
+static void fullSyncJoinRunning(struct replicaClient *r) {
+    const struct replicaClient *other = fullSyncFindSuitable(r);
     if (!other) {
         serverLog(LL_NOTICE, "The running snapshot does not suit the replica, which waits for the next one");
         return;
     }
-    if (replicaSetup(r, other->start_offset))
+    if (replicaBeginSnapshot(r, other->start_offset))
         serverLog(LL_NOTICE, "The replica waits for the end of the running snapshot");
 }
 
-static bool fullSyncToSockets(void) {
+static bool fullSyncSocketsInUse(void) {
     return syncPipeRunning() || syncDirectRunning();
 }
 
 void fullSyncRequest(struct replicaClient *r) {
     serverAssert(r->state == REPLICA_WAIT_START && !r->transfer);
-    if (fullSyncToSockets())
+    if (fullSyncSocketsInUse())
         serverLog(LL_NOTICE, "Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
     else if (childRunning() == CHILD_RDB)
-        fullSyncAttach(r);
+        fullSyncJoinRunning(r);
     else if (repl_diskless_sync && r->capa & CAPA_EOF && delay_s)
         serverLog(LL_NOTICE,
                   "The snapshot waits for repl-diskless-sync-delay, so that more replicas can share it");
@@ -185,7 +185,7 @@ void fullSyncRequest(struct replicaClient *r) {
 /* ---- The file is there ---- */
 
 static void fullSyncOnSaved(bool success) {
-    if (success) syncFileMade(file_is_for_replicas);
+    if (success) syncFileNoteSaved(file_is_for_replicas);
     file_is_for_replicas = false;
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -197,29 +197,29 @@ static void fullSyncOnSaved(bool success) {
     }
 }
 
-/* ---- A replica is sent something, or goes ---- */
+/* ---- A replica is sent something, or leaves ---- */
 
 bool fullSyncWrite(struct replicaClient *r) {
-    return !r->transfer || transferOf(r)->way->write(r);
+    return !r->transfer || transferOf(r)->methods->write(r);
 }
 
 bool fullSyncHasOutput(const struct replicaClient *r) {
-    return r->transfer && transferOf(r)->way->waits(r);
+    return r->transfer && transferOf(r)->methods->waits(r);
 }
 
-static bool fullSyncIsAnyWaitingForFile(const struct replicaClient *but) {
+static bool fullSyncIsAnyWaitingForFile(const struct replicaClient *except) {
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (r != but && fullSyncWaitsForFile(r)) return true;
+        if (r != except && fullSyncWaitsForFile(r)) return true;
     }
     return false;
 }
 
-/* A file that was made for replicas only is of no use without them. */
+/* The child is stopped when its file was for replicas only and the last of them leaves. */
 void fullSyncForget(struct replicaClient *r) {
-    if (r->rdb_channel) syncDirectGone(r);
+    if (r->rdb_channel) syncDirectForget(r);
     if (r->transfer) {
-        transferOf(r)->way->leave(r);
+        transferOf(r)->methods->leave(r);
         return;
     }
     if (!file_is_for_replicas || !fullSyncWaitsForFile(r)) return;
@@ -231,55 +231,33 @@ void fullSyncForget(struct replicaClient *r) {
     childStop();
 }
 
-bool fullSyncJoinChannels(struct replicaClient *main, uint64_t rdb_client_id) {
-    if (!syncDirectIsWaiting(rdb_client_id)) return false;
-    main->rdb_client_id = rdb_client_id;
-    return true;
-}
-
-void fullSyncStreamTaken(const struct replicaClient *main) {
-    serverAssert(main->rdb_client_id);
-    syncDirectCame(main->rdb_client_id);
-}
-
-void fullSyncLimitPlaces(void) {
-    syncDirectLimit();
-}
-
-size_t fullSyncWaitingPsync(void) {
-    return syncDirectWaiting();
-}
-
-size_t fullSyncPlaces(void) {
-    return syncDirectPlaces();
-}
-
 /* ---- Jobs ---- */
 
-static bool fullSyncIsTime(struct syncClass class, bool diskless) {
+static bool fullSyncIsDue(struct syncClass class, bool diskless) {
     int count = 0;
     int64_t first_ms = cmd_time_ms;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
         if (!fullSyncWaits(r) || !fullSyncSameClass(class, fullSyncClassOf(r))) continue;
         count++;
-        if (r->asked_ms < first_ms) first_ms = r->asked_ms;
+        if (r->requested_ms < first_ms) first_ms = r->requested_ms;
     }
     return !diskless || (max_replicas && count >= max_replicas) || cmd_time_ms - first_ms >= delay_s * 1000;
 }
 
-static void fullSyncStartWhenTime(void) {
-    if (!replicas.length || childRunning() != CHILD_NONE || fullSyncToSockets()) return;
+static void fullSyncStartDue(void) {
+    if (!replicas.length || childRunning() != CHILD_NONE || fullSyncSocketsInUse()) return;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
         if (!fullSyncWaits(r)) continue;
         struct syncClass class = fullSyncClassOf(r);
-        if (fullSyncIsTime(class, repl_diskless_sync)) fullSyncStart(class);
+        if (fullSyncIsDue(class, repl_diskless_sync)) fullSyncStart(class);
         return;
     }
 }
 
-/* Something to read for those who wait: the connection is alive. Not once the header is on its way. */
+/* Sends an empty line to replicas that wait, which shows them that the connection is alive, but not once
+ * the header is on its way. */
 static void fullSyncKeepAlive(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -290,7 +268,7 @@ static void fullSyncKeepAlive(void) {
 
 static bool fullSyncHoldsOthers(const struct replicaClient *r) {
     const struct transfer *t = r->transfer;
-    return t && t->way->holds_others && t->way->waits(r) && !(r->client->flags & CLIENT_CLOSE_ASAP);
+    return t && t->methods->holds_others && t->methods->waits(r) && !(r->client->flags & CLIENT_CLOSE_ASAP);
 }
 
 static void fullSyncCutStalled(void) {
@@ -326,6 +304,6 @@ void fullSyncInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     syncDirectInit();
     persistenceOnSaved(fullSyncOnSaved);
-    cronRegister(fullSyncStartWhenTime, 0);
+    cronRegister(fullSyncStartDue, 0);
     cronRegister(fullSyncTimer, TIMER_MS);
 }

@@ -24,15 +24,15 @@
 
 #define GRACE_S 5
 
-/* ---- Who is waited for ---- */
+/* ---- Main connections that are waited for ---- */
 
 struct awaited {
     struct listNode node;
     uint64_t client_id;
     struct chainReader reader; /* keeps the stream until the main connection reads it */
-    bool came;                 /* the main connection reads it */
-    int64_t soft_since_s;      /* what is kept is above the soft limit of replicas since then; 0: it is not */
-    int64_t sent_ms;           /* when the snapshot had been sent; 0: not yet */
+    bool main_reads;           /* the main connection reads the stream itself */
+    int64_t soft_since_s;      /* since when more is kept than the soft limit of replicas; 0: less is kept */
+    int64_t sent_ms;           /* when the snapshot had been sent; 0: it is being sent */
 };
 static struct list awaited;
 static int64_t grace_s = GRACE_S;
@@ -59,30 +59,29 @@ static void fullSyncDirectDrop(struct awaited *a) {
     zfree(a);
 }
 
-/* With the connection for the snapshot: there is nothing more to be said on it. */
+/* Drops the entry and closes the connection for the snapshot, on which nothing more is sent. */
 static void fullSyncDirectRelease(struct awaited *a) {
     struct client *c = clientById(a->client_id);
     if (c) clientClose(c);
     fullSyncDirectDrop(a);
 }
 
-/* With a snapshot that was cut off nobody can follow. */
-void syncDirectGone(const struct replicaClient *r) {
+void syncDirectForget(const struct replicaClient *r) {
     struct awaited *a = fullSyncDirectFindAwaited(r->client->id);
     if (a && !a->sent_ms) fullSyncDirectDrop(a);
 }
 
-void syncDirectCame(uint64_t rdb_client_id) {
+void syncDirectMainReads(uint64_t rdb_client_id) {
     struct awaited *a = fullSyncDirectFindAwaited(rdb_client_id);
     if (!a) return;
     chainReaderStop(&a->reader);
-    a->came = true;
+    a->main_reads = true;
 }
 
 void syncDirectLimit(void) {
     listForEach(&awaited, it) {
         struct awaited *a = listEntry(it, struct awaited, node);
-        size_t bytes = a->came ? 0 : chainReaderMemory(&a->reader, &history.chain);
+        size_t bytes = a->main_reads ? 0 : chainReaderMemory(&a->reader, &history.chain);
         if (!clientOutputIsTooMuch(CLIENT_CLASS_REPLICA, bytes, &a->soft_since_s)) continue;
         serverLog(
             LL_WARNING,
@@ -98,7 +97,7 @@ bool syncDirectIsWaiting(uint64_t rdb_client_id) {
     return fullSyncDirectFindAwaited(rdb_client_id) != NULL;
 }
 
-static bool fullSyncDirectHasCome(uint64_t client_id) {
+static bool fullSyncDirectHasMain(uint64_t client_id) {
     listForEach(&replicas, it) {
         if (listEntry(it, struct replicaClient, node)->rdb_client_id == client_id) return true;
     }
@@ -110,9 +109,9 @@ void syncDirectExpire(void) {
     listForEach(&awaited, it) {
         struct awaited *a = listEntry(it, struct awaited, node);
         int64_t waited_ms = a->sent_ms ? cmd_time_ms - a->sent_ms : 0;
-        bool come = fullSyncDirectHasCome(a->client_id);
-        if (come ? a->sent_ms > 0 : a->came) {
-            fullSyncDirectRelease(a); /* everything has been sent, or the main connection is gone again */
+        bool has_main = fullSyncDirectHasMain(a->client_id);
+        if (has_main ? a->sent_ms > 0 : a->main_reads) {
+            fullSyncDirectRelease(a); /* all has been sent, or the main connection is closed again */
         } else if (waited_ms > grace_s * 1000) {
             serverLog(LL_NOTICE,
                       "Dual channel replication: Replica main channel failed to establish PSYNC within the "
@@ -123,15 +122,15 @@ void syncDirectExpire(void) {
     }
 }
 
-size_t syncDirectPlaces(void) {
+size_t syncDirectCountReaders(void) {
     size_t count = 0;
-    listForEach(&awaited, it) count += !listEntry(it, struct awaited, node)->came;
+    listForEach(&awaited, it) count += !listEntry(it, struct awaited, node)->main_reads;
     return count;
 }
 
-size_t syncDirectWaiting(void) {
+size_t syncDirectCountAwaited(void) {
     size_t count = 0;
-    listForEach(&awaited, it) count += !fullSyncDirectHasCome(listEntry(it, struct awaited, node)->client_id);
+    listForEach(&awaited, it) count += !fullSyncDirectHasMain(listEntry(it, struct awaited, node)->client_id);
     return count;
 }
 
@@ -146,11 +145,11 @@ static struct {
     bool running;
     int members;
     const struct syncPlan *plan;
-    struct directTarget *targets; /* for the child */
+    struct directTarget *targets; /* the child's */
     int count;
 } direct;
 
-/* Shut down, the connection ends for the parent as well. */
+/* Sends n bytes. A connection that fails is shut down, which ends it for the parent as well. */
 static void fullSyncDirectSendTo(struct directTarget *t, const char *p, size_t n) {
     if (t->broken || childSendWhole(t->conn, p, n, repl_timeout_s * 1000)) return;
     t->broken = true;
@@ -167,19 +166,19 @@ static int fullSyncDirectSendToAll(void *priv, const char *p, size_t n) {
     return alive ? 0 : EPIPE;
 }
 
-static void fullSyncDirectSendPlace(struct directTarget *t, const struct rdbReplication *at) {
+static void fullSyncDirectSendOffset(struct directTarget *t, const struct rdbReplication *at) {
     char line[128];
     int n = snprintf(line, sizeof line, "$ENDOFF:%lld %s %d %llu\r\n", (long long)at->offset, at->id,
                      at->stream_db, (unsigned long long)t->client_id);
-    t->conn->el = NULL; /* is the parent's */
+    t->conn->el = NULL; /* the loop is the parent's */
     fullSyncDirectSendTo(t, line, (size_t)n);
 }
 
-static int fullSyncDirectChildSends(void *priv) {
+static int fullSyncDirectRunChild(void *priv) {
     (void)priv;
     struct rioWriter w;
     for (int i = 0; i < direct.count; i++)
-        fullSyncDirectSendPlace(&direct.targets[i], &direct.plan->replication);
+        fullSyncDirectSendOffset(&direct.targets[i], &direct.plan->replication);
     rioWriterInit(&w, fullSyncDirectSendToAll, NULL);
     serverEvent(SERVER_PERSISTENCE, EVENT_RDB, NULL);
     bool ok = transferWriteMarked(&w, direct.plan);
@@ -190,7 +189,7 @@ static int fullSyncDirectChildSends(void *priv) {
 
 /* ---- The parent ---- */
 
-static const struct transferWay direct_way;
+static const struct transferMethods direct_methods;
 
 static void fullSyncDirectOnChildEnd(int exit_code, int sig, void *priv) {
     (void)priv;
@@ -200,10 +199,10 @@ static void fullSyncDirectOnChildEnd(int exit_code, int sig, void *priv) {
     bool ok = transferChildSucceeded(exit_code, sig);
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (!r->transfer || transferOf(r)->way != &direct_way) continue;
+        if (!r->transfer || transferOf(r)->methods != &direct_methods) continue;
         struct awaited *a = fullSyncDirectFindAwaited(r->client->id);
         if (a && ok) a->sent_ms = cmd_time_ms;
-        transferStreamed(r, ok);
+        transferEnded(r, ok);
     }
     syncDirectExpire();
 }
@@ -218,8 +217,8 @@ static bool fullSyncDirectNothingWaits(const struct replicaClient *r) {
     return false;
 }
 
-/* The child holds the socket, too. One that has sent all is left to its end: it was not given up, and has yet
- * to say how much that was. */
+/* The socket is shut down, as the child holds it, too. A child that is almost done is not stopped: it has yet
+ * to report how many bytes it sent. */
 static void fullSyncDirectLeave(struct replicaClient *r) {
     zfree(r->transfer);
     r->transfer = NULL;
@@ -230,8 +229,8 @@ static void fullSyncDirectLeave(struct replicaClient *r) {
     childStop();
 }
 
-static const struct transferWay direct_way = {fullSyncDirectNothingToWrite, fullSyncDirectNothingWaits,
-                                              fullSyncDirectLeave, false};
+static const struct transferMethods direct_methods = {fullSyncDirectNothingToWrite,
+                                                      fullSyncDirectNothingWaits, fullSyncDirectLeave, false};
 
 static void fullSyncDirectJoin(struct replicaClient *r, uint64_t offset) {
     serverLog(LL_NOTICE,
@@ -239,7 +238,7 @@ static void fullSyncDirectJoin(struct replicaClient *r, uint64_t offset) {
               "client %llu",
               replicaName(r), (unsigned long long)offset, (unsigned long long)r->client->id);
     struct transfer *t = zcalloc(1, sizeof *t);
-    t->way = &direct_way;
+    t->methods = &direct_methods;
     r->transfer = t;
     fullSyncDirectAwait(r->client->id, offset);
     direct.members++;
@@ -253,18 +252,18 @@ bool syncDirectStart(const struct syncPlan *plan, struct syncMembers members, co
     struct directTarget *targets = zcalloc((size_t)members.count, sizeof *targets);
     int *fds = zmalloc((size_t)members.count * sizeof *fds);
     for (int i = 0; i < members.count; i++) {
-        struct client *c = members.of[i]->client;
+        struct client *c = members.at[i]->client;
         targets[i] = (struct directTarget){c->conn, c->id, false};
         fds[i] = c->conn->fd;
     }
     direct.plan = plan;
     direct.targets = targets;
     direct.count = members.count;
-    direct.running = childStartWith(CHILD_RDB, fullSyncDirectChildSends, fullSyncDirectOnChildEnd, NULL, fds,
+    direct.running = childStartWith(CHILD_RDB, fullSyncDirectRunChild, fullSyncDirectOnChildEnd, NULL, fds,
                                     members.count, err);
     direct.members = 0;
     for (int i = 0; direct.running && i < members.count; i++)
-        fullSyncDirectJoin(members.of[i], (uint64_t)plan->replication.offset);
+        fullSyncDirectJoin(members.at[i], (uint64_t)plan->replication.offset);
     zfree(targets);
     zfree(fds);
     return direct.running;

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* full_sync_direct.h - a snapshot goes straight from the child to the connections that replicas have opened
- * for it (dual channel), while the stream goes over their main ones:
+/* full_sync_direct.h - dual channel replication: a child sends a snapshot straight to connections that
+ * replicas have opened for it, while the stream goes over their main connections.
  *
  *     child ─┬─▶ connection for the snapshot    $ENDOFF:<offset> <id> <database> <client>, $EOF:<mark>, ...
  *            └─▶ of another replica             the same, with its own <client>
  *
  *     main connection   REPLCONF set-rdb-client-id <client>, PSYNC <id> <offset + 1>
  *
- * From the fork until the main connection has asked for it, the stream is kept from that offset on: an entry
- * in the waiting list, to which the output buffer limits of replicas apply. The main connection may take some
- * seconds of grace after the snapshot has been sent. The one for the snapshot is left open until then: it is
- * the replica's to close. */
+ * From the fork until the main connection asks for the stream, the stream is kept from that offset on by an
+ * entry in a list, to which the output buffer limits of replicas apply. The main connection may take some
+ * seconds of grace after the snapshot has been sent. The connection for the snapshot stays open until then,
+ * as the replica closes it. */
 #pragma once
 
 #include "repl/full_sync_transfer.h"
 
-/* As syncPipeStart. */
+/* Works like syncPipeStart. */
 bool syncDirectStart(const struct syncPlan *plan, struct syncMembers members, const char **err);
 bool syncDirectRunning(void);
 
-/* The connection for a snapshot is gone. */
-void syncDirectGone(const struct replicaClient *r);
-/* May the replica whose main connection it is name this one? */
+/* The connection for the snapshot of r is closed: no main connection can follow a
+ * snapshot that was cut off. */
+void syncDirectForget(const struct replicaClient *r);
+/* Returns whether a main connection may name this client as that of its snapshot. */
 bool syncDirectIsWaiting(uint64_t rdb_client_id);
-/* Ends those whose main connection has come, or has not in time. Once a second. */
+/* Ends the entries whose main connection has come, or has not come in time. To be called once a second. */
 void syncDirectExpire(void);
-/* The main connection reads the stream from now on. */
-void syncDirectCame(uint64_t rdb_client_id);
-/* Ends those for which more of the stream is kept than a replica's output may take. */
+/* The main connection reads the stream itself from now on, so it is no longer kept for it. */
+void syncDirectMainReads(uint64_t rdb_client_id);
+/* Ends the entries for which more of the stream is kept than a replica's output may take. */
 void syncDirectLimit(void);
-size_t syncDirectPlaces(void);  /* how many entries are readers of the chain */
-size_t syncDirectWaiting(void); /* how many main connections have not come */
+size_t syncDirectCountReaders(void); /* entries that are readers of the chain */
+size_t syncDirectCountAwaited(void); /* main connections that have not come yet */
 
 void syncDirectInit(void); /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */

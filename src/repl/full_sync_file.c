@@ -16,7 +16,7 @@
 #include "net/connection.h"
 #include "registry/background.h"
 
-#define PIECE (1024 * 1024) /* bytes in one turn of the loop at most, so that others get theirs */
+#define PIECE (1024 * 1024) /* most bytes in one turn of the loop, so that other clients are served */
 
 struct fileTransfer {
     struct transfer t; /* first */
@@ -37,7 +37,7 @@ static bool fullSyncFileSendHead(struct replicaClient *r, struct fileTransfer *f
     return n >= 0;
 }
 
-/* Whoever made the file shorter has broken it for us. */
+/* A read of 0 bytes means that the file has become shorter, so the transfer fails. */
 static bool fullSyncFileSendPiece(struct replicaClient *r, struct fileTransfer *f) {
     uint64_t left = f->size - f->at;
     ssize_t n = connSendFile(r->client->conn, f->fd, f->at, left < PIECE ? left : PIECE);
@@ -49,7 +49,7 @@ static bool fullSyncFileSendPiece(struct replicaClient *r, struct fileTransfer *
     return true;
 }
 
-static bool fullSyncFileWriteFile(struct replicaClient *r) {
+static bool fullSyncFileWrite(struct replicaClient *r) {
     struct fileTransfer *f = fullSyncFileOf(r);
     if (f->head_sent < f->head_len && !fullSyncFileSendHead(r, f)) return false;
     if (f->head_sent == f->head_len && f->at < f->size && !fullSyncFileSendPiece(r, f)) {
@@ -71,18 +71,18 @@ static void fullSyncFileLeave(struct replicaClient *r) {
     r->transfer = NULL;
 }
 
-static const struct transferWay file_way = {fullSyncFileWriteFile, fullSyncFileWaits, fullSyncFileLeave,
-                                            false};
+static const struct transferMethods file_methods = {fullSyncFileWrite, fullSyncFileWaits, fullSyncFileLeave,
+                                                    false};
 
-/* ---- A file that nobody but replicas wants ---- */
+/* ---- A file that was written for replicas only ---- */
 
 static struct {
-    bool known; /* it is the one of these numbers: a newer one under its name is another */
+    bool known; /* the file is the one with these numbers: a newer file of this name has others */
     dev_t dev;
     ino_t ino;
 } for_replicas_only;
 
-void syncFileMade(bool for_replicas) {
+void syncFileNoteSaved(bool for_replicas) {
     struct stat st;
     for_replicas_only.known = for_replicas && stat(persistence.rdbPath(), &st) == 0;
     if (!for_replicas_only.known) return;
@@ -90,15 +90,15 @@ void syncFileMade(bool for_replicas) {
     for_replicas_only.ino = st.st_ino;
 }
 
-static void fullSyncFileCloseLate(void *arg) {
+static void fullSyncFileCloseOnThread(void *arg) {
     close((int)(intptr_t)arg);
 }
 
-/* Its blocks go with the last descriptor, on another thread. */
+/* Another thread closes the last descriptor, which frees the blocks of the file. */
 static void fullSyncFileRemoveFile(const char *path) {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     unlink(path);
-    if (fd >= 0) bioSubmit(BIO_CLOSE_FILE, fullSyncFileCloseLate, (void *)(intptr_t)fd);
+    if (fd >= 0) bioSubmit(BIO_CLOSE_FILE, fullSyncFileCloseOnThread, (void *)(intptr_t)fd);
 }
 
 void syncFileRemove(void) {
@@ -126,7 +126,7 @@ bool syncFileSend(struct replicaClient *r) {
         return false;
     }
     struct fileTransfer *f = zcalloc(1, sizeof *f);
-    f->t.way = &file_way;
+    f->t.methods = &file_methods;
     f->fd = fd;
     f->size = (uint64_t)st.st_size;
     f->head_len = (size_t)snprintf(f->head, sizeof f->head, "$%llu\r\n", (unsigned long long)f->size);

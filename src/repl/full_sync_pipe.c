@@ -3,10 +3,11 @@
  *
  *     stream    ........|== buffer ==|......... in the pipe
  *                       from     |   from + used
- *                                at of a replica
+ *                                `at` of a replica
  *
- * The buffer is filled again when all have taken all of it. The pipe ends when the child has written
- * everything, or has died: which of the two, its exit code tells, that may come before or after. */
+ * The buffer is filled again when all members have taken all of it. The pipe ends when the child
+ * has written everything or has died. The child's exit code, which may come earlier or later, says
+ * which of the two happened. */
 #define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
 #include "repl/full_sync_pipe.h"
 
@@ -24,18 +25,18 @@
 #include "registry/cron.h"
 #include "registry/server_events.h"
 
-#define PIPE_BYTES   (1024 * 1024) /* the most that anybody may ask for, as a rule */
+#define PIPE_BYTES   (1024 * 1024) /* usually the most that is allowed */
 #define BUFFER_BYTES (256 * 1024)
 
 static struct {
     bool running;
-    int fd; /* of the parent; -1: it has come to its end */
+    int fd; /* the parent's end; -1: it has been read to its end */
     int child_fd;
     bool watched, child_ended, succeeded;
     char *buffer;
     uint64_t from;
     size_t used;
-    int members, behind; /* `behind`: those who have not taken all of the buffer */
+    int members, behind; /* `behind`: members that have not taken all of the buffer */
     char mark[SYNC_MARK];
 } pipe_sync = {.fd = -1, .child_fd = -1};
 
@@ -43,18 +44,18 @@ struct pipeTransfer {
     struct transfer t; /* first */
     uint64_t at;
 };
-static const struct transferWay pipe_way;
+static const struct transferMethods pipe_methods;
 
 static struct pipeTransfer *fullSyncPipeOf(const struct replicaClient *r) {
     return r->transfer;
 }
 static bool fullSyncPipeIsMember(const struct replicaClient *r) {
-    return r->transfer && transferOf(r)->way == &pipe_way;
+    return r->transfer && transferOf(r)->methods == &pipe_methods;
 }
 
 /* ---- The child ---- */
 
-static int fullSyncPipeChildMakes(void *priv) {
+static int fullSyncPipeRunChild(void *priv) {
     struct rioFile file = {.fd = pipe_sync.child_fd};
     struct rioWriter w;
     rioWriterInit(&w, rioSinkFile, &file);
@@ -64,7 +65,7 @@ static int fullSyncPipeChildMakes(void *priv) {
     if (!ok && w.error != EPROTO)
         serverLog(LL_WARNING, "Write error sending the snapshot: %s", strerror(w.error));
     rioWriterFree(&w);
-    close(pipe_sync.child_fd); /* the parent need not wait for what a child does at its end */
+    close(pipe_sync.child_fd); /* so that the parent does not wait for what a child does at its end */
     return ok ? 0 : 1;
 }
 
@@ -85,7 +86,7 @@ static void fullSyncPipeClosePipe(void) {
               pipe_sync.members);
 }
 
-/* Those who took part have all the bytes, or will never have them. */
+/* All members have all bytes, or will never have them. */
 static void fullSyncPipeFinish(void) {
     bool ok = pipe_sync.succeeded;
     zfree(pipe_sync.buffer);
@@ -93,7 +94,7 @@ static void fullSyncPipeFinish(void) {
     pipe_sync.running = false;
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        if (fullSyncPipeIsMember(r)) transferStreamed(r, ok);
+        if (fullSyncPipeIsMember(r)) transferEnded(r, ok);
     }
 }
 
@@ -108,7 +109,7 @@ static void fullSyncPipeOnChildEnd(int exit_code, int sig, void *priv) {
     }
 }
 
-static void fullSyncPipeEnded(void) {
+static void fullSyncPipeOnEndOfPipe(void) {
     fullSyncPipeClosePipe();
     if (!pipe_sync.child_ended) return;
     transferChildSucceeded(0, 0);
@@ -117,7 +118,7 @@ static void fullSyncPipeEnded(void) {
 
 /* ---- From the pipe to the buffer ---- */
 
-static void fullSyncPipeOnPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
+static void fullSyncPipeOnReadable(struct aeEventLoop *el, int fd, void *data, int mask) {
     (void)el, (void)data, (void)mask;
     if (pipe_sync.behind) {
         fullSyncPipeStopWatching();
@@ -126,7 +127,7 @@ static void fullSyncPipeOnPipe(struct aeEventLoop *el, int fd, void *data, int m
     ssize_t n = read(fd, pipe_sync.buffer, BUFFER_BYTES);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        fullSyncPipeEnded();
+        fullSyncPipeOnEndOfPipe();
         return;
     }
     pipe_sync.from += pipe_sync.used;
@@ -143,7 +144,7 @@ static void fullSyncPipeOnPipe(struct aeEventLoop *el, int fd, void *data, int m
 static void fullSyncPipeWatch(void) {
     if (pipe_sync.watched || pipe_sync.fd < 0 || pipe_sync.behind) return;
     pipe_sync.watched =
-        aeCreateFileEvent(server_el, pipe_sync.fd, AE_READABLE, fullSyncPipeOnPipe, NULL) == 0;
+        aeCreateFileEvent(server_el, pipe_sync.fd, AE_READABLE, fullSyncPipeOnReadable, NULL) == 0;
     serverAssert(pipe_sync.watched);
 }
 
@@ -157,7 +158,7 @@ static bool fullSyncPipeWaits(const struct replicaClient *r) {
     return fullSyncPipeOf(r)->at < fullSyncPipeBufferEnd();
 }
 
-static bool fullSyncPipeWritePipe(struct replicaClient *r) {
+static bool fullSyncPipeWrite(struct replicaClient *r) {
     struct pipeTransfer *p = fullSyncPipeOf(r);
     size_t taken = (size_t)(p->at - pipe_sync.from);
     if (!fullSyncPipeWaits(r)) return true;
@@ -171,13 +172,13 @@ static bool fullSyncPipeWritePipe(struct replicaClient *r) {
     return true;
 }
 
-/* Tools close the connection as soon as they have seen the mark. */
+/* Returns whether the buffer ends with the mark: tools close the connection as soon as they have seen it. */
 static bool fullSyncPipeEndsWithMark(void) {
     return pipe_sync.used >= SYNC_MARK &&
            memcmp(pipe_sync.buffer + pipe_sync.used - SYNC_MARK, pipe_sync.mark, SYNC_MARK) == 0;
 }
 
-/* The last one that lacks something takes the child along. */
+/* The child is stopped when the last member leaves before it has everything. */
 static void fullSyncPipeLeave(struct replicaClient *r) {
     bool behind = fullSyncPipeWaits(r);
     zfree(r->transfer);
@@ -191,8 +192,8 @@ static void fullSyncPipeLeave(struct replicaClient *r) {
     childStop();
 }
 
-static const struct transferWay pipe_way = {fullSyncPipeWritePipe, fullSyncPipeWaits, fullSyncPipeLeave,
-                                            true};
+static const struct transferMethods pipe_methods = {fullSyncPipeWrite, fullSyncPipeWaits, fullSyncPipeLeave,
+                                                    true};
 
 /* ---- The start ---- */
 
@@ -202,7 +203,7 @@ static bool fullSyncPipeOpenPipe(const char **err) {
         *err = strerror(errno);
         return false;
     }
-    fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* fewer turns; without it, it works as well */
+    fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* saves turns; it may fail */
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     pipe_sync.fd = fds[0];
     pipe_sync.child_fd = fds[1];
@@ -211,7 +212,7 @@ static bool fullSyncPipeOpenPipe(const char **err) {
 
 static void fullSyncPipeJoin(struct replicaClient *r) {
     struct pipeTransfer *p = zcalloc(1, sizeof *p);
-    p->t.way = &pipe_way;
+    p->t.methods = &pipe_methods;
     r->transfer = p;
     r->state = REPLICA_WAIT_END;
     pipe_sync.members++;
@@ -224,7 +225,7 @@ bool syncPipeRunning(void) {
 bool syncPipeStart(const struct syncPlan *plan, struct syncMembers members, const char **err) {
     serverAssert(!pipe_sync.running);
     if (!fullSyncPipeOpenPipe(err)) return false;
-    bool started = childStartWith(CHILD_RDB, fullSyncPipeChildMakes, fullSyncPipeOnChildEnd, (void *)plan,
+    bool started = childStartWith(CHILD_RDB, fullSyncPipeRunChild, fullSyncPipeOnChildEnd, (void *)plan,
                                   &pipe_sync.child_fd, 1, err);
     close(pipe_sync.child_fd);
     pipe_sync.child_fd = -1;
@@ -238,7 +239,7 @@ bool syncPipeStart(const struct syncPlan *plan, struct syncMembers members, cons
     pipe_sync.members = pipe_sync.behind = 0;
     pipe_sync.buffer = zmalloc(BUFFER_BYTES);
     memcpy(pipe_sync.mark, plan->mark, SYNC_MARK);
-    for (int i = 0; i < members.count; i++) fullSyncPipeJoin(members.of[i]);
+    for (int i = 0; i < members.count; i++) fullSyncPipeJoin(members.at[i]);
     fullSyncPipeWatch();
     return true;
 }

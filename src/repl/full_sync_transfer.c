@@ -31,12 +31,12 @@ void transferSent(struct replicaClient *r, size_t n) {
 
 void transferDone(struct replicaClient *r, bool at_once) {
     serverAssert(r->transfer);
-    transferOf(r)->way->leave(r);
-    replicaOnline(r, at_once);
+    transferOf(r)->methods->leave(r);
+    replicaMarkOnline(r, at_once);
 }
 
 void transferFailed(struct replicaClient *r) {
-    if (r->transfer) transferOf(r)->way->leave(r);
+    if (r->transfer) transferOf(r)->methods->leave(r);
     clientClose(r->client);
 }
 
@@ -45,7 +45,7 @@ void transferChildFailed(struct replicaClient *r) {
     transferFailed(r);
 }
 
-void transferStreamed(struct replicaClient *r, bool success) {
+void transferEnded(struct replicaClient *r, bool success) {
     if (!success) {
         transferChildFailed(r);
         return;
@@ -60,9 +60,9 @@ void transferStreamed(struct replicaClient *r, bool success) {
 bool transferWriteMarked(struct rioWriter *w, const struct syncPlan *plan) {
     char head[SYNC_MARK + 16];
     rioWrite(w, head, (size_t)snprintf(head, sizeof head, "$EOF:%s\r\n", plan->mark));
-    rioFlush(w); /* none of this counts for the checksum */
+    rioFlush(w); /* the header is no part of the checksum */
     if (!rdbSaveStream(w, &plan->options) || !rioFlush(w)) return false;
-    childAlmostDone(); /* who has the mark may leave, before we have told how it went */
+    childAlmostDone(); /* a replica may close the connection when it has the mark, before we have reported */
     rioWrite(w, plan->mark, SYNC_MARK);
     return rioFlush(w);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* full_sync_transfer.h - what the ways of a snapshot to its replicas have in common.
+/* full_sync_transfer.h - what the three ways to send a snapshot have in common.
  *
  *     struct replicaClient ── transfer ──▶ | struct transfer | what this way needs |
  *
- * Each way is a table of functions and a struct of its own that begins with struct transfer. */
+ * Each way is a table of functions, and a struct of its own that begins with struct transfer. */
 #pragma once
 
 #include <sys/uio.h>
@@ -12,45 +12,47 @@
 #include "repl/replicas.h"
 
 struct transfer {
-    const struct transferWay *way;
-    int64_t taken_ms; /* when it last took something, or was given something to take */
+    const struct transferMethods *methods;
+    int64_t taken_ms; /* when the replica last took bytes, or was given bytes to take */
 };
-struct transferWay {
-    bool (*write)(struct replicaClient *r); /* its socket can take more; false: it is broken */
+struct transferMethods {
+    bool (*write)(struct replicaClient *r); /* the socket can take more; false: it is broken */
     bool (*waits)(const struct replicaClient *r);
-    void (*leave)(struct replicaClient *r); /* it goes; frees r->transfer */
-    bool holds_others;                      /* when it takes nothing, nobody gets anything */
+    void (*leave)(struct replicaClient *r); /* the replica leaves; frees r->transfer */
+    bool holds_others;                      /* while one replica takes nothing, no replica gets anything */
 };
 
-/* What is sent, and to whom: replicas of one class. */
+/* The replicas of one class that a snapshot is sent to. */
 struct syncMembers {
-    struct replicaClient **of;
+    struct replicaClient **at;
     int count;
 };
-/* The snapshot stands at this place in the stream, and its members have it to the last byte. */
+/* What is sent: the snapshot is at `replication` in the stream, and the members have the stream up to
+ * there. */
 #define SYNC_MARK 40
 struct syncPlan {
     struct rdbSaveOptions options;
     struct rdbReplication replication;
-    char mark[SYNC_MARK + 1]; /* random: tells where the bytes end whose number nobody knows */
+    char mark[SYNC_MARK + 1]; /* random bytes that mark the end, as the length is not known */
 };
 
 static inline struct transfer *transferOf(const struct replicaClient *r) {
     return r->transfer;
 }
-/* Sends what the socket takes, 0 when it is full. -1: it is broken. */
+/* Sends what the socket takes and returns how many bytes that were: 0 when it is
+ * full, -1 when it is broken. */
 ssize_t transferSend(struct replicaClient *r, const struct iovec *iov, int count);
-/* n bytes have been sent. */
+/* Accounts for n bytes that have been sent. */
 void transferSent(struct replicaClient *r, size_t n);
-/* The snapshot has been sent: the replica is online, or has all that it wanted. */
+/* The snapshot has been sent: the replica is online, or has all that it asked for. */
 void transferDone(struct replicaClient *r, bool at_once);
-/* There is no snapshot for it: why, in the log; its connection is closed. */
+/* There is no snapshot for this replica, which has been logged. Closes its connection. */
 void transferFailed(struct replicaClient *r);
-void transferChildFailed(struct replicaClient *r); /* the same, and says that the child is why */
+void transferChildFailed(struct replicaClient *r); /* logs that the child failed, then does the same */
 
-/* In the child: | $EOF:<mark> CR LF | the dataset | <mark> |, to a writer that has been given its sink. */
+/* In the child: writes | $EOF:<mark> CR LF | the dataset | <mark> | to a writer that has its sink. */
 bool transferWriteMarked(struct rioWriter *w, const struct syncPlan *plan);
-/* The child that wrote to sockets has ended, and this replica was one of those. */
-void transferStreamed(struct replicaClient *r, bool success);
-/* How the child has ended, as every kind of it tells in the log. */
+/* The child that wrote to sockets has ended; this replica was one of its members. */
+void transferEnded(struct replicaClient *r, bool success);
+/* Logs how the child has ended, and returns whether it succeeded. */
 bool transferChildSucceeded(int exit_code, int sig);

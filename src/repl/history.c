@@ -16,58 +16,57 @@
 #include "registry/debug.h"
 #include "registry/info.h"
 
-#define SIZE_DEFAULT   (10 << 20)
-#define SIZE_MIN       (16 << 10)
-#define TRIM_PER_BLOCK 64  /* blocks given back when one is added... */
-#define TRIM_PER_TURN  640 /* ...and in a turn of the loop */
+#define SIZE_DEFAULT       (10 << 20)
+#define SIZE_MIN           (16 << 10)
+#define TRIM_PER_NEW_BLOCK 64  /* blocks freed when one is added... */
+#define TRIM_PER_TURN      640 /* ...and in a turn of the loop */
 
 struct history history;
 void (*history_new_block)(void);
 int history_primary_db = -1;
 
 static int64_t backlog_size;
-static bool producing; /* the sink is there */
-static uint64_t base;  /* of a primary: offset - propagateOffset(), modulo 2^64 */
+static bool is_sink;  /* historySink is registered */
+static uint64_t base; /* of a primary: offset - propagateOffset(), modulo 2^64 */
 
-static void historyNoSecondId(void) {
+static void historyClearSecondId(void) {
     memset(history.id2, '0', REPL_ID_LEN);
     history.second_offset = -1;
 }
 
-/* A random one. */
-static void historyNewId(void) {
+static void historyTakeNewId(void) {
     randomHexChars(history.id, REPL_ID_LEN);
-    historyNoSecondId();
+    historyClearSecondId();
 }
 
 /* ---- The bytes ---- */
 
-/* Also when there comes to be a backlog: while the configuration is loaded nothing is applied. */
+/* Also called when a backlog is created, as nothing is applied while the configuration is loaded. */
 static bool historyApplySize(const char **err) {
     (void)err;
     history.chain.keep = (size_t)backlog_size;
     return true;
 }
 
-static void historyNewBlock(void) {
-    chainTrim(&history.chain, TRIM_PER_BLOCK);
+static void historyOnNewBlock(void) {
+    chainTrim(&history.chain, TRIM_PER_NEW_BLOCK);
     if (history_new_block) history_new_block();
 }
 
-static inline void historyGrow(const struct str *pieces, int count) {
+static inline void historyAppend(const struct str *pieces, int count) {
     history.grown = true;
-    if (__builtin_expect(chainAppend(&history.chain, pieces, count), 0)) historyNewBlock();
+    if (__builtin_expect(chainAppend(&history.chain, pieces, count), 0)) historyOnNewBlock();
 }
 
 static void historySink(const struct propagated *p) {
     debugAssert(historyOffset() == base + p->offset);
     if (p->but & PROPAGATED_NOT_TO_REPLICAS) return;
-    historyGrow(p->pieces, p->count);
+    historyAppend(p->pieces, p->count);
 }
 
-static void historyProduce(bool on) {
-    if (producing == on) return;
-    producing = on;
+static void historySetSink(bool on) {
+    if (is_sink == on) return;
+    is_sink = on;
     if (!on) {
         propagateRemoveSink(historySink);
         return;
@@ -78,34 +77,34 @@ static void historyProduce(bool on) {
 }
 
 static void historyOnRole(bool replica) {
-    historyProduce(!replica && history.backlog);
+    historySetSink(!replica && history.backlog);
 }
 
 uint64_t historyOffsetOf(uint64_t wrote_at) {
     uint64_t offset = base + wrote_at;
-    return wrote_at && producing && (int64_t)offset > 0 ? offset : 0;
+    return wrote_at && is_sink && (int64_t)offset > 0 ? offset : 0;
 }
 
 void historyCreateBacklog(bool keep_id) {
     serverAssert(!history.backlog);
     history.backlog = historyApplySize(NULL);
     chainRestart(&history.chain, historyOffset());
-    if (!keep_id) historyNewId();
+    if (!keep_id) historyTakeNewId();
     historyOnRole(roleIsReplica());
 }
 
 void historyFreeBacklog(void) {
     serverAssert(history.backlog);
-    historyProduce(false);
+    historySetSink(false);
     history.backlog = false;
     chainRestart(&history.chain, historyOffset());
-    historyNewId();
+    historyTakeNewId();
 }
 
 void historyFeed(const struct str *pieces, int count) {
-    serverAssert(!producing);
+    serverAssert(!is_sink);
     if (history.backlog) {
-        historyGrow(pieces, count);
+        historyAppend(pieces, count);
         return;
     }
     for (int i = 0; i < count; i++) history.chain.end += pieces[i].len;
@@ -120,9 +119,9 @@ static void historyTrimBeforeSleep(void) {
     if (history.backlog) chainTrim(&history.chain, TRIM_PER_TURN);
 }
 
-/* ---- The name ---- */
+/* ---- IDs ---- */
 
-bool historyIdIs(const char *id, struct str other) {
+bool historyIdEquals(const char *id, struct str other) {
     return other.len == REPL_ID_LEN && strncasecmp(id, other.ptr, REPL_ID_LEN) == 0;
 }
 
@@ -132,7 +131,7 @@ static void historyKeepAsSecond(void) {
 }
 
 void historyBecomePrimary(void) {
-    serverAssert(!producing);
+    serverAssert(!is_sink);
     historyKeepAsSecond();
     randomHexChars(history.id, REPL_ID_LEN);
     serverLog(LL_NOTICE,
@@ -142,15 +141,15 @@ void historyBecomePrimary(void) {
 
 void historyAdopt(const char *id, uint64_t offset) {
     serverAssert(offset <= HISTORY_OFFSET_MAX);
-    serverAssert(!producing);
+    serverAssert(!is_sink);
     memcpy(history.id, id, REPL_ID_LEN);
-    historyNoSecondId();
+    historyClearSecondId();
     history.backlog = historyApplySize(NULL);
     chainRestart(&history.chain, offset);
 }
 
 void historyRename(const char *newid) {
-    serverAssert(strlen(newid) == REPL_ID_LEN && !historyIdIs(history.id, strOf(newid)));
+    serverAssert(strlen(newid) == REPL_ID_LEN && !historyIdEquals(history.id, strOf(newid)));
     historyKeepAsSecond();
     memcpy(history.id, newid, REPL_ID_LEN);
 }
@@ -167,9 +166,9 @@ bool historyRestore(const struct rdbReplication *r) {
 
 bool historyCanContinue(struct str id, int64_t offset, sds *why) {
     const struct chain *c = &history.chain;
-    bool second = historyIdIs(history.id2, id);
+    bool second = historyIdEquals(history.id2, id);
     *why = NULL;
-    if (!historyIdIs(history.id, id) && !(second && offset <= history.second_offset)) {
+    if (!historyIdEquals(history.id, id) && !(second && offset <= history.second_offset)) {
         if (second)
             *why = sdscatprintf(
                 sdsempty(),
@@ -190,7 +189,7 @@ bool historyCanContinue(struct str id, int64_t offset, sds *why) {
 
 /* ---- In files ---- */
 
-void historyOfSave(struct rdbReplication *r) {
+void historyDescribe(struct rdbReplication *r) {
     *r = (struct rdbReplication){.stream_db = -1};
     if (roleIsReplica())
         r->stream_db = history_primary_db;
@@ -218,7 +217,7 @@ static sds historyInfo(sds s) {
 
 static void historyDebugChangeId(struct client *c) {
     serverLog(LL_NOTICE, "DEBUG CHANGE-REPL-ID gives this server new replication IDs");
-    historyNewId();
+    historyTakeNewId();
     replyOk(c);
 }
 
@@ -244,9 +243,9 @@ void historyInit(void) {
     configRegister(directives, sizeof directives / sizeof *directives);
     debugRegister(&change_id);
     chainInit(&history.chain, SIZE_DEFAULT);
-    historyNewId();
+    historyTakeNewId();
     roleOnChange(historyOnRole);
     infoRegister("replication", historyInfo);
     beforeSleepRegister(historyTrimBeforeSleep);
-    rdb_replication_now = historyOfSave;
+    rdb_replication_now = historyDescribe;
 }

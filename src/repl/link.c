@@ -2,15 +2,15 @@
 /* link.c - see link.h.
  *
  *     link_wire          lines to and from the primary, over TCP or TLS
- *     link_handshake     who we are, and what we want
- *     link_stream        the client that applies what comes then
+ *     link_handshake     what this replica says about itself, and what it requests
+ *     link_stream        the client that applies the stream
  *     receive            the snapshot, if there has to be one
- *     link_dual          both at once, over two connections
+ *     link_dual          stream and snapshot at the same time, over two connections
  *
- * The cached primary. When the link is lost, all that is needed to go on where it broke is known anyhow: the
- * history's id and offset, and the database that the stream had selected. So what is cached is whether they
- * may be used, and that database. A primary that becomes a replica may ask in the same way for what follows
- * its own history: it synthesizes a cached primary. */
+ * Cached primary: when the link is lost, all that is needed to go on from there is known already, namely the
+ * history's ID and offset and the database that the stream had selected. So the cache holds only that
+ * database and whether going on is allowed. A primary that becomes a replica may request what follows its own
+ * history in the same way: it synthesizes a cached primary. */
 #include "repl/link.h"
 
 #include <string.h>
@@ -42,23 +42,23 @@
 #define SET      CONFIG_MODIFIABLE
 #define PORT_MAX 65535
 #define TICK_MS  1000
-#define ALIVE_MS 1000 /* between signs of life while a snapshot is linkLoaded */
+#define ALIVE_MS 1000 /* between signs of life while a snapshot is loaded */
 
 struct primaryLink primary_link;
-bool (*link_is_handed_over)(void);
-void (*link_primary_changes)(void);
+bool (*link_failover_running)(void);
+void (*link_on_primary_changed)(void);
 static int64_t priority;
 static bool announced;
 
 static struct {
     bool valid;
     int dbid;
-} cached;                               /* the cached primary */
-static void (*handover)(bool accepted); /* is told how it went; NULL: none is under way */
-static bool old_protocol;               /* SYNC: the primary knows no offsets */
-static bool started;                    /* the dataset has been loaded */
-static bool reconnecting;               /* which has been logged */
-static uint64_t seen_in;                /* bytes that had come from the primary at the last look */
+} cached;                                      /* the cached primary */
+static void (*handover_result)(bool accepted); /* called with the result; NULL: no handover is under way */
+static bool old_protocol;                      /* it used SYNC: the primary knows no offsets */
+static bool started;                           /* the dataset has been loaded */
+static bool reconnecting;                      /* the reconnection has been logged */
+static uint64_t net_in_seen;                   /* bytes that had come from the primary at the last check */
 
 static void linkConnectNow(void);
 
@@ -68,26 +68,26 @@ static void linkNoteIo(void) {
     primary_link.last_io_ms = mstime();
 }
 
-/* The stream has told all until now. */
+/* The data are as new as the primary's now. */
 static void linkNoteStream(void) {
     linkNoteIo();
-    primary_link.data_ms = primary_link.last_io_ms;
+    primary_link.data_fresh_ms = primary_link.last_io_ms;
 }
 
-static void linkLookForInput(void) {
+static void linkCheckInput(void) {
     uint64_t in = primary_link.primary ? primary_link.primary->net_in : 0;
-    if (in == seen_in) return;
-    seen_in = in;
+    if (in == net_in_seen) return;
+    net_in_seen = in;
     linkNoteStream();
 }
 
-static bool linkSilent(int64_t since_ms) {
+static bool linkIsSilent(int64_t since_ms) {
     return mstime() - since_ms > repl_timeout_s * 1000;
 }
 
 void linkSetDataWhole(bool whole) {
     primary_link.data_whole = whole;
-    primary_link.data_ms = 0;
+    primary_link.data_fresh_ms = 0;
 }
 
 static void linkDiscardCached(void) {
@@ -95,28 +95,28 @@ static void linkDiscardCached(void) {
     cached.valid = false;
 }
 
-/* From now on the data are another snapshot's, or a part of it, until a synchronization has ended. */
-static void linkDataReplaced(void) {
+/* From now on until a synchronization has ended, the data are a part of another snapshot. */
+static void linkOnReplace(void) {
     linkDiscardCached();
     linkSetDataWhole(false);
 }
 
-static void linkConnected(struct connection *conn, int dbid, struct str input) {
+static void linkMarkConnected(struct connection *conn, int dbid, struct str input) {
     primary_link.primary = linkStreamOpen(conn, dbid, input, !old_protocol);
     primary_link.state = LINK_CONNECTED;
     primary_link.down_since_s = 0;
     cached.valid = false;
-    seen_in = 0;
+    net_in_seen = 0;
     primary_link.data_whole = true;
     linkNoteStream();
     serverEvent(SERVER_PRIMARY_LINK, EVENT_STARTED, NULL);
 }
 
-/* What has been applied is where another primary, or the same, may go on. The data were as new as the
- * primary's until now, unless nothing has come for so long that nobody knows. */
-static void linkCache(struct client *primary) {
+/* Another primary, or the same one, may continue after what has been applied. The data were as new as the
+ * primary's until now, unless nothing has come for so long that this is not known. */
+static void linkCloseAndCache(struct client *primary) {
     int dbid = primary->db->id;
-    if (!linkSilent(primary_link.last_io_ms)) primary_link.data_ms = mstime();
+    if (!linkIsSilent(primary_link.last_io_ms)) primary_link.data_fresh_ms = mstime();
     serverLog(LL_NOTICE, "The connection to the primary is lost");
     cached.valid = linkStreamClose(primary) && !old_protocol;
     cached.dbid = dbid;
@@ -128,7 +128,7 @@ static void linkCache(struct client *primary) {
         serverLog(LL_NOTICE, "The state kept of the former primary is discarded");
 }
 
-/* At the next tick, or when somebody calls linkConnectNow(). */
+/* Connects again at the next tick or at the next linkConnectNow(). */
 static void linkReconnect(const char *why) {
     serverLog(LL_NOTICE, "Connecting to the primary %s:%d again%s", primary_link.host, primary_link.port,
               why);
@@ -140,9 +140,9 @@ static void linkReconnectAfterFailure(void) {
     linkReconnect(" after failure");
 }
 
-static void linkLost(struct client *c) {
+static void linkOnClientFreed(struct client *c) {
     if (c != primary_link.primary) return;
-    linkCache(c);
+    linkCloseAndCache(c);
     primary_link.down_since_s = mstime() / 1000;
     linkReconnect("");
     linkConnectNow();
@@ -155,9 +155,9 @@ static void linkStopTransfer(void) {
         receiveCancel();
 }
 
-/* Whatever leads to the primary ends; what has been applied stays cached. */
-static void linkDrop(void) {
-    if (primary_link.primary) linkCache(primary_link.primary);
+/* Closes all connections to the primary. What has been applied stays cached. */
+static void linkDisconnect(void) {
+    if (primary_link.primary) linkCloseAndCache(primary_link.primary);
     handshakeCancel();
     linkStopTransfer();
     if (primary_link.state != LINK_NONE) primary_link.state = LINK_CONNECT;
@@ -165,84 +165,86 @@ static void linkDrop(void) {
 
 /* ---- The answer to the handshake ---- */
 
-static void linkReceived(bool ok, struct str rest, const struct rdbReplication *replication);
+static void linkOnReceived(bool ok, struct str rest, const struct rdbReplication *replication);
 static struct receivePlan plan;
 
-/* The primary does not wait for ever for who takes long to load. */
+/* The primary does not wait forever for a replica that takes long to load. */
 static void linkSendKeepAlive(void) {
-    static int64_t told_ms;
+    static int64_t sent_ms;
     int64_t now_ms = mstime();
-    if (now_ms - told_ms < ALIVE_MS) return;
-    told_ms = now_ms;
+    if (now_ms - sent_ms < ALIVE_MS) return;
+    sent_ms = now_ms;
     struct iovec iov = {"\n", 1};
-    connWritev(plan.conn, &iov, 1); /* if it fails, the reader will find out why */
+    connWritev(plan.conn, &iov, 1); /* if it fails, the reader will notice */
 }
 
-static void linkStartReceiving(const struct handshakeAnswer *answer) {
-    plan = (struct receivePlan){
-        .conn = answer->conn, .offset = answer->offset, .done = linkReceived, .alive = linkSendKeepAlive};
+static void linkStartReceiving(const struct handshakeResult *answer) {
+    plan = (struct receivePlan){.conn = answer->conn,
+                                .offset = answer->offset,
+                                .done = linkOnReceived,
+                                .keepAlive = linkSendKeepAlive};
     if (answer->id[0])
         memcpy(plan.id, answer->id, sizeof plan.id);
     else
         memcpy(plan.id, history.id, sizeof plan.id);
-    old_protocol = answer->end == HANDSHAKE_OLD_FULL;
+    old_protocol = answer->outcome == HANDSHAKE_OLD_FULL;
     primary_link.state = LINK_TRANSFER;
     linkNoteIo();
     receiveStart(&plan);
 }
 
-static void linkReceived(bool ok, struct str rest, const struct rdbReplication *replication) {
+static void linkOnReceived(bool ok, struct str rest, const struct rdbReplication *replication) {
     if (!ok) {
         connClose(plan.conn);
         linkReconnectAfterFailure();
         return;
     }
-    linkConnected(plan.conn, replication->stream_db, rest);
+    linkMarkConnected(plan.conn, replication->stream_db, rest);
     linkStreamAck();
 }
 
-static void linkDualEnded(const struct dualEnd *how) {
+static void linkOnDualEnded(const struct dualResult *how) {
     if (!how->ok) {
         linkReconnectAfterFailure();
         return;
     }
-    linkConnected(how->conn, how->dbid, sdsview(how->stream));
-    turnRun(); /* the acknowledgement tells of what was kept, too */
+    linkMarkConnected(how->conn, how->dbid, sdsview(how->stream));
+    turnRun(); /* so that the acknowledgement includes the kept bytes */
     linkStreamAck();
 }
 
 static void linkStartDual(struct connection *conn) {
     old_protocol = false;
-    plan = (struct receivePlan){.conn = conn}; /* whom to tell that we are alive */
+    plan = (struct receivePlan){.conn = conn}; /* for linkSendKeepAlive */
     primary_link.state = LINK_TRANSFER;
-    dualStart(conn, primary_link.host, primary_link.port, linkSendKeepAlive, linkDualEnded);
+    dualStart(conn, primary_link.host, primary_link.port, linkSendKeepAlive, linkOnDualEnded);
 }
 
-/* The primary may have taken another name since. */
-static void linkResume(const struct handshakeAnswer *answer) {
-    if (answer->id[0] && !historyIdIs(history.id, strOf(answer->id))) {
+/* The primary may have taken another ID meanwhile. */
+static void linkResume(const struct handshakeResult *answer) {
+    if (answer->id[0] && !historyIdEquals(history.id, strOf(answer->id))) {
         historyRename(answer->id);
         serverLog(LL_NOTICE, "The primary's replication ID has changed to %s", history.id);
         replicasDisconnect();
     }
     if (!history.backlog) historyCreateBacklog(true);
     serverLog(LL_NOTICE, "The replication stream of the primary continues");
-    linkConnected(answer->conn, cached.dbid, strN(NULL, 0));
+    linkMarkConnected(answer->conn, cached.dbid, strN(NULL, 0));
 }
 
-static void linkTellHandover(bool accepted) {
-    void (*tell)(bool) = handover;
-    handover = NULL;
-    if (tell) tell(accepted);
+static void linkReportHandover(bool accepted) {
+    void (*report)(bool) = handover_result;
+    handover_result = NULL;
+    if (report) report(accepted);
 }
 
-static void linkAnswered(const struct handshakeAnswer *answer) {
+static void linkOnHandshakeEnded(const struct handshakeResult *answer) {
     linkNoteIo();
-    switch (answer->end) {
+    switch (answer->outcome) {
     case HANDSHAKE_FAILED: primary_link.state = LINK_CONNECT; return;
     case HANDSHAKE_REJECTED:
         primary_link.state = LINK_CONNECT;
-        linkTellHandover(false);
+        linkReportHandover(false);
         return;
     case HANDSHAKE_CONTINUE:
         old_protocol = false;
@@ -252,18 +254,18 @@ static void linkAnswered(const struct handshakeAnswer *answer) {
     case HANDSHAKE_OLD_FULL: linkStartReceiving(answer); break;
     case HANDSHAKE_DUAL: linkStartDual(answer->conn); break;
     }
-    linkTellHandover(true);
+    linkReportHandover(true);
 }
 
 static void linkConnectNow(void) {
     if (!started) return;
-    struct handshakeWish wish = {.offset = historyOffset(), .handover = handover != NULL};
-    if (cached.valid) memcpy(wish.id, history.id, sizeof wish.id);
+    struct handshakeRequest request = {.offset = historyOffset(), .handover = handover_result != NULL};
+    if (cached.valid) memcpy(request.id, history.id, sizeof request.id);
     if (!reconnecting)
         serverLog(LL_NOTICE, "Connecting to the primary %s:%d", primary_link.host, primary_link.port);
     reconnecting = false;
     linkNoteIo();
-    if (!handshakeStart(primary_link.host, primary_link.port, &wish, linkAnswered)) return;
+    if (!handshakeStart(primary_link.host, primary_link.port, &request, linkOnHandshakeEnded)) return;
     serverLog(LL_NOTICE, "The synchronization with the primary begins");
     primary_link.state = LINK_CONNECTING;
 }
@@ -277,7 +279,7 @@ static void linkSetPrimaryAddress(struct str host, int port) {
     sdsfree(old);
 }
 
-/* Our own history is as good a beginning as that of a primary. */
+/* A primary's own history serves as a cached primary. */
 static void linkSynthesizeCached(int dbid) {
     serverLog(LL_NOTICE,
               "This primary becomes a replica and keeps its own replication history, so that a partial "
@@ -290,16 +292,16 @@ static void linkBecomeReplica(void) {
     int dbid = propagateSelected();
     if (!history.backlog) historyCreateBacklog(true);
     primary_link.state = LINK_CONNECT;
-    linkSetDataWhole(false); /* they may hold what the primary has never had */
+    linkSetDataWhole(false); /* they may have writes that the primary never had */
     roleSet(true);
     linkSynthesizeCached(dbid);
 }
 
-static void replLinkFollow(struct str host, int port) {
+static void linkStartFollowing(struct str host, int port) {
     linkSetPrimaryAddress(host, port);
     if (roleIsReplica()) {
-        linkDrop();
-        link_primary_changes();
+        linkDisconnect();
+        link_on_primary_changed();
     } else {
         linkBecomeReplica();
     }
@@ -310,20 +312,20 @@ static void replLinkFollow(struct str host, int port) {
 }
 
 void linkFollow(struct str host, int port) {
-    handover = NULL;
-    replLinkFollow(host, port);
+    handover_result = NULL;
+    linkStartFollowing(host, port);
 }
 
 void linkFollowForHandover(struct str host, int port, void (*result)(bool accepted)) {
-    handover = result;
-    replLinkFollow(host, port);
+    handover_result = result;
+    linkStartFollowing(host, port);
 }
 
 void linkBecomePrimary(void) {
     if (!roleIsReplica()) return;
-    handover = NULL;
+    handover_result = NULL;
     logSetRole('M');
-    linkDrop();
+    linkDisconnect();
     linkDiscardCached();
     primary_link.state = LINK_NONE;
     sdsfree(primary_link.host);
@@ -334,14 +336,14 @@ void linkBecomePrimary(void) {
     serverEvent(SERVER_ROLE, false, NULL);
 }
 
-void linkFollowQuietly(struct str host, int port) {
+void linkFollowUnlessSame(struct str host, int port) {
     bool same = primary_link.host && strEq(host, sdsview(primary_link.host)) && port == primary_link.port;
     if (!same || !roleIsReplica()) linkFollow(host, port);
 }
 
-bool linkDataWhole(int64_t *fresh_ms) {
-    linkLookForInput();
-    *fresh_ms = primary_link.data_ms;
+bool linkDataIsWhole(int64_t *fresh_ms) {
+    linkCheckInput();
+    *fresh_ms = primary_link.data_fresh_ms;
     return primary_link.data_whole;
 }
 
@@ -355,19 +357,19 @@ bool linkIsDown(void) {
 
 /* ---- Time ---- */
 
-static void replLinkTick(void) {
+static void linkOnTimer(void) {
     switch (primary_link.state) {
     case LINK_NONE: return;
     case LINK_CONNECT: linkConnectNow(); return;
     case LINK_CONNECTING:
     case LINK_HANDSHAKE:
-        if (!linkSilent(handshakeLastIoMs())) return;
+        if (!linkIsSilent(handshakeLastIoMs())) return;
         serverLog(LL_WARNING, "Connecting to the primary took longer than repl-timeout");
         handshakeCancel();
         linkReconnectAfterFailure();
         return;
     case LINK_TRANSFER:
-        if (!linkSilent(dualRunning() ? dualLastIoMs() : receiveLastIoMs())) return;
+        if (!linkIsSilent(dualRunning() ? dualLastIoMs() : receiveLastIoMs())) return;
         serverLog(LL_WARNING,
                   "Nothing of the snapshot has come from the primary for repl-timeout. A larger repl-timeout "
                   "helps if the network or the primary is slow.");
@@ -375,9 +377,9 @@ static void replLinkTick(void) {
         linkReconnectAfterFailure();
         return;
     case LINK_CONNECTED:
-        linkLookForInput();
-        linkStreamAckNowAndThen();
-        if (!linkSilent(primary_link.last_io_ms)) return;
+        linkCheckInput();
+        linkStreamAckUnlessPending();
+        if (!linkIsSilent(primary_link.last_io_ms)) return;
         serverLog(LL_WARNING, "Neither data nor a PING has come from the primary for repl-timeout");
         clientClose(primary_link.primary);
     }
@@ -385,14 +387,14 @@ static void replLinkTick(void) {
 
 /* ---- Commands ---- */
 
-/* The state as others are told. */
-static enum linkState linkStateNow(void) {
+/* Returns the state as ROLE and INFO show it. */
+static enum linkState linkVisibleState(void) {
     if (primary_link.state == LINK_CONNECTING && handshakePhase() == HANDSHAKE_TALKING) return LINK_HANDSHAKE;
-    if (primary_link.state == LINK_TRANSFER && dualWaits()) return LINK_HANDSHAKE;
+    if (primary_link.state == LINK_TRANSFER && dualAwaitsSnapshot()) return LINK_HANDSHAKE;
     return primary_link.state;
 }
 
-static void linkLogRoleAsked(struct client *c, const char *what) {
+static void linkLogRoleRequest(struct client *c, const char *what) {
     sds who = clientLogName(c, sdsempty());
     serverLog(LL_NOTICE, "%s (requested by '%s')", what, who);
     sdsfree(who);
@@ -401,7 +403,7 @@ static void linkLogRoleAsked(struct client *c, const char *what) {
 static void linkReplicaofNoOne(struct client *c) {
     if (roleIsReplica()) {
         linkBecomePrimary();
-        linkLogRoleAsked(c, "This server is now a primary");
+        linkLogRoleRequest(c, "This server is now a primary");
     }
     replyOk(c);
 }
@@ -412,7 +414,7 @@ void replicaofCommand(struct client *c) {
         replyError(c, "ERR REPLICAOF not allowed in cluster mode.");
         return;
     }
-    if (link_is_handed_over && link_is_handed_over()) {
+    if (link_failover_running && link_failover_running()) {
         replyError(c, "ERR REPLICAOF not allowed while failing over.");
         return;
     }
@@ -434,7 +436,7 @@ void replicaofCommand(struct client *c) {
     linkFollow(c->argv[1], (int)port);
     sds what = sdscatprintf(sdsempty(), "This server is now a replica of %s:%d", primary_link.host,
                             primary_link.port);
-    linkLogRoleAsked(c, what);
+    linkLogRoleRequest(c, what);
     sdsfree(what);
     replyOk(c);
 }
@@ -451,17 +453,17 @@ void roleCommand(struct client *c) {
     replyBulkCstr(c, "slave");
     replyBulkCstr(c, primary_link.host);
     replyLongLong(c, primary_link.port);
-    replyBulkCstr(c, names[linkStateNow()]);
+    replyBulkCstr(c, names[linkVisibleState()]);
     replyLongLong(c, primary_link.primary ? (int64_t)historyOffset() : -1);
 }
 
 /* ---- replicaof host port ---- */
 
-static bool linkSetPrimary(const struct configDirective *d, int argc, const struct str *argv,
-                           const char **err) {
+static bool linkParseDirective(const struct configDirective *d, int argc, const struct str *argv,
+                               const char **err) {
     (void)d;
     int64_t port;
-    bool empty = argc == 1 && argv[0].len == 0; /* as a rewrite writes that there is none */
+    bool empty = argc == 1 && argv[0].len == 0; /* CONFIG REWRITE writes this when there is none */
     if (argc != 2 && !empty) {
         *err = "wrong number of arguments";
         return false;
@@ -482,16 +484,16 @@ static bool linkSetPrimary(const struct configDirective *d, int argc, const stru
     return true;
 }
 
-static sds linkGetPrimary(const struct configDirective *d) {
+static sds linkGetDirective(const struct configDirective *d) {
     (void)d;
     if (!primary_link.host) return sdsempty();
     return sdscatprintf(sdsempty(), "%s %d", primary_link.host, primary_link.port);
 }
 
-/* Returns the line that CONFIG REWRITE writes. There is none when there is no primary: other servers read no
- * empty one. In a cluster nodes.conf says which primary this node follows, and a start with a line of its own
- * is refused. */
-static sds linkConfigLine(const struct configDirective *d) {
+/* Returns the line that CONFIG REWRITE writes. There is none without a primary, as other servers do
+ * not accept an empty one, and none in a cluster, where nodes.conf names the primary and a start
+ * with this line is refused. */
+static sds linkRewriteDirective(const struct configDirective *d) {
     (void)d;
     if (!primary_link.host || cluster_enabled) return sdsempty();
     return sdscatprintf(sdscatword(sdsempty(), strOf(primary_link.host)), " %d", primary_link.port);
@@ -499,7 +501,7 @@ static sds linkConfigLine(const struct configDirective *d) {
 
 /* ---- A dataset has been read from a file at the start ---- */
 
-static void linkLoaded(const struct rdbReplication *replication, bool from_aof) {
+static void linkOnLoaded(const struct rdbReplication *replication, bool from_aof) {
     if (!from_aof && historyRestore(replication) && roleIsReplica())
         linkSynthesizeCached(replication->stream_db);
 }
@@ -508,9 +510,9 @@ static void linkLoaded(const struct rdbReplication *replication, bool from_aof) 
 
 static sds linkReplicaInfo(sds s) {
     int64_t now_ms = mstime();
-    bool up = primary_link.state == LINK_CONNECTED, transfer = linkStateNow() == LINK_TRANSFER;
+    bool up = primary_link.state == LINK_CONNECTED, transfer = linkVisibleState() == LINK_TRANSFER;
     long long offset = up || cached.valid ? (long long)historyOffset() : 1;
-    linkLookForInput();
+    linkCheckInput();
     s = infoField(s, "master_host:%s", primary_link.host);
     s = infoField(s, "master_port:%d", primary_link.port);
     s = infoField(s, "master_link_status:%s", up ? "up" : "down");
@@ -519,8 +521,8 @@ static sds linkReplicaInfo(sds s) {
     s = infoField(s, "master_sync_in_progress:%d", transfer);
     s = infoField(s, "slave_read_repl_offset:%lld", offset);
     s = infoField(s, "slave_repl_offset:%lld", offset);
-    s = infoField(s, "replicas_repl_buffer_size:%zu", dualKept());
-    s = infoField(s, "replicas_repl_buffer_peak:%zu", dualKeptPeak());
+    s = infoField(s, "replicas_repl_buffer_size:%zu", dualStreamBytes());
+    s = infoField(s, "replicas_repl_buffer_peak:%zu", dualStreamPeakBytes());
     if (!up)
         s = infoField(s, "master_link_down_since_seconds:%lld",
                       primary_link.down_since_s ? (long long)(now_ms / 1000 - primary_link.down_since_s)
@@ -535,28 +537,28 @@ static sds linkInfo(sds s) {
     return roleIsReplica() ? linkReplicaInfo(s) : s;
 }
 
-static void linkNoteRole(bool replica) {
+static void linkOnRole(bool replica) {
     logSetRole(replica ? 'S' : 'M');
 }
 
 void linkInit(void) {
     static struct configDirective directives[] = {
-        CONFIG_SPECIAL("replicaof", "slaveof", CONFIG_MULTI_ARG, linkSetPrimary, linkGetPrimary, NULL),
+        CONFIG_SPECIAL("replicaof", "slaveof", CONFIG_MULTI_ARG, linkParseDirective, linkGetDirective, NULL),
         CONFIG_BOOL("replica-announced", NULL, SET, &announced, true, NULL),
         CONFIG_INT("replica-priority", "slave-priority", SET, &priority, 100, 0, INT32_MAX, NULL),
     };
-    directives[0].lines = linkConfigLine;
+    directives[0].lines = linkRewriteDirective;
     configRegister(directives, sizeof directives / sizeof *directives);
     handshakeInit();
     linkStreamInit();
     dualInit();
     infoRegister("replication", linkInfo);
-    clientOnFree(linkLost);
-    cronRegister(replLinkTick, TICK_MS);
-    persistenceOnLoaded(linkLoaded);
-    roleOnChange(linkNoteRole);
+    clientOnFree(linkOnClientFreed);
+    cronRegister(linkOnTimer, TICK_MS);
+    persistenceOnLoaded(linkOnLoaded);
+    roleOnChange(linkOnRole);
     debugReplicateInit();
-    receive_replaces = linkDataReplaced;
+    receive_on_replace = linkOnReplace;
 }
 
 void linkStart(void) {

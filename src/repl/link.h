@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link.h - the link to our primary: connecting, the handshake, and the client that applies its stream.
+/* link.h - the link to our primary: connecting, the handshake, and the client that applies the stream.
  *
- *     NONE ─REPLICAOF─▶ CONNECT ─▶ CONNECTING ─▶ HANDSHAKE ─┬─ +CONTINUE ─────────────────▶ CONNECTED
- *                          ▲                                └─ +FULLRESYNC ─▶ TRANSFER ─▶ CONNECTED
- *                          └──────── anything goes wrong: again at the next tick   (repl/receive.h)
+ *      NONE ─REPLICAOF─▶ CONNECT ─▶ CONNECTING ─▶ HANDSHAKE ─┬─ +CONTINUE ─────────────────▶ CONNECTED
+ *                           ▲                                └─ +FULLRESYNC ─▶ TRANSFER ─▶ CONNECTED
+ *                           └──────── any error: again at the next tick             (repl/receive.h)
  *
- * The stream comes in on an ordinary client with CLIENT_PRIMARY, through the round: its requests run with
- * ORIGIN_PRIMARY, replies are dropped, and what has been applied is fed to history (repl/history.h), a
- * transaction when it has ended. */
+ * The stream comes in on an ordinary client with CLIENT_PRIMARY, through the event loop's turn. Its requests
+ * run with ORIGIN_PRIMARY and replies are dropped. What has been applied is fed to the history
+ * (repl/history.h), a transaction when it has ended. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,36 +30,39 @@ struct primaryLink {
     enum linkState state;
     sds host;
     int port;
-    struct client *primary; /* while connected; it has CLIENT_PRIMARY */
+    struct client *primary; /* NULL unless connected; has CLIENT_PRIMARY */
     int64_t down_since_s;   /* Unix time; 0: it has never been up */
-    int64_t last_io_ms;     /* when something came from it */
-    bool data_whole;        /* a replica's data: see linkDataWhole */
-    int64_t data_ms;
+    int64_t last_io_ms;     /* when bytes last came from it */
+    bool data_whole;        /* a replica's data: see linkDataIsWhole */
+    int64_t data_fresh_ms;
 };
 extern struct primaryLink primary_link;
 
-/* This server becomes a replica of that one (if it is that already, the link is made anew); or a primary
- * again. Both see to the role, the cached stream and our own replicas. */
+/* linkFollow makes this server a replica of that one; if it is one already, the link is
+ * made anew. linkBecomePrimary makes it a primary again. Both update the role, the cached
+ * primary and our own replicas. */
 void linkFollow(struct str host, int port);
 void linkBecomePrimary(void);
-/* FAILOVER hands over: as linkFollow, and PSYNC ends with FAILOVER. Its result is told once. */
+/* For FAILOVER: works like linkFollow, but PSYNC ends with FAILOVER. `result` is called once. */
 void linkFollowForHandover(struct str host, int port, void (*result)(bool accepted));
 
-/* Is a failover under way? Then REPLICAOF is refused. failover.h stands above: replication.c fills it in. */
-extern bool (*link_is_handed_over)(void);
+/* Returns whether a failover is under way, in which REPLICAOF is refused. replication.c fills it in. */
+extern bool (*link_failover_running)(void);
 
-/* A replica gets another primary: blocked clients wait for what may never come. rules.c fills it in. */
-extern void (*link_primary_changes)(void);
+/* Called when a replica gets another primary: blocked clients may wait for what never
+ * comes. rules.c fills it in. */
+extern void (*link_on_primary_changed)(void);
 
-/* Is the data here as stale as the link? (down, and not the primary ourselves) */
+/* Returns whether this is a replica whose link is down, so that its data may be stale. */
 bool linkIsDown(void);
-/* For clusters: follows that server, unless it does already. */
-void linkFollowQuietly(struct str host, int port);
-/* Are the data here whole, and of the history of our primary? They are from the end of a synchronization on,
- * until another one begins to replace them. *fresh_ms: when they were last as new as the primary's (Unix time
- * in ms; 0: not since the start). */
-bool linkDataWhole(int64_t *fresh_ms);
-/* A cluster knows more: data of another shard are not; what has been read from files at the start is. */
+/* For clusters: follows that server unless it does so already. */
+void linkFollowUnlessSame(struct str host, int port);
+/* Returns whether the data here are whole and belong to the history of our primary. They do from the end of a
+ * synchronization until another one begins to replace them. *fresh_ms is when they were last as new as the
+ * primary's (Unix time in ms; 0: never since the start). */
+bool linkDataIsWhole(int64_t *fresh_ms);
+/* For clusters, which know more: data of another shard do not count as whole, data that were read
+ * from files at the start do. */
 void linkSetDataWhole(bool whole);
 bool linkIsUp(void);
 

@@ -21,32 +21,32 @@
 
 #define READ_ROOM (64 * 1024)
 
-static void linkDualMainReceived(struct wire *w, struct str line);
-static void linkDualRdbConnected(struct wire *w);
-static void linkDualRdbReceived(struct wire *w, struct str line);
-static void linkDualFailed(struct wire *w, const char *why);
+static void linkDualOnMainLine(struct linkWire *w, struct str line);
+static void linkDualOnRdbConnected(struct linkWire *w);
+static void linkDualOnRdbLine(struct linkWire *w, struct str line);
+static void linkDualOnFailed(struct linkWire *w, const char *why);
 
 static struct {
     bool running, loaded;
-    bool begun; /* the snapshot comes */
-    struct wire main, rdb;
-    int rdb_unanswered;      /* commands */
-    bool asked;              /* for the stream */
-    struct connection *conn; /* of the stream, once it flows */
-    sds stream;              /* what has come of it */
+    bool snapshot_begun;
+    struct linkWire main, rdb;
+    int rdb_unanswered; /* commands without a reply yet */
+    bool psync_sent;
+    struct connection *conn; /* the stream's, once it has begun */
+    sds stream;              /* what has come of the stream */
     size_t peak;
     int64_t dbid, last_io_ms;
-    void (*end)(const struct dualEnd *how);
-    void (*alive)(void);
+    void (*end)(const struct dualResult *how);
+    void (*keepAlive)(void);
     struct receivePlan plan;
-} dual = {.main = WIRE(NULL, linkDualMainReceived, linkDualFailed),
-          .rdb = WIRE(linkDualRdbConnected, linkDualRdbReceived, linkDualFailed)};
+} dual = {.main = LINK_WIRE(NULL, linkDualOnMainLine, linkDualOnFailed),
+          .rdb = LINK_WIRE(linkDualOnRdbConnected, linkDualOnRdbLine, linkDualOnFailed)};
 
-/* ---- Its end ---- */
+/* ---- End ---- */
 
-static void linkDualLetGo(void) {
-    wireDrop(&dual.main);
-    wireDrop(&dual.rdb);
+static void linkDualRelease(void) {
+    linkWireDrop(&dual.main);
+    linkWireDrop(&dual.rdb);
     if (dual.conn) connClose(dual.conn);
     dual.conn = NULL;
     sdsfree(dual.stream);
@@ -57,28 +57,28 @@ static void linkDualLetGo(void) {
 void dualCancel(void) {
     if (!dual.running) return;
     if (receiveRunning()) receiveCancel();
-    linkDualLetGo();
+    linkDualRelease();
 }
 
-static void linkDualGiveUp(void) {
+static void linkDualAbort(void) {
     serverLog(LL_NOTICE, "Dual channel replication: the synchronization is aborted");
     dualCancel();
-    dual.end(&(struct dualEnd){0});
+    dual.end(&(struct dualResult){0});
 }
 
-static void linkDualFailed(struct wire *w, const char *why) {
+static void linkDualOnFailed(struct linkWire *w, const char *why) {
     serverLog(LL_WARNING, "Dual channel replication: the %s connection with the primary failed: %s",
               w == &dual.rdb ? "RDB" : "main", why);
-    linkDualGiveUp();
+    linkDualAbort();
 }
 
-/* Snapshot and stream are both there. */
+/* The snapshot is loaded and the stream has begun. */
 static void linkDualFinish(void) {
-    struct dualEnd how = {.ok = true, .conn = dual.conn, .dbid = (int)dual.dbid, .stream = dual.stream};
+    struct dualResult how = {.ok = true, .conn = dual.conn, .dbid = (int)dual.dbid, .stream = dual.stream};
     connSetReadHandler(dual.conn, NULL);
     dual.conn = NULL;
     dual.stream = NULL;
-    linkDualLetGo();
+    linkDualRelease();
     dual.end(&how);
     serverLog(LL_NOTICE, "Dual channel replication: the buffered replication stream has been applied");
     sdsfree(how.stream);
@@ -92,7 +92,7 @@ static bool linkDualIsFull(void) {
 }
 
 static void linkDualKeepStream(struct connection *conn) {
-    /* There is more room than that, as strings grow; but there is a limit, too. */
+    /* Reads at most READ_ROOM bytes, though the string may have more room, to respect the limit. */
     dual.stream = sdsMakeRoomFor(dual.stream, READ_ROOM);
     ssize_t n = connRead(conn, dual.stream + sdslen(dual.stream), READ_ROOM);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -102,7 +102,7 @@ static void linkDualKeepStream(struct connection *conn) {
         else
             serverLog(LL_WARNING, "Dual channel replication: reading from the main connection failed: %s",
                       strerror(errno));
-        linkDualGiveUp();
+        linkDualAbort();
         return;
     }
     sdssetlen(dual.stream, sdslen(dual.stream) + (size_t)n);
@@ -118,7 +118,7 @@ static void linkDualKeepStream(struct connection *conn) {
 }
 
 static void linkDualBeginStream(void) {
-    dual.conn = wireTake(&dual.main);
+    dual.conn = linkWireTake(&dual.main);
     dual.stream = sdsempty();
     connSetReadHandler(dual.conn, linkDualKeepStream);
     serverLog(LL_NOTICE, "Dual channel replication: the replication stream of the primary begins%s",
@@ -129,48 +129,56 @@ static void linkDualBeginStream(void) {
 static void linkDualRefused(struct str line) {
     serverLog(LL_WARNING, "Dual channel replication: the reply of the primary is not understood: %.*s",
               (int)line.len, line.ptr);
-    linkDualGiveUp();
+    linkDualAbort();
 }
 
-static void linkDualAskForStream(void) {
+static void linkDualRequestStream(void) {
     char digits[LONG_STR_SIZE];
     unsigned len = ull2string(digits, dual.plan.offset + 1);
     serverLog(
         LL_NOTICE,
         "Dual channel replication: a partial resynchronization is requested on the main connection (%s:%s)",
         dual.plan.id, digits);
-    dual.asked = true;
+    dual.psync_sent = true;
     linkWireSend(&dual.main, 3, (struct str[]){STR("PSYNC"), strOf(dual.plan.id), strN(digits, len)});
 }
 
-/* To set-rdb-client-id, then to PSYNC: a primary takes that only when it has answered all before it. */
-static void linkDualMainReceived(struct wire *w, struct str line) {
+/* Handles the reply to set-rdb-client-id, then the one to PSYNC. A primary accepts PSYNC only when it has
+ * sent all earlier replies. */
+static void linkDualOnMainLine(struct linkWire *w, struct str line) {
     (void)w;
     dual.last_io_ms = cmd_time_ms;
     if (!line.len) return;
-    if (!strStarts(line, dual.asked ? STR("+CONTINUE") : STR("+")))
+    if (!strStarts(line, dual.psync_sent ? STR("+CONTINUE") : STR("+")))
         linkDualRefused(line);
-    else if (dual.asked)
+    else if (dual.psync_sent)
         linkDualBeginStream();
     else
-        linkDualAskForStream();
+        linkDualRequestStream();
 }
 
-static void linkDualNameRdbClient(struct str id) {
-    dual.asked = false;
-    wireListen(&dual.main, true);
+static void linkDualSendRdbClientId(struct str id) {
+    dual.psync_sent = false;
+    linkWireSetReading(&dual.main, true);
     linkWireSend(&dual.main, 3, (struct str[]){STR("REPLCONF"), STR("set-rdb-client-id"), id});
 }
 
 /* ---- The RDB connection ---- */
 
-static void linkDualRdbConnected(struct wire *w) {
-    struct str auth[INTRODUCTION_MAX];
-    int words = introduceAuth(auth);
-    struct str argv[INTRODUCTION_MAX] = {
-        STR("REPLCONF"), STR("capa"),        STR("eof"),         STR("rdb-only"),
-        STR("1"),        STR("rdb-channel"), STR("1"),           STR("listening-port"),
-        introducePort(), STR("version"),     STR(VALKEY_VERSION)};
+static void linkDualOnRdbConnected(struct linkWire *w) {
+    struct str auth[HANDSHAKE_WORDS_MAX];
+    int words = handshakeAuthWords(auth);
+    struct str argv[HANDSHAKE_WORDS_MAX] = {STR("REPLCONF"),
+                                            STR("capa"),
+                                            STR("eof"),
+                                            STR("rdb-only"),
+                                            STR("1"),
+                                            STR("rdb-channel"),
+                                            STR("1"),
+                                            STR("listening-port"),
+                                            handshakeAnnouncedPort(),
+                                            STR("version"),
+                                            STR(VALKEY_VERSION)};
     dual.last_io_ms = cmd_time_ms;
     dual.rdb_unanswered = 1;
     if (words) {
@@ -178,24 +186,24 @@ static void linkDualRdbConnected(struct wire *w) {
         linkWireSend(w, words, auth);
     }
     linkWireSend(w, 11, argv);
-    if (!introduceAddress().ptr) return;
+    if (!handshakeAnnouncedAddress().ptr) return;
     dual.rdb_unanswered++;
-    linkWireSend(w, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), introduceAddress()});
+    linkWireSend(w, 3, (struct str[]){STR("REPLCONF"), STR("ip-address"), handshakeAnnouncedAddress()});
 }
 
-static void linkDualReceived(bool ok, struct str rest, const struct rdbReplication *replication) {
+static void linkDualOnSnapshot(bool ok, struct str rest, const struct rdbReplication *replication) {
     (void)rest, (void)replication;
     connClose(dual.plan.conn);
     if (!ok) {
-        linkDualGiveUp();
+        linkDualAbort();
         return;
     }
     dual.loaded = true;
     if (dual.conn) linkDualFinish();
 }
 
-/* $ENDOFF:<offset> <id> <database> <client id> */
-static bool linkDualReadEnd(struct str line, struct str *client_id) {
+/* Parses $ENDOFF:<offset> <id> <database> <client id> */
+static bool linkDualParseEndOffset(struct str line, struct str *client_id) {
     char id[REPL_ID_LEN + 1], client[LONG_STR_SIZE];
     long long offset, db;
     sds text = sdsnewstr(line);
@@ -206,14 +214,14 @@ static bool linkDualReadEnd(struct str line, struct str *client_id) {
     const char *last = line.ptr + line.len;
     while (last[-1] != ' ') last--;
     *client_id = strN(last, (size_t)(line.ptr + line.len - last));
-    dual.plan =
-        (struct receivePlan){.offset = (uint64_t)offset, .done = linkDualReceived, .alive = dual.alive};
+    dual.plan = (struct receivePlan){
+        .offset = (uint64_t)offset, .done = linkDualOnSnapshot, .keepAlive = dual.keepAlive};
     memcpy(dual.plan.id, id, sizeof id);
     dual.dbid = db;
     return true;
 }
 
-static void linkDualRdbReceived(struct wire *w, struct str line) {
+static void linkDualOnRdbLine(struct linkWire *w, struct str line) {
     struct str client_id;
     dual.last_io_ms = cmd_time_ms;
     if (!line.len) return;
@@ -224,40 +232,40 @@ static void linkDualRdbReceived(struct wire *w, struct str line) {
             linkWireSendRaw(w, STR("SYNC\r\n"));
         return;
     }
-    if (!linkDualReadEnd(line, &client_id)) {
+    if (!linkDualParseEndOffset(line, &client_id)) {
         linkDualRefused(line);
         return;
     }
-    linkDualNameRdbClient(client_id);
-    dual.plan.conn = wireTake(w);
-    dual.begun = true;
+    linkDualSendRdbClientId(client_id);
+    dual.plan.conn = linkWireTake(w);
+    dual.snapshot_begun = true;
     receiveStart(&dual.plan);
 }
 
-/* ---- Its start ---- */
+/* ---- Start ---- */
 
-void dualStart(struct connection *main, const char *host, int port, void (*alive)(void),
-               void (*end)(const struct dualEnd *how)) {
+void dualStart(struct connection *main, const char *host, int port, void (*keepAlive)(void),
+               void (*end)(const struct dualResult *how)) {
     char err[256];
     serverAssert(!dual.running);
-    serverAssert(main && alive && end);
+    serverAssert(main && keepAlive && end);
     dual.running = true;
-    dual.loaded = dual.begun = false;
+    dual.loaded = dual.snapshot_begun = false;
     dual.end = end;
-    dual.alive = alive;
+    dual.keepAlive = keepAlive;
     dual.peak = 0;
     dual.last_io_ms = cmd_time_ms;
     dual.main.conn = main;
     main->data = &dual.main;
-    if (!wireConnect(&dual.rdb, host, port, err, sizeof err)) linkDualFailed(&dual.rdb, err);
+    if (!linkWireConnect(&dual.rdb, host, port, err, sizeof err)) linkDualOnFailed(&dual.rdb, err);
 }
 
 bool dualRunning(void) {
     return dual.running;
 }
 
-bool dualWaits(void) {
-    return dual.running && !dual.begun;
+bool dualAwaitsSnapshot(void) {
+    return dual.running && !dual.snapshot_begun;
 }
 
 int64_t dualLastIoMs(void) {
@@ -272,10 +280,10 @@ void dualInit(void) {
     memoryAddPart(MEMORY_PRIMARY_STREAM, linkDualMemory);
 }
 
-size_t dualKept(void) {
+size_t dualStreamBytes(void) {
     return dual.stream ? sdslen(dual.stream) : 0;
 }
 
-size_t dualKeptPeak(void) {
+size_t dualStreamPeakBytes(void) {
     return dual.peak;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_dual.h - full synchronization over two connections at once (dual channel): the snapshot comes over one
- * of its own, and meanwhile the stream behind it over the main one, where it is kept until the snapshot is in
- * place.
+/* link_dual.h - full synchronization over two connections at once (dual channel): the snapshot comes over a
+ * connection of its own while the stream comes over the main one and is kept until the snapshot is in place.
  *
- *     main ── +DUALCHANNELSYNC     set-rdb-client-id, PSYNC ─▶ +CONTINUE ─▶ stream ─▶ kept ┐
- *                    │                       ▲                                              ├─▶ applied
- *     RDB connection └▶ REPLCONF, SYNC ─▶ $ENDOFF ─▶ snapshot (repl/receive.h) ─────────────┘
+ *      main ── +DUALCHANNELSYNC     set-rdb-client-id, PSYNC ─▶ +CONTINUE ─▶ stream ─▶ kept ┐
+ *                     │                       ▲                                              ├─▶ applied
+ *      RDB connection └▶ REPLCONF, SYNC ─▶ $ENDOFF ─▶ snapshot (repl/receive.h) ─────────────┘
  *
- * What is kept has a limit: that of a replica's output on a primary (client-output-buffer-limit). Beyond it
+ * At most as many bytes are kept as a primary keeps for a replica (client-output-buffer-limit). Beyond that
  * the socket is not read any more, and the primary keeps the rest. */
 #pragma once
 
@@ -17,19 +16,19 @@
 #include "base/sds.h"
 #include "net/connection.h"
 
-struct dualEnd {
-    bool ok; /* not: nothing is left of either connection */
+struct dualResult {
+    bool ok; /* false: both connections are closed */
     struct connection *conn;
-    int dbid;   /* that the stream has selected; -1: none */
-    sds stream; /* its first bytes; the dual's, good during the call */
+    int dbid;   /* the database that the stream has selected; -1: none */
+    sds stream; /* its first bytes, valid during the call */
 };
-/* Takes the main connection over. `end` is told once; from within when the second
- * connection cannot even be begun. */
-void dualStart(struct connection *main, const char *host, int port, void (*alive)(void),
-               void (*end)(const struct dualEnd *how));
-void dualCancel(void); /* `end` is not called; also when none runs */
+/* Takes over the main connection. `end` is called once, and from within dualStart when the second
+ * connection cannot even be started. */
+void dualStart(struct connection *main, const char *host, int port, void (*keepAlive)(void),
+               void (*end)(const struct dualResult *how));
+void dualCancel(void); /* `end` is not called; does nothing when none is running */
 bool dualRunning(void);
-bool dualWaits(void); /* for the snapshot to begin */
+bool dualAwaitsSnapshot(void); /* the snapshot has not begun yet */
 int64_t dualLastIoMs(void);
-void dualInit(void);                       /* memory report */
-size_t dualKept(void), dualKeptPeak(void); /* bytes of the stream; the peak is of the newest one */
+void dualInit(void);                                     /* memory report */
+size_t dualStreamBytes(void), dualStreamPeakBytes(void); /* bytes kept; the peak of the latest run */

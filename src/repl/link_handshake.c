@@ -18,40 +18,40 @@
 #include "repl/repl_settings.h"
 
 #define PORT_MAX     65535
-#define SAID_MAX     8 /* commands of an introduction */
+#define COMMANDS_MAX 8 /* sent in a row without waiting for replies */
 #define WORDS(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static sds auth_user, auth_password, announce_ip;
 static int64_t announce_port;
 
-enum saying { SAID_PING, SAID_AUTH, SAID_OPTION, SAID_PSYNC };
+enum handshakeCommand { SENT_PING, SENT_AUTH, SENT_OPTION, SENT_PSYNC };
 
-static void linkHandshakeOnConnected(struct wire *w);
-static void linkHandshakeOnLine(struct wire *w, struct str line);
-static void linkHandshakeOnFailed(struct wire *w, const char *why);
+static void linkHandshakeOnConnected(struct linkWire *w);
+static void linkHandshakeOnLine(struct linkWire *w, struct str line);
+static void linkHandshakeOnFailed(struct linkWire *w, const char *why);
 
 static struct {
-    struct wire wire;
-    struct handshakeWish wish;
-    void (*end)(const struct handshakeAnswer *answer);
+    struct linkWire wire;
+    struct handshakeRequest request;
+    void (*end)(const struct handshakeResult *answer);
     struct {
-        enum saying what;
-        const char *option; /* of REPLCONF */
-    } said[SAID_MAX];       /* not answered yet, from `next` on */
+        enum handshakeCommand what;
+        const char *option; /* the option of REPLCONF */
+    } sent[COMMANDS_MAX];   /* without a reply yet from `next` on */
     int count, next;
     int64_t last_io_ms;
-} hand = {.wire = WIRE(linkHandshakeOnConnected, linkHandshakeOnLine, linkHandshakeOnFailed)};
+} shake = {.wire = LINK_WIRE(linkHandshakeOnConnected, linkHandshakeOnLine, linkHandshakeOnFailed)};
 
-/* ---- What is said ---- */
+/* ---- Sending ---- */
 
-static void linkHandshakeSay(enum saying what, int argc, const struct str *argv) {
-    serverAssert(hand.count < SAID_MAX);
-    hand.said[hand.count].what = what;
-    hand.said[hand.count++].option = what == SAID_OPTION ? argv[1].ptr : NULL;
-    linkWireSend(&hand.wire, argc, argv);
+static void linkHandshakeSend(enum handshakeCommand what, int argc, const struct str *argv) {
+    serverAssert(shake.count < COMMANDS_MAX);
+    shake.sent[shake.count].what = what;
+    shake.sent[shake.count++].option = what == SENT_OPTION ? argv[1].ptr : NULL;
+    linkWireSend(&shake.wire, argc, argv);
 }
 
-int introduceAuth(struct str argv[INTRODUCTION_MAX]) {
+int handshakeAuthWords(struct str argv[HANDSHAKE_WORDS_MAX]) {
     int argc = 0;
     if (!auth_password) return 0;
     argv[argc++] = STR("AUTH");
@@ -60,7 +60,7 @@ int introduceAuth(struct str argv[INTRODUCTION_MAX]) {
     return argc;
 }
 
-struct str introducePort(void) {
+struct str handshakeAnnouncedPort(void) {
     static char digits[LONG_STR_SIZE];
     int64_t port = announce_port;
     if (!port && dial_settings.replication_tls) port = configNumber("tls-port");
@@ -68,20 +68,21 @@ struct str introducePort(void) {
     return strN(digits, ll2string(digits, port));
 }
 
-struct str introduceAddress(void) {
+struct str handshakeAnnouncedAddress(void) {
     return announce_ip ? sdsview(announce_ip) : strN(NULL, 0);
 }
 
-/* The snapshot goes straight into memory, over a transport that notices every lost bit. */
-static bool linkHandshakeChecksumIsNotNeeded(void) {
+/* Returns whether the snapshot goes straight into memory over a transport (TLS) that
+ * notices every wrong bit. */
+static bool linkHandshakeCanSkipChecksum(void) {
     return dial_settings.replication_tls && repl_diskless_load != DISKLESS_LOAD_DISABLED;
 }
 
-static void linkHandshakeSayCapabilities(void) {
-    struct str argv[INTRODUCTION_MAX] = {STR("REPLCONF"), STR("capa"), STR("eof"), STR("capa"),
-                                         STR("psync2")};
+static void linkHandshakeSendCapabilities(void) {
+    struct str argv[HANDSHAKE_WORDS_MAX] = {STR("REPLCONF"), STR("capa"), STR("eof"), STR("capa"),
+                                            STR("psync2")};
     int argc = 5;
-    if (linkHandshakeChecksumIsNotNeeded()) {
+    if (linkHandshakeCanSkipChecksum()) {
         argv[argc++] = STR("capa");
         argv[argc++] = STR("skip-rdb-checksum");
     }
@@ -89,79 +90,80 @@ static void linkHandshakeSayCapabilities(void) {
         argv[argc++] = STR("capa");
         argv[argc++] = STR("dual-channel");
     }
-    linkHandshakeSay(SAID_OPTION, argc, argv);
+    linkHandshakeSend(SENT_OPTION, argc, argv);
 }
 
-static void linkHandshakeIntroduce(void) {
-    struct str auth[INTRODUCTION_MAX];
-    int words = introduceAuth(auth);
-    hand.count = hand.next = 0;
-    if (words) linkHandshakeSay(SAID_AUTH, words, auth);
-    linkHandshakeSay(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("listening-port"), introducePort()});
-    if (introduceAddress().ptr)
-        linkHandshakeSay(SAID_OPTION, 3,
-                         (struct str[]){STR("REPLCONF"), STR("ip-address"), introduceAddress()});
-    linkHandshakeSayCapabilities();
-    linkHandshakeSay(SAID_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("version"), STR(VALKEY_VERSION)});
+static void linkHandshakeSendOptions(void) {
+    struct str auth[HANDSHAKE_WORDS_MAX];
+    int words = handshakeAuthWords(auth);
+    shake.count = shake.next = 0;
+    if (words) linkHandshakeSend(SENT_AUTH, words, auth);
+    linkHandshakeSend(SENT_OPTION, 3,
+                      (struct str[]){STR("REPLCONF"), STR("listening-port"), handshakeAnnouncedPort()});
+    if (handshakeAnnouncedAddress().ptr)
+        linkHandshakeSend(SENT_OPTION, 3,
+                          (struct str[]){STR("REPLCONF"), STR("ip-address"), handshakeAnnouncedAddress()});
+    linkHandshakeSendCapabilities();
+    linkHandshakeSend(SENT_OPTION, 3, (struct str[]){STR("REPLCONF"), STR("version"), STR(VALKEY_VERSION)});
     if (cluster_membership)
-        linkHandshakeSay(
-            SAID_OPTION, 3,
+        linkHandshakeSend(
+            SENT_OPTION, 3,
             (struct str[]){STR("REPLCONF"), STR("set-cluster-node-id"), cluster_membership->myId()});
 }
 
-static void linkHandshakeSayPsync(void) {
-    const struct handshakeWish *wish = &hand.wish;
+static void linkHandshakeSendPsync(void) {
+    const struct handshakeRequest *request = &shake.request;
     char digits[LONG_STR_SIZE];
-    bool known = wish->id[0];
-    struct str argv[] = {STR("PSYNC"), known ? strOf(wish->id) : STR("?"), STR("-1"), STR("FAILOVER")};
-    if (known) argv[2] = strN(digits, ull2string(digits, wish->offset + 1));
+    bool known = request->id[0];
+    struct str argv[] = {STR("PSYNC"), known ? strOf(request->id) : STR("?"), STR("-1"), STR("FAILOVER")};
+    if (known) argv[2] = strN(digits, ull2string(digits, request->offset + 1));
     if (known)
-        serverLog(LL_NOTICE, "A partial resynchronization is requested (%s:%llu)", wish->id,
-                  (unsigned long long)wish->offset + 1);
+        serverLog(LL_NOTICE, "A partial resynchronization is requested (%s:%llu)", request->id,
+                  (unsigned long long)request->offset + 1);
     else
         serverLog(LL_NOTICE, "No state of a former primary is kept, so a full synchronization is requested");
-    hand.count = hand.next = 0;
-    linkHandshakeSay(SAID_PSYNC, wish->handover ? 4 : 3, argv);
+    shake.count = shake.next = 0;
+    linkHandshakeSend(SENT_PSYNC, request->handover ? 4 : 3, argv);
 }
 
-/* ---- Its end ---- */
+/* ---- End ---- */
 
-static void linkHandshakeFinish(enum handshakeEnd how, struct handshakeAnswer *answer) {
-    answer->end = how;
-    if (how == HANDSHAKE_FAILED || how == HANDSHAKE_REJECTED)
-        wireDrop(&hand.wire);
+static void linkHandshakeFinish(enum handshakeOutcome outcome, struct handshakeResult *answer) {
+    answer->outcome = outcome;
+    if (outcome == HANDSHAKE_FAILED || outcome == HANDSHAKE_REJECTED)
+        linkWireDrop(&shake.wire);
     else
-        answer->conn = wireTake(&hand.wire);
-    hand.end(answer);
+        answer->conn = linkWireTake(&shake.wire);
+    shake.end(answer);
 }
 
-static void linkHandshakeGiveUp(void) {
-    linkHandshakeFinish(HANDSHAKE_FAILED, &(struct handshakeAnswer){0});
+static void linkHandshakeFail(void) {
+    linkHandshakeFinish(HANDSHAKE_FAILED, &(struct handshakeResult){0});
 }
 
-static void linkHandshakeOnFailed(struct wire *w, const char *why) {
+static void linkHandshakeOnFailed(struct linkWire *w, const char *why) {
     (void)w;
     serverLog(LL_WARNING, "The connection to the primary failed: %s", why);
-    linkHandshakeGiveUp();
+    linkHandshakeFail();
 }
 
-/* ---- What is heard ---- */
+/* ---- Replies ---- */
 
-/* A primary that wants a password first is there, at least. */
-static void linkHandshakeHeardPong(struct str line) {
+/* An error that asks for a password shows that the primary is there, too. */
+static void linkHandshakeOnPong(struct str line) {
     if (line.ptr[0] != '+' && !strStarts(line, STR("-NOAUTH")) && !strStarts(line, STR("-NOPERM")) &&
         !strStarts(line, STR("-ERR operation not permitted"))) {
         serverLog(LL_WARNING, "The primary answered PING with an error: '%.*s'", (int)line.len, line.ptr);
-        linkHandshakeGiveUp();
+        linkHandshakeFail();
         return;
     }
     serverLog(LL_NOTICE, "The primary has answered PING");
-    linkHandshakeIntroduce();
+    linkHandshakeSendOptions();
 }
 
-static void linkHandshakeHeardOption(const char *option, struct str line) {
+static void linkHandshakeOnOptionReply(const char *option, struct str line) {
     if (strcmp(option, "set-cluster-node-id") == 0) option = "SET-CLUSTER-NODE-ID";
-    if (strcmp(option, "version") == 0) option = "VERSION"; /* as it has always been logged */
+    if (strcmp(option, "version") == 0) option = "VERSION"; /* the spelling in the log */
     if (line.ptr[0] == '-')
         serverLog(LL_NOTICE, "The primary does not know REPLCONF %s, which does no harm: %.*s", option,
                   (int)line.len, line.ptr);
@@ -175,7 +177,7 @@ static bool linkHandshakeIsId(struct str word) {
     return true;
 }
 
-/* The next word of the line; len 0: there is none. */
+/* Returns the next word of the line; len 0: there is none. */
 static struct str linkHandshakeNextWord(struct str *line) {
     while (line->len && *line->ptr == ' ') line->ptr++, line->len--;
     struct str word = {line->ptr, 0};
@@ -185,19 +187,19 @@ static struct str linkHandshakeNextWord(struct str *line) {
     return word;
 }
 
-static void linkHandshakeHeardFull(struct str line) {
-    struct handshakeAnswer answer = {0};
+static void linkHandshakeOnFullResync(struct str line) {
+    struct handshakeResult answer = {0};
     int64_t offset;
     (void)linkHandshakeNextWord(&line);
     struct str id = linkHandshakeNextWord(&line);
-    bool good = linkHandshakeIsId(id) && string2ll(linkHandshakeNextWord(&line), &offset) && offset >= 0;
-    if (good && offset > HISTORY_OFFSET_MAX) {
+    bool valid = linkHandshakeIsId(id) && string2ll(linkHandshakeNextWord(&line), &offset) && offset >= 0;
+    if (valid && offset > HISTORY_OFFSET_MAX) {
         serverLog(LL_WARNING, "The primary names an offset that is too large, %lld: no synchronization.",
                   (long long)offset);
-        linkHandshakeGiveUp();
+        linkHandshakeFail();
         return;
     }
-    if (good) {
+    if (valid) {
         memcpy(answer.id, id.ptr, id.len);
         answer.offset = (uint64_t)offset;
         serverLog(LL_NOTICE, "The primary begins a full synchronization: %s:%llu", answer.id,
@@ -208,8 +210,8 @@ static void linkHandshakeHeardFull(struct str line) {
     linkHandshakeFinish(HANDSHAKE_FULL, &answer);
 }
 
-static void linkHandshakeHeardContinue(struct str line) {
-    struct handshakeAnswer answer = {0};
+static void linkHandshakeOnContinue(struct str line) {
+    struct handshakeResult answer = {0};
     serverLog(LL_NOTICE, "The primary grants the partial resynchronization");
     (void)linkHandshakeNextWord(&line);
     struct str id = linkHandshakeNextWord(&line);
@@ -217,93 +219,93 @@ static void linkHandshakeHeardContinue(struct str line) {
     linkHandshakeFinish(HANDSHAKE_CONTINUE, &answer);
 }
 
-/* It may be of a time before PSYNC. */
-static void linkHandshakeAskTheOldWay(struct str line) {
+/* The primary may be older than PSYNC. */
+static void linkHandshakeFallBackToSync(struct str line) {
     if (strStarts(line, STR("-ERR")))
         serverLog(LL_NOTICE, "The primary refuses PSYNC: %.*s", (int)line.len, line.ptr);
     else
         serverLog(LL_WARNING, "The primary's reply to PSYNC is not understood: %.*s", (int)line.len,
                   line.ptr);
     serverLog(LL_NOTICE, "The older command SYNC is tried instead");
-    linkWireSendRaw(&hand.wire, STR("SYNC\r\n"));
-    linkHandshakeFinish(HANDSHAKE_OLD_FULL, &(struct handshakeAnswer){0});
+    linkWireSendRaw(&shake.wire, STR("SYNC\r\n"));
+    linkHandshakeFinish(HANDSHAKE_OLD_FULL, &(struct handshakeResult){0});
 }
 
-static void linkHandshakeHeardPsync(struct str line) {
+static void linkHandshakeOnPsyncReply(struct str line) {
     if (strStarts(line, STR("+FULLRESYNC"))) {
-        linkHandshakeHeardFull(line);
+        linkHandshakeOnFullResync(line);
     } else if (strStarts(line, STR("+CONTINUE"))) {
-        linkHandshakeHeardContinue(line);
+        linkHandshakeOnContinue(line);
     } else if (strStarts(line, STR("+DUALCHANNELSYNC"))) {
         serverLog(LL_NOTICE,
                   "Dual channel replication: a full synchronization is needed, so the RDB channel is opened");
-        linkHandshakeFinish(HANDSHAKE_DUAL, &(struct handshakeAnswer){0});
-    } else if (hand.wish.handover) {
+        linkHandshakeFinish(HANDSHAKE_DUAL, &(struct handshakeResult){0});
+    } else if (shake.request.handover) {
         serverLog(LL_WARNING, "Failover target rejected psync request: %.*s", (int)line.len, line.ptr);
-        linkHandshakeFinish(HANDSHAKE_REJECTED, &(struct handshakeAnswer){0});
+        linkHandshakeFinish(HANDSHAKE_REJECTED, &(struct handshakeResult){0});
     } else if (strStarts(line, STR("-NOMASTERLINK")) || strStarts(line, STR("-LOADING"))) {
         serverLog(LL_NOTICE, "The primary cannot synchronize replicas at the moment: %.*s", (int)line.len,
                   line.ptr);
-        linkHandshakeGiveUp();
+        linkHandshakeFail();
     } else {
-        linkHandshakeAskTheOldWay(line);
+        linkHandshakeFallBackToSync(line);
     }
 }
 
-static void linkHandshakeOnLine(struct wire *w, struct str line) {
+static void linkHandshakeOnLine(struct linkWire *w, struct str line) {
     (void)w;
-    hand.last_io_ms = cmd_time_ms;
-    if (!line.len) return; /* it is alive, and busy */
-    int i = hand.next++;
-    switch (hand.said[i].what) {
-    case SAID_PING: linkHandshakeHeardPong(line); return;
-    case SAID_PSYNC: linkHandshakeHeardPsync(line); return;
-    case SAID_AUTH:
+    shake.last_io_ms = cmd_time_ms;
+    if (!line.len) return; /* a sign of life of a busy primary */
+    int i = shake.next++;
+    switch (shake.sent[i].what) {
+    case SENT_PING: linkHandshakeOnPong(line); return;
+    case SENT_PSYNC: linkHandshakeOnPsyncReply(line); return;
+    case SENT_AUTH:
         if (line.ptr[0] == '-') {
             serverLog(LL_WARNING, "Unable to AUTH to PRIMARY: %.*s", (int)line.len, line.ptr);
-            linkHandshakeGiveUp();
+            linkHandshakeFail();
             return;
         }
         break;
-    case SAID_OPTION: linkHandshakeHeardOption(hand.said[i].option, line); break;
+    case SENT_OPTION: linkHandshakeOnOptionReply(shake.sent[i].option, line); break;
     }
-    if (hand.next == hand.count) linkHandshakeSayPsync();
+    if (shake.next == shake.count) linkHandshakeSendPsync();
 }
 
-/* ---- Its start ---- */
+/* ---- Start ---- */
 
-static void linkHandshakeOnConnected(struct wire *w) {
+static void linkHandshakeOnConnected(struct linkWire *w) {
     (void)w;
-    hand.last_io_ms = cmd_time_ms;
+    shake.last_io_ms = cmd_time_ms;
     serverLog(LL_NOTICE, "The connection to the primary is established");
-    hand.count = hand.next = 0;
-    linkHandshakeSay(SAID_PING, 1, (struct str[]){STR("PING")});
+    shake.count = shake.next = 0;
+    linkHandshakeSend(SENT_PING, 1, (struct str[]){STR("PING")});
 }
 
 enum handshakePhase handshakePhase(void) {
-    if (wireFree(&hand.wire)) return HANDSHAKE_NONE;
-    return hand.wire.conn || hand.wire.dial.connected ? HANDSHAKE_TALKING : HANDSHAKE_CONNECTING;
+    if (linkWireIsIdle(&shake.wire)) return HANDSHAKE_NONE;
+    return shake.wire.conn || shake.wire.dial.connected ? HANDSHAKE_TALKING : HANDSHAKE_CONNECTING;
 }
 
 int64_t handshakeLastIoMs(void) {
-    return hand.last_io_ms;
+    return shake.last_io_ms;
 }
 
-bool handshakeStart(const char *host, int port, const struct handshakeWish *wish,
-                    void (*end)(const struct handshakeAnswer *answer)) {
+bool handshakeStart(const char *host, int port, const struct handshakeRequest *request,
+                    void (*end)(const struct handshakeResult *answer)) {
     char err[256];
     handshakeCancel();
     serverAssert(end);
-    hand.wish = *wish;
-    hand.end = end;
-    hand.last_io_ms = cmd_time_ms;
-    if (wireConnect(&hand.wire, host, port, err, sizeof err)) return true;
+    shake.request = *request;
+    shake.end = end;
+    shake.last_io_ms = cmd_time_ms;
+    if (linkWireConnect(&shake.wire, host, port, err, sizeof err)) return true;
     serverLog(LL_WARNING, "Connecting to the primary failed: %s", err);
     return false;
 }
 
 void handshakeCancel(void) {
-    wireDrop(&hand.wire);
+    linkWireDrop(&shake.wire);
 }
 
 void handshakeInit(void) {
@@ -320,5 +322,5 @@ void handshakeInit(void) {
                    PORT_MAX, NULL),
     };
     configRegister(directives, WORDS(directives));
-    wireInit();
+    linkWireInit();
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_handshake.h - what a replica says to its primary before the stream: who it is, and from where on it
- * wants to go on.
+/* link_handshake.h - what a replica sends to its primary before the stream: who it is, and from which offset
+ * on it requests the stream.
  *
- *     connect ─▶ PING ─▶ AUTH, REPLCONF ... (at once) ─▶ PSYNC ─▶ +CONTINUE, +FULLRESYNC, ...
- *                                                          └──▶ SYNC, when it is not understood
+ *      connect ─▶ PING ─▶ AUTH, REPLCONF ... (at once) ─▶ PSYNC ─▶ +CONTINUE, +FULLRESYNC, ...
+ *                                                           └──▶ SYNC, when PSYNC is not known
  *
- * It knows nothing of what becomes of the answer: `end` is told, once. */
+ * The caller gets the result once, by `end`, and decides what to do with it. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,42 +15,43 @@
 #include "net/connection.h"
 #include "repl/history.h"
 
-/* Where we are in the stream, and how we ask for more. */
-struct handshakeWish {
-    char id[REPL_ID_LEN + 1]; /* "": none, everything is wanted */
-    uint64_t offset;          /* applied; what follows is wanted */
-    bool handover;            /* PSYNC ... FAILOVER: it becomes a primary, for us */
+/* What is requested: our place in the stream, and how to go on. */
+struct handshakeRequest {
+    char id[REPL_ID_LEN + 1]; /* "": none, so a full synchronization is requested */
+    uint64_t offset;          /* bytes applied; the stream is requested from here on */
+    bool handover;            /* PSYNC ... FAILOVER: the other server is to take over from us */
 };
 
-enum handshakeEnd {
-    HANDSHAKE_FAILED,   /* it has been logged; nothing is left of the connection */
-    HANDSHAKE_REJECTED, /* PSYNC ... FAILOVER was answered by an error */
-    HANDSHAKE_CONTINUE, /* the stream goes on */
+enum handshakeOutcome {
+    HANDSHAKE_FAILED,   /* logged; the connection is closed */
+    HANDSHAKE_REJECTED, /* PSYNC ... FAILOVER got an error */
+    HANDSHAKE_CONTINUE, /* the stream continues */
     HANDSHAKE_FULL,     /* a snapshot follows */
-    HANDSHAKE_OLD_FULL, /* the same after SYNC: without id and offset, and no acknowledgements */
-    HANDSHAKE_DUAL      /* another connection for the snapshot is wanted */
+    HANDSHAKE_OLD_FULL, /* a snapshot follows after SYNC: without ID, offset and acknowledgements */
+    HANDSHAKE_DUAL      /* a second connection for the snapshot is needed */
 };
-struct handshakeAnswer {
-    enum handshakeEnd end;
-    struct connection *conn;  /* behind the answer; its owner is whoever is told */
-    char id[REPL_ID_LEN + 1]; /* "": not told */
-    uint64_t offset;          /* FULL: of the snapshot */
+struct handshakeResult {
+    enum handshakeOutcome outcome;
+    struct connection *conn;  /* positioned after the reply; belongs to the caller */
+    char id[REPL_ID_LEN + 1]; /* "": not sent */
+    uint64_t offset;          /* FULL: the offset of the snapshot */
 };
 
 enum handshakePhase { HANDSHAKE_NONE, HANDSHAKE_CONNECTING, HANDSHAKE_TALKING };
 enum handshakePhase handshakePhase(void);
 int64_t handshakeLastIoMs(void);
 
-/* False: it could not be begun, which has been logged. `end` is not called from within. */
-bool handshakeStart(const char *host, int port, const struct handshakeWish *wish,
-                    void (*end)(const struct handshakeAnswer *answer));
-void handshakeCancel(void); /* `end` is not called; also when none runs */
+/* Returns false when it could not be started, which has been logged. `end` is not called from within. */
+bool handshakeStart(const char *host, int port, const struct handshakeRequest *wish,
+                    void (*end)(const struct handshakeResult *answer));
+void handshakeCancel(void); /* `end` is not called; does nothing when none is running */
 
-/* ---- What is said in the handshake of a second connection, too ---- */
-#define INTRODUCTION_MAX 20 /* words */
-/* AUTH, when a password is set: its words. 0: none is. */
-int introduceAuth(struct str argv[INTRODUCTION_MAX]);
-struct str introducePort(void);    /* that others reach us at; good until the next call */
-struct str introduceAddress(void); /* ptr NULL: that of the connection */
+/* ---- What the handshake of a second connection needs as well ---- */
+#define HANDSHAKE_WORDS_MAX 20 /* words of one command */
+/* Fills argv with the AUTH command and returns its number of words; 0: no password is set. */
+int handshakeAuthWords(struct str argv[HANDSHAKE_WORDS_MAX]);
+/* the port under which we can be reached; valid until the next call */
+struct str handshakeAnnouncedPort(void);
+struct str handshakeAnnouncedAddress(void); /* ptr NULL: the address of the connection */
 
 void handshakeInit(void); /* primaryauth, primaryuser, replica-announce-ip, -port */

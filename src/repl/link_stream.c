@@ -26,20 +26,20 @@ static struct {
     struct client *client; /* NULL: there is none */
     sds transaction;       /* the bytes since MULTI; NULL: none is open */
     bool acks, broken;
-    bool ack_wanted;
-    uint64_t ack_offset; /* when it was wanted */
-    bool sync_owed;      /* the last acknowledgement told of more than is on disk... */
-    uint64_t sync_told;  /* ...which was up to there */
+    bool ack_due;
+    uint64_t ack_offset;  /* the offset when it became due */
+    bool fsync_behind;    /* the last acknowledgement had more applied than on disk... */
+    uint64_t fsync_acked; /* ...which was up to here */
 } stream;
 
-/* What was on disk when: behind `propagated` bytes of the append-only file's stream we had applied `offset`
- * of the primary's. */
+/* The relation between both streams: at `propagated` bytes of the append-only file's stream we had applied
+ * `offset` bytes of the primary's. */
 static struct { uint64_t propagated, offset, synced; } disk;
 
 /* ---- Acknowledgements ---- */
 
-/* Up to where would a loss of power leave what we have applied? It is looked at when somebody asks: what was
- * applied by then is synced when the file is as far. */
+/* Returns the offset up to which a loss of power would leave what we have applied. It is updated when it is
+ * asked for: what was applied at that moment is on disk once the file has been synced as far. */
 static uint64_t linkStreamSyncedOffset(void) {
     uint64_t synced = persistence.aofSyncedOffset();
     if (disk.propagated <= synced) disk.synced = disk.offset;
@@ -51,16 +51,16 @@ static uint64_t linkStreamSyncedOffset(void) {
     return disk.synced;
 }
 
-static void linkStreamSend(uint64_t offset) {
+static void linkStreamSendAck(uint64_t offset) {
     struct client *c = stream.client;
     char digits[2][LONG_STR_SIZE], text[128];
     struct str argv[] = {
         STR("REPLCONF"), STR("ACK"), strN(digits[0], ull2string(digits[0], offset)), STR("FACK"), {0}};
     int argc = 3;
     if (persistenceAofOn()) {
-        stream.sync_told = linkStreamSyncedOffset();
-        stream.sync_owed = stream.sync_told < offset;
-        argv[4] = strN(digits[1], ull2string(digits[1], stream.sync_told));
+        stream.fsync_acked = linkStreamSyncedOffset();
+        stream.fsync_behind = stream.fsync_acked < offset;
+        argv[4] = strN(digits[1], ull2string(digits[1], stream.fsync_acked));
         argc = 5;
     }
     char *end = respWriteRequest(text, argc, argv);
@@ -71,33 +71,34 @@ static void linkStreamSend(uint64_t offset) {
 
 void linkStreamAck(void) {
     if (!stream.client || !stream.acks) return;
-    stream.ack_wanted = true;
+    stream.ack_due = true;
     stream.ack_offset = historyOffset();
 }
 
-/* An answer to who has asked in this turn says enough: what stood before the question. */
-void linkStreamAckNowAndThen(void) {
-    if (!stream.ack_wanted) linkStreamAck();
+/* An acknowledgement that the primary has requested in this turn is enough: it covers what
+ * came before the request. */
+void linkStreamAckUnlessPending(void) {
+    if (!stream.ack_due) linkStreamAck();
 }
 
-/* When what was applied in this turn is in the append-only file; and when the disk has it, as somebody may be
- * waiting for that. */
-static __attribute__((noinline)) void linkStreamSendWanted(void) {
-    if (stream.sync_owed && stream.client && linkStreamSyncedOffset() > stream.sync_told)
-        linkStreamAckNowAndThen();
-    if (!stream.ack_wanted) return;
-    stream.ack_wanted = false;
-    if (stream.client) linkStreamSend(stream.ack_offset);
+/* Sends acknowledgements when this turn's commands are in the append-only file, and again when the disk has
+ * them, as a client may be waiting for that. */
+static __attribute__((noinline)) void linkStreamSendDueAck(void) {
+    if (stream.fsync_behind && stream.client && linkStreamSyncedOffset() > stream.fsync_acked)
+        linkStreamAckUnlessPending();
+    if (!stream.ack_due) return;
+    stream.ack_due = false;
+    if (stream.client) linkStreamSendAck(stream.ack_offset);
 }
 
 static void linkStreamAckBeforeSleep(void) {
-    if (__builtin_expect(stream.ack_wanted || stream.sync_owed, 0)) linkStreamSendWanted();
+    if (__builtin_expect(stream.ack_due || stream.fsync_behind, 0)) linkStreamSendDueAck();
 }
 
-/* ---- Applied ---- */
+/* ---- Applying ---- */
 
-/* A request with big arguments did not come in one piece. */
-static void linkStreamFeed(const struct request *r) {
+/* A request with big arguments did not come in one piece, so it is written anew. */
+static void linkStreamFeedHistory(const struct request *r) {
     if (r->raw.ptr && !stream.transaction) {
         replstats.net_in += r->raw.len;
         historyFeed(&r->raw, 1);
@@ -115,43 +116,43 @@ static void linkStreamFeed(const struct request *r) {
     sdsfree(bytes);
 }
 
-static bool linkStreamAsksForAck(const struct request *r) {
+static bool linkStreamIsGetAck(const struct request *r) {
     return r->cmd && r->cmd->spec->proc == replconfCommand && r->argc >= 2 && strIs(r->argv[1], "getack");
 }
 
-static void linkStreamBreakOff(struct client *c, const char *why) {
+static void linkStreamAbort(struct client *c, const char *why) {
     serverLog(LL_WARNING, "%s", why);
     stream.broken = true;
     clientClose(c);
 }
 
 static void linkStreamApply(struct client *c, struct request *r) {
-    if (c != stream.client) return; /* it was our primary until a moment ago */
+    if (c != stream.client) return; /* it has just stopped being our primary */
     if (r->raw.ptr && r->raw.ptr[0] != '*') {
-        linkStreamBreakOff(
+        linkStreamAbort(
             c, "WARNING: Receiving inline protocol from primary, primary stream corruption? Closing the "
                "primary connection and discarding the cached primary.");
         return;
     }
-    if (linkStreamAsksForAck(r)) linkStreamAck();
+    if (linkStreamIsGetAck(r)) linkStreamAck();
     c->lastcmd = r->cmd;
     commandRun(c, r, ORIGIN_PRIMARY);
-    if (c != stream.client) return; /* a role can change from within */
+    if (c != stream.client) return; /* a command can change the role */
     if (c->flags & CLIENT_MULTI && !stream.transaction) stream.transaction = sdsempty();
-    linkStreamFeed(r);
+    linkStreamFeedHistory(r);
     history_primary_db = c->db->id;
 }
 
-static void linkStreamInputBroken(struct client *c, const char *error) {
+static void linkStreamOnProtocolError(struct client *c, const char *error) {
     sds why = sdscatprintf(sdsempty(), "Protocol error (%s) from primary: %s", error, clientPeerName(c));
-    linkStreamBreakOff(c, why);
+    linkStreamAbort(c, why);
     sdsfree(why);
 }
 
 /* ---- Errors ---- */
 
-/* The data here is not what the primary thinks it is: some would rather stop than serve it. */
-static void linkStreamErrorUnread(const struct client *c, struct str msg) {
+/* The data here differ from what the primary expects: some users prefer a stop to serving them. */
+static void linkStreamOnErrorReply(const struct client *c, struct str msg) {
     if (c != stream.client) return;
     callstats.unexpected_errors++;
     const char *name = c->cmd ? c->cmd->fullname : "<unknown>";
@@ -161,12 +162,12 @@ static void linkStreamErrorUnread(const struct client *c, struct str msg) {
               "command '%s'",
               text, name);
     sdsfree(text);
-    /* One that takes writes of others has data of its own, and such errors are to be expected. */
+    /* A writable replica has data of its own, so such errors are to be expected. */
     if (role_propagation_errors != PROPAGATION_ERRORS_IGNORE && replica_read_only)
         serverPanic("This server is configured to panic on errors of the replication stream");
 }
 
-/* ---- Life ---- */
+/* ---- Opening and closing ---- */
 
 struct client *linkStreamOpen(struct connection *conn, int dbid, struct str input, bool acks) {
     serverAssert(!stream.client);
@@ -191,7 +192,7 @@ struct client *linkStreamOpen(struct connection *conn, int dbid, struct str inpu
 bool linkStreamClose(struct client *c) {
     serverAssert(c == stream.client);
     stream.client = NULL;
-    stream.ack_wanted = stream.sync_owed = false;
+    stream.ack_due = stream.fsync_behind = false;
     sdsfree(stream.transaction);
     stream.transaction = NULL;
     clientClose(c);
@@ -199,7 +200,7 @@ bool linkStreamClose(struct client *c) {
 }
 
 void linkStreamInit(void) {
-    static const struct turnPrimary primary = {linkStreamApply, linkStreamInputBroken};
+    static const struct turnPrimary primary = {linkStreamApply, linkStreamOnProtocolError};
     static const struct configEnum names[] = {{"ignore", PROPAGATION_ERRORS_IGNORE},
                                               {"panic", PROPAGATION_ERRORS_PANIC},
                                               {"panic-on-replicas", PROPAGATION_ERRORS_PANIC_ON_REPLICAS},
@@ -210,6 +211,6 @@ void linkStreamInit(void) {
     };
     configRegister(directives, sizeof directives / sizeof *directives);
     turnSetPrimary(&primary);
-    reply_error_unread = linkStreamErrorUnread;
+    reply_error_unread = linkStreamOnErrorReply;
     beforeSleepRegister(linkStreamAckBeforeSleep);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* link_stream.h - the client that applies our primary's stream.
  *
- *     socket ─▶ round ─▶ request ─┬─▶ commandRun(ORIGIN_PRIMARY), its replies dropped
+ *      socket ─▶ turn ─▶ request ─┬─▶ commandRun(ORIGIN_PRIMARY), its replies dropped
  *                                 └─▶ history (what has been applied): offset, backlog, our own replicas
  *
- * What stands between MULTI and EXEC counts as applied with EXEC. The primary is told how far we are: once a
- * second, and whenever it asks.
+ * A transaction counts as applied with its EXEC. The primary gets an acknowledgement of what has been applied
+ * once a second, and whenever it requests one.
  *
- * Invariant: historyOffset() is behind the last request that has been applied. */
+ * Invariant: historyOffset() is after the last request that has been applied. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,13 +17,13 @@
 #include "client/client.h"
 #include "net/connection.h"
 
-/* dbid: what the stream has selected so far, -1: nothing. input: its first bytes, which were read already.
- * acks: the primary understands them. */
+/* Creates the client. dbid: the database that the stream has selected so far, -1: none. input: the first
+ * bytes of the stream, which were read already. acks: the primary understands acknowledgements. */
 struct client *linkStreamOpen(struct connection *conn, int dbid, struct str input, bool acks);
-/* The client goes, or is not our primary any more: the rest of its input is not applied. False: what it had
- * sent last broke the protocol, so that nobody may go on behind it. */
+/* The client is being freed, or is no longer our primary: the rest of its input is not applied. Returns false
+ * when its last bytes broke the protocol, so that the stream must not be continued after them. */
 bool linkStreamClose(struct client *c);
-void linkStreamAck(void);           /* with this turn's output: of all that is applied now */
-void linkStreamAckNowAndThen(void); /* unless there is an acknowledgement in it anyhow */
+void linkStreamAck(void);              /* with this turn's output: all that is applied now */
+void linkStreamAckUnlessPending(void); /* unless this turn sends one already */
 
-void linkStreamInit(void); /* propagation-error-behavior; takes its place in the round */
+void linkStreamInit(void); /* propagation-error-behavior; registers with turnSetPrimary */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* link_wire.c - see link_wire.h.
  *
- * Lines are read byte by byte: what stands behind the last of them is somebody else's, and cannot be put back
- * into the socket. There are a dozen short lines in a handshake. */
+ * Lines are read byte by byte, as what comes after the last one belongs to another reader and cannot be put
+ * back into the socket. A handshake has a dozen short lines. */
 #include "repl/link_wire.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 
 static bool use_mptcp;
 
-/* ---- Its end ---- */
+/* ---- End ---- */
 
-struct connection *wireTake(struct wire *w) {
+struct connection *linkWireTake(struct linkWire *w) {
     struct connection *conn = w->conn;
     serverAssert(conn && conn->data == w);
     connSetReadHandler(conn, NULL);
@@ -29,20 +29,20 @@ struct connection *wireTake(struct wire *w) {
     return conn;
 }
 
-void wireDrop(struct wire *w) {
+void linkWireDrop(struct linkWire *w) {
     dialCancel(&w->dial);
-    if (w->conn) connClose(wireTake(w));
+    if (w->conn) connClose(linkWireTake(w));
 }
 
-static void linkWireFail(struct wire *w, const char *why) {
-    wireDrop(w);
-    w->failed(w, why);
+static void linkWireFail(struct linkWire *w, const char *why) {
+    linkWireDrop(w);
+    w->onFailed(w, why);
 }
 
 /* ---- Lines ---- */
 
 static void linkWireOnReadable(struct connection *conn) {
-    struct wire *w = conn->data;
+    struct linkWire *w = conn->data;
     while (w->conn == conn && conn->read_handler) {
         char c;
         ssize_t n = connRead(conn, &c, 1);
@@ -62,22 +62,22 @@ static void linkWireOnReadable(struct connection *conn) {
         w->line = NULL;
         size_t len = sdslen(line);
         if (len && line[len - 1] == '\r') len--;
-        w->heard(w, strN(line, len));
+        w->onLine(w, strN(line, len));
         sdsfree(line);
     }
 }
 
-void wireListen(struct wire *w, bool on) {
+void linkWireSetReading(struct linkWire *w, bool on) {
     connSetReadHandler(w->conn, on ? linkWireOnReadable : NULL);
 }
 
-void linkWireSendRaw(struct wire *w, struct str bytes) {
+void linkWireSendRaw(struct linkWire *w, struct str bytes) {
     serverAssert(w->conn && bytes.len);
     struct iovec iov = {(char *)bytes.ptr, bytes.len};
-    connWritev(w->conn, &iov, 1); /* what did not go is noticed by the silence that follows */
+    connWritev(w->conn, &iov, 1); /* a failure is noticed by the silence that follows */
 }
 
-void linkWireSend(struct wire *w, int argc, const struct str *argv) {
+void linkWireSend(struct linkWire *w, int argc, const struct str *argv) {
     sds s = sdsMakeRoomFor(sdsempty(), respRequestRoom(argc, argv));
     sdssetlen(s, (size_t)(respWriteRequest(s, argc, argv) - s));
     linkWireSendRaw(w, sdsview(s));
@@ -87,24 +87,24 @@ void linkWireSend(struct wire *w, int argc, const struct str *argv) {
 /* ---- Connecting ---- */
 
 static void linkWireOnConnected(struct dial *d, struct connection *conn, const char *error) {
-    struct wire *w = listEntry(d, struct wire, dial);
+    struct linkWire *w = listEntry(d, struct linkWire, dial);
     if (error) {
-        w->failed(w, error);
+        w->onFailed(w, error);
         return;
     }
     w->conn = conn;
     conn->data = w;
-    wireListen(w, true);
-    w->connected(w);
+    linkWireSetReading(w, true);
+    w->onConnected(w);
 }
 
-bool wireConnect(struct wire *w, const char *host, int port, char *err, size_t errlen) {
-    serverAssert(wireFree(w) && w->connected && w->heard && w->failed);
+bool linkWireConnect(struct linkWire *w, const char *host, int port, char *err, size_t errlen) {
+    serverAssert(linkWireIsIdle(w) && w->onConnected && w->onLine && w->onFailed);
     struct dialTarget target = {host, port, .tls = dial_settings.replication_tls, .mptcp = use_mptcp};
     return dialStart(&w->dial, target, linkWireOnConnected, err, errlen);
 }
 
-void wireInit(void) {
+void linkWireInit(void) {
     static struct configDirective directives[] = {
         CONFIG_STRING("bind-source-addr", NULL, CONFIG_MODIFIABLE | CONFIG_EMPTY_IS_NULL,
                       &dial_settings.source_address, NULL, NULL, NULL),

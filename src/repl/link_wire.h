@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link_wire.h - a connection to our primary while it is spoken to line by line: before its stream, or a
- * snapshot, begins.
+/* link_wire.h - a connection to our primary while both sides exchange lines, before a
+ * stream or a snapshot begins.
  *
- *     wireConnect ──▶ connected() ── linkWireSend ... ──▶ heard(line) ... ──▶ wireTake
- *                         └──────── failed(why) ◀────────┘
+ *      linkWireConnect ──▶ onConnected() ── linkWireSend ... ──▶ onLine(line) ... ──▶ linkWireTake
+ *                               └──────── onFailed(why) ◀────────┘
  *
- * The connection that is taken stands right behind the line that was heard last.
+ * The connection that is taken is positioned right after the last line that onLine got.
  *
- * The directives say how it is connected: TLS and the source address as in net/dial.h, and repl-mptcp. */
+ * TLS, the source address and repl-mptcp follow the directives. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,28 +16,28 @@
 #include "base/str.h"
 #include "net/dial.h"
 
-struct wire {
+struct linkWire {
     struct dial dial;        /* runs while the wire connects */
     struct connection *conn; /* NULL: not connected */
-    sds line;                /* the part of one that has come; NULL: nothing has */
-    /* Each may drop or take the wire, and is then not called any more. */
-    void (*connected)(struct wire *w);
-    void (*heard)(struct wire *w, struct str line); /* without its end */
-    void (*failed)(struct wire *w, const char *why);
+    sds line;                /* the part of a line that has come; NULL: nothing has */
+    /* Each of these may drop or take the wire; no further one is called then. */
+    void (*onConnected)(struct linkWire *w);
+    void (*onLine)(struct linkWire *w, struct str line); /* without CR LF */
+    void (*onFailed)(struct linkWire *w, const char *why);
 };
-#define WIRE(connected_, heard_, failed_)                                                                    \
-    { .connected = connected_, .heard = heard_, .failed = failed_ }
+#define LINK_WIRE(on_connected, on_line, on_failed)                                                          \
+    { .onConnected = on_connected, .onLine = on_line, .onFailed = on_failed }
 
-/* False: err says why, and nothing has been started. The wire must be free. */
-bool wireConnect(struct wire *w, const char *host, int port, char *err, size_t errlen);
-/* A command; short ones only: they fit into the socket. */
-void linkWireSend(struct wire *w, int argc, const struct str *argv);
-void linkWireSendRaw(struct wire *w, struct str bytes);
-void wireListen(struct wire *w, bool on); /* on from the start */
-/* The connection, without handlers; the wire is free again. */
-struct connection *wireTake(struct wire *w);
-void wireDrop(struct wire *w); /* a free one, too */
-static inline bool wireFree(const struct wire *w) {
+/* Starts to connect an idle wire. Returns false when nothing was started; err says why. */
+bool linkWireConnect(struct linkWire *w, const char *host, int port, char *err, size_t errlen);
+/* Sends a command, which must be short enough for the socket's buffer. */
+void linkWireSend(struct linkWire *w, int argc, const struct str *argv);
+void linkWireSendRaw(struct linkWire *w, struct str bytes);
+void linkWireSetReading(struct linkWire *w, bool on); /* initially on */
+/* Returns the connection without handlers; the wire is idle again. */
+struct connection *linkWireTake(struct linkWire *w);
+void linkWireDrop(struct linkWire *w); /* closes the connection; an idle wire may be dropped, too */
+static inline bool linkWireIsIdle(const struct linkWire *w) {
     return !w->dial.running && !w->conn;
 }
-void wireInit(void); /* bind-source-addr, repl-mptcp */
+void linkWireInit(void); /* bind-source-addr, repl-mptcp */

@@ -3,7 +3,7 @@
  *
  *     own: key ──▶ struct ownKey, a bit for each database in which it got an expiry here
  *
- * Databases from 64 on have no bit: their keys are left to themselves. */
+ * Databases from 64 on have no bit: their keys are not deleted. */
 #include "repl/own_expiry.h"
 
 #include "base/clock.h"
@@ -18,17 +18,17 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 
-#define DATABASES     64
-#define KEPT_IN_A_ROW 3    /* keys whose time has not come, after which a tick ends */
-#define BUDGET_US     1000 /* of a tick... */
-#define CLOCK_PERIOD  64   /* ...which is looked at every so many keys */
+#define DATABASES        64
+#define KEPT_IN_SEQUENCE 3    /* a tick ends after so many keys that have not expired */
+#define BUDGET_US        1000 /* for a tick... */
+#define CLOCK_PERIOD     64   /* ...checked every so many keys */
 
 struct ownKey {
     sds key;
     uint64_t dbs;
 };
 
-static struct hashtable *own; /* NULL: there has been none */
+static struct hashtable *own; /* NULL: no key has been remembered */
 
 static struct str ownKeyKey(const void *entry) {
     return sdsview(((const struct ownKey *)entry)->key);
@@ -55,12 +55,12 @@ static void ownExpiryRemember(int dbid, struct str key) {
     k->dbs |= UINT64_C(1) << dbid;
 }
 
-void ownExpiryOn(bool on) {
+void ownExpiryEnable(bool on) {
     data_hooks.keyGetsExpiry = on ? ownExpiryRemember : NULL;
 }
 
-/* What was in this database goes, and what may come is not ours. */
-static void ownExpiryForget(int dbid) {
+/* The database is emptied, so its keys are forgotten. */
+static void ownExpiryForgetDatabase(int dbid) {
     if (!own || !hashtableSize(own) || dbid >= DATABASES) return;
     struct hashtableIterator it;
     void *entry;
@@ -73,46 +73,47 @@ static void ownExpiryForget(int dbid) {
     hashtableStopIterator(&it);
 }
 
-/* ---- Reaping ---- */
+/* ---- Deleting ---- */
 
-enum fate { GONE, REAPED, KEPT_YET };
+enum ownKeyFate { KEY_GONE, KEY_DELETED, KEY_KEPT };
 
-/* The key in one database. GONE: there is no such key, or it has no expiry any more. */
-static enum fate ownExpiryLook(struct db *db, struct str key) {
+/* Deletes the key in one database if it has expired. KEY_GONE: there is no such key, or
+ * it has no expiry any more. */
+static enum ownKeyFate ownExpiryCheckKey(struct db *db, struct str key) {
     struct object *o = dbFind(db, key);
-    if (!o || !objectHasExpire(o)) return GONE;
-    if (!objectIsExpired(o)) return KEPT_YET;
+    if (!o || !objectHasExpire(o)) return KEY_GONE;
+    if (!objectIsExpired(o)) return KEY_KEPT;
     dbExpireOwnKey(db, o);
-    return REAPED;
+    return KEY_DELETED;
 }
 
-/* True: something of it remains. */
-static bool ownExpiryReap(struct ownKey *k) {
+/* Returns whether the key remains in some database. */
+static bool ownExpiryDeleteExpired(struct ownKey *k) {
     bool any = false;
     for (uint64_t left = k->dbs; left; left &= left - 1) {
         int dbid = __builtin_ctzll(left);
         struct db *db = dbGet(dbid);
-        enum fate fate = db ? ownExpiryLook(db, sdsview(k->key)) : GONE;
-        if (fate != KEPT_YET) k->dbs &= ~(UINT64_C(1) << dbid);
-        any |= fate == KEPT_YET;
+        enum ownKeyFate ownKeyFate = db ? ownExpiryCheckKey(db, sdsview(k->key)) : KEY_GONE;
+        if (ownKeyFate != KEY_KEPT) k->dbs &= ~(UINT64_C(1) << dbid);
+        any |= ownKeyFate == KEY_KEPT;
     }
     if (!k->dbs) hashtableDelete(own, sdsview(k->key));
     return any;
 }
 
-/* A primary expires all keys alike: what it had remembered as a replica is of no use any more. */
+/* A primary expires all keys alike, so what it remembered as a replica is of no use any more. */
 static void ownExpiryForgetAll(void) {
     hashtableRelease(own);
     own = NULL;
 }
 
-static void ownExpiryReapCron(void) {
+static void ownExpiryCron(void) {
     if (own && !roleIsReplica()) ownExpiryForgetAll();
     if (!own || !active_expire_enabled) return;
     int64_t start = monotonicUs();
     int kept = 0;
-    for (unsigned n = 1; hashtableSize(own) && kept <= KEPT_IN_A_ROW; n++) {
-        kept = ownExpiryReap(hashtableFairRandomEntry(own)) ? kept + 1 : 0;
+    for (unsigned n = 1; hashtableSize(own) && kept <= KEPT_IN_SEQUENCE; n++) {
+        kept = ownExpiryDeleteExpired(hashtableFairRandomEntry(own)) ? kept + 1 : 0;
         if (n % CLOCK_PERIOD == 0 && monotonicUs() - start > BUDGET_US) return;
     }
 }
@@ -124,7 +125,7 @@ static sds ownExpiryInfo(sds s) {
 }
 
 void ownExpiryInit(void) {
-    cronRegister(ownExpiryReapCron, 0);
-    notifyAddFlushSink(ownExpiryForget);
+    cronRegister(ownExpiryCron, 0);
+    notifyAddFlushSink(ownExpiryForgetDatabase);
     infoRegister("stats", ownExpiryInfo);
 }

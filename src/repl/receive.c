@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* receive.c - the course of a snapshot's coming; see receive.h and receive_private.h.
+/* receive.c - the course of receiving a snapshot; see receive.h and receive_private.h.
  *
  *     HEADER ─┬─ disk ────▶ FILE ─▶ SYNCING ─┬─▶ LOAD ─▶ done(true)
  *             └─ diskless ───────────────────┘
- *        anything goes wrong: FAILED ─▶ done(false)
+ *        any error: FAILED ─▶ done(false)
  *
- * Handlers of the connection, which may run within a round, change the state at most; LOAD and FAILED are
- * taken up before the loop sleeps. */
+ * Handlers of the connection may run within a turn, so they only change the state; LOAD and FAILED are
+ * handled before the loop sleeps. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +27,19 @@
 #include "repl/receive_private.h"
 #include "repl/repl_settings.h"
 
-#define HEADER_MAX   1024
-#define ALIVE_MS     1000
-#define AOF_TRIES    10
-#define AOF_RETRY_MS 1000
+#define HEADER_MAX    1024
+#define KEEP_ALIVE_MS 1000
+#define AOF_TRIES     10
+#define AOF_RETRY_MS  1000
 
 struct receiving receiving;
-void (*receive_replaces)(void);
-static struct receivePlan next; /* conn NULL: none */
+void (*receive_on_replace)(void);
+static struct receivePlan next_plan; /* starts when the cancelled one has ended; conn NULL: none */
 static char header[HEADER_MAX];
 static size_t header_len;
-static int aof_tries_left; /* 0: it is on, or is not wanted */
+static int aof_tries_left; /* 0: the append-only file is on, or is not configured */
 
-/* ---- Helpers of all parts ---- */
+/* ---- Helpers for all parts ---- */
 
 ssize_t receiveRead(void *buf, size_t n) {
     if (receiving.cancelled) {
@@ -73,7 +73,7 @@ static bool receiveDirectiveWantsDisk(void) {
     }
 }
 
-/* Why modules need the data on the disk before they are loaded; NULL: they do not. */
+/* Returns why modules need the data on disk before they are loaded; NULL: they do not. */
 static const char *receiveModulesWantDisk(void) {
     return rdb_modules.wantDisk ? rdb_modules.wantDisk(repl_diskless_load == DISKLESS_LOAD_SWAPDB) : NULL;
 }
@@ -82,7 +82,7 @@ static bool receiveWantsDisk(void) {
     return receiveDirectiveWantsDisk() || receiveModulesWantDisk();
 }
 
-/* what: of the synchronization, could not be read. */
+/* `what` names the part that could not be read. */
 void receiveFailDownload(const char *what) {
     if (receiveWantsDisk())
         serverLog(LL_WARNING, "The snapshot from the primary is lost: reading its %s failed", what);
@@ -91,14 +91,14 @@ void receiveFailDownload(const char *what) {
 
 void receiveSendKeepAlive(void) {
     int64_t now_ms = mstime();
-    if (now_ms < receiving.alive_due_ms) return;
-    receiving.alive_due_ms = now_ms + ALIVE_MS;
-    if (receiving.plan.alive && !receiving.cancelled) receiving.plan.alive();
+    if (now_ms < receiving.keep_alive_due_ms) return;
+    receiving.keep_alive_due_ms = now_ms + KEEP_ALIVE_MS;
+    if (receiving.plan.keepAlive && !receiving.cancelled) receiving.plan.keepAlive();
 }
 
 /* ---- The header ---- */
 
-static void receiveHeaderRead(void) {
+static void receiveStartBody(void) {
     bool disk = receiveWantsDisk();
     const char *where = disk ? "disk" : "the loader";
     receiving.got = 0;
@@ -120,7 +120,7 @@ static void receiveHeaderRead(void) {
     }
 }
 
-/* A whole line without its end. False: it is none that may stand here, which has been logged. */
+/* Parses a whole line without its end. Returns false when it is not valid here, which has been logged. */
 static bool receiveParseHeader(struct str line) {
     int64_t size;
     if (line.ptr[0] == '-') {
@@ -147,19 +147,19 @@ static bool receiveParseHeader(struct str line) {
     return false;
 }
 
-static void receiveLineRead(void) {
+static void receiveOnLine(void) {
     if (header_len && header[header_len - 1] == '\r') header_len--;
     struct str line = strN(header, header_len);
     header_len = 0;
-    if (!line.len) return; /* the primary is there, and not ready yet */
+    if (!line.len) return; /* a sign of life of a primary that is not ready yet */
     if (receiveParseHeader(line))
-        receiveHeaderRead();
+        receiveStartBody();
     else
         receiveFailDownload("metadata");
 }
 
-/* Byte by byte: what is behind the line must stay in the socket. */
-static void receiveHeaderHandler(struct connection *conn) {
+/* Reads byte by byte, as what comes after the line must stay in the socket. */
+static void receiveOnHeaderReadable(struct connection *conn) {
     (void)conn;
     while (receiving.state == RECEIVE_HEADER) {
         char byte;
@@ -172,7 +172,7 @@ static void receiveHeaderHandler(struct connection *conn) {
                                : "the line is too long");
             receiveFailDownload("metadata");
         } else if (byte == '\n') {
-            receiveLineRead();
+            receiveOnLine();
         } else {
             header[header_len++] = byte;
         }
@@ -181,7 +181,7 @@ static void receiveHeaderHandler(struct connection *conn) {
 
 /* ---- The append-only file ---- */
 
-/* rdb: a file with just what is in memory, or NULL. */
+/* `rdb` names a file with exactly what is in memory; NULL: there is none. */
 static void receiveRestartAof(const char *rdb) {
     aof_tries_left = 0;
     if (!persistenceAofOn() || persistence.aofRestart(rdb)) return;
@@ -202,15 +202,15 @@ static void receiveRetryAof(void) {
     exit(1);
 }
 
-/* A synchronization that failed has left it off: what it will be needed for is whatever comes now. */
+/* A failed synchronization has left the append-only file off; it is needed again as a primary. */
 static void receiveOnRole(bool replica) {
     if (!replica) receiveRestartAof(NULL);
 }
 
 /* ---- The end ---- */
 
-/* The file has been loaded, and the append-only file had no use for it: it becomes ours, unless nobody wants
- * files here. */
+/* The file has been loaded, and the append-only file had no use for it. It becomes our RDB file, unless files
+ * are not to be kept here. */
 static void receiveKeepFile(void) {
     if (rdb_del_sync_files && !persistence.hasSavePoints() && !persistenceAofOn())
         serverLog(LL_NOTICE,
@@ -219,10 +219,10 @@ static void receiveKeepFile(void) {
         receiveFileKeep(persistence.rdbPath());
 }
 
-static void receiveInPlace(void) {
-    const char *rdb = receiveFile() >= 0 ? receiveFileName() : NULL;
+static void receiveComplete(void) {
+    const char *rdb = receiveFileFd() >= 0 ? receiveFileName() : NULL;
     historyAdopt(receiving.plan.id, receiving.plan.offset);
-    if (!rdb) dbstats.dirty++; /* no file holds it */
+    if (!rdb) dbstats.dirty++; /* no file has these data */
     receiveRestartAof(rdb);
     if (rdb && access(rdb, F_OK) == 0) receiveKeepFile();
     serverLog(LL_NOTICE, "The synchronization with the primary is complete");
@@ -231,18 +231,18 @@ static void receiveInPlace(void) {
 static void receiveBegin(const struct receivePlan *plan) {
     receiving = (struct receiving){.plan = *plan, .state = RECEIVE_HEADER, .size = -1, .io_ms = mstime()};
     header_len = 0;
-    connSetReadHandler(plan->conn, receiveHeaderHandler);
+    connSetReadHandler(plan->conn, receiveOnHeaderReadable);
 }
 
 static void receiveBeginNext(void) {
-    struct receivePlan plan = next;
-    next.conn = NULL;
+    struct receivePlan plan = next_plan;
+    next_plan.conn = NULL;
     if (plan.conn) receiveBegin(&plan);
 }
 
 static void receiveFinish(bool ok) {
     struct receiving ended = receiving;
-    if (ok) receiveInPlace();
+    if (ok) receiveComplete();
     receiveFileDrop();
     if (ended.plan.conn) connSetReadHandler(ended.plan.conn, NULL);
     receiving = (struct receiving){0};
@@ -271,8 +271,8 @@ void receiveStart(const struct receivePlan *plan) {
         receiveBegin(plan);
         return;
     }
-    serverAssert(receiving.cancelled && !next.conn); /* one that was given up is not out of memory yet */
-    next = *plan;
+    serverAssert(receiving.cancelled && !next_plan.conn); /* the cancelled load has not ended yet */
+    next_plan = *plan;
 }
 
 static void receiveCloseConnection(struct connection **conn) {
@@ -281,7 +281,7 @@ static void receiveCloseConnection(struct connection **conn) {
 }
 
 void receiveCancel(void) {
-    receiveCloseConnection(&next.conn);
+    receiveCloseConnection(&next_plan.conn);
     if (receiving.state == RECEIVE_IDLE) return;
     receiving.cancelled = true;
     receiveCloseConnection(&receiving.plan.conn);

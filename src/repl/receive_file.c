@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* receive_file.c - a snapshot from our primary onto the disk. Part of receive_private.h.
+/* receive_file.c - writes a snapshot from our primary to disk. Part of receive_private.h.
  *
- *     socket ──▶ | held | what comes now ... |  ──▶ temp-<time>.<pid>.rdb ──▶ fdatasync, on a thread,
- *                                                                            every SYNC_BYTES
+ *     socket ──▶ | held | new bytes ... |  ──▶ temp-<time>.<pid>.rdb ──▶ fdatasync, on a thread,
+ *                                                                        every SYNC_BYTES
  *
- * Where the end is marked, the last bytes are held back until it is clear that they are not the mark's
- * beginning.
+ * When the end is marked, the last bytes are held back until it is clear that they are not
+ * the beginning of the mark.
  *
- * The file has no name before it is whole and has been loaded, where the file system can do that: nothing is
- * left of it then, however this process ends.
+ * Where the file system allows it, the file has no name before it is complete and has been loaded, so nothing
+ * is left of it however this process ends.
  *
- * A disk that is slower than the network must not stop the server: what the thread has not brought to the
- * disk yet is limited, beyond that nothing more is read. */
+ * A disk that is slower than the network must not stop the server: when too many bytes wait to
+ * be synced, reading pauses. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -38,34 +38,34 @@
 
 static struct {
     int fd;   /* -1: there is no file */
-    sds path; /* that it will have for a moment, or has already */
+    sds path; /* the temporary name, which it has if `named` */
     bool named;
     char *buf;
-    size_t held;      /* bytes at the beginning of buf that may be the mark's */
-    uint64_t written; /* bytes */
-    uint64_t asked;   /* of them, those that a job was told to sync */
-    bool paused;      /* nothing is read */
-    unsigned number;  /* of this file, of all there have been: jobs of earlier ones may still run */
+    size_t held;             /* bytes at the beginning of buf that may be part of the mark */
+    uint64_t written;        /* bytes written to the file */
+    uint64_t sync_requested; /* bytes written when the last sync was started */
+    bool paused;
+    unsigned number; /* the number of this file, as jobs of earlier ones may still run */
 } file = {.fd = -1};
 
-/* From the thread. */
+/* Results from the thread. */
 static atomic_uint syncs_pending;
-static atomic_uint failed_number; /* the file that could not be synced... */
+static atomic_uint failed_number; /* file.number of the file that could not be synced... */
 static atomic_int failed_errno;   /* ...and why */
 
-int receiveFile(void) {
+int receiveFileFd(void) {
     return file.fd;
 }
 
 /* ---- Syncing ---- */
 
-struct syncJob {
-    int fd; /* its own */
+struct snapshotSyncJob {
+    int fd; /* a duplicate that the job closes */
     unsigned number;
 };
 
 static void receiveFileSyncOnThread(void *arg) {
-    struct syncJob *job = arg;
+    struct snapshotSyncJob *job = arg;
     if (fdatasync(job->fd) != 0 && errno != EINVAL) {
         atomic_store(&failed_errno, errno);
         atomic_store(&failed_number, job->number);
@@ -76,7 +76,7 @@ static void receiveFileSyncOnThread(void *arg) {
     aeWakeup(server_el);
 }
 
-static void receiveFileNoteWriteError(int code) {
+static void receiveFileOnWriteError(int code) {
     serverLog(LL_WARNING, "Writing the snapshot from the primary to its temporary file failed: %s",
               strerror(code));
     receiveFail();
@@ -85,59 +85,59 @@ static void receiveFileNoteWriteError(int code) {
 static void receiveFileStartSync(void) {
     int fd = fcntl(file.fd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0) {
-        receiveFileNoteWriteError(errno);
+        receiveFileOnWriteError(errno);
         return;
     }
-    struct syncJob *job = zmalloc(sizeof *job);
-    *job = (struct syncJob){.fd = fd, .number = file.number};
-    file.asked = file.written;
+    struct snapshotSyncJob *job = zmalloc(sizeof *job);
+    *job = (struct snapshotSyncJob){.fd = fd, .number = file.number};
+    file.sync_requested = file.written;
     atomic_fetch_add(&syncs_pending, 1);
     bioSubmit(BIO_CLOSE_FILE, receiveFileSyncOnThread, job);
 }
 
 /* ---- Bytes ---- */
 
-static bool receiveFilePut(size_t n) {
+static bool receiveFileWrite(size_t n) {
     if (fdWriteAll(file.fd, strN(file.buf, n))) {
         file.written += n;
         return true;
     }
-    receiveFileNoteWriteError(errno);
+    receiveFileOnWriteError(errno);
     return false;
 }
 
-static void receiveFileWhole(void) {
+static void receiveFileOnLastByte(void) {
     connSetReadHandler(receiving.plan.conn, NULL);
     serverLog(LL_NOTICE, "The snapshot from the primary has arrived");
     receiving.state = RECEIVE_SYNCING;
     receiveFileStartSync();
 }
 
-/* n bytes stand in the buffer, those that were held included. */
-static bool receiveFileTakeMarked(size_t n) {
+/* Handles n bytes in the buffer, including those that were held. */
+static bool receiveFileWriteMarked(size_t n) {
     const char *mark = memmem(file.buf, n, receiving.mark, RECEIVE_MARK);
     if (mark) {
         const char *behind = mark + RECEIVE_MARK;
-        if (!receiveFilePut((size_t)(mark - file.buf))) return false;
+        if (!receiveFileWrite((size_t)(mark - file.buf))) return false;
         receiving.rest = sdsnewlen(behind, (size_t)(file.buf + n - behind));
-        receiveFileWhole();
+        receiveFileOnLastByte();
         return false;
     }
     size_t held = n < RECEIVE_MARK ? n : RECEIVE_MARK - 1;
-    if (!receiveFilePut(n - held)) return false;
+    if (!receiveFileWrite(n - held)) return false;
     memmove(file.buf, file.buf + n - held, held);
     file.held = held;
     return true;
 }
 
-static bool receiveFileTakeCounted(size_t n) {
-    if (!receiveFilePut(n)) return false;
+static bool receiveFileWriteCounted(size_t n) {
+    if (!receiveFileWrite(n)) return false;
     if (file.written < (uint64_t)receiving.size) return true;
-    receiveFileWhole();
+    receiveFileOnLastByte();
     return false;
 }
 
-/* False: nothing more, for now or for ever. */
+/* Returns false when there is nothing more to read, for now or for good. */
 static bool receiveFileReadSome(void) {
     bool marked = receiving.size == 0;
     size_t want = BUFFER - file.held;
@@ -151,19 +151,19 @@ static bool receiveFileReadSome(void) {
         receiveFailDownload("payload");
         return false;
     }
-    return marked ? receiveFileTakeMarked(file.held + (size_t)n) : receiveFileTakeCounted((size_t)n);
+    return marked ? receiveFileWriteMarked(file.held + (size_t)n) : receiveFileWriteCounted((size_t)n);
 }
 
-static void receiveFileReadHandler(struct connection *conn) {
+static void receiveFileOnReadable(struct connection *conn) {
     (void)conn;
     for (int i = 0; i < READS_PER_TURN; i++) {
         if (!receiveFileReadSome()) break;
     }
-    bool due = file.written - file.asked >= SYNC_BYTES && !atomic_load(&syncs_pending);
+    bool due = file.written - file.sync_requested >= SYNC_BYTES && !atomic_load(&syncs_pending);
     if (due && receiving.state == RECEIVE_FILE) receiveFileStartSync();
 }
 
-/* ---- Around ---- */
+/* ---- The file ---- */
 
 static int receiveFileOpenFile(void) {
     int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
@@ -182,29 +182,29 @@ bool receiveFileOpen(void) {
     }
     file.buf = zmalloc(BUFFER);
     file.held = 0;
-    file.written = file.asked = 0;
+    file.written = file.sync_requested = 0;
     file.paused = false;
     file.number++;
     receiving.state = RECEIVE_FILE;
-    connSetReadHandler(receiving.plan.conn, receiveFileReadHandler);
+    connSetReadHandler(receiving.plan.conn, receiveFileOnReadable);
     return true;
 }
 
-/* One job at a time, which syncs all that has been written before it runs. */
-static void receiveFilePauseOrGoOn(bool syncing) {
-    bool pause = syncing && file.written - file.asked >= UNSYNCED_MAX;
-    if (pause) receiving.io_ms = mstime(); /* it is not the primary that is slow */
+/* Only one job runs at a time; it syncs all that was written before it runs. */
+static void receiveFileUpdatePause(bool syncing) {
+    bool pause = syncing && file.written - file.sync_requested >= UNSYNCED_MAX;
+    if (pause) receiving.io_ms = mstime(); /* the primary is not what is slow */
     if (pause == file.paused) return;
     file.paused = pause;
-    connSetReadHandler(receiving.plan.conn, pause ? NULL : receiveFileReadHandler);
+    connSetReadHandler(receiving.plan.conn, pause ? NULL : receiveFileOnReadable);
 }
 
 void receiveFileStep(void) {
     bool syncing = atomic_load(&syncs_pending) > 0;
     if (file.number == atomic_load(&failed_number)) {
-        receiveFileNoteWriteError(atomic_load(&failed_errno));
+        receiveFileOnWriteError(atomic_load(&failed_errno));
     } else if (receiving.state == RECEIVE_FILE) {
-        receiveFilePauseOrGoOn(syncing);
+        receiveFileUpdatePause(syncing);
     } else if (!syncing) {
         serverLog(LL_NOTICE, "The snapshot from the primary is on disk");
         receiving.state = RECEIVE_LOAD;
@@ -223,15 +223,15 @@ static void receiveFileCloseFile(void) {
     file.named = false;
 }
 
-static bool receiveFileGiveName(void) {
-    char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", file.fd);
-    unlink(file.path); /* of a process that had our number, within this second */
-    return linkat(AT_FDCWD, link, AT_FDCWD, file.path, AT_SYMLINK_FOLLOW) == 0;
+static bool receiveFileLinkName(void) {
+    char proc_path[64];
+    snprintf(proc_path, sizeof proc_path, "/proc/self/fd/%d", file.fd);
+    unlink(file.path); /* left by a process with our pid within this second */
+    return linkat(AT_FDCWD, proc_path, AT_FDCWD, file.path, AT_SYMLINK_FOLLOW) == 0;
 }
 
 const char *receiveFileName(void) {
-    if (!file.named) file.named = receiveFileGiveName();
+    if (!file.named) file.named = receiveFileLinkName();
     if (!file.named)
         serverLog(LL_WARNING, "The received RDB file cannot be named %s: %s", file.path, strerror(errno));
     return file.named ? file.path : NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* receive_load.c - a snapshot from our primary into memory. Part of receive_private.h.
+/* receive_load.c - loads a snapshot from our primary into memory. Part of receive_private.h.
  *
- *     file or socket ──▶ rio ──▶ rdbLoadStream ──▶ the databases         what was there goes when magic and
- *                         │                                              version have been accepted
- *                         │                    └─▶ keyspaces, functions  what was there goes when all is
- *                         ▼                        beside them           loaded: they are exchanged
- *                     every 2 MiB, and whenever the socket has nothing: a nested round serves clients
+ *     file or socket ──▶ rio ──▶ rdbLoadStream ──▶ the databases         emptied when magic and version
+ *                         │                                              have been accepted
+ *                         │                    └─▶ keyspaces, functions  beside those in use; exchanged with
+ *                         ▼                                              them when all is loaded
+ *                     every 2 MiB, and whenever the socket has nothing: a nested turn serves clients
  *
- * Nothing else runs meanwhile: it is a function that returns when the data is in place, or is not. */
+ * Loading is one function call, which returns when the data are in place or loading has failed. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@
 #include "repl/repl_settings.h"
 #include "repl/replicas.h"
 
-#define WAIT_MS 100 /* at most, before plan.alive and the time-out are looked at */
+#define WAIT_MS 100 /* most time before plan.keepAlive and the time-out are checked */
 
 bool replica_lazy_flush;
 
@@ -41,7 +41,7 @@ static ssize_t receiveLoadFromConnection(void *priv, char *p, size_t n) {
     for (;;) {
         ssize_t got = n ? receiveRead(p, n) : 0;
         if (got >= 0 || (errno != EAGAIN && errno != EINTR)) return got;
-        if (!since_ms) since_ms = mstime(); /* it is not the primary that is slow before we look */
+        if (!since_ms) since_ms = mstime(); /* time before this point is not the primary's */
         if (mstime() - since_ms > repl_timeout_s * 1000) {
             errno = ETIMEDOUT;
             return -1;
@@ -52,20 +52,20 @@ static ssize_t receiveLoadFromConnection(void *priv, char *p, size_t n) {
     }
 }
 
-/* So that clients are served before there is anything to read: whoever waits for the loop wakes. */
-static void receiveLoadHasInput(struct connection *conn) {
+/* Wakes the loop: clients are served until there is input. */
+static void receiveLoadOnReadable(struct connection *conn) {
     (void)conn;
 }
 
-static void receiveLoadTellProgress(struct rioReader *io) {
+static void receiveLoadReportProgress(struct rioReader *io) {
     receiveSendKeepAlive();
     loadingProgress(rioOffset(io));
     if (receiving.cancelled) rioFail(io, "the synchronization was given up");
 }
 
-/* ---- What was there ---- */
+/* ---- The old data ---- */
 
-/* A child that saves what is about to go would replace what comes. */
+/* A child that saves the old data would overwrite the new. */
 static void receiveLoadStopSaving(void) {
     persistence.aofStop();
     if (childRunning() != CHILD_RDB) return;
@@ -87,11 +87,11 @@ static void receiveLoadAccepted(void *priv) {
     serverLog(LL_NOTICE, "RDB signature and version check passed. Flushing old data");
     *flushed = true;
     receiveLoadStopSaving();
-    replicasForget();
+    replicasDropHistory();
     receiveLoadEmptyAll();
 }
 
-/* ---- Beside ---- */
+/* ---- Keyspaces beside those in use ---- */
 
 static void receiveLoadDropBeside(struct keyspace **beside) {
     serverLog(LL_NOTICE, "The dataset loaded so far is freed in the background");
@@ -100,9 +100,9 @@ static void receiveLoadDropBeside(struct keyspace **beside) {
 }
 
 static void receiveLoadExchange(struct keyspace **beside) {
-    receive_replaces();
+    receive_on_replace();
     receiveLoadStopSaving();
-    replicasForget();
+    replicasDropHistory();
     serverLog(LL_NOTICE, "The loaded dataset takes the place of the old one");
     for (int i = 0; i < dbCount(); i++) {
         struct db *db = dbGet(i);
@@ -117,12 +117,12 @@ static void receiveLoadExchange(struct keyspace **beside) {
 
 /* ---- Loading ---- */
 
-/* What is left of the stream behind the end of the dataset. */
+/* Reads what follows the dataset. */
 static bool receiveLoadReadEnd(struct rioReader *io) {
     char mark[RECEIVE_MARK];
     if (receiving.size > 0) {
         while (!rioAtEnd(io)) rioView(io, (size_t)(io->end - io->at));
-        return true; /* rioAtEnd is an error, too, when there is one: none that counts */
+        return true; /* rioAtEnd is also true after an error, which does not matter here */
     }
     if (!rioRead(io, mark, sizeof mark) || memcmp(mark, receiving.mark, sizeof mark) != 0) {
         serverLog(LL_WARNING, "The end mark of the streamed snapshot is wrong");
@@ -150,14 +150,14 @@ static bool receiveLoadReadDataset(struct rdbReader *r, const struct rdbLoadOpti
     return ok;
 }
 
-/* Who waits for a key may find it now. */
-static void receiveLoadTellArrivals(void) {
+/* Clients that wait for a key may find it now. */
+static void receiveLoadSignalKeys(void) {
     for (int i = 0; i < dbCount(); i++) {
         if (keyspaceSize(&dbGet(i)->keyspace)) signalFlushedDb(i);
     }
 }
 
-static bool receiveLoadOver(struct rdbReader *r, struct rdbLoadOptions *options, bool from_file) {
+static bool receiveLoadInPlace(struct rdbReader *r, struct rdbLoadOptions *options, bool from_file) {
     bool flushed = false;
     options->accepted = receiveLoadAccepted;
     options->priv = &flushed;
@@ -168,12 +168,12 @@ static bool receiveLoadOver(struct rdbReader *r, struct rdbLoadOptions *options,
         receiveLoadEmptyAll();
     }
     loadingStop(ok);
-    if (ok) receiveLoadTellArrivals();
+    if (ok) receiveLoadSignalKeys();
     return ok;
 }
 
 static bool receiveLoadBeside(struct rdbReader *r, struct rdbLoadOptions *options) {
-    bool same_history = historyIdIs(receiving.plan.id, strOf(history.id));
+    bool same_history = historyIdEquals(receiving.plan.id, strOf(history.id));
     options->into = zcalloc((size_t)dbCount(), sizeof(struct keyspace *));
     serverEvent(SERVER_ASYNC_LOAD, EVENT_ASYNC_STARTED, NULL);
     loadingStartBeside(r->io.size == RIO_SIZE_UNKNOWN ? 0 : r->io.size, same_history);
@@ -189,7 +189,7 @@ static bool receiveLoadBeside(struct rdbReader *r, struct rdbLoadOptions *option
 }
 
 static bool receiveLoadFile(void) {
-    int fd = receiveFile();
+    int fd = receiveFileFd();
     struct stat st;
     if (fstat(fd, &st) != 0 || lseek(fd, 0, SEEK_SET) != 0) {
         serverLog(LL_WARNING, "Can't read the snapshot that has been received: %s", strerror(errno));
@@ -198,8 +198,8 @@ static bool receiveLoadFile(void) {
     struct rdbReader r = {0};
     struct rdbLoadOptions options = {.keep_expired = true};
     rioReaderInit(&r.io, rioSourceFd, &fd, (uint64_t)st.st_size);
-    r.io.progress = receiveLoadTellProgress;
-    bool ok = receiveLoadOver(&r, &options, true);
+    r.io.progress = receiveLoadReportProgress;
+    bool ok = receiveLoadInPlace(&r, &options, true);
     rdbReaderFree(&r);
     return ok;
 }
@@ -209,17 +209,17 @@ static bool receiveLoadConnection(void) {
     struct rdbLoadOptions options = {.keep_expired = true, .prefix = true};
     rioReaderInit(&r.io, receiveLoadFromConnection, &r.io,
                   receiving.size > 0 ? (uint64_t)receiving.size : RIO_SIZE_UNKNOWN);
-    r.io.progress = receiveLoadTellProgress;
-    connSetReadHandler(receiving.plan.conn, receiveLoadHasInput);
-    bool ok = receiving.beside ? receiveLoadBeside(&r, &options) : receiveLoadOver(&r, &options, false);
+    r.io.progress = receiveLoadReportProgress;
+    connSetReadHandler(receiving.plan.conn, receiveLoadOnReadable);
+    bool ok = receiving.beside ? receiveLoadBeside(&r, &options) : receiveLoadInPlace(&r, &options, false);
     rdbReaderFree(&r);
     return ok;
 }
 
 bool receiveLoad(void) {
-    bool from_file = receiveFile() >= 0;
+    bool from_file = receiveFileFd() >= 0;
     if (from_file) serverLog(LL_NOTICE, "The snapshot from the primary is complete and is now loaded");
-    if (!receiving.beside) receive_replaces();
+    if (!receiving.beside) receive_on_replace();
     serverLog(LL_NOTICE, "PRIMARY <-> REPLICA sync: Loading DB in memory");
     return from_file ? receiveLoadFile() : receiveLoadConnection();
 }

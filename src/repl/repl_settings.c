@@ -45,7 +45,7 @@ static const struct configEnum diskless_load_names[] = {{"disabled", DISKLESS_LO
                                                         {"flush-before-load", DISKLESS_LOAD_FLUSH},
                                                         {NULL, 0}};
 
-void settingsInit(void) {
+void replSettingsInit(void) {
     static struct configDirective directives[] = {
         CONFIG_BOOL("dual-channel-replication-enabled", NULL, SET, &repl_dual_channel, false, NULL),
         CONFIG_BOOL("repl-disable-tcp-nodelay", NULL, SET, &repl_disable_tcp_nodelay, false, NULL),

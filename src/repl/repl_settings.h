@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* repl_settings.h - what the parts of replication share: directives that several look at, and counters. */
+/* repl_settings.h - directives that several modules of replication use, and their counters. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 extern int64_t repl_timeout_s;
 extern bool repl_disable_tcp_nodelay, repl_dual_channel, repl_diskless_sync;
 extern bool replica_read_only, replica_serve_stale_data; /* registered by rules.c */
-extern int64_t repl_min_replicas, repl_max_lag_s;        /* registered by rules.c; either 0: any will do */
+extern int64_t repl_min_replicas, repl_max_lag_s;        /* registered by rules.c */
 enum { DISKLESS_LOAD_DISABLED, DISKLESS_LOAD_WHEN_EMPTY, DISKLESS_LOAD_SWAPDB, DISKLESS_LOAD_FLUSH };
 extern int repl_diskless_load;
 
@@ -19,4 +19,4 @@ struct replStats {
 };
 extern struct replStats replstats;
 
-void settingsInit(void); /* directives, INFO stats */
+void replSettingsInit(void); /* directives, INFO stats */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replicas.c - the replicas that there are: their places in the stream, and how they are sent it.
+/* replicas.c - the places of replicas in the stream, and how the stream is sent.
  *
  *     a command ends ─▶ history: one memcpy into the chain
- *     before sleep   ─▶ each replica that has bytes to read is put among those who are sent something
- *     the turn's end ─▶ one writev for each, straight from the chain
+ *     before sleep   ─▶ each replica that has bytes to read joins the clients that are written to
+ *     end of turn    ─▶ one writev for each, straight from the chain
  *
- * Bytes of its own (+FULLRESYNC, +CONTINUE, a snapshot from a file) a replica gets through its client's
- * output chain, like anybody else; the stream comes behind them (client/client_stream.h).
+ * Bytes for one replica (+FULLRESYNC, +CONTINUE, a snapshot from a file) go through its client's output
+ * chain, as replies do. The stream comes after them (client/client_stream.h).
  *
- * The other parts of replicas.h: what they say is in replicas_commands.c, what is said of them in
- * replicas_info.c. */
+ * The other parts of replicas.h: replicas_commands.c has the commands of replicas,
+ * replicas_info.c the reports about them. */
 #include "repl/replicas.h"
 
 #include <errno.h>
@@ -40,11 +40,11 @@
 #include "repl/history.h"
 #include "repl/repl_settings.h"
 
-#define SET                 CONFIG_MODIFIABLE
-#define UNDERSTANDS_SETSLOT 0x070300 /* in the stream, as versions are told */
-#define PIECES_MAX          64       /* of the chain in one writev */
-#define TIMER_MS            1000
-#define NAME_ROOM           320
+#define SET           CONFIG_MODIFIABLE
+#define SETSLOT_SINCE 0x070300 /* replicas of this version and later accept CLUSTER SETSLOT in the stream */
+#define PIECES_MAX    64       /* pieces of the chain in one writev */
+#define TIMER_MS      1000
+#define NAME_ROOM     320
 
 struct list replicas;
 struct replicaHooks replica_hooks;
@@ -76,7 +76,7 @@ const char *replicaName(const struct replicaClient *r) {
 
 /* ---- A replica comes and goes ---- */
 
-struct replicaClient *replicaPart(struct client *c) {
+struct replicaClient *replicaGetOrCreate(struct client *c) {
     if (!c->replica) {
         c->replica = zmalloc(sizeof *c->replica);
         *c->replica = (struct replicaClient){.client = c};
@@ -88,7 +88,7 @@ void replicaJoin(struct replicaClient *r, enum replicaState state) {
     struct client *c = r->client;
     serverAssert(r->state == REPLICA_NONE && state != REPLICA_NONE);
     r->state = state;
-    r->asked_ms = r->acked_ms = cmd_time_ms;
+    r->requested_ms = r->acked_ms = cmd_time_ms;
     c->flags |= CLIENT_REPLICA;
     listAddTail(&replicas, &r->node);
     if (repl_disable_tcp_nodelay) connSetNoDelay(c->conn, false);
@@ -96,26 +96,26 @@ void replicaJoin(struct replicaClient *r, enum replicaState state) {
     monitorReplicas(true);
 }
 
-static void replicasLeavePlace(struct replicaClient *r) {
+static void replicaLeavePlace(struct replicaClient *r) {
     if (r->has_place) chainReaderStop(&r->reader);
     r->has_place = r->streaming = false;
 }
 
-/* They stand in the stream no more: it may begin anew before they are freed. */
+/* The places in the stream are given up at once, as it may begin anew before the clients are freed. */
 void replicasDisconnect(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        replicasLeavePlace(r);
+        replicaLeavePlace(r);
         clientClose(r->client);
     }
 }
 
-void replicasForget(void) {
+void replicasDropHistory(void) {
     replicasDisconnect();
     if (history.backlog) historyFreeBacklog();
 }
 
-/* Who only told something, and never asked, was none. */
+/* A client that has sent only REPLCONF is no replica yet. */
 static void replicaFree(struct client *c) {
     struct replicaClient *r = c->replica;
     if (!r) return;
@@ -125,19 +125,19 @@ static void replicaFree(struct client *c) {
                       replicaName(r));
         else
             serverLog(LL_NOTICE, "Connection with replica %s lost.", replicaName(r));
-        if (replica_hooks.forgetSnapshot) replica_hooks.forgetSnapshot(r);
+        replica_hooks.forgetSnapshot(r);
         if (r->state == REPLICA_ONLINE) serverEvent(SERVER_REPLICA, EVENT_ENDED, NULL);
         listRemove(&replicas, &r->node);
         monitorReplicas(replicas.length > 0);
     }
-    replicasLeavePlace(r);
+    replicaLeavePlace(r);
     sdsfree(r->address);
     zfree(r);
     c->replica = NULL;
     c->flags &= ~(uint32_t)CLIENT_REPLICA;
 }
 
-/* A replica's command has made a reply, which nobody there would understand. */
+/* Disconnects a replica whose command has made a reply, which the replica would not expect. */
 static void replicasOnReply(struct client *c, struct str error) {
     const char *name = c->cmd ? c->cmd->fullname : "<unknown>";
     if (!(c->flags & CLIENT_CLOSE_ASAP)) {
@@ -158,15 +158,16 @@ static void replicasOnReply(struct client *c, struct str error) {
 
 /* ---- Its place in the stream ---- */
 
-static void replicasTakePlace(struct replicaClient *r, uint64_t at) {
+static void replicaTakePlace(struct replicaClient *r, uint64_t at) {
     bool kept = chainReaderStart(&r->reader, &history.chain, at);
     serverAssert(kept && !r->has_place);
     r->has_place = true;
     r->start_offset = at;
 }
 
-/* A stream never starts at zero: a replica that has not applied a byte could not say that it has begun. */
-static void replicasStartStream(struct replicaClient *r) {
+/* A stream never starts at offset 0: the acknowledgement of a replica that has not applied
+ * a byte would say nothing. */
+static void replicaStartStream(struct replicaClient *r) {
     r->streaming = true;
     r->wait_for_ack = false;
     if (historyOffset() == 0) ping_first = true;
@@ -186,12 +187,12 @@ void replicaSend(struct replicaClient *r, const char *fmt, ...) {
     sdsfree(text);
 }
 
-bool replicaSetup(struct replicaClient *r, uint64_t offset) {
+bool replicaBeginSnapshot(struct replicaClient *r, uint64_t offset) {
     serverAssert((r->state == REPLICA_WAIT_START || r->state == REPLICA_WAIT_END) &&
                  offset <= historyOffset());
     if (r->client->flags & CLIENT_CLOSE_ASAP) return false;
     r->start_offset = offset;
-    if (!r->rdb_only && !r->rdb_channel) replicasTakePlace(r, offset);
+    if (!r->rdb_only && !r->rdb_channel) replicaTakePlace(r, offset);
     r->state = REPLICA_WAIT_END;
     historySelectAnew();
     if (!r->old_protocol) replicaSend(r, "+FULLRESYNC %s %llu\r\n", history.id, (unsigned long long)offset);
@@ -201,17 +202,17 @@ bool replicaSetup(struct replicaClient *r, uint64_t offset) {
 void replicaContinue(struct replicaClient *r, uint64_t at) {
     serverAssert(history.backlog && at <= historyOffset());
     replicaJoin(r, r->rdb_client_id ? REPLICA_BG_TRANSFER : REPLICA_ONLINE);
-    replicasTakePlace(r, at);
-    if (r->rdb_client_id && replica_hooks.streamTaken) replica_hooks.streamTaken(r);
+    replicaTakePlace(r, at);
+    if (r->rdb_client_id) replica_hooks.mainReadsStream(r->rdb_client_id);
     if (r->capa & CAPA_PSYNC2)
         replicaSend(r, "+CONTINUE %s\r\n", history.id);
     else
         replicaSend(r, "+CONTINUE\r\n");
-    replicasStartStream(r);
+    replicaStartStream(r);
     if (r->state == REPLICA_ONLINE) serverEvent(SERVER_REPLICA, EVENT_STARTED, NULL);
 }
 
-void replicaOnline(struct replicaClient *r, bool at_once) {
+void replicaMarkOnline(struct replicaClient *r, bool at_once) {
     serverAssert(r->state == REPLICA_WAIT_END || r->state == REPLICA_SEND || r->state == REPLICA_BG_TRANSFER);
     r->acked_ms = cmd_time_ms;
     if (r->rdb_only || r->rdb_channel) {
@@ -219,19 +220,20 @@ void replicaOnline(struct replicaClient *r, bool at_once) {
         serverLog(LL_NOTICE,
                   "%s has received the snapshot, which is all it asked for, and should disconnect now",
                   replicaName(r));
-        if (!r->rdb_channel) clientCloseAfterReply(r->client); /* else it ends when the main one has come */
+        /* else it is closed when the main one has come */
+        if (!r->rdb_channel) clientCloseAfterReply(r->client);
         return;
     }
     r->state = REPLICA_ONLINE;
     if ((at_once || r->acked_snapshot) && !r->streaming)
-        replicasStartStream(r);
+        replicaStartStream(r);
     else
         r->wait_for_ack = !r->streaming;
     serverLog(LL_NOTICE, "Replica %s is synchronized", replicaName(r));
     serverEvent(SERVER_REPLICA, EVENT_STARTED, NULL);
 }
 
-void replicaAcked(struct replicaClient *r, int64_t offset, int64_t synced) {
+void replicaNoteAck(struct replicaClient *r, int64_t offset, int64_t synced) {
     bool more = false;
     r->acked_ms = cmd_time_ms;
     if (offset > 0 && (uint64_t)offset > r->acked) {
@@ -243,8 +245,8 @@ void replicaAcked(struct replicaClient *r, int64_t offset, int64_t synced) {
         more = true;
     }
     if (r->state == REPLICA_WAIT_END || r->state == REPLICA_SEND) r->acked_snapshot = true;
-    if (r->state == REPLICA_BG_TRANSFER) replicaOnline(r, true);
-    if (r->wait_for_ack && r->state == REPLICA_ONLINE) replicasStartStream(r);
+    if (r->state == REPLICA_BG_TRANSFER) replicaMarkOnline(r, true);
+    if (r->wait_for_ack && r->state == REPLICA_ONLINE) replicaStartStream(r);
     if (more) waitRecheck();
 }
 
@@ -252,7 +254,7 @@ void replicaAcked(struct replicaClient *r, int64_t offset, int64_t synced) {
 
 static bool replicasStreamWrite(struct client *c) {
     struct replicaClient *r = c->replica;
-    if (!r->streaming) return !replica_hooks.writeSnapshot || replica_hooks.writeSnapshot(r);
+    if (!r->streaming) return replica_hooks.writeSnapshot(r);
     while (chainReaderPending(&r->reader, &history.chain)) {
         struct iovec iov[PIECES_MAX];
         size_t want = 0;
@@ -271,7 +273,7 @@ static bool replicasStreamWrite(struct client *c) {
 static bool replicasStreamWaits(const struct client *c) {
     const struct replicaClient *r = c->replica;
     if (r->streaming) return chainReaderPending(&r->reader, &history.chain) > 0;
-    return replica_hooks.hasSnapshotOutput && replica_hooks.hasSnapshotOutput(r);
+    return replica_hooks.hasSnapshotOutput(r);
 }
 
 static size_t replicasStreamPending(const struct client *c) {
@@ -283,8 +285,8 @@ static size_t replicasStreamBlocks(const struct client *c) {
     return c->replica->has_place ? chainReaderBlocks(&c->replica->reader) : 0;
 }
 
-/* What the backlog keeps anyway is nobody's to pay for. */
-static uint64_t replicasStreamFree(void) {
+/* The bytes that the backlog keeps anyway count for no replica. */
+static uint64_t replicasStreamLeastLimit(void) {
     return history.chain.keep;
 }
 
@@ -297,16 +299,16 @@ static const struct clientStream stream = {.followers = replicasStreamFollowers,
                                            .waits = replicasStreamWaits,
                                            .pending = replicasStreamPending,
                                            .blocks = replicasStreamBlocks,
-                                           .least_limit = replicasStreamFree,
+                                           .least_limit = replicasStreamLeastLimit,
                                            .replied = replicasOnReply};
 
-/* A block has been added: who keeps too many? */
+/* A block has been added: disconnects replicas that keep too many. */
 static void replicasCheckLimits(void) {
     listForEach(&replicas, it) clientCheckOutput(listEntry(it, struct replicaClient, node)->client, 0);
-    if (replica_hooks.limitPlaces) replica_hooks.limitPlaces();
+    replica_hooks.limitKeptStream();
 }
 
-/* Who waits for its socket is called by the loop. */
+/* Replicas that have a write handler wait for their sockets: the loop calls them. */
 __attribute__((noinline)) void replicasWriteLater(void) {
     history.grown = false;
     listForEach(&replicas, it) {
@@ -315,9 +317,9 @@ __attribute__((noinline)) void replicasWriteLater(void) {
     }
 }
 
-/* ---- Words of our own in the stream; a replica adds none to that of its primary ---- */
+/* ---- Commands of our own in the stream; a replica adds none to its primary's ---- */
 
-static bool replicasIsAsked(void) {
+static bool replicasMayAddToStream(void) {
     return history.backlog && !roleIsReplica();
 }
 
@@ -330,12 +332,12 @@ void replicasRequestAck(void) {
     request_ack = true;
 }
 
-static void replicasAskForAck(void) {
+static void replicasPropagateGetAck(void) {
     static const struct str words[] = {STR("REPLCONF"), STR("GETACK"), STR("*")};
     if (propagateToReplicas(3, words)) request_ack = false;
 }
 
-static __attribute__((unused)) size_t replicasStandingReaders(void) {
+static __attribute__((unused)) size_t replicasCountReaders(void) {
     size_t count = 0;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -343,35 +345,37 @@ static __attribute__((unused)) size_t replicasStandingReaders(void) {
         serverAssert(!r->streaming || r->has_place);
         count += r->has_place;
     }
-    return count + (replica_hooks.heldPlaces ? replica_hooks.heldPlaces() : 0);
+    return count + replica_hooks.countKeptReaders();
 }
 
-static __attribute__((noinline)) void replicasSayOwnWords(void) {
-    if (ping_first) ping_first = replicasIsAsked() && historyOffset() == 0 && !replicasPing();
+static __attribute__((noinline)) void replicasAddOwnCommands(void) {
+    if (ping_first) ping_first = replicasMayAddToStream() && historyOffset() == 0 && !replicasPing();
     if (!request_ack) return;
-    if (replicasIsAsked() && replicas.length)
-        replicasAskForAck();
+    if (replicasMayAddToStream() && replicas.length)
+        replicasPropagateGetAck();
     else
         request_ack = false;
 }
 
 static void replicasBeforeSleep(void) {
-    debugAssert(chainCheck(&history.chain, replicasStandingReaders()));
-    if (__builtin_expect(ping_first || request_ack, 0)) replicasSayOwnWords();
+    debugAssert(chainCheck(&history.chain, replicasCountReaders()));
+    if (__builtin_expect(ping_first || request_ack, 0)) replicasAddOwnCommands();
     if (history.grown) replicasWriteLater();
 }
 
 /* ---- Jobs ---- */
 
-static void replicasPingNowAndThen(void) {
+static void replicasPingPeriodically(void) {
     static int64_t seconds;
-    if (seconds++ % ping_period_s || !replicas.length || !replicasIsAsked()) return;
-    if (isPausedFor(PAUSE_FAILOVER)) return; /* who takes over has all, and nothing is added to it */
+    if (seconds++ % ping_period_s || !replicas.length || !replicasMayAddToStream()) return;
+    /* the replica that takes over has all data, and nothing may be added */
+    if (isPausedFor(PAUSE_FAILOVER)) return;
     replicasPing();
 }
 
-/* Those who follow the stream say what they have once a second; old ones never do. */
-static void replicasCutSilent(void) {
+/* Disconnects replicas that have acknowledged nothing for repl-timeout. They do so once a
+ * second, except old ones. */
+static void replicasDisconnectSilent(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
         if ((r->state != REPLICA_ONLINE && r->state != REPLICA_BG_TRANSFER) || r->old_protocol) continue;
@@ -383,8 +387,8 @@ static void replicasCutSilent(void) {
     }
 }
 
-static void replicasFreeBacklog(void) {
-    static int64_t needed_ms; /* when somebody last needed it */
+static void replicasFreeUnneededBacklog(void) {
+    static int64_t needed_ms; /* when it was last needed */
     bool needed = !history.backlog || roleIsReplica() || replicas.length || !backlog_ttl_s;
     if (needed || !needed_ms) needed_ms = cmd_time_ms;
     if (cmd_time_ms - needed_ms <= backlog_ttl_s * 1000) return;
@@ -393,26 +397,26 @@ static void replicasFreeBacklog(void) {
               (int)backlog_ttl_s);
 }
 
-/* An empty line says no more than that it is alive: while it loads a snapshot it has nothing else to say. */
-static void replicasNoteSignsOfLife(void) {
+/* An empty line is a sign of life as well: a replica that is loading a snapshot sends nothing else. */
+static void replicasCheckSignsOfLife(void) {
     listForEach(&replicas, it) {
         struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        bool heard = r->client->net_in != r->heard;
-        if (heard && cmd_time_ms - r->acked_ms >= TIMER_MS) r->acked_ms = cmd_time_ms;
-        r->heard = r->client->net_in;
+        bool net_in_seen = r->client->net_in != r->net_in_seen;
+        if (net_in_seen && cmd_time_ms - r->acked_ms >= TIMER_MS) r->acked_ms = cmd_time_ms;
+        r->net_in_seen = r->client->net_in;
     }
 }
 
 static void replicasTimer(void) {
-    replicasNoteSignsOfLife();
-    replicasPingNowAndThen();
-    replicasCutSilent();
-    replicasFreeBacklog();
+    replicasCheckSignsOfLife();
+    replicasPingPeriodically();
+    replicasDisconnectSilent();
+    replicasFreeUnneededBacklog();
 }
 
-/* ---- Who has what ---- */
+/* ---- Acknowledgements ---- */
 
-int replicasWith(uint64_t offset, bool synced) {
+int replicasCountAcked(uint64_t offset, bool synced) {
     int count = 0;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -421,29 +425,29 @@ int replicasWith(uint64_t offset, bool synced) {
     return count;
 }
 
-#define FIRST_NEW_OWNER 0x090000 /* the version whose replicas take over when their primary says so */
+#define TAKES_OVER_SINCE 0x090000 /* from this version on, a replica takes over when its primary says so */
 
 const char *replicasSuccessor(uint64_t offset, bool *legacy) {
     const char *id = NULL;
     *legacy = false;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        *legacy |= r->version < FIRST_NEW_OWNER;
+        *legacy |= r->version < TAKES_OVER_SINCE;
         if (r->state == REPLICA_ONLINE && r->acked >= offset && *r->node_id) id = r->node_id;
     }
     return *legacy ? NULL : id;
 }
 
-/* What WAIT asks in its own words. */
-static int replicasWithPropagated(uint64_t propagated, bool synced) {
-    return replicasWith(historyOffsetOf(propagated), synced);
+/* The same for WAIT, which counts propagated bytes. */
+static int replicasCountPropagated(uint64_t propagated, bool synced) {
+    return replicasCountAcked(historyOffsetOf(propagated), synced);
 }
 
-static int replReplicasReplicasOnline(void) {
+static int replicasCountForSetslot(void) {
     int count = 0;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
-        count += r->state == REPLICA_ONLINE && r->version >= UNDERSTANDS_SETSLOT;
+        count += r->state == REPLICA_ONLINE && r->version >= SETSLOT_SINCE;
     }
     return count;
 }
@@ -466,8 +470,8 @@ void replicasInit(void) {
     clientOnMemory(replicaMemory);
     client_stream = &stream;
     history_new_block = replicasCheckLimits;
-    wait_sources.replicas = replicasWithPropagated;
-    wait_sources.online = replReplicasReplicasOnline;
+    wait_sources.replicas = replicasCountPropagated;
+    wait_sources.online = replicasCountForSetslot;
     wait_sources.askReplicas = replicasRequestAck;
     beforeSleepRegister(replicasBeforeSleep);
     cronRegister(replicasTimer, TIMER_MS);

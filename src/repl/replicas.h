@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replicas.h - the replicas of this server, whether it is a primary or a replica itself: what they say
- * (REPLCONF), what they ask for (PSYNC, SYNC), and the stream that they are sent.
+/* replicas.h - the replicas of this server, which may be a primary or a replica itself: what they send
+ * (REPLCONF, PSYNC, SYNC), and the stream that they are sent.
  *
  *     connection ── REPLCONF ... ──▶ PSYNC ─┬─ +CONTINUE ────────────────────────────────▶ ONLINE
  *                                           └─ WAIT_START ─▶ WAIT_END ─▶ SEND ─▶ ONLINE
  *
- * The lower way is that of a snapshot (repl/full_sync.h).
+ * The lower path is that of a snapshot (repl/full_sync.h).
  *
- * A replica has a place in the stream (reader) from the moment at which its snapshot is taken; the stream is
- * sent once it is `streaming`. The bytes are the chain's (repl/chain.h), shared by all.
+ * A replica has a place in the stream (reader) from the moment at which its snapshot is taken,
+ * and is sent the stream once it is `streaming`. The bytes are those of the chain (repl/chain.h),
+ * which all replicas share.
  *
- * A connection has a struct replicaClient as soon as it has said something by REPLCONF; it is a replica, and
- * listed, when it has asked for a synchronization (state not REPLICA_NONE). */
+ * A connection has a struct replicaClient as soon as it has sent a REPLCONF. It is a replica, and in the
+ * list, once it has requested a synchronization (state not REPLICA_NONE). */
 #pragma once
 
 #include <stdbool.h>
@@ -24,12 +25,12 @@
 
 enum replicaState {
     REPLICA_NONE,
-    REPLICA_WAIT_START,      /* for a snapshot to be begun    wait_bgsave */
-    REPLICA_WAIT_END,        /* of the child, on disk         wait_bgsave */
-    REPLICA_SEND,            /* is sent the snapshot          send_bulk */
-    REPLICA_ONLINE,          /* is sent the stream            online */
-    REPLICA_BG_TRANSFER,     /* main channel of two           bg_transfer */
-    REPLICA_RDB_TRANSMITTED, /* has got all that it asked for rdb_transmitted */
+    REPLICA_WAIT_START,      /* until a snapshot begins         wait_bgsave */
+    REPLICA_WAIT_END,        /* until the child has written it  wait_bgsave */
+    REPLICA_SEND,            /* is sent the snapshot            send_bulk */
+    REPLICA_ONLINE,          /* is sent the stream              online */
+    REPLICA_BG_TRANSFER,     /* main channel of two             bg_transfer */
+    REPLICA_RDB_TRANSMITTED, /* has all that it asked for       rdb_transmitted */
 };
 enum { CAPA_EOF = 1, CAPA_PSYNC2 = 2, CAPA_DUAL_CHANNEL = 4, CAPA_SKIP_RDB_CHECKSUM = 8 };
 
@@ -40,94 +41,98 @@ struct replicaClient {
     struct listNode node; /* in `replicas`, when state is not REPLICA_NONE */
     enum replicaState state;
 
-    /* What it has told. */
+    /* What it has sent about itself. */
     int listening_port;
-    sds address;                      /* NULL: that of its connection */
+    sds address;                      /* NULL: the address of its connection */
     unsigned capa;                    /* CAPA_* */
-    uint32_t version;                 /* 0xAABBCC; 0: not told */
-    char node_id[CLUSTER_ID_LEN + 1]; /* of a cluster's node; "": not told */
+    uint32_t version;                 /* 0xAABBCC; 0: not sent */
+    char node_id[CLUSTER_ID_LEN + 1]; /* cluster node; "": not sent */
     bool rdb_only, rdb_channel;
     bool without_functions, without_keys; /* rdb-filter-only */
 
-    /* Its place in the stream. */
     struct chainReader reader;
     bool has_place;
-    bool streaming;          /* what is in the chain may be sent */
-    bool old_protocol;       /* SYNC: it sends no ACK */
+    bool streaming;          /* bytes of the chain may be sent */
+    bool old_protocol;       /* it used SYNC and sends no ACK */
     bool wait_for_ack;       /* the stream starts with its first ACK... */
-    bool acked_snapshot;     /* ...which it may have sent before we knew that the child is done */
-    uint64_t start_offset;   /* of +FULLRESYNC or +CONTINUE */
+    bool acked_snapshot;     /* ...which may come before we know that the child is done */
+    uint64_t start_offset;   /* the offset of +FULLRESYNC or +CONTINUE */
     uint64_t acked, fsynced; /* offsets */
-    int64_t acked_ms;        /* when it was last heard of */
-    uint64_t heard;          /* bytes of its until the last tick */
-    int64_t asked_ms;        /* when it asked for the synchronization */
+    int64_t acked_ms;        /* when its last sign of life came */
+    uint64_t net_in_seen;    /* bytes that had come from it at the last tick */
+    int64_t requested_ms;    /* when it requested the synchronization */
 
-    void *transfer;         /* full_sync.c */
-    uint64_t rdb_client_id; /* main channel: of the connection for the snapshot; 0: none */
+    void *transfer;         /* struct transfer of full_sync_transfer.h */
+    uint64_t rdb_client_id; /* main channel: client ID of the connection for the snapshot; 0: none */
 };
-/* As INFO says it. */
+/* Returns the name of the state in INFO. */
 static inline const char *replicaStateName(const struct replicaClient *r) {
     static const char *const names[] = {"none",   "wait_bgsave", "wait_bgsave",    "send_bulk",
                                         "online", "bg_transfer", "rdb_transmitted"};
     return names[r->state];
 }
-extern struct list replicas; /* of struct replicaClient by node, in the order in which they asked */
+extern struct list replicas; /* struct replicaClient by node, in the order of their requests */
 
-/* What is asked of the parts that stand above this one. replication.c fills it in; NULL: nobody is there. */
+/* Calls to the modules above this one; replication.c fills in all of them. */
 struct replicaHooks {
     void (*requestSnapshot)(struct replicaClient *r); /* full_sync.h: fullSyncRequest ... */
     void (*forgetSnapshot)(struct replicaClient *r);
     bool (*writeSnapshot)(struct replicaClient *r);
     bool (*hasSnapshotOutput)(const struct replicaClient *r);
-    bool (*joinChannels)(struct replicaClient *main, uint64_t rdb_client_id);
-    void (*streamTaken)(const struct replicaClient *main);
+    bool (*snapshotAwaitsMain)(uint64_t rdb_client_id); /* full_sync_direct.h: syncDirectIsWaiting ... */
+    void (*mainReadsStream)(uint64_t rdb_client_id);
+    size_t (*countAwaitedMains)(void);
+    size_t (*countKeptReaders)(void);
+    void (*limitKeptStream)(void);
     bool (*primaryIsDown)(void); /* link.h: linkIsDown ... */
     void (*becomePrimary)(void);
-    void (*acknowledge)(void);    /* our primary wants to know at once what we have applied */
-    bool (*isFailingOver)(void);  /* failover.h */
-    size_t (*waitingPsync)(void); /* full_sync.h */
-    size_t (*heldPlaces)(void);   /* in the stream, for main connections that have not come (full_sync.h) */
-    void (*limitPlaces)(void);    /* ends those that keep too much of it */
+    void (*acknowledge)(void);   /* sends our primary at once what we have applied */
+    bool (*isFailingOver)(void); /* failover.h */
 };
 extern struct replicaHooks replica_hooks;
 
-/* Its part of c, made when there is none. */
-struct replicaClient *replicaPart(struct client *c);
-/* "ip:port" for the log, as it calls itself; good until the next call. */
+/* Returns the struct replicaClient of c, which is created when there is none. */
+struct replicaClient *replicaGetOrCreate(struct client *c);
+/* Returns "ip:port" for the log, as the replica announces itself. Valid until the next call. */
 const char *replicaName(const struct replicaClient *r);
-/* Where it is: what it has told, or the address of its connection. Good until the next call. */
+/* Returns the address that the replica has announced, or that of its connection.
+ * Valid until the next call. */
 const char *replicaAddress(const struct replicaClient *r);
-/* Protocol bytes in front of the stream (+FULLRESYNC, a header, "\n"); they leave with the next turn. */
+/* Sends protocol bytes before the stream (+FULLRESYNC, a header, "\n"). They are
+ * written at the end of the turn. */
 void replicaSend(struct replicaClient *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The snapshot of r is taken now: +FULLRESYNC is sent (not to old ones), the stream is kept for it from here
- * on (unless it wants the snapshot alone), and begins with a SELECT. False: it is being closed. */
-bool replicaSetup(struct replicaClient *r, uint64_t offset);
-/* The snapshot has been sent: state ONLINE; the stream follows, at once or with its first ACK. */
-void replicaOnline(struct replicaClient *r, bool at_once);
-/* It says by REPLCONF ACK what it has applied, and has on its disk (-1: it did not say). */
-void replicaAcked(struct replicaClient *r, int64_t offset, int64_t synced);
-/* c follows from now on. replicaContinue: the stream from position `at` on, which is kept. */
+/* The snapshot of r is taken now: sends +FULLRESYNC (not to old replicas), keeps the stream for
+ * r from here on unless r wants the snapshot alone, and makes it begin with a SELECT. Returns
+ * false when r is being closed. */
+bool replicaBeginSnapshot(struct replicaClient *r, uint64_t offset);
+/* The snapshot has been sent: the state becomes ONLINE. The stream follows at once or after the first ACK. */
+void replicaMarkOnline(struct replicaClient *r, bool at_once);
+/* Records a REPLCONF ACK: what the replica has applied, and what it has on disk (-1: not sent). */
+void replicaNoteAck(struct replicaClient *r, int64_t offset, int64_t synced);
+/* r is a replica from now on. replicaContinue sends it the stream from position `at` on, which must be
+ * kept. */
 void replicaJoin(struct replicaClient *r, enum replicaState state);
 void replicaContinue(struct replicaClient *r, uint64_t at);
 
-/* How many are online and have acknowledged `offset` (synced: on their disks). Of struct waitSources. */
-int replicasWith(uint64_t offset, bool synced);
-/* How many are online and have been heard of within min-replicas-max-lag. */
-int replicasGood(void);
-/* replicationControl.successor */
+/* Returns how many replicas are online and have acknowledged `offset` (synced: as being on their
+ * disks). For struct waitSources. */
+int replicasCountAcked(uint64_t offset, bool synced);
+/* Returns how many replicas are online and have shown a sign of life within min-replicas-max-lag. */
+int replicasCountGood(void);
+/* See replicationControl.successor. */
 const char *replicasSuccessor(uint64_t offset, bool *legacy);
-/* All connections end; they will come back and ask how to go on. (Our own history has changed.) */
+/* Closes the connections of all replicas, as our own history has changed. They will connect again
+ * and request how to go on. */
 void replicasDisconnect(void);
-/* The dataset becomes another one: it is not what our history says any more, so the backlog goes, too. */
-void replicasForget(void);
-/* What has been added to the stream leaves with the next clientsWritePending; the end of a turn asks for it.
- */
+/* Disconnects the replicas and frees the backlog, as the dataset no longer is what our history says. */
+void replicasDropHistory(void);
+/* Schedules the new bytes of the stream for the next clientsWritePending. Called at the end of a turn. */
 void replicasWriteLater(void);
-/* REPLCONF GETACK * with the next turn. */
+/* Sends REPLCONF GETACK * with the next turn. */
 void replicasRequestAck(void);
 
-/* The reply of ROLE on a primary. */
+/* Replies to ROLE on a primary. */
 void replicasReplyRole(struct client *c);
 
 void replicasInit(void);     /* the stream, directives, jobs */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replicas_commands.c - what a replica says, and asks for: REPLCONF, SYNC, PSYNC. Part of replicas.h.
+/* replicas_commands.c - the commands of replicas: REPLCONF, SYNC, PSYNC. Part of replicas.h.
  *
- *     REPLCONF option value ...   remembered with the connection, in order, up to the first that is wrong
- *     PSYNC id offset             the stream from there on, when this history knows that place:   +CONTINUE
- *                                 else a snapshot first, on this connection...                    +FULLRESYNC
- *                                 ...or on another one                                      +DUALCHANNELSYNC
- *     SYNC                        a snapshot: of old replicas, of tools, and of that other connection */
+ *     REPLCONF option value ...   is stored with the connection, in order, up to the first error
+ *     PSYNC id offset             sends the stream from there on when this history has that place: +CONTINUE
+ *                                 otherwise a snapshot first, on this connection...                +FULLRESYNC
+ *                                 ...or on another one                                        +DUALCHANNELSYNC
+ *     SYNC                        sends a snapshot: to old replicas, tools and that other connection */
 #include "base/log.h"
 #include "base/num.h"
 #include "client/client_log.h"
@@ -16,40 +16,40 @@
 #include "repl/repl_settings.h"
 #include "repl/replicas.h"
 
-#define IP_ADDRESS_MAX 255 /* bytes of what a replica says of its address */
-#define VERSION_PARTS  3
-#define VERSION_BITS   8 /* of each part */
+#define ADDRESS_MAX_BYTES 255
+#define VERSION_PARTS     3
+#define VERSION_BITS      8 /* of each part */
 
-static bool replicasQuoteBack(struct client *c, const char *what, struct str word) {
+static bool replicasReplyUnknown(struct client *c, const char *what, struct str word) {
     sds s = sdscatstr(sdscat(sdsnew("ERR "), what), word);
     replyErrorStr(c, sdsview(s));
     sdsfree(s);
     return false;
 }
 
-/* ---- REPLCONF, option by option: false when an error has been replied ---- */
+/* ---- REPLCONF, option by option: false means that an error has been replied ---- */
 
 static bool replicasSetPort(struct client *c, struct str value) {
     int64_t port;
     if (!argLongLong(c, value, &port, NULL)) return false;
-    replicaPart(c)->listening_port = (int)port;
+    replicaGetOrCreate(c)->listening_port = (int)port;
     return true;
 }
 
 static bool replicasSetAddress(struct client *c, struct str value) {
-    if (value.len > IP_ADDRESS_MAX) {
+    if (value.len > ADDRESS_MAX_BYTES) {
         replyErrorFmt(c, "ERR REPLCONF ip-address provided by replica instance is too long: %zu bytes",
                       value.len);
         return false;
     }
-    struct replicaClient *r = replicaPart(c);
+    struct replicaClient *r = replicaGetOrCreate(c);
     sdsfree(r->address);
     r->address = sdsnewstr(value);
     return true;
 }
 
 static bool replicasSetCapability(struct client *c, struct str value) {
-    struct replicaClient *r = replicaPart(c);
+    struct replicaClient *r = replicaGetOrCreate(c);
     if (strIs(value, "eof"))
         r->capa |= CAPA_EOF;
     else if (strIs(value, "psync2"))
@@ -66,7 +66,7 @@ static bool replicasSetCapability(struct client *c, struct str value) {
     return true;
 }
 
-/* a.b.c, each up to 255; a part may be empty. */
+/* Parses a.b.c, each up to 255; a part may be empty. */
 static bool replicasParseVersion(struct str text, uint32_t *version) {
     int dots = 0;
     unsigned part = 0;
@@ -90,28 +90,28 @@ static bool replicasParseVersion(struct str text, uint32_t *version) {
 static bool replicasSetVersion(struct client *c, struct str value) {
     uint32_t version;
     if (!replicasParseVersion(value, &version))
-        return replicasQuoteBack(c, "Unrecognized version format: ", value);
-    replicaPart(c)->version = version;
+        return replicasReplyUnknown(c, "Unrecognized version format: ", value);
+    replicaGetOrCreate(c)->version = version;
     return true;
 }
 
 static bool replicasSetRdbOnly(struct client *c, struct str value) {
     int64_t on;
     if (!argRange(c, value, 0, 1, &on, NULL)) return false;
-    replicaPart(c)->rdb_only = on;
+    replicaGetOrCreate(c)->rdb_only = on;
     return true;
 }
 
 static bool replicasSetRdbChannel(struct client *c, struct str value) {
     int64_t on;
     if (!argRange(c, value, 0, 1, &on, NULL)) return false;
-    replicaPart(c)->rdb_channel = on;
+    replicaGetOrCreate(c)->rdb_channel = on;
     return true;
 }
 
-/* A list of what it wants of a snapshot; nothing else is in it, then. */
+/* The value lists the parts of a snapshot that the replica wants; all others are left out. */
 static bool replicasSetFilter(struct client *c, struct str value) {
-    struct replicaClient *r = replicaPart(c);
+    struct replicaClient *r = replicaGetOrCreate(c);
     int count;
     sds *words = sdssplitargs(value.ptr, value.len, &count);
     if (!words) {
@@ -119,24 +119,27 @@ static bool replicasSetFilter(struct client *c, struct str value) {
         return false;
     }
     r->without_functions = r->without_keys = true;
-    bool fine = true;
-    for (int i = 0; i < count && fine; i++) {
-        fine = strIs(sdsview(words[i]), "functions");
-        if (fine)
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++) {
+        ok = strIs(sdsview(words[i]), "functions");
+        if (ok)
             r->without_functions = false;
         else
-            replicasQuoteBack(c, "Unsupported rdb-filter-only option: ", sdsview(words[i]));
+            replicasReplyUnknown(c, "Unsupported rdb-filter-only option: ", sdsview(words[i]));
     }
     sdsfreesplitres(words, count);
-    return fine;
+    return ok;
 }
 
 static bool replicasSetRdbClient(struct client *c, struct str value) {
     int64_t id;
     if (!argLongLong(c, value, &id, NULL)) return false;
-    if (replica_hooks.joinChannels && replica_hooks.joinChannels(replicaPart(c), (uint64_t)id)) return true;
-    replyErrorFmt(c, "ERR Unrecognized RDB client id %lld", (long long)id);
-    return false;
+    if (!replica_hooks.snapshotAwaitsMain((uint64_t)id)) {
+        replyErrorFmt(c, "ERR Unrecognized RDB client id %lld", (long long)id);
+        return false;
+    }
+    replicaGetOrCreate(c)->rdb_client_id = (uint64_t)id;
+    return true;
 }
 
 static bool replicasSetNode(struct client *c, struct str value) {
@@ -148,29 +151,29 @@ static bool replicasSetNode(struct client *c, struct str value) {
         replyErrorFmt(c, "ERR Unknown node %.*s", (int)value.len, value.ptr);
         return false;
     }
-    memcpy(replicaPart(c)->node_id, value.ptr, value.len);
+    memcpy(replicaGetOrCreate(c)->node_id, value.ptr, value.len);
     return true;
 }
 
-/* ACK offset [FACK offset]. What does not parse is not worth an answer either. */
-static void replicasAcknowledged(struct client *c) {
+/* ACK offset [FACK offset]. What does not parse is ignored, as an ACK has no reply. */
+static void replicasOnAck(struct client *c) {
     int64_t offset, synced = -1;
     if (!(c->flags & CLIENT_REPLICA) || !string2ll(c->argv[2], &offset)) return;
     if (c->argc > 4 && strIs(c->argv[3], "fack") && !string2ll(c->argv[4], &synced)) return;
-    replicaAcked(c->replica, offset, synced);
+    replicaNoteAck(c->replica, offset, synced);
 }
 
-static void replicasWantsAcknowledgement(struct client *c) {
-    if (c->flags & CLIENT_PRIMARY && replica_hooks.acknowledge) replica_hooks.acknowledge();
+static void replicasOnGetAck(struct client *c) {
+    if (c->flags & CLIENT_PRIMARY) replica_hooks.acknowledge();
 }
 
 static const struct {
     const char *name;
     bool (*set)(struct client *c, struct str value);
-    void (*silent)(struct client *c); /* instead: nobody waits for an answer, and nothing follows */
+    void (*handle)(struct client *c); /* in place of `set`: sends no reply and ends the command */
 } options[] = {
-    {"ack", NULL, replicasAcknowledged},
-    {"getack", NULL, replicasWantsAcknowledgement},
+    {"ack", NULL, replicasOnAck},
+    {"getack", NULL, replicasOnGetAck},
     {"listening-port", replicasSetPort, NULL},
     {"ip-address", replicasSetAddress, NULL},
     {"capa", replicasSetCapability, NULL},
@@ -192,11 +195,11 @@ void replconfCommand(struct client *c) {
         size_t k = 0;
         while (k < OPTIONS && !strIs(c->argv[i], options[k].name)) k++;
         if (k == OPTIONS) {
-            replicasQuoteBack(c, "Unrecognized REPLCONF option: ", c->argv[i]);
+            replicasReplyUnknown(c, "Unrecognized REPLCONF option: ", c->argv[i]);
             return;
         }
-        if (options[k].silent) {
-            options[k].silent(c);
+        if (options[k].handle) {
+            options[k].handle(c);
             return;
         }
         if (!options[k].set(c, c->argv[i + 1])) return;
@@ -206,37 +209,35 @@ void replconfCommand(struct client *c) {
 
 /* ---- SYNC, PSYNC ---- */
 
-static void replicasLogAsking(const struct replicaClient *r) {
+static void replicasLogRequest(const struct replicaClient *r) {
     serverLog(LL_NOTICE, "Replica %s requests a synchronization", replicaName(r));
 }
 
-/* Its primary hands over to us. */
+/* The primary of this replica hands its role over (PSYNC ... FAILOVER). */
 static bool replicasTakeOver(struct client *c) {
     if (!roleIsReplica()) {
         replyError(c, "ERR PSYNC FAILOVER can't be sent to a master.");
         return false;
     }
-    if (!historyIdIs(history.id, c->argv[1])) {
+    if (!historyIdEquals(history.id, c->argv[1])) {
         replyError(c, "ERR PSYNC FAILOVER replid must match my replid.");
         return false;
     }
     serverLog(LL_NOTICE, "The primary hands its role to this replica (replication ID %.*s)",
               (int)c->argv[1].len, c->argv[1].ptr);
-    if (replica_hooks.becomePrimary) replica_hooks.becomePrimary();
+    replica_hooks.becomePrimary();
     sds line = clientLogName(c, sdsempty());
     serverLog(LL_NOTICE, "This replica is now a primary (failover requested by '%s')", line);
     sdsfree(line);
     return true;
 }
 
-/* In the order in which they are said. */
-static bool replicasMayFollow(struct client *c) {
+/* The order of the checks decides which error is replied. */
+static bool replicasCheckMayFollow(struct client *c) {
     const struct replicaClient *r = c->replica;
-    bool failing_over = replica_hooks.isFailingOver && replica_hooks.isFailingOver();
-    bool cut_off = roleIsReplica() && replica_hooks.primaryIsDown && replica_hooks.primaryIsDown();
-    if (failing_over)
+    if (replica_hooks.isFailingOver())
         replyError(c, "NOMASTERLINK Can't SYNC while failing over");
-    else if (cut_off)
+    else if (roleIsReplica() && replica_hooks.primaryIsDown())
         replyError(c, "NOMASTERLINK Can't SYNC while not connected with my master");
     else if (c->out.head)
         replyError(c, "ERR SYNC and PSYNC are invalid with pending output");
@@ -247,7 +248,7 @@ static bool replicasMayFollow(struct client *c) {
     return false;
 }
 
-/* The history is ours, but not that place in it. */
+/* The replica has our history, but asks for a place that the backlog does not have. */
 static void replicasLogLackOfBacklog(const struct replicaClient *r, struct str id, int64_t offset) {
     uint64_t end = historyOffset();
     serverLog(
@@ -302,9 +303,9 @@ static void replicasRequestSnapshot(struct replicaClient *r) {
 }
 
 void syncCommand(struct client *c) {
-    if (c->flags & CLIENT_REPLICA || !replicasMayFollow(c)) return;
-    struct replicaClient *r = replicaPart(c);
-    replicasLogAsking(r);
+    if (c->flags & CLIENT_REPLICA || !replicasCheckMayFollow(c)) return;
+    struct replicaClient *r = replicaGetOrCreate(c);
+    replicasLogRequest(r);
     r->old_protocol = true;
     replicasRequestSnapshot(r);
 }
@@ -313,9 +314,9 @@ void psyncCommand(struct client *c) {
     int64_t offset;
     if (c->flags & CLIENT_REPLICA) return;
     if (c->argc > 3 && strIs(c->argv[3], "failover") && !replicasTakeOver(c)) return;
-    if (!replicasMayFollow(c)) return;
-    struct replicaClient *r = replicaPart(c);
-    replicasLogAsking(r);
+    if (!replicasCheckMayFollow(c)) return;
+    struct replicaClient *r = replicaGetOrCreate(c);
+    replicasLogRequest(r);
     if (!argLongLong(c, c->argv[2], &offset, NULL) || replicasContinueFrom(r, c->argv[1], offset)) return;
     if (r->capa & CAPA_DUAL_CHANNEL) {
         serverLog(LL_NOTICE,

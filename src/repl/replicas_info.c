@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replicas_info.c - what is said of the replicas: INFO, ROLE, memory, min-replicas. Part of replicas.h. */
+/* replicas_info.c - reports about the replicas: INFO, ROLE, memory, min-replicas. Part of replicas.h. */
 #include "client/reply.h"
 #include "data/lifetime/evict.h"
 #include "registry/cron.h"
@@ -9,12 +9,12 @@
 #include "repl/repl_settings.h"
 #include "repl/replicas.h"
 
-/* Since it was heard of. */
+/* Returns the seconds since the last sign of life. */
 static int64_t replicasInfoLagSeconds(const struct replicaClient *r) {
     return r->state == REPLICA_ONLINE ? (cmd_time_ms - r->acked_ms) / 1000 : 0;
 }
 
-int replicasGood(void) {
+int replicasCountGood(void) {
     int good = 0;
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
@@ -31,15 +31,15 @@ static const char *replicasInfoTypeName(const struct replicaClient *r) {
 static sds replicasInfo(sds s) {
     int n = 0;
     s = infoField(s, "connected_slaves:%zu", replicas.length);
-    if (repl_min_replicas && repl_max_lag_s) s = infoField(s, "min_slaves_good_slaves:%d", replicasGood());
+    if (repl_min_replicas && repl_max_lag_s)
+        s = infoField(s, "min_slaves_good_slaves:%d", replicasCountGood());
     listForEach(&replicas, it) {
         const struct replicaClient *r = listEntry(it, struct replicaClient, node);
         s = infoField(s, "slave%d:ip=%s,port=%d,state=%s,offset=%llu,lag=%lld,type=%s", n++,
                       replicaAddress(r), r->listening_port, replicaStateName(r), (unsigned long long)r->acked,
                       (long long)replicasInfoLagSeconds(r), replicasInfoTypeName(r));
     }
-    return infoField(s, "replicas_waiting_psync:%zu",
-                     replica_hooks.waitingPsync ? replica_hooks.waitingPsync() : 0);
+    return infoField(s, "replicas_waiting_psync:%zu", replica_hooks.countAwaitedMains());
 }
 
 void replicasReplyRole(struct client *c) {
@@ -60,13 +60,13 @@ void replicasReplyRole(struct client *c) {
     replySetArrayLen(c, mark, online);
 }
 
-/* Without replicas it is all the backlog's. */
+/* Without replicas all memory counts as the backlog's. */
 static size_t replicasInfoBeyondBacklog(void) {
     return replicas.length ? chainMemoryBeyondHistory(&history.chain) : 0;
 }
 
-/* Eviction could do nothing about it: what it deletes is one more thing to tell the replicas. */
-static size_t replicasInfoNotToEvictFor(void) {
+/* Eviction does not count this memory: each key that it deletes is one more command for the replicas. */
+static size_t replicasInfoExemptFromEviction(void) {
     return chainMemoryBeyondHistory(&history.chain);
 }
 
@@ -78,5 +78,5 @@ void replicasInfoInit(void) {
     infoRegister("replication", replicasInfo);
     memoryAddPart(MEMORY_REPL_BACKLOG, replicasInfoBacklogMemory);
     memoryAddPart(MEMORY_REPLICAS, replicasInfoBeyondBacklog);
-    evictExempt(replicasInfoNotToEvictFor);
+    evictExempt(replicasInfoExemptFromEviction);
 }

@@ -7,6 +7,7 @@
 #include "data/server_state/role.h"
 #include "repl/failover.h"
 #include "repl/full_sync.h"
+#include "repl/full_sync_direct.h"
 #include "repl/history.h"
 #include "repl/link.h"
 #include "repl/link_stream.h"
@@ -16,17 +17,17 @@
 #include "repl/replicas.h"
 #include "repl/rules.h"
 
-static void replicationWire(void) {
+static void replicationSetReplicaHooks(void) {
     replica_hooks = (struct replicaHooks){
         .requestSnapshot = fullSyncRequest,
         .forgetSnapshot = fullSyncForget,
         .writeSnapshot = fullSyncWrite,
         .hasSnapshotOutput = fullSyncHasOutput,
-        .joinChannels = fullSyncJoinChannels,
-        .streamTaken = fullSyncStreamTaken,
-        .waitingPsync = fullSyncWaitingPsync,
-        .limitPlaces = fullSyncLimitPlaces,
-        .heldPlaces = fullSyncPlaces,
+        .snapshotAwaitsMain = syncDirectIsWaiting,
+        .mainReadsStream = syncDirectMainReads,
+        .countAwaitedMains = syncDirectCountAwaited,
+        .countKeptReaders = syncDirectCountReaders,
+        .limitKeptStream = syncDirectLimit,
         .isFailingOver = failoverRunning,
         .primaryIsDown = linkIsDown,
         .becomePrimary = linkBecomePrimary,
@@ -34,8 +35,8 @@ static void replicationWire(void) {
     };
 }
 
-static int replicationReplicasOnline(void) {
-    return replicasWith(0, false);
+static int replicationCountOnline(void) {
+    return replicasCountAcked(0, false);
 }
 
 static void replicationDescribe(struct replicationState *now) {
@@ -55,33 +56,33 @@ static void replicationDescribe(struct replicationState *now) {
     };
 }
 
-static void replicationGiveControl(void) {
+static void replicationSetControl(void) {
     replication_control = (struct replicationControl){
         .offset = historyOffset,
         .linkIsUp = linkIsUp,
-        .dataWhole = linkDataWhole,
+        .dataWhole = linkDataIsWhole,
         .setDataWhole = linkSetDataWhole,
-        .follow = linkFollowQuietly,
+        .follow = linkFollowUnlessSame,
         .becomePrimary = linkBecomePrimary,
-        .replicas = replicationReplicasOnline,
+        .replicas = replicationCountOnline,
         .successor = replicasSuccessor,
         .describe = replicationDescribe,
-        .forget = replicasForget,
+        .forget = replicasDropHistory,
     };
 }
 
 void replicationInit(void) {
     commandRegister(commandsReplication);
-    replicationWire();
-    replicationGiveControl();
-    settingsInit();
+    replicationSetReplicaHooks();
+    replicationSetControl();
+    replSettingsInit();
     historyInit();
     replicasInit();
     fullSyncInit();
     linkInit();
     receiveInit();
     failoverInit();
-    link_is_handed_over = failoverRunning;
+    link_failover_running = failoverRunning;
     rulesInit();
 }
 

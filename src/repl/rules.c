@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rules.c - see rules.h.
  *
- * Each rule of admission is idle unless the role and the directives give it something to object to; `update`
- * is where that is decided, whenever one of them changes. */
+ * Each rule of admission is idle unless the role and the directives make it refuse something. rulesUpdate
+ * decides that whenever one of them changes. */
 #include "repl/rules.h"
 
 #include "base/assert.h"
@@ -24,18 +24,19 @@
 #include "repl/repl_settings.h"
 #include "repl/replicas.h"
 
-#define SET           CONFIG_MODIFIABLE
-#define DISK_ERROR_MS 10000 /* the log is told once in so long that what our primary sends cannot be kept */
+#define SET CONFIG_MODIFIABLE
+#define DISK_ERROR_LOG_PERIOD_MS                                                                             \
+    10000 /* how often it is logged that the primary's commands cannot be written to disk */
 
 static bool ignore_maxmemory, ignore_disk_errors;
 
-/* ---- Rows of admission ----
- * What our primary sends, and what is read from the append-only file, has to be done, whatever others are
- * refused; so has all that scripts among it call (callReplays). */
+/* ---- Rules of admission ---- Commands of our primary, and those read from the append-only file, are
+ * always run, even when they would be refused to others. This includes all that scripts among them call
+ * (callReplays). */
 
 static enum admission rulesCheckMinReplicas(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
-    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || replicasGood() >= repl_min_replicas || callReplays())
+    if (!(commandFlags(c, r->cmd) & CMD_WRITE) || replicasCountGood() >= repl_min_replicas || callReplays())
         return ADMITTED;
     replyError(c, "NOREPLICAS Not enough good replicas to write.");
     return REFUSED;
@@ -59,17 +60,18 @@ static bool rulesIsStale(void) {
     return !replica_serve_stale_data && linkIsDown() && !callReplays();
 }
 
-/* Whoever understands it is sent to our primary with what belongs there; reads stay here if it wants that. */
+/* Returns whether this client is redirected to our primary: it understands REDIRECT, and the command writes,
+ * or reads while the client has not sent READONLY. */
 static bool rulesBelongsToPrimary(const struct client *c, uint64_t flags) {
     if (!(c->flags & CLIENT_REDIRECTABLE)) return false;
     return flags & CMD_WRITE || (flags & CMD_READONLY && !(c->flags & CLIENT_READONLY));
 }
 
 static void rulesReplyRedirect(struct client *c) {
-    const char *lead = reply_error_prefix; /* EXEC is redirected as it is */
+    const char *prefix = reply_error_prefix; /* EXEC gets the bare error, too */
     reply_error_prefix = NULL;
     replyErrorFmt(c, "REDIRECT %s:%d", primary_link.host, primary_link.port);
-    reply_error_prefix = lead;
+    reply_error_prefix = prefix;
 }
 
 static enum admission rulesCheckRedirect(struct client *c, struct request *r, enum requestOrigin origin) {
@@ -79,18 +81,18 @@ static enum admission rulesCheckRedirect(struct client *c, struct request *r, en
     return REFUSED;
 }
 
-/* ---- What cannot be kept on disk ---- */
+/* ---- Disk errors ---- */
 
-static bool rulesReplayWrites(const struct request *r) {
-    static int64_t told_ms;
+static bool rulesAllowReplayedWrite(const struct request *r) {
+    static int64_t logged_ms;
     if (!callReplays()) return false;
     bool from_file = !(callOwner()->flags & CLIENT_PRIMARY);
     if (from_file || r->cmd->spec->proc == pingCommand) return true;
     if (!ignore_disk_errors) serverPanic("A command from the primary could not be written to disk.");
-    if (cmd_time_ms - told_ms >= DISK_ERROR_MS) {
+    if (cmd_time_ms - logged_ms >= DISK_ERROR_LOG_PERIOD_MS) {
         serverLog(LL_WARNING,
                   "A command from the primary is applied, although it cannot be written to disk.");
-        told_ms = cmd_time_ms;
+        logged_ms = cmd_time_ms;
     }
     return true;
 }
@@ -101,7 +103,7 @@ static bool rulesPrimaryEvicts(void) {
     return roleIsReplica() && ignore_maxmemory;
 }
 
-/* ---- Clients that wait for what will not happen here ---- */
+/* ---- Blocked clients whose wait cannot end on a replica ---- */
 
 static void rulesReplyRoleChanged(struct client *c) {
     replyError(
@@ -113,7 +115,7 @@ static void rulesEndWait(void *priv, struct client *c) {
     (void)priv;
     const struct request *r = blockedRequest(c);
     if (!r) return;
-    if (cluster_enabled && blockedForKeys(c)) return; /* cluster/redirect.c says where they are now */
+    if (cluster_enabled && blockedForKeys(c)) return; /* cluster/redirect.c redirects these */
     uint64_t flags = r->cmd->flags;
     bool reads_here = c->flags & CLIENT_REDIRECTABLE && flags & CMD_READONLY;
     if (rulesBelongsToPrimary(c, flags))
@@ -134,7 +136,7 @@ static bool rulesUpdate(const char **err) {
     admissionIdle(RULE_READONLY, !replica || !replica_read_only);
     admissionIdle(RULE_STALE, !replica || replica_serve_stale_data);
     admissionIdle(RULE_REDIRECT, !replica);
-    ownExpiryOn(replica && !replica_read_only);
+    ownExpiryEnable(replica && !replica_read_only);
     return true;
 }
 
@@ -142,10 +144,11 @@ static void rulesEndWaits(void) {
     clientForEach(rulesEndWait, NULL);
 }
 
-/* A FAILOVER may be given up, and nothing have changed: when it has ended, failover.c ends the waits. */
+/* A FAILOVER may still be aborted, so that nothing would have changed: failover.c ends the
+ * waits when it has ended. */
 static void rulesOnRole(bool replica) {
     rulesUpdate(NULL);
-    if (replica && !link_is_handed_over()) rulesEndWaits();
+    if (replica && !link_failover_running()) rulesEndWaits();
 }
 
 /* ---- Registration ---- */
@@ -169,12 +172,12 @@ void rulesInit(void) {
     admissionFill(RULE_READONLY, rulesCheckReadonly);
     admissionFill(RULE_STALE, rulesCheckStale);
     admissionFill(RULE_REDIRECT, rulesCheckRedirect);
-    admission_replay_writes = rulesReplayWrites;
+    admission_replay_writes = rulesAllowReplayedWrite;
     role_data_stale = rulesIsStale;
     evictAddVeto(rulesPrimaryEvicts);
     dbAddExpiryVeto(roleIsReplica);
     roleOnChange(rulesOnRole);
-    link_primary_changes = rulesEndWaits;
+    link_on_primary_changed = rulesEndWaits;
     admissionIdle(RULE_REDIRECT, true);
 }
 

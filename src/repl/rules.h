@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rules.h - what being a replica, or having too few of them, changes for everybody else: what is refused
- * (READONLY, MASTERDOWN, NOREPLICAS), redirected, kept though it has expired, not evicted. */
+/* rules.h - what changes for clients when this server is a replica or has too few replicas: commands are
+ * refused (READONLY, MASTERDOWN, NOREPLICAS) or redirected, expired keys are kept, nothing is evicted. */
 #pragma once
 
 void rulesInit(void);  /* rows of admission, vetoes, directives */
-void rulesStart(void); /* behind the configuration */
+void rulesStart(void); /* after the configuration has been loaded */
