@@ -79,10 +79,10 @@ static void zmallocCountersLocate(struct threadCounters *t) {
     t->deallocated = &deallocatedBytes;
 }
 /* The only writer is this thread, so a plain add will do; the store is atomic for the readers' sake. */
-static void countAllocated(size_t bytes) {
+static void zmallocCountAllocated(size_t bytes) {
     __atomic_store_n(&allocatedBytes, allocatedBytes + bytes, __ATOMIC_RELAXED);
 }
-static void countDeallocated(size_t bytes) {
+static void zmallocCountDeallocated(size_t bytes) {
     __atomic_store_n(&deallocatedBytes, deallocatedBytes + bytes, __ATOMIC_RELAXED);
 }
 #endif
@@ -253,37 +253,37 @@ size_t zmallocSize(const void *ptr) {
 
 #else
 
-static void *counted(void *ptr) {
-    if (ptr) countAllocated(malloc_usable_size(ptr));
+static void *zmallocCounted(void *ptr) {
+    if (ptr) zmallocCountAllocated(malloc_usable_size(ptr));
     return ptr;
 }
 
 /* libc may answer NULL to size 0. */
 void *ztrymalloc(size_t size) {
-    return counted(malloc(size ? size : 1));
+    return zmallocCounted(malloc(size ? size : 1));
 }
 
 static void *zmallocTryCalloc(size_t count, size_t size) {
-    return counted(count && size ? calloc(count, size) : calloc(1, 1));
+    return zmallocCounted(count && size ? calloc(count, size) : calloc(1, 1));
 }
 
 static void *zmallocTryAligned(size_t align, size_t size) {
     void *ptr = NULL;
     if (align < sizeof(void *)) align = sizeof(void *);
-    return counted(posix_memalign(&ptr, align, size ? size : 1) == 0 ? ptr : NULL);
+    return zmallocCounted(posix_memalign(&ptr, align, size ? size : 1) == 0 ? ptr : NULL);
 }
 
 void *ztryrealloc(void *ptr, size_t size) {
     size_t old = ptr ? malloc_usable_size(ptr) : 0;
     void *moved = realloc(ptr, size ? size : 1);
     if (!moved) return NULL;
-    countDeallocated(old);
-    return counted(moved);
+    zmallocCountDeallocated(old);
+    return zmallocCounted(moved);
 }
 
 void zfree(void *ptr) {
     if (!ptr) return;
-    countDeallocated(malloc_usable_size(ptr));
+    zmallocCountDeallocated(malloc_usable_size(ptr));
     free(ptr);
 }
 
