@@ -4,10 +4,10 @@
  *     parent   report_fd <──── struct report ──── write_fd   child
  *              (an event of the loop)              every REPORT_INTERVAL_US, and at the end
  *
- * The child is the only one that holds the writing end, so the end of the pipe is the end of the child,
- * whatever it died of: no timer is needed to notice. The event only takes notes; the child is reaped before
- * the loop sleeps, when no command is running. */
-#define _GNU_SOURCE /* pipe2, close_range */
+ * Only the child has the writing end, so the pipe ends when the child ends for whatever reason, and no timer
+ * is needed to notice. The event only records this; the child is reaped before the loop sleeps, when no
+ * command is running. */
+#define _GNU_SOURCE /* for pipe2, close_range */
 
 #include "data/child.h"
 
@@ -38,15 +38,16 @@
 #include "registry/server_events.h"
 
 #define REPORT_INTERVAL_US 200000
-/* The kernel walks the child's page tables to answer how much was copied: at most this share of its time. */
+/* The kernel walks the child's page tables to say how much was copied; this limits the share of time for
+ * it. */
 #define COW_COST_FACTOR 100
 #define EXIT_QUIETLY    255 /* exit code after SIGUSR1 */
 #define HOOKS_MAX       8
 
-struct report { /* smaller than PIPE_BUF: written and read whole */
+struct report { /* smaller than PIPE_BUF, so written and read as a whole */
     uint64_t keys, cow_bytes, cow_peak, sent;
-    double share;      /* of the work, when it is not counted in keys */
-    int64_t cow_at_us; /* the steady clock is the same in both processes */
+    double share;      /* done share of work that is not counted in keys */
+    int64_t cow_at_us; /* both processes have the same monotonic clock */
     bool almost_done;
 };
 
@@ -54,7 +55,7 @@ static struct {
     enum childKind kind;
     pid_t pid;
     int report_fd;
-    bool ended; /* the pipe has ended: reap it */
+    bool ended; /* the pipe has ended: the child must be reaped */
     childDone *done;
     void *priv;
     uint64_t keys_total;
@@ -64,8 +65,8 @@ static struct {
 
 static sds bgsave_cpulist, aof_rewrite_cpulist; /* NULL: any processor */
 
-static enum childKind own_kind; /* in a child: what we are */
-static struct {                 /* in a child */
+static enum childKind own_kind; /* in a child: its own kind */
+static struct {                 /* state in a child */
     int fd;
     int64_t next_report_us, next_cow_us;
     struct report report;
@@ -105,8 +106,8 @@ void childOnFork(void (*fn)(enum childKind kind)) {
 
 /* ---- The child's side ---- */
 
-/* Bytes of this process that are its own by now: what it has written, and what the parent has written to
- * since (then the child was left with the only reference to the old page). */
+/* Returns the bytes of this process that are not shared: pages that it has written, and pages that the parent
+ * has written to since (the child then has the only reference to the old page). */
 static uint64_t childPrivateDirty(void) {
     char text[2048];
     int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
@@ -131,8 +132,9 @@ static void childReadCow(int64_t now_us) {
     self.next_cow_us = r->cow_at_us + (r->cow_at_us - now_us) * COW_COST_FACTOR;
 }
 
-/* The pipe holds many reports. A parent too busy to read them misses some: they are not worth waiting for.
- * When there is no parent any more, nobody wants what we do; it could harm who starts in its place. */
+/* The pipe holds many reports. When the parent is too busy to read them, some are dropped rather than waited
+ * for. When the parent has died, nobody needs the child's work, and it could disturb the server that starts
+ * in the parent's place. */
 static void childSendReport(void) {
     if (write(self.fd, &self.report, sizeof self.report) >= 0 || errno != EPIPE) return;
     serverLog(LL_WARNING, "The parent of this child has gone, exiting.");
@@ -214,7 +216,7 @@ static void childOnKill(int sig) {
     _exit(EXIT_QUIETLY);
 }
 
-/* The end of the parent is the parent's business: it stops its child when it wants to. */
+/* Signals that end the parent are the parent's business: it stops its child when it wants to. */
 static void childSetSignals(void) {
     struct sigaction act = {.sa_handler = childOnKill};
     sigemptyset(&act.sa_mask);
@@ -227,7 +229,7 @@ static int childCompareFds(const void *a, const void *b) {
     return *(const int *)a - *(const int *)b;
 }
 
-/* [from, to] */
+/* both included */
 static void childCloseRange(int from, int to) {
     if (from > to) return;
 #ifdef CLOSE_RANGE_UNSHARE
@@ -237,7 +239,7 @@ static void childCloseRange(int from, int to) {
     for (int fd = from; fd <= to && fd < fds; fd++) close(fd);
 }
 
-/* All but the standard ones and `keep`, which is sorted. */
+/* Closes all but the standard descriptors and `keep`, which is sorted. */
 static void childCloseDescriptors(const int *keep, int count) {
     int from = STDERR_FILENO + 1;
     for (int i = 0; i < count; i++) {
@@ -247,7 +249,7 @@ static void childCloseDescriptors(const int *keep, int count) {
     childCloseRange(from, INT_MAX);
 }
 
-/* keep_count -1: it keeps all descriptors. */
+/* keep_count -1: keeps all descriptors. */
 static void childBecome(enum childKind kind, int fd, int *keep, int keep_count) {
     own_kind = kind;
     self.fd = fd;
@@ -270,7 +272,7 @@ void childExit(int code) {
     _exit(code);
 }
 
-static void __attribute__((noreturn)) dataChildRunChild(childMain *run, void *priv) {
+static void __attribute__((noreturn)) childRunMain(childMain *run, void *priv) {
     int code = run(priv);
     if (code == 0) childExit(0);
     _exit(code);
@@ -297,7 +299,7 @@ static void childOnReport(struct aeEventLoop *el, int fd, void *data, int mask) 
     childReadReports();
 }
 
-/* `status` as from waitpid. The slot is free before `done` runs, so that it may start the next child. */
+/* `status` is from waitpid. The slot is free before `done` runs, so that `done` may start the next child. */
 static void childFinish(int status) {
     if (!child.ended) childReadReports();
     if (!child.ended) aeDeleteFileEvent(server_el, child.report_fd, AE_READABLE);
@@ -316,8 +318,8 @@ static void childFinish(int status) {
     serverEvent(SERVER_FORK, EVENT_ENDED, NULL);
 }
 
-/* Does not wait in effect: memory is given back before files are closed,
- * so what is left is next to nothing. */
+/* Takes almost no time: the child gives its memory back before it closes files, so little of its end is
+ * left. */
 static void childReap(void) {
     int status;
     if (!child.ended || child.kind == CHILD_NONE) return;
@@ -342,7 +344,7 @@ void childStop(void) {
     if (child.kind == CHILD_NONE) return;
     serverLog(LL_NOTICE, "Killing running %s child: %ld", childKindName(child.kind), (long)child.pid);
     kill(child.pid, SIGUSR1);
-    kill(child.pid, SIGCONT); /* it may have been stopped */
+    kill(child.pid, SIGCONT); /* the child may have been stopped */
 }
 
 void childKill(void) {
@@ -356,7 +358,7 @@ static uint64_t childCountKeys(void) {
     return n;
 }
 
-/* The pipe's ends; false and errno. The reader is watched by the loop. */
+/* Opens a pipe whose reading end the loop watches. Returns false with errno. */
 static bool childOpenPipe(int fds[2]) {
     if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) < 0) return false;
     if (aeCreateFileEvent(server_el, fds[0], AE_READABLE, childOnReport, NULL) == 0) return true;
@@ -367,9 +369,9 @@ static bool childOpenPipe(int fds[2]) {
     return false;
 }
 
-/* Its id; 0: we are it; -1: *err says why there is none. */
-static pid_t dataChildForkChild(enum childKind kind, childDone *done, void *priv, const int *keep,
-                                int keep_count, const char **err) {
+/* Returns the child's id; 0 in the child; -1 with *err when there is none. */
+static pid_t childForkProcess(enum childKind kind, childDone *done, void *priv, const int *keep,
+                              int keep_count, const char **err) {
     int fds[2];
     if (child.kind != CHILD_NONE) {
         *err = "another child process is active";
@@ -379,7 +381,8 @@ static pid_t dataChildForkChild(enum childKind kind, childDone *done, void *priv
         *err = strerror(errno);
         return -1;
     }
-    int *kept = zmalloc(((size_t)(keep_count > 0 ? keep_count : 0) + 1) * sizeof *kept); /* one more */
+    int *kept =
+        zmalloc(((size_t)(keep_count > 0 ? keep_count : 0) + 1) * sizeof *kept); /* one more for the pipe */
     if (keep_count > 0) memcpy(kept, keep, (size_t)keep_count * sizeof *kept);
     int64_t start_us = monotonicUs();
     pid_t pid = fork();
@@ -414,13 +417,13 @@ static pid_t dataChildForkChild(enum childKind kind, childDone *done, void *priv
 
 bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *priv, const int *keep,
                     int keep_count, const char **err) {
-    pid_t pid = dataChildForkChild(kind, done, priv, keep, keep_count, err);
-    if (pid == 0) dataChildRunChild(run, priv);
+    pid_t pid = childForkProcess(kind, done, priv, keep, keep_count, err);
+    if (pid == 0) childRunMain(run, priv);
     return pid > 0;
 }
 
 pid_t childFork(childDone *done, void *priv, const char **err) {
-    return dataChildForkChild(CHILD_MODULE, done, priv, NULL, -1, err);
+    return childForkProcess(CHILD_MODULE, done, priv, NULL, -1, err);
 }
 
 bool childStart(enum childKind kind, childMain *run, childDone *done, void *priv, const char **err) {

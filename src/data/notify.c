@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* notify.c - fan-out of key changes to the rooms that registered for them. */
+/* notify.c - passes key changes to the modules that registered for them. */
 #include "data/notify.h"
 
 #include "base/assert.h"
@@ -64,7 +64,7 @@ void keyStateChanged(struct db *db, struct str key, int class, const char *event
     dbstats.dirty += changes;
 }
 
-bool notifySinks(void) {
+bool notifyHasEventSinks(void) {
     return event_count > 0;
 }
 

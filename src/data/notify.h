@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* notify.h - a key has changed: who tells, who hears.
+/* notify.h - tells the modules that are interested that a key has changed.
  *
  *     a handler ──▶ keyChanged ──▶ 1. modified sinks   WATCH, tracking
  *                                  2. event sinks      keyspace events
  *                                  3. dbstats.dirty    is there anything to propagate, or to save?
  *
- * Invariant: what a command changes in a value, every key once, comes through here, always in this order,
- * when the keyspace is as the change has left it. Builds that check the use of keys (key_use.h) assert that a
- * command tells of a key no more often than it has named it, and of none that it has not.
+ * Invariant: each change of a value passes here, once per key, always in this order, when the keyspace is as
+ * the change has left it. Builds that check the use of keys (key_use.h) assert that a command reports a key
+ * no more often than it has named it, and reports no key that it has not named.
  *
- * Rooms that care register a sink; with no sinks a call costs a load and a branch. */
+ * Interested modules register a sink. Without sinks a call costs a load and a branch. */
 #pragma once
 
 #include "base/str.h"
@@ -35,40 +35,41 @@ enum {
     NOTIFY_NEW = 1 << 14,    /* n */
 };
 
-/* c's command (NULL: a job) has changed the value of this key. `event` is that of subscribers, of a class
- * NOTIFY_ZSET ...; NULL: none. `changes` counts towards the next save; with 0 the command is not propagated
- * for this. */
+/* Reports that c's command (NULL: a job) has changed the value of this key. `event` is for subscribers and
+ * belongs to a class (NOTIFY_ZSET ...); NULL: there is no event. `changes` counts towards the next save; with
+ * 0 the command is not propagated on account of this change. */
 void keyChanged(struct client *c, struct db *db, struct str key, int class, const char *event,
                 uint64_t changes);
-/* One change of two keys (RENAME, MOVE): those who watch hear of both before those who listen. */
+/* Reports one change of two keys (RENAME, MOVE): modified sinks see both keys before event sinks see
+ * either. */
 void keyMoved(struct client *c, struct db *from, struct str src, const char *from_event, struct db *to,
               struct str dst, const char *to_event);
-/* A key has gone without a command having asked for it. Here the event, if there is one, comes first. */
+/* Reports that a key was removed without a command for it. Here the event, if there is one, comes first. */
 void keyDropped(struct db *db, struct str key, int class, const char *event);
-/* What hangs on a key beside its value has changed, which neither WATCH nor tracking counts as a change of
- * the value: what a consumer group has been given. event may be NULL. */
+/* Reports a change of something that belongs to a key but is not its value, such as the deliveries of a
+ * consumer group. WATCH and tracking do not count it as a change of the value. event may be NULL. */
 void keyStateChanged(struct db *db, struct str key, int class, const char *event, uint64_t changes);
-bool notifySinks(void); /* does anybody hear of events? */
-/* One more event about a key, behind that of its change; or about one that has not changed. */
+bool notifyHasEventSinks(void); /* whether any event sink is registered */
+/* Reports another event about a key: after that of its change, or about a key that has not changed. */
 void keyEvent(int class, const char *event, struct str key, const struct db *db);
-/* Changes that are no single key's: whole databases, libraries of functions. */
+/* Counts changes that belong to no single key: to whole databases, to libraries of functions. */
 static inline void changesCount(uint64_t changes) {
     dbstats.dirty += changes;
 }
 
-/* A database was emptied or swapped. */
+/* Reports that a database was emptied or swapped. */
 void signalFlushedDb(int dbid);
 
-/* Does anybody hear of changes at all; events: or of events? */
+/* Whether anybody subscribes to changes: to events (events true) or to any kind of change. */
 bool notifyHasSubscribers(bool events);
 
-/* Not told of anything while *interest is 0. */
+/* A modified sink is not called while *interest is 0. */
 typedef void modifiedSink(struct client *c, struct db *db, struct str key);
 typedef void eventSink(int class, const char *event, struct str key, int dbid);
 typedef void flushSink(int dbid);
 void notifyAddModifiedSink(modifiedSink *fn, const size_t *interest);
 void notifyAddEventSink(eventSink *fn);
-/* In front of all others: who is told may change what follows from the change. */
+/* Adds a sink in front of all others: it may change what later sinks do about the event. */
 void notifyAddFirstEventSink(eventSink *fn);
 void notifyRemoveEventSink(eventSink *fn);
 void notifyAddFlushSink(flushSink *fn);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* notify_test.c - in which order sinks hear of a change, and what counts as one. */
+/* notify_test.c - the order in which sinks are called, and what counts as a change. */
 #include "data/notify.h"
 
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static void notifyTestOnEvent(int class, const char *event, struct str key, int 
     notifyTestHear(event, key, dbid);
 }
 
-/* What has been heard since the last call, and how many changes have been counted. */
+/* Expects these calls of sinks, and this number of counted changes, since the last call. */
 static void notifyTestExpect(const char *what, uint64_t changes) {
     static uint64_t before;
     assert_string_equal(heard, what);
@@ -34,7 +34,7 @@ static void notifyTestExpect(const char *what, uint64_t changes) {
 }
 
 static struct client *notifyTestSomebody(void) {
-    static char one; /* no sink here looks at it */
+    static char one; /* no sink here reads it */
     return (struct client *)(void *)&one;
 }
 

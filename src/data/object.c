@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* object.c - the one allocation of a key; see object.h for the layout. */
+/* object.c - the allocation of a key and its value; object.h has the layout. */
 #include "data/object.h"
 
 #include "base/assert.h"
@@ -7,7 +7,7 @@
 
 _Static_assert(OBJ_EMBED_MAX <= UINT8_MAX, "a long value's length is one byte");
 
-/* Leak checkers know a pointer only as it is, at its alignment. They work with libc's allocator. */
+/* Leak checkers recognize only unpacked, aligned pointers. They work with libc's allocator. */
 #ifdef USE_JEMALLOC
 #define NARROW_POINTERS true
 #else
@@ -41,7 +41,7 @@ static struct objectLayout objectLayoutFor(size_t keylen, int64_t expire_ms, con
     return l;
 }
 
-/* Everything but the key, the value and lru. */
+/* Fills in everything but the key, the value and lru. */
 static void objectFillHeader(struct object *o, const struct objectLayout *l, size_t keylen, int64_t expire_ms,
                              const struct value *v) {
     o->type = v->type & 15;
@@ -58,8 +58,8 @@ static void objectFillHeader(struct object *o, const struct objectLayout *l, siz
     if (l->expire) objectSetField(o, l->ptr, (uint64_t)expire_ms);
 }
 
-/* The bytes may be a view on the value itself, elsewhere in it (INCR) or behind another length: they move
- * before the length is written. */
+/* The bytes may be a view of the value itself, at another place in it (INCR) or after a length that goes:
+ * they are moved before the length is written. */
 static void objectFillValue(struct object *o, const struct objectLayout *l, struct str bytes) {
     char *to = (char *)o + l->value_offset;
     memmove(to, bytes.ptr, bytes.len);

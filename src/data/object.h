@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* object.h - a key and its value: one allocation.
+/* object.h - a key and its value in one allocation.
  *
  *     | type:4 enc:4 lru:24 | keylen:8 | info:8 | [ptr:48] [expire:48] | key | value |          narrow
  *     | type:4 enc:4 lru:24 | 255:8    | info:8 | pad:16 | longlen:64 |
  *                                                 [ptr:64] [expire:64] | key | value |          wide
  *
- * info: bit 7 has an expiry, bit 6 the value is behind a pointer, bits 0..5 the length of the embedded value;
- * 63 there: it is in a byte of its own, between key and value.
+ * In `info`, bit 7 says that there is an expiry, bit 6 that the value is behind a pointer, and bits 0..5
+ * are the length of the embedded value. Length 63 means that the length is in a byte of its own, between
+ * key and value.
+ *
  * Most objects are narrow: user space ends below 2^47, and 48 bits of milliseconds last to the year 10889. A
- * 16-byte key with a 10-byte value takes exactly 32 bytes, and 38 with an expiry. Wide are keys of 255 bytes
- * or more, expiries out of that range, and, in builds whose leak checkers want to see pointers as they are,
- * whatever has one.
+ * 16-byte key with a 10-byte value takes exactly 32 bytes, and 38 with an expiry. Objects are wide when their
+ * key has 255 bytes or more or their expiry is out of that range; and, in builds whose leak checkers have to
+ * see pointers as they are, when they have a pointer.
  *
  * Because the expiry and the embedded value are part of the allocation, changing them can move the object.
- * Only the keyspace does that (keyspaceReplace, keyspaceMoveObject), which then puts the new pointer into its
- * tables; all others hold an object pointer only until the next call that changes this key. */
+ * Only the keyspace does that (keyspaceReplace, keyspaceMoveObject), and then puts the new pointer into its
+ * tables. All others hold an object pointer only until the next call that changes this key. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,9 +25,8 @@
 #include "base/assert.h"
 #include "base/str.h"
 
-/* Longest embedded value: up to here one allocation is smaller than two, and is faster to read and to
- * replace.
- */
+/* The longest embedded value. Up to this length one allocation is smaller than two, and faster to read
+ * and to replace. */
 #define OBJ_EMBED_MAX 255
 #define OBJ_NO_EXPIRE (-1)
 
@@ -40,8 +41,8 @@ struct object {
 _Static_assert(offsetof(struct object, data) == 6, "a narrow object's fields start at 6");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a field's low bytes come first");
 
-/* A value that is not (yet, or any more) in the keyspace. Passed by value. Either `ptr`, owned, or embedded
- * bytes (a view). */
+/* A value that is not, or no longer, in the keyspace, passed by value: an owned pointer, or a view
+ * of embedded bytes. */
 struct value {
     uint8_t type, encoding;
     bool embedded;
@@ -74,7 +75,7 @@ static inline bool objectIsWide(const struct object *o) {
     return __builtin_expect(o->keylen == OBJ_WIDE, 0);
 }
 
-/* Offset of the i-th field, and behind the last one, of the key. */
+/* Returns the offset of the i-th field. After the last field comes the key. */
 static inline size_t objectFieldOffset(bool wide, unsigned i) {
     return wide ? 16 + 8 * (size_t)i : 6 + OBJ_NARROW_BYTES * (size_t)i;
 }
@@ -83,7 +84,7 @@ void objectSetWideField(struct object *o, unsigned i, uint64_t word);
 static inline bool objectFieldIsNarrow(uint64_t word) {
     return word >> OBJ_NARROW_BITS == 0;
 }
-/* A narrow field is read with the two bytes before it, so that nothing behind the object is. */
+/* A narrow field is read together with the two bytes before it, so that nothing behind the object is read. */
 static inline uint64_t objectField(const struct object *o, unsigned i) {
     if (objectIsWide(o)) return objectWideField(o, i);
     uint64_t word;
@@ -130,24 +131,24 @@ static inline struct str objectEmbedded(const struct object *o) {
     if (value.len == OBJ_LONG_VALUE) value.len = (uint8_t)*value.ptr++;
     return value;
 }
-/* The same, to be changed where they are: as many as there were. */
+/* The embedded bytes, to be changed in place; their number stays. */
 static inline char *objectEmbeddedBytes(struct object *o) {
     return (char *)objectEmbedded(o).ptr;
 }
-/* Replace the container (a conversion). The object does not move. */
+/* Replaces the container (a conversion). The object does not move. */
 static inline void objectSetPtr(struct object *o, int encoding, void *ptr) {
     debugAssert(objectHasPtr(o) && encoding >= 0 && encoding < 16);
     o->encoding = (uint32_t)encoding & 15;
     objectSetField(o, 0, (uintptr_t)ptr);
 }
-/* The value as a `struct value`: a view on an embedded one, shared (not owned) container otherwise. */
+/* Returns the value: a view of an embedded one; a container stays owned by the object. */
 struct value objectValue(const struct object *o);
 
-/* For db.c, keyspace.c and rdb_load.c only. `expire_ms` may be OBJ_NO_EXPIRE. The value's container passes to
- * the object. */
+/* Creates an object. Only db.c, keyspace.c and rdb_load.c call it. `expire_ms` may be OBJ_NO_EXPIRE. The
+ * value's container passes to the object. */
 struct object *objectCreate(struct str key, int64_t expire_ms, struct value v);
 /* Rewrites value and expiry in place when that needs no other allocation class and no other layout; the old
- * container, if any, is NOT freed. False: nothing changed. */
+ * container, if any, is not freed. Returns false when nothing was changed. */
 bool objectRewrite(struct object *o, int64_t expire_ms, struct value v);
 size_t objectAllocSize(const struct object *o); /* usable bytes of the object's own allocation */
-void objectFreeHeader(struct object *o);        /* the allocation only; the container is not touched */
+void objectFreeHeader(struct object *o);        /* frees the allocation only, not the container */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* object_test.c - the packed layout of a key: what goes in comes out, at the sizes where the form changes,
- * and a rewrite in place happens only when nothing would have to move. */
+/* object_test.c - the packed layout of a key: what is written is read back, at the sizes where the form
+ * changes, and a rewrite in place happens only when nothing would have to move. */
 #include "data/object.h"
 
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static char *objectTestBytes(size_t n, char first) {
     return p;
 }
 
-/* Everything that can be asked of o, against what it was made of. */
+/* Compares all accessors of o with what it was made of. */
 static void objectTestCheck(const struct object *o, struct str key, int64_t expire_ms,
                             const struct value *v) {
     assert_true(strEq(objectKey(o), key));
@@ -79,7 +79,7 @@ static void everySizeComesBack(void **state) {
             struct value v = objectTestPointer(content);
             struct object *o = objectCreate(key, expires[e], v);
             objectTestCheck(o, key, expires[e], &v);
-            objectFreeHeader(o); /* the container is ours */
+            objectFreeHeader(o); /* the container belongs to the test */
         }
         free(text);
         free(content);
@@ -90,7 +90,7 @@ static void everySizeComesBack(void **state) {
 static void objectTestSizes(void **state) {
     (void)state;
     char text[300] = {0};
-    /* With libc's allocator, what has a pointer is wide: see object.c. */
+    /* With libc's allocator, objects with a pointer are wide (object.c). */
     const bool packs = !strncmp(zmallocName(), "jemalloc", 8);
     const size_t p1 = packs ? 12 : 24, p2 = packs ? 18 : 32;
     const int64_t never = OBJ_NO_EXPIRE, far = INT64_C(1) << OBJ_NARROW_BITS;
@@ -118,8 +118,8 @@ static void objectTestSizes(void **state) {
     }
 }
 
-/* Objects are freed, and rewritten, by the size that follows from what is in them: a pointer or an expiry
- * that is set later must not change it. */
+/* Objects are freed, and rewritten, by the size that follows from their contents: setting a pointer or an
+ * expiry later must not change that size. */
 static void fieldsDoNotTouchEachOther(void **state) {
     (void)state;
     int container, other;
@@ -156,24 +156,24 @@ static void rewriteStaysInPlace(void **state) {
     objectTestCheck(o, STR("counter"), OBJ_NO_EXPIRE, &v);
     assert_int_equal(o->lru, 4711);
 
-    v = objectTestEmbedded(STR("12345")); /* shorter, but of the same class of allocation? then in place */
+    v = objectTestEmbedded(STR("12345")); /* shorter, but in the same class of allocation: in place */
     bool same_class = zmallocGoodSize(6 + 7 + 10) == zmallocGoodSize(6 + 7 + 5);
     assert_int_equal(objectRewrite(o, OBJ_NO_EXPIRE, v), same_class);
 
-    /* A view on the value itself, shifted. */
+    /* The new value is a view of the old one, shifted. */
     struct object *p = objectCreate(STR("counter"), OBJ_NO_EXPIRE, objectTestEmbedded(STR("0123456789")));
     v = objectTestEmbedded(strN(objectEmbedded(p).ptr + 1, 9));
     if (objectRewrite(p, OBJ_NO_EXPIRE, v)) assert_true(strEq(objectEmbedded(p), STR("123456789")));
     objectFree(o);
     objectFree(p);
-    /* The same, and its length has no byte of its own any more. */
+    /* The new value is a view of the old one, and its length needs no byte of its own any more. */
     char text[66];
     for (size_t i = 0; i < sizeof text; i++) text[i] = (char)i;
     o = objectCreate(STR("a key of sixteen"), OBJ_NO_EXPIRE, objectTestEmbedded(strN(text, sizeof text)));
     v = objectTestEmbedded(strN(objectEmbedded(o).ptr + 4, sizeof text - 4));
     if (objectRewrite(o, OBJ_NO_EXPIRE, v))
         assert_true(strEq(objectEmbedded(o), strN(text + 4, sizeof text - 4)));
-    /* And has one again, with the bytes from elsewhere. */
+    /* The length needs its byte again, and the bytes come from elsewhere. */
     v = objectTestEmbedded(strN(text, sizeof text));
     if (objectRewrite(o, OBJ_NO_EXPIRE, v)) objectTestCheck(o, STR("a key of sixteen"), OBJ_NO_EXPIRE, &v);
     objectFree(o);
@@ -183,15 +183,15 @@ static void rewriteRefusesAnotherLayout(void **state) {
     (void)state;
     char text[OBJ_EMBED_MAX] = {0};
     struct object *o = objectCreate(STR("k"), OBJ_NO_EXPIRE, objectTestEmbedded(STR("v")));
-    assert_false(objectRewrite(o, 5, objectTestEmbedded(STR("v"))));         /* an expiry */
-    assert_false(objectRewrite(o, INT64_MAX, objectTestEmbedded(STR("v")))); /* a wide one */
-    assert_false(objectRewrite(o, OBJ_NO_EXPIRE, objectTestPointer(text)));  /* a pointer */
-    assert_false(
-        objectRewrite(o, OBJ_NO_EXPIRE, objectTestEmbedded(strN(text, OBJ_EMBED_MAX)))); /* more room */
+    assert_false(objectRewrite(o, 5, objectTestEmbedded(STR("v"))));         /* adds an expiry */
+    assert_false(objectRewrite(o, INT64_MAX, objectTestEmbedded(STR("v")))); /* adds a wide expiry */
+    assert_false(objectRewrite(o, OBJ_NO_EXPIRE, objectTestPointer(text)));  /* adds a pointer */
+    assert_false(objectRewrite(o, OBJ_NO_EXPIRE,
+                               objectTestEmbedded(strN(text, OBJ_EMBED_MAX)))); /* needs more space */
     struct value v = objectTestEmbedded(STR("v"));
     objectTestCheck(o, STR("k"), OBJ_NO_EXPIRE, &v);
     objectFree(o);
-    /* An expiry in place of a pointer needs the same header: that may stay. */
+    /* An expiry in place of a pointer needs the same header, so it may be in place. */
     o = objectCreate(STR("k"), OBJ_NO_EXPIRE, objectTestPointer(text));
     v = objectTestEmbedded(STR(""));
     if (objectRewrite(o, 77, v)) objectTestCheck(o, STR("k"), 77, &v);
@@ -203,7 +203,7 @@ static struct value objectTestRandomValue(char *content, void *container) {
     return objectTestEmbedded(strN(content, (size_t)rand() % (OBJ_EMBED_MAX + 1)));
 }
 
-/* As db.c does: in place when that works, else anew. */
+/* Rewrites as db.c does: in place when that works, else in a new object. */
 static void randomRewrites(void **state) {
     (void)state;
     char *content = objectTestBytes(OBJ_EMBED_MAX, '0');

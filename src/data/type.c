@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* type.c - the table of data types, filled by the rooms of types/. */
+/* type.c - the table of data types, which the modules in types/ fill in. */
 #include "data/type.h"
 
 #include "base/assert.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bulk_writer.h - replies many small elements: for the loops of lists and sorted sets.
+/* bulk_writer.h - replies many small elements, for the loops of lists and sorted sets.
  *
- * Room is reserved in the output chain once for a run of elements, and they are written back to back:
+ * Space is reserved in the output chain once for a run of elements, which are written back to back:
  *
  *     | $8\r\nmember:1\r\n $1\r\n5\r\n | $8\r\nmember:2\r\n ... |         |
  *     start                                                   p         end
  *
- * so an element costs some stores and one comparison, no calls. What is longer than the room is replied by
- * itself, after bulkWriterFlush. */
+ * An element then costs some stores and one comparison, and no calls. An element longer than the space is
+ * replied by itself, after bulkWriterFlush. */
 #pragma once
 
 #include <string.h>
@@ -16,10 +16,10 @@
 #include "client/reply.h"
 #include "net/resp.h"
 
-#define BULK_WRITER_ROOM 1024 /* what replyReserve gives at most */
+#define BULK_WRITER_ROOM 1024 /* the most that replyReserve returns */
 
 struct bulkWriter {
-    struct client *c; /* NULL: no replies are wanted */
+    struct client *c; /* NULL: nothing is replied */
     char *start, *p, *end;
 };
 
@@ -28,7 +28,8 @@ static inline void bulkWriterFlush(struct bulkWriter *w) {
     w->start = w->p = w->end = NULL;
 }
 
-/* Is there room for `need` bytes? False: nobody wants them, or they are more than BULK_WRITER_ROOM. */
+/* Whether there is space for `need` bytes. False when nothing is replied, or `need` is more than
+ * BULK_WRITER_ROOM. */
 static inline bool bulkWriterHasRoom(struct bulkWriter *w, size_t need) {
     if (__builtin_expect((size_t)(w->end - w->p) >= need, 1)) return true;
     if (!w->c || need > BULK_WRITER_ROOM) return false;
@@ -46,7 +47,7 @@ static inline char *bulkPutCrlf(char *p) {
     return p + 2;
 }
 
-/* Most elements are short: two overlapping words instead of a call. */
+/* Most elements are short: two overlapping words instead of a call of memcpy. */
 static inline char *bulkPutBytes(char *p, const char *src, size_t len) {
     if (len >= 8 && len <= 16) {
         memcpy(p, src, 8);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* members_table.h - the hooks of struct objectType for a value that is a hash table of members: what sets and
- * hashes have in common. */
+/* members_table.h - hooks of struct objectType that sets and hashes share: their values are hash
+ * tables of members. */
 #pragma once
 
 #include "data/type.h"
 #include "ds/hashtable.h"
 
-/* Bytes of the entries, from a mean over `samples` of them (0: all). */
+/* Estimates the bytes of the entries from the mean of `samples` of them (0: all). */
 static inline size_t membersTableMemory(hashtable *ht, size_t samples,
                                         size_t (*entryMemory)(const void *entry)) {
     size_t seen = 0, bytes = 0;
@@ -21,7 +21,7 @@ static inline size_t membersTableMemory(hashtable *ht, size_t samples,
     return seen ? (size_t)((double)bytes / (double)seen * (double)hashtableSize(ht)) : 0;
 }
 
-/* The steps of a prefetch after step 0, which has fetched the head of the table. */
+/* Does the steps of a prefetch after step 0, which has fetched the head of the table. */
 static inline bool membersTablePrefetch(const hashtable *ht, uint64_t member_hash, int step) {
     if (step == 1) {
         hashtablePrefetchBucket(ht, member_hash);

@@ -11,7 +11,7 @@
 #include "command/propagate.h"
 #include "data/keyspace/db.h"
 
-/* Run again as the plain command, key [count]. */
+/* Propagates the plain command: key [count]. */
 static void popPropagate(struct client *c, const struct popType *t, struct str key, enum popEnd end,
                          uint64_t count) {
     char text[LONG_STR_SIZE];
@@ -58,7 +58,7 @@ static bool popParseEnd(const struct popType *t, struct str word, enum popEnd *e
     return *end == POP_LAST || strIs(word, t->word[POP_FIRST]);
 }
 
-/* From position `at` on. */
+/* Parses the arguments from position `at` on. */
 static bool popParseArgs(struct client *c, const struct popType *t, int at, struct popArgs *a) {
     if (!argRange(c, c->argv[at], 1, INT64_MAX, &a->numkeys, "ERR numkeys should be greater than 0"))
         return false;
@@ -76,7 +76,7 @@ static bool popParseArgs(struct client *c, const struct popType *t, int at, stru
     return false;
 }
 
-/* False when there was nothing to pop. */
+/* Returns false when there was nothing to pop. */
 static bool popFirstKey(struct client *c, const struct popType *t, const struct popArgs *a) {
     struct str key;
     struct object *o;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* pop.h - commands that pop elements from the first of several keys that has some: BLPOP, LMPOP, BZPOPMAX,
- * ZMPOP and their kin. A type tells in a struct popType what is its own.
+ * ZMPOP and their kin. A struct popType has what differs between the types.
  *
  * A blocking command looks at its keys like the others. When it finds nothing it waits, and is run again from
- * the start when one of the keys gets a value: it does not know that it waited. */
+ * the start when one of the keys gets a value: the handler does not know that it waited. */
 #pragma once
 
 #include "client/client.h"
@@ -12,19 +12,19 @@
 enum popEnd { POP_FIRST, POP_LAST };
 
 struct popType {
-    int type;                         /* OBJ_LIST */
-    const char *word[2], *command[2]; /* of each end: "left"; "LPOP", as it is propagated */
-    int single; /* what replies one element of a key: an array of so many, key included */
+    int type;                         /* such as OBJ_LIST */
+    const char *word[2], *command[2]; /* per end: "left"; "LPOP", as it is propagated */
+    int single;                       /* length of the array that replies one element, including the key */
     uint64_t (*length)(const struct object *o);
-    /* Replies `count` elements, of at least as many, in the order of popping, takes them out and tells
-     * everybody. many: an array was announced, and each element is one of its own. */
+    /* Removes `count` elements (at most as many as there are), replies them in the order of popping, and
+     * reports the change. many: an array was announced, and each element is an array of its own. */
     void (*pop)(struct client *c, struct str key, struct object *o, enum popEnd end, uint64_t count,
                 bool many);
 };
 
-/* key [key ...] timeout */
+/* Arguments: key [key ...] timeout */
 void popOneBlocking(struct client *c, const struct popType *t, enum popEnd end);
-/* numkeys key [key ...] WORD [COUNT count]; blocking: with a timeout before it. */
+/* Arguments: numkeys key [key ...] WORD [COUNT count]; when blocking, preceded by a timeout. */
 void popMany(struct client *c, const struct popType *t);
 void popManyBlocking(struct client *c, const struct popType *t);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rdb_exercise.h - for tests and fuzzers: load a value from bytes, whatever they are, and use it in every way
- * that could trip over something that should not have been let in. */
+/* rdb_exercise.h - for tests and fuzzers: loads a value from arbitrary bytes, and uses it in every way that
+ * could fail on something that loading should have rejected. */
 #pragma once
 
 #include "base/assert.h"
@@ -20,7 +20,8 @@
 #include "types/types.h"
 #include "types/zset/zset.h"
 
-/* The value as an object of its own, or NULL. piece 0: from memory, else from a stream of pieces. */
+/* Returns the value as an object, or NULL. piece 0: from memory, else from a stream in pieces of so many
+ * bytes. */
 static struct object *exerciseLoad(struct str body, bool deep, size_t piece, enum rdbLoaded *result) {
     struct rioPieces source = {body, piece};
     struct rdbReader r = {.version = RDB_VERSION, .deep = deep, .from_client = true};
@@ -59,7 +60,7 @@ static inline sds exerciseRewrite(const struct object *o) {
     return text;
 }
 
-/* ---- Changing it, until nothing is left ---- */
+/* ---- Changes, until nothing is left ---- */
 
 static void exerciseList(struct object *o) {
     struct listRef l = listTypeOpen(o);
@@ -97,7 +98,7 @@ static void exerciseSet(struct object *o, struct object *copy) {
     setCommit(copy, s);
 }
 
-/* copy: opened here and dropped here; only its header is left. */
+/* `copy` is opened and dropped here; only its header is left. */
 static void exerciseHash(struct object *o, struct object *copy) {
     struct hash from, h;
     struct hashIterator it;
@@ -171,7 +172,7 @@ static void exerciseChange(struct object *o) {
     objectFree(copy);
 }
 
-/* ---- All of it ---- */
+/* ---- Everything together ---- */
 
 static void exerciseValue(const struct object *o, uint8_t digest[20]) {
     const struct objectType *type = objectTypeOf(o);
@@ -204,7 +205,7 @@ static enum rdbLoaded exercise(struct str body, bool deep, size_t piece) {
     return result;
 }
 
-/* ---- For fuzzing: | flags | type | value |, the bits of flags being deep, btree, and how it is read ---- */
+/* ---- For fuzzing: | flags | type | value |, where flags are deep, btree, and how the bytes are read ---- */
 
 static inline enum rdbLoaded exerciseFuzzed(struct str bytes) {
     const char *err;
@@ -215,7 +216,7 @@ static inline enum rdbLoaded exerciseFuzzed(struct str bytes) {
     return exercise(strN(bytes.ptr + 1, bytes.len - 1), flags & 1, pieces[flags >> 2 & 3]);
 }
 
-/* The types and what they need. Their tables of commands are the caller's to define (empty). */
+/* Registers the types and what they need. The caller defines their (empty) tables of commands. */
 static inline void exerciseInit(void) {
     commandCoreInit();
     rdbInit();

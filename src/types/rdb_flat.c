@@ -30,7 +30,8 @@ unsigned char *rdbReadFlat(struct rdbReader *r, enum rdbFlatForm form) {
     return lp;
 }
 
-/* Is an element equal to this one in the table? If not, it is put there: its offset, or 0 for a free slot. */
+/* Returns whether the table has an element equal to this one. If not, adds this one's offset; 0 is a free
+ * slot. */
 static bool rdbFlatMeet(uint32_t *table, size_t mask, unsigned char *lp, unsigned char *p) {
     char text[LP_INTBUF_SIZE];
     struct str s = lpView(p, text);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rdb_hooks.h - what each type has for files: the hooks rdbType, save, load and rewrite of struct objectType.
+/* rdb_hooks.h - each type's hooks for files: rdbType, save, load and rewrite of struct objectType.
  *
- * What is loaded comes from outside. A blob is checked to its last entry before it is used, whoever sent it:
- * its structure, that no member appears twice, the order where there is one. So nothing that has been loaded
- * can make a command fail an assertion. rdbReader.deep adds what is wrong, but not dangerous: entries of
- * streams out of order. Everything is given the encoding that the limits of now ask for, whatever it was
- * saved as. */
+ * Loaded data come from outside. A blob is checked to its last entry before it is used, whatever its
+ * source: its structure, that no member appears twice, and the order where there is one. So no loaded data
+ * can make a command fail an assertion. rdbReader.deep adds checks for what is wrong but not dangerous:
+ * entries of streams out of order. A value gets the encoding that the present limits ask for, whatever it
+ * was saved as. */
 #pragma once
 
 #include "data/rdb/rdb.h"
@@ -48,9 +48,9 @@ RDB_HOOKS(stream);
     .rdb_types = (types), .rdbType = name##RdbType, .save = name##RdbSave, .load = name##RdbLoad,            \
     .rewrite = name##RdbRewrite
 
-/* A listpack, or what one was made of in older files, from the stream: checked, the caller's. NULL on failure
- * (which the reader knows). It may be empty. */
+/* Reads a listpack, or its predecessor in older files, and checks it. The caller owns it; it may be empty.
+ * Returns NULL on failure, with the reader's error set. */
 enum rdbFlatForm { RDB_FLAT_LISTPACK, RDB_FLAT_ZIPLIST, RDB_FLAT_ZIPMAP };
 unsigned char *rdbReadFlat(struct rdbReader *r, enum rdbFlatForm form);
-/* Are no two of the elements 0, step, 2 * step ... of a listpack equal? O(n). */
+/* Whether no two of the elements 0, step, 2 * step ... of a listpack are equal. O(n). */
 bool rdbFlatEachOnce(unsigned char *lp, unsigned step);

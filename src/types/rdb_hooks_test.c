@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb_hooks_test.c - values of all types and encodings to bytes and back; the formats of older servers; and
- * bytes that are wrong in any place: each must give a value that can be used, or an error. */
+ * bytes that are wrong in any place: each must result in a usable value or an error. */
 #include "types/rdb_hooks.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@
 #include "types/rdb_exercise.h"
 #include "types/string/string_commands.h"
 
-/* The rooms register tables that are above this floor. */
+/* The modules register tables that are above this layer. */
 const struct commandSpec commandsString[] = {{0}}, commandsList[] = {{0}}, commandsSet[] = {{0}},
                          commandsHash[] = {{0}}, commandsSortedSet[] = {{0}}, commandsStream[] = {{0}};
 
@@ -44,7 +44,7 @@ static struct object *rdbHooksTestObject(struct value v) {
     return objectCreate(STR("key"), OBJ_NO_EXPIRE, v);
 }
 
-/* "17": what is behind `prefix`; every third is a number of its own. */
+/* Returns "17" after `prefix`; every third is a number by itself. */
 static struct str rdbHooksTestNameOf(char *buf, size_t size, const char *prefix, int i) {
     int n = i % 3 ? snprintf(buf, size, "%s%d", prefix, i) : snprintf(buf, size, "%d", i * 1001);
     return strN(buf, (size_t)n);
@@ -143,7 +143,7 @@ static struct object *newStream(int n, int groups) {
     return rdbHooksTestObject(streamValue(s));
 }
 
-/* The nth value of the collection; NULL behind the last. */
+/* Returns the nth value of the collection, or NULL after the last. */
 static struct object *rdbHooksTestSample(int n) {
     if (n < 18) return newString(n);
     switch (n - 18) {
@@ -361,11 +361,11 @@ static void compressedNodesStayCompressed(void **state) {
     sds bytes = exerciseSave(o);
     rdbHooksTestSet("rdbcompression", "no");
     sds plain = exerciseSave(o);
-    assert_true(sdslen(plain) > sdslen(bytes)); /* the ends are not compressed in memory ... */
+    assert_true(sdslen(plain) > sdslen(bytes)); /* the ends are not compressed in memory */
     rdbHooksTestSet("list-compress-depth", "0");
     struct object *flat = newList(5000, 0);
     sds all = exerciseSave(flat);
-    assert_true(sdslen(all) > sdslen(plain) * 3 / 2); /* ... what is between them is, in both */
+    assert_true(sdslen(all) > sdslen(plain) * 3 / 2); /* the middle is compressed in both */
     rdbHooksTestSet("rdbcompression", "yes");
     assert_int_equal(exercise(sdsview(bytes), true, 0), RDB_LOADED);
     sdsfree(bytes);
@@ -481,13 +481,13 @@ static void oldFormatsAreRead(void **state) {
     hashSet(&h, STR("-1"), (struct hashInput){.text = STR("2")}, false);
     expectOld(RDB_TYPE_HASH_ZIPLIST, rdbHooksTestBlob(sdsempty(), ziplist, sizeof ziplist),
               rdbHooksTestObject(hashValue(&h)));
-    /* The value of b has room for two bytes more. */
+    /* The value of b has two bytes of unused space. */
     static const unsigned char zipmap[] = {2,   1, 'b', 3,   2, '3', '0', '0', '?',
                                            '?', 2, '-', '1', 1, 0,   '2', 0xff};
     expectOld(RDB_TYPE_HASH_ZIPMAP, rdbHooksTestBlob(sdsempty(), zipmap, sizeof zipmap),
               rdbHooksTestObject(hashValue(&h)));
 
-    /* -1 has to be the first: members b 300 and -1 2 are out of order. */
+    /* With -1 not in front, members b 300 and -1 2 are out of order. */
     enum rdbLoaded result;
     assert_null(
         loadOld(RDB_TYPE_ZSET_ZIPLIST, rdbHooksTestBlob(sdsempty(), ziplist, sizeof ziplist), &result));
@@ -531,7 +531,7 @@ static void oldStreamsAreRead(void **state) {
     objectFree(o);
 }
 
-/* ---- What must not be let in ---- */
+/* ---- Values that must be refused ---- */
 
 static void expectFailure(const char *why, sds bytes, const char *error) {
     struct rdbReader r = {.version = RDB_VERSION, .deep = true};
@@ -583,7 +583,7 @@ static void wrongValuesAreRefused(void **state) {
     expectFailure("stream", sdsnewlen("\25\0\1\0\0\0\0\0\0\0\0", 11), "not that of its nodes");
 }
 
-/* An entry that is pending for nobody, for two, or for somebody only. */
+/* An entry that is pending for no consumer, for two, or in a consumer only. */
 static void pendingEntriesAddUp(void **state) {
     (void)state;
     struct object *o = newStream(0, 0);
@@ -608,7 +608,7 @@ static void pendingEntriesAddUp(void **state) {
     sdsfree(good);
 }
 
-/* A short list comes back into its object, a longer one does not. */
+/* A short list is loaded into its object, a longer one is not. */
 static void shortListsAreEmbedded(void **state) {
     (void)state;
     for (int n = 1; n < 25; n++) {
@@ -626,7 +626,7 @@ static void shortListsAreEmbedded(void **state) {
     }
 }
 
-/* Cut off anywhere: never a value that is there by chance. */
+/* A value cut off anywhere is refused, and nothing is read that is there by chance. */
 static void truncatedValuesFail(void **state) {
     (void)state;
     for (int n = 0; n < SAMPLES; n++) {
@@ -634,7 +634,8 @@ static void truncatedValuesFail(void **state) {
         sds bytes = exerciseSave(o);
         size_t len = sdslen(bytes), step = len > 3000 ? len / 1500 : 1;
         for (size_t cut = 0; cut < len; cut += step) {
-            char *exact = malloc(cut ? cut : 1); /* a read behind its end shows */
+            char *exact =
+                malloc(cut ? cut : 1); /* a buffer of this size, so that a read behind its end is detected */
             memcpy(exact, bytes, cut);
             assert_int_equal(exercise(strN(exact, cut), false, 0), RDB_FAILED);
             if (cut % 16 == 0) assert_int_equal(exercise(strN(exact, cut), true, 5), RDB_FAILED);
@@ -660,7 +661,7 @@ static void damagedValuesAreHarmless(void **state) {
     (void)state;
     const char *ops = getenv("MODEL_OPS");
     uint64_t rounds = ops ? strtoull(ops, NULL, 10) / 1000 : 200;
-    rdbHooksTestSet("rdbcompression", "no"); /* so that what is damaged is the container */
+    rdbHooksTestSet("rdbcompression", "no"); /* so that the container is damaged, not the compression */
     for (int n = 0; n < SAMPLES; n++) {
         rdbHooksTestSet("zset-index", n % 2 ? "btree" : "skiplist");
         struct object *o = rdbHooksTestSample(n);
@@ -678,7 +679,8 @@ static void damagedValuesAreHarmless(void **state) {
     rdbHooksTestSet("rdbcompression", "yes");
 }
 
-/* What fuzzing has found worth keeping: first byte as in tests/fuzz/restore.c, then the value. */
+/* Inputs that fuzzing has found worth keeping: the first byte is as in tests/fuzz/restore.c, then
+ * comes the value. */
 static void theCorpusIsHarmless(void **state) {
     (void)state;
     const char *folder = getenv("FUZZ_CORPUS") ? getenv("FUZZ_CORPUS") : CORPUS;

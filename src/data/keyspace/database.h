@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* database.h - what a database is, and what is counted over all of them. What can be done with one: db.h. */
+/* database.h - the struct of a database, and what is counted over all databases. db.h has the functions. */
 #pragma once
 
 #include <stdint.h>
@@ -15,6 +15,6 @@ struct dbStats {
     uint64_t hits, misses, expired, expired_fields, expired_time_cap;
     double expired_stale_perc;
     uint64_t expire_cycle_us;
-    uint64_t dirty; /* changes since the start: data/notify.h adds to it */
+    uint64_t dirty; /* changes since the start; data/notify.c adds to it */
 };
 extern struct dbStats dbstats;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* db.c - the databases. See db.h; what they hold is in keyspace.c. */
+/* db.c - the databases; see db.h. keyspace.h is about their contents. */
 #include "data/keyspace/db.h"
 
 #include "base/assert.h"
@@ -18,7 +18,7 @@
 
 #define RANDOM_KEY_TRIES 100
 #define VETOES_MAX       8
-#define RESIZE_US        1000 /* of each table, in one tick */
+#define RESIZE_US        1000 /* per table, in one tick */
 
 struct db *dbs;
 struct dbStats dbstats;
@@ -34,7 +34,8 @@ static int expiry_veto_count;
 const struct keyHint *db_key_hashes;
 int db_hint_count;
 
-/* Of an argument of the running command, by its place in memory; NULL: nobody has hashed it. */
+/* Returns the hint for an argument of the running command, found by its address; NULL: it has not been
+ * hashed. */
 static inline const struct keyHint *dbHintOf(struct str arg) {
     for (int i = 0; i < db_hint_count; i++) {
         if (db_key_hashes[i].key.ptr == arg.ptr && db_key_hashes[i].key.len == arg.len)
@@ -57,7 +58,8 @@ uint64_t dbHashName(struct str name) {
     return keys_by_slot ? hashBytes(name.ptr, name.len) : dbHashKey(name);
 }
 
-/* Of an object's own key, which no hint points to: most often it is the running command's first key. */
+/* Returns the hash of an object's own key, which no hint points to: most often it is the running
+ * command's first key. */
 static uint64_t dbHashOfObject(const struct object *o) {
     struct str key = objectKey(o);
     return db_hint_count && strEq(db_key_hashes[0].key, key) ? db_key_hashes[0].hash : keyHash(key);
@@ -65,7 +67,7 @@ static uint64_t dbHashOfObject(const struct object *o) {
 
 /* ---- Tables ---- */
 
-/* Gives the object this value and expiry, moving it when it must. The old container is not freed. */
+/* Gives the object this value and expiry, moving it when necessary. The old container is not freed. */
 static inline __attribute__((always_inline)) struct object *
 dbRewriteObject(struct db *db, struct object *o, struct value v, int64_t expire_ms) {
     bool had_expire = objectHasExpire(o), has_expire = expire_ms != OBJ_NO_EXPIRE;
@@ -85,7 +87,7 @@ static void dbUnlinkObject(struct db *db, struct object *o) {
 /* ---- Lookup ---- */
 
 bool dbSeesExpired(void) {
-    /* What a file has set to expire stays until the file itself says that it was deleted. */
+    /* Keys with an expiry in a file stay until the file itself deletes them. */
     if (db_loading) return true;
     return data_hooks.clientSeesExpired && data_hooks.clientSeesExpired();
 }
@@ -98,11 +100,11 @@ struct object *dbFind(struct db *db, struct str key) {
     return keyspaceFind(&db->keyspace, key, dbHashKey(key));
 }
 
-static void dataDbExpireKey(struct db *db, struct object *o);
+static void dbExpireNow(struct db *db, struct object *o);
 
-/* Whoever writes may put something in its place: then it goes, though expired keys are kept. */
+/* A write may put something in the key's place: then it is removed, although expired keys are kept. */
 static void dbExpireFound(struct db *db, struct object *o, bool writes) {
-    if (writes || !dbKeepsExpired()) dataDbExpireKey(db, o);
+    if (writes || !dbKeepsExpired()) dbExpireNow(db, o);
 }
 
 struct object *lookupKey(struct db *db, struct str key, int flags) {
@@ -128,23 +130,23 @@ struct object *lookupKey(struct db *db, struct str key, int flags) {
 
 /* ---- Change ---- */
 
-/* Before it happens: who is told may look at the value, and for that it may have to be stored in another way.
- * Returns where the object is then. */
-static __attribute__((noinline, cold)) struct object *dbFateTold(struct db *db, struct object *o,
-                                                                 enum eventKeyFate fate) {
+/* Notifies before the change, as sinks may look at the value; for that it may have to be converted. Returns
+ * the object's address afterwards. */
+static __attribute__((noinline, cold)) struct object *dbNotifyFate(struct db *db, struct object *o,
+                                                                   enum eventKeyFate fate) {
     sds key = sdsnewstr(objectKey(o));
     serverEvent(SERVER_KEY, fate, &(struct eventKey){db, o});
     o = keyspaceFind(&db->keyspace, sdsview(key), keyHash(sdsview(key)));
-    serverAssert(o); /* a callback that deletes what is about to go goes too far */
+    serverAssert(o); /* a callback must not delete what is about to be deleted */
     sdsfree(key);
     return o;
 }
 
-static inline struct object *dbTellFate(struct db *db, struct object *o, enum eventKeyFate fate) {
-    return serverEventWanted(SERVER_KEY) && o ? dbFateTold(db, o, fate) : o;
+static inline struct object *dbNotifyFateIfWanted(struct db *db, struct object *o, enum eventKeyFate fate) {
+    return serverEventWanted(SERVER_KEY) && o ? dbNotifyFate(db, o, fate) : o;
 }
 
-/* o has been given an expiry, or none. */
+/* Notes that o has been given an expiry, or none. */
 static inline void dbNoteExpiry(struct db *db, struct object *o) {
     if (__builtin_expect(data_hooks.keyGetsExpiry != NULL, 0) && objectHasExpire(o))
         data_hooks.keyGetsExpiry(db->id, objectKey(o));
@@ -170,12 +172,12 @@ struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, 
     if (!o) return dbAddObject(db, key, v, expire_ms);
     keyUsed(db, key, KEY_USE_CHANGE);
     debugAssert(dbFind(db, key) == o);
-    o = dbTellFate(db, o, EVENT_KEY_OVERWRITTEN);
+    o = dbNotifyFateIfWanted(db, o, EVENT_KEY_OVERWRITTEN);
     struct value old = objectValue(o);
     size_t effort = old.embedded ? 0 : objectTypeOf(o)->freeEffort(o);
-    keyspaceLeaving(&db->keyspace, o);
+    keyspaceNotifyRemoved(&db->keyspace, o);
     o = dbRewriteObject(db, o, v, expire_ms);
-    keyspaceEntered(&db->keyspace, o);
+    keyspaceNotifyAdded(&db->keyspace, o);
     lazyfreeValue(old, lazyfree_lazy_server_del, effort);
     if (old.type != v.type) dbKeyCameOrWent(db, key);
     dbNoteExpiry(db, o);
@@ -195,7 +197,7 @@ struct object *dbReplaceValue(struct db *db, struct object *o, struct value v) {
 
 struct object *dbUnlink(struct db *db, struct str key) {
     keyUsed(db, key, KEY_USE_CHANGE);
-    if (serverEventWanted(SERVER_KEY)) dbTellFate(db, dbFind(db, key), EVENT_KEY_DELETED);
+    if (serverEventWanted(SERVER_KEY)) dbNotifyFateIfWanted(db, dbFind(db, key), EVENT_KEY_DELETED);
     struct object *o = keyspacePop(&db->keyspace, key, dbHashKey(key));
     if (o) dbKeyCameOrWent(db, key);
     return o;
@@ -218,20 +220,20 @@ bool dbDeleteAsync(struct db *db, struct str key) {
     return dbDeleteKey(db, key, true);
 }
 
-static void dataDbDeleteObject(struct db *db, struct object *o, bool async, enum eventKeyFate fate) {
+static void dbDeleteObjectAs(struct db *db, struct object *o, bool async, enum eventKeyFate fate) {
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
     debugAssert(dbFind(db, objectKey(o)) == o);
-    o = dbTellFate(db, o, fate);
+    o = dbNotifyFateIfWanted(db, o, fate);
     dbUnlinkObject(db, o);
     lazyfreeObject(o, async);
 }
 
 void dbDeleteObject(struct db *db, struct object *o, bool async) {
-    dataDbDeleteObject(db, o, async, EVENT_KEY_DELETED);
+    dbDeleteObjectAs(db, o, async, EVENT_KEY_DELETED);
 }
 
 void dbDeleteOverdue(struct db *db, struct object *o, bool async) {
-    dataDbDeleteObject(db, o, async, EVENT_KEY_EXPIRED);
+    dbDeleteObjectAs(db, o, async, EVENT_KEY_EXPIRED);
 }
 
 struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms) {
@@ -247,16 +249,16 @@ struct object *dbRemoveExpire(struct db *db, struct object *o) {
     return dbRewriteObject(db, o, objectValue(o), OBJ_NO_EXPIRE);
 }
 
-/* A key goes without a command having asked for it. */
+/* Removes a key without a command for it. */
 static void dbDropKey(struct db *db, struct object *o, bool async, bool propagate, int class,
                       const char *event) {
-    o = dbTellFate(db, o,
-                   class == NOTIFY_EXPIRED   ? EVENT_KEY_EXPIRED
-                   : class == NOTIFY_EVICTED ? EVENT_KEY_EVICTED
-                                             : EVENT_KEY_DELETED);
+    o = dbNotifyFateIfWanted(db, o,
+                             class == NOTIFY_EXPIRED   ? EVENT_KEY_EXPIRED
+                             : class == NOTIFY_EVICTED ? EVENT_KEY_EVICTED
+                                                       : EVENT_KEY_DELETED);
     struct str key = objectKey(o);
     dbUnlinkObject(db, o);
-    debugAssert(!dbFind(db, key)); /* whoever is told finds it gone */
+    debugAssert(!dbFind(db, key)); /* sinks find it gone */
     if (data_hooks.dropBegins) data_hooks.dropBegins();
     if (propagate && data_hooks.propagateDelete) data_hooks.propagateDelete(db->id, key, async);
     keyDropped(db, key, class, event);
@@ -280,7 +282,7 @@ bool dbTimeHasExpired(int64_t when_ms) {
     return when_ms <= cmd_time_ms && !dbKeepsExpired();
 }
 
-static void dataDbExpireKey(struct db *db, struct object *o) {
+static void dbExpireNow(struct db *db, struct object *o) {
     serverAssert(objectHasExpire(o) && objectExpire(o) < cmd_time_ms);
     dbstats.expired++;
     dbDropKey(db, o, lazyfree_lazy_expire, true, NOTIFY_EXPIRED, "expired");
@@ -288,12 +290,12 @@ static void dataDbExpireKey(struct db *db, struct object *o) {
 
 bool dbExpireKey(struct db *db, struct object *o) {
     if (dbKeepsExpired()) return false;
-    dataDbExpireKey(db, o);
+    dbExpireNow(db, o);
     return true;
 }
 
 void dbExpireOwnKey(struct db *db, struct object *o) {
-    dataDbExpireKey(db, o);
+    dbExpireNow(db, o);
 }
 
 void dbEvictKey(struct db *db, struct object *o) {
@@ -315,13 +317,13 @@ struct slotGone {
     const char *event;
 };
 
-static void dbTellGone(void *priv, const struct object *o) {
+static void dbNotifyDropped(void *priv, const struct object *o) {
     const struct slotGone *to = priv;
     dbKeyCameOrWent(to->db, objectKey(o));
     keyDropped(to->db, objectKey(o), NOTIFY_GENERIC, to->event);
 }
 
-static uint64_t dbDropSlotTold(struct db *db, int slot, bool async, bool events) {
+static uint64_t dbDropSlotNotifying(struct db *db, int slot, bool async, bool events) {
     uint64_t n = 0;
     struct keyspaceIterator it;
     struct object *o;
@@ -337,10 +339,11 @@ static uint64_t dbDropSlotTold(struct db *db, int slot, bool async, bool events)
 }
 
 uint64_t dbDropSlot(struct db *db, int slot, bool async, bool events) {
-    if (data_hooks.keyLeft || serverEventWanted(SERVER_KEY)) return dbDropSlotTold(db, slot, async, events);
+    if (data_hooks.keyLeft || serverEventWanted(SERVER_KEY))
+        return dbDropSlotNotifying(db, slot, async, events);
     struct slotGone to = {db, events ? "del" : NULL};
     bool heard = data_hooks.keyCameOrWent || notifyHasSubscribers(events);
-    return keyspaceDropSlot(&db->keyspace, slot, async, heard ? dbTellGone : NULL, &to);
+    return keyspaceDropSlot(&db->keyspace, slot, async, heard ? dbNotifyDropped : NULL, &to);
 }
 
 static uint64_t dbEmptyOne(struct db *db, bool async) {
@@ -373,7 +376,7 @@ void dbHideSlot(int slot, bool hide) {
     for (int i = 0; i < dbCount(); i++) keyspaceHideSlot(&dbs[i].keyspace, slot, hide);
 }
 
-/* Told before and after, so that both the keys that go and those that come count as changed. */
+/* Sinks are called before and after, so that both the old keys and the new ones count as changed. */
 void dbExchange(struct db *db, struct keyspace *ks) {
     serverAssert(ks != &db->keyspace);
     signalFlushedDb(db->id);
@@ -388,13 +391,13 @@ void dbSwap(struct db *a, struct db *b) {
     signalFlushedDb(a->id);
 }
 
-/* ---- Whole database ---- */
+/* ---- Whole databases ---- */
 
 struct object *dbRandomKey(struct db *db) {
     for (int tries = 0; keyspaceShownSize(&db->keyspace); tries++) {
         struct object *o = keyspaceAnyKey(&db->keyspace, false);
         if (!objectIsExpired(o)) return o;
-        /* When everything expires at once, give up rather than delete the whole database here. */
+        /* When all keys expire, this gives up rather than delete the whole database here. */
         bool all_volatile = keyspaceShownSize(&db->keyspace) == keyspaceShownExpires(&db->keyspace);
         if (tries >= RANDOM_KEY_TRIES && dbKeepsExpired()) return o;
         if (tries >= RANDOM_KEY_TRIES && all_volatile) return NULL;
@@ -443,7 +446,7 @@ static sds dbInfo(sds s) {
     return infoField(s, "keyspace_misses:%llu", (unsigned long long)dbstats.misses);
 }
 
-/* For who watches the log at level verbose. */
+/* Logs the sizes of the databases at level verbose. */
 static void dbLogSizes(void) {
     if (logGetLevel() > LL_VERBOSE) return;
     for (int i = 0; i < dbCount(); i++) {

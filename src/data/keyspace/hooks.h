@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hooks.h - what the data asks of the floors above, which fill this table in when they start.
+/* hooks.h - what this layer needs from the layers above, which fill in this table when they start.
  *
- * A hook that is NULL is not asked: in the tests of this floor all are, and most are while a server has no
- * use for them. (Who only wants to hear of changes registers a sink instead: notify.h.) */
+ * A hook that is NULL is not called. All are NULL in the tests of this layer, and most are while a server has
+ * no use for them. (A module that only has to know of changes registers a sink instead: notify.h.) */
 #pragma once
 
 #include <stdbool.h>
@@ -12,21 +12,21 @@
 struct db;
 
 struct dataHooks {
-    /* A key has gone that no command deleted, expired or evicted: whoever follows our data has to delete it.
-     * `async`: as UNLINK does. */
+    /* A key was removed that no command deleted, and that neither expired nor was evicted: replicas and files
+     * have to delete it. `async`: as UNLINK does. */
     void (*propagateDelete)(int dbid, struct str key, bool async);
-    /* A key has come, has gone or has become one of another type. There while a client waits for any key. */
+    /* A key has come, has gone or has become one of another type. Set while a client waits for any key. */
     void (*keyCameOrWent)(struct db *db, struct str key);
-    /* Does the client that runs now see keys past their time as they are? */
+    /* Whether the client that runs now sees keys past their expiry as if they had none. */
     bool (*clientSeesExpired)(void);
-    /* A key is given an expiry, perhaps the one that it had. There while that is this server's affair, though
-     * another decides what expires (a replica that takes writes). */
+    /* A key is given an expiry, perhaps the one that it had. Set while this server has to remember that
+     * although another one decides what expires (a replica that takes writes). */
     void (*keyGetsExpiry)(int dbid, struct str key);
-    /* A key has left with its slot (dbDropSlot without events). There once a module looks at keys: those
-     * slots go key by key then, as their types have to hear of it, too. */
+    /* A key was removed with its slot (dbDropSlot without events). Set once a module subscribes to keys:
+     * those slots are then removed key by key, as their types have to be notified, too. */
     void (*keyLeft)(struct db *db, struct str key);
-    /* Around a key that expires or is evicted: what modules do about it is propagated with its deletion, as
-     * one. There once a module has subscribed to events of keys. */
+    /* Called around the removal of a key that expires or is evicted: what modules do about it is propagated
+     * with the deletion as one transaction. Set once a module has subscribed to events of keys. */
     void (*dropBegins)(void);
     void (*dropEnds)(void);
 };

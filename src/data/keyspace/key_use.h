@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* key_use.h - which keys are looked up, read and changed: for who checks that a command has declared them.
+/* key_use.h - reports which keys are looked up, read and changed, to check that a command has declared them.
  *
  * Only builds with -DDEBUG_ASSERTIONS (sanitizer builds) or -DCHECK_DECLARED_KEYS (`make
- * CFLAGS=-DCHECK_DECLARED_KEYS`) tell. The check is command/declared_keys.c. */
+ * CFLAGS=-DCHECK_DECLARED_KEYS`) report. command/declared_keys.c is the check. */
 #pragma once
 
 #include "base/str.h"
@@ -16,14 +16,14 @@ enum { KEY_USES_CHECKED = 0 };
 struct db;
 
 enum keyUse {
-    KEY_USE_LOOKUP, /* of a key that is about to be changed, or whose existence matters */
-    KEY_USE_READ,   /* of its value */
+    KEY_USE_LOOKUP, /* a key that is about to be changed, or whose existence matters */
+    KEY_USE_READ,   /* its value is read */
     KEY_USE_CHANGE,
-    KEY_USE_NOTIFY, /* everybody is told that it has changed */
+    KEY_USE_NOTIFY, /* its change is reported */
 };
 
 typedef void keyUseHook(const struct db *db, struct str key, enum keyUse use);
-extern keyUseHook *key_use_hook; /* NULL: nobody asks (notify.c) */
+extern keyUseHook *key_use_hook; /* NULL: there is no check (notify.c) */
 
 static inline void keyUsed(const struct db *db, struct str key, enum keyUse use) {
     if (KEY_USES_CHECKED && key_use_hook) key_use_hook(db, key, use);

@@ -10,7 +10,7 @@
 #include "data/lifetime/lazyfree.h"
 #include "data/type.h"
 
-#define TTL_MEMORY 50 /* samples that an estimate is made of, about */
+#define TTL_MEMORY 50 /* an estimate is made of about so many samples */
 
 bool keys_by_slot;
 
@@ -24,7 +24,7 @@ static void keyspaceObjectEntryFree(void *entry) {
 static const struct hashtableType keys_type = {.entryKey = keyspaceObjectEntryKey,
                                                .entryFree = keyspaceObjectEntryFree};
 static const struct hashtableType expires_type = {.entryKey = keyspaceObjectEntryKey};
-/* Tables that grow hash again. Many small ones have to make up for their heads. */
+/* Growing tables hash their keys again. There are many small ones, which need little memory each. */
 static const struct hashtableType keys_by_slot_type = {.entryKey = keyspaceObjectEntryKey,
                                                        .entryFree = keyspaceObjectEntryFree,
                                                        .hash = keySlotHash,
@@ -65,7 +65,7 @@ static void keyspaceEmptyTables(struct keyspace *ks, bool async) {
 uint64_t keyspaceEmpty(struct keyspace *ks, bool async) {
     uint64_t n = keyspaceSize(ks);
     for (int i = 0; i < OBJ_TYPES_MAX; i++) {
-        if (objectTypes[i] && objectTypes[i]->leaveAll) objectTypes[i]->leaveAll(ks);
+        if (objectTypes[i] && objectTypes[i]->onAllRemoved) objectTypes[i]->onAllRemoved(ks);
     }
     async = async && n > 0; /* few keys can hold much */
     lazyfreeTable(&ks->expires.table, async);
@@ -94,14 +94,14 @@ void keyspaceExchange(struct keyspace *a, struct keyspace *b) {
 
 /* ---- One key ---- */
 
-void keyspaceEntered(struct keyspace *ks, const struct object *o) {
+void keyspaceNotifyAdded(struct keyspace *ks, const struct object *o) {
     const struct objectType *type = objectTypeOf(o);
-    if (type->enter) type->enter(ks, o);
+    if (type->onAdded) type->onAdded(ks, o);
 }
 
-void keyspaceLeaving(struct keyspace *ks, const struct object *o) {
+void keyspaceNotifyRemoved(struct keyspace *ks, const struct object *o) {
     const struct objectType *type = objectTypeOf(o);
-    if (type->leave) type->leave(ks, o);
+    if (type->onRemoved) type->onRemoved(ks, o);
 }
 
 static struct slotTables *keyspaceSlotsOf(struct keyspace *ks) {
@@ -112,7 +112,7 @@ static struct slotTables *keyspaceSlotsOf(struct keyspace *ks) {
     return ks->slots;
 }
 
-/* The table where the key is, if it is anywhere: to replace. */
+/* Returns the table where the key is, if it exists, to replace it there. */
 static inline struct hashtable *keyspaceTableOf(struct keyspace *ks, uint64_t hash) {
     return keyspaceHasSlots(ks) ? slotTable(ks->slots, keyHashSlot(hash)) : &ks->keys;
 }
@@ -127,10 +127,10 @@ void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
         volatileAdd(ks, o, hash);
     else
         volatileChanged(ks);
-    keyspaceEntered(ks, o);
+    keyspaceNotifyAdded(ks, o);
 }
 
-static void keyspaceLeavesExpires(struct keyspace *ks, struct object *o, uint64_t hash) {
+static void keyspaceRemoveFromExpires(struct keyspace *ks, struct object *o, uint64_t hash) {
     if (objectHasExpire(o))
         volatileRemove(ks, o, hash);
     else
@@ -138,12 +138,12 @@ static void keyspaceLeavesExpires(struct keyspace *ks, struct object *o, uint64_
 }
 
 void keyspaceRemove(struct keyspace *ks, struct object *o, uint64_t hash) {
-    keyspaceLeaving(ks, o);
+    keyspaceNotifyRemoved(ks, o);
     if (keyspaceHasSlots(ks))
         slotTablesRemoveEntry(ks->slots, keyHashSlot(hash), o, hash);
     else
         hashtableRemoveEntry(&ks->keys, o, hash);
-    keyspaceLeavesExpires(ks, o, hash);
+    keyspaceRemoveFromExpires(ks, o, hash);
     debugAssert(keyspaceExpiresSize(ks) <= keyspaceSize(ks));
 }
 
@@ -151,8 +151,8 @@ struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash) {
     struct object *o = keyspaceHasSlots(ks) ? slotTablesPop(ks->slots, keyHashSlot(hash), key, hash)
                                             : hashtablePopHashed(&ks->keys, key, hash);
     if (!o) return NULL;
-    keyspaceLeaving(ks, o);
-    keyspaceLeavesExpires(ks, o, hash);
+    keyspaceNotifyRemoved(ks, o);
+    keyspaceRemoveFromExpires(ks, o, hash);
     debugAssert(keyspaceExpiresSize(ks) <= keyspaceSize(ks));
     return o;
 }
@@ -186,7 +186,7 @@ struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn
     return now;
 }
 
-/* ---- All of them ---- */
+/* ---- All keys ---- */
 
 size_t keyspaceSlots(const struct keyspace *ks) {
     return ks->slots ? slotTablesSlots(ks->slots) : hashtableSlots(&ks->keys);
@@ -226,16 +226,16 @@ size_t keyspaceSample(struct keyspace *ks, bool with_expire, struct object **dst
                      : hashtableSample(&ks->keys, (void **)dst, count);
 }
 
-/* Goes to the first slot from this one on that has to be passed. Behind the last slot comes the one table,
- * which is all there is, or empty. */
+/* Goes to the first slot from this one on that has to be passed. After the last slot comes the single table,
+ * which has all keys or none. */
 static void keyspaceIteratorGoToSlot(struct keyspaceIterator *it, int slot) {
     struct slotTables *slots = it->ks->slots;
     it->slot = slots ? slotTablesNext(slots, slot, it->seen) : KEY_SLOTS;
     hashtableInitIterator(&it->it, it->slot <= it->last ? slotTable(slots, it->slot) : &it->ks->keys, true);
 }
 
-static void dataKeyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks, int first, int last,
-                                     enum slotsSeen seen) {
+static void keyspaceIteratorStart(struct keyspaceIterator *it, struct keyspace *ks, int first, int last,
+                                  enum slotsSeen seen) {
     it->ks = ks;
     it->last = last;
     it->seen = seen;
@@ -243,12 +243,12 @@ static void dataKeyspaceIteratorInit(struct keyspaceIterator *it, struct keyspac
 }
 
 void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks, enum slotsSeen seen) {
-    dataKeyspaceIteratorInit(it, ks, 0, KEY_SLOTS - 1, seen);
+    keyspaceIteratorStart(it, ks, 0, KEY_SLOTS - 1, seen);
 }
 
 void keyspaceIteratorInitSlots(struct keyspaceIterator *it, struct keyspace *ks, int first, int last) {
     serverAssert(keys_by_slot && 0 <= first && first <= last && last < KEY_SLOTS);
-    dataKeyspaceIteratorInit(it, ks, first, last, SLOTS_ALL);
+    keyspaceIteratorStart(it, ks, first, last, SLOTS_ALL);
 }
 
 struct object *keyspaceIteratorNext(struct keyspaceIterator *it) {
@@ -263,7 +263,7 @@ struct object *keyspaceIteratorNext(struct keyspaceIterator *it) {
 
 void keyspaceIteratorStop(struct keyspaceIterator *it) {
     hashtableStopIterator(&it->it);
-    if (it->ks->slots && it->slot < KEY_SLOTS) slotTablesDescriptor(it->ks->slots, it->slot);
+    if (it->ks->slots && it->slot < KEY_SLOTS) slotTablesUpdateDescriptor(it->ks->slots, it->slot);
 }
 
 /* ---- One slot ---- */
@@ -271,7 +271,7 @@ void keyspaceIteratorStop(struct keyspaceIterator *it) {
 uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashtableScanFn fn, void *priv) {
     if (!keyspaceSlotSize(ks, slot)) return 0;
     cursor = hashtableScan(slotTable(ks->slots, slot), cursor, fn, priv);
-    slotTablesDescriptor(ks->slots, slot);
+    slotTablesUpdateDescriptor(ks->slots, slot);
     return cursor;
 }
 
@@ -295,13 +295,13 @@ void keyspaceHideSlot(struct keyspace *ks, int slot, bool hide) {
     if (ks->slots) ks->slots->hidden = ks->hidden;
 }
 
-/* The object is in none of the tables any more but, perhaps, in that of those with an expiry. */
-static void keyspaceLeavesWithSlot(struct keyspace *ks, struct object *o) {
-    keyspaceLeaving(ks, o);
+/* Called when the object is in no table any more except, perhaps, that of keys with an expiry. */
+static void keyspaceRemoveWithSlot(struct keyspace *ks, struct object *o) {
+    keyspaceNotifyRemoved(ks, o);
     if (objectHasExpire(o)) volatileRemoveOne(ks, o, keyHash(objectKey(o)));
 }
 
-uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceGone *gone, void *priv) {
+uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceDropFn *gone, void *priv) {
     uint64_t n = keyspaceSlotSize(ks, slot);
     if (!n) return 0;
     struct hashtable table = slotTablesTake(ks->slots, slot);
@@ -309,7 +309,7 @@ uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceGon
     void *o;
     if (ks->expires.count || ks->inner) {
         hashtableInitIterator(&it, &table, true);
-        while (hashtableNext(&it, &o)) keyspaceLeavesWithSlot(ks, o);
+        while (hashtableNext(&it, &o)) keyspaceRemoveWithSlot(ks, o);
         hashtableStopIterator(&it);
     }
     volatileChanged(ks);

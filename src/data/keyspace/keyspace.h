@@ -13,11 +13,11 @@
  *
  * A server without a cluster pays one test for the tables of slots.
  *
- * Invariant: `expires` is as volatile_keys.h describes it, and each value has entered (type.h) once and has
- * not left while it is there. keyspaceVerify asserts this.
+ * Invariant: `expires` is as volatile_keys.h describes it, and the types know each value that is here
+ * (onAdded, onRemoved in type.h), once. keyspaceVerify asserts this.
  *
  * A keyspace is complete in itself: one can be filled beside that of a database and then take its place
- * (keyspaceExchange). It knows neither clients nor events; db.h does.
+ * (keyspaceExchange). It knows neither clients nor events, which are db.h's subject.
  *
  * Functions that go through many keys leave those of hidden slots out unless their caller passes SLOTS_ALL; a
  * lookup of one key always finds it. */
@@ -38,26 +38,26 @@ enum volatileState { VOLATILE_TABLE, VOLATILE_NONE, VOLATILE_MAKING };
 struct volatileKeys {
     struct hashtable table;
     uint64_t count;        /* keys with an expiry */
-    uint64_t scan_cursor;  /* of volatileScan */
-    uint64_t build_cursor; /* VOLATILE_MAKING: in the tables of all keys */
+    uint64_t scan_cursor;  /* where volatileScan continues */
+    uint64_t build_cursor; /* VOLATILE_MAKING: position in the tables of all keys */
     enum volatileState state;
 };
 
 /* Fields are private to keyspace.c, volatile_keys.c and the inline functions below; `inner` belongs to a
  * type. */
 struct keyspace {
-    struct hashtable keys;      /* by slot: always empty */
-    struct slotTables *slots;   /* NULL: there is only `keys`, or there has been no key yet */
+    struct hashtable keys;      /* empty while keys go by slot */
+    struct slotTables *slots;   /* NULL: only `keys` is used, or there has been no key yet */
     struct hiddenSlots *hidden; /* NULL: no slot is hidden; owned */
     struct volatileKeys expires;
-    int64_t avg_ttl_ms; /* estimate of active expiry */
-    void *inner;        /* values with parts that expire; their type's (types/hash/hash_expire.c) */
+    int64_t avg_ttl_ms; /* estimated by active expiry */
+    void *inner;        /* values with parts that expire; owned by their type (types/hash/hash_expire.c) */
 };
 
 /* ---- Hashes of keys ---- */
-/* Whether keys go by slot. Set before there is any keyspace. */
+/* Whether keys go by slot. Set before any keyspace exists. */
 extern bool keys_by_slot;
-/* The value of each parameter `hash` below. */
+/* Returns the value for the parameters called `hash` below. */
 static inline uint64_t keyHash(struct str key) {
     if (__builtin_expect(keys_by_slot, 0)) return keySlotHash(key);
     return hashBytes(key.ptr, key.len);
@@ -71,17 +71,19 @@ static inline bool keyspaceHasSlots(const struct keyspace *ks) {
 }
 
 /* ---- Life ---- */
-void keyspaceInit(struct keyspace *ks);                /* an embedded one */
-struct keyspace *keyspaceCreate(void);                 /* one beside the living */
-void keyspaceRelease(struct keyspace *ks, bool async); /* of keyspaceCreate; NULL is fine */
-/* All keys go; async: they are freed on the thread. Returns how many there were. It can be used again. */
+void keyspaceInit(struct keyspace *ks);                /* of an embedded struct */
+struct keyspace *keyspaceCreate(void);                 /* allocates one beside those of the databases */
+void keyspaceRelease(struct keyspace *ks, bool async); /* frees one from keyspaceCreate; NULL is fine */
+/* Removes all keys; async: they are freed on the thread. Returns their number. The keyspace can be used
+ * again. */
 uint64_t keyspaceEmpty(struct keyspace *ks, bool async);
-/* The two change contents. */
+/* Exchanges the contents of two keyspaces. */
 void keyspaceExchange(struct keyspace *a, struct keyspace *b);
 
-/* ---- One key. `hash` is keyHash of it. ---- */
-/* Finding a key in a batch takes two steps before it: the bucket where the key would be is fetched into the
- * cache; when it has arrived, keyspacePeek names the object that may be the key's, without reading it. */
+/* ---- One key; `hash` is its keyHash ---- */
+/* A batch finds a key in three passes: keyspacePrefetch fetches the bucket where the key would be;
+ * when that has arrived, keyspacePeek returns the object that may be the key's without reading it;
+ * then keyspaceFind compares. */
 static inline void keyspacePrefetch(const struct keyspace *ks, uint64_t hash) {
     if (keyspaceHasSlots(ks))
         slotTablesPrefetch(ks->slots, keyHashSlot(hash), hash);
@@ -97,23 +99,23 @@ static inline struct object *keyspaceFind(struct keyspace *ks, struct str key, u
     if (keyspaceHasSlots(ks)) return slotTablesFind(ks->slots, keyHashSlot(hash), key, hash);
     return hashtableFindHashed(&ks->keys, key, hash);
 }
-/* The key must be absent. The object is the keyspace's from now on. */
+/* Adds an object, whose key must be absent. The keyspace owns it from now on. */
 void keyspaceAdd(struct keyspace *ks, struct object *o, uint64_t hash);
-/* Out of the tables, without freeing it. */
+/* Takes the object out of the tables without freeing it. */
 void keyspaceRemove(struct keyspace *ks, struct object *o, uint64_t hash);
 struct object *keyspacePop(struct keyspace *ks, struct str key, uint64_t hash); /* NULL when absent */
-/* A new object with this value and expiry (OBJ_NO_EXPIRE: none) takes the place of `o`, whose container is
- * not freed; the types are not told. For what objectRewrite cannot do in place, and whenever a key gets an
- * expiry or loses it. */
+/* Puts a new object with this value and expiry (OBJ_NO_EXPIRE: none) in the place of `o`, whose container is
+ * not freed; the types are not notified. Used where objectRewrite cannot work in place, and whenever a key
+ * gets or loses an expiry. */
 struct object *keyspaceReplace(struct keyspace *ks, struct object *o, struct value v, int64_t expire_ms,
                                uint64_t hash);
-/* The types are told that a value has come, or is about to go, with the object staying. */
-void keyspaceEntered(struct keyspace *ks, const struct object *o);
-void keyspaceLeaving(struct keyspace *ks, const struct object *o);
+/* Notifies the types that a value has come, or is about to go, while the object stays. */
+void keyspaceNotifyAdded(struct keyspace *ks, const struct object *o);
+void keyspaceNotifyRemoved(struct keyspace *ks, const struct object *o);
 /* The object's own allocation may move; use the result. */
 struct object *keyspaceMoveObject(struct keyspace *ks, struct object *o, zmoveFn *move, void *priv);
 
-/* ---- All of them ---- */
+/* ---- All keys ---- */
 /* The number of keys, and of keys with an expiry, hidden slots included. */
 static inline size_t keyspaceSize(const struct keyspace *ks) {
     return keyspaceHasSlots(ks) ? slotTablesSize(ks->slots) : hashtableSize(&ks->keys);
@@ -121,7 +123,7 @@ static inline size_t keyspaceSize(const struct keyspace *ks) {
 static inline size_t keyspaceExpiresSize(const struct keyspace *ks) {
     return ks->expires.count;
 }
-/* The same without hidden slots: what clients see. */
+/* The number of keys without those in hidden slots: what clients see. */
 static inline size_t keyspaceShownSize(const struct keyspace *ks) {
     return keyspaceSize(ks) - (ks->hidden ? ks->hidden->keys : 0);
 }
@@ -129,47 +131,50 @@ static inline size_t keyspaceShownExpires(const struct keyspace *ks) {
     return ks->expires.count - (ks->hidden ? ks->hidden->expires : 0);
 }
 size_t keyspaceSlots(const struct keyspace *ks); /* keys that the table could hold at 100% */
-/* Keys whose values have parts that expire; `overdue`: parts that are past their time. */
+/* The number of keys whose values have parts that expire; with `overdue`, of parts that are past their
+ * expiry. */
 size_t keyspaceVolatileCount(const struct keyspace *ks, bool overdue);
-/* As hashtableScan: every key that is there during the whole scan is passed at least once. 0 starts and ends.
- * By slot, the keys of a slot come together, and slots in their order: slot_tables.h has the cursor. */
+/* Scans like hashtableScan: every key that is present during the whole scan is passed at least once. Cursor 0
+ * starts and ends. When keys go by slot, the keys of a slot come together, and slots in their order;
+ * slot_tables.h has the cursor. */
 uint64_t keyspaceScan(struct keyspace *ks, uint64_t cursor, enum slotsSeen seen, hashtableScanFn fn,
                       void *priv);
-/* For active expiry: goes on where it stood, with keys that have an expiry. False: that was the last of them,
- * and it begins anew. */
+/* Continues the scan of active expiry over keys with an expiry. False: that was the last part, and
+ * it begins anew. */
 bool keyspaceScanExpires(struct keyspace *ks, hashtableScanFn fn, void *priv);
-/* The keys that it has looked at live so long on the average: goes into the estimate. 0: there are none. */
+/* Adds the average remaining time of the keys that active expiry has looked at to the estimate. 0:
+ * there were none. */
 void keyspaceNoteTtl(struct keyspace *ks, int64_t avg_ms);
-/* One random key, each equally likely; NULL when there is none. */
+/* Returns one random key, each equally likely, or NULL when there is none. */
 struct object *keyspaceAnyKey(struct keyspace *ks, bool with_expire);
-/* Up to `count` neighbours from a random place, all prefetched; see hashtableSample. */
+/* Returns up to `count` neighbours from a random place, all prefetched; see hashtableSample. */
 size_t keyspaceSample(struct keyspace *ks, bool with_expire, struct object **dst, size_t count);
 
 struct keyspaceIterator {
     struct hashtableIterator it;
     struct keyspace *ks;
-    int slot, last; /* by slot: the one it is in, and where it ends */
+    int slot, last; /* when keys go by slot: the present slot, and the last one */
     enum slotsSeen seen;
 };
-/* Safe: the object just returned may be deleted. By slot: in the order of slots. */
+/* Starts a safe iterator: the object just returned may be deleted. When keys go by slot, slots come
+ * in their order. */
 void keyspaceIteratorInit(struct keyspaceIterator *it, struct keyspace *ks, enum slotsSeen seen);
-/* The keys of the slots from `first` to `last`, hidden ones included; only while keys_by_slot. */
+/* Starts one over the slots from `first` to `last`, hidden ones included; only while keys_by_slot. */
 void keyspaceIteratorInitSlots(struct keyspaceIterator *it, struct keyspace *ks, int first, int last);
 struct object *keyspaceIteratorNext(struct keyspaceIterator *it); /* NULL: that was all */
 void keyspaceIteratorStop(struct keyspaceIterator *it);
 
-/* ---- One slot; 0 and nothing unless keys go by slot ---- */
+/* ---- One slot; 0 or nothing unless keys go by slot ---- */
 static inline size_t keyspaceSlotSize(const struct keyspace *ks, int slot) {
     return keyspaceHasSlots(ks) ? hashtableSize(slotTable(ks->slots, slot)) : 0;
 }
-/* The keys of the slot that have an expiry, counted: O(its keys). */
+/* Counts the keys of the slot that have an expiry. O(its keys). */
 size_t keyspaceSlotExpires(struct keyspace *ks, int slot);
-/* The first slot with keys that is shown, from this one on; KEY_SLOTS: there are none. */
+/* Returns the first slot from this one on that has keys and is shown, or KEY_SLOTS. */
 static inline int keyspaceNextSlot(const struct keyspace *ks, int slot) {
     return keyspaceHasSlots(ks) ? slotTablesNext(ks->slots, slot, SLOTS_SHOWN) : KEY_SLOTS;
 }
-/* Hides the slot, or shows it; nothing happens where it is so already. The keys that a slot has when it is
- * hidden are counted: O(keys). */
+/* Hides the slot, or shows it; does nothing when it is so already. Hiding counts the slot's keys: O(keys). */
 void keyspaceHideSlot(struct keyspace *ks, int slot, bool hide);
 static inline bool keyspaceHides(const struct keyspace *ks, int slot) {
     return slotIsHidden(ks->hidden, slot);
@@ -177,21 +182,20 @@ static inline bool keyspaceHides(const struct keyspace *ks, int slot) {
 static inline bool keyspaceHidesKey(const struct keyspace *ks, struct str key) {
     return __builtin_expect(ks->hidden != NULL, 0) && slotIsHidden(ks->hidden, keySlot(key));
 }
-/* As keyspaceScan, with cursors of its own; hidden or not. */
+/* Scans one slot, hidden or not, like keyspaceScan but with cursors of its own. */
 uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashtableScanFn fn, void *priv);
 
-/* Told of each key that went with its slot, when it has gone. */
-typedef void keyspaceGone(void *priv, const struct object *o);
-/* All keys of the slot go, whose table is taken away in one piece: O(1) where no key has an expiry, no value
- * parts that have one, and nobody wants to be told (gone NULL). async: they are freed on the thread. Returns
- * how many there were. */
-uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceGone *gone, void *priv);
+/* Called for each key that was dropped with its slot, after it is gone. */
+typedef void keyspaceDropFn(void *priv, const struct object *o);
+/* Removes all keys of the slot by taking its table away in one piece. O(1) where no key and no part of a
+ * value has an expiry and `gone` is NULL. async: they are freed on the thread. Returns their number. */
+uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceDropFn *gone, void *priv);
 
 /* ---- The tables' memory ---- */
-/* Room for so many keys. By slot nothing is done: it is not known which slots they will be of.
- * keyspaceTryExpandSlot is for callers who know. */
+/* Makes room for so many keys. When keys go by slot it does nothing, as it is not known which slots they will
+ * be in; callers who know use keyspaceTryExpandSlot. */
 void keyspaceExpand(struct keyspace *ks, size_t keys);
-/* False: not enough memory, no harm done. */
+/* Returns false when there is not enough memory; nothing has changed then. */
 bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire);
 bool keyspaceTryExpandSlot(struct keyspace *ks, int slot, size_t keys);
 bool keyspaceResize(struct keyspace *ks, uint64_t us);                   /* true while there is more to do */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* keyspace_info.c - INFO keyspace: how many keys each database has, of those that have any. */
+/* keyspace_info.c - INFO keyspace: the number of keys of each database that has any. */
 #include "data/keyspace/keyspace_info.h"
 
 #include "data/keyspace/db.h"

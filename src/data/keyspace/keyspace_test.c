@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* keyspace_test.c - keyspaces against a naive model: what is in them, with which expiry, what types are told,
- * SCAN's guarantee, and contents that are exchanged and released. All of it with one pair of tables and with
- * one for each slot, where half of the keys are of one slot and the others of slots of their own. */
+/* keyspace_test.c - keyspaces against a naive model: their keys and expiries, the calls of types' hooks,
+ * SCAN's guarantee, and contents that are exchanged and released. Everything runs with one pair of
+ * tables and with one table for each slot, where half of the keys are in one slot and the others in
+ * slots of their own. */
 #include "data/keyspace/keyspace.h"
 
 #include <setjmp.h>
@@ -16,7 +17,7 @@
 #include "data/lifetime/lazyfree.h"
 #include "data/type.h"
 
-#define NAMES   300 /* keys that there can be */
+#define NAMES   300 /* number of possible keys */
 #define SPACES  2
 #define TYPE_ID 3
 
@@ -53,9 +54,9 @@ static const struct objectType counting = {.id = TYPE_ID,
                                            .name = "counting",
                                            .free = typeFree,
                                            .freeEffort = typeEffort,
-                                           .enter = keyspaceTestTypeOnAdded,
-                                           .leave = keyspaceTestTypeOnRemoved,
-                                           .leaveAll = typeOnRemovedAll,
+                                           .onAdded = keyspaceTestTypeOnAdded,
+                                           .onRemoved = keyspaceTestTypeOnRemoved,
+                                           .onAllRemoved = typeOnRemovedAll,
                                            .volatileCount = typeCount};
 
 /* ---- The model ---- */
@@ -110,9 +111,9 @@ static int keyspaceTestValueOf(const struct object *o) {
     return atoi(text);
 }
 
-static int slots[NAMES]; /* of the names */
+static int slots[NAMES]; /* of the keys in `names` */
 
-/* Slots have the keys that are theirs, and no others do. */
+/* Each slot has exactly the keys that belong to it. */
 static void compareSlots(struct keyspace *ks, const struct keyspaceModelKey *m) {
     static size_t sizes[KEY_SLOTS];
     memset(sizes, 0, sizeof sizes);
@@ -165,10 +166,10 @@ static void modelReplace(struct keyspace *ks, struct keyspaceModelKey *m, int i)
     struct value old = objectValue(m[i].o);
     m[i].value = (int)keyspaceTestRandomBelow(100000);
     m[i].expire_ms = randomExpire();
-    keyspaceLeaving(ks, m[i].o);
+    keyspaceNotifyRemoved(ks, m[i].o);
     struct value v = makeValue(m[i].value, text, sizeof text);
     m[i].o = keyspaceReplace(ks, m[i].o, v, m[i].expire_ms, keyspaceTestHashOf(i));
-    keyspaceEntered(ks, m[i].o);
+    keyspaceNotifyAdded(ks, m[i].o);
     if (!old.embedded) typeFree(old);
 }
 
@@ -190,7 +191,7 @@ static void keyspaceTestChange(struct keyspace *ks, struct keyspaceModelKey *m, 
         keyspaceTestModelRemove(ks, m, i);
 }
 
-/* A keyspace that is filled beside it takes its place. */
+/* A keyspace that was filled beside another takes its place. */
 static void exchangeAll(struct keyspace *ks, struct keyspaceModelKey *m) {
     struct keyspace *other = keyspaceCreate();
     struct keyspaceModelKey fresh[NAMES] = {0};
@@ -213,7 +214,7 @@ static void keyspaceTestEmptyAll(struct keyspace *ks, struct keyspaceModelKey *m
     keyspaceTestCompare(ks, m);
 }
 
-/* Half of the keys are of slots[1]; the rest has slots of its own. */
+/* Half of the keys are in slots[1]; the others have slots of their own. */
 static void hideOrShow(struct keyspace *ks) {
     int slot = slots[keyspaceTestRandomBelow(4) ? keyspaceTestRandomBelow(NAMES) : 1];
     if (keys_by_slot) keyspaceHideSlot(ks, slot, !keyspaceHides(ks, slot));
@@ -227,7 +228,7 @@ static void noteGone(void *priv, const struct object *o) {
     told++;
 }
 
-/* Of the slot of many keys, or of another, which may have none. */
+/* Drops the slot with many keys, or another one, which may have none. */
 static void dropSlot(struct keyspace *ks, struct keyspaceModelKey *m) {
     int slot = slots[keyspaceTestRandomBelow(2) ? 1 : keyspaceTestRandomBelow(NAMES)];
     uint64_t n = keyspaceSlotSize(ks, slot), before = lazyfreedObjects();
@@ -293,7 +294,7 @@ static void notePassed(void *priv, void *entry) {
     passed[keyspaceTestIndexOf(entry)] = true;
 }
 
-/* The first third is there, in every second round all the rest, too; nothing has been passed yet. */
+/* Adds the first third, and in every second round all the rest; marks nothing as passed. */
 static void fillForScan(struct keyspace *ks, struct keyspaceModelKey *m, int round) {
     for (int i = 0; i < NAMES; i++) {
         if (!m[i].o && (i < NAMES / 3 || round % 2)) keyspaceTestModelAdd(ks, m, i);
@@ -301,8 +302,7 @@ static void fillForScan(struct keyspace *ks, struct keyspaceModelKey *m, int rou
     memset(passed, 0, sizeof passed);
 }
 
-/* The first third stays, the rest comes and goes while the scan is under way, and the table changes its size.
- */
+/* The first third stays; the rest comes and goes during the scan, and the table changes its size. */
 static void scanPassesWhatStays(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
@@ -332,7 +332,7 @@ static void *moveAlways(void *priv, void *ptr) {
     return now;
 }
 
-/* Looks for keys with an expiry, of which so many in a hundred are. */
+/* Looks for keys with an expiry when this percentage has one. */
 static void lookForExpires(unsigned percent, enum volatileState expected) {
     struct keyspace *ks = keyspaceCreate();
     struct keyspaceModelKey *m = model[0];
@@ -365,8 +365,8 @@ static void scanOfExpiresPassesThemAll(void **state) {
     lookForExpires(100, VOLATILE_NONE);
 }
 
-/* Where most keys had an expiry and few have one now, the table is made, a piece with each change, and idle
- * time helps; what moves in memory meanwhile is found. */
+/* When most keys had an expiry and few have one now, the table is built, a piece with each change, and idle
+ * time helps. Keys that move in memory meanwhile are found. */
 static void tableOfExpiresComesBack(void **state) {
     (void)state;
     for (int idle = 0; idle < 2; idle++) {
@@ -392,7 +392,7 @@ static void tableOfExpiresComesBack(void **state) {
                 keyspaceTestModelAdd(ks, m, 0);
         }
         assert_int_equal(ks->expires.state, VOLATILE_TABLE);
-        assert_in_range(changes, 1, idle ? 1 : NAMES / (keys_by_slot ? 4 : 10)); /* slots of one key each */
+        assert_in_range(changes, 1, idle ? 1 : NAMES / (keys_by_slot ? 4 : 10)); /* slots with one key each */
         assert_true(moved > 0);
         keyspaceTestCompare(ks, m);
         keyspaceRelease(ks, false);
@@ -446,7 +446,7 @@ static void fillAndEmptySlots(void **state) {
     memset(m, 0, NAMES * sizeof *m);
 }
 
-/* Only keys of slots that are shown come by chance, or one after the other. */
+/* Random keys and scans return only keys of shown slots. */
 static void mayBeSeen(void *priv, void *entry) {
     struct keyspace *ks = priv;
     int i = keyspaceTestIndexOf(entry);
@@ -486,7 +486,8 @@ static void lookAround(struct keyspace *ks, struct keyspaceModelKey *m) {
     }
 }
 
-/* From none to all, and back; what most keys are decides how those with an expiry are looked for. */
+/* Hides from none to all slots and shows them again; the share of expiring keys decides how these are
+ * searched. */
 static void keyspaceTestHiddenSlots(void **state) {
     (void)state;
     for (int round = 0; round < 3; round++) {
@@ -513,7 +514,7 @@ static void keyspaceTestHiddenSlots(void **state) {
     expire_percent = 33;
 }
 
-/* A scan of a slot passes what stays in it, and nothing else, while others come and go. */
+/* A scan of a slot passes the keys that stay in it, and no others, while others come and go. */
 static void scanOfSlot(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
@@ -534,8 +535,8 @@ static void scanOfSlot(void **state) {
     memset(m, 0, NAMES * sizeof *m);
 }
 
-/* Keys of a whole keyspace come in the order of their slots, by iterator and by scan; a scan passes each once
- * when nothing changes. */
+/* The keys of a whole keyspace come in the order of their slots, by iterator and by scan; a scan passes each
+ * once when nothing changes. */
 static int last_slot, passes;
 
 static void noteOrder(void *priv, void *entry) {
@@ -585,7 +586,7 @@ static void hostileCursors(void **state) {
     memset(m, 0, NAMES * sizeof *m);
 }
 
-/* Each key is as likely as another, whatever the size of its slot. */
+/* Each key is equally likely, whatever the size of its slot. */
 static void anyKeyIsFair(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();
@@ -617,7 +618,7 @@ static void estimateOfTtl(void **state) {
     keyspaceRelease(ks, false);
 }
 
-/* Objects that move in memory are found where they are now. */
+/* Objects that were moved in memory are found at their new address. */
 static void objectsMove(void **state) {
     (void)state;
     struct keyspace *ks = keyspaceCreate();

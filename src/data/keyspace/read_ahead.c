@@ -8,7 +8,7 @@
 
 #define CACHE_LINE 64
 
-/* How many turns ahead a stage runs. */
+/* These say how many turns ahead a stage runs. */
 #define MEMBER_BUCKET 7
 #define MEMBER_ENTRY  4
 #define KEY_BUCKET    (READ_AHEAD - 1)
@@ -46,7 +46,7 @@ static void keysAheadFetchObject(struct keysAhead *k, int i) {
     k->objects[i % READ_AHEAD] = o;
     if (!o) return;
     __builtin_prefetch(o);
-    __builtin_prefetch((const char *)o + CACHE_LINE); /* with a value in it, it seldom fits one */
+    __builtin_prefetch((const char *)o + CACHE_LINE); /* a value embedded in it seldom fits one line */
 }
 
 /* Runs only step 0 of the type's hook: strings, which are read as a whole, have no other. */
@@ -57,7 +57,7 @@ static void keysAheadFetchValue(const struct keysAhead *k, int i) {
     if (o && objectTypeOf(o)->prefetch) objectTypeOf(o)->prefetch(o, &whole, 0, &state);
 }
 
-/* An expired key was deleted: its object may have been one of these. */
+/* An expired key was deleted; its object may be one of these. */
 static void keysAheadDropObjects(struct keysAhead *k) {
     k->size = keyspaceSize(&k->db->keyspace);
     for (int i = 0; i < READ_AHEAD; i++) k->objects[i] = NULL;

@@ -7,7 +7,7 @@
  *
  *     argv:  | i | ... | i + 4: value | ... | i + 8: object | ... | i + 15: bucket |
  *
- * Three loops have this form:
+ * The functions exist for three kinds of loops:
  *
  *     keysAhead       arguments that are keys (MGET), with all three stages
  *     membersAhead    arguments that are members of one value (HMGET, SADD, ZADD ...): bucket and entry
@@ -28,7 +28,7 @@ struct argsAhead {
     const struct str *argv;      /* the first argument, then one each `step` */
     int step, count;             /* count 0: too few to prefetch any */
     int at, hashed;              /* number of the argument whose turn is next; of the next to be hashed */
-    uint64_t hashes[READ_AHEAD]; /* of the arguments between the two */
+    uint64_t hashes[READ_AHEAD]; /* hashes of the arguments from `at` to `hashed` */
 };
 
 /* ---- Members ---- */
@@ -44,8 +44,8 @@ static inline struct argsAhead membersAhead(const struct str *argv, int step, in
 
 void membersAheadFetch(struct argsAhead *a, const hashtable *table);
 
-/* Call it before each member is used. table: the value's present one; NULL: it has none. A table that is
- * resized meanwhile, or a member that comes twice, only makes prefetches useless. */
+/* Called before each member is used. `table` is the value's present one, or NULL. A table that is resized
+ * meanwhile, or a member that comes twice, only makes prefetches useless. */
 static inline void membersAheadNext(struct argsAhead *a, const hashtable *table) {
     if (a->count && table) membersAheadFetch(a, table);
 }
@@ -55,9 +55,9 @@ static inline void membersAheadNext(struct argsAhead *a, const hashtable *table)
 struct keysAhead {
     struct argsAhead args;
     struct db *db;
-    size_t size; /* keys in db: objects stay where they are while it does */
+    size_t size; /* keys in db; objects stay where they are while it does not change */
     const struct object *objects[READ_AHEAD];
-    struct keyHint hint;         /* the key whose turn it is */
+    struct keyHint hint;         /* of the present key */
     const struct keyHint *hints; /* the running command's, which `hint` replaces meanwhile */
     int hint_count;
 };
@@ -73,7 +73,7 @@ static inline void keysAheadStart(struct keysAhead *k, struct db *db, const stru
     if (count > READ_AHEAD) keysAheadInit(k, db, argv, count);
 }
 
-/* Call it before each key is looked up. */
+/* Called before each key is looked up. */
 static inline void keysAheadNext(struct keysAhead *k) {
     if (k->args.count) keysAheadFetch(k);
 }
@@ -91,7 +91,7 @@ struct iteratorAhead {
     size_t in, out;
 };
 
-/* The next object; NULL at the end. */
+/* Returns the next object, or NULL at the end. */
 static inline const struct object *iteratorAheadNext(struct iteratorAhead *a) {
     const size_t value_ahead = READ_AHEAD_ITERATOR / 2;
     while (a->in - a->out < READ_AHEAD_ITERATOR) {

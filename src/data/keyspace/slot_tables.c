@@ -24,7 +24,7 @@ struct slotTables *slotTablesCreate(const struct hashtableType *type) {
 void slotTablesRelease(struct slotTables *st) {
     if (!st) return;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (st->tables[slot].type) hashtableDestroy(&st->tables[slot]); /* empty ones may have buckets */
+        if (st->tables[slot].type) hashtableDestroy(&st->tables[slot]); /* empty tables may have buckets */
     }
     zfree(st);
 }
@@ -32,7 +32,7 @@ void slotTablesRelease(struct slotTables *st) {
 /* ---- Lookup ---- */
 
 void slotTablesPrefetch(const struct slotTables *st, int slot, uint64_t hash) {
-    uint64_t descriptor = st->outlines[slot];
+    uint64_t descriptor = st->descriptors[slot];
     if (__builtin_expect(descriptor <= DESCRIPTOR_LARGE, 0)) {
         if (descriptor) hashtablePrefetchBucket(&st->tables[slot], hash); /* such tables are few */
         return;
@@ -40,7 +40,7 @@ void slotTablesPrefetch(const struct slotTables *st, int slot, uint64_t hash) {
     hashtablePrefetchOutlined(descriptor, st->salt_factor, hash);
     if (descriptorIsSingle(descriptor)) return;
     __builtin_prefetch(&st->tables[slot]);
-    __builtin_prefetch((const char *)(&st->tables[slot] + 1) - 1); /* it may lie on two lines */
+    __builtin_prefetch((const char *)(&st->tables[slot] + 1) - 1); /* the head may lie on two lines */
 }
 
 /* ---- Change ---- */
@@ -51,12 +51,12 @@ static inline void slotTablesCount(struct slotTables *st, int slot, uint64_t by)
     if (__builtin_expect(st->hidden != NULL, 0)) hiddenCountKeys(st->hidden, slot, by);
 }
 
-static inline void slotTablesChanged(struct slotTables *st, int slot, uint64_t by) {
-    slotTablesDescriptor(st, slot);
+static inline void slotTablesNoteChange(struct slotTables *st, int slot, uint64_t by) {
+    slotTablesUpdateDescriptor(st, slot);
     slotTablesCount(st, slot, by);
 }
 
-static struct hashtable *slotTablesMadeTable(struct slotTables *st, int slot) {
+static struct hashtable *slotTablesEnsureTable(struct slotTables *st, int slot) {
     struct hashtable *ht = slotTable(st, slot);
     if (!ht->type) hashtableInitSalted(ht, st->type, st->salt);
     return ht;
@@ -64,18 +64,18 @@ static struct hashtable *slotTablesMadeTable(struct slotTables *st, int slot) {
 
 void slotTablesAdd(struct slotTables *st, int slot, void *entry, uint64_t hash) {
     debugAssert(slot == (int)(hash % KEY_SLOTS));
-    hashtableAddUnchecked(slotTablesMadeTable(st, slot), entry, hash);
-    slotTablesChanged(st, slot, 1);
+    hashtableAddUnchecked(slotTablesEnsureTable(st, slot), entry, hash);
+    slotTablesNoteChange(st, slot, 1);
 }
 
 void slotTablesRemoveEntry(struct slotTables *st, int slot, const void *entry, uint64_t hash) {
     hashtableRemoveEntry(slotTable(st, slot), entry, hash);
-    slotTablesChanged(st, slot, -1ULL);
+    slotTablesNoteChange(st, slot, -1ULL);
 }
 
 void *slotTablesPop(struct slotTables *st, int slot, struct str key, uint64_t hash) {
     void *entry = hashtablePopHashed(slotTable(st, slot), key, hash);
-    if (entry) slotTablesChanged(st, slot, -1ULL);
+    if (entry) slotTablesNoteChange(st, slot, -1ULL);
     return entry;
 }
 
@@ -83,7 +83,7 @@ struct hashtable slotTablesTake(struct slotTables *st, int slot) {
     serverAssert(0 <= slot && slot < KEY_SLOTS);
     struct hashtable taken = *slotTable(st, slot);
     *slotTable(st, slot) = (struct hashtable){0};
-    slotTablesChanged(st, slot, -(uint64_t)hashtableSize(&taken));
+    slotTablesNoteChange(st, slot, -(uint64_t)hashtableSize(&taken));
     return taken;
 }
 
@@ -95,7 +95,7 @@ static uint64_t slotTablesShown(const struct slotTables *st) {
 static uint64_t slotTablesGroupShown(const struct slotTables *st, int group) {
     return st->group_used[group] - (st->hidden ? st->hidden->group_keys[group] : 0);
 }
-static uint64_t slotShown(const struct slotTables *st, int slot) {
+static uint64_t slotTablesShownInSlot(const struct slotTables *st, int slot) {
     return slotIsHidden(st->hidden, slot) ? 0 : hashtableSize(&st->tables[slot]);
 }
 
@@ -105,7 +105,7 @@ int slotTablesNext(const struct slotTables *st, int slot, enum slotsSeen seen) {
         int group = slot / SLOT_GROUP;
         if (!(seen == SLOTS_ALL ? st->group_used[group] : slotTablesGroupShown(st, group)))
             slot = (group + 1) * SLOT_GROUP;
-        else if (seen == SLOTS_ALL ? hashtableSize(&st->tables[slot]) : slotShown(st, slot))
+        else if (seen == SLOTS_ALL ? hashtableSize(&st->tables[slot]) : slotTablesShownInSlot(st, slot))
             return slot;
         else
             slot++;
@@ -113,23 +113,23 @@ int slotTablesNext(const struct slotTables *st, int slot, enum slotsSeen seen) {
     return KEY_SLOTS;
 }
 
-/* The slot of the n-th entry that is shown, from 0, in the order of slots. */
-static int slotOfEntry(const struct slotTables *st, uint64_t n) {
-    debugAssert(n < slotTablesShown(st));
+/* Returns the slot of the n-th shown entry, from 0, in the order of slots. */
+static int slotTablesSlotOfEntry(const struct slotTables *st, uint64_t n) {
+    debugAssert(n < shown(st));
     int group = 0;
     for (; n >= slotTablesGroupShown(st, group); group++) n -= slotTablesGroupShown(st, group);
     int slot = group * SLOT_GROUP;
-    for (; n >= slotShown(st, slot); slot++) n -= slotShown(st, slot);
+    for (; n >= slotTablesShownInSlot(st, slot); slot++) n -= slotTablesShownInSlot(st, slot);
     return slot;
 }
 
-/* ---- All of them ---- */
+/* ---- All entries ---- */
 
-/* One stripe of a slot's table; what is left of the cursor, 0 behind the last. */
+/* Scans one stripe of a slot's table. Returns the rest of the cursor, 0 after the last stripe. */
 static uint64_t slotTablesScanStripe(struct hashtable *ht, uint64_t local, hashtableScanFn fn, void *priv) {
     unsigned level = (unsigned)(local >> STRIPE_BITS);
     uint64_t stripe = local & ((1ULL << STRIPE_BITS) - 1);
-    if (level > POSITION_BITS || stripe >> level) return 0; /* nobody was given that */
+    if (level > POSITION_BITS || stripe >> level) return 0; /* no scan has returned this cursor */
     struct scanCursor c = {level, stripe << (POSITION_BITS - level)};
     uint64_t cursor = local ? scanCursorNumber(&c) : 0;
     do {
@@ -146,26 +146,26 @@ uint64_t slotTablesScan(struct slotTables *st, uint64_t cursor, enum slotsSeen s
     if (slot == KEY_SLOTS) return 0;
     uint64_t local = slot == from ? cursor & ((1ULL << CURSOR_LOCAL_BITS) - 1) : 0;
     local = slotTablesScanStripe(slotTable(st, slot), local, fn, priv);
-    slotTablesDescriptor(st, slot);
+    slotTablesUpdateDescriptor(st, slot);
     if (!local) slot = slotTablesNext(st, slot + 1, seen);
     return slot < KEY_SLOTS ? (uint64_t)slot << CURSOR_LOCAL_BITS | local : 0;
 }
 
 void *slotTablesFairRandom(struct slotTables *st) {
     if (!slotTablesShown(st)) return NULL;
-    int slot = slotOfEntry(st, randomBelow(slotTablesShown(st)));
+    int slot = slotTablesSlotOfEntry(st, randomBelow(slotTablesShown(st)));
     void *entry = hashtableFairRandomEntry(slotTable(st, slot));
-    slotTablesDescriptor(st, slot);
+    slotTablesUpdateDescriptor(st, slot);
     return entry;
 }
 
 size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
     if (!slotTablesShown(st)) return 0;
-    int first = slotOfEntry(st, randomBelow(slotTablesShown(st))), slot = first;
+    int first = slotTablesSlotOfEntry(st, randomBelow(slotTablesShown(st))), slot = first;
     size_t n = 0;
     do {
         n += hashtableSample(slotTable(st, slot), dst + n, count - n);
-        slotTablesDescriptor(st, slot);
+        slotTablesUpdateDescriptor(st, slot);
         slot = slotTablesNext(st, slot + 1, SLOTS_SHOWN);
         if (slot == KEY_SLOTS) slot = slotTablesNext(st, 0, SLOTS_SHOWN);
     } while (n < count && slot != first);
@@ -176,8 +176,8 @@ size_t slotTablesSample(struct slotTables *st, void **dst, size_t count) {
 
 bool slotTablesTryExpand(struct slotTables *st, int slot, size_t n) {
     serverAssert(0 <= slot && slot < KEY_SLOTS);
-    bool done = hashtableTryExpand(slotTablesMadeTable(st, slot), hashtableSize(slotTable(st, slot)) + n);
-    slotTablesDescriptor(st, slot);
+    bool done = hashtableTryExpand(slotTablesEnsureTable(st, slot), hashtableSize(slotTable(st, slot)) + n);
+    slotTablesUpdateDescriptor(st, slot);
     return done;
 }
 
@@ -189,7 +189,7 @@ bool slotTablesResize(struct slotTables *st, uint64_t us) {
             return false;
         }
         bool more = hashtableResizeMicroseconds(slotTable(st, slot), us);
-        slotTablesDescriptor(st, slot);
+        slotTablesUpdateDescriptor(st, slot);
         if (more) return true;
         st->resize_slot = slot + 1;
     }
@@ -199,7 +199,7 @@ bool slotTablesResize(struct slotTables *st, uint64_t us) {
 void slotTablesMoveArrays(struct slotTables *st, void *(*move)(void *priv, void *ptr), void *priv) {
     for (int slot = 0; (slot = slotTablesNext(st, slot, SLOTS_ALL)) < KEY_SLOTS; slot++) {
         hashtableMoveArrays(slotTable(st, slot), move, priv);
-        slotTablesDescriptor(st, slot);
+        slotTablesUpdateDescriptor(st, slot);
     }
 }
 
@@ -226,9 +226,9 @@ void slotTablesVerify(struct slotTables *st) {
         uint64_t used = 0, group_hidden = 0;
         for (int slot = group * SLOT_GROUP; slot < (group + 1) * SLOT_GROUP; slot++) {
             if (st->tables[slot].type) hashtableVerify(&st->tables[slot]);
-            serverAssert(st->outlines[slot] == hashtableDescriptor(&st->tables[slot]));
+            serverAssert(st->descriptors[slot] == hashtableDescriptor(&st->tables[slot]));
             used += hashtableSize(&st->tables[slot]);
-            group_hidden += hashtableSize(&st->tables[slot]) - slotShown(st, slot);
+            group_hidden += hashtableSize(&st->tables[slot]) - slotTablesShownInSlot(st, slot);
         }
         serverAssert(used == st->group_used[group] && (!h || group_hidden == h->group_keys[group]));
         all += used;

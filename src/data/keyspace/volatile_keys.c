@@ -5,10 +5,12 @@
 #include "base/assert.h"
 #include "data/lifetime/lazyfree.h"
 
-#define ALL_MIN       128 /* fewer keys have a table: it costs nothing, and they come and go in larger shares */
-#define BUILD_BUCKETS 4   /* of all keys, with each change: done before a 28th of the keys has changed */
+#define ALL_MIN                                                                                              \
+    128 /* with fewer keys there always is a table: it costs nothing, and shares change quickly              \
+         */
+#define BUILD_BUCKETS 4 /* of all keys, per change: complete before a 28th of the keys has changed */
 #define IDLE_BUCKETS  1024
-#define FREE_AT_ONCE  10000 /* entries of a table that need no other thread */
+#define FREE_AT_ONCE  10000 /* a table with at most so many entries is freed at once */
 #define SAMPLE_MAX    256
 
 static bool volatileKeysAreMost(uint64_t count, size_t all) {
@@ -86,7 +88,7 @@ void volatileRemoveOne(struct keyspace *ks, struct object *o, uint64_t hash) {
         hashtablePopHashed(&v->table, objectKey(o), hash);
 }
 
-/* Not to be asked whether they are most now: this may be called from a scan of the table. */
+/* Does not check the share of keys with an expiry: this may be called from a scan of the table. */
 void volatileRemove(struct keyspace *ks, struct object *o, uint64_t hash) {
     volatileRemoveOne(ks, o, hash);
     volatileChanged(ks);
@@ -106,7 +108,7 @@ void volatileMoved(struct keyspace *ks, const struct object *was, struct object 
     if (v->state == VOLATILE_TABLE) hashtableReplaceEntry(&v->table, was, now, hash);
 }
 
-/* ---- Look ---- */
+/* ---- Search ---- */
 
 struct volatileFilter {
     hashtableScanFn fn;
@@ -118,7 +120,7 @@ static bool volatileKeysIsHidden(const struct keyspace *ks, const struct object 
     return keyspaceHidesKey(ks, objectKey(o));
 }
 
-static void volatileKeysPassVolatile(void *priv, void *entry) {
+static void volatileKeysPassEntry(void *priv, void *entry) {
     struct volatileFilter *f = priv;
     if (objectHasExpire(entry) && !volatileKeysIsHidden(f->ks, entry)) f->fn(f->priv, entry);
 }
@@ -127,23 +129,23 @@ bool volatileScan(struct keyspace *ks, hashtableScanFn fn, void *priv) {
     struct volatileKeys *v = &ks->expires;
     struct volatileFilter f = {fn, priv, ks};
     if (v->state != VOLATILE_TABLE)
-        v->scan_cursor = keyspaceScan(ks, v->scan_cursor, SLOTS_SHOWN, volatileKeysPassVolatile, &f);
+        v->scan_cursor = keyspaceScan(ks, v->scan_cursor, SLOTS_SHOWN, volatileKeysPassEntry, &f);
     else if (ks->hidden)
-        v->scan_cursor = hashtableScan(&v->table, v->scan_cursor, volatileKeysPassVolatile, &f);
+        v->scan_cursor = hashtableScan(&v->table, v->scan_cursor, volatileKeysPassEntry, &f);
     else
         v->scan_cursor = hashtableScan(&v->table, v->scan_cursor, fn, priv);
     return v->scan_cursor != 0;
 }
 
-/* The table has the hidden ones, too, which may be nearly all: then it is of no use. */
-static bool volatileKeysChoosesFromTable(const struct keyspace *ks) {
+/* The table includes hidden keys. When nearly all of it is hidden, it is of no use. */
+static bool volatileKeysUseTable(const struct keyspace *ks) {
     const struct volatileKeys *v = &ks->expires;
     return v->state == VOLATILE_TABLE && keyspaceShownExpires(ks) >= v->count / 2;
 }
 
 struct object *volatileAny(struct keyspace *ks) {
     struct volatileKeys *v = &ks->expires;
-    bool table = volatileKeysChoosesFromTable(ks);
+    bool table = volatileKeysUseTable(ks);
     struct object *o;
     do {
         if (!keyspaceShownExpires(ks)) return NULL;
@@ -163,7 +165,7 @@ static size_t volatileKeysDropHidden(const struct keyspace *ks, struct object **
 size_t volatileSample(struct keyspace *ks, struct object **dst, size_t count) {
     struct volatileKeys *v = &ks->expires;
     size_t n = 0;
-    if (volatileKeysChoosesFromTable(ks)) {
+    if (volatileKeysUseTable(ks)) {
         do {
             n = hashtableSample(&v->table, (void **)dst, count);
             if (ks->hidden) n = volatileKeysDropHidden(ks, dst, n);

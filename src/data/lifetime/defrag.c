@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* defrag.c - when to defragment, for how long, and the way through all data; see defrag.h.
+/* defrag.c - when to defragment, for how long, and the walk through all data; see defrag.h.
  *
- *     cron, 10 times a second    how fragmented is it? ── enough ──▶ a pass begins
+ *     cron, 10 times a second    measure fragmentation ── enough ──▶ a pass begins
  *     timer                      slice .. pause .. slice .. pause          slice / (slice + pause) = percent
  *                                  │
  *                                  ▼
  *     pass    for each database: its tables' arrays, then dbScan over its keys: object, then value.
- *             A value of many allocations waits in `big` and is done, in pieces, before the scan goes on.
- *             Then what other rooms have registered.
+ *             A value of many allocations waits in `big` and is done, in pieces, before the scan continues.
+ *             Then what other modules have registered.
  *
- * Fragmentation is what the holes in the allocator's slabs are of the bytes in use: that, and only that, can
- * be mended by moving. A pass that has begun goes on to its end, and may only become faster on the way; else
- * it would stop and start around the limit. When a pass hardly found anything to move, the next one waits:
- * the holes are then where nothing of ours can be moved. */
+ * Fragmentation is the ratio of holes in the allocator's slabs to bytes in use: only that can be improved by
+ * moving. A pass continues to its end once it has begun, and may only become faster on the way; else it would
+ * stop and start around the limit. When a pass hardly found anything to move, the next one waits: the holes
+ * are then where none of our allocations can be moved. */
 #include "data/lifetime/defrag.h"
 
 #include <string.h>
@@ -32,13 +32,13 @@
 
 #define LOOK_PERIOD_MS 100
 #define WAIT_MS        100 /* for a child to end */
-#define SLICE_LATE     4   /* when the timer comes late: a slice is up to so many times as long */
+#define SLICE_LATE     4   /* when the timer comes late, a slice is up to so many times as long */
 #define FAST_AGAIN_US  1000000
-#define USEFUL_SHARE   100     /* one in so many allocations at least has moved, or the pass was in vain */
-#define REST_MIN_US    1000000 /* after that; twice as long each time */
+#define USEFUL_SHARE   100     /* a pass is useful when at least one in so many allocations has moved */
+#define REST_MIN_US    1000000 /* after a useless pass; doubles each time */
 #define REST_MAX_US    16000000
 #define OTHERS_MAX     4
-#define PROGRESS_EVERY 4 /* steps between two looks at the clock */
+#define PROGRESS_EVERY 4 /* steps between two readings of the clock */
 
 static const char err_unavailable[] =
     "Active defragmentation cannot be enabled: it requires a Valkey server compiled with a modified Jemalloc "
@@ -66,9 +66,9 @@ struct bigValue {
 };
 
 static struct {
-    bool timer;      /* is set */
-    int64_t percent; /* of the time; 0: no pass is under way */
-    int db, other;   /* the pass: of which database, later of whose data, and where in them */
+    bool timer;      /* whether the timer is set */
+    int64_t percent; /* of the time; 0: there is no pass */
+    int db, other;   /* position of the pass: database, then registered data, and the cursor in it */
     enum { IN_TABLES, IN_KEYS, BEHIND_KEYS } phase;
     uint64_t cursor;
     struct bigValue *big;
@@ -76,8 +76,8 @@ static struct {
         int64_t us;
         uint64_t hits, misses;
     } began;
-    int64_t stop_us;       /* the end of the slice */
-    int64_t fragmented_us; /* since when; 0: it is not */
+    int64_t stop_us;       /* end of the slice */
+    int64_t fragmented_us; /* since when memory is fragmented; 0: it is not */
     int64_t looked_us, slice_end_us, rest_us, rest_until_us;
 } run;
 
@@ -126,7 +126,7 @@ static void defragDropBig(void) {
     zfree(big);
 }
 
-/* A piece of the first big value. It may be gone by now. */
+/* Does a piece of the first big value, which may no longer exist. */
 static void defragStepBig(struct db *db) {
     struct bigValue *big = run.big;
     uint64_t hits = stats.hits;
@@ -161,7 +161,7 @@ static bool defragStepOther(void) {
     return true;
 }
 
-/* A little of the pass. False: there is nothing left. */
+/* Does a small part of the pass. Returns false when nothing is left. */
 static bool defragStep(void) {
     if (run.db == dbCount()) return defragStepOther();
     struct db *db = &dbs[run.db];
@@ -192,7 +192,7 @@ static void defragPassRewind(void) {
     run.phase = IN_TABLES;
 }
 
-/* ---- How fragmented ---- */
+/* ---- Fragmentation ---- */
 
 struct fragmentation {
     size_t bytes;
@@ -209,7 +209,7 @@ static bool defragIsFragmented(const struct fragmentation *f) {
     return f->bytes >= (size_t)ignore_bytes && f->percent >= (double)threshold_lower;
 }
 
-/* The share of the time, in percent, that so much fragmentation is worth. */
+/* Returns the share of the time, in percent, to spend on so much fragmentation. */
 static int64_t defragEffortFor(const struct fragmentation *f) {
     double span = (double)(threshold_upper - threshold_lower), above = f->percent - (double)threshold_lower;
     double part = above >= span ? 1 : above / span;
@@ -218,7 +218,7 @@ static int64_t defragEffortFor(const struct fragmentation *f) {
     return percent < least ? least : percent;
 }
 
-/* ---- Passes begin and end ---- */
+/* ---- Beginning and end of passes ---- */
 
 static bool defragMayRun(void) {
     return childRunning() == CHILD_NONE && !db_loading;
@@ -269,7 +269,7 @@ static void defragPassEnd(int64_t now_us) {
     defragPassBegin(&f, now_us);
 }
 
-/* When it got worse meanwhile. */
+/* Raises the share when fragmentation has grown during the pass. */
 static void defragAdjustPercent(int64_t now_us) {
     if (stress || now_us - run.looked_us < FAST_AGAIN_US) return;
     run.looked_us = now_us;
@@ -278,7 +278,7 @@ static void defragAdjustPercent(int64_t now_us) {
     if (percent > run.percent) run.percent = percent;
 }
 
-/* New limits hold at once, for the pass under way as well. */
+/* New limits apply at once, to the present pass as well. */
 static bool defragLimitsChanged(const char **err) {
     (void)err;
     struct fragmentation f = defragFragmentationNow();
@@ -293,7 +293,7 @@ static int64_t defragPauseUs(void) {
     return cycle_us * (100 - run.percent) / run.percent;
 }
 
-/* When the loop is busy the timer comes late, and the slice is longer for that. */
+/* When the loop is busy the timer comes late, and the slice is lengthened accordingly. */
 static int64_t defragSliceUs(int64_t start_us) {
     int64_t due = (start_us - run.slice_end_us) * run.percent / (100 - run.percent);
     if (due > cycle_us * SLICE_LATE) due = cycle_us * SLICE_LATE;
@@ -340,7 +340,7 @@ static void defragStartTimer(void) {
     aeCreateTimeEvent(server_el, 1, defragSliceTimer, NULL);
 }
 
-static void defragLookCron(void) {
+static void defragCron(void) {
     int64_t now_us = monotonicUs();
     if (!enabled && !stress) {
         if (!run.percent) defragNoteFragmented(false, now_us);
@@ -356,7 +356,7 @@ static void defragLookCron(void) {
     defragStartTimer();
 }
 
-/* ---- For tests: everything moves ---- */
+/* ---- For tests: all allocations move ---- */
 
 void defragAll(void) {
     defragPassRewind();
@@ -423,5 +423,5 @@ void defragInit(void) {
     configOnResetStat(defragResetStats);
     infoRegister("memory", defragInfoMemory);
     infoRegister("stats", defragInfoStats);
-    cronRegister(defragLookCron, LOOK_PERIOD_MS);
+    cronRegister(defragCron, LOOK_PERIOD_MS);
 }

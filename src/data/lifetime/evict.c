@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* evict.c - eviction; see evict.h. The marks of use on objects are in evict_marks.c.
+/* evict.c - eviction; see evict.h. evict_marks.c has the marks of use on objects.
  *
  * Finding the best key of all would take an order of all keys. Instead a few are sampled for each eviction,
- * and the best ones ever seen are remembered until they are evicted or used again:
+ * and the best ones ever sampled are remembered until they are evicted or used again:
  *
  *     sample of each database  ──▶  pool of 16 candidates  ──▶  the one with the highest score goes
  *
- * The score is the higher the better the candidate: idle seconds (LRU), uses short of 255 (LFU), nearness of
+ * The higher the score, the better the candidate: idle seconds (LRU), 255 minus uses (LFU), nearness of
  * the expiry (TTL). The pool makes up for small samples: soon nearly all of it is older than anything a
- * sample is likely to bring. A candidate is known by its key, as its object may be gone or have moved; when
- * its turn comes its score is computed anew, and it is dropped if it has fallen: the key was used meanwhile.
+ * sample is likely to bring. A candidate is stored by key, as its object may be gone or have moved.
+ * Before it is evicted its score is computed again, and it is dropped if the score has fallen, since the
+ * key was used meanwhile.
  *
- * Invariant: a key goes only while memory is over the limit, nobody has vetoed it, and the policy may choose
- * that key. Asserted where it goes (evictObject). */
+ * Invariant: a key is evicted only while memory is over the limit, nobody has vetoed it, and the policy may
+ * choose that key. evictObject asserts this. */
 #include "data/lifetime/evict.h"
 
 #include <math.h>
@@ -37,13 +38,13 @@
 #define POOL_SIZE        16
 #define SAMPLES_MAX      64
 #define HOOKS_MAX        8
-#define VALUE_SAMPLES    5   /* elements looked at to estimate a value's size */
-#define CLOCK_PERIOD     16  /* keys between two looks at the clock */
-#define TENACITY_US      500 /* of one call, by default ... */
+#define VALUE_SAMPLES    5   /* elements from which a value's size is estimated */
+#define CLOCK_PERIOD     16  /* keys between two readings of the clock */
+#define TENACITY_US      500 /* time of one call, by default */
 #define TENACITY_DEFAULT 10
-#define TENACITY_DOUBLE  5.0 /* ... and twice as much for every so many more */
+#define TENACITY_DOUBLE  5.0 /* the time doubles with every so many steps more */
 #define TENACITY_NO_END  100
-#define THREAD_WAIT_US   1000 /* for the lazy-free thread, when nothing else can free */
+#define THREAD_WAIT_US   1000 /* for the lazy-free thread, when nothing can be evicted */
 
 static const struct configEnum policies[] = {
     {"volatile-lru", BY_LRU | OF_VOLATILE},
@@ -74,7 +75,7 @@ static int exempt_count, veto_count;
 /* ---- Candidates ---- */
 
 static struct evictCandidate {
-    sds key; /* NULL: the place is free */
+    sds key; /* NULL: the entry is free */
     int dbid;
     uint64_t score, hash;
 } pool[POOL_SIZE];
@@ -94,7 +95,7 @@ static void evictPoolForget(void) {
     for (int i = 0; i < POOL_SIZE; i++) evictCandidateDrop(&pool[i]);
 }
 
-/* The place that a better candidate may take: a free one, or that of the worst. */
+/* Returns the entry that a better candidate may take: a free one, or the worst. */
 static struct evictCandidate *evictPoolWorst(void) {
     struct evictCandidate *worst = &pool[0];
     for (int i = 0; i < POOL_SIZE; i++) {
@@ -130,7 +131,7 @@ static void evictPoolOffer(const struct db *db, const struct object *o) {
     *place = (struct evictCandidate){.key = sdsnewstr(key), .dbid = db->id, .score = score, .hash = hash};
 }
 
-/* Offers a sample of every database. False: there is no key to choose. */
+/* Offers a sample of every database. Returns false when there is no key to choose. */
 static bool evictPoolFill(void) {
     struct object *sample[SAMPLES_MAX];
     bool any = false;
@@ -142,20 +143,20 @@ static bool evictPoolFill(void) {
     return any;
 }
 
-/* The object of a candidate, if it is still as good as it was. */
-static struct object *evictStillGood(const struct evictCandidate *c) {
+/* Returns the object of a candidate, if its score has not fallen. */
+static struct object *evictCheckCandidate(const struct evictCandidate *c) {
     struct object *o = dbFind(&dbs[c->dbid], sdsview(c->key));
     if (!o || (evict_policy & OF_VOLATILE && !objectHasExpire(o))) return NULL;
     if (keyspaceHidesKey(&dbs[c->dbid].keyspace, sdsview(c->key))) return NULL;
     return evictScoreOf(o) >= c->score ? o : NULL;
 }
 
-/* What was sampled just now is as good as it was then, so this ends. */
+/* A sample just taken has the scores that it had then, so this ends. */
 static struct object *evictBestVictim(struct db **db) {
     while (evictPoolFill()) {
         struct evictCandidate *c;
         while ((c = evictPoolBest())) {
-            struct object *o = evictStillGood(c);
+            struct object *o = evictCheckCandidate(c);
             *db = &dbs[c->dbid];
             evictCandidateDrop(c);
             if (o) return o;
@@ -175,31 +176,32 @@ static struct object *evictRandomVictim(struct db **db) {
     return NULL;
 }
 
-/* A primary into which another server copies its data keeps all keys: the other one decides what goes. */
-static bool evictEvictionIsOff(void) {
+/* A primary into which another server copies its data keeps all keys: the other server decides what is
+ * removed. */
+static bool evictIsOff(void) {
     return evict_policy & NO_EVICTION || (import_mode && !roleIsReplica());
 }
 
 static struct object *evictFindVictim(struct db **db) {
-    if (evictEvictionIsOff()) return NULL;
+    if (evictIsOff()) return NULL;
     return evict_policy & BY_CHANCE ? evictRandomVictim(db) : evictBestVictim(db);
 }
 
 /* ---- The limit ---- */
 
-static size_t evictNotCounted(void) {
+static size_t evictExemptBytes(void) {
     size_t sum = 0;
     for (int i = 0; i < exempt_count; i++) sum += exempt[i]();
     return sum;
 }
 
-/* The main thread unlinks faster than the other one frees: without counting what is on its way, one big value
- * too many in memory would cost all of them. */
+/* The main thread unlinks faster than the other thread frees: if bytes on their way were not subtracted, one
+ * large value too many would evict all keys. */
 static bool evictOverLimit(void) {
     size_t used = zmallocUsedMemory();
     if (used <= (size_t)maxmemory) return false;
     if (on_its_way && !bioPending(BIO_LAZY_FREE)) on_its_way = 0;
-    size_t uncounted = evictNotCounted() + on_its_way;
+    size_t uncounted = evictExemptBytes() + on_its_way;
     return used > uncounted && used - uncounted > (size_t)maxmemory;
 }
 
@@ -219,7 +221,7 @@ static void evictNoteExceeded(bool exceeded) {
     exceeded_since_us = exceeded ? monotonicUs() : 0;
 }
 
-static bool evictAllowed(void) {
+static bool evictIsAllowed(void) {
     if (!maxmemory) return false;
     for (int i = 0; i < veto_count; i++) {
         if (vetoes[i]()) return false;
@@ -230,8 +232,8 @@ static bool evictAllowed(void) {
 enum evictOutcome { BELOW, NOT_YET, CANNOT };
 
 static void evictObject(struct db *db, struct object *o) {
-    serverAssert(!evictEvictionIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
-    debugAssert(evictOverLimit() && evictAllowed());
+    serverAssert(!evictIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
+    debugAssert(overLimit() && allowed());
     if (lazyfree_lazy_eviction && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
         on_its_way += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
     }
@@ -241,10 +243,10 @@ static void evictObject(struct db *db, struct object *o) {
     evicted_keys++;
 }
 
-/* What other commands have unlinked may still be on its way out: worth waiting for, before refusing a
- * command. */
+/* Values that other commands have unlinked may still be waiting to be freed: waits for that before a
+ * command is refused. */
 static enum evictOutcome evictWaitForThread(uint64_t start, uint64_t limit_us) {
-    if (evictEvictionIsOff()) return CANNOT;
+    if (evictIsOff()) return CANNOT;
     while (bioPending(BIO_LAZY_FREE) && (uint64_t)monotonicUs() - start < limit_us) {
         if (!evictOverLimit()) return BELOW;
         usleep(limit_us < THREAD_WAIT_US ? (useconds_t)limit_us : THREAD_WAIT_US);
@@ -252,7 +254,7 @@ static enum evictOutcome evictWaitForThread(uint64_t start, uint64_t limit_us) {
     return evictOverLimit() ? CANNOT : BELOW;
 }
 
-static enum evictOutcome evictEvict(void) {
+static enum evictOutcome evictUntilBelow(void) {
     if (!evictOverLimit()) return BELOW;
     uint64_t start = (uint64_t)monotonicUs(), limit_us = evictTimeLimitUs();
     for (unsigned keys = 1; evictOverLimit(); keys++) {
@@ -267,10 +269,10 @@ static enum evictOutcome evictEvict(void) {
 
 static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data);
 
-static enum evictOutcome evictPerform(void) {
-    if (!evictAllowed()) return BELOW;
+static enum evictOutcome evictRun(void) {
+    if (!evictIsAllowed()) return BELOW;
     int64_t started_us = latencyTimerStart();
-    enum evictOutcome outcome = evictEvict();
+    enum evictOutcome outcome = evictUntilBelow();
     latencyTimerEnd("eviction-cycle", started_us);
     evictNoteExceeded(outcome != BELOW);
     if (outcome == NOT_YET && !timer_set) {
@@ -283,14 +285,14 @@ static enum evictOutcome evictPerform(void) {
 static int64_t evictTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     clockRefresh();
-    timer_set = evictPerform() == NOT_YET;
+    timer_set = evictRun() == NOT_YET;
     return timer_set ? 0 : AE_NOMORE;
 }
 
 /* ---- Public API ---- */
 
 bool evictNow(void) {
-    out_of_memory = evictPerform() == CANNOT;
+    out_of_memory = evictRun() == CANNOT;
     return !out_of_memory;
 }
 
@@ -329,7 +331,7 @@ static sds evictMemoryFields(sds s) {
     s = infoField(s, "maxmemory:%lld", (long long)maxmemory);
     s = infoField(s, "maxmemory_human:%s", human);
     s = infoField(s, "maxmemory_policy:%s", evictPolicyName());
-    return infoField(s, "mem_not_counted_for_evict:%zu", evictNotCounted());
+    return infoField(s, "mem_not_counted_for_evict:%zu", evictExemptBytes());
 }
 
 static sds evictStatsFields(sds s) {
@@ -344,8 +346,8 @@ static void evictResetStats(void) {
     if (exceeded_since_us) exceeded_since_us = monotonicUs();
 }
 
-/* Scores of two policies cannot be compared. The marks on the objects are left as they are: they get right
- * with use. */
+/* Scores of two policies cannot be compared. The marks on objects stay as they are and become right with
+ * use. */
 static bool evictPolicyChanged(const char **err) {
     (void)err;
     evictPoolForget();
@@ -374,7 +376,7 @@ void evictInit(void) {
          .flags = CONFIG_MODIFIABLE | CONFIG_MEMORY,
          .var.i = &maxmemory,
          .max = INT64_MAX,
-         .clamp_max = INT64_MAX, /* from 2^63 on: as good as unlimited */
+         .clamp_max = INT64_MAX, /* from 2^63 on: in effect unlimited */
          .apply = evictLimitChanged},
         CONFIG_ENUM("maxmemory-policy", NULL, CONFIG_MODIFIABLE, &evict_policy, NO_EVICTION, policies,
                     evictPolicyChanged),

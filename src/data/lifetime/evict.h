@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* evict.h - keeping used memory below `maxmemory`: which keys go first. The marks on objects that tell are in
- * evict_marks.h.
+/* evict.h - keeps used memory below `maxmemory` by removing keys. evict_marks.h has the marks on objects
+ * that rank them.
  *
- * Before each command memory is checked; what is over the limit is evicted, for a time at most that
+ * Memory is checked before each command. What is over the limit is evicted, for a time at most that
  * `maxmemory-eviction-tenacity` gives, and the rest by a timer between the turns of the loop. */
 #pragma once
 
@@ -15,19 +15,20 @@
 size_t evictLimit(void);
 
 extern const char err_oom[]; /* OOM command not allowed when used memory > 'maxmemory'. */
-/* Frees what is over the limit, for a while at most; whoever runs commands calls it before each, while there
- * is a limit. False: there is nothing (left) to evict, and still too much in use. */
+/* Frees what is over the limit, for a limited time; called before each command while there is a limit.
+ * Returns false when nothing (more) can be evicted and too much memory is still in use. */
 bool evictNow(void);
-void evictOnLimitChange(void (*fn)(void)); /* also at evictStart */
-/* Was there more memory in use than `maxmemory`, with nothing (left) to evict, when the running command
- * started? Scripts and transactions decide by this whether they may enlarge the data. */
+void evictOnLimitChange(void (*fn)(void)); /* also called at evictStart */
+/* Whether more memory than `maxmemory` was in use, with nothing (more) to evict, when the running command
+ * started. Scripts and transactions decide by this whether they may enlarge the data. */
 bool evictOutOfMemory(void);
 
-/* Memory that does not count against the limit, since evicting keys would only enlarge it: output of
- * replicas, the buffer of the append-only file. */
+/* Registers memory that does not count against the limit, since evicting keys would only enlarge it: output
+ * of replicas, the buffer of the append-only file. */
 void evictExempt(size_t (*fn)(void));
-/* While fn says true nothing is evicted: a replica, which follows its primary; paused clients. */
+/* While fn returns true nothing is evicted: on a replica, which follows its primary, and while
+ * clients are paused. */
 void evictAddVeto(bool (*fn)(void));
 
-void evictStart(void); /* after the configuration */
+void evictStart(void); /* called after the configuration is loaded */
 void evictInit(void);  /* directives, INFO fields */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* evict_marks.c - the 24 bits of an object that tell when, or how often, it has been used. See evict_marks.h.
+/* evict_marks.c - the 24 bits of an object that say when, or how often, it has been used. See evict_marks.h.
  *
  * The clocks in them wrap around: an LRU mark is right for 194 days, an LFU mark for 45. */
 #include "data/lifetime/evict_marks.h"
@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "registry/config.h"
 
-#define LFU_START 5 /* a new key's uses: it must not be the next to go */
+#define LFU_START 5 /* a new key's uses, so that it is not the next to be evicted */
 
 int evict_policy;
 
@@ -17,14 +17,14 @@ static uint32_t evictMarksLfuMinutes(void) {
     return (uint32_t)(cmd_time_ms / 60000) & 0xffff;
 }
 
-/* One use less for every period of lfu-decay-time without any. */
+/* Subtracts one use for every period of lfu-decay-time without any. */
 uint32_t objectFrequency(const struct object *o) {
     uint32_t uses = o->lru & LFU_MAX, idle = (evictMarksLfuMinutes() - (o->lru >> 8)) & 0xffff;
     uint64_t periods = lfu_decay_minutes ? idle / (uint64_t)lfu_decay_minutes : 0;
     return periods >= uses ? 0 : uses - (uint32_t)periods;
 }
 
-/* A Morris counter: the higher it stands, the less likely a use counts. */
+/* A Morris counter: the higher the count, the less likely a use counts. */
 static uint32_t evictMarksCountUse(uint32_t uses) {
     if (uses == LFU_MAX) return uses;
     double above = uses > LFU_START ? uses - LFU_START : 0;
@@ -47,7 +47,7 @@ void objectSetUse(struct object *o, int64_t idle_s, int64_t freq) {
     if (evictByLfu()) {
         if (freq >= 0) o->lru = evictMarksLfuMark((uint32_t)freq) & 0xffffff;
     } else if (idle_s >= 0) {
-        uint32_t longest = 0xffffff / 2; /* more would look like the future */
+        uint32_t longest = 0xffffff / 2; /* a longer time would look like the future */
         o->lru = (lruClock() - (idle_s < longest ? (uint32_t)idle_s : longest)) & 0xffffff;
     }
 }

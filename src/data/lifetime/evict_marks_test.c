@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* evict_marks_test.c - the marks of use that objects carry: the LRU clock that wraps around, the LFU counter
- * that rises by chance and falls with time. */
+/* evict_marks_test.c - the marks of use in objects: the LRU clock that wraps around, the LFU counter that
+ * rises by chance and falls with time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void testIdleSeconds(void **state) {
     assert_int_equal(objectIdleSeconds(o), 5);
     objectTouch(o);
     assert_int_equal(objectIdleSeconds(o), 0);
-    /* The clock of 24 bits goes around in 194 days; what is younger than that is right on both sides. */
+    /* The clock of 24 bits wraps around after 194 days; shorter times are right on both sides. */
     for (int i = 0; i < 40; i++) {
         evictMarksTestPass(10 * DAY_MS);
         assert_int_equal(objectIdleSeconds(o), 10 * DAY_MS / 1000);
@@ -69,7 +69,7 @@ static void testDecay(void **state) {
     evictMarksTestSet("lfu-decay-time", "1");
     evictMarksTestPass(20 * MINUTE_MS);
     assert_int_equal(objectFrequency(o), 0);
-    /* Minutes of 16 bits go around in 45 days. */
+    /* The minutes of 16 bits wrap around after 45 days. */
     for (int i = 0; i < 100; i++) {
         objectTouch(o);
         evictMarksTestPass(DAY_MS);
@@ -78,7 +78,7 @@ static void testDecay(void **state) {
     objectFree(o);
 }
 
-/* The mean of many counters after so many uses. */
+/* Returns the mean of many counters after so many uses. */
 static double meanAfter(int uses) {
     double sum = 0;
     for (int i = 0; i < 200; i++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* expire.c - active expiry: deleting keys whose time has come though nobody asks for them. Part of db.h.
+/* expire.c - active expiry: deletes keys that have expired although no command looks them up. Part of db.h.
  *
- * Each cycle walks the table of keys with an expiry by a scan cursor, a few buckets at a time, and goes on in
- * a database while the share of expired keys it meets stays above a tenth and the time budget lasts. The slow
- * cycle may use a quarter of the time, in slices of two milliseconds: the first by cron, and when it ran out
- * of time a timer has the others follow. The fast one (before sleep) may use one millisecond of two, and only
- * after a slow cycle that ran out of time. That is effort 1; `active-expire-effort` up to 10 looks at more
- * keys, for longer, and is content with fewer expired ones.
+ * Each cycle walks the table of keys with an expiry by a scan cursor, a few buckets at a time. It continues
+ * in a database while the share of expired keys it meets stays above a tenth and the time budget lasts. The
+ * slow cycle may use a quarter of the time, in slices of two milliseconds: cron starts the first, and when it
+ * runs out of time a timer starts the others. The fast cycle (before sleep) may use one millisecond of two,
+ * and only after a slow cycle that ran out of time. These are the figures of effort 1; `active-expire-effort`
+ * up to 10 looks at more keys, for longer, and stops at a smaller share.
  *
- * Invariant: a key goes only when its own time is past (dbExpireKey asserts it), and none while expired keys
- * are kept (asserted below). */
+ * Invariant: a key is deleted only when its own expiry is past (dbExpireKey asserts it), and none while
+ * expired keys are kept (asserted below). */
 #include "base/assert.h"
 #include "base/clock.h"
 #include "data/keyspace/db.h"
@@ -18,14 +18,14 @@
 #include "registry/cron.h"
 #include "registry/latency.h"
 
-/* At effort 1, and for each step of effort above. */
+/* The figures at effort 1, and what each further step of effort adds. */
 #define CYCLE_SHARE_PERCENT (25 + 2 * (effort - 1))
 #define SLICE_US            2000
 #define PAUSE_MS            (SLICE_US * (100 - CYCLE_SHARE_PERCENT) / CYCLE_SHARE_PERCENT / 1000)
 #define FAST_BUDGET_US      (1000 + 250 * (effort - 1))
 #define SAMPLE_KEYS         (20 + 5 * (uint64_t)(effort - 1))
 #define ACCEPTED_STALE      (0.10 - 0.01 * (double)(effort - 1))
-#define SAMPLE_SCANS        100 /* bound on empty stretches of a sparse table */
+#define SAMPLE_SCANS        100 /* limits a walk through empty stretches of a sparse table */
 
 static int64_t effort; /* 1 to 10 */
 bool active_expire_enabled = true;
@@ -34,7 +34,7 @@ static bool timed_out, timer_set;
 struct sample {
     struct db *db;
     uint64_t looked, expired;
-    double ttl_sum; /* of times that may be as far away as an int64 reaches */
+    double ttl_sum; /* a double, as times may be as far away as an int64 reaches */
     int64_t ttl_count;
 };
 
@@ -52,7 +52,7 @@ static void expireSampleKey(void *priv, void *entry) {
     }
 }
 
-/* One sample of a database; the share of expired keys in it. */
+/* Takes one sample of a database; returns the share of expired keys in it. */
 static double expireSampleDb(struct db *db, struct sample *total) {
     struct sample s = {.db = db};
     debugAssert(!dbKeepsExpired());
@@ -69,10 +69,10 @@ static double expireSampleDb(struct db *db, struct sample *total) {
     return s.looked ? (double)s.expired / (double)s.looked : 0;
 }
 
-/* From cron (slow) and before sleep (fast): deletes expired keys within a time budget. */
-static void expireActiveExpireCycle(bool fast) {
+/* Deletes expired keys within a time budget; called from cron (slow) and before sleep (fast). */
+static void expireRunCycle(bool fast) {
     static int next_db;
-    static int64_t fast_from; /* no fast cycle before */
+    static int64_t fast_from; /* time before which no fast cycle runs */
     if (fast && !timed_out) return;
     int64_t start = monotonicUs();
     if (fast && start < fast_from) return;
@@ -107,20 +107,20 @@ static void expireActiveExpireCycle(bool fast) {
 static int64_t expireTimer(struct aeEventLoop *el, int64_t id, void *data) {
     (void)el, (void)id, (void)data;
     clockRefresh();
-    expireActiveExpireCycle(false);
+    expireRunCycle(false);
     timer_set = timed_out;
     return timed_out ? PAUSE_MS : AE_NOMORE;
 }
 
 static void expireCron(void) {
     if (timer_set) return;
-    expireActiveExpireCycle(false);
+    expireRunCycle(false);
     if (!timed_out) return;
     timer_set = true;
     aeCreateTimeEvent(server_el, PAUSE_MS, expireTimer, NULL);
 }
 static void expireBeforeSleep(void) {
-    expireActiveExpireCycle(true);
+    expireRunCycle(true);
 }
 
 void expireInit(void) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lazyfree.c - what is freed, and on which thread; see lazyfree.h.
+/* lazyfree.c - what is freed, and by which thread; see lazyfree.h.
  *
- * The main thread only unlinks; what takes many calls of free is a job of the background thread BIO_LAZY_FREE
+ * The main thread only unlinks. What takes many calls of free is a job of the background thread BIO_LAZY_FREE
  * (registry/background.h). */
 #include "data/lifetime/lazyfree.h"
 
@@ -79,12 +79,12 @@ void lazyfreeContents(void (*free)(void *arg), void *arg, size_t objects) {
     bioSubmit(BIO_LAZY_FREE, lazyfreeFreeContentsJob, c);
 }
 
-/* Tables may come by the thousand, one for each slot that has left: they are one job. */
+/* Tables may come by the thousand, one for each slot that has left; one job frees them all. */
 struct deadTable {
     struct deadTable *next;
     struct hashtable table;
 };
-static _Atomic(struct deadTable *) dead_tables; /* there is a job while there are any */
+static _Atomic(struct deadTable *) dead_tables; /* there is a job while this is not NULL */
 
 static size_t lazyfreeOwnedEntries(const struct hashtable *ht) {
     return ht->type->entryFree ? hashtableSize(ht) : 0;

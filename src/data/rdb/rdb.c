@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rdb.c - numbers, strings and whole values in the RDB encoding.
  *
- * What comes from a file or a client is never believed: a length is compared with what is left of the stream
- * before anything is allocated for it, and where that is not known (a socket) memory grows with what has
- * really come. LZF cannot make more than LZF_RATIO_MAX bytes out of one, so neither does a short string claim
- * gigabytes. */
+ * Data from a file or a client are not trusted: a length is compared with what is left of the stream
+ * before anything is allocated for it; where that is unknown (a socket), memory grows with the bytes
+ * that have arrived. LZF cannot make more than LZF_RATIO_MAX bytes out of one, so a short string cannot
+ * claim gigabytes either. */
 #include "data/rdb/rdb.h"
 
 #include <errno.h>
@@ -21,12 +21,12 @@
 #include "registry/info.h"
 
 #define LZF_MIN_LENGTH    20 /* shorter strings are not worth a try */
-#define LZF_WORTH         16 /* of a string that is compressed such a part should be saved */
-#define LZF_PATIENCE      8  /* strings in a row of which less was */
-#define LZF_SKIPS_MAX     64 /* not tried after one of those */
+#define LZF_WORTH         16 /* compression should save this fraction of a string */
+#define LZF_PATIENCE      8  /* so many strings in a row that saved less stop it */
+#define LZF_SKIPS_MAX     64 /* strings not tried after such a row */
 #define LZF_RATIO_MAX     264
-#define GROW_CHUNK        (1024 * 1024) /* trusted at a time when the stream's size is not known */
-#define UNTRUSTED_PRESIZE (1u << 20)    /* elements */
+#define GROW_CHUNK        (1024 * 1024) /* bytes trusted at a time when the stream's size is unknown */
+#define UNTRUSTED_PRESIZE (1u << 20)    /* in elements */
 #define SECTIONS_MAX      4
 
 bool rdb_compression;
@@ -62,7 +62,7 @@ void rdbWriteLen(struct rioWriter *w, uint64_t n) {
     }
 }
 
-/* False: needs more than 32 bits. */
+/* Returns false when the number needs more than 32 bits. */
 static bool rdbWriteShortInteger(struct rioWriter *w, int64_t n) {
     int enc, bytes;
     if (n >= INT8_MIN && n <= INT8_MAX)
@@ -86,10 +86,10 @@ void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length) {
     rioWriteStr(w, compressed);
 }
 
-/* False: it would not become shorter. */
+/* Returns false when the string would not become shorter. */
 static bool rdbWriteCompressed(struct rioWriter *w, struct str s) {
     if (s.len > UINT32_MAX) return false;
-    size_t room = s.len - 4; /* what the two lengths take has to be saved as well */
+    size_t room = s.len - 4; /* the two lengths take space as well */
     char small[2048];
     char *out = room <= sizeof small ? small : ztrymalloc(room);
     if (!out) return false;
@@ -99,8 +99,8 @@ static bool rdbWriteCompressed(struct rioWriter *w, struct str s) {
     return len > 0;
 }
 
-/* To find out that a string gets hardly shorter takes longer than all else that is done for it. Where none in
- * a row does, only some are tried, ever fewer, until one does. */
+/* Finding out that a string hardly gets shorter takes longer than everything else done for it. While strings
+ * in a row do not, ever fewer are tried, until one gets shorter. */
 static bool rdbTryCompressed(struct rioWriter *w, struct str s) {
     if (w->lzf_skips) {
         w->lzf_skips--;
@@ -143,8 +143,8 @@ void rdbReaderFree(struct rdbReader *r) {
     r->scratch = NULL;
 }
 
-/* *encoded: n is an RDB_ENC_*. */
-static bool dataRdbReadLen(struct rdbReader *r, uint64_t *n, bool *encoded) {
+/* When *encoded is set, n is an RDB_ENC_*. */
+static bool rdbReadLenOrEncoding(struct rdbReader *r, uint64_t *n, bool *encoded) {
     uint8_t b, more[8];
     *encoded = false;
     *n = 0;
@@ -171,11 +171,11 @@ static bool dataRdbReadLen(struct rdbReader *r, uint64_t *n, bool *encoded) {
 
 bool rdbReadLen(struct rdbReader *r, uint64_t *n) {
     bool encoded;
-    if (!dataRdbReadLen(r, n, &encoded)) return false;
+    if (!rdbReadLenOrEncoding(r, n, &encoded)) return false;
     return !encoded || rioFail(&r->io, "a number was expected, not an encoded string");
 }
 
-static bool rdbFits(struct rdbReader *r, uint64_t bytes) {
+static bool rdbCheckLeft(struct rdbReader *r, uint64_t bytes) {
     return bytes <= rioLeft(&r->io) ||
            rioFail(&r->io, "%llu bytes announced, %llu left", (unsigned long long)bytes,
                    (unsigned long long)rioLeft(&r->io));
@@ -204,16 +204,17 @@ static bool rdbReadEncodedInteger(struct rdbReader *r, uint64_t enc, int64_t *n)
     return true;
 }
 
-/* Memory for `len` bytes that are to come, or NULL and an error. */
+/* Allocates memory for `len` bytes that are to come, or returns NULL and sets the error. */
 static void *rdbAllocate(struct rdbReader *r, uint64_t len) {
     void *p = len <= SIZE_MAX / 2 ? ztrymalloc(len ? len : 1) : NULL;
     if (!p) rioFail(&r->io, "no memory for a string of %llu bytes", (unsigned long long)len);
     return p;
 }
 
-/* len bytes of the stream into memory from zmalloc. Grows as they come where the stream may be lying. */
+/* Reads len bytes of the stream into memory from zmalloc, which grows as they arrive where the length
+ * is not trusted. */
 static char *rdbReadBytes(struct rdbReader *r, uint64_t len) {
-    if (!rdbFits(r, len)) return NULL;
+    if (!rdbCheckLeft(r, len)) return NULL;
     bool trusted = r->io.size != RIO_SIZE_UNKNOWN || len <= GROW_CHUNK;
     uint64_t have = 0, room = trusted ? len : GROW_CHUNK;
     char *p = rdbAllocate(r, room);
@@ -241,14 +242,14 @@ struct lzfHead {
 };
 
 static bool rdbReadLzfHead(struct rdbReader *r, struct lzfHead *h) {
-    if (!rdbReadLen(r, &h->compressed) || !rdbReadLen(r, &h->length) || !rdbFits(r, h->compressed))
+    if (!rdbReadLen(r, &h->compressed) || !rdbReadLen(r, &h->length) || !rdbCheckLeft(r, h->compressed))
         return false;
     if (h->length > UINT32_MAX || h->compressed == 0 || h->length > h->compressed * LZF_RATIO_MAX)
         return rioFail(&r->io, "compressed string of impossible length");
     return true;
 }
 
-/* h->length bytes to dst. */
+/* Decompresses h->length bytes into dst. */
 static bool rdbDecompress(struct rdbReader *r, const struct lzfHead *h, char *dst) {
     bool in_place = h->compressed <= RIO_BUFFER || !r->io.buf;
     char *copy = in_place ? NULL : rdbReadBytes(r, h->compressed);
@@ -259,12 +260,12 @@ static bool rdbDecompress(struct rdbReader *r, const struct lzfHead *h, char *ds
     return got == h->length || rioFail(&r->io, "a compressed string does not expand to its announced length");
 }
 
-static bool rdbBadEncoding(struct rdbReader *r, uint64_t enc) {
+static bool rdbFailEncoding(struct rdbReader *r, uint64_t enc) {
     return rioFail(&r->io, "unknown string encoding %llu", (unsigned long long)enc);
 }
 
-/* Room for len bytes in r->scratch, whose length becomes len. */
-static bool rdbScratchRoom(struct rdbReader *r, uint64_t len) {
+/* Makes r->scratch a string of len bytes. */
+static bool rdbReserveScratch(struct rdbReader *r, uint64_t len) {
     if (!r->scratch || sdslen(r->scratch) + sdsavail(r->scratch) < len) {
         sds more = len <= SIZE_MAX / 2 ? sdstrynewlen(NULL, len) : NULL;
         if (!more) return rioFail(&r->io, "no memory for a string of %llu bytes", (unsigned long long)len);
@@ -278,36 +279,36 @@ static bool rdbScratchRoom(struct rdbReader *r, uint64_t len) {
 bool rdbReadString(struct rdbReader *r, struct str *s) {
     uint64_t n;
     bool encoded;
-    if (!dataRdbReadLen(r, &n, &encoded)) return false;
+    if (!rdbReadLenOrEncoding(r, &n, &encoded)) return false;
     if (encoded && n == RDB_ENC_LZF) {
         struct lzfHead h;
-        if (!rdbReadLzfHead(r, &h) || !rdbScratchRoom(r, h.length) || !rdbDecompress(r, &h, r->scratch))
+        if (!rdbReadLzfHead(r, &h) || !rdbReserveScratch(r, h.length) || !rdbDecompress(r, &h, r->scratch))
             return false;
         *s = strN(r->scratch, h.length);
         return true;
     }
     if (encoded) {
         int64_t i;
-        if (n > RDB_ENC_INT32) return rdbBadEncoding(r, n);
+        if (n > RDB_ENC_INT32) return rdbFailEncoding(r, n);
         if (!rdbReadEncodedInteger(r, n, &i)) return false;
         *s = strN(r->small, ll2string(r->small, i));
         return true;
     }
     if (n <= RIO_BUFFER || !r->io.buf) {
-        if (!rdbFits(r, n)) return false;
+        if (!rdbCheckLeft(r, n)) return false;
         const char *p = rioView(&r->io, n);
         if (!p) return false;
         *s = strN(p, n);
         return true;
     }
-    if (!rdbFits(r, n)) return false;
-    if (r->io.size == RIO_SIZE_UNKNOWN) { /* do not believe the length */
+    if (!rdbCheckLeft(r, n)) return false;
+    if (r->io.size == RIO_SIZE_UNKNOWN) { /* do not trust the length */
         char *p = rdbReadBytes(r, n);
         if (!p) return false;
         sdsfree(r->scratch);
         r->scratch = sdsnewlen(p, n);
         zfree(p);
-    } else if (!rdbScratchRoom(r, n) || !rioRead(&r->io, r->scratch, n)) {
+    } else if (!rdbReserveScratch(r, n) || !rioRead(&r->io, r->scratch, n)) {
         return false;
     }
     *s = strN(r->scratch, n);
@@ -350,14 +351,14 @@ size_t rdbPresize(const struct rdbReader *r, uint64_t n) {
     return trusted || n <= UNTRUSTED_PRESIZE ? n : UNTRUSTED_PRESIZE;
 }
 
-static uint64_t rdb_sanitizations; /* blobs that were checked to the bottom */
+static uint64_t rdb_sanitizations; /* blobs that were checked completely */
 
 unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len) {
     uint64_t n;
     bool encoded;
     char *p;
     rdb_sanitizations += r->deep;
-    if (!dataRdbReadLen(r, &n, &encoded)) return NULL;
+    if (!rdbReadLenOrEncoding(r, &n, &encoded)) return NULL;
     if (!encoded) {
         p = rdbReadBytes(r, n);
         *len = n;
@@ -412,9 +413,9 @@ bool rdbReadDoubleText(struct rdbReader *r, double *d) {
     return string2d(strN(p, len), d) || rioFail(&r->io, "a score is not a number");
 }
 
-/* Past n bytes without keeping them. */
+/* Skips n bytes. */
 static bool rdbSkip(struct rdbReader *r, uint64_t n) {
-    if (!rdbFits(r, n)) return false;
+    if (!rdbCheckLeft(r, n)) return false;
     while (n > 0) {
         size_t part = n < RIO_BUFFER ? n : RIO_BUFFER;
         if (!rioView(&r->io, part)) return false;
@@ -426,10 +427,10 @@ static bool rdbSkip(struct rdbReader *r, uint64_t n) {
 bool rdbSkipString(struct rdbReader *r) {
     uint64_t n;
     bool encoded;
-    if (!dataRdbReadLen(r, &n, &encoded)) return false;
+    if (!rdbReadLenOrEncoding(r, &n, &encoded)) return false;
     if (!encoded) return rdbSkip(r, n);
     if (n <= RDB_ENC_INT32) return rdbSkip(r, 1u << n);
-    if (n != RDB_ENC_LZF) return rdbBadEncoding(r, n);
+    if (n != RDB_ENC_LZF) return rdbFailEncoding(r, n);
     uint64_t compressed, length;
     return rdbReadLen(r, &compressed) && rdbReadLen(r, &length) && rdbSkip(r, compressed);
 }
@@ -492,7 +493,7 @@ bool rdbDumpValid(struct str payload, struct str *body, int *version) {
     return true;
 }
 
-/* ---- Sections of other rooms ---- */
+/* ---- Sections of other modules ---- */
 
 const char *rdbTypeName(int type) {
     static const char *const names[RDB_TYPES] = {

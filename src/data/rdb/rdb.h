@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rdb.h - the RDB encoding: how numbers, strings and values are written down. Datasets are
- * data/rdb/rdb_dataset.h; DUMP and RESTORE use the same encoding for a single value.
+/* rdb.h - the RDB encoding of numbers, strings and values. data/rdb/rdb_dataset.h is about whole datasets;
+ * DUMP and RESTORE use the same encoding for a single value.
  *
  * Numbers are 1, 2, 5 or 9 bytes, by the two highest bits of the first:
  *
@@ -8,9 +8,9 @@
  *     01xxxxxx + 1 byte            14 bits, big endian      10000001 + 8 bytes   64 bits, big endian
  *     11xxxxxx                     not a number: a string in encoding x (RDB_ENC_*)
  *
- * Strings are a number and so many bytes; or an integer of 8, 16, 32 bits, little endian (RDB_ENC_INT*); or
- * LZF: number of compressed bytes, number of bytes, compressed bytes. All other integers are little endian.
- * (Format as of Valkey 8.1, RDB version 11; version 80 adds RDB_TYPE_HASH_EXPIRING.)
+ * A string is a number and so many bytes; or an integer of 8, 16, 32 bits, little endian (RDB_ENC_INT*); or
+ * LZF: the number of compressed bytes, the number of bytes, the compressed bytes. All other integers are
+ * little endian. (The format is that of Valkey 8.1, RDB version 11; version 80 adds RDB_TYPE_HASH_EXPIRING.)
  *
  * Each type encodes and decodes its own values (save and load of struct objectType). */
 #pragma once
@@ -22,12 +22,12 @@
 #include "data/rdb/rio.h"
 #include "data/type.h"
 
-#define RDB_VERSION          11 /* written by default: what Valkey 8 reads */
-#define RDB_VERSION_EXPIRING 80 /* when there are hash fields with an expiry */
-#define RDB_VERSION_REDIS_7  10 /* what Redis 7.0 reads */
+#define RDB_VERSION          11 /* written by default: Valkey 8 reads it */
+#define RDB_VERSION_EXPIRING 80 /* written when there are hash fields with an expiry */
+#define RDB_VERSION_REDIS_7  10 /* the newest that Redis 7.0 reads */
 #define RDB_VERSION_OLDEST   1
-#define RDB_HELD_INLINE      248 /* a held string up to this long needs no allocation */
-/* May data of this version be read? 12 to 79 belong to others. */
+#define RDB_HELD_INLINE      248 /* the longest held string that needs no allocation */
+/* Whether data of this version may be read. Versions 12 to 79 belong to other servers. */
 static inline bool rdbVersionReadable(int64_t v) {
     return (v >= RDB_VERSION_OLDEST && v <= RDB_VERSION) || v == RDB_VERSION_EXPIRING;
 }
@@ -57,7 +57,7 @@ enum rdbType {
     RDB_TYPE_HASH_EXPIRING = 22,      /* version 80 only */
     RDB_TYPES
 };
-const char *rdbTypeName(int type); /* as the check tool and the log show it */
+const char *rdbTypeName(int type); /* as the check tool and the log print it */
 
 enum rdbOpcode {
     RDB_OP_SLOT_IMPORT = 243, /* the name of a migration, and its ranges of slots */
@@ -79,48 +79,49 @@ enum { RDB_ENC_INT8 = 0, RDB_ENC_INT16 = 1, RDB_ENC_INT32 = 2, RDB_ENC_LZF = 3 }
 extern bool rdb_compression; /* rdbcompression: LZF for strings of more than 20 bytes */
 
 /* ---- Writing. Errors are the writer's (w->error). ---- */
-/* Does the writer want a version without what came with version 11? */
+/* Whether the writer needs a version without what came with version 11. */
 static inline bool rdbIsForRedis7(int version) {
     return version && version <= RDB_VERSION_REDIS_7;
 }
 void rdbWriteLen(struct rioWriter *w, uint64_t n);
-/* As an integer when the text is one, compressed when that is shorter, or as it is. */
+/* Writes an integer when the text is one, else compressed bytes when that is shorter, else the text. */
 void rdbWriteString(struct rioWriter *w, struct str s);
 void rdbWriteDouble(struct rioWriter *w, double d); /* binary64 */
 void rdbWriteInt64(struct rioWriter *w, int64_t n); /* 8 bytes */
-/* A string that has been compressed by LZF already (quicklist nodes). */
+/* Writes a string that LZF has compressed already (quicklist nodes). */
 void rdbWriteLzf(struct rioWriter *w, struct str compressed, size_t length);
 
-/* ---- Reading. What fails has told why (rioFail), and freed what it made. ---- */
+/* ---- Reading. A function that fails has set the error (rioFail) and freed what it made. ---- */
 struct rdbReader {
     struct rioReader io; /* first */
     int version;         /* of the data */
-    /* Check what is read to its last bit (sanitize-dump-payload)? If not, only what is needed for not reading
-     * outside of it, and not looping. */
+    /* Check what is read to its last bit (sanitize-dump-payload)? If not, only what keeps reads inside of it
+     * and ends loops. */
     bool deep;
-    bool from_client;  /* RESTORE: sizes are not to be trusted for allocations */
-    bool keep_expired; /* hash fields whose time is over are kept: whoever sent them will delete them */
-    struct str key;    /* whose value is read: for types that want to know; ptr NULL: none */
-    int dbid;          /* and in which database */
+    bool from_client;  /* RESTORE: announced sizes are not trusted for allocations */
+    bool keep_expired; /* keep hash fields past their expiry: the sender will delete them */
+    struct str key;    /* key whose value is read, for types that need it; ptr NULL: none */
+    int dbid;          /* database of that key */
     sds scratch;       /* the last string read, when it is not in the buffer */
-    char small[OBJ_EMBED_MAX + 1]; /* the same, when it is a number; or the bytes of an embedded value */
+    char
+        small[OBJ_EMBED_MAX + 1]; /* the last string when it is a number; or the bytes of an embedded value */
 };
-/* The caller inits r->io (rioReaderInit…) and the other fields ({0} is fine for scratch). */
+/* The caller initializes r->io (rioReaderInit…) and the other fields ({0} is fine for scratch). */
 void rdbReaderFree(struct rdbReader *r);
 
 bool rdbReadLen(struct rdbReader *r, uint64_t *n); /* fails on an encoded string */
-/* The same for the number of elements that follow, each of at least `min_bytes`: fails when there cannot be
- * so many. */
+/* Reads the number of elements that follow, each of at least `min_bytes`; fails when there cannot be so
+ * many. */
 bool rdbReadCount(struct rdbReader *r, size_t min_bytes, uint64_t *n);
-/* A string; the view is good until the next read from r. */
+/* Reads a string; the view is valid until the next read from r. */
 bool rdbReadString(struct rdbReader *r, struct str *s);
 sds rdbReadSds(struct rdbReader *r); /* the caller's; NULL on failure */
-/* What rdbReadString has just given, as an sds of the caller's; the view is no longer valid. */
+/* Turns what rdbReadString has just returned into an sds of the caller's; the view is no longer valid. */
 sds rdbTakeString(struct rdbReader *r, struct str s);
-/* An element of a container: fails when it is longer than those may be. */
+/* Reads an element of a container; fails when it is longer than elements may be. */
 #define RDB_ELEMENT_MAX (UINT32_MAX - 64)
 bool rdbReadElement(struct rdbReader *r, struct str *s);
-/* The same, good until rdbHeldFree (which may always be called, and again). */
+/* An element that stays valid until rdbHeldFree, which may always be called, and repeatedly. */
 struct rdbHeld {
     struct str s;
     sds own;
@@ -131,21 +132,22 @@ static inline void rdbHeldFree(struct rdbHeld *h) {
     if (h->own) sdsfree(h->own);
     h->own = NULL;
 }
-/* For how many of n announced elements may memory be allocated before they have come? */
+/* For how many of n announced elements memory may be allocated before they have been read. */
 size_t rdbPresize(const struct rdbReader *r, uint64_t n);
-/* Bytes with room for a container (listpack, intset) that will own them: from zmalloc. NULL on failure. */
+/* Reads bytes that become a container (listpack, intset): allocated by zmalloc, the caller's. NULL on
+ * failure. */
 unsigned char *rdbReadBlob(struct rdbReader *r, size_t *len);
 bool rdbReadDouble(struct rdbReader *r, double *d);
-bool rdbReadDoubleText(struct rdbReader *r, double *d); /* of RDB_TYPE_ZSET */
+bool rdbReadDoubleText(struct rdbReader *r, double *d); /* text of RDB_TYPE_ZSET */
 bool rdbReadInt64(struct rdbReader *r, int64_t *n);
 bool rdbReadInt32(struct rdbReader *r, int32_t *n);
-/* Over a string without making it. */
+/* Skips a string without building it. */
 bool rdbSkipString(struct rdbReader *r);
 
 /* ---- Values ---- */
-/* The byte that tells how rdbWriteValue writes this value to this writer (w->version). */
+/* Returns the byte that says how rdbWriteValue writes this value to this writer (w->version). */
 uint8_t rdbValueType(const struct rioWriter *w, const struct object *o);
-/* Is there such a value in this version of the format? */
+/* Whether this version of the format has such a value. */
 static inline bool rdbVersionHas(int version, uint8_t type) {
     return version == 0 || version >= RDB_VERSION_EXPIRING || type != RDB_TYPE_HASH_EXPIRING;
 }
@@ -154,45 +156,45 @@ enum rdbLoaded rdbReadValue(struct rdbReader *r, uint8_t type, struct value *v);
 
 /* ---- DUMP payloads: | type | value | version: 2 bytes | CRC-64 of all before: 8 bytes | ---- */
 sds rdbDump(const struct object *o);
-/* Is this a payload, whole, and of a version that can be read? `body` is what lies before the last 10 bytes;
- * version may be NULL. Serves FUNCTION RESTORE as well. */
+/* Whether this is a whole payload of a version that can be read. `body` is all but the last 10 bytes; version
+ * may be NULL. Used for FUNCTION RESTORE as well. */
 bool rdbDumpValid(struct str payload, struct str *body, int *version);
-/* The 10 last bytes, appended. */
+/* Appends the last 10 bytes. */
 sds rdbDumpSeal(sds body, int version);
 
-/* ---- Opcodes of other rooms in files: function libraries ---- */
+/* ---- Opcodes of other modules in files: function libraries ---- */
 struct rdbSection {
     uint8_t opcode;
-    void (*save)(struct rioWriter *w);    /* writes opcode and content, any number of times */
+    void (*save)(struct rioWriter *w);    /* writes opcode and content; called any number of times */
     bool (*load)(struct rdbReader *r);    /* after the opcode; false: failed (rioFail) */
     void (*rewrite)(struct rioWriter *w); /* the same as commands; may be NULL */
-    bool (*needsNewRdb)(void);            /* is there what older versions do not have? may be NULL */
-    void (*empty)(void); /* drops what load has brought: it will be loaded anew; may be NULL */
-    /* The same as load, but beside what is there: it takes its place (exchange(true)), or goes (false). What
-     * was there, or was loaded aside, is gone then. */
+    bool (*needsNewRdb)(void); /* whether there is something that older versions do not have; may be NULL */
+    void (*empty)(void);       /* drops what load has read, before it is loaded again; may be NULL */
+    /* Loads like load, but beside the present contents. exchange(true) then replaces those, exchange(false)
+     * drops what was loaded; either way only one of the two is left. */
     bool (*loadAside)(struct rdbReader *r);
     void (*exchange)(bool take);
 };
-void rdbSectionRegister(const struct rdbSection *section); /* which must stay */
+void rdbSectionRegister(const struct rdbSection *section); /* must stay valid */
 const struct rdbSection *const *rdbSections(int *count);   /* in order of registration */
 void rdbSectionsEmpty(void);
 void rdbSectionsExchange(bool take);
 
-/* ---- Fields of other rooms ---- */
-/* An AUX field of datasets that replicas are sent. value: what is to be told; NULL: nothing. load may be
- * called while another node's data are read beside ours. */
+/* ---- Fields of other modules ---- */
+/* An AUX field of datasets that are sent to replicas. `value` returns its content, or NULL to leave it out.
+ * `load` may be called while another node's data are read beside ours. */
 struct rdbField {
     const char *name;
     sds (*value)(void);
     void (*load)(struct str value);
 };
-void rdbFieldRegister(const struct rdbField *field); /* which must stay */
+void rdbFieldRegister(const struct rdbField *field); /* must stay valid */
 const struct rdbField *const *rdbFields(int *count); /* in order of registration */
 
 void rdbInit(void); /* directives: rdbcompression, rdb-version-check, sanitize-dump-payload; data/rdb/rdb.c */
-/* rdb-version-check: refuse data of a version that is not known, or try it. */
+/* rdb-version-check: refuse data of an unknown version, or try to read it. */
 enum { RDB_CHECK_STRICT, RDB_CHECK_RELAXED };
 extern int rdb_version_check;
-/* sanitize-dump-payload: no, yes, clients (those without the ACL's skip-sanitize-payload). */
+/* sanitize-dump-payload: no, yes, clients (without the ACL flag skip-sanitize-payload). */
 enum { RDB_SANITIZE_NO, RDB_SANITIZE_YES, RDB_SANITIZE_CLIENTS };
 extern int rdb_sanitize;

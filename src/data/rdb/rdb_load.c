@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rdb_load.c - reading a whole dataset. Part of rdb_dataset.h.
+/* rdb_load.c - reads a whole dataset. Part of rdb_dataset.h.
  *
- * The bucket that a key belongs into is a cache miss, as tables are larger than caches. So a key that has
- * been read, and whose object is made, waits in a queue of a few while its bucket is fetched:
+ * The bucket for a key is a cache miss, as tables are larger than caches. So a key that has been read, with
+ * its object, waits in a short queue while its bucket is fetched:
  *
  *     read ──> | hash, object | ... | ──> keyspaceAdd
- *              bucket prefetched      bucket there
+ *              bucket prefetched      bucket in the cache
  *
- * What is in the file is not believed: numbers are compared with what is left of it (data/rdb/rdb.c), tables
- * are made no larger than the rest of the file can fill. */
+ * The file is not trusted: lengths are compared with what is left of it (data/rdb/rdb.c), and tables are made
+ * no larger than the rest of the file can fill. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -25,11 +25,11 @@
 #include "data/type.h"
 #include "registry/debug.h"
 
-#define QUEUE           8  /* a power of two */
-#define KEY_BYTES_MIN   3  /* of a key and its value in a file: type, length, length */
-#define KEY_MEMORY_MIN  24 /* of the same in memory: an object, its place in a table */
+#define QUEUE           8  /* length; a power of two */
+#define KEY_BYTES_MIN   3  /* a key and its value in a file: type, length, length */
+#define KEY_MEMORY_MIN  24 /* the same in memory: an object, its entry in a table */
 #define KEY_SHOWN_MAX   256
-#define CHECKSUM_SINCE  5 /* version */
+#define CHECKSUM_SINCE  5 /* version that introduced checksums */
 #define PRE_GA_FUNCTION "Functions in the format of a pre-release version cannot be read"
 _Static_assert((QUEUE & (QUEUE - 1)) == 0, "numbers of places wrap");
 
@@ -41,21 +41,21 @@ void (*rdb_load_used_memory)(uint64_t bytes);
 struct rdbLoader {
     struct rdbReader *r;
     const struct rdbLoadOptions *options;
-    struct keyspace *keyspace; /* of the database... */
-    int dbid;                  /* ...with this number */
+    struct keyspace *keyspace; /* keyspace of the present database */
+    int dbid;                  /* number of that database */
     int64_t now_ms;
     struct {
         struct object *o;
         uint64_t hash;
     } queue[QUEUE];
     unsigned in, out;
-    sds key;  /* of the value that is being read, */
-    int type; /* of what encoding; -1: no value is being read */
-    /* What the opcodes before a key have said about it. */
+    sds key;  /* key whose value is being read */
+    int type; /* its encoding; -1: no value is being read */
+    /* These are set by the opcodes before a key. */
     int64_t expire_ms;         /* OBJ_NO_EXPIRE: none */
-    int64_t idle_s, frequency; /* -1: not told */
-    uint64_t used_memory;      /* of the server that wrote it; 0: not told */
-    uint64_t announced;        /* keys, slot by slot */
+    int64_t idle_s, frequency; /* -1: unknown */
+    uint64_t used_memory;      /* of the server that wrote the data; 0: unknown */
+    uint64_t announced;        /* keys, added up over the slots */
     struct rdbLoadResult result;
 };
 
@@ -71,7 +71,7 @@ int rdbMagicVersion(const char magic[RDB_MAGIC_LEN]) {
     return name ? version : -1;
 }
 
-/* Which name is on it must go with the version, and the version must be one of ours, or newer if that may be
+/* The name in the magic must fit the version, and the version must be known, or newer if that may be
  * tried. */
 bool rdbMagicReadable(const char magic[RDB_MAGIC_LEN]) {
     int version = rdbMagicVersion(magic);
@@ -92,7 +92,7 @@ static bool rdbLoadReadMagic(struct rdbLoader *l) {
 
 /* ---- Keys ---- */
 
-/* Of two with the same name the later one counts, where that is allowed. */
+/* When two keys have the same name, the later one counts, if that is allowed. */
 static bool rdbLoadAddOne(struct rdbLoader *l, struct object *o, uint64_t hash) {
     struct str key = objectKey(o);
     if (__builtin_expect(keyspaceFind(l->keyspace, key, hash) != NULL, 0)) {
@@ -114,7 +114,7 @@ static bool rdbLoadAddOldest(struct rdbLoader *l) {
     return rdbLoadAddOne(l, l->queue[at].o, l->queue[at].hash);
 }
 
-/* All that wait. After a failure they are dropped. */
+/* Adds all waiting keys. After a failure they are dropped. */
 static bool rdbLoadAddAll(struct rdbLoader *l) {
     while (l->out != l->in && !rioFailed(&l->r->io)) rdbLoadAddOldest(l);
     while (l->out != l->in) objectFree(l->queue[l->out++ % QUEUE].o);
@@ -139,7 +139,7 @@ static bool rdbLoadEnqueue(struct rdbLoader *l, struct value v, uint64_t hash) {
     return true;
 }
 
-static void rdbLoadForgetAttributes(struct rdbLoader *l) {
+static void rdbLoadClearAttributes(struct rdbLoader *l) {
     l->expire_ms = OBJ_NO_EXPIRE;
     l->idle_s = l->frequency = -1;
 }
@@ -148,15 +148,15 @@ static bool rdbLoadKeyHasExpired(const struct rdbLoader *l) {
     return l->expire_ms != OBJ_NO_EXPIRE && l->expire_ms < l->now_ms && !l->options->keep_expired;
 }
 
-/* For tests. A client should not have to wait for a buffer's worth of delays. */
-static void rdbLoadSlowDown(struct rdbLoader *l) {
+/* For tests: delays. A client should not have to wait for the delays of a whole buffer. */
+static void rdbLoadDelay(struct rdbLoader *l) {
     rdbDelay(rdb_key_load_delay_us, l->result.keys);
     if (l->r->io.progress) l->r->io.progress(&l->r->io);
 }
 
-/* It has to be in its place for that. */
-static bool rdbLoadTellLoaded(struct rdbLoader *l) {
-    if (!notifySinks()) return true;
+/* Sends the event for a loaded key, which has to be in the keyspace for that. */
+static bool rdbLoadNotifyLoaded(struct rdbLoader *l) {
+    if (!notifyHasEventSinks()) return true;
     if (!rdbLoadAddAll(l)) return false;
     keyEvent(NOTIFY_LOADED, "loaded", sdsview(l->key), dbGet(l->dbid));
     return true;
@@ -185,10 +185,10 @@ static bool rdbLoadReadKey(struct rdbLoader *l, uint8_t type) {
     } else {
         ok = rdbLoadEnqueue(l, v, hash);
         l->result.keys++;
-        if (ok && !l->options->into) ok = rdbLoadTellLoaded(l);
+        if (ok && !l->options->into) ok = rdbLoadNotifyLoaded(l);
     }
-    rdbLoadForgetAttributes(l);
-    if (__builtin_expect(rdb_key_load_delay_us != 0, 0)) rdbLoadSlowDown(l);
+    rdbLoadClearAttributes(l);
+    if (__builtin_expect(rdb_key_load_delay_us != 0, 0)) rdbLoadDelay(l);
     return ok;
 }
 
@@ -218,7 +218,7 @@ static bool rdbLoadReadFrequency(struct rdbLoader *l) {
 static void rdbLoadSelectDb(struct rdbLoader *l, int dbid) {
     struct keyspace **into = l->options->into;
     serverAssert(dbid >= 0 && dbid < dbCount());
-    serverAssert(l->in == l->out); /* those that wait are for the database before */
+    serverAssert(l->in == l->out); /* waiting keys belong to the previous database */
     l->dbid = l->r->dbid = dbid;
     if (into && !into[dbid]) into[dbid] = keyspaceCreate();
     l->keyspace = into ? into[dbid] : &dbGet(dbid)->keyspace;
@@ -237,29 +237,29 @@ static bool rdbLoadReadSelectDb(struct rdbLoader *l) {
     return true;
 }
 
-static uint64_t rdbLoadLeast(uint64_t a, uint64_t b) {
+static uint64_t rdbLoadMin(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* As many as fit into the rest of the file; of a stream whose length nobody knows, into the memory that its
- * writer told of. */
+/* Returns how many keys fit into the rest of the file; for a stream of unknown length, into the memory that
+ * its writer reported. */
 static uint64_t rdbLoadPossibleKeys(const struct rdbLoader *l) {
     const struct rioReader *io = &l->r->io;
     return io->size == RIO_SIZE_UNKNOWN ? l->used_memory / KEY_MEMORY_MIN : rioLeft(io) / KEY_BYTES_MIN;
 }
 
-/* Tables that cannot be made now may still grow, step by step. */
+/* When a table cannot be allocated now, it may still grow step by step. */
 static bool rdbLoadReadSizes(struct rdbLoader *l) {
     uint64_t keys, with_expire;
     if (!rdbReadLen(l->r, &keys) || !rdbReadLen(l->r, &with_expire)) return false;
     uint64_t possible = rdbLoadPossibleKeys(l);
-    keyspaceTryExpand(l->keyspace, keyspaceSize(l->keyspace) + rdbLoadLeast(keys, possible),
-                      keyspaceExpiresSize(l->keyspace) + rdbLoadLeast(with_expire, possible));
+    keyspaceTryExpand(l->keyspace, keyspaceSize(l->keyspace) + rdbLoadMin(keys, possible),
+                      keyspaceExpiresSize(l->keyspace) + rdbLoadMin(with_expire, possible));
     return true;
 }
 
-/* So many keys of a slot follow. All that has been announced so far has come, or may be what is left of the
- * file: more is a lie. */
+/* Makes room for the keys of a slot that are announced to follow. All keys announced so far must have come or
+ * fit into the rest of the file; else the number is wrong. */
 static void rdbLoadExpandSlot(struct rdbLoader *l, uint64_t slot, uint64_t keys) {
     uint64_t possible = rdbLoadPossibleKeys(l);
     if (!keys_by_slot || slot >= KEY_SLOTS || keys > possible) return;
@@ -275,7 +275,7 @@ static bool rdbLoadReadSlotInfo(struct rdbLoader *l) {
     return true;
 }
 
-/* The same as text: `slot,keys,...`. */
+/* Reads the announcement as text: `slot,keys,...`. */
 static void rdbLoadNoteSlotInfo(struct rdbLoader *l, struct str value) {
     const char *first = memchr(value.ptr, ',', value.len), *end = value.ptr + value.len;
     const char *second = first ? memchr(first + 1, ',', (size_t)(end - first - 1)) : NULL;
@@ -316,8 +316,7 @@ static void rdbLoadNoteAux(struct rdbLoader *l, struct str name, struct str valu
     bool number = string2ll(value, &n);
     if (strIs(name, "valkey-ver") || strIs(name, "redis-ver")) {
         serverLog(LL_NOTICE, "Loading RDB produced by %s version %.*s",
-                  strIs(name, "valkey-ver") ? "Valkey" : "Redis", (int)rdbLoadLeast(value.len, 64),
-                  value.ptr);
+                  strIs(name, "valkey-ver") ? "Valkey" : "Redis", (int)rdbLoadMin(value.len, 64), value.ptr);
     } else if (strIs(name, "ctime") && number) {
         int64_t age_s = time(NULL) - n;
         serverLog(LL_NOTICE, "The RDB file is %lld seconds old", (long long)(age_s < 0 ? 0 : age_s));
@@ -329,15 +328,15 @@ static void rdbLoadNoteAux(struct rdbLoader *l, struct str name, struct str valu
     } else if (strIs(name, "aof-base") && number) {
         if (n) serverLog(LL_NOTICE, "The RDB file is the base of an append-only file");
     } else if (name.len && name.ptr[0] == '%') {
-        serverLog(LL_NOTICE, "RDB '%.*s': %.*s", (int)rdbLoadLeast(name.len, 64), name.ptr,
-                  (int)rdbLoadLeast(value.len, 256), value.ptr);
+        serverLog(LL_NOTICE, "RDB '%.*s': %.*s", (int)rdbLoadMin(name.len, 64), name.ptr,
+                  (int)rdbLoadMin(value.len, 256), value.ptr);
     } else if (strEq(name, STR("slot-info"))) {
         rdbLoadNoteSlotInfo(l, value);
     } else if (rdbLoadNoteField(name, value)) {
         return;
     } else if (!rdbLoadNoteReplicationAux(&l->result.replication, name, value, number ? n : -1)) {
-        serverLog(LL_DEBUG, "Unknown auxiliary field in the RDB file: '%.*s'",
-                  (int)rdbLoadLeast(name.len, 64), name.ptr);
+        serverLog(LL_DEBUG, "Unknown auxiliary field in the RDB file: '%.*s'", (int)rdbLoadMin(name.len, 64),
+                  name.ptr);
     }
 }
 
@@ -377,7 +376,7 @@ static bool rdbLoadReadSection(struct rdbLoader *l, uint8_t opcode) {
     return rioFail(&l->r->io, "unknown opcode %d", opcode);
 }
 
-/* Everything but keys and the end. */
+/* Handles all opcodes except those of keys and the end. */
 static bool rdbLoadReadOpcode(struct rdbLoader *l, uint8_t opcode) {
     switch (opcode) {
     case RDB_OP_EXPIRETIME_MS: return rdbReadInt64(l->r, &l->expire_ms);
@@ -424,8 +423,8 @@ static bool rdbLoadReadAll(struct rdbLoader *l) {
     return rdbLoadAddAll(l) && rdbLoadReadChecksum(l);
 }
 
-/* With its name, an operator finds out what is lost, and whether there is another copy of it. */
-static void rdbLoadLoaderNameKey(const struct rdbLoader *l) {
+/* Logs the key's name, so that an operator finds out what is lost and whether there is another copy of it. */
+static void rdbLoadLogKey(const struct rdbLoader *l) {
     struct str key = sdsview(l->key);
     sds shown = sdscatrepr(sdsempty(), key.ptr, key.len < KEY_SHOWN_MAX ? key.len : KEY_SHOWN_MAX);
     serverLog(LL_WARNING,
@@ -438,14 +437,14 @@ bool rdbLoadStream(struct rdbReader *r, const struct rdbLoadOptions *options, st
     struct rdbLoader l = {.r = r, .options = options, .now_ms = mstime(), .key = sdsempty(), .type = -1};
     l.result.replication = (struct rdbReplication){.stream_db = -1, .offset = -1};
     rdbLoadSelectDb(&l, 0);
-    rdbLoadForgetAttributes(&l);
+    rdbLoadClearAttributes(&l);
     r->io.checksum = rdb_checksum;
     r->keep_expired = options->keep_expired;
     r->deep = rdb_sanitize == RDB_SANITIZE_YES;
     bool ok = rdbLoadReadAll(&l);
     rdbLoadAddAll(&l);
     serverAssert(ok || r->io.error);
-    if (!ok && l.type >= 0) rdbLoadLoaderNameKey(&l);
+    if (!ok && l.type >= 0) rdbLoadLogKey(&l);
     sdsfree(l.key);
     rdb_last_load = l.result;
     if (result) *result = l.result;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rdb_save.c - writing the whole dataset. Part of rdb_dataset.h.
+/* rdb_save.c - writes the whole dataset. Part of rdb_dataset.h.
  *
- * Runs in a fork child as a rule, so nothing is changed, and nothing but what must be is written to.
+ * It usually runs in a fork child, so it changes no data and writes to as little memory as possible.
  *
- * A table gives its objects in no order of memory: each would be a cache miss or two. So the iterator runs
- * ahead, and the objects lie in a ring meanwhile:
+ * Iterating over a table returns objects in no order of memory: each would be a cache miss or two. So the
+ * iterator runs ahead, and the objects wait in a ring meanwhile:
  *
  *     iterator ──> | o o o o o o o o | o o o o o o o o | ──> written
- *                    object fetched     its container */
+ *                    object fetched     its container
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,11 +34,11 @@ int64_t rdb_key_save_delay_us;
 struct rdbSaver {
     struct rioWriter *w;
     void (*progress)(uint64_t keys);
-    uint64_t keys, told_at; /* keys so far; bytes that had gone out when progress was told */
+    uint64_t keys, told_at; /* keys so far; bytes written when progress was last reported */
     int dbid;
-    size_t left_in_slot;  /* keys, by slot */
-    bool strict;          /* the version was asked for: another one is of no use */
-    bool idle, frequency; /* tell of use: as the eviction policy goes by it */
+    size_t left_in_slot;  /* keys, when they go by slot */
+    bool strict;          /* the version was asked for: no other one will do */
+    bool idle, frequency; /* write marks of use, as the eviction policy needs them */
 };
 
 /* ---- Head ---- */
@@ -83,7 +84,7 @@ static void rdbSaveWriteReplication(struct rioWriter *w, const struct rdbReplica
     else if (rdb_replication_now)
         rdb_replication_now(&r);
     if (!r.known) return;
-    serverAssert(r.id[0] && r.offset >= 0); /* else it would not be known to the reader */
+    serverAssert(r.id[0] && r.offset >= 0); /* else the reader would not know it */
     rdbSaveWriteAuxInt(w, "repl-stream-db", r.stream_db < 0 ? 0 : r.stream_db);
     rdbSaveWriteAux(w, "repl-id", strN(r.id, RDB_REPLICATION_ID));
     rdbSaveWriteAuxInt(w, "repl-offset", r.offset);
@@ -116,15 +117,16 @@ static void rdbSaveWriteHead(struct rioWriter *w, const struct rdbSaveOptions *o
 
 /* ---- Keys ---- */
 
-/* Nothing is left out: who reads this would never know. */
-static void rdbSaveRefuse(struct rdbSaver *s) {
+/* Fails rather than leaving anything out, which a reader could not notice. */
+static void rdbSaveFailVersion(struct rdbSaver *s) {
     if (s->w->error) return;
     serverLog(LL_WARNING, "Can't store key (db %d) in RDB version %d", s->dbid, s->w->version);
     s->w->error = EPROTO;
 }
 
-/* By slot, the keys of each come together; in front of them stands how many there are, for whoever makes
- * tables of that size: `slot,keys,with an expiry,0`. (The last would be those with parts that expire.) */
+/* When keys go by slot, the keys of each slot come together, preceded by their numbers so that a reader
+ * can make tables of that size: `slot,keys,with an expiry,0`. (The last is the number of keys with
+ * parts that expire.) */
 static void rdbSaveAnnounceSlot(struct rdbSaver *s, const struct object *o) {
     struct db *db = dbGet(s->dbid);
     char text[4 * LONG_STR_SIZE];
@@ -153,7 +155,7 @@ static void rdbSaveWriteObject(struct rdbSaver *s, const struct object *o) {
     }
     uint8_t type = rdbValueType(w, o);
     if (s->strict && !rdbVersionHas(w->version, type)) {
-        rdbSaveRefuse(s);
+        rdbSaveFailVersion(s);
         return;
     }
     rioWriteByte(w, type);
@@ -161,8 +163,8 @@ static void rdbSaveWriteObject(struct rdbSaver *s, const struct object *o) {
     rdbWriteValue(w, o);
 }
 
-/* Progress is told once in a buffer's worth: that needs no clock for small keys. */
-static void rdbSaveWroteKey(struct rdbSaver *s, const struct object *o) {
+/* Reports progress once per buffer, so that small keys need no clock. */
+static void rdbSaveCountKey(struct rdbSaver *s, const struct object *o) {
     s->keys++;
     if (childIs()) {
         if (__builtin_expect(rdb_key_save_delay_us != 0, 0)) rdbDelay(rdb_key_save_delay_us, s->keys);
@@ -181,11 +183,11 @@ static bool rdbSaveWriteKeys(struct rdbSaver *s, struct db *db) {
     keyspaceIteratorInit(&ahead.it, &db->keyspace, SLOTS_ALL);
     while (!s->w->error && (o = iteratorAheadNext(&ahead))) {
         rdbSaveWriteObject(s, o);
-        rdbSaveWroteKey(s, o);
+        rdbSaveCountKey(s, o);
     }
     keyspaceIteratorStop(&ahead.it);
     if (s->w->error) return false;
-    serverAssert(s->keys - before == keyspaceSize(&db->keyspace)); /* as many as RESIZEDB has told */
+    serverAssert(s->keys - before == keyspaceSize(&db->keyspace)); /* as many as RESIZEDB announced */
     return true;
 }
 
@@ -217,7 +219,7 @@ bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
     }
     if (aside) rdb_modules.saveAside(w, true);
     rioWriteByte(w, RDB_OP_EOF);
-    uint64_t crc = rioWriterCrc(w); /* 0, when none is kept, says so to the reader */
+    uint64_t crc = rioWriterCrc(w); /* 0 means that there is none */
     w->checksum = false;
     rdbWriteInt64(w, (int64_t)crc);
     return rioFlush(w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rdb_test.c - numbers, strings and payloads of the RDB encoding: the bytes that the format asks for, and
- * back; what is announced and does not come; and commands as text (rewrite.h). */
+/* rdb_test.c - numbers, strings and payloads of the RDB encoding: the bytes that the format prescribes, and
+ * back; lengths that are announced but do not follow; and commands as text (rewrite.h). */
 #include "data/rdb/rdb.h"
 
 #include <float.h>
@@ -162,8 +162,8 @@ static void stringsAsIntegers(void **state) {
            "\x0b-2147483649");
 }
 
-/* A string of this length that is compressed well, a bit, or not at all. It is never a number, which would be
- * written as an integer, and that is no container's (integersAreStrings). */
+/* Returns a string of this length that compresses well, a bit, or not at all. It is never a number, since
+ * that would be written as an integer and is no container (integersAreStrings). */
 static sds rdbTestText(size_t len, int kind) {
     sds s = sdsgrowzero(sdsempty(), len);
     for (size_t i = 0; i < len; i++)
@@ -172,7 +172,7 @@ static sds rdbTestText(size_t len, int kind) {
     return s;
 }
 
-/* Every way of reading a string takes an integer; that of containers refuses it. */
+/* Every way of reading a string accepts an integer, except that for containers. */
 static void integersAreStrings(void **state) {
     (void)state;
     static const char *const numbers[] = {"0", "7", "-1", "300", "-70000"};
@@ -246,7 +246,7 @@ static void stringsComeBack(void **state) {
     rdb_compression = true;
 }
 
-/* Strings that do not get shorter are not tried for ever, and one that does ends that. */
+/* Compression stops being tried while strings do not get shorter, and starts again with one that does. */
 static void compressionIsLearnt(void **state) {
     (void)state;
     enum { RANDOM = 1000, EQUAL = 200, SIZE = 1000 };
@@ -298,7 +298,7 @@ static void whatIsHeldStays(void **state) {
     sdsfree(other);
 }
 
-/* ---- What is announced and does not come ---- */
+/* ---- Announced lengths that do not follow ---- */
 
 static void expectNoString(struct str bytes) {
     for (int way = 0; way < 3; way++) {
@@ -339,7 +339,7 @@ static void rdbTestLies(void **state) {
     EXPECT_NONE("\xff"
                 "abc");
     EXPECT_NONE("\xc3\x03\x80\x7f\xff\xff\xff"
-                "abc"); /* compressed, to what cannot be */
+                "abc"); /* compressed data that cannot be decompressed */
     EXPECT_NONE("\xc3\x03\x20"
                 "abc");
     EXPECT_NONE("\xc3\x00\x05");
@@ -365,7 +365,7 @@ static void rdbTestCounts(void **state) {
     r = readerOf(STR("\xc0\x01"), 0);
     assert_false(rdbReadCount(&r, 1, &n));
     rdbReaderFree(&r);
-    /* Nothing is known of a socket, so memory for elements is given out in portions. */
+    /* A socket's length is unknown, so memory for elements is allocated in portions. */
     r = readerOf(STR("\x81\x7f\xff\xff\xff\xff\xff\xff\xff"), 2);
     assert_true(rdbReadCount(&r, 2, &n));
     assert_int_equal(rdbPresize(&r, n), 1 << 20);
@@ -377,7 +377,7 @@ static void rdbTestCounts(void **state) {
 
 static void rdbTestPayloads(void **state) {
     (void)state;
-    /* Redis 7.0.15, of the string 1. */
+    /* This payload is the string 1 as Redis 7.0.15 writes it. */
     static const char known[] = "\x00\xc0\x01\x0a\x00&x\xe7\xb6\xd1\x01\x11\xfc";
     struct str body, payload = strN(known, sizeof known - 1);
     int version;

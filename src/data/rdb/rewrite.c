@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rewrite.c - writing commands down in the protocol's own form. */
+/* rewrite.c - writes commands in the format of the protocol. */
 #include "data/rdb/rewrite.h"
 
 #include "base/assert.h"
@@ -34,7 +34,7 @@ void rewriteArgDouble(struct rioWriter *w, double d) {
 }
 
 void rewriteItem(struct rewriteItems *items) {
-    serverAssert(items->left > 0); /* no more of them than were announced */
+    serverAssert(items->left > 0); /* no more items than were announced */
     if (items->in_command == 0) {
         items->in_command =
             items->left < REWRITE_ITEMS_PER_COMMAND ? (int)items->left : REWRITE_ITEMS_PER_COMMAND;

@@ -25,7 +25,7 @@ void rioWriterFree(struct rioWriter *w) {
     w->buf = NULL;
 }
 
-static void rioToSink(struct rioWriter *w, const char *p, size_t n) {
+static void rioPassToSink(struct rioWriter *w, const char *p, size_t n) {
     if (n == 0) return;
     if (w->checksum) w->crc = crc64(w->crc, p, n);
     if (!w->error) w->error = w->sink(w->priv, p, n);
@@ -33,7 +33,7 @@ static void rioToSink(struct rioWriter *w, const char *p, size_t n) {
 }
 
 bool rioFlush(struct rioWriter *w) {
-    rioToSink(w, w->buf, w->used);
+    rioPassToSink(w, w->buf, w->used);
     w->used = 0;
     return w->error == 0;
 }
@@ -41,7 +41,7 @@ bool rioFlush(struct rioWriter *w) {
 void rioWriteSlow(struct rioWriter *w, const void *p, size_t n) {
     rioFlush(w);
     if (n >= w->size) {
-        rioToSink(w, p, n);
+        rioPassToSink(w, p, n);
     } else {
         memcpy(w->buf, p, n);
         w->used = n;
@@ -109,21 +109,22 @@ bool rioFail(struct rioReader *r, const char *fmt, ...) {
         r->error_offset = rioOffset(r);
     }
     r->end_offset -= (uint64_t)(r->end - r->at);
-    r->end = r->at; /* every later read takes the slow path, and fails there */
+    r->end = r->at; /* every later read takes the slow path and fails there */
     return false;
 }
 
-static void rioSumUpTo(struct rioReader *r, const char *p) {
+static void rioChecksumUpTo(struct rioReader *r, const char *p) {
     if (r->checksum && p > r->crc_at) r->crc = crc64(r->crc, r->crc_at, (size_t)(p - r->crc_at));
     r->crc_at = p;
 }
 
 uint64_t rioReaderCrc(struct rioReader *r) {
-    rioSumUpTo(r, r->at);
+    rioChecksumUpTo(r, r->at);
     return r->crc;
 }
 
-/* As many bytes as the source gives at once, at least one, into [p, p + n). 0: the end, or an error. */
+/* Reads as many bytes as the source returns at once, at least one, into [p, p + n). Returns 0 at the end or
+ * on an error. */
 static size_t rioPull(struct rioReader *r, char *p, size_t n) {
     if (r->error || !r->source) return 0;
     ssize_t got;
@@ -136,7 +137,7 @@ static size_t rioPull(struct rioReader *r, char *p, size_t n) {
 /* Moves the unread bytes to the front of the buffer and reads until there are n of them. */
 static bool rioRefill(struct rioReader *r, size_t n) {
     if (!r->buf) return false;
-    rioSumUpTo(r, r->at);
+    rioChecksumUpTo(r, r->at);
     size_t left = (size_t)(r->end - r->at);
     memmove(r->buf, r->at, left);
     r->at = r->crc_at = r->buf;
@@ -158,7 +159,7 @@ static bool rioFailShort(struct rioReader *r) {
 
 bool rioReadSlow(struct rioReader *r, void *dst, size_t n) {
     char *p = dst;
-    while (n > RIO_BUFFER) { /* long: what is in the buffer, then in pieces */
+    while (n > RIO_BUFFER) { /* a long read: what is in the buffer, then in pieces */
         size_t part = (size_t)(r->end - r->at);
         if (part == 0) {
             if (!rioRefill(r, 1)) return rioFailShort(r);

@@ -4,11 +4,11 @@
  *     struct rioWriter   | buffer ......used|....size |  -> sink(bytes)       when full, and at rioFlush
  *     struct rioReader   | buffer ..at ====== end |....  <- source(room)      when what is left is not enough
  *
- * The one idea: whoever encodes or decodes works on the buffer, inline, and a function is called once per
- * buffer. The CRC-64 that files end with is taken of whole buffers too, not of the pieces.
+ * Code that encodes or decodes works on the buffer, inline, and a function is called once per buffer. The
+ * CRC-64 at the end of files is computed over whole buffers too, not over the pieces.
  *
- * Errors stick. After the first one a writer drops what it is given and a reader gives nothing any more, so
- * that callers may check once at the end (writer) or at each result that they use (reader). */
+ * Errors stick. After the first one a writer drops what it is given and every read fails, so that callers may
+ * check once at the end (writer) or at each result that they use (reader). */
 #pragma once
 
 #include <stdbool.h>
@@ -31,11 +31,11 @@ struct rioWriter {
     bool checksum;    /* keep `crc` */
     uint64_t crc;     /* CRC-64 of the flushed bytes */
     int error;        /* errno of the first failure, or 0 */
-    /* For those who encode (data/rdb/rdb.h): */
-    int version;                   /* of the format that is wanted; 0: any */
-    bool lzf_learns;               /* do not try to compress what does not get shorter anyway */
-    uint8_t lzf_failed, lzf_skips; /* in a row; how many strings are not tried now */
-    int (*sink)(void *priv, const char *p, size_t n); /* all of them, or an errno */
+    /* These are for encoders (data/rdb/rdb.h): */
+    int version;                   /* of the format to be written; 0: any */
+    bool lzf_learns;               /* skip compression of strings while it fails */
+    uint8_t lzf_failed, lzf_skips; /* failures in a row; how many strings are not tried now */
+    int (*sink)(void *priv, const char *p, size_t n); /* takes all n bytes, or returns an errno */
     void *priv;
 };
 void rioWriterInit(struct rioWriter *w, int (*sink)(void *priv, const char *p, size_t n), void *priv);
@@ -56,7 +56,7 @@ static inline void rioWriteByte(struct rioWriter *w, uint8_t b) {
 static inline void rioWriteStr(struct rioWriter *w, struct str s) {
     rioWrite(w, s.ptr, s.len);
 }
-/* Room for n <= RIO_BUFFER bytes to be filled in place; then rioWrote(w, how many). */
+/* Returns space for n <= RIO_BUFFER bytes to be filled in place; rioWrote(w, how many) has to follow. */
 char *rioRoom(struct rioWriter *w, size_t n);
 static inline void rioWrote(struct rioWriter *w, size_t n) {
     w->used += n;
@@ -64,13 +64,13 @@ static inline void rioWrote(struct rioWriter *w, size_t n) {
 static inline uint64_t rioWritten(const struct rioWriter *w) {
     return w->flushed + w->used;
 }
-/* CRC-64 of everything written so far (flushes). */
+/* Returns the CRC-64 of everything written so far (flushes). */
 uint64_t rioWriterCrc(struct rioWriter *w);
 
-/* A sink into a string: priv is an sds *. */
+/* A sink that appends to a string: priv is an sds *. */
 int rioSinkSds(void *priv, const char *p, size_t n);
-/* A sink into a file. With sync_bytes, the file is synced each time that many have been written, so that the
- * last fsync is short and the disk's queue never long. */
+/* A sink into a file. With sync_bytes, the file is synced each time that many bytes have been written, so
+ * that the last fsync is short and the disk's queue never long. */
 struct rioFile {
     int fd;
     uint64_t sync_bytes, unsynced;
@@ -81,37 +81,37 @@ int rioSinkFile(void *priv, const char *p, size_t n);
 struct rioReader {
     const char *at, *end; /* unread bytes */
     char *buf;            /* NULL when reading memory */
-    uint64_t end_offset;  /* offset in the stream of `end` */
+    uint64_t end_offset;  /* position of `end` in the stream */
     uint64_t size;        /* of the whole stream, or RIO_SIZE_UNKNOWN */
     bool checksum;
     uint64_t crc; /* of the bytes before crc_at */
     const char *crc_at;
-    ssize_t (*source)(void *priv, char *p, size_t n); /* read(2)'s results */
+    ssize_t (*source)(void *priv, char *p, size_t n); /* returns what read(2) returns */
     void *priv;
     void (*progress)(struct rioReader *r); /* after each refill; may be NULL */
-    sds error;                             /* NULL: none. Why, in words; */
-    uint64_t error_offset;                 /* and where */
-    bool ended;                            /* the error is that there were fewer bytes than needed */
+    sds error;                             /* why reading failed; NULL: it has not */
+    uint64_t error_offset;                 /* where it failed */
+    bool ended;                            /* it failed because there were fewer bytes than needed */
 };
 void rioReaderInit(struct rioReader *r, ssize_t (*source)(void *priv, char *p, size_t n), void *priv,
                    uint64_t size);
-void rioReaderInitMemory(struct rioReader *r, struct str bytes); /* which stay the caller's */
+void rioReaderInitMemory(struct rioReader *r, struct str bytes); /* bytes stay the caller's */
 void rioReaderFree(struct rioReader *r);
-static inline uint64_t rioOffset(const struct rioReader *r) { /* of the next byte */
+static inline uint64_t rioOffset(const struct rioReader *r) { /* position of the next byte */
     return r->end_offset - (uint64_t)(r->end - r->at);
 }
-/* Bytes that are still to come at most. */
+/* Returns at most how many bytes are still to come. */
 static inline uint64_t rioLeft(const struct rioReader *r) {
     return r->size == RIO_SIZE_UNKNOWN ? UINT64_MAX : r->size - rioOffset(r);
 }
 static inline bool rioFailed(const struct rioReader *r) {
     return r->error != NULL;
 }
-/* The data is not what it should be. Only the first call counts. Always false. */
+/* Sets the error: the data is not what it should be. Only the first call counts. Always returns false. */
 bool rioFail(struct rioReader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool rioReadSlow(struct rioReader *r, void *dst, size_t n);
 const char *rioViewSlow(struct rioReader *r, size_t n);
-/* Exactly n bytes; false (and an error) when there are fewer. */
+/* Reads exactly n bytes; returns false and sets the error when there are fewer. */
 static inline bool rioRead(struct rioReader *r, void *dst, size_t n) {
     if (n <= (size_t)(r->end - r->at)) {
         memcpy(dst, r->at, n);
@@ -123,8 +123,8 @@ static inline bool rioRead(struct rioReader *r, void *dst, size_t n) {
 static inline bool rioReadByte(struct rioReader *r, uint8_t *b) {
     return rioRead(r, b, 1);
 }
-/* The next n bytes (n <= RIO_BUFFER, or anything that memory holds) in place, good until the next call. NULL
- * when there are fewer. */
+/* Returns the next n bytes (n <= RIO_BUFFER, or any number in memory) in place, valid until the next call.
+ * NULL when there are fewer. */
 static inline const char *rioView(struct rioReader *r, size_t n) {
     if (n <= (size_t)(r->end - r->at)) {
         r->at += n;
@@ -132,7 +132,7 @@ static inline const char *rioView(struct rioReader *r, size_t n) {
     }
     return rioViewSlow(r, n);
 }
-bool rioAtEnd(struct rioReader *r); /* no byte left (reads ahead) */
-/* CRC-64 of everything read so far. */
+bool rioAtEnd(struct rioReader *r); /* no byte is left (reads ahead) */
+/* Returns the CRC-64 of everything read so far. */
 uint64_t rioReaderCrc(struct rioReader *r);
 ssize_t rioSourceFd(void *priv, char *p, size_t n); /* priv: an int *fd */

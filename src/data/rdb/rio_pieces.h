@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rio_pieces.h - for tests: bytes as a source of a stream that come in pieces, as those of files and sockets
- * may. */
+/* rio_pieces.h - for tests: a source of a stream that returns bytes in pieces, as files and sockets may. */
 #pragma once
 
 #include <string.h>
@@ -10,7 +9,7 @@
 
 struct rioPieces {
     struct str left;
-    size_t piece; /* bytes of each read, at most */
+    size_t piece; /* at most so many bytes per read */
 };
 static inline ssize_t rioReadPiece(void *priv, char *p, size_t n) {
     struct rioPieces *s = priv;

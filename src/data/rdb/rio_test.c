@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rio_test.c - streams: whatever the sizes of the pieces, what goes in comes out, with the same checksum; and
- * errors stick. */
+/* rio_test.c - streams: whatever the sizes of the pieces, what was written is read, with the same checksum;
+ * and errors stick. */
 #include "data/rdb/rio.h"
 
 #include <errno.h>
@@ -133,7 +133,7 @@ static void tooFewBytes(void **state) {
         assert_false(size % 2 ? rioRead(&r, room, size + 1) : rioView(&r, size + 1) != NULL);
         assert_true(rioFailed(&r));
         assert_string_equal(r.error, "unexpected end of data");
-        assert_false(rioReadByte(&r, &b)); /* although there are some: errors stick */
+        assert_false(rioReadByte(&r, &b)); /* although there are bytes: errors stick */
         assert_null(rioView(&r, 1));
         assert_true(rioAtEnd(&r));
         rioReaderFree(&r);
@@ -191,7 +191,7 @@ static void aSinkMayFail(void **state) {
     writePieces(&w);
     assert_false(rioFlush(&w));
     assert_int_equal(w.error, ENOSPC);
-    assert_int_equal(s.calls, 2); /* it is not asked again */
+    assert_int_equal(s.calls, 2); /* the source is not called again */
     rioWriterFree(&w);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_view.h - what rooms beside the cluster see of it: modules. cluster/ fills the table in when it
- * starts; what is about nodes answers as if there were none while this server is none itself. */
+/* cluster_view.h - what modules outside of cluster/ need of the cluster. cluster/ fills the table in
+ * when it starts. While this server is no node of a cluster, the functions about nodes answer as if
+ * there were no nodes. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,29 +16,29 @@ struct client;
 
 struct clusterViewNode {
     char ip[46];
-    char primary_id[CLUSTER_VIEW_ID]; /* of a replica; else zeros */
+    char primary_id[CLUSTER_VIEW_ID]; /* a replica's primary; else zeros */
     int port;
     bool myself, primary, replica, maybe_failed, failed, no_failover;
 };
 
 struct clusterView {
-    const char *(*myId)(void); /* NULL: we are none */
-    /* How many are known; ids (NULL: not wanted) gets those of all but handshakes, *told of them; each id is
-     * good until the next change. */
-    size_t (*nodes)(const char **ids, size_t *told);
-    /* False: unknown, or not known well yet. `as_seen_by`: the address that this client is told; NULL: ours.
-     */
+    const char *(*myId)(void); /* NULL: this server is no node */
+    /* Returns the number of known nodes. ids (may be NULL) gets those of all but nodes in handshake,
+     * *id_count their number; an id is valid until the next change. */
+    size_t (*nodes)(const char **ids, size_t *id_count);
+    /* Returns false for a node that is unknown or not known well yet. `as_seen_by`: the address is the one
+     * that this client is told; NULL: the one that we use. */
     bool (*describe)(const char *id, struct client *as_seen_by, struct clusterViewNode *node);
-    /* A message to one node, or (NULL) to all. False: there is no link to it. */
+    /* Sends a message to one node, or to all (id NULL). Returns false when there is no link to the node. */
     bool (*send)(const char *id, uint64_t module, uint8_t type, struct str payload);
     void (*setFlags)(bool no_failover, bool no_redirection); /* true: from now on */
     const char *(*slotTag)(int slot);                        /* a short key of the slot */
 };
 extern struct clusterView cluster_view;
 
-/* Who does not let slots leave or come at once (CLUSTER MIGRATESLOTS): the name of a module, NULL: nobody.
- * Modules say so; NULL: there are none. */
+/* Returns the name of a module that does not let slots leave or come at once (CLUSTER MIGRATESLOTS), or NULL.
+ * module/ sets it; NULL: there are no modules. */
 extern const char *(*cluster_view_keeps_slots)(void);
 
-/* A message of that kind has come from a node (CLUSTER_VIEW_ID bytes); NULL: nobody wants any. */
+/* Called with a module's message from a node (CLUSTER_VIEW_ID bytes); NULL: no module receives messages. */
 extern void (*cluster_view_message)(const char *from, uint64_t module, uint8_t type, struct str payload);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* import_mode.c - see import_mode.h; what follows from it for keys is in db.c and evict.c. */
+/* import_mode.c - see import_mode.h; db.c and evict.c apply it to keys. */
 #include "data/server_state/import_mode.h"
 
 #include "data/keyspace/db.h"
@@ -7,7 +7,7 @@
 
 bool import_mode;
 
-static bool importModeImporting(void) {
+static bool importModeIsActive(void) {
     return import_mode;
 }
 
@@ -16,5 +16,5 @@ void importModeInit(void) {
         CONFIG_BOOL("import-mode", NULL, CONFIG_MODIFIABLE, &import_mode, false, NULL),
     };
     configRegister(directives, sizeof directives / sizeof *directives);
-    dbAddExpiryVeto(importModeImporting);
+    dbAddExpiryVeto(importModeIsActive);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* role.h - is this server a primary, or somebody's replica? repl/ (or cluster/) says so, everybody may ask.
+/* role.h - whether this server is a primary or a replica. repl/ or cluster/ sets it; any module may read it.
  *
  * A replica stays one while the link to its primary is down. */
 #pragma once
@@ -13,53 +13,54 @@ extern bool role_replica;
 static inline bool roleIsReplica(void) {
     return role_replica;
 }
-/* Would a replica refuse what clients write (replica-read-only)? repl/ says so. */
+/* Whether a replica refuses writes of clients (replica-read-only). repl/ sets it. */
 extern bool role_read_only;
-/* This says what ends the server when something replayed meets an error (propagation-error-behavior, a
- * directive of repl/). */
+/* What ends the server when a replayed command fails (propagation-error-behavior, a directive of repl/). */
 enum { PROPAGATION_ERRORS_IGNORE, PROPAGATION_ERRORS_PANIC, PROPAGATION_ERRORS_PANIC_ON_REPLICAS };
 extern int role_propagation_errors;
-/* Is the data of a replica out of date, and not to be shown (replica-serve-stale-data no)? repl/ knows. */
+/* Whether the data of a replica is out of date and must not be shown (replica-serve-stale-data no).
+ * repl/ sets it. */
 extern bool (*role_data_stale)(void);
 static inline bool roleDataIsStale(void) {
     return role_replica && role_data_stale && role_data_stale();
 }
-extern const char err_masterdown[]; /* what is answered then */
-/* Is this server a node of a cluster? A directive of cluster/, which does not change while it runs. */
+extern const char err_masterdown[]; /* the error that clients get then */
+/* Whether this server is a node of a cluster. A directive of cluster/, which does not change while
+ * the server runs. */
 extern bool cluster_enabled;
-/* Is it a Sentinel? Known before anything is registered, from the program's name and arguments. */
+/* Whether this is a Sentinel. Known before anything is registered, from the program's name and arguments. */
 extern bool sentinel_mode;
 const char *roleModeText(void); /* "standalone", "cluster", "sentinel" */
 struct replicationState;
-/* What a cluster, and modules, ask of replication. repl/ fills it in. */
+/* What the cluster and modules need from replication. repl/ fills it in. */
 struct replicationControl {
-    uint64_t (*offset)(void); /* of a primary its own, of a replica what it has applied */
-    bool (*linkIsUp)(void);   /* of a replica, to its primary: the stream comes in */
-    /* Of a replica: are its data whole, and of the history of its primary? *fresh_ms: when they were last as
-     * new as the primary's (Unix time in ms; 0: not since the start). A cluster may know that they are not.
-     */
+    uint64_t (*offset)(void); /* a primary's own offset; what a replica has applied */
+    bool (*linkIsUp)(void);   /* a replica's link to its primary: the stream arrives */
+    /* For a replica: whether its data are whole and of the history of its primary. *fresh_ms gets when they
+     * were last as new as the primary's (Unix time in ms; 0: not since the start). A cluster may know that
+     * they are not. */
     bool (*dataWhole)(int64_t *fresh_ms);
     void (*setDataWhole)(bool whole);
-    void (*follow)(struct str host, int port); /* fine when it does already */
+    void (*follow)(struct str host, int port); /* no effect when it does already */
     void (*becomePrimary)(void);
-    int (*replicas)(void); /* how many are online */
-    /* The id of a node that replicates us, has told it, and has all up to this offset. NULL: there is none;
-     * or *legacy, because one of them is too old to take over when it is told so. */
+    int (*replicas)(void); /* number of replicas online */
+    /* Returns the id of a node that replicates us, has sent its id, and has everything up to this offset.
+     * NULL: there is none; or, with *legacy, one of them is too old to take over when it is told to. */
     const char *(*successor)(uint64_t offset, bool *legacy);
     void (*describe)(struct replicationState *now);
-    /* The dataset becomes another one, without a command for it: replicas shall ask for all of it. */
+    /* The dataset becomes another one without a command for it: replicas have to fetch all of it. */
     void (*forget)(void);
 };
 extern struct replicationControl replication_control;
 
-/* Where this server stands, for who describes it. */
+/* The state of replication, for descriptions (INFO, ROLE). */
 struct replicationState {
-    const char *host; /* of our primary; NULL: we are one */
+    const char *host; /* of our primary; NULL: this is a primary */
     int port;
     const char *id, *id2;
     uint64_t offset;
     bool read_only;  /* replica-read-only */
-    int64_t offset2; /* up to which id2 is good; -1: it is none */
+    int64_t offset2; /* offset up to which id2 is valid; -1: there is no id2 */
     enum replicationLink {
         REPLICATION_DOWN,
         REPLICATION_CONNECTING,
@@ -68,13 +69,14 @@ struct replicationState {
     } link;
 };
 
-/* What replication asks of the cluster. cluster/ fills it in; NULL: we are none. */
+/* What replication needs from the cluster. cluster/ fills it in; NULL: this server is no node. */
 struct clusterMembership {
     struct str (*myId)(void);
-    bool (*knows)(struct str id); /* the id of a node */
+    bool (*knows)(struct str id); /* whether this is the id of a known node */
 };
 extern const struct clusterMembership *cluster_membership;
 
-/* For repl/ and cluster/. Those who have registered are told when it changes, in order. */
+/* Called by repl/ and cluster/. When the role changes, registered functions are called in the order of
+ * registration. */
 void roleSet(bool replica);
 void roleOnChange(void (*fn)(bool replica));

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash.h - hashes as values: what the hash commands, and other rooms that read or build hashes, may do.
+/* hash.h - hashes as values: the interface for the hash commands, and for other modules that read or build
+ * hashes.
  *
  *     packed      a few short fields: inside the object itself, no allocation of their own    "listpack"
  *     listpack    up to hash-max-listpack-entries fields: field, value, field, value ...      "listpack"
  *     table       all others: ds/hashtable over entries (hash_entry.h)                        "hashtable"
  *     expiring    a table some of whose fields expire, and a heap of those                    "hashtable"
  *
- * A `struct hash` is a hash opened for work, on the stack. Reading needs hashOpen only. What is changed is
- * changed in the struct; hashCommit then tells the object, which may move, be created, or be deleted with its
- * last field.
+ * A `struct hash` is a hash opened for work, on the stack. Reading needs hashOpen only. Changes are
+ * made in the struct; hashCommit then updates the object, which may move, be created, or be deleted
+ * with its last field.
  *
- * A field whose time is over ("dead") may still be there, until the background job takes it out. It is
- * counted by hashSize, and by nothing else: everything here treats it as absent. */
+ * A field past its expiry ("dead") may still be present until the background job removes it. hashSize counts
+ * it; every other function here treats it as absent. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,16 +30,16 @@ struct db;
 enum { HASH_PACKED, HASH_LISTPACK, HASH_TABLE, HASH_EXPIRING };
 #define HASH_PACKED_MAX 63 /* bytes */
 
-struct hash { /* not to be copied: ptr may point to `room` */
+struct hash { /* must not be copied: ptr may point to `room` */
     uint8_t encoding;
     uint8_t used; /* bytes, when packed */
     uint32_t
-        expired_removed; /* fields whose time was over that have been overwritten or removed since opening */
-    void *ptr;           /* the container; when packed, the bytes: in the object, or in room */
+        expired_removed; /* fields past their expiry that have been overwritten or removed since opening */
+    void *ptr;           /* the container; when packed, the bytes: in the object or in `room` */
     char room[HASH_PACKED_MAX];
 };
 
-/* Text that was read: a view of the hash, or of `text`. Not to be copied. */
+/* Text that was read: a view of the hash, or of `text`. It must not be copied. */
 struct hashText {
     struct str s;
     char text[LP_INTBUF_SIZE];
@@ -51,38 +52,40 @@ struct hashItem {
 /* ---- Life ---- */
 void hashOpen(struct hash *h, const struct object *o);
 void hashNew(struct hash *h); /* empty */
-/* So many pairs are about to be set: the encoding and the room for them, before the work begins. */
+/* Prepares for so many pairs that are about to be set: chooses the encoding and reserves its memory. */
 void hashExpect(struct hash *h, size_t pairs);
-hashtable *hashTable(const struct hash *h); /* of the fields; NULL: it has none */
-void hashDrop(struct hash *h);              /* one that was never committed */
-/* After a change. `o` is the object that was opened, or NULL for a new hash: then the key is added. False
- * when the hash is empty: there is no key (any more); nothing has been signalled. */
+hashtable *hashTable(const struct hash *h); /* hash table of the fields; NULL: it has none */
+void hashDrop(struct hash *h);              /* frees one that was never committed */
+/* Updates the object after a change. `o` is the object that was opened, or NULL for a new hash: then
+ * the key is added. Returns false when the hash is empty: the key does not exist (any more); no event
+ * has been sent. */
 bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o);
-struct value hashValue(struct hash *h); /* to put into the keyspace some other way; of a packed one a view */
+struct value hashValue(struct hash *h); /* for other ways into the keyspace; a view when packed */
 
-/* ---- Fields: O(1), O(n) in small ones ---- */
-size_t hashSize(const struct hash *h); /* with the dead ones */
-size_t hashLive(const struct hash *h); /* without; O(number of dead ones) */
+/* ---- Fields: O(1), O(n) in small hashes ---- */
+size_t hashSize(const struct hash *h); /* including dead fields */
+size_t hashLive(const struct hash *h); /* without dead fields; O(number of dead ones) */
 bool hashGet(const struct hash *h, struct str field, struct hashText *value); /* value may be NULL */
-/* True when the field was not there. The expiry it had is removed, unless keep_expiry. value.owned: see
- * hashKeepsSds. */
+/* Sets a field; true when it did not exist. An existing expiry is removed unless keep_expiry.
+ * value.owned: see hashKeepsSds. */
 bool hashSet(struct hash *h, struct str field, struct hashInput value, bool keep_expiry);
-/* Is the value of this field somebody else's (HASH_ELSEWHERE)? */
+/* Whether the value of this field belongs to somebody else (HASH_ELSEWHERE). */
 bool hashIsElsewhere(const struct hash *h, struct str field);
-/* Would a value of this length be kept as an sds of its own? Then handing over one saves a copy. */
+/* Whether a value of this length would be kept as an sds of its own: then handing over an sds saves a
+ * copy. */
 bool hashKeepsSds(const struct hash *h, size_t len);
-bool hashRemove(struct hash *h, struct str field); /* false: was not there */
-/* Takes out a dead field. False when there is none of this name. */
+bool hashRemove(struct hash *h, struct str field); /* false: it did not exist */
+/* Removes a dead field. Returns false when there is none of this name. */
 bool hashRemoveDead(struct hash *h, struct str field);
 
 enum { HASH_NO_FIELD = -2 };
 int64_t hashExpire(const struct hash *h, struct str field); /* ms, HASH_NO_EXPIRE or HASH_NO_FIELD */
-/* The field is there. expire_ms may be HASH_NO_EXPIRE. */
+/* Sets the expiry of an existing field. expire_ms may be HASH_NO_EXPIRE. */
 void hashSetExpire(struct hash *h, struct str field, int64_t expire_ms);
-bool hashHasExpiring(const struct hash *h); /* is there a field with an expiry? */
+bool hashHasExpiring(const struct hash *h); /* whether any field has an expiry */
 bool hashHasDead(const struct hash *h);     /* O(1) */
 
-/* ---- Walking. The hash must not change meanwhile. ---- */
+/* ---- Iteration. The hash must not change meanwhile. ---- */
 struct hashIterator {
     const struct hash *h;
     const unsigned char *next; /* packed, listpack */
@@ -90,13 +93,13 @@ struct hashIterator {
 };
 void hashIterate(struct hashIterator *it, const struct hash *h);
 bool hashNext(struct hashIterator *it, struct hashItem *item);
-/* The place of the next field, for hashRead. NULL at the end. */
+/* Returns the place of the next field, for hashRead, or NULL at the end. */
 const void *hashNextPlace(struct hashIterator *it);
 void hashStop(struct hashIterator *it);
 void hashRead(const struct hash *h, const void *place, struct hashItem *item);
-/* The place of a random field: each is as likely as any other. NULL when there is none. */
+/* Returns the place of a random field, each equally likely, or NULL when there is none. */
 const void *hashRandomPlace(const struct hash *h);
-/* SCAN's guarantee, see hashtableScan. Small hashes come in one piece. */
+/* Scans with SCAN's guarantee, see hashtableScan. Small hashes come in one piece. */
 uint64_t hashScan(const struct hash *h, uint64_t cursor, void (*fn)(void *priv, const void *place),
                   void *priv);
 

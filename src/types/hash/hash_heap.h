@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_heap.h - what is due first: a heap of items that know their place in it, so that any can be taken out
- * or moved.
+/* hash_heap.h - a heap of items by due time. Items know their position in it, so that any can be
+ * removed or moved.
  *
- * Four children to a node: half the depth of a binary heap, and the children share a cache line. Items are
- * opaque; the type says when they are due, and is told where they went. */
+ * Nodes have four children: the depth is half that of a binary heap, and the children share a cache line.
+ * Items are opaque; the type returns their due time and stores their position. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,18 +20,18 @@ struct hashHeap {
 };
 
 void hashHeapAdd(struct hashHeap *h, const struct hashHeapType *type,
-                 void *item); /* O(log n), late items O(1) */
+                 void *item); /* O(log n); O(1) for late items */
 void hashHeapRemove(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos); /* O(log n) */
-/* The time of the item at pos has changed. */
+/* Moves the item at pos to its position after its due time has changed. */
 void hashHeapAdjust(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos);
-/* The item at pos was moved in memory. */
+/* Updates the pointer at pos after the item was moved in memory. */
 static inline void hashHeapReplace(struct hashHeap *h, uint32_t pos, void *item) {
     h->slot[pos] = item;
 }
 static inline void *hashHeapFirst(const struct hashHeap *h) {
     return h->used ? h->slot[0] : NULL;
 }
-/* How many items are due before `when`, but no more than `limit`: O(of them). */
+/* Counts the items due before `when`, up to `limit`. O(result). */
 uint32_t hashHeapCountBefore(const struct hashHeap *h, const struct hashHeapType *type, int64_t when,
                              uint32_t limit);
-void hashHeapFree(struct hashHeap *h); /* the array; it is empty then */
+void hashHeapFree(struct hashHeap *h); /* frees the array; the heap is empty then */

@@ -7,13 +7,13 @@
 
 struct keyspace;
 
-/* The container of a hash with expiring fields. It begins like one without. */
+/* The container of a hash with expiring fields. It begins with the struct of a hash without. */
 struct expiringHash {
     struct hashtable fields;
-    struct hashHeap due; /* struct hashEntry, those with an expiry; never empty in a database */
-    sds key;             /* its key, while it is in a database; else NULL */
-    uint32_t pos;        /* in the database's heap of such hashes, ... */
-    int64_t due_ms;      /* ... which goes by the time of their first due field */
+    struct hashHeap due; /* of struct hashEntry, those with an expiry; never empty in a database */
+    sds key;             /* the hash's key while it is in a database; else NULL */
+    uint32_t pos;        /* position in the database's heap of such hashes, which */
+    int64_t due_ms;      /* goes by the time of their first due field */
 };
 
 extern int64_t hash_max_listpack_entries, hash_max_listpack_value;
@@ -21,20 +21,20 @@ extern int64_t hash_max_listpack_entries, hash_max_listpack_value;
 static inline struct expiringHash *hashExpiring(const struct hash *h) {
     return h->ptr;
 }
-/* Does a listpack of pairs keep within the limits, and is it too long to be packed? */
+/* hashListpackStays: whether a listpack of pairs is within the limits and too long to be packed. */
 bool hashListpackStays(unsigned char *lp);
-/* A copy of the table with its expiring fields, which is in no database. */
+/* Copies the table with its expiring fields; the copy is in no database. */
 void *hashTableCopy(const struct hash *h);
-/* Takes out up to `max` dead fields; the entries are the caller's then. */
+/* Removes up to `max` dead fields; their entries belong to the caller then. */
 size_t hashTakeDead(struct hash *h, struct hashEntry **entries, size_t max);
 
 /* ---- Which hashes of a database have expiring fields (hash_expire.c) ---- */
 void hashTrack(struct keyspace *ks, struct str key,
-               struct expiringHash *e);                        /* or its first due field has changed */
-void hashUntrack(struct keyspace *ks, struct expiringHash *e); /* nothing when it is not tracked */
-void hashForgetAll(struct keyspace *ks);                       /* its keys are gone */
+               struct expiringHash *e);                        /* adds it, or updates its first due time */
+void hashUntrack(struct keyspace *ks, struct expiringHash *e); /* no effect when it is not tracked */
+void hashForgetAll(struct keyspace *ks);                       /* all its keys are gone */
 bool hashAnyExpiring(const struct keyspace *ks);
 size_t hashCountExpiring(const struct keyspace *ks, bool overdue);
-/* Takes dead fields out for a millisecond. True when there are more. */
+/* Removes dead fields for one millisecond. Returns true when there are more. */
 bool hashReclaimSlice(void);
 void hashExpireInit(void);

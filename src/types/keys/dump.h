@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dump.h - one key's value as bytes: DUMP, RESTORE, and MIGRATE, which does both between two servers
+/* dump.h - a key's value as bytes: DUMP, RESTORE, and MIGRATE, which does both between two servers
  * (types/keys/dump.c, types/keys/migrate.c). */
 #pragma once
 
@@ -7,8 +7,8 @@
 
 #include "base/sds.h"
 
-/* The server is a node of a cluster, and so is who is sent keys: they go into slots that are handed over,
- * whose owner he is not yet (RESTORE-ASKING). cluster/ says so. */
+/* Whether keys are sent from one node of a cluster to another, into slots that are being handed over and
+ * whose owner the receiver is not yet (RESTORE-ASKING). cluster/ sets it. */
 extern bool migrate_within_cluster;
 
-void migrateInit(void); /* closes sockets that nobody has used for a while */
+void migrateInit(void); /* its job closes sockets that have not been used for a while */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* set.h - sets as values: what the set commands, and other rooms that keep data in sets, may do.
+/* set.h - sets as values: the interface for the set commands, and for other modules that keep data in sets.
  *
  *     intset      integers only, sorted, in one allocation (ds/intset)
  *     listpack    a few short members (ds/listpack)
@@ -8,7 +8,7 @@
  *                 member:   | len:8 | bytes |      or, from 255 bytes on,      | 255 | len:32 | bytes |
  *
  * Changing a set may move or convert it: functions that change take a pointer to the struct setRef, and
- * setCommit tells the object afterwards. Sets only ever convert upwards (an SPOP that leaves little behind
+ * setCommit updates the object afterwards. Sets only ever convert upwards (an SPOP that leaves little behind
  * makes a new one). */
 #pragma once
 
@@ -29,7 +29,7 @@ struct setRef {
     uint8_t encoding;
 };
 
-/* A member that was read; `s` may point into `text`: do not copy the struct. */
+/* A member that was read; `s` may point into `text`, so the struct must not be copied. */
 struct setMember {
     struct str s;
     char text[LP_INTBUF_SIZE];
@@ -44,29 +44,29 @@ static inline void setCommit(struct object *o, struct setRef s) {
     debugAssert(o->type == OBJ_SET && s.ptr);
     objectSetPtr(o, s.encoding, s.ptr);
 }
-/* An empty set in the encoding that suits this first member and about this many. */
+/* Returns an empty set in the encoding that suits this first member and about this many. */
 struct setRef setNew(struct str first, size_t expected);
-struct setRef setNewStrings(struct str first, size_t expected); /* the same, but never an intset */
+struct setRef setNewStrings(struct str first, size_t expected); /* never an intset */
 struct setRef setNewTable(size_t expected);                     /* always a table */
-/* Is it still in an encoding that the limits allow? For containers from outside; O(n). */
+/* Whether its encoding is within the limits. For containers from outside; O(n). */
 bool setFits(struct setRef s);
 void setFree(struct setRef s);
-struct value setValue(struct setRef s); /* to put it into the keyspace; owns the container */
+struct value setValue(struct setRef s); /* to put into the keyspace; owns the container */
 
 /* ---- Members ---- */
 size_t setSize(struct setRef s);
 bool setContains(struct setRef s, struct str member); /* O(1); listpack O(n) */
-bool setAdd(struct setRef *s, struct str member);     /* false: was there */
-void setExpand(struct setRef *s, size_t expected);    /* room for so many, where that means anything */
-void setCompact(struct setRef *s);                    /* an intset when it may be one; O(n) */
-void setPrefetch(struct setRef s, uint64_t hash);     /* where a member with this hash is or would be */
-static inline hashtable *setTable(struct setRef s) {  /* NULL: it has none */
+bool setAdd(struct setRef *s, struct str member);     /* false: it is a member already */
+void setExpand(struct setRef *s, size_t expected);    /* makes room for so many, where that has a meaning */
+void setCompact(struct setRef *s);                    /* becomes an intset when it may be one; O(n) */
+void setPrefetch(struct setRef s, uint64_t hash); /* the place where a member with this hash is or would be */
+static inline hashtable *setTable(struct setRef s) { /* NULL: it has no table */
     return s.encoding == SET_HASHTABLE ? s.ptr : NULL;
 }
-bool setRemove(struct setRef *s, struct str member);  /* false: was not there */
-void setRandom(struct setRef s, struct setMember *m); /* fair; the set is not empty; O(1) */
-/* A random member leaves: it is good to read until setDrop, which has to follow before anything else is done
- * with the set. */
+bool setRemove(struct setRef *s, struct str member);  /* false: it was no member */
+void setRandom(struct setRef s, struct setMember *m); /* each equally likely; the set is not empty; O(1) */
+/* A random member that is being removed: it may be read until setDrop, which has to follow before the set
+ * is used again. */
 struct setDrawn {
     struct setMember m;
     union {
@@ -78,7 +78,7 @@ struct setDrawn {
 void setDraw(struct setRef s, struct setDrawn *d);
 void setDrop(struct setRef *s, struct setDrawn *d);
 
-/* ---- Walking. The set must not change meanwhile. ---- */
+/* ---- Iteration. The set must not change meanwhile. ---- */
 struct setIterator {
     struct setRef set;
     uint32_t index;

@@ -12,7 +12,7 @@ struct streamID {
 };
 #define STREAM_ID_MIN  ((struct streamID){0, 0})
 #define STREAM_ID_MAX  ((struct streamID){UINT64_MAX, UINT64_MAX})
-#define STREAM_ID_TEXT 44 /* bytes that any ID's text needs */
+#define STREAM_ID_TEXT 44 /* bytes that any ID's text fits into */
 
 static inline int streamIDCompare(struct streamID a, struct streamID b) {
     if (a.ms != b.ms) return a.ms < b.ms ? -1 : 1;
@@ -21,10 +21,10 @@ static inline int streamIDCompare(struct streamID a, struct streamID b) {
 static inline bool streamIDIsZero(struct streamID id) {
     return !id.ms && !id.seq;
 }
-bool streamIDNext(struct streamID *id); /* false: there is none */
+bool streamIDNext(struct streamID *id); /* false: there is no higher one */
 bool streamIDPrev(struct streamID *id);
 struct str streamIDText(struct streamID id, char *buf); /* "ms-seq" */
-/* "ms" or "ms-seq". missing_seq stands in for a sequence that is not given. */
+/* Parses "ms" or "ms-seq". missing_seq is used when no sequence is given. */
 bool streamIDParse(struct str text, uint64_t missing_seq, struct streamID *id);
 bool streamIDParseNumber(struct str text, uint64_t *n);
 

@@ -7,5 +7,5 @@
 
 #include "client/client.h"
 
-/* A bit offset argument; with a width, "#n" is n times it. Replies the error and returns false. */
+/* Parses a bit offset; with a width, "#n" is n times the width. Replies the error and returns false. */
 bool bitopsOffset(struct client *c, struct str arg, unsigned width, uint64_t *offset);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* string_commands.h - strings: the value API that other types and rooms use.
+/* string_commands.h - strings: the interface for other types and modules.
  *
- * Encodings: "int" (8 embedded bytes), "embstr" (embedded or short), "raw". The name follows the value's
- * history as users know it; where the bytes are (embedded in the object, or an sds behind it) follows their
- * length alone. */
+ * The encodings are "int" (8 embedded bytes), "embstr" (embedded or short) and "raw". Their names follow the
+ * value's history, as in Valkey; whether the bytes are embedded in the object or an sds behind it depends on
+ * their length alone. */
 #pragma once
 
 #include "base/num.h"
@@ -15,25 +15,27 @@ struct db;
 
 void stringInit(void); /* type, commands, directives */
 
-/* The text of a string object; an int is rendered into buf. A view, valid until the key changes. */
+/* Returns the text of a string object; an int is rendered into buf. The view is valid until the key
+ * changes. */
 struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]);
-/* The same of a text that is not embedded (objectHasPtr); only to be read, as replies may refer to it. */
+/* Returns a text that is not embedded (objectHasPtr). It is only to be read, as replies may refer to it. */
 sds stringApart(const struct object *o);
-bool stringIsReferredTo(const struct object *o); /* some do, now: it may not move */
+bool stringIsReferredTo(
+    const struct object *o); /* whether replies refer to the text now, so that it may not move */
 bool stringIsInt(const struct object *o, int64_t *v);
-/* The bytes of the string at key, to be changed in place: at least `size` of them, new ones zero; the
- * encoding becomes raw. `o` is what a lookup gave (NULL: the key is created). *len (may be NULL) is the
- * resulting length. */
+/* Returns the bytes of the string at key, at least `size`, to be changed in place; new bytes are zero, and
+ * the encoding becomes raw. `o` is the result of a lookup (NULL: the key is created). *len (may be NULL) gets
+ * the resulting length. */
 char *stringForWrite(struct db *db, struct str key, struct object *o, size_t size, size_t *len);
-/* A value for dbAdd and friends: integers become "int", short text is embedded (the view must live until
- * then), long text is copied. */
+/* Returns a value for dbAdd and friends: integers become "int", short text is embedded (the view must stay
+ * valid until the value is used), long text is copied. */
 struct value stringValue(struct str text, char scratch[8]);
-/* Long text that is handed over. */
+/* Returns a value that takes over a long text. */
 struct value stringTakenValue(sds text);
-/* The same, but always raw: the result of an operation on bytes. */
+/* Returns a value that is always raw, for results of operations on bytes. */
 struct value stringRawValue(struct str text);
-/* To change the text as an sds: the one behind the object, or a copy (o NULL: an empty one). stringEditEnd
- * puts what it has become back, as raw, keeping the expiry, or adds the key. Nothing else may touch the key
- * in between. */
+/* Changes the text as an sds: stringEditBegin returns the one behind the object, or a copy (o NULL: an empty
+ * one), and stringEditEnd stores the result as raw, keeping the expiry, or adds the key. Nothing else may
+ * touch the key in between. */
 sds stringEditBegin(struct object *o);
 void stringEditEnd(struct db *db, struct str key, struct object *o, sds text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* geo.c - GEOADD, and the commands that look at given members: GEOPOS, GEODIST, GEOHASH. See geo.h;
- * searching is in geo_search.c. */
+ * geo_search.c searches. */
 #include "types/zset/geo.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 #define COORDINATE_SIZE 32 /* at most 180 with 17 decimals */
 #define DISTANCE_SIZE   32 /* any 64-bit number and a point */
 
-/* ---- What all of them need ---- */
+/* ---- Shared functions ---- */
 
 bool geoArgPoint(struct client *c, const struct str *lonlat, struct geoPoint *p) {
     if (!argDouble(c, lonlat[0], &p->lon, NULL) || !argDouble(c, lonlat[1], &p->lat, NULL)) return false;
@@ -42,7 +42,7 @@ bool geoArgUnit(struct client *c, struct str arg, double *metres) {
     return false;
 }
 
-/* As the conversion of the processors that these servers grew up on: modulo 2^64 where that has a meaning. */
+/* Converts as x86 and Arm processors do: modulo 2^64 where that has a meaning. */
 uint64_t geoScoreHash(double score) {
     if (score >= 0x1p64) return 0;
     if (score >= 0) return (uint64_t)score;
@@ -74,19 +74,20 @@ void geoReplyPoint(struct client *c, struct geoPoint p) {
     geoReplyCoordinate(c, p.lat);
 }
 
-/* Four decimals: rounded as a number of ten-thousandths, to the even one in the middle. */
+/* Four decimals: rounded to ten-thousandths, halves to the even one. */
 void geoReplyDistance(struct client *c, double distance) {
     char text[DISTANCE_SIZE];
     int64_t parts = llrint(distance * 10000);
     unsigned len = ll2string(text, parts / 10000);
-    ll2string(text + len, 10000 + parts % 10000); /* with all its zeros in front */
+    ll2string(text + len, 10000 + parts % 10000); /* with all leading zeros */
     text[len] = '.';
     replyBulk(c, strN(text, len + 5));
 }
 
 /* ---- GEOADD ---- */
 
-/* Position of the first longitude; 0: a syntax error. Only these of ZADD's options are for us. */
+/* Returns the position of the first longitude, or 0 for a syntax error. Only these options of ZADD are
+ * allowed. */
 static int geoFirstCoordinate(const struct client *c) {
     bool nx = false, xx = false;
     int i = 2;
@@ -112,7 +113,7 @@ static bool geoScoreArguments(struct client *c, int first, struct str *argv, cha
     return true;
 }
 
-/* ZADD, with another spelling of the scores; and propagated as such. */
+/* GEOADD is ZADD with another spelling of the scores, and is propagated as ZADD. */
 void geoaddCommand(struct client *c) {
     int first = geoFirstCoordinate(c);
     if (!first) {
@@ -140,7 +141,7 @@ void geoaddCommand(struct client *c) {
 
 /* ---- GEOPOS, GEODIST, GEOHASH ---- */
 
-/* One reply for each member that is asked for: of its hash, or that there is none. */
+/* Replies once for each member that is asked for, with its hash or without. */
 static void geoReplyEach(struct client *c, void (*reply)(struct client *c, uint64_t hash),
                          void (*replyNone)(struct client *c)) {
     struct object *o;

@@ -2,12 +2,12 @@
 /* geo_search.c - GEOSEARCH, GEORADIUS and their kin: the members of a sorted set that lie within a shape.
  *
  * geoCover (ds/geohash.h) turns the shape into a few intervals of scores; their members are read one after
- * the other and the shape decides about each. What belongs to it becomes a hit:
+ * the other, and those inside the shape become hits:
  *
  *     items:  | member, score | member, score | ...       as they were found: by interval and score
  *     hits:   | distance, number of the item | ...        this is sorted
  *
- * All commands are one: they differ in where the arguments begin, and in which options they know. */
+ * All commands share this code. They differ in where the arguments begin, and in their options. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -24,12 +24,12 @@
 
 #define VERTICES_MIN 3
 
-/* What a command fixes by its name. */
+/* The properties that a command has by its name. */
 struct geoForm {
     int key, options; /* positions of the source key, and of the first option */
-    enum { FORM_SEARCH, FORM_POINT, FORM_MEMBER } kind; /* center and radius by option, or before them */
-    bool may_store;                                     /* knows STORE key and STOREDIST key */
-    bool stores;                                        /* to argv[1]; STOREDIST is a flag */
+    enum { FORM_SEARCH, FORM_POINT, FORM_MEMBER } kind; /* center and radius are options, or precede them */
+    bool may_store;                                     /* has the options STORE key and STOREDIST key */
+    bool stores;                                        /* stores to argv[1]; STOREDIST is a flag */
 };
 
 struct geoQuery {
@@ -40,7 +40,7 @@ struct geoQuery {
     double unit_m;
     enum { UNSORTED, NEAR_FIRST, FAR_FIRST } order;
     int64_t count; /* 0: all */
-    bool any;      /* any `count`, not the nearest */
+    bool any;      /* any `count` hits, not the nearest */
     bool withdist, withhash, withcoord;
     struct str store; /* ptr NULL: reply */
     bool storedist;
@@ -58,7 +58,7 @@ struct geoHits {
 
 /* ---- Arguments ---- */
 
-static bool geoSearchRefuse(struct client *c, const char *error) {
+static bool geoSearchReplyError(struct client *c, const char *error) {
     replyError(c, error);
     return false;
 }
@@ -77,7 +77,7 @@ static bool geoSearchParseMember(struct client *c, const struct object *o, struc
 static bool geoSearchParseRadius(struct client *c, const struct str *arg, struct geoQuery *q) {
     double radius;
     if (!argDouble(c, arg[0], &radius, "ERR need numeric radius")) return false;
-    if (radius < 0) return geoSearchRefuse(c, "ERR radius cannot be negative");
+    if (radius < 0) return geoSearchReplyError(c, "ERR radius cannot be negative");
     if (!geoArgUnit(c, arg[1], &q->unit_m)) return false;
     q->shape.kind = GEO_CIRCLE;
     q->shape.radius_m = radius * q->unit_m;
@@ -89,7 +89,7 @@ static bool geoSearchParseBox(struct client *c, const struct str *arg, struct ge
     if (!argDouble(c, arg[0], &width, "ERR need numeric width") ||
         !argDouble(c, arg[1], &height, "ERR need numeric height"))
         return false;
-    if (width < 0 || height < 0) return geoSearchRefuse(c, "ERR height or width cannot be negative");
+    if (width < 0 || height < 0) return geoSearchReplyError(c, "ERR height or width cannot be negative");
     if (!geoArgUnit(c, arg[2], &q->unit_m)) return false;
     q->shape.kind = GEO_BOX;
     q->shape.width_m = width * q->unit_m;
@@ -116,8 +116,8 @@ static int geoSearchParsePolygon(struct client *c, int i, struct geoQuery *q) {
     return 1 + 2 * (int)n;
 }
 
-/* GEOSEARCH's FROM... and BY... at i. Like all functions of options it returns how many arguments it took; 0:
- * none of its options stands there; -1: an error has been replied. */
+/* Parses GEOSEARCH's FROM... and BY... at i. Like all functions for options it returns how many arguments it
+ * took; 0: none of its options is at i; -1: an error has been replied. */
 static int geoSearchParseArea(struct client *c, const struct object *o, int i, struct geoQuery *q) {
     struct str arg = c->argv[i];
     int more = c->argc - i - 1;
@@ -195,7 +195,7 @@ static bool geoSearchParseOptions(struct client *c, const struct geoForm *f, con
     return true;
 }
 
-/* What stands before the options. For a member of a key that is not there, nothing is looked at. */
+/* Parses the arguments before the options. For a member of a key that does not exist, nothing is checked. */
 static bool geoSearchParseFixed(struct client *c, const struct geoForm *f, const struct object *o,
                                 struct geoQuery *q) {
     if (f->kind == FORM_POINT)
@@ -206,10 +206,10 @@ static bool geoSearchParseFixed(struct client *c, const struct geoForm *f, const
     return true;
 }
 
-/* Do the options go together? */
-static bool geoSearchCheckQuery(struct client *c, const struct geoForm *f, struct geoQuery *q) {
+/* Whether the options may be combined. */
+static bool geoSearchCheckOptions(struct client *c, const struct geoForm *f, struct geoQuery *q) {
     int name_len = (int)c->argv[0].len;
-    const char *name = c->argv[0].ptr; /* as it was written */
+    const char *name = c->argv[0].ptr; /* as the client wrote it */
     if (q->store.ptr && (q->withdist || q->withhash || q->withcoord)) {
         replyErrorFmt(c, "ERR %s is not compatible with WITHDIST, WITHHASH and WITHCOORD options",
                       f->stores ? "GEOSEARCHSTORE" : "STORE option in GEORADIUS");
@@ -225,7 +225,7 @@ static bool geoSearchCheckQuery(struct client *c, const struct geoForm *f, struc
                       name_len, name);
         return false;
     }
-    if (q->any && !q->count) return geoSearchRefuse(c, "ERR the ANY argument requires COUNT argument");
+    if (q->any && !q->count) return geoSearchReplyError(c, "ERR the ANY argument requires COUNT argument");
     if (q->count && !q->any && q->order == UNSORTED) q->order = NEAR_FIRST;
     return true;
 }
@@ -242,7 +242,7 @@ static void geoSearchAddHit(struct geoHits *hits, const struct zsetElement *e, d
     zsetItemsAddElement(&hits->items, e);
 }
 
-/* False: there are enough. */
+/* Returns false when there are enough hits. */
 static bool geoSearchInterval(struct zsetRef z, const struct geoQuery *q, const struct geoBounds *bounds,
                               const struct geoInterval *interval, struct geoHits *hits) {
     struct zsetRange range = {.by = ZRANGE_SCORE,
@@ -264,7 +264,7 @@ static bool geoSearchInterval(struct zsetRef z, const struct geoQuery *q, const 
     return true;
 }
 
-/* Those at the same distance stay as they were found. */
+/* Hits at the same distance stay in the order in which they were found. */
 static void geoSearchSortHits(struct geoHits *hits, bool near_first) {
     struct sortKey *keys = zmalloc(hits->count * sizeof *keys);
     for (size_t i = 0; i < hits->count; i++) {
@@ -279,8 +279,8 @@ static void geoSearchSortHits(struct geoHits *hits, bool near_first) {
     hits->hit = sorted;
 }
 
-/* All hits that are wanted, in the order that is wanted. */
-static void geoSearchSearch(struct zsetRef z, const struct geoQuery *q, struct geoHits *hits) {
+/* Finds all hits, in the order that the query asks for. */
+static void geoSearchFindHits(struct zsetRef z, const struct geoQuery *q, struct geoHits *hits) {
     struct geoInterval intervals[GEO_INTERVALS_MAX];
     int n = geoCover(&q->shape, intervals);
     struct geoBounds bounds = geoBoundsOf(&q->shape);
@@ -318,7 +318,7 @@ static void geoSearchStoreHits(struct client *c, const struct geoForm *f, const 
     }
     zsetItemsSort(&result);
     zsetStoreResult(c, q->store, zsetItemsToSet(&result), f->stores ? "geosearchstore" : "georadiusstore",
-                    hits->count); /* each of them is a change, not their set */
+                    hits->count); /* each of them counts as a change */
     zsetItemsFree(&result);
 }
 
@@ -328,8 +328,8 @@ static void geoSearchGeneric(struct client *c, const struct geoForm *f) {
     struct object *o;
     if (!lookupKeyReadType(c, c->argv[f->key], OBJ_ZSET, &o)) return;
     if (geoSearchParseFixed(c, f, o, &q) && geoSearchParseOptions(c, f, o, &q) &&
-        geoSearchCheckQuery(c, f, &q)) {
-        if (o) geoSearchSearch(zsetOpen(o), &q, &hits);
+        geoSearchCheckOptions(c, f, &q)) {
+        if (o) geoSearchFindHits(zsetOpen(o), &q, &hits);
         if (q.store.ptr)
             geoSearchStoreHits(c, f, &q, &hits);
         else
@@ -343,7 +343,7 @@ static void geoSearchGeneric(struct client *c, const struct geoForm *f) {
 static const struct geoForm form_radius = {.key = 1, .options = 6, .kind = FORM_POINT, .may_store = true};
 static const struct geoForm form_member = {.key = 1, .options = 5, .kind = FORM_MEMBER, .may_store = true};
 
-/* The only option besides STORE and STOREDIST that takes an argument is COUNT, whose number is no keyword. */
+/* COUNT is the only option besides STORE and STOREDIST with an argument, and its number is no keyword. */
 static int geoSearchGetKeys(const struct geoForm *f, const struct str *argv, int argc, struct keyRef **keys) {
     int store = 0;
     for (int i = f->options; i < argc; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zset.c - the sorted set as a value: choice of the encoding, changes that may convert it, and the hooks of
- * the type table. The contract is in zset.h.
+/* zset.c - sorted sets as values: choice of the encoding, changes that may convert it, and the hooks of the
+ * type table. See zset.h.
  *
- * A set starts as a listpack and becomes a skiplist, or what zset-index says, for good when it gets more than
- * zset-max-listpack-entries elements or a member of more than zset-max-listpack-value bytes. */
+ * A set starts as a listpack. When it gets more than zset-max-listpack-entries elements, or a member of more
+ * than zset-max-listpack-value bytes, it becomes a skiplist or what zset-index says, for good. */
 #include "types/zset/zset.h"
 
 #include <math.h>
@@ -18,14 +18,15 @@
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
-/* Bytes that a score and the headers take in a listpack, at most. */
+/* Maximum of the bytes that a score and the headers take in a listpack. */
 #define SCORE_ROOM (LP_INTBUF_SIZE + DOUBLE_STR_SIZE)
 
-/* So many elements may be allocated for before they come: a count in a corrupt file costs no more. */
+/* Elements for which memory may be allocated before they are read: limits the cost of a wrong count
+ * in a file. */
 #define PRESIZE_MAX (1u << 20)
 
 static int64_t max_listpack_entries, max_listpack_value;
-static int large_encoding; /* of sets that are no listpack any more: ZSET_SKIPLIST or ZSET_BTREE */
+static int large_encoding; /* encoding of sets that are no listpacks: ZSET_SKIPLIST or ZSET_BTREE */
 
 const struct zsetIndex *const zsetIndexes[ZSET_ENCODINGS] = {
     [ZSET_LISTPACK] = &zsetListpack,
@@ -39,7 +40,7 @@ static bool zsetFitsListpack(size_t entries, size_t longest) {
     return entries <= (size_t)max_listpack_entries && longest <= (size_t)max_listpack_value;
 }
 
-/* `entries`: what to size it for. */
+/* `entries` is the expected number of elements. */
 static void zsetConvert(struct zsetRef *z, size_t entries) {
     const struct zsetIndex *index = zsetIndexes[large_encoding];
     struct zsetRef to = {index->create(entries), index};
@@ -55,7 +56,7 @@ static bool zsetMustConvert(struct zsetRef z, struct str member) {
            (!zsetFitsListpack(zsetLength(z) + 1, member.len) || !lpSafeToAdd(z.ptr, member.len + SCORE_ROOM));
 }
 
-/* Called before a member is added. True when that converted the set: places are no longer valid. */
+/* Called before a member is added. Returns true when that converted the set: places are no longer valid. */
 static bool zsetMakeRoom(struct zsetRef *z, struct str member) {
     if (!zsetMustConvert(*z, member)) return false;
     zsetConvert(z, zsetLength(*z) + 1);
@@ -138,7 +139,7 @@ bool zsetLoadAdd(struct zsetLoader *l, struct str member, double score) {
     if (isnan(score) || zsetFind(l->z, member, &p)) return false;
     if (zsetMustConvert(l->z, member)) {
         zsetConvert(&l->z, l->entries);
-        zsetFind(l->z, member, &p); /* for the hash */
+        zsetFind(l->z, member, &p); /* sets the hash */
     }
     const struct zsetIndex *index = l->z.index;
     l->z.ptr = zsetIsBeforeFirst(l->z, member, score) ? index->prepend(l->z.ptr, member, score, &p)
@@ -158,7 +159,7 @@ static bool zsetIsInOrder(struct zsetRef z) {
     return ordered;
 }
 
-/* Each member once: loaded into a set of its own, where it shows. */
+/* Whether each member occurs once, found out by loading all into another set. */
 static bool zsetEachOnce(struct zsetRef z) {
     struct zsetLoader l = {{zsetIndexes[large_encoding]->create(zsetLength(z)), zsetIndexes[large_encoding]},
                            zsetLength(z)};
@@ -206,7 +207,7 @@ static struct value zsetHookCopy(const struct object *o) {
     return valuePtr(OBJ_ZSET, z.index->encoding, z.index->copy(z.ptr));
 }
 
-/* The elements in any order; -0 reads as 0, which is all that a listpack can hold. */
+/* The elements count in any order; -0 is digested as 0, as a listpack has no -0. */
 static void zsetHookDigest(const struct object *o, uint8_t digest[20]) {
     struct zsetIterator it = zsetIterate(zsetOpen(o), 0);
     struct zsetElement e;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zset_btree.c - the other encoding of large sorted sets: a packed B+ tree for both order and members. Chosen
+/* zset_btree.c - the other encoding of large sorted sets: a packed B+ tree for both order and members, chosen
  * by `zset-index btree`.
  *
  *     tree | leaf: fp fp fp .. | slot slot ..  | .. member member |      129 elements: one allocation
  *     tree | map | --> leaf <-> leaf <-> leaf ..                          a million: 7,000 leaves, and a map
  *
- * All of it is in ds/zbtree; here it gets the shape of struct zsetIndex, and the loops that reply many
+ * ds/zbtree does the work. This file adapts it to struct zsetIndex, and has the loops that reply many
  * elements, which read leaves in place.
  *
  * `place.at` is the leaf, `place.slot` the element in it. */
@@ -86,7 +86,7 @@ static uint64_t zsetBtreeExtent(const void *z, const struct zsetRange *r, const 
     struct zbtPos pos = zsetBtreePosOf(p);
     uint64_t count = 0, end;
     if (r->by == ZRANGE_SCORE && !r->reverse && max <= pos.leaf->count - pos.slot) {
-        struct zbtPos end = {pos.leaf, pos.slot + (unsigned)max - 1}; /* a limit that ends in this leaf */
+        struct zbtPos end = {pos.leaf, pos.slot + (unsigned)max - 1}; /* the limit ends in this leaf */
         if (zscoreLteMax(zbtScore(end), &r->score) && zsetBtreeIsInside(pos, r)) return max;
     }
     if (max <= EXTENT_WALK) {
@@ -102,7 +102,7 @@ static uint64_t zsetBtreeExtent(const void *z, const struct zsetRange *r, const 
     }
     if (!zsetBtreeSeek(z, r, !r->reverse, &far, &end)) return 0;
     uint64_t low = r->reverse ? end : rank, high = r->reverse ? rank : end;
-    if (low > high) return 1; /* a lex range over unequal scores: without meaning, but not dangerous */
+    if (low > high) return 1; /* a lex range over unequal scores: without meaning, but harmless */
     count = high - low + 1;
     return count < max ? count : max;
 }
@@ -152,7 +152,7 @@ static void *zsetBtreeEraseRange(void *z, uint64_t rank, uint64_t count) {
 
 /* ---- Replying ---- */
 
-/* `count` elements of one leaf from slot i on. Width and shape are constants in each copy of this. */
+/* Replies `count` elements of one leaf from slot i on. Width and shape are constants in each inlined copy. */
 ZBT_INLINE void zsetBtreeEmitRun(struct zsetWriter *w, const struct zbtLeaf *l, unsigned i, unsigned count,
                                  int step, unsigned width) {
     const uint8_t *slot = zbtSlot(l, i);
@@ -167,7 +167,7 @@ static void zsetBtreeEmitLeaf(struct zsetWriter *w, const struct zbtLeaf *l, uns
     zsetBtreeEmitRun(w, l, i, count, step, l->width);
 }
 
-/* The next leaf is on its way while this one is written. */
+/* The next leaf is prefetched while this one is written. */
 static void zsetBtreeEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count, bool reverse,
                           enum zsetShape shape) {
     struct zsetWriter w;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_commands.c - sorted set commands on single members: adding, removing, scores, ranks, and scanning.
- * Also what all commands do after a change. */
+ * Also what all sorted set commands do after a change. */
 
 #include "types/zset/zset_commands.h"
 
@@ -22,28 +22,30 @@
 
 /* ---- After a change ---- */
 
-static void zsetTell(struct client *c, struct str key, const char *event, bool gone, uint64_t changes) {
+static void zsetReportChange(struct client *c, struct str key, const char *event, bool gone,
+                             uint64_t changes) {
     keyChanged(c, c->db, key, NOTIFY_ZSET, event, changes);
     if (gone) keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
 
-/* The set behind the key was changed: tells the object and everybody else, and counts `changes`. An empty one
- * is deleted with its key; *z is then gone. */
+/* Commits a changed set, reports the change and counts `changes`. An empty set is deleted with its key; *z
+ * is then freed. */
 static void zsetChanged(struct client *c, struct str key, struct object *o, struct zsetRef z,
                         const char *event, uint64_t changes) {
     bool gone = zsetLength(z) == 0;
     zsetCommit(o, z);
     if (gone) dbDelete(c->db, key);
-    zsetTell(c, key, event, gone, changes);
+    zsetReportChange(c, key, event, gone, changes);
 }
 
 void zsetRemoveSlice(struct client *c, struct str key, struct object *o, const struct zsetSlice *s,
                      const char *event) {
     struct zsetRef z = zsetOpen(o);
-    bool told = serverEventWanted(SERVER_KEY); /* modules that are told of a key that goes find it empty */
-    if (s->count == zsetLength(z) && !told) {
+    bool notified =
+        serverEventWanted(SERVER_KEY); /* modules that are notified of a deleted key find it empty */
+    if (s->count == zsetLength(z) && !notified) {
         dbDelete(c->db, key);
-        zsetTell(c, key, event, true, s->count);
+        zsetReportChange(c, key, event, true, s->count);
         return;
     }
     zsetRemoveRange(&z, s->rank, s->count);
@@ -55,10 +57,10 @@ void zsetStoreResult(struct client *c, struct str key, struct zsetRef z, const c
     uint64_t length = zsetLength(z);
     if (length) {
         dbSet(c->db, key, zsetValue(z), false);
-        zsetTell(c, key, event, false, changes);
+        zsetReportChange(c, key, event, false, changes);
     } else {
         zsetFree(z);
-        if (dbDelete(c->db, key)) zsetTell(c, key, NULL, true, 1);
+        if (dbDelete(c->db, key)) zsetReportChange(c, key, NULL, true, 1);
     }
     replyLongLong(c, (int64_t)length);
 }
@@ -71,7 +73,7 @@ struct zaddArgs {
     int first, pairs;
 };
 
-/* The options stand before the first score. */
+/* Parses the options, which precede the first score. */
 static bool zsetParseZaddOptions(struct client *c, struct zaddArgs *a) {
     static const struct {
         const char *name;
@@ -116,7 +118,7 @@ struct zaddResult {
     double score;
 };
 
-/* All scores have been read. Only an increment, and so a single pair, can fail. */
+/* All scores have been parsed. Only an increment, and so a single pair, can fail. */
 static struct zaddResult zsetAddPairs(struct client *c, struct zsetRef *z, const struct zaddArgs *a,
                                       const double *scores) {
     struct zaddResult res = {0};
@@ -157,7 +159,7 @@ static void zsetAddWithScores(struct client *c, const struct zaddArgs *a, const 
         dbAdd(c->db, key, zsetValue(z));
     }
     if (res.added + res.updated)
-        zsetTell(c, key, a->flags & ZADD_INCR ? "zincr" : "zadd", false, res.added + res.updated);
+        zsetReportChange(c, key, a->flags & ZADD_INCR ? "zincr" : "zadd", false, res.added + res.updated);
     zsetReplyAdded(c, a, &res);
 }
 
@@ -175,7 +177,7 @@ void zaddCommand(struct client *c) {
     if (zsetParseZaddOptions(c, &a)) zsetAddGeneric(c, &a);
 }
 
-/* ZADD INCR by another name: an option's name where the increment should be is taken for an option, too. */
+/* ZINCRBY is ZADD INCR: an option's name in place of the increment is taken for an option, too. */
 void zincrbyCommand(struct client *c) {
     struct zaddArgs a = {.flags = ZADD_INCR};
     if (zsetParseZaddOptions(c, &a)) zsetAddGeneric(c, &a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zset_commands.h - what the files t_zset*.c share: private to the sorted set commands. */
+/* zset_commands.h - what the files of the sorted set commands share. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,17 +8,17 @@
 #include "data/keyspace/db.h"
 #include "types/zset/zset.h"
 
-/* ---- Arguments to ranges (zset_range.c). They fill in what the range is by; errors are replied. ---- */
+/* ---- Arguments to ranges (zset_range.c). They set what the range is by, and reply errors. ---- */
 bool zsetParseScoreRange(struct client *c, struct str min, struct str max, struct zsetRange *r);
 bool zsetParseLexRange(struct client *c, struct str min, struct str max, struct zsetRange *r);
 bool zsetParseRankRange(struct client *c, struct str start, struct str stop, struct zsetRange *r);
 
 /* ---- After a change (zset_commands.c) ---- */
-/* Removes a slice, announces that and counts it as a change. A set that becomes empty is deleted with its
- * key: at once when the slice is all of it. */
+/* Removes a slice, reports that and counts it as a change. A set that becomes empty is deleted with its key,
+ * at once when the slice is all of it. */
 void zsetRemoveSlice(struct client *c, struct str key, struct object *o, const struct zsetSlice *s,
                      const char *event);
-/* Put the result of a STORE command at the key, in place of what was there, and reply its size. An empty
+/* Puts the result of a STORE command at the key, in place of what was there, and replies its size. An empty
  * result deletes the key. Owns z. */
 void zsetStoreResult(struct client *c, struct str key, struct zsetRef z, const char *event, uint64_t changes);
 
@@ -37,11 +37,11 @@ struct zsetItems {
 };
 void zsetItemsInit(struct zsetItems *items, size_t capacity);
 void zsetItemsFree(struct zsetItems *items);
-/* Adds an element; the member's bytes are copied when told to. */
+/* Adds an element; copies the member's bytes if `copy`. */
 struct zsetItem *zsetItemsAdd(struct zsetItems *items, struct str member, double score, bool copy);
 struct zsetItem *zsetItemsAddElement(struct zsetItems *items, const struct zsetElement *e);
-void zsetItemsSort(struct zsetItems *items); /* by score and member; quick when they are in order */
-/* A new set of the items, which are in order. */
+void zsetItemsSort(struct zsetItems *items); /* by score and member; fast when they are in order */
+/* Returns a new set of the items, which are in order. */
 struct zsetRef zsetItemsToSet(const struct zsetItems *items);
-/* Reply array of all items. */
+/* Replies an array of all items. */
 void zsetItemsReply(struct client *c, const struct zsetItems *items, bool withscores);

@@ -20,7 +20,7 @@
 #include "registry/config.h"
 #include "types/zset/zset.h"
 
-/* zsetInit() registers these; the commands themselves are above this floor. */
+/* zsetInit() registers these; the commands themselves are above this layer. */
 const struct commandSpec commandsSortedSet[] = {{0}};
 
 #define MODEL_MAX        100
@@ -122,7 +122,7 @@ static void zsetIndexTestCheckAll(struct zsetRef z) {
     assert_false(z.index->atRank(z.ptr, count, &p));
 }
 
-/* The slice that the model says, by looking at each pair. */
+/* The model finds the slice by looking at each pair. */
 static bool isWithin(const struct zsetPair *p, const struct zsetRange *r) {
     return zscoreGteMin(p->score, &r->score) && zscoreLteMax(p->score, &r->score);
 }
@@ -174,7 +174,7 @@ static void checkCopy(struct zsetRef z) {
     struct zsetRef copy = {z.index->copy(z.ptr), z.index};
     checkInvariants(copy);
     zsetIndexTestCheckAll(copy);
-    copy.ptr = copy.index->eraseRange(copy.ptr, 0, count); /* leaves the original alone */
+    copy.ptr = copy.index->eraseRange(copy.ptr, 0, count); /* the original must not change */
     assert_int_equal(zsetLength(copy), 0);
     copy.index->destroy(copy.ptr);
     zsetIndexTestCheckAll(z);
@@ -324,8 +324,8 @@ static void fillModel(size_t n, const char *prefix) {
     }
 }
 
-/* From the highest score down, and one element now and then where it does not belong; what is twice or no
- * number is refused. Listpack or not: as the limits say. */
+/* Loads from the highest score down, with an element in the wrong place now and then. A second occurrence and
+ * a score that is no number are refused. The limits decide whether it is a listpack. */
 static void zsetIndexTestLoad(void **state) {
     const struct zsetIndex *large = *state;
     setLarge(large);
@@ -349,7 +349,7 @@ static void zsetIndexTestLoad(void **state) {
     }
 }
 
-/* More elements than were announced, or far fewer; and a member that is too long for a listpack. */
+/* More elements than announced, or far fewer; and a member that is too long for a listpack. */
 static void testLoadWrongSize(void **state) {
     const struct zsetIndex *large = *state;
     setLarge(large);
@@ -374,7 +374,7 @@ static void testLoadWrongSize(void **state) {
     zsetFree(l.z);
 }
 
-/* Many: leaves and map of the B+ tree, several levels of the skiplist. */
+/* Large sets: leaves and map of the B+ tree, several levels of the skiplist. */
 static void testLoadMany(void **state) {
     enum { MANY = 20000 };
     setLarge(*state);
@@ -392,7 +392,7 @@ static void testLoadMany(void **state) {
 
 /* ---- Moving ---- */
 
-/* Every allocation, or every other one, goes to another place; the old bytes are spoilt. */
+/* Every allocation, or every other one, is moved, and the old bytes are overwritten. */
 static size_t moves;
 static void *zsetIndexTestMoveSome(void *priv, void *ptr) {
     if (moves++ % *(size_t *)priv) return NULL;
@@ -419,7 +419,7 @@ static void testDefrag(void **state) {
         z.ptr = z.index->create(0);
         for (int i = 0; i < many; i++) {
             size_t len = ll2string(name, i);
-            if (i % 50 == 7) memset(name + len, 'x', 400), len += 400; /* not inside the leaf */
+            if (i % 50 == 7) memset(name + len, 'x', 400), len += 400; /* stored outside of the leaf */
             assert_false(zsetFind(z, strN(name, len), &p));
             z.ptr = z.index->insert(z.ptr, strN(name, len), i * 7919 % many, &p);
         }
@@ -435,7 +435,8 @@ static void testDefrag(void **state) {
             if (i % 50 == 7) memset(name + len, 'x', 400), len += 400;
             assert_true(zsetFind(z, strN(name, len), &p));
             assert_true(p.score == i * 7919 % many);
-            if (i % 3 == 0) z.ptr = z.index->erase(z.ptr, &p); /* what is left can be changed, and freed */
+            if (i % 3 == 0)
+                z.ptr = z.index->erase(z.ptr, &p); /* the remaining set can be changed and freed */
         }
         checkInvariants(z);
         z.index->destroy(z.ptr);
@@ -481,14 +482,16 @@ static void testFromListpack(void **state) {
     zsetFree(z);
 }
 
-/* Of the table, at its emptiest. Leak checkers have addresses in it once more. */
+/* Bytes of a table slot when the table is emptiest. Builds for leak checkers keep addresses in it once
+ * more. */
 #ifdef LEAK_CHECKED
 #define SLOT_BYTES_MAX 30
 #else
 #define SLOT_BYTES_MAX 14
 #endif
 
-/* Bytes of a member beside its own, by its length: random doubles, added in the order of their names. */
+/* Bytes per member beside the member itself, by its length: random doubles, added in the order of their
+ * names. */
 static void testBytesBeside(void **state) {
     enum { MANY = 20000, LONGEST = 300 };
     static const size_t lengths[] = {6, 10, 14, 20, 28, 36, 48, 200, LONGEST};
@@ -507,10 +510,9 @@ static void testBytesBeside(void **state) {
         double bytes = (double)(zmallocUsedMemory() - before) / MANY - (double)len;
         size_t told = index->memory(z.ptr, 0), used = zmallocUsedMemory() - before;
         assert_in_range(told, used - used / 50, used + used / 50);
-        if (index ==
-            &zsetSkiplist) /* a node of height 1, a third of a level in addition, a slot of the table */
+        if (index == &zsetSkiplist) /* a node of height 1, a third of a level more, a slot of the table */
             assert_true(bytes <= (double)(zmallocGoodSize(24 + len) - len) + 8 + SLOT_BYTES_MAX);
-        else if (len < LONGEST) /* 3 and 7 for the score; its part of leaf and map; a tenth that is free */
+        else if (len < LONGEST) /* 3 and 7 for the score; its part of leaf and map; a tenth is unused */
             assert_true(bytes <= 11 + 3 + 8.5 + (double)len / 8);
         checkInvariants(z);
         zsetFree(z);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zset_items.c - elements collected from other places: results of ZUNION and its kin, of ZSCAN. Drawn in
- * zset_commands.h.
+/* zset_items.c - elements collected from several sources: results of ZUNION and its kin, and of ZSCAN.
+ * zset_commands.h has a drawing.
  *
  * A result is an array that is sorted once, at the end, and then replied or made into a set by appending: no
  * ordered index is kept while it grows. */
@@ -72,7 +72,7 @@ static bool zsetItemsInOrder(const struct zsetItem *a, const struct zsetItem *b)
     return strCmp(a->member, b->member) <= 0;
 }
 
-/* The items move once, to where their keys have come to stand. */
+/* Each item moves once, to the position of its sorted key. */
 void zsetItemsSort(struct zsetItems *items) {
     size_t i = 1;
     while (i < items->count && zsetItemsInOrder(&items->item[i - 1], &items->item[i])) i++;

@@ -3,8 +3,8 @@
  *
  *     | bytes, count | member | score | member | score | ... | end |
  *
- * A score is an integer element when it is integral, else its text; the format of dumps depends on it.
- * Everything walks: the sets are small and lie in few cache lines.
+ * A score is an integer element when it is integral, else its text; the format of dumps depends on it. All
+ * operations walk: the sets are small and lie in few cache lines.
  *
  * `place.at` points at the member. */
 #include <math.h>
@@ -17,9 +17,9 @@
 #include "types/zset/zset_writer.h"
 
 #define LINE           64
-#define LINES_TO_SCAN  4      /* fetched ahead for a search */
-#define PAIR_GUESS     16     /* bytes of a usual pair */
-#define INTEGRAL_LIMIT 4.0e18 /* below, an integral score is stored as an integer */
+#define LINES_TO_SCAN  4      /* cache lines prefetched for a search */
+#define PAIR_GUESS     16     /* typical bytes of a pair */
+#define INTEGRAL_LIMIT 4.0e18 /* an integral score below it is stored as an integer */
 
 /* ---- Scores ---- */
 
@@ -66,7 +66,7 @@ static bool zsetListpackPutPlace(unsigned char *lp, struct zsetPlace *p, unsigne
     return member != NULL;
 }
 
-/* Is the pair here before (score, member)? */
+/* Whether the pair here is before (score, member). */
 static bool zsetListpackIsBefore(unsigned char *lp, unsigned char *at, double score, struct str member) {
     double here = zsetListpackScoreAt(lpNext(lp, at));
     return here != score ? here < score : lpCompare(at, member) < 0;
@@ -100,7 +100,7 @@ static size_t zsetListpackAllocations(const void *z) {
     return 1;
 }
 
-/* From outside: are these pairs whose scores can be read? */
+/* For listpacks from outside: whether these are pairs whose scores can be parsed. */
 bool zsetListpackIsPairs(unsigned char *lp, size_t *longest) {
     unsigned long n = lpLength(lp);
     char text[LP_INTBUF_SIZE];
@@ -147,10 +147,10 @@ static bool zsetListpackStep(const void *z, struct zsetPlace *p, bool back) {
                                 back ? zsetListpackPrevPair(lp, p->at) : zsetListpackNextPair(lp, p->at));
 }
 
-/* By names, sets whose scores differ have no order; what a range is of these then follows from how it is
- * looked for. It has to be as in Valkey, since commands that change such a range are propagated as they came:
- * the ends are looked at first, then the search goes from the near end, and the range ends at its far bound.
- */
+/* When scores differ, members have no order, and the result of a range of names depends on how the search
+ * works. It has to be the same as in Valkey, since commands that change such a range are propagated as
+ * they came: the ends are compared first, then the search goes from the near end, and the range ends at
+ * its far bound. */
 static bool zsetListpackEndsFit(const void *z, const struct zsetRange *r, uint64_t length) {
     struct zsetPlace first, last;
     return zsetListpackAtRank(z, 0, &first) && zsetListpackIsBelowMax(r, &first) &&
@@ -220,7 +220,7 @@ static void *zsetListpackErase(void *z, const struct zsetPlace *found) {
     return lpDelete(lp, score, NULL);
 }
 
-/* In place when the neighbours still are in order. */
+/* Updates in place when the order of the neighbours stays right. */
 static void *zsetListpackUpdate(void *z, struct str member, double score, const struct zsetPlace *found) {
     unsigned char *lp = z, *prev = zsetListpackPrevPair(lp, found->at),
                   *next = zsetListpackNextPair(lp, found->at);
@@ -279,7 +279,7 @@ static bool zsetListpackPrefetch(const void *z, const struct prefetchRequests *w
     const char *lp = z;
     unsigned parts = wants->parts;
     (void)state;
-    if (step == 1) { /* its size has arrived */
+    if (step == 1) { /* the size has arrived */
         size_t bytes = lpBytes(z);
         __builtin_prefetch(lp + bytes - 1);
         if (bytes > LINE) __builtin_prefetch(lp + bytes - LINE);

@@ -4,7 +4,7 @@
  *
  *     sources  -->  items: member, score | ..  -->  sorted once  -->  reply, or a new set
  *                       ^ ^ ^
- *                   union: a hash table finds members that came before
+ *                   union: a hash table finds members that were added before
  *
  * Sources are read in place. The members of a set have the score 1. */
 #include <math.h>
@@ -33,7 +33,7 @@ static const struct hashtableType itemIndexType = {.entryKey = zsetOpsItemMember
 
 struct zsetSource {
     enum { SOURCE_ABSENT, SOURCE_ZSET, SOURCE_SET } kind;
-    int order; /* among the arguments */
+    int order; /* position among the arguments */
     double weight;
     uint64_t length;
     struct zsetRef zset;
@@ -65,7 +65,7 @@ static bool zsetOpsSourceFind(const struct zsetSource *s, struct str member, dou
     }
 }
 
-/* One element after the other of a source. */
+/* Iterates over the elements of a source. */
 struct sourceIterator {
     const struct zsetSource *source;
     struct zsetIterator zset;
@@ -102,18 +102,18 @@ struct zsetOperation {
     enum zsetOp op;
     enum zsetAggregate aggregate;
     bool withscores;
-    int64_t limit; /* of ZINTERCARD; 0: none */
+    int64_t limit; /* limit of ZINTERCARD; 0: none */
     int count;
     struct zsetSource *sources;
 };
 
 /* inf * 0 counts as 0, and so does inf - inf. */
-static double zsetOpsWeighted(const struct zsetSource *s, double score) {
+static double zsetOpsApplyWeight(const struct zsetSource *s, double score) {
     double v = s->weight * score;
     return isnan(v) ? 0 : v;
 }
 
-static double zsetOpsAggregated(enum zsetAggregate how, double a, double b) {
+static double zsetOpsAggregate(enum zsetAggregate how, double a, double b) {
     switch (how) {
     case AGGREGATE_MIN: return b < a ? b : a;
     case AGGREGATE_MAX: return b > a ? b : a;
@@ -121,7 +121,8 @@ static double zsetOpsAggregated(enum zsetAggregate how, double a, double b) {
     }
 }
 
-/* Small sources first; equal ones as they came. The order shows in sums of floating point numbers. */
+/* Small sources come first, equal ones in the order of the arguments. The order affects sums of
+ * floating point numbers. */
 static int zsetOpsCompareSources(const void *a, const void *b) {
     const struct zsetSource *x = a, *y = b;
     if (x->length != y->length) return x->length < y->length ? -1 : 1;
@@ -133,7 +134,7 @@ static void zsetOpsUnite(const struct zsetOperation *op, struct zsetItems *out) 
     struct zsetElement e;
     uint64_t total = 0;
     for (int i = 0; i < op->count; i++) total += op->sources[i].length;
-    zsetItemsInit(out, total); /* so it never moves: the table points into it */
+    zsetItemsInit(out, total); /* it never moves, as the table points into it */
     hashtableInit(&index, &itemIndexType);
     if (op->count > 1) hashtableExpand(&index, op->sources[op->count - 1].length);
     for (int i = 0; i < op->count; i++) {
@@ -141,11 +142,11 @@ static void zsetOpsUnite(const struct zsetOperation *op, struct zsetItems *out) 
         struct sourceIterator it;
         zsetOpsSourceIterate(&it, s);
         while (zsetOpsSourceNext(&it, &e)) {
-            e.score = zsetOpsWeighted(s, e.score);
+            e.score = zsetOpsApplyWeight(s, e.score);
             uint64_t hash = op->count > 1 ? hashtableHash(&index, e.member) : 0;
             struct zsetItem *known = i ? hashtableFindHashed(&index, e.member, hash) : NULL;
             if (known)
-                known->score = zsetOpsAggregated(op->aggregate, known->score, e.score);
+                known->score = zsetOpsAggregate(op->aggregate, known->score, e.score);
             else if (op->count > 1)
                 hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hash);
             else
@@ -156,13 +157,13 @@ static void zsetOpsUnite(const struct zsetOperation *op, struct zsetItems *out) 
     hashtableDestroy(&index);
 }
 
-/* Is the member in all the others? Its score is aggregated on the way. */
+/* Whether the member is in all other sources; aggregates its score on the way. */
 static bool zsetOpsIsInAll(const struct zsetOperation *op, struct str member, double *score) {
     double other;
     for (int i = 1; i < op->count; i++) {
         const struct zsetSource *s = &op->sources[i];
         if (!zsetOpsSourceFind(s, member, &other)) return false;
-        *score = zsetOpsAggregated(op->aggregate, *score, s->weight * other);
+        *score = zsetOpsAggregate(op->aggregate, *score, s->weight * other);
     }
     return true;
 }
@@ -173,7 +174,7 @@ static void zsetOpsIntersect(const struct zsetOperation *op, struct zsetItems *o
     zsetItemsInit(out, 0);
     zsetOpsSourceIterate(&it, &op->sources[0]);
     while (zsetOpsSourceNext(&it, &e)) {
-        e.score = zsetOpsWeighted(&op->sources[0], e.score);
+        e.score = zsetOpsApplyWeight(&op->sources[0], e.score);
         if (zsetOpsIsInAll(op, e.member, &e.score)) zsetItemsAddElement(out, &e);
     }
     zsetOpsSourceStop(&it);
@@ -208,12 +209,12 @@ static bool zsetOpsFirstIsRepeated(const struct zsetOperation *op) {
     return false;
 }
 
-/* Ask all others about each member of the first, or look for the members of all others in an index of the
- * first: what is less work. */
-static bool zsetOpsSubtractByAsking(const struct zsetOperation *op) {
-    uint64_t ask = op->sources[0].length * (uint64_t)op->count / 2, take = 0;
-    for (int i = 0; i < op->count; i++) take += op->sources[i].length;
-    return ask <= take;
+/* Chooses the cheaper way: to look up each member of the first source in all others, or to look up the
+ * members of all others in an index of the first. */
+static bool zsetOpsLooksUpInOthers(const struct zsetOperation *op) {
+    uint64_t lookups = op->sources[0].length * (uint64_t)op->count / 2, index_lookups = 0;
+    for (int i = 0; i < op->count; i++) index_lookups += op->sources[i].length;
+    return lookups <= index_lookups;
 }
 
 static void zsetOpsDropMarked(struct zsetItems *items) {
@@ -223,14 +224,14 @@ static void zsetOpsDropMarked(struct zsetItems *items) {
     items->count = kept;
 }
 
-/* No score is NaN, so that marks what goes. */
-static void zsetOpsSubtractByTaking(const struct zsetOperation *op, struct zsetItems *out) {
+/* NaN marks the items to remove, as no score is NaN. */
+static void zsetOpsSubtractFromIndex(const struct zsetOperation *op, struct zsetItems *out) {
     struct sourceIterator it;
     struct zsetElement e;
     hashtable index;
     hashtableInit(&index, &itemIndexType);
     hashtableExpand(&index, op->sources[0].length);
-    zsetItemsInit(out, op->sources[0].length); /* so it never moves: the table points into it */
+    zsetItemsInit(out, op->sources[0].length); /* it never moves, as the table points into it */
     zsetOpsSourceIterate(&it, &op->sources[0]);
     while (zsetOpsSourceNext(&it, &e))
         hashtableAddUnchecked(&index, zsetItemsAddElement(out, &e), hashtableHash(&index, e.member));
@@ -252,8 +253,8 @@ static void zsetOpsSubtract(const struct zsetOperation *op, struct zsetItems *ou
         zsetItemsInit(out, 0);
         return;
     }
-    if (!zsetOpsSubtractByAsking(op)) {
-        zsetOpsSubtractByTaking(op, out);
+    if (!zsetOpsLooksUpInOthers(op)) {
+        zsetOpsSubtractFromIndex(op, out);
         return;
     }
     struct sourceIterator it;
@@ -276,15 +277,16 @@ static void zsetOpsCompute(const struct zsetOperation *op, struct zsetItems *out
 
 /* ---- Arguments ---- */
 
-/* Which options a command takes. */
+/* The options that a command takes. */
 struct opForm {
     enum zsetOp op;
-    int numkeys;       /* position */
-    const char *event; /* of a STORE command, whose destination is argument 1; NULL: reply */
-    bool card;         /* ZINTERCARD */
+    int numkeys; /* position */
+    const char
+        *event; /* event of a STORE command, whose destination is argument 1; NULL: the command replies */
+    bool card;  /* ZINTERCARD */
 };
 
-/* Opens the sources. False: an error was replied. */
+/* Opens the sources. Returns false when an error was replied. */
 static bool zsetOpsOpenSources(struct client *c, const struct opForm *f, struct zsetOperation *op) {
     int64_t numkeys;
     if (!argLongLong(c, c->argv[f->numkeys], &numkeys, NULL)) return false;
@@ -365,7 +367,7 @@ static void zsetOpsReplyOrStore(struct client *c, const struct opForm *f, const 
     zsetItemsFree(&items);
 }
 
-static void zsetOpsOpGeneric(struct client *c, const struct opForm *f) {
+static void zsetOpsGeneric(struct client *c, const struct opForm *f) {
     struct zsetOperation op = {.op = f->op};
     if (zsetOpsOpenSources(c, f, &op) && zsetOpsParseOptions(c, f, &op)) {
         if (op.op != ZSET_DIFF)
@@ -379,29 +381,29 @@ static void zsetOpsOpGeneric(struct client *c, const struct opForm *f) {
 }
 
 void zunionCommand(struct client *c) {
-    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_UNION, .numkeys = 1});
+    zsetOpsGeneric(c, &(struct opForm){.op = ZSET_UNION, .numkeys = 1});
 }
 
 void zinterCommand(struct client *c) {
-    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 1});
+    zsetOpsGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 1});
 }
 
 void zdiffCommand(struct client *c) {
-    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_DIFF, .numkeys = 1});
+    zsetOpsGeneric(c, &(struct opForm){.op = ZSET_DIFF, .numkeys = 1});
 }
 
 void zunionstoreCommand(struct client *c) {
-    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_UNION, .numkeys = 2, .event = "zunionstore"});
+    zsetOpsGeneric(c, &(struct opForm){.op = ZSET_UNION, .numkeys = 2, .event = "zunionstore"});
 }
 
 void zinterstoreCommand(struct client *c) {
-    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 2, .event = "zinterstore"});
+    zsetOpsGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 2, .event = "zinterstore"});
 }
 
 void zdiffstoreCommand(struct client *c) {
-    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_DIFF, .numkeys = 2, .event = "zdiffstore"});
+    zsetOpsGeneric(c, &(struct opForm){.op = ZSET_DIFF, .numkeys = 2, .event = "zdiffstore"});
 }
 
 void zintercardCommand(struct client *c) {
-    zsetOpsOpGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 1, .card = true});
+    zsetOpsGeneric(c, &(struct opForm){.op = ZSET_INTER, .numkeys = 1, .card = true});
 }

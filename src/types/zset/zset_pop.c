@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_pop.c - sorted set commands that take elements from an end (ZPOPMIN, ZMPOP and the blocking ones;
- * what they have in common with lists is in pop.h) or at random (ZRANDMEMBER). */
+ * pop.h has what they share with lists) or at random (ZRANDMEMBER). */
 #include <stdlib.h>
 
 #include "base/random.h"
@@ -26,7 +26,7 @@ static struct zsetSlice zsetPopEndSlice(struct zsetRef z, bool max, uint64_t cou
     return (struct zsetSlice){.rank = max ? length - count : 0, .count = count};
 }
 
-/* Reply the elements in the order of popping, then remove them. */
+/* Replies the elements in the order of popping, then removes them. */
 static void zsetPopSlice(struct client *c, struct str key, struct object *o, bool max,
                          const struct zsetSlice *s, enum zsetShape shape) {
     zsetEmit(zsetOpen(o), c, s, max, shape);
@@ -98,7 +98,7 @@ void bzmpopCommand(struct client *c) {
 
 /* ---- ZRANDMEMBER ----
  *
- * Every element has the same chance: ranks are drawn, not places in the hash table. */
+ * Every element is equally likely: ranks are drawn, not places in the hash table. */
 
 static void zsetPopWriteAtRank(struct zsetWriter *w, struct zsetRef z, uint64_t rank) {
     struct zsetPlace p;
@@ -109,8 +109,8 @@ static void zsetPopWriteAtRank(struct zsetWriter *w, struct zsetRef z, uint64_t 
     zsetWrite(w, e.member, e.score);
 }
 
-/* Independent draws. A listpack is read into an array first when many are wanted, so that a draw does not
- * walk. */
+/* Draws independently. A listpack is read into an array first when many draws are asked for, so that no draw
+ * has to walk. */
 static void zsetPopWriteDraws(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
     uint64_t length = zsetLength(z);
     if (z.index != &zsetListpack || count < length) {
@@ -129,7 +129,8 @@ static void zsetPopWriteDraws(struct zsetWriter *w, struct zsetRef z, uint64_t c
     zsetItemsFree(&items);
 }
 
-/* A subset by walking over all: an element is taken with the chance wanted / left (Knuth's algorithm S). */
+/* Chooses a subset by walking over all elements: each is taken with the probability wanted / left
+ * (Knuth's algorithm S). */
 static void zsetPopWriteSubsetWalking(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
     struct zsetIterator it = zsetIterate(z, 0);
     struct zsetElement e;
@@ -145,7 +146,7 @@ static int zsetPopCompareRanks(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* A small part of a large set: ranks are drawn, and drawn again for those that came twice. */
+/* Chooses a small part of a large set: draws ranks, and draws again for repeated ones. */
 static void zsetPopWriteSubsetDrawing(struct zsetWriter *w, struct zsetRef z, uint64_t count) {
     uint64_t *ranks = zmalloc(count * sizeof *ranks), have = 0, length = zsetLength(z);
     while (have < count) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* zset_range.c - ranges: from arguments to a range, from a range to a slice (rank and count), from a slice to
- * the reply. All commands on ranges, whatever they do with the elements, go through these three steps.
+ * the reply. All commands on ranges, whatever they do with the elements, take these three steps.
  *
- *     "(1" "5" LIMIT 1 2 -> 1 < score <= 5, offset 1, limit 2 -> rank 7, count 2 -> reply, store, remove */
+ *     "(1" "5" LIMIT 1 2 -> 1 < score <= 5, offset 1, limit 2 -> rank 7, count 2 -> reply, store, remove
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,7 +19,7 @@ static const char err_lexrange[] = "ERR min or max not valid string range item";
 
 /* ---- Parsing ---- */
 
-/* Bounds are read more freely than scores: nothing at all is 0, what is too large is infinite. */
+/* Bounds are parsed more freely than scores: an empty one is 0, one that is too large is infinite. */
 static bool zsetRangeParseScoreBound(struct str s, double *score, bool *exclusive) {
     *exclusive = s.len && s.ptr[0] == '(';
     if (*exclusive) s = strN(s.ptr + 1, s.len - 1);
@@ -76,7 +77,7 @@ static void zsetRangeSliceByRank(const struct zsetRange *r, uint64_t length, str
     s->rank = (uint64_t)(r->reverse ? n - 1 - stop : start);
 }
 
-/* Skip `offset` elements from the near end. False when the set ends before. */
+/* Skips `offset` elements from the near end. Returns false when the set ends before. */
 static bool zsetRangeSkipOffset(struct zsetRef z, const struct zsetRange *r, struct zsetPlace *p,
                                 uint64_t *rank) {
     uint64_t offset = (uint64_t)r->offset;

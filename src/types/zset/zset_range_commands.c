@@ -37,7 +37,7 @@ struct zrangeArgs {
     bool withscores;
 };
 
-/* What a command fixes by its name, and what its arguments may say. */
+/* The properties that a command has by its name, and the options that it takes. */
 struct zrangeForm {
     int key; /* position of the source key; the range follows */
     int by;  /* ZRANGE_*, or -1: BYSCORE, BYLEX and REV are options */
@@ -45,13 +45,13 @@ struct zrangeForm {
     bool store;
 };
 
-static bool zsetRangeRefuse(struct client *c, const char *error) {
+static bool zsetRangeReplyError(struct client *c, const char *error) {
     replyError(c, error);
     return false;
 }
 
 static bool zsetRangeParseOptions(struct client *c, const struct zrangeForm *f, struct zrangeArgs *a) {
-    bool chosen = f->by >= 0; /* by what the range is */
+    bool chosen = f->by >= 0; /* whether the kind of range is known */
     for (int i = f->key + 3; i < c->argc; i++) {
         struct str arg = c->argv[i];
         if (!f->store && strIs(arg, "withscores")) {
@@ -67,14 +67,14 @@ static bool zsetRangeParseOptions(struct client *c, const struct zrangeForm *f, 
             a->range.by = strIs(arg, "byscore") ? ZRANGE_SCORE : ZRANGE_LEX;
             chosen = true;
         } else {
-            return zsetRangeRefuse(c, err_syntax);
+            return zsetRangeReplyError(c, err_syntax);
         }
     }
     if (a->range.by == ZRANGE_RANK && a->range.limit != -1)
-        return zsetRangeRefuse(
+        return zsetRangeReplyError(
             c, "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
     if (a->range.by == ZRANGE_LEX && a->withscores)
-        return zsetRangeRefuse(c, "ERR syntax error, WITHSCORES not supported in combination with BYLEX");
+        return zsetRangeReplyError(c, "ERR syntax error, WITHSCORES not supported in combination with BYLEX");
     return true;
 }
 
@@ -96,8 +96,8 @@ static void zsetRangeReplyRange(struct client *c, struct zsetRef z, const struct
     zsetEmit(z, c, s, a->range.reverse, shape);
 }
 
-/* Where scores differ, the names have no order, and what a large set finds between two names follows from its
- * inner structure, which no other server has the same. So what a write has found is propagated by rank. */
+/* When scores differ, members have no order, and what a large set finds between two names depends on its
+ * inner structure, which differs between servers. A write to such a range is therefore propagated by rank. */
 static bool zsetRangeFollowsStructure(struct zsetRef z, const struct zsetRange *r) {
     struct zsetPlace first, last;
     if (r->by != ZRANGE_LEX || z.index->encoding == ZSET_LISTPACK || !propagateWanted()) return false;
@@ -105,7 +105,7 @@ static bool zsetRangeFollowsStructure(struct zsetRef z, const struct zsetRange *
            first.score != last.score;
 }
 
-/* Instead of the running command: `words`, then the ranks of the slice. */
+/* Propagates `words` and the ranks of the slice in place of the running command. */
 static void zsetRangePropagate(struct client *c, struct str *argv, int words, const struct zsetSlice *s) {
     char first[LONG_STR_SIZE], last[LONG_STR_SIZE];
     argv[words] = strN(first, ll2string(first, (int64_t)s->rank));

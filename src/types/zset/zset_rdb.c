@@ -3,10 +3,10 @@
  *
  *     listpack      member, score, member, score ... ascending
  *     zset 2        number of members, then each: member | score as binary64
- *     zset          the same with the score as text
+ *     zset          number of members, then each: member | score as text
  *
- * Large sets are written from the highest score down, so that loading one adds each member in front of all
- * others and searches no place. */
+ * Large sets are written from the highest score down, so that loading adds each member in front of all others
+ * and need not search its place. */
 #include "data/rdb/rewrite.h"
 #include "types/rdb_hooks.h"
 #include "types/zset/zset.h"

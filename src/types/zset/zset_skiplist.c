@@ -9,8 +9,8 @@
  *        node <-> node <-> node <-> node                     bucket | tags | entries |
  *                   ^_______________________________________________________|
  *
- * The nodes are the entries of the table: its keys are the members inside the nodes. A member that is found
- * brings its score with it, and its rank by climbing from there.
+ * The nodes are the entries of the table, whose keys are the members inside the nodes. So finding a member
+ * finds its score, and its rank by climbing from the node.
  *
  * `place.at` is the node. */
 #include <string.h>
@@ -22,11 +22,11 @@
 #include "types/zset/zset.h"
 #include "types/zset/zset_writer.h"
 
-/* With a limit of up to this many elements, their bounds are compared one by one: they will be read anyway.
- * Above that a second search finds the other end. */
+/* With a limit of up to this many elements, their bounds are compared one by one, as they will be read in any
+ * case. Above that, a second search finds the other end. */
 #define EXTENT_WALK 16
-#define NODE_GUESS  48   /* bytes of a usual node */
-#define WARM_MAX    4096 /* elements that stay in a second-level cache */
+#define NODE_GUESS  48   /* typical bytes of a node */
+#define WARM_MAX    4096 /* elements that fit into a second-level cache */
 
 _Static_assert(offsetof(struct zset, list.header) < 64, "length, tail and first level are in the first line");
 _Static_assert(offsetof(struct zset, members) >= 256, "the member index is in the last line");
@@ -36,7 +36,7 @@ static struct str zsetSkiplistNodeMember(const void *node) {
 }
 static const struct hashtableType memberIndexType = {.entryKey = zsetSkiplistNodeMember};
 
-/* The round has hashed the member of the running command ahead, as it does with keys. */
+/* The turn has hashed the member of the running command ahead, as it does with keys. */
 static uint64_t zsetSkiplistMemberHash(struct str member) {
     return dbHashMember(member);
 }
@@ -144,7 +144,7 @@ static uint64_t zsetSkiplistExtent(const void *z, const struct zsetRange *r, con
     struct zsetPlace far;
     if (!zsetSkiplistIsInside(n, r) || !zsetSkiplistSeek(z, r, !r->reverse, &far, &end)) return 0;
     uint64_t low = r->reverse ? end : rank, high = r->reverse ? rank : end;
-    if (low > high) return 1; /* a lex range over unequal scores: without meaning, but not dangerous */
+    if (low > high) return 1; /* a lex range over unequal scores: without meaning, but harmless */
     count = high - low + 1;
     return count < max ? count : max;
 }
@@ -197,7 +197,7 @@ static void *zsetSkiplistEraseRange(void *z, uint64_t rank, uint64_t count) {
 
 /* ---- Replying ---- */
 
-/* The next node is on its way while this one is written. */
+/* The next node is prefetched while this one is written. */
 static void zsetSkiplistEmit(const void *z, struct client *c, struct zsetPlace p, uint64_t count,
                              bool reverse, enum zsetShape shape) {
     struct zsetWriter w;
@@ -238,7 +238,7 @@ static uint64_t zsetSkiplistScan(void *z, uint64_t cursor,
     return hashtableScan(&((struct zset *)z)->members, cursor, zsetSkiplistScanNode, &call);
 }
 
-/* Nodes moved in one call. */
+/* Number of nodes moved in one call. */
 #define DEFRAG_NODES 128
 
 struct defragCall {
@@ -286,7 +286,7 @@ static void zsetSkiplistPrefetchNode(const zskiplistNode *n) {
     __builtin_prefetch((const char *)n + NODE_GUESS - 1);
 }
 
-/* The member index knows all nodes without looking at any. */
+/* Finds all nodes through the member index, without looking at any of them. */
 static void zsetSkiplistWarm(const void *z) {
     struct zset *zs = (struct zset *)z;
     struct hashtableIterator it;
@@ -297,7 +297,8 @@ static void zsetSkiplistWarm(const void *z) {
     hashtableStopIterator(&it);
 }
 
-/* From step 1 on, the way down to where a new score belongs. A small list is read in less time. */
+/* From step 1 on: prefetches the way down to the place of a new score. A small list is searched in less
+ * time. */
 static bool zsetSkiplistFetchPlace(const zskiplist *list, const struct prefetchRequests *wants, int step,
                                    struct prefetchState *state) {
     struct zslFetch search;
@@ -305,7 +306,8 @@ static bool zsetSkiplistFetchPlace(const zskiplist *list, const struct prefetchR
     if (zslGetLength(list) <= WARM_MAX) return false;
     if (step == 1) {
         double score;
-        bool valid = string2d(wants->score, &score); /* else any place will do: the command will refuse it */
+        bool valid =
+            string2d(wants->score, &score); /* else any place will do: the command will refuse the score */
         zslFetchBegin(list, valid ? score : 0, &search);
     } else {
         memcpy(&search, state->notes, sizeof search);
@@ -315,7 +317,8 @@ static bool zsetSkiplistFetchPlace(const zskiplist *list, const struct prefetchR
     return more;
 }
 
-/* From step 3 on, the way up that the rank of a member takes, one node a step; or the way to a score. */
+/* From step 3 on: prefetches the way up that the rank of a member takes, one node a step; or the way
+ * to a score. */
 static bool zsetSkiplistPrefetch(const void *z, const struct prefetchRequests *wants, int step,
                                  struct prefetchState *state) {
     const struct zset *zs = z;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zset_writer.h - replies many elements of sorted sets, back to back (bulk_writer.h): private to the files
- * zset*.c and t_zset*.c. */
+/* zset_writer.h - replies many elements of sorted sets, back to back (bulk_writer.h). Private to the files
+ * zset*.c. */
 #pragma once
 
 #include "base/num.h"
 #include "types/bulk_writer.h"
 #include "types/zset/zset.h"
 
-#define ZSET_WRITER_SLOP (2 * RESP_HDR_SIZE + DOUBLE_STR_SIZE + 8) /* an element besides its member */
+#define ZSET_WRITER_SLOP                                                                                     \
+    (2 * RESP_HDR_SIZE + DOUBLE_STR_SIZE + 8) /* bytes of an element besides its member */
 
 struct zsetWriter {
     struct bulkWriter out;
@@ -43,7 +44,7 @@ static inline char *zsetPutScore(char *p, double score, bool resp3) {
     return bulkPutCrlf(p);
 }
 
-/* A member too long for the reserved room. */
+/* Writes a member that is too long for the reserved space. */
 static inline void zsetWriteLong(struct zsetWriter *w, struct str member, double score) {
     struct client *c = w->out.c;
     if (!c) return;
@@ -53,7 +54,7 @@ static inline void zsetWriteLong(struct zsetWriter *w, struct str member, double
     if (w->shape != ZSHAPE_MEMBERS) replyDouble(c, score);
 }
 
-/* One element. The score is not looked at when only members are wanted. */
+/* Writes one element. The score is not read when only members are replied. */
 static inline void zsetWrite(struct zsetWriter *w, struct str member, double score) {
     size_t need = member.len + ZSET_WRITER_SLOP;
     if (!bulkWriterHasRoom(&w->out, need)) {
@@ -74,13 +75,13 @@ static inline void zsetWriterEnd(struct zsetWriter *w) {
     if (w->out.c) bulkWriterFlush(&w->out);
 }
 
-/* The shape that WITHSCORES has in the client's protocol. */
+/* Returns the shape that WITHSCORES has in the client's protocol. */
 static inline enum zsetShape zsetScoresShape(const struct client *c, bool withscores) {
     if (!withscores) return ZSHAPE_MEMBERS;
     return c->resp >= 3 ? ZSHAPE_PAIRS : ZSHAPE_FLAT;
 }
 
-/* Announce `count` elements of this shape. */
+/* Announces `count` elements of this shape. */
 static inline void zsetReplyLen(struct client *c, uint64_t count, enum zsetShape shape) {
     replyArrayLen(c, (int64_t)(shape == ZSHAPE_FLAT ? 2 * count : count));
 }
