@@ -8,13 +8,13 @@
 
 #define BUS_VERSION   1
 #define LIGHT_BIT     0x8000
-#define EXTENSION_LEN 8 /* of the header of one */
+#define EXTENSION_LEN 8 /* header of an extension */
 
 const char *const bus_type_names[BUS_TYPES] = {"ping",    "pong",     "meet",        "fail",
                                                "publish", "auth-req", "auth-ack",    "update",
                                                "mfstart", "module",   "publishshard"};
 
-/* Where the fields of a full header are. */
+/* Offsets of the fields in a full header. */
 enum {
     AT_LENGTH = 4,
     AT_VERSION = 8,
@@ -63,7 +63,7 @@ static void busPut64(uint8_t *p, uint64_t v) {
     busPut32(p + 4, (uint32_t)v);
 }
 
-/* A text of at most NODE_IP_LEN bytes, which may fill them. */
+/* Copies a text that may fill all NODE_IP_LEN bytes, and ends it with a NUL. */
 static void busGetIp(char ip[NODE_IP_LEN], const uint8_t *p) {
     memcpy(ip, p, NODE_IP_LEN);
     ip[NODE_IP_LEN - 1] = '\0';
@@ -97,7 +97,7 @@ static void busReadHeader(const uint8_t *p, struct busHeader *h) {
     h->flags = p[AT_MESSAGE_FLAGS];
 }
 
-/* The bytes of all extensions; false: they are not within the packet, or not whole. */
+/* Sums up the lengths of all extensions. Returns false if they do not fit into `room` bytes. */
 static bool busMeasureExtensions(const uint8_t *p, size_t room, int count, size_t *len) {
     *len = 0;
     for (; count > 0; count--) {
@@ -137,7 +137,7 @@ static enum busVerdict busReadPublish(const uint8_t *p, size_t room, struct busM
 static enum busVerdict busReadModule(const uint8_t *p, size_t room, struct busMessage *out, uint64_t *need) {
     *need = 13;
     if (room < 13) return BUS_WRONG_LENGTH;
-    memcpy(&out->module.id, p, 8); /* as the sender's processor has it */
+    memcpy(&out->module.id, p, 8); /* in the byte order of the sender's processor */
     uint32_t len = busGet32(p + 8);
     *need += len;
     if (*need > room) return BUS_WRONG_LENGTH;
@@ -166,11 +166,11 @@ static bool busHasGossip(uint16_t type) {
     return type == BUS_PING || type == BUS_PONG || type == BUS_MEET;
 }
 
-/* What is behind the header; *need: so many bytes it should be. */
+/* Parses what follows the header. *need: how many bytes that should be. */
 static enum busVerdict busReadPayload(const uint8_t *p, size_t room, struct busMessage *out, uint64_t *need) {
     *need = 0;
     if (busHasGossip(out->header.type)) return busReadGossip(p, room, out, need);
-    out->header.gossip_count = out->header.extension_count = 0; /* whatever it says */
+    out->header.gossip_count = out->header.extension_count = 0; /* other types have none */
     switch (out->header.type) {
     case BUS_FAIL: return busReadFail(p, room, out, need);
     case BUS_PUBLISH:
@@ -192,7 +192,7 @@ enum busVerdict busRead(const uint8_t *packet, uint32_t len, struct busMessage *
     debugAssert(len == busLength(packet));
     if (busGet16(packet + AT_VERSION) != BUS_VERSION) return BUS_OTHER_VERSION;
     memset(out, 0, sizeof *out);
-    *expected = len; /* when there is no other answer */
+    *expected = len; /* used by verdicts that do not compute a length */
     uint16_t type = busGet16(packet + AT_TYPE);
     size_t header = BUS_HEADER_LEN;
     if (type & LIGHT_BIT) {
@@ -224,7 +224,7 @@ void busGossipRead(const struct busMessage *m, int i, struct busGossip *out) {
     out->other_port = busGet16(p + 100);
 }
 
-bool busIdValid(const char id[NODE_ID_LEN]) {
+bool busIsIdValid(const char id[NODE_ID_LEN]) {
     for (int i = 0; i < NODE_ID_LEN; i++) {
         bool digit = id[i] >= '0' && id[i] <= '9', letter = id[i] >= 'a' && id[i] <= 'z';
         if (!digit && !letter) return false;
@@ -233,6 +233,7 @@ bool busIdValid(const char id[NODE_ID_LEN]) {
 }
 
 bool busExtensionNext(const struct busMessage *m, size_t *at, struct busExtension *out) {
+    debugAssert(m && at && out);
     if (*at >= m->extensions_len) return false;
     const uint8_t *p = m->extensions + *at;
     size_t len = busGet32(p);
@@ -252,7 +253,7 @@ uint64_t busExtensionNumber(const struct busExtension *x) {
 }
 
 const char *busExtensionId(const struct busExtension *x) {
-    return x->data.len >= NODE_ID_LEN && busIdValid(x->data.ptr) ? x->data.ptr : NULL;
+    return x->data.len >= NODE_ID_LEN && busIsIdValid(x->data.ptr) ? x->data.ptr : NULL;
 }
 
 /* ---- Writing ---- */
@@ -263,6 +264,7 @@ static uint8_t *busMessageAt(sds s, size_t at) {
 }
 
 sds busBegin(sds s, const struct busHeader *h) {
+    serverAssert(s && h && h->type < BUS_TYPES);
     uint8_t p[BUS_HEADER_LEN] = "RCmb";
     busPut16(p + AT_VERSION, BUS_VERSION);
     busPut16(p + AT_PORT, h->port);
@@ -289,7 +291,7 @@ sds busBeginLight(sds s, enum busType type) {
     return sdscatlen(s, p, sizeof p);
 }
 
-static void busCountOne(sds s, size_t at, size_t field) {
+static void busIncrementCount(sds s, size_t at, size_t field) {
     uint8_t *p = busMessageAt(s, at) + field;
     busPut16(p, (uint16_t)(busGet16(p) + 1));
 }
@@ -304,17 +306,17 @@ sds busAddGossip(sds s, size_t at, const struct busGossip *g) {
     busPut16(p + 96, g->bus_port);
     busPut16(p + 98, g->flags);
     busPut16(p + 100, g->other_port);
-    busCountOne(s, at, AT_COUNT);
+    busIncrementCount(s, at, AT_COUNT);
     return sdscatlen(s, p, sizeof p);
 }
 
-/* `zeros` of them at the least are behind the data, which is padded to a multiple of 8. */
+/* Appends the data, followed by at least `zeros` NUL bytes and padded to a multiple of 8. */
 static sds busAddExtension(sds s, size_t at, enum busExtensionType type, struct str data, size_t zeros) {
     uint8_t p[EXTENSION_LEN] = {0};
     size_t padded = (data.len + zeros + 7) & ~(size_t)7;
     busPut32(p, (uint32_t)(EXTENSION_LEN + padded));
     busPut16(p + 4, (uint16_t)type);
-    busCountOne(s, at, AT_EXTENSIONS);
+    busIncrementCount(s, at, AT_EXTENSIONS);
     s = sdscatstr(sdscatlen(s, p, sizeof p), data);
     memset(p, 0, sizeof p);
     return sdscatlen(s, p, padded - data.len);
@@ -368,5 +370,6 @@ sds busAddModule(sds s, uint64_t id, uint8_t type, struct str payload) {
 }
 
 void busEnd(sds s, size_t at) {
+    serverAssert(sdslen(s) >= at + BUS_LIGHT_LEN);
     busPut32(busMessageAt(s, at) + AT_LENGTH, (uint32_t)(sdslen(s) - at));
 }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/linked_list.h"
 #include "base/log.h"
@@ -22,28 +23,29 @@
 #define ACCEPTS_PER_TURN 1000
 #define KEEPALIVE_S      300
 #define READ_BYTES       (16 * 1024)
-#define KEEP_BYTES       (64 * 1024) /* a larger buffer that has run empty is given back */
+#define KEEP_BYTES       (64 * 1024) /* a larger buffer that has run empty is freed */
 
 struct link {
     struct busLink bus;
-    struct listNode node, dirty; /* of all; of those with something to send in this turn */
-    struct dial dial;            /* runs while it connects */
+    struct listNode node, dirty; /* in `links`; in `dirty_links` if it has output in this turn */
+    struct dial dial;            /* active while it connects */
     struct connection *conn;     /* NULL: not connected yet */
-    bool busy, closing;          /* somebody looks at it; it is to be freed then */
-    int64_t received_ms;         /* the last whole message, or since it is there */
-    sds in, out;                 /* NULL: nothing */
-    size_t sent;                 /* of `out` */
+    bool in_use, closing;        /* a function uses it; it is to be freed after that */
+    int64_t received_ms;         /* time of the last whole message, or of its creation */
+    sds in, out;                 /* NULL: empty */
+    size_t sent;                 /* bytes of `out` that have been sent */
 };
 
-static struct list all = {{&all.head, &all.head}, 0}, dirty = {{&dirty.head, &dirty.head}, 0};
+static struct list links = {{&links.head, &links.head}, 0},
+                   dirty_links = {{&dirty_links.head, &dirty_links.head}, 0};
 static const struct busLinkHandlers *handlers;
 static struct tlsContext *(*server_context)(void);
 static int listening[ADDRESSES_MAX], listening_count;
 static bool use_tls;
-static size_t buffer_bytes; /* of all buffers */
+static size_t buffer_bytes; /* allocated for all buffers */
 static struct logLimit bad_message_log;
 
-static struct link *busLinksLinkOf(const struct busLink *bus) {
+static struct link *busLinkOwner(const struct busLink *bus) {
     return listEntry(bus, struct link, bus);
 }
 
@@ -53,66 +55,66 @@ void busLinksSetTls(struct tlsContext *(*server)(void)) {
 
 /* ---- Life ---- */
 
-static size_t busLinksRoomOf(sds s) {
+static size_t busLinksBufferSize(sds s) {
     return s ? sdsAllocSize(s) : 0;
 }
 
-static struct link *busLinksLinkNew(void) {
+static struct link *busLinkCreate(void) {
     struct link *l = zcalloc(1, sizeof *l);
     l->received_ms = mstime();
-    listAddTail(&all, &l->node);
+    listAddTail(&links, &l->node);
     return l;
 }
 
-static void busLinksLinkFree(struct link *l) {
-    buffer_bytes -= busLinksRoomOf(l->in) + busLinksRoomOf(l->out);
+static void busLinkFree(struct link *l) {
+    buffer_bytes -= busLinksBufferSize(l->in) + busLinksBufferSize(l->out);
     sdsfree(l->in);
     sdsfree(l->out);
     zfree(l);
 }
 
-static void busLinksLinkClose(struct link *l) {
+static void busLinkDestroy(struct link *l) {
     if (l->closing) return;
     l->closing = true;
     dialCancel(&l->dial);
     if (l->conn) connClose(l->conn);
     l->conn = NULL;
-    if (listLinked(&l->dirty)) listRemove(&dirty, &l->dirty);
-    listRemove(&all, &l->node);
-    if (!l->busy) busLinksLinkFree(l);
+    if (listLinked(&l->dirty)) listRemove(&dirty_links, &l->dirty);
+    listRemove(&links, &l->node);
+    if (!l->in_use) busLinkFree(l);
 }
 
-static void busLinksLinkDown(struct link *l) {
+static void busLinkReportDown(struct link *l) {
     if (l->closing) return;
-    handlers->down(&l->bus);
-    busLinksLinkClose(l);
+    handlers->onDown(&l->bus);
+    busLinkDestroy(l);
 }
 
 void busLinkClose(struct busLink *link) {
-    busLinksLinkClose(busLinksLinkOf(link));
+    busLinkDestroy(busLinkOwner(link));
 }
 
-/* What handlers do in between may close it. */
-static void busLinksEnter(struct link *l) {
-    l->busy = true;
+/* Between these two calls a handler may close the link. busLinkEndUse returns false if that has happened. */
+static void busLinkBeginUse(struct link *l) {
+    l->in_use = true;
 }
-static bool busLinksLeave(struct link *l) {
-    l->busy = false;
+static bool busLinkEndUse(struct link *l) {
+    l->in_use = false;
     if (!l->closing) return true;
-    busLinksLinkFree(l);
+    busLinkFree(l);
     return false;
 }
 
 /* ---- Reading ---- */
 
-static bool busLinksIsUnknownNode(const struct link *l) {
+static bool busLinkIsUnidentified(const struct link *l) {
     return l->bus.inbound && !l->bus.node;
 }
 
-/* Of the message that begins there. 0: none that we want. */
-static uint32_t busLinksLengthFrom(const struct link *l, const uint8_t *prefix) {
+/* Returns the length of the message that begins at `prefix`, or 0 if it is not acceptable. */
+static uint32_t busLinkMessageLength(const struct link *l, const uint8_t *prefix) {
     uint32_t length = busLength(prefix);
-    return busLinksIsUnknownNode(l) && length > BUS_STRANGERS_MESSAGE_MAX ? 0 : length;
+    return busLinkIsUnidentified(l) && length > BUS_UNIDENTIFIED_MESSAGE_MAX ? 0 : length;
 }
 
 static void busLinksLogBadMessage(const struct link *l) {
@@ -123,61 +125,61 @@ static void busLinksLogBadMessage(const struct link *l) {
               l->bus.peer_ip);
 }
 
-/* The whole messages at the start of `in` go out. False: the link is closed. */
-static bool busLinksTakeMessages(struct link *l) {
+/* Passes the whole messages at the start of `in` to the handler. Returns false if the link is closed. */
+static bool busLinkProcessMessages(struct link *l) {
     size_t at = 0, len = sdslen(l->in);
     bool good = true;
-    busLinksEnter(l);
+    busLinkBeginUse(l);
     while (good && !l->closing && len - at >= BUS_PREFIX) {
         const uint8_t *packet = (const uint8_t *)l->in + at;
-        uint32_t length = busLinksLengthFrom(l, packet);
+        uint32_t length = busLinkMessageLength(l, packet);
         if (!length) {
             busLinksLogBadMessage(l);
             good = false;
-            handlers->down(&l->bus);
+            handlers->onDown(&l->bus);
             break;
         }
         if (len - at < length) break;
-        good = handlers->message(&l->bus, packet, length);
+        good = handlers->onMessage(&l->bus, packet, length);
         at += length;
     }
-    if (!good) busLinksLinkClose(l);
-    if (!busLinksLeave(l)) return false;
+    if (!good) busLinkDestroy(l);
+    if (!busLinkEndUse(l)) return false;
     if (!at) return true;
     sdsrange(l->in, (ptrdiff_t)at, -1);
     l->received_ms = mstime();
     return true;
 }
 
-/* Room for the rest of the message that has begun, or for some bytes. */
-static void busLinksMakeRoom(struct link *l) {
-    size_t before = busLinksRoomOf(l->in), wanted = READ_BYTES;
+/* Makes room for the rest of the message that has begun, or for some bytes. */
+static void busLinkMakeRoom(struct link *l) {
+    size_t before = busLinksBufferSize(l->in), wanted = READ_BYTES;
     if (!l->in) l->in = sdsempty();
     if (sdslen(l->in) >= BUS_PREFIX) {
         size_t rest = busLength((const uint8_t *)l->in) - sdslen(l->in);
-        /* A peer that announces much gets room for it as it comes. */
+        /* A peer that announces a long message gets memory for it as the bytes arrive. */
         if (rest > wanted) wanted = rest > 16 * sdslen(l->in) + READ_BYTES ? 16 * sdslen(l->in) : rest;
     }
     if (sdsavail(l->in) < wanted) l->in = sdsMakeRoomForExact(l->in, wanted);
-    buffer_bytes += busLinksRoomOf(l->in) - before;
+    buffer_bytes += busLinksBufferSize(l->in) - before;
 }
 
 static void busLinksOnReadable(struct connection *conn) {
     struct link *l = conn->data;
-    busLinksMakeRoom(l);
+    busLinkMakeRoom(l);
     size_t have = sdslen(l->in);
     ssize_t n = connRead(conn, l->in + have, sdsavail(l->in));
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
         serverLog(LL_DEBUG, "Reading from the link of a node failed: %s",
                   n ? strerror(conn->last_errno) : "connection closed");
-        busLinksLinkDown(l);
+        busLinkReportDown(l);
         return;
     }
     sdssetlen(l->in, have + (size_t)n);
-    if (!busLinksTakeMessages(l)) return;
+    if (!busLinkProcessMessages(l)) return;
     if (sdslen(l->in) > 0) return;
-    buffer_bytes -= busLinksRoomOf(l->in);
+    buffer_bytes -= busLinksBufferSize(l->in);
     sdsfree(l->in);
     l->in = NULL;
 }
@@ -186,7 +188,7 @@ static void busLinksOnReadable(struct connection *conn) {
 
 static void busLinksOnWritable(struct connection *conn);
 
-static void clusterBusLinksFlush(struct link *l) {
+static void busLinkFlush(struct link *l) {
     while (l->out && l->sent < sdslen(l->out)) {
         struct iovec iov = {l->out + l->sent, sdslen(l->out) - l->sent};
         ssize_t n = connWritev(l->conn, &iov, 1);
@@ -196,7 +198,7 @@ static void clusterBusLinksFlush(struct link *l) {
             return;
         }
         if (n <= 0) {
-            busLinksLinkDown(l);
+            busLinkReportDown(l);
             return;
         }
         l->sent += (size_t)n;
@@ -205,45 +207,46 @@ static void clusterBusLinksFlush(struct link *l) {
     l->sent = 0;
     if (!l->out) return;
     sdssetlen(l->out, 0);
-    if (busLinksRoomOf(l->out) <= KEEP_BYTES) return;
-    buffer_bytes -= busLinksRoomOf(l->out);
+    if (busLinksBufferSize(l->out) <= KEEP_BYTES) return;
+    buffer_bytes -= busLinksBufferSize(l->out);
     sdsfree(l->out);
     l->out = NULL;
 }
 
-/* Not before the end of the turn: what is queued may say what is not saved yet. */
+/* Sends at the end of the turn, not now: what is queued may depend on something that is not saved yet. */
 static void busLinksOnWritable(struct connection *conn) {
     struct link *l = conn->data;
     connSetWriteHandler(conn, NULL);
-    if (!listLinked(&l->dirty)) listAddTail(&dirty, &l->dirty);
+    if (!listLinked(&l->dirty)) listAddTail(&dirty_links, &l->dirty);
 }
 
 void busLinkSend(struct busLink *link, const char *bytes, size_t len) {
-    struct link *l = busLinksLinkOf(link);
+    serverAssert(bytes);
+    struct link *l = busLinkOwner(link);
     if (l->closing) return;
-    size_t before = busLinksRoomOf(l->out);
+    size_t before = busLinksBufferSize(l->out);
     if (!l->out) l->out = sdsempty();
-    if (l->sent > sdslen(l->out) / 2) { /* what was sent makes room */
+    if (l->sent > sdslen(l->out) / 2) { /* drops what was sent */
         sdsrange(l->out, (ptrdiff_t)l->sent, -1);
         l->sent = 0;
     }
     l->out = sdscatlen(l->out, bytes, len);
-    buffer_bytes += busLinksRoomOf(l->out) - before;
-    if (!listLinked(&l->dirty)) listAddTail(&dirty, &l->dirty);
+    buffer_bytes += busLinksBufferSize(l->out) - before;
+    if (!listLinked(&l->dirty)) listAddTail(&dirty_links, &l->dirty);
 }
 
 void busLinksFlush(void) {
     struct listNode *it;
-    while ((it = listFirst(&dirty))) {
+    while ((it = listFirst(&dirty_links))) {
         struct link *l = listEntry(it, struct link, dirty);
-        listRemove(&dirty, it);
-        if (l->conn && !l->conn->write_handler) clusterBusLinksFlush(l);
+        listRemove(&dirty_links, it);
+        if (l->conn && !l->conn->write_handler) busLinkFlush(l);
     }
 }
 
 /* ---- Connections ---- */
 
-static void busLinksNoteAddresses(struct link *l, int fd) {
+static void busLinkReadAddresses(struct link *l, int fd) {
     struct sockaddr_storage peer, own;
     socklen_t len = sizeof peer;
     char *const texts[] = {l->bus.peer_ip, l->bus.own_ip};
@@ -262,10 +265,10 @@ static void busLinksNoteAddresses(struct link *l, int fd) {
     }
 }
 
-static void busLinksCarry(struct link *l, struct connection *conn) {
+static void busLinkSetConnection(struct link *l, struct connection *conn) {
     l->conn = conn;
     conn->data = l;
-    busLinksNoteAddresses(l, conn->fd);
+    busLinkReadAddresses(l, conn->fd);
 }
 
 static void busLinksOnDialed(struct dial *d, struct connection *conn, const char *error) {
@@ -275,24 +278,25 @@ static void busLinksOnDialed(struct dial *d, struct connection *conn, const char
                   d->connected ? "TLS handshake of a link of the cluster bus with %s failed: %s"
                                : "The connection with the node at %s failed: %s",
                   l->bus.peer_ip, error);
-        busLinksLinkDown(l);
+        busLinkReportDown(l);
         return;
     }
-    busLinksCarry(l, conn);
+    busLinkSetConnection(l, conn);
     connSetReadHandler(conn, busLinksOnReadable);
-    busLinksEnter(l);
-    handlers->up(&l->bus);
-    busLinksLeave(l);
+    busLinkBeginUse(l);
+    handlers->onUp(&l->bus);
+    busLinkEndUse(l);
 }
 
 struct busLink *busLinkConnect(const char *ip, uint16_t port) {
+    serverAssert(ip && handlers);
     char err[256];
-    struct link *l = busLinksLinkNew();
+    struct link *l = busLinkCreate();
     strncpy(l->bus.peer_ip, ip, NODE_IP_LEN - 1);
     if (dialStart(&l->dial, (struct dialTarget){ip, port, .tls = use_tls}, busLinksOnDialed, err, sizeof err))
         return &l->bus;
     serverLog(LL_DEBUG, "Connecting to the cluster bus of [%s]:%d failed: %s", ip, port, err);
-    busLinksLinkClose(l);
+    busLinkDestroy(l);
     return NULL;
 }
 
@@ -304,7 +308,7 @@ static void busLinksOnHandshakeDone(struct connection *conn, const char *error) 
     }
     serverLog(LL_VERBOSE, "TLS handshake of a link of the cluster bus with %s failed: %s", l->bus.peer_ip,
               error);
-    busLinksLinkDown(l);
+    busLinkReportDown(l);
 }
 
 static void busLinksAcceptOne(int fd) {
@@ -316,40 +320,41 @@ static void busLinksAcceptOne(int fd) {
         close(fd);
         return;
     }
-    struct link *l = busLinksLinkNew();
+    struct link *l = busLinkCreate();
     l->bus.inbound = true;
     l->bus.created_ms = l->received_ms;
-    busLinksCarry(l, conn);
+    busLinkSetConnection(l, conn);
     if (!use_tls) connSetReadHandler(conn, busLinksOnReadable);
 }
 
-/* The oldest go. */
-static void busLinksEnforceStrangersMax(void) {
-    size_t strangers = 0;
-    if (all.length <= BUS_STRANGERS_MAX) return;
-    listForEach(&all, it) strangers += busLinksIsUnknownNode(listEntry(it, struct link, node));
-    listForEach(&all, it) {
-        if (strangers <= BUS_STRANGERS_MAX) return;
+/* Closes the oldest unidentified links if there are too many. */
+static void busLinksEnforceUnidentifiedMax(void) {
+    size_t unidentified = 0;
+    if (links.length <= BUS_UNIDENTIFIED_MAX) return;
+    listForEach(&links, it) unidentified += busLinkIsUnidentified(listEntry(it, struct link, node));
+    listForEach(&links, it) {
+        if (unidentified <= BUS_UNIDENTIFIED_MAX) return;
         struct link *l = listEntry(it, struct link, node);
-        if (!busLinksIsUnknownNode(l)) continue;
-        busLinksLinkDown(l);
-        strangers--;
+        if (!busLinkIsUnidentified(l)) continue;
+        busLinkReportDown(l);
+        unidentified--;
     }
 }
 
 static void busLinksOnAccept(struct aeEventLoop *el, int listen_fd, void *data, int mask) {
     (void)el, (void)data, (void)mask;
-    if (!handlers->accepts()) return;
+    if (!handlers->mayAccept()) return;
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         int fd = netAccept(listen_fd);
         if (fd < 0) break;
         busLinksAcceptOne(fd);
     }
-    busLinksEnforceStrangersMax();
+    busLinksEnforceUnidentifiedMax();
 }
 
 bool busLinksListen(const struct busLinkHandlers *h, const char *const *addresses, int count, int port,
                     bool tls, char *err, size_t errlen) {
+    serverAssert(h && count > 0 && port > 0);
     handlers = h;
     use_tls = tls;
     for (int i = 0; i < count && listening_count < ADDRESSES_MAX; i++) {
@@ -365,56 +370,44 @@ bool busLinksListen(const struct busLinkHandlers *h, const char *const *addresse
     return listening_count > 0;
 }
 
-void busLinksStop(void) {
-    listForEach(&all, it) busLinksLinkClose(listEntry(it, struct link, node));
-    while (listening_count) {
-        int fd = listening[--listening_count];
-        aeDeleteFileEvent(server_el, fd, AE_READABLE);
-        close(fd);
-    }
-}
+/* ---- Statistics and limits ---- */
 
-/* ---- What there is ---- */
-
-size_t busLinkQueued(const struct busLink *link) {
-    const struct link *l = busLinksLinkOf(link);
+size_t busLinkQueuedBytes(const struct busLink *link) {
+    const struct link *l = busLinkOwner(link);
     return l->out ? sdslen(l->out) - l->sent : 0;
 }
-size_t busLinkAllocated(const struct busLink *link) {
-    return busLinksRoomOf(busLinksLinkOf(link)->out);
+size_t busLinkAllocatedBytes(const struct busLink *link) {
+    return busLinksBufferSize(busLinkOwner(link)->out);
 }
-bool busLinkWrites(const struct busLink *link) {
-    const struct link *l = busLinksLinkOf(link);
+bool busLinkAwaitsWritable(const struct busLink *link) {
+    const struct link *l = busLinkOwner(link);
     return l->conn && l->conn->write_handler;
 }
 size_t busLinksMemory(void) {
-    return all.length * sizeof(struct link) + buffer_bytes;
-}
-void busLinksForEach(void (*fn)(void *priv, struct busLink *link), void *priv) {
-    listForEach(&all, it) fn(priv, &listEntry(it, struct link, node)->bus);
+    return links.length * sizeof(struct link) + buffer_bytes;
 }
 
 int busLinksEnforceLimit(size_t limit) {
     int closed = 0;
-    listForEach(&all, it) {
+    listForEach(&links, it) {
         struct link *l = listEntry(it, struct link, node);
-        if (!limit || busLinkQueued(&l->bus) <= limit) continue;
-        busLinksLinkDown(l);
+        if (!limit || busLinkQueuedBytes(&l->bus) <= limit) continue;
+        busLinkReportDown(l);
         closed++;
     }
     return closed;
 }
 
-int busLinksDropStrangers(int64_t silent_ms) {
+int busLinksDropUnidentified(int64_t silent_ms) {
     int64_t now_ms = mstime();
     int closed = 0;
-    listForEach(&all, it) {
+    listForEach(&links, it) {
         struct link *l = listEntry(it, struct link, node);
         if (l->received_ms > now_ms) l->received_ms = now_ms; /* the clock was set back */
-        if (!busLinksIsUnknownNode(l) || now_ms - l->received_ms <= silent_ms) continue;
+        if (!busLinkIsUnidentified(l) || now_ms - l->received_ms <= silent_ms) continue;
         serverLog(LL_VERBOSE, "Closing a link of the cluster bus from %s: it does not say whose it is",
                   l->bus.peer_ip);
-        busLinksLinkDown(l);
+        busLinkReportDown(l);
         closed++;
     }
     return closed;

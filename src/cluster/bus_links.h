@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bus_links.h - the sockets of the cluster bus: listening, connecting, whole messages in, bytes out. Knows
- * nothing of what they mean.
+/* bus_links.h - the sockets of the cluster bus: listening, connecting, reading whole messages, sending bytes.
+ * It does not know what the messages mean.
  *
- *     socket ─▶ in: bytes until a message is whole ─▶ handlers.message
- *     socket ◀─ out: bytes that the socket had no room for ◀─ busLinkSend
+ *     socket ─▶ in: bytes until a message is whole ─▶ handlers.onMessage
+ *     socket ◀─ out: bytes that the socket did not accept yet ◀─ busLinkSend
  *
- * What is sent in a turn of the loop leaves at its end in one write for each link (busLinksFlush). A message
- * that is none closes its link. Handlers may close any link at any time: it is freed when nothing here looks
- * at it any more. */
+ * What is sent in a turn of the loop leaves at its end, in one write for each link (busLinksFlush). Bytes
+ * that are not a message close their link. Handlers may close any link at any time: its memory is freed when
+ * no function of this file uses it any more. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,40 +19,39 @@
 #include "net/tls.h"
 
 struct busLinkHandlers {
-    bool (*accepts)(void);              /* another inbound link, now? */
-    void (*up)(struct busLink *link);   /* an outbound one is established */
-    void (*down)(struct busLink *link); /* it is freed after this */
-    bool (*message)(struct busLink *link, const uint8_t *packet,
-                    uint32_t len); /* false: it is to be closed */
+    bool (*mayAccept)(void);              /* whether another inbound link may be accepted now */
+    void (*onUp)(struct busLink *link);   /* an outbound link is established */
+    void (*onDown)(struct busLink *link); /* the link is freed after this call */
+    bool (*onMessage)(struct busLink *link, const uint8_t *packet,
+                      uint32_t len); /* false: the link has to be closed */
 };
 
-/* The context of accepted links, which is not the bus's to free; NULL: there is none. */
+/* Sets the function that returns the TLS context of accepted links; NULL from it refuses
+ * them. The caller owns the context. */
 void busLinksSetTls(struct tlsContext *(*server)(void));
 
-/* Listens on these addresses (as netListenTcp; those with a leading '-' may be missing). False: the reason is
- * in err. */
+/* Listens on these addresses as netListenTcp does; an address with a leading '-' may be missing. Returns
+ * false with the reason in err. */
 bool busLinksListen(const struct busLinkHandlers *h, const char *const *addresses, int count, int port,
                     bool tls, char *err, size_t errlen);
-void busLinksStop(void); /* closes all, without a word to the handlers */
 
-/* NULL: it cannot be tried. `up` or `down` follows. */
+/* Returns NULL if no attempt is possible; otherwise `onUp` or `onDown` follows. */
 struct busLink *busLinkConnect(const char *ip, uint16_t port);
-void busLinkClose(struct busLink *link); /* `down` is not called */
+void busLinkClose(struct busLink *link); /* without a call of `onDown` */
 void busLinkSend(struct busLink *link, const char *bytes, size_t len);
 void busLinksFlush(void);
 
-/* For CLUSTER LINKS and INFO. */
-size_t busLinkQueued(const struct busLink *link);    /* bytes that wait to be sent */
-size_t busLinkAllocated(const struct busLink *link); /* for them */
-bool busLinkWrites(const struct busLink *link);      /* does it wait for room? */
-size_t busLinksMemory(void);                         /* of all */
-void busLinksForEach(void (*fn)(void *priv, struct busLink *link), void *priv);
-/* Closes (with `down`) those with more than `limit` bytes queued; how many. 0: no limit. */
+size_t busLinkQueuedBytes(const struct busLink *link);    /* bytes that wait to be sent */
+size_t busLinkAllocatedBytes(const struct busLink *link); /* bytes allocated for output */
+bool busLinkAwaitsWritable(const struct busLink *link);   /* waits until the socket is writable */
+size_t busLinksMemory(void);                              /* bytes of all links */
+/* Closes, with `onDown`, the links with more than `limit` bytes queued, and returns how
+ * many. A limit of 0 means none. */
 int busLinksEnforceLimit(size_t limit);
 
-/* Strangers are those who have connected to us, and have not said yet that they are a node that we know (the
- * first message of one does). Their messages are short, and of too many of them the oldest is closed. */
-#define BUS_STRANGERS_MAX         1024
-#define BUS_STRANGERS_MESSAGE_MAX (1024 * 1024)
-/* Closes those that have been silent for longer than that; how many. */
-int busLinksDropStrangers(int64_t silent_ms);
+/* An inbound link is unidentified until its first message says which known node is on the other side.
+ * Messages on such links are limited in length, and the oldest link is closed when there are too many. */
+#define BUS_UNIDENTIFIED_MAX         1024
+#define BUS_UNIDENTIFIED_MESSAGE_MAX (1024 * 1024)
+/* Closes unidentified links that have been silent for longer than that, and returns how many. */
+int busLinksDropUnidentified(int64_t silent_ms);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bus_links_test.c - links of the bus over loopback: messages in whatever pieces they come, bytes that wait
  * until the peer reads, peers that talk nonsense, handlers that close links in the middle. */
-#include "cluster/bus_links.h"
+#include "cluster/bus_links.c" /* its list of links, which no other file needs */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "net/test_backends.h"
 
 #define TURNS_MAX 400
-#define FDS_MAX   (2 * BUS_STRANGERS_MAX + 200) /* both ends */
+#define FDS_MAX   (2 * BUS_UNIDENTIFIED_MAX + 200) /* both ends */
 
 /* ---- What the handlers were told ---- */
 
@@ -51,8 +51,8 @@ static bool busLinksTestMessage(struct busLink *link, const uint8_t *packet, uin
     if (told.close_it) busLinkClose(link);
     return !told.useless_from || told.messages < told.useless_from;
 }
-static const struct busLinkHandlers handlers = {busLinksTestAccepts, busLinksTestUp, busLinksTestDown,
-                                                busLinksTestMessage};
+static const struct busLinkHandlers test_handlers = {busLinksTestAccepts, busLinksTestUp, busLinksTestDown,
+                                                     busLinksTestMessage};
 
 /* ---- Sockets of the test ---- */
 
@@ -103,35 +103,25 @@ static void busLinksTestSettle(void) {
     }
 }
 
-static void busLinksTestCountOne(void *priv, struct busLink *link) {
-    (void)link;
-    ++*(int *)priv;
-}
-static int linkCount(void) {
-    int count = 0;
-    busLinksForEach(busLinksTestCountOne, &count);
-    return count;
+static int busLinksTestCount(void) {
+    return (int)links.length;
 }
 
 /* A peer that has connected to us. */
 static int busLinksTestInbound(void) {
     struct sockaddr_in a = busLinksTestLoopback(port);
-    int fd = keepPeer(socket(AF_INET, SOCK_STREAM, 0)), before = linkCount();
+    int fd = keepPeer(socket(AF_INET, SOCK_STREAM, 0)), before = busLinksTestCount();
     assert_true(connect(fd, (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS);
-    UNTIL(linkCount() == before + 1);
+    UNTIL(busLinksTestCount() == before + 1);
     return fd;
 }
 
-static void makeKnown(void *priv, struct busLink *link) {
-    link->node = priv;
-}
+static struct clusterNode some_node;
 
-static struct clusterNode somebody;
-
-/* A peer that is a node, as we know. */
-static int inboundKnown(void) {
+/* Connects a peer and makes all links known nodes. */
+static int busLinksTestInboundKnown(void) {
     int fd = busLinksTestInbound();
-    busLinksForEach(makeKnown, &somebody);
+    listForEach(&links, it) listEntry(it, struct link, node)->bus.node = &some_node;
     return fd;
 }
 
@@ -185,15 +175,24 @@ static int busLinksTestSetUp(void **state) {
     nothing = busLinksMemory();
     for (int tries = 0; tries < 20; tries++) { /* somebody else may take it meanwhile */
         port = busLinksTestFreePort();
-        if (busLinksListen(&handlers, addresses, 1, port, false, err, sizeof err)) return 0;
+        if (busLinksListen(&test_handlers, addresses, 1, port, false, err, sizeof err)) return 0;
     }
     return -1;
 }
 
+static void busLinksTestStop(void) {
+    listForEach(&links, it) busLinkDestroy(listEntry(it, struct link, node));
+    while (listening_count) {
+        int fd = listening[--listening_count];
+        aeDeleteFileEvent(server_el, fd, AE_READABLE);
+        close(fd);
+    }
+}
+
 static int busLinksTestTearDown(void **state) {
     (void)state;
-    busLinksStop();
-    assert_int_equal(linkCount(), 0);
+    busLinksTestStop();
+    assert_int_equal(busLinksTestCount(), 0);
     assert_int_equal(busLinksMemory(), nothing); /* all of it is accounted */
     while (peer_count) close(peers[--peer_count]);
     aeDelete(server_el);
@@ -239,7 +238,7 @@ static void manyMessagesMayComeInOnePiece(void **state) {
 
 static void aLargeMessageTakesRoomOnlyWhileItComes(void **state) {
     (void)state;
-    int fd = inboundKnown();
+    int fd = busLinksTestInboundKnown();
     sds s = busLinksTestPacket(3 << 20, 'y');
     busLinksTestSay(fd, strN(s, sdslen(s) - 1));
     busLinksTestSettle();
@@ -254,12 +253,12 @@ static void aLargeMessageTakesRoomOnlyWhileItComes(void **state) {
 
 static void aLengthThatIsOnlyAnnouncedTakesNoRoom(void **state) {
     (void)state;
-    int fd = inboundKnown();
+    int fd = busLinksTestInboundKnown();
     sds s = busLinksTestPacket(0, 'z');
     s[4] = 0x1f; /* 496 MiB and more */
     busLinksTestSay(fd, sdsview(s));
     busLinksTestSettle();
-    assert_int_equal(linkCount(), 1);
+    assert_int_equal(busLinksTestCount(), 1);
     assert_true(busLinksMemory() < 256 * 1024);
     sdsfree(s);
 }
@@ -272,7 +271,7 @@ static void whatIsNoMessageEndsTheLink(void **state) {
     busLinksTestSay(fd, sdsview(s));
     UNTIL(told.down == 1 && hasEnded(fd));
     assert_int_equal(told.messages, 1); /* that before it counts */
-    assert_int_equal(linkCount(), 0);
+    assert_int_equal(busLinksTestCount(), 0);
     sdsfree(s);
 }
 
@@ -295,7 +294,7 @@ static void aPeerThatGoesIsTold(void **state) {
     int fd = busLinksTestInbound();
     shutdown(fd, SHUT_WR);
     UNTIL(told.down == 1);
-    assert_int_equal(linkCount(), 0);
+    assert_int_equal(busLinksTestCount(), 0);
 }
 
 static void aLinkOfNoUseIsClosedWithoutAWord(void **state) {
@@ -307,7 +306,7 @@ static void aLinkOfNoUseIsClosedWithoutAWord(void **state) {
     UNTIL(hasEnded(fd));
     assert_int_equal(told.messages, 2);
     assert_int_equal(told.down, 0);
-    assert_int_equal(linkCount(), 0);
+    assert_int_equal(busLinksTestCount(), 0);
     sdsfree(s);
 }
 
@@ -334,9 +333,9 @@ static void noLinksAreTakenWhileTheyAreRefused(void **state) {
     int fd = keepPeer(socket(AF_INET, SOCK_STREAM, 0));
     assert_true(connect(fd, (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS);
     busLinksTestSettle();
-    assert_int_equal(linkCount(), 0);
+    assert_int_equal(busLinksTestCount(), 0);
     told.refuse = false;
-    UNTIL(linkCount() == 1);
+    UNTIL(busLinksTestCount() == 1);
 }
 
 /* ---- Out ---- */
@@ -366,14 +365,14 @@ static void whatIsSentInATurnLeavesAtItsEnd(void **state) {
     struct busLink *link = busLinksTestOutbound(&fd);
     busLinkSend(link, "one ", 4);
     busLinkSend(link, "two", 3);
-    assert_int_equal(busLinkQueued(link), 7);
-    assert_true(busLinkAllocated(link) >= 7);
+    assert_int_equal(busLinkQueuedBytes(link), 7);
+    assert_true(busLinkAllocatedBytes(link) >= 7);
     sds s = busLinksTestHeard(sdsempty(), fd, &ended);
     assert_int_equal(sdslen(s), 0);
     UNTIL(sdslen(s = busLinksTestHeard(s, fd, &ended)) == 7);
     assert_string_equal(s, "one two");
-    assert_int_equal(busLinkQueued(link), 0);
-    assert_false(busLinkWrites(link));
+    assert_int_equal(busLinkQueuedBytes(link), 0);
+    assert_false(busLinkAwaitsWritable(link));
     sdsfree(s);
 }
 
@@ -394,14 +393,14 @@ static void aPortThatNobodyListensOnIsTold(void **state) {
     if (!link) return; /* told at once */
     UNTIL(told.down == 1);
     assert_int_equal(told.up, 0);
-    assert_int_equal(linkCount(), 0);
+    assert_int_equal(busLinksTestCount(), 0);
 }
 
 static void anAddressThatIsNoneCannotBeTried(void **state) {
     (void)state;
     struct busLink *link = busLinkConnect("no address", 1);
     assert_null(link);
-    assert_int_equal(linkCount(), 0);
+    assert_int_equal(busLinksTestCount(), 0);
 }
 
 /* Every number from 0 on, in turn. */
@@ -416,11 +415,11 @@ static void aSlowPeerGetsEverythingInOrder(void **state) {
     struct busLink *link = busLinksTestOutbound(&fd);
     uint32_t sent = 0, expected = 0;
     sds s = sdsempty();
-    while (busLinkQueued(link) < 1 << 20) { /* until the sockets are full */
+    while (busLinkQueuedBytes(link) < 1 << 20) { /* until the sockets are full */
         sendNumbers(link, &sent, 50000);
         busLinksTestTurn();
     }
-    assert_true(busLinkWrites(link));
+    assert_true(busLinkAwaitsWritable(link));
     for (int i = 0; i < 50; i++) { /* some is read, more is sent */
         char bytes[40000];
         ssize_t n = recv(fd, bytes, sizeof bytes, 0);
@@ -434,9 +433,9 @@ static void aSlowPeerGetsEverythingInOrder(void **state) {
         memcpy(&number, s + expected * sizeof number, sizeof number);
         assert_int_equal(number, expected);
     }
-    assert_int_equal(busLinkQueued(link), 0);
-    UNTIL(!busLinkWrites(link));
-    assert_true(busLinkAllocated(link) <= 128 * 1024); /* the queue is given back */
+    assert_int_equal(busLinkQueuedBytes(link), 0);
+    UNTIL(!busLinkAwaitsWritable(link));
+    assert_true(busLinkAllocatedBytes(link) <= 128 * 1024); /* the queue is given back */
     sdsfree(s);
 }
 
@@ -445,16 +444,16 @@ static void aLinkWithTooMuchQueuedIsClosed(void **state) {
     int fd, other;
     struct busLink *link = busLinksTestOutbound(&fd), *idle = busLinksTestOutbound(&other);
     uint32_t sent = 0;
-    while (busLinkQueued(link) < 100000) {
+    while (busLinkQueuedBytes(link) < 100000) {
         sendNumbers(link, &sent, 50000);
         busLinksTestTurn();
     }
     assert_int_equal(busLinksEnforceLimit(0), 0);
-    assert_int_equal(busLinksEnforceLimit(busLinkQueued(link)), 0);
-    assert_int_equal(busLinksEnforceLimit(busLinkQueued(link) - 1), 1);
+    assert_int_equal(busLinksEnforceLimit(busLinkQueuedBytes(link)), 0);
+    assert_int_equal(busLinksEnforceLimit(busLinkQueuedBytes(link) - 1), 1);
     assert_int_equal(told.down, 1);
-    assert_int_equal(linkCount(), 1);
-    assert_int_equal(busLinkQueued(idle), 0);
+    assert_int_equal(busLinksTestCount(), 1);
+    assert_int_equal(busLinkQueuedBytes(idle), 0);
     busLinksTestTurn();
 }
 
@@ -462,20 +461,20 @@ static void aLinkWithTooMuchQueuedIsClosed(void **state) {
 
 static void strangersThatAreSilentAreClosed(void **state) {
     (void)state;
-    int known = inboundKnown(), fd;
+    int known = busLinksTestInboundKnown(), fd;
     busLinksTestOutbound(&fd);
     int silent = busLinksTestInbound(), speaks = busLinksTestInbound();
-    assert_int_equal(busLinksDropStrangers(10000), 0);
+    assert_int_equal(busLinksDropUnidentified(10000), 0);
     usleep(60000);
     sds s = busLinksTestPacket(10, 'x');
     busLinksTestSay(speaks, sdsview(s));
     UNTIL(told.messages == 1);
-    assert_int_equal(busLinksDropStrangers(50), 1);
+    assert_int_equal(busLinksDropUnidentified(50), 1);
     assert_int_equal(told.down, 1);
     UNTIL(hasEnded(silent));
     assert_false(hasEnded(speaks) || hasEnded(known) || hasEnded(fd));
     usleep(60000);
-    assert_int_equal(busLinksDropStrangers(50), 1);
+    assert_int_equal(busLinksDropUnidentified(50), 1);
     UNTIL(hasEnded(speaks));
     assert_false(hasEnded(known) || hasEnded(fd));
     sdsfree(s);
@@ -483,10 +482,10 @@ static void strangersThatAreSilentAreClosed(void **state) {
 
 static void strangersSayNothingLong(void **state) {
     (void)state;
-    int known = inboundKnown();
+    int known = busLinksTestInboundKnown();
     int unknown_node = busLinksTestInbound(), fds[] = {known, unknown_node};
-    sds longest = busLinksTestPacket(BUS_STRANGERS_MESSAGE_MAX - 100, 'x'),
-        longer = busLinksTestPacket(BUS_STRANGERS_MESSAGE_MAX, 'x');
+    sds longest = busLinksTestPacket(BUS_UNIDENTIFIED_MESSAGE_MAX - 100, 'x'),
+        longer = busLinksTestPacket(BUS_UNIDENTIFIED_MESSAGE_MAX, 'x');
     for (int i = 0; i < 2; i++) {
         busLinksTestSay(fds[i], sdsview(longest));
         UNTIL(told.messages == i + 1);
@@ -503,9 +502,9 @@ static void strangersSayNothingLong(void **state) {
 
 static void ofTooManyStrangersTheOldestIsClosed(void **state) {
     (void)state;
-    int known = inboundKnown();
-    int *strangers = calloc(BUS_STRANGERS_MAX + 3, sizeof *strangers);
-    for (int i = 0; i < BUS_STRANGERS_MAX + 3; i++) {
+    int known = busLinksTestInboundKnown();
+    int *strangers = calloc(BUS_UNIDENTIFIED_MAX + 3, sizeof *strangers);
+    for (int i = 0; i < BUS_UNIDENTIFIED_MAX + 3; i++) {
         struct sockaddr_in a = busLinksTestLoopback(port);
         strangers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         assert_true(connect(strangers[i], (struct sockaddr *)&a, sizeof a) == 0 || errno == EINPROGRESS);
@@ -513,9 +512,9 @@ static void ofTooManyStrangersTheOldestIsClosed(void **state) {
     }
     UNTIL(hasEnded(strangers[0]) && hasEnded(strangers[1]) && hasEnded(strangers[2]));
     busLinksTestSettle();
-    assert_int_equal(linkCount(), 1 + BUS_STRANGERS_MAX);
-    assert_false(hasEnded(known) || hasEnded(strangers[3]) || hasEnded(strangers[BUS_STRANGERS_MAX + 2]));
-    for (int i = 0; i < BUS_STRANGERS_MAX + 3; i++) close(strangers[i]);
+    assert_int_equal(busLinksTestCount(), 1 + BUS_UNIDENTIFIED_MAX);
+    assert_false(hasEnded(known) || hasEnded(strangers[3]) || hasEnded(strangers[BUS_UNIDENTIFIED_MAX + 2]));
+    for (int i = 0; i < BUS_UNIDENTIFIED_MAX + 3; i++) close(strangers[i]);
     free(strangers);
 }
 
@@ -529,7 +528,7 @@ static void aPeerThatHasGoneEndsALinkThatIsWritten(void **state) {
     peer_count--;
     busLinkSend(link, "x", 1);
     UNTIL(told.down == 1);
-    assert_int_equal(linkCount(), 0);
+    assert_int_equal(busLinksTestCount(), 0);
 }
 
 static void aLinkMayBeClosedBeforeItIsUpOrFlushed(void **state) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bus_rewrite.h - for tests: a message that has been read is written again. */
+/* bus_rewrite.h - test helpers that write a parsed message again. */
 #pragma once
 
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "base/assert.h"
 #include "cluster/bus.h"
 
-/* Extensions have a form of their own in our hands: those with data that are none are left out. */
-static sds writeExtensions(sds s, const struct busMessage *m) {
+/* Leaves out extensions whose data is not valid. */
+static sds busRewriteExtensions(sds s, const struct busMessage *m) {
     struct busExtension x;
     for (size_t at = 0; busExtensionNext(m, &at, &x);) {
         const char *id = busExtensionId(&x);
@@ -25,8 +25,7 @@ static sds writeExtensions(sds s, const struct busMessage *m) {
     return s;
 }
 
-/* What was read, written anew. */
-static sds writtenAgain(const struct busMessage *m) {
+static sds busRewrite(const struct busMessage *m) {
     sds s =
         m->light ? busBeginLight(sdsempty(), (enum busType)m->header.type) : busBegin(sdsempty(), &m->header);
     for (int i = 0; i < m->header.gossip_count; i++) {
@@ -34,7 +33,7 @@ static sds writtenAgain(const struct busMessage *m) {
         busGossipRead(m, i, &g);
         s = busAddGossip(s, 0, &g);
     }
-    s = writeExtensions(s, m);
+    s = busRewriteExtensions(s, m);
     struct slotSet slots;
     switch (m->header.type) {
     case BUS_FAIL: s = busAddFail(s, m->about.id); break;

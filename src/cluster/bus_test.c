@@ -69,7 +69,7 @@ static void capturedPacketsAreWrittenAgainToTheSameBytes(void **state) {
         sds packet = busTestFixture(captured[i]);
         struct busMessage m;
         readGood(sdsview(packet), &m);
-        sds again = writtenAgain(&m);
+        sds again = busRewrite(&m);
         assertSameBytes(sdsview(again), sdsview(packet));
         sdsfree(again);
         sdsfree(packet);
@@ -89,7 +89,7 @@ static void aCapturedPingSaysWhatItsSenderIs(void **state) {
     struct busMessage m = capturedMessage("ping");
     const struct busHeader *h = &m.header;
     assert_int_equal(h->type, BUS_PING);
-    assert_true(busIdValid(h->sender));
+    assert_true(busIsIdValid(h->sender));
     assert_int_equal(h->bus_port, h->port + 200);
     assert_int_equal(h->node_flags & (NODE_EXTENSIONS | NODE_LIGHT_PUBSUB | NODE_LIGHT_MODULE | NODE_MYSELF),
                      NODE_EXTENSIONS | NODE_LIGHT_PUBSUB | NODE_LIGHT_MODULE | NODE_MYSELF);
@@ -98,7 +98,7 @@ static void aCapturedPingSaysWhatItsSenderIs(void **state) {
     for (int i = 0; i < 2; i++) {
         struct busGossip g;
         busGossipRead(&m, i, &g);
-        assert_true(busIdValid(g.id));
+        assert_true(busIsIdValid(g.id));
         assert_string_equal(g.ip, "127.0.0.1");
         assert_int_equal(g.bus_port, g.port + 200);
         assert_int_equal(g.other_port, 0);
@@ -142,12 +142,12 @@ static void capturedPayloadsHaveTheirValues(void **state) {
     assert_true(strEq(m.channel, STR("b")));
     assert_true(strEq(m.message, STR("sharded")));
     m = capturedMessage("fail");
-    assert_true(busIdValid(m.about.id));
+    assert_true(busIsIdValid(m.about.id));
     m = capturedMessage("update");
     struct slotSet slots;
     int last;
     memcpy(&slots, m.about.slots, sizeof slots);
-    assert_true(busIdValid(m.about.id));
+    assert_true(busIsIdValid(m.about.id));
     assert_int_equal(slotSetRun(&slots, 0, &last), 0);
     assert_int_equal(last, 5460);
     assert_int_equal(slotSetCount(&slots), 5461);
@@ -197,7 +197,7 @@ static void everyFieldOfTheHeaderComesBack(void **state) {
     assert_memory_equal(m.header.sender, h.sender, NODE_ID_LEN);
     assert_memory_equal(m.header.primary, h.primary, NODE_ID_LEN);
     assert_string_equal(m.header.ip, h.ip);
-    assert_true(slotSetEqual(&m.header.slots, &h.slots));
+    assert_true(slotSetIsEqual(&m.header.slots, &h.slots));
     sdsfree(s);
 }
 
@@ -494,10 +494,10 @@ static void idsAreLettersAndDigits(void **state) {
     (void)state;
     char id[NODE_ID_LEN];
     memcpy(id, ID_A, NODE_ID_LEN);
-    assert_true(busIdValid(id));
+    assert_true(busIsIdValid(id));
     for (int c = 0; c < 256; c++) {
         id[NODE_ID_LEN - 1] = (char)c;
-        assert_int_equal(busIdValid(id), (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'));
+        assert_int_equal(busIsIdValid(id), (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'));
     }
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster.c - the start of the room, and CLUSTER: which handler its subcommands have; see cluster.h. */
+/* cluster.c - the start and the end of the cluster module, and the table of CLUSTER's
+ * subcommands; see cluster.h. */
 #include "cluster/cluster.h"
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "client/reply.h"
 #include "cluster/cluster_commands.h"
@@ -72,12 +74,12 @@ static void clusterHandlersInit(void) {
     for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++) {
         sds fullname = sdscat(sdsnew("cluster|"), handlers[i].name);
         struct serverCommand *cmd = commandLookupName(strN(fullname, sdslen(fullname)));
-        if (cmd) handler_of[cmd->id] = handlers[i].handler; /* a Sentinel has none */
+        if (cmd) handler_of[cmd->id] = handlers[i].handler; /* a Sentinel does not have it */
         sdsfree(fullname);
     }
 }
 
-/* All subcommands of CLUSTER: they have in common that they need one, but for the one that only counts. */
+/* Runs all subcommands of CLUSTER. They need a cluster, except for KEYSLOT, which only computes. */
 void clusterCommand(struct client *c) {
     clusterHandler *handler = handler_of[c->cmd->id];
     debugAssert(handler);
@@ -92,7 +94,7 @@ void askingCommand(struct client *c) {
         replyError(c, err_disabled);
         return;
     }
-    redirectAsking(c);
+    redirectAllowAsking(c);
     replyOk(c);
 }
 
@@ -108,13 +110,13 @@ void readwriteCommand(struct client *c) {
 
 /* ---- INFO ---- */
 
-static sds clusterInfoOf(sds s) {
+static sds clusterInfoCluster(sds s) {
     return infoField(s, "cluster_enabled:%d", cluster_enabled);
 }
-static sds clusterInfoOfClusterInfo(sds s) {
+static sds clusterInfoClusterInfo(sds s) {
     return cluster_enabled ? clusterInfoText(s) : s;
 }
-static sds clusterInfoOfClients(sds s) {
+static sds clusterInfoClients(sds s) {
     return infoField(s, "cluster_connections:%d", cluster_enabled ? 2 * (clusterTopology()->count - 1) : 0);
 }
 
@@ -127,9 +129,9 @@ void clusterInit(void) {
     setslotInit();
     migrationJobsInit();
     viewInit();
-    infoRegister("cluster", clusterInfoOf);
-    infoRegister("cluster_info", clusterInfoOfClusterInfo);
-    infoRegister("clients", clusterInfoOfClients);
+    infoRegister("cluster", clusterInfoCluster);
+    infoRegister("cluster_info", clusterInfoClusterInfo);
+    infoRegister("clients", clusterInfoClients);
     commandRegister(commandsCluster);
     clusterHandlersInit();
 }
@@ -155,16 +157,16 @@ bool clusterIsEnabled(void) {
 }
 
 bool clusterMayExit(bool forced) {
-    if (!cluster_enabled || !nodeVotes(clusterMyself())) return true;
+    if (!cluster_enabled || !nodeIsVoter(clusterMyself())) return true;
     serverLog(LL_WARNING, "This node is a voting primary; without it the cluster may lose its majority. %s",
               forced ? "It shuts down nevertheless." : "It does not shut down.");
     return forced;
 }
 
-/* The stream tells one of our replicas, which has all that we have, that it is the primary from now on. */
+/* Propagates to a replica which has all data that it is the primary from now on. */
 static void clusterHandOver(uint64_t offset) {
     bool legacy;
-    if (!nodeVotes(clusterMyself())) return;
+    if (!nodeIsVoter(clusterMyself())) return;
     const char *id = replication_control.successor(offset, &legacy);
     if (legacy) {
         serverLog(LL_NOTICE, "Unable to perform auto failover on shutdown since there are legacy replicas.");

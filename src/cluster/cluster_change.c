@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_change.c - what users ask of the cluster; see cluster_commands.h. Every argument is looked at
- * before anything is changed. */
+/* cluster_change.c - CLUSTER's subcommands that change something; see cluster_commands.h. Each checks all
+ * arguments before it changes anything. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "cluster/slot_keys.h"
 #include "data/keyspace/db.h"
 
-/* Who has asked, for the log. Good until the next call. */
+/* Returns the client's name for the log, valid until the next call. */
 static const char *clusterChangeRequester(struct client *c) {
     static sds name;
     sdsfree(name);
@@ -38,7 +38,7 @@ void clusterMeetCommand(struct client *c) {
         replyError(c, "ERR Port number is out of range");
         return;
     }
-    bus_port = port + BUS_PORT_AWAY;
+    bus_port = port + BUS_PORT_OFFSET;
     if (c->argc == 5 && !string2ll(c->argv[4], &bus_port)) {
         replyErrorFmt(c, "ERR Invalid bus port specified: %.*s", (int)c->argv[4].len, c->argv[4].ptr);
         return;
@@ -49,9 +49,9 @@ void clusterMeetCommand(struct client *c) {
     }
     char address[NODE_IP_LEN] = "";
     if (ip.len < sizeof address) memcpy(address, ip.ptr, ip.len);
-    enum meetVerdict met =
+    enum meetVerdict verdict =
         engineMeet(&cluster_engine, address, (uint16_t)port, (uint16_t)bus_port, clusterNow());
-    if (met == MEET_NO_ADDRESS) {
+    if (verdict == MEET_NO_ADDRESS) {
         replyErrorFmt(c, "ERR Invalid node address specified: %.*s:%.*s", (int)ip.len, ip.ptr,
                       (int)port_arg.len, port_arg.ptr);
         return;
@@ -82,7 +82,7 @@ void clusterForgetCommand(struct client *c) {
     }
 }
 
-/* A primary with slots or keys would take them along. */
+/* Returns whether this node may become a replica: it would lose slots and keys. */
 static bool clusterChangeIsEmpty(void) {
     for (int i = 0; i < dbCount(); i++) {
         if (keyspaceShownSize(&dbGet(i)->keyspace)) return false;
@@ -107,7 +107,7 @@ void clusterReplicateCommand(struct client *c) {
             replySubcommandError(c);
         return;
     }
-    struct clusterNode *n = clusterNodeArg(c, c->argv[2]), *me = clusterMyself();
+    struct clusterNode *n = clusterParseNodeArg(c, c->argv[2]), *me = clusterMyself();
     if (!n) return;
     if (n == me) {
         replyError(c, "ERR Can't replicate myself");
@@ -129,7 +129,7 @@ void clusterFailoverCommand(struct client *c) {
         if (!strEq(c->argv[4], strN(clusterMyself()->id, NODE_ID_LEN))) return;
         kind = FAILOVER_FORCE;
     } else if (c->flags & CLIENT_PRIMARY) {
-        return; /* what 9.1.2 was told itself, and passes on when keys went with it */
+        return; /* 9.1.2 got this from its own primary, and propagates it together with keys */
     } else if (c->argc == 3 && strIs(c->argv[2], "force"))
         kind = FAILOVER_FORCE;
     else if (c->argc == 3 && strIs(c->argv[2], "takeover"))
@@ -143,12 +143,12 @@ void clusterFailoverCommand(struct client *c) {
         replyError(c, "ERR You should send CLUSTER FAILOVER to a replica");
     } else if (!primary) {
         replyError(c, "ERR I'm a replica but my master is unknown to me");
-    } else if (kind == FAILOVER_ASK && (nodeFailed(primary) || !primary->connected)) {
+    } else if (kind == FAILOVER_ASK && (nodeHasFailed(primary) || !primary->connected)) {
         replyError(c, "ERR Master is down or failed, please use CLUSTER FAILOVER FORCE");
     } else {
         static const char *const words[] = {"Manual failover", "Forced failover", "Takeover"};
-        const char *who = by_primary ? "primary" : "user";
-        serverLog(LL_NOTICE, "%s %s request accepted (%s request from '%s').", words[kind], who, who,
+        const char *origin = by_primary ? "primary" : "user";
+        serverLog(LL_NOTICE, "%s %s request accepted (%s request from '%s').", words[kind], origin, origin,
                   clusterChangeRequester(c));
         engineFailover(&cluster_engine, kind, clusterNow());
         replyOk(c);
@@ -201,7 +201,7 @@ void clusterSetConfigEpochCommand(struct client *c) {
     } else {
         t->myself->config_epoch = (uint64_t)epoch;
         if (t->current_epoch < (uint64_t)epoch) t->current_epoch = (uint64_t)epoch;
-        engineTodo(&cluster_engine, TODO_SAVE | TODO_STATE);
+        engineAddTodo(&cluster_engine, TODO_SAVE | TODO_STATE);
         replyOk(c);
     }
 }
@@ -215,7 +215,7 @@ void clusterSaveconfigCommand(struct client *c) {
 
 /* ---- Slots ---- */
 
-bool clusterSlotArg(struct client *c, struct str arg, int *slot) {
+bool clusterParseSlotArg(struct client *c, struct str arg, int *slot) {
     int64_t n;
     if (!string2ll(arg, &n) || n < 0 || n >= KEY_SLOTS) {
         replyError(c, "ERR Invalid or out of range slot");
@@ -225,8 +225,8 @@ bool clusterSlotArg(struct client *c, struct str arg, int *slot) {
     return true;
 }
 
-/* May it be added (or taken away), and is it named once? */
-static bool clusterChangeSlotAsked(struct client *c, struct slotSet *asked, int slot, bool add) {
+/* Adds the slot to `requested` if it may be added to this node (or removed), and is named once. */
+static bool clusterChangeRequestSlot(struct client *c, struct slotSet *requested, int slot, bool add) {
     bool owned = clusterTopology()->owner[slot] != NULL;
     if (add && owned) {
         replyErrorFmt(c, "ERR Slot %d is already busy", slot);
@@ -236,28 +236,29 @@ static bool clusterChangeSlotAsked(struct client *c, struct slotSet *asked, int 
         replyErrorFmt(c, "ERR Slot %d is already unassigned", slot);
         return false;
     }
-    if (slotSetHas(asked, slot)) {
+    if (slotSetHas(requested, slot)) {
         replyErrorFmt(c, "ERR Slot %d specified multiple times", slot);
         return false;
     }
-    slotSetAdd(asked, slot);
+    slotSetAdd(requested, slot);
     return true;
 }
 
-static void clusterChangeSlotsChange(struct client *c, const struct slotSet *asked, bool add) {
+static void clusterChangeApplySlots(struct client *c, const struct slotSet *requested, bool add) {
     struct topology *t = clusterTopology();
-    for (int last, slot = slotSetRun(asked, 0, &last); slot >= 0; slot = slotSetRun(asked, last + 1, &last)) {
+    for (int last, slot = slotSetRun(requested, 0, &last); slot >= 0;
+         slot = slotSetRun(requested, last + 1, &last)) {
         for (; slot <= last; slot++) {
             slotSetImporting(t, slot, NULL);
             slotAssign(t, slot, add ? t->myself : NULL);
         }
     }
-    engineTodo(&cluster_engine, TODO_SAVE | TODO_STATE | TODO_SLOTS);
+    engineAddTodo(&cluster_engine, TODO_SAVE | TODO_STATE | TODO_SLOTS);
     replyOk(c);
 }
 
 static void clusterChangeSlotsCommand(struct client *c, bool ranges, bool add) {
-    struct slotSet asked = {{0}};
+    struct slotSet requested = {{0}};
     if (ranges && c->argc % 2) {
         replyErrorFmt(c, "ERR wrong number of arguments for 'cluster|%s' command",
                       add ? "addslotsrange" : "delslotsrange");
@@ -265,18 +266,18 @@ static void clusterChangeSlotsCommand(struct client *c, bool ranges, bool add) {
     }
     for (int i = 2; i < c->argc; i += 1 + ranges) {
         int first, last;
-        if (!clusterSlotArg(c, c->argv[i], &first)) return;
+        if (!clusterParseSlotArg(c, c->argv[i], &first)) return;
         last = first;
-        if (ranges && !clusterSlotArg(c, c->argv[i + 1], &last)) return;
+        if (ranges && !clusterParseSlotArg(c, c->argv[i + 1], &last)) return;
         if (first > last) {
             replyErrorFmt(c, "ERR start slot number %d is greater than end slot number %d", first, last);
             return;
         }
         for (; first <= last; first++) {
-            if (!clusterChangeSlotAsked(c, &asked, first, add)) return;
+            if (!clusterChangeRequestSlot(c, &requested, first, add)) return;
         }
     }
-    clusterChangeSlotsChange(c, &asked, add);
+    clusterChangeApplySlots(c, &requested, add);
 }
 
 void clusterAddslotsCommand(struct client *c) {
@@ -299,5 +300,5 @@ void clusterFlushslotsCommand(struct client *c) {
         return;
     }
     struct slotSet mine = clusterMyself()->slots;
-    clusterChangeSlotsChange(c, &mine, false);
+    clusterChangeApplySlots(c, &mine, false);
 }

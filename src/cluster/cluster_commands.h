@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_commands.h - CLUSTER and its subcommands, READONLY and its kin: what users see (cluster_show.c) and
- * what they ask for (cluster_change.c); of the keys in slots (cluster_keys.c). */
+/* cluster_commands.h - handlers of CLUSTER and its subcommands, and helpers that they share. */
 #pragma once
 
 #include "client/client.h"
@@ -8,30 +7,32 @@
 
 typedef void clusterHandler(struct client *c);
 
-/* ---- What users see ---- */
+/* ---- Show (cluster_show.c) ---- */
 clusterHandler clusterMyidCommand, clusterMyshardidCommand, clusterNodesCommand, clusterInfoCommand,
     clusterSlotsCommand, clusterShardsCommand, clusterLinksCommand, clusterReplicasCommand,
     clusterCountFailureReportsCommand, clusterKeyslotCommand, clusterSlotStatsCommand, clusterHelpCommand;
-sds clusterInfoText(sds s); /* the lines of CLUSTER INFO, appended */
+sds clusterInfoText(sds s); /* appends the lines of CLUSTER INFO */
 
-/* ---- What they ask for ---- */
+/* ---- Change (cluster_change.c) ---- */
 clusterHandler clusterMeetCommand, clusterForgetCommand, clusterReplicateCommand, clusterFailoverCommand,
     clusterResetCommand, clusterBumpepochCommand, clusterSetConfigEpochCommand, clusterSaveconfigCommand,
     clusterAddslotsCommand, clusterAddslotsrangeCommand, clusterDelslotsCommand, clusterDelslotsrangeCommand,
     clusterFlushslotsCommand, clusterSetslotCommand;
 
-/* ---- Keys ---- */
+/* ---- Keys (cluster_keys.c) ---- */
 clusterHandler clusterCountkeysinslotCommand, clusterGetkeysinslotCommand, clusterFlushslotCommand;
 
 /* ---- Atomic migration ---- */
 clusterHandler clusterMigrateslotsCommand, clusterCancelslotmigrationsCommand,
     clusterGetslotmigrationsCommand, clusterSyncslotsCommand;
 
-/* The node of this id; NULL: there is none, and that has been answered. Handshakes are nobody's to name. */
-struct clusterNode *clusterNodeArg(struct client *c, struct str id);
-/* False: that has been answered. */
-bool clusterSlotArg(struct client *c, struct str arg, int *slot);
-/* Where clients are sent. NULL: they are to stay with the address that they have. `who` is a LINE_…CLIENT. */
-const char *clusterEndpoint(const struct clusterNode *n, int who);
-/* For clients like this one: of TLS or not, by IPv4 or IPv6. */
-int clusterLineFor(struct client *c);
+/* Returns the node of this id. NULL: no such node exists, or it is in handshake,
+ * and an error has been replied. */
+struct clusterNode *clusterParseNodeArg(struct client *c, struct str id);
+/* Returns false after an error has been replied. */
+bool clusterParseSlotArg(struct client *c, struct str arg, int *slot);
+/* Returns the address to which clients are redirected, or NULL if they keep using the address that they have.
+ * `audience` is one of LINE_…CLIENT…. */
+const char *clusterEndpoint(const struct clusterNode *n, int audience);
+/* Returns the audience that c belongs to: with TLS or without, over IPv4 or IPv6. */
+int clusterAudienceOf(struct client *c);

@@ -12,7 +12,7 @@
 
 struct clusterDebug cluster_debug = {.drop = DROP_NONE};
 
-/* Any word but a number is 0. */
+/* Any word but a number counts as 0. */
 static bool clusterDebugIsOn(struct str word) {
     int64_t on;
     return string2ll(word, &on) && on;
@@ -50,7 +50,7 @@ static void clusterDebugLinks(struct client *c) {
         replySubcommandError(c);
         return;
     }
-    struct clusterNode *n = clusterNodeArg(c, c->argv[4]);
+    struct clusterNode *n = clusterParseNodeArg(c, c->argv[4]);
     bool all = strIs(which, "all");
     if (!n) return;
     if (n == clusterMyself()) {
@@ -73,13 +73,13 @@ static const struct debugSubcommand subcommands[] = {
      HELP("CLUSTERLINK KILL <to|from|all> <node-id>", "    Close connections of the cluster bus.")},
     {"drop-cluster-packet-filter", 1, 1, clusterDebugPacketFilter,
      HELP("DROP-CLUSTER-PACKET-FILTER <type>",
-          "    Do not hear messages of this type; -1: hear all, -2: hear none.")},
+          "    Ignore messages of this type (-1: of none, -2: of all).")},
     {"close-cluster-link-on-packet-drop", 1, 1, clusterDebugCloseOnDrop,
-     HELP("CLOSE-CLUSTER-LINK-ON-PACKET-DROP <0|1>", "    And close the link that they came by.")},
+     HELP("CLOSE-CLUSTER-LINK-ON-PACKET-DROP <0|1>", "    Close the link on which an ignored message came.")},
     {"disable-cluster-random-ping", 1, 1, clusterDebugRandomPing,
-     HELP("DISABLE-CLUSTER-RANDOM-PING <0|1>", "    Ping only nodes that have not been heard of for long.")},
+     HELP("DISABLE-CLUSTER-RANDOM-PING <0|1>", "    Ping only nodes that have been silent for long.")},
     {"disable-cluster-reconnection", 1, 1, clusterDebugReconnection,
-     HELP("DISABLE-CLUSTER-RECONNECTION <0|1>", "    Make no new links to other nodes.")},
+     HELP("DISABLE-CLUSTER-RECONNECTION <0|1>", "    Open no new links to other nodes.")},
 };
 
 void clusterDebugInit(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_debug.h - what DEBUG switches on and off in a node of a cluster, for tests. */
+/* cluster_debug.h - what DEBUG switches on and off in a cluster node, for tests. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,14 +8,14 @@
 #define DROP_NONE (-1)
 #define DROP_ALL  (-2)
 extern struct clusterDebug {
-    int64_t drop; /* messages of this type are not heard; or DROP_… */
+    int64_t drop; /* a message type that is ignored on receipt, or DROP_… */
     bool close_on_drop, no_reconnection;
 } cluster_debug;
 
-/* Is this message not to be heard? */
+/* Returns whether this packet has to be ignored. */
 static inline bool clusterDebugDrops(const uint8_t *packet) {
     if (cluster_debug.drop == DROP_NONE) return false;
-    int type = (packet[12] & 0x7f) << 8 | packet[13]; /* but for the bit of light headers */
+    int type = (packet[12] & 0x7f) << 8 | packet[13]; /* without the bit of light headers */
     return cluster_debug.drop == DROP_ALL || cluster_debug.drop == type;
 }
 void clusterDebugInit(void);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_election.c - a replica becomes the primary of its shard: when it tries, who votes for it,
- * and what it does when it has won.
+/* cluster_engine_election.c - a replica becomes the primary of its shard: when it tries, which nodes vote for
+ * it, and what it does after it has won.
  *
- *     primary FAIL ──▶ wait: a delay, longer the less we have ──▶ ask for votes ──▶ majority: take over
- *                            (a sibling with more wins meanwhile)            └────▶ time is up: later again
+ *     primary FAIL ──▶ wait: a delay, longer for older data ──▶ request votes ──▶ majority: take over
+ *                            (a better replica wins meanwhile)              └────▶ time is up: again later
  *
- * Who wins gives its data to all others of the shard. So only a replica tries whose data came whole from the
- * history of this primary: not one that has never been synchronized with it, is being loaded, or came from
- * another shard; whatever the validity factor is, unless a user forces it.
+ * The winner's data replaces that of all others in the shard. So a replica tries only if its data is complete
+ * and from the history of this primary. A replica that was never synchronized with it, is loading, or came
+ * from another shard does not, whatever the validity factor is, unless a user forces it.
  *
- * A vote is a promise for one epoch, made once, and kept on disk before it is given. So there is one winner
- * in an epoch at most (the idea of Raft's elections; Ongaro and Ousterhout 2014). */
+ * A vote is a promise for one epoch, made once, and saved to disk before it is sent. So an epoch has at most
+ * one winner (the idea of Raft's elections; Ongaro and Ousterhout 2014). */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "cluster/cluster_engine_private.h"
 
 #define DELAY_DIVISOR  30
 #define DELAY_MAX_MS   500
-#define EMPTY_DELAY_MS 500 /* for one that never had any data */
+#define EMPTY_DELAY_MS 500 /* for a replica that never had any data */
 
 static int64_t electionTimeout(const struct engine *e) {
     int64_t timeout = 2 * e->settings.node_timeout_ms;
@@ -31,15 +32,15 @@ static int64_t electionDelayUnit(const struct engine *e) {
     return delay > DELAY_MAX_MS ? DELAY_MAX_MS : delay < 1 ? 1 : delay;
 }
 
-static bool electionManualRuns(const struct engine *e) {
+static bool electionIsManual(const struct engine *e) {
     return e->manual.end_ms && e->manual.can_start;
 }
 
-/* ---- Ranks: how many should go first ---- */
+/* ---- Ranks: how many others should try first ---- */
 
 static int electionReplicaRank(struct engine *e) {
     struct clusterNode *me = e->t.myself, *primary = me->primary;
-    uint64_t offset = engineOffset(e);
+    uint64_t offset = engineAnnouncedOffset(e);
     int rank = 0;
     for (int i = 0; i < primary->replica_count; i++) {
         struct clusterNode *n = primary->replicas[i];
@@ -49,26 +50,27 @@ static int electionReplicaRank(struct engine *e) {
     return rank;
 }
 
-/* Other primaries that failed lately, and have somebody to replace them, go in the order of their shards. */
+/* Other primaries that failed recently and have a replica are replaced in the order of their shard ids. */
 static int electionPrimaryRank(struct engine *e) {
     struct clusterNode *mine = e->t.myself->primary;
     int64_t factor = e->settings.replica_validity_factor ? e->settings.replica_validity_factor : 10;
-    int64_t lately = e->now_ms - e->settings.node_timeout_ms * factor;
+    int64_t since_ms = e->now_ms - e->settings.node_timeout_ms * factor;
     int rank = 0;
     for (int i = 0; i < e->t.count; i++) {
         struct clusterNode *n = e->t.nodes[i];
-        if (n == mine || !nodeVotes(n) || !nodeFailed(n) || n->replica_count == 0 || n->fail_ms < lately)
+        if (n == mine || !nodeIsVoter(n) || !nodeHasFailed(n) || n->replica_count == 0 ||
+            n->fail_ms < since_ms)
             continue;
         rank += memcmp(n->shard_id, mine->shard_id, NODE_ID_LEN) < 0;
     }
     return rank;
 }
 
-/* Nobody in the shard has more than we have, and all of them know that the primary has failed: there is
- * nothing to wait for. */
-static bool electionMayStartAtOnce(struct engine *e) {
+/* Returns whether there is nothing to wait for: no replica of the shard has more data, and all of them know
+ * that the primary has failed. */
+static bool electionMayStartNow(struct engine *e) {
     struct clusterNode *primary = e->t.myself->primary;
-    if (e->election.rank || e->election.primary_rank || !engineOffset(e)) return false;
+    if (e->election.rank || e->election.primary_rank || !engineAnnouncedOffset(e)) return false;
     for (int i = 0; i < primary->replica_count; i++) {
         struct clusterNode *n = primary->replicas[i];
         if (n != e->t.myself && !(n->flags & NODE_PRIMARY_FAIL)) return false;
@@ -76,7 +78,7 @@ static bool electionMayStartAtOnce(struct engine *e) {
     return true;
 }
 
-/* ---- A replica's election ---- */
+/* ---- The election of a replica ---- */
 
 static void electionLogCannot(struct engine *e, enum cannotFailover reason) {
     static const char *const reasons[] = {
@@ -95,26 +97,26 @@ static void electionLogCannot(struct engine *e, enum cannotFailover reason) {
         engineLog(e, LL_NOTICE, "Votes needed: %d, votes received: %d", topologySureQuorum(&e->t), x->votes);
 }
 
-static bool electionCalledFor(const struct engine *e) {
+static bool electionIsNeeded(const struct engine *e) {
     const struct clusterNode *primary = e->t.myself->primary;
     if (!primary || primary->slot_count == 0) return false;
-    if (electionManualRuns(e)) return true;
-    bool may = !e->settings.replica_no_failover && !e->settings.failover_is_others;
-    return may && nodeFailed(primary);
+    if (electionIsManual(e)) return true;
+    bool may = !e->settings.replica_no_failover && !e->settings.failover_on_request_only;
+    return may && nodeHasFailed(primary);
 }
 
-uint64_t engineOffset(const struct engine *e) {
-    struct engineReplication r = e->env->replication(e->w);
+uint64_t engineAnnouncedOffset(const struct engine *e) {
+    struct engineReplication r = e->env->replication(e->ctx);
     return nodeIsReplica(e->t.myself) && !r.whole ? 0 : r.offset;
 }
 
-/* May our data be taken for the primary's? */
-static enum cannotFailover electionDataVerdict(const struct engine *e) {
+/* Decides whether the data of this node may replace the primary's. */
+static enum cannotFailover electionJudgeData(const struct engine *e) {
     int64_t timeout = e->settings.node_timeout_ms, factor = e->settings.replica_validity_factor;
-    struct engineReplication r = e->env->replication(e->w);
+    struct engineReplication r = e->env->replication(e->ctx);
     int64_t age = e->now_ms - r.data_ms;
     if (age > timeout) age -= timeout;
-    if (electionManualRuns(e)) return CAN_FAILOVER;
+    if (electionIsManual(e)) return CAN_FAILOVER;
     if (!r.whole) return CANNOT_NOT_WHOLE;
     bool fresh = !factor || age <= e->settings.repl_ping_period_s * 1000 + timeout * factor;
     return fresh ? CAN_FAILOVER : CANNOT_DATA_AGE;
@@ -124,32 +126,32 @@ static void electionPlan(struct engine *e) {
     struct engineElection *x = &e->election;
     int64_t unit = electionDelayUnit(e);
     *x = (struct engineElection){.start_ms = e->now_ms, .reason = x->reason, .reason_ms = x->reason_ms};
-    if (electionManualRuns(e)) {
+    if (electionIsManual(e)) {
         x->force_ack = true;
-        engineTodo(e, TODO_ELECTION);
+        engineAddTodo(e, TODO_ELECTION);
         return;
     }
     x->rank = electionReplicaRank(e);
     x->primary_rank = electionPrimaryRank(e);
-    uint64_t offset = engineOffset(e);
-    if (electionMayStartAtOnce(e)) {
+    uint64_t offset = engineAnnouncedOffset(e);
+    if (electionMayStartNow(e)) {
         x->force_ack = true;
         engineLog(e, LL_NOTICE, "This is the best ranked replica and can initiate the election immediately.");
-        engineTodo(e, TODO_ELECTION);
+        engineAddTodo(e, TODO_ELECTION);
     } else {
-        x->start_ms += unit + (int64_t)(e->env->random(e->w) % (uint64_t)unit) + 2 * unit * x->rank +
+        x->start_ms += unit + (int64_t)(e->env->random(e->ctx) % (uint64_t)unit) + 2 * unit * x->rank +
                        unit * x->primary_rank + (offset ? 0 : EMPTY_DELAY_MS);
     }
     engineLog(e, LL_NOTICE,
               "Start of election delayed for %lld milliseconds (rank #%d, primary rank #%d, offset %llu).",
               (long long)(x->start_ms - e->now_ms), x->rank, x->primary_rank, (unsigned long long)offset);
-    broadcastPong(e, TO_SHARD); /* so that the others know what we have */
+    messageBroadcastPong(e, TO_SHARD); /* announces the offset to the other replicas */
 }
 
-/* Others may have turned out to have more. */
+/* Adds to the delay if others turn out to have more data. */
 static void electionReplan(struct engine *e) {
     struct engineElection *x = &e->election;
-    if (electionManualRuns(e)) return;
+    if (electionIsManual(e)) return;
     int rank = electionReplicaRank(e), primary_rank = electionPrimaryRank(e);
     if (rank > x->rank) {
         int64_t added = 2 * electionDelayUnit(e) * (rank - x->rank);
@@ -167,7 +169,7 @@ static void electionReplan(struct engine *e) {
     }
     x->rank = rank;
     x->primary_rank = primary_rank;
-    if (x->start_ms > e->now_ms && electionMayStartAtOnce(e)) {
+    if (x->start_ms > e->now_ms && electionMayStartNow(e)) {
         x->start_ms = e->now_ms;
         x->force_ack = true;
         engineLog(e, LL_NOTICE, "Myself become the best ranked replica, initiate the election immediately.");
@@ -181,12 +183,13 @@ static void electionStart(struct engine *e) {
     x->votes = 0;
     engineLog(e, LL_NOTICE, "The election for epoch %llu begins; the configuration epoch is %llu",
               (unsigned long long)x->epoch, (unsigned long long)e->t.myself->primary->config_epoch);
-    e->env->save(e->w, true); /* the same epoch must not be asked for again after a restart */
+    e->env->save(e->ctx, true); /* after a restart, votes for this epoch must not be requested again */
     messageBroadcast(e, messageBegin(e, BUS_AUTH_REQUEST, x->force_ack ? BUS_FORCE_ACK : 0));
 }
 
-void takeOver(struct engine *e) {
+void electionTakeOver(struct engine *e) {
     struct clusterNode *me = e->t.myself, *old = me->primary;
+    serverAssert(nodeIsReplica(me));
     if (!old) return;
     engineLog(e, LL_NOTICE,
               "This node is the primary of shard %s after the failover; its former primary is %s",
@@ -194,15 +197,15 @@ void takeOver(struct engine *e) {
     nodeBecomePrimary(&e->t, me);
     me->flags |= NODE_MIGRATE_TO;
     slotsInherit(e, old, me);
-    e->env->follow(e->w, NULL, false);
+    e->env->follow(e->ctx, NULL, false);
     manualReset(e);
     e->election = (struct engineElection){0};
-    e->env->save(e->w, true);
-    broadcastPong(e, TO_ALL);
-    engineTodo(e, TODO_STATE | TODO_SLOTS);
+    e->env->save(e->ctx, true);
+    messageBroadcastPong(e, TO_ALL);
+    engineAddTodo(e, TODO_STATE | TODO_SLOTS);
 }
 
-static void electionWon(struct engine *e) {
+static void electionWin(struct engine *e) {
     engineLog(e, LL_NOTICE, "The election is won: this node is the new primary");
     struct clusterNode *me = e->t.myself;
     if (me->config_epoch < e->election.epoch) {
@@ -210,16 +213,17 @@ static void electionWon(struct engine *e) {
         engineLog(e, LL_NOTICE, "This node takes configuration epoch %llu after the failover",
                   (unsigned long long)me->config_epoch);
     }
-    takeOver(e);
+    electionTakeOver(e);
 }
 
 void electionTick(struct engine *e) {
+    serverAssert(nodeIsReplica(e->t.myself));
     struct engineElection *x = &e->election;
-    if (!electionCalledFor(e)) {
+    if (!electionIsNeeded(e)) {
         x->reason = CAN_FAILOVER;
         return;
     }
-    enum cannotFailover verdict = electionDataVerdict(e);
+    enum cannotFailover verdict = electionJudgeData(e);
     if (verdict != CAN_FAILOVER) {
         electionLogCannot(e, verdict);
         return;
@@ -237,12 +241,12 @@ void electionTick(struct engine *e) {
     else if (!x->sent)
         electionStart(e);
     else if (x->votes >= topologySureQuorum(&e->t))
-        electionWon(e);
+        electionWin(e);
     else
         electionLogCannot(e, CANNOT_WAITING_VOTES);
 }
 
-void electionOvertaken(struct engine *e, const struct clusterNode *by, uint64_t epoch) {
+void electionAbandon(struct engine *e, const struct clusterNode *by, uint64_t epoch) {
     struct engineElection *x = &e->election;
     if (!x->sent || x->epoch > epoch || by == e->t.myself) return;
     engineLog(e, LL_WARNING,
@@ -252,15 +256,16 @@ void electionOvertaken(struct engine *e, const struct clusterNode *by, uint64_t 
     e->election = (struct engineElection){0};
 }
 
-void voteReceived(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
-    if (!e->election.sent || !nodeVotes(sender) || h->current_epoch < e->election.epoch) return;
+void voteProcessAck(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
+    if (!e->election.sent || !nodeIsVoter(sender) || h->current_epoch < e->election.epoch) return;
+    serverAssert(sender != e->t.myself && e->election.epoch <= e->t.current_epoch);
     if (sender->voted_epoch == e->election.epoch) return; /* a vote counts once */
     sender->voted_epoch = e->election.epoch;
     e->election.votes++;
-    engineTodo(e, TODO_ELECTION);
+    engineAddTodo(e, TODO_ELECTION);
 }
 
-/* ---- A primary's vote ---- */
+/* ---- The vote of a primary ---- */
 
 static void electionDeny(struct engine *e, const struct clusterNode *n, const char *fmt, ...) {
     char why[200];
@@ -271,8 +276,8 @@ static void electionDeny(struct engine *e, const struct clusterNode *n, const ch
     engineLog(e, LL_WARNING, "Failover auth denied to %s%s", nodeLogName(n), why);
 }
 
-/* Somebody has one of its slots with an epoch above what the requester knows. */
-static int electionBetterOwner(const struct engine *e, const struct busHeader *h) {
+/* Returns a slot whose owner has an epoch above the one that the requester knows, or -1. */
+static int electionFindNewerClaim(const struct engine *e, const struct busHeader *h) {
     for (int last, slot = slotSetRun(&h->slots, 0, &last); slot >= 0;
          slot = slotSetRun(&h->slots, last + 1, &last)) {
         for (; slot <= last; slot++) {
@@ -296,19 +301,19 @@ static bool electionMayVoteFor(struct engine *e, struct clusterNode *n, struct b
     }
     const struct clusterNode *primary = n->primary;
     bool forced = h->flags & BUS_FORCE_ACK;
-    if (nodeIsPrimary(n) || !primary || (!nodeFailed(primary) && !forced)) {
+    if (nodeIsPrimary(n) || !primary || (!nodeHasFailed(primary) && !forced)) {
         electionDeny(e, n, " for epoch %llu: %s", epoch,
                      nodeIsPrimary(n) ? "it is a primary node"
                      : !primary       ? "I don't know its primary"
                                       : "its primary is up");
         return false;
     }
-    int slot = electionBetterOwner(e, h);
+    int slot = electionFindNewerClaim(e, h);
     if (slot >= 0) {
         const struct clusterNode *owner = e->t.owner[slot];
         electionDeny(e, n, ": slot %d epoch (%llu) > reqConfigEpoch (%llu)", slot,
                      (unsigned long long)owner->config_epoch, (unsigned long long)h->config_epoch);
-        sendUpdate(e, n->connected ? n->out : link, owner);
+        messageSendUpdate(e, n->connected ? n->out : link, owner);
         return false;
     }
     if (e->now_ms - e->started_ms < START_DELAY_MS) {
@@ -318,11 +323,13 @@ static bool electionMayVoteFor(struct engine *e, struct clusterNode *n, struct b
     return true;
 }
 
-void voteRequested(struct engine *e, struct clusterNode *sender, struct busLink *link,
-                   const struct busHeader *h) {
-    if (!nodeVotes(e->t.myself) || !electionMayVoteFor(e, sender, link, h)) return;
+void voteProcessRequest(struct engine *e, struct clusterNode *sender, struct busLink *link,
+                        const struct busHeader *h) {
+    serverAssert(sender && sender != e->t.myself && link);
+    if (!nodeIsVoter(e->t.myself) || !electionMayVoteFor(e, sender, link, h)) return;
+    serverAssert(e->t.last_vote_epoch < e->t.current_epoch);
     e->t.last_vote_epoch = e->t.current_epoch;
-    e->env->save(e->w, true);
+    e->env->save(e->ctx, true);
     messageSend(e, sender->connected ? sender->out : link, messageBegin(e, BUS_AUTH_ACK, 0));
     engineLog(e, LL_NOTICE, "This node votes for %s in epoch %llu", nodeLogName(sender),
               (unsigned long long)e->t.current_epoch);

@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_manual.c - a failover that a user asks for: no write is lost, as the primary stands still
- * until its replica has all that it has.
+/* cluster_engine_manual.c - a failover that a user requests. No write is lost, because the primary pauses
+ * writes until its replica has everything.
  *
  *     replica   ── MFSTART ──────────────▶   primary pauses writes
  *               ◀─ PING, paused, offset ──   again at every tick
- *     has that offset: asks for votes, which are given though the primary is alive */
+ *     has that offset: requests votes, which it gets although the primary is alive */
+#include "base/assert.h"
 #include "cluster/cluster_engine_private.h"
 
-#define PAUSE_FACTOR 2 /* the primary stands still for so many times as long as the failover may take */
+#define PAUSE_FACTOR 2 /* the primary pauses for this multiple of the failover's time-out */
 
 void manualReset(struct engine *e) {
-    bool paused = e->manual.replica; /* as a primary; it may be none any more */
+    bool paused = e->manual.replica; /* set by a primary, which may be a replica by now */
     e->manual = (struct engineManual){0};
-    if (paused) e->env->pause(e->w, 0);
+    if (paused) e->env->pause(e->ctx, 0);
 }
 
-/* ---- The replica's side ---- */
+/* ---- The side of the replica ---- */
 
 void engineFailover(struct engine *e, enum failoverKind kind, int64_t now_ms) {
+    serverAssert(nodeIsReplica(e->t.myself));
     engineSetTime(e, now_ms);
     struct clusterNode *primary = e->t.myself->primary;
     manualReset(e);
     if (kind == FAILOVER_TAKEOVER) {
         engineLog(e, LL_NOTICE, "CLUSTER FAILOVER TAKEOVER makes this replica the primary");
         engineBumpEpoch(e, now_ms);
-        e->given_epoch = 0; /* it is meant to win */
-        takeOver(e);
+        e->self_assigned_epoch = 0; /* this epoch is meant to win */
+        electionTakeOver(e);
         return;
     }
     e->election = (struct engineElection){0};
     e->manual.end_ms = now_ms + e->settings.manual_failover_timeout_ms;
     if (kind == FAILOVER_FORCE) {
         e->manual.can_start = true;
-        engineTodo(e, TODO_ELECTION);
+        engineAddTodo(e, TODO_ELECTION);
     } else if (primary->connected) {
         messageSend(e, primary->out, messageBegin(e, BUS_MFSTART, 0));
     }
 }
 
-void manualOffsetTold(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
+void manualProcessOffset(struct engine *e, struct clusterNode *sender, const struct busHeader *h) {
     struct engineManual *m = &e->manual;
     if (!m->end_ms || m->has_offset || sender != e->t.myself->primary || !(h->flags & BUS_PAUSED)) return;
     m->has_offset = true;
@@ -57,23 +59,23 @@ void manualTick(struct engine *e) {
         return;
     }
     if (nodeIsPrimary(e->t.myself) || m->can_start || !m->has_offset) return;
-    /* More than that is nothing but what the primary sends while it stands still, to be heard of. */
-    struct engineReplication r = e->env->replication(e->w);
+    /* An offset above paused_offset comes from what a paused primary sends to show that it is alive. */
+    struct engineReplication r = e->env->replication(e->ctx);
     if (!r.link_up || r.offset < m->paused_offset) return;
     m->can_start = true;
     engineLog(e, LL_NOTICE,
               "This replica has reached the offset of the paused primary, so the manual failover can start");
-    engineTodo(e, TODO_ELECTION);
+    engineAddTodo(e, TODO_ELECTION);
 }
 
-/* ---- The primary's ---- */
+/* ---- The side of the primary ---- */
 
-void manualRequested(struct engine *e, struct clusterNode *sender) {
+void manualProcessRequest(struct engine *e, struct clusterNode *sender) {
     if (sender->primary != e->t.myself || !nodeIsPrimary(e->t.myself)) return;
     manualReset(e);
     e->manual.end_ms = e->now_ms + e->settings.manual_failover_timeout_ms;
     e->manual.replica = sender;
     engineLog(e, LL_NOTICE, "Manual failover requested by replica %s.", nodeLogName(sender));
-    e->env->pause(e->w, e->now_ms + PAUSE_FACTOR * e->settings.manual_failover_timeout_ms);
-    if (sender->connected) sendPing(e, sender->out, BUS_PING);
+    e->env->pause(e->ctx, e->now_ms + PAUSE_FACTOR * e->settings.manual_failover_timeout_ms);
+    if (sender->connected) messageSendPing(e, sender->out, BUS_PING);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_members.c - who belongs to the cluster: links, handshakes, gossip, extensions, addresses. */
+/* cluster_engine_members.c - the members of the cluster: links, handshakes, gossip, extensions, addresses. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "cluster/cluster_engine_private.h"
 #include "cluster/topology_file.h"
 
-#define CONNECT_RETRIES 20 /* in the time-out of a node */
+#define CONNECT_RETRIES 20 /* within the node time-out */
 
 /* ---- Links ---- */
 
@@ -28,7 +28,7 @@ void nodeDropLink(struct engine *e, struct clusterNode *n, bool outbound) {
     if (link == e->receiving)
         e->receiving = NULL;
     else
-        e->env->close(e->w, link);
+        e->env->close(e->ctx, link);
 }
 
 void engineLinkUp(struct engine *e, struct busLink *link, int64_t now_ms) {
@@ -36,9 +36,9 @@ void engineLinkUp(struct engine *e, struct busLink *link, int64_t now_ms) {
     struct clusterNode *n = link->node;
     if (!n) return;
     n->connected = true;
-    /* A PING that was not answered stays so, though there is a new link. */
+    /* A PING without an answer counts on over the new link. */
     int64_t waiting_since = n->ping_sent_ms;
-    sendPing(e, link, n->flags & NODE_MEET ? BUS_MEET : BUS_PING);
+    messageSendPing(e, link, n->flags & NODE_MEET ? BUS_MEET : BUS_PING);
     if (waiting_since) n->ping_sent_ms = waiting_since;
 }
 
@@ -49,11 +49,11 @@ void engineLinkDown(struct engine *e, struct busLink *link, int64_t now_ms) {
     nodeDetach(link->node, link);
 }
 
-static void membersConnectTo(struct engine *e, struct clusterNode *n) {
+static void membersConnect(struct engine *e, struct clusterNode *n) {
     if (e->now_ms - n->connect_ms < e->settings.node_timeout_ms / CONNECT_RETRIES || !*n->ip) return;
     n->connect_ms = e->now_ms;
-    struct busLink *link = e->env->connect(e->w, n->ip, n->bus_port);
-    /* One that cannot even be tried counts as one that does not answer. */
+    struct busLink *link = e->env->connect(e->ctx, n->ip, n->bus_port);
+    /* A node to which no attempt is possible counts as one that does not answer. */
     if (n->ping_sent_ms == 0) n->ping_sent_ms = e->now_ms;
     if (!link) return;
     link->node = n;
@@ -65,23 +65,24 @@ static void membersConnectTo(struct engine *e, struct clusterNode *n) {
 
 void linkTick(struct engine *e, struct clusterNode *n) {
     if (n->flags & (NODE_MYSELF | NODE_NOADDR)) return;
-    if (n->flags & NODE_HANDSHAKE && e->now_ms - n->created_ms > handshakeTimeout(e)) {
+    if (n->flags & NODE_HANDSHAKE && e->now_ms - n->created_ms > engineHandshakeTimeout(e)) {
         engineLogLimited(e, LL_WARNING, "The handshake with the cluster bus of %s:%u has timed out", n->ip,
                          n->bus_port);
         nodeRemove(e, n);
         return;
     }
-    if (!n->out) membersConnectTo(e, n);
-    /* It has no link to us, though it should: it may have forgotten us, or never learnt of us. */
-    bool meets_again =
+    if (!n->out) membersConnect(e, n);
+    /* The node should have a link to this one and has none: it may have forgotten this
+     * node, or never learnt of it. */
+    bool accepts_meet =
         n->flags & NODE_LIGHT_MODULE && !(n->flags & (NODE_HANDSHAKE | NODE_FAIL | NODE_PFAIL));
-    if (n->in || !n->connected || !meets_again) return;
+    if (n->in || !n->connected || !accepts_meet) return;
     int64_t since = n->inbound_lost_ms ? n->inbound_lost_ms : n->created_ms;
-    if (e->now_ms - since <= handshakeTimeout(e)) return;
+    if (e->now_ms - since <= engineHandshakeTimeout(e)) return;
     engineLog(e, LL_NOTICE, "A MEET packet goes to node %s, which has not connected to this node",
               nodeLogName(n));
     n->inbound_lost_ms = e->now_ms;
-    sendPing(e, n->out, BUS_MEET);
+    messageSendPing(e, n->out, BUS_MEET);
 }
 
 /* ---- Nodes ---- */
@@ -91,28 +92,28 @@ void nodeRemove(struct engine *e, struct clusterNode *n) {
     nodeDropLink(e, n, false);
     if (e->manual.replica == n) manualReset(e);
     topologyRemove(&e->t, n);
-    engineTodo(e, TODO_SAVE | TODO_STATE | TODO_SLOTS);
+    engineAddTodo(e, TODO_SAVE | TODO_STATE | TODO_SLOTS);
 }
 
-void newNodeId(struct engine *e, char id[NODE_ID_LEN]) {
+void engineMakeNodeId(struct engine *e, char id[NODE_ID_LEN]) {
     static const char digits[] = "0123456789abcdef";
     uint64_t bits = 0;
     for (int i = 0; i < NODE_ID_LEN; i++) {
-        if (i % 16 == 0) bits = e->env->random(e->w);
+        if (i % 16 == 0) bits = e->env->random(e->ctx);
         id[i] = digits[bits & 15];
         bits >>= 4;
     }
 }
 
-/* A text that could not stand in nodes.conf, or is not ASCII, is none. */
-static struct str membersDecentText(struct str text) {
+/* Returns the text, or an empty one if it is not ASCII or nodes.conf could not hold it. */
+static struct str membersValidText(struct str text) {
     bool ascii = true;
     for (size_t i = 0; i < text.len; i++) ascii &= (unsigned char)text.ptr[i] < 0x80;
-    return ascii && topologyTextValid(text) ? text : strN("", 0);
+    return ascii && topologyIsTextValid(text) ? text : strN("", 0);
 }
 
-/* As inet_ntop writes it. False: it is no address. */
-static bool membersNormalAddress(const char *ip, char out[NODE_IP_LEN]) {
+/* Writes the address as inet_ntop does. Returns false if it is not valid. */
+static bool membersNormalizeAddress(const char *ip, char out[NODE_IP_LEN]) {
     unsigned char bytes[16];
     int family = inet_pton(AF_INET, ip, bytes) == 1    ? AF_INET
                  : inet_pton(AF_INET6, ip, bytes) == 1 ? AF_INET6
@@ -130,12 +131,12 @@ static void membersSetPorts(struct engine *e, struct clusterNode *n, uint16_t po
 enum meetVerdict nodeHandshake(struct engine *e, bool meet, const char *ip, uint16_t port,
                                uint16_t bus_port) {
     char address[NODE_IP_LEN] = "", id[NODE_ID_LEN];
-    if (!membersNormalAddress(ip, address) || port == 0 || bus_port == 0) return MEET_NO_ADDRESS;
+    if (!membersNormalizeAddress(ip, address) || port == 0 || bus_port == 0) return MEET_NO_ADDRESS;
     topologyForEach(&e->t, known) {
         if (known->flags & NODE_HANDSHAKE && strcmp(known->ip, address) == 0 && known->bus_port == bus_port)
             return MEET_UNDER_WAY;
     }
-    newNodeId(e, id);
+    engineMakeNodeId(e, id);
     struct clusterNode *n =
         topologyAdd(&e->t, id, (uint16_t)(NODE_HANDSHAKE | (meet ? NODE_MEET : 0)), e->now_ms);
     memcpy(n->ip, address, NODE_IP_LEN);
@@ -156,11 +157,11 @@ void engineForget(struct engine *e, struct clusterNode *n, int64_t now_ms) {
     nodeRemove(e, n);
 }
 
-bool nodeTakeAddress(struct engine *e, struct clusterNode *n, const struct busLink *link,
-                     const struct busHeader *h) {
-    if (link == n->out) return false; /* it is where we have found it */
+bool nodeUpdateAddress(struct engine *e, struct clusterNode *n, const struct busLink *link,
+                       const struct busHeader *h) {
+    if (link == n->out) return false; /* its address has just been used to connect */
     const char *ip = *h->ip ? h->ip : link->peer_ip;
-    if (!membersDecentText(strOf(ip)).len) return false;
+    if (!membersValidText(strOf(ip)).len) return false;
     uint16_t port = e->settings.tls ? n->tls_port : n->tcp_port;
     uint16_t other = e->settings.tls ? n->tcp_port : n->tls_port;
     if (strcmp(n->ip, ip) == 0 && port == h->port && other == h->other_port && n->bus_port == h->bus_port)
@@ -170,67 +171,68 @@ bool nodeTakeAddress(struct engine *e, struct clusterNode *n, const struct busLi
     n->flags &= (uint16_t)~NODE_NOADDR;
     nodeDropLink(e, n, true);
     engineLog(e, LL_NOTICE, "The address of node %s is now %s:%u", nodeLogName(n), n->ip, h->port);
-    if (e->t.myself->primary == n) e->env->follow(e->w, n, false);
+    if (e->t.myself->primary == n) e->env->follow(e->ctx, n, false);
     return true;
 }
 
 /* ---- Gossip ---- */
 
-static bool membersReachable(const struct busGossip *g) {
+static bool membersSaysReachable(const struct busGossip *g) {
     return !(g->flags & (NODE_FAIL | NODE_PFAIL));
 }
 
-/* What a voter says counts. */
-static void membersReportTaken(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
-                               const struct busGossip *g) {
-    if (!membersReachable(g)) {
+/* Takes the report of a voter. */
+static void membersTakeReport(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
+                              const struct busGossip *g) {
+    if (!membersSaysReachable(g)) {
         if (failureReportAdd(n, sender, e->now_ms))
             engineLog(e, LL_VERBOSE, "Node %s cannot reach node %s", nodeLogName(sender), nodeLogName(n));
-        markFailingIfAgreed(e, n);
+        failureMarkIfAgreed(e, n);
     } else if (failureReportDrop(n, sender)) {
         engineLog(e, LL_VERBOSE, "Node %s can reach node %s again", nodeLogName(sender), nodeLogName(n));
     }
 }
 
-static void membersGossipAboutKnown(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
-                                    const struct busGossip *g) {
-    if (nodeVotes(sender)) membersReportTaken(e, sender, n, g);
-    if (membersReachable(g) && n->pong_received_ms && !n->ping_sent_ms &&
+static void membersTakeGossipOfKnown(struct engine *e, struct clusterNode *sender, struct clusterNode *n,
+                                     const struct busGossip *g) {
+    if (nodeIsVoter(sender)) membersTakeReport(e, sender, n, g);
+    if (membersSaysReachable(g) && n->pong_received_ms && !n->ping_sent_ms &&
         !(n->flags & (NODE_FAIL | NODE_PFAIL)) &&
         failureReportCount(n, e->now_ms - 2 * e->settings.node_timeout_ms) == 0) {
         int64_t pong_ms = (int64_t)g->pong_received_s * 1000;
         if (pong_ms <= e->now_ms + CLOCK_TOLERANCE_MS && pong_ms > n->pong_received_ms)
             n->pong_received_ms = pong_ms;
     }
-    bool lost = n->flags & (NODE_FAIL | NODE_PFAIL),
-         told = membersReachable(g) && !(g->flags & NODE_NOADDR) && membersDecentText(strOf(g->ip)).len;
+    bool lost = n->flags & (NODE_FAIL | NODE_PFAIL), announced = membersSaysReachable(g) &&
+                                                                 !(g->flags & NODE_NOADDR) &&
+                                                                 membersValidText(strOf(g->ip)).len;
     uint16_t port = e->settings.tls ? n->tls_port : n->tcp_port;
-    if (!lost || !told) return;
+    if (!lost || !announced) return;
     if (strcmp(n->ip, g->ip) == 0 && port == g->port && n->bus_port == g->bus_port) return;
     nodeDropLink(e, n, true);
     memcpy(n->ip, g->ip, NODE_IP_LEN);
     membersSetPorts(e, n, g->port, g->other_port, g->bus_port);
     n->flags &= (uint16_t)~NODE_NOADDR;
-    if (e->t.myself->primary == n) e->env->follow(e->w, n, false);
-    engineTodo(e, TODO_SAVE);
+    if (e->t.myself->primary == n) e->env->follow(e->ctx, n, false);
+    engineAddTodo(e, TODO_SAVE);
 }
 
-static void membersGossipAboutUnknown(struct engine *e, const struct busGossip *g) {
+static void membersTakeGossipOfUnknown(struct engine *e, const struct busGossip *g) {
     char address[NODE_IP_LEN] = "";
     if (g->flags & (NODE_NOADDR | NODE_HANDSHAKE) || topologyIsForgotten(&e->t, g->id, e->now_ms)) return;
-    if (!membersNormalAddress(g->ip, address)) return;
+    if (!membersNormalizeAddress(g->ip, address)) return;
     uint16_t role = g->flags & NODE_REPLICA ? NODE_REPLICA : NODE_PRIMARY;
     struct clusterNode *n = topologyAdd(&e->t, g->id, role, e->now_ms);
     memcpy(n->ip, address, NODE_IP_LEN);
     membersSetPorts(e, n, g->port, g->other_port, g->bus_port);
-    engineTodo(e, TODO_SAVE);
+    engineAddTodo(e, TODO_SAVE);
 }
 
 void gossipProcess(struct engine *e, struct clusterNode *sender, const struct busMessage *m) {
     struct busGossip g;
     for (int i = 0; i < m->header.gossip_count; i++) {
         busGossipRead(m, i, &g);
-        if (busIdValid(g.id)) continue;
+        if (busIsIdValid(g.id)) continue;
         engineLogLimited(e, LL_WARNING, "%s sends gossip about a node whose ID is not valid",
                          nodeLogName(sender));
         return;
@@ -239,9 +241,9 @@ void gossipProcess(struct engine *e, struct clusterNode *sender, const struct bu
         busGossipRead(m, i, &g);
         struct clusterNode *n = topologyFind(&e->t, g.id);
         if (!n)
-            membersGossipAboutUnknown(e, &g);
+            membersTakeGossipOfUnknown(e, &g);
         else if (n != e->t.myself && n != sender && !(n->flags & NODE_HANDSHAKE))
-            membersGossipAboutKnown(e, sender, n, &g);
+            membersTakeGossipOfKnown(e, sender, n, &g);
     }
 }
 
@@ -250,26 +252,27 @@ void gossipProcess(struct engine *e, struct clusterNode *sender, const struct bu
 static void membersSetText(struct engine *e, sds *field, struct str text) {
     if (strEq(sdsview(*field), text)) return;
     *field = sdscpylen(*field, text.ptr, text.len);
-    engineTodo(e, TODO_SAVE);
+    engineAddTodo(e, TODO_SAVE);
 }
 static void membersSetPort(struct engine *e, uint16_t *field, uint64_t port) {
     if (*field == port) return;
     *field = (uint16_t)port;
-    engineTodo(e, TODO_SAVE);
+    engineAddTodo(e, TODO_SAVE);
 }
 
-/* A replica is in the shard of its primary: both learn late what it is called. The replicas of one that has
- * become a replica itself, in another shard, are there when they follow: their data are not of that shard. */
-static void membersShardTold(struct engine *e, struct clusterNode *n, const char *shard) {
+/* A replica is in the shard of its primary; both may learn its id late. The replicas of a
+ * primary that becomes a replica in another shard change theirs when they follow it, because
+ * their data is not of that shard. */
+static void membersTakeShard(struct engine *e, struct clusterNode *n, const char *shard) {
     if (memcmp(n->shard_id, shard, NODE_ID_LEN) == 0) return;
     if (n->primary && memcmp(n->primary->shard_id, shard, NODE_ID_LEN) != 0) return;
     memcpy(n->shard_id, shard, NODE_ID_LEN);
     for (int i = 0; i < n->replica_count && nodeIsPrimary(n); i++)
         memcpy(n->replicas[i]->shard_id, shard, NODE_ID_LEN);
-    engineTodo(e, TODO_SAVE);
+    engineAddTodo(e, TODO_SAVE);
 }
 
-static void membersForgottenTold(struct engine *e, struct clusterNode *sender, const struct busExtension *x) {
+static void membersTakeForgotten(struct engine *e, struct clusterNode *sender, const struct busExtension *x) {
     const char *id = busExtensionId(x);
     uint64_t ttl_s = busExtensionNumber(x);
     if (!id || ttl_s > INT32_MAX) return;
@@ -289,17 +292,19 @@ void extensionsProcess(struct engine *e, struct clusterNode *sender, const struc
         if (x.type == EXT_SHARD_ID)
             shard = busExtensionId(&x);
         else if (x.type == EXT_FORGOTTEN)
-            membersForgottenTold(e, sender, &x);
+            membersTakeForgotten(e, sender, &x);
         else if (x.type == EXT_CLIENT_PORT || x.type == EXT_CLIENT_TLS_PORT)
             ports[x.type] = busExtensionNumber(&x);
         else if (x.type < EXT_TYPES)
-            texts[x.type] = membersDecentText(x.data);
+            texts[x.type] = membersValidText(x.data);
         else
             engineLogLimited(e, LL_WARNING, "A packet has an extension of the unknown type %d", x.type);
     }
     if (!shard && sender->primary) shard = sender->primary->shard_id;
-    if (shard) membersShardTold(e, sender, shard);
-    if (!m->extensions_len) return; /* it has not shown what it has, as it does not know what we understand */
+    if (shard) membersTakeShard(e, sender, shard);
+    if (!m->extensions_len)
+        return; /* the sender has left them out, not knowing yet that this node accepts
+                 * extensions */
     membersSetText(e, &sender->hostname, texts[EXT_HOSTNAME]);
     membersSetText(e, &sender->human_name, texts[EXT_HUMAN_NAME]);
     membersSetText(e, &sender->client_ipv4, texts[EXT_CLIENT_IPV4]);

@@ -94,7 +94,7 @@ static void engineRulesTestRulesStart(bool as_replica) {
                                          .repl_ping_period_s = PING_S,
                                          .no_random_pings = true,
                                          .announced_ip = ""};
-    engineCreated(&e);
+    engineCreateMyself(&e);
     for (int i = 0; i < VOTERS; i++) {
         bool is_me = !as_replica && i == VOTERS - 1;
         voters[i] = is_me ? e.t.myself : rulesKnowNode(ids[i], NODE_PRIMARY);
@@ -393,9 +393,9 @@ static void reportsGrowOld(void **state) {
     for (int i = 1; i < VOTERS - 1; i++) rulesHearFrom(voters[i]);
     voters[0]->flags |= NODE_PFAIL;
     rulesReceiveGossip(voters[2], voters[0], NODE_PRIMARY | NODE_PFAIL);
-    assert_false(nodeFailed(voters[0])); /* two of five */
+    assert_false(nodeHasFailed(voters[0])); /* two of five */
     rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
-    assert_true(nodeFailed(voters[0]));
+    assert_true(nodeHasFailed(voters[0]));
     assert_true(sent[BUS_FAIL] > 0);
 }
 
@@ -405,7 +405,7 @@ static void aReportIsTakenBack(void **state) {
     rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY);
     voters[0]->flags |= NODE_PFAIL;
     rulesReceiveGossip(voters[2], voters[0], NODE_PRIMARY | NODE_PFAIL);
-    assert_false(nodeFailed(voters[0]));
+    assert_false(nodeHasFailed(voters[0]));
 }
 
 static void reportsOfReplicasDoNotCount(void **state) {
@@ -413,14 +413,14 @@ static void reportsOfReplicasDoNotCount(void **state) {
     voters[0]->flags |= NODE_PFAIL;
     rulesReceiveGossip(candidate, voters[0], NODE_PRIMARY | NODE_PFAIL);
     rulesReceiveGossip(voters[1], voters[0], NODE_PRIMARY | NODE_PFAIL);
-    assert_false(nodeFailed(voters[0]));
+    assert_false(nodeHasFailed(voters[0]));
 }
 
 /* And nothing fails that answers here, whatever others say. */
 static void aNodeThatAnswersDoesNotFail(void **state) {
     (void)state;
     for (int i = 1; i < VOTERS - 1; i++) rulesReceiveGossip(voters[i], voters[0], NODE_PRIMARY | NODE_PFAIL);
-    assert_false(nodeFailed(voters[0]));
+    assert_false(nodeHasFailed(voters[0]));
 }
 
 static void oneThatIsSilentIsSuspected(void **state) {
@@ -439,10 +439,10 @@ static void failIsNotTakenBackAtOnce(void **state) {
     voters[0]->fail_ms = now;
     now += 2 * TIMEOUT;
     rulesReceivePong(voters[0]);
-    assert_true(nodeFailed(voters[0]));
+    assert_true(nodeHasFailed(voters[0]));
     now++;
     rulesReceivePong(voters[0]);
-    assert_false(nodeFailed(voters[0]));
+    assert_false(nodeHasFailed(voters[0]));
 }
 
 static void failOfOneWithoutSlotsIs(void **state) {
@@ -450,7 +450,7 @@ static void failOfOneWithoutSlotsIs(void **state) {
     candidate->flags |= NODE_FAIL;
     candidate->fail_ms = now;
     rulesReceivePong(candidate);
-    assert_false(nodeFailed(candidate));
+    assert_false(nodeHasFailed(candidate));
 }
 
 /* Asking a dead voter again and again does not make it look alive. */
@@ -487,20 +487,20 @@ static void suspectMost(bool suspected) {
         else
             voters[i]->flags &= (uint16_t)~NODE_PFAIL;
     }
-    engineTodo(&e, TODO_STATE);
+    engineAddTodo(&e, TODO_STATE);
     engineFlush(&e, now);
 }
 
 static void aPrimaryServesSomeTimeAfterItsStart(void **state) {
     (void)state;
     now += START_DELAY_MS - 1;
-    engineTodo(&e, TODO_STATE);
+    engineAddTodo(&e, TODO_STATE);
     engineFlush(&e, now);
-    assert_false(engineStateOk(&e));
+    assert_false(engineIsClusterOk(&e));
     now++;
-    engineTodo(&e, TODO_STATE);
+    engineAddTodo(&e, TODO_STATE);
     engineFlush(&e, now);
-    assert_true(engineStateOk(&e));
+    assert_true(engineIsClusterOk(&e));
 }
 
 /* Others may have been elected meanwhile. */
@@ -508,18 +508,18 @@ static void aPrimaryServesSomeTimeAfterItWasCutOff(void **state) {
     (void)state;
     now += START_DELAY_MS;
     suspectMost(false);
-    assert_true(engineStateOk(&e));
+    assert_true(engineIsClusterOk(&e));
     suspectMost(true);
-    assert_false(engineStateOk(&e));
+    assert_false(engineIsClusterOk(&e));
     now += 10;
     suspectMost(false);
-    assert_false(engineStateOk(&e));
+    assert_false(engineIsClusterOk(&e));
     now += TIMEOUT - 11;
     suspectMost(false);
-    assert_false(engineStateOk(&e));
+    assert_false(engineIsClusterOk(&e));
     now++;
     suspectMost(false);
-    assert_true(engineStateOk(&e));
+    assert_true(engineIsClusterOk(&e));
 }
 
 static void allSlotsMustBeServed(void **state) {
@@ -530,7 +530,7 @@ static void allSlotsMustBeServed(void **state) {
     assert_int_equal(e.down, DOWN_COVERAGE);
     for (int slot = VOTERS; slot < KEY_SLOTS; slot++) slotAssign(&e.t, slot, e.t.myself);
     suspectMost(false);
-    assert_true(engineStateOk(&e));
+    assert_true(engineIsClusterOk(&e));
     voters[1]->flags |= NODE_FAIL;
     suspectMost(false);
     assert_int_equal(e.down, DOWN_COVERAGE);
@@ -641,12 +641,12 @@ static void anEpochIsBarredByMostVoters(void **state) {
     engineReserveEpoch(&e, now);
     engineFlush(&e, now);
     for (int i = 0; i < 2; i++) {
-        assert_false(engineEpochReserved(&e));
+        assert_false(engineIsEpochReserved(&e));
         rulesHearFrom(voters[i]);
     }
-    assert_true(engineEpochReserved(&e)); /* with ourselves, three of five */
+    assert_true(engineIsEpochReserved(&e)); /* with ourselves, three of five */
     struct busHeader h = rulesVoteRequest();
-    h.current_epoch = e.bar.epoch;
+    h.current_epoch = e.reservation.epoch;
     assert_false(votesFor(h));
 }
 
@@ -668,7 +668,7 @@ static void whoKnowsNoGreaterEpochBarsNothing(void **state) {
         h.current_epoch = before;
         engineRulesTestReceiveHeader(&h);
     }
-    assert_false(engineEpochReserved(&e));
+    assert_false(engineIsEpochReserved(&e));
 }
 
 /* ---- Failovers by hand ---- */

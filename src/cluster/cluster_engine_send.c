@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine_send.c - messages of ours: the header, gossip, extensions, and to whom they go. */
+/* cluster_engine_send.c - outgoing messages: header, gossip, extensions, receivers. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "cluster/cluster_engine_private.h"
 
 #define GOSSIP_LEAST 3
-#define GOSSIP_TRIES 3 /* random nodes looked at, for each one wanted */
+#define GOSSIP_TRIES 3 /* random nodes that are tried for each one wanted */
 
 /* ---- The header ---- */
 
-static uint16_t engineSendOwnFlags(struct engine *e) {
+static uint16_t engineSendFlags(struct engine *e) {
     struct clusterNode *me = e->t.myself;
     uint16_t flags = me->flags | NODE_EXTENSIONS | NODE_LIGHT_PUBSUB | NODE_LIGHT_MODULE;
     flags &= (uint16_t) ~(NODE_PRIMARY_FAIL | NODE_NOFAILOVER);
     if (e->settings.replica_no_failover) flags |= NODE_NOFAILOVER;
-    if (me->primary && nodeFailed(me->primary)) flags |= NODE_PRIMARY_FAIL;
+    if (me->primary && nodeHasFailed(me->primary)) flags |= NODE_PRIMARY_FAIL;
     return flags;
 }
 
-static void engineSendOwnHeader(struct engine *e, struct busHeader *h) {
+static void engineSendFillHeader(struct engine *e, struct busHeader *h) {
     struct clusterNode *me = e->t.myself, *primary = nodeShardPrimary(me);
-    me->flags = engineSendOwnFlags(e);
+    me->flags = engineSendFlags(e);
     memset(h, 0, sizeof *h);
     h->port = e->settings.tls ? me->tls_port : me->tcp_port;
     h->other_port = e->settings.tls ? me->tcp_port : me->tls_port;
     h->bus_port = me->bus_port;
     h->node_flags = me->flags;
-    h->state = !engineStateOk(e);
+    h->state = !engineIsClusterOk(e);
     h->current_epoch = e->t.current_epoch;
     h->config_epoch = primary ? primary->config_epoch : 0;
-    h->offset = engineOffset(e);
+    h->offset = engineAnnouncedOffset(e);
     memcpy(h->sender, me->id, NODE_ID_LEN);
     if (me->primary) memcpy(h->primary, me->primary->id, NODE_ID_LEN);
     if (primary) h->slots = primary->slots;
@@ -40,7 +40,7 @@ static void engineSendOwnHeader(struct engine *e, struct busHeader *h) {
 
 sds messageBegin(struct engine *e, enum busType type, uint8_t flags) {
     struct busHeader h;
-    engineSendOwnHeader(e, &h);
+    engineSendFillHeader(e, &h);
     h.type = (uint16_t)type;
     h.flags |= flags;
     return busBegin(sdsempty(), &h);
@@ -53,7 +53,7 @@ static void engineSendBytes(struct engine *e, struct busLink *link, sds message,
     e->stats.bytes_sent += sdslen(message);
     if (type == BUS_PUBLISH || type == BUS_PUBLISHSHARD) e->stats.pubsub_bytes_sent += sdslen(message);
     if (type == BUS_MODULE) e->stats.module_bytes_sent += sdslen(message);
-    e->env->send(e->w, link, message, sdslen(message));
+    e->env->send(e->ctx, link, message, sdslen(message));
 }
 
 static enum busType engineSendTypeOf(const char *message) {
@@ -61,6 +61,7 @@ static enum busType engineSendTypeOf(const char *message) {
 }
 
 void messageSend(struct engine *e, struct busLink *link, sds message) {
+    serverAssert(link && message);
     busEnd(message, 0);
     engineSendBytes(e, link, message, engineSendTypeOf(message));
     sdsfree(message);
@@ -69,7 +70,7 @@ void messageSend(struct engine *e, struct busLink *link, sds message) {
 void messageBroadcast(struct engine *e, sds message) {
     busEnd(message, 0);
     topologyForEach(&e->t, n) {
-        if (nodeUsable(n) && n->connected) engineSendBytes(e, n->out, message, engineSendTypeOf(message));
+        if (nodeIsUsable(n) && n->connected) engineSendBytes(e, n->out, message, engineSendTypeOf(message));
     }
     sdsfree(message);
 }
@@ -88,30 +89,30 @@ static sds engineSendAddGossip(struct engine *e, sds s, const struct clusterNode
     return busAddGossip(s, 0, &g);
 }
 
-/* Worth telling? Those that we do not reach are told anyway, and those that nobody is linked to and that have
- * nothing are no news. */
-static bool engineSendWorthGossip(const struct clusterNode *n) {
-    return nodeUsable(n) && !(n->flags & NODE_PFAIL) && (n->out || n->slot_count);
+/* Returns whether the node is worth random gossip. Unreachable nodes are sent in any case, and nodes without
+ * links and slots are no news. */
+static bool engineSendIsGossipWorthy(const struct clusterNode *n) {
+    return nodeIsUsable(n) && !(n->flags & NODE_PFAIL) && (n->out || n->slot_count);
 }
 
-/* Some nodes by chance, none twice; then all that we do not reach. */
-static sds engineSendAddGossips(struct engine *e, sds s, const struct clusterNode *to) {
-    int others = e->t.count - 2; /* not us, not the receiver */
+/* Adds some random nodes, none twice, and then all unreachable ones. */
+static sds engineSendAddAllGossip(struct engine *e, sds s, const struct clusterNode *to) {
+    int others = e->t.count - 2; /* without this node and the receiver */
     int wanted = (int)(e->t.count * e->settings.gossip_percent / 100);
     if (wanted < GOSSIP_LEAST) wanted = GOSSIP_LEAST;
     if (wanted > others) wanted = others;
     struct clusterNode *chosen[wanted > 0 ? wanted : 1];
     int count = 0;
     for (int tries = wanted * GOSSIP_TRIES; tries > 0 && count < wanted; tries--) {
-        struct clusterNode *n = e->t.nodes[e->env->random(e->w) % (uint64_t)e->t.count];
-        bool again = n == to || !engineSendWorthGossip(n);
-        for (int i = 0; i < count && !again; i++) again = chosen[i] == n;
-        if (again) continue;
+        struct clusterNode *n = e->t.nodes[e->env->random(e->ctx) % (uint64_t)e->t.count];
+        bool skip = n == to || !engineSendIsGossipWorthy(n);
+        for (int i = 0; i < count && !skip; i++) skip = chosen[i] == n;
+        if (skip) continue;
         chosen[count++] = n;
         s = engineSendAddGossip(e, s, n);
     }
     topologyForEach(&e->t, n) {
-        if (n->flags & NODE_PFAIL && nodeUsable(n)) s = engineSendAddGossip(e, s, n);
+        if (n->flags & NODE_PFAIL && nodeIsUsable(n)) s = engineSendAddGossip(e, s, n);
     }
     return s;
 }
@@ -129,7 +130,7 @@ static sds engineSendAddExtensions(struct engine *e, sds s) {
     if (me->client_tcp_port) s = busAddPort(s, 0, EXT_CLIENT_PORT, me->client_tcp_port);
     if (me->client_tls_port) s = busAddPort(s, 0, EXT_CLIENT_TLS_PORT, me->client_tls_port);
     s = engineSendAddTextIfAny(s, EXT_AVAILABILITY_ZONE, me->availability_zone);
-    topologyForgottenTrim(&e->t, e->now_ms);
+    topologyTrimForgotten(&e->t, e->now_ms);
     for (int i = 0; i < e->t.forgotten_count; i++) {
         const struct forgottenNode *f = &e->t.forgotten[i];
         s = busAddForgotten(s, 0, f->id, (uint64_t)(f->until_ms - e->now_ms) / 1000);
@@ -137,35 +138,37 @@ static sds engineSendAddExtensions(struct engine *e, sds s) {
     return busAddShardId(s, 0, me->shard_id);
 }
 
-void sendPing(struct engine *e, struct busLink *link, enum busType type) {
+void messageSendPing(struct engine *e, struct busLink *link, enum busType type) {
     struct clusterNode *to = link->node;
     if (!link->inbound && type == BUS_PING && to) to->ping_sent_ms = e->now_ms;
     sds s = messageBegin(e, type, BUS_HAS_EXTENSIONS);
-    s = engineSendAddGossips(e, s, to);
+    s = engineSendAddAllGossip(e, s, to);
     if (to && to->flags & NODE_EXTENSIONS) s = engineSendAddExtensions(e, s);
     messageSend(e, link, s);
 }
 
-void broadcastPong(struct engine *e, enum whom whom) {
+void messageBroadcastPong(struct engine *e, enum whom whom) {
     topologyForEach(&e->t, n) {
-        if (!nodeUsable(n) || !n->connected) continue;
-        if (whom == TO_ALL || inSameShard(n, e->t.myself)) sendPing(e, n->out, BUS_PONG);
+        if (!nodeIsUsable(n) || !n->connected) continue;
+        if (whom == TO_ALL || nodesShareShard(n, e->t.myself)) messageSendPing(e, n->out, BUS_PONG);
     }
 }
 
-void sendUpdate(struct engine *e, struct busLink *link, const struct clusterNode *about) {
+void messageSendUpdate(struct engine *e, struct busLink *link, const struct clusterNode *about) {
+    serverAssert(link && about && nodeIsPrimary(about));
     struct slotSet claimed = about->slots;
-    slotSetWithout(&claimed, &e->t.unclaimed);
+    slotSetSubtract(&claimed, &e->t.unclaimed);
     sds s = messageBegin(e, BUS_UPDATE, 0);
     messageSend(e, link, busAddUpdate(s, about->id, about->config_epoch, &claimed));
 }
 
-/* ---- What is not about the cluster itself ---- */
+/* ---- Messages that are not about the cluster itself ---- */
 
-/* Light for those who understand it, and know who we are. `parts` adds what is behind the header. */
+/* A payload with a light header for nodes that accept it and know this node, and with a
+ * full one for the others. */
 struct payload {
     enum busType type;
-    struct str channel, message; /* or */
+    struct str channel, message; /* PUBLISH uses both; MODULE uses `message` and the fields below */
     uint64_t module;
     uint8_t module_type;
 };
@@ -177,14 +180,13 @@ static sds engineSendAddPayload(sds s, const struct payload *p) {
     return s;
 }
 
-/* Both forms are made once at most. */
-static void engineSendPayloadSend(struct engine *e, const struct payload *p,
-                                  bool (*to)(struct engine *e, struct clusterNode *n),
-                                  struct clusterNode *only) {
+/* Sends to the nodes for which `to` is true (NULL: all), or to `only`. Each form is built at most once. */
+static void engineSendPayload(struct engine *e, const struct payload *p,
+                              bool (*to)(struct engine *e, struct clusterNode *n), struct clusterNode *only) {
     uint16_t light_flag = p->type == BUS_MODULE ? NODE_LIGHT_MODULE : NODE_LIGHT_PUBSUB;
     sds full = NULL, light = NULL;
     topologyForEach(&e->t, n) {
-        if (!nodeUsable(n) || !n->connected || (only && n != only) || (to && !to(e, n))) continue;
+        if (!nodeIsUsable(n) || !n->connected || (only && n != only) || (to && !to(e, n))) continue;
         bool as_light = n->flags & light_flag && n->out->ponged;
         sds *form = as_light ? &light : &full;
         if (!*form) {
@@ -197,20 +199,20 @@ static void engineSendPayloadSend(struct engine *e, const struct payload *p,
     sdsfree(light);
 }
 
-static bool engineSendOfMyShard(struct engine *e, struct clusterNode *n) {
-    return inSameShard(n, e->t.myself);
+static bool engineSendIsInMyShard(struct engine *e, struct clusterNode *n) {
+    return nodesShareShard(n, e->t.myself);
 }
 
-void enginePublish(struct engine *e, bool shard, struct str channel, struct str message, int64_t now_ms) {
+void engineSendPublish(struct engine *e, bool shard, struct str channel, struct str message, int64_t now_ms) {
     engineSetTime(e, now_ms);
     struct payload p = {
         .type = shard ? BUS_PUBLISHSHARD : BUS_PUBLISH, .channel = channel, .message = message};
-    engineSendPayloadSend(e, &p, shard ? engineSendOfMyShard : NULL, NULL);
+    engineSendPayload(e, &p, shard ? engineSendIsInMyShard : NULL, NULL);
 }
 
 void engineModuleSend(struct engine *e, struct clusterNode *to, uint64_t id, uint8_t type, struct str payload,
                       int64_t now_ms) {
     engineSetTime(e, now_ms);
     struct payload p = {.type = BUS_MODULE, .message = payload, .module = id, .module_type = type};
-    engineSendPayloadSend(e, &p, NULL, to);
+    engineSendPayload(e, &p, NULL, to);
 }

@@ -34,7 +34,7 @@ static int clusterEngineTestSetup(void **state) {
                                          .gossip_percent = 10,
                                          .repl_ping_period_s = 10,
                                          .announced_ip = ""};
-    engineCreated(&e);
+    engineCreateMyself(&e);
     for (int i = 0; i < 2; i++) {
         struct clusterNode *n = topologyAdd(&e.t, ids[i], NODE_PRIMARY, NOW - 100 * TIMEOUT);
         memcpy(n->ip, "10.0.0.1", 9);
@@ -168,20 +168,20 @@ static void aSlotGoesOnToTheHeirOfItsTarget(void **state) {
     slotSetAdd(&h.slots, 4);
     struct busLink inbound = {.inbound = true, .peer_ip = "10.0.0.1"};
     assert_true(clusterEngineTestReceiveHeader(&inbound, &h));
-    assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
+    assert_ptr_equal(slotFindOpen(&e.t, 3)->to, n);
     h = clusterEngineTestHeaderOf(ids[0], BUS_PING); /* the other one comes back, and learns of it */
     h.node_flags = NODE_PRIMARY;
     h.config_epoch = 1;
     slotSetAdd(&h.slots, 4);
     struct busLink back = {.inbound = true, .peer_ip = "10.0.0.2"};
     assert_true(clusterEngineTestReceiveHeader(&back, &h));
-    assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
+    assert_ptr_equal(slotFindOpen(&e.t, 3)->to, n);
     h.node_flags = NODE_REPLICA;
     h.config_epoch = 7;
     memcpy(h.primary, new_owner, NODE_ID_LEN);
     assert_true(clusterEngineTestReceiveHeader(&back, &h));
     assert_true(nodeIsReplica(target));
-    assert_ptr_equal(slotOpen(&e.t, 3)->to, n);
+    assert_ptr_equal(slotFindOpen(&e.t, 3)->to, n);
 }
 
 static void lightMessagesOfOddTypesAreDropped(void **state) {
@@ -257,10 +257,10 @@ static void addressesDoNotBreakTheFile(void **state) {
     assert_string_equal(others[1]->ip, "10.0.0.1");
     clusterEngineTestReceive(&inbound, gossipOf(ids[0], ids[1], "10.0.0.3", NODE_PRIMARY));
     assert_string_equal(others[1]->ip, "10.0.0.3");
-    sds text = topologyText(sdsempty(), &e.t, false), err = NULL;
+    sds text = topologyFormat(sdsempty(), &e.t, false), err = NULL;
     struct topology copy;
     topologyInit(&copy);
-    assert_true(topologyRead(&copy, sdsview(text), false, NOW, &err));
+    assert_true(topologyParse(&copy, sdsview(text), false, NOW, &err));
     topologyClear(&copy);
     sdsfree(text);
 }
@@ -343,11 +343,11 @@ static void aReplicaGoesOnWithTheHeirOfItsPrimary(void **state) {
 static void whatIsNotWholeDoesNotCount(void **state) {
     (void)state;
     followWithSlots(others[1]);
-    assert_int_equal(engineOffset(&e), 100);
+    assert_int_equal(engineAnnouncedOffset(&e), 100);
     recorded_env.replication.whole = false;
-    assert_int_equal(engineOffset(&e), 0);
+    assert_int_equal(engineAnnouncedOffset(&e), 0);
     nodeBecomePrimary(&e.t, e.t.myself);
-    assert_int_equal(engineOffset(&e), 100); /* a primary's own */
+    assert_int_equal(engineAnnouncedOffset(&e), 100); /* a primary's own */
 }
 
 /* Neither at once nor later, and whatever the validity factor is; but for a user who forces it. */

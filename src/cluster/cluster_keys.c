@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_keys.c - the keys of slots: CLUSTER COUNTKEYSINSLOT and its kin, and CLUSTERSCAN.
+/* cluster_keys.c - the keys of slots: CLUSTER COUNTKEYSINSLOT, GETKEYSINSLOT, FLUSHSLOT, and CLUSTERSCAN.
  *
- * A cursor of CLUSTERSCAN is a routing key, too: it has the hash tag of the slot where the scan goes on.
+ * A cursor of CLUSTERSCAN is a routing key, too: it contains the hash tag of the slot in which the scan
+ * continues.
  *
  *     <fingerprint> - {<tag>} - <cursor in the slot>        0-{<tag>}-0: at the beginning of the slot
  *
- * The fingerprint is this process', for to others its cursors mean nothing. There they stand for the
- * beginning of their slot: what is passed twice is little. A call goes on from slot to slot as long as they
- * have the same owner. */
+ * The fingerprint identifies this process, because its cursors have no meaning in others. Another process
+ * starts at the beginning of the slot; only a few keys are returned twice. A call continues from slot to slot
+ * while they have one owner. */
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ void clusterGetkeysinslotCommand(struct client *c) {
     keyspaceIteratorStop(&it);
 }
 
-/* Replicas do the same, so the keys are not propagated one by one. */
+/* Replicas run the same command, so the deletions are not propagated one by one. */
 void clusterFlushslotCommand(struct client *c) {
     int64_t slot;
     bool async = lazyfree_lazy_user_flush;
@@ -86,7 +87,7 @@ struct clusterCursor {
     uint64_t local;
 };
 
-/* 6 characters from `0` to `o`, each 6 bits of chance. */
+/* Returns 6 characters from `0` to `o`, each with 6 random bits. */
 static struct str clusterKeysFingerprint(void) {
     static char text[FINGERPRINT_LEN];
     if (!*text) {
@@ -95,7 +96,7 @@ static struct str clusterKeysFingerprint(void) {
     return strN(text, FINGERPRINT_LEN);
 }
 
-/* False: it is none. */
+/* Returns false if the argument is not a valid cursor. */
 static bool clusterKeysReadCursor(struct str arg, struct clusterCursor *out) {
     const char *end = arg.ptr + arg.len, *first = arg.len ? memchr(arg.ptr, '-', arg.len) : NULL;
     const char *second = first ? memchr(first + 1, '-', (size_t)(end - first - 1)) : NULL;
@@ -105,7 +106,7 @@ static bool clusterKeysReadCursor(struct str arg, struct clusterCursor *out) {
     return true;
 }
 
-/* No slot: the end. */
+/* KEY_SLOTS stands for the end. */
 static struct str clusterKeysWriteCursor(const struct clusterCursor *at, char text[CURSOR_LEN]) {
     if (at->slot == KEY_SLOTS) return STR("0");
     struct str by = at->local ? clusterKeysFingerprint() : STR("0");
@@ -114,15 +115,15 @@ static struct str clusterKeysWriteCursor(const struct clusterCursor *at, char te
     return strN(text, (size_t)len);
 }
 
-/* Behind the last slot of this owner, from this one on. */
-static int clusterKeysEndOfRun(int slot) {
+/* Returns the first slot after `slot` that has another owner. */
+static int clusterKeysFindRunEnd(int slot) {
     const struct topology *t = clusterTopology();
     const struct clusterNode *owner = t->owner[slot];
     while (slot < KEY_SLOTS && t->owner[slot] == owner) slot++;
     return slot;
 }
 
-/* Goes on to slots before `end`. */
+/* Scans slots before `end`. */
 static void clusterKeysScanRun(struct client *c, struct clusterCursor *at, int end, int64_t count,
                                int64_t steps, struct scannedKeys *found) {
     while (at->slot < end && steps-- && found->count < (size_t)count) {
@@ -158,7 +159,7 @@ void clusterscanCommand(struct client *c) {
     } else if (begins || (only >= 0 && at.slot != only)) {
         at = (struct clusterCursor){only >= 0 ? only : 0, 0};
     } else {
-        int end = only >= 0 ? only + 1 : clusterKeysEndOfRun(at.slot);
+        int end = only >= 0 ? only + 1 : clusterKeysFindRunEnd(at.slot);
         clusterKeysScanRun(c, &at, end, opt.count, scanMaxSteps(&opt), &found);
         if (only >= 0 && at.slot > only) at.slot = KEY_SLOTS;
     }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_setslot.c - CLUSTER SETSLOT: slots that are handed over key by key, by whoever asks for it.
+/* cluster_setslot.c - CLUSTER SETSLOT: slots that are handed over key by key.
  *
- * A primary that has replicas tells them first, by the stream of its data, and does it itself when all of
- * them have it: whichever of them takes over knows, then, what is open, and who owns what.
+ * A primary with replicas first sends the command to them in the stream of its data, and carries it out after
+ * all of them have acknowledged it. So whichever of them takes over knows which slots are open, and their
+ * owners.
  *
- *     SETSLOT ──▶ argued ──▶ propagated ──▶ the client waits ──▶ argued anew ──▶ done, OK
- *                                                 └── time is over ──▶ -NOREPLICAS, nothing done here
+ *     SETSLOT ──▶ validated ──▶ propagated ──▶ the client waits ──▶ validated again ──▶ done, OK
+ *                                                    └── time is over ──▶ -NOREPLICAS, nothing done here
  *
- * (Replicas that come later get what is open with the data: setslotInit.) */
+ * Replicas that connect later get the open slots with the data (setslotInit). */
 #include "cluster/cluster_setslot.h"
 
 #include <string.h>
@@ -32,11 +33,11 @@ enum setslotVerb { MIGRATING, IMPORTING, NODE, STABLE };
 struct setslot {
     enum setslotVerb verb;
     int slot;
-    struct clusterNode *node; /* not for STABLE */
-    int64_t timeout_ms;       /* 0: for ever */
+    struct clusterNode *node; /* not used by STABLE */
+    int64_t timeout_ms;       /* 0: no limit */
 };
 
-/* ---- What is asked, and whether it can be done ---- */
+/* ---- Parsing and validation ---- */
 
 static bool clusterSetslotParseVerb(struct client *c, const struct str *argv, int argc, struct setslot *s) {
     struct str verb = argv[3];
@@ -55,7 +56,7 @@ static bool clusterSetslotParseVerb(struct client *c, const struct str *argv, in
     return true;
 }
 
-/* Words that are none of ours are passed over, as 9.1 does. */
+/* Unknown words are ignored, as in 9.1. */
 static bool clusterSetslotParseTimeout(struct client *c, const struct str *argv, int argc,
                                        struct setslot *s) {
     s->timeout_ms = REPLICAS_TIMEOUT_MS;
@@ -74,24 +75,24 @@ static bool clusterSetslotParseTimeout(struct client *c, const struct str *argv,
     return true;
 }
 
-/* A node that is known; its error is worded by who asks. */
+/* Parses the id of a known node; the error message depends on the verb. */
 static bool clusterSetslotParseNode(struct client *c, struct str id, const char *fmt, struct setslot *s) {
     s->node = id.len == NODE_ID_LEN ? topologyFind(clusterTopology(), id.ptr) : NULL;
     if (!s->node) replyErrorFmt(c, fmt, (int)id.len, id.ptr);
     return s->node;
 }
 
-/* Migrating to it, or importing from it. Whose the slot is has been checked by our primary when the command
- * is its: we may learn of that later, by the bus. */
+/* Parses the node of MIGRATING or IMPORTING. If the command comes from this node's primary, the primary has
+ * checked the owner, of which this node may learn later, by the bus. */
 static bool clusterSetslotParseOther(struct client *c, const struct str *argv, struct setslot *s) {
     struct topology *t = clusterTopology();
     struct clusterNode *mine = nodeShardPrimary(t->myself);
-    bool owned = t->owner[s->slot] == mine, told = c->flags & CLIENT_PRIMARY;
-    if (s->verb == MIGRATING && !owned && !told) {
+    bool owned = t->owner[s->slot] == mine, from_primary = c->flags & CLIENT_PRIMARY;
+    if (s->verb == MIGRATING && !owned && !from_primary) {
         replyErrorFmt(c, "ERR I'm not the owner of hash slot %d", s->slot);
         return false;
     }
-    if (s->verb == IMPORTING && owned && !told) {
+    if (s->verb == IMPORTING && owned && !from_primary) {
         replyErrorFmt(c, "ERR I'm already the owner of hash slot %d", s->slot);
         return false;
     }
@@ -111,7 +112,7 @@ static bool clusterSetslotParseOwner(struct client *c, const struct str *argv, s
         replyError(c, "ERR Target node is not a master");
         return false;
     }
-    bool leaves_keys = t->owner[s->slot] == t->myself && s->node != t->myself && slotKeys(s->slot);
+    bool leaves_keys = t->owner[s->slot] == t->myself && s->node != t->myself && slotCountKeys(s->slot);
     if (leaves_keys)
         replyErrorFmt(
             c, "ERR Can't assign hashslot %d to a different node while I still hold keys for this hash slot.",
@@ -119,12 +120,12 @@ static bool clusterSetslotParseOwner(struct client *c, const struct str *argv, s
     return !leaves_keys;
 }
 
-/* False: it cannot be done, which has been answered. */
-static bool clusterSetslotArgue(struct client *c, const struct str *argv, int argc, struct setslot *s) {
+/* Returns false after an error has been replied. */
+static bool clusterSetslotValidate(struct client *c, const struct str *argv, int argc, struct setslot *s) {
     int64_t slot;
-    if (migrationRunning(false) || migrationRunning(true)) { /* of any slots */
-        replyError(c,
-                   migrationRunning(false) ? "ERR Slot import in progress." : "ERR Slot export in progress.");
+    if (migrationIsRunning(false) || migrationIsRunning(true)) { /* of any slots */
+        replyError(c, migrationIsRunning(false) ? "ERR Slot import in progress."
+                                                : "ERR Slot export in progress.");
         return false;
     }
     if (!string2ll(argv[2], &slot) || slot < 0 || slot >= KEY_SLOTS) {
@@ -138,10 +139,10 @@ static bool clusterSetslotArgue(struct client *c, const struct str *argv, int ar
     return s->verb == NODE ? clusterSetslotParseOwner(c, argv, s) : clusterSetslotParseOther(c, argv, s);
 }
 
-/* ---- Doing it ---- */
+/* ---- Carrying it out ---- */
 
-/* Who gives away his last slot follows. */
-static void clusterSetslotLostLast(struct clusterNode *to) {
+/* A primary that has lost its last slot becomes a replica of the new owner. */
+static void clusterSetslotFollowNewOwner(struct clusterNode *to) {
     struct clusterNode *mine = nodeShardPrimary(clusterMyself());
     if (!mine || mine->slot_count || !cluster_engine.settings.allow_replica_migration) return;
     serverLog(LL_NOTICE, "The last slot of this primary has moved, so it becomes a replica of %s in shard %s",
@@ -149,30 +150,30 @@ static void clusterSetslotLostLast(struct clusterNode *to) {
     engineFollow(&cluster_engine, to, true);
 }
 
-/* The slot is that node's from now on. Who gets one that he has imported takes an epoch that makes everybody
- * believe him. A slot without keys migrates no longer, even when it stays here: nothing is left to be moved.
- */
+/* Makes the node the owner. The node that has imported the slot takes an epoch that wins
+ * against other claims. A slot without keys stops migrating even if this node keeps it, because
+ * nothing is left to be moved. */
 static void clusterSetslotAssign(const struct setslot *s) {
     struct topology *t = clusterTopology();
     struct clusterNode *me = t->myself, *mine = nodeShardPrimary(me);
-    struct openSlot *open = slotOpen(t, s->slot);
+    struct openSlot *open = slotFindOpen(t, s->slot);
     bool imported = open && open->from && s->node == mine, was_mine = t->owner[s->slot] == mine;
     serverLog(LL_NOTICE, "Slot %d now belongs to node %s in shard %s", s->slot, nodeLogName(s->node),
               s->node->shard_id);
-    if ((was_mine && s->node != mine) || !slotKeys(s->slot)) slotSetMigrating(t, s->slot, NULL);
+    if ((was_mine && s->node != mine) || !slotCountKeys(s->slot)) slotSetMigrating(t, s->slot, NULL);
     if (s->node == mine) slotSetImporting(t, s->slot, NULL);
     slotAssign(t, s->slot, s->node);
-    engineTodo(&cluster_engine, TODO_STATE);
+    engineAddTodo(&cluster_engine, TODO_STATE);
     if (imported && nodeIsPrimary(me)) {
         if (engineBumpEpoch(&cluster_engine, clusterNow()))
             serverLog(LL_NOTICE, "This node takes a new configuration epoch after it has imported slot %d",
                       s->slot);
-        engineTodo(&cluster_engine, TODO_BROADCAST);
+        engineAddTodo(&cluster_engine, TODO_BROADCAST);
     }
-    if (was_mine && s->node != mine) clusterSetslotLostLast(s->node);
+    if (was_mine && s->node != mine) clusterSetslotFollowNewOwner(s->node);
 }
 
-static void clusterSetslotCarryOut(const struct setslot *s) {
+static void clusterSetslotApply(const struct setslot *s) {
     struct topology *t = clusterTopology();
     switch (s->verb) {
     case MIGRATING:
@@ -190,50 +191,50 @@ static void clusterSetslotCarryOut(const struct setslot *s) {
         break;
     case NODE: clusterSetslotAssign(s); break;
     }
-    engineTodo(&cluster_engine, TODO_SAVE | TODO_SLOTS);
+    engineAddTodo(&cluster_engine, TODO_SAVE | TODO_SLOTS);
 }
 
-/* ---- Behind the replicas ---- */
+/* ---- Waiting for replicas ---- */
 
-static void clusterSetslotGoOn(struct client *c, bool enough) {
+static void clusterSetslotResume(struct client *c, bool enough) {
     const struct request *r = blockedRequest(c);
     struct setslot s;
     if (!enough) {
         replyError(c, "NOREPLICAS Not enough good replicas to write.");
         return;
     }
-    if (!clusterSetslotArgue(c, r->argv, r->argc, &s)) return; /* meanwhile something else has happened */
-    clusterSetslotCarryOut(&s);
+    if (!clusterSetslotValidate(c, r->argv, r->argc, &s)) return; /* something else has changed meanwhile */
+    clusterSetslotApply(&s);
     replyOk(c);
 }
 
 void clusterSetslotCommand(struct client *c) {
     struct setslot s;
-    bool obeys = c->flags & CLIENT_PRIMARY;
-    if (nodeIsReplica(clusterMyself()) && !obeys) {
+    bool from_primary = c->flags & CLIENT_PRIMARY;
+    if (nodeIsReplica(clusterMyself()) && !from_primary) {
         replyError(c, "ERR Please use SETSLOT only with masters.");
         return;
     }
-    if (!clusterSetslotArgue(c, c->argv, c->argc, &s)) return;
-    /* A replica that is no node of the cluster (a tool that copies the data) has no use for it. */
-    bool behind = !obeys && clusterMyself()->replica_count;
-    if (behind) propagateForced();
-    int replicas = behind ? clusterReplicasOnline() : 0;
+    if (!clusterSetslotValidate(c, c->argv, c->argc, &s)) return;
+    /* A replica that is no node of the cluster (a tool that copies the data) does not need the command. */
+    bool replicated = !from_primary && clusterMyself()->replica_count;
+    if (replicated) propagateForced();
+    int replicas = replicated ? clusterReplicasOnline() : 0;
     bool will_bump = s.verb == IMPORTING || (s.verb == NODE && s.node == clusterMyself());
     if (replicas && will_bump) engineReserveEpoch(&cluster_engine, clusterNow());
     if (replicas && !(c->flags & CLIENT_DENY_BLOCKING)) {
-        waitThen(c, replicas, s.timeout_ms ? mstime() + s.timeout_ms : 0, clusterSetslotGoOn);
+        waitThen(c, replicas, s.timeout_ms ? mstime() + s.timeout_ms : 0, clusterSetslotResume);
         return;
     }
-    clusterSetslotCarryOut(&s);
+    clusterSetslotApply(&s);
     replyOk(c);
 }
 
-/* ---- What is open, for replicas that come later ---- */
+/* ---- Open slots for replicas that connect later ---- */
 
-/* N<id, for a slot that is imported, N>id, for one that migrates; one after the other. Empty when none is
- * open: the replica may have some open that have been closed since. */
-static sds clusterSetslotStatesText(void) {
+/* Returns N<id, for an importing slot and N>id, for a migrating one, one after the other. The text is empty
+ * if none is open, because the replica may have open slots that were closed since. */
+static sds clusterSetslotSaveStates(void) {
     const struct topology *t = clusterTopology();
     if (!cluster_enabled) return NULL;
     sds s = sdsempty();
@@ -245,8 +246,8 @@ static sds clusterSetslotStatesText(void) {
     return s;
 }
 
-/* One of them; nodes that are not known are passed over. */
-static void clusterSetslotStateLoad(struct str text) {
+/* Loads one entry; entries with unknown nodes are ignored. */
+static void clusterSetslotLoadState(struct str text) {
     struct topology *t = clusterTopology();
     size_t digits = 0;
     int64_t slot;
@@ -260,23 +261,23 @@ static void clusterSetslotStateLoad(struct str text) {
         slotSetMigrating(t, (int)slot, n);
 }
 
-/* What was open here before is our primary's to say. */
-static void clusterSetslotStatesLoad(struct str text) {
+/* Replaces the open slots of a replica by those of its primary. */
+static void clusterSetslotLoadStates(struct str text) {
     struct topology *t = clusterTopology();
     if (!cluster_enabled || nodeIsPrimary(t->myself)) return;
     topologyCloseSlots(t);
     while (text.len) {
         const char *end = memchr(text.ptr, ',', text.len);
         size_t len = end ? (size_t)(end - text.ptr) : text.len;
-        clusterSetslotStateLoad(strN(text.ptr, len));
+        clusterSetslotLoadState(strN(text.ptr, len));
         text = strN(text.ptr + len, text.len - len);
         if (end) text = strN(text.ptr + 1, text.len - 1);
     }
-    engineTodo(&cluster_engine, TODO_SAVE | TODO_SLOTS);
+    engineAddTodo(&cluster_engine, TODO_SAVE | TODO_SLOTS);
 }
 
 void setslotInit(void) {
-    static const struct rdbField field = {"cluster-slot-states", clusterSetslotStatesText,
-                                          clusterSetslotStatesLoad};
+    static const struct rdbField field = {"cluster-slot-states", clusterSetslotSaveStates,
+                                          clusterSetslotLoadStates};
     rdbFieldRegister(&field);
 }

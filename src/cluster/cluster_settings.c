@@ -15,24 +15,24 @@
 #define SET              CONFIG_MODIFIABLE
 #define HOSTNAME_MAX_LEN 256
 
-static int bus_port; /* what is listened at, whatever becomes of the ports that it was derived from */
+static int bus_port; /* the listening port; it stays when the ports from which it was derived change */
 static bool ip_announced;
 
 /* ---- Checks ---- */
 
-static bool clusterSettingsValidIpv4(const char *value, const char **err) {
+static bool clusterSettingsCheckIpv4(const char *value, const char **err) {
     struct in_addr addr;
     *err = "Invalid IPv4 address";
     return !*value || inet_pton(AF_INET, value, &addr) == 1;
 }
 
-static bool clusterSettingsValidIpv6(const char *value, const char **err) {
+static bool clusterSettingsCheckIpv6(const char *value, const char **err) {
     struct in6_addr addr;
     *err = "Invalid IPv6 address";
     return !*value || inet_pton(AF_INET6, value, &addr) == 1;
 }
 
-static bool clusterSettingsValidHostname(const char *value, const char **err) {
+static bool clusterSettingsCheckHostname(const char *value, const char **err) {
     if (strlen(value) >= HOSTNAME_MAX_LEN) {
         *err = "Hostnames must be less than 256 characters";
         return false;
@@ -45,18 +45,18 @@ static bool clusterSettingsValidHostname(const char *value, const char **err) {
     return true;
 }
 
-static bool clusterSettingsValidNodename(const char *value, const char **err) {
+static bool clusterSettingsCheckNodename(const char *value, const char **err) {
     *err = "Announced human node name contained invalid character";
-    return topologyTextValid(strOf(value));
+    return topologyIsTextValid(strOf(value));
 }
 
-static bool clusterSettingsValidAnnounceIp(const char *value, const char **err) {
+static bool clusterSettingsCheckAnnounceIp(const char *value, const char **err) {
     if (strlen(value) >= NODE_IP_LEN) {
         *err = "cluster-announce-ip is too long";
         return false;
     }
     *err = "cluster-announce-ip contains invalid character";
-    return topologyTextValid(strOf(value));
+    return topologyIsTextValid(strOf(value));
 }
 
 /* ---- From directives to the node ---- */
@@ -64,11 +64,11 @@ static bool clusterSettingsValidAnnounceIp(const char *value, const char **err) 
 int clusterBusPort(void) {
     if (!bus_port && cluster_settings.port) bus_port = (int)cluster_settings.port;
     if (!bus_port)
-        bus_port = (int)configNumber(dial_settings.cluster_tls ? "tls-port" : "port") + BUS_PORT_AWAY;
+        bus_port = (int)configNumber(dial_settings.cluster_tls ? "tls-port" : "port") + BUS_PORT_OFFSET;
     return bus_port;
 }
 
-static uint16_t clusterSettingsEither(int64_t announced, int64_t real) {
+static uint16_t clusterSettingsPort(int64_t announced, int64_t real) {
     return (uint16_t)(announced ? announced : real);
 }
 
@@ -78,15 +78,15 @@ static void clusterSettingsAnnounceText(sds *field, const char *value) {
 
 static void clusterSettingsAnnounceMyself(struct clusterNode *me) {
     const struct clusterSettings *s = &cluster_settings;
-    me->tcp_port = clusterSettingsEither(s->announce_port, configNumber("port"));
-    me->tls_port = clusterSettingsEither(s->announce_tls_port, configNumber("tls-port"));
-    me->bus_port = clusterSettingsEither(s->announce_bus_port, clusterBusPort());
+    me->tcp_port = clusterSettingsPort(s->announce_port, configNumber("port"));
+    me->tls_port = clusterSettingsPort(s->announce_tls_port, configNumber("tls-port"));
+    me->bus_port = clusterSettingsPort(s->announce_bus_port, clusterBusPort());
     me->client_tcp_port = (uint16_t)s->announce_client_port;
     me->client_tls_port = (uint16_t)s->announce_client_tls_port;
     if (s->announce_ip || ip_announced) {
         memset(me->ip, 0, NODE_IP_LEN);
         if (s->announce_ip) strncpy(me->ip, s->announce_ip, NODE_IP_LEN - 1);
-        ip_announced = s->announce_ip; /* without it, the next MEET or link tells */
+        ip_announced = s->announce_ip; /* without it, the next MEET or link sets the address */
     }
     bool no_failover = cluster_engine.settings.replica_no_failover;
     me->flags = (uint16_t)(no_failover ? me->flags | NODE_NOFAILOVER : me->flags & ~NODE_NOFAILOVER);
@@ -107,15 +107,15 @@ void clusterSettingsApply(void) {
     if (e->t.myself) clusterSettingsAnnounceMyself(e->t.myself);
 }
 
-/* CONFIG SET, of anything: ports, the zone and periods are directives of other rooms. Others learn of it with
- * the next messages; nodes.conf has it, too. */
+/* Called after any CONFIG SET, because ports, the zone and periods are directives of other modules. Other
+ * nodes get the values in the next messages; nodes.conf has them, too. */
 static void clusterSettingsOnChange(void) {
     if (!cluster_enabled || !clusterMyself()) return;
     const struct topology *t = clusterTopology();
-    sds before = nodeLine(sdsempty(), t, t->myself, LINE_FILE);
+    sds before = nodeFormatLine(sdsempty(), t, t->myself, LINE_FILE);
     clusterSettingsApply();
-    sds after = nodeLine(sdsempty(), t, t->myself, LINE_FILE);
-    engineTodo(&cluster_engine, strcmp(before, after) ? TODO_SAVE | TODO_STATE : TODO_STATE);
+    sds after = nodeFormatLine(sdsempty(), t, t->myself, LINE_FILE);
+    engineAddTodo(&cluster_engine, strcmp(before, after) ? TODO_SAVE | TODO_STATE : TODO_STATE);
     sdsfree(before);
     sdsfree(after);
 }
@@ -134,17 +134,17 @@ static struct configDirective directives[] = {
     CONFIG_BOOL("cluster-allow-replica-migration", NULL, SET, E(allow_replica_migration), true, NULL),
     CONFIG_INT("cluster-announce-bus-port", NULL, SET, S(announce_bus_port), 0, 0, 65535, NULL),
     CONFIG_STRING("cluster-announce-client-ipv4", NULL, SET, S(announce_client_ipv4), "",
-                  clusterSettingsValidIpv4, NULL),
+                  clusterSettingsCheckIpv4, NULL),
     CONFIG_STRING("cluster-announce-client-ipv6", NULL, SET, S(announce_client_ipv6), "",
-                  clusterSettingsValidIpv6, NULL),
+                  clusterSettingsCheckIpv6, NULL),
     CONFIG_INT("cluster-announce-client-port", NULL, SET, S(announce_client_port), 0, 0, 65535, NULL),
     CONFIG_INT("cluster-announce-client-tls-port", NULL, SET, S(announce_client_tls_port), 0, 0, 65535, NULL),
     CONFIG_STRING("cluster-announce-hostname", NULL, SET, S(announce_hostname), "",
-                  clusterSettingsValidHostname, NULL),
+                  clusterSettingsCheckHostname, NULL),
     CONFIG_STRING("cluster-announce-human-nodename", NULL, SET, S(announce_human_name), "",
-                  clusterSettingsValidNodename, NULL),
+                  clusterSettingsCheckNodename, NULL),
     CONFIG_STRING("cluster-announce-ip", NULL, SET | CONFIG_EMPTY_IS_NULL, S(announce_ip), NULL,
-                  clusterSettingsValidAnnounceIp, NULL),
+                  clusterSettingsCheckAnnounceIp, NULL),
     CONFIG_INT("cluster-announce-port", NULL, SET, S(announce_port), 0, 0, 65535, NULL),
     CONFIG_INT("cluster-announce-tls-port", NULL, SET, S(announce_tls_port), 0, 0, 65535, NULL),
     CONFIG_INT("cluster-blacklist-ttl", NULL, SET, E(blacklist_ttl_s), 60, INT64_MIN, INT64_MAX, NULL),

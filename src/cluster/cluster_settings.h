@@ -3,7 +3,7 @@
 #pragma once
 
 void clusterSettingsInit(void);
-/* Puts directives into the engine, and what is announced into myself. */
+/* Copies directives into the engine, and announced addresses and names into myself. */
 void clusterSettingsApply(void);
 
-int clusterBusPort(void); /* where this node listens */
+int clusterBusPort(void); /* the port on which this node listens */

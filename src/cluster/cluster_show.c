@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_show.c - what users see of the cluster; see cluster_commands.h. */
+/* cluster_show.c - CLUSTER's subcommands that show something; see cluster_commands.h. */
 #include <string.h>
 
 #include "base/key_slot.h"
@@ -14,10 +14,10 @@
 #include "command/call.h"
 #include "net/tls.h"
 
-/* ---- Who asks, and by which way ---- */
+/* ---- Arguments and audiences ---- */
 
-int clusterLineFor(struct client *c) {
-    if (c && !c->conn && callOwner()) c = callOwner(); /* a script asks for the client that runs it */
+int clusterAudienceOf(struct client *c) {
+    if (c && !c->conn && callOwner()) c = callOwner(); /* a script sees what its caller sees */
     bool tls = c && c->conn && tlsIs(c->conn), ip6 = false;
     if (c && c->conn) {
         const char *own = clientSockName(c);
@@ -27,7 +27,7 @@ int clusterLineFor(struct client *c) {
     return tls ? LINE_TLS_CLIENT : LINE_CLIENT;
 }
 
-struct clusterNode *clusterNodeArg(struct client *c, struct str id) {
+struct clusterNode *clusterParseNodeArg(struct client *c, struct str id) {
     struct clusterNode *n = id.len == NODE_ID_LEN ? topologyFind(clusterTopology(), id.ptr) : NULL;
     if (!n || n->flags & NODE_HANDSHAKE) {
         replyErrorFmt(c, "ERR Unknown node %.*s", (int)id.len, id.ptr);
@@ -36,7 +36,7 @@ struct clusterNode *clusterNodeArg(struct client *c, struct str id) {
     return n;
 }
 
-/* ---- One value ---- */
+/* ---- Single values ---- */
 
 void clusterMyidCommand(struct client *c) {
     replyBulk(c, strN(clusterMyself()->id, NODE_ID_LEN));
@@ -49,7 +49,7 @@ void clusterKeyslotCommand(struct client *c) {
 }
 
 void clusterCountFailureReportsCommand(struct client *c) {
-    struct clusterNode *n = clusterNodeArg(c, c->argv[2]);
+    struct clusterNode *n = clusterParseNodeArg(c, c->argv[2]);
     int64_t since_ms = clusterNow() - 2 * cluster_engine.settings.node_timeout_ms;
     if (n) replyLongLong(c, failureReportCount(n, since_ms));
 }
@@ -58,19 +58,19 @@ void clusterCountFailureReportsCommand(struct client *c) {
 
 void clusterNodesCommand(struct client *c) {
     struct topology *t = clusterTopology();
-    int who = clusterLineFor(c);
+    int audience = clusterAudienceOf(c);
     sds s = sdsempty();
     for (int i = 0; i < t->count; i++) {
         struct clusterNode *n = t->nodes[i];
         if (n->flags & NODE_HANDSHAKE && !c->conn) continue;
-        s = sdscat(nodeLine(s, t, n, (enum nodeLineFor)who), "\n");
+        s = sdscat(nodeFormatLine(s, t, n, (enum nodeLineAudience)audience), "\n");
     }
     replyVerbatim(c, sdsview(s), "txt");
     sdsfree(s);
 }
 
 void clusterReplicasCommand(struct client *c) {
-    struct clusterNode *n = clusterNodeArg(c, c->argv[2]);
+    struct clusterNode *n = clusterParseNodeArg(c, c->argv[2]);
     if (!n) return;
     if (nodeIsReplica(n)) {
         replyError(c, "ERR The specified node is not a master");
@@ -78,8 +78,8 @@ void clusterReplicasCommand(struct client *c) {
     }
     replyArrayLen(c, n->replica_count);
     for (int i = 0; i < n->replica_count; i++) {
-        sds line =
-            nodeLine(sdsempty(), clusterTopology(), n->replicas[i], (enum nodeLineFor)clusterLineFor(c));
+        sds line = nodeFormatLine(sdsempty(), clusterTopology(), n->replicas[i],
+                                  (enum nodeLineAudience)clusterAudienceOf(c));
         replyBulk(c, sdsview(line));
         sdsfree(line);
     }
@@ -87,11 +87,11 @@ void clusterReplicasCommand(struct client *c) {
 
 /* ---- Slots ---- */
 
-const char *clusterEndpoint(const struct clusterNode *n, int who) {
+const char *clusterEndpoint(const struct clusterNode *n, int audience) {
     switch (cluster_settings.endpoint_type) {
     case ENDPOINT_HOSTNAME: return sdslen(n->hostname) ? n->hostname : "?";
     case ENDPOINT_UNKNOWN: return NULL;
-    default: return nodeClientIp(n, (enum nodeLineFor)who);
+    default: return nodeClientIp(n, (enum nodeLineAudience)audience);
     }
 }
 
@@ -100,50 +100,51 @@ static void clusterShowReplyPair(struct client *c, const char *name, const char 
     replyBulkCstr(c, value);
 }
 
-static void clusterShowReplySlotsNode(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
+static void clusterShowReplySlotsNode(struct client *c, const struct clusterNode *n,
+                                      enum nodeLineAudience audience) {
     bool ip = cluster_settings.endpoint_type != ENDPOINT_IP;
     bool hostname = cluster_settings.endpoint_type != ENDPOINT_HOSTNAME && sdslen(n->hostname);
     bool zone = sdslen(n->availability_zone);
-    const char *endpoint = clusterEndpoint(n, (int)who);
+    const char *endpoint = clusterEndpoint(n, (int)audience);
     replyArrayLen(c, 4);
     if (endpoint)
         replyBulkCstr(c, endpoint);
     else
         replyNull(c);
-    replyLongLong(c, nodeClientPort(n, who));
+    replyLongLong(c, nodeClientPort(n, audience));
     replyBulk(c, strN(n->id, NODE_ID_LEN));
     replyMapLen(c, ip + hostname + zone);
-    if (ip) clusterShowReplyPair(c, "ip", nodeClientIp(n, who));
+    if (ip) clusterShowReplyPair(c, "ip", nodeClientIp(n, audience));
     if (hostname) clusterShowReplyPair(c, "hostname", n->hostname);
     if (zone) clusterShowReplyPair(c, "availability-zone", n->availability_zone);
 }
 
 static bool clusterShowIsShown(const struct clusterNode *replica) {
-    return !nodeFailed(replica) && (replica->flags & NODE_MYSELF || replica->offset);
+    return !nodeHasFailed(replica) && (replica->flags & NODE_MYSELF || replica->offset);
 }
 
 static void clusterShowReplySlotsRange(struct client *c, int first, int last, const struct clusterNode *n,
-                                       enum nodeLineFor who) {
+                                       enum nodeLineAudience audience) {
     int nodes = 1;
     for (int i = 0; i < n->replica_count; i++) nodes += clusterShowIsShown(n->replicas[i]);
     replyArrayLen(c, 2 + nodes);
     replyLongLong(c, first);
     replyLongLong(c, last);
-    clusterShowReplySlotsNode(c, n, who);
+    clusterShowReplySlotsNode(c, n, audience);
     for (int i = 0; i < n->replica_count; i++) {
-        if (clusterShowIsShown(n->replicas[i])) clusterShowReplySlotsNode(c, n->replicas[i], who);
+        if (clusterShowIsShown(n->replicas[i])) clusterShowReplySlotsNode(c, n->replicas[i], audience);
     }
 }
 
 void clusterSlotsCommand(struct client *c) {
     const struct topology *t = clusterTopology();
-    enum nodeLineFor who = (enum nodeLineFor)clusterLineFor(c);
+    enum nodeLineAudience audience = (enum nodeLineAudience)clusterAudienceOf(c);
     struct replyMark mark = replyDeferLen(c);
     int ranges = 0;
     for (int first = 0, last; first < KEY_SLOTS; first = last + 1) {
         for (last = first; last + 1 < KEY_SLOTS && t->owner[last + 1] == t->owner[first];) last++;
         if (!t->owner[first]) continue;
-        clusterShowReplySlotsRange(c, first, last, t->owner[first], who);
+        clusterShowReplySlotsRange(c, first, last, t->owner[first], audience);
         ranges++;
     }
     replySetArrayLen(c, mark, ranges);
@@ -151,36 +152,37 @@ void clusterSlotsCommand(struct client *c) {
 
 /* ---- Shards ---- */
 
-static const char *clusterShowHealthOf(const struct clusterNode *n) {
-    if (nodeFailed(n)) return "fail";
-    uint64_t offset = n->flags & NODE_MYSELF ? engineOffset(&cluster_engine) : n->offset;
+static const char *clusterShowHealth(const struct clusterNode *n) {
+    if (nodeHasFailed(n)) return "fail";
+    uint64_t offset = n->flags & NODE_MYSELF ? engineAnnouncedOffset(&cluster_engine) : n->offset;
     return nodeIsReplica(n) && offset == 0 ? "loading" : "online";
 }
 
-static void clusterShowReplyShardNode(struct client *c, const struct clusterNode *n, enum nodeLineFor who) {
+static void clusterShowReplyShardNode(struct client *c, const struct clusterNode *n,
+                                      enum nodeLineAudience audience) {
     struct replyMark mark = replyDeferLen(c);
-    const char *endpoint = clusterEndpoint(n, (int)who);
+    const char *endpoint = clusterEndpoint(n, (int)audience);
     uint16_t tcp = nodeClientPort(n, LINE_CLIENT), tls = nodeClientPort(n, LINE_TLS_CLIENT);
-    uint64_t offset = n->flags & NODE_MYSELF ? engineOffset(&cluster_engine) : n->offset;
+    uint64_t offset = n->flags & NODE_MYSELF ? engineAnnouncedOffset(&cluster_engine) : n->offset;
     int pairs = 6;
     replyBulkCstr(c, "id");
     replyBulk(c, strN(n->id, NODE_ID_LEN));
     if (tcp) pairs++, replyBulkCstr(c, "port"), replyLongLong(c, tcp);
     if (tls) pairs++, replyBulkCstr(c, "tls-port"), replyLongLong(c, tls);
-    clusterShowReplyPair(c, "ip", nodeClientIp(n, who));
+    clusterShowReplyPair(c, "ip", nodeClientIp(n, audience));
     clusterShowReplyPair(c, "endpoint", endpoint ? endpoint : "");
     if (sdslen(n->hostname)) pairs++, clusterShowReplyPair(c, "hostname", n->hostname);
     clusterShowReplyPair(c, "role", nodeIsReplica(n) ? "replica" : "master");
     replyBulkCstr(c, "replication-offset");
     replyLongLong(c, (int64_t)offset);
-    clusterShowReplyPair(c, "health", clusterShowHealthOf(n));
+    clusterShowReplyPair(c, "health", clusterShowHealth(n));
     if (sdslen(n->availability_zone))
         pairs++, clusterShowReplyPair(c, "availability-zone", n->availability_zone);
     replySetMapLen(c, mark, pairs);
 }
 
 static void clusterShowReplyShard(struct client *c, struct clusterNode *const *members, int count,
-                                  enum nodeLineFor who) {
+                                  enum nodeLineAudience audience) {
     const struct slotSet *slots = &members[0]->slots;
     int ranges = 0;
     replyMapLen(c, 3);
@@ -195,7 +197,7 @@ static void clusterShowReplyShard(struct client *c, struct clusterNode *const *m
     replySetArrayLen(c, mark, 2 * ranges);
     replyBulkCstr(c, "nodes");
     replyArrayLen(c, count);
-    for (int i = 0; i < count; i++) clusterShowReplyShardNode(c, members[i], who);
+    for (int i = 0; i < count; i++) clusterShowReplyShardNode(c, members[i], audience);
     replyBulkCstr(c, "id");
     replyBulk(c, strN(members[0]->shard_id, NODE_ID_LEN));
 }
@@ -205,30 +207,32 @@ static bool clusterShowInSameShard(const struct clusterNode *a, const struct clu
     return !handshake && memcmp(a->shard_id, b->shard_id, NODE_ID_LEN) == 0;
 }
 
-/* A primary that has failed stays one until it comes back, beside the replica that took its slots. */
-static bool clusterShowLeads(const struct clusterNode *n, const struct clusterNode *other) {
+/* Returns whether n is listed before `other`. A primary that has failed stays one until it comes back, beside
+ * the replica that took its slots. */
+static bool clusterShowGoesFirst(const struct clusterNode *n, const struct clusterNode *other) {
     if (nodeIsPrimary(n) != nodeIsPrimary(other)) return nodeIsPrimary(n);
     return n->slot_count && !other->slot_count;
 }
 
-/* The nodes of the shard whose first one is t->nodes[first]: its primary, then the others in order of ids. */
-static int clusterShowShardMembers(const struct topology *t, int first, struct clusterNode **members) {
+/* Collects the nodes of the shard whose first one is t->nodes[first]: its primary, then
+ * the others in order of ids. */
+static int clusterShowCollectShard(const struct topology *t, int first, struct clusterNode **members) {
     int count = 0;
     for (int i = first; i < t->count; i++) {
         struct clusterNode *n = t->nodes[i];
         if (!clusterShowInSameShard(n, t->nodes[first])) continue;
-        bool leads = count && clusterShowLeads(n, members[0]);
-        if (leads) memmove(members + 1, members, (size_t)count * sizeof *members);
-        members[leads ? 0 : count] = n;
+        bool goes_first = count && clusterShowGoesFirst(n, members[0]);
+        if (goes_first) memmove(members + 1, members, (size_t)count * sizeof *members);
+        members[goes_first ? 0 : count] = n;
         count++;
     }
     return count;
 }
 
-/* Each shard comes where its first member does. */
+/* Shards are listed in the order of their first members. */
 void clusterShardsCommand(struct client *c) {
     const struct topology *t = clusterTopology();
-    enum nodeLineFor who = (enum nodeLineFor)clusterLineFor(c);
+    enum nodeLineAudience audience = (enum nodeLineAudience)clusterAudienceOf(c);
     struct clusterNode **members = zmalloc((size_t)t->count * sizeof *members);
     struct replyMark mark = replyDeferLen(c);
     int shards = 0;
@@ -236,7 +240,7 @@ void clusterShardsCommand(struct client *c) {
         bool seen = t->nodes[i]->flags & NODE_HANDSHAKE;
         for (int k = 0; k < i && !seen; k++) seen = clusterShowInSameShard(t->nodes[k], t->nodes[i]);
         if (seen) continue;
-        clusterShowReplyShard(c, members, clusterShowShardMembers(t, i, members), who);
+        clusterShowReplyShard(c, members, clusterShowCollectShard(t, i, members), audience);
         shards++;
     }
     replySetArrayLen(c, mark, shards);
@@ -252,11 +256,11 @@ static void clusterShowReplyLink(struct client *c, const struct busLink *link) {
     replyBulk(c, strN(link->node->id, NODE_ID_LEN));
     replyBulkCstr(c, "create-time");
     replyLongLong(c, link->created_ms);
-    clusterShowReplyPair(c, "events", busLinkWrites(link) ? "rw" : "r");
+    clusterShowReplyPair(c, "events", busLinkAwaitsWritable(link) ? "rw" : "r");
     replyBulkCstr(c, "send-buffer-allocated");
-    replyLongLong(c, (int64_t)busLinkAllocated(link));
+    replyLongLong(c, (int64_t)busLinkAllocatedBytes(link));
     replyBulkCstr(c, "send-buffer-used");
-    replyLongLong(c, (int64_t)busLinkQueued(link));
+    replyLongLong(c, (int64_t)busLinkQueuedBytes(link));
 }
 
 void clusterLinksCommand(struct client *c) {
@@ -272,15 +276,15 @@ void clusterLinksCommand(struct client *c) {
 
 /* ---- INFO ---- */
 
-struct counts {
+struct clusterCounts {
     int ok, pfail, fail, nodes_pfail, nodes_fail, voters_pfail, voters_fail;
 };
 
-static struct counts clusterShowCountAll(const struct topology *t) {
-    struct counts n = {0};
+static struct clusterCounts clusterShowCountAll(const struct topology *t) {
+    struct clusterCounts n = {0};
     for (int i = 0; i < t->count; i++) {
         const struct clusterNode *node = t->nodes[i];
-        bool fail = nodeFailed(node), pfail = !fail && node->flags & NODE_PFAIL, votes = nodeVotes(node);
+        bool fail = nodeHasFailed(node), pfail = !fail && node->flags & NODE_PFAIL, votes = nodeIsVoter(node);
         *(fail ? &n.fail : pfail ? &n.pfail : &n.ok) += node->slot_count;
         n.nodes_fail += fail;
         n.nodes_pfail += pfail;
@@ -290,13 +294,13 @@ static struct counts clusterShowCountAll(const struct topology *t) {
     return n;
 }
 
-static sds clusterShowMessageCounts(sds s, const uint64_t *counts, const char *direction) {
+static sds clusterShowMessageCounts(sds s, const uint64_t *clusterCounts, const char *direction) {
     uint64_t sum = 0;
     for (int type = 0; type < BUS_TYPES; type++) {
-        sum += counts[type];
-        if (counts[type])
+        sum += clusterCounts[type];
+        if (clusterCounts[type])
             s = sdscatprintf(s, "cluster_stats_messages_%s_%s:%llu\r\n", bus_type_names[type], direction,
-                             (unsigned long long)counts[type]);
+                             (unsigned long long)clusterCounts[type]);
     }
     return sdscatprintf(s, "cluster_stats_messages_%s:%llu\r\n", direction, (unsigned long long)sum);
 }
@@ -304,16 +308,17 @@ static sds clusterShowMessageCounts(sds s, const uint64_t *counts, const char *d
 sds clusterInfoText(sds s) {
     const struct engine *e = &cluster_engine;
     const struct topology *t = &e->t;
-    struct counts n = clusterShowCountAll(t);
+    struct clusterCounts n = clusterShowCountAll(t);
     struct clusterNode *primary = nodeShardPrimary(t->myself);
     s = sdscatprintf(s,
                      "cluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n"
                      "cluster_slots_pfail:%d\r\ncluster_slots_fail:%d\r\n",
-                     engineStateOk(e) ? "ok" : "fail", n.ok + n.pfail + n.fail, n.ok, n.pfail, n.fail);
+                     engineIsClusterOk(e) ? "ok" : "fail", n.ok + n.pfail + n.fail, n.ok, n.pfail, n.fail);
     s = sdscatprintf(s,
                      "cluster_nodes_pfail:%d\r\ncluster_nodes_fail:%d\r\ncluster_voting_nodes_pfail:%d\r\n"
                      "cluster_voting_nodes_fail:%d\r\ncluster_known_nodes:%d\r\ncluster_size:%d\r\n",
-                     n.nodes_pfail, n.nodes_fail, n.voters_pfail, n.voters_fail, t->count, topologyVoters(t));
+                     n.nodes_pfail, n.nodes_fail, n.voters_pfail, n.voters_fail, t->count,
+                     topologyCountVoters(t));
     s = sdscatprintf(s, "cluster_current_epoch:%llu\r\ncluster_my_epoch:%llu\r\n",
                      (unsigned long long)t->current_epoch,
                      (unsigned long long)(primary ? primary->config_epoch : 0));

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "base/assert.h"
+
 static const char lost_source[] =
     "Connection lost to source. Check CLUSTER GETSLOTMIGRATIONS on the source node for more information.";
 static const char lost_target[] =
@@ -31,6 +33,7 @@ const char *migrationStateName(enum migrationState state) {
         [MIGRATION_FAILED] = "failed",
         [MIGRATION_CANCELLED] = "cancelled",
     };
+    serverAssert(state <= MIGRATION_CANCELLED);
     return names[state];
 }
 
@@ -42,40 +45,42 @@ void migrationBegin(struct migration *m, bool export, bool auth, int64_t now_ms)
                             .created_ms = now_ms,
                             .updated_ms = now_ms,
                             .received_ms = now_ms,
-                            .said_ms = now_ms};
+                            .sent_ms = now_ms};
 }
 
-void migrationTrack(struct migration *m, int64_t now_ms) {
+void migrationTrackBegin(struct migration *m, int64_t now_ms) {
     migrationBegin(m, false, false, now_ms);
     m->state = IMPORT_TRACKED;
 }
 
-static void migrationEnter(struct migration *m, enum migrationState state, int64_t now_ms) {
+static void migrationSetState(struct migration *m, enum migrationState state, int64_t now_ms) {
     m->state = state;
     m->updated_ms = now_ms;
 }
 
-static unsigned migrationEnd(struct migration *m, enum migrationState how, const char *message,
-                             int64_t now_ms) {
-    bool cleans = !m->export && how != MIGRATION_SUCCESS;
-    migrationEnter(m, how, now_ms);
+static unsigned migrationFinish(struct migration *m, enum migrationState how, const char *message,
+                                int64_t now_ms) {
+    bool delete_keys = !m->export && how != MIGRATION_SUCCESS;
+    migrationSetState(m, how, now_ms);
     m->message = message;
-    return DO_END | (cleans ? DO_DELETE_KEYS : 0);
+    return DO_END | (delete_keys ? DO_DELETE_KEYS : 0);
 }
 
-void migrationTold(struct migration *m, enum migrationState how, const char *message, int64_t now_ms) {
-    if (m->state == IMPORT_TRACKED) migrationEnd(m, how, message, now_ms);
+void migrationTrackEnd(struct migration *m, enum migrationState how, const char *message, int64_t now_ms) {
+    serverAssert(how >= MIGRATION_SUCCESS && message);
+    if (m->state == IMPORT_TRACKED) migrationFinish(m, how, message, now_ms);
 }
 
 unsigned migrationFail(struct migration *m, const char *message, int64_t now_ms) {
-    return migrationEnded(m) ? 0 : migrationEnd(m, MIGRATION_FAILED, message, now_ms);
+    serverAssert(message);
+    return migrationHasEnded(m) ? 0 : migrationFinish(m, MIGRATION_FAILED, message, now_ms);
 }
 
 unsigned migrationCancel(struct migration *m, int64_t now_ms) {
-    return migrationEnded(m) ? 0 : migrationEnd(m, MIGRATION_CANCELLED, "", now_ms);
+    return migrationHasEnded(m) ? 0 : migrationFinish(m, MIGRATION_CANCELLED, "", now_ms);
 }
 
-/* What leads from one state to the next. */
+/* The steps from one state to the next. */
 static const struct {
     enum migrationEvent event;
     enum migrationState from, to;
@@ -95,29 +100,30 @@ static const struct {
     {MSG_GRANTED, IMPORT_REQUESTED, IMPORT_GRANTED, 0},
 };
 
-static unsigned migrationPauseEnded(struct migration *m, int64_t now_ms) {
+static unsigned migrationEndPause(struct migration *m, int64_t now_ms) {
     if (m->state == EXPORT_PAUSED) return migrationFail(m, "Unpaused before failover completed", now_ms);
     if (m->state != EXPORT_GRANTED) return 0;
     return migrationFail(
         m, "Unpaused before migration completed (migration may have succeeded with lost writes)", now_ms);
 }
 
-/* Who has granted waits for the claim: the other one closes when it has all. */
-static unsigned migrationLost(struct migration *m, int64_t now_ms) {
+/* A source that has granted waits for the claim: the target closes the link when it has everything. */
+static unsigned migrationLoseConnection(struct migration *m, int64_t now_ms) {
     if (m->state == EXPORT_GRANTED) return 0;
     return migrationFail(m, m->export ? lost_target : lost_source, now_ms);
 }
 
-/* True: the event is good in any state, or in one in which it ends; *actions is what is to be done. */
+/* Handles events that are valid in any state, or end the migration. Returns true if the event was one;
+ * *actions is what has to be done. */
 static bool migrationStepAnywhere(struct migration *m, enum migrationEvent event, int64_t now_ms,
                                   unsigned *actions) {
     *actions = 0;
     switch (event) {
-    case EV_PAUSE_ENDED: *actions = migrationPauseEnded(m, now_ms); return true;
-    case EV_LOST: *actions = migrationLost(m, now_ms); return true;
+    case EV_PAUSE_ENDED: *actions = migrationEndPause(m, now_ms); return true;
+    case EV_LOST: *actions = migrationLoseConnection(m, now_ms); return true;
     case EV_TARGET_OWNS:
         *actions = m->state == EXPORT_GRANTED
-                       ? migrationEnd(m, MIGRATION_SUCCESS, "", now_ms)
+                       ? migrationFinish(m, MIGRATION_SUCCESS, "", now_ms)
                        : migrationFail(m, "Slots are no longer owned by myself", now_ms);
         return true;
     case EV_OWNER_LOST:
@@ -127,7 +133,7 @@ static bool migrationStepAnywhere(struct migration *m, enum migrationEvent event
         return true;
     case EV_CONNECTED:
         if (m->state != EXPORT_CONNECTING) return false;
-        migrationEnter(m, m->auth ? EXPORT_AUTH : EXPORT_ESTABLISH, now_ms);
+        migrationSetState(m, m->auth ? EXPORT_AUTH : EXPORT_ESTABLISH, now_ms);
         *actions = m->auth ? DO_SEND_AUTH : DO_SEND_ESTABLISH;
         return true;
     case MSG_GRANTED:
@@ -136,7 +142,7 @@ static bool migrationStepAnywhere(struct migration *m, enum migrationEvent event
         return true;
     case EV_MAY_CLAIM:
         if (m->state != IMPORT_GRANTED) return false;
-        *actions = DO_TAKE_SLOTS | migrationEnd(m, MIGRATION_SUCCESS, "", now_ms);
+        *actions = DO_TAKE_SLOTS | migrationFinish(m, MIGRATION_SUCCESS, "", now_ms);
         return true;
     case MSG_ACK: return m->state != IMPORT_WAITING_ACK;
     default: return false;
@@ -145,33 +151,34 @@ static bool migrationStepAnywhere(struct migration *m, enum migrationEvent event
 
 unsigned migrationStep(struct migration *m, enum migrationEvent event, int64_t now_ms) {
     unsigned actions;
-    if (!migrationRuns(m)) return 0;
+    if (!migrationIsActive(m)) return 0;
     if (event >= MSG_ACK || event == EV_OK || event == EV_CONNECTED) m->received_ms = now_ms;
     if (migrationStepAnywhere(m, event, now_ms, &actions)) return actions;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (steps[i].event != event || steps[i].from != m->state) continue;
-        migrationEnter(m, steps[i].to, now_ms);
+        serverAssert(steps[i].to > steps[i].from);
+        migrationSetState(m, steps[i].to, now_ms);
         return steps[i].actions;
     }
     return migrationFail(m, "Unexpected state machine transition", now_ms);
 }
 
-/* From whom has granted, nothing more is expected. */
-static bool migrationExpectsWords(const struct migration *m) {
+/* A target to which the slots were granted need not send anything more. */
+static bool migrationExpectsInput(const struct migration *m) {
     return m->state != EXPORT_GRANTED;
 }
 
-/* While a child makes the snapshot it has the word. */
-static bool migrationSays(const struct migration *m) {
+/* While a child sends the snapshot, this process sends nothing. */
+static bool migrationSendsAcks(const struct migration *m) {
     if (m->state == EXPORT_SNAPSHOTTING) return false;
     return m->export ? m->state >= EXPORT_WAITING_TO_SNAPSHOT : m->state >= IMPORT_RECEIVING;
 }
 
 unsigned migrationTick(struct migration *m, int64_t timeout_ms, int64_t now_ms) {
-    if (!migrationRuns(m)) return 0;
-    if (migrationExpectsWords(m) && now_ms - m->received_ms > timeout_ms)
+    if (!migrationIsActive(m)) return 0;
+    if (migrationExpectsInput(m) && now_ms - m->received_ms > timeout_ms)
         return migrationFail(m, "Timed out after too long with no interaction", now_ms);
-    if (!migrationSays(m) || now_ms - m->said_ms < MIGRATION_ACK_MS) return 0;
-    m->said_ms = now_ms;
+    if (!migrationSendsAcks(m) || now_ms - m->sent_ms < MIGRATION_ACK_MS) return 0;
+    m->sent_ms = now_ms;
     return DO_SEND_ACK;
 }

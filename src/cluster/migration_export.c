@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* migration_export.c - the source of a migration: its connection to the target, as an ordinary client of it.
+/* migration_export.c - the source of a migration: its connection to the target, of which it is an ordinary
+ * client.
  *
- *     child ─▶ socket                while the child lives: it has the socket, and we write nothing to it.
- *     changes ─▶ held                What changes meanwhile is held back,
- *     changes ─▶ out ─▶ socket       and goes behind it
+ *     child ─▶ socket                While the child lives it owns the socket, and the parent writes nothing to it.
+ *     changes ─▶ held                Changes during that time are held back,
+ *     changes ─▶ out ─▶ socket       and follow the snapshot.
  *
- *     child ─ pipe ─▶ out ─▶ TLS     A session of TLS has one who writes: us. The pipe is read only while
- *                                    there is little to be sent, so that a slow target holds the child up
- *                                    and not our memory
+ *     child ─ pipe ─▶ out ─▶ TLS     A TLS session has one writer, the parent. The pipe is read only while little
+ *                                    waits to be sent, so that a slow target delays the child, and the output
+ *                                    does not grow in memory.
  *
- * Of the stream of changes each command goes that has its keys in the slots; a transaction goes as one.
+ * Of the stream of changes, each command with keys in the slots is sent; a transaction is sent as one.
  *
- * Everything is said at the end of a turn: what was propagated in it stands in front. */
+ * Messages are sent at the end of a turn, after what was propagated in it. */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,23 +44,23 @@
 
 #define READ_BYTES    (16 * 1024)
 #define PIPE_BYTES    (256 * 1024)
-#define OUT_BYTES     (4 * 1024 * 1024) /* so much waits to be sent before the pipe is read on */
+#define OUT_BYTES     (4 * 1024 * 1024) /* the pipe is not read while more than this waits to be sent */
 #define PROGRESS_KEYS 1024
 
 struct migrationExport {
     struct migrationJob *job;
-    struct dial dial;        /* runs while it connects */
+    struct dial dial;        /* active while it connects */
     struct connection *conn; /* NULL: not connected yet */
     int pipe;                /* -1: none */
     bool watched, child_started, child_ended, child_good;
-    sds in, out, held; /* held: changes behind the snapshot */
-    size_t sent;       /* of out */
-    int db;            /* that the stream of changes has selected; -1: none */
+    sds in, out, held; /* held: changes that follow the snapshot */
+    size_t sent;       /* bytes of `out` that have been sent */
+    int db;            /* the database selected in the stream of changes; -1: none */
     bool in_multi, multi_sent;
-    int64_t soft_since_s; /* output above the soft limit; 0: it is not */
+    int64_t soft_since_s; /* since when the output is above the soft limit; 0: it is not */
 };
-static int sinks;                        /* jobs that want changes */
-static struct migrationExport *snapshot; /* whose child lives; NULL: nobody's */
+static int sinks;                        /* jobs that need changes */
+static struct migrationExport *snapshot; /* the job whose child lives; NULL: none */
 
 uint64_t exportQueued(const struct migrationJob *job) {
     const struct migrationExport *x = job->link;
@@ -73,46 +74,47 @@ size_t exportJobMemory(const struct migrationJob *job) {
 
 /* ---- The changes ---- */
 
-static bool migrationExportWantsChanges(const struct migrationJob *job) {
+static bool migrationExportNeedsChanges(const struct migrationJob *job) {
     return job->m.state >= EXPORT_SNAPSHOTTING && job->m.state <= EXPORT_WAITING_TO_PAUSE && job->link;
 }
 
-static void migrationExportPut(struct migrationExport *x, struct str bytes) {
-    sds *where = x->job->m.state == EXPORT_SNAPSHOTTING ? &x->held : &x->out;
-    *where = sdscatlen(*where, bytes.ptr, bytes.len);
+static void migrationExportAppend(struct migrationExport *x, struct str bytes) {
+    sds *to = x->job->m.state == EXPORT_SNAPSHOTTING ? &x->held : &x->out;
+    *to = sdscatlen(*to, bytes.ptr, bytes.len);
 }
 
-static void migrationExportPutWords(struct migrationExport *x, int argc, const struct str *argv) {
+static void migrationExportAppendWords(struct migrationExport *x, int argc, const struct str *argv) {
     size_t room = respRequestRoom(argc, argv);
     sds s = sdsnewlen(NULL, room);
     char *end = respWriteRequest(s, argc, argv);
-    migrationExportPut(x, strN(s, (size_t)(end - s)));
+    migrationExportAppend(x, strN(s, (size_t)(end - s)));
     sdsfree(s);
 }
 
-static void migrationExportPutPieces(struct migrationExport *x, const struct propagated *p) {
-    for (int i = 0; i < p->count; i++) migrationExportPut(x, p->pieces[i]);
+static void migrationExportAppendPieces(struct migrationExport *x, const struct propagated *p) {
+    for (int i = 0; i < p->count; i++) migrationExportAppend(x, p->pieces[i]);
 }
 
-static void migrationExportPutChange(struct migrationExport *x, const struct propagated *p) {
+static void migrationExportAppendChange(struct migrationExport *x, const struct propagated *p) {
     int db = p->dbid;
     char digits[LONG_STR_SIZE];
     if (x->in_multi && !x->multi_sent) {
         static const struct str multi = STR("MULTI");
-        migrationExportPutWords(x, 1, &multi);
+        migrationExportAppendWords(x, 1, &multi);
         x->multi_sent = true;
     }
     if (db != x->db) {
         struct str select[] = {STR("SELECT"), strN(digits, ll2string(digits, db))};
-        migrationExportPutWords(x, 2, select);
+        migrationExportAppendWords(x, 2, select);
         x->db = db;
     }
-    migrationExportPutPieces(x, p);
+    migrationExportAppendPieces(x, p);
 }
 
-/* A transaction begins or ends. Its MULTI waits for the first command that has its keys in the slots. */
-static void migrationExportPutBracket(struct migrationExport *x, const struct propagated *p) {
-    if (p->last && x->multi_sent) migrationExportPutPieces(x, p);
+/* Handles the begin or end of a transaction. MULTI is sent with the first command
+ * that has keys in the slots. */
+static void migrationExportAppendBracket(struct migrationExport *x, const struct propagated *p) {
+    if (p->last && x->multi_sent) migrationExportAppendPieces(x, p);
     x->in_multi = p->first;
     x->multi_sent = false;
 }
@@ -123,25 +125,25 @@ static void migrationExportSink(const struct propagated *p) {
     serverAssert(p->commands == 1);
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        if (!migrationExportWantsChanges(job)) continue;
+        if (!migrationExportNeedsChanges(job)) continue;
         if (p->bracket)
-            migrationExportPutBracket(job->link, p);
+            migrationExportAppendBracket(job->link, p);
         else if (p->about->slot >= 0 && slotSetHas(&job->slots, p->about->slot))
-            migrationExportPutChange(job->link, p);
+            migrationExportAppendChange(job->link, p);
     }
 }
 
-static void migrationExportWantChanges(bool want) {
-    sinks += want ? 1 : -1;
-    if (want && sinks == 1) propagateAddSink(migrationExportSink, SINK_DESCRIBED);
-    if (!want && sinks == 0) propagateRemoveSink(migrationExportSink);
+static void migrationExportSubscribe(bool on) {
+    sinks += on ? 1 : -1;
+    if (on && sinks == 1) propagateAddSink(migrationExportSink, SINK_DESCRIBED);
+    if (!on && sinks == 0) propagateRemoveSink(migrationExportSink);
 }
 
 static int64_t migrationExportTimeoutMs(void) {
     return configNumber("repl-timeout") * 1000;
 }
 
-/* ---- The end ---- */
+/* ---- Closing ---- */
 
 static void migrationExportStopWatching(struct migrationExport *x) {
     if (x->watched) aeDeleteFileEvent(server_el, x->pipe, AE_READABLE);
@@ -162,7 +164,7 @@ static bool migrationExportAnyPaused(void) {
     return false;
 }
 
-/* Shut down, it has ended for the child as well. */
+/* shutdown() also ends the connection for the child. */
 static void migrationExportDisconnect(struct migrationExport *x) {
     if (x->conn) {
         if (snapshot == x) shutdown(x->conn->fd, SHUT_RDWR);
@@ -182,7 +184,7 @@ static void migrationExportFinish(struct migrationJob *job) {
         snapshot = NULL;
         if (!x->child_ended) childStop();
     }
-    if (x->child_started) migrationExportWantChanges(false);
+    if (x->child_started) migrationExportSubscribe(false);
     if (!migrationExportAnyPaused()) unpauseClients(PAUSE_SLOT_MIGRATION);
     sdsfree(x->in);
     sdsfree(x->out);
@@ -194,7 +196,7 @@ static void migrationExportFinish(struct migrationJob *job) {
 
 static void migrationExportOnWritable(struct connection *conn);
 
-static void migrationExportLose(struct migrationExport *x) {
+static void migrationExportHandleLoss(struct migrationExport *x) {
     migrationExportDisconnect(x);
     jobStep(x->job, EV_LOST);
 }
@@ -213,7 +215,7 @@ static void migrationExportFlush(struct migrationExport *x) {
             return;
         }
         if (n <= 0) {
-            migrationExportLose(x);
+            migrationExportHandleLoss(x);
             return;
         }
         x->sent += (size_t)n;
@@ -229,7 +231,7 @@ static void migrationExportOnWritable(struct connection *conn) {
     migrationExportFlush(conn->data);
 }
 
-static void migrationExportReply(struct migrationExport *x, struct str line) {
+static void migrationExportProcessReply(struct migrationExport *x, struct str line) {
     if (line.len && line.ptr[0] == '+') {
         jobStep(x->job, EV_OK);
         return;
@@ -237,7 +239,7 @@ static void migrationExportReply(struct migrationExport *x, struct str line) {
     jobFailWith(x->job, "Received error during handshake to target", line);
 }
 
-static void migrationExportHear(struct migrationExport *x, const struct str *argv, int argc) {
+static void migrationExportProcessMessage(struct migrationExport *x, const struct str *argv, int argc) {
     if (argc < 3 || !strIs(argv[0], "cluster") || !strIs(argv[1], "syncslots")) return;
     if (strIs(argv[2], "ack"))
         jobStep(x->job, MSG_ACK);
@@ -249,8 +251,8 @@ static void migrationExportHear(struct migrationExport *x, const struct str *arg
         jobFail(x->job, "Unknown SYNCSLOTS subcommand used");
 }
 
-/* One reply, or one message. False: there is none that is whole. */
-static bool migrationExportTakeOne(struct migrationExport *x) {
+/* Processes one reply or one message. Returns false if none is whole. */
+static bool migrationExportProcessInput(struct migrationExport *x) {
     size_t len = sdslen(x->in), used = 0;
     if (x->job->m.state == EXPORT_AUTH || x->job->m.state == EXPORT_ESTABLISH) {
         const char *eol = memchr(x->in, '\n', len);
@@ -259,7 +261,7 @@ static bool migrationExportTakeOne(struct migrationExport *x) {
         sds line = sdsnewlen(x->in, used);
         sdstrim(line, "\r\n");
         sdsrange(x->in, (ptrdiff_t)used, -1);
-        migrationExportReply(x, sdsview(line));
+        migrationExportProcessReply(x, sdsview(line));
         sdsfree(line);
         return true;
     }
@@ -273,7 +275,7 @@ static bool migrationExportTakeOne(struct migrationExport *x) {
     enum respStatus status =
         respParseRequest(&parser, x->in, &len, &limits, &argv, &cap, 0, &argc, &used, &big, &err);
     struct migrationJob *job = x->job;
-    if (status == RESP_OK) migrationExportHear(x, argv, argc);
+    if (status == RESP_OK) migrationExportProcessMessage(x, argv, argc);
     if (status == RESP_ERROR) jobFail(job, "Unknown SYNCSLOTS subcommand used");
     respBigArgsFree(big);
     respParserReset(&parser);
@@ -290,22 +292,22 @@ static void migrationExportOnReadable(struct connection *conn) {
     ssize_t n = connRead(conn, buffer, sizeof buffer);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        migrationExportLose(x);
+        migrationExportHandleLoss(x);
         return;
     }
     x->in = sdscatlen(x->in, buffer, (size_t)n);
-    while (job->link && sdslen(x->in) && migrationExportTakeOne(x)) {
+    while (job->link && sdslen(x->in) && migrationExportProcessInput(x)) {
     }
 }
 
-static void migrationExportCannotConnect(struct migrationJob *job, struct str why) {
+static void migrationExportFailToConnect(struct migrationJob *job, struct str why) {
     jobFailWith(job, "Unable to connect to target node", why);
 }
 
 static void migrationExportOnDialed(struct dial *d, struct connection *conn, const char *error) {
     struct migrationExport *x = listEntry(d, struct migrationExport, dial);
     if (error) {
-        migrationExportCannotConnect(x->job, strOf(error));
+        migrationExportFailToConnect(x->job, strOf(error));
         return;
     }
     x->conn = conn;
@@ -315,6 +317,7 @@ static void migrationExportOnDialed(struct dial *d, struct connection *conn, con
 }
 
 void exportStart(struct migrationJob *job) {
+    serverAssert(job->m.export && !job->link);
     struct clusterNode *n = topologyFind(clusterTopology(), job->target);
     struct migrationExport *x = job->link = zcalloc(1, sizeof *x);
     char err[256] = "";
@@ -331,7 +334,7 @@ void exportStart(struct migrationJob *job) {
         target.port = tls ? n->tls_port : n->tcp_port;
     }
     if (!n || !dialStart(&x->dial, target, migrationExportOnDialed, err, sizeof err))
-        migrationExportCannotConnect(job, strOf(err));
+        migrationExportFailToConnect(job, strOf(err));
 }
 
 /* ---- The snapshot ---- */
@@ -346,7 +349,7 @@ static void migrationExportWriteKey(struct rioWriter *w, const struct object *o)
     rewriteArgInt(w, objectExpire(o));
 }
 
-/* Slots from `first` to `last`; how many keys there were, with those before. */
+/* Writes the slots from `first` to `last`. Returns the number of keys, added to `keys`. */
 static uint64_t migrationExportWriteSlots(struct rioWriter *w, struct db *db, int first, int last,
                                           uint64_t keys) {
     struct iteratorAhead ahead = {.in = 0};
@@ -374,12 +377,12 @@ static uint64_t migrationExportWriteDb(struct rioWriter *w, struct db *db, const
 
 struct childTask {
     const struct migrationJob *job;
-    struct connection *conn; /* to the target; NULL: through the pipe, */
+    struct connection *conn; /* to the target; NULL: through the pipe */
     int pipe;
     int64_t timeout_ms;
 };
 
-static int migrationExportChildSends(void *priv, const char *p, size_t n) {
+static int migrationExportChildSend(void *priv, const char *p, size_t n) {
     const struct childTask *task = priv;
     return childSendWhole(task->conn, p, n, task->timeout_ms) ? 0 : EPIPE;
 }
@@ -390,8 +393,8 @@ static int migrationExportChildRun(void *priv) {
     struct rioWriter w;
     uint64_t keys = 0;
     if (task->conn) {
-        task->conn->el = NULL; /* is the parent's */
-        rioWriterInit(&w, migrationExportChildSends, task);
+        task->conn->el = NULL; /* the event loop belongs to the parent */
+        rioWriterInit(&w, migrationExportChildSend, task);
     } else {
         rioWriterInit(&w, rioSinkFile, &file);
     }
@@ -404,8 +407,8 @@ static int migrationExportChildRun(void *priv) {
     return good ? 0 : 1;
 }
 
-/* The pipe has ended, and the child: in either order. */
-static void migrationExportSnapshotMaybeDone(struct migrationExport *x) {
+/* Called at the end of the pipe and at the end of the child, which come in either order. */
+static void migrationExportEndSnapshotIfDone(struct migrationExport *x) {
     if (x->pipe >= 0 || !x->child_ended) return;
     snapshot = NULL;
     if (x->child_good)
@@ -418,12 +421,12 @@ static void migrationExportChildEnded(int exit_code, int sig, void *priv) {
     struct migrationExport *x = snapshot;
     zfree(priv);
     migration_traffic.exported += childSentBytes();
-    if (!x) return; /* nobody wants it any more */
+    if (!x) return; /* the job has ended */
     x->job->cow_bytes = childLastCow(CHILD_SLOTS);
     x->child_ended = true;
     x->child_good = exit_code == 0 && !sig;
     if (!x->child_good) migrationExportClosePipe(x);
-    migrationExportSnapshotMaybeDone(x);
+    migrationExportEndSnapshotIfDone(x);
 }
 
 static void migrationExportOnPipe(struct aeEventLoop *el, int fd, void *data, int mask) {
@@ -442,13 +445,13 @@ static void migrationExportOnPipe(struct aeEventLoop *el, int fd, void *data, in
         return;
     }
     migrationExportClosePipe(x);
-    migrationExportSnapshotMaybeDone(x);
+    migrationExportEndSnapshotIfDone(x);
 }
 
 static bool migrationExportOpenPipe(int fds[2]) {
     if (pipe2(fds, O_CLOEXEC) != 0) return false;
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
-    fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* fewer turns; without it, it works as well */
+    fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* saves turns; it works without, too */
     return true;
 }
 
@@ -465,8 +468,8 @@ static bool migrationExportStartChild(struct migrationExport *x, const int pipe[
     return false;
 }
 
-/* No other child may live; the next turn tries again. */
-static void migrationExportSnapshotBegin(struct migrationExport *x) {
+/* Starts the child. If another one is alive, the next turn tries again. */
+static void migrationExportBeginSnapshot(struct migrationExport *x) {
     int fds[2] = {-1, -1};
     if (childRunning() != CHILD_NONE || snapshot) return;
     bool good = (!tlsIs(x->conn) || migrationExportOpenPipe(fds)) && migrationExportStartChild(x, fds);
@@ -478,7 +481,7 @@ static void migrationExportSnapshotBegin(struct migrationExport *x) {
     }
     x->child_started = true;
     snapshot = x;
-    migrationExportWantChanges(true);
+    migrationExportSubscribe(true);
     jobStep(x->job, EV_SNAPSHOT_BEGUN);
 }
 
@@ -487,33 +490,31 @@ static void migrationExportWatch(struct migrationExport *x) {
     x->watched = aeCreateFileEvent(server_el, x->pipe, AE_READABLE, migrationExportOnPipe, x) == 0;
 }
 
-/* ---- What is said and done ---- */
+/* ---- Messages and actions ---- */
 
-static void migrationExportSay(struct migrationExport *x, const char *word) {
-    struct str argv[] = {STR("CLUSTER"), STR("SYNCSLOTS"), strOf(word)};
-    char text[128];
-    char *end = respWriteRequest(text, 3, argv);
-    x->out = sdscatlen(x->out, text, (size_t)(end - text));
-}
-
-static void migrationExportSayAll(struct migrationExport *x, int argc, const struct str *argv) {
+static void migrationExportSendWords(struct migrationExport *x, int argc, const struct str *argv) {
     sds s = sdsnewlen(NULL, respRequestRoom(argc, argv));
     char *end = respWriteRequest(s, argc, argv);
     x->out = sdscatlen(x->out, s, (size_t)(end - s));
     sdsfree(s);
 }
 
-static void migrationExportSayAuth(struct migrationExport *x) {
+static void migrationExportSendWord(struct migrationExport *x, const char *word) {
+    struct str argv[] = {STR("CLUSTER"), STR("SYNCSLOTS"), strOf(word)};
+    migrationExportSendWords(x, 3, argv);
+}
+
+static void migrationExportSendAuth(struct migrationExport *x) {
     sds user = configGet("primaryuser"), password = configGet("primaryauth");
     bool named = user && sdslen(user);
     struct str argv[3] = {STR("AUTH"), named ? sdsview(user) : sdsview(password), sdsview(password)};
-    migrationExportSayAll(x, named ? 3 : 2, argv);
+    migrationExportSendWords(x, named ? 3 : 2, argv);
     sdsfree(user);
     sdsfree(password);
 }
 
-/* CLUSTER SYNCSLOTS ESTABLISH SOURCE id NAME job SLOTSRANGE a b ... */
-static void migrationExportSayEstablish(struct migrationExport *x) {
+/* Sends CLUSTER SYNCSLOTS ESTABLISH SOURCE id NAME job SLOTSRANGE a b ... */
+static void migrationExportSendEstablish(struct migrationExport *x) {
     const struct migrationJob *job = x->job;
     struct rioWriter w;
     int runs = 0, last;
@@ -539,7 +540,7 @@ static void migrationExportSayEstablish(struct migrationExport *x) {
     rioWriterFree(&w);
 }
 
-static void migrationExportReleaseHeld(struct migrationExport *x) {
+static void migrationExportAppendHeld(struct migrationExport *x) {
     x->out = sdscatlen(x->out, x->held, sdslen(x->held));
     sdsfree(x->held);
     x->held = sdsempty();
@@ -553,12 +554,12 @@ void exportDo(struct migrationJob *job, unsigned actions) {
     struct migrationExport *x = job->link;
     serverAssert(job->m.export);
     if (!x) return;
-    if (actions & DO_SEND_AUTH) migrationExportSayAuth(x);
-    if (actions & DO_SEND_ESTABLISH) migrationExportSayEstablish(x);
-    if (actions & DO_SEND_ACK) migrationExportSay(x, "ACK");
+    if (actions & DO_SEND_AUTH) migrationExportSendAuth(x);
+    if (actions & DO_SEND_ESTABLISH) migrationExportSendEstablish(x);
+    if (actions & DO_SEND_ACK) migrationExportSendWord(x, "ACK");
     if (actions & DO_SEND_SNAPSHOT_EOF) {
-        migrationExportSay(x, "SNAPSHOT-EOF");
-        migrationExportReleaseHeld(x);
+        migrationExportSendWord(x, "SNAPSHOT-EOF");
+        migrationExportAppendHeld(x);
     }
     if (actions & DO_PAUSE) {
         serverLog(
@@ -569,13 +570,13 @@ void exportDo(struct migrationJob *job, unsigned actions) {
         pauseClients(PAUSE_SLOT_MIGRATION, PAUSE_WRITES, clusterNow() + migrationExportPauseMs());
         job->m.paused_until_ms = clusterNow() + migrationExportPauseMs();
     }
-    if (actions & DO_SEND_PAUSED) migrationExportSay(x, "PAUSED");
+    if (actions & DO_SEND_PAUSED) migrationExportSendWord(x, "PAUSED");
     if (actions & DO_EXTEND_PAUSE) {
         int64_t until_ms = clusterNow() + MIGRATION_GRANTED_MS;
         if (until_ms > job->m.paused_until_ms) job->m.paused_until_ms = until_ms;
         pauseClients(PAUSE_SLOT_MIGRATION, PAUSE_WRITES, job->m.paused_until_ms);
     }
-    if (actions & DO_SEND_GRANTED) migrationExportSay(x, "FAILOVER-GRANTED");
+    if (actions & DO_SEND_GRANTED) migrationExportSendWord(x, "FAILOVER-GRANTED");
     if (actions & DO_END) migrationExportFinish(job);
 }
 
@@ -584,7 +585,7 @@ static bool migrationExportIsDrained(const struct migrationExport *x) {
     return limit < 0 || exportQueued(x->job) <= (uint64_t)limit;
 }
 
-/* As of a replica that takes too little of what it is owed. */
+/* Applies the limits of replicas to a target that reads too slowly. */
 static bool migrationExportIsOverLimit(struct migrationExport *x) {
     if (!clientOutputIsTooMuch(CLIENT_CLASS_REPLICA, exportQueued(x->job), &x->soft_since_s)) return false;
     serverLog(
@@ -596,40 +597,40 @@ static bool migrationExportIsOverLimit(struct migrationExport *x) {
     return true;
 }
 
-/* Who was granted the slots says nothing. It may have claimed them where nobody hears it, or have died since:
- * then nobody else knows, and what is written here from now on would be lost when it comes back. So we take
- * an epoch above any that it can have; but who does not reach most voters cannot know what they have heard.
- * Those who have heard of the claim tell us as soon as they are asked. False: the slots may be the other's.
- */
-static bool migrationExportTookBack(struct migrationJob *job) {
-    if (!job->reclaims || !engineEpochReserved(&cluster_engine)) return false;
+/* Reclaims slots that the target was granted and has not claimed as far as this node knows. The target may
+ * have claimed them where this node cannot see it, or have died: then no other node knows, and what is
+ * written here from now on would be lost when it comes back. So this node takes an epoch above any that the
+ * target can have. It must reach most voters first: those that know of the claim answer with it. Returns
+ * false if the slots may belong to the target. */
+static bool migrationExportReclaim(struct migrationJob *job) {
+    if (!job->reclaims || !engineIsEpochReserved(&cluster_engine)) return false;
     engineBumpEpoch(&cluster_engine, clusterNow());
     jobFail(job, "The target has not claimed the slots in time, and does not get them any more");
     return true;
 }
 
-static void migrationExportPrepareToTakeBack(struct migrationJob *job) {
+static void migrationExportPrepareReclaim(struct migrationJob *job) {
     if (job->m.state != EXPORT_GRANTED || job->reclaims) return;
     if (job->m.paused_until_ms - clusterNow() > MIGRATION_GRANTED_MS - MIGRATION_FRESH_MS) return;
     job->reclaims = true;
-    engineReserveEpochAbove(&cluster_engine, clusterNow());
+    engineReserveNewEpoch(&cluster_engine, clusterNow());
 }
 
 void exportEndOfTurn(struct migrationJob *job) {
     struct migrationExport *x = job->link;
     if (!x) return;
     if (x->conn && !x->conn->write_handler) migrationExportFlush(x);
-    if (job->link && x->conn && migrationExportIsOverLimit(x)) migrationExportLose(x);
+    if (job->link && x->conn && migrationExportIsOverLimit(x)) migrationExportHandleLoss(x);
     if (!job->link) return;
     migrationExportWatch(x);
-    if (job->m.state == EXPORT_WAITING_TO_SNAPSHOT && exportQueued(job) == 0) migrationExportSnapshotBegin(x);
+    if (job->m.state == EXPORT_WAITING_TO_SNAPSHOT && exportQueued(job) == 0) migrationExportBeginSnapshot(x);
     if (!job->link) return;
-    migrationExportPrepareToTakeBack(job);
+    migrationExportPrepareReclaim(job);
     bool paused = job->m.state == EXPORT_PAUSED || job->m.state == EXPORT_GRANTED;
-    if (paused && clusterNow() >= job->m.paused_until_ms && !migrationExportTookBack(job))
+    if (paused && clusterNow() >= job->m.paused_until_ms && !migrationExportReclaim(job))
         jobStep(job, EV_PAUSE_ENDED);
     if (!job->link || job->m.state != EXPORT_WAITING_TO_PAUSE || !migrationExportIsDrained(x) ||
-        jobsClaim() || migration_debug.prevent_pause)
+        jobsAnyClaimsSlots() || migration_debug.prevent_pause)
         return;
     jobStep(job, EV_DRAINED);
     if (job->link && x->conn && !x->conn->write_handler) migrationExportFlush(x);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* migration_import.c - the target of a migration: a client that brings keys of slots which are another node's
- * still. What it sends runs as if our primary had sent it; nothing is replied.
+/* migration_import.c - the target of a migration: a client that brings keys of slots which another node still
+ * owns. Its commands run as if this node's primary had sent them, and get no replies.
  *
- * Nobody sees those keys before the slots are ours: migration_track.c. Keys that were brought for nothing are
- * deleted, also where our replicas have them. */
+ * The keys are hidden until this node owns the slots: migration_track.c. Keys of an import that fails are
+ * deleted, on replicas, too. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -29,8 +29,8 @@
 int migration_links;
 static void migrationImportAfterCall(struct client *c);
 
-/* NULL: the client is not the link of a migration. */
-static struct migrationJob *importOf(const struct client *c) {
+/* Returns NULL if the client is not the link of a migration. */
+static struct migrationJob *migrationImportFindJob(const struct client *c) {
     if (!migration_links) return NULL;
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
@@ -40,7 +40,7 @@ static struct migrationJob *importOf(const struct client *c) {
 }
 
 bool migrationIsLink(const struct client *c) {
-    return importOf(c) != NULL;
+    return migrationImportFindJob(c) != NULL;
 }
 
 static void migrationImportForgetLink(struct migrationJob *job, const struct client *c) {
@@ -52,9 +52,9 @@ static void migrationImportForgetLink(struct migrationJob *job, const struct cli
     client_brings_slots = NULL;
 }
 
-/* ---- What is said ---- */
+/* ---- Messages ---- */
 
-static void migrationImportSay(struct migrationJob *job, const char *word) {
+static void migrationImportSend(struct migrationJob *job, const char *word) {
     struct client *c = importClient(job);
     if (!c || c->flags & CLIENT_CLOSE_ASAP) return;
     struct str argv[] = {STR("CLUSTER"), STR("SYNCSLOTS"), strOf(word)};
@@ -65,34 +65,34 @@ static void migrationImportSay(struct migrationJob *job, const char *word) {
     c->flags |= CLIENT_REPLY_OFF;
 }
 
-/* ---- What is done ---- */
+/* ---- Actions ---- */
 
-/* The source has stopped writing, and all it has written is here. */
+/* The source has stopped writing, and all that it wrote has arrived. */
 static void migrationImportAskReplicas(struct migrationJob *job) {
-    job->brought = propagateOffset();
+    job->imported_offset = propagateOffset();
     if (clusterReplicasOnline() && wait_sources.askReplicas) wait_sources.askReplicas();
     engineReserveEpoch(&cluster_engine, clusterNow());
 }
 
-/* One of them has to have it before the slots are ours: it may be asked to take our place. */
-static bool migrationImportReplicasBehind(const struct migrationJob *job) {
-    return clusterReplicasOnline() && !wait_sources.replicas(job->brought, false);
+/* A replica must have the keys before the slots are claimed: it may have to replace this node. */
+static bool migrationImportAreReplicasBehind(const struct migrationJob *job) {
+    return clusterReplicasOnline() && !wait_sources.replicas(job->imported_offset, false);
 }
 
-/* And most voters have to know that we are about to claim: who is cut off from them would claim what is
- * served elsewhere, and win it back when nobody remembers. Also the source, which keeps its epoch from now
- * on: else its last word from before the claim might be greater, and we give the slots up as it gives them to
- * us. */
-static bool migrationImportOthersKnow(const struct migrationJob *job) {
+/* Most voters must know that this node is about to claim: a node that is cut off from them would claim slots
+ * that are served elsewhere, and win them back when no node remembers. The source must know, too, and keeps
+ * its epoch from now on: otherwise its last message from before the claim might have a greater epoch, and
+ * this node would give the slots up while the source gives them to it. */
+static bool migrationImportIsAnnounced(const struct migrationJob *job) {
     struct engine *e = &cluster_engine;
     const struct clusterNode *source = topologyFind(&e->t, job->source);
-    bool reserved_epoch = engineEpochReserved(e) && source && engineReservationKnownBy(e, source);
+    bool reserved_epoch = engineIsEpochReserved(e) && source && engineIsReservationKnownBy(e, source);
     if (!reserved_epoch) engineReserveEpoch(e, clusterNow());
-    return reserved_epoch && !jobsLeave();
+    return reserved_epoch && !jobsAnyGivesSlots();
 }
 
 static void migrationImportWaitForOthers(struct migrationJob *job) {
-    bool behind = migrationImportReplicasBehind(job), reserved_epoch = migrationImportOthersKnow(job);
+    bool behind = migrationImportAreReplicasBehind(job), reserved_epoch = migrationImportIsAnnounced(job);
     int64_t waited_ms = clusterNow() - job->m.updated_ms;
     if (!reserved_epoch && waited_ms >= MIGRATION_VOTERS_MS)
         jobFail(job, "Other primaries did not answer in time");
@@ -103,8 +103,8 @@ static void migrationImportWaitForOthers(struct migrationJob *job) {
     jobStep(job, EV_REPLICATED);
 }
 
-/* Our file has the keys before the cluster's has the slots: who is started again with these has those, too.
- */
+/* The append-only file gets the keys before nodes.conf gets the slots, so that a node that
+ * restarts with these has those. */
 static void migrationImportTakeSlots(struct migrationJob *job) {
     struct topology *t = clusterTopology();
     if (persistenceAofOn() && persistence.aofWrite) persistence.aofWrite();
@@ -114,17 +114,17 @@ static void migrationImportTakeSlots(struct migrationJob *job) {
         if (slotSetHas(&job->slots, slot)) slotAssign(t, slot, t->myself);
     }
     engineBumpEpoch(&cluster_engine, clusterNow());
-    engineTodo(&cluster_engine, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
-    importShow(job);
-    importReportEnd(job);
+    engineAddTodo(&cluster_engine, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
+    importUnhide(job);
+    importPropagateEnd(job);
 }
 
 void importDo(struct migrationJob *job, unsigned actions) {
     serverAssert(!job->m.export);
-    if (actions & DO_SEND_ACK) migrationImportSay(job, "ACK");
-    if (actions & DO_SEND_REQUEST_PAUSE) migrationImportSay(job, "REQUEST-PAUSE");
+    if (actions & DO_SEND_ACK) migrationImportSend(job, "ACK");
+    if (actions & DO_SEND_REQUEST_PAUSE) migrationImportSend(job, "REQUEST-PAUSE");
     if (actions & DO_ASK_REPLICAS) migrationImportAskReplicas(job);
-    if (actions & DO_SEND_REQUEST_FAILOVER) migrationImportSay(job, "REQUEST-FAILOVER");
+    if (actions & DO_SEND_REQUEST_FAILOVER) migrationImportSend(job, "REQUEST-FAILOVER");
     if (actions & DO_TAKE_SLOTS) migrationImportTakeSlots(job);
     if (actions & DO_DELETE_KEYS) job->keys_to_delete = true;
     if (!(actions & DO_END) || !job->client_id) return;
@@ -133,45 +133,45 @@ void importDo(struct migrationJob *job, unsigned actions) {
     if (c) clientClose(c);
 }
 
-/* Not within a command: the deletions are a change of their own. Who has become a replica in between leaves
- * them to its primary. */
+/* Deletes keys, which is a change of its own and must not happen within a command. A node that has become a
+ * replica leaves the deletion to its primary. */
 void importEndOfTurn(struct migrationJob *job) {
     if (job->m.state == IMPORT_PAUSED) migrationImportWaitForOthers(job);
     if (job->m.state == IMPORT_GRANTED && !migration_debug.prevent_failover) jobStep(job, EV_MAY_CLAIM);
-    if (!job->keys_to_delete || !trackMayChange()) return;
+    if (!job->keys_to_delete || !trackIsDecider()) return;
     job->keys_to_delete = false;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         bool mine = clusterTopology()->owner[slot] == nodeShardPrimary(clusterMyself());
         if (slotSetHas(&job->slots, slot) && !mine) slotDeleteKeys(slot);
     }
-    if (!migrationEnded(&job->m)) return;
-    importShow(job);
-    importReportEnd(job);
+    if (!migrationHasEnded(&job->m)) return;
+    importUnhide(job);
+    importPropagateEnd(job);
 }
 
 struct client *importClient(const struct migrationJob *job) {
     return job->client_id ? clientById(job->client_id) : NULL;
 }
 
-/* (When the link was last active does not tell: what we say ourselves counts there, too.) */
-void importHeard(struct migrationJob *job) {
+/* The time of the link's last activity cannot be used, because it includes what this node sends. */
+void importNoteInput(struct migrationJob *job) {
     const struct client *c = importClient(job);
     if (!c || c->net_in == job->net_in_counted) return;
     job->net_in_counted = c->net_in;
     job->m.received_ms = clusterNow();
 }
 
-/* ---- What happens to the client ---- */
+/* ---- Events of the client ---- */
 
-static void migrationImportClientGone(struct client *c) {
-    struct migrationJob *job = importOf(c);
+static void migrationImportOnClientFree(struct client *c) {
+    struct migrationJob *job = migrationImportFindJob(c);
     if (!job) return;
     migrationImportForgetLink(job, c);
     jobStep(job, EV_LOST);
 }
 
 static void migrationImportAfterCall(struct client *c) {
-    struct migrationJob *job = importOf(c);
+    struct migrationJob *job = migrationImportFindJob(c);
     if (!job) return;
     if (!(c->flags & CLIENT_ERROR)) return;
     serverLog(LL_WARNING, "A command of slot migration %s has failed: %s", job->name,
@@ -179,21 +179,21 @@ static void migrationImportAfterCall(struct client *c) {
     jobFail(job, "Failed to process command during slot migration. Check logs for more information");
 }
 
-static void migrationImportRefused(struct client *c) {
-    struct migrationJob *job = importOf(c);
+static void migrationImportOnRefused(struct client *c) {
+    struct migrationJob *job = migrationImportFindJob(c);
     if (!job) return;
     jobFail(job, evictLimit() && evictOutOfMemory()
                      ? "Ran out of memory (OOM) during slot import"
                      : "Failed to process command during slot migration. Check logs for more information");
 }
 
-/* What expires is the source's affair. */
-static bool migrationImportLinkRuns(void) {
+/* Keys expire on the source only. */
+static bool migrationImportIsLinkRunning(void) {
     const struct client *owner = migration_links ? callOwner() : NULL;
     return owner && migrationIsLink(owner);
 }
 
-static void importBegin(struct client *c, struct migrationJob *job) {
+static void migrationImportBegin(struct client *c, struct migrationJob *job) {
     job->client_id = c->id;
     job->net_in_before = c->net_in;
     c->bulk_sender = true;
@@ -206,41 +206,41 @@ static void importBegin(struct client *c, struct migrationJob *job) {
 
 struct establish {
     struct str source, name;
-    struct clusterNode *source_node, *owner; /* owner: of the slots, as we see it */
+    struct clusterNode *source_node, *owner; /* owner: of the slots, as this node sees it */
     struct slotSet slots;
     bool any;
 };
 
-/* Our primary says so, or a file. */
-static bool migrationImportIsTold(const struct client *c) {
+/* Returns whether the command comes from this node's primary or from a file. */
+static bool migrationImportIsReplayed(const struct client *c) {
     return c->flags & (CLIENT_PRIMARY | CLIENT_FAKE);
 }
 
-static const char *migrationImportSourceObjection(const struct establish *e) {
+static const char *migrationImportCheckSource(const struct establish *e) {
     if (!e->source_node) return "ERR Target node does not know the source node";
     return e->source_node == clusterMyself() ? "ERR Source node is target node itself" : NULL;
 }
 
-static bool migrationImportEstablishSource(struct client *c, struct str id, struct establish *e) {
+static bool migrationImportParseSource(struct client *c, struct str id, struct establish *e) {
     e->source = id;
     if (id.len != NODE_ID_LEN) {
         replySyntaxError(c);
         return false;
     }
     e->source_node = topologyFind(clusterTopology(), id.ptr);
-    const char *objection = migrationImportIsTold(c) ? NULL : migrationImportSourceObjection(e);
+    const char *objection = migrationImportIsReplayed(c) ? NULL : migrationImportCheckSource(e);
     if (objection) replyError(c, objection);
     return !objection;
 }
 
-static bool migrationImportEstablishName(struct client *c, struct str name, struct establish *e) {
+static bool migrationImportParseName(struct client *c, struct str name, struct establish *e) {
     e->name = name;
     if (name.len != JOB_NAME_LEN) replySyntaxError(c);
     return name.len == JOB_NAME_LEN;
 }
 
-/* Those that we are told: whoever told us has checked whose they are. */
-static int migrationImportRangesTold(struct client *c, int i, struct slotSet *slots) {
+/* Parses ranges that the primary has checked before. */
+static int migrationImportParseReplayedRanges(struct client *c, int i, struct slotSet *slots) {
     for (int64_t a, b; i < c->argc && string2ll(c->argv[i], &a); i += 2) {
         if (i + 1 >= c->argc || !string2ll(c->argv[i + 1], &b) || a < 0 || b < a || b >= KEY_SLOTS) {
             replyError(c, "ERR Invalid or out of range slot");
@@ -251,31 +251,31 @@ static int migrationImportRangesTold(struct client *c, int i, struct slotSet *sl
     return i;
 }
 
-static int migrationImportEstablishRanges(struct client *c, int i, struct establish *e) {
-    i = migrationImportIsTold(c) ? migrationImportRangesTold(c, i, &e->slots)
-                                 : jobRangesParse(c, i, &e->slots, &e->owner);
+static int migrationImportParseRanges(struct client *c, int i, struct establish *e) {
+    i = migrationImportIsReplayed(c) ? migrationImportParseReplayedRanges(c, i, &e->slots)
+                                     : jobParseRanges(c, i, &e->slots, &e->owner);
     e->any = true;
-    for (int slot = 0; i >= 0 && slot < KEY_SLOTS && !migrationImportIsTold(c); slot++) {
+    for (int slot = 0; i >= 0 && slot < KEY_SLOTS && !migrationImportIsReplayed(c); slot++) {
         bool mine = clusterTopology()->owner[slot] == clusterMyself();
-        if (!slotSetHas(&e->slots, slot) || !migrationMoves(slot) || mine) continue;
+        if (!slotSetHas(&e->slots, slot) || !migrationIncludesSlot(slot) || mine) continue;
         replyError(c, "ERR Slot is already being imported on the target by a different migration");
         return -1;
     }
     return i;
 }
 
-/* SOURCE id, NAME job and SLOTSRANGE a b ..., each once, in any order. */
-static bool migrationImportEstablishParse(struct client *c, struct establish *e) {
+/* Parses SOURCE id, NAME job and SLOTSRANGE a b ..., each once, in any order. */
+static bool migrationImportParseEstablish(struct client *c, struct establish *e) {
     for (int i = 3; i < c->argc;) {
         bool more = i + 1 < c->argc;
         if (more && !e->source.ptr && strIs(c->argv[i], "source")) {
-            if (!migrationImportEstablishSource(c, c->argv[i + 1], e)) return false;
+            if (!migrationImportParseSource(c, c->argv[i + 1], e)) return false;
             i += 2;
         } else if (more && !e->name.ptr && strIs(c->argv[i], "name")) {
-            if (!migrationImportEstablishName(c, c->argv[i + 1], e)) return false;
+            if (!migrationImportParseName(c, c->argv[i + 1], e)) return false;
             i += 2;
         } else if (!e->any && strIs(c->argv[i], "slotsrange")) {
-            if ((i = migrationImportEstablishRanges(c, i + 1, e)) < 0) return false;
+            if ((i = migrationImportParseRanges(c, i + 1, e)) < 0) return false;
         } else {
             replySyntaxError(c);
             return false;
@@ -286,13 +286,13 @@ static bool migrationImportEstablishParse(struct client *c, struct establish *e)
     return false;
 }
 
-/* The caller is a script or a module: there is no link that could be a migration's, and each call needs a
- * reply. */
-static bool importIsCalled(const struct client *c) {
-    return !c->conn && !migrationImportIsTold(c);
+/* Returns whether a script or a module runs the command: it has no connection that could become a link, and
+ * each call needs a reply. */
+static bool migrationImportIsCalled(const struct client *c) {
+    return !c->conn && !migrationImportIsReplayed(c);
 }
 
-static void importRefuseWord(struct client *c, struct str word) {
+static void migrationImportRefuseWord(struct client *c, struct str word) {
     sds upper = sdsnewstr(word);
     sdstoupper(upper);
     replyErrorFmt(c, "ERR CLUSTER SYNCSLOTS %s should only be used by slot migration clients", upper);
@@ -301,15 +301,15 @@ static void importRefuseWord(struct client *c, struct str word) {
 
 static void migrationImportEstablish(struct client *c) {
     struct establish e = {.any = false};
-    if (migrationImportIsTold(c)) {
-        if (!migrationImportEstablishParse(c, &e)) return;
+    if (migrationImportIsReplayed(c)) {
+        if (!migrationImportParseEstablish(c, &e)) return;
         trackBegin(e.name.ptr, &e.slots);
         changesCount(1);
         return;
     }
-    if (!jobMayBegin(c) || !migrationImportEstablishParse(c, &e)) return;
-    if (importIsCalled(c)) {
-        importRefuseWord(c, c->argv[2]);
+    if (!jobMayBegin(c) || !migrationImportParseEstablish(c, &e)) return;
+    if (migrationImportIsCalled(c)) {
+        migrationImportRefuseWord(c, c->argv[2]);
         return;
     }
     if (e.owner != e.source_node) {
@@ -317,10 +317,10 @@ static void migrationImportEstablish(struct client *c) {
         return;
     }
     struct migrationJob *job = jobAdd(false, false, e.name.ptr, &e.slots, e.source.ptr, clusterMyself()->id);
-    job->keys_to_delete = true; /* that an earlier import may have left, where a replica took over in it */
+    job->keys_to_delete = true; /* left by an earlier import during which a replica took over */
     importHide(job);
-    importBegin(c, job);
-    jobSend(job, EVENT_IMPORT_STARTED);
+    migrationImportBegin(c, job);
+    jobNotifyModules(job, EVENT_IMPORT_STARTED);
     changesCount(1); /* replicas and files have to know */
     replyOk(c);
     c->flags |= CLIENT_REPLY_OFF;
@@ -329,13 +329,13 @@ static void migrationImportEstablish(struct client *c) {
 static const struct {
     const char *word;
     enum migrationEvent event;
-} heard[] = {
+} messages_of_source[] = {
     {"ack", MSG_ACK},
     {"snapshot-eof", MSG_SNAPSHOT_EOF},
     {"paused", MSG_PAUSED},
     {"failover-granted", MSG_GRANTED},
 };
-static const char *const others[] = {"request-pause", "request-failover"};
+static const char *const messages_of_target[] = {"request-pause", "request-failover"};
 
 static void migrationImportFinish(struct client *c) {
     struct str name = {0}, state = {0}, message = {0};
@@ -355,36 +355,38 @@ static void migrationImportFinish(struct client *c) {
 void clusterSyncslotsCommand(struct client *c) {
     struct str word = c->argv[2];
     if (strIs(word, "capa")) {
-        if (importIsCalled(c)) replyNull(c);
+        if (migrationImportIsCalled(c)) replyNull(c);
         return;
     }
     if (strIs(word, "establish")) {
         migrationImportEstablish(c);
         return;
     }
-    if (migrationImportIsTold(c)) {
+    if (migrationImportIsReplayed(c)) {
         if (strIs(word, "finish")) migrationImportFinish(c);
         return;
     }
-    struct migrationJob *job = importOf(c);
-    for (size_t i = 0; i < sizeof heard / sizeof *heard; i++) {
-        if (!strIs(word, heard[i].word)) continue;
-        if (job) jobStep(job, heard[i].event);
+    struct migrationJob *job = migrationImportFindJob(c);
+    for (size_t i = 0; i < sizeof messages_of_source / sizeof *messages_of_source; i++) {
+        if (!strIs(word, messages_of_source[i].word)) continue;
+        if (job) jobStep(job, messages_of_source[i].event);
         if (job) return;
     }
     bool known = strIs(word, "finish");
-    for (size_t i = 0; i < sizeof heard / sizeof *heard; i++) known |= strIs(word, heard[i].word);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) known |= strIs(word, others[i]);
+    for (size_t i = 0; i < sizeof messages_of_source / sizeof *messages_of_source; i++)
+        known |= strIs(word, messages_of_source[i].word);
+    for (size_t i = 0; i < sizeof messages_of_target / sizeof *messages_of_target; i++)
+        known |= strIs(word, messages_of_target[i]);
     if (!known) {
         replySyntaxError(c);
         return;
     }
-    importRefuseWord(c, word);
+    migrationImportRefuseWord(c, word);
 }
 
 void importInit(void) {
-    clientOnFree(migrationImportClientGone);
+    clientOnFree(migrationImportOnClientFree);
     callAddHook(CALL_AFTER, migrationImportAfterCall, true);
-    callOnRefused(migrationImportRefused);
-    dbAddExpiryVeto(migrationImportLinkRuns);
+    callOnRefused(migrationImportOnRefused);
+    dbAddExpiryVeto(migrationImportIsLinkRunning);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* migration_info.c - what operators see of atomic migration beside its jobs (fields of INFO, a flag in the
- * list of clients), and what DEBUG holds up for tests. */
+ * list of clients), and what DEBUG prevents for tests. */
 #include "base/num.h"
 #include "client/client_info.h"
 #include "client/reply.h"
@@ -41,7 +41,7 @@ static sds migrationInfoPersistenceInfo(sds s) {
     return infoField(s, "slot_migration_fork_in_progress:%d", childRunning() == CHILD_SLOTS);
 }
 
-/* What has come by links that live still, too. */
+/* Includes the bytes of links that are still open. */
 static uint64_t migrationInfoImportedBytes(void) {
     uint64_t n = migration_traffic.imported;
     listForEach(&migration_jobs, it) {

@@ -30,18 +30,18 @@ struct list migration_jobs;
 
 /* ---- Jobs ---- */
 
-static const char *migrationJobsJobOther(const struct migrationJob *job) {
+static const char *migrationJobsOtherNode(const struct migrationJob *job) {
     return job->m.export ? job->target : job->source;
 }
 
-static sds migrationJobsRangesText(const struct slotSet *slots) {
+static sds migrationJobsFormatRanges(const struct slotSet *slots) {
     sds s = sdsempty();
     for (int last, slot = slotSetRun(slots, 0, &last); slot >= 0; slot = slotSetRun(slots, last + 1, &last))
         s = sdscatprintf(s, "%s%d-%d", sdslen(s) ? " " : "", slot, last);
     return s;
 }
 
-struct migrationJob *jobNamed(const char *name) {
+struct migrationJob *jobFind(const char *name) {
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
         if (memcmp(job->name, name, JOB_NAME_LEN) == 0) return job;
@@ -55,12 +55,13 @@ void jobFree(struct migrationJob *job) {
     zfree(job);
 }
 
-/* Those that have ended are kept for a while, to be shown. Called where nobody looks through the jobs. */
+/* Frees the oldest jobs that have ended; some are kept to be shown. No caller may be
+ * iterating over the jobs. */
 static void migrationJobsTrimLog(void) {
     int64_t ended = 0;
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        if (!migrationEnded(&job->m) || job->keys_to_delete || job->hides) continue;
+        if (!migrationHasEnded(&job->m) || job->keys_to_delete || job->hides_slots) continue;
         if (++ended > cluster_settings.migration_log_max) jobFree(job);
     }
 }
@@ -72,14 +73,14 @@ struct migrationJob *jobAdd(bool export, bool auth, const char *name, const stru
     memcpy(job->source, source, NODE_ID_LEN);
     memcpy(job->target, target, NODE_ID_LEN);
     job->slots = *slots;
-    job->ranges = migrationJobsRangesText(slots);
+    job->ranges = migrationJobsFormatRanges(slots);
     migrationBegin(&job->m, export, auth, clusterNow());
     listAddHead(&migration_jobs, &job->node);
     return job;
 }
 
-sds jobText(const struct migrationJob *job) {
-    const char *other = migrationJobsJobOther(job);
+sds jobDescribe(const struct migrationJob *job) {
+    const char *other = migrationJobsOtherNode(job);
     return sdscatprintf(sdsempty(), "{name: %s, operation: %s, %s: %s, slots: %s}", job->name,
                         job->m.export ? "export" : "import",
                         job->m.export ? "target_node_id" : "source_node_id", *other ? other : "unknown",
@@ -88,17 +89,17 @@ sds jobText(const struct migrationJob *job) {
 
 void jobLogState(const struct migrationJob *job, enum migrationState before) {
     const char *from = migrationStateName(before), *to = migrationStateName(job->m.state);
-    if (strcmp(from, to) == 0) return; /* two of ours are one to users */
-    sds who = jobText(job);
-    if (migrationEnded(&job->m))
-        serverLog(LL_NOTICE, "Slot migration %s has ended in state %s: %s", who, to, job->m.message);
+    if (strcmp(from, to) == 0) return; /* two states may have one name for users */
+    sds text = jobDescribe(job);
+    if (migrationHasEnded(&job->m))
+        serverLog(LL_NOTICE, "Slot migration %s has ended in state %s: %s", text, to, job->m.message);
     else
-        serverLog(LL_NOTICE, "Slot migration %s has gone from state %s to %s", who, from, to);
-    sdsfree(who);
+        serverLog(LL_NOTICE, "Slot migration %s has gone from state %s to %s", text, from, to);
+    sdsfree(text);
 }
 
-/* Does what the state machine asks for, and logs the new state. */
-static void migrationJobsJobDo(struct migrationJob *job, unsigned actions) {
+/* Does the actions of the state machine. */
+static void migrationJobsDoActions(struct migrationJob *job, unsigned actions) {
     if (!actions) return;
     if (job->m.export)
         exportDo(job, actions);
@@ -106,8 +107,7 @@ static void migrationJobsJobDo(struct migrationJob *job, unsigned actions) {
         importDo(job, actions);
 }
 
-/* Modules hear of it. */
-void jobSend(const struct migrationJob *job, enum eventSlotMigrationStep import_step) {
+void jobNotifyModules(const struct migrationJob *job, enum eventSlotMigrationStep import_step) {
     if (!serverEventWanted(SERVER_SLOT_MIGRATION)) return;
     int(*ranges)[2] = zmalloc(KEY_SLOTS / 2 * sizeof *ranges), count = 0;
     for (int last, slot = slotSetRun(&job->slots, 0, &last); slot >= 0;
@@ -120,21 +120,22 @@ void jobSend(const struct migrationJob *job, enum eventSlotMigrationStep import_
     zfree(ranges);
 }
 
-static void migrationJobsJobMoved(struct migrationJob *job, enum migrationState before, unsigned actions) {
+static void migrationJobsFinishStep(struct migrationJob *job, enum migrationState before, unsigned actions) {
     if (job->m.state != before) jobLogState(job, before);
-    migrationJobsJobDo(job, actions);
-    if (job->m.state != before && migrationEnded(&job->m))
-        jobSend(job, job->m.state == MIGRATION_SUCCESS ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
+    migrationJobsDoActions(job, actions);
+    if (job->m.state != before && migrationHasEnded(&job->m))
+        jobNotifyModules(job,
+                         job->m.state == MIGRATION_SUCCESS ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
 }
 
 void jobStep(struct migrationJob *job, enum migrationEvent event) {
     enum migrationState before = job->m.state;
-    migrationJobsJobMoved(job, before, migrationStep(&job->m, event, clusterNow()));
+    migrationJobsFinishStep(job, before, migrationStep(&job->m, event, clusterNow()));
 }
 
 void jobFail(struct migrationJob *job, const char *message) {
     enum migrationState before = job->m.state;
-    migrationJobsJobMoved(job, before, migrationFail(&job->m, message, clusterNow()));
+    migrationJobsFinishStep(job, before, migrationFail(&job->m, message, clusterNow()));
 }
 
 void jobFailWith(struct migrationJob *job, const char *what, struct str detail) {
@@ -142,29 +143,29 @@ void jobFailWith(struct migrationJob *job, const char *what, struct str detail) 
     jobFail(job, job->reason);
 }
 
-#define forEachLiving(job) /* that this node takes part in */                                                \
+#define forEachActiveJob(job) /* jobs that this node takes part in */                                        \
     listForEach(&migration_jobs,                                                                             \
                 job##_it) for (struct migrationJob *job = listEntry(job##_it, struct migrationJob, node);    \
-                               job && migrationRuns(&job->m); job = NULL)
+                               job && migrationIsActive(&job->m); job = NULL)
 
-/* ---- What others ask ---- */
+/* ---- Queries ---- */
 
-bool migrationMoves(int slot) {
-    forEachLiving(job) {
+bool migrationIncludesSlot(int slot) {
+    forEachActiveJob(job) {
         if (slotSetHas(&job->slots, slot)) return true;
     }
     return false;
 }
 
-bool migrationRunning(bool export) {
-    forEachLiving(job) {
+bool migrationIsRunning(bool export) {
+    forEachActiveJob(job) {
         if (job->m.export == export) return true;
     }
     return false;
 }
 
-bool migrationGranted(int slot, const struct clusterNode *to) {
-    forEachLiving(job) {
+bool migrationHasGranted(int slot, const struct clusterNode *to) {
+    forEachActiveJob(job) {
         if (job->m.state == EXPORT_GRANTED && slotSetHas(&job->slots, slot) &&
             memcmp(job->target, to->id, NODE_ID_LEN) == 0)
             return true;
@@ -173,24 +174,24 @@ bool migrationGranted(int slot, const struct clusterNode *to) {
 }
 
 static bool migrationJobsAnyIn(enum migrationState one, enum migrationState other) {
-    forEachLiving(job) {
+    forEachActiveJob(job) {
         if (job->m.state == one || job->m.state == other) return true;
     }
     return false;
 }
 
-bool jobsLeave(void) {
+bool jobsAnyGivesSlots(void) {
     return migrationJobsAnyIn(EXPORT_PAUSED, EXPORT_GRANTED);
 }
 
-bool jobsClaim(void) {
+bool jobsAnyClaimsSlots(void) {
     return migrationJobsAnyIn(IMPORT_REQUESTED, IMPORT_GRANTED);
 }
 
-/* ---- What happens ---- */
+/* ---- Events ---- */
 
-/* All slots have one owner, or NULL. */
-static struct clusterNode *migrationJobsOwnerOf(const struct slotSet *slots) {
+/* Returns the owner if all slots have the same one, or NULL. */
+static struct clusterNode *migrationJobsFindOwner(const struct slotSet *slots) {
     struct clusterNode *owner = NULL;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (!slotSetHas(slots, slot)) continue;
@@ -202,41 +203,42 @@ static struct clusterNode *migrationJobsOwnerOf(const struct slotSet *slots) {
 }
 
 void migrationSlotsChanged(void) {
-    forEachLiving(job) {
-        struct clusterNode *owner = migrationJobsOwnerOf(&job->slots);
+    forEachActiveJob(job) {
+        struct clusterNode *owner = migrationJobsFindOwner(&job->slots);
         if (owner && memcmp(owner->id, job->source, NODE_ID_LEN) == 0) continue;
-        bool targets = owner && memcmp(owner->id, job->target, NODE_ID_LEN) == 0;
-        jobStep(job, job->m.export && targets ? EV_TARGET_OWNS : EV_OWNER_LOST);
+        bool is_target = owner && memcmp(owner->id, job->target, NODE_ID_LEN) == 0;
+        jobStep(job, job->m.export && is_target ? EV_TARGET_OWNS : EV_OWNER_LOST);
     }
 }
 
 static const char data_flushed[] = "Data was flushed";
 
-static void migrationJobsDataFlushed(int dbid) {
+static void migrationJobsOnFlush(int dbid) {
     (void)dbid;
-    forEachLiving(job) jobFail(job, data_flushed);
+    forEachActiveJob(job) jobFail(job, data_flushed);
 }
 
 void migrationSlotFlushed(int slot) {
-    forEachLiving(job) {
+    forEachActiveJob(job) {
         if (slotSetHas(&job->slots, slot)) jobFail(job, data_flushed);
     }
 }
 
-/* Whoever has given its last slot away follows the new owner: then that is the end of a good job. */
-static void migrationJobsRoleChanged(bool replica) {
+/* A source that has given its last slot away becomes a replica of the new owner:
+ * then the job has succeeded. */
+static void migrationJobsOnRoleChange(bool replica) {
     if (!replica || !migration_jobs.length) return;
     migrationSlotsChanged();
-    forEachLiving(job) jobFail(job, "A failover occurred during slot import");
+    forEachActiveJob(job) jobFail(job, "A failover occurred during slot import");
 }
 
 static void migrationJobsTick(void) {
     if (!migration_jobs.length) return;
     int64_t timeout_ms = configNumber("repl-timeout") * 1000;
-    forEachLiving(job) {
+    forEachActiveJob(job) {
         enum migrationState before = job->m.state;
-        importHeard(job);
-        migrationJobsJobMoved(job, before, migrationTick(&job->m, timeout_ms, clusterNow()));
+        importNoteInput(job);
+        migrationJobsFinishStep(job, before, migrationTick(&job->m, timeout_ms, clusterNow()));
     }
 }
 
@@ -251,13 +253,13 @@ void migrationJobsEndOfTurn(void) {
         }
     }
     migrationJobsTrimLog();
-    cluster_engine.settings.keeps_epoch = jobsLeave();
+    cluster_engine.settings.keeps_epoch = jobsAnyGivesSlots();
 }
 
 /* ---- MIGRATESLOTS ---- */
 
 #define GROUPS_MAX 16
-struct migrateSlotsRequest { /* of one MIGRATESLOTS */
+struct migrateSlotsRequest { /* the arguments of one MIGRATESLOTS */
     struct slotSet slots[GROUPS_MAX];
     struct clusterNode *target[GROUPS_MAX];
     int count;
@@ -277,7 +279,8 @@ static bool migrationJobsSlotMayLeave(struct client *c, int slot, struct cluster
     return false;
 }
 
-/* The pairs in argv[from, i) are good; does the one that follows overlap with one of them? */
+/* Returns whether the pair a, b overlaps with one of the valid pairs in argv[from,
+ * i), after an error reply. */
 static bool migrationJobsPairOverlaps(struct client *c, int from, int i, int64_t a, int64_t b) {
     for (int64_t first, last; from < i; from += 2) {
         if (!string2ll(c->argv[from], &first) || !string2ll(c->argv[from + 1], &last)) continue;
@@ -289,7 +292,7 @@ static bool migrationJobsPairOverlaps(struct client *c, int from, int i, int64_t
     return false;
 }
 
-int jobRangesParse(struct client *c, int i, struct slotSet *slots, struct clusterNode **shard) {
+int jobParseRanges(struct client *c, int i, struct slotSet *slots, struct clusterNode **shard) {
     int from = i;
     for (int64_t a, b; i < c->argc && string2ll(c->argv[i], &a); i += 2) {
         if (i + 1 == c->argc || strIs(c->argv[i + 1], "node")) {
@@ -316,7 +319,7 @@ int jobRangesParse(struct client *c, int i, struct slotSet *slots, struct cluste
     return i == from ? -1 : i;
 }
 
-static struct clusterNode *migrationJobsTargetParse(struct client *c, struct str id) {
+static struct clusterNode *migrationJobsParseTarget(struct client *c, struct str id) {
     if (id.len != NODE_ID_LEN) {
         replyErrorFmt(c, "ERR Invalid node name: %.*s", (int)id.len, id.ptr);
         return NULL;
@@ -327,19 +330,19 @@ static struct clusterNode *migrationJobsTargetParse(struct client *c, struct str
     else if (n == clusterMyself())
         replyError(c, "ERR Target node can not be this node.");
     else
-        return n; /* a replica says itself that it takes none: it may have become a primary */
+        return n; /* a replica is accepted here, and refuses by itself: it may have become a primary */
     return NULL;
 }
 
-/* SLOTSRANGE a b ... NODE id; what follows it, -1: an error has been replied. */
-static int migrationJobsGroupParse(struct client *c, int i, struct migrateSlotsRequest *asked) {
+/* Parses SLOTSRANGE a b ... NODE id. Returns the index after it, or -1 after an error has been replied. */
+static int migrationJobsParseGroup(struct client *c, int i, struct migrateSlotsRequest *request) {
     struct clusterNode *shard = NULL;
-    struct slotSet *slots = &asked->slots[asked->count];
-    if (!strIs(c->argv[i], "slotsrange") || asked->count == GROUPS_MAX) {
+    struct slotSet *slots = &request->slots[request->count];
+    if (!strIs(c->argv[i], "slotsrange") || request->count == GROUPS_MAX) {
         replySyntaxError(c);
         return -1;
     }
-    i = jobRangesParse(c, i + 1, slots, &shard);
+    i = jobParseRanges(c, i + 1, slots, &shard);
     if (i < 0) return -1;
     if (shard != clusterMyself()) {
         replyError(c, "ERR Slots are not served by this node.");
@@ -347,27 +350,27 @@ static int migrationJobsGroupParse(struct client *c, int i, struct migrateSlotsR
     }
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (!slotSetHas(slots, slot)) continue;
-        if (migrationMoves(slot)) {
+        if (migrationIncludesSlot(slot)) {
             replyErrorFmt(c, "ERR I am already migrating slot %d.", slot);
             return -1;
         }
-        if (slotSetHas(&asked->all, slot)) {
+        if (slotSetHas(&request->all, slot)) {
             replyError(c, "ERR Slot ranges in migrations overlap");
             return -1;
         }
-        slotSetAdd(&asked->all, slot);
+        slotSetAdd(&request->all, slot);
     }
     if (i + 1 >= c->argc || !strIs(c->argv[i], "node")) {
         replySyntaxError(c);
         return -1;
     }
-    struct clusterNode *target = migrationJobsTargetParse(c, c->argv[i + 1]);
+    struct clusterNode *target = migrationJobsParseTarget(c, c->argv[i + 1]);
     if (!target) return -1;
-    asked->target[asked->count++] = target;
+    request->target[request->count++] = target;
     return i + 2;
 }
 
-static void migrationJobsRandomName(char name[JOB_NAME_LEN + 1]) {
+static void migrationJobsMakeName(char name[JOB_NAME_LEN + 1]) {
     for (int i = 0; i < JOB_NAME_LEN; i++) name[i] = "0123456789abcdef"[randomU64() & 15];
     name[JOB_NAME_LEN] = '\0';
 }
@@ -404,21 +407,21 @@ bool jobMayBegin(struct client *c) {
 }
 
 void clusterMigrateslotsCommand(struct client *c) {
-    struct migrateSlotsRequest asked = {.count = 0};
+    struct migrateSlotsRequest request = {.count = 0};
     if (!jobMayBegin(c)) return;
     for (int i = 2; i < c->argc;) {
-        i = migrationJobsGroupParse(c, i, &asked);
+        i = migrationJobsParseGroup(c, i, &request);
         if (i < 0) return;
     }
     struct migrationJob *jobs[GROUPS_MAX];
-    for (int i = asked.count - 1; i >= 0; i--) { /* what was asked for first is shown first */
+    for (int i = request.count - 1; i >= 0; i--) { /* in reverse, so that the first one is shown first */
         char name[JOB_NAME_LEN + 1];
-        migrationJobsRandomName(name);
-        jobs[i] = jobAdd(true, migrationJobsHasPassword(), name, &asked.slots[i], clusterMyself()->id,
-                         asked.target[i]->id);
+        migrationJobsMakeName(name);
+        jobs[i] = jobAdd(true, migrationJobsHasPassword(), name, &request.slots[i], clusterMyself()->id,
+                         request.target[i]->id);
     }
-    for (int i = 0; i < asked.count; i++) {
-        jobSend(jobs[i], EVENT_IMPORT_STARTED);
+    for (int i = 0; i < request.count; i++) {
+        jobNotifyModules(jobs[i], EVENT_IMPORT_STARTED);
         exportStart(jobs[i]);
     }
     replyOk(c);
@@ -426,10 +429,10 @@ void clusterMigrateslotsCommand(struct client *c) {
 
 void clusterCancelslotmigrationsCommand(struct client *c) {
     int cancelled = 0;
-    forEachLiving(job) {
+    forEachActiveJob(job) {
         if (!job->m.export) continue;
         enum migrationState before = job->m.state;
-        migrationJobsJobMoved(job, before, migrationCancel(&job->m, clusterNow()));
+        migrationJobsFinishStep(job, before, migrationCancel(&job->m, clusterNow()));
         cancelled++;
     }
     if (cancelled)
@@ -440,11 +443,11 @@ void clusterCancelslotmigrationsCommand(struct client *c) {
 
 /* ---- GETSLOTMIGRATIONS ---- */
 
-static void migrationJobsField(struct client *c, const char *name, const char *value) {
+static void migrationJobsReplyField(struct client *c, const char *name, const char *value) {
     replyBulk(c, strOf(name));
     replyBulk(c, strOf(value));
 }
-static void migrationJobsFieldInt(struct client *c, const char *name, int64_t value) {
+static void migrationJobsReplyFieldInt(struct client *c, const char *name, int64_t value) {
     replyBulk(c, strOf(name));
     replyLongLong(c, value);
 }
@@ -455,26 +458,26 @@ void clusterGetslotmigrationsCommand(struct client *c) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
         bool known = *job->source;
         replyMapLen(c, known ? 12 : 10);
-        migrationJobsField(c, "name", job->name);
-        migrationJobsField(c, "operation", job->m.export ? "EXPORT" : "IMPORT");
-        migrationJobsField(c, "slot_ranges", job->ranges);
-        if (known) migrationJobsField(c, "target_node", job->target);
-        if (known) migrationJobsField(c, "source_node", job->source);
-        migrationJobsFieldInt(c, "create_time", job->m.created_ms / 1000);
-        migrationJobsFieldInt(c, "last_update_time", job->m.updated_ms / 1000);
-        migrationJobsFieldInt(c, "last_ack_time", job->m.received_ms / 1000);
-        migrationJobsField(c, "state", migrationStateName(job->m.state));
-        migrationJobsField(c, "message", job->m.message);
-        migrationJobsFieldInt(c, "cow_size", (int64_t)job->cow_bytes);
-        migrationJobsFieldInt(c, "remaining_repl_size", job->m.export ? (int64_t)exportQueued(job) : 0);
+        migrationJobsReplyField(c, "name", job->name);
+        migrationJobsReplyField(c, "operation", job->m.export ? "EXPORT" : "IMPORT");
+        migrationJobsReplyField(c, "slot_ranges", job->ranges);
+        if (known) migrationJobsReplyField(c, "target_node", job->target);
+        if (known) migrationJobsReplyField(c, "source_node", job->source);
+        migrationJobsReplyFieldInt(c, "create_time", job->m.created_ms / 1000);
+        migrationJobsReplyFieldInt(c, "last_update_time", job->m.updated_ms / 1000);
+        migrationJobsReplyFieldInt(c, "last_ack_time", job->m.received_ms / 1000);
+        migrationJobsReplyField(c, "state", migrationStateName(job->m.state));
+        migrationJobsReplyField(c, "message", job->m.message);
+        migrationJobsReplyFieldInt(c, "cow_size", (int64_t)job->cow_bytes);
+        migrationJobsReplyFieldInt(c, "remaining_repl_size", job->m.export ? (int64_t)exportQueued(job) : 0);
     }
 }
 
 void migrationJobsInit(void) {
     listInit(&migration_jobs);
     cronRegister(migrationJobsTick, TICK_MS);
-    notifyAddFlushSink(migrationJobsDataFlushed);
-    roleOnChange(migrationJobsRoleChanged);
+    notifyAddFlushSink(migrationJobsOnFlush);
+    roleOnChange(migrationJobsOnRoleChange);
     importInit();
     trackInit();
     migrationInfoInit();

@@ -20,43 +20,45 @@ struct migrationJob {
     struct slotSet slots;
     sds ranges; /* "0-9 17-17" */
     uint64_t cow_bytes;
-    uint64_t client_id;      /* of an import's link; 0: none */
-    uint64_t net_in_before;  /* of the link: bytes that do not count as imported */
-    uint64_t net_in_counted; /* of the link, when it was last looked at */
-    uint64_t brought;        /* by an import's source, when it has stopped writing: propagated up to there */
-    struct migrationExport *link; /* of an export; NULL: none */
-    bool reclaims; /* an export: what was granted, and nobody has claimed yet; the epoch for that is reserved
-                    */
+    uint64_t client_id;           /* the link of an import; 0: none */
+    uint64_t net_in_before;       /* bytes of the link that do not count as imported */
+    uint64_t net_in_counted;      /* bytes of the link when it was last looked at */
+    uint64_t imported_offset;     /* propagation offset of an import when its source has stopped writing */
+    struct migrationExport *link; /* export only; NULL: none */
+    bool reclaims;                /* an export takes unclaimed slots back; the epoch for that is reserved */
     bool keys_to_delete;
-    bool hides;       /* its slots */
-    char reason[256]; /* what m.message points to, when it is made up of parts */
+    bool hides_slots; /* its slots are hidden from clients */
+    char reason[256]; /* m.message points here when it is made of parts */
 };
 extern struct list migration_jobs; /* newest first */
 
 void jobStep(struct migrationJob *job, enum migrationEvent event);
-void jobFail(struct migrationJob *job, const char *message); /* of static life */
+void jobFail(struct migrationJob *job, const char *message); /* message: a static string */
 void jobFailWith(struct migrationJob *job, const char *what, struct str detail);
 struct migrationJob *jobAdd(bool export, bool auth, const char *name, const struct slotSet *slots,
                             const char *source, const char *target);
 
-/* Are slots of ours about to be claimed, so that our epoch must not grow? Are we about to claim some, so that
- * it will? Both at once there must not be. */
-bool jobsLeave(void);
-bool jobsClaim(void);
-/* May a migration begin at this node? All modules have to let slots move, and nobody else may move any: who
- * moves them key by key does not see that others go at once. False: an error has been replied. */
+/* jobsAnyGivesSlots: slots of this node are about to be claimed by others, so its epoch must not grow.
+ * jobsAnyClaimsSlots: this node is about to claim slots, so its epoch will grow. The two exclude each other.
+ */
+bool jobsAnyGivesSlots(void);
+bool jobsAnyClaimsSlots(void);
+/* Returns whether a migration may begin at this node: all modules must permit that slots move, and no slot
+ * may be moving key by key. Replies an error otherwise. */
 bool jobMayBegin(struct client *c);
-/* Pairs of slots from argv[i] on, up to a word that is no number, added to `slots`: all of one node, *shard
- * (NULL: not known yet). What follows them; -1: an error has been replied. */
-int jobRangesParse(struct client *c, int i, struct slotSet *slots, struct clusterNode **shard);
+/* Parses pairs of slots from argv[i] on, up to a word that is no number, and adds them to `slots`.
+ * They must belong to one node, *shard (NULL: not known yet). Returns the index after the pairs, or -1
+ * after an error has been replied. */
+int jobParseRanges(struct client *c, int i, struct slotSet *slots, struct clusterNode **shard);
 
-struct migrationJob *jobNamed(const char *name); /* NULL: there is none */
+struct migrationJob *jobFind(const char *name); /* NULL: not found */
 void jobFree(struct migrationJob *job);
 void jobLogState(const struct migrationJob *job, enum migrationState before);
-sds jobText(const struct migrationJob *job); /* for the log; the caller's */
+sds jobDescribe(const struct migrationJob *job); /* for the log; owned by the caller */
 
-/* Tells modules that it has come to this step: that of an import; of an export the one behind it is meant. */
-void jobSend(const struct migrationJob *job, enum eventSlotMigrationStep import_step);
+/* Tells modules that the job has come to this step of an import, or to the
+ * corresponding step of an export. */
+void jobNotifyModules(const struct migrationJob *job, enum eventSlotMigrationStep import_step);
 
 /* ---- migration_export.c ---- */
 void exportStart(struct migrationJob *job); /* connects */
@@ -66,8 +68,8 @@ size_t exportJobMemory(const struct migrationJob *job);
 uint64_t exportQueued(const struct migrationJob *job); /* bytes not sent yet */
 
 /* ---- migration_import.c ---- */
-void importHeard(
-    struct migrationJob *job); /* before the time-outs: bytes have come, perhaps of no whole command */
+void importNoteInput(
+    struct migrationJob *job); /* bytes have arrived, perhaps no whole command; called before the time-outs */
 void importDo(struct migrationJob *job, unsigned actions);
 void importEndOfTurn(struct migrationJob *job);
 struct client *importClient(const struct migrationJob *job); /* its link; NULL: none */
@@ -75,19 +77,19 @@ void importInit(void);
 
 /* ---- migration_track.c ---- */
 void importHide(struct migrationJob *job);
-void importShow(struct migrationJob *job);
-void importReportEnd(const struct migrationJob *job);
+void importUnhide(struct migrationJob *job);
+void importPropagateEnd(const struct migrationJob *job);
 void trackBegin(const char *name, const struct slotSet *slots);
 void trackEnd(const char *name, bool success, struct str message);
 void trackEndOfTurn(struct migrationJob *job);
-bool trackMayChange(void); /* is this node the one who decides about its keys? */
+bool trackIsDecider(void); /* whether this node decides about its keys */
 void trackInit(void);
 
 /* ---- migration_info.c ---- */
 extern struct migrationDebug { /* DEBUG SLOTMIGRATION */
     bool prevent_pause, prevent_failover;
 } migration_debug;
-extern struct migrationTraffic { /* bytes, by links that have ended, and ours to targets */
+extern struct migrationTraffic { /* bytes of links that have ended, and of those to targets */
     uint64_t imported, exported;
 } migration_traffic;
 void migrationInfoInit(void);

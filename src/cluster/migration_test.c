@@ -164,19 +164,19 @@ static void testCancel(void **state) {
 static void testTracked(void **state) {
     (void)state;
     struct migration m;
-    migrationTrack(&m, 1);
+    migrationTrackBegin(&m, 1);
     assert_string_equal(migrationStateName(m.state), "occurring-on-primary");
-    assert_false(migrationEnded(&m) || migrationRuns(&m));
+    assert_false(migrationHasEnded(&m) || migrationIsActive(&m));
     for (enum migrationEvent event = EV_CONNECTED; event <= MSG_GRANTED; event++)
         assert_int_equal(migrationStep(&m, event, 2), 0);
     assert_int_equal(migrationTick(&m, 10, 100000), 0);
     assert_int_equal(m.state, IMPORT_TRACKED);
-    migrationTold(&m, MIGRATION_SUCCESS, "", 3);
+    migrationTrackEnd(&m, MIGRATION_SUCCESS, "", 3);
     assert_int_equal(m.state, MIGRATION_SUCCESS);
-    migrationTold(&m, MIGRATION_FAILED, "too late", 4);
+    migrationTrackEnd(&m, MIGRATION_FAILED, "too late", 4);
     assert_int_equal(m.state, MIGRATION_SUCCESS);
     assert_int_equal(m.updated_ms, 3);
-    migrationTrack(&m, 5);
+    migrationTrackBegin(&m, 5);
     assert_int_equal(migrationFail(&m, "taken over", 6), DO_END | DO_DELETE_KEYS);
     assert_string_equal(m.message, "taken over");
 }
@@ -187,7 +187,7 @@ static void testToldWhileRunning(void **state) {
     struct migrationPair p;
     migrationTestLead(&p, false, EXPORT_REPLICATING);
     enum migrationState before = p.target.state;
-    migrationTold(&p.target, MIGRATION_SUCCESS, "", 9);
+    migrationTrackEnd(&p.target, MIGRATION_SUCCESS, "", 9);
     assert_int_equal(p.target.state, before);
 }
 

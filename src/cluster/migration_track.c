@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* migration_track.c - imports as those see them who do not take part: the target's clients, its replicas,
- * files.
+/* migration_track.c - imports as seen by others than the two ends of the link: the target's clients, its
+ * replicas, files.
  *
- * From ESTABLISH on nobody sees what is in the slots (data/keyspace/hidden_slots.h), up to the end of the
- * import. The target tells its replicas and its append-only file of both ends, in the stream of changes:
+ * From ESTABLISH to the end of the import the keys of the slots are hidden (data/keyspace/hidden_slots.h).
+ * The target announces both in the stream of changes, for its replicas and its append-only file:
  *
  *     ESTABLISH     keys, as ordinary commands     deletions, if it has failed     FINISH
  *     hidden ───────────────────────────────────────────────────────────────────▶ shown
  *
- * and an RDB file has an opcode for each import that goes on:
+ * An RDB file has an opcode for each import that is under way:
  *
  *     | 243 | name | number of ranges | first slot, last slot | ... |
  *
- * Invariant: keys of hidden slots are either shown, because the slots are ours, or deleted by whoever is
- * primary when that is known: a replica that has taken over in the middle, or the same node, started again.
- */
+ * Invariant: keys of hidden slots are either shown, because this node owns the slots, or deleted by
+ * the node that is the primary at that time: a replica that has taken over in the middle, or the
+ * same node after a restart. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/key_slot.h"
 #include "base/log.h"
 #include "base/zmalloc.h"
@@ -29,45 +30,47 @@
 #include "data/rdb/rewrite.h"
 #include "data/server_state/role.h"
 
-static const char unknown[NODE_ID_LEN + 1]; /* a node */
+static const char unknown[NODE_ID_LEN + 1]; /* the id of an unknown node */
 
-bool trackMayChange(void) {
+bool trackIsDecider(void) {
     return !roleIsReplica() && nodeIsPrimary(clusterMyself()) && !db_loading;
 }
 
 /* ---- Hiding ---- */
 
-static void migrationTrackHiddenSlots(struct slotSet *slots) {
+static void migrationTrackCollectHidden(struct slotSet *slots) {
     *slots = (struct slotSet){0};
     listForEach(&migration_jobs, it) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        for (size_t i = 0; job->hides && i < sizeof slots->bits; i++) slots->bits[i] |= job->slots.bits[i];
+        for (size_t i = 0; job->hides_slots && i < sizeof slots->bits; i++)
+            slots->bits[i] |= job->slots.bits[i];
     }
 }
 
 void importHide(struct migrationJob *job) {
-    sds who = jobText(job);
-    serverLog(LL_NOTICE, "An import of slots begins: %s", who);
-    sdsfree(who);
-    job->hides = true;
+    serverAssert(!job->m.export && !job->hides_slots);
+    sds text = jobDescribe(job);
+    serverLog(LL_NOTICE, "An import of slots begins: %s", text);
+    sdsfree(text);
+    job->hides_slots = true;
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (slotSetHas(&job->slots, slot)) dbHideSlot(slot, true);
     }
 }
 
-void importShow(struct migrationJob *job) {
+void importUnhide(struct migrationJob *job) {
     struct slotSet others;
-    if (!job->hides) return;
-    job->hides = false;
-    migrationTrackHiddenSlots(&others);
+    if (!job->hides_slots) return;
+    job->hides_slots = false;
+    migrationTrackCollectHidden(&others);
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (slotSetHas(&job->slots, slot) && !slotSetHas(&others, slot)) dbHideSlot(slot, false);
     }
 }
 
-/* ---- What is told ---- */
+/* ---- Announcing ---- */
 
-void importReportEnd(const struct migrationJob *job) {
+void importPropagateEnd(const struct migrationJob *job) {
     struct str argv[] = {STR("CLUSTER"),   STR("SYNCSLOTS"), STR("FINISH"),
                          STR("STATE"),     STR("FAILED"),    STR("NAME"),
                          strOf(job->name), STR("MESSAGE"),   strOf(job->m.message)};
@@ -75,51 +78,51 @@ void importReportEnd(const struct migrationJob *job) {
     propagateNow(0, sizeof argv / sizeof *argv, argv);
 }
 
-/* ---- What is heard ---- */
+/* ---- Following the primary ---- */
 
 void trackBegin(const char *name, const struct slotSet *slots) {
-    struct migrationJob *job = jobNamed(name);
-    if (job && job->hides) return;
+    struct migrationJob *job = jobFind(name);
+    if (job && job->hides_slots) return;
     job = jobAdd(false, false, name, slots, unknown, unknown);
-    migrationTrack(&job->m, clusterNow());
+    migrationTrackBegin(&job->m, clusterNow());
     importHide(job);
-    jobSend(job, EVENT_IMPORT_STARTED);
+    jobNotifyModules(job, EVENT_IMPORT_STARTED);
 }
 
-/* It may be one of our own, from the time when we were a primary. */
+/* The job may be an import of this node from the time when it was a primary. */
 void trackEnd(const char *name, bool success, struct str message) {
-    struct migrationJob *job = jobNamed(name);
-    if (!job || !job->hides) return;
+    struct migrationJob *job = jobFind(name);
+    if (!job || !job->hides_slots) return;
     enum migrationState before = job->m.state;
     snprintf(job->reason, sizeof job->reason, "%.*s", (int)message.len, message.ptr);
-    migrationTold(&job->m, success ? MIGRATION_SUCCESS : MIGRATION_FAILED, job->reason, clusterNow());
+    migrationTrackEnd(&job->m, success ? MIGRATION_SUCCESS : MIGRATION_FAILED, job->reason, clusterNow());
     if (job->m.state != before) {
         jobLogState(job, before);
-        jobSend(job, success ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
+        jobNotifyModules(job, success ? EVENT_IMPORT_COMPLETED : EVENT_IMPORT_ABORTED);
     }
     job->keys_to_delete = false;
-    importShow(job);
+    importUnhide(job);
 }
 
-/* Whoever brought the keys spoke to our primary, whose place is ours now. */
+/* The source was connected to the former primary, which this node has replaced. */
 void trackEndOfTurn(struct migrationJob *job) {
-    if (job->m.state == IMPORT_TRACKED && trackMayChange())
+    if (job->m.state == IMPORT_TRACKED && trackIsDecider())
         jobFail(job, "A failover occurred during slot import");
 }
 
 void migrationDataLoaded(void) {
-    if (!trackMayChange()) return;
+    if (!trackIsDecider()) return;
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
         if (job->m.state == IMPORT_TRACKED) jobFail(job, "Process restarted");
     }
 }
 
-/* ---- In files ---- */
+/* ---- Files ---- */
 
-static bool migrationTrackAnyHides(void) {
+static bool migrationTrackAnyHidden(void) {
     listForEach(&migration_jobs, it) {
-        if (listEntry(it, struct migrationJob, node)->hides) return true;
+        if (listEntry(it, struct migrationJob, node)->hides_slots) return true;
     }
     return false;
 }
@@ -137,18 +140,18 @@ static void migrationTrackSaveJob(struct rioWriter *w, const struct migrationJob
     }
 }
 
-/* Who reads an older version sees the keys. */
+/* Readers of older RDB versions see the keys. */
 static void migrationTrackSave(struct rioWriter *w) {
     if (w->version < RDB_VERSION_EXPIRING) return;
     listForEach(&migration_jobs, it) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        if (job->hides) migrationTrackSaveJob(w, job);
+        if (job->hides_slots) migrationTrackSaveJob(w, job);
     }
 }
 
 static void migrationTrackRewriteJob(struct rioWriter *w, const struct migrationJob *job) {
-    static const char nobody[] = "0000000000000000000000000000000000000000";
-    _Static_assert(sizeof nobody == NODE_ID_LEN + 1, "it looks like a node's id");
+    static const char no_node[] = "0000000000000000000000000000000000000000";
+    _Static_assert(sizeof no_node == NODE_ID_LEN + 1, "it looks like a node's id");
     int runs = 0, first, last = -1;
     while ((first = slotSetRun(&job->slots, last + 1, &last)) >= 0) runs++;
     rewriteCommand(w, 8 + 2 * runs);
@@ -156,7 +159,7 @@ static void migrationTrackRewriteJob(struct rioWriter *w, const struct migration
     rewriteWord(w, "SYNCSLOTS");
     rewriteWord(w, "ESTABLISH");
     rewriteWord(w, "SOURCE");
-    rewriteArg(w, strOf(*job->source ? job->source : nobody));
+    rewriteArg(w, strOf(*job->source ? job->source : no_node));
     rewriteWord(w, "NAME");
     rewriteArg(w, strOf(job->name));
     rewriteWord(w, "SLOTSRANGE");
@@ -169,7 +172,7 @@ static void migrationTrackRewriteJob(struct rioWriter *w, const struct migration
 static void migrationTrackRewrite(struct rioWriter *w) {
     listForEach(&migration_jobs, it) {
         const struct migrationJob *job = listEntry(it, struct migrationJob, node);
-        if (job->hides) migrationTrackRewriteJob(w, job);
+        if (job->hides_slots) migrationTrackRewriteJob(w, job);
     }
 }
 
@@ -198,37 +201,37 @@ static bool migrationTrackLoad(struct rdbReader *r) {
     return true;
 }
 
-/* All data go, and what is known of imports with them. Those that this node took part in have failed. */
+/* Forgets all imports when the data is emptied. Those that this node takes part in fail. */
 static void migrationTrackForget(void) {
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);
         if (job->m.export) continue;
-        if (migrationRuns(&job->m)) jobFail(job, "A new RDB is being loaded");
-        importShow(job);
+        if (migrationIsActive(&job->m)) jobFail(job, "A new RDB is being loaded");
+        importUnhide(job);
         jobFree(job);
     }
 }
 
-/* Of data that are loaded beside ours, whose place they take later. */
-struct asideImport {
+/* An import in data that is being loaded beside the current data, which it replaces later. */
+struct stagedImport {
     struct listNode node;
     char name[JOB_NAME_LEN + 1];
     struct slotSet slots;
 };
-static struct list aside;
+static struct list staged;
 
 static bool migrationTrackLoadAside(struct rdbReader *r) {
-    struct asideImport *import = zcalloc(1, sizeof *import);
-    listAddHead(&aside, &import->node);
+    struct stagedImport *import = zcalloc(1, sizeof *import);
+    listAddHead(&staged, &import->node);
     return migrationTrackReadJob(r, import->name, &import->slots);
 }
 
 static void migrationTrackExchange(bool take) {
     if (take) migrationTrackForget();
-    listForEach(&aside, it) {
-        struct asideImport *import = listEntry(it, struct asideImport, node);
+    listForEach(&staged, it) {
+        struct stagedImport *import = listEntry(it, struct stagedImport, node);
         if (take && cluster_enabled) trackBegin(import->name, &import->slots);
-        listRemove(&aside, &import->node);
+        listRemove(&staged, &import->node);
         zfree(import);
     }
 }
@@ -238,10 +241,10 @@ void trackInit(void) {
                                               .save = migrationTrackSave,
                                               .load = migrationTrackLoad,
                                               .rewrite = migrationTrackRewrite,
-                                              .needsNewRdb = migrationTrackAnyHides,
+                                              .needsNewRdb = migrationTrackAnyHidden,
                                               .empty = migrationTrackForget,
                                               .loadAside = migrationTrackLoadAside,
                                               .exchange = migrationTrackExchange};
-    listInit(&aside);
+    listInit(&staged);
     rdbSectionRegister(&section);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node.c - the engine in the environment: what it asks for is done here, and it is told what happens; see
- * cluster.h.
+/* node.c - see node.h.
  *
- * Within a turn of the loop messages and commands change the topology; at its end, before any reply leaves,
- * the engine does what it has put off (nodes.conf first of all), and the links are flushed. */
+ * Within a turn of the loop, messages and commands change the topology. At its end, before any reply leaves,
+ * the engine does what it has put off (saving nodes.conf first), and the links are flushed. */
 #include "cluster/node.h"
 
 #include <stdlib.h>
@@ -43,31 +42,31 @@ enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };
 static uint64_t links_over_limit; /* closed since the start, or CONFIG RESETSTAT */
 static int64_t save_logged_ms;
 
-/* This holds what a message of the bus has caused in the middle of a script or of a load, and is done at the
- * end of the turn: until then the data stands still. */
+/* Effects of a bus message that arrived in the middle of a script or of loading. They wait until the end of
+ * the turn, because the data must not change before. */
 static struct {
-    struct slotSet slots;              /* to be emptied */
-    bool slots_any, follow, full_sync; /* full_sync: as nodeEnvFollow got it */
-} put_off;
+    struct slotSet slots;              /* whose keys are deleted */
+    bool slots_any, follow, full_sync; /* full_sync: the argument of nodeEnvFollow */
+} deferred;
 
-/* ---- What the engine asks for: links, file, chance ---- */
+/* ---- Environment of the engine: links, file, random numbers ---- */
 
-static struct busLink *nodeEnvConnect(void *w, const char *ip, uint16_t bus_port) {
-    (void)w;
+static struct busLink *nodeEnvConnect(void *ctx, const char *ip, uint16_t bus_port) {
+    (void)ctx;
     if (cluster_debug.no_reconnection) return NULL;
     return busLinkConnect(ip, bus_port);
 }
-static void nodeEnvClose(void *w, struct busLink *link) {
-    (void)w;
+static void nodeEnvClose(void *ctx, struct busLink *link) {
+    (void)ctx;
     busLinkClose(link);
 }
-static void nodeEnvSend(void *w, struct busLink *link, const char *bytes, size_t len) {
-    (void)w;
+static void nodeEnvSend(void *ctx, struct busLink *link, const char *bytes, size_t len) {
+    (void)ctx;
     busLinkSend(link, bytes, len);
 }
 
-static void nodeEnvSave(void *w, bool sync) {
-    (void)w;
+static void nodeEnvSave(void *ctx, bool sync) {
+    (void)ctx;
     if (nodesFileSave(clusterTopology(), sync)) return;
     if (cluster_settings.save_behavior == SAVE_SYNC) {
         serverLog(LL_WARNING, "Fatal: can't update cluster config file.");
@@ -79,47 +78,47 @@ static void nodeEnvSave(void *w, bool sync) {
               "Cluster config updated even though writing the cluster config file to disk failed.");
 }
 
-static uint64_t nodeEnvRandom(void *w) {
-    (void)w;
+static uint64_t nodeEnvRandom(void *ctx) {
+    (void)ctx;
     return randomU64();
 }
-static void nodeEnvLog(void *w, int level, const char *line) {
-    (void)w;
+static void nodeEnvLog(void *ctx, int level, const char *line) {
+    (void)ctx;
     serverLog(level, "%s", line);
 }
 
 /* ---- Replication ---- */
 
-static struct engineReplication nodeEnvReplication(void *w) {
-    (void)w;
+static struct engineReplication nodeEnvReplication(void *ctx) {
+    (void)ctx;
     const struct replicationControl *r = &replication_control;
     struct engineReplication now = {.offset = r->offset(), .link_up = roleIsReplica() && r->linkIsUp()};
     now.whole = r->dataWhole(&now.data_ms);
     return now;
 }
 
-/* A primary whose address is not known is followed when it is found: this is called again then. */
-static void nodeEnvFollow(void *w, struct clusterNode *primary, bool full_sync) {
-    (void)w;
+/* If the primary's address is unknown, this is called again when it becomes known. */
+static void nodeEnvFollow(void *ctx, struct clusterNode *primary, bool full_sync) {
+    (void)ctx;
     const struct replicationControl *r = &replication_control;
     if (!primary) {
         r->becomePrimary();
         return;
     }
-    if (busyNow()) { /* what the script has written so far has not been propagated */
-        put_off.follow = true;
-        put_off.full_sync |= full_sync;
+    if (busyNow()) { /* the writes of the script so far have not been propagated yet */
+        deferred.follow = true;
+        deferred.full_sync |= full_sync;
         return;
     }
     bool known = *primary->ip;
     if (known)
         r->follow(strOf(primary->ip), dial_settings.replication_tls ? primary->tls_port : primary->tcp_port);
-    /* The link to the same address may have been left as it is, and be up. */
+    /* A link to the same address may have been left untouched, and be up. */
     if (full_sync && !(known && r->linkIsUp())) r->setDataWhole(false);
 }
 
-static void nodeEnvPause(void *w, int64_t until_ms) {
-    (void)w;
+static void nodeEnvPause(void *ctx, int64_t until_ms) {
+    (void)ctx;
     if (until_ms)
         pauseClients(PAUSE_FAILOVER, PAUSE_WRITES, until_ms);
     else
@@ -128,68 +127,68 @@ static void nodeEnvPause(void *w, int64_t until_ms) {
 
 /* ---- Data ---- */
 
-static uint64_t nodeEnvKeysInSlot(void *w, int slot) {
-    (void)w;
-    return slotKeys(slot);
+static uint64_t nodeEnvKeysInSlot(void *ctx, int slot) {
+    (void)ctx;
+    return slotCountKeys(slot);
 }
-static void nodeEnvDeleteSlot(void *w, int slot) {
-    (void)w;
+static void nodeEnvDeleteSlot(void *ctx, int slot) {
+    (void)ctx;
     if (!turnIsNested()) {
         slotDropKeys(slot);
         return;
     }
-    slotSetAdd(&put_off.slots, slot);
-    put_off.slots_any = true;
+    slotSetAdd(&deferred.slots, slot);
+    deferred.slots_any = true;
 }
 
-/* The topology may have changed since: a slot may be ours again, and a replica leaves its data to its
- * primary.
- */
-static void nodeDoPutOff(void) {
+/* The topology may have changed since: a slot may belong to this node again, and a replica leaves
+ * the data to its primary. */
+static void nodeDoDeferred(void) {
     struct clusterNode *me = clusterMyself();
-    if (put_off.slots_any && nodeIsPrimary(me)) {
+    if (deferred.slots_any && nodeIsPrimary(me)) {
         for (int slot = 0; slot < KEY_SLOTS; slot++) {
-            if (slotSetHas(&put_off.slots, slot) && clusterTopology()->owner[slot] != me) slotDropKeys(slot);
+            if (slotSetHas(&deferred.slots, slot) && clusterTopology()->owner[slot] != me) slotDropKeys(slot);
         }
     }
-    bool follow = put_off.follow && nodeIsReplica(me), full_sync = put_off.full_sync;
-    memset(&put_off, 0, sizeof put_off);
+    bool follow = deferred.follow && nodeIsReplica(me), full_sync = deferred.full_sync;
+    memset(&deferred, 0, sizeof deferred);
     if (follow) nodeEnvFollow(NULL, me->primary, full_sync);
 }
-static void nodeEnvSlotsChanged(void *w) {
-    (void)w;
+static void nodeEnvSlotsChanged(void *ctx) {
+    (void)ctx;
     migrationSlotsChanged();
     redirectRecheck();
     slotStatsRecheck();
 }
-static void nodeEnvStateChanged(void *w, bool ok) {
-    (void)w, (void)ok;
+static void nodeEnvStateChanged(void *ctx, bool ok) {
+    (void)ctx, (void)ok;
     redirectRecheck();
 }
-static bool nodeEnvSlotGranted(void *w, int slot, const struct clusterNode *to) {
-    (void)w;
-    return migrationGranted(slot, to);
+static bool nodeEnvSlotGranted(void *ctx, int slot, const struct clusterNode *to) {
+    (void)ctx;
+    return migrationHasGranted(slot, to);
 }
 
-/* ---- What is not about the cluster itself ---- */
+/* ---- Messages that are not about the cluster itself ---- */
 
-static void nodeEnvPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
+static void nodeEnvPublished(void *ctx, struct clusterNode *by, bool shard, struct str channel,
                              struct str message) {
-    (void)w, (void)by;
+    (void)ctx, (void)by;
     if (shard)
         pubsubPublishShard(channel, message);
     else
         pubsubPublish(channel, message);
 }
-static void nodeEnvModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type, struct str payload) {
-    (void)w;
+static void nodeEnvModuleMessage(void *ctx, struct clusterNode *by, uint64_t id, uint8_t type,
+                                 struct str payload) {
+    (void)ctx;
     if (cluster_view_message) cluster_view_message(by->id, id, type, payload);
 }
 
-/* What a client of ours publishes. */
-static bool nodeToCluster(bool shard, struct str channel, struct str message) {
+/* Sends what a client of this node publishes. */
+static bool nodePublishToCluster(bool shard, struct str channel, struct str message) {
     if (!cluster_enabled) return false;
-    enginePublish(&cluster_engine, shard, channel, message, clusterNow());
+    engineSendPublish(&cluster_engine, shard, channel, message, clusterNow());
     return true;
 }
 
@@ -208,44 +207,44 @@ static const struct engineEnv env = {
     .stateChanged = nodeEnvStateChanged,
     .slotGranted = nodeEnvSlotGranted,
     .published = nodeEnvPublished,
-    .moduleMessage = nodeEnvModule,
+    .moduleMessage = nodeEnvModuleMessage,
     .log = nodeEnvLog,
 };
 
-/* ---- What happens in the environment ---- */
+/* ---- Events for the engine ---- */
 
-static bool nodeLinkAccepts(void) {
+static bool nodeMayAcceptLink(void) {
     return !(db_loading && nodeIsPrimary(clusterMyself()));
 }
-static void nodeLinkUp(struct busLink *link) {
+static void nodeOnLinkUp(struct busLink *link) {
     engineLinkUp(&cluster_engine, link, clusterNow());
 }
-static void nodeLinkDown(struct busLink *link) {
+static void nodeOnLinkDown(struct busLink *link) {
     engineLinkDown(&cluster_engine, link, clusterNow());
 }
-/* A message that DEBUG has us not hear, and maybe its link with it. */
-static bool nodeDropped(struct busLink *link) {
+/* Ignores a message, and closes its link if DEBUG says so. Returns false in that case. */
+static bool nodeDropMessage(struct busLink *link) {
     if (!cluster_debug.close_on_drop) return true;
-    nodeLinkDown(link);
+    nodeOnLinkDown(link);
     return false;
 }
-static bool nodeLinkMessage(struct busLink *link, const uint8_t *packet, uint32_t len) {
-    if (__builtin_expect(clusterDebugDrops(packet), 0)) return nodeDropped(link);
+static bool nodeOnMessage(struct busLink *link, const uint8_t *packet, uint32_t len) {
+    if (__builtin_expect(clusterDebugDrops(packet), 0)) return nodeDropMessage(link);
     return engineReceive(&cluster_engine, link, packet, len, clusterNow());
 }
-static const struct busLinkHandlers link_handlers = {nodeLinkAccepts, nodeLinkUp, nodeLinkDown,
-                                                     nodeLinkMessage};
+static const struct busLinkHandlers link_handlers = {nodeMayAcceptLink, nodeOnLinkUp, nodeOnLinkDown,
+                                                     nodeOnMessage};
 
 static void nodeTick(void) {
     if (!cluster_enabled || !clusterMyself()) return;
     links_over_limit += (uint64_t)busLinksEnforceLimit((size_t)cluster_settings.link_limit);
-    busLinksDropStrangers(handshakeTimeout(&cluster_engine));
+    busLinksDropUnidentified(engineHandshakeTimeout(&cluster_engine));
     engineTick(&cluster_engine, clusterNow());
 }
 
 static void nodeEndOfTurn(void) {
     if (!cluster_enabled || !clusterMyself()) return;
-    if (put_off.slots_any || put_off.follow) nodeDoPutOff();
+    if (deferred.slots_any || deferred.follow) nodeDoDeferred();
     migrationJobsEndOfTurn();
     engineFlush(&cluster_engine, clusterNow());
     busLinksFlush();
@@ -292,17 +291,17 @@ static void nodeStartBus(void) {
     sdsfree(bind);
 }
 
-static struct str nodeMyId(void) {
+static struct str nodeGetMyId(void) {
     return strN(clusterMyself()->id, NODE_ID_LEN);
 }
-static bool nodeKnows(struct str id) {
+static bool nodeIsKnown(struct str id) {
     const struct clusterNode *n = topologyFind(clusterTopology(), id.ptr);
     return n && !(n->flags & NODE_HANDSHAKE);
 }
-static const struct clusterMembership membership = {nodeMyId, nodeKnows};
+static const struct clusterMembership membership = {nodeGetMyId, nodeIsKnown};
 
 void nodeStart(void) {
-    struct engineSettings settings = cluster_engine.settings; /* directives have been read into it */
+    struct engineSettings settings = cluster_engine.settings; /* directives have been read into them */
     engineInit(&cluster_engine, &env, NULL, clusterNow());
     cluster_engine.settings = settings;
     clusterSettingsApply();
@@ -310,23 +309,23 @@ void nodeStart(void) {
         serverLog(LL_NOTICE, "The cluster configuration is loaded; the ID of this node is %s",
                   clusterMyself()->id);
     } else {
-        engineCreated(&cluster_engine);
+        engineCreateMyself(&cluster_engine);
         serverLog(LL_NOTICE, "There is no cluster configuration yet; this new node gets the ID %s",
                   clusterMyself()->id);
     }
     clusterSettingsApply();
     cluster_membership = &membership;
     nodeEnvSave(NULL, true);
-    /* An RDB file tells where in its primary's stream it stands, and a replica goes on from there. */
+    /* An RDB file contains its position in the primary's stream, from which a replica continues. */
     if (clusterMyself()->primary && !persistenceAofOn()) nodeEnvFollow(NULL, clusterMyself()->primary, false);
     nodeStartBus();
 }
 
-/* Files of a replica hold what its primary had; or, when it had just moved, what that of another shard had.
- */
-static bool nodeHasKeysOf(const struct clusterNode *primary) {
+/* Returns whether the loaded data belongs to the shard of `primary`: a replica that had just moved may have
+ * the data of another shard in its files. */
+static bool nodeHasDataOf(const struct clusterNode *primary) {
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (clusterTopology()->owner[slot] == primary && slotKeys(slot)) return true;
+        if (clusterTopology()->owner[slot] == primary && slotCountKeys(slot)) return true;
     }
     return false;
 }
@@ -337,17 +336,17 @@ void nodeDataLoaded(void) {
     migrationDataLoaded();
     if (primary) {
         nodeEnvFollow(NULL, primary, false);
-        replication_control.setDataWhole(nodeHasKeysOf(primary));
+        replication_control.setDataWhole(nodeHasDataOf(primary));
     } else {
-        slotsOfKeysFound();
+        slotsReconcileKeys();
     }
-    engineTodo(&cluster_engine, TODO_STATE);
+    engineAddTodo(&cluster_engine, TODO_STATE);
 }
 
 void nodeInit(void) {
     cronRegister(nodeTick, ENGINE_TICK_MS);
     beforeSleepRegister(nodeEndOfTurn);
-    pubsub_to_cluster = nodeToCluster;
+    pubsub_to_cluster = nodePublishToCluster;
     configOnResetStat(nodeResetStats);
     memoryAddPart(MEMORY_CLUSTER_LINKS, busLinksMemory);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nodes_file.c - nodes.conf on disk: one node's alone, whole at any time.
+/* nodes_file.c - see nodes_file.h. The file belongs to one node and is whole at any time.
  *
- * The lock is on the file itself. A save replaces the file, so the new one is locked before it takes the
- * name; the old one's lock goes with it.
+ * The lock is on the file itself. A save replaces the file, so the new file is locked before it gets the
+ * name; the lock of the old file ends with it.
  *
- * A save that need not be synced replaces one that had to be: votes are in it. On file systems that write
- * names before contents a power failure would leave an empty file, and with it another node. So the contents
- * are synced in the background at once, not when the kernel gets to it half a minute later: commands that
- * move slots one by one do not wait for the disk, and the gap is no longer than the disk takes. */
+ * A save that need not be synced may replace one that had to be, with votes in it. On file systems that
+ * write names before contents, a power failure would leave an empty file, and with it a node without its
+ * identity. So the contents are synced in the background at once, and not when the kernel gets to it
+ * half a minute later: commands that move slots one by one do not wait for the disk, and the gap is as
+ * short as the disk permits. */
 #include "cluster/nodes_file.h"
 
 #include <errno.h>
@@ -53,6 +54,7 @@ static void nodesFileUnlock(void) {
 /* ---- Reading ---- */
 
 bool nodesFileLoad(struct topology *t) {
+    serverAssert(t->count == 0 && locked_fd < 0);
     const char *path = cluster_settings.config_file;
     locked_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
     if (locked_fd < 0) {
@@ -66,7 +68,7 @@ bool nodesFileLoad(struct topology *t) {
         exit(1);
     }
     bool found = sdslen(text) > 0;
-    if (found && !topologyRead(t, sdsview(text), cluster_engine.settings.tls, clusterNow(), &err)) {
+    if (found && !topologyParse(t, sdsview(text), cluster_engine.settings.tls, clusterNow(), &err)) {
         serverLog(LL_WARNING, "The cluster configuration file \"%s\" is corrupt (%s), so the server exits",
                   path, err);
         exit(1);
@@ -108,7 +110,7 @@ static bool nodesFileReplace(int fd, const char *temporary, const char *path, sd
 bool nodesFileSave(const struct topology *t, bool sync) {
     serverAssert(t->myself);
     const char *path = cluster_settings.config_file;
-    sds text = topologyText(sdsempty(), t, cluster_engine.settings.tls);
+    sds text = topologyFormat(sdsempty(), t, cluster_engine.settings.tls);
     sds temporary = sdscatprintf(sdsempty(), "%s.tmp-%d-%lld", path, (int)getpid(), (long long)clusterNow());
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
     bool saved = fd >= 0 && nodesFileReplace(fd, temporary, path, text, sync);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nodes_file.h - nodes.conf on disk: read, locked, replaced. */
+/* nodes_file.h - nodes.conf on disk: reading, locking, replacing. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "cluster/topology.h"
 
-/* Opens and locks it. Exits when it is another node's, or corrupt. True: there was one, and it is read. */
+/* Opens and locks the file. Returns whether it had contents, which have been read. Exits when another node
+ * uses it, or when it is corrupt. */
 bool nodesFileLoad(struct topology *t);
-/* False: that failed, and the reason is logged. With `sync` it is on disk when this returns. */
+/* Returns false after the reason has been logged. With `sync` the file is on disk when this returns. */
 bool nodesFileSave(const struct topology *t, bool sync);

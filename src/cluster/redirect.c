@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* redirect.c - see redirect.h.
  *
- * A request goes where its keys are: they must be of one slot, and that slot this node's. While a slot is
- * handed over key by key, the one who gives it away runs what it still has all keys of, and the other what
- * clients say ASKING for. */
+ * A request runs on the node that has its keys: all of them must be of one slot that this node owns. While a
+ * slot is handed over key by key, the source runs requests of which it still has all keys, and the target
+ * runs those of clients that sent ASKING. */
 #include "cluster/redirect.h"
 
 #include <errno.h>
@@ -38,25 +38,25 @@
 enum verdict { RUNS_HERE, CROSS_SLOT, UNBOUND, DOWN, DOWN_READS_ONLY, MOVED, ASK, TRY_AGAIN };
 
 struct route {
-    int slot;         /* -1: there are no keys */
-    struct str first; /* key */
+    int slot;         /* -1: no keys */
+    struct str first; /* the first key */
     int missing, present;
-    bool several;             /* not only that one */
-    bool cross, open;         /* more than one slot; it is migrating or importing */
+    bool several;             /* there are others than the first */
+    bool cross, open;         /* cross: more than one slot; open: the slot is migrating or importing */
     bool channel;             /* the keys are shard channels */
-    bool queued;              /* it will wait for EXEC: only then it matters which keys there are */
-    struct clusterNode *node; /* for MOVED and ASK */
-    struct db *db;            /* that a transaction has selected; NULL: the client's */
+    bool queued;              /* it will wait for EXEC, and only then does it matter which keys exist */
+    struct clusterNode *node; /* the target of MOVED and ASK */
+    struct db *db;            /* the database that a transaction has selected; NULL: the client's */
 };
 
 /* ---- The keys ---- */
 
-static bool redirectIsThere(struct db *db, struct str key) {
-    struct declaredKeys nobodys; /* a script around this one has not declared it, and need not have */
-    declaredKeysBegin(&nobodys, NULL);
+static bool redirectKeyExists(struct db *db, struct str key) {
+    struct declaredKeys none; /* a script around this request need not have declared the key */
+    declaredKeysBegin(&none, NULL);
     bool there =
         lookupKey(db, key, LOOKUP_NOTOUCH | LOOKUP_NOSTATS | LOOKUP_NONOTIFY | LOOKUP_NOEXPIRE) != NULL;
-    declaredKeysEnd(&nobodys);
+    declaredKeysEnd(&none);
     return there;
 }
 
@@ -64,19 +64,19 @@ static void redirectAddKey(struct route *route, struct client *c, struct str key
     if (route->slot < 0) {
         route->slot = slot;
         route->first = key;
-        route->open = slotOpen(clusterTopology(), slot) != NULL;
+        route->open = slotFindOpen(clusterTopology(), slot) != NULL;
         route->channel = channel;
     }
     route->cross |= slot != route->slot;
     if (!route->open || channel || route->queued || route->cross) return;
     route->several |= !strEq(key, route->first);
-    if (redirectIsThere(route->db ? route->db : c->db, key))
+    if (redirectKeyExists(route->db ? route->db : c->db, key))
         route->present++;
     else
         route->missing++;
 }
 
-/* Of the request's n-th key. Most often it has been hashed, and the hash tells. */
+/* Returns the slot of the request's n-th key. Most keys have been hashed, and the hash contains the slot. */
 static int redirectSlotOfKey(const struct request *r, int n, struct str key) {
     bool hashed = n < r->key_count && r->hints[n].key.ptr == key.ptr && r->hints[n].key.len == key.len;
     return hashed ? keyHashSlot(r->hints[n].hash) : keySlot(key);
@@ -98,7 +98,7 @@ static void redirectAddRequest(struct route *route, struct client *c, const stru
     zfree(keys);
 }
 
-/* Adds what is queued for EXEC. Each request is run in the database that a SELECT before it leads to. */
+/* Adds the requests queued for EXEC. Each is looked up in the database that a SELECT before it selects. */
 static void redirectAddQueued(struct route *route, struct client *c) {
     const struct request *r;
     int64_t db;
@@ -109,9 +109,9 @@ static void redirectAddQueued(struct route *route, struct client *c) {
     }
 }
 
-/* ---- Most requests ---- */
+/* ---- The common case ---- */
 
-/* Are the keys that have been hashed all that there are? */
+/* Returns whether the hashed keys are all keys of the request. */
 static inline bool redirectAllAreHashed(const struct request *r) {
     const struct serverCommand *cmd = r->cmd;
     if (__builtin_expect(cmd->only_key.pos > 0, 1)) return r->key_count == 1;
@@ -121,10 +121,11 @@ static inline bool redirectAllAreHashed(const struct request *r) {
     return cmd->first_key + (int64_t)r->key_count * cmd->key_step > last;
 }
 
-/* All keys are known to be of one slot, which is this node's alone: there is nothing to decide. */
-static inline bool redirectStaysHere(const struct request *r) {
+/* Returns true if all keys are known to be of one slot that belongs to this node alone, so that
+ * nothing has to be decided. */
+static inline bool redirectIsLocal(const struct request *r) {
     const struct topology *t = clusterTopology();
-    if (!redirectAllAreHashed(r) || t->open_count || !engineStateOk(&cluster_engine)) return false;
+    if (!redirectAllAreHashed(r) || t->open_count || !engineIsClusterOk(&cluster_engine)) return false;
     int slot = keyHashSlot(r->hints[0].hash);
     for (int i = 1; i < r->key_count; i++) {
         if (keyHashSlot(r->hints[i].hash) != slot) return false;
@@ -133,15 +134,16 @@ static inline bool redirectStaysHere(const struct request *r) {
     return slotSetHas(&t->myself->slots, slot);
 }
 
-/* ---- Where to ---- */
+/* ---- The decision ---- */
 
 static bool redirectReadsFromReplica(const struct client *owner, uint64_t flags, const struct route *route) {
     if (route->channel) return true;
     return owner->flags & CLIENT_READONLY && !(flags & CMD_WRITE);
 }
 
-/* To another database: the slot of both is the same, but what is there is looked for in one of them. */
-static bool redirectIsMoved(const struct client *c, const struct request *r) {
+/* Returns whether the request writes to another database. The slot is the same there, but keys are searched
+ * in one database only. */
+static bool redirectChangesDatabase(const struct client *c, const struct request *r) {
     const char *name = r->cmd->spec->name;
     if (strcmp(name, "move") == 0) return true;
     if (strcmp(name, "copy") != 0) return false;
@@ -152,36 +154,37 @@ static bool redirectIsMoved(const struct client *c, const struct request *r) {
     return false;
 }
 
-static enum verdict redirectWhileDown(uint64_t flags, const struct route *route) {
-    if (engineStateOk(&cluster_engine)) return RUNS_HERE;
+static enum verdict redirectDecideWhileDown(uint64_t flags, const struct route *route) {
+    if (engineIsClusterOk(&cluster_engine)) return RUNS_HERE;
     if (route->channel) return cluster_settings.pubsub_when_down ? RUNS_HERE : DOWN;
     if (!cluster_settings.reads_when_down) return DOWN;
     return flags & CMD_WRITE ? DOWN_READS_ONLY : RUNS_HERE;
 }
 
-/* The slot is handed over. RUNS_HERE: nothing is special about this request. A replica that may be read from
- * speaks for its primary. */
-static enum verdict redirectWhileOpen(struct client *owner, const struct request *r, struct route *route,
-                                      bool *here) {
-    const struct openSlot *open = slotOpen(clusterTopology(), route->slot);
+/* Decides about a slot that is being handed over. RUNS_HERE: nothing special about this request;
+ * *here: it runs on this node although another one owns the slot. A replica that accepts reads
+ * decides like its primary. */
+static enum verdict redirectDecideWhileOpen(struct client *owner, const struct request *r,
+                                            struct route *route, bool *here) {
+    const struct openSlot *open = slotFindOpen(clusterTopology(), route->slot);
     if (!open) return RUNS_HERE;
     const struct clusterNode *myself = clusterMyself();
-    bool leaves = open->to && (route->node == myself ||
-                               (owner->flags & CLIENT_READONLY && route->node == myself->primary));
-    if (!leaves && !open->from) return RUNS_HERE;
+    bool migrating = open->to && (route->node == myself ||
+                                  (owner->flags & CLIENT_READONLY && route->node == myself->primary));
+    if (!migrating && !open->from) return RUNS_HERE;
     if (strcmp(r->cmd->spec->name, "migrate") == 0 && nodeIsPrimary(myself)) {
         *here = true;
         return RUNS_HERE;
     }
-    if (redirectIsMoved(owner, r)) return TRY_AGAIN;
-    if (leaves) {
+    if (redirectChangesDatabase(owner, r)) return TRY_AGAIN;
+    if (migrating) {
         if (!route->missing) return RUNS_HERE;
         if (route->present) return TRY_AGAIN;
         route->node = open->to;
         return ASK;
     }
-    bool asks = owner->flags & CLIENT_ASKING || r->cmd->flags & CMD_ASKING;
-    if (route->node == myself || !asks) return RUNS_HERE;
+    bool asking = owner->flags & CLIENT_ASKING || r->cmd->flags & CMD_ASKING;
+    if (route->node == myself || !asking) return RUNS_HERE;
     if (route->several && route->missing) return TRY_AGAIN;
     *here = true;
     return RUNS_HERE;
@@ -195,22 +198,22 @@ static enum verdict redirectDecide(struct client *c, const struct request *r, st
     route->node = clusterTopology()->owner[route->slot];
     if (route->cross) return CROSS_SLOT;
     if (!route->node) return UNBOUND;
-    enum verdict verdict = redirectWhileDown(flags, route);
+    enum verdict verdict = redirectDecideWhileDown(flags, route);
     if (verdict != RUNS_HERE) return verdict;
-    verdict = redirectWhileOpen(owner, r, route, &here);
+    verdict = redirectDecideWhileOpen(owner, r, route, &here);
     if (verdict != RUNS_HERE || here || route->node == clusterMyself()) return verdict;
     if (route->node == clusterMyself()->primary && redirectReadsFromReplica(owner, flags, route))
         return RUNS_HERE;
     return MOVED;
 }
 
-/* ---- What is answered ---- */
+/* ---- Replies ---- */
 
 static void redirectReplyRedirection(struct client *c, const struct route *route, const char *word) {
-    enum nodeLineFor who = (enum nodeLineFor)clusterLineFor(c);
-    const char *endpoint = clusterEndpoint(route->node, who);
+    enum nodeLineAudience audience = (enum nodeLineAudience)clusterAudienceOf(c);
+    const char *endpoint = clusterEndpoint(route->node, audience);
     replyErrorFmt(c, "%s %d %s:%d", word, route->slot, endpoint ? endpoint : "",
-                  nodeClientPort(route->node, who));
+                  nodeClientPort(route->node, audience));
 }
 
 static void redirectReplyVerdict(struct client *c, enum verdict verdict, const struct route *route) {
@@ -239,9 +242,9 @@ static void redirectReplyToScript(struct client *c, const struct request *r, enu
         replyError(c, "ERR Attempted to access a non local key in a cluster node");
 }
 
-/* Scripts keep to one slot, unless they say that they may do otherwise. */
-static bool redirectScriptKeepsToSlot(struct route *route) {
-    struct call *call = call_running; /* to be the script's */
+/* A script must use one slot only, unless it declares otherwise. */
+static bool redirectScriptUsesOneSlot(struct route *route) {
+    struct call *call = call_running; /* becomes the script's call */
     while (call && call->client != script_run.caller) call = call->outer;
     if (route->slot < 0 || !call || call->slot == CALL_SLOT_ANY) return true;
     if (call->slot == CALL_SLOT_NONE_YET) {
@@ -260,22 +263,22 @@ static enum admission redirectCheckCalled(struct client *c, struct request *r, e
         redirectReplyToScript(c, r, verdict);
         return REFUSED;
     }
-    if (origin == ORIGIN_MODULE || redirectScriptKeepsToSlot(&route)) return ADMITTED;
+    if (origin == ORIGIN_MODULE || redirectScriptUsesOneSlot(&route)) return ADMITTED;
     admission_errno = EPERM;
     replyError(c, "ERR Script attempted to access keys that do not hash to the same slot");
     return REFUSED;
 }
 
-static bool nobody_is_sent_away;
+static bool redirect_disabled;
 
-void redirectNobody(void) {
-    nobody_is_sent_away = true;
+void redirectDisable(void) {
+    redirect_disabled = true;
 }
 
 static __attribute__((noinline)) enum admission redirectCheckRoute(struct client *c, struct request *r,
                                                                    enum requestOrigin origin) {
     const struct client *owner = callOwner() ? callOwner() : c;
-    if (nobody_is_sent_away || callReplays() || (migration_links && migrationIsLink(owner))) return ADMITTED;
+    if (redirect_disabled || callReplays() || (migration_links && migrationIsLink(owner))) return ADMITTED;
     if (origin == ORIGIN_SCRIPT || origin == ORIGIN_MODULE) return redirectCheckCalled(c, r, origin);
     struct route route = {.slot = -1};
     bool exec = r->cmd->spec->proc == execCommand;
@@ -286,22 +289,22 @@ static __attribute__((noinline)) enum admission redirectCheckRoute(struct client
         redirectAddRequest(&route, c, r);
     enum verdict verdict = redirectDecide(c, r, &route);
     if (verdict == RUNS_HERE) return ADMITTED;
-    const char *lead = reply_error_prefix; /* EXEC is redirected as it is */
+    const char *prefix = reply_error_prefix; /* no prefix of EXEC's own errors */
     reply_error_prefix = NULL;
     redirectReplyVerdict(c, verdict, &route);
-    reply_error_prefix = lead;
+    reply_error_prefix = prefix;
     if (exec) multiReset(c);
     return REFUSED;
 }
 
 static enum admission redirectCheckSlot(struct client *c, struct request *r, enum requestOrigin origin) {
-    if (__builtin_expect(origin == ORIGIN_CLIENT && redirectStaysHere(r), 1)) return ADMITTED;
+    if (__builtin_expect(origin == ORIGIN_CLIENT && redirectIsLocal(r), 1)) return ADMITTED;
     return redirectCheckRoute(c, r, origin);
 }
 
-/* ---- ASKING is for one command, or one transaction ---- */
+/* ---- ASKING: valid for one command or one transaction ---- */
 
-static bool anybody_asks; /* or has asked since we last looked */
+static bool any_asking; /* some client is asking, or was at the last check */
 
 static void redirectForgetAsking(struct client *c) {
     if (c->flags & CLIENT_ASKING && !(c->flags & (CLIENT_MULTI | CLIENT_BLOCKED)) &&
@@ -309,37 +312,37 @@ static void redirectForgetAsking(struct client *c) {
         c->flags &= ~CLIENT_ASKING;
 }
 
-void redirectAsking(struct client *c) {
+void redirectAllowAsking(struct client *c) {
     c->flags |= CLIENT_ASKING;
-    if (anybody_asks) return;
-    anybody_asks = true;
+    if (any_asking) return;
+    any_asking = true;
     callHookIdle(redirectForgetAsking, false);
 }
 
 static void redirectNoteAsking(void *priv, struct client *c) {
     (void)priv;
-    anybody_asks |= (c->flags & CLIENT_ASKING) != 0;
+    any_asking |= (c->flags & CLIENT_ASKING) != 0;
 }
 
-/* Slots move now and then: in between no command is looked at behind its end. */
+/* Slots move rarely: at other times no hook runs after commands. */
 static void redirectAskingCron(void) {
-    if (!anybody_asks) return;
-    anybody_asks = false;
+    if (!any_asking) return;
+    any_asking = false;
     clientForEach(redirectNoteAsking, NULL);
-    callHookIdle(redirectForgetAsking, !anybody_asks);
+    callHookIdle(redirectForgetAsking, !any_asking);
 }
 
-/* ---- Clients that wait, and those that listen ---- */
+/* ---- Blocked clients and subscribers ---- */
 
 static struct route recheck_route;
 static enum verdict recheck_verdict;
 
-static void redirectReplyGone(struct client *c) {
+static void redirectReplyMoved(struct client *c) {
     redirectReplyVerdict(c, recheck_verdict, &recheck_route);
 }
 
-/* Keys that are missing are what they wait for, so they are not sent away for that; and what is imported may
- * come yet. */
+/* A blocked client waits for missing keys, so it is not redirected because they are missing; and keys of an
+ * importing slot may still come. */
 static void redirectRecheckClient(void *priv, struct client *c) {
     (void)priv;
     const struct request *r = blockedRequest(c);
@@ -348,9 +351,9 @@ static void redirectRecheckClient(void *priv, struct client *c) {
     redirectAddRequest(&recheck_route, c, r);
     recheck_verdict = redirectDecide(c, r, &recheck_route);
     if (recheck_verdict == RUNS_HERE) return;
-    const struct openSlot *open = slotOpen(clusterTopology(), recheck_route.slot);
+    const struct openSlot *open = slotFindOpen(clusterTopology(), recheck_route.slot);
     if (recheck_verdict == MOVED && open && open->from) return;
-    unblockWithReply(c, redirectReplyGone);
+    unblockWithReply(c, redirectReplyMoved);
 }
 
 static bool redirectChannelStays(struct str channel) {
@@ -372,7 +375,7 @@ void redirectInit(void) {
     cronRegister(redirectAskingCron, ASKING_CRON_MS);
 }
 
-/* Who follows whom is the cluster's affair. */
+/* The roles of nodes are decided by the cluster. */
 static void redirectRefuseReplicaof(void) {
     if (!roleIsReplica()) return;
     fprintf(stderr,

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* redirect.h - who may run what here, and who is sent to another node: the row RULE_CLUSTER of admission
- * (command/admission.h), READONLY, READWRITE, ASKING, and clients that wait for keys of a slot that leaves.
- */
+/* redirect.h - which requests run on this node and which are redirected: the rule RULE_CLUSTER of admission
+ * (command/admission.h), READONLY, READWRITE, ASKING, and blocked clients whose slot leaves. */
 #pragma once
 
 #include "client/client.h"
 
 void redirectInit(void);
-/* From now on whatever comes is run here: a module of ours sees to it that it is right. */
-void redirectNobody(void);
+/* Switches redirection off: from now on every request runs here, because a module takes care of routing. */
+void redirectDisable(void);
 void redirectStart(void); /* this server is a node of a cluster */
-/* ASKING: c may use a slot that is imported, in its next command. */
-void redirectAsking(struct client *c);
-/* Owners of slots, or the state of the cluster, have changed: clients that wait for keys which are not ours
- * any more are told where they are; so are subscribers of shard channels. */
+/* Lets c use an importing slot in its next command. */
+void redirectAllowAsking(struct client *c);
+/* Called after owners of slots or the state of the cluster have changed. Redirects clients that are blocked
+ * on keys which this node does not own any more, and unsubscribes clients from shard channels that left. */
 void redirectRecheck(void);

@@ -187,9 +187,9 @@ static void aMinorityStopsServing(void **state) {
     struct clusterSim *s = simTestAgreed(&usual);
     clusterSimSide(s, 0, 1);
     clusterSimRun(s, 4 * TIMEOUT_MS);
-    assert_false(engineStateOk(clusterSimEngine(s, 0)));
+    assert_false(engineIsClusterOk(clusterSimEngine(s, 0)));
     assert_int_equal(clusterSimEngine(s, 0)->down, DOWN_MINORITY);
-    assert_true(engineStateOk(clusterSimEngine(s, 1)));
+    assert_true(engineIsClusterOk(clusterSimEngine(s, 1)));
     clusterSimSide(s, 0, 0);
     assert_true(simTestUntilAgreed(s, 60000) >= 0);
     assert_true(nodeIsReplica(clusterSimEngine(s, 0)->t.myself));
@@ -203,7 +203,7 @@ static void simTestWithoutAMajorityNobodyIsElected(void **state) {
     clusterSimKill(s, 1);
     clusterSimRun(s, 6 * TIMEOUT_MS);
     assert_int_equal(clusterSimPrimaryOf(s, 0), -1);
-    assert_false(engineStateOk(clusterSimEngine(s, 2)));
+    assert_false(engineIsClusterOk(clusterSimEngine(s, 2)));
     clusterSimRestart(s, 1);
     assert_true(untilReplaced(s, 0, 60000) >= 0);
     clusterSimDestroy(s);
@@ -304,7 +304,7 @@ static void lossAndLatencyMakeNobodyFail(void **state) {
     clusterSimRun(s, 60 * TIMEOUT_MS);
     for (int i = 0; i < clusterSimCount(s); i++) {
         for (int k = 0; k < clusterSimCount(s); k++)
-            assert_false(nodeFailed(clusterSimEngine(s, i)->t.nodes[k]));
+            assert_false(nodeHasFailed(clusterSimEngine(s, i)->t.nodes[k]));
     }
     assert_int_equal(clusterSimPrimaryOf(s, 0), 0);
     clusterSimDestroy(s);
@@ -506,7 +506,7 @@ static int whoTakesForFailed(struct clusterSim *s, const char *id) {
     for (int k = 0; k < clusterSimCount(s); k++) {
         const struct engine *e = clusterSimEngine(s, k);
         const struct clusterNode *n = e ? topologyFind(&e->t, id) : NULL;
-        count += n && nodeFailed(n);
+        count += n && nodeHasFailed(n);
     }
     return count;
 }

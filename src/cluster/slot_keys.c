@@ -9,7 +9,7 @@
 #include "data/keyspace/db.h"
 #include "data/lifetime/lazyfree.h"
 
-uint64_t slotKeys(int slot) {
+uint64_t slotCountKeys(int slot) {
     uint64_t n = 0;
     for (int i = 0; i < dbCount(); i++) n += keyspaceSlotSize(&dbs[i].keyspace, slot);
     return n;
@@ -28,8 +28,8 @@ void slotDropKeys(int slot) {
     propagateNow(0, 3, flush);
 }
 
-static void slotKeysFound(struct topology *t, int slot) {
-    const struct openSlot *open = slotOpen(t, slot);
+static void slotReconcileKeys(struct topology *t, int slot) {
+    const struct openSlot *open = slotFindOpen(t, slot);
     if (t->owner[slot] == t->myself || (open && open->from)) return;
     if (t->owner[slot]) {
         serverLog(LL_NOTICE,
@@ -40,11 +40,11 @@ static void slotKeysFound(struct topology *t, int slot) {
     }
     serverLog(LL_NOTICE, "This node holds keys of slot %d, which nobody owns, so it takes the slot", slot);
     slotAssign(t, slot, t->myself);
-    engineTodo(&cluster_engine, TODO_SAVE | TODO_STATE | TODO_SLOTS);
+    engineAddTodo(&cluster_engine, TODO_SAVE | TODO_STATE | TODO_SLOTS);
 }
 
-void slotsOfKeysFound(void) {
+void slotsReconcileKeys(void) {
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
-        if (slotKeys(slot)) slotKeysFound(clusterTopology(), slot);
+        if (slotCountKeys(slot)) slotReconcileKeys(clusterTopology(), slot);
     }
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slot_keys.h - the keys of a slot, in all databases: how many, and away with them. */
+/* slot_keys.h - the keys of a slot in all databases: counting, deleting. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-uint64_t slotKeys(int slot); /* O(databases) */
-/* Deletes them, as lazyfree-lazy-server-del says; each is told to everybody who hears of deletions, and
- * propagated. */
+uint64_t slotCountKeys(int slot); /* O(databases) */
+/* Deletes the keys as lazyfree-lazy-server-del says. Each deletion is notified and propagated. */
 void slotDeleteKeys(int slot);
-/* They have left with their slot, and are another node's: so here it is no event that they go. Replicas and
- * files are told of the slot as a whole (CLUSTER FLUSHSLOT). */
+/* Removes the keys of a slot that another node owns now. No deletion is notified; replicas and files get the
+ * whole slot (CLUSTER FLUSHSLOT). */
 void slotDropKeys(int slot);
-/* The data of a primary have been loaded: it takes slots that it has keys of and that nobody owns, and
- * deletes keys of slots that are another's. */
-void slotsOfKeysFound(void);
+/* Called when a primary has loaded its data: it takes slots that it has keys of and that have no owner, and
+ * deletes keys of slots that other nodes own. */
+void slotsReconcileKeys(void);

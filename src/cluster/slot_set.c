@@ -8,7 +8,7 @@ _Static_assert(sizeof(struct slotSet) == 2048, "as many bytes as on the bus");
 
 static uint64_t slotSetWordAt(const struct slotSet *set, int i) {
     uint64_t word;
-    memcpy(&word, set->bits + 8 * i, 8); /* little-endian: bit b of it is slot 64 * i + b */
+    memcpy(&word, set->bits + 8 * i, 8); /* little-endian: bit b of word i is slot 64 * i + b */
     return word;
 }
 
@@ -18,7 +18,8 @@ int slotSetCount(const struct slotSet *set) {
     return count;
 }
 
-/* The first slot from `from` on that is in the set (flip 0), or is not (flip ~0); KEY_SLOTS: none. */
+/* Returns the first slot from `from` on that is in the set (flip 0) or not in it
+ * (flip ~0); KEY_SLOTS if none. */
 static int slotSetFindFrom(const struct slotSet *set, int from, uint64_t flip) {
     for (int i = from / 64; i < KEY_SLOTS / 64; i++) {
         uint64_t word = slotSetWordAt(set, i) ^ flip;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slot_set.h - a set of slots: a bitmap, as it travels on the bus. Slot s is bit s % 8 of byte s / 8. */
+/* slot_set.h - a set of slots: a bitmap with the layout of the bus. Slot s is bit s % 8 of byte s / 8. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,12 +21,13 @@ static inline void slotSetAdd(struct slotSet *set, int slot) {
 static inline void slotSetRemove(struct slotSet *set, int slot) {
     set->bits[slot >> 3] &= (uint8_t) ~(1 << (slot & 7));
 }
-static inline void slotSetWithout(struct slotSet *set, const struct slotSet *others) {
+static inline void slotSetSubtract(struct slotSet *set, const struct slotSet *others) {
     for (size_t i = 0; i < sizeof set->bits; i++) set->bits[i] &= (uint8_t)~others->bits[i];
 }
-static inline bool slotSetEqual(const struct slotSet *a, const struct slotSet *b) {
+static inline bool slotSetIsEqual(const struct slotSet *a, const struct slotSet *b) {
     return memcmp(a, b, sizeof *a) == 0;
 }
 int slotSetCount(const struct slotSet *set);
-/* The next run of slots from `from` on: its first, and *last. -1: there is none. */
+/* Finds the next run of slots at or after `from`. Returns its first slot and sets *last,
+ * or returns -1 if there is none. */
 int slotSetRun(const struct slotSet *set, int from, int *last);

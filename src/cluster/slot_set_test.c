@@ -109,11 +109,11 @@ static void equalOnlyWhenEveryBitIs(void **state) {
     (void)state;
     struct slotSet other = {{0}};
     slotSetAdd(&set, 5000);
-    assert_false(slotSetEqual(&set, &other));
+    assert_false(slotSetIsEqual(&set, &other));
     slotSetAdd(&other, 5000);
-    assert_true(slotSetEqual(&set, &other));
+    assert_true(slotSetIsEqual(&set, &other));
     slotSetAdd(&other, 5001);
-    assert_false(slotSetEqual(&set, &other));
+    assert_false(slotSetIsEqual(&set, &other));
 }
 
 int main(void) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* slot_stats.c - see slot_stats.h.
  *
- * Figures are kept while cluster-slot-stats-enabled says so: until then there is neither a table nor a hook
- * that runs. What counts is a client's own request, by the slot of its first key (of a transaction: of its
- * first command): the time of its handler, the bytes of request and reply, and what replicas got of it.
- * What it runs in turn (scripts, queued commands) is within its figures; a reply within a transaction counts
- * once more from the start of the transaction, as Valkey counts it. */
+ * Figures are kept while cluster-slot-stats-enabled is on; before that there is neither a table nor a hook
+ * that runs. A client's own request counts for the slot of its first key (a transaction: of its first
+ * command): the time of the handler, the bytes of request and reply, and the bytes that replicas got of it.
+ * What the request runs in turn (scripts, queued commands) is included in its figures. A reply within a
+ * transaction counts once more from the start of the transaction, as in Valkey. */
 #include "cluster/slot_stats.h"
 
 #include <stdlib.h>
@@ -30,21 +30,21 @@ enum metric { KEY_COUNT, CPU_USEC, BYTES_IN, BYTES_OUT, METRICS };
 static const char *const metric_names[METRICS] = {"key-count", "cpu-usec", "network-bytes-in",
                                                   "network-bytes-out"};
 
-static struct slotFigures { uint64_t ticks, in, out; } * figures; /* of all slots; NULL: never asked for */
+static struct slotFigures { uint64_t ticks, in, out; } * figures; /* of all slots; NULL: never enabled */
 static bool counting;
-static struct slotSet owned; /* when last looked at */
+static struct slotSet owned; /* slots of this shard at the last check */
 
-/* ---- A request that is counted ---- */
+/* ---- The request that is being counted ---- */
 
 static struct {
     struct call *call; /* NULL: none */
     int slot;
     uint64_t start, offset;
     size_t in, out;
-} now;
+} counted;
 
 /* Shard channels have slots, too. */
-static int slotOfRequest(const struct request *r) {
+static int slotStatsSlotOfRequest(const struct request *r) {
     const struct keyRef *only = &r->cmd->only_key;
     const struct commandSpec *spec = r->cmd->spec;
     if (only->pos > 0 && only->pos < r->argc) return keySlot(r->argv[only->pos]);
@@ -56,73 +56,76 @@ static int slotOfRequest(const struct request *r) {
     return slot;
 }
 
-/* Of EXEC it is that of the first command that has keys. */
-static int slotOfCall(struct client *c, const struct request *r) {
+/* Returns the slot of a request; EXEC has the slot of the first queued command with keys. */
+static int slotStatsSlotOfCall(struct client *c, const struct request *r) {
     int slot = -1;
     const struct request *queued;
-    if (r->cmd->spec->proc != execCommand) return slotOfRequest(r);
-    for (int i = 0; slot < 0 && (queued = multiQueued(c, i)); i++) slot = slotOfRequest(queued);
+    if (r->cmd->spec->proc != execCommand) return slotStatsSlotOfRequest(r);
+    for (int i = 0; slot < 0 && (queued = multiQueued(c, i)); i++) slot = slotStatsSlotOfRequest(queued);
     return slot;
 }
 
-static size_t slotStatsHeadLength(uint64_t n) { /* of "$3\r\n" */
+static size_t slotStatsPrefixLength(uint64_t n) { /* length of "$3\r\n" */
     char digits[24];
     return 3 + ull2string(digits, n);
 }
 
-/* In the protocol. MULTI has no slot yet when it comes: EXEC counts for it. */
+/* Returns the request's length in the protocol. EXEC includes MULTI, whose slot
+ * was not known when it came. */
 static size_t slotStatsRequestBytes(const struct request *r) {
     size_t bytes = r->cmd->spec->proc == execCommand ? sizeof "*1\r\n$5\r\nMULTI\r\n" - 1 : 0;
     if (r->raw.ptr) return bytes + r->raw.len;
-    bytes += slotStatsHeadLength((uint64_t)r->argc);
-    for (int i = 0; i < r->argc; i++) bytes += slotStatsHeadLength(r->argv[i].len) + r->argv[i].len + 2;
+    bytes += slotStatsPrefixLength((uint64_t)r->argc);
+    for (int i = 0; i < r->argc; i++) bytes += slotStatsPrefixLength(r->argv[i].len) + r->argv[i].len + 2;
     return bytes;
 }
 
 static void slotStatsBeforeCall(struct client *c) {
     struct call *call = call_running;
-    if (now.call ||
+    if (counted.call ||
         (call->origin != ORIGIN_CLIENT && call->origin != ORIGIN_UNBLOCKED && call->origin != ORIGIN_RESUMED))
         return;
-    int slot = slotOfCall(c, call->request);
+    int slot = slotStatsSlotOfCall(c, call->request);
     if (slot < 0) return;
-    now.call = call;
-    now.slot = slot;
-    now.in = slotStatsRequestBytes(call->request);
-    now.out = c->out.bytes;
-    now.offset = replication_control.offset();
-    now.start = ticksNow();
+    counted.call = call;
+    counted.slot = slot;
+    counted.in = slotStatsRequestBytes(call->request);
+    counted.out = c->out.bytes;
+    counted.offset = replication_control.offset();
+    counted.start = ticksNow();
 }
 
 static void slotStatsAfterCall(struct client *c) {
     const struct call *call = call_running;
-    if (!now.call || (call != now.call && (call->outer != now.call || call->origin != ORIGIN_EXEC))) return;
-    struct slotFigures *f = &figures[now.slot];
-    if (call == now.call && c->flags & CLIENT_BLOCKED) return; /* it counts when it has come to its end */
-    if (call == now.call && c->flags & CLIENT_ERROR && c->cmd->spec->proc == execCommand) return;
-    f->out += c->out.bytes - now.out;
-    if (call != now.call) return;
-    f->in += now.in;
-    f->ticks += ticksNow() - now.start + call->request->ticks;
+    if (!counted.call ||
+        (call != counted.call && (call->outer != counted.call || call->origin != ORIGIN_EXEC)))
+        return;
+    struct slotFigures *f = &figures[counted.slot];
+    if (call == counted.call && c->flags & CLIENT_BLOCKED) return; /* it counts when it ends */
+    if (call == counted.call && c->flags & CLIENT_ERROR && c->cmd->spec->proc == execCommand) return;
+    f->out += c->out.bytes - counted.out;
+    if (call != counted.call) return;
+    f->in += counted.in;
+    f->ticks += ticksNow() - counted.start + call->request->ticks;
 }
 
 static void slotStatsCallDone(struct client *c) {
     (void)c;
-    if (call_running != now.call) return;
-    uint64_t told = replication_control.offset() - now.offset;
-    figures[now.slot].out += told * (uint64_t)replication_control.replicas();
-    now.call = NULL;
+    if (call_running != counted.call) return;
+    uint64_t sent = replication_control.offset() - counted.offset;
+    figures[counted.slot].out += sent * (uint64_t)replication_control.replicas();
+    counted.call = NULL;
 }
 
-/* One that has been queued. Its reply is of no slot. */
+/* Counts a request that has been queued. Its reply has no slot. */
 static void slotStatsRequestDone(struct client *c) {
     const struct request *queued = c->flags & CLIENT_MULTI ? multiLastQueued(c) : NULL, *r = c->request;
     if (!queued || queued->cmd != r->cmd || queued->argc != r->argc) return;
-    int slot = slotOfRequest(r);
+    int slot = slotStatsSlotOfRequest(r);
     if (slot >= 0) figures[slot].in += slotStatsRequestBytes(r);
 }
 
-/* ---- On, off, anew ---- */
+/* ---- Enabling and resetting ---- */
 
 void slotStatsRecheck(void) {
     if (!cluster_enabled || !clusterMyself()) return;
@@ -133,7 +136,7 @@ void slotStatsRecheck(void) {
         callHookIdle(slotStatsAfterCall, !counting);
         callHookIdle(slotStatsCallDone, !counting);
         callHookIdle(slotStatsRequestDone, !counting);
-        now.call = NULL;
+        counted.call = NULL;
     }
     if (!figures) return;
     const struct clusterNode *primary = nodeShardPrimary(clusterMyself());
@@ -161,7 +164,7 @@ void slotStatsInit(void) {
 
 static uint64_t slotStatsFigure(int slot, enum metric metric) {
     switch (metric) {
-    case KEY_COUNT: return slotKeys(slot);
+    case KEY_COUNT: return slotCountKeys(slot);
     case CPU_USEC: return figures[slot].ticks / ticks_per_us;
     case BYTES_IN: return figures[slot].in;
     default: return figures[slot].out;
@@ -189,7 +192,7 @@ static bool slotStatsIsShown(int slot) {
 
 static void slotStatsReplyRange(struct client *c) {
     int first, last;
-    if (!clusterSlotArg(c, c->argv[3], &first) || !clusterSlotArg(c, c->argv[4], &last)) return;
+    if (!clusterParseSlotArg(c, c->argv[3], &first) || !clusterParseSlotArg(c, c->argv[4], &last)) return;
     if (first > last) {
         replyErrorFmt(c, "ERR Start slot number %d is greater than end slot number %d", first, last);
         return;
@@ -202,7 +205,6 @@ static void slotStatsReplyRange(struct client *c) {
     replySetArrayLen(c, mark, count);
 }
 
-/* How they are to be ordered. */
 struct slotStatsOrder {
     enum metric by;
     bool ascending;
@@ -248,16 +250,16 @@ struct ranked {
     int slot;
     uint64_t value;
 };
-static int slotStatsBySlot(const struct ranked *a, const struct ranked *b) {
+static int slotStatsCompareSlots(const struct ranked *a, const struct ranked *b) {
     return (a->slot > b->slot) - (a->slot < b->slot);
 }
-static int slotStatsAscending(const void *x, const void *y) {
+static int slotStatsCompareAscending(const void *x, const void *y) {
     const struct ranked *a = x, *b = y;
-    return a->value != b->value ? (a->value > b->value ? 1 : -1) : slotStatsBySlot(a, b);
+    return a->value != b->value ? (a->value > b->value ? 1 : -1) : slotStatsCompareSlots(a, b);
 }
-static int slotStatsDescending(const void *x, const void *y) {
+static int slotStatsCompareDescending(const void *x, const void *y) {
     const struct ranked *a = x, *b = y;
-    return a->value != b->value ? (a->value < b->value ? 1 : -1) : slotStatsBySlot(a, b);
+    return a->value != b->value ? (a->value < b->value ? 1 : -1) : slotStatsCompareSlots(a, b);
 }
 
 static void slotStatsReplyOrdered(struct client *c) {
@@ -268,7 +270,8 @@ static void slotStatsReplyOrdered(struct client *c) {
     for (int slot = 0; slot < KEY_SLOTS; slot++) {
         if (slotStatsIsShown(slot)) ranked[count++] = (struct ranked){slot, slotStatsFigure(slot, order.by)};
     }
-    qsort(ranked, (size_t)count, sizeof *ranked, order.ascending ? slotStatsAscending : slotStatsDescending);
+    qsort(ranked, (size_t)count, sizeof *ranked,
+          order.ascending ? slotStatsCompareAscending : slotStatsCompareDescending);
     if (count > order.limit) count = order.limit;
     replyArrayLen(c, count);
     for (int i = 0; i < count; i++) slotStatsReplySlot(c, ranked[i].slot);

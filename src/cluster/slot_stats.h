@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slot_stats.h - how single slots are used: CLUSTER SLOT-STATS. */
+/* slot_stats.h - statistics of single slots: CLUSTER SLOT-STATS. */
 #pragma once
 
 void slotStatsInit(void);
-/* The directive, or who owns what, has changed: figures of slots that left or came begin anew. */
+/* Called when the directive or owners of slots have changed. Figures of slots
+ * that came or left start at zero. */
 void slotStatsRecheck(void);

@@ -9,8 +9,9 @@
 
 #define TAG_LEN_MAX 3
 
-/* Every text of this length, in order. */
-static int slotTagNameSlots(char tags[][TAG_LEN_MAX + 1], size_t len) {
+/* Gives each text of this length, in order, to its slot if that has none yet.
+ * Returns how many slots got one. */
+static int slotTagFillLength(char tags[][TAG_LEN_MAX + 1], size_t len) {
     static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     enum { LETTERS = sizeof letters - 1 };
     int named = 0, count = 1;
@@ -27,10 +28,11 @@ static int slotTagNameSlots(char tags[][TAG_LEN_MAX + 1], size_t len) {
 }
 
 const char *slotTag(int slot) {
+    serverAssert(slot >= 0 && slot < KEY_SLOTS);
     static char tags[KEY_SLOTS][TAG_LEN_MAX + 1];
     if (!*tags[0]) {
         int named = 0;
-        for (size_t len = 1; len <= TAG_LEN_MAX; len++) named += slotTagNameSlots(tags, len);
+        for (size_t len = 1; len <= TAG_LEN_MAX; len++) named += slotTagFillLength(tags, len);
         serverAssert(named == KEY_SLOTS);
     }
     return tags[slot];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* state.h - what the parts of this room share: the engine of this node, and its directives. */
+/* state.h - what the files of this module share: the engine of this node, and its directives. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,8 @@
 #include "cluster/cluster_engine.h"
 #include "data/server_state/role.h"
 
-/* The state of this node. Only when enabled. Whoever changes it says what is to be done (engineTodo). */
+/* The state of this node, valid only if the cluster is enabled. A function that changes it adds the work that
+ * follows from the change (engineAddTodo). */
 extern struct engine cluster_engine;
 static inline struct topology *clusterTopology(void) {
     return &cluster_engine.t;
@@ -17,12 +18,12 @@ static inline struct topology *clusterTopology(void) {
 static inline struct clusterNode *clusterMyself(void) {
     return cluster_engine.t.myself;
 }
-/* Replicas that are to have something before this node goes on. A primary without replicas in the cluster has
- * none, whoever else follows it (tools that copy data, which may never acknowledge anything). */
+/* Returns how many replicas have to acknowledge something before this node goes on. It is 0 for a primary
+ * without replicas in the cluster: tools that copy its data may never acknowledge anything. */
 int clusterReplicasOnline(void);
-int64_t clusterNow(void); /* of the wall clock, in ms: what engine functions are given */
+int64_t clusterNow(void); /* wall clock in ms, for functions of the engine */
 
-/* The directives that are not the engine's. */
+/* The directives that the engine does not have. */
 enum endpointType { ENDPOINT_IP, ENDPOINT_HOSTNAME, ENDPOINT_UNKNOWN };
 struct clusterSettings {
     int64_t port, link_limit, databases, migration_log_max, migration_max_repl_bytes;

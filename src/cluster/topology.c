@@ -9,21 +9,21 @@
 
 /* ---- Arrays that grow by one ---- */
 
-/* Room for one more behind `count` elements of `size` bytes; the array is as long as it has elements. */
-static void *topologyGrown(void *array, int count, size_t size) {
+/* Grows the array by one element of `size` bytes. It has as many as it needs, not more. */
+static void *topologyGrowArray(void *array, int count, size_t size) {
     return zrealloc(array, (size_t)(count + 1) * size);
 }
 
-/* Takes element i out of `count`. */
-static void topologyCloseGap(void *array, int i, int count, size_t size) {
+/* Removes element i of `count`. */
+static void topologyRemoveElement(void *array, int i, int count, size_t size) {
     char *at = (char *)array + (size_t)i * size;
     memmove(at, at + size, (size_t)(count - i - 1) * size);
 }
 
 /* ---- Nodes ---- */
 
-/* Where the id is, or would be; *found: it is there. */
-static int topologyPlaceOf(const struct topology *t, const char *id, bool *found) {
+/* Returns the index at which the id is, or would be inserted. *found: it is there. */
+static int topologySearch(const struct topology *t, const char *id, bool *found) {
     int low = 0, high = t->count;
     *found = false;
     while (low < high) {
@@ -39,32 +39,32 @@ static int topologyPlaceOf(const struct topology *t, const char *id, bool *found
 
 struct clusterNode *topologyFind(const struct topology *t, const char id[NODE_ID_LEN]) {
     bool found;
-    int i = topologyPlaceOf(t, id, &found);
+    int i = topologySearch(t, id, &found);
     return found ? t->nodes[i] : NULL;
 }
 
-static void topologyEnter(struct topology *t, struct clusterNode *n) {
+static void topologyInsertNode(struct topology *t, struct clusterNode *n) {
     bool found;
-    int i = topologyPlaceOf(t, n->id, &found);
+    int i = topologySearch(t, n->id, &found);
     serverAssert(!found);
-    t->nodes = topologyGrown(t->nodes, t->count, sizeof *t->nodes);
+    t->nodes = topologyGrowArray(t->nodes, t->count, sizeof *t->nodes);
     memmove(t->nodes + i + 1, t->nodes + i, (size_t)(t->count - i) * sizeof *t->nodes);
     t->nodes[i] = n;
     t->count++;
 }
 
-static void topologyLeave(struct topology *t, struct clusterNode *n) {
+static void topologyTakeOutNode(struct topology *t, struct clusterNode *n) {
     bool found;
-    int i = topologyPlaceOf(t, n->id, &found);
+    int i = topologySearch(t, n->id, &found);
     serverAssert(found && t->nodes[i] == n);
-    topologyCloseGap(t->nodes, i, t->count--, sizeof *t->nodes);
+    topologyRemoveElement(t->nodes, i, t->count--, sizeof *t->nodes);
 }
 
 struct clusterNode *topologyAdd(struct topology *t, const char id[NODE_ID_LEN], uint16_t flags,
                                 int64_t now_ms) {
     struct clusterNode *n = zcalloc(1, sizeof *n);
     memcpy(n->id, id, NODE_ID_LEN);
-    memcpy(n->shard_id, id, NODE_ID_LEN); /* until it says which one it is in */
+    memcpy(n->shard_id, id, NODE_ID_LEN); /* until the node announces its shard */
     n->flags = flags;
     n->created_ms = now_ms;
     n->hostname = sdsempty();
@@ -72,7 +72,7 @@ struct clusterNode *topologyAdd(struct topology *t, const char id[NODE_ID_LEN], 
     n->availability_zone = sdsempty();
     n->client_ipv4 = sdsempty();
     n->client_ipv6 = sdsempty();
-    topologyEnter(t, n);
+    topologyInsertNode(t, n);
     return n;
 }
 
@@ -100,16 +100,16 @@ static void topologyLeavePrimary(struct clusterNode *n) {
     if (!primary) return;
     for (int i = 0; i < primary->replica_count; i++) {
         if (primary->replicas[i] != n) continue;
-        topologyCloseGap(primary->replicas, i, primary->replica_count--, sizeof *primary->replicas);
+        topologyRemoveElement(primary->replicas, i, primary->replica_count--, sizeof *primary->replicas);
         return;
     }
     serverPanic("a replica is not among those of its primary");
 }
 
-/* In order of ids, so that all nodes show the replicas of a primary in the same one. */
+/* Inserts in order of ids, so that all nodes show the replicas of a primary in one order. */
 static void topologyJoinPrimary(struct clusterNode *n, struct clusterNode *primary) {
     int i = primary->replica_count++;
-    primary->replicas = topologyGrown(primary->replicas, i, sizeof *primary->replicas);
+    primary->replicas = topologyGrowArray(primary->replicas, i, sizeof *primary->replicas);
     for (; i > 0 && memcmp(primary->replicas[i - 1]->id, n->id, NODE_ID_LEN) > 0; i--)
         primary->replicas[i] = primary->replicas[i - 1];
     primary->replicas[i] = n;
@@ -122,21 +122,21 @@ void topologyRemove(struct topology *t, struct clusterNode *n) {
     for (int i = t->open_count - 1; i >= 0; i--) {
         int slot = t->open[i].slot;
         if (t->open[i].to == n) slotSetMigrating(t, slot, NULL);
-        if (slotOpen(t, slot) && slotOpen(t, slot)->from == n) slotSetImporting(t, slot, NULL);
+        if (slotFindOpen(t, slot) && slotFindOpen(t, slot)->from == n) slotSetImporting(t, slot, NULL);
     }
     topologyLeavePrimary(n);
     while (n->replica_count) topologyLeavePrimary(n->replicas[0]);
     for (int i = 0; i < t->count; i++) failureReportDrop(t->nodes[i], n);
-    topologyLeave(t, n);
+    topologyTakeOutNode(t, n);
     topologyNodeFree(n);
 }
 
 void topologyRename(struct topology *t, struct clusterNode *n, const char id[NODE_ID_LEN]) {
     struct clusterNode *primary = n->primary;
-    topologyLeave(t, n);
+    topologyTakeOutNode(t, n);
     topologyLeavePrimary(n);
     memcpy(n->id, id, NODE_ID_LEN);
-    topologyEnter(t, n);
+    topologyInsertNode(t, n);
     if (primary) topologyJoinPrimary(n, primary);
 }
 
@@ -155,10 +155,10 @@ void nodeBecomeReplica(struct topology *t, struct clusterNode *n, struct cluster
     n->flags = (uint16_t)((n->flags & ~(NODE_PRIMARY | NODE_MIGRATE_TO)) | NODE_REPLICA);
     if (!primary) return;
     memcpy(n->shard_id, primary->shard_id, NODE_ID_LEN);
-    for (int i = 0; i < n->replica_count; i++) /* until they follow, too */
+    for (int i = 0; i < n->replica_count; i++) /* until they become its replicas */
         memcpy(n->replicas[i]->shard_id, primary->shard_id, NODE_ID_LEN);
     topologyJoinPrimary(n, primary);
-    primary->flags |= NODE_MIGRATE_TO; /* it had one: when that is lost, another one may come */
+    primary->flags |= NODE_MIGRATE_TO; /* it has had a replica, and may get another when that is lost */
 }
 
 /* ---- Slots ---- */
@@ -180,66 +180,65 @@ void slotAssign(struct topology *t, int slot, struct clusterNode *n) {
     }
 }
 
-int slotsOwned(const struct topology *t) {
+int slotsCountOwned(const struct topology *t) {
     int count = 0;
     for (int i = 0; i < t->count; i++) count += t->nodes[i]->slot_count;
     return count;
 }
 
-int topologyVoters(const struct topology *t) {
+int topologyCountVoters(const struct topology *t) {
     int count = 0;
-    for (int i = 0; i < t->count; i++) count += nodeVotes(t->nodes[i]);
+    for (int i = 0; i < t->count; i++) count += nodeIsVoter(t->nodes[i]);
     return count;
 }
 
-/* A primary that others have told of, and that has never said itself what it has. */
-static bool topologyMayVoteUnheard(const struct clusterNode *n) {
-    bool heard = n->pong_received_ms || n->data_received_ms;
-    return nodeIsPrimary(n) && !n->slot_count && !heard &&
+/* Returns whether this primary is known from other nodes only, and has never announced its slots. */
+static bool topologyMayVoteUnseen(const struct clusterNode *n) {
+    bool received = n->pong_received_ms || n->data_received_ms;
+    return nodeIsPrimary(n) && !n->slot_count && !received &&
            !(n->flags & (NODE_MYSELF | NODE_HANDSHAKE | NODE_NOADDR));
 }
 
 int topologySureQuorum(const struct topology *t) {
-    int unknown = KEY_SLOTS - slotsOwned(t), unheard = 0;
-    for (int i = 0; i < t->count; i++) unheard += topologyMayVoteUnheard(t->nodes[i]);
-    return (topologyVoters(t) + (unheard < unknown ? unheard : unknown)) / 2 + 1;
+    int unknown = KEY_SLOTS - slotsCountOwned(t), unseen = 0;
+    for (int i = 0; i < t->count; i++) unseen += topologyMayVoteUnseen(t->nodes[i]);
+    return (topologyCountVoters(t) + (unseen < unknown ? unseen : unknown)) / 2 + 1;
 }
 
-static int topologyOpenPlace(const struct topology *t, int slot) {
+static int topologySearchOpen(const struct topology *t, int slot) {
     int i = 0;
     while (i < t->open_count && t->open[i].slot < slot) i++;
     return i;
 }
 
-struct openSlot *slotOpen(const struct topology *t, int slot) {
-    int i = topologyOpenPlace(t, slot);
+struct openSlot *slotFindOpen(const struct topology *t, int slot) {
+    int i = topologySearchOpen(t, slot);
     return i < t->open_count && t->open[i].slot == slot ? &t->open[i] : NULL;
 }
 
-static void topologySlotSetOpen(struct topology *t, int slot, struct clusterNode *to,
-                                struct clusterNode *from) {
+static void topologySetOpen(struct topology *t, int slot, struct clusterNode *to, struct clusterNode *from) {
     serverAssert(slot >= 0 && slot < KEY_SLOTS);
-    int i = topologyOpenPlace(t, slot);
+    int i = topologySearchOpen(t, slot);
     bool there = i < t->open_count && t->open[i].slot == slot;
     if (!to && !from) {
-        if (there) topologyCloseGap(t->open, i, t->open_count--, sizeof *t->open);
+        if (there) topologyRemoveElement(t->open, i, t->open_count--, sizeof *t->open);
         return;
     }
     if (!there) {
-        t->open = topologyGrown(t->open, t->open_count, sizeof *t->open);
+        t->open = topologyGrowArray(t->open, t->open_count, sizeof *t->open);
         memmove(t->open + i + 1, t->open + i, (size_t)(t->open_count++ - i) * sizeof *t->open);
     }
     t->open[i] = (struct openSlot){.slot = (uint16_t)slot, .to = to, .from = from};
 }
 
 void slotSetMigrating(struct topology *t, int slot, struct clusterNode *to) {
-    struct openSlot *open = slotOpen(t, slot);
-    topologySlotSetOpen(t, slot, to, open ? open->from : NULL);
+    struct openSlot *open = slotFindOpen(t, slot);
+    topologySetOpen(t, slot, to, open ? open->from : NULL);
 }
 
 void slotSetImporting(struct topology *t, int slot, struct clusterNode *from) {
-    struct openSlot *open = slotOpen(t, slot);
-    topologySlotSetOpen(t, slot, open ? open->to : NULL, from);
+    struct openSlot *open = slotFindOpen(t, slot);
+    topologySetOpen(t, slot, open ? open->to : NULL, from);
 }
 
 void topologyCloseSlots(struct topology *t) {
@@ -248,7 +247,7 @@ void topologyCloseSlots(struct topology *t) {
 
 /* ---- Failure reports ---- */
 
-static int topologyReportOf(const struct clusterNode *about, const struct clusterNode *by) {
+static int topologyFindReport(const struct clusterNode *about, const struct clusterNode *by) {
     for (int i = 0; i < about->report_count; i++) {
         if (about->reports[i].by == by) return i;
     }
@@ -256,10 +255,11 @@ static int topologyReportOf(const struct clusterNode *about, const struct cluste
 }
 
 bool failureReportAdd(struct clusterNode *about, struct clusterNode *by, int64_t now_ms) {
-    int i = topologyReportOf(about, by);
+    serverAssert(about && by);
+    int i = topologyFindReport(about, by);
     bool first = i < 0;
     if (first) {
-        about->reports = topologyGrown(about->reports, about->report_count, sizeof *about->reports);
+        about->reports = topologyGrowArray(about->reports, about->report_count, sizeof *about->reports);
         i = about->report_count++;
     }
     about->reports[i] = (struct failureReport){by, now_ms};
@@ -267,30 +267,31 @@ bool failureReportAdd(struct clusterNode *about, struct clusterNode *by, int64_t
 }
 
 bool failureReportDrop(struct clusterNode *about, const struct clusterNode *by) {
-    int i = topologyReportOf(about, by);
+    int i = topologyFindReport(about, by);
     if (i < 0) return false;
-    topologyCloseGap(about->reports, i, about->report_count--, sizeof *about->reports);
+    topologyRemoveElement(about->reports, i, about->report_count--, sizeof *about->reports);
     return true;
 }
 
 int failureReportCount(struct clusterNode *about, int64_t since_ms) {
+    serverAssert(about);
     for (int i = about->report_count - 1; i >= 0; i--) {
         if (about->reports[i].at_ms < since_ms)
-            topologyCloseGap(about->reports, i, about->report_count--, sizeof *about->reports);
+            topologyRemoveElement(about->reports, i, about->report_count--, sizeof *about->reports);
     }
     return about->report_count;
 }
 
 /* ---- Forgotten nodes ---- */
 
-void topologyForgottenTrim(struct topology *t, int64_t now_ms) {
+void topologyTrimForgotten(struct topology *t, int64_t now_ms) {
     for (int i = t->forgotten_count - 1; i >= 0; i--) {
         if (t->forgotten[i].until_ms <= now_ms)
-            topologyCloseGap(t->forgotten, i, t->forgotten_count--, sizeof *t->forgotten);
+            topologyRemoveElement(t->forgotten, i, t->forgotten_count--, sizeof *t->forgotten);
     }
 }
 
-static struct forgottenNode *topologyForgottenFind(const struct topology *t, const char *id) {
+static struct forgottenNode *topologyFindForgotten(const struct topology *t, const char *id) {
     for (int i = 0; i < t->forgotten_count; i++) {
         if (memcmp(t->forgotten[i].id, id, NODE_ID_LEN) == 0) return &t->forgotten[i];
     }
@@ -298,9 +299,9 @@ static struct forgottenNode *topologyForgottenFind(const struct topology *t, con
 }
 
 void topologyForget(struct topology *t, const char id[NODE_ID_LEN], int64_t until_ms) {
-    struct forgottenNode *f = topologyForgottenFind(t, id);
+    struct forgottenNode *f = topologyFindForgotten(t, id);
     if (!f) {
-        t->forgotten = topologyGrown(t->forgotten, t->forgotten_count, sizeof *t->forgotten);
+        t->forgotten = topologyGrowArray(t->forgotten, t->forgotten_count, sizeof *t->forgotten);
         f = &t->forgotten[t->forgotten_count++];
         memcpy(f->id, id, NODE_ID_LEN);
     }
@@ -308,7 +309,7 @@ void topologyForget(struct topology *t, const char id[NODE_ID_LEN], int64_t unti
 }
 
 bool topologyIsForgotten(const struct topology *t, const char id[NODE_ID_LEN], int64_t now_ms) {
-    const struct forgottenNode *f = topologyForgottenFind(t, id);
+    const struct forgottenNode *f = topologyFindForgotten(t, id);
     return f && f->until_ms > now_ms;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topology_file.c - see topology_file.h.
  *
- * A line is cut into words by blanks; the second word is the address with its names and values, the third the
- * flags, and from the ninth on there are slots. Nothing is believed: ids, ports, slots and roles are looked
- * at, and what does not fit together is an error. */
+ * A line is split into words at blanks. The second word is the address with its names and values, the third
+ * has the flags, and from the ninth on there are slots. All input is checked: ids, ports, slots, roles;
+ * contradictions between lines are errors. */
 #define _GNU_SOURCE /* memrchr */
 #include "cluster/topology_file.h"
 
@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
 
-#define FIXED_WORDS 8 /* of the line of a node, before the slots */
+#define FIXED_WORDS 8 /* words in the line of a node before the slots */
 
 /* ---- Flags ---- */
 
@@ -30,14 +31,14 @@ static const struct {
     {"handshake", NODE_HANDSHAKE},
     {"noaddr", NODE_NOADDR},
     {"nofailover", NODE_NOFAILOVER},
-    /* only read: */
+    /* names that are read, and never written: */
     {"primary", NODE_PRIMARY},
     {"replica", NODE_REPLICA},
     {"noflags", 0},
 };
 #define PRINTED_FLAGS 8
 
-static sds topologyFileFlagsText(sds s, uint16_t flags) {
+static sds topologyFileAppendFlags(sds s, uint16_t flags) {
     size_t before = sdslen(s);
     for (int i = 0; i < PRINTED_FLAGS; i++) {
         if (!(flags & flag_names[i].flag)) continue;
@@ -58,14 +59,14 @@ static bool topologyFileReadFlag(struct str word, uint16_t *flags) {
 
 /* ---- Writing ---- */
 
-static sds topologyFileSlotsText(sds s, const struct slotSet *slots) {
+static sds topologyFileAppendSlots(sds s, const struct slotSet *slots) {
     for (int last, first = slotSetRun(slots, 0, &last); first >= 0;
          first = slotSetRun(slots, last + 1, &last))
         s = first == last ? sdscatprintf(s, " %d", first) : sdscatprintf(s, " %d-%d", first, last);
     return s;
 }
 
-static sds topologyFileOpenSlotsText(sds s, const struct topology *t) {
+static sds topologyFileAppendOpenSlots(sds s, const struct topology *t) {
     for (int i = 0; i < t->open_count; i++) {
         const struct openSlot *open = &t->open[i];
         if (open->to) s = sdscatprintf(s, " [%d->-%s]", open->slot, open->to->id);
@@ -74,7 +75,7 @@ static sds topologyFileOpenSlotsText(sds s, const struct topology *t) {
     return s;
 }
 
-bool topologyTextValid(struct str value) {
+bool topologyIsTextValid(struct str value) {
     for (size_t i = 0; i < value.len; i++) {
         unsigned char c = (unsigned char)value.ptr[i];
         if (c <= ',' || c == 0x7f || (c < 0x80 && strchr(";<=>?@[]^{|}~\\", c))) return false;
@@ -82,64 +83,68 @@ bool topologyTextValid(struct str value) {
     return true;
 }
 
-/* What could not be read again is left out: some of it is told by others. */
-static sds topologyFileTextField(sds s, const char *name, const char *value) {
-    return *value && topologyTextValid(strOf(value)) ? sdscatprintf(s, ",%s=%s", name, value) : s;
+/* Leaves out a text that could not be read again; other nodes announce it later. */
+static sds topologyFileAppendText(sds s, const char *name, const char *value) {
+    return *value && topologyIsTextValid(strOf(value)) ? sdscatprintf(s, ",%s=%s", name, value) : s;
 }
-static sds topologyFilePortField(sds s, const char *name, uint16_t port) {
+static sds topologyFileAppendPort(sds s, const char *name, uint16_t port) {
     return port ? sdscatprintf(s, ",%s=%u", name, port) : s;
 }
 
-/* What clients do not see. */
-static sds topologyFileFieldsText(sds s, const struct clusterNode *n, bool tls) {
-    s = topologyFileTextField(s, "availability-zone", n->availability_zone);
-    s = topologyFilePortField(s, "client-tls-port", n->client_tls_port);
-    s = topologyFilePortField(s, "client-tcp-port", n->client_tcp_port);
-    s = topologyFileTextField(s, "client-ipv6", n->client_ipv6);
-    s = topologyFileTextField(s, "client-ipv4", n->client_ipv4);
+/* Appends the fields that only the file has, not the lines for clients. */
+static sds topologyFileAppendFields(sds s, const struct clusterNode *n, bool tls) {
+    s = topologyFileAppendText(s, "availability-zone", n->availability_zone);
+    s = topologyFileAppendPort(s, "client-tls-port", n->client_tls_port);
+    s = topologyFileAppendPort(s, "client-tcp-port", n->client_tcp_port);
+    s = topologyFileAppendText(s, "client-ipv6", n->client_ipv6);
+    s = topologyFileAppendText(s, "client-ipv4", n->client_ipv4);
     s = tls ? sdscatprintf(s, ",tcp-port=%u", n->tcp_port) : sdscatprintf(s, ",tls-port=%u", n->tls_port);
-    s = topologyFileTextField(s, "nodename", n->human_name);
+    s = topologyFileAppendText(s, "nodename", n->human_name);
     return sdscatprintf(s, ",shard-id=%s", n->shard_id);
 }
 
-const char *nodeClientIp(const struct clusterNode *n, enum nodeLineFor who) {
-    if ((who == LINE_CLIENT || who == LINE_TLS_CLIENT) && sdslen(n->client_ipv4)) return n->client_ipv4;
-    if ((who == LINE_CLIENT6 || who == LINE_TLS_CLIENT6) && sdslen(n->client_ipv6)) return n->client_ipv6;
+const char *nodeClientIp(const struct clusterNode *n, enum nodeLineAudience audience) {
+    if ((audience == LINE_CLIENT || audience == LINE_TLS_CLIENT) && sdslen(n->client_ipv4))
+        return n->client_ipv4;
+    if ((audience == LINE_CLIENT6 || audience == LINE_TLS_CLIENT6) && sdslen(n->client_ipv6))
+        return n->client_ipv6;
     return n->ip;
 }
 
-uint16_t nodeClientPort(const struct clusterNode *n, enum nodeLineFor who) {
-    bool tls = who == LINE_TLS_FILE || who == LINE_TLS_CLIENT || who == LINE_TLS_CLIENT6;
-    bool file = who == LINE_FILE || who == LINE_TLS_FILE;
-    uint16_t told = tls ? n->client_tls_port : n->client_tcp_port;
-    if (told && !file) return told;
+uint16_t nodeClientPort(const struct clusterNode *n, enum nodeLineAudience audience) {
+    bool tls = audience == LINE_TLS_FILE || audience == LINE_TLS_CLIENT || audience == LINE_TLS_CLIENT6;
+    bool file = audience == LINE_FILE || audience == LINE_TLS_FILE;
+    uint16_t announced = tls ? n->client_tls_port : n->client_tcp_port;
+    if (announced && !file) return announced;
     return tls ? n->tls_port : n->tcp_port;
 }
 
-sds nodeLine(sds s, const struct topology *t, const struct clusterNode *n, enum nodeLineFor who) {
-    bool file = who == LINE_FILE || who == LINE_TLS_FILE;
-    s = sdscatprintf(s, "%s %s:%u@%u", n->id, nodeClientIp(n, who), nodeClientPort(n, who), n->bus_port);
+sds nodeFormatLine(sds s, const struct topology *t, const struct clusterNode *n,
+                   enum nodeLineAudience audience) {
+    bool file = audience == LINE_FILE || audience == LINE_TLS_FILE;
+    s = sdscatprintf(s, "%s %s:%u@%u", n->id, nodeClientIp(n, audience), nodeClientPort(n, audience),
+                     n->bus_port);
     if (file)
-        s = sdscat(sdscat(s, ","), topologyTextValid(sdsview(n->hostname)) ? n->hostname : "");
+        s = sdscat(sdscat(s, ","), topologyIsTextValid(sdsview(n->hostname)) ? n->hostname : "");
     else if (sdslen(n->hostname))
         s = sdscatprintf(s, ",%s", n->hostname);
-    if (file) s = topologyFileFieldsText(s, n, who == LINE_TLS_FILE);
-    s = topologyFileFlagsText(sdscat(s, " "), n->flags);
+    if (file) s = topologyFileAppendFields(s, n, audience == LINE_TLS_FILE);
+    s = topologyFileAppendFlags(sdscat(s, " "), n->flags);
     uint64_t epoch = n->primary ? n->primary->config_epoch : n->config_epoch;
     bool myself = n->flags & NODE_MYSELF, connected = myself || (n->out && n->connected);
     s = sdscatprintf(s, " %s %lld %lld %llu %s", n->primary ? n->primary->id : "-",
                      myself ? 0 : (long long)n->ping_sent_ms, myself ? 0 : (long long)n->pong_received_ms,
                      (unsigned long long)epoch, connected ? "connected" : "disconnected");
-    struct slotSet slots = n->slots; /* in the file only those that it still claims */
-    if (file) slotSetWithout(&slots, &t->unclaimed);
-    s = topologyFileSlotsText(s, &slots);
-    return myself ? topologyFileOpenSlotsText(s, t) : s;
+    struct slotSet slots = n->slots; /* the file has only those that the owner still claims */
+    if (file) slotSetSubtract(&slots, &t->unclaimed);
+    s = topologyFileAppendSlots(s, &slots);
+    return myself ? topologyFileAppendOpenSlots(s, t) : s;
 }
 
-sds topologyText(sds s, const struct topology *t, bool tls) {
+sds topologyFormat(sds s, const struct topology *t, bool tls) {
     for (int i = 0; i < t->count; i++) {
         if (t->nodes[i]->flags & NODE_HANDSHAKE) continue;
-        s = sdscat(nodeLine(s, t, t->nodes[i], tls ? LINE_TLS_FILE : LINE_FILE), "\n");
+        s = sdscat(nodeFormatLine(s, t, t->nodes[i], tls ? LINE_TLS_FILE : LINE_FILE), "\n");
     }
     return sdscatprintf(s, "vars currentEpoch %llu lastVoteEpoch %llu\n",
                         (unsigned long long)t->current_epoch, (unsigned long long)t->last_vote_epoch);
@@ -147,12 +152,13 @@ sds topologyText(sds s, const struct topology *t, bool tls) {
 
 /* ---- Reading ---- */
 
-/* The part of *rest before the next `at`, which is taken away with it; all of it when there is none. */
+/* Returns the part of *rest before the next `at`, or all of it if there is none, and
+ * removes both from *rest. */
 static struct str topologyFileCut(struct str *rest, char at) {
     const char *end = rest->len ? memchr(rest->ptr, at, rest->len) : NULL;
     struct str part = {rest->ptr, end ? (size_t)(end - rest->ptr) : rest->len};
-    size_t gone = end ? part.len + 1 : rest->len;
-    *rest = strN(rest->ptr + gone, rest->len - gone);
+    size_t used = end ? part.len + 1 : rest->len;
+    *rest = strN(rest->ptr + used, rest->len - used);
     return part;
 }
 
@@ -168,7 +174,7 @@ static bool topologyFileReadPort(struct str word, uint16_t *out) {
 }
 
 static bool topologyFileReadText(struct str value, sds *out) {
-    if (!topologyTextValid(value)) return false;
+    if (!topologyIsTextValid(value)) return false;
     *out = sdscpylen(*out, value.ptr, value.len);
     return true;
 }
@@ -184,12 +190,12 @@ static bool topologyFileReadField(struct clusterNode *n, struct str field) {
     if (strEq(name, STR("client-tls-port"))) return topologyFileReadPort(value, &n->client_tls_port);
     if (strEq(name, STR("tcp-port"))) return topologyFileReadPort(value, &n->tcp_port);
     if (strEq(name, STR("tls-port"))) return topologyFileReadPort(value, &n->tls_port);
-    if (!strEq(name, STR("shard-id")) || value.len != NODE_ID_LEN || !busIdValid(value.ptr)) return false;
+    if (!strEq(name, STR("shard-id")) || value.len != NODE_ID_LEN || !busIsIdValid(value.ptr)) return false;
     memcpy(n->shard_id, value.ptr, NODE_ID_LEN);
     return true;
 }
 
-/* ip:port, @bus where it is told, then names and values. An address may have colons itself. */
+/* Parses ip:port, an optional @bus, then names and values. The address may contain colons. */
 static bool topologyFileReadAddress(struct clusterNode *n, struct str word, bool tls) {
     struct str rest = word, address = topologyFileCut(&rest, ',');
     struct str bus = address;
@@ -204,7 +210,7 @@ static bool topologyFileReadAddress(struct clusterNode *n, struct str word, bool
     if (bus.len) {
         if (!topologyFileReadPort(bus, &n->bus_port)) return false;
     } else {
-        n->bus_port = (uint16_t)(*main_port + BUS_PORT_AWAY);
+        n->bus_port = (uint16_t)(*main_port + BUS_PORT_OFFSET);
     }
     if (!topologyFileReadText(topologyFileCut(&rest, ','), &n->hostname)) return false;
     while (rest.len) {
@@ -213,9 +219,9 @@ static bool topologyFileReadAddress(struct clusterNode *n, struct str word, bool
     return true;
 }
 
-/* Nodes may be named before their own line comes. */
-static struct clusterNode *topologyFileNodeNamed(struct topology *t, struct str id, int64_t now_ms) {
-    if (id.len != NODE_ID_LEN || !busIdValid(id.ptr)) return NULL;
+/* Returns the node of this id, and adds it if its own line has not come yet. */
+static struct clusterNode *topologyFileFindOrAddNode(struct topology *t, struct str id, int64_t now_ms) {
+    if (id.len != NODE_ID_LEN || !busIsIdValid(id.ptr)) return NULL;
     struct clusterNode *n = topologyFind(t, id.ptr);
     return n ? n : topologyAdd(t, id.ptr, 0, now_ms);
 }
@@ -233,14 +239,14 @@ static bool topologyFileReadFlags(struct topology *t, struct clusterNode *n, str
     return true;
 }
 
-/* [slot->-id] or [slot-<-id] */
+/* Parses [slot->-id] or [slot-<-id]. */
 static bool topologyFileReadOpenSlot(struct topology *t, struct str word, int64_t now_ms) {
     if (word.len < 2 || word.ptr[word.len - 1] != ']') return false;
     struct str rest = strN(word.ptr + 1, word.len - 2), number = topologyFileCut(&rest, '-');
     uint64_t slot;
     if (!topologyFileReadNumber(number, KEY_SLOTS - 1, &slot) || rest.len < 2 || rest.ptr[1] != '-')
         return false;
-    struct clusterNode *other = topologyFileNodeNamed(t, strN(rest.ptr + 2, rest.len - 2), now_ms);
+    struct clusterNode *other = topologyFileFindOrAddNode(t, strN(rest.ptr + 2, rest.len - 2), now_ms);
     if (!other) return false;
     if (rest.ptr[0] == '>')
         slotSetMigrating(t, (int)slot, other);
@@ -259,13 +265,13 @@ static bool topologyFileReadSlots(struct topology *t, struct clusterNode *n, str
     if (!topologyFileReadNumber(from, KEY_SLOTS - 1, &first)) return false;
     last = first;
     if (from.len < word.len && !topologyFileReadNumber(rest, KEY_SLOTS - 1, &last)) return false;
-    for (uint64_t slot = first; slot <= last; slot++) { /* of two lines that have it, the first one counts */
+    for (uint64_t slot = first; slot <= last; slot++) { /* the first of two lines with the same slot counts */
         if (!t->owner[slot]) slotAssign(t, (int)slot, n);
     }
     return first <= last;
 }
 
-/* vars name number ... */
+/* Parses vars name number ... */
 static bool topologyFileReadVars(struct topology *t, struct str rest) {
     do {
         struct str name = topologyFileCut(&rest, ' ');
@@ -285,9 +291,9 @@ static bool topologyFileReadNode(struct topology *t, struct str line, bool tls, 
         words[i] = topologyFileCut(&rest, ' ');
         if (words[i].len == 0) return false;
     }
-    struct clusterNode *n = topologyFileNodeNamed(t, words[0], now_ms);
+    struct clusterNode *n = topologyFileFindOrAddNode(t, words[0], now_ms);
     uint64_t ping, pong;
-    bool again = n && n->flags & ~NODE_MIGRATE_TO; /* which it has of a replica, whose line came before */
+    bool again = n && n->flags & ~NODE_MIGRATE_TO; /* set when the line of a replica came before this one */
     if (!n || again || !topologyFileReadAddress(n, words[1], tls) || !topologyFileReadFlags(t, n, words[2]))
         return false;
     if (!topologyFileReadNumber(words[4], INT64_MAX, &ping) ||
@@ -296,9 +302,9 @@ static bool topologyFileReadNode(struct topology *t, struct str line, bool tls, 
     if (!topologyFileReadNumber(words[6], UINT64_MAX, &n->config_epoch)) return false;
     if (ping) n->ping_sent_ms = now_ms;
     if (pong) n->pong_received_ms = now_ms;
-    if (nodeFailed(n)) n->fail_ms = now_ms;
+    if (nodeHasFailed(n)) n->fail_ms = now_ms;
     if (!strEq(words[3], STR("-"))) {
-        struct clusterNode *primary = topologyFileNodeNamed(t, words[3], now_ms);
+        struct clusterNode *primary = topologyFileFindOrAddNode(t, words[3], now_ms);
         if (!primary || primary == n || nodeIsPrimary(n)) return false;
         nodeBecomeReplica(t, n, primary);
     }
@@ -309,8 +315,9 @@ static bool topologyFileReadNode(struct topology *t, struct str line, bool tls, 
     return true;
 }
 
-/* All lines have been read. A replica is in the shard of its primary, whatever its line says. */
-static bool topologyFileComplete(struct topology *t, bool has_vars) {
+/* Checks the whole after all lines have been read. A replica is in the shard of its
+ * primary, whatever its line says. */
+static bool topologyFileCheckWhole(struct topology *t, bool has_vars) {
     if (!t->myself || !has_vars) return false;
     for (int i = 0; i < t->count; i++) {
         struct clusterNode *n = t->nodes[i];
@@ -321,7 +328,8 @@ static bool topologyFileComplete(struct topology *t, bool has_vars) {
     return true;
 }
 
-bool topologyRead(struct topology *t, struct str text, bool tls, int64_t now_ms, sds *err) {
+bool topologyParse(struct topology *t, struct str text, bool tls, int64_t now_ms, sds *err) {
+    serverAssert(t->count == 0 && err);
     bool has_vars = false;
     struct str rest = text;
     for (int number = 1; rest.len; number++) {
@@ -333,7 +341,7 @@ bool topologyRead(struct topology *t, struct str text, bool tls, int64_t now_ms,
         *err = sdscatprintf(sdsempty(), "line %d", number);
         return false;
     }
-    if (topologyFileComplete(t, has_vars)) return true;
+    if (topologyFileCheckWhole(t, has_vars)) return true;
     *err = sdsnew("what its lines say does not fit together");
     return false;
 }

@@ -36,7 +36,7 @@ static bool readTls(struct str text, bool tls) {
     err = NULL;
     char *copy = malloc(text.len ? text.len : 1); /* as long as it is, for sanitizers */
     memcpy(copy, text.ptr, text.len);
-    bool good = topologyRead(&t, strN(copy, text.len), tls, NOW_MS, &err);
+    bool good = topologyParse(&t, strN(copy, text.len), tls, NOW_MS, &err);
     free(copy);
     assert_int_equal(good, err == NULL);
     if (good) topologyVerify(&t);
@@ -64,7 +64,7 @@ static sds topologyFileTestFixture(void) {
 }
 
 static void assertText(const char *text) {
-    sds ours = topologyText(sdsempty(), &t, false);
+    sds ours = topologyFormat(sdsempty(), &t, false);
     assert_string_equal(ours, text);
     sdsfree(ours);
 }
@@ -95,7 +95,7 @@ static void aFileOfAnotherServerIsUnderstood(void **state) {
     assert_string_equal(me->shard_id, me->primary->shard_id);
     assert_int_equal(me->primary->slot_count, 5461);
     assert_int_equal(me->primary->config_epoch, 6);
-    assert_int_equal(slotsOwned(&t), KEY_SLOTS);
+    assert_int_equal(slotsCountOwned(&t), KEY_SLOTS);
     sdsfree(text);
 }
 
@@ -124,7 +124,7 @@ static void aFileOfAnotherServerComesBackTheSame(void **state) {
     (void)state;
     sds text = topologyFileTestFixture();
     assert_true(topologyFileTestReads(text));
-    sds ours = topologyText(sdsempty(), &t, false), a = topologyFileTestComparable(text),
+    sds ours = topologyFormat(sdsempty(), &t, false), a = topologyFileTestComparable(text),
         b = topologyFileTestComparable(ours);
     assert_string_equal(a, b);
     sdsfree(a);
@@ -140,8 +140,8 @@ static void slotsAndOpenSlotsComeBack(void **state) {
         " [::1]:0@0,,tls-port=0,shard-id=" B " slave,fail,noaddr " B " 0 0 2 disconnected\n" VARS;
     assert_true(topologyFileTestReads(text));
     assert_int_equal(t.myself->slot_count, 4);
-    assert_ptr_equal(slotOpen(&t, 2)->to, topologyFind(&t, B));
-    assert_ptr_equal(slotOpen(&t, 100)->from, topologyFind(&t, B));
+    assert_ptr_equal(slotFindOpen(&t, 2)->to, topologyFind(&t, B));
+    assert_ptr_equal(slotFindOpen(&t, 100)->from, topologyFind(&t, B));
     assert_string_equal(topologyFind(&t, C)->ip, "[::1]");
     assertText(text);
 }
@@ -156,8 +156,8 @@ static void slotsThatAreNotClaimedAnyMoreAreNotWritten(void **state) {
     while (t.owner[slot] != primary) slot++;
     slotSetAdd(&t.unclaimed, slot);
     sdsfree(text);
-    text = topologyText(sdsempty(), &t, false);
-    sds seen = nodeLine(sdsempty(), &t, primary, LINE_CLIENT);
+    text = topologyFormat(sdsempty(), &t, false);
+    sds seen = nodeFormatLine(sdsempty(), &t, primary, LINE_CLIENT);
     topologyClear(&t);
     assert_true(topologyFileTestReads(text));
     assert_null(t.owner[slot]);
@@ -221,7 +221,7 @@ static void theAddressHasThePortOfTheBusTransport(void **state) {
     assert_true(readTls(STR(text), true));
     assert_int_equal(t.myself->tls_port, 7000);
     assert_int_equal(t.myself->tcp_port, 6379);
-    sds ours = topologyText(sdsempty(), &t, true);
+    sds ours = topologyFormat(sdsempty(), &t, true);
     assert_string_equal(ours, text);
     sdsfree(ours);
 }
@@ -327,14 +327,14 @@ static void clientsAreToldWhatIsAnnouncedForThem(void **state) {
         A " 10.0.0.1:6379@16379,h.example,client-ipv4=1.2.3.4,client-ipv6=fd00::1,client-tcp-port=7001,"
           "client-tls-port=7002,tls-port=6380 myself,master - 0 0 1 connected 5\n" VARS));
     static const struct {
-        enum nodeLineFor who;
+        enum nodeLineAudience who;
         const char *address;
     } lines[] = {{LINE_CLIENT, "1.2.3.4:7001@16379,h.example"},
                  {LINE_TLS_CLIENT, "1.2.3.4:7002@16379,h.example"},
                  {LINE_CLIENT6, "fd00::1:7001@16379,h.example"},
                  {LINE_TLS_CLIENT6, "fd00::1:7002@16379,h.example"}};
     for (int i = 0; i < 4; i++) {
-        sds line = nodeLine(sdsempty(), &t, t.myself, lines[i].who);
+        sds line = nodeFormatLine(sdsempty(), &t, t.myself, lines[i].who);
         sds expected = sdscatprintf(sdsempty(), A " %s myself,master - 0 0 1 connected 5", lines[i].address);
         assert_string_equal(line, expected);
         sdsfree(line);

@@ -76,23 +76,23 @@ static void slotsHaveOneOwner(void **state) {
     assert_int_equal(a->slot_count, 90);
     assert_int_equal(b->slot_count, 10);
     assert_ptr_equal(t.owner[55], b);
-    assert_int_equal(slotsOwned(&t), 100);
+    assert_int_equal(slotsCountOwned(&t), 100);
     slotAssign(&t, 55, NULL);
     assert_null(t.owner[55]);
-    assert_int_equal(slotsOwned(&t), 99);
+    assert_int_equal(slotsCountOwned(&t), 99);
 }
 
 static void votersAreThosePrimariesThatHaveSlots(void **state) {
     (void)state;
     static const int quorum[] = {1, 1, 2, 2, 3, 3};
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(topologyVoters(&t), i);
+        assert_int_equal(topologyCountVoters(&t), i);
         assert_int_equal(topologyQuorum(&t), quorum[i]);
         slotAssign(&t, i, topologyTestAdd(i, NODE_PRIMARY));
     }
     topologyTestAdd(10, NODE_PRIMARY);
     nodeBecomeReplica(&t, topologyTestAdd(11, NODE_REPLICA), t.nodes[0]);
-    assert_int_equal(topologyVoters(&t), 6);
+    assert_int_equal(topologyCountVoters(&t), 6);
 }
 
 /* As long as slots are left for them. */
@@ -142,19 +142,19 @@ static void aReplicaLosesItsSlotsAndTakesTheShardOfItsPrimary(void **state) {
 static void openSlotsAreInOrderAndHaveTwoSides(void **state) {
     (void)state;
     struct clusterNode *a = topologyTestAdd(1, NODE_PRIMARY), *b = topologyTestAdd(2, NODE_PRIMARY);
-    assert_null(slotOpen(&t, 7));
+    assert_null(slotFindOpen(&t, 7));
     slotSetMigrating(&t, 700, a);
     slotSetImporting(&t, 7, b);
     slotSetImporting(&t, 700, b);
     slotSetMigrating(&t, 70, a);
     assert_int_equal(t.open_count, 3);
-    assert_ptr_equal(slotOpen(&t, 700)->to, a);
-    assert_ptr_equal(slotOpen(&t, 700)->from, b);
-    assert_null(slotOpen(&t, 7)->to);
+    assert_ptr_equal(slotFindOpen(&t, 700)->to, a);
+    assert_ptr_equal(slotFindOpen(&t, 700)->from, b);
+    assert_null(slotFindOpen(&t, 7)->to);
     slotSetMigrating(&t, 700, NULL);
-    assert_ptr_equal(slotOpen(&t, 700)->from, b);
+    assert_ptr_equal(slotFindOpen(&t, 700)->from, b);
     slotSetImporting(&t, 700, NULL);
-    assert_null(slotOpen(&t, 700));
+    assert_null(slotFindOpen(&t, 700));
     slotSetImporting(&t, 700, NULL); /* closed already */
     assert_int_equal(t.open_count, 2);
 }
@@ -175,9 +175,9 @@ static void aNodeThatIsRemovedLeavesNothing(void **state) {
     failureReportAdd(c, b, 1);
     topologyRemove(&t, b);
     assert_int_equal(t.count, 3);
-    assert_int_equal(slotsOwned(&t), 0);
+    assert_int_equal(slotsCountOwned(&t), 0);
     assert_int_equal(t.open_count, 1);
-    assert_ptr_equal(slotOpen(&t, 30)->from, a);
+    assert_ptr_equal(slotFindOpen(&t, 30)->from, a);
     assert_null(c->primary);
     assert_null(d->primary);
     assert_int_equal(a->report_count + c->report_count, 0);
@@ -209,10 +209,10 @@ static void forgottenNodesComeBackAfterTheirTime(void **state) {
     assert_true(topologyIsForgotten(&t, topologyTestIdOf(1), 149));
     assert_false(topologyIsForgotten(&t, topologyTestIdOf(1), 150));
     assert_false(topologyIsForgotten(&t, topologyTestIdOf(3), 0));
-    topologyForgottenTrim(&t, 150);
+    topologyTrimForgotten(&t, 150);
     assert_int_equal(t.forgotten_count, 1);
     assert_true(topologyIsForgotten(&t, topologyTestIdOf(2), 150));
-    topologyForgottenTrim(&t, INT64_MAX);
+    topologyTrimForgotten(&t, INT64_MAX);
     assert_int_equal(t.forgotten_count, 0);
 }
 

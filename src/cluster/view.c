@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* view.c - what rooms beside this one see of the cluster (data/server_state/cluster_view.h). */
+/* view.c - see view.h. */
 #include "cluster/view.h"
 
 #include <string.h>
@@ -13,29 +13,29 @@
 
 _Static_assert(CLUSTER_VIEW_ID == NODE_ID_LEN, "ids are those of the bus");
 
-static const char *viewMyId(void) {
+static const char *viewGetMyId(void) {
     return clusterMyself()->id;
 }
 
-static size_t viewNodes(const char **ids, size_t *told) {
+static size_t viewListNodes(const char **ids, size_t *usable) {
     size_t n = 0;
     for (int i = 0; ids && i < clusterTopology()->count; i++) {
         const struct clusterNode *node = clusterTopology()->nodes[i];
         if (!(node->flags & NODE_HANDSHAKE)) ids[n++] = node->id;
     }
-    if (told) *told = n;
+    if (usable) *usable = n;
     return (size_t)clusterTopology()->count;
 }
 
-/* Exactly NODE_ID_LEN bytes are read: there may be no end mark. */
-static bool viewDescribe(const char *id, struct client *as_seen_by, struct clusterViewNode *node) {
+/* Reads exactly NODE_ID_LEN bytes of id, which need not end with a NUL. */
+static bool viewDescribe(const char *id, struct client *for_client, struct clusterViewNode *node) {
     const struct clusterNode *n = topologyFind(clusterTopology(), id);
     if (!n || n->flags & NODE_HANDSHAKE) return false;
-    int who = as_seen_by                    ? clusterLineFor(as_seen_by)
-              : cluster_engine.settings.tls ? LINE_TLS_FILE
-                                            : LINE_FILE;
+    int audience = for_client                    ? clusterAudienceOf(for_client)
+                   : cluster_engine.settings.tls ? LINE_TLS_FILE
+                                                 : LINE_FILE;
     *node = (struct clusterViewNode){
-        .port = nodeClientPort(n, (enum nodeLineFor)who),
+        .port = nodeClientPort(n, (enum nodeLineAudience)audience),
         .myself = n->flags & NODE_MYSELF,
         .primary = n->flags & NODE_PRIMARY,
         .replica = n->flags & NODE_REPLICA,
@@ -43,7 +43,7 @@ static bool viewDescribe(const char *id, struct client *as_seen_by, struct clust
         .failed = n->flags & NODE_FAIL,
         .no_failover = n->flags & NODE_NOFAILOVER,
     };
-    strncpy(node->ip, nodeClientIp(n, (enum nodeLineFor)who), sizeof node->ip - 1);
+    strncpy(node->ip, nodeClientIp(n, (enum nodeLineAudience)audience), sizeof node->ip - 1);
     if (n->primary) memcpy(node->primary_id, n->primary->id, sizeof node->primary_id);
     return true;
 }
@@ -56,13 +56,13 @@ static bool viewSendTo(const char *id, uint64_t module, uint8_t type, struct str
 }
 
 static void viewSetFlags(bool no_failover, bool no_redirection) {
-    if (no_failover) cluster_engine.settings.failover_is_others = true;
-    if (no_redirection) redirectNobody();
+    if (no_failover) cluster_engine.settings.failover_on_request_only = true;
+    if (no_redirection) redirectDisable();
 }
 
 void viewInit(void) {
-    cluster_view = (struct clusterView){.myId = viewMyId,
-                                        .nodes = viewNodes,
+    cluster_view = (struct clusterView){.myId = viewGetMyId,
+                                        .nodes = viewListNodes,
                                         .describe = viewDescribe,
                                         .send = viewSendTo,
                                         .setFlags = viewSetFlags,

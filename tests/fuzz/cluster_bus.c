@@ -20,14 +20,14 @@ static void setLength(uint8_t *p, size_t len) {
 
 /* Written and read once more, nothing changes any more. */
 static void checkComesBack(const struct busMessage *m) {
-    sds once = writtenAgain(m);
+    sds once = busRewrite(m);
     struct busMessage again;
     uint32_t expected;
     serverAssert(busLength((uint8_t *)once) == sdslen(once));
     enum busVerdict verdict = busRead((uint8_t *)once, (uint32_t)sdslen(once), &again, &expected);
     serverAssert(verdict == BUS_READ && expected == sdslen(once));
     serverAssert(again.header.type == m->header.type && again.light == m->light);
-    sds twice = writtenAgain(&again);
+    sds twice = busRewrite(&again);
     serverAssert(sdslen(once) == sdslen(twice) && memcmp(once, twice, sdslen(once)) == 0);
     sdsfree(once);
     sdsfree(twice);

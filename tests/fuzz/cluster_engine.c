@@ -132,7 +132,7 @@ static void envSlotsChanged(void *w) {
 }
 static void envStateChanged(void *w, bool ok) {
     (void)w;
-    serverAssert(ok == engineStateOk(&engine));
+    serverAssert(ok == engineIsClusterOk(&engine));
 }
 static bool envSlotGranted(void *w, int slot, const struct clusterNode *to) {
     (void)w, (void)to;
@@ -345,12 +345,12 @@ static void command(void) {
     case 4:
         n = me->primary;
         unsigned kind = take() % 3;
-        if (!replica || !n || (kind == FAILOVER_ASK && (nodeFailed(n) || !n->out))) break;
+        if (!replica || !n || (kind == FAILOVER_ASK && (nodeHasFailed(n) || !n->out))) break;
         engineFailover(&engine, (enum failoverKind)kind, now_ms);
         break;
     case 5: engineReset(&engine, take() & 1, now_ms); break;
     case 6: engineBumpEpoch(&engine, now_ms); break;
-    case 7: enginePublish(&engine, take() & 1, STR("channel"), STR("message"), now_ms); break;
+    case 7: engineSendPublish(&engine, take() & 1, STR("channel"), STR("message"), now_ms); break;
     default: openASlot(); break;
     }
 }
@@ -401,9 +401,9 @@ static void check(void) {
 
 static void checkSaved(void) {
     struct topology t;
-    sds err = NULL, text = topologyText(sdsempty(), &engine.t, false);
+    sds err = NULL, text = topologyFormat(sdsempty(), &engine.t, false);
     topologyInit(&t);
-    bool good = topologyRead(&t, sdsview(text), false, now_ms, &err);
+    bool good = topologyParse(&t, sdsview(text), false, now_ms, &err);
     if (!good) fprintf(stderr, "%s:\n%s", err, text);
     serverAssert(good);
     topologyVerify(&t);

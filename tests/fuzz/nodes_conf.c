@@ -19,11 +19,11 @@ static sds readAndWritten(struct str text, bool tls) {
     struct topology t;
     sds err = NULL, again = NULL;
     topologyInit(&t);
-    if (topologyRead(&t, text, tls, NOW_MS, &err)) {
+    if (topologyParse(&t, text, tls, NOW_MS, &err)) {
         serverAssert(!err);
         topologyVerify(&t);
-        again = topologyText(sdsempty(), &t, tls);
-        sdsfree(nodeLine(sdsempty(), &t, t.myself, LINE_TLS_CLIENT6));
+        again = topologyFormat(sdsempty(), &t, tls);
+        sdsfree(nodeFormatLine(sdsempty(), &t, t.myself, LINE_TLS_CLIENT6));
     } else {
         serverAssert(err && sdslen(err));
         sdsfree(err);

@@ -248,7 +248,7 @@ static void clusterSimEnvSave(void *w, bool sync) {
     if (n->sim->o.no_disk) return;
     if (n->sim->now_ms - n->cached_ms >= WRITE_BACK_MS) clusterSimWriteBack(n);
     sdsfree(n->cached);
-    n->cached = topologyText(sdsempty(), &n->engine.t, false);
+    n->cached = topologyFormat(sdsempty(), &n->engine.t, false);
     n->cached_ms = n->sim->now_ms;
     if (sync) clusterSimWriteBack(n);
 }
@@ -364,10 +364,10 @@ static void clusterSimStartNode(struct clusterSimNode *n) {
     clusterSimWriteBack(n);
     if (n->disk) {
         sds err = NULL;
-        bool ok = topologyRead(&e->t, sdsview(n->disk), false, clusterSimWallClock(s), &err);
+        bool ok = topologyParse(&e->t, sdsview(n->disk), false, clusterSimWallClock(s), &err);
         if (!ok) serverPanic("%s in\n%s", err, n->disk);
     } else {
-        engineCreated(e);
+        engineCreateMyself(e);
         struct clusterNode *me = e->t.myself;
         snprintf(me->ip, NODE_IP_LEN, "10.0.%d.%d", n->index / 200, n->index % 200 + 1);
         me->tcp_port = 6379;
@@ -434,13 +434,13 @@ static void clusterSimRecordWinner(struct clusterSimNode *n, int shard) {
 /* Two primaries may have one epoch for a moment, by chance (they resolve it), but then not one slot. */
 static void clusterSimCheckOwners(struct clusterSimNode *n) {
     const struct topology *t = &n->engine.t;
-    if (!nodeVotes(t->myself)) return;
-    if (n->checked_epoch == t->myself->config_epoch && slotSetEqual(&n->checked, &t->myself->slots)) return;
+    if (!nodeIsVoter(t->myself)) return;
+    if (n->checked_epoch == t->myself->config_epoch && slotSetIsEqual(&n->checked, &t->myself->slots)) return;
     n->checked_epoch = t->myself->config_epoch;
     n->checked = t->myself->slots;
     for (int i = 0; i < n->sim->count; i++) {
         const struct clusterSimNode *o = &n->sim->nodes[i];
-        if (o == n || !o->alive || !nodeVotes(o->engine.t.myself)) continue;
+        if (o == n || !o->alive || !nodeIsVoter(o->engine.t.myself)) continue;
         const struct clusterNode *other = o->engine.t.myself;
         if (other->config_epoch != t->myself->config_epoch) continue;
         for (size_t k = 0; k < sizeof other->slots.bits; k++) {
@@ -463,7 +463,7 @@ static void clusterSimCheckNode(struct clusterSimNode *n) {
 static void clusterSimAddWrites(struct clusterSimNode *n) {
     const struct clusterNode *me = n->engine.t.myself;
     bool writes =
-        engineStateOk(&n->engine) && nodeVotes(me) && clusterSimWallClock(n->sim) >= n->paused_until_ms;
+        engineIsClusterOk(&n->engine) && nodeIsVoter(me) && clusterSimWallClock(n->sim) >= n->paused_until_ms;
     if (writes) n->offset += WRITES_PER_TICK;
     n->data_shard = n->shard;
     n->data_complete = true;
@@ -517,7 +517,7 @@ static void clusterSimTickMigration(struct clusterSimNode *n) {
         return;
     }
     const struct clusterNode *known = topologyFind(&n->engine.t, source->engine.t.myself->id);
-    bool told = engineEpochReserved(&n->engine) && known && engineReservationKnownBy(&n->engine, known);
+    bool told = engineIsEpochReserved(&n->engine) && known && engineIsReservationKnownBy(&n->engine, known);
     if (!told) engineReserveEpoch(&n->engine, clusterSimWallClock(s));
     if (!told || n->engine.settings.keeps_epoch) return;
     n->migrates_from = -1;
@@ -530,7 +530,7 @@ static void clusterSimTickMigration(struct clusterSimNode *n) {
         if (slotSetHas(&n->migrates, slot)) slotAssign(&n->engine.t, slot, n->engine.t.myself);
     }
     engineBumpEpoch(&n->engine, clusterSimWallClock(s));
-    engineTodo(&n->engine, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
+    engineAddTodo(&n->engine, TODO_SAVE | TODO_SYNC | TODO_STATE | TODO_SLOTS | TODO_BROADCAST);
 }
 
 static bool clusterSimStillOwnsGranted(const struct clusterSimNode *n) {
@@ -548,12 +548,12 @@ static void clusterSimTickGranted(struct clusterSimNode *n) {
     bool waits = nodeIsPrimary(n->engine.t.myself) && clusterSimStillOwnsGranted(n);
     if (waits && left_ms > 0 && left_ms <= CLUSTER_SIM_GRANTED_MS / 2 && !n->reclaims) {
         n->reclaims = true;
-        engineReserveEpochAbove(&n->engine, clusterSimWallClock(s));
+        engineReserveNewEpoch(&n->engine, clusterSimWallClock(s));
     }
     if (waits && left_ms > 0) return;
     n->granted_to = -1;
     n->granted_until_ms = n->keeps_epoch_until_ms = 0;
-    if (waits && n->reclaims && engineEpochReserved(&n->engine))
+    if (waits && n->reclaims && engineIsEpochReserved(&n->engine))
         engineBumpEpoch(&n->engine, clusterSimWallClock(s));
 }
 
@@ -660,7 +660,7 @@ static void clusterSimAssignSlots(struct clusterSim *s) {
         for (int slot = 0; slot < KEY_SLOTS && i < primaries; slot++) {
             if (slot * primaries / KEY_SLOTS == i) slotAssign(&e->t, slot, e->t.myself);
         }
-        engineTodo(e, TODO_SAVE | TODO_STATE);
+        engineAddTodo(e, TODO_SAVE | TODO_STATE);
     }
 }
 
@@ -855,7 +855,7 @@ static bool clusterSimViewsAreEqual(const struct topology *a, const struct topol
     if (a->count != b->count) return false;
     for (int i = 0; i < a->count; i++) {
         if (memcmp(a->nodes[i]->id, b->nodes[i]->id, NODE_ID_LEN) != 0) return false;
-        if (!slotSetEqual(&a->nodes[i]->slots, &b->nodes[i]->slots)) return false;
+        if (!slotSetIsEqual(&a->nodes[i]->slots, &b->nodes[i]->slots)) return false;
         const struct clusterNode *p = a->nodes[i]->primary, *q = b->nodes[i]->primary;
         if (!p != !q || (p && memcmp(p->id, q->id, NODE_ID_LEN) != 0)) return false;
     }
@@ -869,7 +869,7 @@ bool clusterSimAgrees(struct clusterSim *s) {
         if (!n->alive) continue;
         const struct topology *t = &n->engine.t;
         if (!first) first = t;
-        if (!engineStateOk(&n->engine) || slotsOwned(t) != KEY_SLOTS || !clusterSimViewsAreEqual(first, t))
+        if (!engineIsClusterOk(&n->engine) || slotsCountOwned(t) != KEY_SLOTS || !clusterSimViewsAreEqual(first, t))
             return false;
         if (n->following >= 0 && !n->link_up) return false;
         for (int k = 0; k < t->count; k++) {
@@ -904,8 +904,8 @@ void clusterSimPrint(struct clusterSim *s) {
     for (int i = 0; i < s->count; i++) {
         struct clusterSimNode *n = &s->nodes[i];
         if (!n->alive) continue;
-        sds text = topologyText(sdsempty(), &n->engine.t, false);
-        printf("---- %d (%s) follows %d, link %s\n%s", i, engineStateOk(&n->engine) ? "ok" : "down",
+        sds text = topologyFormat(sdsempty(), &n->engine.t, false);
+        printf("---- %d (%s) follows %d, link %s\n%s", i, engineIsClusterOk(&n->engine) ? "ok" : "down",
                n->following, n->link_up ? "up" : "down", text);
         sdsfree(text);
     }
