@@ -11,16 +11,14 @@
  *
  * Files: acl_selector.c (what a selector grants, its rules and their text), acl_user.c (users, the table of
  * them, their rules and text), acl_check.c (may this command run?), acl_log.c (ACL LOG), acl_file.c (the
- * `user` directive and `aclfile`), acl_commands.c (ACL), client_auth.c (AUTH). What they share is in
- * acl_private.h.
+ * `user` directive and `aclfile`), acl_commands.c (ACL), client_auth.c (AUTH). They share acl_private.h.
  *
- * While all users may do everything, and need no password, no command is checked (client_auth.c). A user that
- * may do everything costs one branch beside others who may not. What another user was allowed is remembered
- * (struct aclMemo), so that the same command is allowed again, for keys that begin alike, with a few
- * comparisons.
+ * While all users may do everything and need no password, no command is checked (client_auth.c). Otherwise a
+ * user with all rights costs one branch. Permissions of other users are cached (struct aclMemo), so that
+ * allowing the same command again, for keys with the same prefix, takes a few comparisons.
  *
  * Invariant: no request is admitted (RULE_ACL of command/admission.h) that the user's rules, as they are when
- * it runs, do not allow: a memo says yes only where they do. */
+ * it runs, do not allow: a memo only allows what the rules allow. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,29 +33,29 @@
 #include "command/request.h"
 #include "data/keyspace/db.h"
 
-/* A verdict: `cmd` may run in `db`, when its key begins like this. */
+/* A cached permission: `cmd` may run in `db` when its key begins with `begin`. */
 struct aclMemo {
     const struct serverCommand *cmd; /* NULL: none */
-    int db;                          /* ACL_MEMO_ANY_DB: in all */
-    int key_pos;                     /* 0: whatever its keys are */
-    uint64_t mask, start;            /* of the first 8 bytes of the key */
-    struct str begin;                /* all of the beginning: a view of the rule's text */
+    int db;                          /* ACL_MEMO_ANY_DB: any database */
+    int key_pos;                     /* 0: any keys */
+    uint64_t mask, start;            /* compared with the first 8 bytes of the key */
+    struct str begin;                /* the whole prefix: a view of the rule's text */
 };
 #define ACL_MEMO_ANY_DB (-1)
-#define ACL_MEMOS       16 /* by the last bits of the command's id */
+#define ACL_MEMOS       16 /* indexed by the low bits of the command's id */
 
-struct aclUserHead {                 /* what every struct aclUser starts with */
+struct aclUserHead {                 /* The start of every struct aclUser. */
     bool unlimited;                  /* some selector grants everything */
-    struct aclMemo memos[ACL_MEMOS]; /* forgotten when a rule changes */
+    struct aclMemo memos[ACL_MEMOS]; /* cleared when a rule changes */
 };
 struct aclUser;
 
-/* May a client do everything? One without a user (the server's own) may. */
+/* Returns whether a client may do everything. One without a user (the server's own) may. */
 static inline bool aclUnlimited(const struct client *c) {
     return !c->user || ((const struct aclUserHead *)c->user)->unlimited;
 }
 
-enum aclDenial { /* in the order in which they are looked for */
+enum aclDenial { /* in the order of the checks */
                  ACL_ALLOWED,
                  ACL_DENIED_DB,
                  ACL_DENIED_COMMAND,
@@ -66,7 +64,7 @@ enum aclDenial { /* in the order in which they are looked for */
                  ACL_DENIED_AUTH,
                  ACL_DENIED_CERTIFICATE
 };
-/* The order in which modules number them: authentication, command, key, channel, database. */
+/* Modules' number of a reason: authentication, command, key, channel, database. */
 static inline int aclReasonNumber(enum aclDenial denial) {
     return denial == ACL_DENIED_COMMAND   ? 1
            : denial == ACL_DENIED_KEY     ? 2
@@ -75,27 +73,28 @@ static inline int aclReasonNumber(enum aclDenial denial) {
                                           : 0;
 }
 enum aclContext {
-    ACL_TOPLEVEL, /* a client sent it, perhaps in MULTI */
-    ACL_EXEC,     /* it was queued, and runs now */
+    ACL_TOPLEVEL, /* sent by a client, perhaps in MULTI */
+    ACL_EXEC,     /* queued before, runs now */
     ACL_SCRIPT,
     ACL_WITHIN_SCRIPT, /* a module's call, while a script runs */
-    ACL_MODULE,        /* a module asks, or calls it */
+    ACL_MODULE,        /* checked or called by a module */
 };
 
-/* The rule of some user that names this command, or a subcommand of it ("config", "+config|get"); NULL: there
- * is none. The caller's. */
+/* Returns the rule of some user that names this command, or a subcommand of it ("config", "+config|get"),
+ * which the caller frees; NULL: there is none. */
 sds aclRuleAbout(struct str command);
 
-/* The request is about to run: may it? If not, the error is replied, counted, and noted in ACL LOG. */
+/* Checks a request that is about to run. When it is denied, the error is replied, counted, and added to ACL
+ * LOG. */
 bool aclRefuses(struct client *c, const struct request *r, enum aclContext context);
-/* The same of any request, without a trace. */
+/* Checks any request without these effects. */
 bool aclMayRun(const struct client *c, const struct request *r);
-/* The database that c's command will work on: in MULTI, where the queued commands lead to. */
+/* The database that c's command will work on: in MULTI the one that the queued commands select. */
 static inline int aclDbOf(const struct client *c) {
     bool queues = (c->flags & (CLIENT_MULTI | CLIENT_IN_EXEC)) == CLIENT_MULTI;
-    return queues ? multiDb(c) : c->db->id;
+    return queues ? multiSelectedDb(c) : c->db->id;
 }
-/* A shorter key than the 8 bytes that are compared, or than the beginning, is not remembered. */
+/* Keys that are shorter than the 8 bytes that are compared, or than the prefix, never fit. */
 static inline bool aclMemoFits(const struct aclMemo *m, const struct client *c, const struct request *r) {
     if (m->cmd != r->cmd || (m->db != ACL_MEMO_ANY_DB && m->db != aclDbOf(c))) return false;
     if (!m->key_pos) return true;
@@ -114,24 +113,24 @@ static inline bool aclAllows(struct client *c, const struct request *r, enum acl
     debugAssert(aclMayRun(c, r));
     return true;
 }
-/* c's running command reads keys that it does not name: may it read all keys? */
+/* For a running command of c that reads keys it does not name: may c read all keys? */
 bool aclMayReadAllKeys(const struct client *c);
 
 /* ---- Users ---- */
-struct aclUser *aclFindUser(struct str name); /* NULL: none */
+struct aclUser *aclFindUser(struct str name); /* NULL: unknown */
 struct aclUser *aclDefaultUser(void);         /* always the same one */
 struct str aclUserName(const struct client *c);
-bool aclUserHasPassword(const struct aclUser *u); /* cannot come in without one */
+bool aclUserHasPassword(const struct aclUser *u); /* needs one to log in */
 bool aclUserIsOn(const struct aclUser *u);
-/* Right password (in time that tells nothing about it), and the user is on? */
+/* Returns whether the password is right (in constant time) and the user is on. */
 bool aclUserAccepts(const struct aclUser *u, struct str password);
-/* The one password of the default user, or none when `password` is empty (`requirepass`). */
+/* Sets the only password of the default user, or none when `password` is empty (`requirepass`). */
 void aclSetDefaultPassword(struct str password);
-/* A login failed: count it, and note it in ACL LOG under this name. */
+/* Counts a failed login and adds it to ACL LOG with this name. */
 void aclNoteFailedAuth(struct client *c, struct str user);
-/* The same for a user that a TLS certificate names. */
+/* As aclNoteFailedAuth, for a user that a TLS certificate names. */
 void aclNoteFailedCertificate(struct client *c, struct str user);
 
 bool aclHasLimits(void); /* is there a user that may not do everything? */
 void aclInit(void);      /* directives, INFO fields, the default user */
-void aclStart(void);     /* after the configuration: its users or the file; exits(1) on errors */
+void aclStart(void);     /* after the configuration: loads users from it or the file; exits(1) on errors */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* acl_patterns.h - the patterns of keys, or of channels, that somebody may use.
+/* acl_patterns.h - the patterns of keys, or of channels, that a selector grants.
  *
- * Most rules look like `app:*` or `queue`: so patterns are sorted by form when they have changed, and a name
- * is looked up among those that are a beginning, or a whole name, by halving; only the rest is tried one by
- * one. A hundred rules cost seven comparisons. */
+ * Most rules look like `app:*` or `queue`. So patterns are sorted by form when they have changed, and a name
+ * is looked up among prefixes and whole names by binary search; only other patterns are tried one by one. A
+ * hundred rules cost seven comparisons. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,18 +22,18 @@ struct aclMatcher;
 struct aclPatterns {
     struct aclPattern *items; /* in order of addition */
     int count;
-    struct aclMatcher *matchers[ACL_PATTERN_ALL + 1]; /* by the access asked for; NULL: to be made */
+    struct aclMatcher *matchers[ACL_PATTERN_ALL + 1]; /* by the access that is checked; NULL: not built yet */
 };
 
-/* A pattern that is there already gets the further access. */
+/* Adds a pattern, or further access to one that exists. */
 void aclPatternsAdd(struct aclPatterns *p, struct str text, unsigned access);
 void aclPatternsCopy(struct aclPatterns *to, const struct aclPatterns *from); /* `to` is uninitialized */
 void aclPatternsClear(struct aclPatterns *p);
-/* Does one pattern that grants all of `access` match? O(log n), and O(n) in those that are neither beginnings
- * nor whole names. */
+/* Returns whether a pattern that grants all of `access` matches. O(log n), plus O(n) in patterns that are
+ * neither prefixes nor whole names. */
 bool aclPatternsMatch(struct aclPatterns *p, struct str name, unsigned access);
-/* The same; *begin: the beginning that fits, so that all names with it match, or NULL when it is not one that
- * matches. A view, good until the patterns change. */
+/* As aclPatternsMatch. *begin: the prefix that matches, so that all names with it match, or NULL when it is
+ * no prefix. A view, valid until the patterns change. */
 bool aclPatternsMatchBegin(struct aclPatterns *p, struct str name, unsigned access, struct str *begin);
-/* Is there this very pattern, and does it grant all of `access`? */
+/* Returns whether exactly this pattern exists and grants all of `access`. */
 bool aclPatternsHave(const struct aclPatterns *p, struct str text, unsigned access);

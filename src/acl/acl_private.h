@@ -12,7 +12,7 @@
 #define ACL_COMMANDS_MAX COMMAND_IDS_MAX
 
 enum {
-    SELECTOR_ALL_COMMANDS = 1 << 0, /* besides, all bits are set */
+    SELECTOR_ALL_COMMANDS = 1 << 0, /* all bits are set, too */
     SELECTOR_ALL_KEYS = 1 << 1,
     SELECTOR_ALL_CHANNELS = 1 << 2,
     SELECTOR_ALL_DBS = 1 << 3,
@@ -32,11 +32,11 @@ struct aclSelector {
     int first_arg_count;
     sds commands; /* the rules about commands as ACL LIST shows them: "-@all +@read -get" */
     struct aclPatterns keys, channels;
-    int *dbs; /* in order */
+    int *dbs; /* sorted */
     int db_count;
 };
 
-/* Why a rule is refused. */
+/* Reasons why a rule is refused. */
 enum aclError {
     ACL_OK,
     ACL_ERR_SYNTAX,
@@ -50,12 +50,13 @@ enum aclError {
 };
 const char *aclErrorText(enum aclError error);
 
-struct aclSelector *aclSelectorCreate(void); /* grants nothing but what acl-pubsub-default says, and alldbs */
+struct aclSelector *aclSelectorCreate(void); /* grants only what acl-pubsub-default says, and alldbs */
 struct aclSelector *aclSelectorCopy(const struct aclSelector *s);
 void aclSelectorFree(struct aclSelector *s);
 enum aclError aclSelectorApply(struct aclSelector *s, struct str rule);
-void aclSelectorRefresh(struct aclSelector *s); /* commands have come or gone, or changed their categories */
-/* The rule about this command, or one of its subcommands; NULL: there is none. The caller's. */
+void aclSelectorRefresh(struct aclSelector *s); /* after commands or their categories have changed */
+/* Returns the rule about this command, or about one of its subcommands, which the caller frees; NULL: there
+ * is none. */
 sds aclSelectorRuleAbout(const struct aclSelector *s, struct str command);
 static inline bool aclSelectorHasCommand(const struct aclSelector *s, int id) {
     return s->allowed[id / 64] >> (id % 64) & 1;
@@ -77,31 +78,31 @@ struct aclUser {
     sds name;
     sds *passwords; /* SHA-256, as hex */
     int password_count;
-    struct aclSelector **selectors; /* the first is the root */
+    struct aclSelector **selectors; /* the first is the root selector */
     int selector_count;
 };
 
 extern struct rax acl_users; /* name -> struct aclUser */
 
 struct aclUser *aclUserCreate(struct str name); /* in no table */
-struct aclUser *aclUserCreateDefault(void);     /* one that may do everything, called "default" */
+struct aclUser *aclUserCreateDefault(void);     /* has all rights; called "default" */
 void aclUserFree(struct aclUser *u);
 struct aclUser *aclUserCopy(const struct aclUser *u);
-/* `to` becomes what `from` is, but for its name; `from` is freed. */
+/* `to` becomes what `from` is, except for its name; `from` is freed. */
 void aclUserReplace(struct aclUser *to, struct aclUser *from);
-/* Users in no table, whose rules are kept up to date all the same. */
+/* Users in no table, whose rules are updated like those in the table. */
 void aclUnlistedAdd(struct aclUser *u);
 void aclUnlistedRemove(struct aclUser *u);
 enum aclError aclUserApply(struct aclUser *u, struct str rule);
-sds aclUserCat(const struct aclUser *u, sds text); /* the rules, as in ACL LIST behind the name */
+sds aclUserCat(const struct aclUser *u, sds text); /* appends the rules, as in ACL LIST behind the name */
 bool aclNameIsValid(struct str name);
-/* A name or a rule with one of these would be two words, or two lines, of a file of users. */
+/* Returns whether s contains a blank or a newline, which would split a name or a rule in a file of users. */
 bool aclHasBlanks(struct str s);
-/* Joins the words of each (...) into one rule. NULL: *bad is the word where one opens that is not closed.
- * Free with sdsfreesplitres. */
+/* Joins the words of each (...) into one rule. NULL: *bad is the word with an opening parenthesis that is not
+ * closed. Free with sdsfreesplitres. */
 sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad);
-/* The user is gone: its clients are stripped of all rights and closed. True: so is `self` (may be NULL), but
- * it is left open for a reply. */
+/* Takes all rights from the clients of a deleted user and closes them. Returns true when `self` (may be NULL)
+ * is one of them; it is left open for its reply. */
 bool aclKillClients(const struct aclUser *u, const struct client *self);
 /* Closes clients of u with subscriptions that `now` does not allow, when `now` lacks a pattern that u has. */
 void aclKillSubscribers(const struct aclUser *u, const struct aclUser *now);
@@ -109,9 +110,10 @@ void aclUsersInit(void);
 
 /* ---- Checks (acl_check.c) ---- */
 
-/* In this user's name. *arg: the argument that was denied, when it is about one. */
+/* Checks a request on behalf of this user. *arg: the argument that was denied, for a key or channel. */
 enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int *arg);
-/* "User bob has no permissions to ..."; what: the argument to name (0: the command); NULL: names none. */
+/* Returns "User bob has no permissions to ..."; what: the argument to name (0: the command); NULL: names
+ * none. */
 sds aclDenialText(const struct aclUser *u, const struct serverCommand *cmd, enum aclDenial denial,
                   const struct str *what);
 unsigned aclAccessOf(unsigned key_flags); /* ACL_PATTERN_* that this use of a key needs */
@@ -125,10 +127,10 @@ void aclLogInit(void);
 
 /* ---- Files (acl_file.c) ---- */
 
-/* aclfile is set? */
+/* Returns whether aclfile is set. */
 bool aclHasFile(void);
-/* All or nothing; NULL, or what is wrong. *killed: the user of `self` (may be NULL) is gone, as in
- * aclKillClients. */
+/* Loads the file, all or nothing. Returns NULL, or an error text. *killed: the user of `self` (may be NULL)
+ * is gone, as in aclKillClients. */
 sds aclFileLoad(const struct client *self, bool *killed);
-bool aclFileSave(void); /* false and errno */
+bool aclFileSave(void); /* returns false with errno on errors */
 void aclFileInit(void);

@@ -437,9 +437,9 @@ void aclKillSubscribers(const struct aclUser *u, const struct aclUser *now) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
         if (c->user != u || !(c->flags & CLIENT_PUBSUB)) continue;
-        bool allowed = pubsubEvery(c, PUBSUB_CHANNEL, aclUserChannelAllowed, now) &&
-                       pubsubEvery(c, PUBSUB_SHARD, aclUserChannelAllowed, now) &&
-                       pubsubEvery(c, PUBSUB_PATTERN, aclUserPatternAllowed, now);
+        bool allowed = pubsubAllAccepted(c, PUBSUB_CHANNEL, aclUserChannelAllowed, now) &&
+                       pubsubAllAccepted(c, PUBSUB_SHARD, aclUserChannelAllowed, now) &&
+                       pubsubAllAccepted(c, PUBSUB_PATTERN, aclUserPatternAllowed, now);
         if (!allowed) clientClose(c);
     }
 }

@@ -28,10 +28,10 @@ void authNewClient(struct client *c) {
 }
 
 static inline void clientAuthUserChanges(struct client *c) {
-    if (auth_user_changes) auth_user_changes(c);
+    if (auth_on_user_change) auth_on_user_change(c);
 }
 
-void authBecome(struct client *c, struct aclUser *u) {
+void authSetUser(struct client *c, struct aclUser *u) {
     clientAuthUserChanges(c);
     c->user = u;
     c->flags |= CLIENT_AUTHENTICATED;
@@ -66,9 +66,9 @@ static void authLogout(struct client *c) {
 
 enum authVerdict (*auth_decide)(struct client *c, struct str user, struct str password, sds *err,
                                 const char **by);
-void (*auth_user_changes)(struct client *c);
+void (*auth_on_user_change)(struct client *c);
 
-int authAsOneOf(struct client *c, const sds *users, int count) {
+int authAsFirstUser(struct client *c, const sds *users, int count) {
     for (int i = 0; i < count; i++) {
         struct aclUser *u = aclFindUser(sdsview(users[i]));
         if (!u || !aclUserIsOn(u)) continue;
@@ -87,7 +87,7 @@ static bool clientAuthByPassword(struct client *c, struct str name, struct str p
         aclNoteFailedAuth(c, name);
         return false;
     }
-    authBecome(c, u);
+    authSetUser(c, u);
     return true;
 }
 

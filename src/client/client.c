@@ -56,7 +56,7 @@ void clientSetReadHandler(void (*fn)(struct connection *conn)) {
     read_handler = fn;
 }
 
-void clientReadOn(struct client *c) {
+void clientResumeReading(struct client *c) {
     connSetReadHandler(c->conn, read_handler);
 }
 
@@ -128,7 +128,7 @@ void clientCloseAfterReply(struct client *c) {
 static bool clientIsAlone(const struct client *c) {
     bool parts = c->session || c->limits || c->blocked || c->multi || c->pubsub || c->tracking || c->replica;
     bool listed = listLinked(&c->turn_node) || listLinked(&c->out.write_node) || listLinked(&c->paused_node);
-    return !parts && !listed && !c->round && !c->out.head;
+    return !parts && !listed && !c->turn && !c->out.head;
 }
 
 void clientFreeNow(struct client *c) {

@@ -23,7 +23,7 @@
 #define LIMIT_MIN  (128 * 1024)
 #define BUCKETS    (MOST_BITS - LEAST_BITS + 1)
 
-bool client_weighing;
+bool client_accounting;
 static void (*weighing_changed)(bool on);
 
 static int64_t limit; /* bytes; negative: percent of maxmemory; 0: none */
@@ -75,7 +75,7 @@ static size_t clientEvictMemory(const struct client *c) {
     return c->limits ? sizeof *c->limits : 0;
 }
 
-sds clientWeightsText(sds s) {
+sds clientMemoryBucketsText(sds s) {
     for (int i = 0; i < BUCKETS; i++) {
         size_t bytes = 0, least = i ? (size_t)1 << (LEAST_BITS + i - 1) : 0;
         listForEach(&buckets[i], it) bytes += listEntry(it, struct clientLimits, bucket_node)->counted;
@@ -144,7 +144,7 @@ bool clientEvict(const struct client *c) {
 static void clientEvictAccountAll(void) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
-        if (client_weighing)
+        if (client_accounting)
             clientAccountMemory(c);
         else
             clientEvictLeaveBucket(c);
@@ -153,19 +153,19 @@ static void clientEvictAccountAll(void) {
 
 static void clientEvictFollow(void) {
     bool want = limit != 0;
-    if (want == client_weighing) return;
-    client_weighing = want;
+    if (want == client_accounting) return;
+    client_accounting = want;
     if (weighing_changed) weighing_changed(want);
     clientEvictAccountAll();
 }
 
-void clientOnWeighing(void (*fn)(bool on)) {
+void clientOnAccounting(void (*fn)(bool on)) {
     weighing_changed = fn;
 }
 
 static void clientEvictBeforeSleep(void) {
     clientEvictFollow(); /* the configuration file does not call clientEvictLimitChanged */
-    if (client_weighing) clientEvictClients();
+    if (client_accounting) clientEvictClients();
 }
 
 static bool clientEvictLimitChanged(const char **err) {

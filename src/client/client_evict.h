@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_evict.h - `maxmemory-clients`: when all clients together take more memory than that, the largest are
- * disconnected until they do not. Replicas and clients with CLIENT NO-EVICT neither count nor go. */
+/* client_evict.h - `maxmemory-clients`: when all clients together use more memory than that, the largest are
+ * disconnected until they do not. Replicas and clients with CLIENT NO-EVICT are not counted and not
+ * disconnected. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,25 +9,29 @@
 
 #include "client/client.h"
 
-/* How near a client is to a limit: while clients are weighed, or while its output is above the soft limit. */
+/* How near a client is to a limit. It exists while memory is accounted, or while its output is above the soft
+ * limit. */
 struct clientLimits {
     struct client *client;
-    struct listNode bucket_node; /* among clients of about its size, while they are weighed */
-    size_t counted;              /* the memory that was counted for it there */
-    int64_t over_soft_since_s;   /* its output is above the soft limit (client_output.c); 0: it is below */
+    struct listNode bucket_node; /* among clients of about its size, while memory is accounted */
+    size_t counted;              /* the memory with which it is counted there */
+    /* Since when its output is above the soft limit (client_output.c); 0: it is below */
+    int64_t over_soft_since_s;
 };
-/* Made when it is not there yet; as long as the client. */
+/* Creates it when it does not exist yet. It lives as long as the client. */
 struct clientLimits *clientLimits(struct client *c);
 
-extern bool client_weighing;                /* a limit is set */
-void clientOnWeighing(void (*fn)(bool on)); /* is told when that changes */
+extern bool client_accounting;                /* a limit is set */
+void clientOnAccounting(void (*fn)(bool on)); /* called when that changes */
 
-/* The memory of c may have changed. Only while client_weighing; O(1). */
+/* Says that the memory of c may have changed. Only while client_accounting; O(1). */
 void clientAccountMemory(struct client *c);
-/* Before a command of c runs: disconnects who must go. True: c is among them. */
+/* Called before a command of c runs: disconnects clients while the limit is exceeded. Returns true when c is
+ * one of them. */
 bool clientEvict(const struct client *c);
 
-sds clientWeightsText(sds s); /* a line for each magnitude: how many clients, and their bytes */
+sds clientMemoryBucketsText(sds s); /* a line for each magnitude of memory: how many clients, and their bytes */
 
-void clientEvictInit(
-    void); /* directive, INFO fields; before client_output.h, whose part of the limits goes first */
+/* Registers the directive and INFO fields. Comes before clientOutputInit, whose part of the limits is freed
+ * first. */
+void clientEvictInit(void);

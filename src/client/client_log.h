@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_log.h - clients in the log: what may be shown of them is up to the operator. */
+/* client_log.h - clients in the log. hide-user-data-from-log decides what may be shown about them. */
 #pragma once
 
 #include "base/sds.h"
@@ -7,14 +7,16 @@
 
 extern bool hide_user_data; /* hide-user-data-from-log: no names, keys, values or arguments */
 
-/* The line of CLIENT LIST; names are hidden where they must be. Appends to s. */
+/* Appends the line of CLIENT LIST to s; names are hidden if necessary. */
 sds clientLogLine(struct client *c, sds s);
-/* Who it is, and no more: id, addresses, names. */
+/* Appends what identifies the client and no more: id, addresses, names. */
 sds clientLogName(struct client *c, sds s);
-/* Who it is that changes settings or users: id, addresses and its user, which is named in any case. */
+/* Appends what identifies a client that changes settings or users: id, addresses and its user, which is never
+ * hidden. */
 sds clientLogAuthor(struct client *c, sds s);
-/* Logs, at level notice, what a client has changed, and who that was. `what` is printable. */
+/* Logs, at level notice, what a client has changed. `what` is printable. */
 void clientLogChange(struct client *c, struct str what);
-/* The text of an error reply: with '-' and its code, or without ERR when it was made for the occasion. */
+/* Appends the text of an error reply: with '-' and its code, or without ERR when hide-user-data-from-log has
+ * replaced it. */
 sds clientLogError(struct str error, sds s);
 void clientLogInit(void);

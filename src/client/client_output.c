@@ -97,7 +97,7 @@ static __attribute__((noinline)) void clientOutputCheckLimits(struct client *c, 
 }
 
 void clientCheckOutput(struct client *c, size_t more) {
-    if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
+    if (__builtin_expect(client_accounting, 0)) clientAccountMemory(c);
     size_t pending = c->out.bytes - c->out.sent + more;
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0)) pending += client_offload->at_most(c);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) pending += client_stream->pending(c);
@@ -238,7 +238,7 @@ static bool clientOutputSendAll(struct client *c) {
     bool well = clientSendNow(c);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0) && well && !c->out.head)
         well = client_stream->write(c);
-    if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
+    if (__builtin_expect(client_accounting, 0)) clientAccountMemory(c);
     return well;
 }
 
@@ -269,7 +269,7 @@ static struct writeTurn turn;
 static void clientOutputTurnWrote(const struct connWrite *w) {
     struct client *c = w->conn->data;
     enum sent sent = clientOutputWrote(c, w);
-    if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
+    if (__builtin_expect(client_accounting, 0)) clientAccountMemory(c);
     clientOutputTurnEnded(c, sent == SENT_WHOLE ? clientOutputSendAll(c) : sent == SENT_SOME);
 }
 

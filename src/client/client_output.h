@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_output.h - sending clients what they are owed, and client-output-buffer-limit.
+/* client_output.h - sending clients their output, and client-output-buffer-limit.
  *
- * Invariant: who has output and a connection is in the list of those who are to be sent something, or is told
- * by the loop when its socket has room again, or is on its way out. */
+ * Invariant: a client with output and a connection is in the list of clients to write to, or waits for the
+ * event that its socket is writable, or is being closed. */
 #pragma once
 
 #include "client/client.h"
 #include "client/client_offload.h"
 #include "registry/cron.h"
 
-/* client-output-buffer-limit of a class, in bytes; 0: none. */
+/* client-output-buffer-limit of a class, in bytes; 0: no limit. */
 uint64_t clientOutputHardLimit(enum clientClass class);
-/* Is so much more than client-output-buffer-limit allows somebody of this class? *soft_since_s is the
- * caller's, for the next time: since when it has been above the soft limit; 0: it is not. */
+/* Returns whether so many bytes exceed the limits of this class. *soft_since_s belongs to the caller and is
+ * kept between calls: since when the bytes have been above the soft limit; 0: they are not. */
 bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft_since_s);
-/* Sends what it can of every client that has output, once each; arms the write event for the rest. */
+/* Sends what it can to every client that has output, once each, and waits for writable sockets for what
+ * remains. */
 void clientsWritePending(void);
-void clientWriteLater(struct client *c); /* called by reply.c at the first byte */
-/* Sends until the chain is empty or the socket is full. False when the connection is broken. */
+void clientWriteLater(struct client *c); /* called by reply.c for the first byte */
+/* Sends until the chain is empty or the socket is full. Returns false when the connection is broken. */
 bool clientSendNow(struct client *c);
-/* Closes the client when what it has not read, and `more` bytes, are beyond client-output-buffer-limit. */
+/* Closes the client when its unread output plus `more` bytes exceed client-output-buffer-limit. */
 void clientCheckOutput(struct client *c, size_t more);
-/* n bytes have gone into its socket, in one call. */
+/* Counts n bytes that were written to its socket, in one call. */
 static inline void clientNoteSent(struct client *c, size_t n) {
     clientstats.writes++;
     clientstats.net_out += n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* client_stream.h - what clients with CLIENT_REPLICA are sent behind their own output: bytes that many of
- * them share. The room of replication (repl/) says how. */
+ * them share. repl/ registers the functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,14 +12,14 @@
 struct client;
 
 struct clientStream {
-    size_t (*followers)(void);             /* how many such clients there are */
-    bool (*write)(struct client *c);       /* until there is nothing, or the socket is full; false: broken */
-    bool (*waits)(const struct client *c); /* is there something that can be sent? */
-    size_t (*pending)(const struct client *c); /* bytes that are kept for it: what its limit is about */
-    size_t (*blocks)(const struct client *c);  /* in how many pieces */
-    uint64_t (*least_limit)(void);             /* bytes; lower limits count as that */
-    /* A command of its has made a reply, which is dropped (error: the text of one; ptr NULL: any reply). May
-     * come more than once for a command. */
+    size_t (*followers)(void);       /* number of such clients */
+    bool (*write)(struct client *c); /* writes until nothing is left or the socket is full; false: broken */
+    bool (*waits)(const struct client *c);     /* can anything be sent now? */
+    size_t (*pending)(const struct client *c); /* bytes kept for it, to which its output limit applies */
+    size_t (*blocks)(const struct client *c);  /* number of blocks that hold them */
+    uint64_t (*least_limit)(void);             /* in bytes; lower output limits count as this */
+    /* Called when one of its commands has replied, which is dropped. error: the text of an error reply; ptr
+     * NULL: any other. May be called more than once for a command. */
     void (*replied)(struct client *c, struct str error);
 };
-extern const struct clientStream *client_stream; /* client_output.c; there before the first replica */
+extern const struct clientStream *client_stream; /* set before the first replica exists */

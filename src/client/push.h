@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* push.h - messages that a client has not asked for just now: of channels, of keyspace events.
+/* push.h - messages to clients that are no replies: from channels, keyspace events, MONITOR, tracking.
  *
  * A message is composed once per protocol and then sent to any number of clients (see replyShared in
  * reply.h).
  *
- * A message may stand before a reply or behind it, never within one. What is for the client whose own command
- * runs waits until that command's reply is whole; what MONITOR shows goes out at once while the command has
- * replied nothing. Whoever runs a client's command brackets it with pushBeginCommand and pushEndCommand.
+ * A message may stand before or behind a reply, never within one. A message for the client whose own command
+ * runs waits until that command's reply is complete; what MONITOR shows is sent at once while the command has
+ * replied nothing. A caller that runs a client's command brackets it with pushBeginCommand and
+ * pushEndCommand.
  *
- * Invariant: what is held is for clients whose command runs (CLIENT_EXECUTING); nothing is held when none
- * does. */
+ * Invariant: messages are only held back for clients whose command runs (CLIENT_EXECUTING). */
 #pragma once
 
 #include "base/str.h"
@@ -19,23 +19,25 @@
 #define PUSH_PARTS_MAX 4
 
 struct pushMessage {
-    struct str parts[PUSH_PARTS_MAX]; /* bulk strings; views, must last as long as the message is sent */
+    struct str parts[PUSH_PARTS_MAX]; /* bulk strings; views, valid until pushDone */
     int count;
-    struct replyShared *forms[2]; /* for RESP2 and RESP3; made when first needed */
+    struct replyShared *forms[2]; /* for RESP2 and RESP3; composed when first needed */
 };
 
-/* As pushSharedBehind. Also to a client that muted its replies. Nothing for one that is on its way out. */
+/* Sends as pushSharedBehind does, also to a client that muted its replies, but not to one that is being
+ * closed. */
 void pushSend(struct client *c, struct pushMessage *m);
-/* A composed message of any form, as early as may be. */
+/* Sends a composed message of any form, as early as possible. */
 void pushShared(struct client *c, struct replyShared *s);
-/* One that the running command has caused: it stands behind the reply, even if that has not begun yet. */
+/* Sends a message that the running command has caused: behind the reply, even when the reply has not begun
+ * yet. */
 void pushSharedBehind(struct client *c, struct replyShared *s);
-/* Gives back what the message holds; it still lives in the output of those who have not read it yet. */
+/* Releases what the message holds; clients that have not read it yet still refer to its bytes. */
 void pushDone(struct pushMessage *m);
 
 extern struct list push_held;
 void pushFlushHeld(void);
-/* Bytes of output that the client was ever given. */
+/* Bytes of output that the client was given since it connected. */
 static inline uint64_t pushOutputEver(const struct client *c) {
     return c->net_out + (c->out.bytes - c->out.sent);
 }
@@ -46,5 +48,5 @@ static inline void pushEndCommand(void) {
     if (__builtin_expect(push_held.length != 0, 0)) pushFlushHeld();
 }
 
-/* `in_call`: does some command run now, so that what is sent may have been caused by it? */
+/* in_call says whether a command is running, which may have caused what is sent. */
 void pushInit(bool (*in_call)(void));

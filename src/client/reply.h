@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reply.h - writing replies, once, straight into the client's output chain, in the client's protocol
- * (contract 5).
+/* reply.h - writing replies, once, straight into the client's output chain, in the client's protocol.
  *
  * The chain is a list of 16 KiB blocks from a pool; it exists only while there is something to send. Every
  * function appends one complete element, except the *Len functions, which announce that n elements (or pairs)
  * follow.
  *
- * Invariant: a chain has both a head and a tail or neither, and out.bytes is the sum of what its blocks hold.
- */
+ * Invariant: a chain has both a head and a tail or neither, and out.bytes is the sum of what its
+ * blocks hold. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,13 +27,13 @@ void replyStatus(struct client *c, const char *s); /* without '+' */
 void replyError(struct client *c, const char *msg);
 void replyErrorFmt(struct client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void replyErrorStr(struct client *c,
-                   struct str msg); /* any text, as made by scripts; a leading '-' is dropped */
-/* It is in the statistics already: a command within the script has failed with it. */
+                   struct str msg); /* any text, as scripts make it; a leading '-' is dropped */
+/* Replies an error that is in the statistics already: a command in the script has failed with it. */
 void replyErrorCounted(struct client *c, struct str msg);
-/* It stands in bytes that are replied otherwise: counts as replyErrorStr counts. */
+/* Counts an error as replyErrorStr does; its bytes are replied in another way. */
 void replyErrorCount(struct client *c, struct str msg);
 void replyBulk(struct client *c, struct str s);
-/* The same of a part of bytes that are linked into the chain, not copied: for long ones (reply_block.h). A
+/* Replies a bulk string whose bytes are linked into the chain, not copied: for long ones (reply_block.h). A
  * client without connection has its replies read at once, and should be given copies. */
 struct replyShared;
 bool replyLinks(const struct client *c);
@@ -56,8 +55,8 @@ void replySetLen(struct client *c, int64_t n);           /* RESP2: array */
 void replyPushLen(struct client *c, int64_t n);          /* RESP2: array */
 void replyAttributeLen(struct client *c, int64_t pairs); /* only when c->resp >= 3 */
 
-/* Lengths that are not known ahead: take a mark, write the elements, then fill in. Marks nest. A mark must be
- * filled. */
+/* For lengths that are not known ahead: take a mark, write the elements, then fill in the length. Marks nest.
+ * Every mark must be filled. */
 struct replyMark {
     struct replyBlock *block;
     uint32_t offset;
@@ -66,19 +65,20 @@ struct replyMark replyDeferLen(struct client *c);
 void replySetArrayLen(struct client *c, struct replyMark m, int64_t n);
 void replySetMapLen(struct client *c, struct replyMark m, int64_t pairs);
 void replySetSetLen(struct client *c, struct replyMark m, int64_t n);
-void replySetLenOf(struct client *c, struct replyMark m, char type, int64_t n); /* a header as it is */
+/* Writes a header of this type */
+void replySetLenOf(struct client *c, struct replyMark m, char type, int64_t n);
 
-/* Room for n contiguous bytes (n <= 1024) in the chain, for hot loops that write several small elements:
- * write there, then replyAdvance by what was written. NULL when this client gets no replies (CLIENT REPLY
- * OFF): skip. */
+/* Reserves n contiguous bytes (n <= 1024) in the chain, for hot loops that write several small elements:
+ * write there, then call replyAdvance with what was written. NULL when this client gets no replies (CLIENT
+ * REPLY OFF): skip. */
 char *replyReserve(struct client *c, size_t n);
 void replyAdvance(struct client *c, size_t n);
 
-/* Bytes for many clients (reply_block.h), at the end of the chain. They go past CLIENT REPLY OFF; a client
- * that is about to close gets none. */
+/* Appends shared bytes (reply_block.h) to the chain. They ignore CLIENT REPLY OFF; a client that is being
+ * closed gets none. */
 void replyAppendShared(struct client *c, struct replyShared *s);
 
-/* The usual errors, in one place. */
+/* The usual errors. */
 extern const char err_syntax[];     /* ERR syntax error */
 extern const char err_wrongtype[];  /* WRONGTYPE Operation against a key holding the wrong kind of value */
 extern const char err_nosuchkey[];  /* ERR no such key */
@@ -89,10 +89,11 @@ void replySyntaxError(struct client *c);
 void replyWrongType(struct client *c);
 /* "ERR unknown subcommand or wrong number of arguments for '%s'. Try %s HELP." as Valkey words it. */
 void replySubcommandError(struct client *c);
-/* HELP of container commands: NULL-terminated lines; adds the usual first and last lines. */
+/* Replies the HELP of a container command: NULL-terminated lines, plus the usual first and last lines. */
 void replyHelp(struct client *c, const char **lines);
 
-/* Arguments. On failure they reply (msg, or the usual error when msg is NULL) and return false. */
+/* Parse arguments. On failure they reply an error (msg, or the usual one when msg is NULL) and return
+ * false. */
 bool argLongLong(struct client *c, struct str arg, int64_t *out, const char *msg);
 bool argRange(struct client *c, struct str arg, int64_t min, int64_t max, int64_t *out, const char *msg);
 bool argPositive(struct client *c, struct str arg, int64_t *out,
@@ -102,19 +103,19 @@ bool argDouble(struct client *c, struct str arg, double *out, const char *msg);
 void replyFreeChain(struct client *c);
 sds replyChainToSds(struct client *c); /* all bytes as one string; empties the chain */
 
-/* Stands before the text of every error, in the place of its "ERR "; NULL: errors are as they are. Set only
- * while a command is checked whose refusal means more than itself (EXEC). */
+/* Replaces the "ERR " at the start of every error's text; NULL: errors stay as they are. Set only while
+ * commands are checked whose refusal makes a larger operation fail (EXEC). */
 extern const char *reply_error_prefix;
-/* Is told of each error that a client without connection (CLIENT_FAKE) or our primary is owed, and nobody
+/* Called for each error to a client without connection (CLIENT_FAKE) or to our primary, which nobody
  * reads. */
 extern void (*reply_error_unread)(const struct client *c, struct str msg);
 
-/* How the command that c runs is called, for texts that name it: of a subcommand, its container. Registered
- * by the room that knows commands. */
+/* Registers the function that names the command that c runs, for error texts; for a subcommand it names the
+ * container. */
 void replySetCommandName(struct str (*fn)(const struct client *c));
 
-/* Error statistics, for INFO: prefix (ERR, WRONGTYPE ...) to count, in order of the prefix. There are 128
- * kinds at most; what comes later counts as ERRORSTATS_OVERFLOW. */
+/* Error statistics, for INFO: from prefix (ERR, WRONGTYPE and so on) to count, sorted by prefix. There are at
+ * most 128 prefixes; later ones count as ERRORSTATS_OVERFLOW. */
 void errorStatsReset(void);
 void errorStatsForEach(void (*fn)(void *priv, const char *prefix, uint64_t count), void *priv);
 uint64_t errorStatsTotal(void);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reply_block.h - what an output chain is made of: blocks, and bytes that many chains share.
+/* reply_block.h - what output chains consist of: blocks, and bytes that many chains share.
  *
  *     own bytes:     [next used cap buf shared | room .......]     buf points at room
  *     shared bytes:  [next used cap buf shared]                    buf points into a replyShared; cap == used
  *
  *     a message:     [refs len bytes | room .......]               bytes points at room
- *     a value:       [refs len bytes] -> sds                       so a key's text needs not be copied
+ *     a value:       [refs len bytes] -> sds                       so a key's text need not be copied
  *
- * Invariant: used <= cap, and bytes that somebody else refers to are only read. */
+ * Invariant: used <= cap, and bytes with more than one reference are only read. */
 #pragma once
 
 #include <stdatomic.h>
@@ -18,27 +18,26 @@
 
 #include "base/sds.h"
 
-/* Bytes that several hold, each with a reference: chains, whoever composes a message for many clients, and
- * the key whose value they are (types/string/string_commands.c). The last one frees them. Only the main
- * thread takes references; it is also the one that gives them back, but for keys that are freed lazily, hence
- * the atomic.
- */
+/* Bytes with several owners, each with a reference: chains, code that composes a message for many clients,
+ * and the key whose value they are (types/string/string_commands.c). The last reference frees them. Only the
+ * main thread takes references. It also releases them, except those of keys that are freed lazily, hence the
+ * atomic. */
 struct replyShared {
     _Atomic uint32_t refs;
-    size_t len; /* of bytes; the creator sets it when it has written them */
+    size_t len; /* length of bytes; the creator sets it after writing them */
     char *bytes;
     char room[];
 };
 struct replyShared *replySharedCreate(size_t room); /* with one reference */
-struct replyShared *replySharedOfText(sds text);    /* the same; takes the text over */
+struct replyShared *replySharedOfText(sds text);    /* with one reference; takes ownership of the text */
 struct replyShared *replySharedRetain(struct replyShared *s);
 void replySharedRelease(struct replyShared *s);
-/* Somebody else refers to them. */
+/* Returns whether there is another reference. */
 static inline bool replySharedInUse(const struct replyShared *s) {
     return atomic_load_explicit(&s->refs, memory_order_acquire) > 1;
 }
-/* Gives back a reference to what replySharedOfText made, for the text, to be changed: itself, or a copy while
- * somebody else refers to it. */
+/* Releases a reference to what replySharedOfText made and returns the text for modification: the text itself,
+ * or a copy while there are other references. */
 sds replySharedTakeText(struct replyShared *s);
 
 struct replyBlock {
@@ -50,18 +49,20 @@ struct replyBlock {
 };
 #define REPLY_BLOCK_ROOM (16 * 1024 - sizeof(struct replyBlock))
 
-struct replyBlock *replyBlockNew(size_t room); /* of the standard size, or larger where it has to be */
-struct replyBlock *replyBlockOf(size_t cap);   /* of that size */
-/* len bytes of it, from `from` on. */
+struct replyBlock *replyBlockNew(size_t room); /* of the standard size, or larger if necessary */
+struct replyBlock *replyBlockOf(size_t cap);   /* with cap bytes */
+/* Creates a block that views len bytes of s, from `from` on. */
 struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t len);
 void replyBlockFree(struct replyBlock *b);
-void replyBlocksFree(struct replyBlock *first); /* and all behind it; NULL is fine */
-/* The first pieces of a chain, of which `sent` bytes of the first block are not among them; how many. */
+void replyBlocksFree(struct replyBlock *first); /* frees the whole chain; NULL is fine */
+/* Fills iov with the first pieces of a chain, without the first `sent` bytes of the first block. Returns how
+ * many. */
 int replyBlocksPieces(const struct replyBlock *first, size_t sent, struct iovec *iov, int room);
 
-/* All of this is the main thread's. But blocks of bytes that nobody shares may be freed by any thread. */
+/* Any thread may free a plain block, whose bytes are not shared. Everything else here is for the main thread
+ * only. */
 static inline bool replyBlockIsPlain(const struct replyBlock *b) {
     return !b->shared;
 }
 void replyBlockFreePlain(struct replyBlock *b);
-void replyPoolTrim(void); /* frees blocks in the pool that nobody has needed since the last time */
+void replyPoolTrim(void); /* frees pooled blocks that were not needed since the last call */

@@ -223,7 +223,7 @@ void clusterSetslotCommand(struct client *c) {
     bool will_bump = s.verb == IMPORTING || (s.verb == NODE && s.node == clusterMyself());
     if (replicas && will_bump) engineReserveEpoch(&cluster_engine, clusterNow());
     if (replicas && !(c->flags & CLIENT_DENY_BLOCKING)) {
-        waitThen(c, replicas, s.timeout_ms ? mstime() + s.timeout_ms : 0, clusterSetslotResume);
+        waitForReplicas(c, replicas, s.timeout_ms ? mstime() + s.timeout_ms : 0, clusterSetslotResume);
         return;
     }
     clusterSetslotApply(&s);

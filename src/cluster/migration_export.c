@@ -121,7 +121,7 @@ static void migrationExportAppendBracket(struct migrationExport *x, const struct
 
 /* SELECT is not passed on: each job selects the databases of the commands that it sends. */
 static void migrationExportSink(const struct propagated *p) {
-    if (p->for_replicas || p->but & PROPAGATED_NOT_TO_REPLICAS) return;
+    if (p->for_replicas || p->exclude & PROPAGATED_NOT_TO_REPLICAS) return;
     serverAssert(p->commands == 1);
     listForEach(&migration_jobs, it) {
         struct migrationJob *job = listEntry(it, struct migrationJob, node);

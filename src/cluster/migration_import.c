@@ -49,7 +49,7 @@ static void migrationImportForgetLink(struct migrationJob *job, const struct cli
     job->client_id = 0;
     if (--migration_links) return;
     callHookIdle(migrationImportAfterCall, true);
-    client_brings_slots = NULL;
+    client_imports_slots = NULL;
 }
 
 /* ---- Messages ---- */
@@ -199,7 +199,7 @@ static void migrationImportBegin(struct client *c, struct migrationJob *job) {
     c->bulk_sender = true;
     migration_links++;
     callHookIdle(migrationImportAfterCall, false);
-    client_brings_slots = migrationIsLink;
+    client_imports_slots = migrationIsLink;
 }
 
 /* ---- SYNCSLOTS ---- */

@@ -105,7 +105,7 @@ static void nodeEnvFollow(void *ctx, struct clusterNode *primary, bool full_sync
         r->becomePrimary();
         return;
     }
-    if (busyNow()) { /* the writes of the script so far have not been propagated yet */
+    if (busyIsActive()) { /* the writes of the script so far have not been propagated yet */
         deferred.follow = true;
         deferred.full_sync |= full_sync;
         return;

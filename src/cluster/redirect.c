@@ -78,8 +78,9 @@ static void redirectAddKey(struct route *route, struct client *c, struct str key
 
 /* Returns the slot of the request's n-th key. Most keys have been hashed, and the hash contains the slot. */
 static int redirectSlotOfKey(const struct request *r, int n, struct str key) {
-    bool hashed = n < r->key_count && r->hints[n].key.ptr == key.ptr && r->hints[n].key.len == key.len;
-    return hashed ? keyHashSlot(r->hints[n].hash) : keySlot(key);
+    bool hashed =
+        n < r->key_count && r->key_hashes[n].key.ptr == key.ptr && r->key_hashes[n].key.len == key.len;
+    return hashed ? keyHashSlot(r->key_hashes[n].hash) : keySlot(key);
 }
 
 static void redirectAddRequest(struct route *route, struct client *c, const struct request *r) {
@@ -126,11 +127,11 @@ static inline bool redirectAllAreHashed(const struct request *r) {
 static inline bool redirectIsLocal(const struct request *r) {
     const struct topology *t = clusterTopology();
     if (!redirectAllAreHashed(r) || t->open_count || !engineIsClusterOk(&cluster_engine)) return false;
-    int slot = keyHashSlot(r->hints[0].hash);
+    int slot = keyHashSlot(r->key_hashes[0].hash);
     for (int i = 1; i < r->key_count; i++) {
-        if (keyHashSlot(r->hints[i].hash) != slot) return false;
+        if (keyHashSlot(r->key_hashes[i].hash) != slot) return false;
     }
-    debugAssert(keySlot(r->hints[0].key) == slot);
+    debugAssert(keySlot(r->key_hashes[0].key) == slot);
     return slotSetHas(&t->myself->slots, slot);
 }
 
@@ -363,7 +364,7 @@ static bool redirectChannelStays(struct str channel) {
 
 void redirectRecheck(void) {
     if (blockedClients()) clientForEach(redirectRecheckClient, NULL);
-    pubsubShardLeave(redirectChannelStays);
+    pubsubUnsubscribeShards(redirectChannelStays);
 }
 
 /* ---- The start ---- */

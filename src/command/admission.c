@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* admission.c - may this request run? See admission.h. */
+/* admission.c - see admission.h. */
 #include "command/admission.h"
 
 #include "base/assert.h"
@@ -11,22 +11,22 @@
 #include "commands/cmd_transactions.h"
 #include "registry/cron.h"
 
-#define HTTP_WARNING_MS  60000 /* the log is told of an attack once in so long */
+#define HTTP_WARNING_MS  60000 /* an attack is logged at most this often */
 #define UNKNOWN_ARGS_MAX 128   /* bytes of arguments quoted in the error about an unknown command */
 
 /* clang-format off */
-/* Y: requests of this origin are asked.   odd: the row is only about requests that requestIsOdd tells.
- * Scripts: what memory there is for them was decided when they started, so that row is one of their own; and
- * they miss replicas before they look at files.
- * Modules: what their commands are asked, each call says (module/module_call.c), row by row (admissionAskRow). */
+/* Y: the rule applies to requests of this origin. full: it only concerns requests that requestNeedsFullCheck
+ * finds. Scripts have their own row for memory, since that was decided when they started, and check replicas
+ * before files. Rules for modules' calls depend on the call (module/module_call.c), row by row
+ * (admissionApplyRule). */
 #define Y true
 #define n false
 static const struct rule {
     enum admissionRule id;
-    bool asks[ORIGINS], odd;
+    bool applies[ORIGINS], full_check_only;
     const char *error;
 } table[RULES] = {
-    /*                   client exec script unblocked aof primary module debug   odd; resumed: never */
+    /*                   client exec script unblocked aof primary module debug   full; resumed: never */
     {RULE_FILTER,         { Y,   n,   Y,      n,       n,    Y,     n,     n },   n, "none: a module may change it (its own calls: before it makes them)"},
     {RULE_HTTP,           { Y,   n,   n,      n,       n,    n,     n,     n },   Y, "none: the connection ends"},
     {RULE_AUTH,           { Y,   n,   n,      n,       n,    n,     n,     n },   n, "NOAUTH Authentication required."},
@@ -59,7 +59,7 @@ static const struct rule {
 #undef n
 /* clang-format on */
 
-/* How the error begins for which EXEC itself is refused: the transaction is over then. */
+/* The start of an error that refuses EXEC itself, which ends the transaction. */
 static const char exec_refused[] = "EXECABORT Transaction discarded because of: ";
 
 bool (*admission_replay_writes)(const struct request *r);
@@ -76,9 +76,9 @@ static admissionCheck *all[ORIGINS][RULES + 1];
 static void admissionListRules(enum requestOrigin origin) {
     int usual_count = 0, count = 0;
     for (int i = 0; i < RULES; i++) {
-        if (!table[i].asks[origin] || !checks[i] || idle_rules[i]) continue;
+        if (!table[i].applies[origin] || !checks[i] || idle_rules[i]) continue;
         all[origin][count++] = checks[i];
-        if (!table[i].odd) admission_usual[origin][usual_count++] = checks[i];
+        if (!table[i].full_check_only) admission_usual[origin][usual_count++] = checks[i];
     }
     admission_usual[origin][usual_count] = all[origin][count] = NULL;
 }
@@ -100,7 +100,7 @@ void admissionIdle(enum admissionRule rule, bool idle) {
     admissionListAll();
 }
 
-static enum admission commandAdmissionAskAll(struct client *c, struct request *r, enum requestOrigin origin) {
+static enum admission admissionRunList(struct client *c, struct request *r, enum requestOrigin origin) {
     for (admissionCheck **check = all[origin]; *check; check++) {
         enum admission verdict = (*check)(c, r, origin);
         if (verdict != ADMITTED) return verdict;
@@ -108,25 +108,24 @@ static enum admission commandAdmissionAskAll(struct client *c, struct request *r
     return ADMITTED;
 }
 
-enum admission admissionAskAll(struct client *c, struct request *r, enum requestOrigin origin) {
-    bool of_client = origin == ORIGIN_CLIENT; /* a script has no transaction that would be over */
-    if (!of_client || !r->cmd || r->cmd->spec->proc != execCommand)
-        return commandAdmissionAskAll(c, r, origin);
+enum admission admissionApplyAll(struct client *c, struct request *r, enum requestOrigin origin) {
+    bool of_client = origin == ORIGIN_CLIENT; /* a script has no transaction that would end */
+    if (!of_client || !r->cmd || r->cmd->spec->proc != execCommand) return admissionRunList(c, r, origin);
     reply_error_prefix = exec_refused;
-    enum admission verdict = commandAdmissionAskAll(c, r, origin);
+    enum admission verdict = admissionRunList(c, r, origin);
     reply_error_prefix = NULL;
     return verdict;
 }
 
-enum admission admissionAskRow(enum admissionRule rule, struct client *c, struct request *r,
-                               enum requestOrigin origin) {
+enum admission admissionApplyRule(enum admissionRule rule, struct client *c, struct request *r,
+                                  enum requestOrigin origin) {
     return checks[rule] && !idle_rules[rule] ? checks[rule](c, r, origin) : ADMITTED;
 }
 
-/* For assertions: what admissionAsk leaves out would not have mattered. */
-bool admissionOddRowsAgree(struct client *c, struct request *r, enum requestOrigin origin) {
+/* For assertions: returns whether the rules that admissionApply skips would have admitted the request. */
+bool admissionSkippedRulesAdmit(struct client *c, struct request *r, enum requestOrigin origin) {
     for (int i = 0; i < RULES; i++) {
-        if (!table[i].odd || !table[i].asks[origin] || !checks[i]) continue;
+        if (!table[i].full_check_only || !table[i].applies[origin] || !checks[i]) continue;
         if (checks[i](c, r, origin) != ADMITTED) return false;
     }
     return true;
@@ -134,7 +133,8 @@ bool admissionOddRowsAgree(struct client *c, struct request *r, enum requestOrig
 
 /* ---- Rows about the request alone ---- */
 
-/* A browser can be tricked into posting a page here, with commands in it: the headers before them end it. */
+/* Closes the connection on HTTP headers: a browser can be tricked into posting a page with commands here, and
+ * the headers come first. */
 static enum admission admissionCheckHttp(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     static int64_t told_ms;
@@ -151,7 +151,7 @@ static enum admission admissionCheckHttp(struct client *c, struct request *r, en
     return DEFERRED;
 }
 
-/* An argument is quoted up to its first NUL. */
+/* Length of an argument in an error: up to its first NUL. */
 static size_t admissionQuotedLen(struct str arg, size_t max) {
     return strnlen(arg.ptr, arg.len < max ? arg.len : max);
 }
@@ -188,7 +188,8 @@ static void admissionReplyUnknown(struct client *c) {
     sdsfree(args);
 }
 
-/* Scripts are told less, but which subcommand there is not. A module may have come since it was looked up. */
+/* Scripts get a shorter text, except about subcommands. A module may have registered the command since it was
+ * looked up. */
 static enum admission admissionCheckUnknown(struct client *c, struct request *r, enum requestOrigin origin) {
     if (!r->cmd) c->cmd = r->cmd = commandLookup(r->argv, r->argc);
     if (r->cmd) return ADMITTED;

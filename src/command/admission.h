@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* admission.h - who may object to a request before it runs: one ordered table, rule by origin.
+/* admission.h - decides whether a request may run: one ordered table of rules, with a column for each origin.
  *
- * The table stands at the top of admission.c and is all there is: the order of its rows is the order in which
- * errors take precedence (that of Valkey 9.1, tests/unit/admission.tcl), a mark in a column says that
- * requests of this origin are asked, and each row names its error. A room fills the row that is its own with
- * a function; the order in which rooms start does not matter. A row that nobody has filled, or whose room
- * says that it has no objection to anything for now (most of the time), costs nothing. Neither do rows that
- * are only about odd requests, while a request is not.
+ * The table stands at the top of admission.c. The order of its rows is the order in which errors take
+ * precedence (Valkey 9.1's, tests/unit/admission.tcl). A mark in a column says that the rule applies to
+ * requests of this origin, and each row names its error. A module fills its own row with a function; the
+ * order in which modules start does not matter. A row costs nothing while it is empty or its module has
+ * declared it idle, which is the usual state. Rows that only concern requests with something unusual about
+ * them (requestNeedsFullCheck) cost nothing for all other requests.
  *
- * Invariant: whatever runs has passed every row of its origin that is filled, or could not have been stopped
- * by it: a row about odd requests has no objection to any other. */
+ * Invariant: a request that runs has passed every row of its origin that is filled, or could not have been
+ * refused by it: rows that only concern unusual requests admit all others. */
 #pragma once
 
 #include <stdbool.h>
@@ -53,38 +53,40 @@ enum admissionRule { /* in the order of the table */
 enum admission {
     ADMITTED,
     REFUSED,  /* an error has been replied */
-    REPLACED, /* call_replacement (call.h) is asked about, and runs, instead */
-    DEFERRED  /* neither: it will run later, and who has it then is the rule's affair; or its client goes */
+    REPLACED, /* another request, call_replacement (call.h), is checked and runs instead */
+    /* It runs later, and the rule keeps it until then; or its client is being closed. */
+    DEFERRED
 };
 
-/* c->argv and its kin mirror the request. */
+/* A rule's check. c->argv, c->argc and c->cmd mirror the request. */
 typedef enum admission admissionCheck(struct client *c, struct request *r, enum requestOrigin origin);
-/* Each rule once. */
+/* Sets the check of a rule. Each rule is filled once. */
 void admissionFill(enum admissionRule rule, admissionCheck *fn);
-/* A rule that has no objection to anything, most of the time, says so (it starts without): it is not asked
- * then. Not from within a check. */
+/* Says whether a rule currently has nothing to refuse; its check is not called then. Rules start idle. Must
+ * not be called from within a check. */
 void admissionIdle(enum admissionRule rule, bool idle);
 
-/* Is there anything about the request itself, or its client's state, that rows for odd ones are about? */
-static inline bool requestIsOdd(const struct client *c, const struct request *r) {
+/* Returns whether the rows for unusual requests may concern this one, because of the request itself or of its
+ * client's state. */
+static inline bool requestNeedsFullCheck(const struct client *c, const struct request *r) {
     const struct serverCommand *cmd = r->cmd;
     return !cmd || !commandArityOk(cmd, r->argc) || cmd->flags & (CMD_PROTECTED | CMD_NOSCRIPT) ||
            c->flags & CLIENT_MULTI;
 }
 
-/* For rules about what cannot be kept on disk: what is replayed (callReplays) runs all the same, or this
- * server ends if it came from our primary (replica-ignore-disk-write-errors). True: it is replayed. repl/
- * fills it in. */
+/* For rules about failures to write to disk: returns true when the request is replayed (callReplays). A
+ * replayed request runs all the same, or, when it came from our primary, ends this server
+ * (replica-ignore-disk-write-errors). repl/ fills it in. */
 extern bool (*admission_replay_writes)(const struct request *r);
 
-/* The rows that are asked, by origin, in order; NULL behind the last. */
+/* The checks that are called for usual requests, by origin, in order, each list ended by NULL. */
 extern admissionCheck *admission_usual[ORIGINS][RULES + 1];
-enum admission admissionAskAll(struct client *c, struct request *r, enum requestOrigin origin);
-bool admissionOddRowsAgree(struct client *c, struct request *r, enum requestOrigin origin);
-/* All rules for this origin, in order, up to the first that does not admit it. */
-static inline enum admission admissionAsk(struct client *c, struct request *r, enum requestOrigin origin) {
-    if (__builtin_expect(requestIsOdd(c, r), 0)) return admissionAskAll(c, r, origin);
-    debugAssert(admissionOddRowsAgree(c, r, origin));
+enum admission admissionApplyAll(struct client *c, struct request *r, enum requestOrigin origin);
+bool admissionSkippedRulesAdmit(struct client *c, struct request *r, enum requestOrigin origin);
+/* Applies all rules for this origin in order, up to the first that does not admit the request. */
+static inline enum admission admissionApply(struct client *c, struct request *r, enum requestOrigin origin) {
+    if (__builtin_expect(requestNeedsFullCheck(c, r), 0)) return admissionApplyAll(c, r, origin);
+    debugAssert(admissionSkippedRulesAdmit(c, r, origin));
     for (admissionCheck **check = admission_usual[origin]; *check; check++) {
         enum admission verdict = (*check)(c, r, origin);
         if (verdict != ADMITTED) return verdict;
@@ -92,10 +94,10 @@ static inline enum admission admissionAsk(struct client *c, struct request *r, e
     return ADMITTED;
 }
 
-/* One row, whether the table asks it of this origin or not. */
-enum admission admissionAskRow(enum admissionRule rule, struct client *c, struct request *r,
-                               enum requestOrigin origin);
-/* What a module is told of a refusal beside the text, by rows that know several reasons. */
+/* Applies one rule, whether or not the table applies it to this origin. */
+enum admission admissionApplyRule(enum admissionRule rule, struct client *c, struct request *r,
+                                  enum requestOrigin origin);
+/* The errno that a module gets with a refusal, from rules that know several reasons. */
 extern int admission_errno;
 
-void admissionInit(void); /* the rows that no other room has */
+void admissionInit(void); /* the rules that no other module owns */

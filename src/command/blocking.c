@@ -30,14 +30,14 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 
-#define ITS_OWN_TYPES (-1) /* its owner says which */
+#define ITS_OWN_TYPES (-1) /* owner's accepts_value decides */
 
 struct blockingKey {
     struct db *db;
     sds key;
     struct list waiters;
-    size_t on_delete; /* waiters that also want to know when the key goes */
-    bool whatever;    /* it is ready, of whatever type it is */
+    size_t on_delete; /* waiters that also wait for the key's deletion */
+    bool whatever;    /* ready, whatever the value's type */
     struct listNode ready_node;
 };
 
@@ -49,23 +49,24 @@ struct waiter {
 
 struct blockingState {
     int type;
-    bool wake_on_delete, firm;
-    bool ending; /* its handler or its command runs: nothing that this causes ends the wait a second time */
+    bool wake_on_delete, uninterruptible;
+    bool ending; /* its handler or command runs: effects of that must not end the wait again */
     void (*on_timeout)(struct client *c);
-    void *whose; /* of a handler's own wait, */
-    bool (*wants)(const struct object *o);
-    void (*ends)(struct client *c);
-    void (*left)(struct client *c, void *whose);
-    int64_t timer;           /* 0: none */
-    struct request *request; /* a copy of the one that it waits in */
+    void *owner; /* for blockForHandler */
+    bool (*accepts_value)(const struct object *o);
+    void (*on_end)(struct client *c);
+    void (*on_unblocked)(struct client *c, void *owner);
+    int64_t timer;           /* 0: no timer */
+    struct request *request; /* a copy of the request in which it waits */
     int count;
     struct waiter waiters[];
 };
 
-static struct hashtable *queues; /* of struct blockingKey, one per database; made by the first who waits */
+/* A table of struct blockingKey per database; created for the first waiter */
+static struct hashtable *queues;
 static struct list ready;
 struct blockingEnd blocking_end;
-/* blocked_timeouts: clients that do not wait for ever; keys_on_delete: keys whose end somebody waits for. */
+/* blocked_timeouts: clients with a deadline; keys_on_delete: keys for whose deletion somebody waits. */
 static bool (*held_back)(uint64_t command_flags);
 static void (*inner_ended)(struct client *c);
 static uint64_t blocked_clients, blocked_timeouts, blocked_keys, keys_on_delete;
@@ -118,7 +119,7 @@ static void blockingNeedQueues(void) {
     for (int i = 0; i < dbCount(); i++) hashtableInit(&queues[i], &blocking_type);
 }
 
-static void commandBlockingHandleReady(struct client *c) {
+static void blockingHandleReadyHook(struct client *c) {
     (void)c;
     blockingHandleReady();
 }
@@ -126,7 +127,7 @@ static void commandBlockingHandleReady(struct client *c) {
 static void blockingMarkQueue(struct blockingKey *k) {
     if (listLinked(&k->ready_node)) return;
     listAddTail(&ready, &k->ready_node);
-    callHookIdle(commandBlockingHandleReady, false);
+    callHookIdle(blockingHandleReadyHook, false);
 }
 
 static void blockingMarkReady(struct db *db, struct str key) {
@@ -158,7 +159,8 @@ static void blockingDropKeyIfIdle(struct blockingKey *k) {
 static void blockingWaitForKey(struct blockingState *b, struct client *c, struct str key) {
     struct blockingKey *k = blockingKeyQueue(c->db, key);
     struct listNode *last = k->waiters.head.prev;
-    if (k->waiters.length && listEntry(last, struct waiter, node)->client == c) return; /* key given twice */
+    /* The key was given twice */
+    if (k->waiters.length && listEntry(last, struct waiter, node)->client == c) return;
     struct waiter *w = &b->waiters[b->count++];
     w->key = k;
     w->client = c;
@@ -169,7 +171,7 @@ static void blockingWaitForKey(struct blockingState *b, struct client *c, struct
 
 void blockForKeys(struct client *c, const struct str *keys, int count, int type, int64_t deadline_ms,
                   void (*on_timeout)(struct client *c), bool wake_on_delete) {
-    if (c->blocked) { /* run again, it waits again, where it stood */
+    if (c->blocked) { /* it was run again and keeps its place */
         c->flags |= CLIENT_BLOCKED;
         return;
     }
@@ -192,11 +194,11 @@ void blockForKeys(struct client *c, const struct str *keys, int count, int type,
 
 void blockUninterruptibly(struct client *c, void (*on_end)(struct client *c)) {
     blockForKeys(c, NULL, 0, 0, 0, on_end, false);
-    c->blocked->firm = true;
+    c->blocked->uninterruptible = true;
 }
 
 bool blockedUninterruptibly(const struct client *c) {
-    return c->blocked && c->blocked->firm;
+    return c->blocked && c->blocked->uninterruptible;
 }
 
 bool blockedForKeys(const struct client *c) {
@@ -204,17 +206,17 @@ bool blockedForKeys(const struct client *c) {
 }
 
 void blockForHandler(struct client *c, const struct str *keys, int count,
-                     const struct blockingOptions *wish) {
-    blockForKeys(c, keys, count, ITS_OWN_TYPES, wish->deadline_ms, NULL, wish->wake_on_delete);
-    c->blocked->firm = wish->patient;
-    c->blocked->whose = wish->whose;
-    c->blocked->ends = wish->ends;
-    c->blocked->left = wish->left;
-    c->blocked->wants = wish->wants;
+                     const struct blockingOptions *options) {
+    blockForKeys(c, keys, count, ITS_OWN_TYPES, options->deadline_ms, NULL, options->wake_on_delete);
+    c->blocked->uninterruptible = options->uninterruptible;
+    c->blocked->owner = options->owner;
+    c->blocked->on_end = options->on_end;
+    c->blocked->on_unblocked = options->on_unblocked;
+    c->blocked->accepts_value = options->accepts_value;
 }
 
-void *blockedWhose(const struct client *c) {
-    return c->blocked ? c->blocked->whose : NULL;
+void *blockedOwner(const struct client *c) {
+    return c->blocked ? c->blocked->owner : NULL;
 }
 
 void blockedAddTime(struct client *c, uint64_t us) {
@@ -238,9 +240,9 @@ static void blockingRelease(struct client *c) {
     }
     requestRelease(b->request);
     c->blocked = NULL;
-    c->flags &= ~(uint32_t)(CLIENT_BLOCKED | CLIENT_ASKING); /* which was for that request */
+    c->flags &= ~(uint32_t)(CLIENT_BLOCKED | CLIENT_ASKING); /* ASKING was for that request */
     blocked_clients -= c->conn != NULL;
-    if (b->left) b->left(c, b->whose);
+    if (b->on_unblocked) b->on_unblocked(c, b->owner);
     zfree(b);
 }
 
@@ -262,15 +264,15 @@ static void blockingUnblockClient(struct client *c, bool requeue) {
         inner_ended(c);
 }
 
-/* Its reply is written: the command has come to its end, and counts as called, and as rejected when somebody
- * else has put an end to it. */
+/* Ends a command whose reply is written. It counts as called, and as rejected when something else ended its
+ * wait. */
 static void blockingEndCommand(struct client *c, bool rejected) {
     callCountEnded(c, c->blocked->request, rejected);
     blockingUnblockClient(c, true);
 }
 
-/* Run the command of a waiting client once more. Its place in the queues stays when it blocks again. What a
- * module does when its call has ended is propagated with what that did. */
+/* Runs the command of a waiting client again. It keeps its place in the queues when it blocks again. What a
+ * module does when its call has ended is propagated together with the effects of the call. */
 static void blockingRunAgain(struct client *c, enum requestOrigin origin) {
     c->flags |= CLIENT_REEXECUTING;
     c->flags &= ~(uint32_t)CLIENT_BLOCKED;
@@ -289,9 +291,9 @@ static void blockingRunAgain(struct client *c, enum requestOrigin origin) {
 static void blockingRunHandler(struct client *c, struct blockingEnd end) {
     struct blockingEnd outer = blocking_end;
     blocking_end = end;
-    if (c->blocked->ends) {
+    if (c->blocked->on_end) {
         c->blocked->ending = true;
-        c->blocked->ends(c);
+        c->blocked->on_end(c);
         blockingUnblockClient(c, true);
     } else {
         blockingRunAgain(c, ORIGIN_RESUMED);
@@ -312,7 +314,7 @@ static bool blockingMayEnd(const struct client *c) {
 
 bool unblockWithTimeout(struct client *c) {
     if (!blockingMayEnd(c)) return false;
-    if (c->blocked->left) {
+    if (c->blocked->on_unblocked) {
         blockingRunHandler(c, (struct blockingEnd){.reason = BLOCKING_TIMEOUT});
         return true;
     }
@@ -325,7 +327,7 @@ bool unblockWithTimeout(struct client *c) {
 
 bool unblockWithReply(struct client *c, void (*reply)(struct client *c)) {
     if (!blockingMayEnd(c)) return false;
-    if (c->blocked->ends) {
+    if (c->blocked->on_end) {
         blockingRunHandler(c, (struct blockingEnd){.reason = BLOCKING_REFUSED});
         return true;
     }
@@ -369,7 +371,7 @@ void blockingRecheckDb(struct db *db) {
 }
 
 static bool blockingIsOfItsType(const struct blockingState *b, const struct object *o, bool whatever) {
-    return b->type != ITS_OWN_TYPES ? o->type == (uint32_t)b->type : whatever || b->wants(o);
+    return b->type != ITS_OWN_TYPES ? o->type == (uint32_t)b->type : whatever || b->accepts_value(o);
 }
 
 static bool blockingWantsToRun(const struct blockingState *b, const struct object *o, bool whatever) {
@@ -377,22 +379,21 @@ static bool blockingWantsToRun(const struct blockingState *b, const struct objec
 }
 
 static void blockingTryAgain(struct client *c, const struct blockingKey *k) {
-    if (c->blocked->left)
+    if (c->blocked->on_unblocked)
         blockingRunHandler(c, (struct blockingEnd){.reason = BLOCKING_KEY, .key = sdsview(k->key)});
     else
         blockingRunAgain(c, ORIGIN_UNBLOCKED);
 }
 
-/* While it is held back it stays where it is. */
+/* Returns whether the command may run again now; otherwise it stays in its queue. */
 static bool blockingMayRun(const struct blockingState *b) {
     return !held_back || !held_back(b->request->cmd->flags);
 }
 
-/* Every waiter that is there now gets one try, in order; those that block again keep their place. A try can
- * free any waiter, so what marks the place in the queue is a node of our own, which moves towards the end and
- * keeps the queue alive:
+/* Gives every waiter one try, in order; those that block again keep their place. A try can free any waiter,
+ * so the position in the queue is a node of our own, which moves towards the end and keeps the queue alive:
  *
- *     tried, waits again | tried, waits again | cursor | to be tried | to be tried | came meanwhile */
+ *     tried, waits again | tried, waits again | cursor | to be tried | to be tried | added meanwhile */
 static void blockingServeKey(struct blockingKey *k) {
     struct waiter cursor = {0};
     size_t tries = k->waiters.length;
@@ -417,26 +418,26 @@ static void blockingServeKey(struct blockingKey *k) {
     blockingDropKeyIfIdle(k);
 }
 
-/* A script or a module that lets others have answers is in the middle of what it does: those that its changes
- * wake run when it has ended, as does every other change of the data. */
+/* Returns whether a script or module that lets the server answer is in the middle of its work: clients that
+ * its changes wake are run when it has ended. */
 static bool blockingIsAmidCommand(void) {
-    return busyNow() || turnIsNested();
+    return busyIsActive() || turnIsNested();
 }
 
 void blockingHandleReady(void) {
-    static bool running; /* commands run again may make more keys ready: the outer loop sees to them */
+    static bool running; /* commands that run here may make more keys ready: the outer loop serves them */
     if (!ready.length || running || blockingIsAmidCommand()) return;
     running = true;
     while (ready.length) {
         struct listNode *first = listFirst(&ready);
         struct blockingKey *k = listEntry(first, struct blockingKey, ready_node);
-        listRemove(&ready, first); /* first of all, so that it can become ready again */
+        listRemove(&ready, first); /* removed first, so that it can become ready again */
         if (k->waiters.length)
             blockingServeKey(k);
         else
             blockingDropKeyIfIdle(k);
     }
-    callHookIdle(commandBlockingHandleReady, true);
+    callHookIdle(blockingHandleReadyHook, true);
     running = false;
 }
 
@@ -464,5 +465,5 @@ void blockingInit(void) {
     infoRegister("clients", blockingInfo);
     notifyAddFlushSink(blockingOnFlush);
     listInit(&ready);
-    callAddHook(BETWEEN_CALLS, commandBlockingHandleReady, true);
+    callAddHook(BETWEEN_CALLS, blockingHandleReadyHook, true);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blocking.h - clients that wait.
+/* blocking.h - clients that wait in a blocking command.
  *
- * A command that finds nothing calls blockForKeys. When one of the keys gets a value of the wanted type, the
- * command is run again from a copy of its arguments, clients of a key in the order in which they came. The
- * handler does not know the difference: it either replies, or calls blockForKeys again and keeps its place in
- * the queues. */
+ * A command that finds nothing calls blockForKeys. When one of the keys gets a value of the right type, the
+ * command is run again from a copy of its arguments; clients that wait for one key are served in the order in
+ * which they came. A handler does not need to know whether it runs for the first time: it either replies, or
+ * calls blockForKeys again and keeps its place in the queues. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,70 +14,77 @@
 #include "command/request.h"
 #include "data/keyspace/db.h"
 
-/* Parse a timeout argument in seconds (float, 0 waits for ever) into *deadline_ms (0: none). Replies "timeout
- * is not a float or out of range" / "timeout is negative" / "timeout is out of range" and returns false. */
+/* Parses a timeout argument in seconds (float; 0 waits forever) into *deadline_ms (0: none). On errors it
+ * replies "timeout is not a float or out of range", "timeout is negative" or "timeout is out of range" and
+ * returns false. */
 bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *deadline_ms);
 
-/* on_timeout replies (NULL: replyNullArray). wake_on_delete also wakes it when a key is deleted or changes
- * type (XREADGROUP). c must not be CLIENT_DENY_BLOCKING. */
-/* count 0: it waits for its deadline, or for whoever ends the wait with unblockWithTimeout. */
+/* Blocks c until one of the keys has a value of this type, until deadline_ms (0: none), or until
+ * unblockWithTimeout. With count 0 it waits for no key. on_timeout replies (NULL: replyNullArray).
+ * wake_on_delete: it is also run again when a key is deleted or changes its type (XREADGROUP). c must not be
+ * CLIENT_DENY_BLOCKING. */
 void blockForKeys(struct client *c, const struct str *keys, int count, int type, int64_t deadline_ms,
                   void (*on_timeout)(struct client *c), bool wake_on_delete);
-/* With count 0 and no deadline, and CLIENT UNBLOCK has no power over it. */
+/* Blocks c without keys and deadline; CLIENT UNBLOCK cannot end this wait. */
 void blockUninterruptibly(struct client *c, void (*on_end)(struct client *c));
 bool blockedUninterruptibly(const struct client *c);
-/* Does it wait for keys? */
+/* Returns whether c waits for keys. */
 bool blockedForKeys(const struct client *c);
 
-/* Waits of handlers that see to their ends themselves (modules'). Whatever ends one but an error (a key with
- * a value that it wants, or any with signalKeyReadyForHandlers; its time; blockingResume), the handler is run
- * once more, nobody asks whether it may, and looks at blocking_end. When it sets CLIENT_BLOCKED it goes on
- * waiting. `left` is told that c does not wait any more, perhaps because it is about to be freed. patient:
- * CLIENT UNBLOCK has no power over it. */
+/* Waits of handlers that deal with every end of the wait themselves (modules'). Whatever ends the wait,
+ * except an error, runs the handler once more, without admission, and blocking_end says what it was: a key
+ * with a value that `accepts_value` accepts, any key with signalKeyReadyForHandlers, the deadline, or
+ * blockingResume. A handler that sets CLIENT_BLOCKED goes on waiting. */
 enum blockingReason { BLOCKING_KEY, BLOCKING_RESUMED, BLOCKING_TIMEOUT, BLOCKING_REFUSED };
 struct blockingEnd {
     enum blockingReason reason;
-    struct str key; /* that has made it run again */
+    struct str key; /* the key that ended the wait */
 };
-extern struct blockingEnd blocking_end; /* of the handler that runs again */
+extern struct blockingEnd blocking_end; /* set while a handler runs again */
 struct blockingOptions {
     int64_t deadline_ms; /* 0: none */
-    bool wake_on_delete, patient;
-    bool (*wants)(const struct object *o);
-    /* Instead of the handler, for a command that has run and only waits to reply; NULL: the handler. It is
-     * told of errors, too (BLOCKING_REFUSED), which are not replied then, and counts nothing. */
-    void (*ends)(struct client *c);
-    void *whose;
-    void (*left)(struct client *c, void *whose);
+    bool wake_on_delete;
+    bool uninterruptible; /* CLIENT UNBLOCK cannot end the wait */
+    bool (*accepts_value)(const struct object *o);
+    /* Called instead of the handler, for a command that has run and only waits to reply; NULL: the handler
+     * runs again. It is also called for errors (BLOCKING_REFUSED), which are not replied then, and its run is
+     * not counted. */
+    void (*on_end)(struct client *c);
+    void *owner;
+    void (*on_unblocked)(struct client *c,
+                         void *owner); /* c does not wait any more, or is about to be freed */
 };
-void blockForHandler(struct client *c, const struct str *keys, int count, const struct blockingOptions *wish);
-void *blockedWhose(const struct client *c);
+void blockForHandler(struct client *c, const struct str *keys, int count,
+                     const struct blockingOptions *options);
+void *blockedOwner(const struct client *c);
 void blockingResume(struct client *c);
-/* Time that others have spent on its command while it waited. */
+/* Adds the time that other threads have spent on c's command while it waited. */
 void blockedAddTime(struct client *c, uint64_t us);
 
-/* What a client without connection waited for has come to its end, by whatever way: it is a module's call,
- * the reply is in its chain. The module room's. */
+/* Sets what is called when a client without connection (a module's call) has ended its wait, in whatever way;
+ * the reply is in its chain. */
 void blockingOnInnerEnd(void (*fn)(struct client *c));
-/* CLIENT UNBLOCK: false when it is not blocked (on keys). */
+/* CLIENT UNBLOCK. Returns false when c does not wait for keys. */
 bool unblockWithTimeout(struct client *c);
 bool unblockWithError(struct client *c);
-/* The same with what `reply` replies: an error, which puts an end to it. */
+/* Ends the wait with an error that `reply` replies. */
 bool unblockWithReply(struct client *c, void (*reply)(struct client *c));
-/* The request that c waits in; NULL: it is not blocked. */
+/* The request in which c waits; NULL: it is not blocked. */
 const struct request *blockedRequest(const struct client *c);
 
-/* A value that was there is another one now for those who wait for it. (That a key has come or gone, db.c
- * says.) Cheap when nobody waits. */
+/* Says that the value of an existing key has changed in a way that waiting clients may need. (db.c itself
+ * reports keys that are created or deleted.) Cheap while nobody waits. */
 void signalKeyReady(struct db *db, struct str key);
-void signalKeyReadyForHandlers(struct db *db, struct str key); /* blockForHandler */
-/* The contents of a whole database have changed: every key that clients wait for is looked at again. */
+void signalKeyReadyForHandlers(struct db *db, struct str key); /* for waits of blockForHandler */
+/* Says that the contents of a whole database have changed: every key that clients wait for is checked
+ * again. */
 void blockingRecheckDb(struct db *db);
-/* Run again what can be: after each command and before sleep. */
+/* Runs the commands of clients whose keys are ready. Called after each command and before the loop sleeps. */
 void blockingHandleReady(void);
 
 uint64_t blockedClients(void);
-/* While fn says true of a command's flags, it is not run again. Behind that, blockingRecheckDb. */
+/* Commands for whose flags fn returns true are not run again. When its answer changes, call
+ * blockingRecheckDb. */
 void blockingHoldBack(bool (*fn)(uint64_t command_flags));
 
 void blockingInit(void);

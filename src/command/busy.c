@@ -39,7 +39,7 @@ void busyEnd(void) {
     admissionIdle(RULE_BUSY, true);
 }
 
-bool busyNow(void) {
+bool busyIsActive(void) {
     return replyBusy != NULL;
 }
 

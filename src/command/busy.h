@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* busy.h - something runs for longer than busy-reply-threshold, and lets the server answer meanwhile
- * (scripts, commands of modules): whoever asks for more than the few commands that are allowed then hears
- * that it is busy. */
+/* busy.h - the state in which a script or a module's command has run for longer than busy-reply-threshold and
+ * lets the server answer meanwhile: all but a few commands are refused with BUSY. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,9 +10,10 @@
 
 extern int64_t busy_threshold_ms;
 
-/* From now on, to busyEnd, `reply` replies what is refused: a BUSY error. Not while there is another. */
+/* Begins the busy state, which lasts until busyEnd; `reply` replies the BUSY error to refused commands. There
+ * is at most one at a time. */
 void busyBegin(void (*reply)(struct client *c));
 void busyEnd(void);
-bool busyNow(void);
+bool busyIsActive(void);
 
 void busyInit(void); /* directive, RULE_BUSY */

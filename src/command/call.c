@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* call.c - the one door; see call.h. */
+/* call.c - see call.h. */
 #include "command/call.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@
 
 #define HOOKS_MAX           28
 #define HOOKS_AT_POINT      8
-#define SLOW_ENOUGH_TO_TICK 500 /* us: after a command this long the next one's clock is read anew */
+#define SLOW_ENOUGH_TO_TICK 500 /* us: after a command this long the clock is refreshed */
 
 struct call *call_running;
 struct request *call_replacement;
@@ -31,12 +31,13 @@ unsigned call_points;
 bool call_file_replayed;
 
 /* clang-format off */
-/* What is different for requests of an origin, once they have been admitted. */
+/* What differs between origins once a request has been admitted. */
 enum {
-    TOP        = 1, /* a client's own: it is busy with this, and push messages wait for the reply's end */
-    COUNTED    = 2, /* in the statistics of the command */
+    /* A client's own request: the client is busy, and push messages wait for the end of the reply */
+    TOP        = 1,
+    COUNTED    = 2, /* counted in the statistics of the command */
     PROPAGATED = 4,
-    OWN_TIME   = 8, /* no call around it counts the same time */
+    OWN_TIME   = 8, /* its time is not part of an outer call's */
 };
 static const uint8_t origin_flags[ORIGINS] = {
     [ORIGIN_CLIENT]    = TOP | COUNTED | PROPAGATED | OWN_TIME,
@@ -67,7 +68,7 @@ static struct hook {
 } hooks[HOOKS_MAX];
 static int hook_count, refusal_count;
 static callHook *refusal_hooks[HOOKS_MAX];
-static callHook *active[CALL_POINTS][HOOKS_AT_POINT + 1]; /* those that are not idle; NULL behind the last */
+static callHook *active[CALL_POINTS][HOOKS_AT_POINT + 1]; /* active hooks, each list ended by NULL */
 
 static void callListHooks(void) {
     int counts[CALL_POINTS] = {0};
@@ -96,7 +97,7 @@ void callHookIdle(callHook *fn, bool idle) {
     callListHooks();
 }
 
-/* Of a copy: hooks may become idle meanwhile, or cease to be. */
+/* Runs a copy of the list, as hooks may become idle meanwhile. */
 void callHooksRun(enum callPoint at, struct client *c) {
     callHook *fns[HOOKS_AT_POINT + 1];
     memcpy(fns, active[at], sizeof fns);
@@ -110,23 +111,23 @@ void callOnRefused(callHook *fn) {
 
 /* ---- Statistics ---- */
 
-/* The command was slow or large. Commands of a script are logged with the client that runs the script. */
+/* Logs a slow or large command. Commands of a script are logged with the client that runs the script. */
 static __attribute__((noinline, cold)) void callNoteUnusual(struct client *c, uint64_t ticks,
                                                             int64_t reply_bytes) {
     uint64_t us = ticks / ticks_per_us;
     latencyAddSampleIfNeeded(c->cmd->flags & CMD_FAST ? "fast-command" : "command", (int64_t)(us / 1000));
     struct client *owner = c->flags & CLIENT_SCRIPT && callOwner() ? callOwner() : c;
-    commandlogNote(c, owner, us, reply_bytes < 0 ? 0 : (uint64_t)reply_bytes);
+    commandlogRecord(c, owner, us, reply_bytes < 0 ? 0 : (uint64_t)reply_bytes);
 }
 
-/* Only requests of many arguments, or with big ones, can be large: the exact size is reckoned for those
- * alone. */
+/* Returns whether a limit may be exceeded. Only requests with many arguments, or with big ones, can be large,
+ * so the exact size is only computed for those. */
 static inline bool callMayBeUnusual(const struct request *r, uint64_t ticks, int64_t reply_bytes) {
     return ticks >= commandlog_limits.ticks || reply_bytes >= commandlog_limits.reply_bytes || r->big ||
            r->argc >= commandlog_limits.args;
 }
 
-/* Of a command that has come to its end. */
+/* Counts a command that has ended. */
 static inline void callCountEnd(struct client *c, struct request *r, uint64_t ticks, int64_t reply_bytes) {
     r->cmd->calls++;
     callstats.processed++;
@@ -135,7 +136,7 @@ static inline void callCountEnd(struct client *c, struct request *r, uint64_t ti
     if (__builtin_expect(callMayBeUnusual(r, ticks, reply_bytes), 0)) callNoteUnusual(c, ticks, reply_bytes);
 }
 
-/* A command that waits has not come to its end: what it took so far counts when it has. */
+/* Counts a command, unless it blocks: then the time so far is counted when it ends. */
 static inline void callCount(struct call *call, struct client *c, struct request *r, uint64_t ticks,
                              int64_t reply_bytes) {
     r->cmd->ticks += ticks;
@@ -163,11 +164,11 @@ static inline void callMirror(struct client *c, struct request *r) {
 static inline void callBegin(struct call *call, struct client *c, struct request *r) {
     call_running = call;
     callMirror(c, r);
-    dbSetKeyHashes(r->hints, r->hint_count);
+    dbSetKeyHashes(r->key_hashes, r->key_hash_count);
 }
 
 static inline void callEnd(const struct call *call, struct client *c, struct call *outer) {
-    (void)call; /* but for the assertion */
+    (void)call; /* only used by the assertion */
     debugAssert(call_running == call);
     call_running = outer;
     c->request = NULL;
@@ -177,7 +178,7 @@ static inline void callEnd(const struct call *call, struct client *c, struct cal
         dbSetKeyHashes(NULL, 0);
         return;
     }
-    dbSetKeyHashes(outer->request->hints, outer->request->hint_count);
+    dbSetKeyHashes(outer->request->key_hashes, outer->request->key_hash_count);
     if (outer->client == c) callMirror(c, outer->request);
 }
 
@@ -193,26 +194,28 @@ void callCountEnded(struct client *c, struct request *r, bool rejected) {
     callEnd(&call, c, call.outer);
 }
 
-/* Modules say who gets what they call, and scripts may. */
+/* Excludes sinks as a module or script has requested. */
 static void callPropagateNotToAll(struct client *c, const struct request *r, bool dirty) {
-    if (r->but == PROPAGATED_TO_NOBODY) propagateSuppress(c);
-    propagation.but = r->but;
+    if (r->exclude == PROPAGATED_TO_NOBODY) propagateSuppress(c);
+    propagation.exclude = r->exclude;
     propagateAfterCommand(c, dirty);
-    propagation.but = 0;
+    propagation.exclude = 0;
     if (r->unpropagated) propagateMute(false);
 }
 
 static inline __attribute__((always_inline)) void
 commandCallCallHandler(struct call *call, struct client *c, struct request *r, enum requestOrigin origin) {
     unsigned how = origin_flags[origin];
-    debugAssert(r->cmd && commandArityOk(r->cmd, r->argc)); /* rows of admission, or who made the request */
+    /* Ensured by admission, or by the creator of the request */
+    debugAssert(r->cmd && commandArityOk(r->cmd, r->argc));
     callReached(CALL_BEFORE, c);
-    size_t output = c->out.bytes; /* of which nothing is sent while it runs, but in nested rounds */
+    size_t output = c->out.bytes; /* output is only sent while it runs in nested turns */
     uint64_t dirty = dbstats.dirty, start = ticksNow();
     c->flags &= ~(uint32_t)CLIENT_ERROR;
     propagateBegin();
     if (origin == ORIGIN_SCRIPT && r->unpropagated) propagateSuppress(c);
-    if (origin == ORIGIN_MODULE && r->unpropagated) propagateMute(true); /* what it calls, too */
+    /* Applies to commands that it calls, too */
+    if (origin == ORIGIN_MODULE && r->unpropagated) propagateMute(true);
     struct declaredKeys declared;
     declaredKeysBegin(&declared, c);
     r->cmd->spec->proc(c);
@@ -225,23 +228,24 @@ commandCallCallHandler(struct call *call, struct client *c, struct request *r, e
     else if (how & COUNTED)
         callCountReplayed(c, r);
     callReached(CALL_AFTER, c);
-    if (origin == ORIGIN_MODULE || (origin == ORIGIN_SCRIPT && r->but))
+    if (origin == ORIGIN_MODULE || (origin == ORIGIN_SCRIPT && r->exclude))
         callPropagateNotToAll(c, r, dbstats.dirty != dirty);
     else if (how & PROPAGATED)
         propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();
     callReached(CALL_DONE, c);
-    /* Within EXEC, a script or a module's call time stands still. */
+    /* Within EXEC, a script or a module's call time does not advance. */
     if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && how & OWN_TIME) clockRefresh();
 }
 
-/* A command of a file that cannot run is an error of the file, and not in the statistics. */
-static void commandCallRefused(struct client *c, struct request *r, enum requestOrigin origin) {
+/* Notes a refused request. A command of a file that cannot run is an error of the file, and not counted. */
+static void callNoteRefusal(struct client *c, struct request *r, enum requestOrigin origin) {
     if (r->cmd && origin != ORIGIN_AOF) r->cmd->rejected++;
     for (int i = 0; i < refusal_count; i++) refusal_hooks[i](c);
 }
 
-/* CLIENT REPLY SKIP is about the next command only: the next one that is not kept back. */
+/* Takes the flag of CLIENT REPLY SKIP, which applies to the next command only, except that a deferred command
+ * gives it back. */
 static inline void callTakeReplySkip(struct client *c) {
     c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
     if (__builtin_expect(!(c->flags & CLIENT_REPLY_SKIP_NEXT), 1)) return;
@@ -259,12 +263,12 @@ static __attribute__((noinline, cold)) enum admission callRunReplacement(struct 
     callMirror(c, r);
     dbSetKeyHashes(NULL, 0);
     if (origin == ORIGIN_CLIENT) c->lastcmd = r->cmd;
-    enum admission verdict = admissionAskAll(c, r, origin);
+    enum admission verdict = admissionApplyAll(c, r, origin);
     call_replacement = NULL;
     if (verdict == ADMITTED)
         commandCallCallHandler(call, c, r, origin);
     else if (verdict == REFUSED)
-        commandCallRefused(c, r, origin);
+        callNoteRefusal(c, r, origin);
     else
         callGiveBackReplySkip(c);
     call->request = original;
@@ -289,11 +293,11 @@ static inline __attribute__((always_inline)) bool callRun(struct client *c, stru
         callTakeReplySkip(c);
         c->lastcmd = r->cmd;
     }
-    enum admission verdict = admissionAsk(c, r, origin);
+    enum admission verdict = admissionApply(c, r, origin);
     if (__builtin_expect(verdict == ADMITTED, 1))
         commandCallCallHandler(&call, c, r, origin);
     else if (verdict == REFUSED)
-        commandCallRefused(c, r, origin);
+        callNoteRefusal(c, r, origin);
     else if (verdict == REPLACED)
         verdict = callRunReplacement(&call, c, origin);
     else
@@ -307,7 +311,7 @@ static inline __attribute__((always_inline)) bool callRun(struct client *c, stru
     return verdict == ADMITTED;
 }
 
-/* The most frequent origin has a copy of its own, without the questions about what it is. */
+/* The most frequent origin has its own copy of callRun, in which tests of the origin are constants. */
 bool commandRun(struct client *c, struct request *r, enum requestOrigin origin) {
     if (__builtin_expect(origin == ORIGIN_CLIENT, 1)) return callRun(c, r, ORIGIN_CLIENT);
     return callRun(c, r, origin);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* call.h - the one door through which a command runs, and what is known of the one that does.
+/* call.h - the one entry point through which commands run, and the state of the running one.
  *
  *     commandRun(client, request, origin)
- *         admission     may it? (admission.h)
- *         the handler   between: hooks of rooms that look at commands, the clock, propagation
+ *         admission     decides whether it may run (admission.h)
+ *         the handler   surrounded by hooks of modules that look at commands, the clock, propagation
  *
- * Calls nest: EXEC, scripts, a round within a script that takes long. Each has a struct call on its stack,
- * linked to the one around it; call_running is the innermost.
+ * Calls nest: EXEC, scripts, a nested turn within a script that takes long. Each has a struct call on its
+ * stack, linked to the one around it; call_running is the innermost.
  *
  * Invariant: while a handler runs, call_running is its call, and its client's argv, argc and cmd are those of
- * the call's request; behind the end of the last call nothing of it is left. */
+ * the call's request. After the end of the last call none of this is left. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,55 +19,57 @@
 
 struct call {
     struct client *client;
-    struct client *owner; /* who has asked for it in the end: of a script's command, the script's caller */
+    /* The client that caused the call: the caller of the script, for a script's command. */
+    struct client *owner;
     struct request *request;
-    struct request *waits; /* its copy, when the client blocks in it for the first time */
+    struct request *waits; /* copy of the request, made when the client blocks in it for the first time */
     enum requestOrigin origin;
-    int slot; /* of keys that a script which this call runs may use, in a cluster: one, or CALL_SLOT_… */
+    int slot; /* in a cluster: the slot of the keys that a script run by this call may use, or CALL_SLOT_… */
     struct call *outer;
 };
 enum { CALL_SLOT_NONE_YET = -1, CALL_SLOT_ANY = -2 };
 extern struct call *call_running; /* the innermost; NULL: none */
 
-/* What a rule of admission has made of a request (REPLACED), in its own allocation: whoever runs it releases
- * it. NULL, or it has been: none. */
+/* The request that a rule of admission has put in another's place (REPLACED), in its own allocation. The
+ * caller that runs it releases it. NULL: there is none. */
 extern struct request *call_replacement;
 
-/* The client on whose behalf anything runs now; NULL: nobody's. */
+/* The client on whose behalf the running command runs; NULL: nothing runs. */
 static inline struct client *callOwner(void) {
     return call_running ? call_running->owner : NULL;
 }
 
-/* Does what runs come from a file or from our primary? It has run already, elsewhere: limits that are only
- * this server's are no reason to refuse it. */
+/* Returns whether the running command comes from a file or from our primary. It has already run elsewhere, so
+ * limits of this server are no reason to refuse it. */
 bool callReplays(void);
-/* An append-only file is replayed: what scripts, transactions and modules run counts as callCountReplayed
- * does, and not in the calls and times of its command. */
+/* True while an append-only file is replayed: commands that scripts, transactions and modules run are counted
+ * by callCountReplayed, and not in the calls and times of their commands. */
 extern bool call_file_replayed;
 void callCountReplayed(const struct client *c, struct request *r);
 
-/* Runs the request for c, unless a rule objects. True: its handler ran. A big argument that nobody has taken
- * stays with the request; c->argv and its kin are those of the call around this one again, or none. */
+/* Runs the request for c unless a rule refuses it. Returns true when its handler ran. A big argument that the
+ * handler has not taken stays with the request; afterwards c->argv, c->argc and c->cmd are those of the outer
+ * call again, or none. */
 bool commandRun(struct client *c, struct request *r, enum requestOrigin origin);
-/* A blocked request of c ends without being run again: it counts now. An error of its own is a failure;
- * rejected: it was given another's. */
+/* Counts a blocked request of c that ends without being run again: as failed when it replied an error of its
+ * own, as rejected when it was given another's. */
 void callCountEnded(struct client *c, struct request *r, bool rejected);
 
 /* ---- Hooks ---- */
-/* Rooms that look at commands as they run. Like rules of admission they start idle or not, and cost one test
- * for all of them together while all are. */
+/* Modules that look at commands as they run. A hook starts idle or active, as rules of admission do; while
+ * all hooks are idle they cost one test together. */
 enum callPoint {
-    CALL_BEFORE,   /* the handler */
-    CALL_AFTER,    /* the handler; before what it changed is propagated */
-    CALL_DONE,     /* it has been propagated, or will be with the call around it */
-    REQUEST_DONE,  /* what a client itself had asked for: run, queued or refused */
-    BETWEEN_CALLS, /* behind all that, when another client's command may run */
+    CALL_BEFORE,   /* before the handler */
+    CALL_AFTER,    /* after the handler, before its changes are propagated */
+    CALL_DONE,     /* its changes have been propagated, or will be with those of the outer call */
+    REQUEST_DONE,  /* a client's own request has been run, queued or refused */
+    BETWEEN_CALLS, /* after all that, when another client's command may run */
     CALL_POINTS
 };
 typedef void callHook(struct client *c);
 void callAddHook(enum callPoint at, callHook *fn, bool idle);
 void callHookIdle(callHook *fn, bool idle);
-/* A request of c was refused, an error has been replied. */
+/* Adds a function that is called when a request of c was refused; the error has been replied. */
 void callOnRefused(callHook *fn);
 
 extern unsigned call_points; /* a bit for each point with a hook that is not idle */
@@ -78,7 +80,7 @@ static inline void callReached(enum callPoint at, struct client *c) {
 
 struct callStats {
     uint64_t processed, unexpected_errors;
-    uint64_t ticks; /* spent in commands, those of scripts and transactions counted once */
+    uint64_t ticks; /* spent in commands; time in scripts and transactions counts once */
 };
 extern struct callStats callstats;
 

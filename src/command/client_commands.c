@@ -106,7 +106,7 @@ void clientNoTouchCommand(struct client *c) {
 
 void clientNoEvictCommand(struct client *c) {
     clientSetFlag(c, CLIENT_NO_EVICT);
-    if (client_weighing) clientAccountMemory(c);
+    if (client_accounting) clientAccountMemory(c);
 }
 
 /* What is not known here may be of use to later versions: no error. */

@@ -2,4 +2,4 @@
 /* client_commands.h - the commands about connections: CLIENT, HELLO, RESET, SELECT, PING, ECHO, QUIT. */
 #pragma once
 
-void clientCommandsInit(void); /* directive, INFO field, and what client/ wants to know of commands */
+void clientCommandsInit(void); /* directive, INFO field, and what client/ needs to know about commands */

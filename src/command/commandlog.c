@@ -102,7 +102,7 @@ static uint64_t commandlogRequestBytes(const struct client *c) {
 }
 
 /* The size of the request is that of its form in the protocol. */
-void commandlogNote(struct client *c, struct client *owner, uint64_t us, uint64_t reply_bytes) {
+void commandlogRecord(struct client *c, struct client *owner, uint64_t us, uint64_t reply_bytes) {
     if (c->cmd->flags & CMD_SKIP_COMMANDLOG) return;
     commandCommandlogNote(COMMANDLOG_SLOW, c, owner, us);
     if (c->flags & CLIENT_SCRIPT) return; /* neither comes over the network */

@@ -16,12 +16,12 @@ static void dataHooksPropagateDelete(int dbid, struct str key, bool async) {
     propagateNow(dbid, 2, (struct str[]){async ? STR("UNLINK") : STR("DEL"), key});
 }
 
-bool (*client_brings_slots)(const struct client *c);
+bool (*client_imports_slots)(const struct client *c);
 
 /* To our primary, to who imports into a primary, and to who brings slots here, keys are as they are. */
 static bool dataHooksClientSeesExpired(void) {
     bool replica = roleIsReplica();
-    if (client_brings_slots && callOwner() && client_brings_slots(callOwner())) return true;
+    if (client_imports_slots && callOwner() && client_imports_slots(callOwner())) return true;
     struct client *c = replica || import_mode ? callOwner() : NULL;
     return c && c->flags & (replica ? CLIENT_PRIMARY : CLIENT_IMPORT_SOURCE);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* data_hooks.h - what the data asks of this floor (data/keyspace/hooks.h). */
+/* data_hooks.h - fills in the functions that the data layer needs from this one (data/keyspace/hooks.h). */
 #pragma once
 
 #include <stdbool.h>
 
 struct client;
 
-/* Does it bring slots here, whose keys another node decides about? NULL: nobody does. */
-extern bool (*client_brings_slots)(const struct client *c);
+/* Returns whether c imports slots into this node whose keys still belong to another node. NULL: no client
+ * does. */
+extern bool (*client_imports_slots)(const struct client *c);
 
-void dataHooksInit(void); /* but for keyCameOrWent, which is blocking.c's */
+void dataHooksInit(void); /* all hooks except keyCameOrWent, which is blocking.c's */

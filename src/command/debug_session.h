@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug_session.h - a debugging session: what its client asks, line by line, and what it is answered.
- * Whatever the script's language, one at a time.
+/* debug_session.h - a debugging session for a script of any language: its client's requests, line by line,
+ * and the answers. There is one session at a time.
  *
- * Each answer is an array of status lines. While the script stands, requests are read and answered right
- * here, blocking, so nothing else in this process runs. */
+ * Each answer is an array of status lines. While the script is stopped, requests are read and answered by
+ * blocking calls here, so nothing else in this process runs. */
 #pragma once
 
 #include "client/client.h"
@@ -18,26 +18,27 @@ struct debugSession {
     bool on, forked;
     struct scriptEngine *engine;
     struct client *client;
-    size_t trim; /* longest line of an answer, 0: any */
+    size_t trim; /* longest line of an answer; 0: no limit */
     bool trim_told;
-    sds answer; /* its lines, each with its CRLF */
+    sds answer; /* lines of the answer, each with its CRLF */
     int answer_lines;
-    sds input;                /* what has been read and not taken yet */
-    const char *abort_reason; /* NULL: goes on */
-    bool client_gone;         /* that is the reason */
+    sds input;                /* bytes read and not consumed yet */
+    const char *abort_reason; /* NULL: the session goes on */
+    bool client_gone;         /* abort_reason is set because the client has closed the connection */
 };
 extern struct debugSession debug_session;
 
 void debugSessionBegin(struct client *c, struct scriptEngine *e, bool forked);
-void debugSessionEnd(void); /* the session's last answer, then what the client is replied */
+void debugSessionEnd(void); /* sends the session's last answer, then the reply to the client */
 void debugWriteReplies(struct client *c);
 
 /* Adds a line to the answer. */
 void debugLine(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void debugLineTrimmed(sds line); /* frees it */
+void debugLineTrimmed(sds line); /* frees `line` */
 void debugSend(void);
-sds debugReplyText(sds s, const struct respReply *r); /* appended, as people read it */
-/* The next request: words (sdsfreesplitres), or NULL when there is none: abort_reason says why. */
+sds debugReplyText(sds s, const struct respReply *r); /* appends r as text for people */
+/* Reads the next request: words (free with sdsfreesplitres), or NULL when there is none, and abort_reason
+ * says why. */
 sds *debugReadRequest(int *argc);
-void debugMaxlen(sds *argv, int argc); /* a request that all languages have: maxlen [n] */
-void debugUnknown(void);               /* it is no request, or has too many words or too few */
+void debugMaxlen(sds *argv, int argc); /* handles `maxlen [n]`, which every language has */
+void debugUnknown(void);               /* answers a request that is unknown or has a wrong number of words */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* declared_keys.h - does a running command touch the keys that it declares, and no others?
+/* declared_keys.h - checks that a running command touches the keys that it declares, and no others.
  *
- * ACLs decide by what commandGetKeyRefs says, clusters route by it. So builds with -DDEBUG_ASSERTIONS
- * (sanitizer builds), or with -DCHECK_DECLARED_KEYS alone (`make CFLAGS=-DCHECK_DECLARED_KEYS`), ask at every
- * lookup and change of a key whether the command that runs has declared it, for that use. One that it has not
- * ends the server with a crash report, and so does one that tells of a change twice (data/notify.h). In other
- * builds nobody asks.
+ * ACLs decide by what commandGetKeyRefs returns, and clusters route by it. Builds with -DDEBUG_ASSERTIONS
+ * (sanitizer builds) or with -DCHECK_DECLARED_KEYS alone (`make CFLAGS=-DCHECK_DECLARED_KEYS`) check at every
+ * look-up and change of a key that the running command has declared it, for that use. A key that was not
+ * declared ends the server with a crash report, and so does a change that is notified twice (data/notify.h).
+ * Other builds do not check.
  *
- * Commands nest: EXEC, scripts and clients that were blocked run others, and the innermost answers for what
- * is touched. Where nobody does (jobs, expiry, eviction), nothing is asked. */
+ * Commands nest: EXEC, scripts and unblocked clients run others, and the innermost command is the one that is
+ * checked. Keys touched outside of commands (by jobs, expiry, eviction) are not checked. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,20 +20,21 @@ struct client;
 
 struct declaredKeys {
     struct declaredKeys *outer;
-    const struct client *client; /* NULL: what is touched is nobody's */
-    struct declaredKey *keys;    /* by name */
+    const struct client *client; /* NULL: accesses are not checked */
+    struct declaredKey *keys;    /* sorted by name */
     int count, db;
 };
 
-/* What the inline functions below do where keys are checked. */
+/* The functions behind declaredKeysBegin and declaredKeysEnd, in builds that check. */
 void declaredKeysPush(struct declaredKeys *d, const struct client *c);
 void declaredKeysPop(struct declaredKeys *d);
 bool declaredKeysCover(const struct db *db, struct str key, enum keyUse use);
-/* The running command tells everybody that it has changed this key. False: that is once too often, for one
- * that it names so many times. */
+/* Notes that the running command has notified a change of this key. False: it has done so more often than it
+ * names the key. */
 bool declaredKeysNotify(const struct db *db, struct str key);
 
-/* Until the matching end, what is touched is to be among the keys of c's command. NULL: may be anything. */
+/* From here to the matching end, the keys that are touched have to be among those of c's command. NULL: any
+ * key may be touched. */
 static inline void declaredKeysBegin(struct declaredKeys *d, const struct client *c) {
     if (KEY_USES_CHECKED) declaredKeysPush(d, c);
 }

@@ -42,9 +42,9 @@ void evictAdmissionInit(void) {
     admissionIdle(RULE_OOM, true);
     evictOnLimitChange(evictAdmissionLimitChanged);
     evictAddVeto(turnIsNested); /* a script does not expect keys to go */
-    evictAddVeto(busyNow);      /* nor does one that a module's thread runs, between whose lines are turns */
+    evictAddVeto(busyIsActive); /* nor does one that a module's thread runs, between whose lines are turns */
     admissionFill(RULE_EVICTED, evictAdmissionCheckEvicted);
     callAddHook(BETWEEN_CALLS, clientAccountMemory, true);
     evictAdmissionWeighingChanged(false);
-    clientOnWeighing(evictAdmissionWeighingChanged);
+    clientOnAccounting(evictAdmissionWeighingChanged);
 }

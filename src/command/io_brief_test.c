@@ -33,14 +33,14 @@ static void ioBriefTestAssertSame(const struct request *brief, const struct requ
     assert_ptr_equal(brief->raw.ptr, full->raw.ptr);
     assert_int_equal(brief->raw.len, full->raw.len);
     assert_int_equal(brief->key_count, full->key_count);
-    assert_int_equal(brief->hint_count, full->hint_count);
-    for (int i = 0; i < full->hint_count; i++) {
-        assert_ptr_equal(brief->hints[i].key.ptr, full->hints[i].key.ptr);
-        assert_true(brief->hints[i].hash == full->hints[i].hash);
+    assert_int_equal(brief->key_hash_count, full->key_hash_count);
+    for (int i = 0; i < full->key_hash_count; i++) {
+        assert_ptr_equal(brief->key_hashes[i].key.ptr, full->key_hashes[i].key.ptr);
+        assert_true(brief->key_hashes[i].hash == full->key_hashes[i].hash);
     }
-    if (full->key_count) assert_int_equal(brief->wants.parts, full->wants.parts);
-    assert_ptr_equal(brief->wants.member.ptr, full->wants.member.ptr);
-    if (full->wants.member.ptr) assert_true(brief->wants.member_hash == full->wants.member_hash);
+    if (full->key_count) assert_int_equal(brief->prefetch.parts, full->prefetch.parts);
+    assert_ptr_equal(brief->prefetch.member.ptr, full->prefetch.member.ptr);
+    if (full->prefetch.member.ptr) assert_true(brief->prefetch.member_hash == full->prefetch.member_hash);
 }
 
 static void takenAsShortRequestItIsTheSame(void **state) {
@@ -67,9 +67,9 @@ static void takenAsShortRequestItIsTheSame(void **state) {
         assert_int_equal(in->kept, 0);
         assert_false(ioInputIsEmpty(in));
         struct str argv[SHORT_ARGS];
-        struct keyHint hints[SHORT_KEY_HASHES];
+        struct keyHint key_hashes[SHORT_KEY_HASHES];
         struct request req = {.argv = argv};
-        ioInputTakeShort(in, &req, argv, hints);
+        ioInputTakeShort(in, &req, argv, key_hashes);
         ioBriefTestAssertSame(&req, &in->requests[0]);
         assert_true(ioInputIsEmpty(in));
         ioInputClear(in);

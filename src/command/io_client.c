@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* io_client.c - see io_client.h.
  *
- *     main thread             message               I/O thread
- *     ioClientOffload                IO_CLIENT_TAKE ──▶         attach, read
- *     receiver->part       ◀── IO_CLIENT_PART            bytes that do not make a request whole
- *     receiver->input      ◀── IO_CLIENT_INPUT           requests that are whole
- *     send, flush             IO_CLIENT_GO_ON ──▶        blocks to send; an input given back: read on
- *                          ◀── IO_CLIENT_BLOCKS          sent, and not the thread's to free
- *     who waits for it     ◀── IO_CLIENT_HANDSHAKE_DONE          the handshake is over, well or not
- *     receiver->gone       ◀── IO_CLIENT_BROKEN          the other side has gone: nothing is read or sent any more
- *     clientClose          ◀── IO_CLIENT_SENT            all is sent, of one that closes then
- *     ioClientRequestRecall             IO_CLIENT_RECALL ──▶      detach
- *     receiver->home       ◀── IO_CLIENT_RECALLED
- *     ioClientsTrim               IO_CLIENT_TRIM ──▶         what was not needed for a while is given back
- *     the client is freed     IO_CLIENT_CLOSE ──▶        close
- *     free                 ◀── IO_CLIENT_CLOSED          with what was not sent
+ *     main thread             message                          I/O thread
+ *     ioClientOffload         IO_CLIENT_TAKE ──▶               attach, read
+ *     receiver->part          ◀── IO_CLIENT_PART               bytes of an incomplete request
+ *     receiver->input         ◀── IO_CLIENT_INPUT              whole requests
+ *     send, flush             IO_CLIENT_GO_ON ──▶              blocks to send; an input given back: read on
+ *                             ◀── IO_CLIENT_BLOCKS             sent blocks that the thread may not free
+ *     main_handshake_done     ◀── IO_CLIENT_HANDSHAKE_DONE     the TLS handshake has ended, well or not
+ *     receiver->disconnected  ◀── IO_CLIENT_BROKEN             the peer has closed: no more reads and writes
+ *     clientClose             ◀── IO_CLIENT_SENT               all is sent, for a client that closes then
+ *     ioClientRequestRecall   IO_CLIENT_RECALL ──▶             detach
+ *     receiver->recalled      ◀── IO_CLIENT_RECALLED
+ *     ioClientsTrim           IO_CLIENT_TRIM ──▶               free buffers not needed for a while
+ *     the client is freed     IO_CLIENT_CLOSE ──▶              close
+ *     free                    ◀── IO_CLIENT_CLOSED             with what was not sent
  *
- * A thread sends once a turn: what many ports were given goes out together, as the main thread's own turn
- * does at home (client_output.c). */
+ * A thread sends once per turn: output for many clients goes out together, as in a turn of the main thread
+ * (client_output.c). */
 #include "command/io_client.h"
 
 #include <errno.h>
@@ -42,9 +42,9 @@ enum {
 }; /* to the main thread */
 enum { GO_ON_AUTHENTICATED = 1 << 0, GO_ON_REPORT_WHEN_SENT = 1 << 1, GO_ON_HANDSHAKE_DONE = 1 << 2 };
 
-#define FREE_INPUTS_MAX 512 /* that a thread keeps */
+#define FREE_INPUTS_MAX 512 /* kept by a thread */
 #define SPARES_MAX      512
-#define KEPT_AT_REST    (64 * 1024) /* bytes for which a thread need not be woken */
+#define KEPT_AT_REST    (64 * 1024) /* bytes that a sleeping thread may keep without being woken */
 
 struct ioClientStats io_client_stats;
 
@@ -54,22 +54,22 @@ struct ioClientThread {
     struct ioThread *thread;
     struct ioInput *free_inputs;
     int free_input_count, least_free_inputs; /* since the last IO_CLIENT_TRIM */
-    struct replyBlock *spares;               /* sent blocks of the standard size */
+    struct replyBlock *spares;               /* sent blocks of the standard size, to be used again */
     int spare_count, least_spares;
-    struct replyBlock *foreign; /* sent blocks that the main thread must free */
+    struct replyBlock *foreign; /* sent blocks that the main thread has to free */
     unsigned freed;             /* blocks and inputs, in this turn */
     struct ioClient *to_write, **to_write_end;
     struct writeTurn turn;
 };
 
-/* What threads keep to be used again, by their numbers; as it was at the end of a turn. */
-static _Atomic size_t memory[IO_THREADS_MAX + 1];
+/* Memory that each thread keeps for further use, by thread number, as of the end of its turn. */
+static _Atomic size_t thread_memory[IO_THREADS_MAX + 1];
 
 static struct ioClientThread *ioClientStateOf(const struct ioClient *p) {
     return ioThreadState(p->thread);
 }
 
-static void ioClientTell(struct ioClient *p, uint32_t what, void *a) {
+static void ioClientPostToMain(struct ioClient *p, uint32_t what, void *a) {
     ioThreadPost(p->thread, (struct ioMessage){.what = what, .port = p, .a = a});
 }
 
@@ -89,12 +89,12 @@ static void ioClientBlockSent(struct ioClientThread *pt, struct replyBlock *b) {
     }
 }
 
-static void ioClientPortBroken(struct ioClient *p, int error) {
+static void ioClientReportBroken(struct ioClient *p, int error) {
     if (p->broken) return;
     p->broken = true;
     connSetReadHandler(p->conn, NULL);
     connSetWriteHandler(p->conn, NULL);
-    ioClientTell(p, IO_CLIENT_BROKEN, (void *)(intptr_t)error);
+    ioClientPostToMain(p, IO_CLIENT_BROKEN, (void *)(intptr_t)error);
 }
 
 static void ioClientNoteSent(struct ioClient *p, size_t n) {
@@ -111,34 +111,35 @@ static void ioClientNoteSent(struct ioClient *p, size_t n) {
     if (!p->head) p->tail = NULL;
 }
 
-static void ioClientPortWritable(struct connection *conn);
+static void ioClientOnWritable(struct connection *conn);
 
-/* A write of its first pieces has ended so. */
-static void ioClientWrote(const struct connWrite *w) {
+/* Called when the write of the first pieces has ended. */
+static void ioClientOnWritten(const struct connWrite *w) {
     struct ioClient *p = w->conn->data;
     if (w->result >= 0) ioClientNoteSent(p, (size_t)w->result);
     if (w->result < 0 && w->error != EAGAIN && w->error != EINTR) {
-        ioClientPortBroken(p, w->error);
+        ioClientReportBroken(p, w->error);
         return;
     }
-    connSetWriteHandler(p->conn, p->head ? ioClientPortWritable : NULL);
+    connSetWriteHandler(p->conn, p->head ? ioClientOnWritable : NULL);
     if (!p->head && p->report_when_sent) {
         p->report_when_sent = false;
-        ioClientTell(p, IO_CLIENT_SENT, NULL);
+        ioClientPostToMain(p, IO_CLIENT_SENT, NULL);
     }
 }
 
-/* Sends for all ports that were given something. What does not fit into one write goes when the socket can
- * take more, which the loop says at once where that is so. */
+/* Sends for all clients that were given output. What does not fit into one write is sent when the socket is
+ * writable; if it is already, the loop says so at once. */
 static void ioClientWriteAll(struct ioClientThread *pt) {
     while (pt->to_write) {
         struct ioClient *p = pt->to_write;
         pt->to_write = p->next_to_write;
         p->to_write = false;
-        if (!p->broken && p->head) writeTurnAdd(&pt->turn, p->conn, p->head, p->sent_of_head, ioClientWrote);
+        if (!p->broken && p->head)
+            writeTurnAdd(&pt->turn, p->conn, p->head, p->sent_of_head, ioClientOnWritten);
     }
     pt->to_write_end = &pt->to_write;
-    writeTurnSend(&pt->turn, ioClientWrote);
+    writeTurnSend(&pt->turn, ioClientOnWritten);
 }
 
 static void ioClientWriteLater(struct ioClient *p) {
@@ -150,12 +151,12 @@ static void ioClientWriteLater(struct ioClient *p) {
     pt->to_write_end = &p->next_to_write;
 }
 
-static void ioClientPortWritable(struct connection *conn) {
+static void ioClientOnWritable(struct connection *conn) {
     struct ioClient *p = conn->data;
     struct iovec iov[WRITE_IOV_MAX];
     struct connWrite w = {conn, iov, replyBlocksPieces(p->head, p->sent_of_head, iov, WRITE_IOV_MAX), 0, 0};
     connWriteMany(&w, 1);
-    ioClientWrote(&w);
+    ioClientOnWritten(&w);
 }
 
 /* ---- Reading ---- */
@@ -168,7 +169,7 @@ static struct ioInput *ioClientTakeInput(struct ioClientThread *pt) {
     return in;
 }
 
-static void ioClientRecycle(struct ioClientThread *pt, struct ioInput *in) {
+static void ioClientRecycleInput(struct ioClientThread *pt, struct ioInput *in) {
     if (pt->free_input_count == FREE_INPUTS_MAX) {
         ioInputFree(in);
         pt->freed++;
@@ -180,7 +181,7 @@ static void ioClientRecycle(struct ioClientThread *pt, struct ioInput *in) {
     pt->free_input_count++;
 }
 
-static void ioClientPassOn(struct ioClient *p, struct ioInput *in) {
+static void ioClientPostInput(struct ioClient *p, struct ioInput *in) {
     struct ioClientThread *pt = ioClientStateOf(p);
     struct replyBlock *spare = pt->spares;
     if (spare) {
@@ -191,17 +192,17 @@ static void ioClientPassOn(struct ioClient *p, struct ioInput *in) {
     ioThreadPost(p->thread, (struct ioMessage){.what = IO_CLIENT_INPUT, .port = p, .a = in, .b = spare});
 }
 
-static void ioClientTook(struct ioClient *p, struct ioInput *in, const char *dst, size_t n) {
+static void ioClientConsumeBytes(struct ioClient *p, struct ioInput *in, const char *dst, size_t n) {
     if (ioReaderTake(&p->reader, in, dst, n)) {
-        ioClientPassOn(p, in);
+        ioClientPostInput(p, in);
         return;
     }
     ioThreadPost(p->thread, (struct ioMessage){
                                 .what = IO_CLIENT_PART, .port = p, .a = (void *)n, .b = (void *)in->kept});
-    ioClientRecycle(ioClientStateOf(p), in);
+    ioClientRecycleInput(ioClientStateOf(p), in);
 }
 
-static void ioClientPortReadable(struct connection *conn) {
+static void ioClientOnReadable(struct connection *conn) {
     struct ioClient *p = conn->data;
     if (p->input_with_main) {
         p->muted = true;
@@ -213,48 +214,48 @@ static void ioClientPortReadable(struct connection *conn) {
     size_t room = ioReaderSpace(&p->reader, in, &dst);
     ssize_t n = connRead(conn, dst, room);
     if (n > 0) {
-        ioClientTook(p, in, dst, (size_t)n);
+        ioClientConsumeBytes(p, in, dst, (size_t)n);
         return;
     }
-    ioClientRecycle(ioClientStateOf(p), in);
+    ioClientRecycleInput(ioClientStateOf(p), in);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    ioClientPortBroken(p, n < 0 ? errno : 0);
+    ioClientReportBroken(p, n < 0 ? errno : 0);
 }
 
-static void ioClientReadOn(struct ioClient *p) {
+static void ioClientResumeReading(struct ioClient *p) {
     p->input_with_main = false;
     if (p->broken) return;
     if (p->reader.unparsed) {
         struct ioInput *in = ioClientTakeInput(ioClientStateOf(p));
-        ioClientTook(p, in, NULL, 0);
+        ioClientConsumeBytes(p, in, NULL, 0);
         if (p->input_with_main) return;
     }
     if (!p->muted) return;
     p->muted = false;
-    connSetReadHandler(p->conn, ioClientPortReadable);
+    connSetReadHandler(p->conn, ioClientOnReadable);
 }
 
 /* ---- Messages ---- */
 
-/* Loops of threads begin small: most servers have few clients. */
-static void ioClientMakeRoom(struct aeEventLoop *loop, int fd) {
+/* Grows a thread's event loop, which starts small, as most servers have few clients. */
+static void ioClientGrowLoop(struct aeEventLoop *loop, int fd) {
     int size = aeGetSize(loop);
     if (fd >= size) aeSetSize(loop, fd >= 2 * size ? fd + 1 : 2 * size);
 }
 
-static void ioClientTake(struct ioClient *p) {
+static void ioClientAttach(struct ioClient *p) {
     struct aeEventLoop *el = ioThreadLoop(p->thread);
-    ioClientMakeRoom(el, p->conn->fd);
+    ioClientGrowLoop(el, p->conn->fd);
     p->conn->data = p;
     connAttach(p->conn, el);
     if (tlsShakesHands(p->conn))
         p->muted = p->input_with_main = true;
     else
-        connSetReadHandler(p->conn, ioClientPortReadable);
+        connSetReadHandler(p->conn, ioClientOnReadable);
 }
 
 static void ioClientHandshakeDone(struct connection *conn, const char *error) {
-    ioClientTell(conn->data, IO_CLIENT_HANDSHAKE_DONE, error ? sdsnew(error) : NULL);
+    ioClientPostToMain(conn->data, IO_CLIENT_HANDSHAKE_DONE, error ? sdsnew(error) : NULL);
 }
 
 static void ioClientAppendBlocks(struct ioClient *p, struct replyBlock *first) {
@@ -274,26 +275,26 @@ static void ioClientGoOn(struct ioClient *p, const struct ioMessage *m) {
     if (m->flags & GO_ON_REPORT_WHEN_SENT) {
         connSetReadHandler(p->conn, NULL);
         p->report_when_sent = p->head != NULL;
-        if (!p->head) ioClientTell(p, IO_CLIENT_SENT, NULL);
+        if (!p->head) ioClientPostToMain(p, IO_CLIENT_SENT, NULL);
     }
-    if (m->flags & GO_ON_HANDSHAKE_DONE) ioClientReadOn(p);
+    if (m->flags & GO_ON_HANDSHAKE_DONE) ioClientResumeReading(p);
     if (m->b) {
-        ioClientRecycle(ioClientStateOf(p), m->b);
-        if (!(m->flags & GO_ON_REPORT_WHEN_SENT)) ioClientReadOn(p);
+        ioClientRecycleInput(ioClientStateOf(p), m->b);
+        if (!(m->flags & GO_ON_REPORT_WHEN_SENT)) ioClientResumeReading(p);
     }
 }
 
-static void ioClientGoHome(struct ioClient *p) {
+static void ioClientDetach(struct ioClient *p) {
     ioClientWriteAll(ioClientStateOf(p));
     connDetach(p->conn);
-    ioClientTell(p, IO_CLIENT_RECALLED, NULL);
+    ioClientPostToMain(p, IO_CLIENT_RECALLED, NULL);
 }
 
-static void ioClientClosePort(struct ioClient *p) {
+static void ioClientCloseConnection(struct ioClient *p) {
     ioClientWriteAll(ioClientStateOf(p));
     connClose(p->conn);
     ioReaderFree(&p->reader);
-    ioClientTell(p, IO_CLIENT_CLOSED, p->head);
+    ioClientPostToMain(p, IO_CLIENT_CLOSED, p->head);
 }
 
 static void ioClientFreeInputs(struct ioClientThread *pt, int n) {
@@ -316,14 +317,14 @@ static void ioClientFreeSpares(struct ioClientThread *pt, int n) {
     pt->least_spares = pt->spare_count;
 }
 
-static void ioClientToThread(struct ioThread *t, const struct ioMessage *m) {
+static void ioClientHandleInThread(struct ioThread *t, const struct ioMessage *m) {
     struct ioClientThread *pt = ioThreadState(t);
     struct ioClient *p = m->port;
     switch (m->what) {
-    case IO_CLIENT_TAKE: ioClientTake(p); break;
+    case IO_CLIENT_TAKE: ioClientAttach(p); break;
     case IO_CLIENT_GO_ON: ioClientGoOn(p, m); break;
-    case IO_CLIENT_RECALL: ioClientGoHome(p); break;
-    case IO_CLIENT_CLOSE: ioClientClosePort(p); break;
+    case IO_CLIENT_RECALL: ioClientDetach(p); break;
+    case IO_CLIENT_CLOSE: ioClientCloseConnection(p); break;
     case IO_CLIENT_TRIM:
         ioClientFreeInputs(pt, pt->least_free_inputs);
         ioClientFreeSpares(pt, pt->least_spares);
@@ -341,7 +342,7 @@ static void *ioClientThreadBegin(struct ioThread *t) {
 static void ioClientNoteMemory(const struct ioClientThread *pt) {
     size_t inputs = (size_t)pt->free_input_count * sizeof(struct ioInput);
     size_t blocks = (size_t)pt->spare_count * (sizeof(struct replyBlock) + REPLY_BLOCK_ROOM);
-    atomic_store_explicit(&memory[ioThreadNumber(pt->thread)], sizeof *pt + inputs + blocks,
+    atomic_store_explicit(&thread_memory[ioThreadNumber(pt->thread)], sizeof *pt + inputs + blocks,
                           memory_order_relaxed);
 }
 
@@ -369,21 +370,23 @@ static void ioClientThreadEnd(struct ioThread *t) {
 
 static struct aeEventLoop *main_loop;
 static const struct ioClientReceiver *receiver;
-static tlsDone *shaken; /* whom to tell of the end of a handshake: the same for all who shake hands here */
+/* Called at the end of a handshake; the same function for all connections of the main thread. */
+static tlsDone *main_handshake_done;
 static bool (*keeps_on_main_thread)(const struct client *c);
-static size_t counts[IO_THREADS_MAX + 1]; /* of ports, by number of the thread */
-static struct list done;                  /* ports whose thread shall go on, though nothing was sent */
+static size_t client_counts[IO_THREADS_MAX + 1]; /* offloaded clients, by thread number */
+/* Clients whose thread has to go on although it got no output for them. */
+static struct list to_continue;
 
-static void ioClientSend(struct ioClient *p, struct ioMessage m) {
+static void ioClientPostToThread(struct ioClient *p, struct ioMessage m) {
     m.port = p;
     ioThreadSend(p->thread, m);
 }
 
-static void ioClientLaterGoOn(struct ioClient *p) {
-    if (!listLinked(&p->base.pending_node)) listAddTail(&done, &p->base.pending_node);
+static void ioClientGoOnLater(struct ioClient *p) {
+    if (!listLinked(&p->base.pending_node)) listAddTail(&to_continue, &p->base.pending_node);
 }
 
-/* ---- The connection that stands for it ---- */
+/* ---- The proxy connection ---- */
 
 static ssize_t ioClientProxyRead(struct connection *conn, void *buf, size_t len) {
     (void)conn, (void)buf, (void)len;
@@ -396,32 +399,32 @@ static ssize_t ioClientProxyWritev(struct connection *conn, const struct iovec *
     serverPanic("only its thread writes to it");
 }
 
-static void ioClientFreePort(struct ioClient *p) {
+static void ioClientFree(struct ioClient *p) {
     if (p->input) ioInputFree(p->input);
-    if (listLinked(&p->base.pending_node)) listRemove(&done, &p->base.pending_node);
-    counts[ioThreadNumber(p->thread)]--;
+    if (listLinked(&p->base.pending_node)) listRemove(&to_continue, &p->base.pending_node);
+    client_counts[ioThreadNumber(p->thread)]--;
     zfreeSized(p, sizeof *p);
 }
 
 static void ioClientProxyClose(struct connection *conn) {
     struct ioClient *p = (struct ioClient *)conn;
     p->client = NULL;
-    if (!p->home) {
-        ioClientSend(p, (struct ioMessage){.what = IO_CLIENT_CLOSE});
+    if (!p->recalled) {
+        ioClientPostToThread(p, (struct ioMessage){.what = IO_CLIENT_CLOSE});
         return;
     }
     connClose(p->conn);
     ioReaderFree(&p->reader);
     replyBlocksFree(p->head);
-    ioClientFreePort(p);
+    ioClientFree(p);
 }
 
-/* A client that closes after its replies: nothing of it is read any more. */
+/* Called for a client that closes after its replies: the thread has to stop reading. */
 static void ioClientProxySetReadHandler(struct connection *conn, connHandler *fn) {
     struct ioClient *p = (struct ioClient *)conn;
     if (fn || p->closing) return;
     p->closing = true;
-    ioClientLaterGoOn(p);
+    ioClientGoOnLater(p);
 }
 
 static void ioClientProxySetWriteHandler(struct connection *conn, connHandler *fn) {
@@ -453,19 +456,19 @@ static const struct connType proxy_type = {
     .attach = ioClientProxyAttach,
 };
 
-/* ---- Away and home ---- */
+/* ---- Offloading and recalling ---- */
 
-static bool ioClientMayGo(const struct client *c) {
+static bool ioClientCanOffload(const struct client *c) {
     const uint32_t stays = CLIENT_OFFLOADED | CLIENT_FAKE | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY |
                            CLIENT_REPLICA | CLIENT_PRIMARY | CLIENT_EXECUTING;
     if (!c->conn || c->flags & stays || c->replica || (keeps_on_main_thread && keeps_on_main_thread(c)))
         return false;
-    if (c->round || listLinked(&c->turn_node) || c->querybuf || c->input_error) return false;
+    if (c->turn || listLinked(&c->turn_node) || c->querybuf || c->input_error) return false;
     return respParserIdle(&c->parser) && !c->out.head && !c->conn->write_handler;
 }
 
 bool ioClientOffload(struct client *c, struct ioThread *t) {
-    if (!ioClientMayGo(c)) return false;
+    if (!ioClientCanOffload(c)) return false;
     struct ioClient *p = zmallocAligned(64, sizeof *p);
     *p = (struct ioClient){.client = c, .thread = t, .conn = c->conn};
     p->base = (struct connection){
@@ -474,11 +477,11 @@ bool ioClientOffload(struct client *c, struct ioThread *t) {
     respParserReset(&c->parser);
     connDetach(c->conn);
     p->in_handshake = tlsShakesHands(c->conn);
-    if (p->in_handshake) shaken = tlsSwapDone(c->conn, ioClientHandshakeDone);
+    if (p->in_handshake) main_handshake_done = tlsSwapDone(c->conn, ioClientHandshakeDone);
     c->conn = &p->base;
     c->flags |= CLIENT_OFFLOADED;
-    counts[ioThreadNumber(t)]++;
-    ioClientSend(p, (struct ioMessage){.what = IO_CLIENT_TAKE});
+    client_counts[ioThreadNumber(t)]++;
+    ioClientPostToThread(p, (struct ioMessage){.what = IO_CLIENT_TAKE});
     return true;
 }
 
@@ -486,14 +489,14 @@ void ioClientRequestRecall(struct client *c) {
     struct ioClient *p = ioClientOf(c);
     if (p->recall_requested) return;
     p->recall_requested = true;
-    ioClientSend(p, (struct ioMessage){.what = IO_CLIENT_RECALL});
+    ioClientPostToThread(p, (struct ioMessage){.what = IO_CLIENT_RECALL});
 }
 
-static uint64_t ioClientSentSoFar(const struct ioClient *p) {
+static uint64_t ioClientSentBytes(const struct ioClient *p) {
     return atomic_load_explicit(&p->sent, memory_order_acquire);
 }
 
-/* What the thread has not sent goes before what it was not given. */
+/* Puts the output that the thread has not sent in front of the output that it was not given. */
 static void ioClientTakeOutputBack(struct client *c, struct ioClient *p) {
     if (!p->head) return;
     serverAssert(!c->out.sent);
@@ -501,7 +504,7 @@ static void ioClientTakeOutputBack(struct client *c, struct ioClient *p) {
         c->out.bytes += b->used;
         c->out.mem += sizeof *b + b->cap;
     }
-    p->given = ioClientSentSoFar(p);
+    p->given = ioClientSentBytes(p);
     c->out.sent = p->sent_of_head;
     p->tail->next = c->out.head;
     c->out.head = p->head;
@@ -509,7 +512,7 @@ static void ioClientTakeOutputBack(struct client *c, struct ioClient *p) {
     p->head = p->tail = NULL;
 }
 
-/* What the main thread has set aside is whole requests; the thread's are behind them. */
+/* Appends the thread's input to the stashed input, which consists of whole requests that came before. */
 static void ioClientTakeInputBack(struct client *c, struct ioClient *p) {
     sds partial = ioReaderGiveBack(&p->reader, &c->parser);
     if (c->querybuf && partial) {
@@ -521,37 +524,37 @@ static void ioClientTakeInputBack(struct client *c, struct ioClient *p) {
     }
 }
 
-static void ioClientComeHome(struct ioClient *p) {
+static void ioClientFinishRecall(struct ioClient *p) {
     struct client *c = p->client;
-    serverAssert(!c->round && (!p->input || p->input_state == IO_CLIENT_INPUT_DONE));
+    serverAssert(!c->turn && (!p->input || p->input_state == IO_CLIENT_INPUT_DONE));
     c->conn = p->conn;
     c->conn->data = c;
     c->flags &= ~CLIENT_OFFLOADED;
-    if (p->in_handshake) tlsSwapDone(c->conn, shaken);
+    if (p->in_handshake) tlsSwapDone(c->conn, main_handshake_done);
     connAttach(c->conn, main_loop);
     ioClientTakeInputBack(c, p);
     ioClientTakeOutputBack(c, p);
     bool broken = p->broken;
-    ioClientFreePort(p);
+    ioClientFree(p);
     bool closing = c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
-    if (!broken && !closing && !c->input_held) clientReadOn(c);
+    if (!broken && !closing && !c->input_held) clientResumeReading(c);
     if (c->out.head)
         clientWriteLater(c);
     else if (c->flags & CLIENT_CLOSE_AFTER_REPLY)
         clientClose(c);
-    receiver->home(c);
+    receiver->recalled(c);
 }
 
 void ioClientRecall(struct client *c) {
     struct ioThread *t = ioClientOf(c)->thread;
-    serverAssert(!c->round);
+    serverAssert(!c->turn);
     ioClientRequestRecall(c);
     while (c->flags & CLIENT_OFFLOADED) ioThreadAwait(t);
 }
 
 void ioClientLeftTurn(struct client *c) {
     struct ioClient *p = ioClientOf(c);
-    if (p->home) ioClientComeHome(p);
+    if (p->recalled) ioClientFinishRecall(p);
 }
 
 void ioClientInputReady(struct ioClient *p, struct ioInput *in) {
@@ -570,7 +573,7 @@ void ioClientInputDone(struct ioClient *p, struct ioInput *in) {
     serverAssert(!p->input || p->input == in);
     p->input = in;
     p->input_state = IO_CLIENT_INPUT_DONE;
-    ioClientLaterGoOn(p);
+    ioClientGoOnLater(p);
 }
 
 void ioClientInputHeld(struct ioClient *p, struct ioInput *in) {
@@ -594,12 +597,12 @@ static void ioClientSendGoOn(struct ioClient *p, struct replyBlock *blocks) {
         p->input = NULL;
         p->input_state = IO_CLIENT_INPUT_NONE;
     }
-    if (listLinked(&p->base.pending_node)) listRemove(&done, &p->base.pending_node);
-    ioClientSend(p, m);
+    if (listLinked(&p->base.pending_node)) listRemove(&to_continue, &p->base.pending_node);
+    ioClientPostToThread(p, m);
 }
 
-/* The connection has come home, and the client is in a round still: no thread sends for it any more. */
-static void ioClientSendFromHome(struct client *c, struct ioClient *p) {
+/* Sends for a client whose connection is back while it still takes part in a turn: no thread sends for it. */
+static void ioClientSendDirectly(struct client *c, struct ioClient *p) {
     ioClientTakeOutputBack(c, p);
     c->conn = p->conn;
     bool well = clientSendNow(c);
@@ -609,8 +612,8 @@ static void ioClientSendFromHome(struct client *c, struct ioClient *p) {
 
 static void ioClientOffloadedSend(struct client *c) {
     struct ioClient *p = ioClientOf(c);
-    if (p->home) ioClientSendFromHome(c, p);
-    if (p->recall_requested) return; /* it goes when the connection is at home */
+    if (p->recalled) ioClientSendDirectly(c, p);
+    if (p->recall_requested) return; /* sent after the recall */
     struct replyBlock *blocks = c->out.head;
     p->given += c->out.bytes;
     clientNoteSent(c, c->out.bytes);
@@ -621,26 +624,26 @@ static void ioClientOffloadedSend(struct client *c) {
 }
 
 void ioClientsFlush(void) {
-    listForEach(&done, it) {
+    listForEach(&to_continue, it) {
         struct ioClient *p = listEntry(it, struct ioClient, base.pending_node);
         if (p->client && !p->recall_requested)
             ioClientSendGoOn(p, NULL);
         else
-            listRemove(&done, it);
+            listRemove(&to_continue, it);
     }
 }
 
 static size_t ioClientOffloadedPending(const struct client *c) {
     const struct ioClient *p = ioClientOf(c);
-    return (size_t)(p->given - ioClientSentSoFar(p));
+    return (size_t)(p->given - ioClientSentBytes(p));
 }
 
-/* Looks at what the thread writes only where it may be much. */
+/* Reads the thread's counter only when the result may be large. */
 static size_t ioClientOffloadedAtMost(const struct client *c) {
     struct ioClient *p = ioClientOf(c);
     uint32_t at_most = (uint32_t)p->given - p->sent_seen;
     if (at_most < REPLY_BLOCK_ROOM) return at_most;
-    p->sent_seen = (uint32_t)ioClientSentSoFar(p);
+    p->sent_seen = (uint32_t)ioClientSentBytes(p);
     return ioClientOffloadedPending(c);
 }
 
@@ -650,7 +653,7 @@ static size_t ioClientOffloadedKept(const struct client *c) {
 
 static bool ioClientOffloadedProgress(const struct client *c) {
     struct ioClient *p = ioClientOf(c);
-    uint64_t sent = ioClientSentSoFar(p);
+    uint64_t sent = ioClientSentBytes(p);
     bool progress = sent != p->given && (uint32_t)sent != p->seen;
     p->seen = (uint32_t)sent;
     return progress;
@@ -663,14 +666,14 @@ static void ioClientOnPart(struct ioClient *p, size_t n, size_t kept) {
     if (p->client && n) receiver->part(p->client, n);
 }
 
-static void ioClientFetch(const struct ioMessage *m) {
+static void ioClientPrefetchMessage(const struct ioMessage *m) {
     if (m->what != IO_CLIENT_INPUT) return;
     const struct client *c = ((const struct ioClient *)m->port)->client;
     if (c) {
         __builtin_prefetch(c);
         __builtin_prefetch(&c->out);
     }
-    ioInputFetch(m->a);
+    ioInputPrefetch(m->a);
     if (m->b) __builtin_prefetch(m->b, 1);
 }
 
@@ -683,32 +686,33 @@ static void ioClientOnInput(struct ioClient *p, struct ioInput *in, struct reply
         ioInputFree(in);
 }
 
-static void ioClientOnHome(struct ioClient *p) {
+static void ioClientOnRecalled(struct ioClient *p) {
     if (!p->client) return; /* IO_CLIENT_CLOSED is on its way */
-    p->home = true;
-    if (p->client->round)
+    p->recalled = true;
+    if (p->client->turn)
         clientWriteLater(p->client);
     else
-        ioClientComeHome(p);
+        ioClientFinishRecall(p);
 }
 
-/* Until the thread is told to go on, it leaves the connection alone. */
+/* The thread leaves the connection alone until it gets GO_ON_HANDSHAKE_DONE. */
 static void ioClientOnHandshakeDone(struct ioClient *p, sds error) {
     struct client *c = p->client;
     p->in_handshake = false;
     io_client_stats.accepts++;
     if (c) {
         p->conn->data = c;
-        shaken(p->conn, error);
+        main_handshake_done(p->conn, error);
         p->conn->data = p;
         if (!(c->flags & CLIENT_CLOSE_ASAP) && !p->recall_requested)
-            ioClientSend(p, (struct ioMessage){.what = IO_CLIENT_GO_ON,
-                                               .flags = ioClientGoOnFlags(p, c) | GO_ON_HANDSHAKE_DONE});
+            ioClientPostToThread(p,
+                                 (struct ioMessage){.what = IO_CLIENT_GO_ON,
+                                                    .flags = ioClientGoOnFlags(p, c) | GO_ON_HANDSHAKE_DONE});
     }
     sdsfree(error);
 }
 
-static void ioClientToMain(struct ioThread *t, const struct ioMessage *m) {
+static void ioClientHandleInMain(struct ioThread *t, const struct ioMessage *m) {
     (void)t;
     struct ioClient *p = m->port;
     switch (m->what) {
@@ -716,24 +720,24 @@ static void ioClientToMain(struct ioThread *t, const struct ioMessage *m) {
     case IO_CLIENT_INPUT: ioClientOnInput(p, m->a, m->b); break;
     case IO_CLIENT_BLOCKS: replyBlocksFree(m->a); break;
     case IO_CLIENT_BROKEN:
-        if (p->client) receiver->gone(p->client, (int)(intptr_t)m->a);
+        if (p->client) receiver->disconnected(p->client, (int)(intptr_t)m->a);
         break;
     case IO_CLIENT_SENT:
         if (p->client && !p->client->out.head) clientClose(p->client);
         break;
-    case IO_CLIENT_RECALLED: ioClientOnHome(p); break;
+    case IO_CLIENT_RECALLED: ioClientOnRecalled(p); break;
     case IO_CLIENT_HANDSHAKE_DONE: ioClientOnHandshakeDone(p, m->a); break;
     case IO_CLIENT_CLOSED:
         replyBlocksFree(m->a);
-        ioClientFreePort(p);
+        ioClientFree(p);
         break;
     }
 }
 
 static const struct ioThreadHandlers handlers = {
-    .to_thread = ioClientToThread,
-    .to_main = ioClientToMain,
-    .fetch = ioClientFetch,
+    .to_thread = ioClientHandleInThread,
+    .to_main = ioClientHandleInMain,
+    .fetch = ioClientPrefetchMessage,
     .begin = ioClientThreadBegin,
     .turn = ioClientThreadTurn,
     .end = ioClientThreadEnd,
@@ -748,11 +752,11 @@ void ioClientKeepOnMainThread(bool (*fn)(const struct client *c)) {
 }
 
 size_t ioClientCount(const struct ioThread *t) {
-    return counts[ioThreadNumber(t)];
+    return client_counts[ioThreadNumber(t)];
 }
 
 size_t ioClientsMemory(const struct ioThread *t) {
-    return atomic_load_explicit(&memory[ioThreadNumber(t)], memory_order_relaxed);
+    return atomic_load_explicit(&thread_memory[ioThreadNumber(t)], memory_order_relaxed);
 }
 
 void ioClientsTrim(struct ioThread *t) {
@@ -760,15 +764,15 @@ void ioClientsTrim(struct ioThread *t) {
 }
 
 void ioClientsStart(struct aeEventLoop *loop, void (*flush)(void)) {
-    static struct clientOffload away = {.send = ioClientOffloadedSend,
-                                        .pending = ioClientOffloadedPending,
-                                        .at_most = ioClientOffloadedAtMost,
-                                        .kept = ioClientOffloadedKept,
-                                        .progress = ioClientOffloadedProgress};
+    static struct clientOffload offload = {.send = ioClientOffloadedSend,
+                                           .pending = ioClientOffloadedPending,
+                                           .at_most = ioClientOffloadedAtMost,
+                                           .kept = ioClientOffloadedKept,
+                                           .progress = ioClientOffloadedProgress};
     main_loop = loop;
-    away.flush = flush;
-    client_offload = &away;
-    listInit(&done);
+    offload.flush = flush;
+    client_offload = &offload;
+    listInit(&to_continue);
     receiver->begin();
     ioThreadsInit(loop, &handlers);
 }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_client.h - a client whose connection is in the hands of an I/O thread.
+/* io_client.h - a client whose connection belongs to an I/O thread.
  *
- *     at home    c->conn is the connection; the main thread polls, reads and writes it
- *     away       c->conn is the port (CLIENT_OFFLOADED), a connection of a type that only knows its way to the
- *                thread; the thread has the real one in a loop of its own, reads and parses what comes
- *                (io_input.h) and sends what it is given
+ *     on the main thread   c->conn is the connection; the main thread polls, reads and writes it
+ *     offloaded            c->conn is the ioClient (CLIENT_OFFLOADED), a connection of a type that only passes
+ *                          messages to the thread; the thread has the real one in its own loop, reads and parses
+ *                          what comes (io_input.h) and sends the replies that it is given
  *
- *     thread ── bytes read ──▶ main   that make no whole request yet: how many, for limits and accounts
- *     thread ── input ──▶ main        one at a time: the next is read when the main thread gives this one
- *     thread ◀─ given back ── main    back, so that a client's requests run in order
- *     thread ◀─ blocks ── main        replies and pushes, whenever there are some; the thread's from then on
- *     thread ── blocks ──▶ main       those whose bytes others share: only the main thread may let them go
- *     thread ── shaken ──▶ main       the handshake of TLS is over: nothing is read before the main thread,
- *                                     which now may look at the connection, says go on
+ *     thread ── bytes read ──▶ main    of an incomplete request: how many, for limits and accounting
+ *     thread ── input ──▶ main         one at a time: the next is read when this one has been given
+ *     thread ◀─ input done ── main     back, so that a client's requests run in order
+ *     thread ◀─ blocks ── main         replies and pushes, at any time; the thread owns them from then on
+ *     thread ── blocks ──▶ main        blocks with shared bytes, which only the main thread may release
+ *     thread ── handshake done ──▶ main   TLS: nothing is read until the main thread, which now may look at
+ *                                      the connection, tells the thread to go on
  *
  * Invariants
- *  1. `conn` and all that stands behind it are the thread's from IO_CLIENT_TAKE until it answers IO_CLIENT_RECALLED or
- *     IO_CLIENT_CLOSED, and the main thread's otherwise. The first part of the struct is always the main thread's.
- *  2. Of a client there is never more than one input: it is the thread's, or on its way, or port->input.
- *  3. The port outlives its client: one that is freed leaves it with client == NULL, and it is freed when the
- *     thread has closed the connection.
- *  4. A connection comes home only between rounds, when none of its requests is in one. Once it was asked
- *     home, the thread is told nothing more of it but that it shall be closed: output and the input wait.
- *  5. What a thread has said of a client before the main thread hears of something else is in the order in
- *     which it happened. Between clients of different threads there is no order: who has gone may still be
- *     there for another. */
+ *   1. `conn` and the fields behind it belong to the thread from IO_CLIENT_TAKE until it answers
+ *      IO_CLIENT_RECALLED or IO_CLIENT_CLOSED, and to the main thread otherwise. The first part of the struct
+ *      always belongs to the main thread.
+ *   2. A client has at most one input: the thread has it, or it is on its way, or it is ioClient.input.
+ *   3. An ioClient outlives its client: a client that is freed leaves it with client == NULL, and it is freed
+ *      when the thread has closed the connection.
+ *   4. A connection returns to the main thread only between turns, when no turn has any of its requests. After
+ *      a recall was sent, the thread gets no more messages about it except to close it: output and input wait.
+ *   5. Messages of one thread arrive in the order in which things happened. Between clients of different
+ *      threads there is no order: a client may look connected to another one after it has gone. */
 #pragma once
 
 #include <stdatomic.h>
@@ -39,97 +39,105 @@
 
 enum ioClientInputState {
     IO_CLIENT_INPUT_NONE,  /* the thread has it */
-    IO_CLIENT_INPUT_READY, /* the client's requests that run, or are about to */
+    IO_CLIENT_INPUT_READY, /* its requests run, or are about to */
     IO_CLIENT_INPUT_LATER, /* it came while others of the client ran */
     IO_CLIENT_INPUT_DONE,  /* to be given back at the end of the turn */
-    IO_CLIENT_INPUT_HELD,  /* nobody has it: the thread shall not read on yet */
+    IO_CLIENT_INPUT_HELD,  /* neither has it: the thread must not read on yet */
 };
 
 struct ioClient {
-    /* The main thread's. */
-    struct connection base; /* what c->conn points to; its pending_node: among those to be told to go on */
-    struct client *client;  /* NULL: it has gone */
+    /* Used by the main thread. */
+    /* c->conn points to it; its pending_node: in the list of those whose thread has to go on */
+    struct connection base;
+    struct client *client; /* NULL: it has been freed */
     struct ioThread *thread;
     struct ioInput *input;
-    uint64_t given; /* bytes handed over to be sent, of its life */
-    uint32_t came;  /* bytes of a request that is not whole, UINT32_MAX: more */
-    uint32_t kept;  /* what their buffers take, likewise */
-    uint32_t seen,
-        sent_seen; /* the low bits of `sent`: when somebody asked for progress, or how much waits */
+    uint64_t given;         /* bytes handed over to be sent, since it was offloaded */
+    uint32_t partial_bytes; /* bytes of an incomplete request; UINT32_MAX: that many or more */
+    uint32_t kept;          /* memory that the reader keeps for them, likewise */
+    /* Low bits of `sent`: at the last call of `progress`, and at the last one that asked how much is pending.
+     */
+    uint32_t seen, sent_seen;
     uint8_t input_state;
-    bool in_handshake; /* its handshake goes on in the thread */
-    bool closing;      /* the thread will say when all has been sent */
-    bool recall_requested,
-        home; /* IO_CLIENT_RECALL was sent; IO_CLIENT_RECALLED has come, and the client is in a round */
+    bool in_handshake; /* the thread is in its TLS handshake */
+    bool closing;      /* the thread reports when all has been sent */
+    /* IO_CLIENT_RECALL was sent; IO_CLIENT_RECALLED has arrived while the client takes part in a turn. */
+    bool recall_requested, recalled;
 
     /* Handed over by messages. */
     struct connection *conn;
 
-    /* The thread's. */
-    _Alignas(64) _Atomic uint64_t sent; /* for the main thread to read, too */
+    /* Used by the thread. */
+    _Alignas(64) _Atomic uint64_t sent; /* also read by the main thread */
     struct ioReader reader;
-    struct replyBlock *head, *tail; /* to be sent; `sent_of_head` bytes of the first have been */
+    struct replyBlock *head, *tail; /* output to send; `sent_of_head` bytes of the first block are sent */
     size_t sent_of_head;
     struct ioClient *next_to_write;
     bool to_write, input_with_main, muted, report_when_sent, broken;
 };
 _Static_assert(sizeof(struct ioClient) == 192, "a line for each side, and what stands for the connection");
 
-/* As far as it goes into the port's counts. */
+/* Limits n to what the counts of an ioClient can hold. */
 static inline uint32_t ioClientClampCount(uint64_t n) {
     return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 static inline struct ioClient *ioClientOf(const struct client *c) {
     return (struct ioClient *)c->conn;
 }
-/* The input whose requests run; NULL: there is none. */
+/* The input whose requests run; NULL: none. */
 static inline struct ioInput *ioClientReadyInput(const struct ioClient *p) {
     return p->input_state == IO_CLIENT_INPUT_READY ? p->input : NULL;
 }
 
-/* The round takes the inputs, in the main thread. */
+/* The functions by which command/turn receives input, in the main thread. */
 struct ioClientReceiver {
-    void (*begin)(void);                                 /* there will be ports: sets the limits of reading */
-    void (*part)(struct client *c, size_t n);            /* n bytes came that make no whole request */
+    void (*begin)(void); /* called before the first client is offloaded: sets the limits of reading */
+    void (*part)(struct client *c, size_t n);            /* n bytes of an incomplete request came */
     void (*input)(struct client *c, struct ioInput *in); /* belongs to the receiver until ioClientInputDone */
-    void (*gone)(struct client *c, int error);           /* the other side has closed (0), or this errno */
-    void (*home)(struct client *c); /* it is at home again, and may have input set aside */
+    /* The peer has closed (error 0), or reading failed with this errno */
+    void (*disconnected)(struct client *c, int error);
+    void (*recalled)(struct client *c); /* it is on the main thread again, and may have stashed input */
 };
-void ioClientSetReceiver(const struct ioClientReceiver *r); /* which must stay */
-/* Clients for which fn says so are not given away: a room uses their connections itself. */
+void ioClientSetReceiver(const struct ioClientReceiver *r); /* r must stay valid */
+/* Adds a condition: clients for which fn returns true are not offloaded, as a module uses their connections
+ * itself. */
 void ioClientKeepOnMainThread(bool (*fn)(const struct client *c));
-/* Before the first is given away. flush: what client_offload->flush is to do; it calls ioClientsFlush. */
+/* Has to be called before the first client is offloaded. flush is what client_offload->flush does; it has to
+ * call ioClientsFlush. */
 void ioClientsStart(struct aeEventLoop *main_loop, void (*flush)(void));
-void ioClientsFlush(void); /* gives inputs back whose clients were sent nothing in this turn */
+void ioClientsFlush(void); /* gives back the inputs of clients that were sent nothing in this turn */
 
-/* Gives the client's connection to a thread. False: not now (it is in a round, has input set aside or output
- * on its way, is a replica, is being closed ...). */
+/* Gives the client's connection to a thread. False: this is not possible now (it takes part in a turn, has
+ * stashed input or unsent output, is a replica, is being closed and so on). */
 bool ioClientOffload(struct client *c, struct ioThread *t);
-/* Asks for it back; it comes with one of the next turns. Not while the client is in a round. */
+/* Asks the thread to return the connection, which comes back in one of the next turns. The client must not
+ * take part in a turn. */
 void ioClientRequestRecall(struct client *c);
-/* The same, waiting for it. What others say meanwhile is heard. */
+/* Returns the connection to the main thread before it returns. Messages of other clients are received
+ * meanwhile. */
 void ioClientRecall(struct client *c);
 
-/* Its requests run now, or shall when others of the client have. */
+/* Marks an input whose requests run now (Ready), or when the client's earlier ones have run (Later). */
 void ioClientInputReady(struct ioClient *p, struct ioInput *in);
 void ioClientInputLater(struct ioClient *p, struct ioInput *in);
-/* The requests of an input have run, or were copied: the thread may read on. */
+/* Says that the requests of an input have run, or were copied: the thread may read on. */
 void ioClientInputDone(struct ioClient *p, struct ioInput *in);
-/* They were copied, and the thread shall read nothing more before it gets an input by ioClientInputDone. */
+/* Says that the requests of an input were copied, and that the thread must not read on before
+ * ioClientInputDone. */
 void ioClientInputHeld(struct ioClient *p, struct ioInput *in);
-/* The client has left its round: what came home meanwhile is let in. */
+/* Says that the client has left its turn: a connection that was returned meanwhile is taken back. */
 void ioClientLeftTurn(struct client *c);
 
-size_t ioClientCount(const struct ioThread *t); /* ports that a thread has */
-/* Now and then: the thread gives back what it has kept and not needed since the last time. */
+size_t ioClientCount(const struct ioThread *t); /* clients offloaded to a thread */
+/* Has the thread free buffers that it has not needed since the last call. Called now and then. */
 void ioClientsTrim(struct ioThread *t);
-size_t
-ioClientsMemory(const struct ioThread *t); /* bytes that it keeps for those that it will have to do with */
+/* Bytes that a thread keeps in buffers for clients that it will read from. */
+size_t ioClientsMemory(const struct ioThread *t);
 
 struct ioClientStats {
-    uint64_t accepts;       /* handshakes that threads have done */
+    uint64_t accepts;       /* TLS handshakes done by threads */
     uint64_t reads, writes; /* inputs that came from threads, outputs given to them */
-    _Atomic uint64_t polls,
-        freed; /* turns of threads; what they freed. Written by all of them, once a turn */
+    /* Turns of threads, and what they freed. All threads add to them, once a turn. */
+    _Atomic uint64_t polls, freed;
 };
 extern struct ioClientStats io_client_stats;

@@ -141,8 +141,8 @@ static void ioClientTestOnHome(struct client *c) {
 static const struct ioClientReceiver receiver = {.begin = ioClientTestBegun,
                                                  .part = ioClientTestOnPart,
                                                  .input = ioClientTestOnInput,
-                                                 .gone = onGone,
-                                                 .home = ioClientTestOnHome};
+                                                 .disconnected = onGone,
+                                                 .recalled = ioClientTestOnHome};
 
 static void forgetClient(struct client *c) {
     peerOf(c)->client = NULL;
@@ -176,7 +176,7 @@ static void connectPeer(struct portPeer *p) {
     *p = (struct portPeer){.fd = fds[1], .unsent = sdsempty(), .replies = sdsempty()};
     p->client = clientCreate(connCreateUnix(server_el, fds[0]));
     p->client->flags |= CLIENT_AUTHENTICATED;
-    clientReadOn(p->client);
+    clientResumeReading(p->client);
 }
 
 static void disconnectPeer(struct portPeer *p) {

@@ -11,7 +11,7 @@
 
 #define REQUESTS_FIRST 4
 #define HINTS_FIRST    8
-#define KEEP_REQUESTS  1024 /* of an input that waits to be filled; what had more gives it back */
+#define KEEP_REQUESTS  1024 /* a cleared input keeps no larger arrays than these */
 
 static _Atomic int64_t max_bulk = INT64_MAX;
 static _Atomic size_t query_buffer = SIZE_MAX;
@@ -49,48 +49,49 @@ void ioInputFree(struct ioInput *in) {
     ioInputDropRequests(in);
     zfree(in->requests);
     zfree(in->argv);
-    zfree(in->hints);
+    zfree(in->key_hashes);
     zfreeSized(in, sizeof *in);
 }
 
-static void ioInputGiveBackLarge(struct ioInput *in) {
+static void ioInputShrink(struct ioInput *in) {
     zfree(in->requests);
     zfree(in->argv);
-    zfree(in->hints);
+    zfree(in->key_hashes);
     in->requests = NULL;
     in->argv = NULL;
-    in->hints = NULL;
-    in->cap = in->hint_cap = 0;
+    in->key_hashes = NULL;
+    in->cap = in->hash_cap = 0;
     in->argv_cap = 0;
 }
 
 int ioInputClear(struct ioInput *in) {
     int freed = ioInputDropRequests(in);
-    if (in->cap > KEEP_REQUESTS || in->argv_cap > KEEP_REQUESTS * 4) ioInputGiveBackLarge(in);
+    if (in->cap > KEEP_REQUESTS || in->argv_cap > KEEP_REQUESTS * 4) ioInputShrink(in);
     in->own = in->error = NULL;
-    in->len = in->read = in->came = in->kept = in->argv_used = 0;
-    in->count = in->next = in->hint_used = 0;
+    in->len = in->read = in->partial_bytes = in->kept = in->argv_used = 0;
+    in->count = in->next = in->hashes_used = 0;
     in->over_limit = in->has_big = false;
-    in->brief.argc = 0;
+    in->short_request.argc = 0;
     return freed;
 }
 
-void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *hints) {
-    const struct ioShortRequest *b = &in->brief;
+void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *key_hashes) {
+    const struct ioShortRequest *b = &in->short_request;
     serverAssert(ioInputIsShort(in) && !in->next);
     in->next = 1;
     for (int i = 0; i < b->argc; i++) argv[i] = strN(in->room + b->at[i], b->len[i]);
-    for (int i = 0; i < b->hint_count; i++) hints[i] = (struct keyHint){argv[b->hint_arg[i]], b->hash[i]};
+    for (int i = 0; i < b->key_hash_count; i++)
+        key_hashes[i] = (struct keyHint){argv[b->hashed_arg[i]], b->hash[i]};
     req->argc = b->argc;
     req->cmd = b->cmd;
     req->raw = strN(in->room, b->raw_len);
-    req->hints = hints;
-    req->hint_count = b->hint_count;
+    req->key_hashes = key_hashes;
+    req->key_hash_count = b->key_hash_count;
     req->key_count = b->key_count;
-    req->wants.parts = b->cmd ? b->cmd->spec->prefetch : 0;
-    if (b->hint_count == b->key_count) return;
-    req->wants.member = hints[b->key_count].key;
-    req->wants.member_hash = hints[b->key_count].hash;
+    req->prefetch.parts = b->cmd ? b->cmd->spec->prefetch : 0;
+    if (b->key_hash_count == b->key_count) return;
+    req->prefetch.member = key_hashes[b->key_count].key;
+    req->prefetch.member_hash = key_hashes[b->key_count].hash;
 }
 
 sds ioInputAppendRest(sds s, struct ioInput *in) {
@@ -112,10 +113,11 @@ struct ioKept {
 
 static void ioInputMeasure(const struct ioReader *r, struct ioInput *in) {
     const struct ioKept *k = r->kept;
-    in->came = in->kept = k && k->partial ? sdslen(k->partial) : 0;
+    in->partial_bytes = in->kept = k && k->partial ? sdslen(k->partial) : 0;
     if (k) in->kept += k->parser.big_bytes;
-    for (const struct respBigArg *b = k ? k->parser.big : NULL; b; b = b->next) in->came += sdslen(b->buf);
-    in->over_limit = in->came > atomic_load_explicit(&query_buffer, memory_order_relaxed);
+    for (const struct respBigArg *b = k ? k->parser.big : NULL; b; b = b->next)
+        in->partial_bytes += sdslen(b->buf);
+    in->over_limit = in->partial_bytes > atomic_load_explicit(&query_buffer, memory_order_relaxed);
 }
 
 size_t ioReaderSpace(struct ioReader *r, struct ioInput *in, char **dst) {
@@ -141,7 +143,7 @@ static struct request *ioInputNewRequest(struct ioInput *in) {
     return req;
 }
 
-/* Takes requests from in->in[0..in->len). The bytes that are left over begin at the result, *rest of them. */
+/* Parses requests from in->in[0..in->len). Returns where the remaining bytes begin, *rest of them. */
 static size_t ioInputParse(struct ioReader *r, struct respParser *parser, struct ioInput *in, size_t *rest) {
     struct respLimits limits = {.max_bulk = atomic_load_explicit(&max_bulk, memory_order_relaxed),
                                 .max_args = RESP_MAX_MULTIBULK,
@@ -178,7 +180,7 @@ static size_t ioInputParse(struct ioReader *r, struct respParser *parser, struct
     return pos;
 }
 
-/* Their views stand still by now: what is known of requests without looking at data. */
+/* Looks up commands and hashes keys, without looking at data. The views no longer move. */
 static void ioInputLookUp(struct ioInput *in) {
     struct str *argv = in->argv;
     for (int i = 0; i < in->count; i++) {
@@ -186,21 +188,21 @@ static void ioInputLookUp(struct ioInput *in) {
         req->argv = argv;
         argv += req->argc;
         req->cmd = commandLookup(req->argv, req->argc);
-        if (in->hint_cap - in->hint_used < REQUEST_KEY_HASHES_MAX) {
-            in->hint_cap = in->hint_cap ? 2 * in->hint_cap + REQUEST_KEY_HASHES_MAX
+        if (in->hash_cap - in->hashes_used < REQUEST_KEY_HASHES_MAX) {
+            in->hash_cap = in->hash_cap ? 2 * in->hash_cap + REQUEST_KEY_HASHES_MAX
                                         : HINTS_FIRST + REQUEST_KEY_HASHES_MAX;
-            in->hints = zrealloc(in->hints, (size_t)in->hint_cap * sizeof *in->hints);
+            in->key_hashes = zrealloc(in->key_hashes, (size_t)in->hash_cap * sizeof *in->key_hashes);
         }
-        in->hint_used += requestHashKeys(req, in->hints + in->hint_used, REQUEST_KEY_HASHES_MAX);
+        in->hashes_used += requestHashKeys(req, in->key_hashes + in->hashes_used, REQUEST_KEY_HASHES_MAX);
     }
-    const struct keyHint *hints = in->hints;
+    const struct keyHint *key_hashes = in->key_hashes;
     for (int i = 0; i < in->count; i++) {
-        in->requests[i].hints = hints;
-        hints += in->requests[i].hint_count;
+        in->requests[i].key_hashes = key_hashes;
+        key_hashes += in->requests[i].key_hash_count;
     }
 }
 
-/* Where parsing has stopped: rest bytes from `at` on are no whole request, or are not parsed yet. */
+/* Keeps the bytes from `at` on, which are an incomplete request or not parsed yet. */
 static void ioInputKeepRest(struct ioReader *r, struct respParser parser, struct ioInput *in, size_t at,
                             size_t rest) {
     if (!rest && respParserIdle(&parser)) {
@@ -220,7 +222,7 @@ static void ioInputKeepRest(struct ioReader *r, struct respParser parser, struct
     }
 }
 
-static int ioInputArgOfHint(const struct request *req, const struct keyHint *hint) {
+static int ioInputArgOfHash(const struct request *req, const struct keyHint *hint) {
     int i = 0;
     while (req->argv[i].ptr != hint->key.ptr) i++;
     return i;
@@ -228,11 +230,11 @@ static int ioInputArgOfHint(const struct request *req, const struct keyHint *hin
 
 static bool ioInputFitsShortRequest(const struct ioInput *in) {
     const struct request *req = &in->requests[0];
-    if (in->count != 1 || in->error || in->came || in->in != in->room || req->raw.ptr != in->room)
+    if (in->count != 1 || in->error || in->partial_bytes || in->in != in->room || req->raw.ptr != in->room)
         return false;
-    if (req->raw.len != in->read || req->argc > SHORT_ARGS || req->hint_count > SHORT_KEY_HASHES)
+    if (req->raw.len != in->read || req->argc > SHORT_ARGS || req->key_hash_count > SHORT_KEY_HASHES)
         return false;
-    for (int i = 0; i < req->argc; i++) { /* words of an inline request may have been written anew */
+    for (int i = 0; i < req->argc; i++) { /* the parser may have rewritten the words of an inline request */
         if (req->argv[i].ptr < in->room || req->argv[i].ptr + req->argv[i].len > in->room + in->read)
             return false;
     }
@@ -240,24 +242,24 @@ static bool ioInputFitsShortRequest(const struct ioInput *in) {
 }
 
 static void ioInputMakeShortRequest(struct ioInput *in) {
-    struct ioShortRequest *b = &in->brief;
+    struct ioShortRequest *b = &in->short_request;
     const struct request *req = &in->requests[0];
     b->cmd = req->cmd;
     b->raw_len = (uint16_t)req->raw.len;
     b->argc = (uint8_t)req->argc;
     b->key_count = (uint8_t)req->key_count;
-    b->hint_count = (uint8_t)req->hint_count;
+    b->key_hash_count = (uint8_t)req->key_hash_count;
     for (int i = 0; i < req->argc; i++) {
         b->at[i] = (uint16_t)(req->argv[i].ptr - in->room);
         b->len[i] = (uint16_t)req->argv[i].len;
     }
-    for (int i = 0; i < req->hint_count; i++) {
-        b->hash[i] = req->hints[i].hash;
-        b->hint_arg[i] = (uint8_t)ioInputArgOfHint(req, &req->hints[i]);
+    for (int i = 0; i < req->key_hash_count; i++) {
+        b->hash[i] = req->key_hashes[i].hash;
+        b->hashed_arg[i] = (uint8_t)ioInputArgOfHash(req, &req->key_hashes[i]);
     }
 }
 
-/* n bytes have come to dst. False: they are in a big argument, which is not whole. */
+/* Adds n bytes that were read to dst. False: they belong to a big argument that is incomplete. */
 static bool ioInputGather(struct ioReader *r, struct ioInput *in, const char *dst, size_t n) {
     struct ioKept *k = r->kept;
     if (!k) {

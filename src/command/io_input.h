@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_input.h - what a thread has read of one client, parsed: whole requests, with their commands looked up
- * and their keys hashed, ready to be run.
+/* io_input.h - what a thread has read from one client, parsed: whole requests with their commands looked up
+ * and their keys hashed, ready to run.
  *
- *     in .. in+len      the bytes of the requests: in `room`, or in `own` when they came in several reads
- *     requests[0..count)  views into these, and into `argv`; big arguments in buffers of their own
- *     next              the first that nobody has taken
- *     error             the protocol is broken behind the last request: what comes then is dropped unread
+ *     in .. in+len        bytes of the requests: in `room`, or in `own` when they came in several reads
+ *     requests[0..count)  views into these, and into `argv`; big arguments have buffers of their own
+ *     next                the first request that has not been taken
+ *     error               a protocol error behind the last request: later bytes are dropped unread
  *
- * An input is made, filled and emptied by a thread that reads (io_client.h), and belongs to the main thread
- * while that runs what is in it. It is used again and again: a turn allocates nothing.
+ * An input is created, filled and cleared by a thread that reads (io_client.h), and belongs to the main
+ * thread while its requests run. It is used again and again: a turn allocates nothing.
  *
- * The bytes that do not make a whole request yet stay with the reader, in struct ioReader. */
+ * Bytes that do not make a whole request yet stay with the reader, in struct ioReader. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,98 +24,99 @@
 
 #define IO_INPUT_ROOM (16 * 1024) /* bytes of one read */
 
-/* A request, in so few bytes that it reaches the main thread in one line of the cache: that line and those of
- * the text are all that has to come from the other processor. Most requests are such: one that came alone, in
- * one read, with few arguments, and few hints. */
+/* A short request: so few bytes that it reaches the main thread in one cache line. That line and those of the
+ * text are all that has to come from the other processor. Most requests are short: one that came alone, in
+ * one read, with few arguments and few key hashes. */
 #define SHORT_ARGS       5
 #define SHORT_KEY_HASHES 2
 struct ioShortRequest {
     struct serverCommand *cmd;
-    uint64_t hash[SHORT_KEY_HASHES];          /* of arguments hint_arg[0 .. hint_count) */
-    uint16_t at[SHORT_ARGS], len[SHORT_ARGS]; /* in room */
-    uint16_t raw_len;                         /* from the beginning of room: all that has come */
-    uint8_t argc;                             /* 0: the input is none of these */
-    uint8_t key_count, hint_count, hint_arg[SHORT_KEY_HASHES];
+    uint64_t hash[SHORT_KEY_HASHES];          /* of the arguments hashed_arg[0 .. key_hash_count) */
+    uint16_t at[SHORT_ARGS], len[SHORT_ARGS]; /* in `room` */
+    uint16_t raw_len;                         /* from the beginning of `room`: all bytes of the read */
+    uint8_t argc;                             /* 0: the input holds no short request */
+    uint8_t key_count, key_hash_count, hashed_arg[SHORT_KEY_HASHES];
 };
 
 struct ioInput {
-    /* The first line: all that the main thread looks at in a brief one. */
+    /* The first line: all that the main thread looks at for a short request. */
     int count, next;
-    struct ioShortRequest brief; /* of requests[0], when there is no more to say */
+    struct ioShortRequest short_request; /* requests[0], when it is short */
 
     struct request *requests;
     struct str *argv;
-    struct keyHint *hints;
-    sds error;         /* NULL: none */
-    size_t read;       /* bytes that came with this read */
-    size_t came, kept; /* bytes of a request that is not whole, and what the reader takes for them */
-    bool over_limit;   /* they are more than a client may send without an end */
-    bool has_big;      /* a request came with buffers of its own, which are left to the thread to free */
+    struct keyHint *key_hashes;
+    sds error;                  /* NULL: none */
+    size_t read;                /* bytes that came with this read */
+    size_t partial_bytes, kept; /* bytes of an incomplete request, and the reader's memory for them */
+    bool over_limit;            /* they exceed what a client may send (client-query-buffer-limit) */
+    bool has_big;               /* a request had big arguments, whose buffers the thread has to free */
 
     char *in;
     size_t len;
     sds own;
     size_t argv_cap, argv_used;
-    int cap, hint_cap, hint_used;
+    int cap, hash_cap, hashes_used;
     struct ioInput *next_free;
     _Alignas(64) char room[IO_INPUT_ROOM];
 };
 _Static_assert(offsetof(struct ioInput, requests) == 64, "a brief one is in the first line");
 
 static inline bool ioInputIsShort(const struct ioInput *in) {
-    return in->brief.argc > 0;
+    return in->short_request.argc > 0;
 }
 static inline size_t ioInputRead(const struct ioInput *in) {
-    return ioInputIsShort(in) ? in->brief.raw_len : in->read;
+    return ioInputIsShort(in) ? in->short_request.raw_len : in->read;
 }
-/* All of it was taken. */
+/* Returns whether everything has been taken. */
 static inline bool ioInputIsEmpty(const struct ioInput *in) {
     return in->next == in->count && (ioInputIsShort(in) || !in->error);
 }
 
-/* Fetches what will be looked at of one whose first line is here already. */
-static inline void ioInputFetch(const struct ioInput *in) {
+/* Prefetches what will be read of an input whose first line is in the cache already. */
+static inline void ioInputPrefetch(const struct ioInput *in) {
     __builtin_prefetch(in->room);
     __builtin_prefetch(in->room + 64);
     if (ioInputIsShort(in)) return;
     const char *first = (const char *)in->requests;
     for (size_t at = 0; at < sizeof *in->requests; at += 64) __builtin_prefetch(first + at);
     __builtin_prefetch(in->argv);
-    __builtin_prefetch(in->hints);
+    __builtin_prefetch(in->key_hashes);
 }
 
 struct ioInput *ioInputNew(void);
-void ioInputFree(struct ioInput *in); /* and what it holds */
-/* Frees what is left of its requests, and makes it ready to be filled. How many big buffers that were. */
+void ioInputFree(struct ioInput *in); /* with all that it holds */
+/* Frees what is left of the requests and prepares the input to be filled again. Returns how many big buffers
+ * it freed. */
 int ioInputClear(struct ioInput *in);
-/* The request of a brief one, which counts as taken: argv has room for SHORT_ARGS, hints for
- * SHORT_KEY_HASHES. */
-void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *hints);
-/* Requests from `from` on that nobody has taken, in the protocol, appended to s. They count as taken. */
+/* Takes the short request. argv has space for SHORT_ARGS entries, key_hashes for SHORT_KEY_HASHES. */
+void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *key_hashes);
+/* Appends the requests from `from` on that have not been taken, in the protocol, to s. They count as
+ * taken. */
 sds ioInputAppendRest(sds s, struct ioInput *in);
 
 /* ---- Reading ---- */
 
-/* The state between reads. Zero-initialized: at the start of a request, with nothing kept. Nearly always that
- * is so, and a reader takes no memory of its own. */
+/* The reader's state between reads. Zero-initialized it stands at the start of a request and keeps nothing,
+ * which is the usual state: then a reader takes no memory of its own. */
 struct ioKept; /* the beginning of a request, and how far it was parsed */
 struct ioReader {
-    struct ioKept *kept; /* NULL: nothing */
-    bool unparsed;       /* whole requests may be among it */
-    bool broken;         /* there was an error: what comes is dropped */
+    struct ioKept *kept; /* NULL: nothing is kept */
+    bool unparsed;       /* `kept` may contain whole requests */
+    bool broken;         /* after a protocol error: input is dropped */
     bool authenticated;
 };
 
-/* Limits of what is read, of all readers: the main thread sets them. */
+/* Sets the limits for all readers. Called by the main thread. */
 void ioReaderSetLimits(int64_t max_bulk, size_t query_buffer);
 
-/* Where the next bytes go, and how many; in->room unless something is kept. */
+/* Where the next bytes go and how many; in->room unless something is kept. */
 size_t ioReaderSpace(struct ioReader *r, struct ioInput *in, char **dst);
-/* n bytes have come to dst; n == 0: parses what is kept once more. Fills `in` with the requests that are
- * whole, one only before authentication: it may be AUTH, which lifts the limits for what is behind it. True:
- * the input has something for the main thread. */
+/* Takes n bytes that were read to dst; n == 0: parses what is kept once more. Fills `in` with the requests
+ * that are whole, but only with one before authentication: it may be AUTH, which lifts the limits for what
+ * follows. Returns true when the input has something for the main thread. */
 bool ioReaderTake(struct ioReader *r, struct ioInput *in, const char *dst, size_t n);
-/* What it keeps passes to the caller: the bytes, NULL when there are none, and the parser that goes on behind
- * them. The reader is at the start of a request then. */
+/* Passes what it keeps to the caller: the bytes, NULL when there are none, and the parser that continues
+ * behind them. Afterwards the reader stands at the start of a request. */
 sds ioReaderGiveBack(struct ioReader *r, struct respParser *parser);
 void ioReaderFree(struct ioReader *r);

@@ -104,7 +104,7 @@ static void ioInputTestFeed(struct ioInputRun *run, struct ioInput *in, const ch
         bool more = ioReaderTake(&run->reader, in, dst, piece);
         for (;;) {
             assert_true(more == (in->count || in->error || in->over_limit));
-            if (in->came > run->most_kept) run->most_kept = in->came;
+            if (in->partial_bytes > run->most_kept) run->most_kept = in->partial_bytes;
             if (more) ioInputTestTake(run, in, leave);
             ioInputClear(in);
             if (!run->reader.unparsed) break;
@@ -244,7 +244,7 @@ static void beforeAuthentication(void **state) {
     assert_true(ioReaderTake(&run.reader, in, in->room, sdslen(s)));
     assert_int_equal(in->count, 1);
     assert_true(run.reader.unparsed);
-    assert_int_equal(in->came, strlen("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"));
+    assert_int_equal(in->partial_bytes, strlen("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"));
     ioInputClear(in);
     run.reader.authenticated = true;
     assert_true(ioReaderTake(&run.reader, in, NULL, 0));
@@ -344,7 +344,8 @@ static void commandsAndKeysAreKnown(void **state) {
     struct ioInput *in = ioInputNew();
     sds s = ioInputTestAppend(
         ioInputTestAppend(ioInputTestAppend(sdsempty(), 3, "set", "k1", "v"), 1, "what"), 2, "Get", "k2");
-    for (int i = 0; i < 300; i++) s = ioInputTestAppend(s, 2, "GET", "k2"); /* more than hints begin with */
+    for (int i = 0; i < 300; i++)
+        s = ioInputTestAppend(s, 2, "GET", "k2"); /* more than key_hashes begin with */
     memcpy(in->room, s, sdslen(s));
     assert_true(ioReaderTake(&run.reader, in, in->room, sdslen(s)));
     assert_int_equal(in->count, 303);
@@ -352,11 +353,11 @@ static void commandsAndKeysAreKnown(void **state) {
     assert_null(in->requests[1].cmd);
     assert_int_equal(in->requests[0].key_count, 1);
     assert_int_equal(in->requests[1].key_count, 0);
-    assert_true(in->requests[0].hints[0].hash == hashBytes("k1", 2));
+    assert_true(in->requests[0].key_hashes[0].hash == hashBytes("k1", 2));
     for (int i = 2; i < 303; i++) {
         assert_string_equal(in->requests[i].cmd->fullname, "get");
         assert_int_equal(in->requests[i].key_count, 1);
-        assert_true(in->requests[i].hints[0].hash == hashBytes("k2", 2));
+        assert_true(in->requests[i].key_hashes[0].hash == hashBytes("k2", 2));
     }
     ioInputClear(in);
     sdsfree(s);

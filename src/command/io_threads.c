@@ -4,10 +4,9 @@
  *     threads[0 .. running)    have been started; of these
  *            [0 .. active)     get connections, the others give theirs back and sleep
  *
- * Ten times a second the processor time of all is looked at, and io_policy.h asked what follows of it. Then
- * connections are spread: a new one goes to the thread that has the fewest, and a thread that has far more
- * than its share gives some back. A look at every client is taken only where something is to be moved.
- */
+ * Ten times a second the processor time of all threads is measured, and io_policy.h decides how many are
+ * active. Then connections are spread: a new one goes to the thread with the fewest, and a thread with far
+ * more than its share gives some back. All clients are only scanned when some have to be moved. */
 #define _GNU_SOURCE
 #include "command/io_threads.h"
 
@@ -33,14 +32,14 @@
 #include "registry/memory_report.h"
 
 #define REVIEW_MS        100
-#define COUNT_EVERY      10 /* reviews between looks at how many processors there are, and at who is at home */
-#define WAITS_OF         8  /* threads that are asked whether they wait for a processor */
-#define POLL_AT_LEAST_US 500 /* after that, the main thread looks at its own sockets and timers */
-#define SPIN_US          20 /* that it waits for threads without sleeping, where a processor is free for it */
-#define SPIN_LOAD        0.3 /* the share of a processor from which it does */
+#define COUNT_EVERY      10 /* reviews between counts of processors and scans of clients on the main thread */
+#define WAITS_OF         8  /* threads whose waiting time is measured */
+#define POLL_AT_LEAST_US 500 /* after this time the main thread polls its own sockets and timers */
+#define SPIN_US          20 /* time for which it waits for threads without sleeping, if a processor is free */
+#define SPIN_LOAD        0.3 /* its share of a processor from which it does so */
 #define TRIM_MS          1000
 
-static int64_t wanted; /* io-threads: the main thread among them */
+static int64_t wanted; /* io-threads, which includes the main thread */
 static bool always_active;
 
 static struct ioThread *threads[IO_THREADS_MAX];
@@ -48,10 +47,10 @@ static int running, active;
 
 /* ---- Load ---- */
 
-static int processors = 1; /* as of the last look */
+static int processors = 1; /* as of the last count */
 
-/* Of the time in which the main thread and some of the others wanted to run, the share in which they waited.
- */
+/* Returns the fraction of their runnable time in which the main thread and some of the others waited for a
+ * processor. */
 static double ioThreadsMeasureWaits(struct processorTime now) {
     static struct processorTime before;
     for (int i = 0; i < active && i < WAITS_OF; i++) {
@@ -59,14 +58,15 @@ static double ioThreadsMeasureWaits(struct processorTime now) {
         now.ran_ns += t.ran_ns;
         now.waited_ns += t.waited_ns;
     }
-    /* With other threads than before, they cannot be compared. */
+    /* A different set of threads cannot be compared with the previous measurement. */
     uint64_t waited = now.waited_ns - before.waited_ns, wanted_ns = now.ran_ns - before.ran_ns + waited;
     bool comparable = now.waited_ns >= before.waited_ns && now.ran_ns > before.ran_ns;
     before = now;
     return comparable ? (double)waited / (double)wanted_ns : 0;
 }
 
-/* What the main thread wanted to use: where it has to wait for a processor, too, it is what all wait for. */
+/* Measures the load. The main thread's share includes the time in which it waited for a processor, as all
+ * threads depend on it. */
 static struct ioLoad ioThreadsMeasure(void) {
     static uint64_t main_before, threads_before[IO_THREADS_MAX];
     static int64_t time_before_us;
@@ -104,28 +104,28 @@ static void ioThreadsSetActive(int n) {
     active = n < running ? n : running;
 }
 
-static int ioThreadsMostUseful(void) {
+static int ioThreadsMaxUseful(void) {
     int most = (int)wanted - 1, spare = processors - 1;
     return always_active || most < spare ? most : spare;
 }
 
-/* Only where nobody needs the processor that it would keep busy: neither an I/O thread nor, as far as can be
- * seen, anybody else. */
+/* Returns whether the main thread may wait without sleeping: only when neither an I/O thread nor, as far as
+ * can be seen, another process needs the processor. */
 static bool ioThreadsMaySpin(struct ioLoad load) {
     return active && processors > active + 1 && load.main > SPIN_LOAD && load.waits < IO_POLICY_WAITS / 4;
 }
 
-static uint64_t spin_ticks; /* how long the main thread waits without sleeping; 0: it does not */
+static uint64_t spin_ticks; /* how long the main thread waits without sleeping; 0: not at all */
 
 static void ioThreadsReview(void) {
     static struct ioPolicy policy;
     struct ioLoad load = ioThreadsMeasure();
-    ioThreadsSetActive(always_active ? ioThreadsMostUseful()
-                                     : ioPolicyReview(&policy, active, ioThreadsMostUseful(), load));
+    ioThreadsSetActive(always_active ? ioThreadsMaxUseful()
+                                     : ioPolicyReview(&policy, active, ioThreadsMaxUseful(), load));
     spin_ticks = ioThreadsMaySpin(load) ? SPIN_US * ticks_per_us : 0;
 }
 
-/* ---- Who has whom ---- */
+/* ---- Distribution ---- */
 
 static struct ioThread *ioThreadsLeastUsed(void) {
     struct ioThread *least = threads[0];
@@ -139,11 +139,12 @@ bool ioThreadsTake(struct client *c) {
     return active && ioClientOffload(c, ioThreadsLeastUsed());
 }
 
-/* Those that come home are given to the thread that has the fewest. */
-static void ioThreadsDistribute(bool look_at_home) {
+/* Moves connections. With with_main_thread, clients on the main thread are given to the thread with the
+ * fewest. */
+static void ioThreadsDistribute(bool with_main_thread) {
     size_t away = 0, surplus[IO_THREADS_MAX];
     for (int i = 0; i < running; i++) away += surplus[i] = ioClientCount(threads[i]);
-    bool give = active && look_at_home && away < clients.length;
+    bool give = active && with_main_thread && away < clients.length;
     if (!ioPolicySurplus(surplus, running, active) && !give) return;
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
@@ -152,13 +153,13 @@ static void ioThreadsDistribute(bool look_at_home) {
             continue;
         }
         size_t *too_many = &surplus[ioThreadNumber(ioClientOf(c)->thread) - 1];
-        if (!*too_many || c->round) continue;
+        if (!*too_many || c->turn) continue;
         --*too_many;
         ioClientRequestRecall(c);
     }
 }
 
-/* Those that have become too many, when their last connection has left. */
+/* Stops threads above the active ones when their last connection has left. */
 static void ioThreadsRetire(void) {
     while (running > active && running >= wanted && !ioClientCount(threads[running - 1]))
         ioThreadStop(threads[--running]);
@@ -187,14 +188,14 @@ static void ioThreadsJob(void) {
 
 /* ---- In each turn ---- */
 
-static int ioThreadsHear(void) {
+static int ioThreadsReceiveMessages(void) {
     int heard = 0;
     for (int i = 0; i < running; i++) heard += ioThreadReceive(threads[i]);
     return heard;
 }
 
 void ioThreadsReceive(void) {
-    ioThreadsHear();
+    ioThreadsReceiveMessages();
 }
 
 static uint64_t poll_by;
@@ -207,7 +208,7 @@ bool ioThreadsReceiveMore(void) {
     if (!running) return false;
     uint64_t now = ticksNow(), until = now + spin_ticks;
     for (; now < poll_by; now = ticksNow()) {
-        if (ioThreadsHear()) return true;
+        if (ioThreadsReceiveMessages()) return true;
         if (now >= until) return false;
         ticksPause();
     }
@@ -218,14 +219,14 @@ void ioThreadsFlush(void) {
     for (int i = 0; i < running; i++) ioThreadFlush(threads[i]);
 }
 
-static void commandIoThreadsFlush(void) {
+static void ioThreadsFlushOutput(void) {
     if (running) ioClientsFlush();
     ioThreadsFlush();
 }
 
 void ioThreadsEnd(void) {
     if (!running) return;
-    commandIoThreadsFlush();
+    ioThreadsFlushOutput();
     while (running) ioThreadStop(threads[--running]);
     active = 0;
 }
@@ -248,7 +249,7 @@ static sds ioThreadsStatsInfo(sds s) {
                      (unsigned long long)turn_stats.threaded_keys);
 }
 
-/* Of every thread that there may be. */
+/* Reports every thread that may exist. */
 static sds ioThreadsActiveTimesInfo(sds s) {
     for (int i = 0; i < wanted - 1; i++) {
         uint64_t us = i < running ? ioThreadCpuNs(threads[i]) / 1000 : 0;
@@ -296,5 +297,5 @@ void ioThreadsRegister(void) {
 }
 
 void ioThreadsBegin(void) {
-    ioClientsStart(server_el, commandIoThreadsFlush);
+    ioClientsStart(server_el, ioThreadsFlushOutput);
 }

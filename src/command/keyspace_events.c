@@ -40,7 +40,7 @@ static void keyspaceEventsPublishPair(const char *prefix, int dbid, struct str s
 }
 
 static void keyspaceEventsPublishEvent(int class, const char *event, struct str key, int dbid) {
-    if (!(wanted & class) || !pubsubAnybody()) return;
+    if (!(wanted & class) || !pubsubHasSubscribers()) return;
     if (wanted & NOTIFY_KEYSPACE) keyspaceEventsPublishPair("keyspace", dbid, key, strOf(event));
     if (wanted & NOTIFY_KEYEVENT) keyspaceEventsPublishPair("keyevent", dbid, strOf(event), key);
 }

@@ -15,7 +15,7 @@ extern bool latency_tracking;
 extern uint64_t latency_ns_per_tick; /* in units of 2^-32 ns; set by latencyStart */
 struct histogram *latencyHistogramCreate(void);
 
-/* A call of the command whose histogram this is (NULL: its first one) took so many ticks. */
+/* Records a call that took so many ticks. NULL histogram: it is the command's first call. */
 static inline void latencyRecord(struct histogram **h, uint64_t ticks) {
     if (!latency_tracking) return;
     if (__builtin_expect(!*h, 0)) *h = latencyHistogramCreate();

@@ -17,21 +17,20 @@ struct object *lookupKeyWrite(struct client *c, struct str key) {
     return lookupKey(c->db, key, LOOKUP_WRITE | lookupTouchFlag(c));
 }
 
-static bool lookupCheckType(struct client *c, struct object **o, int type) {
-    if (!*o || (*o)->type == (uint32_t)type) return true;
+static bool lookupTyped(struct client *c, struct str key, int type, int flags, struct object **o) {
+    struct object *found = *o = lookupKey(c->db, key, flags | lookupTouchFlag(c));
+    if (!found || found->type == (uint32_t)type) return true;
     *o = NULL;
     replyWrongType(c);
     return false;
 }
 
 bool lookupKeyReadType(struct client *c, struct str key, int type, struct object **o) {
-    *o = lookupKeyRead(c, key);
-    return lookupCheckType(c, o, type);
+    return lookupTyped(c, key, type, 0, o);
 }
 
 bool lookupKeyWriteType(struct client *c, struct str key, int type, struct object **o) {
-    *o = lookupKeyWrite(c, key);
-    return lookupCheckType(c, o, type);
+    return lookupTyped(c, key, type, LOOKUP_WRITE, o);
 }
 
 bool lookupFirstKeyWriteType(struct client *c, const struct str *keys, int count, int type, struct str *key,

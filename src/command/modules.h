@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* modules.h - the modules that the server names when asked: MODULE LIST, HELLO. Those that are built in add
- * themselves, those that are loaded come and go (module/). */
+/* modules.h - the modules that MODULE LIST and HELLO name. Built-in ones add themselves at start, loaded ones
+ * come and go (module/). */
 #pragma once
 
 #include <stdbool.h>
@@ -13,12 +13,12 @@ struct listedModule {
     struct listedModule *next;
     const char *name, *path;
     int version;
-    const sds *args; /* of the load */
+    const sds *args; /* arguments of the load */
     int arg_count;
-    bool (*end)(void); /* of one that is built in: it goes, and is no longer listed; false: it would not */
+    bool (*end)(void); /* for a built-in one: unloads it and removes it from the list; false: refused */
 };
 
-void modulesListAdd(struct listedModule *m); /* stays the caller's, until it is removed */
+void modulesListAdd(struct listedModule *m); /* the caller keeps m until it is removed */
 void modulesListRemove(struct listedModule *m);
-struct listedModule *modulesListFind(struct str name); /* case does not count; NULL */
-void moduleReplyList(struct client *c);                /* an array of maps, the oldest first */
+struct listedModule *modulesListFind(struct str name); /* ignores case; NULL: none */
+void moduleReplyList(struct client *c);                /* array of maps, the oldest first */

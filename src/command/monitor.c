@@ -78,7 +78,7 @@ static enum admission monitorCheck(struct client *c, struct request *r, enum req
 
 static bool have_replicas;
 
-void monitorReplicas(bool any) {
+void monitorSetHasReplicas(bool any) {
     have_replicas = any;
     admissionIdle(RULE_MONITOR, !monitors && !any);
 }
@@ -86,7 +86,7 @@ void monitorReplicas(bool any) {
 /* Their number has become this. */
 static void monitorSetMonitors(size_t count) {
     monitors = count;
-    monitorReplicas(have_replicas);
+    monitorSetHasReplicas(have_replicas);
     callHookIdle(monitorFeedBefore, !count);
     callHookIdle(monitorFeedAfter, !count);
 }

@@ -360,7 +360,7 @@ void execCommand(struct client *c) {
 
 /* ---- About clients ---- */
 
-int multiDb(const struct client *c) {
+int multiSelectedDb(const struct client *c) {
     return c->multi->db;
 }
 

@@ -2,8 +2,8 @@
 /* multi.h - transactions: MULTI, EXEC, DISCARD, and the keys that WATCH guards.
  *
  * A client in MULTI has CLIENT_MULTI set. The last row of admission (admission.h) keeps a copy of each of its
- * requests; one that is refused spoils the transaction. What checks ask about EXEC (commandFlags) is about
- * all that it will run. Nothing is allocated for a client that neither watches nor queues. */
+ * requests; a refused one makes the transaction fail. Checks of EXEC (commandFlags) take all queued commands
+ * into account. Nothing is allocated for a client that neither watches nor queues. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,10 +17,11 @@
 void multiReset(struct client *c);
 
 /* ---- About a client ---- */
-int multiDb(const struct client *c);             /* in MULTI: the database behind what is queued */
+int multiSelectedDb(
+    const struct client *c); /* in MULTI: the database that is selected after the queued commands */
 size_t multiQueuedBytes(const struct client *c); /* of the queued commands */
 
-/* The i-th queued command; NULL: there are no more. And the last one. */
+/* The i-th queued command, NULL: there are no more; and the last one. */
 const struct request *multiQueued(const struct client *c, int i);
 const struct request *multiLastQueued(const struct client *c);
 

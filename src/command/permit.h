@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* permit.h - no, yes or local: the value of directives that open what can do harm (DEBUG, protected
+/* permit.h - no, yes or local: the value of directives that allow dangerous commands (DEBUG, protected
  * directives of CONFIG SET, MODULE) to nobody, to all clients, or to those on this machine. */
 #pragma once
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* propagate.c - what the running command will propagate, and to whom.
+/* propagate.c - collects what the running command propagates, and passes it to the sinks.
  *
  *     propagation.buf   | held | rewrites of the outermost | rewrites of what it called | spare: one command
  *
- * A command whose request is at hand as the bytes it came in goes to the sinks as these bytes. Any other is
- * encoded in the spare room, but for its big arguments, which the sinks get from where they are.
+ * A command whose request is available as the bytes it came in goes to the sinks as these bytes. Any other is
+ * encoded in the spare part, except its big arguments, which the sinks get from where they are.
  *
- * Whether a unit has to be wrapped in MULTI and EXEC is known when its second command comes: the first is
- * held back until then, except when it is known to be the last. From then on nothing waits.
+ * Whether a unit needs MULTI and EXEC is known when its second command comes: the first is held until then,
+ * unless it is known to be the last. Later commands are not held.
  *
- * Rewrites are encoded when they are declared, and go out when their command has ended: behind what it came
- * upon (expired keys) and what it called.
+ * Rewrites are encoded when they are declared, and are passed on when their command has ended: after the
+ * deletions of expired keys that it found, and after what it called.
  *
- * Invariant: between units there is nothing in the buffer, and nothing is remembered. */
+ * Invariant: between units the buffer is empty, and nothing is pending. */
 #include "command/propagate.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@
 
 #define SINKS_MAX   4
 #define SELECT_ROOM 64
-#define BUFFER_KEEP (64 * 1024) /* a larger one is given back at the end of its unit */
+#define BUFFER_KEEP (64 * 1024) /* a larger buffer is freed at the end of its unit */
 
 static struct {
     propagateSink *fn;
@@ -36,8 +36,8 @@ static struct {
 static int sink_count, described_sinks, mutes;
 int propagate_sinks, propagate_replica_sinks;
 struct propagationUnit propagation;
-static uint64_t passed;   /* bytes that sinks were given */
-static int selected = -1; /* by the last SELECT among them; -1: by none */
+static uint64_t passed;   /* bytes passed to sinks */
+static int selected = -1; /* database of the last SELECT among them; -1: there is none */
 
 static const struct str multi_text = STR("*1\r\n$5\r\nMULTI\r\n"), exec_text = STR("*1\r\n$4\r\nEXEC\r\n");
 static const struct str crlf = STR("\r\n"), no_raw;
@@ -58,18 +58,18 @@ static __attribute__((noinline, cold)) void propagateLookUpCommand(struct propag
     zfree(keys);
 }
 
-/* Sets u->about. cmd NULL: it is looked up. */
+/* Sets u->about. cmd NULL: looks the command up. */
 static inline void propagateDescribe(struct propagationUnit *u, int argc, const struct str *argv,
                                      const struct serverCommand *cmd) {
     if (__builtin_expect(described_sinks, 0)) propagateLookUpCommand(u, argc, argv, cmd);
 }
 
-/* ---- To the sinks ---- */
+/* ---- Passing to sinks ---- */
 
 static inline void propagateToAllSinks(struct propagated *p) {
     p->offset = passed;
     for (int i = 0; i < sink_count; i++) sinks[i].fn(p);
-    if (!(p->but & PROPAGATED_NOT_TO_REPLICAS)) passed += p->len;
+    if (!(p->exclude & PROPAGATED_NOT_TO_REPLICAS)) passed += p->len;
 }
 
 static size_t propagateWriteSelect(char dst[SELECT_ROOM], int dbid) {
@@ -122,7 +122,7 @@ static void propagatePartToSinks(const struct propagationPart *part, bool alone)
                                           .first = alone,
                                           .last = alone,
                                           .for_replicas = part->for_replicas,
-                                          .but = part->but},
+                                          .exclude = part->exclude},
                      part->dbid);
 }
 
@@ -130,7 +130,7 @@ static inline bool propagateIsFirst(const struct propagationUnit *u) {
     return !u->in_multi && !u->held.len;
 }
 
-/* There will be more than one command. */
+/* Begins MULTI, since there will be more than one command. */
 static void propagateOpenMulti(struct propagationUnit *u) {
     if (u->in_multi) return;
     u->in_multi = u->busy = true;
@@ -139,7 +139,7 @@ static void propagateOpenMulti(struct propagationUnit *u) {
     u->held.len = 0;
 }
 
-/* All sinks have, then, what has come so far. */
+/* Ends the unit: afterwards all sinks have everything that has come so far. */
 static void propagateFinish(struct propagationUnit *u) {
     if (u->held.len)
         propagatePartToSinks(&u->held, true);
@@ -149,7 +149,7 @@ static void propagateFinish(struct propagationUnit *u) {
     u->in_multi = false;
 }
 
-/* What is done at the end of the unit belongs to it. */
+/* Runs propagateAtUnitEnd's function, whose changes belong to the unit. */
 static void propagateRunAtEnd(struct propagationUnit *u) {
     u->depth++;
     while (u->at_end) {
@@ -171,7 +171,7 @@ void propagateEndBusy(void) {
     struct propagationUnit *u = &propagation;
     if (!u->depth) u->apart = false;
     if (!u->depth && u->at_end) propagateRunAtEnd(u);
-    /* Of a command that was called without being propagated: */
+    /* Rewrites of a called command that was not propagated are dropped. */
     while (u->rewrite_count && u->rewrites[u->rewrite_count - 1].depth > u->depth) u->rewrite_count--;
     if (u->depth) return;
     propagateFinish(u);
@@ -199,7 +199,7 @@ static char *propagatePut(char *at, struct str bytes) {
     return at + bytes.len;
 }
 
-/* A command that stays in the buffer for a while. */
+/* Encodes a command into the buffer, where it stays for later. */
 static struct propagationPart propagateKeep(struct propagationUnit *u, int dbid, int argc,
                                             const struct str *argv, struct str raw) {
     serverAssert(u->depth > 0);
@@ -211,7 +211,7 @@ static struct propagationPart propagateKeep(struct propagationUnit *u, int dbid,
     return part;
 }
 
-/* In the spare room, around its big arguments. */
+/* Encodes a command in the spare part, in pieces around its big arguments. */
 static int propagateEncodeAround(struct propagationUnit *u, int argc, const struct str *argv,
                                  const struct str **pieces) {
     static struct str *list;
@@ -242,10 +242,10 @@ static int propagateEncodeAround(struct propagationUnit *u, int argc, const stru
     return count;
 }
 
-/* ---- One command after the other ---- */
+/* ---- Commands in sequence ---- */
 
 static inline void propagatePiecesOn(struct propagationUnit *u, struct propagated *p, int dbid, bool last) {
-    p->but = u->but;
+    p->exclude = u->exclude;
     bool alone = last && p->commands == 1 && propagateIsFirst(u);
     if (!alone) propagateOpenMulti(u);
     p->first = p->last = alone;
@@ -279,14 +279,14 @@ static void propagateEncodeAndPassOn(struct propagationUnit *u, int dbid, int ar
     }
 }
 
-/* last: nothing more will come in this unit. */
+/* Emits a command. last: no other one will come in this unit. */
 static inline __attribute__((always_inline)) void propagateEmit(struct propagationUnit *u, int dbid, int argc,
                                                                 const struct str *argv, struct str raw,
                                                                 bool last, bool for_replicas) {
     if (!last && propagateIsFirst(u)) {
         u->held = propagateKeep(u, dbid, argc, argv, raw);
         u->held.for_replicas = for_replicas;
-        u->held.but = u->but;
+        u->held.exclude = u->exclude;
     } else if (raw.ptr) {
         propagatePassOn(u, raw, dbid, 1, last, for_replicas);
     } else {
@@ -311,10 +311,10 @@ static void propagateAddRewrite(struct propagationUnit *u, struct propagationPar
 
 static void propagateHoldBack(struct propagationUnit *u, const struct propagationPart *part) {
     u->held = *part;
-    u->held.but = u->but;
+    u->held.exclude = u->exclude;
 }
 
-/* What the command that has ended has declared. False: nothing. */
+/* Emits what the command that has ended has declared. False: it has declared nothing. */
 static bool propagateEmitRewrites(struct propagationUnit *u, bool last) {
     int count = u->rewrite_count, from = count;
     while (from && u->rewrites[from - 1].depth == u->depth) from--;
@@ -334,8 +334,9 @@ static bool propagateEmitRewrites(struct propagationUnit *u, bool last) {
     return true;
 }
 
-/* The bytes of the request stand for what ran: they are one array in canonical form (the parser takes no
- * other, but it does take inline requests), and the arguments are still those that it was read into. */
+/* Returns whether the request's bytes can be passed on as they are: they are one array in canonical form (the
+ * parser only accepts canonical arrays, but it also accepts inline requests), and the arguments have not been
+ * replaced. */
 static bool propagateRawIsGood(const struct client *c, struct str raw) {
     const struct str *last = &c->argv[c->argc - 1];
     return raw.ptr && raw.ptr[0] == '*' && last->ptr + last->len + 2 == raw.ptr + raw.len;
@@ -345,9 +346,9 @@ void propagateWhatRan(struct client *c, bool dirty, struct str raw) {
     struct propagationUnit *u = &propagation;
     bool last = u->depth == 1 && !u->at_end;
     bool rewritten = u->rewrite_count && propagateEmitRewrites(u, last);
-    bool anyway = u->anyway && !dirty;
+    bool anyway = u->forced && !dirty;
     bool emits = (dirty || anyway) && !rewritten && !u->suppressed;
-    u->suppressed = u->anyway = false;
+    u->suppressed = u->forced = false;
     if (!dirty && !anyway) return;
     if (emits) {
         propagateDescribe(u, c->argc, c->argv, c->cmd);
@@ -390,7 +391,7 @@ void propagateRewriteArg(struct str arg) {
     u->used += (size_t)(end - start);
 }
 
-void propagateApart(void) {
+void propagateSeparately(void) {
     struct propagationUnit *u = &propagation;
     if (propagateWanted() && u->depth == 1 && propagateIsFirst(u)) u->apart = u->busy = true;
 }
@@ -409,11 +410,11 @@ void propagateNow(int dbid, int argc, const struct str *argv) {
     if (u->busy && u->depth == 0) propagateEndBusy();
 }
 
-void propagateThis(int dbid, int argc, const struct str *argv, unsigned but) {
-    if (!propagateWanted() || but == PROPAGATED_TO_NOBODY) return;
-    propagation.but = (uint8_t)but;
+void propagateThis(int dbid, int argc, const struct str *argv, unsigned exclude) {
+    if (!propagateWanted() || exclude == PROPAGATED_TO_NOBODY) return;
+    propagation.exclude = (uint8_t)exclude;
     propagateNow(dbid, argc, argv);
-    propagation.but = 0;
+    propagation.exclude = 0;
 }
 
 void propagateMute(bool on) {
@@ -432,8 +433,8 @@ static void propagateCountSinks(void) {
 
 void propagateAddSink(propagateSink *fn, unsigned options) {
     serverAssert(sink_count < SINKS_MAX);
-    /* What has been declared already is not described. Only a running handler declares, and none adds sinks.
-     */
+    /* Rewrites that were declared already have no description. Only running handlers declare, and none adds
+     * sinks. */
     serverAssert(!(options & SINK_DESCRIBED) || !propagation.rewrite_count);
     propagateSelectAnew();
     sinks[sink_count].fn = fn;
@@ -481,7 +482,7 @@ bool propagateToReplicas(int argc, const struct str *argv) {
 uint64_t propagateOffset(void) {
     const struct propagationUnit *u = &propagation;
     char select[SELECT_ROOM];
-    size_t waits = u->held.but & PROPAGATED_NOT_TO_REPLICAS ? 0 : u->held.len;
+    size_t waits = u->held.exclude & PROPAGATED_NOT_TO_REPLICAS ? 0 : u->held.len;
     if (u->held.len && u->held.dbid != selected) waits += propagateWriteSelect(select, u->held.dbid);
     return passed + waits + (u->in_multi ? exec_text.len : 0);
 }

@@ -182,8 +182,8 @@ static void pubsubUnsubscribeKind(struct client *c, enum pubsubKind kind,
     hashtableStopIterator(&it);
 }
 
-bool pubsubEvery(const struct client *c, enum pubsubKind kind, bool (*fn)(const void *priv, struct str name),
-                 const void *priv) {
+bool pubsubAllAccepted(const struct client *c, enum pubsubKind kind,
+                       bool (*fn)(const void *priv, struct str name), const void *priv) {
     if (!c->pubsub) return true;
     struct hashtableIterator it;
     void *entry;
@@ -259,7 +259,7 @@ int64_t pubsubPublish(struct str channel, struct str message) {
     return sent + pubsubDeliverToPatterns(channel, message);
 }
 
-bool pubsubAnybody(void) {
+bool pubsubHasSubscribers(void) {
     return hashtableSize(&topics[PUBSUB_CHANNEL]) || patterns.length;
 }
 
@@ -359,7 +359,7 @@ static void pubsubEndTopic(const struct topic *t) {
     sdsfree(name);
 }
 
-void pubsubShardLeave(bool (*stays)(struct str channel)) {
+void pubsubUnsubscribeShards(bool (*stays)(struct str channel)) {
     struct hashtableIterator it;
     void *entry;
     hashtableInitIterator(&it, &topics[PUBSUB_SHARD], true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pubsub.h - channels, patterns of channels, and shard channels: who listens, and telling them. */
+/* pubsub.h - channels, patterns of channels and shard channels: subscriptions, and publishing messages. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,23 +12,23 @@ struct client;
 
 enum pubsubKind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
 
-/* To all who listen to the channel, then to those with a pattern that matches it. Returns how often it was
- * sent. O(subscribers + patterns). */
+/* Sends to all subscribers of the channel, then to those with a pattern that matches it. Returns how many
+ * messages were sent. O(subscribers + patterns). */
 int64_t pubsubPublish(struct str channel, struct str message);
-/* The same for shard channels. */
+/* pubsubPublish for shard channels. */
 int64_t pubsubPublishShard(struct str channel, struct str message);
-/* What clients publish goes to the nodes of a cluster, if we are one. False: we are none, and replicas get it
- * in the stream. cluster/ fills it in. */
+/* Sends a client's message to the nodes of the cluster. False: this server is not in a cluster, and replicas
+ * get it in the stream. cluster/ fills it in. */
 extern bool (*pubsub_to_cluster)(bool shard, struct str channel, struct str message);
-/* Would anybody get a message of some channel? */
-bool pubsubAnybody(void);
+/* Returns whether there is any subscription. */
+bool pubsubHasSubscribers(void);
 
-/* Does fn say yes to every channel or pattern that the client listens to? */
-bool pubsubEvery(const struct client *c, enum pubsubKind kind, bool (*fn)(const void *priv, struct str name),
-                 const void *priv);
-/* Ends the subscriptions of shard channels that do not stay here; who listens to them is told. */
-void pubsubShardLeave(bool (*stays)(struct str channel));
-/* Ends all subscriptions of the client, without a word. */
+/* Returns whether fn returns true for every channel or pattern that the client is subscribed to. */
+bool pubsubAllAccepted(const struct client *c, enum pubsubKind kind,
+                       bool (*fn)(const void *priv, struct str name), const void *priv);
+/* Ends the subscriptions of shard channels for which fn returns false; the subscribers are notified. */
+void pubsubUnsubscribeShards(bool (*stays)(struct str channel));
+/* Ends all subscriptions of the client without notifying it. */
 void pubsubUnsubscribeAll(struct client *c);
 
 void pubsubInit(void);

@@ -30,7 +30,7 @@ struct request *requestCopy(struct request *from) {
                           .argc = from->argc,
                           .cmd = from->cmd,
                           .unpropagated = from->unpropagated,
-                          .but = from->but,
+                          .exclude = from->exclude,
                           .redacted = from->redacted};
     char *p = (char *)(r->argv + r->argc);
     for (int i = 0; i < r->argc; i++) {
@@ -63,29 +63,29 @@ size_t requestMemory(const struct request *r) {
 
 /* ---- Hashing ---- */
 
-int requestHashKeys(struct request *r, struct keyHint *hints, int room) {
+int requestHashKeys(struct request *r, struct keyHint *key_hashes, int room) {
     const struct serverCommand *cmd = r->cmd;
-    r->hints = hints;
-    r->hint_count = r->key_count = 0;
-    r->wants.member.ptr = NULL;
+    r->key_hashes = key_hashes;
+    r->key_hash_count = r->key_count = 0;
+    r->prefetch.member.ptr = NULL;
     if (!cmd || cmd->first_key <= 0 || !commandArityOk(cmd, r->argc)) return 0;
     int last = cmd->last_key < 0 ? r->argc + cmd->last_key : cmd->last_key, n = 0;
     int most = room - 1 < REQUEST_KEYS_MAX ? room - 1 : REQUEST_KEYS_MAX;
     for (int64_t pos = cmd->first_key; n < most && pos <= last && pos < r->argc; pos += cmd->key_step, n++) {
-        hints[n].key = r->argv[pos];
-        hints[n].hash = keyHash(r->argv[pos]);
+        key_hashes[n].key = r->argv[pos];
+        key_hashes[n].hash = keyHash(r->argv[pos]);
     }
     r->key_count = n;
     unsigned parts = cmd->spec->prefetch;
     int pos = parts & PREFETCH_MEMBER ? 2 : parts & PREFETCH_NEW_MEMBER ? 3 : 0;
-    r->wants.parts = parts;
+    r->prefetch.parts = parts;
     if (pos && pos < r->argc && n) {
-        hints[n].key = r->wants.member = r->argv[pos];
-        hints[n].hash = r->wants.member_hash = hashBytes(r->argv[pos].ptr, r->argv[pos].len);
-        r->wants.score = r->argv[2];
+        key_hashes[n].key = r->prefetch.member = r->argv[pos];
+        key_hashes[n].hash = r->prefetch.member_hash = hashBytes(r->argv[pos].ptr, r->argv[pos].len);
+        r->prefetch.score = r->argv[2];
         n++;
     }
-    return r->hint_count = n;
+    return r->key_hash_count = n;
 }
 
 /* ---- The protocol ---- */

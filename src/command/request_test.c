@@ -114,20 +114,21 @@ static void aQueueKeepsItsOrder(void **state) {
 static void whatItWillLookForIsHashedAhead(void **state) {
     (void)state;
     struct str argv[] = {STR("ZADD"), STR("key"), STR("1.5"), STR("member")};
-    struct keyHint hints[REQUEST_KEY_HASHES_MAX];
+    struct keyHint key_hashes[REQUEST_KEY_HASHES_MAX];
     struct request r = {.argv = argv, .argc = 4, .cmd = commandLookup(argv, 4)};
-    assert_int_equal(requestHashKeys(&r, hints, REQUEST_KEY_HASHES_MAX), 2);
-    assert_ptr_equal(r.hints, hints);
+    assert_int_equal(requestHashKeys(&r, key_hashes, REQUEST_KEY_HASHES_MAX), 2);
+    assert_ptr_equal(r.key_hashes, key_hashes);
     assert_int_equal(r.key_count, 1);
-    assert_true(hints[0].hash == hashBytes("key", 3) && strEq(hints[0].key, argv[1]));
-    assert_int_equal(r.wants.parts, PREFETCH_NEW_MEMBER | PREFETCH_SCORE);
-    assert_ptr_equal(r.wants.member.ptr, argv[3].ptr);
-    assert_ptr_equal(r.wants.score.ptr, argv[2].ptr);
-    assert_int_equal(r.wants.score.len, 3);
-    assert_true(r.wants.member_hash == hashBytes("member", 6) && hints[1].hash == r.wants.member_hash);
+    assert_true(key_hashes[0].hash == hashBytes("key", 3) && strEq(key_hashes[0].key, argv[1]));
+    assert_int_equal(r.prefetch.parts, PREFETCH_NEW_MEMBER | PREFETCH_SCORE);
+    assert_ptr_equal(r.prefetch.member.ptr, argv[3].ptr);
+    assert_ptr_equal(r.prefetch.score.ptr, argv[2].ptr);
+    assert_int_equal(r.prefetch.score.len, 3);
+    assert_true(r.prefetch.member_hash == hashBytes("member", 6) &&
+                key_hashes[1].hash == r.prefetch.member_hash);
     r.argc = 3; /* too few arguments: it will be refused */
-    assert_int_equal(requestHashKeys(&r, hints, REQUEST_KEY_HASHES_MAX), 0);
-    assert_null(r.wants.member.ptr);
+    assert_int_equal(requestHashKeys(&r, key_hashes, REQUEST_KEY_HASHES_MAX), 0);
+    assert_null(r.prefetch.member.ptr);
 }
 
 int main(void) {

@@ -45,7 +45,7 @@ static void scriptEngineFreeLeftover(void *arg) {
 }
 
 static void scriptEngineReset(struct scriptEngine *e, enum scriptKind kind, bool async) {
-    struct scriptLeftover left = e->how->reset(e, kind, async);
+    struct scriptLeftover left = e->methods->reset(e, kind, async);
     if (!left.fn) return;
     struct scriptLeftover *copy = zmalloc(sizeof *copy);
     *copy = left;

@@ -10,7 +10,7 @@
 #include "registry/product.h"
 
 struct scriptRun script_run;
-void (*scriptLetOthers)(void) = turnNested;
+void (*scriptServeOthers)(void) = turnNested;
 
 /* ---- Time limit ---- */
 
@@ -18,13 +18,13 @@ uint64_t scriptRunUs(void) {
     return (ticksNow() - script_run.start) / ticks_per_us;
 }
 
-const char *scriptKilledBy(void) {
+const char *scriptKillerName(void) {
     return script_run.kind == SCRIPT_FUNCTION ? "FUNCTION KILL" : "SCRIPT KILL";
 }
 
 void scriptReplyBusy(struct client *c) {
     replyErrorFmt(c, "BUSY %s is busy running a script. You can only call %s or SHUTDOWN NOSAVE.",
-                  productTitle(), scriptKilledBy());
+                  productTitle(), scriptKillerName());
 }
 
 void scriptSetBusy(bool busy) {
@@ -38,15 +38,15 @@ void scriptSetBusy(bool busy) {
 bool scriptTick(void) {
     if (script_run.killed) return true;
     if (!script_run.busy) {
-        if (busyNow()) return false; /* of a module, on whose behalf it runs */
+        if (busyIsActive()) return false; /* of a module, on whose behalf it runs */
         if (busy_threshold_ms == 0 || scriptRunUs() / 1000 < (uint64_t)busy_threshold_ms) return false;
         scriptSetBusy(true);
         serverLog(LL_WARNING,
                   "Slow script detected: still in execution after %llu milliseconds. You can try killing "
                   "the script using the %s command. Script name is: %s.",
-                  (unsigned long long)(scriptRunUs() / 1000), scriptKilledBy(), script_run.name);
+                  (unsigned long long)(scriptRunUs() / 1000), scriptKillerName(), script_run.name);
     }
-    scriptLetOthers();
+    scriptServeOthers();
     return script_run.killed;
 }
 

@@ -6,7 +6,7 @@
 #include "command/command.h"
 #include "commands/cmd_grammar.h"
 
-/* A group's setup. */
+/* Registers the commands; the setup of a test group. */
 static int registerCommandsOfTests(void **state) {
     (void)state;
     static const struct keySpec one_key[] = {{KEYS_AT(1), KEYS_RANGE(0, 1)}};

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tracking.h - client-side caching: telling clients when keys that they hold copies of have changed.
+/* tracking.h - client-side caching: clients are told when keys that they have cached have changed.
  *
- * By default the server remembers which client read which key, and tells each of them once, when the key next
- * changes. In broadcasting mode (BCAST) it remembers nothing: a client names prefixes, and hears of every
- * changed key that begins with one. Keys are those of all databases together, by name only.
+ * By default the server remembers which client read which key, and sends each of them one message when the
+ * key changes next. In broadcasting mode (BCAST) it remembers nothing: a client names prefixes, and gets a
+ * message for every changed key that begins with one. Keys of all databases share one table, by name only.
  *
- * A client of RESP3 gets `invalidate` as a push message. One of RESP2 lets another connection listen for it
- * (REDIRECT), on the channel `__redis__:invalidate` if that one speaks RESP2, too. */
+ * A RESP3 client gets `invalidate` as a push message. A RESP2 client lets another connection listen for it
+ * (REDIRECT), on the channel `__redis__:invalidate` if that connection also uses RESP2. */
 #pragma once
 
 #include <stddef.h>
 
 #include "client/client.h"
 
-/* Clients that track. */
+/* number of clients that track keys */
 extern size_t tracking_clients;
 
-void trackingDisable(struct client *c); /* fine when it does not track */
+void trackingDisable(struct client *c); /* does nothing when it does not track */
 
-void trackingInit(void); /* CLIENT TRACKING and its kin, directive, INFO fields, sinks */
+void trackingInit(void); /* CLIENT TRACKING and related commands, directive, INFO fields, sinks */

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* turn.c - the pipeline of one turn; see turn.h.
  *
- *     members: clients that have input in this round, in order of arrival
- *     parsing: the member whose requests are being taken; those before it have nothing whole left
+ *     members: clients that have input in this turn, in order of arrival
+ *     parsing: the member whose requests are being taken; earlier members have no whole request left
  *     batch:   parsed commands, executed in order; `executing` is the one that runs
  *
- * Giving back. When a client must not run any more (it blocked, or a nested round has to serve it), its
- * requests of the batch that have not run go back in front of the bytes not parsed yet. Nearly always they
- * still stand there, and only the place where parsing goes on moves back; those with an argument in a buffer
- * of its own are written anew.
+ * Requeuing. When a client must not run any more (it blocked, or a nested turn has to serve it), its requests
+ * of the batch that have not run go back in front of the bytes not parsed yet. Nearly always they are still
+ * there, and only the place where parsing continues moves back; requests with an argument in a buffer of its
+ * own are encoded again.
  *
- * Holding. What comes from a client that cannot run is kept up to HELD_INPUT_MAX bytes, less before it has
- * logged in; then nothing more is read from it until it can run again, and the kernel's buffers make it wait.
- * An end of the connection stands behind what is not read, so a job asks the kernel whether there is one. The
- * kernel knows of a FIN only when all before it has fitted into its buffers, of a reset in any case. */
+ * Holding. Input of a client that cannot run is kept up to HELD_INPUT_MAX bytes, less before it has logged
+ * in. Then nothing more is read until it can run again, and the kernel's buffers make it wait. The end of the
+ * connection is behind the bytes that are not read, so a job asks the kernel whether there is one. The kernel
+ * notices a FIN only when all bytes before it have fitted into its buffers, and a reset in any case. */
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "command/turn.h"
 
@@ -41,32 +41,33 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 
-#define TURN_KEY_HASHES_TOTAL (TURN_BATCH_LIMIT * 4) /* keys of a batch that are hashed and fetched ahead */
-#define TURN_DEPTH_MAX        3                      /* loading, a busy script meanwhile */
+#define TURN_KEY_HASHES_TOTAL (TURN_BATCH_LIMIT * 4) /* keys of a batch that are hashed and prefetched */
+#define TURN_DEPTH_MAX        3                      /* turns during loading or a busy script nest */
 #define PREFETCH_STEPS_MAX    24
 #define CACHE_LINE            64
-#define HELD_INPUT_MAX        (64 * 1024) /* bytes that wait for a client that cannot run; a read may go beyond */
-#define HELD_BEFORE_LOGIN     (16 * 1024)
-#define HELD_CHECK_MS         100
-#define ARGV_KEEP             (16 * 1024) /* views; more are given back to the allocator after the round */
+/* Bytes kept for a client that cannot run; one read may exceed it */
+#define HELD_INPUT_MAX    (64 * 1024)
+#define HELD_BEFORE_LOGIN (16 * 1024)
+#define HELD_CHECK_MS     100
+#define ARGV_KEEP         (16 * 1024) /* views; a larger array is freed after the turn */
 
 /* A request in the batch. */
 struct pending {
     struct client *c;        /* NULL: it will not run */
-    struct request *request; /* in the round, or in what a thread has read and parsed */
-    size_t argv_base;        /* of its views, in the round: they may move while others are parsed */
-    int fetched;             /* keys whose buckets were; 0 when too much was asked for in this batch */
-    sds error;               /* instead of a request, a protocol error: reply it and close */
+    struct request *request; /* in the turn, or in an input of a thread */
+    size_t argv_base;        /* index of its views in turn.argv, which moves while others are parsed */
+    int fetched;             /* keys whose buckets were prefetched; 0 when the batch has too many */
+    sds error;               /* a protocol error instead of a request: reply it and close */
 };
 
-/* A value that is on its way into the cache. */
+/* A value that is being prefetched. */
 struct fetch {
-    const struct object *o; /* what the bucket of a key seems to hold */
-    const struct prefetchRequests *wants;
+    const struct object *o; /* the object that the key's bucket seems to hold */
+    const struct prefetchRequests *prefetch;
     struct prefetchState state;
 };
 
-struct round {
+struct turn {
     struct list members;
     struct listNode *parsing;
 
@@ -76,72 +77,73 @@ struct round {
     struct str *argv;
     size_t argv_cap, argv_used;
 
-    struct keyHint hints[TURN_KEY_HASHES_TOTAL]; /* of requests in the round */
-    int hint_count;
-    struct fetch fetches[TURN_KEY_HASHES_TOTAL]; /* those that have another step to go */
+    struct keyHint key_hashes[TURN_KEY_HASHES_TOTAL]; /* of requests parsed in the turn */
+    int key_hash_count;
+    struct fetch fetches[TURN_KEY_HASHES_TOTAL]; /* values with further steps */
     int fetch_count;
 
     size_t arena_used;
-    char arena[TURN_ARENA_SIZE]
-        __attribute__((aligned(CACHE_LINE))); /* pages come when they are first used */
+    /* The kernel provides pages on first use. */
+    char arena[TURN_ARENA_SIZE] __attribute__((aligned(CACHE_LINE)));
 };
 
 struct turnStats turn_stats;
 
-static struct round rounds[TURN_DEPTH_MAX];
-static struct round *current = &rounds[0];
-static struct list waiting; /* clients with input set aside that may run */
+static struct turn turns[TURN_DEPTH_MAX];
+static struct turn *current = &turns[0];
+static struct list stashed_clients; /* clients with stashed input that may run */
 
 static int64_t batch_max, max_bulk_len, query_buffer_limit;
 
 static const struct turnPrimary *primary;
-static uint32_t not_served; /* CLIENT_PRIMARY in a nested round */
+static uint32_t nested_skip_flags; /* in a nested turn: CLIENT_PRIMARY */
 
 void turnSetPrimary(const struct turnPrimary *p) {
     primary = p;
 }
 
 bool turnIsNested(void) {
-    return current != &rounds[0];
+    return current != &turns[0];
 }
 
 int64_t turnMaxBulk(void) {
     return max_bulk_len;
 }
 
-/* Blocked, paused and closing clients keep their input, or lose it, but run nothing. */
+/* Returns whether the client may run commands. Blocked, paused and closing clients may not; they keep or lose
+ * their input. */
 static bool turnClientRunnable(const struct client *c) {
     return !(c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY));
 }
 
 /* ---- Membership ---- */
 
-static void turnJoin(struct round *r, struct client *c) {
-    if (c->round == r) return;
-    serverAssert(!c->round);
-    if (listLinked(&c->turn_node)) listRemove(&waiting, &c->turn_node);
-    c->round = r;
+static void turnJoin(struct turn *r, struct client *c) {
+    if (c->turn == r) return;
+    serverAssert(!c->turn);
+    if (listLinked(&c->turn_node)) listRemove(&stashed_clients, &c->turn_node);
+    c->turn = r;
     listAddTail(&r->members, &c->turn_node);
     if (!r->parsing) r->parsing = &c->turn_node;
 }
 
-static void turnAdvanceParsing(struct round *r) {
+static void turnAdvanceParsing(struct turn *r) {
     r->parsing = r->parsing->next == &r->members.head ? NULL : r->parsing->next;
 }
 
 static void turnLeave(struct client *c) {
-    struct round *r = c->round;
+    struct turn *r = c->turn;
     if (r->parsing == &c->turn_node) turnAdvanceParsing(r);
     listRemove(&r->members, &c->turn_node);
-    c->round = NULL;
+    c->turn = NULL;
     c->in = NULL;
 }
 
 void turnQueueClient(struct client *c) {
-    if (c->round) {
+    if (c->turn) {
         c->requeue = true;
     } else if (c->querybuf && !listLinked(&c->turn_node)) {
-        listAddTail(&waiting, &c->turn_node);
+        listAddTail(&stashed_clients, &c->turn_node);
     }
 }
 
@@ -160,36 +162,36 @@ static void turnNoteHeld(struct client *c, bool held) {
     held_clients += held ? 1 : (size_t)-1;
 }
 
-static void turnReadOn(struct client *c) {
+static void turnResumeReading(struct client *c) {
     turnNoteHeld(c, false);
     if (c->flags & CLIENT_OFFLOADED)
         ioClientInputDone(ioClientOf(c), ioInputNew());
     else
-        clientReadOn(c);
+        clientResumeReading(c);
 }
 
-static void turnLogGone(struct client *c, const char *err);
+static void turnLogDisconnect(struct client *c, const char *err);
 
-static void turnCloseIfGone(void *priv, struct client *c) {
+static void turnCloseIfDisconnected(void *priv, struct client *c) {
     (void)priv;
     if (!c->input_held || c->flags & CLIENT_CLOSE_ASAP) return;
     struct pollfd p = {.fd = c->conn->fd, .events = POLLRDHUP};
     if (poll(&p, 1, 0) != 1 || !(p.revents & (POLLRDHUP | POLLHUP | POLLERR))) return;
-    turnLogGone(c, NULL);
+    turnLogDisconnect(c, NULL);
     clientClose(c);
 }
 
 static void turnCheckHeld(void) {
-    if (held_clients) clientForEach(turnCloseIfGone, NULL);
+    if (held_clients) clientForEach(turnCloseIfDisconnected, NULL);
 }
 
-/* ---- Of clients that are away ---- */
+/* ---- Offloaded clients ---- */
 
-static void turnReleased(struct client *c);
+static void turnOnClientLeft(struct client *c);
 
-/* An input goes into the client's own buffer, to be parsed once more when the client may run; `front` stands
- * before what nobody has taken of it. */
-static void turnKeepInput(struct client *c, struct ioInput *in, sds front) {
+/* Moves an input into the client's own buffer, to be parsed again when the client may run; `front` goes
+ * before the requests of the input that were not taken. */
+static void turnStashInput(struct client *c, struct ioInput *in, sds front) {
     front = ioInputAppendRest(front, in);
     if (in->error) {
         c->input_error = in->error;
@@ -204,7 +206,7 @@ static void turnKeepInput(struct client *c, struct ioInput *in, sds front) {
         if (n) c->parse_at += n;
         sdsfree(front);
     }
-    if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
+    if (__builtin_expect(client_accounting, 0)) clientAccountMemory(c);
     if (c->querybuf && turnHasEnough(c)) {
         turnNoteHeld(c, true);
         ioClientInputHeld(ioClientOf(c), in);
@@ -213,28 +215,27 @@ static void turnKeepInput(struct client *c, struct ioInput *in, sds front) {
     }
 }
 
-/* The round has no more to do with what a thread has read: `front` is requests that were taken and have not
- * run. */
-static void turnSetReadyAside(struct client *c, sds front) {
+/* Ends the turn's use of an input: `front` holds requests that were taken and have not run. */
+static void turnStashReadyInput(struct client *c, sds front) {
     serverAssert(!c->querybuf);
-    turnKeepInput(c, ioClientReadyInput(ioClientOf(c)), front);
+    turnStashInput(c, ioClientReadyInput(ioClientOf(c)), front);
     turnLeave(c);
-    turnReleased(c);
+    turnOnClientLeft(c);
 }
 
-static void turnReadyIsDone(struct client *c) {
+static void turnFinishReadyInput(struct client *c) {
     struct ioClient *p = ioClientOf(c);
     ioClientInputDone(p, ioClientReadyInput(p));
     turnLeave(c);
-    turnReleased(c);
+    turnOnClientLeft(c);
 }
 
-/* The client has left the round. What has come meanwhile of one that is away is let in. */
-static void turnReleased(struct client *c) {
+/* Called when the client has left the turn: input and a recall that came meanwhile take effect. */
+static void turnOnClientLeft(struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0)) {
         struct ioClient *p = ioClientOf(c);
         if (p->input_state == IO_CLIENT_INPUT_LATER) {
-            turnKeepInput(c, p->input, sdsempty());
+            turnStashInput(c, p->input, sdsempty());
             c->requeue = true;
         }
         ioClientLeftTurn(c);
@@ -245,15 +246,15 @@ static void turnReleased(struct client *c) {
     }
 }
 
-/* ---- Set aside, and given back ---- */
+/* ---- Stashing and requeuing ---- */
 
-/* Take what is not parsed out of the round, into the client's own buffer; an idle client keeps none. */
-static void turnSetAside(struct client *c) {
+/* Moves bytes that are not parsed from the turn into the client's own buffer; an idle client keeps none. */
+static void turnStashRest(struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && ioClientReadyInput(ioClientOf(c))) {
         if (ioInputIsEmpty(ioClientReadyInput(ioClientOf(c))))
-            turnReadyIsDone(c);
+            turnFinishReadyInput(c);
         else
-            turnSetReadyAside(c, sdsempty());
+            turnStashReadyInput(c, sdsempty());
         return;
     }
     size_t rest = c->in_len - c->in_pos;
@@ -270,11 +271,11 @@ static void turnSetAside(struct client *c) {
     serverAssert(c->parse_at <= rest);
     c->in_pos = c->in_len = 0;
     turnLeave(c);
-    turnReleased(c);
+    turnOnClientLeft(c);
 }
 
-/* This request will not run, or has run. */
-static void turnForget(struct pending *p) {
+/* Frees what belongs to a request that will not run, or has run. */
+static void turnDropRequest(struct pending *p) {
     respBigArgsFree(p->request->big);
     sdsfree(p->error);
     p->request->big = NULL;
@@ -282,9 +283,9 @@ static void turnForget(struct pending *p) {
     p->c = NULL;
 }
 
-/* Where the bytes of c's requests from batch[from] on begin, when all of them are still in its input. NULL:
- * they are not. */
-static const char *turnRawBegin(const struct round *r, int from, const struct client *c) {
+/* Returns where the bytes of c's requests from batch[from] on begin if all of them are still in its input,
+ * otherwise NULL. */
+static const char *turnFindRawStart(const struct turn *r, int from, const struct client *c) {
     const char *begin = c->in + c->in_pos;
     for (int i = r->count; i-- > from;) {
         const struct pending *p = &r->batch[i];
@@ -296,8 +297,8 @@ static const char *turnRawBegin(const struct round *r, int from, const struct cl
     return begin;
 }
 
-/* In front of what is not parsed yet, in a buffer of its own. */
-static void turnWriteAnew(struct round *r, int from, struct client *c) {
+/* Encodes the requests into a new buffer, in front of what is not parsed yet. */
+static void turnReencodeRequests(struct turn *r, int from, struct client *c) {
     sds s = sdsempty();
     for (int i = from; i < r->count; i++) {
         const struct pending *p = &r->batch[i];
@@ -313,7 +314,7 @@ static void turnWriteAnew(struct round *r, int from, struct client *c) {
     c->parse_at = whole;
 }
 
-static void turnGiveReadyBack(struct round *r, int from, struct client *c) {
+static void turnRequeueReady(struct turn *r, int from, struct client *c) {
     sds front = sdsempty();
     for (int i = from; i < r->count; i++) {
         struct pending *p = &r->batch[i];
@@ -323,54 +324,54 @@ static void turnGiveReadyBack(struct round *r, int from, struct client *c) {
         else
             front = requestAppend(front, p->request);
         p->error = NULL;
-        turnForget(p);
+        turnDropRequest(p);
     }
-    turnSetReadyAside(c, front);
+    turnStashReadyInput(c, front);
 }
 
-/* The requests of c from batch[from] on have not run and will not: back into its input. Behind them there may
- * be more that were given back earlier. */
-static void turnGiveBack(struct round *r, int from, struct client *c) {
+/* Puts the requests of c from batch[from] on, which have not run, back into its input. Requests that were
+ * requeued earlier may follow them. */
+static void turnRequeueRequests(struct turn *r, int from, struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && ioClientReadyInput(ioClientOf(c))) {
-        turnGiveReadyBack(r, from, c);
+        turnRequeueReady(r, from, c);
         return;
     }
-    const char *begin = turnRawBegin(r, from, c);
+    const char *begin = turnFindRawStart(r, from, c);
     if (begin) {
         if (c->parse_at < c->in_pos) c->parse_at = c->in_pos;
         c->in_pos = (size_t)(begin - c->in);
     } else {
-        turnWriteAnew(r, from, c);
+        turnReencodeRequests(r, from, c);
     }
     for (int i = from; i < r->count; i++) {
         struct pending *p = &r->batch[i];
         if (p->c != c) continue;
         if (p->error) c->input_error = p->error;
         p->error = NULL;
-        turnForget(p);
+        turnDropRequest(p);
     }
-    turnSetAside(c);
+    turnStashRest(c);
 }
 
-static void turnDropCommands(struct round *r, int from, const struct client *c) {
+static void turnDropCommands(struct turn *r, int from, const struct client *c) {
     for (int i = from; i < r->count; i++) {
-        if (r->batch[i].c == c) turnForget(&r->batch[i]);
+        if (r->batch[i].c == c) turnDropRequest(&r->batch[i]);
     }
 }
 
-static void turnForgetClient(struct client *c) {
-    for (int i = 0; i < TURN_DEPTH_MAX; i++) turnDropCommands(&rounds[i], 0, c);
+static void turnRemoveClient(struct client *c) {
+    for (int i = 0; i < TURN_DEPTH_MAX; i++) turnDropCommands(&turns[i], 0, c);
     if (c->input_held) turnNoteHeld(c, false);
-    if (c->round)
+    if (c->turn)
         turnLeave(c);
     else if (listLinked(&c->turn_node))
-        listRemove(&waiting, &c->turn_node);
+        listRemove(&stashed_clients, &c->turn_node);
 }
 
 /* ---- Gather ---- */
 
-/* Where the next bytes of c go. 0: no room in this turn. */
-static size_t turnReadTarget(struct round *r, struct client *c, char **dst) {
+/* Returns how many of c's next bytes can be read, to *dst; 0: none in this turn. */
+static size_t turnReadTarget(struct turn *r, struct client *c, char **dst) {
     size_t n = respBigSpace(&c->parser, dst), size = c->bulk_sender ? TURN_READ_BULK : TURN_READ_SIZE;
     if (n) return n;
     if (c->querybuf || !turnClientRunnable(c)) {
@@ -384,8 +385,8 @@ static size_t turnReadTarget(struct round *r, struct client *c, char **dst) {
     return size;
 }
 
-/* n bytes have come to dst: make them the client's input. */
-static void turnAcceptInput(struct round *r, struct client *c, char *dst, size_t n) {
+/* Makes n bytes that were read to dst the client's input. */
+static void turnAcceptInput(struct turn *r, struct client *c, char *dst, size_t n) {
     bool own = c->querybuf && dst >= c->querybuf && dst <= c->querybuf + sdslen(c->querybuf);
     if (own) {
         sdssetlen(c->querybuf, sdslen(c->querybuf) + n);
@@ -407,7 +408,8 @@ static void turnAcceptInput(struct round *r, struct client *c, char *dst, size_t
     c->in_pos = 0;
 }
 
-/* n bytes have come; kept: of a client that is away, with those that its thread has kept before. */
+/* Notes that n bytes have come. kept: for an offloaded client, including those that its thread has kept
+ * before. */
 static void turnNoteInputSize(struct client *c, size_t n, size_t kept) {
     c->last_active_ms = cmd_time_ms;
     c->net_in += n;
@@ -416,8 +418,8 @@ static void turnNoteInputSize(struct client *c, size_t n, size_t kept) {
     for (struct respBigArg *b = c->parser.big; b; b = b->next) buffered += sdslen(b->buf);
     if (buffered > clientstats.max_input_buffer) clientstats.max_input_buffer = buffered;
     if (c->flags & CLIENT_PRIMARY) return;
-    buffered += multiQueuedBytes(c); /* what waits for EXEC counts against the limit */
-    if (__builtin_expect(client_weighing, 0)) clientAccountMemory(c);
+    buffered += multiQueuedBytes(c); /* queued commands count against the limit */
+    if (__builtin_expect(client_accounting, 0)) clientAccountMemory(c);
     if (buffered <= (size_t)query_buffer_limit) return;
     sds info = clientLogLine(c, sdsempty());
     serverLog(LL_WARNING, "Closing client that reached max query buffer length: %s", info);
@@ -426,8 +428,8 @@ static void turnNoteInputSize(struct client *c, size_t n, size_t kept) {
     clientClose(c);
 }
 
-/* The other side has gone; err says how when it was not in peace. */
-static void turnLogGone(struct client *c, const char *err) {
+/* Logs that the peer has disconnected; err says why unless it was orderly. */
+static void turnLogDisconnect(struct client *c, const char *err) {
     if (logGetLevel() > LL_VERBOSE) return;
     if (err) {
         serverLog(LL_VERBOSE, "Reading from a client failed: %s", err);
@@ -440,8 +442,9 @@ static void turnLogGone(struct client *c, const char *err) {
 
 static void turnReadHandler(struct connection *conn) {
     struct client *c = conn->data;
-    struct round *r = current;
-    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_EXECUTING | not_served)) return;
+    struct turn *r = current;
+    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_EXECUTING | nested_skip_flags))
+        return;
     if (__builtin_expect(c->querybuf != NULL, 0) && turnHasEnough(c)) {
         turnNoteHeld(c, true);
         connSetReadHandler(conn, NULL);
@@ -453,7 +456,7 @@ static void turnReadHandler(struct connection *conn) {
     ssize_t n = connRead(conn, dst, want);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        turnLogGone(c, n < 0 ? strerror(errno) : NULL);
+        turnLogDisconnect(c, n < 0 ? strerror(errno) : NULL);
         clientClose(c);
         return;
     }
@@ -471,8 +474,9 @@ static bool turnIsClosing(const struct client *c) {
 static void turnOffloadedPart(struct client *c, size_t n) {
     if (turnIsClosing(c)) return;
     clientstats.reads++;
-    uint32_t came = ioClientOf(c)->came = ioClientClampCount(ioClientOf(c)->came + (uint64_t)n);
-    turnNoteInputSize(c, n, came);
+    uint32_t partial = ioClientOf(c)->partial_bytes =
+        ioClientClampCount(ioClientOf(c)->partial_bytes + (uint64_t)n);
+    turnNoteInputSize(c, n, partial);
 }
 
 static void turnOffloadedInput(struct client *c, struct ioInput *in) {
@@ -480,14 +484,14 @@ static void turnOffloadedInput(struct client *c, struct ioInput *in) {
     bool brief = ioInputIsShort(in);
     size_t n = ioInputRead(in);
     if (n && !turnIsClosing(c)) turnOffloadedPart(c, n);
-    p->came = brief ? 0 : ioClientClampCount(in->came);
+    p->partial_bytes = brief ? 0 : ioClientClampCount(in->partial_bytes);
     p->kept = brief ? 0 : ioClientClampCount(in->kept);
     if (turnIsClosing(c) || (!in->count && !in->error)) {
-        ioClientInputDone(p, in); /* nobody asks for it, or it was about the size of what is kept */
-    } else if (c->round) {
+        ioClientInputDone(p, in); /* nothing is held, or about as much as is kept anyway */
+    } else if (c->turn) {
         ioClientInputLater(p, in);
     } else if (!turnClientRunnable(c) || c->querybuf || c->flags & CLIENT_EXECUTING) {
-        turnKeepInput(c, in, sdsempty());
+        turnStashInput(c, in, sdsempty());
     } else {
         ioClientInputReady(p, in);
         turnJoin(current, c);
@@ -496,7 +500,7 @@ static void turnOffloadedInput(struct client *c, struct ioInput *in) {
 
 static void turnOffloadedGone(struct client *c, int error) {
     if (c->flags & CLIENT_CLOSE_ASAP) return;
-    turnLogGone(c, error ? strerror(error) : NULL);
+    turnLogDisconnect(c, error ? strerror(error) : NULL);
     clientClose(c);
 }
 
@@ -504,7 +508,7 @@ static void turnOffloadedRecalled(struct client *c) {
     if (turnClientRunnable(c)) turnQueueClient(c);
 }
 
-/* Threads look at them while they parse. */
+/* Publishes the limits for threads, which need them while they parse. */
 static void turnShareLimits(void) {
     ioReaderSetLimits(max_bulk_len, (size_t)query_buffer_limit);
 }
@@ -512,55 +516,56 @@ static void turnShareLimits(void) {
 static const struct ioClientReceiver receiver = {.begin = turnShareLimits,
                                                  .part = turnOffloadedPart,
                                                  .input = turnOffloadedInput,
-                                                 .gone = turnOffloadedGone,
-                                                 .home = turnOffloadedRecalled};
+                                                 .disconnected = turnOffloadedGone,
+                                                 .recalled = turnOffloadedRecalled};
 
 /* ---- Parse ---- */
 
-/* Where c's next request goes. Field by field, as most are set later: this is done for each command. */
-static inline struct pending *turnNextPending(struct round *r, struct client *c) {
+/* Prepares the entry for c's next request. It sets field by field, since this is done for each command and
+ * most fields are set later. */
+static inline struct pending *turnNextPending(struct turn *r, struct client *c) {
     struct pending *p = &r->batch[r->count];
     struct request *req = p->request = &r->requests[r->count];
     p->c = c;
     p->error = NULL;
     p->argv_base = r->argv_used;
-    req->hint_count = req->key_count = 0;
-    req->hints = NULL;
+    req->key_hash_count = req->key_count = 0;
+    req->key_hashes = NULL;
     req->cmd = NULL;
     req->big = NULL;
-    req->wants.member.ptr = NULL;
+    req->prefetch.member.ptr = NULL;
     req->raw.ptr = NULL;
     req->end_offset = req->ticks = 0;
     req->redacted = 0;
     req->exceeds_memory = req->unpropagated = false;
-    req->but = 0;
+    req->exclude = 0;
     return p;
 }
 
-/* The requests end here, where one broke the protocol: what has come behind it is of no use. */
-static void turnTakeError(struct round *r, struct client *c, sds error) {
+/* Ends the client's requests with a protocol error: bytes behind it are useless. */
+static void turnTakeError(struct turn *r, struct client *c, sds error) {
     turnNextPending(r, c)->error = error;
     r->count++;
     respParserReset(&c->parser);
     c->in_len = c->in_pos;
 }
 
-/* It becomes one of the round's own: there it is near. */
-static void turnTakeShortRequest(struct round *r, struct client *c, struct ioInput *in) {
+/* Copies a short request into the turn, whose memory is in the cache. */
+static void turnTakeShortRequest(struct turn *r, struct client *c, struct ioInput *in) {
     struct request *req = turnNextPending(r, c)->request;
     if (r->argv_cap - r->argv_used < SHORT_ARGS) {
         r->argv_cap = 2 * r->argv_cap + SHORT_ARGS;
         r->argv = zrealloc(r->argv, r->argv_cap * sizeof *r->argv);
     }
-    ioInputTakeShort(in, req, r->argv + r->argv_used, r->hints + r->hint_count);
-    if (req->wants.member.ptr) req->wants.score = req->argv[2];
+    ioInputTakeShort(in, req, r->argv + r->argv_used, r->key_hashes + r->key_hash_count);
+    if (req->prefetch.member.ptr) req->prefetch.score = req->argv[2];
     r->argv_used += (size_t)req->argc;
-    r->hint_count += req->hint_count;
+    r->key_hash_count += req->key_hash_count;
     r->count++;
 }
 
-/* Take one request that a thread has parsed. */
-static bool turnTakeReady(struct round *r, struct client *c, struct ioInput *in) {
+/* Takes one request that a thread has parsed. */
+static bool turnTakeParsedRequest(struct turn *r, struct client *c, struct ioInput *in) {
     if (in->next < in->count && ioInputIsShort(in)) {
         turnTakeShortRequest(r, c, in);
         return true;
@@ -576,21 +581,21 @@ static bool turnTakeReady(struct round *r, struct client *c, struct ioInput *in)
     return true;
 }
 
-/* What the parser needs its memory for, or what has been in the batch before. */
-static __attribute__((noinline)) enum respStatus turnParseAny(struct round *r, struct client *c,
+/* Parses with the parser's state, or bytes of requeued requests. */
+static __attribute__((noinline)) enum respStatus turnParseAny(struct turn *r, struct client *c,
                                                               struct request *req) {
     struct respLimits limits = {.max_bulk = c->flags & CLIENT_PRIMARY ? INT64_MAX : max_bulk_len,
                                 .max_args = RESP_MAX_MULTIBULK,
                                 .authenticated = c->flags & CLIENT_AUTHENTICATED};
     struct respParser fresh = {0};
-    bool given_back = c->in_pos < c->parse_at;
-    size_t end = given_back ? c->parse_at : c->in_len, len = end - c->in_pos, consumed = 0;
+    bool requeued = c->in_pos < c->parse_at;
+    size_t end = requeued ? c->parse_at : c->in_len, len = end - c->in_pos, consumed = 0;
     const char *error = NULL;
     enum respStatus st =
-        respParseRequest(given_back ? &fresh : &c->parser, c->in + c->in_pos, &len, &limits, &r->argv,
+        respParseRequest(requeued ? &fresh : &c->parser, c->in + c->in_pos, &len, &limits, &r->argv,
                          &r->argv_cap, r->argv_used, &req->argc, &consumed, &req->big, &error);
     if (st == RESP_MORE) {
-        serverAssert(!given_back);
+        serverAssert(!requeued);
         c->in_len = c->in_pos + len;
     } else if (st == RESP_ERROR) {
         turnTakeError(r, c, sdsnew(error));
@@ -601,7 +606,7 @@ static __attribute__((noinline)) enum respStatus turnParseAny(struct round *r, s
     return st;
 }
 
-static inline enum respStatus turnParseNext(struct round *r, struct client *c, struct request *req) {
+static inline enum respStatus turnParseNext(struct turn *r, struct client *c, struct request *req) {
     const char *at = c->in + c->in_pos, *next = NULL;
     const struct respViews views = {&r->argv, &r->argv_cap, r->argv_used};
     if (__builtin_expect(respParserIdle(&c->parser), 1))
@@ -612,10 +617,10 @@ static inline enum respStatus turnParseNext(struct round *r, struct client *c, s
     return RESP_OK;
 }
 
-/* Take one request of c. False when it has none whole. */
-static bool turnTakeRequest(struct round *r, struct client *c) {
+/* Takes one request of c. Returns false when it has no whole one. */
+static bool turnTakeRequest(struct turn *r, struct client *c) {
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && ioClientReadyInput(ioClientOf(c)))
-        return turnTakeReady(r, c, ioClientReadyInput(ioClientOf(c)));
+        return turnTakeParsedRequest(r, c, ioClientReadyInput(ioClientOf(c)));
     if (c->input_error && c->in_pos >= c->parse_at) {
         turnTakeError(r, c, c->input_error);
         c->input_error = NULL;
@@ -633,60 +638,60 @@ static bool turnTakeRequest(struct round *r, struct client *c) {
     return false;
 }
 
-static void turnFillBatch(struct round *r) {
+static void turnFillBatch(struct turn *r) {
     int max = batch_max < 1 ? 1 : (int)batch_max;
-    r->count = r->hint_count = r->fetch_count = 0;
+    r->count = r->key_hash_count = r->fetch_count = 0;
     r->argv_used = 0;
     while (r->parsing && r->count < max) {
         struct client *c = listEntry(r->parsing, struct client, turn_node);
         if (!turnClientRunnable(c) || !turnTakeRequest(r, c))
             turnAdvanceParsing(r);
         else if (!(c->flags & CLIENT_AUTHENTICATED))
-            break; /* it may be AUTH, which lifts the limits for what comes behind it */
+            break; /* it may be AUTH, which lifts the limits for what follows */
     }
 }
 
 /* ---- Prefetch ---- */
 
-static bool turnIsIn(const struct round *r, const struct request *req) {
+static bool turnOwnsRequest(const struct turn *r, const struct request *req) {
     return req >= r->requests && req < r->requests + TURN_BATCH_LIMIT;
 }
 
-static void turnFindCommands(struct round *r) {
+static void turnFindCommands(struct turn *r) {
     const struct request *prev = NULL;
     for (int i = 0; i < r->count; i++) {
         struct pending *p = &r->batch[i];
         struct request *req = p->request;
-        if (p->error || !turnIsIn(r, req)) continue;
+        if (p->error || !turnOwnsRequest(r, req)) continue;
         req->argv = r->argv + p->argv_base;
         bool same = prev && prev->cmd && !prev->cmd->parent && !prev->cmd->subcommands &&
                     strEq(prev->argv[0], req->argv[0]);
-        if (!req->hints) req->cmd = same ? prev->cmd : commandLookup(req->argv, req->argc);
+        if (!req->key_hashes) req->cmd = same ? prev->cmd : commandLookup(req->argv, req->argc);
         prev = req;
     }
 }
 
-/* Fetches the buckets of its keys. */
-static void turnHashKeys(struct round *r, struct pending *p) {
+/* Hashes the keys of a request and prefetches their buckets. */
+static void turnHashKeys(struct turn *r, struct pending *p) {
     struct request *req = p->request;
-    if (!req->hints)
-        r->hint_count +=
-            requestHashKeys(req, r->hints + r->hint_count, TURN_KEY_HASHES_TOTAL - r->hint_count);
-    if (r->count == 1) req->wants.parts &= ~(unsigned)PREFETCH_SCORE; /* nothing to overlap with */
+    if (!req->key_hashes)
+        r->key_hash_count += requestHashKeys(req, r->key_hashes + r->key_hash_count,
+                                             TURN_KEY_HASHES_TOTAL - r->key_hash_count);
+    if (r->count == 1) req->prefetch.parts &= ~(unsigned)PREFETCH_SCORE; /* nothing to overlap with */
     p->fetched = r->fetch_count + req->key_count <= TURN_KEY_HASHES_TOTAL ? req->key_count : 0;
     r->fetch_count += p->fetched;
-    for (int k = 0; k < p->fetched; k++) keyspacePrefetch(&p->c->db->keyspace, req->hints[k].hash);
+    for (int k = 0; k < p->fetched; k++) keyspacePrefetch(&p->c->db->keyspace, req->key_hashes[k].hash);
 }
 
-/* By now the buckets are here: fetch the objects they point to. How many there are. */
-static int turnPrefetchObjects(struct round *r) {
+/* Prefetches the objects to which the buckets, now in the cache, point. Returns how many there are. */
+static int turnPrefetchObjects(struct turn *r) {
     struct fetch *f = r->fetches;
     for (const struct pending *p = r->batch, *end = p + r->count; p < end; p++) {
         for (int k = 0; k < p->fetched; k++) {
-            f->o = keyspacePeek(&p->c->db->keyspace, p->request->hints[k].hash);
+            f->o = keyspacePeek(&p->c->db->keyspace, p->request->key_hashes[k].hash);
             if (!f->o) continue;
             __builtin_prefetch(f->o);
-            f->wants = &p->request->wants;
+            f->prefetch = &p->request->prefetch;
             f->state.at = NULL;
             f++;
         }
@@ -694,13 +699,14 @@ static int turnPrefetchObjects(struct round *r) {
     return (int)(f - r->fetches);
 }
 
-/* Pass after pass over the whole batch, each type asks for the next lines on the way to the data. */
+/* Prefetches values in passes over the whole batch: in each pass the type prefetches the next lines on the
+ * way to the data. */
 static void turnPrefetchValues(struct fetch *fetches, int count) {
     for (int step = 0; count && step < PREFETCH_STEPS_MAX; step++) {
         struct fetch *kept = fetches;
         for (struct fetch *f = fetches, *end = f + count; f < end; f++) {
             const struct objectType *type = objectTypeOf(f->o);
-            if (!type->prefetch || !type->prefetch(f->o, f->wants, step, &f->state)) continue;
+            if (!type->prefetch || !type->prefetch(f->o, f->prefetch, step, &f->state)) continue;
             if (kept != f) *kept = *f;
             kept++;
         }
@@ -708,7 +714,7 @@ static void turnPrefetchValues(struct fetch *fetches, int count) {
     }
 }
 
-static void turnPrefetch(struct round *r) {
+static void turnPrefetch(struct turn *r) {
     turnFindCommands(r);
     for (int i = 0; i < r->count; i++) turnHashKeys(r, &r->batch[i]);
     if (r->fetch_count < 2) return; /* nothing to overlap */
@@ -733,48 +739,48 @@ static void turnProtocolError(struct client *c, sds error) {
     clientCloseAfterReply(c);
 }
 
-/* The handler will need the connection itself: the request is taken up again when that is here. */
-static void turnBringHome(struct round *r, struct client *c) {
+/* Recalls a client whose request needs the connection itself; the request is requeued until then. */
+static void turnRecallClient(struct turn *r, struct client *c) {
     c->requeue = true;
-    turnGiveBack(r, r->executing, c);
+    turnRequeueRequests(r, r->executing, c);
     if (c->flags & CLIENT_OFFLOADED) ioClientRecall(c);
 }
 
-static void turnExecuteOne(struct round *r, struct pending *p) {
+static void turnExecuteOne(struct turn *r, struct pending *p) {
     struct client *c = p->c;
     if (__builtin_expect(p->error != NULL, 0)) {
         turnProtocolError(c, p->error);
-        turnForget(p);
+        turnDropRequest(p);
         return;
     }
     if (__builtin_expect(c->flags & CLIENT_OFFLOADED, 0) && p->request->cmd &&
         p->request->cmd->flags & CMD_MAIN_THREAD) {
-        turnBringHome(r, c);
+        turnRecallClient(r, c);
         return;
     }
     if (__builtin_expect(c->flags & CLIENT_PRIMARY, 0))
         primary->run(c, p->request);
     else
         commandRun(c, p->request, ORIGIN_CLIENT);
-    if (__builtin_expect(c->flags & CLIENT_PAUSED, 0)) turnGiveBack(r, r->executing, c);
-    /* What a thread has read, it frees. */
-    if (__builtin_expect(p->c && p->request->big != NULL, 0) && turnIsIn(r, p->request)) {
+    if (__builtin_expect(c->flags & CLIENT_PAUSED, 0)) turnRequeueRequests(r, r->executing, c);
+    /* Buffers of requests that a thread has parsed are freed by the thread. */
+    if (__builtin_expect(p->c && p->request->big != NULL, 0) && turnOwnsRequest(r, p->request)) {
         respBigArgsFree(p->request->big);
         p->request->big = NULL;
     }
     callReached(BETWEEN_CALLS, c);
 }
 
-static void turnExecute(struct round *r) {
+static void turnExecute(struct turn *r) {
     for (int i = 0; i < r->count; i++) {
         struct pending *p = &r->batch[i];
         struct client *c = p->c;
-        if (!c) continue; /* given back */
+        if (!c) continue; /* requeued */
         r->executing = i;
         if (turnClientRunnable(c))
             turnExecuteOne(r, p);
         else if (c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED))
-            turnGiveBack(r, i, c);
+            turnRequeueRequests(r, i, c);
         else
             turnDropCommands(r, i, c);
     }
@@ -782,15 +788,15 @@ static void turnExecute(struct round *r) {
 }
 
 void turnRun(void) {
-    struct round *r = current;
-    listForEach(&waiting, it) {
+    struct turn *r = current;
+    listForEach(&stashed_clients, it) {
         struct client *c = listEntry(it, struct client, turn_node);
-        if (c->flags & not_served) continue;
+        if (c->flags & nested_skip_flags) continue;
         if (!turnClientRunnable(c)) {
-            listRemove(&waiting, it);
+            listRemove(&stashed_clients, it);
             continue;
         }
-        if (__builtin_expect(c->input_held, 0)) turnReadOn(c);
+        if (__builtin_expect(c->input_held, 0)) turnResumeReading(c);
         turnJoin(r, c);
         c->in = c->querybuf;
         c->in_len = sdslen(c->querybuf);
@@ -798,7 +804,7 @@ void turnRun(void) {
     }
     if (!r->members.length) return;
     clockRefresh();
-    turn_stats.rounds++;
+    turn_stats.turns++;
     for (;;) {
         turnFillBatch(r);
         if (!r->count) break;
@@ -807,8 +813,8 @@ void turnRun(void) {
         turn_stats.commands += (uint64_t)r->count;
         turnExecute(r);
     }
-    listForEach(&r->members, it) turnSetAside(listEntry(it, struct client, turn_node));
-    serverAssert(!r->members.length); /* nobody's input is left in the arena */
+    listForEach(&r->members, it) turnStashRest(listEntry(it, struct client, turn_node));
+    serverAssert(!r->members.length); /* no input is left in the arena */
     r->parsing = NULL;
     r->arena_used = 0;
     if (r->argv_cap > ARGV_KEEP) {
@@ -819,41 +825,40 @@ void turnRun(void) {
 }
 
 bool turnPending(void) {
-    return waiting.length > 0;
+    return stashed_clients.length > 0;
 }
 
-/* Every client but the one whose command runs takes its input out of the round, to be served by the nested
- * one. */
-static void turnSuspend(struct round *r, struct client *running) {
+/* Stashes the input of every client except the one whose command runs, for the nested turn to serve them. */
+static void turnStashOthers(struct turn *r, struct client *running) {
     for (int i = r->executing + 1; i < r->count; i++) {
         struct client *c = r->batch[i].c;
         if (!c || c == running) continue;
         c->requeue = true;
-        turnGiveBack(r, i, c);
+        turnRequeueRequests(r, i, c);
     }
     listForEach(&r->members, it) {
         struct client *c = listEntry(it, struct client, turn_node);
         if (c == running) continue;
         c->requeue = true;
-        turnSetAside(c);
+        turnStashRest(c);
     }
 }
 
 void turnNested(void) {
-    struct round *outer = current;
-    serverAssert(outer < &rounds[TURN_DEPTH_MAX - 1]);
+    struct turn *outer = current;
+    serverAssert(outer < &turns[TURN_DEPTH_MAX - 1]);
     int64_t time_ms = cmd_time_ms, time_us = cmd_time_us;
-    uint32_t not_served_before = not_served;
-    turnSuspend(outer, callOwner());
+    uint32_t not_served_before = nested_skip_flags;
+    turnStashOthers(outer, callOwner());
     current = outer + 1;
-    not_served = CLIENT_PRIMARY;
+    nested_skip_flags = CLIENT_PRIMARY;
     connServePending(server_el);
     aeProcessEvents(server_el, AE_FILE_EVENTS | AE_DONT_WAIT);
-    turnRun();                                        /* clients that had input already */
-    if (persistence.aofWrite) persistence.aofWrite(); /* a reply leaves when its change is in the file */
+    turnRun();                                        /* clients that already had input */
+    if (persistence.aofWrite) persistence.aofWrite(); /* a reply is sent when its change is in the file */
     clientsWritePending();
     current = outer;
-    not_served = not_served_before;
+    nested_skip_flags = not_served_before;
     cmd_time_ms = time_ms;
     cmd_time_us = time_us;
 }
@@ -871,7 +876,7 @@ static void turnResetStats(void) {
 }
 
 static sds turnInfo(sds s) {
-    s = infoField(s, "eventloop_rounds:%llu", (unsigned long long)turn_stats.rounds);
+    s = infoField(s, "eventloop_rounds:%llu", (unsigned long long)turn_stats.turns);
     s = infoField(s, "prefetch_batches:%llu", (unsigned long long)turn_stats.batches);
     s = infoField(s, "prefetch_batch_commands:%llu", (unsigned long long)turn_stats.commands);
     s = infoField(s, "prefetch_keys:%llu", (unsigned long long)turn_stats.prefetched_keys);
@@ -893,8 +898,8 @@ void turnInit(void) {
     configOnResetStat(turnResetStats);
     clientSetReadHandler(turnReadHandler);
     ioClientSetReceiver(&receiver);
-    clientOnFree(turnForgetClient);
+    clientOnFree(turnRemoveClient);
     cronRegister(turnCheckHeld, HELD_CHECK_MS);
-    listInit(&waiting);
-    for (int i = 0; i < TURN_DEPTH_MAX; i++) listInit(&rounds[i].members);
+    listInit(&stashed_clients);
+    for (int i = 0; i < TURN_DEPTH_MAX; i++) listInit(&turns[i].members);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* turn.h - one turn of the loop as a pipeline.
+/* turn.h - one turn of the event loop as a pipeline.
  *
- *     read handlers            gather: each ready client's bytes go to the round's arena (or its own buffer)
- *     turnRun, repeated:      parse up to prefetch-batch-max-size commands, across clients and pipelines
+ *     read handlers            gather: each ready client's bytes go to the turn's arena (or its own buffer)
+ *     turnRun, repeated:       parse up to prefetch-batch-max-size commands, across clients and pipelines
  *                              hash their keys; prefetch buckets, then objects, then what the types ask for
  *                              execute in arrival order
- *     end of the round:        incomplete input is set aside; the arena is empty again
+ *     end of the turn:         incomplete input is stashed; the arena is empty again
  *
- * A round is an object of its own. A nested one (a script past its time limit) is run by turnNested(): the
- * outer round first sets aside the input of all clients whose commands have not run yet, so the nested round
- * can serve them from their own buffers; the outer arena is never touched while a view into it may be alive.
+ * A turn is an object of its own. A nested one (in a script past its time limit) is run by turnNested(): the
+ * outer turn first stashes the input of all clients whose commands have not run yet, so that the nested turn
+ * can serve them from their own buffers. The outer arena is never touched while a view into it may be in use.
  *
- * Invariant: what a client sent is in one place: requests of the batch that have not run, then the bytes not
- * parsed yet; or, when it is in no round, all of it in its querybuf. */
+ * Invariant: what a client sent is in one place. While it takes part in a turn: the requests of the batch
+ * that have not run, then the bytes not parsed yet. Otherwise: all of it in its querybuf. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,32 +22,32 @@
 #include "command/request.h"
 
 #define TURN_READ_SIZE   (16 * 1024)
-#define TURN_READ_BULK   (128 * 1024) /* of a client that brings much */
+#define TURN_READ_BULK   (128 * 1024) /* from a bulk sender (client.h) */
 #define TURN_ARENA_SIZE  (1024 * 1024)
 #define TURN_BATCH_LIMIT 128 /* upper bound of prefetch-batch-max-size */
 
-/* afterEvents hook: run everything that has been gathered. */
+/* Hook of the event loop after its events: runs everything that has been gathered. */
 void turnRun(void);
-/* Is there input set aside that the next turnRun takes up? Then the loop must not sleep. */
+/* Returns whether stashed input is waiting for the next turnRun. The loop must not sleep then. */
 bool turnPending(void);
-/* Let the loop serve other clients while a command of the running round goes on. */
+/* Lets the loop serve other clients while a command of the running turn goes on. */
 void turnNested(void);
 bool turnIsNested(void);
 int64_t turnMaxBulk(void); /* proto-max-bulk-len: the longest argument, and the longest string */
-/* The client has input set aside and may run again (unblocked, unpaused): serve it in the next round. */
+/* Serves a client with stashed input in the next turn, as it may run again (unblocked, unpaused). */
 void turnQueueClient(struct client *c);
 
-/* The client with CLIENT_PRIMARY: its requests are run, and its errors heard of, by the room of replication.
- * In a nested round it is not served: what it sends would not stand where it belongs. */
+/* What replication does with requests and errors of the client with CLIENT_PRIMARY. It is not served in a
+ * nested turn: what it sends would be applied in the middle of a command. */
 struct turnPrimary {
     void (*run)(struct client *c, struct request *r);
     void (*broken)(struct client *c, const char *error); /* its input breaks the protocol */
 };
-void turnSetPrimary(const struct turnPrimary *p); /* which must stay */
+void turnSetPrimary(const struct turnPrimary *p); /* p must stay valid */
 
 struct turnStats {
-    uint64_t rounds, batches, commands, prefetched_keys; /* INFO stats: prefetch_* */
-    uint64_t threaded_batches, threaded_keys;            /* those of requests that threads have parsed */
+    uint64_t turns, batches, commands, prefetched_keys; /* INFO stats: prefetch_* */
+    uint64_t threaded_batches, threaded_keys;           /* of requests that I/O threads have parsed */
 };
 extern struct turnStats turn_stats;
 void turnInit(void);

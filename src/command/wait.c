@@ -24,7 +24,7 @@ struct waitEntry {
     uint64_t id, commands;
     int64_t replicas;
     bool aof, local;                             /* of WAITAOF; on our disk, too */
-    void (*then)(struct client *c, bool enough); /* of waitThen */
+    void (*then)(struct client *c, bool enough); /* of waitForReplicas */
 };
 static struct waitEntry *list;
 static size_t count, room; /* in the list; some may have ceased to wait */
@@ -126,8 +126,8 @@ static void waitReplyThen(struct client *c) {
     }
 }
 
-void waitThen(struct client *c, int replicas, int64_t deadline_ms,
-              void (*then)(struct client *c, bool enough)) {
+void waitForReplicas(struct client *c, int replicas, int64_t deadline_ms,
+                     void (*then)(struct client *c, bool enough)) {
     blockForKeys(c, NULL, 0, 0, deadline_ms, waitReplyThen, false);
     waitNote((struct waitEntry){.id = c->id, .commands = c->commands, .replicas = replicas, .then = then});
     if (wait_sources.askReplicas) wait_sources.askReplicas();

@@ -42,7 +42,7 @@ static int apiAuthBecome(struct ValkeyModuleCtx *ctx, struct aclUser *u, ValkeyM
     struct client *c = ctx->client;
     bool is_closing = c && c->flags & CLIENT_CLOSE_ASAP; /* perhaps as it is freed: nobody would forget it */
     if (!u || !aclUserIsOn(u) || !c || !c->conn || is_closing) return VALKEYMODULE_ERR;
-    authBecome(c, u);
+    authSetUser(c, u);
     if (!callback) return VALKEYMODULE_OK; /* nobody to tell: it stays when the module goes, as in 9.1.2 */
     struct login *l = zmalloc(sizeof *l);
     *l = (struct login){logins, c, ctx->module, callback, privdata};
@@ -218,7 +218,7 @@ static void apiAuthForget(struct module *m) {
 }
 
 void authPartInit(void) {
-    auth_user_changes = apiAuthUserChanges;
+    auth_on_user_change = apiAuthUserChanges;
     clientOnFree(apiAuthUserChanges);
     clientOnFree(apiAuthForgetWaiting);
     auth_decide = apiAuthDecide;

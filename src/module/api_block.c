@@ -95,7 +95,7 @@ static bool apiBlockServe(struct ValkeyModuleCtx *ctx, struct ValkeyModuleBlocke
 
 void blockedRunAgain(struct ValkeyModuleCtx *ctx, struct ValkeyModuleString **argv, int argc) {
     struct client *c = ctx->client;
-    struct ValkeyModuleBlockedClient *bc = blockedWhose(c);
+    struct ValkeyModuleBlockedClient *bc = blockedOwner(c);
     ctx->blocked = bc;
     if (blocking_end.reason == BLOCKING_KEY) {
         bc->served = apiBlockServe(ctx, bc, argv, argc);
@@ -149,10 +149,10 @@ static void apiBlockWait(struct ValkeyModuleBlockedClient *bc, struct ValkeyModu
                          int64_t timeout_ms, bool wake_on_delete) {
     struct blockingOptions wish = {.deadline_ms = timeout_ms ? mstime() + timeout_ms : 0,
                                    .wake_on_delete = wake_on_delete,
-                                   .patient = !bc->timeout,
-                                   .wants = apiBlockWakes,
-                                   .whose = bc,
-                                   .left = blockedLeft};
+                                   .uninterruptible = !bc->timeout,
+                                   .accepts_value = apiBlockWakes,
+                                   .owner = bc,
+                                   .on_unblocked = blockedLeft};
     struct str *names = zmalloc((size_t)count * sizeof *names);
     for (int i = 0; i < count; i++) names[i] = stringText(keys[i]);
     blockForHandler(bc->client, names, count, &wish);

@@ -124,7 +124,7 @@ struct ValkeyModuleString *vmGetClientCertificate(struct ValkeyModuleCtx *ctx, u
 
 /* Those of another node, whose keys it has been asked to take. */
 static bool apiClientBringsSlots(const struct client *c) {
-    return client_brings_slots && client_brings_slots(c);
+    return client_imports_slots && client_imports_slots(c);
 }
 
 int vmMustObeyClient(struct ValkeyModuleCtx *ctx) {

@@ -49,7 +49,7 @@ void moduleLetOthers(void) {
 
 void vmYield(struct ValkeyModuleCtx *ctx, int flags, const char *busy_reply) {
     bool clients = flags & VALKEYMODULE_YIELD_FLAG_CLIENTS;
-    if (yields || busyNow() || !apiYieldIsTime(ctx)) return;
+    if (yields || busyIsActive() || !apiYieldIsTime(ctx)) return;
     yields = true;
     if (loadingActive() && moduleIsMainThread()) {
         turnNested(); /* they are answered that it loads */

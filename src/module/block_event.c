@@ -45,7 +45,7 @@ static void blockEventCallBack(struct client *c, struct ValkeyModuleBlockedClien
 }
 
 static void blockEventEnds(struct client *c) {
-    struct ValkeyModuleBlockedClient *bc = blockedWhose(c);
+    struct ValkeyModuleBlockedClient *bc = blockedOwner(c);
     moduleUnitBegin();
     replyRaw(c, bc->held, sdslen(bc->held));
     if (blocking_end.reason == BLOCKING_RESUMED) {
@@ -83,10 +83,10 @@ static void blockEventCommandEnds(struct client *c) {
         return;
     }
     struct blockingOptions wish = {.deadline_ms = bc->deadline_ms,
-                                   .patient = !bc->timeout,
-                                   .ends = blockEventEnds,
-                                   .whose = bc,
-                                   .left = blockedLeft};
+                                   .uninterruptible = !bc->timeout,
+                                   .on_end = blockEventEnds,
+                                   .owner = bc,
+                                   .on_unblocked = blockedLeft};
     bc->held = blockEventTakeReply(c);
     blockForHandler(c, NULL, 0, &wish);
 }

@@ -72,15 +72,15 @@ static int moduleCallRefusal(struct client *c, struct request *r, unsigned flags
                 {RULE_AOF_FAILS, AS_SCRIPT, ESPIPE},
                 {RULE_READONLY, AS_SCRIPT, ESPIPE},
                 {RULE_STALE, AS_SCRIPT, ESPIPE}};
-    if (admissionAskRow(RULE_UNKNOWN, c, r, ORIGIN_MODULE) != ADMITTED) return ENOENT;
-    if (admissionAskRow(RULE_ARITY, c, r, ORIGIN_MODULE) != ADMITTED) return EINVAL;
+    if (admissionApplyRule(RULE_UNKNOWN, c, r, ORIGIN_MODULE) != ADMITTED) return ENOENT;
+    if (admissionApplyRule(RULE_ARITY, c, r, ORIGIN_MODULE) != ADMITTED) return EINVAL;
     if (!(flags & (AS_SCRIPT | WITHIN_LIMIT | NO_WRITES | AS_USER)) && !cluster_enabled) return 0;
     int error = 0;
     if (moduleCallRefusedByFlags(c, r, flags, &error)) return error;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if ((flags & rows[i].when) != rows[i].when) continue;
         bool script = flags & OF_SCRIPT && rows[i].rule != RULE_ACL;
-        if (admissionAskRow(rows[i].rule, c, r, script ? ORIGIN_SCRIPT : ORIGIN_MODULE) != ADMITTED)
+        if (admissionApplyRule(rows[i].rule, c, r, script ? ORIGIN_SCRIPT : ORIGIN_MODULE) != ADMITTED)
             return rows[i].error ? rows[i].error : admission_errno;
     }
     return 0;
@@ -149,7 +149,7 @@ static void moduleCallRunOrRefuse(struct client *c, struct request *r, unsigned 
                                   struct callOutcome *outcome) {
     r->unpropagated = !(flags & REPLICATE);
     r->exceeds_memory = !(flags & WITHIN_LIMIT);
-    r->but = (uint8_t)(flags & REPLICATE ? moduleCallKeptFrom(flags) : 0);
+    r->exclude = (uint8_t)(flags & REPLICATE ? moduleCallKeptFrom(flags) : 0);
     c->argv = r->argv; /* for refusals */
     c->argc = r->argc;
     c->lastcmd = r->cmd;

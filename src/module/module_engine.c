@@ -269,13 +269,13 @@ int vmRegisterScriptingEngine(struct ValkeyModuleCtx *ctx, const char *engine_na
     e->engine = (struct scriptEngine){.name = sdsnew(engine_name),
                                       .module = ctx->module->name,
                                       .abi_version = (int)methods.version,
-                                      .how = &how};
+                                      .methods = &how};
     scriptEngineAdd(&e->engine);
     return VALKEYMODULE_OK;
 }
 
 bool moduleEngineIsOne(const struct scriptEngine *e) {
-    return e->how == &how;
+    return e->methods == &how;
 }
 
 static void moduleEngineRemoveEngine(struct scriptEngine *e) {

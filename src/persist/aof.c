@@ -366,7 +366,7 @@ static sds aofDebugInfo(sds s) {
 /* ---- The sink ---- */
 
 static void aofSink(const struct propagated *p) {
-    if (p->for_replicas || p->but & PROPAGATED_NOT_TO_FILES) return;
+    if (p->for_replicas || p->exclude & PROPAGATED_NOT_TO_FILES) return;
     serverAssert(aof.fd >= 0); /* who listens has a file */
     if (aof_timestamps && p->first && cmd_time_ms / 1000 != timestamp_s) {
         timestamp_s = cmd_time_ms / 1000;

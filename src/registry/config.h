@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* config.h - the configuration registry. Each room registers its directives with the variables they set.
+/* config.h - the configuration registry. Each module registers its directives with the variables they set.
  *
  *     static bool lazy; ...
  *     static struct configDirective directives[] = {
@@ -29,14 +29,15 @@ enum {
     CONFIG_HIDDEN = 1 << 3,     /* not matched by patterns of CONFIG GET */
     CONFIG_MULTI_ARG = 1 << 4,  /* special: the file line has several words */
     CONFIG_PROTECTED = 1 << 5,  /* needs enable-protected-configs */
-    /* A line of the file without a value means "". */
+    /* a line of the file without a value means "" */
     CONFIG_MAY_STAND_ALONE = 1 << 11,
     CONFIG_OCTAL = 1 << 6,
     CONFIG_EMPTY_IS_NULL = 1 << 7, /* string: "" stores NULL */
     CONFIG_PERCENT = 1 << 8,       /* memory or a percentage (stored negative) */
-    CONFIG_LINES =
-        1 << 9, /* special: of the file only, any number of lines, each set once; get has them all */
-    CONFIG_VOLATILE = 1 << 10,    /* what it names can change: apply, also when the value stays */
+    /* special: only in the file, on any number of lines, each set once; get returns them all */
+    CONFIG_LINES = 1 << 9,
+    /* What it names can change: apply is called even when the value stays the same */
+    CONFIG_VOLATILE = 1 << 10,
     CONFIG_KEEP_LINES = 1 << 12,  /* CONFIG REWRITE leaves its lines as they are, and adds none */
     CONFIG_NOT_LOADING = 1 << 13, /* not by CONFIG SET while a dataset is loaded */
 };
@@ -46,20 +47,20 @@ struct configEnum {
     int value;
 };
 
-/* A directive with any number of lines that are about different things: a line is known by its second word.
+/* A directive with any number of lines for different things: the second word of a line is its kind.
  *
- *     sentinel monitor one 10.0.0.1 6379 2 ───┐ both are `monitor` lines: what is to be told of it goes
- *     sentinel myid 9c2e...                   │ into their places, in order; what there is more of goes
- *     sentinel monitor two 10.0.0.2 6379 2 ───┘ to the end, and a place that is not needed becomes empty */
+ *     sentinel monitor one 10.0.0.1 6379 2 ───┐ both are `monitor` lines: a rewrite puts the new lines of a
+ *     sentinel myid 9c2e...                   │ kind into the places of the old ones, in order; surplus new
+ *     sentinel monitor two 10.0.0.2 6379 2 ───┘ ones go to the end, and surplus old ones become empty */
 struct configLineKinds {
-    /* All lines, without the directive's name, each ended by a newline, and quoted as those of `lines` below.
-     * `present` tells whether the file has a line of that kind. */
+    /* Returns all lines without the directive's name, each ended by a newline, quoted as those of `lines`
+     * below. `present` says whether the file has a line of that kind. */
     sds (*lines)(bool (*present)(void *priv, struct str kind), void *priv);
-    const char *const *aliases; /* pairs of other names of kinds and the kind; ends with NULL; may be NULL */
+    const char *const *aliases; /* pairs of an alias and its kind; ends with NULL; may be NULL */
 };
 
 struct configDirective;
-/* What several directives that come while the server runs share: fn is called once for all of a change. */
+/* An apply function that several directives added at run time share: fn is called once for a whole change. */
 struct configApply {
     bool (*fn)(struct configApply *a, const char **err);
 };
@@ -75,27 +76,27 @@ struct configDirective {
         int *e;
     } var;
     int64_t def, min, max;
-    /* Integers: a value within min and max, but outside of these, becomes the nearer one.
-     * Both 0: none does. */
+    /* For integers: a value within min and max, but outside of these, is set to the nearer of them. Both 0:
+     * not used. */
     int64_t clamp_min, clamp_max;
     const char *def_string;
     const struct configEnum *names;
-    /* After the new value is in place. False with *err set refuses it: the old value is put back. NULL:
-     * nothing to do. Not called while the file is loaded. */
+    /* Called after the new value is in place. False with *err set refuses it: the old value is put back.
+     * NULL: nothing to do. Not called while the file is loaded. */
     bool (*apply)(const char **err);
-    struct configApply *apply_with; /* instead of it; may be NULL */
-    const char *short_name;         /* how it is called when that refuses */
-    /* Strings, and yes or no: may this be the value? */
+    struct configApply *apply_with; /* instead of `apply`; may be NULL */
+    const char *short_name;         /* its name in errors when apply_with refuses */
+    /* For strings, and yes or no: is this value allowed? */
     bool (*valid)(const char *value, const char **err);
-    /* SPECIAL: set from words (argc >= 1; transactional: false changes nothing),
-     * and print the current value. */
+    /* For SPECIAL: sets it from words (argc >= 1; transactional: false changes nothing), and returns the
+     * current value. */
     bool (*set)(const struct configDirective *d, int argc, const struct str *argv, const char **err);
     sds (*get)(const struct configDirective *d);
-    /* SPECIAL, may be NULL: what stands in a file, one line for each part, without the name. Words that are
-     * not the server's own go through sdscatword or configAppendWords: a value must not make a line. */
+    /* For SPECIAL, may be NULL: its lines in a file, without the name. Words that are not the server's own
+     * have to be quoted by sdscatword or configAppendWords, so that a value cannot add a line. */
     sds (*lines)(const struct configDirective *d);
-    const struct configLineKinds
-        *kinds; /* SPECIAL, with CONFIG_LINES; NULL: one line is as good as another */
+    /* For SPECIAL with CONFIG_LINES; NULL: its lines have no kinds. */
+    const struct configLineKinds *kinds;
 };
 
 #define CONFIG_BOOL(n, a, f, v, d, ap)                                                                       \
@@ -118,35 +119,37 @@ struct configDirective {
 #define CONFIG_SPECIAL(n, a, f, set_, get_, ap)                                                              \
     { .name = n, .alias = a, .type = CONFIG_TYPE_SPECIAL, .flags = f, .set = set_, .get = get_, .apply = ap }
 
-/* The array must stay. Sets every variable to its default. Panics on a duplicate name. */
+/* Registers directives and sets every variable to its default. The array must stay valid. Panics on a
+ * duplicate name. */
 void configRegister(struct configDirective *directives, size_t count);
-/* One that comes while the server runs, SPECIAL and with def_string; nothing is set. False: the name is
- * taken. It stays until configRemove. */
+/* Adds a directive at run time: a SPECIAL one with def_string, whose value is not set. The caller keeps it
+ * until configRemove. False: the name is taken. */
 bool configAdd(struct configDirective *d);
 void configRemove(struct configDirective *d);
-/* Lines of the file whose first word has a dot are not for directives of the server. False: *err says why. */
+/* Sets what is called for lines of the file whose first word has a dot: they are for modules. False: *err
+ * says why. */
 void configOnDotted(bool (*fn)(int argc, const struct str *argv, const char **err));
-/* Reads a word into the variable of a directive, which need not be registered. False: *err says why not. */
+/* Parses a word into the variable of a directive, which need not be registered. False: *err says why. */
 bool configParse(const struct configDirective *d, struct str word, const char **err);
-/* A reason that is made, for *err; good until the next one. */
+/* Formats a reason for *err, which is valid until the next call. */
 const char *configReason(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* One directive from the file or the command line: before the server runs. False: *err says why (static or
- * valid until the next call). */
+/* Sets one directive from the file or the command line, before the server runs. False: *err says why (static
+ * or valid until the next call). */
 bool configSetFromFile(int argc, const struct str *argv, const char **err);
-/* A whole text (file, standard input, command line). An error is told on stderr with its line, counted over
- * all that was loaded before, and ends the program with code 1. */
+/* Loads a whole text (file, standard input, command line). An error is printed to stderr with its line,
+ * counted over all that was loaded before, and ends the program with code 1. */
 void configLoadFile(const char *path);
 void configLoadText(const char *text);
 const char *configFilePath(void); /* absolute, "" when none */
-/* For who applies a line later than when it is set: the one that is being loaded, and how to refuse it. */
+/* For modules that apply a line later than it is set: the line that is being loaded, and how to refuse it. */
 int configLine(const char **text);
 void configFatal(int line_number, const char *line, const char *reason) __attribute__((noreturn));
-/* One directive, from inside the server. */
+/* Sets one directive from inside the server. */
 bool configSet(const char *name, struct str value, const char **err);
-/* Several directives as one change: all of them or, when one refuses, none. False: *failed is the name of
- * that one, *err says why (static or valid until the next call; NULL: it does not say). The names are known
- * ones; what their flags forbid is the caller's to look at. */
+/* Sets several directives as one change: all of them or, when one is refused, none. False: *failed is the
+ * name of that one, *err says why (static or valid until the next call; NULL: unknown). The names have to be
+ * known; the caller checks what flags forbid. */
 struct configPair {
     struct str name, value;
 };
@@ -155,31 +158,32 @@ sds configGet(const char *name);                     /* NULL when unknown; owned
 int64_t configNumber(const char *name);              /* of an integer without units; 0 when unknown */
 sds configText(const struct configDirective *d);     /* its value; owned by the caller */
 struct configDirective *configFind(struct str name); /* by name or alias */
-/* The name that is nearest to one that there is not, as far as an error in typing explains the difference;
- * NULL: none. settable: of those that CONFIG SET takes. */
+/* Suggests the known name that is nearest to a wrong one, if a typing error explains the difference; NULL:
+ * none. settable: only names that CONFIG SET takes. */
 const char *configSuggest(struct str wrong, bool settable);
 void configForEach(void (*fn)(void *priv, struct configDirective *d), void *priv);
-/* What the words name or, with * ? [ in them, match: fn is called once for each name and each alias. `name`
- * is the word that asked for it, or the directive's own. */
+/* Finds what the patterns name or, with * ? [ in them, match: fn is called once for each name and each alias.
+ * `name` is the word that named it, or the directive's own. */
 typedef void configFoundFn(void *priv, struct str name, const struct configDirective *d);
 void configMatch(const struct str *patterns, int count, configFoundFn *fn, void *priv);
 
-/* Is the value what it would be without a configuration file? */
+/* Returns whether the value is what it would be without a configuration file. */
 bool configIsDefault(const struct configDirective *d);
-/* Puts the values in use into the text of a configuration file: comments and order stay. Frees `old`.
- * with_defaults: even those that are what they would be without a line. */
+/* Puts the current values into the text of a configuration file: comments and order stay. Frees `old`.
+ * with_defaults: also values that are the defaults. */
 sds configRewriteText(sds old, bool with_defaults);
-/* Bytes with the largest unit that leaves no remainder, as a person would write them. */
+/* Appends bytes with the largest unit that leaves no remainder. */
 sds configAppendMemory(sds s, int64_t bytes);
-/* The words of a value, which blanks separate, each quoted when it needs that. */
+/* Appends the words of a value, separated by blanks, each quoted if necessary. */
 sds configAppendWords(sds s, struct str text);
-/* Puts the values in use into the file at `path`, all or nothing. False and errno. */
+/* Puts the current values into the file at `path`, all or nothing. On errors returns false with errno. */
 bool configRewriteFile(const char *path, bool with_defaults);
-bool configRewrite(bool with_defaults); /* the file of the start; EFAULT: there was none */
+bool configRewrite(bool with_defaults); /* for the file given at start; EFAULT: there was none */
 
-/* Who depends on directives of other rooms is told after each change while the server runs. */
+/* Adds a function that is called after each change at run time, for modules that depend on other modules'
+ * directives. */
 void configOnChange(void (*fn)(void));
 
-/* What counts events since the start registers how its counters become zero again. */
+/* Adds a function that resets counters, for CONFIG RESETSTAT. */
 void configOnResetStat(void (*fn)(void));
 void configResetStats(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* info.h - the report of INFO: each room adds its own fields to a section.
+/* info.h - the report of INFO: each module adds its own fields to a section.
  *
  * Sections print in the order server, tls, clients, memory, persistence, stats, replication, cpu, modules,
  * commandstats, errorstats, latencystats, cluster, cluster_info, scriptingengines, keyspace, sentinel, debug;
@@ -12,14 +12,15 @@
 /* Appends "field:value\r\n" lines. Use infoField. */
 typedef sds infoFn(sds s);
 void infoRegister(const char *section, infoFn *fn); /* the section must be one of the above */
-/* There are only these sections from now on, of those above; without a word, all but `sentinel`. The array
- * ends with NULL. */
+/* Restricts the report to these sections. Without a call it has all but `sentinel`. The array ends
+ * with NULL. */
 void infoOnlySections(const char *const *names);
 sds infoField(sds s, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* adds \r\n */
-/* sections: names, or default, all, everything; count 0: default. */
+/* Composes the report. sections: names, or default, all, everything; count 0: default. */
 sds infoText(const struct str *sections, int count);
-extern size_t info_used_memory; /* before the last report was begun, which takes memory itself */
-/* Sections that come and go, behind all others. fn is given what was asked for, and appends those of them
- * that are its own, each with a title, a blank line before it unless it is the first. */
+/* used_memory as it was before the last report began, since the report takes memory itself. */
+extern size_t info_used_memory;
+/* Adds sections that are created at run time, behind all others. fn gets the requested names, and appends
+ * those sections that are its own, each with a title, and a blank line before it unless it is the first. */
 typedef sds infoNamesFn(sds s, const struct str *names, int count);
 void infoOnNames(infoNamesFn *fn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* info_order.h - in which order the fields of a section of INFO are shown. */
+/* info_order.h - the order of fields within a section of INFO. */
 #pragma once
 
-/* Names, ending with NULL. NULL: the section shows its fields as its rooms have registered. */
+/* Returns names, ending with NULL. NULL: the section shows its fields in order of registration. */
 const char *const *infoOrder(const char *section);

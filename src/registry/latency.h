@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latency.h - spikes: what has kept the whole server from its clients, and when.
+/* latency.h - latency spikes: what has blocked the whole server, and when.
  *
- * Whatever may do so times itself and calls latencyAddSampleIfNeeded. What takes as long as
- * `latency-monitor-threshold` is remembered: per event the last LATENCY_SAMPLES seconds in which there was
- * one, with the worst of each. Off (0) it costs a comparison. LATENCY, which shows them, is in metrics/. */
+ * Code that may block for long times itself and calls latencyAddSampleIfNeeded. Times of at least
+ * `latency-monitor-threshold` are recorded: per event the last LATENCY_SAMPLES seconds with a spike, and the
+ * worst of each. When it is off (0) it costs a comparison. LATENCY, which shows them, is in metrics/. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #define LATENCY_SAMPLES 160
 
-/* ---- For whoever times something ---- */
+/* ---- Measuring ---- */
 extern int64_t latency_threshold_ms; /* 0: off */
 void latencyAddSample(const char *event, int64_t ms);
 static inline void latencyAddSampleIfNeeded(const char *event, int64_t ms) {
@@ -24,7 +24,7 @@ static inline void latencyAddSampleIfNeeded(const char *event, int64_t ms) {
 /* The threshold in microseconds, UINT64_MAX when off. */
 uint64_t latencyThresholdUs(void);
 
-/* latencyTimerStart gives 0 when nobody wants to know. */
+/* Returns 0 when the monitor is off. */
 static inline int64_t latencyTimerStart(void) {
     return latency_threshold_ms ? monotonicUs() : 0;
 }
@@ -32,7 +32,7 @@ static inline void latencyTimerEnd(const char *event, int64_t started_us) {
     if (started_us) latencyAddSampleIfNeeded(event, (monotonicUs() - started_us) / 1000);
 }
 
-/* ---- For whoever looks at what was found ---- */
+/* ---- Reports ---- */
 struct latencySample {
     int64_t time_s; /* 0: never used */
     uint32_t ms;
@@ -40,14 +40,14 @@ struct latencySample {
 struct latencyEvent {
     char *name;
     int next;
-    uint32_t worst_ms;      /* of all times, */
-    uint64_t sum_ms, count; /* as these, of every spike */
+    uint32_t worst_ms;      /* of all spikes, not only of the samples */
+    uint64_t sum_ms, count; /* of all spikes */
     struct latencySample samples[LATENCY_SAMPLES];
 };
 size_t latencyEventCount(void);
 struct latencyEvent *latencyFind(struct str name); /* NULL: no spike so far */
 void latencyForEach(void (*fn)(void *priv, struct latencyEvent *e), void *priv);
-/* i from 0, the oldest, to LATENCY_SAMPLES - 1, the newest; those never used come first. */
+/* i from 0, the oldest, to LATENCY_SAMPLES - 1, the newest; unused ones come first. */
 const struct latencySample *latencySampleAt(const struct latencyEvent *e, int i);
-/* Forgets the events that `wanted` says yes to; how many. */
+/* Forgets the events for which `wanted` returns true. Returns how many. */
 size_t latencyForget(bool (*wanted)(void *priv, const char *event), void *priv);

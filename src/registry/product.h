@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* product.h - what the server calls itself where clients ask, and in some errors: Valkey or, for clients that
- * know nothing else (extended-redis-compatibility), Redis. */
+/* product.h - the name of the server where clients see it, and in some errors: Valkey, or Redis for clients
+ * that know nothing else (extended-redis-compatibility). */
 #pragma once
 
 #include <stdbool.h>
 
 const char *productTitle(void);   /* "Valkey", "Redis" */
-const char *productName(void);    /* the same in small letters */
-const char *productVersion(void); /* of Valkey, or of the Redis whose interface it has */
+const char *productName(void);    /* in lower case */
+const char *productVersion(void); /* Valkey's, or that of the Redis whose interface it has */
 bool productIsRedis(void);
 void productInit(void);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define RATE_SAMPLES   16
-#define RATE_PERIOD_MS 100 /* how often rateSample is to be called */
+#define RATE_PERIOD_MS 100 /* period in which rateSample has to be called */
 
 struct rate {
     uint64_t last, samples[RATE_SAMPLES];
@@ -14,6 +14,5 @@ struct rate {
 };
 void rateSample(struct rate *r, uint64_t now); /* the counter's value */
 uint64_t ratePerSecond(const struct rate *r);
-/* It starts anew from this moment: the counter has been set back, and a mean over that would tell of neither
- * side of it. */
+/* Starts anew, after the counter was reset: a mean across that moment would be wrong. */
 void rateReset(struct rate *r);

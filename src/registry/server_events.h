@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* server_events.h - what happens to the server as a whole, for who wants to hear of it: modules.
+/* server_events.h - events about the server as a whole, for modules.
  *
- *     any room ──▶ serverEvent(what, which, data) ──▶ the sink, when somebody wants events of that kind
+ *     any module of ours ──▶ serverEvent(kind, which, data) ──▶ the sink, when somebody subscribes to that kind
  *
- * While nobody does, an event costs a load and a test. Events are told in the process in which they happen:
- * those of a save in the background by the child. */
+ * Without subscribers an event costs a load and a test. Events are reported in the process in which they
+ * happen: those of a background save by the child. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,37 +12,37 @@
 
 #include "base/str.h"
 
-/* In the order that modules number them in (module/events.c); behind each what the data are, and which there
- * are of it. */
+/* In the order of modules' numbers (module/events.c). The comments say what `data` is, and then the values of
+ * `which`. */
 enum serverEventKind {
-    SERVER_ROLE,             /* primary, replica: also of another primary than before */
+    SERVER_ROLE,             /* primary, replica: also when the primary changes */
     SERVER_PERSISTENCE,      /* enum eventPersistence */
     SERVER_FLUSH,            /* struct eventFlush; start, end */
     SERVER_LOADING,          /* enum eventLoading */
-    SERVER_CLIENT,           /* struct client: one with a connection; connected, disconnected */
-    SERVER_SHUTDOWN,         /* nothing will be saved any more */
-    SERVER_REPLICA,          /* one of ours: online, offline */
+    SERVER_CLIENT,           /* struct client, which has a connection; connected, disconnected */
+    SERVER_SHUTDOWN,         /* nothing will be saved after it */
+    SERVER_REPLICA,          /* a replica of ours: online, offline */
     SERVER_PRIMARY_LINK,     /* up, down */
     SERVER_CRON,             /* a tick of hz */
     SERVER_MODULE,           /* struct module; loaded, unloaded */
-    SERVER_LOADING_PROGRESS, /* int: in 1024ths, -1: not known; of RDB, AOF */
+    SERVER_LOADING_PROGRESS, /* int: progress in 1024ths, -1: unknown; of RDB, AOF */
     SERVER_SWAPDB,           /* int[2]: databases */
-    SERVER_BACKUP,           /* of older servers: never */
-    SERVER_FORK,             /* a child: born, died */
-    SERVER_ASYNC_LOAD,       /* of data beside those that are served: started, aborted, completed */
+    SERVER_BACKUP,           /* from older servers: never sent */
+    SERVER_FORK,             /* a child process: created, died */
+    SERVER_ASYNC_LOAD,       /* of data beside the current ones: started, aborted, completed */
     SERVER_LOOP,             /* before it sleeps, after */
     SERVER_CONFIG,           /* struct eventConfig */
     SERVER_KEY,              /* struct eventKey; enum eventKeyFate */
     SERVER_AUTH,             /* struct eventAuth */
     SERVER_SLOT_MIGRATION,   /* struct eventSlotMigration; enum eventSlotMigrationStep */
-    /* These are found out by hooks of command/call.h, but for the last: struct eventDenial. */
+    /* Reported by hooks of command/call.h, except the last: struct eventDenial. */
     SERVER_COMMAND_DONE,
     SERVER_COMMAND_FAILED,
     SERVER_COMMAND_REJECTED,
-    SERVER_COMMAND_DENIED, /* by the rules of its user */
+    SERVER_COMMAND_DENIED, /* by the user's rules */
     SERVER_EVENT_KINDS
 };
-enum { EVENT_STARTED, EVENT_ENDED }; /* and other pairs: up, down; born, died ... */
+enum { EVENT_STARTED, EVENT_ENDED }; /* and other pairs: up, down; created, died and so on */
 enum eventPersistence {
     EVENT_RDB,
     EVENT_AOF,
@@ -75,14 +75,14 @@ struct eventConfig {
     const char **names; /* as registered */
     int count;
 };
-struct eventKey { /* it is there still */
+struct eventKey { /* The key still exists. */
     struct db *db;
     struct object *object;
 };
 struct eventAuth {
     struct client *client;
     struct str user;
-    const char *module; /* whose it was to say; NULL: the server's */
+    const char *module; /* the module that decided; NULL: the server */
     bool granted;
 };
 struct eventSlotMigration {
@@ -90,14 +90,14 @@ struct eventSlotMigration {
     const int (*ranges)[2]; /* first and last slot of each */
     int count;
 };
-struct eventDenial { /* the reasons are modules': 0 auth, 1 command, 2 key, 3 channel, 4 database */
+struct eventDenial { /* The reasons are modules' numbers: 0 auth, 1 command, 2 key, 3 channel, 4 database. */
     struct client *client;
-    struct str object; /* the key, the channel */
+    struct str object; /* the key or channel */
 };
 
 extern uint32_t server_events_wanted; /* a bit for each kind */
 typedef void serverEventSink(enum serverEventKind kind, int which, const void *data);
-extern serverEventSink *server_event_sink; /* there when anything is wanted */
+extern serverEventSink *server_event_sink; /* set when there are subscribers */
 
 static inline bool serverEventWanted(enum serverEventKind kind) {
     return __builtin_expect(server_events_wanted >> kind & 1, 0);

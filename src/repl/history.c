@@ -60,7 +60,7 @@ static inline void historyAppend(const struct str *pieces, int count) {
 
 static void historySink(const struct propagated *p) {
     debugAssert(historyOffset() == base + p->offset);
-    if (p->but & PROPAGATED_NOT_TO_REPLICAS) return;
+    if (p->exclude & PROPAGATED_NOT_TO_REPLICAS) return;
     historyAppend(p->pieces, p->count);
 }
 

@@ -173,7 +173,7 @@ struct client *linkStreamOpen(struct connection *conn, int dbid, struct str inpu
     serverAssert(!stream.client);
     serverAssert(conn && !conn->read_handler && !stream.transaction);
     struct client *c = clientCreate(conn);
-    clientReadOn(c);
+    clientResumeReading(c);
     c->flags |= CLIENT_PRIMARY | CLIENT_AUTHENTICATED | CLIENT_REPLY_OFF | CLIENT_DENY_BLOCKING;
     if (dbid >= 0 && dbGet(dbid)) c->db = dbGet(dbid);
     stream.client = c;

@@ -92,8 +92,8 @@ void replicaJoin(struct replicaClient *r, enum replicaState state) {
     c->flags |= CLIENT_REPLICA;
     listAddTail(&replicas, &r->node);
     if (repl_disable_tcp_nodelay) connSetNoDelay(c->conn, false);
-    if (client_weighing) clientAccountMemory(c);
-    monitorReplicas(true);
+    if (client_accounting) clientAccountMemory(c);
+    monitorSetHasReplicas(true);
 }
 
 static void replicaLeavePlace(struct replicaClient *r) {
@@ -128,7 +128,7 @@ static void replicaFree(struct client *c) {
         replica_hooks.forgetSnapshot(r);
         if (r->state == REPLICA_ONLINE) serverEvent(SERVER_REPLICA, EVENT_ENDED, NULL);
         listRemove(&replicas, &r->node);
-        monitorReplicas(replicas.length > 0);
+        monitorSetHasReplicas(replicas.length > 0);
     }
     replicaLeavePlace(r);
     sdsfree(r->address);

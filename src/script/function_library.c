@@ -67,8 +67,8 @@ struct functionLibrary *functionLibraryCreate(struct str text, sds *error) {
 
 void functionLibraryRelease(struct functionLibrary *lib) {
     struct scriptEngine *e = lib->engine;
-    for (struct function *f = lib->functions; f; f = f->next) e->how->release(e, SCRIPT_FUNCTION, f->code);
-    if (lib->whole) e->how->release(e, SCRIPT_FUNCTION, lib->whole);
+    for (struct function *f = lib->functions; f; f = f->next) e->methods->release(e, SCRIPT_FUNCTION, f->code);
+    if (lib->whole) e->methods->release(e, SCRIPT_FUNCTION, lib->whole);
     lib->whole = 0;
 }
 
@@ -90,7 +90,7 @@ size_t functionLibraryMemory(const struct functionLibrary *lib) {
     for (const struct function *f = lib->functions; f; f = f->next) {
         bytes += zmallocSize(f) + sdsAllocSize(f->name);
         if (f->description) bytes += sdsAllocSize(f->description);
-        if (lib->engine->how->codeMemory) bytes += lib->engine->how->codeMemory(lib->engine, f->code);
+        if (lib->engine->methods->codeMemory) bytes += lib->engine->methods->codeMemory(lib->engine, f->code);
     }
     return bytes;
 }
@@ -134,7 +134,7 @@ bool functionLibraryLoad(struct functionLibrary *lib, const struct functionLibra
                                           .add = functionLibraryAddFunction},
                                   .lib = lib};
     *error = NULL;
-    bool ok = lib->engine->how->compile(lib->engine, &load.job, error);
+    bool ok = lib->engine->methods->compile(lib->engine, &load.job, error);
     lib->whole = load.job.whole;
     if (ok && !lib->count) *error = sdsnew("ERR No functions registered");
     return !*error;

@@ -34,7 +34,7 @@ void functionSetRelease(struct functionSet *set, bool before_reset) {
     hashtableInitIterator(&it, &set->libraries, false);
     while (hashtableNext(&it, &entry)) {
         struct functionLibrary *lib = entry;
-        if (!before_reset || !lib->engine->how->reset_releases) functionLibraryRelease(lib);
+        if (!before_reset || !lib->engine->methods->reset_releases) functionLibraryRelease(lib);
     }
     hashtableStopIterator(&it);
 }

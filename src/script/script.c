@@ -60,7 +60,7 @@ static const struct hashtableType by_sha_type = {.entryKey = scriptShaKey};
 static const struct hashtableType by_text_type = {.entryKey = scriptTextKey};
 
 static size_t scriptScriptScriptMemory(const struct cachedScript *s) {
-    const struct scriptEngineMethods *how = s->engine->how;
+    const struct scriptEngineMethods *how = s->engine->methods;
     size_t engines = how->codeMemory ? how->codeMemory(s->engine, s->code) : 0;
     return zmallocSize(s) + sdsAllocSize(s->text) + engines;
 }
@@ -83,7 +83,7 @@ static void scriptDrop(struct cachedScript *s) {
     hashtablePop(&by_text, scriptTextKey(s));
     if (listLinked(&s->recent_node)) listRemove(&recent, &s->recent_node);
     scripts_memory -= s->memory;
-    s->engine->how->release(s->engine, SCRIPT_EVAL, s->code);
+    s->engine->methods->release(s->engine, SCRIPT_EVAL, s->code);
     scriptFree(s);
 }
 
@@ -143,7 +143,7 @@ static const char *scriptTakeCode(struct scriptCompilation *job, const struct sc
 static bool scriptCompile(struct cachedScript *s, struct str code, sds *error) {
     struct loadingScript load = {.job = {.kind = SCRIPT_EVAL, .text = code, .add = scriptTakeCode},
                                  .script = s};
-    const struct scriptEngineMethods *how = s->engine->how;
+    const struct scriptEngineMethods *how = s->engine->methods;
     if (how->compile(s->engine, &load.job, error) && s->code) return true;
     if (s->code) how->release(s->engine, SCRIPT_EVAL, s->code);
     if (!*error) *error = sdsnew("ERR No functions registered");
@@ -327,7 +327,7 @@ static void scriptReleaseScripts(void) {
     hashtableInitIterator(&it, &by_sha, false);
     while (hashtableNext(&it, &entry)) {
         struct cachedScript *s = entry;
-        if (!s->engine->how->reset_releases) s->engine->how->release(s->engine, SCRIPT_EVAL, s->code);
+        if (!s->engine->methods->reset_releases) s->engine->methods->release(s->engine, SCRIPT_EVAL, s->code);
     }
     hashtableStopIterator(&it);
 }
@@ -402,7 +402,7 @@ static size_t scriptCacheMemory(void) {
 
 static size_t scriptEnginesMemory(enum scriptKind kind) {
     size_t bytes = 0;
-    for (struct scriptEngine *e = script_engines; e; e = e->next) bytes += e->how->memory(e, kind).used;
+    for (struct scriptEngine *e = script_engines; e; e = e->next) bytes += e->methods->memory(e, kind).used;
     return bytes;
 }
 
@@ -432,7 +432,7 @@ static sds scriptEnginesInfo(sds s) {
     struct scriptMemory total = {0};
     int count = 0;
     for (struct scriptEngine *e = script_engines; e; e = e->next, count++) {
-        struct scriptMemory m = e->how->memory(e, SCRIPT_KINDS);
+        struct scriptMemory m = e->methods->memory(e, SCRIPT_KINDS);
         total.used += m.used;
         total.overhead += m.overhead;
     }
@@ -441,7 +441,7 @@ static sds scriptEnginesInfo(sds s) {
     s = infoField(s, "engines_total_memory_overhead:%zu", total.overhead);
     count = 0;
     for (struct scriptEngine *e = script_engines; e; e = e->next) {
-        struct scriptMemory m = e->how->memory(e, SCRIPT_KINDS);
+        struct scriptMemory m = e->methods->memory(e, SCRIPT_KINDS);
         s = infoField(s, "engine_%d:name=%s,module=%s,abi_version=%d,used_memory=%zu,memory_overhead=%zu",
                       count++, e->name, e->module, e->abi_version, m.used, m.overhead);
     }

@@ -52,12 +52,12 @@ static void scriptDebugForget(struct armedClient *a) {
 void scriptDebugDisarm(struct client *c) {
     struct armedClient *a = scriptDebugFindArmed(c);
     if (!a) return;
-    a->engine->how->debugger->disable(a->engine);
+    a->engine->methods->debugger->disable(a->engine);
     scriptDebugForget(a);
 }
 
 enum scriptDebugging scriptDebugArm(struct client *c, struct scriptEngine *e, bool sync) {
-    const struct scriptDebugger *debugger = e->how->debugger;
+    const struct scriptDebugger *debugger = e->methods->debugger;
     enum scriptDebugging enabled = debugger ? debugger->enable(e) : DEBUGGING_NOT_SUPPORTED;
     if (enabled != DEBUGGING_ENABLED) return enabled;
     struct armedClient *before = scriptDebugFindArmed(c);
@@ -117,7 +117,7 @@ bool scriptDebugBegin(struct client *c, struct str text) {
     }
     if (sync) serverLog(LL_NOTICE, "A synchronous debugging session of scripts begins");
     debugSessionBegin(c, e, child);
-    e->how->debugger->start(e, text);
+    e->methods->debugger->start(e, text);
     return true;
 }
 
@@ -125,7 +125,7 @@ void scriptDebugEnd(void) {
     struct debugSession *d = &debug_session;
     struct scriptEngine *e = d->engine;
     debugSessionEnd();
-    if (e) e->how->debugger->end(e);
+    if (e) e->methods->debugger->end(e);
     if (d->forked) _exit(0);
     scriptDebugDisarm(d->client);
     clientClose(d->client);

@@ -42,7 +42,7 @@ static bool scriptRunCallRefused(struct client *c, const struct scriptCode *code
     if (call_running->origin != ORIGIN_MODULE || !(code->flags & SCRIPT_SHEBANG) || callReplays())
         return false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (admissionAskRow(rows[i], c, c->request, ORIGIN_MODULE) != ADMITTED) return true;
+        if (admissionApplyRule(rows[i], c, c->request, ORIGIN_MODULE) != ADMITTED) return true;
     }
     return false;
 }
@@ -112,7 +112,7 @@ void scriptExecute(struct client *c, const struct scriptCode *code, int keys, bo
     }
     if (scriptRunCallRefused(c, code)) return;
     scriptRunBeginRun(c, code, read_only || code->flags & SCRIPT_NO_WRITES);
-    code->engine->how->run(code->engine, c, code, keys);
+    code->engine->methods->run(code->engine, c, code, keys);
     scriptRunEndRun(c);
 }
 

@@ -184,11 +184,11 @@ static void debugRewriteAll(struct client *c) {
 }
 
 static void debugSwitchesWeights(struct client *c) {
-    if (!client_weighing) {
+    if (!client_accounting) {
         replyError(c, "ERR maxmemory-clients is disabled.");
         return;
     }
-    sds s = clientWeightsText(sdsempty());
+    sds s = clientMemoryBucketsText(sdsempty());
     replyVerbatim(c, sdsview(s), "txt");
     sdsfree(s);
 }

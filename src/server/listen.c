@@ -115,7 +115,7 @@ static void listenAcceptOne(struct connection *conn, bool unix_socket) {
     authNewClient(c);
     clientstats.connections++;
     serverEvent(SERVER_CLIENT, EVENT_STARTED, c);
-    if (!ioThreadsTake(c)) clientReadOn(c);
+    if (!ioThreadsTake(c)) clientResumeReading(c);
 }
 
 static void listenStopReading(const struct group *g) {
@@ -162,7 +162,7 @@ static void listenAcceptUnix(struct aeEventLoop *el, int fd, void *data, int mas
 static void listenTakeCertificateUser(struct client *c, const struct connection *conn) {
     int count;
     sds *users = tlsServerUsers(conn, &count);
-    int taken = users ? authAsOneOf(c, users, count) : -1;
+    int taken = users ? authAsFirstUser(c, users, count) : -1;
     if (taken >= 0) serverLog(LL_VERBOSE, "A TLS client is user '%s' by its certificate", users[taken]);
     sdsfreesplitres(users, count);
 }
@@ -206,7 +206,7 @@ static void listenAcceptTls(struct aeEventLoop *el, int fd, void *data, int mask
         struct client *c = clientCreate(conn);
         c->user = aclDefaultUser();
         if (logGetLevel() <= LL_VERBOSE) listenLogAccepted(c, false);
-        if (!ioThreadsTake(c)) clientReadOn(c);
+        if (!ioThreadsTake(c)) clientResumeReading(c);
     }
 }
 

@@ -56,8 +56,8 @@ static void hotKeysOnCall(struct client *c) {
     }
     skip = hotKeysNextSkip();
     const struct request *r = c->request;
-    for (int i = 0; r->hints && i < r->key_count; i++) hotKeysNote(r->hints[i].key, c->db->id);
-    int pos = r->hints ? 0 : r->cmd->only_key.pos;
+    for (int i = 0; r->key_hashes && i < r->key_count; i++) hotKeysNote(r->key_hashes[i].key, c->db->id);
+    int pos = r->key_hashes ? 0 : r->cmd->only_key.pos;
     if (pos > 0 && pos < r->argc) hotKeysNote(r->argv[pos], c->db->id);
 }
 

@@ -28,10 +28,10 @@ struct luaRun lua_run;
 
 static void luaEngineRaiseKilled(lua_State *L, lua_Hook hook) {
     bool first = lua_gethookcount(lua_run.main) != 1;
-    if (first) serverLog(LL_NOTICE, "The running script is ended by %s", scriptKilledBy());
+    if (first) serverLog(LL_NOTICE, "The running script is ended by %s", scriptKillerName());
     lua_sethook(L, hook, LUA_MASKCOUNT, 1);
     lua_sethook(lua_run.main, hook, LUA_MASKCOUNT, 1);
-    lua_pushfstring(L, "Script killed by user with %s.", scriptKilledBy());
+    lua_pushfstring(L, "Script killed by user with %s.", scriptKillerName());
     lua_error(L);
 }
 
@@ -185,7 +185,7 @@ static const struct scriptEngineMethods methods = {.compile = luaCompile,
                                                    .debugger = &lua_debugger};
 
 static struct scriptEngine lua = {
-    .name = "LUA", .module = "lua", .abi_version = LUA_ENGINE_ABI, .how = &methods};
+    .name = "LUA", .module = "lua", .abi_version = LUA_ENGINE_ABI, .methods = &methods};
 
 /* ---- Where modules can be loaded, it looks like one of them ---- */
 

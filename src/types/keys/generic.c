@@ -72,7 +72,7 @@ void typeCommand(struct client *c) {
 }
 
 void randomkeyCommand(struct client *c) {
-    propagateApart();
+    propagateSeparately();
     struct object *o = dbRandomKey(c->db);
     if (o)
         replyBulk(c, objectKey(o));
@@ -222,7 +222,7 @@ void scanReply(struct client *c, struct str cursor, const struct scanOptions *op
     replyBulk(c, cursor);
     int64_t n = 0;
     struct replyMark mark = replyDeferLen(c);
-    propagateApart();
+    propagateSeparately();
     for (size_t i = 0; i < found->count; i++) {
         struct object *o = found->objects[i];
         if (!genericScanMatches(opt, o)) continue;
