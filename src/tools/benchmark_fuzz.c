@@ -98,7 +98,7 @@ static bool benchFuzzLearnCommands(sds *err) {
     sds directives = flags ? benchFuzzAsk(conn, 3, config, err) : NULL;
     connClose(conn);
     bool ok = fuzzGrammarInit(&fuzz.grammar, documented, flags, directives);
-    if (!ok && !*err) *err = sdsnew("COMMAND DOCS tells nothing that could be sent");
+    if (!ok && !*err) *err = sdsnew("COMMAND DOCS describes no command that could be sent");
     return ok;
 }
 

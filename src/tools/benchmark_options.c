@@ -17,31 +17,31 @@
 #define DEFAULT_REQUESTS 100000
 
 static const char usage_start[] =
-    "valkey-benchmark - put load on a Valkey server and measure it\n"
+    "valkey-benchmark - measure a Valkey server under load\n"
     "\n"
     "Usage: valkey-benchmark [options] [command [argument ...]]\n"
     "\n"
-    "Without a command, a suite of common commands is run, one test after the other.\n"
-    "In the arguments of a command, __rand_int__ becomes a random number (see -r), another one\n"
-    "each time; __rand_1st__, __rand_2nd__ ... __rand_9th__ one that is the same wherever it stands\n"
-    "in one command; and __data__ a value of -d bytes. -- ends the options.\n"
-    "Several commands, separated by ';', are sent one after the other; a number in front of one\n"
-    "of them says how often.\n"
+    "Without a command, it runs a suite of common commands, one test after the other.\n"
+    "In the arguments of a command, each __rand_int__ is replaced by a new random number (see -r),\n"
+    "__rand_1st__, __rand_2nd__ ... __rand_9th__ by one that is the same everywhere in a command, and\n"
+    "__data__ by a value of -d bytes. -- ends the options.\n"
+    "Several commands, separated by ';', are sent one after the other; a number before a command\n"
+    "repeats it.\n"
     "\n"
     "Server\n"
     "  -h HOST            host name or address (127.0.0.1)\n"
     "  -p PORT            port (6379)\n"
-    "  -s PATH            unix socket, instead of host and port\n"
+    "  -s PATH            Unix socket, instead of host and port\n"
     "  -a PASSWORD        authenticate with this password\n"
-    "  --user NAME        ... as this user; needs -a\n"
+    "  --user NAME        the user to authenticate as; needs -a\n"
     "  -u URI             valkey://[user[:password]@]host[:port][/db], also redis://;\n"
     "                     valkeys:// and rediss:// for TLS\n"
-    "  --mptcp            by several paths at once, where both sides know MPTCP\n"
-    "  --cluster          the server is a node of a cluster: connections are shared out among all its\n"
-    "                     primaries, and follow slots that move. In a command of your own, {tag} in the\n"
-    "                     names of keys becomes a tag that leads to the connection's node\n"
+    "  --mptcp            use several paths at once, if both sides support MPTCP\n"
+    "  --cluster          the server is a node of a cluster: connections are distributed over all its\n"
+    "                     primaries, and follow slots that move. In a command of your own, {tag} in\n"
+    "                     the names of keys is replaced by a tag of a slot of the connection's node\n"
     "  --rfr no|yes|all   read from replicas of the cluster: not at all, only, or also (no)\n"
-    "  --dbnum N          work in database N (0)\n"
+    "  --dbnum N          use database N (0)\n"
     "\n";
 
 static const char usage_end[] =
@@ -50,45 +50,45 @@ static const char usage_end[] =
     "  -c N               parallel connections (50)\n"
     "  -n N               commands per test, over all connections (100000)\n"
     "  -d N               bytes of __data__ and of the values in the suite (3)\n"
-    "  -3                 speak RESP3\n"
-    "  --enable-tracking  CLIENT TRACKING ON for all connections\n"
-    "  -r N               random numbers are drawn from 0 to N-1 and have 12 digits; without this\n"
-    "                     option __rand_int__ is sent as it is, so there is one key\n"
+    "  -3                 use RESP3\n"
+    "  --enable-tracking  send CLIENT TRACKING ON on all connections\n"
+    "  -r N               random numbers are from 0 to N-1 and have 12 digits; without this option\n"
+    "                     __rand_int__ is sent unchanged, so there is one key\n"
     "  -P N               commands sent together before waiting for replies (1)\n"
     "  -t NAMES           tests of the suite to run, separated by commas: ping (ping_inline,\n"
     "                     ping_mbulk), set, get, incr, lpush, rpush, lpop, rpop, sadd, hset, spop,\n"
     "                     zadd, zpopmin, lrange (lrange_100, _300, _500, _600), mset, mget, xadd,\n"
     "                     function_load, fcall\n"
     "  --num-functions N  functions in the library that function_load loads (10)\n"
-    "  --num-keys-in-fcall N  keys that fcall passes on (1)\n"
-    "  --threads N        client threads (1; in a cluster one for each node)\n"
+    "  --num-keys-in-fcall N  keys that fcall sends (1)\n"
+    "  --threads N        client threads (1; in a cluster one per node)\n"
     "  --mix LIST         instead of one test after the other, one load of several: get:80,set:20 draws\n"
-    "                     each command by these weights; each is reported, too\n"
-    "  --sequential       numbers are counted up instead of drawn\n"
-    "  --keys KIND        how numbers are drawn: uniform; zipf or zipf:EXPONENT (0.99): the lower, the\n"
-    "                     more often, as of a cache's keys; gauss or gauss:SHARE: around the middle,\n"
+    "                     commands by these weights; each is reported, too\n"
+    "  --sequential       numbers are sequential instead of random\n"
+    "  --keys KIND        distribution of the numbers: uniform; zipf or zipf:EXPONENT (0.99): lower\n"
+    "                     ones more often, like keys of a cache; gauss or gauss:SHARE: around the middle,\n"
     "                     with this share of the range as deviation (0.17) (uniform)\n"
-    "  --rps N            N commands a second, each due at a fixed moment, and its latency counted\n"
-    "                     from then on even if no connection was free; 0: as many as can be (0)\n"
+    "  --rps N            N commands per second, each due at a fixed moment from which its latency is\n"
+    "                     counted, even if no connection was free; 0: as many as possible (0)\n"
     "  --duration N       each test takes N seconds, instead of -n commands\n"
-    "  --warmup N         before each test, N seconds of it are not measured\n"
+    "  --warmup N         run each test for N seconds before it is measured\n"
     "  -x                 the last argument of the command is read from standard input\n"
     "  -I                 only connect the clients, and wait\n"
-    "  --seed N           start of the random numbers, to repeat a run\n"
+    "  --seed N           seed of the random numbers, to repeat a run\n"
     "  -k 0|1             0: a new connection for each batch (1)\n"
-    "  -l                 run the tests again and again until interrupted\n"
+    "  -l                 repeat the tests until interrupted\n"
     "\n"
     "Output\n"
     "  -q                 one line per test\n"
-    "  --csv              comma separated, with a header line\n"
+    "  --csv              comma separated values, with a header line\n"
     "  --json             one object, with percentiles\n"
     "  --svg FILE         a chart of latency and rate over the time of each test\n"
     "  --precision N      decimals of milliseconds (3)\n"
-    "  --show-server-errors, -e  show error replies and go on; otherwise the first one ends the test\n"
+    "  --show-server-errors, -e  show error replies and continue; otherwise the first one ends the test\n"
     "\n"
-    "Fuzzing, of servers whose data may be lost\n"
-    "  --fuzz             instead of tests, -n commands made up from what COMMAND DOCS tells\n"
-    "  --fuzz-mode LIST   malformed-commands: some of them are spoilt; config-commands: CONFIG SET, too\n"
+    "Fuzzing, for servers whose data may be lost\n"
+    "  --fuzz             instead of tests, send -n commands that are generated from COMMAND DOCS\n"
+    "  --fuzz-mode LIST   malformed-commands: some are malformed; config-commands: CONFIG SET, too\n"
     "  --fuzz-loglevel L  none, error (connections that break), info, debug (every error reply) (info)\n"
     "\n"
     "Comparison\n"
@@ -133,8 +133,8 @@ static int64_t benchOptionsParseNumber(const struct option *opt, const char *val
 }
 
 /* "host:port", "[v6]:port", "port" or "/path". */
-static void benchOptionsAddServer(struct benchOptions *o, const char *value) {
-    if (o->server_count == BENCH_MAX_SERVERS) benchOptionsComplain("Too many servers: no room for", value);
+static void addServer(struct benchOptions *o, const char *value) {
+    if (o->server_count == BENCH_MAX_SERVERS) complain("Too many servers; cannot add", value);
     struct benchServer *s = &o->servers[o->server_count++];
     if (strchr(value, '/')) {
         s->socket = value;
@@ -309,22 +309,18 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"-v", VERSION, NULL, 0, 0},
         {NULL, FLAG, NULL, 0, 0},
     };
-    benchOptionsParseWords(o, options, argc, argv);
-    if (o->requests > 0 && o->duration_s)
-        benchOptionsComplain("One of the two says when to end: -n and", "--duration");
-    o->read_from = benchOptionsReadFrom(replicas);
-    if (keys && !benchDrawParse(&o->draw, keys))
-        benchOptionsComplain("--keys takes uniform, zipf or gauss, not", keys);
-    if (keys && o->range < 1) benchOptionsComplain("The range of the numbers, -r, is needed for", "--keys");
-    if (keys && o->sequential)
-        benchOptionsComplain("Numbers are drawn or counted up: --keys and", "--sequential");
+    optionsParseWords(o, options, argc, argv);
+    if (o->requests > 0 && o->duration_s) complain("Only one of these can be given: -n and", "--duration");
+    o->read_from = readFrom(replicas);
+    if (keys && !benchDrawParse(&o->draw, keys)) complain("--keys takes uniform, zipf or gauss, not", keys);
+    if (keys && o->range < 1) complain("The range of the numbers, -r, is required for", "--keys");
+    if (keys && o->sequential) complain("Only one of these can be given: --keys and", "--sequential");
     if (o->range > 0) benchDrawPrepare(&o->draw, o->range);
-    if (o->mix && (o->argc || o->tests))
-        benchOptionsComplain("One load at a time: a command or -t, and", "--mix");
-    if (o->csv && o->json) benchOptionsComplain("One form of output at a time: --csv and", "--json");
-    if (o->svg && o->server_count > 1) benchOptionsComplain("A chart is of one server, not with", "--vs");
+    if (o->mix && (o->argc || o->tests)) complain("Only one load can be given: -t or a command, or", "--mix");
+    if (o->csv && o->json) complain("Only one output format can be given: --csv and", "--json");
+    if (o->svg && o->server_count > 1) complain("A chart shows only one server, not those of", "--vs");
     if (o->cluster && o->server_count > 1)
-        benchOptionsComplain("A comparison is between servers, not with", "--cluster");
+        complain("Only single servers are compared, not with", "--cluster");
     if (fuzz_modes && !benchFuzzModes(fuzz_modes)) exit(1);
     if (o->requests < 0) o->requests = DEFAULT_REQUESTS;
     if (o->servers[0].socket) o->servers[0].host = NULL;

@@ -114,7 +114,7 @@ static bool cliCheckOwners(struct cluster *c, bool fix) {
         if (!clusterIsPrimary(c->nodes[i])) continue;
         keys[i] = zcalloc(CLUSTER_SLOTS, sizeof(keys[i][0]));
         ok = clusterKeysBySlot(c->nodes[i], keys[i]);
-        clusterProgress("nodes looked at", i + 1, c->count);
+        clusterProgress("nodes checked", i + 1, c->count);
     }
     ok = ok && cliCheckSlotOwners(c, keys, fix);
     for (int i = 0; i < c->count; i++) zfree(keys[i]);

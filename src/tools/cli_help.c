@@ -19,14 +19,14 @@ static const char overview[] =
     "  N COMMAND ...            to send it N times\n"
     "  help COMMAND             to see what a command is for\n"
     "  help GROUP               to see the commands of a group, such as string or @string\n"
-    "  connect HOST PORT        to talk to another server\n"
+    "  connect HOST PORT        to connect to another server\n"
     "  :set                     to see your preferences: hints, color, table, pager;\n"
     "                           \":set nohints\" switches hints off\n"
     "  clear                    to clear the screen\n"
     "  quit                     to leave\n"
-    "The TAB key completes what you type, again and again: commands, subcommands, options,\n"
-    "names of keys, of directives, of users, and help itself. Ctrl-C drops a line, or breaks a\n"
-    "command that waits. Lines of ~/.valkeyclirc such as \":set nohints\" are your preferences.\n";
+    "The TAB key completes commands, subcommands, options, names of keys, of directives, of users,\n"
+    "and help itself; press it again for the next completion. Ctrl-C discards a line, or interrupts\n"
+    "a command that waits. ~/.valkeyclirc stores preferences, in lines such as \":set nohints\".\n";
 
 static struct cliDocs docs;
 
@@ -158,7 +158,7 @@ void cliHelp(struct cli *c, int argc, const sds *argv) {
     else if (d->bytes)
         text = cliHelpText(d, cliPalette(c->colour), argc, argv);
     else
-        text = sdsnew("There is no help: the server does not answer COMMAND DOCS.\n");
+        text = sdsnew("There is no help: the server does not support COMMAND DOCS.\n");
     cliShow(c, text);
     sdsfree(text);
 }

@@ -150,9 +150,9 @@ static void cliKeysNoteSize(struct walk *w, const sds key, struct typeSample *t,
     sdsfree(name);
 }
 
-static void cliKeysTellRefusal(struct walk *w, const sds key, struct str why) {
-    cliKeysMakeRoom(w);
-    fprintf(stderr, "Warning: the size of '%s' is not told: %.*s\n", key, (int)why.len, why.ptr);
+static void tellRefusal(struct walk *w, const sds key, struct str why) {
+    makeRoom(w);
+    fprintf(stderr, "Warning: the size of '%s' is unknown: %.*s\n", key, (int)why.len, why.ptr);
 }
 
 /* There may be none: another client deleted the key or gave it another type. */
@@ -318,7 +318,7 @@ int cliSampleKeys(struct cli *c) {
         cliKeysAddType(&w, strOf(known_types[i].name));
     signal(SIGINT, cliKeysOnInterrupt);
     if (!c->scan_count) c->scan_count = c->interval_us ? PAUSE_EVERY : STEP_KEYS;
-    printf("\n# Looking at all keys for the %s ones. With -i 0.1 there is a pause\n"
+    printf("\n# Scanning all keys for the %s ones. With -i 0.1 there is a pause\n"
            "# of 0.1 seconds after each %d keys, which is seldom needed.\n\n",
            c->mode == CLI_HOTKEYS ? "most used" : "biggest", PAUSE_EVERY);
     w.progress = cliProgressStart("keys", w.all);

@@ -14,8 +14,8 @@
 #include "tools/cli.h"
 
 static const char intro[] =
-    "The script is stopped before its first line. Type step or continue to run it, help for what\n"
-    "else the debugger knows, restart to begin again with the file as it is now, quit to leave.\n\n";
+    "The script is stopped before its first line. Type step or continue to run it, help for more\n"
+    "commands, restart to begin again with the current file, quit to leave.\n\n";
 
 /* On a terminal: what is about to run stands out, what went wrong is red, what the debugger itself says is
  * faint. */

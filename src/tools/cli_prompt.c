@@ -155,7 +155,7 @@ static bool cliPromptOnce(struct cli *c, const char *history) {
     else if (edited == CLI_EDIT_END)
         printf("\n"); /* what comes next on this terminal begins a line */
     else if (told && !again)
-        printf("(to leave: exit, Ctrl-D, or Ctrl-C once more)\n");
+        printf("(to leave: exit, Ctrl-D, or Ctrl-C again)\n");
     sdsfree(line);
     return more && !again && edited != CLI_EDIT_END;
 }

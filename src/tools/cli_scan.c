@@ -24,7 +24,7 @@ void cliScanRequest(struct cli *c, const sds cursor) {
 sds *cliScanTake(struct cli *c, sds *cursor, int *count) {
     struct respReply reply;
     cliExpect(c, &reply);
-    if (reply.elements != 2) cliFail("%s", "The server's reply to SCAN is not understood.");
+    if (reply.elements != 2) cliFail("%s", "The server's reply to SCAN is invalid.");
     const struct respReply *list = &reply.element[1];
     cliSetText(cursor, sdsnewstr(reply.element[0].str));
     sds *keys = zmalloc((list->elements + 1) * sizeof(keys[0]));

@@ -8,13 +8,13 @@
 
 const char tool_tls_usage[] =
     "TLS\n"
-    "  --tls              connect over TLS; valkeys:// and rediss:// say that, too\n"
-    "  --sni NAME         ask for the server of this name\n"
-    "  --cacert FILE      who signs the server's certificate; without this option and the next the\n"
-    "                     authorities that the system trusts\n"
-    "  --cacertdir DIR    the same as a folder\n"
-    "  --insecure         take any certificate\n"
-    "  --cert FILE        our own certificate\n"
+    "  --tls              connect over TLS; so do valkeys:// and rediss://\n"
+    "  --sni NAME         server name for the handshake\n"
+    "  --cacert FILE      the authority that signs the server's certificate; without this option and\n"
+    "                     the next, the authorities that the system trusts\n"
+    "  --cacertdir DIR    a directory of authorities\n"
+    "  --insecure         accept any certificate\n"
+    "  --cert FILE        the certificate of the client\n"
     "  --key FILE         ... and its private key\n"
     "  --tls-ciphers LIST       ciphers of TLS 1.2 and before\n"
     "  --tls-ciphersuites LIST  ciphers of TLS 1.3\n";
@@ -26,7 +26,7 @@ static void toolTlsFail(const char *why) {
 
 void toolTlsStart(struct toolTls *t) {
     if (!t->on) return;
-    if ((t->cert == NULL) != (t->key == NULL)) toolTlsFail("--cert and --key go together");
+    if ((t->cert == NULL) != (t->key == NULL)) toolTlsFail("--cert and --key must be given together");
     struct tlsSettings s = {.cert_file = t->cert,
                             .key_file = t->key,
                             .ca_file = t->ca_file,

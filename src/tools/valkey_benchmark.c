@@ -88,7 +88,7 @@ static void valkeyBenchmarkStayConnected(struct connection **conns, int count) {
     if (reply && reply[0] == '-')
         fprintf(stderr, "Error from server: %.*s\n", (int)strcspn(reply + 1, "\r\n"), reply + 1);
     else
-        fprintf(stderr, "A connection has ended: %s\n", err ? err : "the server sent what nobody asked for");
+        fprintf(stderr, "A connection has ended: %s\n", err ? err : "the server sent an unexpected message");
     sdsfree(reply);
     sdsfree(err);
 }

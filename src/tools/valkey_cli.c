@@ -60,7 +60,7 @@ static bool valkeyCliAddStdin(struct cli *c, struct cliCommand *cmd) {
         cmd->argv[i] = valkeyCliReadAll(stdin);
         return true;
     }
-    fprintf(stderr, "The tag given with -X is none of the arguments.\n");
+    fprintf(stderr, "No argument is the tag given with -X.\n");
     return false;
 }
 

@@ -72,7 +72,7 @@ foreach kind {valkey ours} {
             if {$path eq {}} { skip "no valkey-cli" }
             set printed $::work_dir/printed
             set pid [exec timeout 60 $path -p [srv [at primary] port] --replica > $printed 2> $::work_dir/cli.err &]
-            wait_for_condition 200 50 {[string match "*In sync*" [read_file $::work_dir/cli.err]]} else { fail [read_file $::work_dir/cli.err] }
+            wait_for_condition 200 50 {[string match "*Synchronized after*" [read_file $::work_dir/cli.err]]} else { fail [read_file $::work_dir/cli.err] }
             r [at primary] set printed "a \"value\""
             r [at primary] eval {redis.call('set', 'x', 1) redis.call('incr', 'x')} 0
             wait_for_condition 200 50 {[string match "*exec*" [string tolower [read_file $printed]]]} else { fail [read_file $printed] }

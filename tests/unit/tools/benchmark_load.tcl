@@ -49,19 +49,19 @@ start_server {tags {tools}} {
     test "--mix: a wrong one is an error, and nothing is sent" {
         r config resetstat
         foreach {arguments error} {
-            {--mix get:80,nosuch:20} "*no single test 'nosuch'*"
-            {--mix get:0}            "*no weight*"
-            {--mix get:x}            "*no weight*"
-            {--mix ping}             "*no single test 'ping'*"
+            {--mix get:80,nosuch:20} "*no single test is named 'nosuch'*"
+            {--mix get:0}            "*invalid weight*"
+            {--mix get:x}            "*invalid weight*"
+            {--mix ping}             "*no single test is named 'ping'*"
             {--mix {}}               "*no test*"
-            {--mix get -t set}       "*One load at a time*"
-            {--mix get ping}         "*One load at a time*"
-            {--keys zipf}            "*-r, is needed*"
+            {--mix get -t set}       "*Only one load can be given*"
+            {--mix get ping}         "*Only one load can be given*"
+            {--keys zipf}            "*-r, is required*"
             {--keys pareto -r 10}    "*uniform, zipf or gauss*"
             {--keys zipf:0 -r 10}    "*uniform, zipf or gauss*"
-            {--keys zipf -r 10 --sequential} "*drawn or counted up*"
-            {--json --csv}           "*One form of output*"
-            {--svg x --vs 127.0.0.1:1} "*of one server*"
+            {--keys zipf -r 10 --sequential} "*Only one of these*"
+            {--json --csv}           "*Only one output format*"
+            {--svg x --vs 127.0.0.1:1} "*only one server*"
         } {
             lassign [run_benchmark {} {*}$arguments -n 10] code out err
             assert_equal 1 $code $arguments

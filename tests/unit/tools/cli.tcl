@@ -348,7 +348,7 @@ start_server {} {
         fconfigure $pipe -blocking 1
         assert_equal 1 [catch {close $pipe}]
         close $listener
-        assert_match "*gives no copy of its data: ERR unknown command*" $::rdb_text
+        assert_match "*refuses to send its data: ERR unknown command*" $::rdb_text
         assert {![file exists $::work_dir/none.rdb]}
     }
 }
@@ -504,7 +504,7 @@ test "a backup that is interrupted leaves no file" {
         set pipe [open |[list $::cli -p $port --rdb $file 2>@1] r]
         fconfigure $pipe -blocking 0
         fileevent $pipe readable [list apply {{pipe} {
-            if {[string match "*begins*" [read $pipe]]} { exec kill -INT [pid $pipe] }
+            if {[string match "*Receiving*" [read $pipe]]} { exec kill -INT [pid $pipe] }
             if {[eof $pipe]} { set ::interrupted 1 }
         }} $pipe]
         vwait ::interrupted

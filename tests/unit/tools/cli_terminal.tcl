@@ -448,7 +448,7 @@ start_server {overrides {save {}}} {
         assert_equal {0 {}} [list $code $err]
         for {set i 0} {$i < 2000} {incr i} { r set big:$i [string repeat x 500] }
         r config set rdb-key-save-delay 1000
-        session [list --rdb $::work_dir/copy.rdb] { see "begins to arrive*K, *K/s*Transfer finished with success" }
+        session [list --rdb $::work_dir/copy.rdb] { see "Receiving the snapshot*K, *K/s*Transfer finished with success" }
         r config set rdb-key-save-delay 0
     } {} {slow}
 
