@@ -185,7 +185,7 @@ void hashtablePrefetchBucket(const hashtable *ht, uint64_t hash) {
     if (!hasTable(ht)) return;
     uint64_t salted = hashtableSalted(ht, hash);
     const segment *s = anySegmentOf(ht, salted);
-    prefetch(&s->table[homeOf(s, subOf(s, salted))]);
+    hashtablePrefetchLine(&s->table[homeOf(s, subOf(s, salted))]);
 }
 
 static __attribute__((noinline)) void *hashtablePeekBehindHome(const segment *s, uint32_t home, uint8_t tag) {

@@ -25,13 +25,13 @@ static inline uint64_t hashtableSalted(const hashtable *ht, uint64_t hash) {
 
 /* gcc takes a function that only prefetches for one without any effect and drops its calls; the empty asm
  * prevents that. */
-static inline void prefetch(const void *p) {
+static inline void hashtablePrefetchLine(const void *p) {
     __builtin_prefetch(p);
     __asm__ volatile("");
 }
 
 static inline void prefetchEntries(const bucket *b) {
-    for (slotSet set = usedSlots(b); set; set &= set - 1) prefetch(entryAt(b, slotOfBit(set)));
+    for (slotSet set = usedSlots(b); set; set &= set - 1) hashtablePrefetchLine(entryAt(b, slotOfBit(set)));
 }
 
 /* --- Keys --- */

@@ -55,7 +55,7 @@ static void hashtableWalkPrefetchParts(const hashtable *ht, struct scanCursor c)
     prefetchEntries(&p.segment->table[p.home]);
     if (!scanCursorAdvance(&c, p.to)) return;
     p = hashtableWalkPartAt(ht, &c);
-    prefetch(&p.segment->table[p.home]);
+    hashtablePrefetchLine(&p.segment->table[p.home]);
 }
 
 uint64_t hashtableScan(hashtable *ht, uint64_t cursor, hashtableScanFn fn, void *priv) {
@@ -136,7 +136,7 @@ bool hashtableNext(struct hashtableIterator *it, void **entry) {
             if (!hashtableWalkOn(it)) return false;
         const bucket *table = it->segment->table, *b = &table[it->bucket];
         if (it->slot == 0 && it->far) {
-            prefetch(&table[hashtableWalkBucketAhead(it, it->far)]);
+            hashtablePrefetchLine(&table[hashtableWalkBucketAhead(it, it->far)]);
             prefetchEntries(&table[hashtableWalkBucketAhead(it, it->near)]);
         }
         while (it->slot < SLOTS) {
@@ -239,10 +239,10 @@ static inline bool hashtableWalkFairTry(const hashtable *ht, struct probePlace *
     }
     uint64_t *at = &draws.number[draws.next++ % DRAWS_AHEAD], number = *at;
     *at = randomU64();
-    if (hashtableWalkDrawnPlace(ht, *at, &later)) prefetch(later.bucket);
+    if (hashtableWalkDrawnPlace(ht, *at, &later)) hashtablePrefetchLine(later.bucket);
     if (hashtableWalkDrawnPlace(ht, draws.number[(draws.next + DRAWS_AHEAD / 2) % DRAWS_AHEAD], &later) &&
         later.bucket->tags[later.slot])
-        prefetch(entryAt(later.bucket, later.slot));
+        hashtablePrefetchLine(entryAt(later.bucket, later.slot));
     return hashtableWalkDrawnPlace(ht, number, p) && p->bucket->tags[p->slot];
 }
 
@@ -298,7 +298,7 @@ size_t hashtableSample(hashtable *ht, void **dst, size_t count) {
         const bucket *b = &s->table[i];
         for (slotSet set = usedSlots(b); set && n < count; set &= set - 1) {
             dst[n] = entryAt(b, slotOfBit(set));
-            prefetch(dst[n++]);
+            hashtablePrefetchLine(dst[n++]);
         }
         s = hashtableWalkStepAround(ht, s, &i);
     } while (n < count && (s != first || i != start));

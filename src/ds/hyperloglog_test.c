@@ -19,7 +19,7 @@
 
 #define HEADER 16
 
-struct model {
+struct hllModel {
     uint8_t registers[HLL_REGISTERS];
 };
 
@@ -28,14 +28,14 @@ static struct str elementText(uint64_t i, char buf[LONG_STR_SIZE]) {
 }
 
 /* True: a register grew. */
-static bool hyperloglogTestModelAdd(struct model *m, struct str element) {
+static bool hyperloglogTestModelAdd(struct hllModel *m, struct str element) {
     unsigned index, rank = hllPattern(element, &index);
     if (m->registers[index] >= rank) return false;
     m->registers[index] = (uint8_t)rank;
     return true;
 }
 
-static void assertRegisters(const struct model *m, sds hll) {
+static void assertRegisters(const struct hllModel *m, sds hll) {
     static uint8_t registers[HLL_REGISTERS];
     memset(registers, 0, sizeof registers);
     assert_true(hllMergeInto(registers, sdsview(hll)));
@@ -113,7 +113,7 @@ static void testHeader(void **state) {
 
 /* Adds random elements to a sparse one with this limit and to a dense one. */
 static void checkAdding(size_t sparse_max, uint64_t elements, uint64_t check_every) {
-    struct model *m = zcalloc(1, sizeof *m);
+    struct hllModel *m = zcalloc(1, sizeof *m);
     sds sparse = hllNew(), dense = hllNew();
     bool was_dense = false;
     assert_true(hllToDense(&dense));
@@ -157,7 +157,7 @@ static void hyperloglogTestModel(void **state) {
 static void testAllRegisters(void **state) {
     (void)state;
     for (int round = 0; round < 20; round++) {
-        struct model *m = zcalloc(1, sizeof *m);
+        struct hllModel *m = zcalloc(1, sizeof *m);
         unsigned highest = round % 2 ? 32 : 51, filled = 1 + (unsigned)randomBelow(100);
         for (unsigned i = 0; i < HLL_REGISTERS; i++)
             if (randomBelow(100) < filled) m->registers[i] = (uint8_t)randomBelow(highest + 1);
@@ -175,7 +175,7 @@ static void testAllRegisters(void **state) {
 static void hyperloglogTestMerge(void **state) {
     (void)state;
     for (int round = 0; round < 100; round++) {
-        struct model *all = zcalloc(1, sizeof *all);
+        struct hllModel *all = zcalloc(1, sizeof *all);
         uint8_t *merged = zcalloc(1, HLL_REGISTERS);
         for (int part = 0; part < 3; part++) {
             sds hll = hllNew();
@@ -207,7 +207,7 @@ static void testAccuracy(void **state) {
         double sum = 0, squares = 0;
         enum { TRIALS = 40 };
         for (int t = 0; t < TRIALS; t++) {
-            struct model *m = zcalloc(1, sizeof *m);
+            struct hllModel *m = zcalloc(1, sizeof *m);
             char buf[LONG_STR_SIZE];
             for (uint64_t i = 0; i < sizes[k]; i++) hyperloglogTestModelAdd(m, elementText(next++, buf));
             double error = ((double)hllCountRegisters(m->registers) - (double)sizes[k]) / (double)sizes[k];

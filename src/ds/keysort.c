@@ -59,7 +59,7 @@ static void keysortSortRange(const struct order *o, struct sortKey *k, size_t n,
     if (keysortIsBefore(o, &k[half], &k[half - 1])) keysortMerge(o, k, half, n, tmp);
 }
 
-void keysort(struct sortKey *keys, size_t count, keysortTie *tie, void *priv) {
+void keysortSort(struct sortKey *keys, size_t count, keysortTie *tie, void *priv) {
     struct order o = {tie, priv};
     struct sortKey room[STACK_MAX / 2], *tmp = count > STACK_MAX ? zmalloc(count / 2 * sizeof *tmp) : room;
     keysortSortRange(&o, keys, count, tmp);

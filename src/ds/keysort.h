@@ -25,7 +25,7 @@ struct sortKey {
  * order. */
 typedef int keysortTie(void *priv, size_t a, size_t b);
 
-void keysort(struct sortKey *keys, size_t count, keysortTie *tie, void *priv);
+void keysortSort(struct sortKey *keys, size_t count, keysortTie *tie, void *priv);
 /* Moves the `first` smallest ones to the front, in any order. O(count) on average. */
 void keysortSelect(struct sortKey *keys, size_t count, size_t first, keysortTie *tie, void *priv);
 

@@ -62,7 +62,7 @@ static void eachFilling(void (*check)(size_t count, int kind, uint64_t range)) {
 
 static void checkStable(size_t count, int kind, uint64_t range) {
     keysortTestFill(count, kind, range);
-    keysort(keys, count, NULL, NULL);
+    keysortSort(keys, count, NULL, NULL);
     qsort(model, count, sizeof *model, stableOrder);
     keysortTestAssertSame(count);
 }
@@ -70,7 +70,7 @@ static void checkStable(size_t count, int kind, uint64_t range) {
 static void checkTies(size_t count, int kind, uint64_t range) {
     size_t asked = 0;
     keysortTestFill(count, kind, range);
-    keysort(keys, count, laterFirst, &asked);
+    keysortSort(keys, count, laterFirst, &asked);
     qsort(model, count, sizeof *model, tiedOrder);
     keysortTestAssertSame(count);
     if (range > (uint64_t)1 << 62 && kind > 1) assert_int_equal(asked, 0); /* only about equal keys */
@@ -80,7 +80,7 @@ static void keysortTestCheckSelect(size_t count, int kind, uint64_t range) {
     size_t asked = 0, first = count ? randomBelow(count + 1) : 0;
     keysortTestFill(count, kind, range);
     keysortSelect(keys, count, first, laterFirst, &asked);
-    keysort(keys, first, laterFirst, &asked);
+    keysortSort(keys, first, laterFirst, &asked);
     qsort(model, count, sizeof *model, tiedOrder);
     keysortTestAssertSame(first);
 }

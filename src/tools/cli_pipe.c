@@ -20,7 +20,7 @@
 #define CHUNK     (128 * 1024)
 #define MARK_SIZE 20
 
-struct pipeTransfer {
+struct cliPipeTransfer {
     struct cli *cli;
     sds out; /* to be sent, from `sent` on */
     size_t sent;
@@ -31,7 +31,7 @@ struct pipeTransfer {
     struct cliProgress progress;
 };
 
-static bool cliPipeFill(struct pipeTransfer *t) {
+static bool cliPipeFill(struct cliPipeTransfer *t) {
     sdssetlen(t->out, 0);
     t->sent = 0;
     ssize_t n = read(STDIN_FILENO, t->out, CHUNK);
@@ -49,12 +49,12 @@ static bool cliPipeFill(struct pipeTransfer *t) {
     return true;
 }
 
-static bool cliPipeIsMark(const struct pipeTransfer *t, const char *reply, int64_t size) {
+static bool cliPipeIsMark(const struct cliPipeTransfer *t, const char *reply, int64_t size) {
     int64_t end = 2 + MARK_SIZE; /* "$20\r\n" stands before the mark, "\r\n" behind it */
     return t->at_end && size > end && reply[0] == '$' && memcmp(reply + size - end, t->mark, MARK_SIZE) == 0;
 }
 
-static void cliPipeCountReplies(struct pipeTransfer *t) {
+static void cliPipeCountReplies(struct cliPipeTransfer *t) {
     struct cliLink *l = &t->cli->link;
     size_t at = 0;
     while (!t->done) {
@@ -77,7 +77,7 @@ static void cliPipeCountReplies(struct pipeTransfer *t) {
 }
 
 /* False: the connection broke. */
-static bool cliPipeStep(struct pipeTransfer *t) {
+static bool cliPipeStep(struct cliPipeTransfer *t) {
     struct cli *c = t->cli;
     bool pending = t->sent < sdslen(t->out), readable = !t->at_end && !pending;
     struct pollfd fds[] = {
@@ -96,7 +96,7 @@ static bool cliPipeStep(struct pipeTransfer *t) {
     return n >= 0;
 }
 
-static void cliPipeShowProgress(struct pipeTransfer *t) {
+static void cliPipeShowProgress(struct cliPipeTransfer *t) {
     char replies[80];
     snprintf(replies, sizeof(replies), "%lld replies, %lld errors", (long long)t->replies,
              (long long)t->errors);
@@ -110,7 +110,7 @@ static int64_t cliPipeInputSize(void) {
     return at >= 0 && fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)(st.st_size - at) : -1;
 }
 
-static bool cliPipeTimedOut(struct pipeTransfer *t) {
+static bool cliPipeTimedOut(struct cliPipeTransfer *t) {
     int64_t limit_us = t->cli->pipe_timeout_s * 1000000;
     if (!t->at_end || limit_us == 0 || monotonicUs() - t->active_us < limit_us) return false;
     fprintf(stderr, "No replies for %lld seconds: exiting.\n", (long long)t->cli->pipe_timeout_s);
@@ -119,7 +119,7 @@ static bool cliPipeTimedOut(struct pipeTransfer *t) {
 }
 
 int cliPipe(struct cli *c) {
-    struct pipeTransfer t = {
+    struct cliPipeTransfer t = {
         .cli = c, .out = sdsMakeRoomForExact(sdsempty(), CHUNK), .active_us = monotonicUs()};
     t.progress = cliProgressStart(NULL, cliPipeInputSize());
     t.progress.is_on &= !isatty(STDIN_FILENO); /* else it would stand between what is typed */

@@ -68,7 +68,7 @@ static void readManifestText(struct str text) {
     sdsfree(path);
 }
 
-static enum aofLoaded load(int files) {
+static enum aofLoaded aofLoadFiles(int files) {
     aofManifestAdd(&aof.manifest, sdsnew("a"), 1, 'i');
     if (files > 1) aofManifestAdd(&aof.manifest, sdsnew("b"), 2, 'i');
     enum aofLoaded result = aofLoad();
@@ -84,7 +84,7 @@ static void assertRewrites(void) {
     bool ok = aofRewriteFile(path, NULL);
     serverAssert(ok);
     emptyServer();
-    serverAssert(load(1) != AOF_FAILED);
+    serverAssert(aofLoadFiles(1) != AOF_FAILED);
     digestAll(after);
     serverAssert(memcmp(before, after, sizeof before) == 0);
     sdsfree(path);
@@ -96,7 +96,7 @@ static void runCommands(struct str bytes, unsigned flags) {
     size_t half = flags & TWO_FILES ? bytes.len / 2 : bytes.len;
     writeFile("a", strN(bytes.ptr, half));
     if (flags & TWO_FILES) writeFile("b", strN(bytes.ptr + half, bytes.len - half));
-    load(flags & TWO_FILES ? 2 : 1);
+    aofLoadFiles(flags & TWO_FILES ? 2 : 1);
     sdsfree(requests);
     serverAssert(!script_run.name && !loadingActive());
     if (flags & REWRITE)
@@ -130,8 +130,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         readManifestText(bytes);
         return 0;
     }
-    set("sanitize-dump-payload", flags & SANITIZE ? STR("yes") : STR("no"));
-    set("zset-index", flags & BTREE ? STR("btree") : STR("skiplist"));
+    setDirective("sanitize-dump-payload", flags & SANITIZE ? STR("yes") : STR("no"));
+    setDirective("zset-index", flags & BTREE ? STR("btree") : STR("skiplist"));
     aof_load_truncated = flags & TRUNCATED;
     runCommands(bytes, flags);
     emptyServer();

@@ -4,11 +4,11 @@
  * does not know are refused; so are requests for a billion elements. */
 #pragma once
 
-#include "server.h"
 #include "client/reply.h"
 #include "commands/cmd_hash.h"
 #include "commands/cmd_set.h"
 #include "commands/cmd_sorted_set.h"
+#include "server.h"
 
 #define ELEMENTS_MAX 1000
 
@@ -21,14 +21,14 @@ static const char *const refused_names[] = {
 /* Their third word is how many elements the reply has, repeated ones if negative. */
 static const char *const counted_names[] = {"srandmember", "hrandfield", "zrandmember"};
 
-static void refuse(struct client *c) {
+static void refusedCommand(struct client *c) {
     replyError(c, "ERR not while fuzzing");
 }
 
 static void countedCommand(struct client *c) {
     int64_t n;
     if (c->argc > 2 && string2ll(c->argv[2], &n) && n < -ELEMENTS_MAX)
-        refuse(c);
+        refusedCommand(c);
     else if (strIs(c->argv[0], "srandmember"))
         srandmemberCommand(c);
     else if (strIs(c->argv[0], "hrandfield"))
@@ -38,7 +38,7 @@ static void countedCommand(struct client *c) {
 }
 
 /* Those that do not exist are no matter. */
-static void replace(const char *name, commandProc *proc) {
+static void replaceCommand(const char *name, commandProc *proc) {
     struct serverCommand *cmd = commandLookupName(strOf(name));
     if (!cmd) return;
     struct commandSpec *spec = zmalloc(sizeof *spec);
@@ -49,9 +49,9 @@ static void replace(const char *name, commandProc *proc) {
 
 static inline void refuseCommands(void) {
     for (size_t i = 0; i < sizeof refused_names / sizeof *refused_names; i++)
-        replace(refused_names[i], refuse);
+        replaceCommand(refused_names[i], refusedCommand);
     for (size_t i = 0; i < sizeof counted_names / sizeof *counted_names; i++)
-        replace(counted_names[i], countedCommand);
+        replaceCommand(counted_names[i], countedCommand);
 }
 
 /* Lines to requests. One that is not well quoted is left as it is. */

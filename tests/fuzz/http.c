@@ -6,6 +6,8 @@
  * An input is | seed | bytes |. The seed says where the stream is split: however it is split, the requests
  * must be those of the whole. What a request carries goes on as it would: credentials are decoded, and the
  * bytes are written as a label of a metric and as a string of JSON, which must be well formed. */
+#include "web/http.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -14,7 +16,6 @@
 #include "base/zmalloc.h"
 #include "web/base64.h"
 #include "web/exposition.h"
-#include "web/http.h"
 #include "web/info_view.h"
 #include "web/json.h"
 
@@ -22,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- Requests ---- */
 
-static sds transcribe(sds out, const struct httpRequest *q) {
+static sds httpTranscribe(sds out, const struct httpRequest *q) {
     serverAssert(sdslen(q->path) <= HTTP_TARGET_MAX && sdslen(q->host) <= HTTP_VALUE_MAX);
     out = sdscatprintf(out, "(%d %d %d|", q->method, q->forwarded, q->keep_alive);
     const sds parts[] = {q->path, q->host, q->authorization, q->accept};
@@ -40,7 +41,7 @@ static sds transcribe(sds out, const struct httpRequest *q) {
 }
 
 /* seed 0: all at once; 1: byte by byte. Each piece lies in an allocation of its size. */
-static sds understand(struct str stream, uint32_t seed) {
+static sds httpReadRequests(struct str stream, uint32_t seed) {
     struct httpReader *r = httpReaderCreate();
     sds out = sdsempty();
     int status = 0;
@@ -58,7 +59,7 @@ static sds understand(struct str stream, uint32_t seed) {
             serverAssert(status != 0 || used == n - at);
             serverAssert(status != 200 || used > 0);
             at += used;
-            if (status == 200) out = transcribe(out, q);
+            if (status == 200) out = httpTranscribe(out, q);
         }
         zfree(piece);
         stream = strN(stream.ptr + n, stream.len - n);
@@ -117,7 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     checkLabel(bytes);
     checkInfo(bytes);
     if (!httpIsAvailable()) return 0;
-    sds whole = understand(bytes, 0), split = understand(bytes, seed | 2), single = understand(bytes, 1);
+    sds whole = httpReadRequests(bytes, 0), split = httpReadRequests(bytes, seed | 2),
+        single = httpReadRequests(bytes, 1);
     serverAssert(sdscmp(whole, split) == 0 && sdscmp(whole, single) == 0);
     sdsfree(whole);
     sdsfree(split);

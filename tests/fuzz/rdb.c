@@ -20,10 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;
     unsigned flags = data[0];
     struct rioPieces source = {strN((const char *)data + 1, size - 1), pieces[flags >> 2 & 3]};
-    set("sanitize-dump-payload", flags & 1 ? STR("yes") : STR("no"));
-    set("zset-index", flags & 2 ? STR("btree") : STR("skiplist"));
-    set("maxmemory-policy", flags & 64 ? STR("allkeys-lfu") : STR("noeviction"));
-    set("rdb-version-check", flags & 128 ? STR("relaxed") : STR("strict"));
+    setDirective("sanitize-dump-payload", flags & 1 ? STR("yes") : STR("no"));
+    setDirective("zset-index", flags & 2 ? STR("btree") : STR("skiplist"));
+    setDirective("maxmemory-policy", flags & 64 ? STR("allkeys-lfu") : STR("noeviction"));
+    setDirective("rdb-version-check", flags & 128 ? STR("relaxed") : STR("strict"));
     struct rdbReader r = {0};
     if (source.piece)
         rioReaderInit(&r.io, rioReadPiece, &source, RIO_SIZE_UNKNOWN);

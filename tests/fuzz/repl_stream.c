@@ -9,17 +9,17 @@
  *
  * The seed says in which pieces they come. What counts as applied does not depend on that; and that is what
  * replicas of ours would be sent. */
-#include "turns.h"
 #include "data/server_state/role.h"
 #include "repl/history.h"
 #include "repl/link.h"
 #include "repl/link_stream.h"
+#include "turns.h"
 
 enum { LINES = 1, SANITIZE = 2, BTREE = 4, NO_ACKS = 8 };
 
 static struct client *primary; /* NULL: the server has closed it */
 
-static void gone(struct client *c) {
+static void streamPrimaryClosed(struct client *c) {
     if (c != primary) return;
     linkStreamClose(c);
     primary = NULL;
@@ -52,7 +52,7 @@ static uint32_t nextRandom(uint32_t *seed) {
 }
 
 /* Returns how many bytes were applied. */
-static uint64_t apply(struct str sent, uint32_t seed, unsigned flags) {
+static uint64_t streamApply(struct str sent, uint32_t seed, unsigned flags) {
     static const char id[] = "0123456789abcdef0123456789abcdef01234567";
     struct connection *conn;
     historyAdopt(id, 0);
@@ -61,13 +61,13 @@ static uint64_t apply(struct str sent, uint32_t seed, unsigned flags) {
     for (struct str rest = sent; rest.len;) {
         size_t n = seed ? 1 + nextRandom(&seed) % 200 : rest.len;
         if (n > rest.len) n = rest.len;
-        if (!say(fd, strN(rest.ptr, n))) break;
+        if (!turnSend(fd, strN(rest.ptr, n))) break;
         rest = strN(rest.ptr + n, rest.len - n);
     }
-    turn();
+    turnLoop();
     if (primary) linkStreamClose(primary);
     primary = NULL;
-    turn();
+    turnLoop();
     close(fd);
     checkBacklog(sent);
     return historyOffset();
@@ -78,8 +78,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     serverWithoutLoop();
     primary_link.host = sdsnew("primary"); /* a replica has one */
     refuseCommands();
-    replace("client|pause", refuse); /* nobody would end it */
-    clientOnFree(gone);
+    replaceCommand("client|pause", refusedCommand); /* nobody would end it */
+    clientOnFree(streamPrimaryClosed);
     roleSet(true);
     historyCreateBacklog(true);
     return 0;
@@ -90,11 +90,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     unsigned flags = data[0];
     struct str bytes = strN((const char *)data + 2, size - 2);
     sds requests = flags & LINES ? requestsOfLines(bytes) : sdsnewstr(bytes);
-    set("sanitize-dump-payload", flags & SANITIZE ? STR("yes") : STR("no"));
-    set("zset-index", flags & BTREE ? STR("btree") : STR("skiplist"));
-    uint64_t whole = apply(sdsview(requests), 0, flags);
+    setDirective("sanitize-dump-payload", flags & SANITIZE ? STR("yes") : STR("no"));
+    setDirective("zset-index", flags & BTREE ? STR("btree") : STR("skiplist"));
+    uint64_t whole = streamApply(sdsview(requests), 0, flags);
     emptyServer();
-    uint64_t split = apply(sdsview(requests), data[1] * 0x9e3779b1u | 1, flags);
+    uint64_t split = streamApply(sdsview(requests), data[1] * 0x9e3779b1u | 1, flags);
     serverAssert(whole == split);
     serverAssert(!script_run.name && !loadingActive());
     assertComesBack();

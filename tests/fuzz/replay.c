@@ -38,7 +38,7 @@ static sds readFile(const char *name) {
     return bytes;
 }
 
-static void theCorpusIsHarmless(void **state) {
+static void replayOfCorpusIsHarmless(void **state) {
     (void)state;
     DIR *dir = opendir(folder);
     if (!dir) print_message("no folder %s\n", folder);
@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
     findFolder(argv[0]);
     signal(SIGABRT, tellAborted);
     if (LLVMFuzzerInitialize) LLVMFuzzerInitialize(&argc, &argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(theCorpusIsHarmless)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(replayOfCorpusIsHarmless)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sdsfree(folder);
     return failed;

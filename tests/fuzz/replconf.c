@@ -9,12 +9,12 @@
  * Flags: repl-diskless-sync, dual channel, a small backlog, no primary but a replica.
  *
  * No child is made: a snapshot for the disk fails at once, one for sockets waits for others that want it. */
-#include "turns.h"
 #include "acl/client_auth.h"
 #include "data/server_state/role.h"
 #include "repl/history.h"
 #include "repl/link.h"
 #include "repl/replicas.h"
+#include "turns.h"
 
 #define CONNECTIONS 4
 
@@ -45,10 +45,10 @@ static void openEnd(int i) {
 static void closeEnd(int i) {
     if (ends[i] >= 0) close(ends[i]);
     ends[i] = -1;
-    turn();
+    turnLoop();
 }
 
-static sds substituted(sds word) {
+static sds replconfSubstituteWord(sds word) {
     if (strcmp(word, "@id") && strcmp(word, "@offset")) return word;
     bool is_id = word[1] == 'i';
     sdsfree(word);
@@ -58,13 +58,13 @@ static sds substituted(sds word) {
 static void sendWords(int i, sds *argv, int argc) {
     sds out = sdscatprintf(sdsempty(), "*%d\r\n", argc);
     for (int n = 0; n < argc; n++) {
-        argv[n] = substituted(argv[n]);
+        argv[n] = replconfSubstituteWord(argv[n]);
         out = sdscatprintf(out, "$%zu\r\n", sdslen(argv[n]));
         out = sdscatstr(out, sdsview(argv[n]));
         out = sdscat(out, "\r\n");
     }
     if (ends[i] < 0) openEnd(i);
-    if (!say(ends[i], sdsview(out))) closeEnd(i);
+    if (!turnSend(ends[i], sdsview(out))) closeEnd(i);
     sdsfree(out);
 }
 
@@ -85,8 +85,8 @@ static void runLine(struct str line) {
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc, (void)argv;
     serverWithoutLoop();
-    set("repl-diskless-sync-delay", STR("1000000"));
-    replace("client|pause", refuse);
+    setDirective("repl-diskless-sync-delay", STR("1000000"));
+    replaceCommand("client|pause", refusedCommand);
     for (int i = 0; i < CONNECTIONS; i++) ends[i] = -1;
     return 0;
 }
@@ -94,9 +94,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;
     unsigned flags = data[0];
-    set("repl-diskless-sync", flags & DISKLESS ? STR("yes") : STR("no"));
-    set("dual-channel-replication-enabled", flags & DUAL_CHANNEL ? STR("yes") : STR("no"));
-    set("repl-backlog-size", flags & SMALL ? STR("16384") : STR("1mb"));
+    setDirective("repl-diskless-sync", flags & DISKLESS ? STR("yes") : STR("no"));
+    setDirective("dual-channel-replication-enabled", flags & DUAL_CHANNEL ? STR("yes") : STR("no"));
+    setDirective("repl-backlog-size", flags & SMALL ? STR("16384") : STR("1mb"));
     if (!primary_link.host)
         primary_link.host = sdsnew("primary"); /* a replica has one, until it is handed over */
     roleSet(flags & REPLICA);
@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         rest = strN(rest.ptr + len, rest.len - len);
     }
     for (int i = 0; i < CONNECTIONS; i++) closeEnd(i);
-    turn();
+    turnLoop();
     serverAssert(!replicas.length);
     if (history.backlog) historyFreeBacklog();
     serverAssert(!history.chain.blocks);

@@ -6,13 +6,14 @@
  * An input is | flags | seed | bytes |. Flag 1: the bytes are replies, else requests; flag 2: the client is
  * not authenticated; flag 4: each byte 0xfe stands for 20,000 letters, so that arguments become big ones. The
  * seed says where the stream is split. However it is split, the requests must be those of the whole. */
+#include "net/resp.h"
+
 #include <stdint.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/sds.h"
 #include "base/zmalloc.h"
-#include "net/resp.h"
 
 #define FILLER_BYTES 20000
 #define STREAM_MAX   (1 << 20)
@@ -35,7 +36,7 @@ static void inputReplace(struct input *in, size_t from, const char *more, size_t
     in->len += n - from;
 }
 
-static sds transcribe(sds out, const struct str *argv, int argc) {
+static sds respTranscribe(sds out, const struct str *argv, int argc) {
     out = sdscatprintf(out, "(%d", argc);
     for (int i = 0; i < argc; i++) {
         out = sdscatprintf(out, "|%zu:", argv[i].len);
@@ -86,7 +87,7 @@ static sds parseRequests(struct str stream, uint32_t seed, bool authenticated, b
                                      &err)) {
             case RESP_OK:
                 serverAssert(argc > 0 && consumed > 0 && consumed <= in.len);
-                out = transcribe(out, argv + base, argc);
+                out = respTranscribe(out, argv + base, argc);
                 respBigArgsFree(big);
                 inputReplace(&in, consumed, NULL, 0);
                 break;

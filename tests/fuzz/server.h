@@ -15,7 +15,7 @@
 #include "script/script_private.h"
 #include "types/rdb_exercise.h"
 
-static void set(const char *name, struct str value) {
+static void setDirective(const char *name, struct str value) {
     const char *err;
     bool ok = configSet(name, value, &err);
     serverAssert(ok);

@@ -10,12 +10,12 @@
 
 #include "commands.h"
 
-static void turn(void) {
+static void turnLoop(void) {
     for (int i = 0; i < 3; i++) aeProcessEvents(server_el, AE_ALL_EVENTS | AE_CALL_HOOKS | AE_DONT_WAIT);
 }
 
 /* What the server says is read, and thrown away. */
-static void drain(int fd) {
+static void turnDrain(int fd) {
     char bytes[4096];
     while (read(fd, bytes, sizeof bytes) > 0) continue;
 }
@@ -30,13 +30,13 @@ static int socketTo(struct connection **ours) {
 }
 
 /* False: the server has closed its end. */
-static bool say(int fd, struct str bytes) {
+static bool turnSend(int fd, struct str bytes) {
     while (bytes.len) {
         ssize_t n = send(fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
         if (n < 0 && errno != EAGAIN) return false;
         if (n > 0) bytes = strN(bytes.ptr + n, bytes.len - (size_t)n);
-        turn();
-        drain(fd);
+        turnLoop();
+        turnDrain(fd);
     }
     return true;
 }

@@ -14,15 +14,15 @@
 #define WANT(n)                                                                                              \
     if (argc < (n)) return ValkeyModule_WrongArity(ctx)
 
-static const char *text(ValkeyModuleString *s) {
+static const char *blockingText(ValkeyModuleString *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
-static long long number(ValkeyModuleString *s) {
+static long long blockingNumber(ValkeyModuleString *s) {
     long long n = 0;
     ValkeyModule_StringToLongLong(s, &n);
     return n;
 }
-static int ok(ValkeyModuleCtx *ctx) {
+static int blockingReplyOk(ValkeyModuleCtx *ctx) {
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 static const char *errorName(int e) {
@@ -33,7 +33,7 @@ static const char *errorName(int e) {
            : e == ERANGE  ? "ERANGE"
                           : "other";
 }
-static int came(ValkeyModuleCtx *ctx, int result) {
+static int blockingReplyResult(ValkeyModuleCtx *ctx, int result) {
     const char *why = errorName(result ? errno : 0);
     ValkeyModule_ReplyWithArray(ctx, 2);
     ValkeyModule_ReplyWithLongLong(ctx, result);
@@ -45,7 +45,7 @@ static int came(ValkeyModuleCtx *ctx, int result) {
 static char notes[100][80];
 static int note_count;
 
-static void note(const char *what, const char *more) {
+static void blockingNote(const char *what, const char *more) {
     if (note_count < 100) snprintf(notes[note_count++], sizeof notes[0], "%s:%s", what, more ? more : "");
 }
 
@@ -66,7 +66,7 @@ static struct waiting {
 } waiting[100];
 static int next_waiting;
 
-static struct waiting *find(const char *name) {
+static struct waiting *blockingFindWaiting(const char *name) {
     for (int i = 0; i < 100; i++) {
         if (waiting[i].bc && !strcmp(waiting[i].name, name)) return &waiting[i];
     }
@@ -76,7 +76,7 @@ static struct waiting *find(const char *name) {
 static void freeData(ValkeyModuleCtx *ctx, void *data) {
     char line[60];
     snprintf(line, sizeof line, "%s/gone=%d", (char *)data, ValkeyModule_BlockedClientDisconnected(ctx));
-    note("free", line);
+    blockingNote("free", line);
     ValkeyModule_Free(data);
 }
 
@@ -89,17 +89,17 @@ static void kindOf(ValkeyModuleCtx *ctx) {
 
 COMMAND(replies) {
     (void)argc;
-    note("reply", text(argv[1]));
+    blockingNote("reply", blockingText(argv[1]));
     ValkeyModule_ReplyWithArray(ctx, 6);
     ValkeyModule_ReplyWithCString(ctx, "reply");
     ValkeyModule_ReplyWithString(ctx, argv[1]);
     kindOf(ctx);
-    struct waiting *w = find(text(argv[1]));
+    struct waiting *w = blockingFindWaiting(blockingText(argv[1]));
     return ValkeyModule_ReplyWithLongLong(ctx, w && ValkeyModule_GetBlockedClientHandle(ctx) == w->bc);
 }
 COMMAND(timesOut) {
     (void)argc;
-    note("timeout", text(argv[1]));
+    blockingNote("timeout", blockingText(argv[1]));
     ValkeyModule_ReplyWithArray(ctx, 5);
     ValkeyModule_ReplyWithCString(ctx, "timeout");
     ValkeyModule_ReplyWithString(ctx, argv[1]);
@@ -110,7 +110,7 @@ COMMAND(becomesReplica) {
     (void)argv, (void)argc;
     ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "REPLICAOF", "cc", "127.0.0.1", "1");
     if (reply) ValkeyModule_FreeCallReply(reply);
-    return ok(ctx);
+    return blockingReplyOk(ctx);
 }
 COMMAND(blocksAgain) {
     (void)argv, (void)argc;
@@ -120,14 +120,14 @@ COMMAND(blocksAgain) {
 }
 static void isGone(ValkeyModuleCtx *ctx, ValkeyModuleBlockedClient *bc) {
     (void)ctx;
-    note("disconnect", ValkeyModule_BlockClientGetPrivateData(bc));
+    blockingNote("disconnect", ValkeyModule_BlockClientGetPrivateData(bc));
 }
 
 /* blocking.wait NAME TIMEOUT LETTERS: r reply, a blocks again in it, R this server becomes a replica in it, t
  * timeout, T the same as R at the timeout, f free, d disconnect, p data from the start. */
 COMMAND(waits) {
     WANT(4);
-    const char *how = text(argv[3]);
+    const char *how = blockingText(argv[3]);
     ValkeyModuleBlockedClient *bc =
         ValkeyModule_BlockClient(ctx,
                                  strchr(how, 'r')   ? replies
@@ -137,12 +137,12 @@ COMMAND(waits) {
                                  strchr(how, 't')   ? timesOut
                                  : strchr(how, 'T') ? becomesReplica
                                                     : NULL,
-                                 strchr(how, 'f') ? freeData : NULL, number(argv[2]));
+                                 strchr(how, 'f') ? freeData : NULL, blockingNumber(argv[2]));
     if (!bc) return ValkeyModule_ReplyWithError(ctx, errorName(errno));
     if (strchr(how, 'd')) ValkeyModule_SetDisconnectCallback(bc, isGone);
     if (strchr(how, 'p')) ValkeyModule_BlockClientSetPrivateData(bc, ValkeyModule_Strdup("early"));
     struct waiting *w = &waiting[next_waiting++ % 100];
-    snprintf(w->name, sizeof w->name, "%s", text(argv[1]));
+    snprintf(w->name, sizeof w->name, "%s", blockingText(argv[1]));
     w->bc = bc;
     w->frees = strchr(how, 'f') != NULL;
     return VALKEYMODULE_OK;
@@ -153,7 +153,7 @@ struct release {
     const char *data;
     int abort;
 };
-static void *releases(void *arg) {
+static void *blockingReleaseThread(void *arg) {
     struct release *r = arg;
     if (r->abort)
         ValkeyModule_AbortBlock(r->bc);
@@ -171,26 +171,26 @@ static void inThread(void *(*fn)(void *), void *arg) {
 /* blocking.release NAME DATA main|thread|abort */
 COMMAND(release) {
     WANT(4);
-    struct waiting *w = find(text(argv[1]));
+    struct waiting *w = blockingFindWaiting(blockingText(argv[1]));
     if (!w) return ValkeyModule_ReplyWithError(ctx, "ERR nobody");
     struct release *r = malloc(sizeof *r);
-    *r = (struct release){.bc = w->bc, .abort = !strcmp(text(argv[3]), "abort")};
+    *r = (struct release){.bc = w->bc, .abort = !strcmp(blockingText(argv[3]), "abort")};
     /* What was there before is nobody's, then. */
     ValkeyModule_Free(ValkeyModule_BlockClientGetPrivateData(w->bc));
     ValkeyModule_BlockClientSetPrivateData(w->bc, NULL);
-    if (!r->abort) r->data = w->frees ? ValkeyModule_Strdup(text(argv[2])) : "data";
+    if (!r->abort) r->data = w->frees ? ValkeyModule_Strdup(blockingText(argv[2])) : "data";
     w->name[0] = 0;
-    if (!strcmp(text(argv[3]), "thread"))
-        inThread(releases, r);
+    if (!strcmp(blockingText(argv[3]), "thread"))
+        inThread(blockingReleaseThread, r);
     else
-        releases(r);
-    return ok(ctx);
+        blockingReleaseThread(r);
+    return blockingReplyOk(ctx);
 }
 
 COMMAND(misuse) {
     (void)argv, (void)argc;
     errno = 0;
-    return came(ctx, ValkeyModule_UnblockClient(NULL, NULL));
+    return blockingReplyResult(ctx, ValkeyModule_UnblockClient(NULL, NULL));
 }
 
 /* ---- Keys ---- */
@@ -201,9 +201,9 @@ COMMAND(serves) {
     ValkeyModuleString *name = ValkeyModule_GetBlockedClientReadyKey(ctx);
     ValkeyModuleKey *key = ValkeyModule_OpenKey(ctx, name, VALKEYMODULE_READ | VALKEYMODULE_WRITE);
     int type = ValkeyModule_KeyType(key);
-    note("serve", text(name));
+    blockingNote("serve", blockingText(name));
     if (type != VALKEYMODULE_KEYTYPE_LIST &&
-        (type != VALKEYMODULE_KEYTYPE_EMPTY || text(argv[2])[0] != 'D')) {
+        (type != VALKEYMODULE_KEYTYPE_EMPTY || blockingText(argv[2])[0] != 'D')) {
         ValkeyModule_CloseKey(key);
         return VALKEYMODULE_ERR;
     }
@@ -226,19 +226,19 @@ static ValkeyModuleBlockedClient *last_on_keys;
  */
 COMMAND(waitsForKeys) {
     WANT(4);
-    const char *how = text(argv[2]);
+    const char *how = blockingText(argv[2]);
     ValkeyModuleBlockedClient *bc;
     char *data = ValkeyModule_Strdup("data");
     if (how[0] == 'D')
         bc = ValkeyModule_BlockClientOnKeysWithFlags(ctx, serves, strchr(how, 't') ? timesOut : NULL,
-                                                     freeData, number(argv[1]), argv + 3, argc - 3, data,
-                                                     VALKEYMODULE_BLOCK_UNBLOCK_DELETED);
+                                                     freeData, blockingNumber(argv[1]), argv + 3, argc - 3,
+                                                     data, VALKEYMODULE_BLOCK_UNBLOCK_DELETED);
     else
         bc = ValkeyModule_BlockClientOnKeys(ctx, strchr(how, 'R') ? becomesReplica : serves,
                                             strchr(how, 't')   ? timesOut
                                             : strchr(how, 'T') ? becomesReplica
                                                                : NULL,
-                                            freeData, number(argv[1]), argv + 3, argc - 3, data);
+                                            freeData, blockingNumber(argv[1]), argv + 3, argc - 3, data);
     if (!bc) {
         ValkeyModule_Free(data);
         return ValkeyModule_ReplyWithError(ctx, errorName(errno));
@@ -250,12 +250,12 @@ COMMAND(waitsForKeys) {
 COMMAND(releaseKeys) {
     (void)argv, (void)argc;
     errno = 0;
-    return came(ctx, ValkeyModule_UnblockClient(last_on_keys, NULL));
+    return blockingReplyResult(ctx, ValkeyModule_UnblockClient(last_on_keys, NULL));
 }
 COMMAND(signalKey) {
     WANT(2);
     ValkeyModule_SignalKeyAsReady(ctx, argv[1]);
-    return ok(ctx);
+    return blockingReplyOk(ctx);
 }
 
 /* ---- Threads ---- */
@@ -268,7 +268,7 @@ struct work {
 };
 
 /* Replies without the lock, of all kinds. */
-static void *talks(void *arg) {
+static void *blockingReplyThread(void *arg) {
     struct work *w = arg;
     ValkeyModuleCtx *ctx = ValkeyModule_GetThreadSafeContext(w->bc);
     ValkeyModule_BlockedClientMeasureTimeStart(w->bc);
@@ -294,13 +294,13 @@ COMMAND(talk) {
     WANT(3);
     struct work *w = calloc(1, sizeof *w);
     w->bc = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
-    snprintf(w->value, sizeof w->value, "%s", text(argv[1]));
-    w->ms = (int)number(argv[2]);
-    inThread(talks, w);
+    snprintf(w->value, sizeof w->value, "%s", blockingText(argv[1]));
+    w->ms = (int)blockingNumber(argv[2]);
+    inThread(blockingReplyThread, w);
     return VALKEYMODULE_OK;
 }
 
-static void push(ValkeyModuleCtx *ctx, const char *name, const char *value) {
+static void blockingPush(ValkeyModuleCtx *ctx, const char *name, const char *value) {
     ValkeyModuleString *key_name = ValkeyModule_CreateString(ctx, name, strlen(name));
     ValkeyModuleString *element = ValkeyModule_CreateString(ctx, value, strlen(value));
     ValkeyModuleKey *key = ValkeyModule_OpenKey(ctx, key_name, VALKEYMODULE_READ | VALKEYMODULE_WRITE);
@@ -311,7 +311,7 @@ static void push(ValkeyModuleCtx *ctx, const char *name, const char *value) {
 }
 
 /* Pushes with the lock, one by one; then tells how many there are. */
-static void *pushes(void *arg) {
+static void *blockingPushThread(void *arg) {
     struct work *w = arg;
     ValkeyModuleCtx *ctx = ValkeyModule_GetThreadSafeContext(w->bc);
     ValkeyModule_AutoMemory(ctx);
@@ -321,7 +321,7 @@ static void *pushes(void *arg) {
         } else {
             while (ValkeyModule_ThreadSafeContextTryLock(ctx) == VALKEYMODULE_ERR) usleep(100);
         }
-        push(ctx, w->key, w->value);
+        blockingPush(ctx, w->key, w->value);
         ValkeyModule_ThreadSafeContextUnlock(ctx);
     }
     ValkeyModule_ThreadSafeContextLock(ctx);
@@ -339,10 +339,10 @@ COMMAND(pushInThread) {
     WANT(4);
     struct work *w = calloc(1, sizeof *w);
     w->bc = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
-    snprintf(w->key, sizeof w->key, "%s", text(argv[1]));
-    snprintf(w->value, sizeof w->value, "%s", text(argv[2]));
-    w->count = (int)number(argv[3]);
-    inThread(pushes, w);
+    snprintf(w->key, sizeof w->key, "%s", blockingText(argv[1]));
+    snprintf(w->value, sizeof w->value, "%s", blockingText(argv[2]));
+    w->count = (int)blockingNumber(argv[3]);
+    inThread(blockingPushThread, w);
     return VALKEYMODULE_OK;
 }
 
@@ -350,7 +350,7 @@ COMMAND(pushInThread) {
 static void *pushesDetached(void *arg) {
     struct work *w = arg;
     ValkeyModule_ThreadSafeContextLock(w->ctx);
-    push(w->ctx, w->key, w->value);
+    blockingPush(w->ctx, w->key, w->value);
     ValkeyModule_ThreadSafeContextUnlock(w->ctx);
     ValkeyModule_FreeThreadSafeContext(w->ctx);
     ValkeyModuleCtx *nobodys = ValkeyModule_GetThreadSafeContext(NULL);
@@ -363,14 +363,14 @@ COMMAND(pushDetached) {
     WANT(3);
     struct work *w = calloc(1, sizeof *w);
     w->ctx = ValkeyModule_GetDetachedThreadSafeContext(ctx);
-    snprintf(w->key, sizeof w->key, "%s", text(argv[1]));
-    snprintf(w->value, sizeof w->value, "%s", text(argv[2]));
+    snprintf(w->key, sizeof w->key, "%s", blockingText(argv[1]));
+    snprintf(w->value, sizeof w->value, "%s", blockingText(argv[2]));
     inThread(pushesDetached, w);
-    return ok(ctx);
+    return blockingReplyOk(ctx);
 }
 
 /* While a command runs, nobody else can have the lock. */
-static void *tries(void *arg) {
+static void *blockingTryLockThread(void *arg) {
     errno = 0;
     *(int *)arg = ValkeyModule_ThreadSafeContextTryLock(NULL) == VALKEYMODULE_ERR ? errno : -1;
     return NULL;
@@ -379,7 +379,7 @@ COMMAND(tryLock) {
     (void)argv, (void)argc;
     int why = 0;
     pthread_t thread;
-    pthread_create(&thread, NULL, tries, &why);
+    pthread_create(&thread, NULL, blockingTryLockThread, &why);
     pthread_join(thread, NULL);
     return ValkeyModule_ReplyWithCString(ctx, errorName(why));
 }
@@ -397,27 +397,28 @@ COMMAND(measure) {
 static ValkeyModuleTimerID ids[10];
 static int stops_itself;
 
-static void fires(ValkeyModuleCtx *ctx, void *data) {
-    note("timer", data);
-    push(ctx, "timer", data);
+static void blockingOnTimer(ValkeyModuleCtx *ctx, void *data) {
+    blockingNote("timer", data);
+    blockingPush(ctx, "timer", data);
     for (int i = 0; i < 10 && stops_itself; i++) {
         void *found = NULL;
         if (ValkeyModule_StopTimer(ctx, ids[i], &found) == VALKEYMODULE_OK && found == data)
-            note("stopped", data);
+            blockingNote("stopped", data);
     }
     ValkeyModule_Free(data);
 }
 /* blocking.timer create N MS VALUE | stop N | info N | own 0|1 (it stops itself) */
 COMMAND(timer) {
     WANT(3);
-    int n = (int)number(argv[2]);
+    int n = (int)blockingNumber(argv[2]);
     void *data = NULL;
     uint64_t left = 0;
-    switch (text(argv[1])[0]) {
+    switch (blockingText(argv[1])[0]) {
     case 'c':
         WANT(5);
-        ids[n] = ValkeyModule_CreateTimer(ctx, number(argv[3]), fires, ValkeyModule_Strdup(text(argv[4])));
-        return ok(ctx);
+        ids[n] = ValkeyModule_CreateTimer(ctx, blockingNumber(argv[3]), blockingOnTimer,
+                                          ValkeyModule_Strdup(blockingText(argv[4])));
+        return blockingReplyOk(ctx);
     case 's':
         if (ValkeyModule_StopTimer(ctx, ids[n], &data)) return ValkeyModule_ReplyWithError(ctx, "ERR none");
         ValkeyModule_ReplyWithCString(ctx, data);
@@ -431,7 +432,7 @@ COMMAND(timer) {
         return ValkeyModule_ReplyWithCString(ctx, data);
     default: stops_itself = n;
     }
-    return ok(ctx);
+    return blockingReplyOk(ctx);
 }
 
 /* ---- Descriptors, functions that are called once ---- */
@@ -439,13 +440,13 @@ COMMAND(timer) {
 static int ends[2];
 static char got[1000];
 
-static void readable(int fd, void *data, int mask) {
+static void blockingOnReadable(int fd, void *data, int mask) {
     char bytes[100];
     ssize_t n = read(fd, bytes, sizeof bytes - 1);
     bytes[n > 0 ? n : 0] = 0;
     snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s/%d ", (char *)data, bytes, mask);
 }
-static void writable(int fd, void *data, int mask) {
+static void blockingOnWritable(int fd, void *data, int mask) {
     ssize_t n = write(fd, "x", 1);
     snprintf(got + strlen(got), sizeof got - strlen(got), "%sw%zd/%d ", (char *)data, n, mask);
     ValkeyModule_EventLoopDel(fd, VALKEYMODULE_EVENTLOOP_WRITABLE);
@@ -453,28 +454,33 @@ static void writable(int fd, void *data, int mask) {
 /* blocking.pipe open | read | write | text TEXT | got | stop | close | bad */
 COMMAND(pipes) {
     WANT(2);
-    const char *what = text(argv[1]);
+    const char *what = blockingText(argv[1]);
     errno = 0;
-    if (!strcmp(what, "open")) return came(ctx, pipe(ends));
+    if (!strcmp(what, "open")) return blockingReplyResult(ctx, pipe(ends));
     if (!strcmp(what, "read"))
-        return came(ctx, ValkeyModule_EventLoopAdd(ends[0], VALKEYMODULE_EVENTLOOP_READABLE, readable, "r"));
+        return blockingReplyResult(ctx, ValkeyModule_EventLoopAdd(ends[0], VALKEYMODULE_EVENTLOOP_READABLE,
+                                                                  blockingOnReadable, "r"));
     if (!strcmp(what, "write"))
-        return came(ctx, ValkeyModule_EventLoopAdd(ends[1], VALKEYMODULE_EVENTLOOP_WRITABLE, writable, "w"));
+        return blockingReplyResult(ctx, ValkeyModule_EventLoopAdd(ends[1], VALKEYMODULE_EVENTLOOP_WRITABLE,
+                                                                  blockingOnWritable, "w"));
     if (!strcmp(what, "stop"))
-        return came(ctx, ValkeyModule_EventLoopDel(ends[0], VALKEYMODULE_EVENTLOOP_READABLE));
+        return blockingReplyResult(ctx, ValkeyModule_EventLoopDel(ends[0], VALKEYMODULE_EVENTLOOP_READABLE));
     if (!strcmp(what, "text")) {
         WANT(3);
-        return ValkeyModule_ReplyWithLongLong(ctx, write(ends[1], text(argv[2]), strlen(text(argv[2]))));
+        return ValkeyModule_ReplyWithLongLong(
+            ctx, write(ends[1], blockingText(argv[2]), strlen(blockingText(argv[2]))));
     }
-    if (!strcmp(what, "close")) return came(ctx, close(ends[0]) | close(ends[1]));
+    if (!strcmp(what, "close")) return blockingReplyResult(ctx, close(ends[0]) | close(ends[1]));
     if (!strcmp(what, "bad")) {
         ValkeyModule_ReplyWithArray(ctx, 5);
-        came(ctx, ValkeyModule_EventLoopAdd(-1, VALKEYMODULE_EVENTLOOP_READABLE, readable, ""));
-        came(ctx, ValkeyModule_EventLoopAdd(1 << 24, VALKEYMODULE_EVENTLOOP_READABLE, readable, ""));
-        came(ctx, ValkeyModule_EventLoopAdd(ends[0], 4, readable, ""));
-        came(ctx, ValkeyModule_EventLoopDel(1 << 24, VALKEYMODULE_EVENTLOOP_READABLE));
+        blockingReplyResult(
+            ctx, ValkeyModule_EventLoopAdd(-1, VALKEYMODULE_EVENTLOOP_READABLE, blockingOnReadable, ""));
+        blockingReplyResult(
+            ctx, ValkeyModule_EventLoopAdd(1 << 24, VALKEYMODULE_EVENTLOOP_READABLE, blockingOnReadable, ""));
+        blockingReplyResult(ctx, ValkeyModule_EventLoopAdd(ends[0], 4, blockingOnReadable, ""));
+        blockingReplyResult(ctx, ValkeyModule_EventLoopDel(1 << 24, VALKEYMODULE_EVENTLOOP_READABLE));
         errno = 0;
-        return came(ctx, ValkeyModule_EventLoopAddOneShot(NULL, NULL));
+        return blockingReplyResult(ctx, ValkeyModule_EventLoopAddOneShot(NULL, NULL));
     }
     ValkeyModule_ReplyWithCString(ctx, got);
     got[0] = 0;
@@ -482,22 +488,22 @@ COMMAND(pipes) {
 }
 
 static void isCalled(void *data) {
-    note("once", data);
+    blockingNote("once", data);
     ValkeyModule_Free(data);
 }
-static void *asks(void *data) {
+static void *blockingOneShotThread(void *data) {
     ValkeyModule_EventLoopAddOneShot(isCalled, data);
     return NULL;
 }
 /* blocking.once TEXT main|thread */
 COMMAND(once) {
     WANT(3);
-    char *data = ValkeyModule_Strdup(text(argv[1]));
-    if (text(argv[2])[0] == 't')
-        inThread(asks, data);
+    char *data = ValkeyModule_Strdup(blockingText(argv[1]));
+    if (blockingText(argv[2])[0] == 't')
+        inThread(blockingOneShotThread, data);
     else
-        asks(data);
-    return ok(ctx);
+        blockingOneShotThread(data);
+    return blockingReplyOk(ctx);
 }
 
 /* ---- Jobs ---- */
@@ -505,26 +511,26 @@ COMMAND(once) {
 static int more_jobs;
 
 static void freeJob(void *data) {
-    note("freed", data);
+    blockingNote("freed", data);
     ValkeyModule_Free(data);
 }
-static void job(ValkeyModuleCtx *ctx, void *data) {
-    note("job", data);
-    push(ctx, "jobs", data);
+static void blockingRunJob(ValkeyModuleCtx *ctx, void *data) {
+    blockingNote("job", data);
+    blockingPush(ctx, "jobs", data);
     if (more_jobs-- > 0)
-        ValkeyModule_AddPostNotificationJob(ctx, job, ValkeyModule_Strdup("another"), freeJob);
+        ValkeyModule_AddPostNotificationJob(ctx, blockingRunJob, ValkeyModule_Strdup("another"), freeJob);
 }
 /* blocking.job TEXT MORE: the list as it is when the command ends */
 COMMAND(addJob) {
     WANT(3);
-    more_jobs = (int)number(argv[2]);
-    char *data = ValkeyModule_Strdup(text(argv[1]));
-    if (ValkeyModule_AddPostNotificationJob(ctx, job, data, freeJob) == VALKEYMODULE_ERR) {
+    more_jobs = (int)blockingNumber(argv[2]);
+    char *data = ValkeyModule_Strdup(blockingText(argv[1]));
+    if (ValkeyModule_AddPostNotificationJob(ctx, blockingRunJob, data, freeJob) == VALKEYMODULE_ERR) {
         ValkeyModule_Free(data);
         return ValkeyModule_ReplyWithError(ctx, "ERR not now");
     }
-    note("command", text(argv[1]));
-    return ok(ctx);
+    blockingNote("command", blockingText(argv[1]));
+    return blockingReplyOk(ctx);
 }
 
 /* ---- Yield ---- */
@@ -539,10 +545,11 @@ static void yieldFor(ValkeyModuleCtx *ctx, long long ms, int flags, const char *
 /* blocking.yield MS FLAGS [TEXT] */
 COMMAND(yield) {
     WANT(3);
-    yieldFor(ctx, number(argv[1]), (int)number(argv[2]), argc > 3 ? text(argv[3]) : NULL);
-    return ok(ctx);
+    yieldFor(ctx, blockingNumber(argv[1]), (int)blockingNumber(argv[2]),
+             argc > 3 ? blockingText(argv[3]) : NULL);
+    return blockingReplyOk(ctx);
 }
-static void *yields(void *arg) {
+static void *blockingYieldThread(void *arg) {
     struct work *w = arg;
     ValkeyModuleCtx *ctx = ValkeyModule_GetThreadSafeContext(w->bc);
     ValkeyModule_ThreadSafeContextLock(ctx);
@@ -558,14 +565,14 @@ COMMAND(yieldInThread) {
     WANT(2);
     struct work *w = calloc(1, sizeof *w);
     w->bc = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
-    w->ms = (int)number(argv[1]);
-    inThread(yields, w);
+    w->ms = (int)blockingNumber(argv[1]);
+    inThread(blockingYieldThread, w);
     return VALKEYMODULE_OK;
 }
 COMMAND(allowed) {
     (void)argv, (void)argc;
-    push(ctx, "allowed", "x");
-    return ok(ctx);
+    blockingPush(ctx, "allowed", "x");
+    return blockingReplyOk(ctx);
 }
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {

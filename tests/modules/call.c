@@ -16,11 +16,11 @@ extern int VM_CallArgv(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
 extern int VM_CallArgvAbort(void *handle);
 extern int VM_ReplyRaw(ValkeyModuleCtx *ctx, const char *bytes, size_t len);
 
-static const char *text(ValkeyModuleString *s) {
+static const char *callText(ValkeyModuleString *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
-static int same(ValkeyModuleString *s, const char *word) {
-    return strcmp(text(s), word) == 0;
+static int callTextIs(ValkeyModuleString *s, const char *word) {
+    return strcmp(callText(s), word) == 0;
 }
 
 static const char *errorName(int e) {
@@ -37,15 +37,15 @@ static const char *errorName(int e) {
 }
 
 /* "-" stands for no letters at all. */
-static void format(char *dst, ValkeyModuleString *letters, const char *behind) {
-    sprintf(dst, "%s%s", same(letters, "-") ? "" : text(letters), behind);
+static void callMakeFormat(char *dst, ValkeyModuleString *letters, const char *behind) {
+    sprintf(dst, "%s%s", callTextIs(letters, "-") ? "" : callText(letters), behind);
 }
 
-static ValkeyModuleCallReply *run(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+static ValkeyModuleCallReply *callRunCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     char fmt[64];
-    format(fmt, argv[0], "v");
+    callMakeFormat(fmt, argv[0], "v");
     errno = -1;
-    return ValkeyModule_Call(ctx, text(argv[1]), fmt, argv + 2, (size_t)argc - 2);
+    return ValkeyModule_Call(ctx, callText(argv[1]), fmt, argv + 2, (size_t)argc - 2);
 }
 
 /* (9.1.2 ends of NULL.) */
@@ -126,7 +126,7 @@ static void tellTree(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *r) {
 /* ---- Calls ---- */
 
 /* [errno, type, bytes]; without a reply [errno] */
-static void tell(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *r) {
+static void callReplyWithReply(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *r) {
     int why = errno;
     ValkeyModule_ReplyWithArray(ctx, r ? 3 : 1);
     ValkeyModule_ReplyWithCString(ctx, errorName(why));
@@ -140,8 +140,8 @@ static void tell(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *r) {
 /* call.do LETTERS COMMAND ARG ... */
 COMMAND(callDo) {
     WANT(3);
-    ValkeyModuleCallReply *r = run(ctx, argv + 1, argc - 1);
-    tell(ctx, r);
+    ValkeyModuleCallReply *r = callRunCommand(ctx, argv + 1, argc - 1);
+    callReplyWithReply(ctx, r);
     freeReply(r);
     return VALKEYMODULE_OK;
 }
@@ -150,7 +150,7 @@ COMMAND(callDo) {
 COMMAND(callTree) {
     WANT(3);
     ValkeyModule_AutoMemory(ctx);
-    ValkeyModuleCallReply *r = run(ctx, argv + 1, argc - 1);
+    ValkeyModuleCallReply *r = callRunCommand(ctx, argv + 1, argc - 1);
     if (!r) return ValkeyModule_ReplyWithError(ctx, errorName(errno));
     tellTree(ctx, r);
     return VALKEYMODULE_OK;
@@ -160,7 +160,7 @@ COMMAND(callTree) {
 COMMAND(callPass) {
     WANT(3);
     ValkeyModule_AutoMemory(ctx);
-    ValkeyModuleCallReply *r = run(ctx, argv + 1, argc - 1);
+    ValkeyModuleCallReply *r = callRunCommand(ctx, argv + 1, argc - 1);
     if (!r) return ValkeyModule_ReplyWithError(ctx, errorName(errno));
     if (ValkeyModule_ReplyWithCallReply(ctx, r)) return ValkeyModule_ReplyWithError(ctx, "ERR not passed on");
     return VALKEYMODULE_OK;
@@ -172,7 +172,7 @@ COMMAND(callPassElement) {
     long long index;
     ValkeyModule_AutoMemory(ctx);
     ValkeyModule_StringToLongLong(argv[1], &index);
-    ValkeyModuleCallReply *r = run(ctx, argv + 2, argc - 2);
+    ValkeyModuleCallReply *r = callRunCommand(ctx, argv + 2, argc - 2);
     ValkeyModuleCallReply *e = ValkeyModule_CallReplyArrayElement(r, (size_t)index);
     if (!e) return ValkeyModule_ReplyWithError(ctx, "ERR no element");
     if (ValkeyModule_ReplyWithCallReply(ctx, e)) return ValkeyModule_ReplyWithError(ctx, "ERR not passed on");
@@ -185,7 +185,7 @@ COMMAND(callArguments) {
     ValkeyModuleString *s = ValkeyModule_CreateString(ctx, "s\0tring", 7);
     ValkeyModuleCallReply *r = ValkeyModule_Call(ctx, "RPUSH", "!sccblvc3", argv[0], "cstring", "",
                                                  "bu\0ffer", (size_t)7, -42LL, argv, (size_t)argc, "last");
-    tell(ctx, r);
+    callReplyWithReply(ctx, r);
     r = ValkeyModule_Call(ctx, "RPUSH", "ss", argv[0], s);
     return VALKEYMODULE_OK;
 }
@@ -194,8 +194,8 @@ COMMAND(callArguments) {
 COMMAND(callRaw) {
     WANT(3);
     errno = -1;
-    ValkeyModuleCallReply *r = ValkeyModule_Call(ctx, text(argv[2]), text(argv[1]));
-    tell(ctx, r);
+    ValkeyModuleCallReply *r = ValkeyModule_Call(ctx, callText(argv[2]), callText(argv[1]));
+    callReplyWithReply(ctx, r);
     freeReply(r);
     return VALKEYMODULE_OK;
 }
@@ -204,7 +204,7 @@ COMMAND(callRaw) {
 COMMAND(callString) {
     WANT(3);
     ValkeyModule_AutoMemory(ctx);
-    ValkeyModuleCallReply *r = run(ctx, argv + 1, argc - 1);
+    ValkeyModuleCallReply *r = callRunCommand(ctx, argv + 1, argc - 1);
     ValkeyModuleString *s = ValkeyModule_CreateStringFromCallReply(r);
     return s ? ValkeyModule_ReplyWithString(ctx, s) : ValkeyModule_ReplyWithNull(ctx);
 }
@@ -213,7 +213,7 @@ COMMAND(callString) {
 COMMAND(callWrong) {
     WANT(3);
     ValkeyModule_AutoMemory(ctx);
-    ValkeyModuleCallReply *r = run(ctx, argv + 1, argc - 1), *k, *v;
+    ValkeyModuleCallReply *r = callRunCommand(ctx, argv + 1, argc - 1), *k, *v;
     char line[64];
     size_t len = 0;
     const char *format;
@@ -240,7 +240,7 @@ COMMAND(callDb) {
     long long db;
     ValkeyModule_StringToLongLong(argv[1], &db);
     ValkeyModule_SelectDb(ctx, (int)db);
-    ValkeyModuleCallReply *r = ValkeyModule_Call(ctx, text(argv[2]), "v", argv + 3, (size_t)argc - 3);
+    ValkeyModuleCallReply *r = ValkeyModule_Call(ctx, callText(argv[2]), "v", argv + 3, (size_t)argc - 3);
     ValkeyModule_ReplyWithArray(ctx, 2);
     ValkeyModule_ReplyWithCallReply(ctx, r);
     ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_GetSelectedDb(ctx));
@@ -249,7 +249,7 @@ COMMAND(callDb) {
 }
 
 /* How long it is, or all strings in it together. */
-static long long lengthOf(ValkeyModuleCallReply *r) {
+static long long callReplyLengthOf(ValkeyModuleCallReply *r) {
     size_t count = ValkeyModule_CallReplyLength(r), len;
     if (ValkeyModule_CallReplyType(r) != VALKEYMODULE_REPLY_ARRAY) return (long long)count;
     long long total = 0;
@@ -266,8 +266,8 @@ COMMAND(callLoop) {
     long long count, total = 0;
     ValkeyModule_StringToLongLong(argv[1], &count);
     for (; count > 0; count--) {
-        ValkeyModuleCallReply *r = ValkeyModule_Call(ctx, text(argv[2]), "v", argv + 3, (size_t)argc - 3);
-        total += lengthOf(r);
+        ValkeyModuleCallReply *r = ValkeyModule_Call(ctx, callText(argv[2]), "v", argv + 3, (size_t)argc - 3);
+        total += callReplyLengthOf(r);
         freeReply(r);
     }
     return ValkeyModule_ReplyWithLongLong(ctx, total);
@@ -275,39 +275,40 @@ COMMAND(callLoop) {
 
 /* ---- What is replicated ---- */
 
-static void step(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+static void callReplicateStep(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     char fmt[64];
-    if (same(argv[0], "verbatim")) {
+    if (callTextIs(argv[0], "verbatim")) {
         ValkeyModule_ReplicateVerbatim(ctx);
-    } else if (same(argv[0], "write")) {
+    } else if (callTextIs(argv[0], "write")) {
         ValkeyModuleKey *key = ValkeyModule_OpenKey(ctx, argv[1], VALKEYMODULE_WRITE);
         ValkeyModule_StringSet(key, argv[2]);
         ValkeyModule_CloseKey(key);
-    } else if (same(argv[0], "replicate")) {
-        format(fmt, argv[1], "v");
-        int failed = ValkeyModule_Replicate(ctx, text(argv[2]), fmt, argv + 3, (size_t)argc - 3);
-        if (failed) freeReply(ValkeyModule_Call(ctx, "RPUSH", "cc", "failures", text(argv[2])));
-    } else if (same(argv[0], "call")) {
-        freeReply(run(ctx, argv + 1, argc - 1));
+    } else if (callTextIs(argv[0], "replicate")) {
+        callMakeFormat(fmt, argv[1], "v");
+        int failed = ValkeyModule_Replicate(ctx, callText(argv[2]), fmt, argv + 3, (size_t)argc - 3);
+        if (failed) freeReply(ValkeyModule_Call(ctx, "RPUSH", "cc", "failures", callText(argv[2])));
+    } else if (callTextIs(argv[0], "call")) {
+        freeReply(callRunCommand(ctx, argv + 1, argc - 1));
     }
 }
 
-static void steps(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, const char *between) {
+static void callReplicateSteps(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc,
+                               const char *between) {
     for (int from = 1, to; from < argc; from = to + 1) {
-        for (to = from; to < argc && !same(argv[to], between);) to++;
-        if (to > from) step(ctx, argv + from, to - from);
+        for (to = from; to < argc && !callTextIs(argv[to], between);) to++;
+        if (to > from) callReplicateStep(ctx, argv + from, to - from);
     }
 }
 
 /* call.steps STEP / STEP ...: verbatim, write KEY VALUE, replicate LETTERS COMMAND ARG ..., call LETTERS
  * COMMAND ARG ... */
 COMMAND(callSteps) {
-    steps(ctx, argv, argc, "/");
+    callReplicateSteps(ctx, argv, argc, "/");
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 /* The same with // between: to be called from there. */
 COMMAND(callInner) {
-    steps(ctx, argv, argc, "//");
+    callReplicateSteps(ctx, argv, argc, "//");
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -326,7 +327,7 @@ static void logOutcome(ValkeyModuleCtx *ctx, const char *name, ValkeyModuleCallR
     freeReply(pushed);
 }
 
-static void outcome(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *r, void *priv) {
+static void callOnReply(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *r, void *priv) {
     size_t i = (size_t)priv;
     logOutcome(ctx, promises[i].name, r);
     freeReply(r);
@@ -338,17 +339,17 @@ static void outcome(ValkeyModuleCtx *ctx, ValkeyModuleCallReply *r, void *priv) 
  * "outcomes". */
 COMMAND(callPromise) {
     WANT(4);
-    ValkeyModuleCallReply *r = run(ctx, argv + 2, argc - 2);
+    ValkeyModuleCallReply *r = callRunCommand(ctx, argv + 2, argc - 2);
     if (ValkeyModule_CallReplyType(r) != VALKEYMODULE_REPLY_PROMISE) {
-        tell(ctx, r);
+        callReplyWithReply(ctx, r);
         freeReply(r);
         return VALKEYMODULE_OK;
     }
     size_t i = 0;
     while (promises[i].promise) i++;
     promises[i].promise = r;
-    snprintf(promises[i].name, sizeof promises[i].name, "%s", text(argv[1]));
-    ValkeyModule_CallReplyPromiseSetUnblockHandler(r, outcome, (void *)i);
+    snprintf(promises[i].name, sizeof promises[i].name, "%s", callText(argv[1]));
+    ValkeyModule_CallReplyPromiseSetUnblockHandler(r, callOnReply, (void *)i);
     return ValkeyModule_ReplyWithSimpleString(ctx, "PROMISE");
 }
 
@@ -356,7 +357,7 @@ COMMAND(callPromise) {
 COMMAND(callAbort) {
     WANT(2);
     for (size_t i = 0; i < PROMISES; i++) {
-        if (!promises[i].promise || !same(argv[1], promises[i].name)) continue;
+        if (!promises[i].promise || !callTextIs(argv[1], promises[i].name)) continue;
         void *priv = NULL;
         int failed = ValkeyModule_CallReplyPromiseAbort(promises[i].promise, &priv);
         ValkeyModule_FreeCallReply(promises[i].promise);
@@ -375,7 +376,7 @@ struct told {
 };
 static void *blocked_call;
 
-static void add(void *hctx, const char *word, const char *s, size_t len) {
+static void callAddPart(void *hctx, const char *word, const char *s, size_t len) {
     struct told *told = hctx;
     if (!told->ctx) return;
     ValkeyModule_ReplyWithCString(told->ctx, word);
@@ -384,29 +385,29 @@ static void add(void *hctx, const char *word, const char *s, size_t len) {
 }
 static void addNumber(void *hctx, const char *word, double n) {
     char line[64];
-    add(hctx, word, line, (size_t)snprintf(line, sizeof line, "%.17g", n));
+    callAddPart(hctx, word, line, (size_t)snprintf(line, sizeof line, "%.17g", n));
 }
 static void onNull(void *h) {
-    add(h, "null", "", 0);
+    callAddPart(h, "null", "", 0);
 }
 static void onNullBulk(void *h) {
-    add(h, "null bulk", "", 0);
+    callAddPart(h, "null bulk", "", 0);
 }
 static void onNullArray(void *h) {
-    add(h, "null array", "", 0);
+    callAddPart(h, "null array", "", 0);
 }
 static void onBulk(void *h, const char *s, size_t n) {
-    add(h, "bulk", s, n);
+    callAddPart(h, "bulk", s, n);
 }
 static void onSimple(void *h, const char *s, size_t n) {
-    add(h, "simple", s, n);
+    callAddPart(h, "simple", s, n);
 }
 static void onVerbatim(void *h, const char *s, size_t n, const char *format) {
-    add(h, "verbatim", format, 3);
-    add(h, "of", s, n);
+    callAddPart(h, "verbatim", format, 3);
+    callAddPart(h, "of", s, n);
 }
 static void onError(void *h, const char *s, size_t n) {
-    add(h, "error", s, n);
+    callAddPart(h, "error", s, n);
 }
 static void onInteger(void *h, long long n) {
     addNumber(h, "integer", (double)n);
@@ -415,7 +416,7 @@ static void onDouble(void *h, double d) {
     addNumber(h, "double", d);
 }
 static void onBig(void *h, const char *s, size_t n) {
-    add(h, "big", s, n);
+    callAddPart(h, "big", s, n);
 }
 static void onBool(void *h, int b) {
     addNumber(h, "bool", b);
@@ -424,38 +425,38 @@ static void onArray(void *h, size_t n) {
     addNumber(h, "array", (double)n);
 }
 static void onArrayEnd(void *h) {
-    add(h, "array ends", "", 0);
+    callAddPart(h, "array ends", "", 0);
 }
 static void onMap(void *h, size_t n) {
     addNumber(h, "map", (double)n);
 }
 static void onMapEnd(void *h) {
-    add(h, "map ends", "", 0);
+    callAddPart(h, "map ends", "", 0);
 }
 static void onSet(void *h, size_t n) {
     addNumber(h, "set", (double)n);
 }
 static void onSetEnd(void *h) {
-    add(h, "set ends", "", 0);
+    callAddPart(h, "set ends", "", 0);
 }
 static void onAttribute(void *h, size_t n) {
     addNumber(h, "attribute", (double)n);
 }
 static void onAttributeEnd(void *h) {
-    add(h, "attribute ends", "", 0);
+    callAddPart(h, "attribute ends", "", 0);
 }
 static void onParsingError(void *h) {
-    add(h, "parsing error", "", 0);
+    callAddPart(h, "parsing error", "", 0);
 }
 static void onBlocked(void *h, ValkeyModuleCtx *ctx, void *handle) {
     (void)ctx;
     blocked_call = handle;
-    add(h, "blocked", "", 0);
+    callAddPart(h, "blocked", "", 0);
     ((struct told *)h)->ctx = NULL;
 }
 static int onRaw(void *h, ValkeyModuleCtx *ctx, const char *bytes, size_t len) {
     struct told *told = h;
-    add(h, "raw", bytes, len);
+    callAddPart(h, "raw", bytes, len);
     if (!told->ctx) {
         ValkeyModuleCallReply *pushed = ValkeyModule_Call(ctx, "RPUSH", "!cb", "outcomes", bytes, len);
         freeReply(pushed);
@@ -494,13 +495,14 @@ COMMAND(callArgv) {
     WANT(4);
     long long flags;
     ValkeyModule_StringToLongLong(argv[2], &flags);
-    told = (struct told){.ctx = ctx, .keeps = same(argv[1], "raw")};
+    told = (struct told){.ctx = ctx, .keeps = callTextIs(argv[1], "raw")};
     ValkeyModuleReplyHandlers h = handlers;
-    if (same(argv[1], "some")) h = (ValkeyModuleReplyHandlers){.version = 1, .integer = onInteger};
-    if (same(argv[1], "newer")) h.version = 2;
+    if (callTextIs(argv[1], "some")) h = (ValkeyModuleReplyHandlers){.version = 1, .integer = onInteger};
+    if (callTextIs(argv[1], "newer")) h.version = 2;
     ValkeyModule_ReplyWithArray(ctx, VALKEYMODULE_POSTPONED_LEN);
     errno = -1;
-    int failed = VM_CallArgv(ctx, argv + 3, argc - 3, (int)flags, same(argv[1], "none") ? NULL : &h, &told);
+    int failed =
+        VM_CallArgv(ctx, argv + 3, argc - 3, (int)flags, callTextIs(argv[1], "none") ? NULL : &h, &told);
     const char *why = errorName(errno);
     ValkeyModule_ReplyWithLongLong(ctx, failed);
     ValkeyModule_ReplyWithCString(ctx, why);

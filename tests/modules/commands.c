@@ -9,7 +9,7 @@
 #define COMMAND(name) static int name(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc)
 typedef ValkeyModuleCommandArg Arg;
 
-static const char *text(ValkeyModuleString *s) {
+static const char *commandsText(ValkeyModuleString *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
 
@@ -113,7 +113,7 @@ COMMAND(env) {
  */
 COMMAND(info) {
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
-    const char *section = text(argv[1]), *field = text(argv[2]);
+    const char *section = commandsText(argv[1]), *field = commandsText(argv[2]);
     ValkeyModuleServerInfoData *data = ValkeyModule_GetServerInfo(ctx, *section ? section : NULL);
     int e1, e2, e3;
     long long ll = ValkeyModule_ServerInfoGetFieldSigned(data, field, &e1);
@@ -188,7 +188,7 @@ COMMAND(assertion) {
 /* ---- OnLoad: what was refused is kept, to be asked for ---- */
 
 static char refusals[64];
-static void note(int result) {
+static void commandsNoteResult(int result) {
     size_t n = strlen(refusals);
     if (n + 1 < sizeof refusals) refusals[n] = result == VALKEYMODULE_OK ? '+' : errno == EEXIST ? 'e' : '-';
 }
@@ -239,7 +239,7 @@ COMMAND(withCase) {
     return ValkeyModule_ReplyWithCString(ctx, ValkeyModule_GetCurrentCommandName(ctx));
 }
 
-static void describe(ValkeyModuleCtx *ctx) {
+static void commandsDescribe(ValkeyModuleCtx *ctx) {
     ValkeyModuleCommandInfo info = {.version = VALKEYMODULE_COMMAND_INFO_VERSION,
                                     .summary = "Does nothing.",
                                     .complexity = "O(1)",
@@ -250,9 +250,9 @@ static void describe(ValkeyModuleCtx *ctx) {
                                     .key_specs = specs,
                                     .args = args};
     ValkeyModuleCommand *told = ValkeyModule_GetCommand(ctx, "commands.told");
-    note(ValkeyModule_SetCommandInfo(told, &info));
+    commandsNoteResult(ValkeyModule_SetCommandInfo(told, &info));
     errno = 0;
-    note(ValkeyModule_SetCommandInfo(told, &info)); /* once only */
+    commandsNoteResult(ValkeyModule_SetCommandInfo(told, &info)); /* once only */
     ValkeyModuleCommand *other = ValkeyModule_GetCommand(ctx, "commands.triple");
     ValkeyModuleCommandInfo bad = {.version = VALKEYMODULE_COMMAND_INFO_VERSION};
     Arg bad_args[3][2] = {{{.name = "t", .type = VALKEYMODULE_ARG_TYPE_PURE_TOKEN}, {0}},
@@ -261,17 +261,17 @@ static void describe(ValkeyModuleCtx *ctx) {
     for (int i = 0; i < 3; i++) {
         errno = 0;
         bad.args = bad_args[i];
-        note(ValkeyModule_SetCommandInfo(other, &bad));
+        commandsNoteResult(ValkeyModule_SetCommandInfo(other, &bad));
     }
     ValkeyModuleCommandKeySpec two_ways[] = {{.flags = VALKEYMODULE_CMD_KEY_RW | VALKEYMODULE_CMD_KEY_RO,
                                               .begin_search_type = VALKEYMODULE_KSPEC_BS_INDEX,
                                               .bs.index = {1}},
                                              {0}};
     bad = (ValkeyModuleCommandInfo){.version = VALKEYMODULE_COMMAND_INFO_VERSION, .key_specs = two_ways};
-    note(ValkeyModule_SetCommandInfo(other, &bad));
+    commandsNoteResult(ValkeyModule_SetCommandInfo(other, &bad));
     ValkeyModuleCommandHistoryEntry no_text[] = {{"1.0", NULL}, {0}};
     bad = (ValkeyModuleCommandInfo){.version = VALKEYMODULE_COMMAND_INFO_VERSION, .history = no_text};
-    note(ValkeyModule_SetCommandInfo(other, &bad));
+    commandsNoteResult(ValkeyModule_SetCommandInfo(other, &bad));
 }
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
@@ -306,21 +306,23 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
             return VALKEYMODULE_ERR;
     }
     static const char *const bad_names[] = {"get", "a b", "a|b", "a@b", "a=b", "a,b"};
-    for (size_t i = 0; i < 6; i++) note(ValkeyModule_CreateCommand(ctx, bad_names[i], called, "", 0, 0, 0));
-    note(ValkeyModule_CreateCommand(ctx, "commands.words", called, "readonly nonsense", 0, 0, 0));
+    for (size_t i = 0; i < 6; i++)
+        commandsNoteResult(ValkeyModule_CreateCommand(ctx, bad_names[i], called, "", 0, 0, 0));
+    commandsNoteResult(
+        ValkeyModule_CreateCommand(ctx, "commands.words", called, "readonly nonsense", 0, 0, 0));
     ValkeyModuleCommand *box = ValkeyModule_GetCommand(ctx, "commands.box");
-    note(ValkeyModule_CreateSubcommand(box, "open", called, "readonly", 2, 2, 1));
-    note(ValkeyModule_CreateSubcommand(box, "open", called, "", 0, 0, 0)); /* it is there */
+    commandsNoteResult(ValkeyModule_CreateSubcommand(box, "open", called, "readonly", 2, 2, 1));
+    commandsNoteResult(ValkeyModule_CreateSubcommand(box, "open", called, "", 0, 0, 0)); /* it is there */
     ValkeyModuleCommand *open = ValkeyModule_GetCommand(ctx, "commands.box|open");
-    note(ValkeyModule_CreateSubcommand(open, "deeper", called, "", 0, 0, 0));
-    note(ValkeyModule_CreateSubcommand(ValkeyModule_GetCommand(ctx, "commands.one"), "sub", called, "", 0, 0,
-                                       0));
-    note(ValkeyModule_AddACLCategory(ctx, "boxes"));
-    note(ValkeyModule_AddACLCategory(ctx, "boxes"));
-    note(ValkeyModule_AddACLCategory(ctx, "read"));
-    note(ValkeyModule_AddACLCategory(ctx, "a b"));
-    note(ValkeyModule_SetCommandACLCategories(open, "boxes read"));
-    note(ValkeyModule_SetCommandACLCategories(box, "nonsense"));
-    describe(ctx);
+    commandsNoteResult(ValkeyModule_CreateSubcommand(open, "deeper", called, "", 0, 0, 0));
+    commandsNoteResult(ValkeyModule_CreateSubcommand(ValkeyModule_GetCommand(ctx, "commands.one"), "sub",
+                                                     called, "", 0, 0, 0));
+    commandsNoteResult(ValkeyModule_AddACLCategory(ctx, "boxes"));
+    commandsNoteResult(ValkeyModule_AddACLCategory(ctx, "boxes"));
+    commandsNoteResult(ValkeyModule_AddACLCategory(ctx, "read"));
+    commandsNoteResult(ValkeyModule_AddACLCategory(ctx, "a b"));
+    commandsNoteResult(ValkeyModule_SetCommandACLCategories(open, "boxes read"));
+    commandsNoteResult(ValkeyModule_SetCommandACLCategories(box, "nonsense"));
+    commandsDescribe(ctx);
     return VALKEYMODULE_OK;
 }

@@ -13,7 +13,7 @@
 
 static char notes[8192];
 
-static void note(const char *what, const char *name, const char *value) {
+static void configsNote(const char *what, const char *name, const char *value) {
     size_t n = strlen(notes);
     snprintf(notes + n, sizeof notes - n, "%s%s %s %s", n ? "; " : "", what, name, value);
 }
@@ -21,7 +21,7 @@ static void note(const char *what, const char *name, const char *value) {
 static void noteNumber(const char *name, long long value) {
     char text[32];
     snprintf(text, sizeof text, "%lld", value);
-    note("set", name, text);
+    configsNote("set", name, text);
 }
 
 /* ---- Values ---- */
@@ -31,7 +31,7 @@ static unsigned long long unsigned_of[2];
 static int bool_of[5], enum_of[2];
 static ValkeyModuleString *string_of[3];
 
-static int refuse(ValkeyModuleString **err, const char *why) {
+static int configsRefuse(ValkeyModuleString **err, const char *why) {
     *err = ValkeyModule_CreateString(NULL, why, strlen(why));
     return VALKEYMODULE_ERR;
 }
@@ -42,7 +42,7 @@ static long long getNumber(const char *name, void *value) {
 }
 static int setNumber(const char *name, long long to, void *value, ValkeyModuleString **err) {
     noteNumber(name, to);
-    if (to == 13) return refuse(err, "thirteen is no good");
+    if (to == 13) return configsRefuse(err, "thirteen is no good");
     if (to == 14) return VALKEYMODULE_ERR;
     *(long long *)value = to;
     return VALKEYMODULE_OK;
@@ -74,18 +74,19 @@ static ValkeyModuleString *getString(const char *name, void *value) {
 static int setString(const char *name, ValkeyModuleString *to, void *value, ValkeyModuleString **err) {
     ValkeyModuleString **at = value;
     const char *text = to ? ValkeyModule_StringPtrLen(to, NULL) : "(none)";
-    note("set", name, text);
-    if (!strcmp(text, "bad")) return refuse(err, "bad is bad");
+    configsNote("set", name, text);
+    if (!strcmp(text, "bad")) return configsRefuse(err, "bad is bad");
     if (*at) ValkeyModule_FreeString(NULL, *at);
     if (to) ValkeyModule_RetainString(NULL, to);
     *at = to;
     return VALKEYMODULE_OK;
 }
 
-static int apply(ValkeyModuleCtx *ctx, void *value, ValkeyModuleString **err) {
+static int configsApply(ValkeyModuleCtx *ctx, void *value, ValkeyModuleString **err) {
     (void)ctx;
-    note("apply", value == &number_of[0] ? "number" : value ? "something" : "nothing", "");
-    if (value == &number_of[0] && number_of[0] == 100) return refuse(err, "a hundred cannot be applied");
+    configsNote("apply", value == &number_of[0] ? "number" : value ? "something" : "nothing", "");
+    if (value == &number_of[0] && number_of[0] == 100)
+        return configsRefuse(err, "a hundred cannot be applied");
     return VALKEYMODULE_OK;
 }
 
@@ -108,7 +109,7 @@ static void noteAttempt(const char *name, int result) {
              : errno == EALREADY       ? "EALREADY"
              : errno == EBUSY          ? "EBUSY"
                                        : "another error");
-    note("try", name, text);
+    configsNote("try", name, text);
 }
 
 /* configs.late: when the load is over. */
@@ -136,28 +137,28 @@ static const int values[] = {0, 1, 2, 4, 10};
 #define NUMBER(name, def, flags, min, max, at, fn)                                                           \
     ValkeyModule_RegisterNumericConfig(ctx, name, def, flags, min, max, getNumber, setNumber, fn, at)
 #define BOOL(name, def, flags, at)                                                                           \
-    ValkeyModule_RegisterBoolConfig(ctx, name, def, flags, getInt, setInt, apply, at)
+    ValkeyModule_RegisterBoolConfig(ctx, name, def, flags, getInt, setInt, configsApply, at)
 
 static int registerAll(ValkeyModuleCtx *ctx) {
-    int failed = NUMBER("number", 5, 0, -5, 2000, &number_of[0], apply);
+    int failed = NUMBER("number", 5, 0, -5, 2000, &number_of[0], configsApply);
     failed |= NUMBER("bytes", 1024, VALKEYMODULE_CONFIG_MEMORY, 0, 3 << 20, &number_of[1], NULL);
     failed |=
         ValkeyModule_RegisterUnsignedNumericConfig(ctx, "unsigned", 7, VALKEYMODULE_CONFIG_UNSIGNED, 1, -1ull,
-                                                   getUnsigned, setUnsigned, apply, &unsigned_of[0]);
+                                                   getUnsigned, setUnsigned, configsApply, &unsigned_of[0]);
     failed |=
         ValkeyModule_RegisterUnsignedNumericConfig(ctx, "ubytes", 2048, VALKEYMODULE_CONFIG_MEMORY, 0, -1ull,
-                                                   getUnsigned, setUnsigned, apply, &unsigned_of[1]);
+                                                   getUnsigned, setUnsigned, configsApply, &unsigned_of[1]);
     failed |= BOOL("flag", 1, 0, &bool_of[0]);
     failed |= BOOL("fixed", 0, VALKEYMODULE_CONFIG_IMMUTABLE, &bool_of[1]);
     failed |= BOOL("Hidden", 0, VALKEYMODULE_CONFIG_HIDDEN, &bool_of[2]);
     failed |= BOOL("guarded", 0, VALKEYMODULE_CONFIG_PROTECTED, &bool_of[3]);
     failed |= BOOL("not-loading", 0, VALKEYMODULE_CONFIG_DENY_LOADING, &bool_of[4]);
-    failed |= ValkeyModule_RegisterStringConfig(ctx, "text", "a default", 0, getString, setString, apply,
-                                                &string_of[0]);
+    failed |= ValkeyModule_RegisterStringConfig(ctx, "text", "a default", 0, getString, setString,
+                                                configsApply, &string_of[0]);
     failed |= ValkeyModule_RegisterStringConfig(ctx, "secret", "", VALKEYMODULE_CONFIG_SENSITIVE, getString,
                                                 setString, NULL, &string_of[1]);
     failed |= ValkeyModule_RegisterEnumConfig(ctx, "bits", 3, VALKEYMODULE_CONFIG_BITFLAGS, words, bits, 4,
-                                              getInt, setInt, apply, &enum_of[0]);
+                                              getInt, setInt, configsApply, &enum_of[0]);
     failed |= ValkeyModule_RegisterEnumConfig(ctx, "word", 2, 0, words, values, 5, getInt, setInt, NULL,
                                               &enum_of[1]);
     return failed;
@@ -196,7 +197,7 @@ static void freeStrings(ValkeyModuleCtx *ctx) {
 }
 
 /* With directives; ERR when it fails, or is to fail. */
-static int load(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+static int configsLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     if (ValkeyModule_Init(ctx, "configs", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
     const char *how = argc ? ValkeyModule_StringPtrLen(argv[0], NULL) : "";
@@ -215,7 +216,7 @@ static int load(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
 }
 
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
-    if (load(ctx, argv, argc) == VALKEYMODULE_OK) return VALKEYMODULE_OK;
+    if (configsLoad(ctx, argv, argc) == VALKEYMODULE_OK) return VALKEYMODULE_OK;
     if (ValkeyModule_FreeString) freeStrings(ctx); /* there is no other end to a load that fails */
     return VALKEYMODULE_ERR;
 }

@@ -17,7 +17,7 @@ typedef ValkeyModuleCtx Ctx;
 typedef ValkeyModuleString Text;
 #define COMMAND(name) static int name(Ctx *ctx, Text **argv, int argc)
 
-static const char *text(const Text *s) {
+static const char *cornersText(const Text *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
 static const char *errorName(int e) {
@@ -32,7 +32,7 @@ static const char *errorName(int e) {
 static char notes[50][160];
 static int note_count;
 
-static void note(const char *what, const char *more) {
+static void cornersNote(const char *what, const char *more) {
     if (note_count < 50) snprintf(notes[note_count++], sizeof notes[0], "%s %s", what, more);
 }
 
@@ -87,16 +87,16 @@ static void fromTimer(Ctx *ctx, void *data) {
     (void)data;
     errno = 0;
     ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
-    note("block", bc ? "held" : errorName(errno));
+    cornersNote("block", bc ? "held" : errorName(errno));
     errno = 0;
     ValkeyModuleCallReply *r = ValkeyModule_Call(ctx, "GET", "Cc", "k");
-    note("call as nobody", r ? "reply" : errorName(errno));
+    cornersNote("call as nobody", r ? "reply" : errorName(errno));
     r = ValkeyModule_Call(ctx, "GET", "CEc", "k");
     size_t len = 0;
     const char *error = r ? ValkeyModule_CallReplyStringPtr(r, &len) : "";
     char line[150];
     snprintf(line, sizeof line, "%.*s", (int)len, error);
-    note("and its error", line);
+    cornersNote("and its error", line);
     if (r) ValkeyModule_FreeCallReply(r);
     ValkeyModule_ReplyWithLongLong(ctx, 1); /* to nobody */
 }
@@ -108,10 +108,10 @@ COMMAND(timer) {
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 
-static void job(Ctx *ctx, void *data) {
+static void cornersRunJob(Ctx *ctx, void *data) {
     ValkeyModuleCallReply *r = ValkeyModule_Call(ctx, "INCR", "c!", "jobs");
     if (r) ValkeyModule_FreeCallReply(r);
-    note("job", data);
+    cornersNote("job", data);
 }
 
 static void *inThread(void *data) {
@@ -119,8 +119,8 @@ static void *inThread(void *data) {
     ValkeyModule_ThreadSafeContextLock(ctx);
     errno = 0;
     ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClient(ctx, NULL, NULL, NULL, 0);
-    note("in a thread", bc ? "held" : errorName(errno));
-    ValkeyModule_AddPostNotificationJob(ctx, job, data, NULL);
+    cornersNote("in a thread", bc ? "held" : errorName(errno));
+    ValkeyModule_AddPostNotificationJob(ctx, cornersRunJob, data, NULL);
     ValkeyModule_ThreadSafeContextUnlock(ctx);
     ValkeyModule_FreeThreadSafeContext(ctx);
     return NULL;
@@ -172,7 +172,7 @@ COMMAND(all) {
     (void)argv, (void)argc;
     char line[24];
     snprintf(line, sizeof line, "%d", replyAll(ctx));
-    note("not well", line);
+    cornersNote("not well", line);
     return VALKEYMODULE_OK;
 }
 
@@ -187,7 +187,7 @@ static void *repliesAside(void *data) {
     ValkeyModule_ThreadSafeContextLock(ctx);
     char line[24];
     snprintf(line, sizeof line, "%d", bad);
-    note("not well", line);
+    cornersNote("not well", line);
     ValkeyModule_ThreadSafeContextUnlock(ctx);
     ValkeyModule_FreeThreadSafeContext(ctx);
     return NULL;
@@ -223,7 +223,7 @@ COMMAND(handle) {
 
 /* ---- INFO ---- */
 
-static void inform(ValkeyModuleInfoCtx *ctx, int for_crash) {
+static void cornersAddInfo(ValkeyModuleInfoCtx *ctx, int for_crash) {
     (void)for_crash;
     int bad = ValkeyModule_InfoAddFieldLongLong(ctx, "early", 1) == VALKEYMODULE_OK;
     if (ValkeyModule_InfoAddSection(ctx, NULL)) return;
@@ -300,26 +300,26 @@ COMMAND(longLine) {
 
 static ValkeyModuleType *type;
 
-static void *load(ValkeyModuleIO *io, int version) {
+static void *cornersLoadValue(ValkeyModuleIO *io, int version) {
     (void)version;
     long long *n = ValkeyModule_Alloc(sizeof *n);
     *n = ValkeyModule_LoadSigned(io);
     double ignored = ValkeyModule_LoadDouble(io);
     if (!ValkeyModule_IsIOError(io) && ignored >= 0) return n;
-    note("load", ValkeyModule_IsIOError(io) ? "fails" : "is refused");
+    cornersNote("load", ValkeyModule_IsIOError(io) ? "fails" : "is refused");
     ValkeyModule_Free(n);
     return NULL;
 }
-static void save(ValkeyModuleIO *io, void *value) {
+static void cornersSaveValue(ValkeyModuleIO *io, void *value) {
     ValkeyModule_SaveSigned(io, *(long long *)value);
     ValkeyModule_SaveDouble(io, (double)*(long long *)value);
 }
-static void rewrite(ValkeyModuleIO *io, Text *key, void *value) {
+static void cornersRewriteValue(ValkeyModuleIO *io, Text *key, void *value) {
     if (*(long long *)value == 13) ValkeyModule_EmitAOF(io, "corners.nosuch", "s", key);
     if (*(long long *)value == 14) ValkeyModule_EmitAOF(io, "SET", "?", key);
     ValkeyModule_EmitAOF(io, "corners.put", "sl", key, *(long long *)value);
 }
-static void release(void *value) {
+static void cornersFreeValue(void *value) {
     ValkeyModule_Free(value);
 }
 
@@ -350,10 +350,10 @@ static int setNumber(const char *name, long long value, void *data, Text **err) 
 
 static bool makeType(Ctx *ctx) {
     ValkeyModuleTypeMethods methods = {.version = VALKEYMODULE_TYPE_METHOD_VERSION,
-                                       .rdb_load = load,
-                                       .rdb_save = save,
-                                       .aof_rewrite = rewrite,
-                                       .free = release};
+                                       .rdb_load = cornersLoadValue,
+                                       .rdb_save = cornersSaveValue,
+                                       .aof_rewrite = cornersRewriteValue,
+                                       .free = cornersFreeValue};
     type = ValkeyModule_CreateDataType(ctx, "AAcorners", 3, &methods);
     return type != NULL;
 }
@@ -386,12 +386,12 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
             return VALKEYMODULE_ERR;
     }
     ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS);
-    if (!makeType(ctx) || ValkeyModule_RegisterInfoFunc(ctx, inform)) return VALKEYMODULE_ERR;
-    if (argc && !strcmp(text(argv[0]), "fails")) {
+    if (!makeType(ctx) || ValkeyModule_RegisterInfoFunc(ctx, cornersAddInfo)) return VALKEYMODULE_ERR;
+    if (argc && !strcmp(cornersText(argv[0]), "fails")) {
         ValkeyModule_CreateTimer(ctx, 20, fromTimer, NULL);
         return VALKEYMODULE_ERR;
     }
-    if (argc && !strcmp(text(argv[0]), "refuses")) {
+    if (argc && !strcmp(cornersText(argv[0]), "refuses")) {
         ValkeyModule_RegisterNumericConfig(ctx, "number", 7, VALKEYMODULE_CONFIG_DEFAULT, 0, 10, getNumber,
                                            setNumber, NULL, NULL);
         return ValkeyModule_LoadConfigs(ctx);

@@ -12,7 +12,7 @@ typedef ValkeyModuleString Text;
 #define COMMAND(name) static int name(Ctx *ctx, Text **argv, int argc)
 
 /* Counts `name` by a call and `name-replicated` by what is replicated only. */
-static void work(Ctx *ctx, const char *name) {
+static void databasesCountTwice(Ctx *ctx, const char *name) {
     char replicated[64];
     strcpy(replicated, name);
     strcat(replicated, "-replicated");
@@ -24,14 +24,14 @@ static void work(Ctx *ctx, const char *name) {
 static void workCallFirst(Ctx *ctx, const char *name) {
     ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "INCR", "c!", name);
     if (reply) ValkeyModule_FreeCallReply(reply);
-    work(ctx, name);
+    databasesCountTwice(ctx, name);
 }
 
 /* ---- Behind events of keys "event..." ---- */
 
 static void onJob(Ctx *ctx, void *data) {
     (void)data;
-    work(ctx, "job");
+    databasesCountTwice(ctx, "job");
 }
 
 static void onJobCallFirst(Ctx *ctx, void *data) {
@@ -63,7 +63,7 @@ static void *inThread(void *arg) {
 
 static void onFree(Ctx *ctx, void *data) {
     (void)data;
-    work(ctx, "freed");
+    databasesCountTwice(ctx, "freed");
 }
 
 /* databases.thread: replies when its thread is done, with its client's protocol as the thread sees it. */
@@ -75,9 +75,9 @@ COMMAND(thread) {
     return VALKEYMODULE_OK;
 }
 
-static void *detached(void *arg) {
+static void *databasesDetachedThread(void *arg) {
     ValkeyModule_ThreadSafeContextLock(arg);
-    work(arg, "detached");
+    databasesCountTwice(arg, "detached");
     ValkeyModule_ThreadSafeContextUnlock(arg);
     ValkeyModule_FreeThreadSafeContext(arg);
     return NULL;
@@ -86,7 +86,8 @@ static void *detached(void *arg) {
 COMMAND(detach) {
     (void)argv, (void)argc;
     pthread_t id;
-    if (pthread_create(&id, NULL, detached, ValkeyModule_GetDetachedThreadSafeContext(ctx)) == 0)
+    if (pthread_create(&id, NULL, databasesDetachedThread, ValkeyModule_GetDetachedThreadSafeContext(ctx)) ==
+        0)
         pthread_detach(id);
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
@@ -98,7 +99,7 @@ static void onTimer(Ctx *ctx, void *data) {
     Text *key = ValkeyModule_CreateString(ctx, "event-of-timer", 14);
     ValkeyModule_NotifyKeyspaceEvent(ctx, VALKEYMODULE_NOTIFY_GENERIC, "told", key);
     ValkeyModule_FreeString(ctx, key);
-    work(ctx, "timer");
+    databasesCountTwice(ctx, "timer");
 }
 
 /* databases.timer [DB]: from another database than the client's. */
@@ -114,7 +115,7 @@ COMMAND(timer) {
 
 static void onUnblocked(Ctx *ctx, ValkeyModuleCallReply *reply, void *data) {
     (void)data;
-    work(ctx, "unblocked");
+    databasesCountTwice(ctx, "unblocked");
     ValkeyModule_FreeCallReply(reply);
 }
 

@@ -48,7 +48,7 @@ static int leave; /* them behind when the module goes */
 
 /* ---- Words ---- */
 
-struct words {
+struct engineLine {
     ValkeyModuleString *word[WORDS_MAX];
     int count;
 };
@@ -64,7 +64,7 @@ struct run {
     int over;
 };
 
-static ValkeyModuleString *meaning(struct run *r, const char *p, size_t len) {
+static ValkeyModuleString *engineExpandWord(struct run *r, const char *p, size_t len) {
     size_t n = len > 2 && p[0] == '$' ? (size_t)atoi(p + 2) : 0;
     if (n && p[1] == 'k' && n <= r->key_count)
         return ValkeyModule_CreateStringFromString(NULL, r->keys[n - 1]);
@@ -73,22 +73,22 @@ static ValkeyModuleString *meaning(struct run *r, const char *p, size_t len) {
     return ValkeyModule_CreateString(NULL, p, len);
 }
 
-static void splitLine(struct run *r, const char *line, size_t len, struct words *w) {
+static void splitLine(struct run *r, const char *line, size_t len, struct engineLine *w) {
     const char *p = line, *end = line + len;
     w->count = 0;
     while (p < end && w->count < WORDS_MAX) {
         while (p < end && *p == ' ') p++;
         const char *word = p;
         while (p < end && *p != ' ') p++;
-        if (p > word) w->word[w->count++] = meaning(r, word, (size_t)(p - word));
+        if (p > word) w->word[w->count++] = engineExpandWord(r, word, (size_t)(p - word));
     }
 }
 
-static void freeWords(struct words *w) {
+static void freeWords(struct engineLine *w) {
     for (int i = 0; i < w->count; i++) ValkeyModule_FreeString(NULL, w->word[i]);
 }
 
-static ValkeyModuleString *joined(const struct words *w, int from) {
+static ValkeyModuleString *engineJoinWords(const struct engineLine *w, int from) {
     ValkeyModuleString *s = ValkeyModule_CreateString(NULL, "", 0);
     for (int i = from; i < w->count; i++) {
         size_t len;
@@ -99,13 +99,13 @@ static ValkeyModuleString *joined(const struct words *w, int from) {
     return s;
 }
 
-static const char *at(const struct words *w, int i) {
+static const char *engineWordAt(const struct engineLine *w, int i) {
     return i < w->count ? ValkeyModule_StringPtrLen(w->word[i], NULL) : "";
 }
 
 /* ---- Steps ---- */
 
-static void forget(struct run *r) {
+static void engineForgetReply(struct run *r) {
     if (r->reply) ValkeyModule_FreeCallReply(r->reply);
     if (r->text) ValkeyModule_FreeString(NULL, r->text);
     r->reply = NULL;
@@ -113,10 +113,10 @@ static void forget(struct run *r) {
     r->list = 0;
 }
 
-static void stepCall(struct run *r, const struct words *w) {
+static void stepCall(struct run *r, const struct engineLine *w) {
     char how[WORDS_MAX];
-    snprintf(how, sizeof how, "%sv", strcmp(at(w, 1), "-") ? at(w, 1) : "");
-    r->reply = ValkeyModule_Call(r->ctx, at(w, 2), how, w->word + 3, (size_t)(w->count - 3));
+    snprintf(how, sizeof how, "%sv", strcmp(engineWordAt(w, 1), "-") ? engineWordAt(w, 1) : "");
+    r->reply = ValkeyModule_Call(r->ctx, engineWordAt(w, 2), how, w->word + 3, (size_t)(w->count - 3));
     if (!r->reply) r->text = ValkeyModule_CreateStringPrintf(NULL, "errno %d", errno);
 }
 
@@ -130,16 +130,17 @@ static int keepRaw(void *priv, ValkeyModuleCtx *ctx, const char *bytes, size_t l
 int VM_CallArgv(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, int flags,
                 const ValkeyModuleReplyHandlers *handlers, void *hctx) __attribute__((weak));
 
-static void stepArgv(struct run *r, const struct words *w) {
+static void stepArgv(struct run *r, const struct engineLine *w) {
     ValkeyModuleReplyHandlers h = {.version = VALKEYMODULE_REPLY_HANDLERS_VERSION,
                                    .onRespAvailable = keepRaw};
-    if (VM_CallArgv(r->ctx, (ValkeyModuleString **)w->word + 2, w->count - 2, atoi(at(w, 1)), &h, r) &&
+    if (VM_CallArgv(r->ctx, (ValkeyModuleString **)w->word + 2, w->count - 2, atoi(engineWordAt(w, 1)), &h,
+                    r) &&
         !r->text)
         r->text = ValkeyModule_CreateStringPrintf(NULL, "errno %d", errno);
 }
 
-static void stepSpin(struct run *r, const struct words *w) {
-    long long end = ValkeyModule_Milliseconds() + atoll(at(w, 1));
+static void stepSpin(struct run *r, const struct engineLine *w) {
+    long long end = ValkeyModule_Milliseconds() + atoll(engineWordAt(w, 1));
     while (ValkeyModule_Milliseconds() < end) {
         if (ValkeyModule_GetFunctionExecutionState(r->server) != VMSE_STATE_KILLED) continue;
         ValkeyModule_ReplyWithError(r->ctx, "ERR toy: killed");
@@ -149,8 +150,8 @@ static void stepSpin(struct run *r, const struct words *w) {
     r->text = ValkeyModule_CreateString(NULL, "spun", 4);
 }
 
-static void stepFail(struct run *r, const struct words *w) {
-    ValkeyModuleString *s = joined(w, 1);
+static void stepFail(struct run *r, const struct engineLine *w) {
+    ValkeyModuleString *s = engineJoinWords(w, 1);
     ValkeyModule_ReplyWithError(r->ctx, ValkeyModule_StringPtrLen(s, NULL));
     ValkeyModule_FreeString(NULL, s);
     r->over = 1;
@@ -167,13 +168,13 @@ static void stepStop(struct run *r) {
     if (err) ValkeyModule_FreeString(NULL, err);
 }
 
-static void stepTrace(struct run *r, const struct words *w) {
+static void stepTrace(struct run *r, const struct engineLine *w) {
     if (!r->engine->debugged) return;
-    if (!strcmp(at(w, 0), "trace")) {
-        ValkeyModule_ScriptingEngineDebuggerLog(joined(w, 1), 1);
+    if (!strcmp(engineWordAt(w, 0), "trace")) {
+        ValkeyModule_ScriptingEngineDebuggerLog(engineJoinWords(w, 1), 1);
         return;
     }
-    ValkeyModuleString *s = joined(w, 1);
+    ValkeyModuleString *s = engineJoinWords(w, 1);
     ValkeyModuleCallReply *reply = ValkeyModule_Call(r->ctx, "ECHO", "s", s);
     ValkeyModule_ScriptingEngineDebuggerLogRespReply(reply);
     ValkeyModule_ScriptingEngineDebuggerLogRespReplyStr("*2\r\n:1\r\n$1\r\nx\r\n");
@@ -181,14 +182,14 @@ static void stepTrace(struct run *r, const struct words *w) {
     ValkeyModule_FreeString(NULL, s);
 }
 
-static void step(struct run *r, const struct words *w) {
-    const char *verb = at(w, 0);
+static void engineRunStep(struct run *r, const struct engineLine *w) {
+    const char *verb = engineWordAt(w, 0);
     if (!strcmp(verb, "trace") || !strcmp(verb, "traced")) {
         stepTrace(r, w);
         return;
     }
-    forget(r);
-    if (!strcmp(verb, "say")) r->text = joined(w, 1);
+    engineForgetReply(r);
+    if (!strcmp(verb, "say")) r->text = engineJoinWords(w, 1);
     if (!strcmp(verb, "keys") || !strcmp(verb, "args")) r->list = verb[0];
     if (!strcmp(verb, "call")) stepCall(r, w);
     if (!strcmp(verb, "argv")) stepArgv(r, w);
@@ -204,7 +205,7 @@ static void step(struct run *r, const struct words *w) {
     }
 }
 
-static int known(const char *line, size_t len) {
+static int engineKnowsVerb(const char *line, size_t len) {
     static const char *const verbs[] = {"say",   "keys", "args",    "call",  "argv",   "spin",
                                         "flags", "fail", "nothing", "trace", "traced", "stop"};
     size_t n = 0;
@@ -214,7 +215,7 @@ static int known(const char *line, size_t len) {
     return !n;
 }
 
-static void answer(struct run *r) {
+static void engineReply(struct run *r) {
     ValkeyModuleString **list = r->list == 'k' ? r->keys : r->args;
     size_t count = r->list == 'k' ? r->key_count : r->arg_count;
     if (r->over) return;
@@ -277,13 +278,13 @@ static Function *readHead(const char *line, size_t len) {
     return newFunction(name, strlen(name), desc ? desc + 3 : NULL, readFlags(flags));
 }
 
-static int begins(const char *line, size_t len, const char *word) {
+static int engineLineBegins(const char *line, size_t len, const char *word) {
     return len >= strlen(word) && !memcmp(line, word, strlen(word));
 }
 
 /* NULL and *err; *count 0 when there is nothing. */
-static Function **compile(Kind kind, const char *code, size_t code_len, size_t *count,
-                          ValkeyModuleString **err) {
+static Function **engineCompile(Kind kind, const char *code, size_t code_len, size_t *count,
+                                ValkeyModuleString **err) {
     Function **list = ValkeyModule_Calloc(64, sizeof *list);
     const char *end = code + code_len;
     *count = 0;
@@ -292,10 +293,10 @@ static Function **compile(Kind kind, const char *code, size_t code_len, size_t *
         const char *eol = memchr(line, '\n', (size_t)(end - line));
         if (!eol) eol = end;
         size_t len = (size_t)(eol - line);
-        if (begins(line, len, "#!")) {
-        } else if (kind == VMSE_FUNCTION && begins(line, len, "def ")) {
+        if (engineLineBegins(line, len, "#!")) {
+        } else if (kind == VMSE_FUNCTION && engineLineBegins(line, len, "def ")) {
             list[(*count)++] = readHead(line, len);
-        } else if (!known(line, len)) {
+        } else if (!engineKnowsVerb(line, len)) {
             *err = ValkeyModule_CreateStringPrintf(NULL, "toy: what is '%.*s' at %d of %d?", (int)len, line,
                                                    (int)(line - code), (int)code_len);
             return list;
@@ -313,7 +314,7 @@ static Function **compileText(ValkeyModuleCtx *ctx, Engine *e, Kind kind, const 
                               size_t timeout, size_t *count, ValkeyModuleString **err) {
     (void)timeout;
     *err = NULL;
-    Function **list = compile(kind, code, code_len, count, err);
+    Function **list = engineCompile(kind, code, code_len, count, err);
     if (!*err) {
         e->compiled++;
         return list;
@@ -346,17 +347,17 @@ static void callFunction(ValkeyModuleCtx *ctx, Engine *e, ValkeyModuleScriptingE
     const char *line = ValkeyModule_StringPtrLen(f->function, &len), *end = line + len;
     while (line < end && !r.over) {
         const char *eol = memchr(line, '\n', (size_t)(end - line));
-        struct words w;
+        struct engineLine w;
         splitLine(&r, line, (size_t)(eol - line), &w);
-        if (w.count) step(&r, &w);
+        if (w.count) engineRunStep(&r, &w);
         freeWords(&w);
         line = eol + 1;
     }
-    answer(&r);
-    forget(&r);
+    engineReply(&r);
+    engineForgetReply(&r);
 }
 
-static size_t overhead(ValkeyModuleCtx *ctx, Function *f) {
+static size_t engineFunctionOverhead(ValkeyModuleCtx *ctx, Function *f) {
     (void)ctx;
     return ValkeyModule_MallocSize(f);
 }
@@ -466,7 +467,7 @@ static int registerEngine(ValkeyModuleCtx *ctx, const char *name, int version) {
                                             .compile_code = compileText,
                                             .free_function = freeFunction,
                                             .call_function = callFunction,
-                                            .get_function_memory_overhead = overhead,
+                                            .get_function_memory_overhead = engineFunctionOverhead,
                                             .reset_env = resetEnv,
                                             .get_memory_info = memoryInfo,
                                             .debugger_enable = debuggerEnable,
@@ -487,7 +488,7 @@ static Engine *engineOf(ValkeyModuleString *name) {
 }
 
 /* ENGINE.REGISTER name [version] */
-static int commandRegister(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+static int engineCommandRegister(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     long long version = VALKEYMODULE_SCRIPTING_ENGINE_ABI_VERSION;
     if (argc > 2) ValkeyModule_StringToLongLong(argv[2], &version);
     return ValkeyModule_ReplyWithLongLong(
@@ -495,7 +496,7 @@ static int commandRegister(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int 
 }
 
 /* ENGINE.REGISTER-HALF name WHICH: without this one of the methods */
-static int commandRegisterHalf(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+static int engineCommandRegisterHalf(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     long long which = 0;
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
     ValkeyModule_StringToLongLong(argv[2], &which);
@@ -503,7 +504,8 @@ static int commandRegisterHalf(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, 
                                             .compile_code = which == 1 ? NULL : compileText,
                                             .free_function = which == 2 ? NULL : freeFunction,
                                             .call_function = which == 3 ? NULL : callFunction,
-                                            .get_function_memory_overhead = which == 4 ? NULL : overhead,
+                                            .get_function_memory_overhead =
+                                                which == 4 ? NULL : engineFunctionOverhead,
                                             .reset_env = which == 5 ? NULL : resetEnv,
                                             .get_memory_info = which == 6 ? NULL : memoryInfo};
     const char *name = ValkeyModule_StringPtrLen(argv[1], NULL);
@@ -611,8 +613,9 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         else if (registerEngine(ctx, name, version))
             return VALKEYMODULE_ERR;
     }
-    if (ValkeyModule_CreateCommand(ctx, "engine.register", commandRegister, "admin", 0, 0, 0) ||
-        ValkeyModule_CreateCommand(ctx, "engine.register-half", commandRegisterHalf, "admin", 0, 0, 0) ||
+    if (ValkeyModule_CreateCommand(ctx, "engine.register", engineCommandRegister, "admin", 0, 0, 0) ||
+        ValkeyModule_CreateCommand(ctx, "engine.register-half", engineCommandRegisterHalf, "admin", 0, 0,
+                                   0) ||
         ValkeyModule_CreateCommand(ctx, "engine.unregister", commandUnregister, "admin", 0, 0, 0) ||
         ValkeyModule_CreateCommand(ctx, "engine.counts", commandCounts, "readonly", 0, 0, 0) ||
         ValkeyModule_CreateCommand(ctx, "engine.debugger", commandDebugger, "admin", 0, 0, 0) ||

@@ -18,11 +18,11 @@ static char *lines[LINES_MAX];
 static int count;
 static int writes; /* keyspace callbacks write, too */
 
-static const char *text(const Text *s) {
+static const char *eventsText(const Text *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
 
-static void note(const char *fmt, ...) {
+static void eventsNote(const char *fmt, ...) {
     char line[512];
     va_list ap;
     if (count == LINES_MAX) return;
@@ -48,25 +48,26 @@ static int logCommand(Ctx *ctx, Text **argv, int argc) {
 
 static void noteKey(Ctx *ctx, uint64_t sub, ValkeyModuleKeyInfo *info) {
     size_t len = 0;
-    const char *name = text(ValkeyModule_GetKeyNameFromModuleKey(info->key));
+    const char *name = eventsText(ValkeyModule_GetKeyNameFromModuleKey(info->key));
     int type = ValkeyModule_KeyType(info->key);
     const char *value =
         type == VALKEYMODULE_KEYTYPE_STRING ? ValkeyModule_StringDMA(info->key, &len, VALKEYMODULE_READ) : "";
-    note("key %d %s type %d value %.*s db %d %d length %zu", (int)sub, name, type, (int)len, value,
-         ValkeyModule_GetDbIdFromModuleKey(info->key), ValkeyModule_GetSelectedDb(ctx),
-         ValkeyModule_ValueLength(info->key));
+    eventsNote("key %d %s type %d value %.*s db %d %d length %zu", (int)sub, name, type, (int)len, value,
+               ValkeyModule_GetDbIdFromModuleKey(info->key), ValkeyModule_GetSelectedDb(ctx),
+               ValkeyModule_ValueLength(info->key));
 }
 
 static void noteResult(const char *what, uint64_t sub, ValkeyModuleCommandResultInfo *info) {
     char args[256] = "";
     for (int i = 0; i < info->argc; i++) {
         size_t used = strlen(args);
-        snprintf(args + used, sizeof args - used, " %s", text(info->argv[i]));
+        snprintf(args + used, sizeof args - used, " %s", eventsText(info->argv[i]));
     }
-    note("%s %d %s dirty %d module %d client %d args %d:%s because %s", what, (int)sub,
-         info->command_name ? info->command_name : "?", (int)info->dirty, info->is_module_client,
-         info->client_id != 0, info->argc, args, info->rejection_context ? info->rejection_context : "?");
-    if (info->duration_us < 0) note("a command took %lld us", (long long)info->duration_us);
+    eventsNote("%s %d %s dirty %d module %d client %d args %d:%s because %s", what, (int)sub,
+               info->command_name ? info->command_name : "?", (int)info->dirty, info->is_module_client,
+               info->client_id != 0, info->argc, args,
+               info->rejection_context ? info->rejection_context : "?");
+    if (info->duration_us < 0) eventsNote("a command took %lld us", (long long)info->duration_us);
 }
 
 static void onEvent(Ctx *ctx, ValkeyModuleEvent e, uint64_t sub, void *data) {
@@ -74,54 +75,57 @@ static void onEvent(Ctx *ctx, ValkeyModuleEvent e, uint64_t sub, void *data) {
     switch (e.id) {
     case VALKEYMODULE_EVENT_REPLICATION_ROLE_CHANGED: {
         ValkeyModuleReplicationInfo *i = data;
-        note("role %d primary %d host %s ids %d %d", (int)sub, i->primary, i->primary_host,
-             (int)strlen(i->replid1), (int)strlen(i->replid2));
+        eventsNote("role %d primary %d host %s ids %d %d", (int)sub, i->primary, i->primary_host,
+                   (int)strlen(i->replid1), (int)strlen(i->replid2));
         return;
     }
     case VALKEYMODULE_EVENT_FLUSHDB: {
         ValkeyModuleFlushInfo *i = data;
-        note("flush %d sync %d db %d keys %d", (int)sub, i->sync, i->dbnum, (int)ValkeyModule_DbSize(ctx));
+        eventsNote("flush %d sync %d db %d keys %d", (int)sub, i->sync, i->dbnum,
+                   (int)ValkeyModule_DbSize(ctx));
         return;
     }
     case VALKEYMODULE_EVENT_CLIENT_CHANGE: {
         ValkeyModuleClientInfo *i = data;
-        note("client %d flags %d addr %s db %d same %d", (int)sub, (int)i->flags, i->addr, i->db,
-             ValkeyModule_GetClientId(ctx) == i->id);
+        eventsNote("client %d flags %d addr %s db %d same %d", (int)sub, (int)i->flags, i->addr, i->db,
+                   ValkeyModule_GetClientId(ctx) == i->id);
         return;
     }
     case VALKEYMODULE_EVENT_MODULE_CHANGE: {
         ValkeyModuleModuleChange *i = data;
-        note("module %d %s %d", (int)sub, i->module_name, i->module_version);
+        eventsNote("module %d %s %d", (int)sub, i->module_name, i->module_version);
         return;
     }
     case VALKEYMODULE_EVENT_CONFIG: {
         ValkeyModuleConfigChange *i = data;
-        for (unsigned k = 0; k < i->num_changes; k++) note("config %d %s", (int)sub, i->config_names[k]);
+        for (unsigned k = 0; k < i->num_changes; k++)
+            eventsNote("config %d %s", (int)sub, i->config_names[k]);
         return;
     }
     case VALKEYMODULE_EVENT_SWAPDB: {
         ValkeyModuleSwapDbInfo *i = data;
-        note("swapdb %d %d", i->dbnum_first, i->dbnum_second);
+        eventsNote("swapdb %d %d", i->dbnum_first, i->dbnum_second);
         return;
     }
     case VALKEYMODULE_EVENT_CRON_LOOP:
-        if (count < 1) note("cron %d", ((ValkeyModuleCronLoop *)data)->hz);
+        if (count < 1) eventsNote("cron %d", ((ValkeyModuleCronLoop *)data)->hz);
         return;
     case VALKEYMODULE_EVENT_EVENTLOOP:
-        if (count < 2) note("loop %d", (int)sub);
+        if (count < 2) eventsNote("loop %d", (int)sub);
         return;
     case VALKEYMODULE_EVENT_LOADING_PROGRESS: {
         ValkeyModuleLoadingProgress *i = data;
         int flags = ValkeyModule_GetContextFlags(ctx);
-        note("progress %d %d loading %d aside %d", (int)sub, i->progress >= 0 && i->progress <= 1024,
-             !!(flags & VALKEYMODULE_CTX_FLAGS_LOADING), !!(flags & VALKEYMODULE_CTX_FLAGS_ASYNC_LOADING));
+        eventsNote("progress %d %d loading %d aside %d", (int)sub, i->progress >= 0 && i->progress <= 1024,
+                   !!(flags & VALKEYMODULE_CTX_FLAGS_LOADING),
+                   !!(flags & VALKEYMODULE_CTX_FLAGS_ASYNC_LOADING));
         return;
     }
     case VALKEYMODULE_EVENT_KEY: noteKey(ctx, sub, data); return;
     case VALKEYMODULE_EVENT_AUTHENTICATION_ATTEMPT: {
         ValkeyModuleAuthenticationInfo *i = data;
-        note("auth %d %s module %s result %d", (int)sub, i->username, i->module_name ? i->module_name : "?",
-             i->result);
+        eventsNote("auth %d %s module %s result %d", (int)sub, i->username,
+                   i->module_name ? i->module_name : "?", i->result);
         return;
     }
     case VALKEYMODULE_EVENT_COMMAND_RESULT_SUCCESS:
@@ -130,24 +134,24 @@ static void onEvent(Ctx *ctx, ValkeyModuleEvent e, uint64_t sub, void *data) {
     case VALKEYMODULE_EVENT_COMMAND_RESULT_ACL_REJECTED:
         noteResult(results[e.id - VALKEYMODULE_EVENT_COMMAND_RESULT_SUCCESS], sub, data);
         return;
-    default: note("event %d %d", (int)e.id, (int)sub);
+    default: eventsNote("event %d %d", (int)e.id, (int)sub);
     }
 }
 
 /* events.watch id ...; events.unwatch id ... */
-static int subscribe(Ctx *ctx, Text **argv, int argc, ValkeyModuleEventCallback callback) {
+static int eventsSubscribe(Ctx *ctx, Text **argv, int argc, ValkeyModuleEventCallback callback) {
     int refused = 0;
     for (int i = 1; i < argc; i++) {
-        ValkeyModuleEvent e = {(uint64_t)atoi(text(argv[i])), 1};
+        ValkeyModuleEvent e = {(uint64_t)atoi(eventsText(argv[i])), 1};
         refused += ValkeyModule_SubscribeToServerEvent(ctx, e, callback);
     }
     return ValkeyModule_ReplyWithLongLong(ctx, refused);
 }
-static int watchCommand(Ctx *ctx, Text **argv, int argc) {
-    return subscribe(ctx, argv, argc, onEvent);
+static int eventsWatchCommand(Ctx *ctx, Text **argv, int argc) {
+    return eventsSubscribe(ctx, argv, argc, onEvent);
 }
-static int unwatchCommand(Ctx *ctx, Text **argv, int argc) {
-    return subscribe(ctx, argv, argc, NULL);
+static int eventsUnwatchCommand(Ctx *ctx, Text **argv, int argc) {
+    return eventsSubscribe(ctx, argv, argc, NULL);
 }
 
 /* events.supported: how many there are of each kind. */
@@ -165,9 +169,9 @@ static int supportedCommand(Ctx *ctx, Text **argv, int argc) {
 /* ---- Events of the keyspace ---- */
 
 static int onKeyspace(Ctx *ctx, int type, const char *event, Text *key) {
-    note("%s %d %s db %d", event, type, text(key), ValkeyModule_GetSelectedDb(ctx));
+    eventsNote("%s %d %s db %d", event, type, eventsText(key), ValkeyModule_GetSelectedDb(ctx));
     if (!writes) return VALKEYMODULE_OK;
-    Text *other = ValkeyModule_CreateStringPrintf(ctx, "seen:%s", text(key));
+    Text *other = ValkeyModule_CreateStringPrintf(ctx, "seen:%s", eventsText(key));
     ValkeyModuleKey *k = ValkeyModule_OpenKey(ctx, other, VALKEYMODULE_WRITE);
     ValkeyModule_StringSet(k, key);
     ValkeyModule_NotifyKeyspaceEvent(ctx, VALKEYMODULE_NOTIFY_MODULE, "seen", other);
@@ -179,16 +183,16 @@ static int onKeyspace(Ctx *ctx, int type, const char *event, Text *key) {
 /* events.listen mask [write|nested] */
 static int listenCommand(Ctx *ctx, Text **argv, int argc) {
     writes = argc > 2;
-    if (argc > 2 && !strcmp(text(argv[2]), "nested"))
+    if (argc > 2 && !strcmp(eventsText(argv[2]), "nested"))
         ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS);
-    int ok = ValkeyModule_SubscribeToKeyspaceEvents(ctx, atoi(text(argv[1])), onKeyspace);
+    int ok = ValkeyModule_SubscribeToKeyspaceEvents(ctx, atoi(eventsText(argv[1])), onKeyspace);
     return ValkeyModule_ReplyWithLongLong(ctx, ok);
 }
 
 /* events.notify class event key */
 static int notifyCommand(Ctx *ctx, Text **argv, int argc) {
     if (argc != 4) return ValkeyModule_WrongArity(ctx);
-    int ok = ValkeyModule_NotifyKeyspaceEvent(ctx, atoi(text(argv[1])), text(argv[2]), argv[3]);
+    int ok = ValkeyModule_NotifyKeyspaceEvent(ctx, atoi(eventsText(argv[1])), eventsText(argv[2]), argv[3]);
     return ValkeyModule_ReplyWithLongLong(ctx, ok);
 }
 
@@ -198,10 +202,10 @@ static int classesCommand(Ctx *ctx, Text **argv, int argc) {
 }
 
 /* events.publish channel message; events.spublish */
-static int publishCommand(Ctx *ctx, Text **argv, int argc) {
+static int eventsPublishCommand(Ctx *ctx, Text **argv, int argc) {
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
-    int n = text(argv[0])[7] == 's' ? ValkeyModule_PublishMessageShard(ctx, argv[1], argv[2])
-                                    : ValkeyModule_PublishMessage(ctx, argv[1], argv[2]);
+    int n = eventsText(argv[0])[7] == 's' ? ValkeyModule_PublishMessageShard(ctx, argv[1], argv[2])
+                                          : ValkeyModule_PublishMessage(ctx, argv[1], argv[2]);
     return ValkeyModule_ReplyWithLongLong(ctx, n);
 }
 
@@ -210,7 +214,7 @@ static int publishCommand(Ctx *ctx, Text **argv, int argc) {
 static int child;
 
 static void onEnd(int code, int signal, void *data) {
-    note("child %d %d %s", code, signal, (const char *)data);
+    eventsNote("child %d %d %s", code, signal, (const char *)data);
 }
 
 /* events.fork milliseconds code */
@@ -218,12 +222,12 @@ static int forkCommand(Ctx *ctx, Text **argv, int argc) {
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
     child = ValkeyModule_Fork(onEnd, "data");
     if (child == 0) {
-        for (int left = atoi(text(argv[1])); left > 0; left -= 10) {
+        for (int left = atoi(eventsText(argv[1])); left > 0; left -= 10) {
             ValkeyModule_SendChildHeartbeat(0.5);
             usleep(10000);
         }
         int is_child = ValkeyModule_GetContextFlags(NULL) & VALKEYMODULE_CTX_FLAGS_IS_CHILD;
-        ValkeyModule_ExitFromChild(is_child ? atoi(text(argv[2])) : 99);
+        ValkeyModule_ExitFromChild(is_child ? atoi(eventsText(argv[2])) : 99);
     }
     return ValkeyModule_ReplyWithLongLong(ctx, child > 0 ? 1 : child);
 }
@@ -248,8 +252,8 @@ static void replyText(Ctx *ctx, Text *s) {
  * one who asks. */
 static int clientCommand(Ctx *ctx, Text **argv, int argc) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
-    uint64_t id =
-        !strcmp(text(argv[1]), "me") ? ValkeyModule_GetClientId(ctx) : strtoull(text(argv[1]), NULL, 10);
+    uint64_t id = !strcmp(eventsText(argv[1]), "me") ? ValkeyModule_GetClientId(ctx)
+                                                     : strtoull(eventsText(argv[1]), NULL, 10);
     ValkeyModuleClientInfo info = VALKEYMODULE_CLIENTINFO_INITIALIZER_V1;
     ValkeyModuleClientInfo newer = {.version = 2};
     ValkeyModule_ReplyWithArray(ctx, 11);
@@ -271,8 +275,8 @@ static int clientCommand(Ctx *ctx, Text **argv, int argc) {
 /* events.name id name */
 static int nameCommand(Ctx *ctx, Text **argv, int argc) {
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
-    uint64_t id =
-        !strcmp(text(argv[1]), "me") ? ValkeyModule_GetClientId(ctx) : strtoull(text(argv[1]), NULL, 10);
+    uint64_t id = !strcmp(eventsText(argv[1]), "me") ? ValkeyModule_GetClientId(ctx)
+                                                     : strtoull(eventsText(argv[1]), NULL, 10);
     errno = 0;
     int r = ValkeyModule_SetClientNameById(id, argv[2]);
     ValkeyModule_ReplyWithArray(ctx, 2);
@@ -289,7 +293,7 @@ static int flagsCommand(Ctx *ctx, Text **argv, int argc) {
     return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_AvoidReplicaTraffic());
 }
 
-static int timeCommand(Ctx *ctx, Text **argv, int argc) {
+static int eventsTimeCommand(Ctx *ctx, Text **argv, int argc) {
     (void)argv, (void)argc;
     long long apart = ValkeyModule_Microseconds() - ValkeyModule_CachedMicroseconds();
     return ValkeyModule_ReplyWithLongLong(ctx, apart > -1000000 && apart < 1000000);
@@ -308,20 +312,20 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
         const char *flags;
     } commands[] = {
         {"events.log", logCommand, "allow-loading allow-stale"},
-        {"events.watch", watchCommand, ""},
-        {"events.unwatch", unwatchCommand, ""},
+        {"events.watch", eventsWatchCommand, ""},
+        {"events.unwatch", eventsUnwatchCommand, ""},
         {"events.supported", supportedCommand, ""},
         {"events.listen", listenCommand, ""},
         {"events.notify", notifyCommand, ""},
         {"events.classes", classesCommand, ""},
-        {"events.publish", publishCommand, ""},
-        {"events.spublish", publishCommand, ""},
+        {"events.publish", eventsPublishCommand, ""},
+        {"events.spublish", eventsPublishCommand, ""},
         {"events.fork", forkCommand, ""},
         {"events.kill", killCommand, ""},
         {"events.client", clientCommand, ""},
         {"events.name", nameCommand, ""},
         {"events.flags", flagsCommand, "allow-stale"},
-        {"events.time", timeCommand, ""},
+        {"events.time", eventsTimeCommand, ""},
     };
     if (ValkeyModule_Init(ctx, "events", 1, VALKEYMODULE_APIVER_1) == VALKEYMODULE_ERR)
         return VALKEYMODULE_ERR;
@@ -333,7 +337,7 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
     ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD |
                                            VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS);
     for (int i = 0; i < argc; i++) { /* from the start */
-        ValkeyModuleEvent e = {(uint64_t)atoi(text(argv[i])), 1};
+        ValkeyModuleEvent e = {(uint64_t)atoi(eventsText(argv[i])), 1};
         if (ValkeyModule_SubscribeToServerEvent(ctx, e, onEvent) == VALKEYMODULE_ERR) return VALKEYMODULE_ERR;
     }
     return VALKEYMODULE_OK;

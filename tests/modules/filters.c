@@ -10,11 +10,11 @@
 static ValkeyModuleCommandFilter *words, *also;
 static long long calls, late_calls;
 
-static ValkeyModuleString *text(const char *s) {
+static ValkeyModuleString *filtersMakeText(const char *s) {
     return ValkeyModule_CreateString(NULL, s, strlen(s));
 }
 
-static int is(const ValkeyModuleString *arg, const char *word) {
+static int filtersTextIs(const ValkeyModuleString *arg, const char *word) {
     size_t len;
     const char *p = ValkeyModule_StringPtrLen(arg, &len);
     return len == strlen(word) && !memcmp(p, word, len);
@@ -24,24 +24,24 @@ static int is(const ValkeyModuleString *arg, const char *word) {
 static void filterArg(ValkeyModuleCommandFilterCtx *f, int i) {
     ValkeyModuleString *arg = ValkeyModule_CommandFilterArgGet(f, i);
     int count = ValkeyModule_CommandFilterArgsCount(f);
-    if (is(arg, "@delete")) {
+    if (filtersTextIs(arg, "@delete")) {
         ValkeyModule_CommandFilterArgDelete(f, i);
-    } else if (is(arg, "@replace")) {
-        ValkeyModule_CommandFilterArgReplace(f, i, text("replaced"));
-    } else if (is(arg, "@insert")) {
-        ValkeyModule_CommandFilterArgReplace(f, i, text("behind"));
-        ValkeyModule_CommandFilterArgInsert(f, i, text("before"));
-    } else if (is(arg, "@append")) {
-        ValkeyModule_CommandFilterArgReplace(f, i, text("last but one"));
-        ValkeyModule_CommandFilterArgInsert(f, count, text("last"));
-    } else if (is(arg, "@count")) {
+    } else if (filtersTextIs(arg, "@replace")) {
+        ValkeyModule_CommandFilterArgReplace(f, i, filtersMakeText("replaced"));
+    } else if (filtersTextIs(arg, "@insert")) {
+        ValkeyModule_CommandFilterArgReplace(f, i, filtersMakeText("behind"));
+        ValkeyModule_CommandFilterArgInsert(f, i, filtersMakeText("before"));
+    } else if (filtersTextIs(arg, "@append")) {
+        ValkeyModule_CommandFilterArgReplace(f, i, filtersMakeText("last but one"));
+        ValkeyModule_CommandFilterArgInsert(f, count, filtersMakeText("last"));
+    } else if (filtersTextIs(arg, "@count")) {
         ValkeyModule_CommandFilterArgReplace(f, i, ValkeyModule_CreateStringFromLongLong(NULL, count));
-    } else if (is(arg, "@client")) {
+    } else if (filtersTextIs(arg, "@client")) {
         ValkeyModule_CommandFilterArgReplace(
             f, i,
             ValkeyModule_CreateStringFromLongLong(NULL, (long long)ValkeyModule_CommandFilterGetClientId(f)));
-    } else if (is(arg, "@range")) {
-        ValkeyModuleString *s = text("unused");
+    } else if (filtersTextIs(arg, "@range")) {
+        ValkeyModuleString *s = filtersMakeText("unused");
         int wrong = ValkeyModule_CommandFilterArgInsert(f, -1, s) +
                     ValkeyModule_CommandFilterArgInsert(f, count + 1, s) +
                     ValkeyModule_CommandFilterArgReplace(f, -1, s) +
@@ -56,17 +56,17 @@ static void filterArg(ValkeyModuleCommandFilterCtx *f, int i) {
 
 static void byWord(ValkeyModuleCommandFilterCtx *f) {
     calls++;
-    if (is(ValkeyModule_CommandFilterArgGet(f, 0), "say"))
-        ValkeyModule_CommandFilterArgReplace(f, 0, text("echo"));
+    if (filtersTextIs(ValkeyModule_CommandFilterArgGet(f, 0), "say"))
+        ValkeyModule_CommandFilterArgReplace(f, 0, filtersMakeText("echo"));
     for (int i = 0; i < ValkeyModule_CommandFilterArgsCount(f); i++) filterArg(f, i);
 }
 
 /* It sees what the first one has made. */
-static void second(ValkeyModuleCommandFilterCtx *f) {
+static void filtersSecondFilter(ValkeyModuleCommandFilterCtx *f) {
     late_calls++;
     for (int i = 0; i < ValkeyModule_CommandFilterArgsCount(f); i++) {
-        if (is(ValkeyModule_CommandFilterArgGet(f, i), "replaced"))
-            ValkeyModule_CommandFilterArgReplace(f, i, text("replaced twice"));
+        if (filtersTextIs(ValkeyModule_CommandFilterArgGet(f, i), "replaced"))
+            ValkeyModule_CommandFilterArgReplace(f, i, filtersMakeText("replaced twice"));
     }
 }
 
@@ -86,8 +86,8 @@ COMMAND(stop) {
 /* filters.second 1|0 */
 COMMAND(startSecond) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
-    if (is(argv[1], "1"))
-        also = ValkeyModule_RegisterCommandFilter(ctx, second, 0);
+    if (filtersTextIs(argv[1], "1"))
+        also = ValkeyModule_RegisterCommandFilter(ctx, filtersSecondFilter, 0);
     else
         ValkeyModule_UnregisterCommandFilter(ctx, also);
     return ValkeyModule_ReplyWithNull(ctx);
@@ -158,6 +158,6 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
         if (ValkeyModule_CreateCommand(ctx, commands[i].name, commands[i].fn, commands[i].flags, 0, 0, 0))
             return VALKEYMODULE_ERR;
     }
-    if (argc && is(argv[0], "filter")) words = ValkeyModule_RegisterCommandFilter(ctx, byWord, 0);
+    if (argc && filtersTextIs(argv[0], "filter")) words = ValkeyModule_RegisterCommandFilter(ctx, byWord, 0);
     return VALKEYMODULE_OK;
 }

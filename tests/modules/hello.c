@@ -2,7 +2,7 @@
 /* hello.c - the smallest module: what the head of valkeymodule.h shows. */
 #include "valkeymodule.h"
 
-static int hello(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+static int helloReply(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv;
     if (argc != 1) return ValkeyModule_WrongArity(ctx);
     return ValkeyModule_ReplyWithSimpleString(ctx, "hello");
@@ -11,5 +11,5 @@ static int hello(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     if (ValkeyModule_Init(ctx, "example", 1, VALKEYMODULE_APIVER_1)) return VALKEYMODULE_ERR;
-    return ValkeyModule_CreateCommand(ctx, "example.hello", hello, "readonly fast", 0, 0, 0);
+    return ValkeyModule_CreateCommand(ctx, "example.hello", helloReply, "readonly fast", 0, 0, 0);
 }

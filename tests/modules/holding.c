@@ -13,7 +13,7 @@ typedef ValkeyModuleCtx Ctx;
 typedef ValkeyModuleString Text;
 #define COMMAND(name) static int name(Ctx *ctx, Text **argv, int argc)
 
-static const char *text(const Text *s) {
+static const char *holdingText(const Text *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
 
@@ -22,7 +22,7 @@ static const char *text(const Text *s) {
 static char notes[200][96];
 static int note_count;
 
-static void note(const char *what, const char *more) {
+static void holdingNote(const char *what, const char *more) {
     if (note_count < 200) snprintf(notes[note_count++], sizeof notes[0], "%s %s", what, more);
 }
 
@@ -43,59 +43,60 @@ static long long limit_ms;
 static ValkeyModuleBlockedClient *held[20];
 static int held_count;
 
-static int has(char letter) {
+static int holdingHasLetter(char letter) {
     return strchr(chosen, letter) != NULL;
 }
 
 static void noteCall(Ctx *ctx, const char *what, Text **argv, int argc) {
     char line[80];
     const char *data = ValkeyModule_GetBlockedClientPrivateData(ctx);
-    snprintf(line, sizeof line, "%s/%d %d%d %s", argc ? text(argv[0]) : "-", argc,
+    snprintf(line, sizeof line, "%s/%d %d%d %s", argc ? holdingText(argv[0]) : "-", argc,
              ValkeyModule_IsBlockedReplyRequest(ctx), ValkeyModule_IsBlockedTimeoutRequest(ctx),
              data ? data : "-");
-    note(what, line);
+    holdingNote(what, line);
 }
 static int onReply(Ctx *ctx, Text **argv, int argc) {
     noteCall(ctx, "reply", argv, argc);
-    if (has('R')) ValkeyModule_ReplyWithSimpleString(ctx, "more");
-    if (has('E')) ValkeyModule_ReplyWithError(ctx, "ERR late");
+    if (holdingHasLetter('R')) ValkeyModule_ReplyWithSimpleString(ctx, "more");
+    if (holdingHasLetter('E')) ValkeyModule_ReplyWithError(ctx, "ERR late");
     return VALKEYMODULE_OK;
 }
 static int onTimeout(Ctx *ctx, Text **argv, int argc) {
     noteCall(ctx, "timeout", argv, argc);
-    if (has('T')) ValkeyModule_ReplyWithSimpleString(ctx, "late");
+    if (holdingHasLetter('T')) ValkeyModule_ReplyWithSimpleString(ctx, "late");
     return VALKEYMODULE_OK;
 }
 static void onFree(Ctx *ctx, void *data) {
     char line[64];
     snprintf(line, sizeof line, "%s gone=%d", (char *)data, ValkeyModule_BlockedClientDisconnected(ctx));
-    note("free", line);
+    holdingNote("free", line);
 }
 static void onDisconnect(Ctx *ctx, ValkeyModuleBlockedClient *bc) {
     (void)ctx, (void)bc;
-    note("disconnect", "");
+    holdingNote("disconnect", "");
 }
 
 static int onEvent(Ctx *ctx, int type, const char *event, Text *key) {
     (void)type;
-    if (strncmp(text(key), "hold", 4) || !strcmp(letters, "-") || !*letters || held_count == 20)
+    if (strncmp(holdingText(key), "hold", 4) || !strcmp(letters, "-") || !*letters || held_count == 20)
         return VALKEYMODULE_OK;
     char line[64], before[sizeof chosen];
     memcpy(before, chosen, sizeof before);
     memcpy(chosen, letters, sizeof chosen);
     errno = 0;
-    ValkeyModuleBlockedClient *bc =
-        ValkeyModule_BlockClient(ctx, has('r') || has('R') || has('E') ? onReply : NULL,
-                                 has('t') || has('T') ? onTimeout : NULL, has('f') ? onFree : NULL, limit_ms);
+    ValkeyModuleBlockedClient *bc = ValkeyModule_BlockClient(
+        ctx, holdingHasLetter('r') || holdingHasLetter('R') || holdingHasLetter('E') ? onReply : NULL,
+        holdingHasLetter('t') || holdingHasLetter('T') ? onTimeout : NULL,
+        holdingHasLetter('f') ? onFree : NULL, limit_ms);
     const char *why = bc ? "held" : errno == EINVAL ? "EINVAL" : errno == ENOTSUP ? "ENOTSUP" : "other";
-    snprintf(line, sizeof line, "%s %s %s", event, text(key), why);
-    note("event", line);
+    snprintf(line, sizeof line, "%s %s %s", event, holdingText(key), why);
+    holdingNote("event", line);
     if (!bc) {
         memcpy(chosen, before, sizeof chosen);
         return VALKEYMODULE_OK;
     }
-    if (has('d')) ValkeyModule_SetDisconnectCallback(bc, onDisconnect);
-    if (has('n')) {
+    if (holdingHasLetter('d')) ValkeyModule_SetDisconnectCallback(bc, onDisconnect);
+    if (holdingHasLetter('n')) {
         Ctx *mine = ValkeyModule_GetThreadSafeContext(bc);
         ValkeyModule_ReplyWithSimpleString(mine, "aside");
         ValkeyModule_FreeThreadSafeContext(mine);
@@ -108,7 +109,7 @@ static int onEvent(Ctx *ctx, int type, const char *event, Text *key) {
  * one that replies, f free callback, d disconnect callback, n a reply of another context; - none of them */
 COMMAND(setHow) {
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
-    snprintf(letters, sizeof letters, "%s", text(argv[1]));
+    snprintf(letters, sizeof letters, "%s", holdingText(argv[1]));
     ValkeyModule_StringToLongLong(argv[2], &limit_ms);
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }

@@ -12,11 +12,11 @@ static int refuses;
 static char *api_name;
 static int (*used)(int);
 
-static int twice(int n) {
+static int infosDouble(int n) {
     return 2 * n;
 }
 
-static void show(ValkeyModuleInfoCtx *ctx, int for_crash) {
+static void infosShow(ValkeyModuleInfoCtx *ctx, int for_crash) {
     if (for_crash) {
         ValkeyModule_InfoAddSection(ctx, "crash");
         ValkeyModule_InfoAddFieldCString(ctx, "state", "it crashed");
@@ -57,7 +57,7 @@ static void show(ValkeyModuleInfoCtx *ctx, int for_crash) {
 }
 
 /* NAME.use N: by the function of another */
-static int use(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+static int infosUse(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     long long n;
     if (argc != 2 || ValkeyModule_StringToLongLong(argv[1], &n)) return ValkeyModule_WrongArity(ctx);
     if (!used) return ValkeyModule_ReplyWithError(ctx, "ERR none");
@@ -65,20 +65,21 @@ static int use(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
 }
 
 /* NAME.crash */
-static int crash(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+static int infosCrash(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     ValkeyModule_Assert(1 == 2);
     return ValkeyModule_ReplyWithNull(ctx);
 }
 
 /* NAME.refuse 0|1 */
-static int refuse(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+static int infosRefuse(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
     refuses = !strcmp(ValkeyModule_StringPtrLen(argv[1], NULL), "1");
     return ValkeyModule_ReplyWithLongLong(ctx, refuses);
 }
 
-static int command(ValkeyModuleCtx *ctx, const char *module, const char *name, ValkeyModuleCmdFunc fn) {
+static int infosCreateCommand(ValkeyModuleCtx *ctx, const char *module, const char *name,
+                              ValkeyModuleCmdFunc fn) {
     ValkeyModuleString *full = ValkeyModule_CreateStringPrintf(NULL, "%s.%s", module, name);
     int result = ValkeyModule_CreateCommand(ctx, ValkeyModule_StringPtrLen(full, NULL), fn, "", 0, 0, 0);
     ValkeyModule_FreeString(NULL, full);
@@ -94,15 +95,15 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                            VALKEYMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED |
                                            VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD);
-    ValkeyModule_RegisterInfoFunc(ctx, show);
-    command(ctx, name, "use", use);
-    command(ctx, name, "crash", crash);
-    command(ctx, name, "refuse", refuse);
+    ValkeyModule_RegisterInfoFunc(ctx, infosShow);
+    infosCreateCommand(ctx, name, "use", infosUse);
+    infosCreateCommand(ctx, name, "crash", infosCrash);
+    infosCreateCommand(ctx, name, "refuse", infosRefuse);
     ValkeyModuleString *api = ValkeyModule_CreateStringPrintf(ctx, "%s.api", name);
     api_name = ValkeyModule_Strdup(ValkeyModule_StringPtrLen(api, NULL));
     ValkeyModule_FreeString(ctx, api);
-    if (ValkeyModule_ExportSharedAPI(ctx, api_name, twice) == VALKEYMODULE_ERR ||
-        ValkeyModule_ExportSharedAPI(ctx, api_name, twice) == VALKEYMODULE_OK)
+    if (ValkeyModule_ExportSharedAPI(ctx, api_name, infosDouble) == VALKEYMODULE_ERR ||
+        ValkeyModule_ExportSharedAPI(ctx, api_name, infosDouble) == VALKEYMODULE_OK)
         return VALKEYMODULE_ERR;
     if (ValkeyModule_GetSharedAPI(ctx, "no such")) return VALKEYMODULE_ERR;
     if (argc > 1) {

@@ -35,7 +35,7 @@ static const struct word {
     {"afar", 1, VALKEYMODULE_CMD_CHANNEL_SUBSCRIBE, FAR},
 };
 
-static void tell(Ctx *ctx, const char *word, int pos, int channels) {
+static void keysDeclareWord(Ctx *ctx, const char *word, int pos, int channels) {
     if (!channels && !strcasecmp(word, "key")) ValkeyModule_KeyAtPos(ctx, pos);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (words[i].channel != channels || strcasecmp(word, words[i].word)) continue;
@@ -46,11 +46,12 @@ static void tell(Ctx *ctx, const char *word, int pos, int channels) {
     }
 }
 
-static int run(Ctx *ctx, Text **argv, int argc) {
+static int keysRun(Ctx *ctx, Text **argv, int argc) {
     int keys = ValkeyModule_IsKeysPositionRequest(ctx),
         channels = ValkeyModule_IsChannelsPositionRequest(ctx);
     if (!keys && !channels) return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
-    for (int i = 1; i + 1 < argc; i++) tell(ctx, ValkeyModule_StringPtrLen(argv[i], NULL), i + 1, channels);
+    for (int i = 1; i + 1 < argc; i++)
+        keysDeclareWord(ctx, ValkeyModule_StringPtrLen(argv[i], NULL), i + 1, channels);
     return VALKEYMODULE_OK;
 }
 
@@ -115,7 +116,7 @@ static int makeOdd(Ctx *ctx, Text **argv, int argc) {
     long long n[6] = {0};
     for (int i = 0; i < argc && i < 6; i++) ValkeyModule_StringToLongLong(argv[i], &n[i]);
     if (argc == 3)
-        return ValkeyModule_CreateCommand(ctx, "keys.odd", run, "", (int)n[0], (int)n[1], (int)n[2]);
+        return ValkeyModule_CreateCommand(ctx, "keys.odd", keysRun, "", (int)n[0], (int)n[1], (int)n[2]);
     ValkeyModuleCommandKeySpec specs[] = {
         {.flags = RO, .begin_search_type = (int)n[0], .find_keys_type = (int)n[1]}, {0}};
     if (n[0] == VALKEYMODULE_KSPEC_BS_INDEX)
@@ -125,7 +126,7 @@ static int makeOdd(Ctx *ctx, Text **argv, int argc) {
     specs[0].fk.range.lastkey = (int)n[3]; /* or the place of the number, the first key, the step */
     specs[0].fk.range.keystep = (int)n[4];
     specs[0].fk.range.limit = (int)n[5];
-    return ValkeyModule_CreateCommand(ctx, "keys.odd", run, "", 0, 0, 0) ||
+    return ValkeyModule_CreateCommand(ctx, "keys.odd", keysRun, "", 0, 0, 0) ||
            setSpecs(ctx, "keys.odd", specs, -1);
 }
 
@@ -133,17 +134,17 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
     if (ValkeyModule_Init(ctx, "keys", 1, VALKEYMODULE_APIVER_1)) return VALKEYMODULE_ERR;
     if (argc) return makeOdd(ctx, argv, argc);
     for (size_t i = 0; i < sizeof triples / sizeof *triples; i++) {
-        if (ValkeyModule_CreateCommand(ctx, triples[i].name, run, triples[i].flags, triples[i].first,
+        if (ValkeyModule_CreateCommand(ctx, triples[i].name, keysRun, triples[i].flags, triples[i].first,
                                        triples[i].last, triples[i].step))
             return VALKEYMODULE_ERR;
     }
     for (size_t i = 0; i < sizeof specified / sizeof *specified; i++) {
-        if (ValkeyModule_CreateCommand(ctx, specified[i].name, run, specified[i].flags, 0, 0, 0) ||
+        if (ValkeyModule_CreateCommand(ctx, specified[i].name, keysRun, specified[i].flags, 0, 0, 0) ||
             setSpecs(ctx, specified[i].name, specified[i].specs, -2))
             return VALKEYMODULE_ERR;
     }
     if (ValkeyModule_CreateCommand(ctx, "keys.box", NULL, "", 0, 0, 0)) return VALKEYMODULE_ERR;
     ValkeyModuleCommand *box = ValkeyModule_GetCommand(ctx, "keys.box");
-    return ValkeyModule_CreateSubcommand(box, "api", run, "getkeys-api getchannels-api", 0, 0, 0) ||
-           ValkeyModule_CreateSubcommand(box, "one", run, "write", 2, 2, 1);
+    return ValkeyModule_CreateSubcommand(box, "api", keysRun, "getkeys-api getchannels-api", 0, 0, 0) ||
+           ValkeyModule_CreateSubcommand(box, "one", keysRun, "write", 2, 2, 1);
 }

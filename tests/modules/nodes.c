@@ -10,7 +10,7 @@ typedef ValkeyModuleCtx Ctx;
 typedef ValkeyModuleString Text;
 #define COMMAND(name) static int name(Ctx *ctx, Text **argv, int argc)
 
-static const char *text(const Text *s) {
+static const char *nodesText(const Text *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
 
@@ -27,7 +27,7 @@ static void onMessage(Ctx *ctx, const char *sender, uint8_t type, const unsigned
 /* nodes.listen TYPE [off] */
 COMMAND(listenTo) {
     if (argc < 2) return ValkeyModule_WrongArity(ctx);
-    ValkeyModule_RegisterClusterMessageReceiver(ctx, (uint8_t)atoi(text(argv[1])),
+    ValkeyModule_RegisterClusterMessageReceiver(ctx, (uint8_t)atoi(nodesText(argv[1])),
                                                 argc > 2 ? NULL : onMessage);
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
@@ -45,8 +45,9 @@ COMMAND(sendTo) {
     if (argc != 4) return ValkeyModule_WrongArity(ctx);
     size_t len;
     const char *message = ValkeyModule_StringPtrLen(argv[3], &len);
-    const char *to = strcmp(text(argv[1]), "all") ? text(argv[1]) : NULL;
-    int r = ValkeyModule_SendClusterMessage(ctx, to, (uint8_t)atoi(text(argv[2])), message, (uint32_t)len);
+    const char *to = strcmp(nodesText(argv[1]), "all") ? nodesText(argv[1]) : NULL;
+    int r =
+        ValkeyModule_SendClusterMessage(ctx, to, (uint8_t)atoi(nodesText(argv[2])), message, (uint32_t)len);
     return ValkeyModule_ReplyWithLongLong(ctx, r);
 }
 
@@ -85,11 +86,11 @@ COMMAND(one) {
     if (argc < 2) return ValkeyModule_WrongArity(ctx);
     char ip[46] = "", primary[VALKEYMODULE_NODE_ID_LEN] = "";
     int port = 0, flags = 0;
-    uint64_t client = argc > 2 ? strtoull(text(argv[2]), NULL, 10) : 0;
-    int r = argc > 2 ? ValkeyModule_GetClusterNodeInfoForClient(ctx, client, text(argv[1]), ip, primary,
+    uint64_t client = argc > 2 ? strtoull(nodesText(argv[2]), NULL, 10) : 0;
+    int r = argc > 2 ? ValkeyModule_GetClusterNodeInfoForClient(ctx, client, nodesText(argv[1]), ip, primary,
                                                                 &port, &flags)
-                     : ValkeyModule_GetClusterNodeInfo(ctx, text(argv[1]), ip, primary, &port, &flags);
-    if (ValkeyModule_GetClusterNodeInfo(ctx, text(argv[1]), NULL, NULL, NULL, NULL) != r && argc == 2)
+                     : ValkeyModule_GetClusterNodeInfo(ctx, nodesText(argv[1]), ip, primary, &port, &flags);
+    if (ValkeyModule_GetClusterNodeInfo(ctx, nodesText(argv[1]), NULL, NULL, NULL, NULL) != r && argc == 2)
         return ValkeyModule_ReplyWithError(ctx, "ERR not the same without places for it");
     replyNode(ctx, r, ip, primary, port, flags);
     return VALKEYMODULE_OK;
@@ -98,7 +99,7 @@ COMMAND(one) {
 /* nodes.flags N */
 COMMAND(setFlags) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
-    ValkeyModule_SetClusterFlags(ctx, (uint64_t)atoi(text(argv[1])));
+    ValkeyModule_SetClusterFlags(ctx, (uint64_t)atoi(nodesText(argv[1])));
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 

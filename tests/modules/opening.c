@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* opening.c - which function a module's names mean: functions that the server has under the same name, memory that
- * one library allocates and another frees, threads; tests/unit/modules/opening.tcl asks. */
+/* opening.c - which function a module's names mean: functions that the server has under the same name, memory
+ * that one library allocates and another frees, threads; tests/unit/modules/opening.tcl asks. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <pthread.h>
@@ -53,12 +53,12 @@ COMMAND(borrowedCommand) {
     return ValkeyModule_ReplyWithLongLong(ctx, got);
 }
 
-static void *allocate(void *size) {
+static void *openingAllocateThread(void *size) {
     void **blocks = malloc(BLOCKS * sizeof *blocks);
     for (int i = 0; i < BLOCKS; i++) blocks[i] = malloc(*(size_t *)size);
     return blocks;
 }
-static void *release(void *arg) {
+static void *openingFreeThread(void *arg) {
     void **blocks = arg;
     for (int i = 0; i < BLOCKS; i++) free(blocks[i]);
     free(blocks);
@@ -79,7 +79,7 @@ COMMAND(keepCommand) {
     if (argc != 3 || ValkeyModule_StringToLongLong(argv[1], &size)) return ValkeyModule_WrongArity(ctx);
     size_t bytes = (size_t)size;
     int there = *ValkeyModule_StringPtrLen(argv[2], NULL) == 't';
-    kept = there ? inThread(allocate, &bytes) : allocate(&bytes);
+    kept = there ? inThread(openingAllocateThread, &bytes) : openingAllocateThread(&bytes);
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -87,7 +87,7 @@ COMMAND(keepCommand) {
 COMMAND(releaseCommand) {
     if (argc != 2 || !kept) return ValkeyModule_WrongArity(ctx);
     int there = *ValkeyModule_StringPtrLen(argv[1], NULL) == 't';
-    there ? inThread(release, kept) : release(kept);
+    there ? inThread(openingFreeThread, kept) : openingFreeThread(kept);
     kept = NULL;
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }

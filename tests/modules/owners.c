@@ -16,7 +16,7 @@ typedef ValkeyModuleString Text;
 #define LARGE         4096
 #define COMMAND(name) static int name(Ctx *ctx, Text **argv, int argc)
 
-static const char *text(const Text *s) {
+static const char *ownersText(const Text *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
 
@@ -27,7 +27,7 @@ static int replyNumber(Ctx *ctx, unsigned long long n) {
 }
 
 static unsigned long long numberOf(const Text *s) {
-    return strtoull(text(s), NULL, 10);
+    return strtoull(ownersText(s), NULL, 10);
 }
 
 /* ---- Timers ---- */
@@ -42,7 +42,7 @@ static void onTimer(Ctx *ctx, void *data) {
 /* NAME.timer create MS | stop ID | info ID | fired */
 COMMAND(timer) {
     if (argc < 2) return ValkeyModule_WrongArity(ctx);
-    const char *what = text(argv[1]);
+    const char *what = ownersText(argv[1]);
     if (!strcmp(what, "fired")) return ValkeyModule_ReplyWithLongLong(ctx, fired);
     if (argc < 3) return ValkeyModule_WrongArity(ctx);
     ValkeyModuleTimerID id = numberOf(argv[2]);
@@ -63,7 +63,7 @@ static int filtered;
 static void onCommand(ValkeyModuleCommandFilterCtx *filter) {
     static char large[LARGE];
     filtered++;
-    if (strcasecmp(text(ValkeyModule_CommandFilterArgGet(filter, 0)), "echo")) return;
+    if (strcasecmp(ownersText(ValkeyModule_CommandFilterArgGet(filter, 0)), "echo")) return;
     ValkeyModule_CommandFilterArgReplace(filter, 1, ValkeyModule_CreateString(NULL, large, LARGE));
     ValkeyModule_CommandFilterArgInsert(filter, 2, ValkeyModule_CreateString(NULL, large, LARGE));
     ValkeyModule_CommandFilterArgDelete(filter, 2);
@@ -72,7 +72,7 @@ static void onCommand(ValkeyModuleCommandFilterCtx *filter) {
 /* NAME.filter add | remove ID | calls */
 COMMAND(filter) {
     if (argc < 2) return ValkeyModule_WrongArity(ctx);
-    const char *what = text(argv[1]);
+    const char *what = ownersText(argv[1]);
     if (!strcmp(what, "calls")) return ValkeyModule_ReplyWithLongLong(ctx, filtered);
     if (!strcmp(what, "add"))
         return replyNumber(ctx, (uintptr_t)ValkeyModule_RegisterCommandFilter(ctx, onCommand, 0));
@@ -202,7 +202,7 @@ int ValkeyModule_OnUnload(Ctx *ctx) {
 /* NAME.command NAME: is it one of its own? */
 COMMAND(command) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
-    return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_GetCommand(ctx, text(argv[1])) != NULL);
+    return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_GetCommand(ctx, ownersText(argv[1])) != NULL);
 }
 
 /* NAME.shared export | use NAME. (9.1.2 keeps the name where it is: an argument would not do for the export.)
@@ -212,7 +212,7 @@ COMMAND(shared) {
     if (argc == 2)
         return ValkeyModule_ReplyWithLongLong(
             ctx, ValkeyModule_ExportSharedAPI(ctx, "function", (void *)(uintptr_t)&onTimer));
-    return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_GetSharedAPI(ctx, text(argv[2])) != NULL);
+    return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_GetSharedAPI(ctx, ownersText(argv[2])) != NULL);
 }
 
 /* ---- Calls that wait ---- */
@@ -228,7 +228,7 @@ static void onAnswer(Ctx *ctx, ValkeyModuleCallReply *reply, void *data) {
 /* NAME.wait KEY | answered */
 COMMAND(waitFor) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
-    if (!strcmp(text(argv[1]), "answered")) return ValkeyModule_ReplyWithLongLong(ctx, answered);
+    if (!strcmp(ownersText(argv[1]), "answered")) return ValkeyModule_ReplyWithLongLong(ctx, answered);
     ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, "BLPOP", "Ksc", argv[1], "0");
     if (ValkeyModule_CallReplyType(reply) == VALKEYMODULE_REPLY_PROMISE)
         ValkeyModule_CallReplyPromiseSetUnblockHandler(reply, onAnswer, NULL);
@@ -252,7 +252,7 @@ COMMAND(child) {
 COMMAND(replicate) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
     return ValkeyModule_ReplyWithLongLong(
-        ctx, ValkeyModule_Replicate(ctx, text(argv[1]), "cc", "replicated", "1"));
+        ctx, ValkeyModule_Replicate(ctx, ownersText(argv[1]), "cc", "replicated", "1"));
 }
 
 int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
@@ -267,7 +267,7 @@ int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
      */
     int (*get_api)(const char *name, void *out) = *(int (**)(const char *, void *))ctx;
     get_api("ValkeyModule_StringPtrLen", (void *)&ValkeyModule_StringPtrLen);
-    const char *name = argc ? text(argv[0]) : "owners";
+    const char *name = argc ? ownersText(argv[0]) : "owners";
     if (ValkeyModule_Init(ctx, name, 1, VALKEYMODULE_APIVER_1)) return VALKEYMODULE_ERR;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         char full[64];

@@ -18,11 +18,11 @@ static ValkeyModuleType *type;
 static ValkeyModuleDict *told; /* number -> line */
 static long long lines;
 
-static const char *text(const Text *s) {
+static const char *slotsText(const Text *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
 
-static void tell(Text *line) {
+static void slotsAddLine(Text *line) {
     char number[24];
     snprintf(number, sizeof number, "%020lld", lines++);
     ValkeyModule_DictSetC(told, number, strlen(number), line);
@@ -31,25 +31,25 @@ static void tell(Text *line) {
 /* What a client's context says of slots that move, and whether it has to be obeyed. */
 static void tellContext(Ctx *ctx, const char *what, const char *of) {
     int flags = ValkeyModule_GetContextFlags(ctx);
-    tell(ValkeyModule_CreateStringPrintf(NULL, "%s %s%s%s%s", what, of,
-                                         flags & VALKEYMODULE_CTX_FLAGS_SLOT_IMPORT_CLIENT ? " import" : "",
-                                         flags & VALKEYMODULE_CTX_FLAGS_SLOT_EXPORT_CLIENT ? " export" : "",
-                                         ValkeyModule_MustObeyClient(ctx) ? " obeyed" : ""));
+    slotsAddLine(ValkeyModule_CreateStringPrintf(
+        NULL, "%s %s%s%s%s", what, of, flags & VALKEYMODULE_CTX_FLAGS_SLOT_IMPORT_CLIENT ? " import" : "",
+        flags & VALKEYMODULE_CTX_FLAGS_SLOT_EXPORT_CLIENT ? " export" : "",
+        ValkeyModule_MustObeyClient(ctx) ? " obeyed" : ""));
 }
 
 /* ---- The type: a string ---- */
 
-static void *load(ValkeyModuleIO *io, int version) {
+static void *slotsLoadValue(ValkeyModuleIO *io, int version) {
     (void)version;
     return ValkeyModule_LoadString(io);
 }
-static void save(ValkeyModuleIO *io, void *value) {
+static void slotsSaveValue(ValkeyModuleIO *io, void *value) {
     ValkeyModule_SaveString(io, value);
 }
-static void rewrite(ValkeyModuleIO *io, Text *key, void *value) {
+static void slotsRewriteValue(ValkeyModuleIO *io, Text *key, void *value) {
     ValkeyModule_EmitAOF(io, "slots.put", "ss", key, value);
 }
-static void release(void *value) {
+static void slotsFreeValue(void *value) {
     ValkeyModule_FreeString(NULL, value);
 }
 
@@ -62,19 +62,20 @@ static void onMigration(Ctx *ctx, ValkeyModuleEvent e, uint64_t which, void *dat
     (void)ctx, (void)e;
     Text *line = ValkeyModule_CreateStringPrintf(NULL, "%s %d", names[which], (int)strlen(info->job_name));
     for (uint32_t i = 0; i < info->num_slot_ranges; i++) {
-        Text *longer = ValkeyModule_CreateStringPrintf(
-            NULL, "%s %d-%d", text(line), info->slot_ranges[i].start_slot, info->slot_ranges[i].end_slot);
+        Text *longer =
+            ValkeyModule_CreateStringPrintf(NULL, "%s %d-%d", slotsText(line),
+                                            info->slot_ranges[i].start_slot, info->slot_ranges[i].end_slot);
         ValkeyModule_FreeString(NULL, line);
         line = longer;
     }
-    tell(line);
+    slotsAddLine(line);
 }
 
 static int onKey(Ctx *ctx, int kind, const char *event, Text *key) {
     (void)kind;
     char what[64];
     snprintf(what, sizeof what, "event %s", event);
-    tellContext(ctx, what, text(key));
+    tellContext(ctx, what, slotsText(key));
     return VALKEYMODULE_OK;
 }
 
@@ -86,7 +87,7 @@ COMMAND(put) {
     ValkeyModuleKey *key = ValkeyModule_OpenKey(ctx, argv[1], VALKEYMODULE_WRITE);
     ValkeyModule_ModuleTypeSetValue(key, type, ValkeyModule_CreateStringFromString(NULL, argv[2]));
     ValkeyModule_CloseKey(key);
-    tellContext(ctx, "put", text(argv[1]));
+    tellContext(ctx, "put", slotsText(argv[1]));
     ValkeyModule_ReplicateVerbatim(ctx);
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
@@ -125,15 +126,15 @@ COMMAND(tellAll) {
 
 int ValkeyModule_OnLoad(Ctx *ctx, Text **argv, int argc) {
     ValkeyModuleTypeMethods methods = {.version = VALKEYMODULE_TYPE_METHOD_VERSION,
-                                       .rdb_load = load,
-                                       .rdb_save = save,
-                                       .aof_rewrite = rewrite,
-                                       .free = release};
+                                       .rdb_load = slotsLoadValue,
+                                       .rdb_save = slotsSaveValue,
+                                       .aof_rewrite = slotsRewriteValue,
+                                       .free = slotsFreeValue};
     if (ValkeyModule_Init(ctx, "slots", 1, VALKEYMODULE_APIVER_1)) return VALKEYMODULE_ERR;
     for (int i = 0; i < argc; i++) {
-        if (!strcmp(text(argv[i]), "aware"))
+        if (!strcmp(slotsText(argv[i]), "aware"))
             ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION);
-        if (!strcmp(text(argv[i]), "silent")) methods.aof_rewrite = NULL;
+        if (!strcmp(slotsText(argv[i]), "silent")) methods.aof_rewrite = NULL;
     }
     type = ValkeyModule_CreateDataType(ctx, "slots-own", 0, &methods);
     if (!type || ValkeyModule_CreateCommand(ctx, "slots.put", put, "write", 1, 1, 1) ||

@@ -11,11 +11,11 @@ typedef ValkeyModuleCtx Ctx;
 typedef ValkeyModuleString Text;
 #define COMMAND(name) static int name(Ctx *ctx, Text **argv, int argc)
 
-static const char *text(const Text *s) {
+static const char *statesText(const Text *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
 
-static int pair(Ctx *ctx, const char *what, size_t len, int number) {
+static int statesReplyPair(Ctx *ctx, const char *what, size_t len, int number) {
     ValkeyModule_ReplyWithArray(ctx, 2);
     ValkeyModule_ReplyWithStringBuffer(ctx, what, len);
     return ValkeyModule_ReplyWithLongLong(ctx, number);
@@ -25,14 +25,15 @@ static int pair(Ctx *ctx, const char *what, size_t len, int number) {
 COMMAND(call) {
     if (argc < 3) return ValkeyModule_WrongArity(ctx);
     char format[32];
-    snprintf(format, sizeof format, "%sv", strcmp(text(argv[1]), "-") ? text(argv[1]) : "");
+    snprintf(format, sizeof format, "%sv", strcmp(statesText(argv[1]), "-") ? statesText(argv[1]) : "");
     errno = 0;
-    ValkeyModuleCallReply *reply = ValkeyModule_Call(ctx, text(argv[2]), format, argv + 3, (size_t)argc - 3);
+    ValkeyModuleCallReply *reply =
+        ValkeyModule_Call(ctx, statesText(argv[2]), format, argv + 3, (size_t)argc - 3);
     int problem = errno;
-    if (!reply) return pair(ctx, "none", 4, problem);
+    if (!reply) return statesReplyPair(ctx, "none", 4, problem);
     size_t len;
     const char *bytes = ValkeyModule_CallReplyProto(reply, &len);
-    pair(ctx, bytes, len, problem);
+    statesReplyPair(ctx, bytes, len, problem);
     ValkeyModule_FreeCallReply(reply);
     return VALKEYMODULE_OK;
 }
@@ -64,13 +65,14 @@ COMMAND(file) {
     if (argc < 3) return ValkeyModule_WrongArity(ctx);
     long long flags = 0;
     if (argc > 3) ValkeyModule_StringToLongLong(argv[3], &flags);
-    ValkeyModuleRdbStream *stream = ValkeyModule_RdbStreamCreateFromFile(text(argv[2]));
+    ValkeyModuleRdbStream *stream = ValkeyModule_RdbStreamCreateFromFile(statesText(argv[2]));
     errno = EDOM;
-    int code = strcmp(text(argv[1]), "save") ? ValkeyModule_RdbLoad(ctx, stream, (int)flags)
-                                             : ValkeyModule_RdbSave(ctx, stream, (int)flags);
+    int code = strcmp(statesText(argv[1]), "save") ? ValkeyModule_RdbLoad(ctx, stream, (int)flags)
+                                                   : ValkeyModule_RdbSave(ctx, stream, (int)flags);
     int problem = errno;
     ValkeyModule_RdbStreamFree(stream);
-    return pair(ctx, code == VALKEYMODULE_OK ? "OK" : "ERR", code == VALKEYMODULE_OK ? 2 : 3, problem);
+    return statesReplyPair(ctx, code == VALKEYMODULE_OK ? "OK" : "ERR", code == VALKEYMODULE_OK ? 2 : 3,
+                           problem);
 }
 
 /* states.sizes FROM TO: of allocations of FROM to TO bytes. */

@@ -35,7 +35,7 @@ static char events[65536];
 static atomic_int freed;
 static bool quiet_effort = true;
 
-static void event(const char *fmt, ...) {
+static void typesAddEvent(const char *fmt, ...) {
     size_t at = strlen(events);
     va_list ap;
     va_start(ap, fmt);
@@ -43,7 +43,7 @@ static void event(const char *fmt, ...) {
     va_end(ap);
 }
 
-static const char *text(const ValkeyModuleString *s) {
+static const char *typesText(const ValkeyModuleString *s) {
     return s ? ValkeyModule_StringPtrLen(s, NULL) : "-";
 }
 
@@ -74,7 +74,8 @@ static struct vec *vecCopy(const struct vec *from) {
 
 static bool load_fails;
 static void *vecLoad(ValkeyModuleIO *io, int encver) {
-    event("load %s %d v%d;", text(ValkeyModule_GetKeyNameFromIO(io)), ValkeyModule_GetDbIdFromIO(io), encver);
+    typesAddEvent("load %s %d v%d;", typesText(ValkeyModule_GetKeyNameFromIO(io)),
+                  ValkeyModule_GetDbIdFromIO(io), encver);
     if (load_fails) return NULL;
     size_t n = ValkeyModule_LoadUnsigned(io);
     if (ValkeyModule_IsIOError(io) || n > 1000000) return NULL;
@@ -96,7 +97,8 @@ static void *vecLoad(ValkeyModuleIO *io, int encver) {
 
 static void vecSave(ValkeyModuleIO *io, void *value) {
     struct vec *v = value;
-    event("save %s %d;", text(ValkeyModule_GetKeyNameFromIO(io)), ValkeyModule_GetDbIdFromIO(io));
+    typesAddEvent("save %s %d;", typesText(ValkeyModule_GetKeyNameFromIO(io)),
+                  ValkeyModule_GetDbIdFromIO(io));
     ValkeyModule_SaveUnsigned(io, v->n);
     for (size_t i = 0; i < v->n; i++) ValkeyModule_SaveSigned(io, v->items[i]);
     ValkeyModule_SaveString(io, v->note);
@@ -109,13 +111,13 @@ static void vecSave(ValkeyModuleIO *io, void *value) {
 static int emit_wrong;
 static void vecRewrite(ValkeyModuleIO *io, ValkeyModuleString *key, void *value) {
     struct vec *v = value;
-    bool in_order =
-        !strcmp(text(key), text(ValkeyModule_GetKeyNameFromIO(io))) && ValkeyModule_GetDbIdFromIO(io) >= 0;
+    bool in_order = !strcmp(typesText(key), typesText(ValkeyModule_GetKeyNameFromIO(io))) &&
+                    ValkeyModule_GetDbIdFromIO(io) >= 0;
     if (!in_order || !ValkeyModule_GetContextFromIO(io)) return;
     if (emit_wrong == 1) ValkeyModule_EmitAOF(io, "no.such.command", "s", key);
     if (emit_wrong == 2) ValkeyModule_EmitAOF(io, "types.set", "s?", key);
-    ValkeyModule_EmitAOF(io, "types.set", "csb", names[FULL], key, text(v->note),
-                         (size_t)strlen(text(v->note)));
+    ValkeyModule_EmitAOF(io, "types.set", "csb", names[FULL], key, typesText(v->note),
+                         (size_t)strlen(typesText(v->note)));
     for (size_t i = 0; i < v->n; i++) ValkeyModule_EmitAOF(io, "types.push", "sl", key, v->items[i]);
 }
 
@@ -123,51 +125,52 @@ static void vecDigest(ValkeyModuleDigest *md, void *value) {
     struct vec *v = value;
     for (size_t i = 0; i < v->n; i++) ValkeyModule_DigestAddLongLong(md, v->items[i]);
     ValkeyModule_DigestEndSequence(md);
-    ValkeyModule_DigestAddStringBuffer(md, text(v->note), strlen(text(v->note)));
+    ValkeyModule_DigestAddStringBuffer(md, typesText(v->note), strlen(typesText(v->note)));
     ValkeyModule_DigestEndSequence(md);
-    event("digest %s %d;", text(ValkeyModule_GetKeyNameFromDigest(md)), ValkeyModule_GetDbIdFromDigest(md));
+    typesAddEvent("digest %s %d;", typesText(ValkeyModule_GetKeyNameFromDigest(md)),
+                  ValkeyModule_GetDbIdFromDigest(md));
 }
 
 static size_t vecMemory(const void *value) {
     return 1000000 + ((const struct vec *)value)->n;
 }
 static size_t vecMemory2(ValkeyModuleKeyOptCtx *ctx, const void *value, size_t samples) {
-    event("memory %s %s %d %d %zu;", text(ValkeyModule_GetKeyNameFromOptCtx(ctx)),
-          text(ValkeyModule_GetToKeyNameFromOptCtx(ctx)), ValkeyModule_GetDbIdFromOptCtx(ctx),
-          ValkeyModule_GetToDbIdFromOptCtx(ctx), samples);
+    typesAddEvent("memory %s %s %d %d %zu;", typesText(ValkeyModule_GetKeyNameFromOptCtx(ctx)),
+                  typesText(ValkeyModule_GetToKeyNameFromOptCtx(ctx)), ValkeyModule_GetDbIdFromOptCtx(ctx),
+                  ValkeyModule_GetToDbIdFromOptCtx(ctx), samples);
     return vecMemory(value);
 }
 
 static size_t vecEffort(ValkeyModuleString *key, const void *value) {
-    if (!quiet_effort) event("effort %s;", text(key));
+    if (!quiet_effort) typesAddEvent("effort %s;", typesText(key));
     return ((const struct vec *)value)->n;
 }
 static size_t vecEffort2(ValkeyModuleKeyOptCtx *ctx, const void *value) {
     if (!quiet_effort)
-        event("effort2 %s %d;", text(ValkeyModule_GetKeyNameFromOptCtx(ctx)),
-              ValkeyModule_GetDbIdFromOptCtx(ctx));
+        typesAddEvent("effort2 %s %d;", typesText(ValkeyModule_GetKeyNameFromOptCtx(ctx)),
+                      ValkeyModule_GetDbIdFromOptCtx(ctx));
     return ((const struct vec *)value)->n;
 }
 
 static void vecUnlink(ValkeyModuleString *key, const void *value) {
-    event("unlink %s %zu;", text(key), ((const struct vec *)value)->n);
+    typesAddEvent("unlink %s %zu;", typesText(key), ((const struct vec *)value)->n);
 }
 static void vecUnlink2(ValkeyModuleKeyOptCtx *ctx, const void *value) {
-    event("unlink2 %s %d %zu;", text(ValkeyModule_GetKeyNameFromOptCtx(ctx)),
-          ValkeyModule_GetDbIdFromOptCtx(ctx), ((const struct vec *)value)->n);
+    typesAddEvent("unlink2 %s %d %zu;", typesText(ValkeyModule_GetKeyNameFromOptCtx(ctx)),
+                  ValkeyModule_GetDbIdFromOptCtx(ctx), ((const struct vec *)value)->n);
 }
 
 /* Those of 13 elements cannot be copied. */
 static void *vecCopyTo(ValkeyModuleString *from, ValkeyModuleString *to, const void *value) {
     const struct vec *v = value;
-    event("copy %s %s;", text(from), text(to));
+    typesAddEvent("copy %s %s;", typesText(from), typesText(to));
     return v->n == 13 ? NULL : vecCopy(v);
 }
 static void *vecCopyTo2(ValkeyModuleKeyOptCtx *ctx, const void *value) {
     const struct vec *v = value;
-    event("copy2 %s %s %d %d;", text(ValkeyModule_GetKeyNameFromOptCtx(ctx)),
-          text(ValkeyModule_GetToKeyNameFromOptCtx(ctx)), ValkeyModule_GetDbIdFromOptCtx(ctx),
-          ValkeyModule_GetToDbIdFromOptCtx(ctx));
+    typesAddEvent("copy2 %s %s %d %d;", typesText(ValkeyModule_GetKeyNameFromOptCtx(ctx)),
+                  typesText(ValkeyModule_GetToKeyNameFromOptCtx(ctx)), ValkeyModule_GetDbIdFromOptCtx(ctx),
+                  ValkeyModule_GetToDbIdFromOptCtx(ctx));
     return v->n == 13 ? NULL : vecCopy(v);
 }
 
@@ -184,8 +187,8 @@ static int vecDefrag(ValkeyModuleDefragCtx *ctx, ValkeyModuleString *key, void *
     if (late != (ValkeyModule_DefragCursorSet(ctx, at + 1) == VALKEYMODULE_OK)) defrag_bad++;
     if (!late && ValkeyModule_DefragShouldStop(ctx)) defrag_bad++;
     if (ValkeyModule_GetDbIdFromDefragCtx(ctx) != 9) defrag_bad++;
-    if (strncmp(text(ValkeyModule_GetKeyNameFromDefragCtx(ctx)), "d", 1) != 0) defrag_bad++;
-    if (strcmp(text(key), text(ValkeyModule_GetKeyNameFromDefragCtx(ctx))) != 0) defrag_bad++;
+    if (strncmp(typesText(ValkeyModule_GetKeyNameFromDefragCtx(ctx)), "d", 1) != 0) defrag_bad++;
+    if (strcmp(typesText(key), typesText(ValkeyModule_GetKeyNameFromDefragCtx(ctx))) != 0) defrag_bad++;
     if (late && at < 3) return 1;
     void *now = ValkeyModule_DefragAlloc(ctx, v);
     if (now) *value = v = now;
@@ -216,7 +219,7 @@ static void asideSaveAlways(ValkeyModuleIO *io, int when) {
 }
 static int asideLoad(ValkeyModuleIO *io, int encver, int when) {
     ValkeyModuleString **s = &aside[when == VALKEYMODULE_AUX_AFTER_RDB];
-    event("aside v%d %d;", encver, when);
+    typesAddEvent("aside v%d %d;", encver, when);
     if (*s) ValkeyModule_FreeString(NULL, *s);
     *s = ValkeyModule_LoadString(io);
     return ValkeyModule_IsIOError(io) ? VALKEYMODULE_ERR : VALKEYMODULE_OK;
@@ -241,7 +244,7 @@ static struct vec *vecOpen(ValkeyModuleCtx *ctx, ValkeyModuleString *name, int m
 COMMAND(set) {
     if (argc < 4) return ValkeyModule_WrongArity(ctx);
     int kind = 0;
-    while (kind < KINDS && strcmp(names[kind], text(argv[1])) != 0) kind++;
+    while (kind < KINDS && strcmp(names[kind], typesText(argv[1])) != 0) kind++;
     if (kind == KINDS) return ValkeyModule_ReplyWithError(ctx, "ERR no such type");
     struct vec *v = vecNew((size_t)argc - 4);
     for (int i = 4; i < argc; i++) ValkeyModule_StringToLongLong(argv[i], &v->items[i - 4]);
@@ -355,11 +358,12 @@ COMMAND(through) {
 COMMAND(keepAside) {
     for (int i = 0; i < 2 && argc == 3; i++) {
         if (aside[i]) ValkeyModule_FreeString(NULL, aside[i]);
-        aside[i] =
-            strcmp(text(argv[1 + i]), "-") ? ValkeyModule_CreateStringFromString(NULL, argv[1 + i]) : NULL;
+        aside[i] = strcmp(typesText(argv[1 + i]), "-")
+                       ? ValkeyModule_CreateStringFromString(NULL, argv[1 + i])
+                       : NULL;
     }
     ValkeyModule_ReplyWithArray(ctx, 2);
-    for (int i = 0; i < 2; i++) ValkeyModule_ReplyWithCString(ctx, text(aside[i]));
+    for (int i = 0; i < 2; i++) ValkeyModule_ReplyWithCString(ctx, typesText(aside[i]));
     return VALKEYMODULE_OK;
 }
 
@@ -367,7 +371,7 @@ COMMAND(keepAside) {
 COMMAND(turn) {
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
     long long n = 0;
-    const char *what = text(argv[1]);
+    const char *what = typesText(argv[1]);
     ValkeyModule_StringToLongLong(argv[2], &n);
     if (!strcmp(what, "effort")) quiet_effort = !n;
     if (!strcmp(what, "loadfails")) load_fails = n;
@@ -401,10 +405,10 @@ COMMAND(file) {
     if (argc != 4) return ValkeyModule_WrongArity(ctx);
     long long flags = 0;
     ValkeyModule_StringToLongLong(argv[3], &flags);
-    ValkeyModuleRdbStream *s = ValkeyModule_RdbStreamCreateFromFile(text(argv[2]));
+    ValkeyModuleRdbStream *s = ValkeyModule_RdbStreamCreateFromFile(typesText(argv[2]));
     errno = 0;
-    int code = strcmp(text(argv[1]), "save") ? ValkeyModule_RdbLoad(ctx, s, (int)flags)
-                                             : ValkeyModule_RdbSave(ctx, s, (int)flags);
+    int code = strcmp(typesText(argv[1]), "save") ? ValkeyModule_RdbLoad(ctx, s, (int)flags)
+                                                  : ValkeyModule_RdbSave(ctx, s, (int)flags);
     int why = errno;
     ValkeyModule_RdbStreamFree(s);
     if (code == VALKEYMODULE_OK) return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
@@ -444,7 +448,7 @@ COMMAND(isRef) {
 
 COMMAND(reset) {
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
-    ValkeyModule_ResetDataset(!strcmp(text(argv[1]), "1"), !strcmp(text(argv[2]), "1"));
+    ValkeyModule_ResetDataset(!strcmp(typesText(argv[1]), "1"), !strcmp(typesText(argv[2]), "1"));
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
 
@@ -527,9 +531,9 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     }
     bool makes = true;
     for (int i = 0; i < argc; i++) {
-        if (!strcmp(text(argv[i]), "careful"))
+        if (!strcmp(typesText(argv[i]), "careful"))
             ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS);
-        if (!strcmp(text(argv[i]), "without")) makes = false;
+        if (!strcmp(typesText(argv[i]), "without")) makes = false;
     }
     global_block = ValkeyModule_Alloc(100);
     ValkeyModule_RegisterDefragFunc(ctx, defragGlobal);

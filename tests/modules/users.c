@@ -13,7 +13,7 @@ typedef ValkeyModuleCtx Ctx;
 typedef ValkeyModuleString Text;
 #define COMMAND(name) static int name(Ctx *ctx, Text **argv, int argc)
 
-static const char *text(const Text *s) {
+static const char *usersText(const Text *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
 
@@ -34,13 +34,13 @@ static int placeOf(const char *name) {
 
 /* *found: to be freed. */
 static ValkeyModuleUser *userOf(Text *name, ValkeyModuleUser **found) {
-    int i = placeOf(text(name));
+    int i = placeOf(usersText(name));
     *found = NULL;
     if (i >= 0) return own[i].user;
     return *found = ValkeyModule_GetModuleUserFromUserName(name);
 }
 
-static int pair(Ctx *ctx, int a, int b) {
+static int usersReplyPair(Ctx *ctx, int a, int b) {
     ValkeyModule_ReplyWithArray(ctx, 2);
     ValkeyModule_ReplyWithLongLong(ctx, a);
     return ValkeyModule_ReplyWithLongLong(ctx, b);
@@ -52,7 +52,7 @@ COMMAND(create) {
     int i = 0;
     while (i < OWN_MAX - 1 && own[i].user) i++;
     if (own[i].user) ValkeyModule_FreeModuleUser(own[i].user);
-    strncpy(own[i].name, text(argv[1]), sizeof own[i].name - 1);
+    strncpy(own[i].name, usersText(argv[1]), sizeof own[i].name - 1);
     own[i].user = ValkeyModule_CreateModuleUser(own[i].name);
     return ValkeyModule_ReplyWithSimpleString(ctx, "OK");
 }
@@ -60,7 +60,7 @@ COMMAND(create) {
 /* users.free NAME */
 COMMAND(drop) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
-    int i = placeOf(text(argv[1]));
+    int i = placeOf(usersText(argv[1]));
     if (i < 0) return ValkeyModule_ReplyWithNull(ctx);
     ValkeyModule_FreeModuleUser(own[i].user);
     own[i].user = NULL;
@@ -74,9 +74,9 @@ COMMAND(rule) {
     if (!u) return ValkeyModule_ReplyWithNull(ctx);
     Text *err = NULL;
     errno = 0;
-    int many = !strcmp(text(argv[0]), "users.rules");
-    int r = many ? ValkeyModule_SetModuleUserACLString(ctx, u, text(argv[2]), &err)
-                 : ValkeyModule_SetModuleUserACL(u, text(argv[2]));
+    int many = !strcmp(usersText(argv[0]), "users.rules");
+    int r = many ? ValkeyModule_SetModuleUserACLString(ctx, u, usersText(argv[2]), &err)
+                 : ValkeyModule_SetModuleUserACL(u, usersText(argv[2]));
     ValkeyModule_ReplyWithArray(ctx, 2);
     ValkeyModule_ReplyWithLongLong(ctx, r);
     if (err) {
@@ -124,9 +124,9 @@ COMMAND(mayRun) {
     if (!u) return ValkeyModule_ReplyWithNull(ctx);
     ValkeyModuleACLLogEntryReason reason = 9;
     errno = 0;
-    int r = !strcmp(text(argv[2]), "-")
+    int r = !strcmp(usersText(argv[2]), "-")
                 ? ValkeyModule_ACLCheckCommandPermissions(u, argv + 3, argc - 3)
-                : ValkeyModule_ACLCheckPermissions(u, argv + 3, argc - 3, atoi(text(argv[2])), &reason);
+                : ValkeyModule_ACLCheckPermissions(u, argv + 3, argc - 3, atoi(usersText(argv[2])), &reason);
     int problem = r ? errno : 0;
     ValkeyModule_ReplyWithArray(ctx, 3);
     ValkeyModule_ReplyWithLongLong(ctx, r);
@@ -141,16 +141,16 @@ COMMAND(mayUse) {
     if (argc != 4) return ValkeyModule_WrongArity(ctx);
     ValkeyModuleUser *found, *u = userOf(argv[1], &found);
     if (!u) return ValkeyModule_ReplyWithNull(ctx);
-    int r, flags = atoi(text(argv[3]));
+    int r, flags = atoi(usersText(argv[3]));
     size_t len;
     const char *bytes = ValkeyModule_StringPtrLen(argv[2], &len);
     errno = 0;
-    switch (text(argv[0])[6]) {
+    switch (usersText(argv[0])[6]) {
     case 'k': r = ValkeyModule_ACLCheckKeyPermissions(u, argv[2], flags); break;
     case 'p': r = ValkeyModule_ACLCheckKeyPrefixPermissions(u, bytes, len, (unsigned)flags); break;
     default: r = ValkeyModule_ACLCheckChannelPermissions(u, argv[2], flags);
     }
-    pair(ctx, r, r ? errno : 0);
+    usersReplyPair(ctx, r, r ? errno : 0);
     if (found) ValkeyModule_FreeModuleUser(found);
     return VALKEYMODULE_OK;
 }
@@ -158,9 +158,9 @@ COMMAND(mayUse) {
 /* users.log NAME OBJECT REASON; users.logname */
 COMMAND(logEntry) {
     if (argc != 4) return ValkeyModule_WrongArity(ctx);
-    ValkeyModuleACLLogEntryReason reason = (ValkeyModuleACLLogEntryReason)atoi(text(argv[3]));
+    ValkeyModuleACLLogEntryReason reason = (ValkeyModuleACLLogEntryReason)atoi(usersText(argv[3]));
     ValkeyModuleUser *found = NULL;
-    if (!strcmp(text(argv[0]), "users.logname"))
+    if (!strcmp(usersText(argv[0]), "users.logname"))
         ValkeyModule_ACLAddLogEntryByUserName(ctx, argv[1], argv[2], reason);
     else if (userOf(argv[1], &found))
         ValkeyModule_ACLAddLogEntry(ctx, userOf(argv[1], &found), argv[2], reason);
@@ -172,7 +172,7 @@ COMMAND(logEntry) {
 
 static long long changes, last_changed;
 
-static void changed(uint64_t client_id, void *privdata) {
+static void usersOnChanged(uint64_t client_id, void *privdata) {
     changes += *(int *)privdata;
     last_changed = (long long)client_id;
 }
@@ -185,11 +185,11 @@ COMMAND(auth) {
     size_t len;
     const char *name = ValkeyModule_StringPtrLen(argv[1], &len);
     int i = placeOf(name);
-    int r = !strcmp(text(argv[0]), "users.authacl")
-                ? ValkeyModule_AuthenticateClientWithACLUser(ctx, name, len, changed, &one, &id)
+    int r = !strcmp(usersText(argv[0]), "users.authacl")
+                ? ValkeyModule_AuthenticateClientWithACLUser(ctx, name, len, usersOnChanged, &one, &id)
             : i < 0 ? VALKEYMODULE_ERR
-                    : ValkeyModule_AuthenticateClientWithUser(ctx, own[i].user, changed, &one, &id);
-    return pair(ctx, r, id == ValkeyModule_GetClientId(ctx));
+                    : ValkeyModule_AuthenticateClientWithUser(ctx, own[i].user, usersOnChanged, &one, &id);
+    return usersReplyPair(ctx, r, id == ValkeyModule_GetClientId(ctx));
 }
 
 /* users.changes: how often somebody who logged in here became another, or went. */
@@ -201,19 +201,19 @@ COMMAND(changesSoFar) {
 /* users.deauth ID|me */
 COMMAND(deauth) {
     if (argc != 2) return ValkeyModule_WrongArity(ctx);
-    uint64_t id =
-        !strcmp(text(argv[1]), "me") ? ValkeyModule_GetClientId(ctx) : strtoull(text(argv[1]), NULL, 10);
+    uint64_t id = !strcmp(usersText(argv[1]), "me") ? ValkeyModule_GetClientId(ctx)
+                                                    : strtoull(usersText(argv[1]), NULL, 10);
     return ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_DeauthenticateAndCloseClient(ctx, id));
 }
 
 /* Passwords: allow, deny (with a reason), code (with one that has a code), plain (without one), forget (it
  * says that it has let the client in, and has not); any other is not for us. */
 /* later-PASSWORD: the same, but a thread says so after a while. */
-static int decide(Ctx *ctx, Text *user, const char *p, Text **err);
+static int usersDecide(Ctx *ctx, Text *user, const char *p, Text **err);
 
 static int onLater(Ctx *ctx, Text *user, Text *password, Text **err) {
     (void)password;
-    return decide(ctx, user, ValkeyModule_GetBlockedClientPrivateData(ctx), err);
+    return usersDecide(ctx, user, ValkeyModule_GetBlockedClientPrivateData(ctx), err);
 }
 
 static void freeAnswer(Ctx *ctx, void *privdata) {
@@ -226,7 +226,7 @@ struct later {
     char *answer;
 };
 
-static void *think(void *arg) {
+static void *usersDecideThread(void *arg) {
     struct later *l = arg;
     usleep(50000);
     ValkeyModule_BlockedClientMeasureTimeEnd(l->bc);
@@ -246,17 +246,17 @@ static int answerLater(Ctx *ctx, const char *answer) {
     l->answer = ValkeyModule_Strdup(answer);
     l->bc = ValkeyModule_BlockClientOnAuth(ctx, onLater, freeAnswer);
     ValkeyModule_BlockedClientMeasureTimeStart(l->bc);
-    if (pthread_create(&thread, NULL, think, l) == 0) pthread_detach(thread);
+    if (pthread_create(&thread, NULL, usersDecideThread, l) == 0) pthread_detach(thread);
     return VALKEYMODULE_AUTH_HANDLED;
 }
 
 static int onAuth(Ctx *ctx, Text *user, Text *password, Text **err) {
-    const char *p = text(password);
+    const char *p = usersText(password);
     if (!strncmp(p, "later-", 6)) return answerLater(ctx, p + 6);
-    return decide(ctx, user, p, err);
+    return usersDecide(ctx, user, p, err);
 }
 
-static int decide(Ctx *ctx, Text *user, const char *p, Text **err) {
+static int usersDecide(Ctx *ctx, Text *user, const char *p, Text **err) {
     size_t len;
     const char *name = ValkeyModule_StringPtrLen(user, &len);
     if (!strcmp(p, "allow")) {
@@ -271,7 +271,7 @@ static int decide(Ctx *ctx, Text *user, const char *p, Text **err) {
 
 static int onAuthAfter(Ctx *ctx, Text *user, Text *password, Text **err) {
     (void)ctx, (void)user;
-    if (strcmp(text(password), "deny")) return VALKEYMODULE_AUTH_NOT_HANDLED;
+    if (strcmp(usersText(password), "deny")) return VALKEYMODULE_AUTH_NOT_HANDLED;
     *err = ValkeyModule_CreateString(NULL, "never asked", 11);
     return VALKEYMODULE_AUTH_HANDLED;
 }

@@ -10,15 +10,15 @@
 #define WANT(n)                                                                                              \
     if (argc < (n)) return ValkeyModule_WrongArity(ctx)
 
-static const char *text(ValkeyModuleString *s) {
+static const char *valuesText(ValkeyModuleString *s) {
     return ValkeyModule_StringPtrLen(s, NULL);
 }
-static long long number(ValkeyModuleString *s) {
+static long long valuesNumber(ValkeyModuleString *s) {
     long long n = 0;
     ValkeyModule_StringToLongLong(s, &n);
     return n;
 }
-static double real(ValkeyModuleString *s) {
+static double valuesReal(ValkeyModuleString *s) {
     double d = 0;
     ValkeyModule_StringToDouble(s, &d);
     return d;
@@ -51,7 +51,7 @@ static const char *errorName(int e) {
                           : "other";
 }
 
-static int came(ValkeyModuleCtx *ctx, long long result) {
+static int valuesReplyResult(ValkeyModuleCtx *ctx, long long result) {
     const char *why = errorName(errno);
     ValkeyModule_ReplyWithArray(ctx, 2);
     ValkeyModule_ReplyWithLongLong(ctx, result);
@@ -72,7 +72,7 @@ static int cameString(ValkeyModuleCtx *ctx, ValkeyModuleString *s) {
 /* values.key HOW KEY: [open, type, length, ttl is there, name, db] */
 COMMAND(keyInfo) {
     WANT(3);
-    ValkeyModuleKey *key = openKey(ctx, argv[2], text(argv[1]));
+    ValkeyModuleKey *key = openKey(ctx, argv[2], valuesText(argv[1]));
     ValkeyModule_ReplyWithArray(ctx, 6);
     ValkeyModule_ReplyWithLongLong(ctx, key != NULL);
     ValkeyModule_ReplyWithLongLong(ctx, ValkeyModule_KeyType(key));
@@ -92,37 +92,39 @@ COMMAND(keyInfo) {
 /* values.do WHAT KEY [number] */
 COMMAND(doIt) {
     WANT(3);
-    const char *what = text(argv[1]);
-    long long n = argc > 3 ? number(argv[3]) : 0, got = -7;
+    const char *what = valuesText(argv[1]);
+    long long n = argc > 3 ? valuesNumber(argv[3]) : 0, got = -7;
     mstime_t idle = -7;
-    if (!strcmp(what, "exists")) return came(ctx, ValkeyModule_KeyExists(ctx, argv[2]) + (errno = 0));
-    if (!strcmp(what, "signal")) return came(ctx, ValkeyModule_SignalModifiedKey(ctx, argv[2]) + (errno = 0));
+    if (!strcmp(what, "exists"))
+        return valuesReplyResult(ctx, ValkeyModule_KeyExists(ctx, argv[2]) + (errno = 0));
+    if (!strcmp(what, "signal"))
+        return valuesReplyResult(ctx, ValkeyModule_SignalModifiedKey(ctx, argv[2]) + (errno = 0));
     ValkeyModuleKey *key = openKey(ctx, argv[2], what[0] == '-' ? "r" : "w");
     if (!key) return ValkeyModule_ReplyWithError(ctx, "ERR no key");
     if (what[0] == '-') what++;
     errno = 0;
     if (!strcmp(what, "delete"))
-        came(ctx, ValkeyModule_DeleteKey(key));
+        valuesReplyResult(ctx, ValkeyModule_DeleteKey(key));
     else if (!strcmp(what, "unlink"))
-        came(ctx, ValkeyModule_UnlinkKey(key));
+        valuesReplyResult(ctx, ValkeyModule_UnlinkKey(key));
     else if (!strcmp(what, "expire"))
-        came(ctx, ValkeyModule_SetExpire(key, n));
+        valuesReplyResult(ctx, ValkeyModule_SetExpire(key, n));
     else if (!strcmp(what, "expireat"))
-        came(ctx, ValkeyModule_SetAbsExpire(key, n));
+        valuesReplyResult(ctx, ValkeyModule_SetAbsExpire(key, n));
     else if (!strcmp(what, "ttl"))
-        came(ctx, ValkeyModule_GetExpire(key));
+        valuesReplyResult(ctx, ValkeyModule_GetExpire(key));
     else if (!strcmp(what, "truncate"))
-        came(ctx, ValkeyModule_StringTruncate(key, (size_t)n));
+        valuesReplyResult(ctx, ValkeyModule_StringTruncate(key, (size_t)n));
     else if (!strcmp(what, "setlru"))
-        came(ctx, ValkeyModule_SetLRU(key, n));
+        valuesReplyResult(ctx, ValkeyModule_SetLRU(key, n));
     else if (!strcmp(what, "setlfu"))
-        came(ctx, ValkeyModule_SetLFU(key, n));
+        valuesReplyResult(ctx, ValkeyModule_SetLFU(key, n));
     else if (!strcmp(what, "getlru")) {
         int e = ValkeyModule_GetLRU(key, &idle);
-        came(ctx, e ? -100 : idle);
+        valuesReplyResult(ctx, e ? -100 : idle);
     } else if (!strcmp(what, "getlfu")) {
         int e = ValkeyModule_GetLFU(key, &got);
-        came(ctx, e ? -100 : got);
+        valuesReplyResult(ctx, e ? -100 : got);
     } else {
         ValkeyModule_ReplyWithError(ctx, "ERR what?");
     }
@@ -133,7 +135,7 @@ COMMAND(doIt) {
 COMMAND(databases) {
     WANT(2);
     int was = ValkeyModule_GetSelectedDb(ctx);
-    int selected = ValkeyModule_SelectDb(ctx, (int)number(argv[1]));
+    int selected = ValkeyModule_SelectDb(ctx, (int)valuesNumber(argv[1]));
     ValkeyModuleString *any = ValkeyModule_RandomKey(ctx);
     ValkeyModule_ReplyWithArray(ctx, 4);
     ValkeyModule_ReplyWithLongLong(ctx, was);
@@ -150,10 +152,10 @@ COMMAND(databases) {
 
 COMMAND(stringSet) {
     WANT(4);
-    ValkeyModuleKey *key = openKey(ctx, argv[2], text(argv[1]));
+    ValkeyModuleKey *key = openKey(ctx, argv[2], valuesText(argv[1]));
     errno = 0;
     if (!key) return ValkeyModule_ReplyWithError(ctx, "ERR no key");
-    came(ctx, ValkeyModule_StringSet(key, argv[3]));
+    valuesReplyResult(ctx, ValkeyModule_StringSet(key, argv[3]));
     ValkeyModule_CloseKey(key);
     return VALKEYMODULE_OK;
 }
@@ -162,8 +164,8 @@ COMMAND(stringSet) {
 COMMAND(dma) {
     WANT(3);
     size_t len, n;
-    int writes = strchr(text(argv[1]), 'w') != NULL;
-    ValkeyModuleKey *key = openKey(ctx, argv[2], text(argv[1]));
+    int writes = strchr(valuesText(argv[1]), 'w') != NULL;
+    ValkeyModuleKey *key = openKey(ctx, argv[2], valuesText(argv[1]));
     if (!key) return ValkeyModule_ReplyWithError(ctx, "ERR no key");
     char *p = ValkeyModule_StringDMA(key, &len, writes ? VALKEYMODULE_WRITE : VALKEYMODULE_READ);
     if (!p) {
@@ -171,7 +173,7 @@ COMMAND(dma) {
     } else {
         if (argc > 4) {
             const char *bytes = ValkeyModule_StringPtrLen(argv[4], &n);
-            memcpy(p + number(argv[3]), bytes, n);
+            memcpy(p + valuesNumber(argv[3]), bytes, n);
         }
         ValkeyModule_ReplyWithStringBuffer(ctx, p, len);
     }
@@ -183,22 +185,22 @@ COMMAND(dma) {
 
 COMMAND(list) {
     WANT(4);
-    const char *what = text(argv[3]);
-    long index = argc > 4 ? (long)number(argv[4]) : 0;
+    const char *what = valuesText(argv[3]);
+    long index = argc > 4 ? (long)valuesNumber(argv[4]) : 0;
     ValkeyModuleString *value = argc > 5 ? argv[5] : NULL;
-    ValkeyModuleKey *key = openKey(ctx, argv[2], text(argv[1]));
+    ValkeyModuleKey *key = openKey(ctx, argv[2], valuesText(argv[1]));
     if (!key) return ValkeyModule_ReplyWithError(ctx, "ERR no key");
     errno = 0;
     if (!strcmp(what, "lpush"))
-        came(ctx, ValkeyModule_ListPush(key, VALKEYMODULE_LIST_HEAD, value));
+        valuesReplyResult(ctx, ValkeyModule_ListPush(key, VALKEYMODULE_LIST_HEAD, value));
     else if (!strcmp(what, "rpush"))
-        came(ctx, ValkeyModule_ListPush(key, VALKEYMODULE_LIST_TAIL, value));
+        valuesReplyResult(ctx, ValkeyModule_ListPush(key, VALKEYMODULE_LIST_TAIL, value));
     else if (!strcmp(what, "set"))
-        came(ctx, ValkeyModule_ListSet(key, index, value));
+        valuesReplyResult(ctx, ValkeyModule_ListSet(key, index, value));
     else if (!strcmp(what, "insert"))
-        came(ctx, ValkeyModule_ListInsert(key, index, value));
+        valuesReplyResult(ctx, ValkeyModule_ListInsert(key, index, value));
     else if (!strcmp(what, "delete"))
-        came(ctx, ValkeyModule_ListDelete(key, index));
+        valuesReplyResult(ctx, ValkeyModule_ListDelete(key, index));
     else {
         ValkeyModuleString *s = !strcmp(what, "lpop")   ? ValkeyModule_ListPop(key, VALKEYMODULE_LIST_HEAD)
                                 : !strcmp(what, "rpop") ? ValkeyModule_ListPop(key, VALKEYMODULE_LIST_TAIL)
@@ -215,7 +217,7 @@ COMMAND(listWalk) {
     WANT(3);
     ValkeyModule_AutoMemory(ctx);
     ValkeyModuleKey *key = openKey(ctx, argv[1], "rw");
-    long len = (long)ValkeyModule_ValueLength(key), step = (long)number(argv[2]), n = 0;
+    long len = (long)ValkeyModule_ValueLength(key), step = (long)valuesNumber(argv[2]), n = 0;
     ValkeyModule_ReplyWithArray(ctx, VALKEYMODULE_POSTPONED_LEN);
     for (long i = 0; i < len; i += step, n++) ValkeyModule_ReplyWithString(ctx, ValkeyModule_ListGet(key, i));
     for (long i = -1; i >= -len; i -= step, n++)
@@ -233,14 +235,14 @@ static int zsetFlags(const char *s) {
 
 COMMAND(zset) {
     WANT(5);
-    const char *what = text(argv[3]);
-    ValkeyModuleKey *key = openKey(ctx, argv[2], text(argv[1]));
-    int flags = argc > 6 ? zsetFlags(text(argv[6])) : 0, result, gone = -7;
+    const char *what = valuesText(argv[3]);
+    ValkeyModuleKey *key = openKey(ctx, argv[2], valuesText(argv[1]));
+    int flags = argc > 6 ? zsetFlags(valuesText(argv[6])) : 0, result, gone = -7;
     if (!key) return ValkeyModule_ReplyWithError(ctx, "ERR no key");
     double score = 0;
     if (!strcmp(what, "add") || !strcmp(what, "incr")) {
-        double by = argc > 5 ? real(argv[5]) : 0;
-        if (argc > 5 && !strcmp(text(argv[5]), "nan")) by = __builtin_nan("");
+        double by = argc > 5 ? valuesReal(argv[5]) : 0;
+        if (argc > 5 && !strcmp(valuesText(argv[5]), "nan")) by = __builtin_nan("");
         result = what[0] == 'a' ? ValkeyModule_ZsetAdd(key, by, argv[4], &flags)
                                 : ValkeyModule_ZsetIncrby(key, by, argv[4], &flags, &score);
         ValkeyModule_ReplyWithArray(ctx, 3);
@@ -268,11 +270,14 @@ COMMAND(zrange) {
     ValkeyModule_AutoMemory(ctx);
     ValkeyModuleKey *key = openKey(ctx, argv[1], "r");
     if (!key) return ValkeyModule_ReplyWithError(ctx, "ERR no key");
-    int last = !strcmp(text(argv[3]), "last"), minex = (int)number(argv[6]), maxex = (int)number(argv[7]);
+    int last = !strcmp(valuesText(argv[3]), "last"), minex = (int)valuesNumber(argv[6]),
+        maxex = (int)valuesNumber(argv[7]);
     int result;
-    if (!strcmp(text(argv[2]), "score"))
-        result = last ? ValkeyModule_ZsetLastInScoreRange(key, real(argv[4]), real(argv[5]), minex, maxex)
-                      : ValkeyModule_ZsetFirstInScoreRange(key, real(argv[4]), real(argv[5]), minex, maxex);
+    if (!strcmp(valuesText(argv[2]), "score"))
+        result = last ? ValkeyModule_ZsetLastInScoreRange(key, valuesReal(argv[4]), valuesReal(argv[5]),
+                                                          minex, maxex)
+                      : ValkeyModule_ZsetFirstInScoreRange(key, valuesReal(argv[4]), valuesReal(argv[5]),
+                                                           minex, maxex);
     else
         result = last ? ValkeyModule_ZsetLastInLexRange(key, argv[4], argv[5])
                       : ValkeyModule_ZsetFirstInLexRange(key, argv[4], argv[5]);
@@ -299,26 +304,27 @@ COMMAND(zrange) {
 
 COMMAND(hashSet) {
     WANT(6);
-    const char *letters = text(argv[3]);
+    const char *letters = valuesText(argv[3]);
     int flags = (strchr(letters, 'n') ? VALKEYMODULE_HASH_NX : 0) |
                 (strchr(letters, 'x') ? VALKEYMODULE_HASH_XX : 0) |
                 (strchr(letters, 'c') ? VALKEYMODULE_HASH_CFIELDS : 0) |
                 (strchr(letters, 'a') ? VALKEYMODULE_HASH_COUNT_ALL : 0) |
                 (strchr(letters, '?') ? 1 << 12 : 0);
-    ValkeyModuleKey *key = openKey(ctx, argv[2], text(argv[1]));
+    ValkeyModuleKey *key = openKey(ctx, argv[2], valuesText(argv[1]));
     ValkeyModuleString *value[2];
     void *field[2] = {argv[4], argc > 6 ? argv[6] : NULL};
-    value[0] = strcmp(text(argv[5]), "-") ? argv[5] : VALKEYMODULE_HASH_DELETE;
-    value[1] = argc > 7 ? strcmp(text(argv[7]), "-") ? argv[7] : VALKEYMODULE_HASH_DELETE : NULL;
+    value[0] = strcmp(valuesText(argv[5]), "-") ? argv[5] : VALKEYMODULE_HASH_DELETE;
+    value[1] = argc > 7 ? strcmp(valuesText(argv[7]), "-") ? argv[7] : VALKEYMODULE_HASH_DELETE : NULL;
     if (flags & VALKEYMODULE_HASH_CFIELDS) {
-        field[0] = (void *)text(argv[4]);
-        if (field[1]) field[1] = (void *)text(argv[6]);
+        field[0] = (void *)valuesText(argv[4]);
+        if (field[1]) field[1] = (void *)valuesText(argv[6]);
     }
     errno = 0;
     if (field[1])
-        came(ctx, ValkeyModule_HashSet(key, flags, field[0], value[0], field[1], value[1], NULL));
+        valuesReplyResult(ctx,
+                          ValkeyModule_HashSet(key, flags, field[0], value[0], field[1], value[1], NULL));
     else
-        came(ctx, ValkeyModule_HashSet(key, flags, field[0], value[0], NULL));
+        valuesReplyResult(ctx, ValkeyModule_HashSet(key, flags, field[0], value[0], NULL));
     ValkeyModule_CloseKey(key);
     return VALKEYMODULE_OK;
 }
@@ -330,8 +336,8 @@ COMMAND(hashGet) {
     if (!key) return ValkeyModule_ReplyWithError(ctx, "ERR no key");
     int exists = -7;
     int result = ValkeyModule_HashGet(key, VALKEYMODULE_HASH_NONE, argv[2], &a, argv[3], &b, NULL);
-    ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS | VALKEYMODULE_HASH_CFIELDS, text(argv[2]), &exists,
-                         NULL);
+    ValkeyModule_HashGet(key, VALKEYMODULE_HASH_EXISTS | VALKEYMODULE_HASH_CFIELDS, valuesText(argv[2]),
+                         &exists, NULL);
     ValkeyModule_ReplyWithArray(ctx, 4);
     ValkeyModule_ReplyWithLongLong(ctx, result);
     if (a)
@@ -352,9 +358,9 @@ COMMAND(hashGet) {
 /* values.xadd HOW KEY ID|* [field value ...] */
 COMMAND(streamAdd) {
     WANT(4);
-    ValkeyModuleKey *key = openKey(ctx, argv[2], text(argv[1]));
+    ValkeyModuleKey *key = openKey(ctx, argv[2], valuesText(argv[1]));
     ValkeyModuleStreamID id = {0};
-    int automatic = !strcmp(text(argv[3]), "*");
+    int automatic = !strcmp(valuesText(argv[3]), "*");
     if (!automatic) ValkeyModule_StringToStreamID(argv[3], &id);
     errno = 0;
     int result = ValkeyModule_StreamAdd(key, automatic ? VALKEYMODULE_STREAM_ADD_AUTOID : 0, &id, argv + 4,
@@ -377,19 +383,20 @@ COMMAND(streamAdd) {
 /* values.xdo KEY del|maxlen|~maxlen|minid ARG */
 COMMAND(streamDo) {
     WANT(4);
-    const char *what = text(argv[2]);
+    const char *what = valuesText(argv[2]);
     ValkeyModuleKey *key = openKey(ctx, argv[1], "w");
     ValkeyModuleStreamID id = {0};
     ValkeyModule_StringToStreamID(argv[3], &id);
     errno = 0;
     if (!strcmp(what, "del"))
-        came(ctx, ValkeyModule_StreamDelete(key, &id));
+        valuesReplyResult(ctx, ValkeyModule_StreamDelete(key, &id));
     else if (!strcmp(what, "maxlen"))
-        came(ctx, ValkeyModule_StreamTrimByLength(key, 0, number(argv[3])));
+        valuesReplyResult(ctx, ValkeyModule_StreamTrimByLength(key, 0, valuesNumber(argv[3])));
     else if (!strcmp(what, "~maxlen"))
-        came(ctx, ValkeyModule_StreamTrimByLength(key, VALKEYMODULE_STREAM_TRIM_APPROX, number(argv[3])));
+        valuesReplyResult(ctx, ValkeyModule_StreamTrimByLength(key, VALKEYMODULE_STREAM_TRIM_APPROX,
+                                                               valuesNumber(argv[3])));
     else
-        came(ctx, ValkeyModule_StreamTrimByID(key, 0, &id));
+        valuesReplyResult(ctx, ValkeyModule_StreamTrimByID(key, 0, &id));
     ValkeyModule_CloseKey(key);
     return VALKEYMODULE_OK;
 }
@@ -398,17 +405,17 @@ COMMAND(streamDo) {
 COMMAND(streamWalk) {
     WANT(5);
     ValkeyModule_AutoMemory(ctx);
-    const char *letters = text(argv[2]);
+    const char *letters = valuesText(argv[2]);
     ValkeyModuleKey *key = openKey(ctx, argv[1], "rw");
     ValkeyModuleStreamID start, end, id;
-    int has_start = strcmp(text(argv[3]), ".") != 0, has_end = strcmp(text(argv[4]), ".") != 0;
+    int has_start = strcmp(valuesText(argv[3]), ".") != 0, has_end = strcmp(valuesText(argv[4]), ".") != 0;
     if (has_start) ValkeyModule_StringToStreamID(argv[3], &start);
     if (has_end) ValkeyModule_StringToStreamID(argv[4], &end);
     int flags = (strchr(letters, 'e') ? VALKEYMODULE_STREAM_ITERATOR_EXCLUSIVE : 0) |
                 (strchr(letters, 'r') ? VALKEYMODULE_STREAM_ITERATOR_REVERSE : 0);
     errno = 0;
     if (ValkeyModule_StreamIteratorStart(key, flags, has_start ? &start : NULL, has_end ? &end : NULL))
-        return came(ctx, 1);
+        return valuesReplyResult(ctx, 1);
     long n = 0, fields;
     ValkeyModule_ReplyWithArray(ctx, VALKEYMODULE_POSTPONED_LEN);
     for (int i = 0; ValkeyModule_StreamIteratorNextID(key, &id, &fields) == VALKEYMODULE_OK; i++) {

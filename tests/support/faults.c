@@ -5,11 +5,12 @@
  *
  *     CALL ERRNO SKIP COUNT PATTERN          fsync 5 0 1 aof
  *
- * After SKIP calls of this name, COUNT of them fail with this errno (a number; 0: the write is short; below 0: the call
- * works, and takes so many milliseconds longer), when the path of the file concerned contains PATTERN. Sockets, pipes and
- * the log are never touched. CALL is one of open write fsync fdatasync rename ftruncate fork close; or localtime_r, with the
- * pattern "time": then the process aborts in there, while the caller holds a lock. Calls are counted in
- * the file beside it, FAULTS.seen, one byte each, so that processes agree. */
+ * After SKIP calls of this name, COUNT of them fail with this errno (a number; 0: the write is short; below
+ * 0: the call works, and takes so many milliseconds longer), when the path of the file concerned contains
+ * PATTERN. Sockets, pipes and the log are never touched. CALL is one of open write fsync fdatasync rename
+ * ftruncate fork close; or localtime_r, with the pattern "time": then the process aborts in there, while the
+ * caller holds a lock. Calls are counted in the file beside it, FAULTS.seen, one byte each, so that processes
+ * agree. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -52,7 +53,7 @@ static int countCall(void) {
 }
 
 /* Shall this call fail? *error is with what. */
-static int fails(const char *name, const char *path, int *error) {
+static int faultsCallFails(const char *name, const char *path, int *error) {
     char call[16], pattern[128];
     int skip, count;
     if (!path || !readPlan(call, error, &skip, &count, pattern)) return 0;
@@ -60,7 +61,7 @@ static int fails(const char *name, const char *path, int *error) {
     int seen = countCall();
     if (seen < skip || seen >= skip + count) return 0;
     if (*error >= 0) return 1;
-    usleep((useconds_t)-*error * 1000);
+    usleep((useconds_t) - *error * 1000);
     return 0;
 }
 
@@ -80,7 +81,7 @@ static const char *pathOf(int fd, char *room, size_t size) {
     do {                                                                                                     \
         char room[512];                                                                                      \
         int error;                                                                                           \
-        if (fails(name, pathOf(fd, room, sizeof room), &error)) {                                            \
+        if (faultsCallFails(name, pathOf(fd, room, sizeof room), &error)) {                                  \
             errno = error;                                                                                   \
             return result;                                                                                   \
         }                                                                                                    \
@@ -92,7 +93,7 @@ int open(const char *path, int flags, ...) {
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;
     va_end(ap);
     int error;
-    if (fails("open", path, &error)) {
+    if (faultsCallFails("open", path, &error)) {
         errno = error;
         return -1;
     }
@@ -102,7 +103,7 @@ int open(const char *path, int flags, ...) {
 ssize_t write(int fd, const void *p, size_t n) {
     char room[512];
     int error;
-    if (fails("write", pathOf(fd, room, sizeof room), &error)) {
+    if (faultsCallFails("write", pathOf(fd, room, sizeof room), &error)) {
         if (error == 0) return REAL(write)(fd, p, n / 2);
         errno = error;
         return -1;
@@ -132,7 +133,7 @@ int close(int fd) {
 
 int rename(const char *from, const char *to) {
     int error;
-    if (fails("rename", to, &error)) {
+    if (faultsCallFails("rename", to, &error)) {
         errno = error;
         return -1;
     }
@@ -141,7 +142,7 @@ int rename(const char *from, const char *to) {
 
 pid_t fork(void) {
     int error;
-    if (fails("fork", "fork", &error)) {
+    if (faultsCallFails("fork", "fork", &error)) {
         errno = error;
         return -1;
     }
@@ -150,6 +151,6 @@ pid_t fork(void) {
 
 struct tm *localtime_r(const time_t *when, struct tm *result) {
     int error;
-    if (fails("localtime_r", "time", &error)) abort();
+    if (faultsCallFails("localtime_r", "time", &error)) abort();
     return REAL(localtime_r)(when, result);
 }

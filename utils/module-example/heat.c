@@ -88,7 +88,7 @@ static double factorAt(const struct heat *h, long long ms) {
     return exp2((double)(h->since - ms) / (double)h->half_life);
 }
 
-static void scale(void *priv, const char *member, size_t len, double *count) {
+static void heatScaleCount(void *priv, const char *member, size_t len, double *count) {
     (void)member, (void)len;
     *count *= *(double *)priv;
 }
@@ -96,7 +96,7 @@ static void scale(void *priv, const char *member, size_t len, double *count) {
 static double heatAdd(struct heat *h, const char *member, size_t len, double weight, long long at) {
     if ((double)(at - h->since) > (double)h->half_life * HALF_LIVES_MAX) {
         double factor = factorAt(h, at);
-        forEach(h, scale, &factor);
+        forEach(h, heatScaleCount, &factor);
         h->since = at;
     }
     double *count = countOf(h, member, len);
@@ -257,7 +257,7 @@ static int addCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc)
     return ValkeyModule_ReplyWithDouble(ctx, now);
 }
 
-static int getCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
+static int heatGetCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     if (argc != 3) return ValkeyModule_WrongArity(ctx);
     ValkeyModule_AutoMemory(ctx);
     int ok;
@@ -314,7 +314,7 @@ static int topCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc)
 }
 
 /* How many were colder. A key without members is deleted. */
-static long long cool(ValkeyModuleKey *key, struct heat *h, double threshold) {
+static long long heatRemoveColder(ValkeyModuleKey *key, struct heat *h, double threshold) {
     double limit = threshold / factorAt(h, ValkeyModule_Milliseconds()), *count;
     long long before = (long long)ValkeyModule_DictSize(h->counts);
     size_t len;
@@ -343,7 +343,7 @@ static int coolCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
     ValkeyModuleKey *key = ValkeyModule_OpenKey(ctx, argv[1], VALKEYMODULE_READ | VALKEYMODULE_WRITE);
     struct heat *h = valueOf(ctx, key, &ok);
     if (!ok) return VALKEYMODULE_OK;
-    long long gone = h ? cool(key, h, threshold) : 0;
+    long long gone = h ? heatRemoveColder(key, h, threshold) : 0;
     if (gone) ValkeyModule_ReplicateVerbatim(ctx);
     return ValkeyModule_ReplyWithLongLong(ctx, gone);
 }
@@ -359,7 +359,7 @@ static void sweepKey(ValkeyModuleCtx *ctx, ValkeyModuleString *name, ValkeyModul
 
 static void startTimer(ValkeyModuleCtx *ctx);
 
-static void sweep(ValkeyModuleCtx *ctx, void *data) {
+static void heatSweepKeys(ValkeyModuleCtx *ctx, void *data) {
     (void)data;
     timer_runs = 0;
     startTimer(ctx); /* a timer fires once */
@@ -375,7 +375,7 @@ static void sweep(ValkeyModuleCtx *ctx, void *data) {
         ValkeyModuleKey *key =
             ValkeyModule_OpenKey(ctx, name, VALKEYMODULE_WRITE | VALKEYMODULE_OPEN_KEY_NOEFFECTS);
         if (ValkeyModule_ModuleTypeGetType(key) == heat_type &&
-            cool(key, ValkeyModule_ModuleTypeGetValue(key), COLD))
+            heatRemoveColder(key, ValkeyModule_ModuleTypeGetValue(key), COLD))
             ValkeyModule_Replicate(ctx, "HEAT.COOL", "sc", name, "0.01");
         ValkeyModule_CloseKey(key);
         ValkeyModule_FreeString(NULL, name);
@@ -387,7 +387,7 @@ static void sweep(ValkeyModuleCtx *ctx, void *data) {
 static void startTimer(ValkeyModuleCtx *ctx) {
     if (timer_runs) ValkeyModule_StopTimer(ctx, timer, NULL);
     timer_runs = sweep_seconds > 0;
-    if (timer_runs) timer = ValkeyModule_CreateTimer(ctx, sweep_seconds * 1000, sweep, NULL);
+    if (timer_runs) timer = ValkeyModule_CreateTimer(ctx, sweep_seconds * 1000, heatSweepKeys, NULL);
 }
 
 /* ---- Directives ---- */
@@ -412,8 +412,9 @@ static int applyPeriod(ValkeyModuleCtx *ctx, void *priv, ValkeyModuleString **er
 
 /* What COMMAND DOCS and COMMAND INFO tell, and what ACLs go by: which arguments are keys, and what is done
  * with them. */
-static int describe(ValkeyModuleCtx *ctx, const char *name, const char *summary, const char *category,
-                    int arity, uint64_t key_flags, ValkeyModuleCommandArg *args) {
+static int heatDescribeCommand(ValkeyModuleCtx *ctx, const char *name, const char *summary,
+                               const char *category, int arity, uint64_t key_flags,
+                               ValkeyModuleCommandArg *args) {
     ValkeyModuleCommandKeySpec keys[] = {{.flags = key_flags,
                                           .begin_search_type = VALKEYMODULE_KSPEC_BS_INDEX,
                                           .bs.index.pos = 1,
@@ -449,11 +450,12 @@ static int describeAll(ValkeyModuleCtx *ctx) {
     ValkeyModuleCommandArg top[] = {
         key, {.name = "count", .type = VALKEYMODULE_ARG_TYPE_INTEGER, .flags = optional}, {0}};
     ValkeyModuleCommandArg cools[] = {key, {.name = "threshold", .type = VALKEYMODULE_ARG_TYPE_DOUBLE}, {0}};
-    return describe(ctx, "heat.add", "Adds to the heat of a member.", "write fast", -3, ADDS, add) ||
-           describe(ctx, "heat.get", "The heat of a member.", "read fast", 3, READS, get) ||
-           describe(ctx, "heat.top", "The hottest members.", "read slow", -2, READS, top) ||
-           describe(ctx, "heat.cool", "Forgets what is colder than a threshold.", "write slow", 3, DROPS,
-                    cools);
+    return heatDescribeCommand(ctx, "heat.add", "Adds to the heat of a member.", "write fast", -3, ADDS,
+                               add) ||
+           heatDescribeCommand(ctx, "heat.get", "The heat of a member.", "read fast", 3, READS, get) ||
+           heatDescribeCommand(ctx, "heat.top", "The hottest members.", "read slow", -2, READS, top) ||
+           heatDescribeCommand(ctx, "heat.cool", "Forgets what is colder than a threshold.", "write slow", 3,
+                               DROPS, cools);
 }
 
 static int makeDirectives(ValkeyModuleCtx *ctx) {
@@ -483,7 +485,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     heat_type = ValkeyModule_CreateDataType(ctx, "heat-heat", 0, &methods);
     if (!heat_type ||
         ValkeyModule_CreateCommand(ctx, "heat.add", addCommand, "write deny-oom fast", 1, 1, 1) ||
-        ValkeyModule_CreateCommand(ctx, "heat.get", getCommand, "readonly fast", 1, 1, 1) ||
+        ValkeyModule_CreateCommand(ctx, "heat.get", heatGetCommand, "readonly fast", 1, 1, 1) ||
         ValkeyModule_CreateCommand(ctx, "heat.top", topCommand, "readonly", 1, 1, 1) ||
         ValkeyModule_CreateCommand(ctx, "heat.cool", coolCommand, "write", 1, 1, 1) || describeAll(ctx) ||
         makeDirectives(ctx))

@@ -456,7 +456,7 @@ static bool sortOrder(struct sortRun *run, const struct sortArgs *a) {
     for (size_t i = 0; a->desc && i < run->count; i++) run->keys[i].key = ~run->keys[i].key;
     size_t wanted = run->answer.end;
     if (wanted < run->count) keysortSelect(run->keys, run->count, wanted, sortCompareElements, run);
-    keysort(run->keys, wanted, sortCompareElements, run);
+    keysortSort(run->keys, wanted, sortCompareElements, run);
     return true;
 }
 

@@ -271,7 +271,7 @@ static void geoSearchSortHits(struct geoHits *hits, bool near_first) {
         uint64_t key = keysortDouble(hits->hit[i].distance_m);
         keys[i] = (struct sortKey){near_first ? key : ~key, i};
     }
-    keysort(keys, hits->count, NULL, NULL);
+    keysortSort(keys, hits->count, NULL, NULL);
     struct geoHit *sorted = zmalloc(hits->capacity * sizeof *sorted);
     for (size_t i = 0; i < hits->count; i++) sorted[i] = hits->hit[keys[i].at];
     zfree(hits->hit);

@@ -79,7 +79,7 @@ void zsetItemsSort(struct zsetItems *items) {
     if (i >= items->count) return;
     struct sortKey *keys = zmalloc(items->count * sizeof *keys);
     for (i = 0; i < items->count; i++) keys[i] = (struct sortKey){keysortDouble(items->item[i].score), i};
-    keysort(keys, items->count, zsetItemsCompareMembers, items->item);
+    keysortSort(keys, items->count, zsetItemsCompareMembers, items->item);
     struct zsetItem *sorted = zmalloc(items->capacity * sizeof *sorted);
     for (i = 0; i < items->count; i++) sorted[i] = items->item[keys[i].at];
     zfree(items->item);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hiredis, the C client below many others: one context that waits for each reply, pipelines, scripts, messages, big
- * values, an interrupted connection, and the asynchronous interface on libevent. PORT and RESTART (a command) come
- * from the environment; prints what it has checked, and ends at the first difference. */
-#include <hiredis/hiredis.h>
-#include <hiredis/async.h>
+/* hiredis, the C client below many others: one context that waits for each reply, pipelines, scripts,
+ * messages, big values, an interrupted connection, and the asynchronous interface on libevent. PORT and
+ * RESTART (a command) come from the environment; prints what it has checked, and ends at the first
+ * difference. */
 #include <hiredis/adapters/libevent.h>
+#include <hiredis/async.h>
+#include <hiredis/hiredis.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,108 +16,112 @@
 
 static int port;
 
-static void fail(const char *what, const char *got) {
+static void smokeFail(const char *what, const char *got) {
     printf("%s: %s\n", what, got ? got : "(nothing)");
     exit(1);
 }
 
 static redisContext *connectNow(void) {
     redisContext *c = redisConnectWithTimeout("127.0.0.1", port, (struct timeval){20, 0});
-    if (!c || c->err) fail("connecting", c ? c->errstr : NULL);
+    if (!c || c->err) smokeFail("connecting", c ? c->errstr : NULL);
     redisSetTimeout(c, (struct timeval){60, 0});
     return c;
 }
 
-static redisReply *call(redisContext *c, const char *format, ...) {
+static redisReply *smokeCall(redisContext *c, const char *format, ...) {
     va_list ap;
     va_start(ap, format);
     redisReply *r = redisvCommand(c, format, ap);
     va_end(ap);
-    if (!r) fail(format, c->errstr);
+    if (!r) smokeFail(format, c->errstr);
     return r;
 }
 
 static void isText(redisReply *r, int type, const char *text) {
-    if (r->type != type || strcmp(r->str, text) != 0) fail(text, r->str);
+    if (r->type != type || strcmp(r->str, text) != 0) smokeFail(text, r->str);
     freeReplyObject(r);
 }
 
 static void isNumber(redisReply *r, long long n) {
-    if (r->type != REDIS_REPLY_INTEGER || r->integer != n) fail("a number", r->str);
+    if (r->type != REDIS_REPLY_INTEGER || r->integer != n) smokeFail("a number", r->str);
     freeReplyObject(r);
 }
 
 static void repliesOfEachType(redisContext *c) {
-    isText(call(c, "PING"), REDIS_REPLY_STATUS, "PONG");
-    isText(call(c, "ECHO %b", "a\0b", (size_t)3), REDIS_REPLY_STRING, "a");
-    isNumber(call(c, "INCRBY n %lld", 1234567890123LL), 1234567890123LL);
-    redisReply *r = call(c, "GET absent");
-    if (r->type != REDIS_REPLY_NIL) fail("GET of an absent key", r->str);
+    isText(smokeCall(c, "PING"), REDIS_REPLY_STATUS, "PONG");
+    isText(smokeCall(c, "ECHO %b", "a\0b", (size_t)3), REDIS_REPLY_STRING, "a");
+    isNumber(smokeCall(c, "INCRBY n %lld", 1234567890123LL), 1234567890123LL);
+    redisReply *r = smokeCall(c, "GET absent");
+    if (r->type != REDIS_REPLY_NIL) smokeFail("GET of an absent key", r->str);
     freeReplyObject(r);
-    freeReplyObject(call(c, "RPUSH l one %s three", "two words"));
-    r = call(c, "LRANGE l 0 -1");
-    if (r->type != REDIS_REPLY_ARRAY || r->elements != 3 || strcmp(r->element[1]->str, "two words") != 0) fail("LRANGE", r->str);
+    freeReplyObject(smokeCall(c, "RPUSH l one %s three", "two words"));
+    r = smokeCall(c, "LRANGE l 0 -1");
+    if (r->type != REDIS_REPLY_ARRAY || r->elements != 3 || strcmp(r->element[1]->str, "two words") != 0)
+        smokeFail("LRANGE", r->str);
     freeReplyObject(r);
-    isText(call(c, "INCR l"), REDIS_REPLY_ERROR, "WRONGTYPE Operation against a key holding the wrong kind of value");
-    freeReplyObject(call(c, "ZADD z 1.5 a"));
-    isText(call(c, "ZSCORE z a"), REDIS_REPLY_STRING, "1.5");
+    isText(smokeCall(c, "INCR l"), REDIS_REPLY_ERROR,
+           "WRONGTYPE Operation against a key holding the wrong kind of value");
+    freeReplyObject(smokeCall(c, "ZADD z 1.5 a"));
+    isText(smokeCall(c, "ZSCORE z a"), REDIS_REPLY_STRING, "1.5");
 }
 
-static void pipelines(redisContext *c) {
+static void smokeTestPipelines(redisContext *c) {
     enum { COMMANDS = 10000 };
     for (int i = 0; i < COMMANDS; i++) redisAppendCommand(c, i == 5000 ? "LPOP n" : "INCR counter");
     for (int i = 0; i < COMMANDS; i++) {
         redisReply *r;
-        if (redisGetReply(c, (void **)&r) != REDIS_OK) fail("pipeline", c->errstr);
-        if (i == 5000 && (r->type != REDIS_REPLY_ERROR || strncmp(r->str, "WRONGTYPE", 9) != 0)) fail("the error within", r->str);
-        if (i != 5000 && r->integer != i + (i < 5000)) fail("the order of replies", r->str);
+        if (redisGetReply(c, (void **)&r) != REDIS_OK) smokeFail("pipeline", c->errstr);
+        if (i == 5000 && (r->type != REDIS_REPLY_ERROR || strncmp(r->str, "WRONGTYPE", 9) != 0))
+            smokeFail("the error within", r->str);
+        if (i != 5000 && r->integer != i + (i < 5000)) smokeFail("the order of replies", r->str);
         freeReplyObject(r);
     }
 }
 
 static void transactionsAndScripts(redisContext *c) {
-    isText(call(c, "MULTI"), REDIS_REPLY_STATUS, "OK");
-    isText(call(c, "SET t 1"), REDIS_REPLY_STATUS, "QUEUED");
-    isText(call(c, "INCR t"), REDIS_REPLY_STATUS, "QUEUED");
-    redisReply *r = call(c, "EXEC");
-    if (r->elements != 2 || r->element[1]->integer != 2) fail("EXEC", r->str);
+    isText(smokeCall(c, "MULTI"), REDIS_REPLY_STATUS, "OK");
+    isText(smokeCall(c, "SET t 1"), REDIS_REPLY_STATUS, "QUEUED");
+    isText(smokeCall(c, "INCR t"), REDIS_REPLY_STATUS, "QUEUED");
+    redisReply *r = smokeCall(c, "EXEC");
+    if (r->elements != 2 || r->element[1]->integer != 2) smokeFail("EXEC", r->str);
     freeReplyObject(r);
-    r = call(c, "EVAL %s 1 t x", "return {redis.call('GET', KEYS[1]), {ARGV[1], 7}, false}");
+    r = smokeCall(c, "EVAL %s 1 t x", "return {redis.call('GET', KEYS[1]), {ARGV[1], 7}, false}");
     if (r->elements != 3 || strcmp(r->element[0]->str, "2") != 0 || r->element[1]->elements != 2 ||
         r->element[1]->element[1]->integer != 7 || r->element[2]->type != REDIS_REPLY_NIL)
-        fail("nested replies of a script", r->str);
+        smokeFail("nested replies of a script", r->str);
     freeReplyObject(r);
 }
 
 static void bigValues(redisContext *c) {
     char *value = malloc(BIG);
     for (size_t i = 0; i < BIG; i++) value[i] = (char)(i * 31 >> 3);
-    isText(call(c, "SET big %b", value, (size_t)BIG), REDIS_REPLY_STATUS, "OK");
-    redisReply *r = call(c, "GET big");
-    if (r->len != BIG || memcmp(r->str, value, BIG) != 0) fail("a value of 8 MB", "other bytes");
+    isText(smokeCall(c, "SET big %b", value, (size_t)BIG), REDIS_REPLY_STATUS, "OK");
+    redisReply *r = smokeCall(c, "GET big");
+    if (r->len != BIG || memcmp(r->str, value, BIG) != 0) smokeFail("a value of 8 MB", "other bytes");
     freeReplyObject(r);
     free(value);
 }
 
-static void messages(redisContext *c) {
+static void smokeTestMessages(redisContext *c) {
     redisContext *s = connectNow();
-    redisReply *r = call(s, "SUBSCRIBE news");
-    if (r->elements != 3 || r->element[2]->integer != 1) fail("SUBSCRIBE", r->str);
+    redisReply *r = smokeCall(s, "SUBSCRIBE news");
+    if (r->elements != 3 || r->element[2]->integer != 1) smokeFail("SUBSCRIBE", r->str);
     freeReplyObject(r);
-    isNumber(call(c, "PUBLISH news hello"), 1);
-    if (redisGetReply(s, (void **)&r) != REDIS_OK) fail("a message", s->errstr);
-    if (strcmp(r->element[0]->str, "message") != 0 || strcmp(r->element[2]->str, "hello") != 0) fail("a message", r->str);
+    isNumber(smokeCall(c, "PUBLISH news hello"), 1);
+    if (redisGetReply(s, (void **)&r) != REDIS_OK) smokeFail("a message", s->errstr);
+    if (strcmp(r->element[0]->str, "message") != 0 || strcmp(r->element[2]->str, "hello") != 0)
+        smokeFail("a message", r->str);
     freeReplyObject(r);
     redisFree(s);
 }
 
-static void reconnecting(redisContext *c) {
-    isText(call(c, "SET kept yes"), REDIS_REPLY_STATUS, "OK");
-    if (system(getenv("RESTART")) != 0) fail("restart", NULL);
+static void smokeTestReconnect(redisContext *c) {
+    isText(smokeCall(c, "SET kept yes"), REDIS_REPLY_STATUS, "OK");
+    if (system(getenv("RESTART")) != 0) smokeFail("restart", NULL);
     redisReply *r = redisCommand(c, "PING");
-    if (r || !c->err) fail("a connection of the server before", "still answers");
-    if (redisReconnect(c) != REDIS_OK) fail("redisReconnect", c->errstr);
-    isText(call(c, "GET kept"), REDIS_REPLY_STRING, "yes");
+    if (r || !c->err) smokeFail("a connection of the server before", "still answers");
+    if (redisReconnect(c) != REDIS_OK) smokeFail("redisReconnect", c->errstr);
+    isText(smokeCall(c, "GET kept"), REDIS_REPLY_STRING, "yes");
 }
 
 /* ---- Asynchronous ---- */
@@ -128,7 +133,7 @@ static redisAsyncContext *publisher;
 
 static void onCount(redisAsyncContext *a, void *reply, void *expected) {
     redisReply *r = reply;
-    if (!r || r->integer != (long long)(size_t)expected) fail("an asynchronous INCR", a->errstr);
+    if (!r || r->integer != (long long)(size_t)expected) smokeFail("an asynchronous INCR", a->errstr);
     async_replies++;
 }
 
@@ -145,27 +150,29 @@ static void onMessage(redisAsyncContext *a, void *reply, void *priv) {
 }
 
 static void onDisconnect(const redisAsyncContext *a, int status) {
-    if (status != REDIS_OK) fail("an asynchronous connection", a->errstr);
+    if (status != REDIS_OK) smokeFail("an asynchronous connection", a->errstr);
     if (++async_ended == 2) event_base_loopbreak(base);
 }
 
 static redisAsyncContext *connectLater(void) {
     redisAsyncContext *a = redisAsyncConnect("127.0.0.1", port);
-    if (!a || a->err) fail("connecting", a ? a->errstr : NULL);
+    if (!a || a->err) smokeFail("connecting", a ? a->errstr : NULL);
     redisLibeventAttach(a, base);
     redisAsyncSetDisconnectCallback(a, onDisconnect);
     return a;
 }
 
-static void asynchronous(redisContext *c) {
-    freeReplyObject(call(c, "DEL async"));
+static void smokeTestAsync(redisContext *c) {
+    freeReplyObject(smokeCall(c, "DEL async"));
     base = event_base_new();
     publisher = connectLater();
-    for (size_t i = 1; i <= ASYNC_COMMANDS; i++) redisAsyncCommand(publisher, onCount, (void *)i, "INCR async");
+    for (size_t i = 1; i <= ASYNC_COMMANDS; i++)
+        redisAsyncCommand(publisher, onCount, (void *)i, "INCR async");
     redisAsyncCommand(connectLater(), onMessage, NULL, "SUBSCRIBE async");
     event_base_loopexit(base, &(struct timeval){60, 0});
     event_base_dispatch(base);
-    if (async_replies != ASYNC_COMMANDS || async_messages != 1) fail("asynchronous replies", "too few came");
+    if (async_replies != ASYNC_COMMANDS || async_messages != 1)
+        smokeFail("asynchronous replies", "too few came");
     event_base_free(base);
 }
 
@@ -174,8 +181,13 @@ int main(void) {
         const char *name;
         void (*check)(redisContext *c);
     } checks[] = {
-        {"replies of each type", repliesOfEachType}, {"pipelines", pipelines}, {"transactions and scripts", transactionsAndScripts},
-        {"big values", bigValues}, {"messages", messages}, {"reconnecting", reconnecting}, {"asynchronous, on libevent", asynchronous},
+        {"replies of each type", repliesOfEachType},
+        {"pipelines", smokeTestPipelines},
+        {"transactions and scripts", transactionsAndScripts},
+        {"big values", bigValues},
+        {"messages", smokeTestMessages},
+        {"reconnecting", smokeTestReconnect},
+        {"asynchronous, on libevent", smokeTestAsync},
     };
     port = atoi(getenv("PORT"));
     redisContext *c = connectNow();
