@@ -19,7 +19,7 @@
  * have freed is put into one list (remote_slabs) by the first of them: the bit QUEUED in `remote` says that
  * it is there, or soon will be, and such a slab is not given to the pool before the owner has found it there.
  *
- * A slab's counts come up for a look (slabNotice) only when so few are used that it belongs into another bin,
+ * A slab's counts come up for a look (slabOnNotice) only when so few are used that it belongs into another bin,
  * or into the pool. A full slab is not worth a look before a 32nd of it is free: else who frees here and
  * allocates there would be sent from slab to slab. */
 #include "base/slab.h"
@@ -209,7 +209,7 @@ static void slabRelease(struct slab *s) {
 
 /* Into the bin where it belongs: it is not current, and not full. While it is queued, it waits in the last
  * bin though it may be empty. */
-void slabNotice(struct slab *s) {
+void slabOnNotice(struct slab *s) {
     if (s->used > 0) {
         slabBinLeave(s);
         slabBinEnter(s, (s->used * BINS - 1u) / s->capacity);
@@ -266,7 +266,7 @@ static void slabDrain(size_t slabs) {
         if (draining) __builtin_prefetch(draining);
         slabTakeIn(s, atomic_exchange_explicit(&s->remote, 0, memory_order_acq_rel));
         if (s == s->class->current) continue;
-        if (s->used == 0 || s->used <= s->notice) slabNotice(s);
+        if (s->used == 0 || s->used <= s->notice) slabOnNotice(s);
     }
 }
 
@@ -382,7 +382,7 @@ static void slabReleaseEmpty(struct slabClass *c) {
     slabRelease(s);
 }
 
-bool slabTend(int64_t now_ms) {
+bool slabMaintain(int64_t now_ms) {
     atomic_store_explicit(&clock_ms, now_ms, memory_order_relaxed);
     slabDrain(TEND_SLABS);
     for (unsigned i = 0; i < SLAB_CLASSES; i++) slabReleaseEmpty(&slab_heap.classes[i]);

@@ -7,7 +7,7 @@
  *  - The OWNER is the thread that called slabStart; in a child it is the owner's copy, if that one forked.
  *    Only the owner allocates: slab_limit says how large, and is 0 in every other thread.
  *  - ANY thread frees. What another one than the owner frees comes back when the owner next looks: when a
- *    class has nothing left, and in slabTend.
+ *    class has nothing left, and in slabMaintain.
  *  - An allocation of n bytes has n rounded up to 8, and lies at a multiple of that in its slab, which is
  *    itself at a multiple of SLAB_BYTES: where the rounded n is a multiple of 16 or 64, so is the address.
  *  - Whether an address is ours is one subtraction. When no range of addresses could be had, nothing is.
@@ -38,7 +38,7 @@
 struct slab {
     void *free;      /* the owner's list: each points to the next */
     uint16_t used;   /* carved and not in that list; what others have freed counts until it is taken in */
-    uint16_t notice; /* when so many are used, slabNotice */
+    uint16_t notice; /* when so many are used, slabOnNotice */
     uint16_t carved; /* allocations made of its first bytes so far */
     uint16_t capacity;
     uint16_t bytes;          /* of an allocation */
@@ -73,7 +73,7 @@ extern __thread uint64_t slab_remote_bytes LOCAL; /* freed by this thread, which
 bool slabStart(size_t range);
 
 void *slabRefill(size_t size);
-void slabNotice(struct slab *s);
+void slabOnNotice(struct slab *s);
 void slabFreeRemote(struct slab *s, void *p);
 void slabCheckFree(const struct slab *s, const void *p);
 
@@ -136,7 +136,7 @@ static inline void slabFree(void *p) {
     *(void **)p = s->free;
     s->free = p;
     slabCountDown(s);
-    if (__builtin_expect(--s->used == s->notice, 0)) slabNotice(s);
+    if (__builtin_expect(--s->used == s->notice, 0)) slabOnNotice(s);
 }
 
 /* Less the slab_remote_bytes of all other threads, that is what is in use. By any thread. */
@@ -151,8 +151,8 @@ bool slabShouldMove(const void *p);
  * of some thousand slabs at most. True: slabs have been free for SLAB_DECAY_MS, and slabPurge should be
  * called. */
 #define SLAB_DECAY_MS 5000
-bool slabTend(int64_t now_ms);
-/* By any thread: gives the pages of free slabs back to the system, of all or of those that the last slabTend
+bool slabMaintain(int64_t now_ms);
+/* By any thread: gives the pages of free slabs back to the system, of all or of those that the last slabMaintain
  * has found. The lock is not held while the kernel works. */
 void slabPurge(bool all);
 

@@ -78,7 +78,7 @@ static size_t activeBytes(void) {
 
 static bool slabTestTend(int64_t passed_ms) {
     static int64_t now_ms = 1000;
-    return slabTend(now_ms += passed_ms);
+    return slabMaintain(now_ms += passed_ms);
 }
 
 /* ---- Alone ---- */

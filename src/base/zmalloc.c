@@ -470,7 +470,7 @@ void zmallocGetStats(struct zmallocStats *out) {
 }
 
 bool zmallocTend(void) {
-    return slab_limit && slabTend(monotonicUs() / 1000);
+    return slab_limit && slabMaintain(monotonicUs() / 1000);
 }
 
 void zmallocGiveBack(void) {

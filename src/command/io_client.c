@@ -248,7 +248,7 @@ static void ioClientAttach(struct ioClient *p) {
     ioClientGrowLoop(el, p->conn->fd);
     p->conn->data = p;
     connAttach(p->conn, el);
-    if (tlsShakesHands(p->conn))
+    if (tlsInHandshake(p->conn))
         p->muted = p->input_with_main = true;
     else
         connSetReadHandler(p->conn, ioClientOnReadable);

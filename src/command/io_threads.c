@@ -268,8 +268,8 @@ static size_t ioThreadsMemory(void) {
 static sds ioThreadsPendingInfo(sds s) {
     size_t reads = 0, writes = 0;
     for (int i = 0; i < running; i++) {
-        reads += ioThreadUnheard(threads[i]);
-        writes += ioThreadUnread(threads[i]);
+        reads += ioThreadCountToMain(threads[i]);
+        writes += ioThreadCountToThread(threads[i]);
     }
     s = infoField(s, "io_threaded_reads_pending:%zu", reads);
     return infoField(s, "io_threaded_writes_pending:%zu", writes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ae.c - the event loop: epoll, a heap of timers, an eventfd for wake-ups; and io_uring, if there is a ring.
+/* ae.c - the event loop: epoll, a heap of timers, an eventfd for wake-ups, and io_uring if there is a ring.
  *
  *     files[fd]  { mask, generation, read {proc, data}, write {proc, data} }
  *     epoll      fd -> generation << 32 | fd, as the event's user data
@@ -8,11 +8,12 @@
  *     places     slot -> where its timer is in the heap; a timer's id is its serial number << 24 | its slot
  *     running    timers whose handlers are on the stack, innermost first; they are out of the heap
  *
- * The idea: a ready event is only a hint. Before each handler is called, the event's generation is compared
- * with that of the fd's present registration, which changes whenever the fd is registered anew. So handlers,
- * and turns nested in them, may delete events, close fds and reuse their numbers freely: a stale event finds
- * another generation and is dropped, and the poll, being level triggered, tells again what is still true. A
- * timer that deletes itself is likewise found on the list of running ones and not put back. */
+ * The idea: a ready event is only a hint. Before a handler is called, the event's generation is compared
+ * with that of the fd's present registration, which changes whenever the fd is registered anew. So
+ * handlers, and turns nested in them, may delete events, close fds and reuse their numbers freely: a
+ * stale event finds another generation and is dropped, and the poll, being level triggered, reports again
+ * what is still true. A timer that deletes itself is likewise found in the list of running ones and is
+ * not put back into the heap. */
 #include "net/ae.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@
 #define MAX_DELAY_MS (INT64_MAX / 4000)
 #define SLOT_BITS    24
 #define SLOTS_MAX    (1u << SLOT_BITS)
-#define NO_PLACE     SIZE_MAX /* not in the heap: its handler runs, or the slot is free */
+#define NO_PLACE     SIZE_MAX /* not in the heap: its handler is running, or the slot is free */
 
 struct handler {
     aeFileProc *proc;
@@ -44,10 +45,10 @@ struct handler {
 
 struct fileEvent {
     int mask;     /* AE_NONE: not registered */
-    bool by_ring; /* it is the ring that reads, also while AE_READABLE is not registered (paused) */
+    bool by_ring; /* the ring reads this fd, even while AE_READABLE is not registered (paused) */
     uint32_t generation;
     struct handler read, write;
-    sds unread; /* what another loop's ring had read */
+    sds unread; /* bytes that another loop's ring had read */
 };
 
 struct timer {
@@ -71,13 +72,13 @@ struct aeEventLoop {
     struct timer *timers;
     size_t timer_count, timer_cap;
     size_t *places;
-    uint32_t *free_slots; /* a stack, with room for all */
+    uint32_t *free_slots; /* a stack with space for all slots */
     uint32_t slot_count, slot_cap, free_count;
     int64_t last_serial;
     struct runningTimer *running;
     aeHook *before_sleep, *after_sleep, *after_events;
-    int (*turn)(struct aeEventLoop *el, int flags); /* polls, and calls handlers */
-    aeHook *poll_begins, *poll_ends;                /* around the poll, of a turn that has them */
+    int (*turn)(struct aeEventLoop *el, int flags); /* polls and calls handlers */
+    aeHook *poll_begins, *poll_ends;                /* see aeSetAroundPoll */
     struct list pending;                            /* connection.c */
     bool dont_wait, stop;
 };
@@ -110,23 +111,23 @@ static void aeTimerFreeId(struct aeEventLoop *el, int64_t id) {
     el->free_slots[el->free_count++] = aeSlotOf(id);
 }
 
-static void aeTimerPut(struct aeEventLoop *el, size_t i, struct timer t) {
+static void aeTimerStore(struct aeEventLoop *el, size_t i, struct timer t) {
     debugAssert(aeSlotOf(t.id) < el->slot_count);
     el->timers[i] = t;
     el->places[aeSlotOf(t.id)] = i;
 }
 
-/* Put t where the hole at i is, moving the hole up or down until the order holds. */
+/* Puts t where the hole at i is, moving the hole up or down until the order holds. */
 static void aeTimerPlace(struct aeEventLoop *el, size_t i, struct timer t) {
     struct timer *heap = el->timers;
     for (; i > 0 && aeTimerBefore(&t, &heap[(i - 1) / 2]); i = (i - 1) / 2)
-        aeTimerPut(el, i, heap[(i - 1) / 2]);
+        aeTimerStore(el, i, heap[(i - 1) / 2]);
     for (size_t child; (child = 2 * i + 1) < el->timer_count; i = child) {
         if (child + 1 < el->timer_count && aeTimerBefore(&heap[child + 1], &heap[child])) child++;
         if (!aeTimerBefore(&heap[child], &t)) break;
-        aeTimerPut(el, i, heap[child]);
+        aeTimerStore(el, i, heap[child]);
     }
-    aeTimerPut(el, i, t);
+    aeTimerStore(el, i, t);
 }
 
 static void aeTimerAdd(struct aeEventLoop *el, struct timer t, int64_t delay_ms) {
@@ -149,8 +150,8 @@ static struct timer aeTimerRemove(struct aeEventLoop *el, size_t i) {
     return removed;
 }
 
-/* Run what was due when this began. Timers set meanwhile come later than that, so that one with no delay
- * cannot keep the turn from ending. */
+/* Runs the timers that were due when this began. Timers that are set meanwhile come later, so that one
+ * without delay cannot keep the turn from ending. */
 static int aeProcessTimers(struct aeEventLoop *el) {
     int64_t now_us = monotonicUs();
     int handled = 0;
@@ -178,12 +179,16 @@ static uint32_t aeEpollEvents(const struct fileEvent *fe) {
     return events;
 }
 
-static int aePollerSet(struct aeEventLoop *el, int fd, uint32_t before) {
+static int aeUpdateEpoll(struct aeEventLoop *el, int fd, uint32_t events_before) {
     const struct fileEvent *fe = &el->files[fd];
     struct epoll_event ev = {.events = aeEpollEvents(fe),
                              .data.u64 = (uint64_t)fe->generation << 32 | (uint32_t)fd};
-    if (!before && !ev.events) return 0;
-    return epoll_ctl(el->epfd, !before ? EPOLL_CTL_ADD : !ev.events ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, fd, &ev);
+    if (!events_before && !ev.events) return 0;
+    return epoll_ctl(el->epfd,
+                     !events_before ? EPOLL_CTL_ADD
+                     : !ev.events   ? EPOLL_CTL_DEL
+                                    : EPOLL_CTL_MOD,
+                     fd, &ev);
 }
 
 static void aeDrainWakeup(struct aeEventLoop *el) {
@@ -192,8 +197,8 @@ static void aeDrainWakeup(struct aeEventLoop *el) {
     }
 }
 
-/* Call the handlers for `ready` that are still registered under this generation. */
-static int aeFireHandler(struct aeEventLoop *el, int fd, uint32_t generation, int ready) {
+/* Calls the handlers for `ready` that are still registered under this generation. */
+static int aeCallHandler(struct aeEventLoop *el, int fd, uint32_t generation, int ready) {
     if (fd >= el->size || el->files[fd].generation != generation) return 0;
     struct fileEvent fe = el->files[fd];
     ready &= fe.mask;
@@ -208,8 +213,8 @@ static bool aeSameHandler(const struct fileEvent *fe) {
     return fe->read.proc == fe->write.proc && fe->read.data == fe->write.data;
 }
 
-static inline __attribute__((always_inline)) int aeFireEvent(struct aeEventLoop *el,
-                                                             const struct epoll_event *ev) {
+static inline __attribute__((always_inline)) int aeHandleEvent(struct aeEventLoop *el,
+                                                               const struct epoll_event *ev) {
     int fd = (int)(uint32_t)ev->data.u64;
     uint32_t generation = (uint32_t)(ev->data.u64 >> 32);
     if (fd >= el->size || el->files[fd].generation != generation) return 0;
@@ -218,11 +223,11 @@ static inline __attribute__((always_inline)) int aeFireEvent(struct aeEventLoop 
     if (ev->events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) ready |= AE_WRITABLE;
     int mask = el->files[fd].mask;
     if ((ready & mask) == (AE_READABLE | AE_WRITABLE) && aeSameHandler(&el->files[fd]))
-        return aeFireHandler(el, fd, generation, ready);
+        return aeCallHandler(el, fd, generation, ready);
     int first = mask & AE_BARRIER ? AE_WRITABLE : AE_READABLE;
-    int fired = aeFireHandler(el, fd, generation, ready & first);
-    fired += aeFireHandler(el, fd, generation, ready & (AE_READABLE | AE_WRITABLE) & ~first);
-    return fired > 0;
+    int handled = aeCallHandler(el, fd, generation, ready & first);
+    handled += aeCallHandler(el, fd, generation, ready & (AE_READABLE | AE_WRITABLE) & ~first);
+    return handled > 0;
 }
 
 static int aePollTimeout(const struct aeEventLoop *el, int flags) {
@@ -230,7 +235,7 @@ static int aePollTimeout(const struct aeEventLoop *el, int flags) {
     if (!(flags & AE_TIME_EVENTS) || el->timer_count == 0) return -1;
     int64_t wait_us = el->timers[0].when_us - monotonicUs();
     if (wait_us < 0) return 0;
-    int64_t wait_ms = wait_us / 1000 + 1; /* rather late than a turn for nothing */
+    int64_t wait_ms = wait_us / 1000 + 1; /* rounded up: a turn that is too early would do nothing */
     return wait_ms > INT_MAX ? INT_MAX : (int)wait_ms;
 }
 
@@ -240,7 +245,7 @@ static int aePollEpoll(struct aeEventLoop *el, struct epoll_event *events, int m
     return n == -1 ? 0 : n;
 }
 
-/* What the ring has, in the words of epoll, and behind it what epoll has. */
+/* Polls the ring, whose events come first in the form of epoll's, then epoll if it has events, too. */
 static int aePollRing(struct aeEventLoop *el, struct epoll_event *events, int timeout_ms) {
     int fds[POLL_BATCH / 2];
     bool more;
@@ -252,8 +257,8 @@ static int aePollRing(struct aeEventLoop *el, struct epoll_event *events, int ti
     return more ? n + aePollEpoll(el, events + n, POLL_BATCH - n, 0) : n;
 }
 
-static inline __attribute__((always_inline)) int aePollAndFire(struct aeEventLoop *el, int flags,
-                                                               bool between_hooks) {
+static inline __attribute__((always_inline)) int aePollAndHandle(struct aeEventLoop *el, int flags,
+                                                                 bool between_hooks) {
     struct epoll_event events[POLL_BATCH];
     int timeout_ms = aePollTimeout(el, flags);
     if (between_hooks) el->poll_begins(el);
@@ -265,17 +270,17 @@ static inline __attribute__((always_inline)) int aePollAndFire(struct aeEventLoo
         if (events[i].data.u64 == WAKEUP_TAG)
             aeDrainWakeup(el);
         else
-            handled += aeFireEvent(el, &events[i]);
+            handled += aeHandleEvent(el, &events[i]);
     }
     if (el->after_events) el->after_events(el);
     return handled;
 }
 
 static int aeTurn(struct aeEventLoop *el, int flags) {
-    return aePollAndFire(el, flags, false);
+    return aePollAndHandle(el, flags, false);
 }
 static int aeTurnBetweenHooks(struct aeEventLoop *el, int flags) {
-    return aePollAndFire(el, flags, flags & AE_CALL_HOOKS);
+    return aePollAndHandle(el, flags, flags & AE_CALL_HOOKS);
 }
 
 /* ---- Public API ---------------------------------------------------------------------------------------- */
@@ -296,7 +301,7 @@ static bool aePollWakeup(struct aeEventLoop *el) {
     return epoll_ctl(el->epfd, EPOLL_CTL_ADD, el->wakefd, &ev) == 0;
 }
 
-/* errno tells why there is no ring. */
+/* When the loop has no ring although one was chosen, errno says why. */
 struct aeEventLoop *aeCreate(int maxfds) {
     serverAssert(maxfds > 0);
     struct aeEventLoop *el = zcalloc(1, sizeof(*el));
@@ -318,7 +323,7 @@ struct aeEventLoop *aeCreate(int maxfds) {
 }
 
 void aeDelete(struct aeEventLoop *el) {
-    serverAssert(!el->running); /* not from a timer of its own */
+    serverAssert(!el->running); /* not from one of its timers */
     ringFree(el->ring);
     if (el->epfd != -1) close(el->epfd);
     if (el->wakefd != -1) close(el->wakefd);
@@ -349,7 +354,7 @@ struct list *aePending(struct aeEventLoop *el) {
     return &el->pending;
 }
 
-static void aeByRing(struct aeEventLoop *el, int fd) {
+static void aeStartReadingAhead(struct aeEventLoop *el, int fd) {
     struct fileEvent *fe = &el->files[fd];
     if (fe->by_ring)
         ringResume(el->ring, fd);
@@ -366,14 +371,14 @@ int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc
     serverAssert(proc && mask & (AE_READABLE | AE_WRITABLE));
     struct fileEvent *fe = &el->files[fd];
     int old_mask = fe->mask;
-    uint32_t before = aeEpollEvents(fe);
+    uint32_t events_before = aeEpollEvents(fe);
     serverAssert(!fe->by_ring || !(mask & AE_READABLE) ||
-                 mask & AE_STREAM); /* or aeTakeUnread comes before */
+                 mask & AE_STREAM); /* otherwise aeTakeUnread has to come first */
     bool stream = el->ring && mask & AE_READABLE && mask & AE_STREAM;
     fe->mask |= mask & (AE_READABLE | AE_WRITABLE | AE_BARRIER);
     if (old_mask == AE_NONE) fe->generation = ++el->last_generation;
-    if (stream && !(old_mask & AE_READABLE)) aeByRing(el, fd);
-    if (aePollerSet(el, fd, before) == -1) {
+    if (stream && !(old_mask & AE_READABLE)) aeStartReadingAhead(el, fd);
+    if (aeUpdateEpoll(el, fd, events_before) == -1) {
         fe->mask = old_mask;
         if (fe->by_ring && !(old_mask & AE_READABLE)) ringPause(el->ring, fd);
         return -1;
@@ -386,15 +391,15 @@ int aeCreateFileEvent(struct aeEventLoop *el, int fd, int mask, aeFileProc *proc
 void aeDeleteFileEvent(struct aeEventLoop *el, int fd, int mask) {
     if (fd < 0 || fd >= el->size || el->files[fd].mask == AE_NONE) return;
     struct fileEvent *fe = &el->files[fd];
-    uint32_t before = aeEpollEvents(fe);
-    if (mask & AE_WRITABLE) mask |= AE_BARRIER; /* it is about the writable handler */
+    uint32_t events_before = aeEpollEvents(fe);
+    if (mask & AE_WRITABLE) mask |= AE_BARRIER; /* AE_BARRIER belongs to the writable handler */
     fe->mask &= ~mask;
     if (!(fe->mask & (AE_READABLE | AE_WRITABLE))) fe->mask = AE_NONE;
-    aePollerSet(el, fd, before);
+    aeUpdateEpoll(el, fd, events_before);
     if (fe->by_ring && !(fe->mask & AE_READABLE)) ringPause(el->ring, fd);
 }
 
-void aeForget(struct aeEventLoop *el, int fd) {
+void aeRemoveFd(struct aeEventLoop *el, int fd) {
     aeDeleteFileEvent(el, fd, AE_READABLE | AE_WRITABLE);
     if (fd < el->size && el->files[fd].by_ring) {
         ringStop(el->ring, fd);
@@ -411,7 +416,7 @@ sds aeTakeUnread(struct aeEventLoop *el, int fd) {
     struct fileEvent *fe = fd < el->size ? &el->files[fd] : NULL;
     if (!fe) return NULL;
     if (fe->by_ring) {
-        sds ahead = ringHandBack(el->ring, fd);
+        sds ahead = ringStopAndTake(el->ring, fd);
         fe->by_ring = false;
         if (ahead) aeGiveUnread(el, fd, ahead);
     }
@@ -420,7 +425,7 @@ sds aeTakeUnread(struct aeEventLoop *el, int fd) {
     return unread;
 }
 
-/* Behind what there is. */
+/* The bytes are appended to those that are unread already. */
 void aeGiveUnread(struct aeEventLoop *el, int fd, sds unread) {
     sds *own = &el->files[fd].unread;
     if (*own) {
@@ -446,7 +451,7 @@ ssize_t aeRead(struct aeEventLoop *el, int fd, void *buf, size_t len) {
     struct fileEvent *fe = fd < el->size ? &el->files[fd] : NULL;
     if (fe && __builtin_expect(fe->unread != NULL, 0)) return aeReadUnread(fe, buf, len);
     if (fe && fe->by_ring) return ringRead(el->ring, fd, buf, len);
-    return syscall(SYS_recvfrom, fd, buf, len, 0, NULL, NULL); /* not libc's: see socketWritev */
+    return syscall(SYS_recvfrom, fd, buf, len, 0, NULL, NULL); /* not libc's: see connectionSocketWritev */
 }
 
 bool aeSendMany(struct aeEventLoop *el, struct aeSend *sends, int n) {
@@ -512,7 +517,7 @@ void aeStop(struct aeEventLoop *el) {
 }
 
 void aeWakeup(struct aeEventLoop *el) {
-    int saved = errno; /* a signal handler may not change it */
+    int saved = errno; /* a signal handler must not change it */
     uint64_t one = 1;
     while (write(el->wakefd, &one, sizeof(one)) == -1 && errno == EINTR) {
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ae_send.h - one of many sends that an event loop makes together: aeSendMany. */
+/* ae_send.h - one of the sends that an event loop makes together (aeSendMany). */
 #pragma once
 
 #include <sys/types.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ae_test.c - the event loop: order and deletion of timers, file events that handlers take away from each
- * other in the same turn, barriers, nested turns, hooks, wake-ups from a thread, limits.
- *
- * Events are pipes and socket pairs; handlers write what happened into a trace, one letter per call. */
+/* ae_test.c - the event loop: order and deletion of timers, file events whose handlers delete each other in
+ * the same turn, barriers, nested turns, hooks, wake-ups from a thread, limits. Events are pipes and socket
+ * pairs; handlers write what happened into a trace, one letter per call. */
 #include "net/ae.h"
 
 #include <errno.h>
@@ -54,7 +53,7 @@ static void makeReadable(int fds[2]) {
     assert_int_equal(write(fds[1], "x", 1), 1);
 }
 
-/* Turns until `ms` have passed, and one after that. */
+/* Runs turns until `ms` have passed, and one after that. */
 static void runFor(int64_t ms) {
     int64_t end_us = monotonicUs() + ms * 1000;
     bool over;
@@ -88,7 +87,7 @@ static int64_t deleteOthers(struct aeEventLoop *l, int64_t id, void *data) {
 static int64_t deleteSelf(struct aeEventLoop *l, int64_t id, void *data) {
     aeTestNote(*(const char *)data);
     aeDeleteTimeEvent(l, id);
-    return 0; /* would come again */
+    return 0; /* would be called again */
 }
 
 static int64_t createAnother(struct aeEventLoop *l, int64_t id, void *data) {
@@ -123,7 +122,7 @@ static void testTimerOrder(void **state) {
     assert_string_equal(trace, "gbdfcaeh");
 }
 
-/* Many timers, some removed from the middle of the heap. When each is due is known within bounds. */
+/* Many timers, some removed from the middle of the heap. Bounds are known for when each is due. */
 static int64_t due_from_us[200], due_to_us[200], latest_us;
 static int64_t checkDue(struct aeEventLoop *l, int64_t id, void *data) {
     (void)l, (void)id;
@@ -161,7 +160,7 @@ static void testTimerDeletion(void **state) {
     assert_string_equal(trace, "as");
 }
 
-/* The place of a timer that is gone is taken again; its id is not. */
+/* The slot of a timer that has ended is used again; its id is not. */
 static void testTimerIds(void **state) {
     (void)state;
     int64_t live[100], gone[100];
@@ -283,7 +282,7 @@ static void closeOther(struct aeEventLoop *l, int fd, void *data, int mask) {
     closePair(other);
 }
 
-/* The same, but the fd comes back as another file at once, with a handler of its own. */
+/* Closes the other fd, whose number is at once used for another file with a handler of its own. */
 static void reuseOther(struct aeEventLoop *l, int fd, void *data, int mask) {
     closeOther(l, fd, data, mask);
     int *other = pairs[fd == pairs[0][0]], old = other[0];
@@ -335,7 +334,7 @@ static void testDeleteOwnOtherDirection(void **state) {
     closePair(p);
 }
 
-/* The fd is writable, too, and comes back as a writable file of its own before that is told. */
+/* The fd is writable, too, and its number is used for another writable file before that event is handled. */
 static void reuseOwn(struct aeEventLoop *l, int fd, void *data, int mask) {
     (void)data, (void)mask;
     aeTestNote('o');

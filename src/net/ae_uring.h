@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ae_uring.h - what io_uring does for an event loop (ae.c, and nobody else): it receives from streams into
- * buffers of the ring, and sends many replies with one system call.
+/* ae_uring.h - what io_uring does for an event loop: it receives from streams into buffers of the ring, and
+ * sends many replies with one system call. Only ae.c uses it.
  *
- * A ring belongs to one loop. It may be created and freed in any thread; whoever waits first owns it, and
- * nobody else may call the rest. A child made by fork has none of its memory, and must leave it alone. A
- * build without liburing (BUILD_URING=no) has the same functions: ringCreate fails there with ENOSYS. */
+ * A ring belongs to one loop. It may be created and freed in any thread. The thread that first waits on it
+ * owns it, and no other thread may call the other functions. A child made by fork has no access to its
+ * memory and must not use it. A build without liburing (BUILD_URING=no) has the same functions; ringCreate
+ * fails there with ENOSYS. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,28 +17,31 @@
 
 struct aeRing;
 
-/* For a loop whose other events are in epfd, with fds below maxfds; it is woken by the eventfd wakefd. NULL
- * and errno: the kernel has not what is needed (6.1), or does not allow it. */
+/* Creates a ring for a loop whose other events are in epfd, with fds below maxfds; the eventfd wakefd wakes
+ * the loop. NULL and errno: the kernel lacks what is needed (6.1), or does not allow it. */
 struct aeRing *ringCreate(int epfd, int wakefd, int maxfds);
 void ringFree(struct aeRing *ring);
 void ringResize(struct aeRing *ring, int maxfds);
 
-/* From now on bytes are taken from this stream socket, and ringWait tells while there are some. */
+/* Receives from this stream socket from now on; ringWait reports the fd while it has bytes. */
 void ringStart(struct aeRing *ring, int fd);
-/* Until it is resumed, ringWait is silent about it; ringRead gives what there is. */
+/* Keeps ringWait from reporting the fd until it is resumed; ringRead still returns what there is. */
 void ringPause(struct aeRing *ring, int fd);
 void ringResume(struct aeRing *ring, int fd);
-/* No more; what has been taken is dropped. The fd may be closed at once: the kernel lets go of the socket
- * when the loop waits next. */
+/* Stops receiving and drops what has been received. The fd may be closed at once: the kernel releases the
+ * socket when the loop waits next. */
 void ringStop(struct aeRing *ring, int fd);
-/* No more; what has been taken is the caller's, NULL: nothing. One or two system calls. */
-sds ringHandBack(struct aeRing *ring, int fd);
-ssize_t ringRead(struct aeRing *ring, int fd, void *buf,
-                 size_t len); /* as read(2), had the ring taken nothing */
+/* Stops receiving and returns what has been received, owned by the caller; NULL: nothing.
+ * One or two system calls. */
+sds ringStopAndTake(struct aeRing *ring, int fd);
+/* Reads as read(2) would if the ring received nothing. */
+ssize_t ringRead(struct aeRing *ring, int fd, void *buf, size_t len);
 
-/* None of them waits. False: nobody has waited on this ring yet, or it is the parent's. */
+/* Makes all sends; none of them waits. False: no thread has waited on this ring yet, or it is the
+ * parent's. */
 bool ringSend(struct aeRing *ring, struct aeSend *sends, int n);
 
-/* Sleep until something is ready, or somebody wakes us, at most timeout_ms (-1: no limit). Up to max fds for
- * which there is something; *epoll: something in epfd is ready, too. NULL: nothing counts as told. */
+/* Sleeps until something is ready or the loop is woken, at most timeout_ms (-1: no limit). Writes up to
+ * max fds that have something to `fds` and returns how many; *epoll: epfd is ready, too. epoll NULL:
+ * the events stay unreported. */
 int ringWait(struct aeRing *ring, int *fds, int max, int timeout_ms, bool *epoll);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ae_uring_none.c - event loops in a build without liburing (BUILD_URING=no): there are no rings, so nobody
- * gets to the rest. Part of ae_uring.h. */
+/* ae_uring_none.c - the functions of ae_uring.h in a build without liburing (BUILD_URING=no). As there are no
+ * rings, only ringCreate and ringFree are ever called. */
 #include <errno.h>
 
 #include "base/assert.h"
@@ -41,7 +41,7 @@ void ringStop(struct aeRing *ring, int fd) {
     serverPanic("no rings in this build");
 }
 
-sds ringHandBack(struct aeRing *ring, int fd) {
+sds ringStopAndTake(struct aeRing *ring, int fd) {
     (void)ring, (void)fd;
     serverPanic("no rings in this build");
 }

@@ -5,7 +5,7 @@
  *     owner -> connRead / connWritev / connClose -> conn->type -> ae.c (it may read ahead) -> the socket
  *
  * The idea: TCP and unix sockets differ only in how they are set up and named, so both types share one set of
- * functions. Closing takes the fd out of the event loop first; a handler may therefore close its connection,
+ * functions. Closing takes the fd out of the event loop first. A handler may therefore close its connection,
  * or any other, at any time, and the loop will not call it again (see ae.c). */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* accept4, IOV_MAX */
@@ -36,8 +36,9 @@ _Static_assert(offsetof(struct connection, unread) == offsetof(struct connection
                "a connection that has some unread between two loops is not taken for linked");
 
 #define KEEPALIVE_PROBES 3
-#define FILE_PIECE       (64 * 1024) /* bytes of a file at once that must be seen to be sent */
-#define SEND_BATCH       64          /* writes that a loop gets at once */
+/* bytes of a file that are read at once when sendfile(2) cannot be used */
+#define FILE_PIECE (64 * 1024)
+#define SEND_BATCH 64 /* writes that a loop gets at once */
 
 /* ---- The types ----------------------------------------------------------------------------------------- */
 
@@ -61,8 +62,8 @@ static ssize_t connectionSocketRead(struct connection *conn, void *buf, size_t l
     return n;
 }
 
-/* A peer that is gone is an error to report, never a signal. Not by libc's send(): it can be cancelled, which
- * in a process with threads costs two locked instructions each time. */
+/* A closed peer is reported as an error, never by a signal. libc's send() is a cancellation point, which in a
+ * process with threads costs two locked instructions each time, so it is not used. */
 static ssize_t connectionSocketWritev(struct connection *conn, const struct iovec *iov, int cnt) {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov,
                          .msg_iovlen = (size_t)(cnt > IOV_MAX ? IOV_MAX : cnt)};
@@ -82,7 +83,7 @@ static ssize_t connectionSocketSendFile(struct connection *conn, int fd, uint64_
 static void connectionSocketClose(struct connection *conn) {
     if (conn->el) {
         connSetPending(conn, false);
-        aeForget(conn->el, conn->fd);
+        aeRemoveFd(conn->el, conn->fd);
     } else {
         sdsfree(conn->unread);
     }
@@ -90,10 +91,10 @@ static void connectionSocketClose(struct connection *conn) {
     zfree(conn);
 }
 
-/* Register or remove a handler; *slot stays NULL when the loop refuses the fd. */
+/* Registers or removes a handler; *slot stays NULL when the loop refuses the fd. */
 static void connectionSetHandler(struct connection *conn, connHandler **slot, connHandler *fn, int mask,
                                  aeFileProc *proc) {
-    serverAssert(conn->el || !fn); /* without a loop nobody would call it */
+    serverAssert(conn->el || !fn); /* without a loop it would never be called */
     if (fn && !*slot && aeCreateFileEvent(conn->el, conn->fd, mask, proc, conn) == -1) {
         conn->last_errno = errno;
         return;
@@ -101,7 +102,7 @@ static void connectionSetHandler(struct connection *conn, connHandler **slot, co
     *slot = fn;
 }
 
-/* What the loop has read ahead is pending, as long as there is who reads it. */
+/* What the loop has read ahead is pending while there is a read handler. */
 static void connectionSocketSetReadHandler(struct connection *conn, connHandler *fn) {
     if (!fn && conn->read_handler) aeDeleteFileEvent(conn->el, conn->fd, AE_READABLE);
     connectionSetHandler(conn, &conn->read_handler, fn, AE_READABLE | AE_STREAM, connectionOnReadable);
@@ -137,7 +138,7 @@ static void connectionSocketAttach(struct connection *conn, struct aeEventLoop *
 static const struct connType tcp_type = SOCKET_TYPE("tcp");
 static const struct connType unix_type = SOCKET_TYPE("unix");
 
-/* TLS wants the same bytes again after it could not send them: so they are read from the same place. */
+/* TLS needs the same bytes again after a write that failed; they are read again from the same position. */
 ssize_t connSendFile(struct connection *conn, int fd, uint64_t at, size_t n) {
     static char piece[FILE_PIECE];
     if (conn->type->sendFile) return conn->type->sendFile(conn, fd, at, n);
@@ -152,7 +153,7 @@ static void connectionWriteOne(struct connWrite *w) {
     w->error = w->result < 0 ? errno : 0;
 }
 
-/* False: this loop sends no quicker than they do. */
+/* Returns false when this loop has no faster way than single sends. */
 static bool connectionSendTogether(struct connWrite *const *writes, struct aeSend *sends, int n) {
     if (n < 2 || !aeSendMany(writes[0]->conn->el, sends, n)) return false;
     for (int i = 0; i < n; i++) {
@@ -190,7 +191,8 @@ void connSetNoDelay(struct connection *conn, bool on) {
     connectionSetOption(conn->fd, IPPROTO_TCP, TCP_NODELAY, on);
 }
 
-/* First probe after idle_s of silence, and the peer is given up after as long again without an answer. */
+/* The first probe is sent after idle_s of silence; the peer counts as lost after the
+ * same time without an answer. */
 static void connectionSetKeepAlive(int fd, int idle_s) {
     connectionSetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     connectionSetOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
@@ -238,20 +240,25 @@ static sds connectionAddressName(const union address *a) {
 
 /* ---- Sockets ------------------------------------------------------------------------------------------- */
 
-/* For `return`: fills err, keeps errno, gives -1. */
-static int connFailed(char *err, size_t errlen, const char *what) {
+/* Fills err, keeps errno and returns -1. */
+static int connectionFailed(char *err, size_t errlen, const char *what) {
     int saved = errno;
     snprintf(err, errlen, "%s%s", what, strerror(saved));
     errno = saved;
     return -1;
 }
 
-static int connectionCloseFailed(int fd, char *err, size_t errlen, const char *what) {
-    connFailed(err, errlen, what);
+/* Closes fd, keeps errno and returns -1. */
+static int connectionCloseFd(int fd) {
     int saved = errno;
     close(fd);
     errno = saved;
     return -1;
+}
+
+static int connectionCloseFailed(int fd, char *err, size_t errlen, const char *what) {
+    connectionFailed(err, errlen, what);
+    return connectionCloseFd(fd);
 }
 
 static bool connectionFamilyMissing(int error) {
@@ -259,6 +266,7 @@ static bool connectionFamilyMissing(int error) {
            error == ESOCKTNOSUPPORT || error == ENOPROTOOPT;
 }
 
+/* Returns 0 and a list for connectionFreeList, or -1 with the reason in err. */
 static int connectionResolve(const char *host, int port, int family, int flags, struct addrinfo **list,
                              char *err, size_t errlen) {
     char service[16];
@@ -272,7 +280,6 @@ static int connectionResolve(const char *host, int port, int family, int flags, 
     return -1;
 }
 
-/* A socket for an address. */
 static int connectionSocketTo(const struct addrinfo *ai, bool mptcp) {
     int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, fd = -1;
 #ifdef IPPROTO_MPTCP
@@ -283,11 +290,11 @@ static int connectionSocketTo(const struct addrinfo *ai, bool mptcp) {
     return fd != -1 ? fd : socket(ai->ai_family, type, ai->ai_protocol);
 }
 
-static int connectionListenOn(const struct addrinfo *ai, struct netOptions way, int backlog, char *err,
+static int connectionListenOn(const struct addrinfo *ai, struct netOptions options, int backlog, char *err,
                               size_t errlen) {
-    int fd = connectionSocketTo(ai, way.mptcp);
-    if (fd == -1) return connFailed(err, errlen, "socket: ");
-    if (way.mark && !connectionSetOption(fd, SOL_SOCKET, SO_MARK, (int)way.mark))
+    int fd = connectionSocketTo(ai, options.mptcp);
+    if (fd == -1) return connectionFailed(err, errlen, "socket: ");
+    if (options.mark && !connectionSetOption(fd, SOL_SOCKET, SO_MARK, (int)options.mark))
         return connectionCloseFailed(fd, err, errlen, "setsockopt SO_MARK: ");
     if (ai->ai_family == AF_INET6 && !connectionSetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1))
         return connectionCloseFailed(fd, err, errlen, "setsockopt: ");
@@ -298,7 +305,13 @@ static int connectionListenOn(const struct addrinfo *ai, struct netOptions way, 
     return fd;
 }
 
-/* Wait for a connect that is under way; errno tells why it failed. */
+static void connectionFreeList(struct addrinfo *list) {
+    int saved = errno;
+    freeaddrinfo(list);
+    errno = saved;
+}
+
+/* Waits for a connect that is under way; errno says why it failed. */
 static bool connectionConnectDone(int fd, int64_t timeout_ms) {
     int ready = aeWait(fd, AE_WRITABLE, timeout_ms);
     if (ready == -1) return false;
@@ -310,16 +323,14 @@ static bool connectionConnectDone(int fd, int64_t timeout_ms) {
     return errno == 0;
 }
 
-/* As the sender, an address of the family; the port is any. */
+/* Binds the socket to a source address of this family, with any port. */
 static bool connectionBindSource(int fd, const char *source, int family) {
     struct addrinfo *list;
     char err[128];
     if (connectionResolve(source, 0, family, 0, &list, err, sizeof(err)) == -1) return false;
     bool ok = connectionSetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1) &&
               bind(fd, list->ai_addr, list->ai_addrlen) == 0;
-    int saved = errno;
-    freeaddrinfo(list);
-    errno = saved;
+    connectionFreeList(list);
     return ok;
 }
 
@@ -328,25 +339,15 @@ static int connectionStartTo(const struct addrinfo *ai, bool mptcp, const char *
     if (fd == -1) return -1;
     bool ok = !source || connectionBindSource(fd, source, ai->ai_family);
     if (ok && (connect(fd, ai->ai_addr, ai->ai_addrlen) == 0 || errno == EINPROGRESS)) return fd;
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    return -1;
+    return connectionCloseFd(fd);
 }
 
 static int connectionConnectTo(const struct addrinfo *ai, bool mptcp, int64_t timeout_ms) {
-    int fd = connectionSocketTo(ai, mptcp);
+    int fd = connectionStartTo(ai, mptcp, NULL);
     if (fd == -1) return -1;
-    bool ok = connect(fd, ai->ai_addr, ai->ai_addrlen) == 0 ||
-              (errno == EINPROGRESS && connectionConnectDone(fd, timeout_ms));
-    if (ok && netSetNonBlock(fd, false)) {
-        connectionSetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-        return fd;
-    }
-    int saved = errno;
-    close(fd);
-    errno = saved;
-    return -1;
+    if (!connectionConnectDone(fd, timeout_ms) || !netSetNonBlock(fd, false)) return connectionCloseFd(fd);
+    connectionSetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    return fd;
 }
 
 static bool connectionUnixAddress(const char *path, union address *a) {
@@ -398,8 +399,8 @@ bool connHasPending(struct aeEventLoop *el) {
     return aePending(el)->length > 0;
 }
 
-/* Handlers may close any connection: each turn of this loop starts from the head, with as many turns as there
- * were connections; one that is still marked after its turn has gone to the tail. */
+/* Handlers may close any connection, so each step starts from the head, and there are as many steps as there
+ * were connections. A connection that is still marked has moved to the tail. */
 void connServePending(struct aeEventLoop *el) {
     struct list *pending = aePending(el);
     for (size_t left = pending->length; left && pending->length; left--) {
@@ -411,7 +412,8 @@ void connServePending(struct aeEventLoop *el) {
     }
 }
 
-/* The other end of a unix socket has no name: both ends go by the path of the listening one. */
+/* The connecting end of a unix socket has no name, so both ends are called by the
+ * path of the listening one. */
 sds connPeerName(const struct connection *conn) {
     union address a;
     if (!connectionPeerAddress(conn->fd, &a)) return sdsnew("?:0");
@@ -434,7 +436,7 @@ bool connIsLocal(const struct connection *conn) {
     return a.any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
 }
 
-static int netListenBy(struct netOptions way, const char *bind, int port, int backlog, bool *unsupported,
+static int netListenBy(struct netOptions options, const char *bind, int port, int backlog, bool *unsupported,
                        char *err, size_t errlen) {
     bool all4 = strcmp(bind, "*") == 0, all6 = strcmp(bind, "::*") == 0;
     struct addrinfo *list;
@@ -447,10 +449,8 @@ static int netListenBy(struct netOptions way, const char *bind, int port, int ba
     if (fd == 0) {
         fd = -1;
         for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next)
-            fd = connectionListenOn(ai, way, backlog, err, errlen);
-        int saved = errno;
-        freeaddrinfo(list);
-        errno = saved;
+            fd = connectionListenOn(ai, options, backlog, err, errlen);
+        connectionFreeList(list);
     }
     if (fd == -1) *unsupported = connectionFamilyMissing(errno);
     return fd;
@@ -460,13 +460,13 @@ int netListenTcp(const char *bind, int port, int backlog, bool *unsupported, cha
     return netListenBy((struct netOptions){0}, bind, port, backlog, unsupported, err, errlen);
 }
 
-int netListenAll(struct netOptions way, char *const *addresses, int count, int port, int backlog, int *fds,
-                 const char **failed, char *err, size_t errlen) {
+int netListenAll(struct netOptions options, char *const *addresses, int count, int port, int backlog,
+                 int *fds, const char **failed, char *err, size_t errlen) {
     int n = 0;
     for (int i = 0; i < count; i++) {
         bool optional = addresses[i][0] == '-', unsupported = false;
         *failed = addresses[i] + optional;
-        int fd = netListenBy(way, *failed, port, backlog, &unsupported, err, errlen);
+        int fd = netListenBy(options, *failed, port, backlog, &unsupported, err, errlen);
         if (fd >= 0) {
             fds[n++] = fd;
         } else if (!(optional && (unsupported || errno == EADDRNOTAVAIL)) && !(unsupported && count > 1)) {
@@ -480,10 +480,10 @@ int netListenAll(struct netOptions way, char *const *addresses, int count, int p
 int netListenUnix(const char *path, unsigned perm, int backlog, char *err, size_t errlen) {
     union address a;
     struct stat st;
-    if (!connectionUnixAddress(path, &a)) return connFailed(err, errlen, "bind: ");
+    if (!connectionUnixAddress(path, &a)) return connectionFailed(err, errlen, "bind: ");
     if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) unlink(path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd == -1) return connFailed(err, errlen, "socket: ");
+    if (fd == -1) return connectionFailed(err, errlen, "socket: ");
     if (bind(fd, &a.any, sizeof(a.un)) == -1) return connectionCloseFailed(fd, err, errlen, "bind: ");
     if (perm && chmod(path, perm) == -1) return connectionCloseFailed(fd, err, errlen, "chmod: ");
     if (listen(fd, backlog) == -1) return connectionCloseFailed(fd, err, errlen, "listen: ");
@@ -509,36 +509,34 @@ int netConnect(const char *host, int port, int timeout_ms, char *err, size_t err
     return netConnectBy((struct netOptions){0}, host, port, timeout_ms, err, errlen);
 }
 
-int netConnectBy(struct netOptions way, const char *host, int port, int timeout_ms, char *err,
+int netConnectBy(struct netOptions options, const char *host, int port, int timeout_ms, char *err,
                  size_t errlen) {
     struct addrinfo *list;
-    if (connectionResolve(host, port, way.family ? way.family : AF_UNSPEC, 0, &list, err, errlen) == -1)
+    if (connectionResolve(host, port, options.family ? options.family : AF_UNSPEC, 0, &list, err, errlen) ==
+        -1)
         return -1;
     int64_t deadline_ms = monotonicUs() / 1000 + timeout_ms;
     int fd = -1;
     for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next) {
         int64_t left_ms = deadline_ms - monotonicUs() / 1000;
-        fd = connectionConnectTo(ai, way.mptcp, timeout_ms <= 0 ? -1 : left_ms < 0 ? 0 : left_ms);
+        fd = connectionConnectTo(ai, options.mptcp, timeout_ms <= 0 ? -1 : left_ms < 0 ? 0 : left_ms);
     }
-    if (fd == -1) connFailed(err, errlen, "");
-    int saved = errno;
-    freeaddrinfo(list);
-    errno = saved;
+    if (fd == -1) connectionFailed(err, errlen, "");
+    connectionFreeList(list);
     return fd;
 }
 
-int netConnectStart(struct netOptions way, const char *host, int port, const char *source, char *err,
+int netConnectStart(struct netOptions options, const char *host, int port, const char *source, char *err,
                     size_t errlen) {
     struct addrinfo *list;
-    if (connectionResolve(host, port, way.family ? way.family : AF_UNSPEC, 0, &list, err, errlen) == -1)
+    if (connectionResolve(host, port, options.family ? options.family : AF_UNSPEC, 0, &list, err, errlen) ==
+        -1)
         return -1;
     int fd = -1;
     for (struct addrinfo *ai = list; ai && fd == -1; ai = ai->ai_next)
-        fd = connectionStartTo(ai, way.mptcp, source);
-    if (fd == -1) connFailed(err, errlen, "");
-    int saved = errno;
-    freeaddrinfo(list);
-    errno = saved;
+        fd = connectionStartTo(ai, options.mptcp, source);
+    if (fd == -1) connectionFailed(err, errlen, "");
+    connectionFreeList(list);
     return fd;
 }
 
@@ -550,9 +548,9 @@ int netConnectEnd(int fd) {
 
 int netConnectUnix(const char *path, char *err, size_t errlen) {
     union address a;
-    if (!connectionUnixAddress(path, &a)) return connFailed(err, errlen, "");
+    if (!connectionUnixAddress(path, &a)) return connectionFailed(err, errlen, "");
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd == -1) return connFailed(err, errlen, "");
+    if (fd == -1) return connectionFailed(err, errlen, "");
     if (connect(fd, &a.any, sizeof(a.un)) == -1) return connectionCloseFailed(fd, err, errlen, "");
     return fd;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* connection_stream_test.c - connections whose bytes the loop may take ahead of their reader, on both
- * backends: nothing is lost, doubled or out of order, whoever reads how little, stops, goes, moves or comes
- * next. */
+/* connection_stream_test.c - connections whose bytes the loop may read ahead, on both backends:
+ * nothing is lost, doubled or out of order, however little a reader takes and whether it pauses,
+ * closes, moves or is replaced. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,7 +25,7 @@
 
 static struct aeEventLoop *el;
 
-/* A connection, and the other end of it. What is sent is a count modulo 251. */
+/* A connection and its other end. The bytes that are sent count modulo 251. */
 struct end {
     struct connection *conn;
     int peer;
@@ -83,7 +83,7 @@ static void connectionStreamTestFinish(struct end *e) {
     if (e->peer >= 0) close(e->peer);
 }
 
-/* Up to n bytes, as far as the socket takes them. */
+/* Sends up to n bytes, as many as the socket takes. */
 static void connectionStreamTestFeed(struct end *e, size_t n) {
     unsigned char buf[4096];
     while (n) {
@@ -117,8 +117,8 @@ static void testPieces(void **state) {
     }
 }
 
-/* It is told in each turn, keeps what came, and does not take without end. */
-static void testWhoDoesNotRead(void **state) {
+/* Such a connection is reported in each turn, keeps what came, and does not receive without limit. */
+static void testReaderThatDoesNotRead(void **state) {
     (void)state;
     struct end *e = &ends[0];
     connectionStreamTestBegin(e, 0);
@@ -131,7 +131,7 @@ static void testWhoDoesNotRead(void **state) {
     e->piece = 5000;
     size_t sent = e->sent;
     while (e->got < sent) connectionStreamTestTurn(el);
-    connectionStreamTestFeed(e, 100000); /* and goes on afterwards */
+    connectionStreamTestFeed(e, 100000); /* sending continues afterwards */
     sent = e->sent;
     while (e->got < sent) connectionStreamTestTurn(el);
     connectionStreamTestFinish(e);
@@ -165,7 +165,7 @@ static void testEnds(void **state) {
 
     connectionStreamTestBegin(e, 100);
     assert_int_equal(connWritev(e->conn, &(struct iovec){"unread", 6}, 1), 6);
-    close(e->peer); /* with something unread: a unix socket is reset by that */
+    close(e->peer); /* with unread bytes, which reset a unix socket */
     e->peer = -1;
     for (int i = 0; i < 10 && !e->ended; i++) connectionStreamTestTurn(el);
     assert_int_equal(e->ended, 1);
@@ -187,7 +187,7 @@ static void testHandlerRemoved(void **state) {
     connectionStreamTestFeed(e, 30000);
     connectionStreamTestTurn(el);
     connSetReadHandler(e->conn, connectionStreamTestOnInput);
-    assert_false(connHasPending(el)); /* the loop tells */
+    assert_false(connHasPending(el)); /* the loop reports it */
     while (e->got < 60000) connectionStreamTestTurn(el);
     assert_false(connHasPending(el));
     connSetReadHandler(e->conn, NULL);
@@ -200,11 +200,12 @@ static int64_t connectionStreamTestTick(struct aeEventLoop *l, int64_t id, void 
     return ++*(int *)data < 20 ? 1 : AE_NOMORE;
 }
 
-/* What comes while nobody wants it wakes the loop seldom, is bounded, and is told as soon as somebody does.
- */
+/* Input without a handler wakes the loop seldom, is limited, and is reported as soon as there is a
+ * handler. */
 static void connectionStreamTestPause(void **state) {
     (void)state;
-    static const size_t before[] = {0, 10, 3 * 70000}; /* the last: it is read from the socket by then */
+    /* with the last size the socket itself is read by then */
+    static const size_t before[] = {0, 10, 3 * 70000};
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         struct end *e = &ends[0];
         connectionStreamTestBegin(e, 1 << 20);
@@ -255,7 +256,7 @@ static void testNextOwnerOfTheNumber(void **state) {
         connectionStreamTestFeed(next, 20000);
         while (next->got < 20000) connectionStreamTestTurn(el);
         char byte;
-        assert_int_equal(read(e->peer, &byte, 1) > 0, 0); /* it knows that we went */
+        assert_int_equal(read(e->peer, &byte, 1) > 0, 0); /* it sees that we closed */
         assert_true(errno != EAGAIN);
         close(e->peer);
         connectionStreamTestFinish(next);
@@ -302,7 +303,7 @@ static void testMoves(void **state) {
             if (move % 3 == 0) connectionStreamTestTurn(loops[move % 2]);
             connDetach(e->conn);
             connectionStreamTestFeed(e, 100);
-            connectionStreamTestTurn(loops[move % 2]); /* nobody is called there */
+            connectionStreamTestTurn(loops[move % 2]); /* no handler is called there */
             connAttach(e->conn, loops[(move + 1) % 2]);
             connSetReadHandler(e->conn, connectionStreamTestOnInput);
         }
@@ -325,7 +326,7 @@ static void *runThere(void *data) {
     return NULL;
 }
 
-/* The loop is made here, and used there. */
+/* The loop is created in this thread and used in another. */
 static void testThread(void **state) {
     (void)state;
     struct aeEventLoop *other = aeCreate(256);
@@ -345,7 +346,7 @@ static void testThread(void **state) {
     aeDelete(other);
 }
 
-/* A child may send, and goes. The parent's connections do not notice. */
+/* A child may send before it exits. The parent's connections are not affected. */
 static void testFork(void **state) {
     (void)state;
     struct iovec iov = {"from the child", 14};
@@ -407,7 +408,7 @@ static void testWriteMany(void **state) {
         }
         assert_int_equal(w->error, 0);
         if (i % 8 == 5)
-            assert_in_range(w->result, 4096, sizeof big - 1); /* as far as there was room */
+            assert_in_range(w->result, 4096, sizeof big - 1); /* as much as the socket took */
         else
             assert_int_equal(w->result, i % 2 ? 5 : 3);
         assert_int_equal(connectionStreamTestDrain(ends[i].peer), w->result);
@@ -420,10 +421,12 @@ static void testWriteMany(void **state) {
 int main(void) {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, connectionStreamTestSetUp, connectionStreamTestTearDown)
     const struct CMUnitTest tests[] = {
-        TEST(testPieces),         TEST(testWhoDoesNotRead), TEST(testManyAtOnce),
-        TEST(testEnds),           TEST(testHandlerRemoved), TEST(testNextOwnerOfTheNumber),
-        TEST(testAllClosedByOne), TEST(testMoves),          TEST(testThread),
-        TEST(testFork),           TEST(testWriteMany),      TEST(connectionStreamTestPause),
+        TEST(testPieces),         TEST(testReaderThatDoesNotRead),
+        TEST(testManyAtOnce),     TEST(testEnds),
+        TEST(testHandlerRemoved), TEST(testNextOwnerOfTheNumber),
+        TEST(testAllClosedByOne), TEST(testMoves),
+        TEST(testThread),         TEST(testFork),
+        TEST(testWriteMany),      TEST(connectionStreamTestPause),
     };
     RUN_WITH_EACH_BACKEND(tests);
 }

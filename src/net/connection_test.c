@@ -120,8 +120,8 @@ static void testTcpSetup(void **state) {
     close(listener);
 }
 
-/* What is accepted has what the listening socket had; what is set there later is for those that come later.
- */
+/* Accepted sockets inherit the options of the listening one; options that are set there
+ * later affect later ones only. */
 static void testInherited(void **state) {
     (void)state;
     int listener = listenAt("127.0.0.1"), port = connectionTestIoClientOf(listener);
@@ -201,7 +201,7 @@ static void testConnectErrors(void **state) {
     assert_int_equal(netListenUnix(longpath, 0, 1, err, sizeof(err)), -1);
 }
 
-/* A listener whose queue is full leaves connects hanging: the time-out has to end them. */
+/* Connects to a listener whose queue is full hang: the time-out has to end them. */
 static void testConnectTimeout(void **state) {
     (void)state;
     int listener = netListenTcp("127.0.0.1", 0, 0, &(bool){false}, err, sizeof(err)), fds[8], n = 0;
@@ -241,7 +241,7 @@ static void testUnix(void **state) {
         close(listener);
     }
     unlink(path);
-    close(open(path, O_CREAT | O_WRONLY, 0600)); /* somebody's file stays */
+    close(open(path, O_CREAT | O_WRONLY, 0600)); /* a file that is no socket stays */
     assert_int_equal(netListenUnix(path, 0, 16, err, sizeof(err)), -1);
     assert_string_equal(err, "bind: Address already in use");
     assert_int_equal(access(path, F_OK), 0);
@@ -335,7 +335,7 @@ static void testHandlers(void **state) {
     connClose(c[0]);
 }
 
-/* Both are readable; the one called first closes both, itself last. */
+/* Both are readable; the handler that is called first closes both, its own connection last. */
 static void testCloseInHandler(void **state) {
     (void)state;
     struct connection *c[2];

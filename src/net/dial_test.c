@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dial_test.c - connections that are opened: successful, refused, hanging, with a name that does not resolve,
- * from a source address, cancelled at each step, and over TLS where it is built. */
+/* dial_test.c - opening connections: successful, refused, hanging, with a name that does not resolve, from a
+ * source address, cancelled at each step, and over TLS in builds with it. */
 #include "net/dial.h"
 
 #include <arpa/inet.h>
@@ -76,7 +76,7 @@ static int dialTestAcceptOne(void) {
     return fd;
 }
 
-/* Nothing more happens with the dial. */
+/* Checks that nothing more happens with the dial. */
 static void expectQuiet(int called) {
     for (int i = 0; i < 20; i++) {
         dialTestTurns(1);
@@ -140,7 +140,7 @@ static void theSourceAddressIsBound(void **state) {
     sdsfree(dial_settings.source_address);
 }
 
-/* A listener whose queue is full leaves connects hanging until the owner's deadline. */
+/* Connects to a listener whose queue is full hang until the owner's deadline. */
 static void aHangingConnectEndsByCancelling(void **state) {
     (void)state;
     int fds[8], n = 0;
@@ -233,7 +233,7 @@ static void aHandshakeMayBeCancelled(void **state) {
     expectQuiet(0);
 }
 
-/* False: there is no openssl(1). */
+/* Returns false when there is no openssl(1). */
 static bool makeCertificate(void) {
     char command[512];
     snprintf(pem, sizeof pem, "/tmp/dial_test.%d.pem", (int)getpid());

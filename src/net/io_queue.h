@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_queue.h - a bounded queue of messages from one thread to one other, without locks.
+/* io_queue.h - a bounded queue of messages from one thread to another, without locks.
  *
  *     ring[tail .. head)    messages waiting; both counters only grow, a place is counter & (size - 1)
  *
  *     producer              writes ring[next] as often as it likes, then publishes: head = next
- *     consumer              takes ring[tail], then gives the place back: tail = tail + 1
+ *     consumer              takes ring[tail], then releases the place: tail = tail + 1
  *
- * Each side keeps a copy of the other's counter and looks at the real one only when the copy says that there
- * is nothing (or no room): in the usual case neither touches a line that the other writes. What a message
- * says, and everything that it points to, belongs to the sender until it is published, then to the receiver.
+ * Each side keeps a copy of the other's counter and reads the real one only when the copy says that the queue
+ * is empty (or full), so that usually neither touches a cache line that the other writes. A message and
+ * everything that it points to belong to the sender until it is published, then to the receiver.
  *
- * After: L. Lamport, Proving the correctness of multiprocess programs, 1977; the copies of counters: J.
- * Giacomoni et al., FastForward, 2008 and P. Lee et al., A lock-free, cache-efficient shared ring buffer,
- * 2009. */
+ * After: L. Lamport, Proving the correctness of multiprocess programs, 1977; the copies of
+ * counters: J. Giacomoni et al., FastForward, 2008 and P. Lee et al., A lock-free, cache-efficient
+ * shared ring buffer, 2009. */
 #pragma once
 
 #include <stdatomic.h>
@@ -23,7 +23,7 @@
 #define IO_QUEUE_LINE 64
 
 struct ioMessage {
-    uint32_t what, flags; /* the parties' */
+    uint32_t what, flags; /* defined by the users */
     void *port, *a, *b;
 };
 _Static_assert(sizeof(struct ioMessage) == 32, "two to a cache line");
@@ -38,7 +38,7 @@ struct ioQueue {
     } producer;
     struct {
         _Alignas(IO_QUEUE_LINE) _Atomic size_t tail;
-        size_t next; /* taken; given back by ioQueueRelease */
+        size_t next; /* taken; released by ioQueueRelease */
         size_t head_seen;
     } consumer;
 };
@@ -46,7 +46,7 @@ struct ioQueue {
 void ioQueueInit(struct ioQueue *q, size_t size); /* a power of two */
 void ioQueueFree(struct ioQueue *q);              /* when neither thread uses it any more */
 
-/* Messages that are published and not taken; for either thread, and rough. */
+/* Returns about how many messages are published and not taken; either thread may call it. */
 static inline size_t ioQueueWaiting(struct ioQueue *q) {
     return atomic_load_explicit(&q->producer.head, memory_order_relaxed) -
            atomic_load_explicit(&q->consumer.tail, memory_order_relaxed);
@@ -54,7 +54,7 @@ static inline size_t ioQueueWaiting(struct ioQueue *q) {
 
 /* ---- Producer ---- */
 
-/* False: there is no room. What was put is seen by the other side only when it is published. */
+/* Adds a message, which the other side sees only when it is published. False: the queue is full. */
 static inline bool ioQueuePut(struct ioQueue *q, struct ioMessage m) {
     if (q->producer.next - q->producer.tail_seen == q->size) {
         q->producer.tail_seen = atomic_load_explicit(&q->consumer.tail, memory_order_acquire);
@@ -63,16 +63,17 @@ static inline bool ioQueuePut(struct ioQueue *q, struct ioMessage m) {
     q->ring[q->producer.next++ & (q->size - 1)] = m;
     return true;
 }
-/* True: there was something to publish. */
+/* Publishes what was put. Returns whether there was anything to publish. */
 static inline bool ioQueuePublish(struct ioQueue *q) {
     if (q->producer.next == atomic_load_explicit(&q->producer.head, memory_order_relaxed)) return false;
-    atomic_store(&q->producer.head, q->producer.next); /* before a look at whether the other side sleeps */
+    /* ordered before the check whether the other side sleeps */
+    atomic_store(&q->producer.head, q->producer.next);
     return true;
 }
 
 /* ---- Consumer ---- */
 
-/* False: there is nothing. The place can be used again when it is released. */
+/* Takes a message, whose place can be used again when it is released. False: there is none. */
 static inline bool ioQueueTake(struct ioQueue *q, struct ioMessage *m) {
     if (q->consumer.next == q->consumer.head_seen) {
         q->consumer.head_seen = atomic_load_explicit(&q->producer.head, memory_order_acquire);
@@ -81,11 +82,11 @@ static inline bool ioQueueTake(struct ioQueue *q, struct ioMessage *m) {
     *m = q->ring[q->consumer.next++ & (q->size - 1)];
     return true;
 }
-/* Gives back the places of all that was taken. */
+/* Releases the places of all messages that were taken. */
 static inline void ioQueueRelease(struct ioQueue *q) {
     atomic_store_explicit(&q->consumer.tail, q->consumer.next, memory_order_release);
 }
-/* Is there nothing to take? For the consumer, after it has said that it will sleep. */
+/* Returns whether there is nothing to take. For a consumer that has announced that it will sleep. */
 static inline bool ioQueueEmpty(struct ioQueue *q) {
     return q->consumer.next == atomic_load(&q->producer.head);
 }

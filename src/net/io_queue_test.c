@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_queue_test.c - the queue between two threads: full and empty, published or not, round and round. */
+/* io_queue_test.c - the queue between two threads: full and empty, published or not,
+ * around the ring many times. */
 #include "net/io_queue.h"
 
 #include <pthread.h>
@@ -43,7 +44,8 @@ static void whatIsNotPublishedIsNotSeen(void **state) {
     ioQueueFree(&q);
 }
 
-/* Every number of messages, from every place of the ring on; room comes back only when it is released. */
+/* Puts every number of messages from every place of the ring on; places can be used again
+ * only when they are released. */
 static void fullAndEmptyAtEveryPlace(void **state) {
     (void)state;
     struct ioQueue q;
@@ -62,7 +64,7 @@ static void fullAndEmptyAtEveryPlace(void **state) {
             ioQueueRelease(&q);
         }
         assert_true(
-            ioQueuePut(&q, ioQueueTestNumbered(put++))); /* the next round begins one place further on */
+            ioQueuePut(&q, ioQueueTestNumbered(put++))); /* the next round starts one place further on */
         ioQueuePublish(&q);
         expectNext(&q, taken++);
         ioQueueRelease(&q);
@@ -97,7 +99,7 @@ static void twoThreads(void **state) {
     static const size_t sizes[] = {1, 2, 64, 4096};
     shared.count = modelOps();
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        if (sizes[s] == 1) shared.count /= 20; /* hand to hand: it switches threads for each */
+        if (sizes[s] == 1) shared.count /= 20; /* with one place, threads are switched for each message */
         ioQueueInit(&shared.q, sizes[s]);
         pthread_t producer;
         assert_int_equal(pthread_create(&producer, NULL, ioQueueTestProduce, NULL), 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* io_thread.c - see io_thread.h.
  *
- *     turn of an I/O thread:   take the messages ──▶ handlers
- *                              publish what has been told, wake the main thread
- *                              poll (sleep when there is nothing) ──▶ handlers of sockets
+ *      turn of an I/O thread:   take the messages ──▶ handlers
+ *                               publish the messages of this turn, wake the main thread
+ *                               poll (sleep when there is nothing) ──▶ handlers of sockets
  *
- * Published is once a turn, or when a batch has come together. To wake a main thread that sleeps costs both
- * of them more than a request does, so for few messages the thread first looks whether its sockets have more.
- */
+ * Messages are published once a turn, or when a batch has come together. Waking a main thread that
+ * sleeps costs both of them more than a request does, so with few messages the thread first checks
+ * whether its sockets have more. */
 #define _GNU_SOURCE
 #include "net/io_thread.h"
 
@@ -26,12 +26,12 @@
 #include "net/connection.h"
 
 #define QUEUE_SIZE    (4 * 1024)
-#define RECEIVE_BATCH 32 /* messages that are fetched together */
+#define RECEIVE_BATCH 32 /* messages that are prefetched together */
 #define WAKE_BATCH    32 /* messages for which a main thread that sleeps is woken in the middle of a turn */
-#define UNSAID_FIRST  64
-#define LOOP_SIZE     1024 /* fds to begin with */
+#define UNSENT_FIRST  64
+#define LOOP_SIZE     1024 /* initial number of fds */
 
-/* What a thread is told when it is to end, or to stand still; handlers know no such messages. */
+/* Messages that make a thread end, or stand still; handlers do not get them. */
 #define MESSAGE_END  UINT32_MAX
 #define MESSAGE_HOLD (UINT32_MAX - 1)
 
@@ -43,24 +43,26 @@ struct ioThread {
     void *state;
     clockid_t cpu_clock;
 
-    /* Of the thread. */
-    struct ioMessage *unsaid; /* what to_main had no room for, in order */
-    size_t unsaid_count, unsaid_cap;
-    bool owes_wake;          /* the main thread slept when something was said to it */
-    unsigned told;           /* messages since it was last known to be awake */
-    unsigned told_last_turn; /* the same, when the last turn ended */
+    /* Used by the thread only. */
+    struct ioMessage *unsent; /* messages for which to_main had no space, in order */
+    size_t unsent_count, unsent_cap;
+    bool owes_wake;            /* the main thread slept when a message was published */
+    unsigned posted;           /* messages since the main thread was last known to be awake */
+    unsigned posted_last_turn; /* `posted` when the last turn ended */
 
     struct ioQueue to_thread, to_main;
-    _Alignas(IO_QUEUE_LINE) _Atomic bool sleeps; /* the thread says so, others wake it */
+    /* set by the thread; a sender clears it and wakes the thread */
+    _Alignas(IO_QUEUE_LINE) _Atomic bool sleeps;
     _Atomic bool ended, held;
     _Atomic int tid;
 };
 
 static struct aeEventLoop *main_loop;
 static const struct ioThreadHandlers *handlers;
-static struct ioThread *threads[IO_THREADS_MAX]; /* of the main thread */
+static struct ioThread *threads[IO_THREADS_MAX]; /* used by the main thread only */
 static int thread_count;
-static pthread_mutex_t hold = PTHREAD_MUTEX_INITIALIZER; /* the main thread's while threads stand still */
+/* held by the main thread while threads stand still */
+static pthread_mutex_t hold = PTHREAD_MUTEX_INITIALIZER;
 static _Alignas(IO_QUEUE_LINE) _Atomic bool main_sleeps;
 
 /* ---- The I/O thread ---- */
@@ -71,36 +73,36 @@ static void ioThreadWakeIfAsleep(_Atomic bool *sleeps, struct aeEventLoop *loop)
     if (atomic_load(sleeps) && atomic_exchange(sleeps, false)) aeWakeup(loop);
 }
 
-/* Says aloud what has been told, as far as there is room. */
-static void ioThreadSpeak(struct ioThread *t) {
-    size_t said = 0;
-    while (said < t->unsaid_count && ioQueuePut(&t->to_main, t->unsaid[said])) said++;
-    for (size_t i = said; said && i < t->unsaid_count; i++) t->unsaid[i - said] = t->unsaid[i];
-    t->unsaid_count -= said;
+/* Publishes all messages for which there is space. */
+static void ioThreadPublish(struct ioThread *t) {
+    size_t sent = 0;
+    while (sent < t->unsent_count && ioQueuePut(&t->to_main, t->unsent[sent])) sent++;
+    for (size_t i = sent; sent && i < t->unsent_count; i++) t->unsent[i - sent] = t->unsent[i];
+    t->unsent_count -= sent;
     if (!ioQueuePublish(&t->to_main)) return;
     t->owes_wake = atomic_load(&main_sleeps);
-    if (!t->owes_wake) t->told = 0;
+    if (!t->owes_wake) t->posted = 0;
 }
 
 static void ioThreadWakeMain(struct ioThread *t) {
     if (t->owes_wake) ioThreadWakeIfAsleep(&main_sleeps, main_loop);
     t->owes_wake = false;
-    t->told = 0;
+    t->posted = 0;
 }
 
-static void ioThreadKeepUnsaid(struct ioThread *t, struct ioMessage m) {
-    if (t->unsaid_count == t->unsaid_cap) {
-        t->unsaid_cap = t->unsaid_cap ? 2 * t->unsaid_cap : UNSAID_FIRST;
-        t->unsaid = zrealloc(t->unsaid, t->unsaid_cap * sizeof *t->unsaid);
+static void ioThreadKeepUnsent(struct ioThread *t, struct ioMessage m) {
+    if (t->unsent_count == t->unsent_cap) {
+        t->unsent_cap = t->unsent_cap ? 2 * t->unsent_cap : UNSENT_FIRST;
+        t->unsent = zrealloc(t->unsent, t->unsent_cap * sizeof *t->unsent);
     }
-    t->unsaid[t->unsaid_count++] = m;
+    t->unsent[t->unsent_count++] = m;
 }
 
 void ioThreadPost(struct ioThread *t, struct ioMessage m) {
     debugAssert(t == self);
-    if (t->unsaid_count || !ioQueuePut(&t->to_main, m)) ioThreadKeepUnsaid(t, m);
-    if (++t->told < WAKE_BATCH) return;
-    ioThreadSpeak(t);
+    if (t->unsent_count || !ioQueuePut(&t->to_main, m)) ioThreadKeepUnsent(t, m);
+    if (++t->posted < WAKE_BATCH) return;
+    ioThreadPublish(t);
     ioThreadWakeMain(t);
 }
 
@@ -111,10 +113,10 @@ static void ioThreadStandStill(struct ioThread *t) {
     atomic_store_explicit(&t->held, false, memory_order_release);
 }
 
-static void ioThreadListen(struct ioThread *t) {
+static void ioThreadHandleMessages(struct ioThread *t) {
     struct ioMessage m;
     while (ioQueueTake(&t->to_thread, &m)) {
-        ioQueueRelease(&t->to_thread); /* the main thread may be waiting for room */
+        ioQueueRelease(&t->to_thread); /* the main thread may be waiting for space */
         if (m.what == MESSAGE_END)
             aeStop(t->loop);
         else if (m.what == MESSAGE_HOLD)
@@ -124,17 +126,17 @@ static void ioThreadListen(struct ioThread *t) {
     }
 }
 
-/* With something unsaid the thread comes back soon: the main thread is taking from a full queue. */
+/* With unsent messages the thread polls without waiting: the main thread is emptying a full queue. */
 static void ioThreadBeforeSleep(struct aeEventLoop *el) {
     struct ioThread *t = self;
     connServePending(el);
-    ioThreadListen(t);
+    ioThreadHandleMessages(t);
     handlers->turn(t);
-    ioThreadSpeak(t);
-    if (t->told == t->told_last_turn) ioThreadWakeMain(t); /* nothing more has come */
-    t->told_last_turn = t->told;
+    ioThreadPublish(t);
+    if (t->posted == t->posted_last_turn) ioThreadWakeMain(t); /* this turn added no message */
+    t->posted_last_turn = t->posted;
     atomic_store(&t->sleeps, true);
-    aeSetDontWait(el, t->owes_wake || t->unsaid_count || !ioQueueEmpty(&t->to_thread) || connHasPending(el));
+    aeSetDontWait(el, t->owes_wake || t->unsent_count || !ioQueueEmpty(&t->to_thread) || connHasPending(el));
 }
 
 static void ioThreadAfterSleep(struct aeEventLoop *el) {
@@ -142,7 +144,7 @@ static void ioThreadAfterSleep(struct aeEventLoop *el) {
     atomic_store_explicit(&self->sleeps, false, memory_order_relaxed);
 }
 
-static void ioThreadNameThread(const struct ioThread *t) {
+static void ioThreadSetName(const struct ioThread *t) {
     char name[16];
     snprintf(name, sizeof name, "io_thd_%d", t->number);
     prctl(PR_SET_NAME, name);
@@ -151,14 +153,14 @@ static void ioThreadNameThread(const struct ioThread *t) {
 static void *ioThreadMain(void *arg) {
     struct ioThread *t = self = arg;
     atomic_store_explicit(&t->tid, gettid(), memory_order_relaxed);
-    ioThreadNameThread(t);
+    ioThreadSetName(t);
     cpulistApply(t->cpulist);
     zmallocThreadStart();
     t->state = handlers->begin(t);
     aeMain(t->loop);
     handlers->end(t);
-    for (ioThreadSpeak(t); t->unsaid_count; ioThreadSpeak(t)) sched_yield();
-    zfree(t->unsaid);
+    for (ioThreadPublish(t); t->unsent_count; ioThreadPublish(t)) sched_yield();
+    zfree(t->unsent);
     zmallocThreadExit();
     atomic_store_explicit(&t->ended, true, memory_order_release);
     return NULL;
@@ -174,12 +176,12 @@ void *ioThreadState(const struct ioThread *t) {
 
 /* ---- The main thread ---- */
 
-void ioThreadsInit(struct aeEventLoop *loop, const struct ioThreadHandlers *of_messages) {
+void ioThreadsInit(struct aeEventLoop *loop, const struct ioThreadHandlers *message_handlers) {
     main_loop = loop;
-    handlers = of_messages;
+    handlers = message_handlers;
 }
 
-static void ioThreadFreeThread(struct ioThread *t) {
+static void ioThreadFree(struct ioThread *t) {
     if (t->loop) aeDelete(t->loop);
     ioQueueFree(&t->to_thread);
     ioQueueFree(&t->to_main);
@@ -200,7 +202,7 @@ struct ioThread *ioThreadStart(int number, const char *cpulist) {
         error = threadCreate(&t->thread, ioThreadMain, t);
     }
     if (error) {
-        ioThreadFreeThread(t);
+        ioThreadFree(t);
         errno = error;
         return NULL;
     }
@@ -221,7 +223,7 @@ void ioThreadStop(struct ioThread *t) {
     int at = 0;
     while (threads[at] != t) at++;
     threads[at] = threads[--thread_count];
-    ioThreadFreeThread(t);
+    ioThreadFree(t);
 }
 
 void ioThreadSend(struct ioThread *t, struct ioMessage m) {
@@ -236,10 +238,10 @@ void ioThreadFlush(struct ioThread *t) {
 }
 
 int ioThreadReceive(struct ioThread *t) {
-    static bool hearing;
-    serverAssert(!hearing); /* messages would be heard out of order */
-    hearing = true;
-    int heard = 0, n;
+    static bool receiving;
+    serverAssert(!receiving); /* otherwise messages would be handled out of order */
+    receiving = true;
+    int received = 0, n;
     do {
         struct ioMessage batch[RECEIVE_BATCH];
         for (n = 0; n < RECEIVE_BATCH && ioQueueTake(&t->to_main, &batch[n]); n++) {
@@ -249,10 +251,10 @@ int ioThreadReceive(struct ioThread *t) {
         ioQueueRelease(&t->to_main);
         for (int i = 0; n > 1 && i < n; i++) handlers->fetch(&batch[i]);
         for (int i = 0; i < n; i++) handlers->to_main(t, &batch[i]);
-        heard += n;
+        received += n;
     } while (n == RECEIVE_BATCH);
-    hearing = false;
-    return heard;
+    receiving = false;
+    return received;
 }
 
 void ioThreadAwait(struct ioThread *t) {
@@ -277,7 +279,8 @@ void ioThreadsHold(void) {
 
 void ioThreadsRelease(void) {
     pthread_mutex_unlock(&hold);
-    ioThreadAwaitHeld(false); /* or the next hold could come before a thread has seen the end of this one */
+    /* otherwise the next hold could come before a thread has seen the end of this one */
+    ioThreadAwaitHeld(false);
 }
 
 bool ioMainSleeps(void) {
@@ -305,11 +308,11 @@ int ioThreadTid(const struct ioThread *t) {
     return atomic_load_explicit(&t->tid, memory_order_relaxed);
 }
 
-size_t ioThreadUnheard(struct ioThread *t) {
+size_t ioThreadCountToMain(struct ioThread *t) {
     return ioQueueWaiting(&t->to_main);
 }
 
-size_t ioThreadUnread(struct ioThread *t) {
+size_t ioThreadCountToThread(struct ioThread *t) {
     return ioQueueWaiting(&t->to_thread);
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_thread_test.c - threads that send back what they are told: order, sleep and waking, full queues, the
- * end.
- *
- * A wake-up that is lost leaves both sides asleep: then the alarm ends the program. */
+/* io_thread_test.c - threads that send back their messages: order, sleep and waking, full queues, the end.
+ * After a lost wake-up both sides would sleep; then the alarm ends the program. */
 #include "net/io_thread.h"
 
 #include <setjmp.h>
@@ -19,7 +17,7 @@
 #define PATIENCE_S 200
 #define MANY       50000 /* messages: more than fit into queues */
 
-enum { ECHO, SLOW, BURST }; /* what a thread is told: BURST of a messages */
+enum { ECHO, SLOW, BURST }; /* commands to a thread; BURST sends `a` messages */
 
 static struct aeEventLoop *loop;
 static struct heard {
@@ -73,7 +71,7 @@ static void ioThreadTestStop(struct ioThread *t) {
     ended++;
 }
 
-/* As the server's loop does it: sleeps when nobody has said anything. */
+/* A turn like that of the server's loop: sleeps when no thread has sent anything. */
 static void mainTurn(struct ioThread **threads, int n) {
     for (int i = 0; i < n; i++) ioThreadFlush(threads[i]);
     aeSetDontWait(loop, !ioMainSleeps());
@@ -82,7 +80,7 @@ static void mainTurn(struct ioThread **threads, int n) {
     for (int i = 0; i < n; i++) ioThreadReceive(threads[i]);
 }
 
-/* One message is on its way: both sides sleep between each two. */
+/* With a single message, both sides sleep between every two. */
 static void noWakeUpIsLost(void **state) {
     (void)state;
     struct ioThread *t = ioThreadTestStart(1);
@@ -95,7 +93,7 @@ static void noWakeUpIsLost(void **state) {
     assert_int_equal(heard[1].count, turns);
 }
 
-/* The same with several at once, of which some work while others fall asleep. */
+/* Several threads at once, of which some work while others fall asleep. */
 static void noWakeUpIsLostAmongSeveral(void **state) {
     (void)state;
     enum { THREADS = 4 };
@@ -123,14 +121,15 @@ static void noWakeUpIsLostAmongSeveral(void **state) {
     }
 }
 
-/* The main thread hears nothing while it says more than there is room for, and waits for the slow one. */
-static void moreThanThereIsRoomFor(void **state) {
+/* The main thread receives nothing while it sends more than the queue can hold, and
+ * waits for the slow thread. */
+static void moreMessagesThanTheQueueHolds(void **state) {
     (void)state;
     struct ioThread *t = ioThreadTestStart(1);
     ioThreadSend(t, (struct ioMessage){.what = SLOW, .a = (void *)0});
     for (uintptr_t i = 1; i < MANY; i++) ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)i});
     while (heard[1].count < MANY) mainTurn(&t, 1);
-    /* One message, and more come back than the queue has room for. */
+    /* One message makes the thread send more than the queue can hold. */
     ioThreadSend(t, (struct ioMessage){.what = BURST, .a = (void *)MANY, .b = (void *)MANY});
     while (heard[1].count < 2 * MANY) mainTurn(&t, 1);
     ioThreadSend(t, (struct ioMessage){.what = BURST, .a = (void *)(2 * MANY), .b = (void *)MANY});
@@ -140,7 +139,7 @@ static void moreThanThereIsRoomFor(void **state) {
     assert_int_equal(heard[1].count, 3 * MANY);
 }
 
-/* What was said before the end is done, and heard. */
+/* Messages that were sent before the end are handled, and their replies received. */
 static void theEndWaitsForAll(void **state) {
     (void)state;
     for (uintptr_t n = 0; n < 12000; n = n * 3 + 1) {
@@ -156,7 +155,7 @@ static void theEndWaitsForAll(void **state) {
     assert_int_equal(heard[2].count, MANY + 1);
 }
 
-/* Any of them can go first, and its number be used again. */
+/* Any thread can end first, and its number be used again. */
 static void threadsComeAndGo(void **state) {
     (void)state;
     enum { THREADS = 8 };
@@ -176,7 +175,7 @@ static void threadsComeAndGo(void **state) {
 }
 
 /* A thread that has nothing to do takes no processor. */
-static void whoHasNothingToDoSleeps(void **state) {
+static void anIdleThreadSleeps(void **state) {
     (void)state;
     struct ioThread *t = ioThreadTestStart(1);
     ioThreadSend(t, (struct ioMessage){.what = ECHO, .a = (void *)0});
@@ -209,9 +208,12 @@ static int ioThreadTestTearDown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noWakeUpIsLost),         cmocka_unit_test(noWakeUpIsLostAmongSeveral),
-        cmocka_unit_test(moreThanThereIsRoomFor), cmocka_unit_test(theEndWaitsForAll),
-        cmocka_unit_test(threadsComeAndGo),       cmocka_unit_test(whoHasNothingToDoSleeps),
+        cmocka_unit_test(noWakeUpIsLost),
+        cmocka_unit_test(noWakeUpIsLostAmongSeveral),
+        cmocka_unit_test(moreMessagesThanTheQueueHolds),
+        cmocka_unit_test(theEndWaitsForAll),
+        cmocka_unit_test(threadsComeAndGo),
+        cmocka_unit_test(anIdleThreadSleeps),
     };
     return cmocka_run_group_tests(tests, ioThreadTestSetUp, ioThreadTestTearDown);
 }

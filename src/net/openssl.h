@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* openssl.h - OpenSSL's functions as net/tls*.c call them: from its libraries, which are loaded when there is
- * to be the first context. A server without TLS has neither of them in memory (1.7 MB resident, 0.5 of it its
- * own).
+/* openssl.h - the functions of OpenSSL as net/tls*.c call them. The libraries are loaded when the
+ * first context is created, so that a server without TLS does not have them in memory (1.7 MB
+ * resident, 0.5 of it its own).
  *
  *     SSL_new(ctx)  ->  openssl.SSL_new(ctx)      a table of their addresses, with the headers' types
  *
- * A function that is not in the lists below is an undefined symbol when a program is linked: it goes into its
- * list, and gets its line behind them. What OpenSSL's headers make of other functions by inline functions
- * (stacks), not macros, has to be called by the names here. */
+ * A function that is not in the lists below is an undefined symbol when a program is linked: add it to its
+ * list and to the macros behind the lists. Where OpenSSL's headers use inline functions instead of macros
+ * (stacks), the functions below have to be called directly. */
 #pragma once
 
 #include <openssl/err.h>
@@ -49,7 +49,8 @@ extern struct openssl {
 } openssl;
 #undef OPENSSL_MEMBER
 
-/* Before anything else; false, and why: the libraries, or one of these functions, are not there. */
+/* Loads the libraries; to be called before any other function. False: a library or a function is
+ * missing, and err says which. */
 bool opensslLoad(sds *err);
 
 #ifndef OPENSSL_ITSELF

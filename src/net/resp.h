@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* resp.h - the wire protocol (RESP2 and RESP3, the published specification): requests in, replies out and
- * back in.
+/* resp.h - the wire protocol (RESP2 and RESP3, the published specification): requests in,
+ * replies out, and replies in.
  *
- * Three parts that share nothing but the syntax:
- *  1. the request parser of the server: bytes to argument views, resumable at any byte, nothing allocated for
- *     requests that are complete in the buffer;
+ * Three parts share nothing but the syntax:
+ *  1. the request parser of the server: bytes to argument views, resumable at any byte, without an allocation
+ *     for requests that are complete in the buffer;
  *  2. writers of reply headers into plain memory (client/reply.h puts them into output chains);
- *  3. the reply reader for tools and for scripts: bytes to a tree. */
+ *  3. the reply reader for tools and scripts: bytes to a tree. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,30 +19,30 @@
 /* ---- 1. Requests ---- */
 
 #define RESP_INLINE_MAX_SIZE (64 * 1024) /* longest inline request, and longest length line */
-#define RESP_BIG_ARG         (32 * 1024) /* bulks from this size are read into an sds of their own */
+#define RESP_BIG_ARG         (32 * 1024) /* bulks of this size or more are read into an sds of their own */
 #define RESP_MAX_MULTIBULK   INT32_MAX
 #define RESP_UNAUTH_MAX_ARGS 10 /* limits before authentication */
 #define RESP_UNAUTH_MAX_BULK (16 * 1024)
 
-struct respBigArg { /* an argument that came in a buffer of its own */
+struct respBigArg { /* an argument that is in a buffer of its own */
     struct respBigArg *next;
     int index; /* in argv */
     sds buf;
 };
 
-/* Progress within one request that is not complete yet. Zero-initialized is "at the start of a request".
- * Offsets are relative to the first byte of the request, so the bytes may move between calls as long as they
- * stay contiguous. */
+/* Progress within a request that is not complete yet. All zero means "at the start of a request".
+ * Offsets are relative to the first byte of the request, so the bytes may move between calls as long
+ * as they stay contiguous. */
 struct respParser {
     int kind;                /* 0 unknown, 1 inline, 2 multibulk */
     int32_t argc;            /* arguments complete */
     int32_t multibulk;       /* arguments announced */
     int64_t bulklen;         /* announced length of the argument being read, -1: header not read yet */
     size_t pos;              /* offset parsed up to */
-    size_t scanned;          /* the unfinished line at pos was searched for its end up to this offset */
+    size_t scanned;          /* the unfinished line at pos has been searched for its end up to this offset */
     struct respArgPos *args; /* offsets of the complete arguments; only when the request spans reads */
     int32_t args_cap;
-    bool bad_crlf;          /* other bytes stood behind the newest big argument */
+    bool bad_crlf;          /* the newest big argument was not followed by CR LF */
     struct respBigArg *big; /* big arguments so far, newest first; the newest may be incomplete */
     size_t big_missing;     /* bytes still to be read into big->buf (0: none) */
     size_t big_bytes;       /* sum of big buffers, for accounting */
@@ -51,12 +51,12 @@ struct respParser {
 struct respLimits {
     int64_t max_bulk;   /* proto-max-bulk-len */
     int32_t max_args;   /* multibulk limit */
-    bool authenticated; /* else the RESP_UNAUTH limits apply */
+    bool authenticated; /* otherwise the RESP_UNAUTH limits apply */
 };
 
 enum respStatus { RESP_OK, RESP_MORE, RESP_EMPTY, RESP_ERROR };
 
-/* Parse one request at buf[0..*len).
+/* Parses one request at buf[0..*len).
  *
  *     RESP_OK     argv[0..*argc) views are written to *argv (grown with zrealloc through argv_cap from
  *                 position argv_base on), *consumed is the size of the request in buf, *big the list of big
@@ -66,40 +66,41 @@ enum respStatus { RESP_OK, RESP_MORE, RESP_EMPTY, RESP_ERROR };
  *                 begun, its bytes are moved to p->big->buf, *len is shortened to what the buffer still has
  *                 to keep, and the caller reads straight into respBigSpace() until it returns 0, then goes
  *                 on with the buffer.
- *     RESP_ERROR  *err is the text after "-ERR Protocol error: "; the connection cannot go on. */
+ *     RESP_ERROR  *err is the text after "-ERR Protocol error: "; the connection must be closed. */
 enum respStatus respParseRequest(struct respParser *p, char *buf, size_t *len,
                                  const struct respLimits *limits, struct str **argv, size_t *argv_cap,
                                  size_t argv_base, int *argc, size_t *consumed, struct respBigArg **big,
                                  const char **err);
 
-/* Where views go: *argv is grown with zrealloc through cap, from position base on. */
+/* The destination of views: *argv is grown with zrealloc through cap, from position base on. */
 struct respViews {
     struct str **argv;
     size_t *cap, base;
 };
-/* As respParseRequest does nearly all of them, for who has many of them to parse: a request that is whole,
- * with fewer than a hundred arguments of fewer than a hundred bytes, by a parser that has not begun one
- * (respParserIdle). Returns what follows it. NULL: it is not of that kind, and nothing has been done. */
+/* Parses a request of the most common form, faster for callers with many requests: it is complete, has fewer
+ * than a hundred arguments of fewer than a hundred bytes, and the parser has not begun one (respParserIdle).
+ * Returns what follows the request. NULL: it has another form, and nothing has been done. */
 const char *respParseShort(const char *buf, size_t len, bool authenticated, const struct respViews *views,
                            int *argc);
 static inline bool respParserIdle(const struct respParser *p) {
     return p->kind == 0;
 }
 
-/* Where and how many bytes to read next for the incomplete big argument; 0 when there is none. respBigFilled
- * tells how many came. */
+/* Returns how many bytes to read next, and in *dst where to, for the incomplete big argument; 0 when there is
+ * none. respBigFilled reports how many came. */
 size_t respBigSpace(struct respParser *p, char **dst);
 void respBigFilled(struct respParser *p, size_t n);
-void respParserReset(struct respParser *p); /* frees what it holds */
+void respParserReset(struct respParser *p); /* frees the memory of an unfinished request */
 void respBigArgsFree(struct respBigArg *big);
 
 /* ---- 2. Reply headers ---- */
 
 #define RESP_HDR_SIZE 32
-/* "<type><n>\r\n" into dst (RESP_HDR_SIZE is enough); returns the length. type is one of : $ * % ~ > | */
+/* Writes "<type><n>\r\n" to dst (RESP_HDR_SIZE is enough) and returns the length.
+ * type is one of : $ * % ~ > | */
 unsigned respWriteHeader(char *dst, char type, int64_t n);
-/* The same for lengths and counts, most of which are small: without a call up to 99. The end of what it
- * wrote. */
+/* Writes the header of a length or count, most of which are small: up to 99 no function is called. Returns
+ * the end of what it wrote. */
 static inline char *respPutHeader(char *p, char type, size_t n) {
     if (__builtin_expect(n > 99, 0)) return p + respWriteHeader(p, type, (int64_t)n);
     *p++ = type;
@@ -110,13 +111,13 @@ static inline char *respPutHeader(char *p, char type, size_t n) {
     return p;
 }
 
-/* ---- Requests, written ---- */
+/* ---- Writing requests ---- */
 
-/* A request as an array of bulks, with every length in its one canonical form. Room is what dst has to have,
- * a little more than is written; the others return the end of what they wrote. */
+/* Write a request as an array of bulks, with every length in its canonical form. respRequestRoom returns the
+ * size that dst needs, a little more than is written; the others return the end of what they wrote. */
 size_t respRequestRoom(int argc, const struct str *argv);
 char *respWriteRequest(char *dst, int argc, const struct str *argv);
-/* Its parts, for those who write the arguments themselves: each is followed by "\r\n". */
+/* Write the parts of a request, for callers that write the arguments themselves, each followed by "\r\n". */
 char *respWriteRequestHead(char *dst, int64_t argc);
 char *respWriteBulkHead(char *dst, size_t len);
 
@@ -128,19 +129,19 @@ enum respType {
     RESP_T_ERROR,    /* - and ! */
     RESP_T_INTEGER,  /* : */
     RESP_T_NULL,     /* _ $-1 *-1 */
-    RESP_T_DOUBLE,   /* , text kept in str */
+    RESP_T_DOUBLE,   /* , (the text is kept in str) */
     RESP_T_BOOL,     /* # */
     RESP_T_BIGNUM,   /* ( */
-    RESP_T_VERBATIM, /* = format in vtype, text in str */
+    RESP_T_VERBATIM, /* = (format in vtype, text in str) */
     RESP_T_ARRAY,    /* * */
-    RESP_T_MAP,      /* % 2n elements */
+    RESP_T_MAP,      /* % (2n elements) */
     RESP_T_SET,      /* ~ */
     RESP_T_PUSH,     /* > */
 };
 
 struct respReply {
     enum respType type;
-    bool null_array; /* RESP_T_NULL that was *-1 */
+    bool null_array; /* a RESP_T_NULL that was *-1 */
     char vtype[4];
     int64_t integer;
     double dval;
@@ -149,14 +150,16 @@ struct respReply {
     struct respReply *element; /* array of `elements` */
 };
 
-/* Read one reply at buf[0..len). Returns the bytes it took, 0 when incomplete, -1 on a syntax error or
- * nesting over 512. Attributes (|) are skipped. *out is filled, with children from zmalloc: free with
- * respReplyFree (frees the children, not *out itself). */
+/* Reads one reply at buf[0..len). Returns the bytes it took, 0 when incomplete, -1 on a syntax error or
+ * nesting over 512. Attributes (|) are skipped. *out is filled, with children from zmalloc: respReplyFree
+ * frees the children, not *out itself. */
 int64_t respReadReply(const char *buf, size_t len, struct respReply *out);
 void respReplyFree(struct respReply *r);
-/* The value of a map's field; RESP2 has arrays of names and values instead. NULL: there is none. O(fields) */
+/* Returns the value of a map's field; in RESP2 a map is an array of names and values. NULL:
+ * there is none. O(fields) */
 const struct respReply *respField(const struct respReply *map, const char *name);
-struct str respFieldText(const struct respReply *map, const char *name); /* its text; empty: none */
-/* Size in bytes of the first whole reply in buf, without building anything; 0 incomplete, -1 error. For
- * benchmarks. */
+/* the text of the field; empty: none */
+struct str respFieldText(const struct respReply *map, const char *name);
+/* Returns the size in bytes of the first whole reply in buf without building anything; 0 incomplete,
+ * -1 error. For benchmarks. */
 int64_t respReplyLength(const char *buf, size_t len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* resp_encode.c - requests, written: what the server passes on to files and replicas. */
+/* resp_encode.c - writes requests, for what the server passes on to files and replicas. */
 #include <string.h>
 
 #include "net/resp.h"
@@ -7,9 +7,9 @@
 #define HEADER_MAX 24 /* "$18446744073709551615\r\n" */
 
 size_t respRequestRoom(int argc, const struct str *argv) {
-    size_t room = HEADER_MAX + (size_t)argc * (HEADER_MAX + 2);
-    for (int i = 0; i < argc; i++) room += argv[i].len;
-    return room;
+    size_t bytes = HEADER_MAX + (size_t)argc * (HEADER_MAX + 2);
+    for (int i = 0; i < argc; i++) bytes += argv[i].len;
+    return bytes;
 }
 
 char *respWriteRequestHead(char *dst, int64_t argc) {

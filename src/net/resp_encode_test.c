@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* resp_encode_test.c - requests that are written are read back as they were, and have the one form. */
+/* resp_encode_test.c - requests that are written are read back unchanged, and have the canonical form. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void testForm(void **state) {
     sdsfree(s);
 }
 
-/* Lengths of every number of digits up to six, and counts, too. */
+/* Lengths with up to six digits, and counts, too. */
 static void testLengths(void **state) {
     (void)state;
     static const size_t lengths[] = {0, 1, 9, 10, 11, 99, 100, 101, 999, 1000, 9999, 10000, 99999, 100000};
@@ -57,7 +57,7 @@ static void testLengths(void **state) {
     zfree(bytes);
 }
 
-/* What the parser takes for a request has this form: its bytes may stand for it. */
+/* The parser accepts no other form, so the bytes of a request may be passed on unchanged. */
 static void testNoOtherForm(void **state) {
     (void)state;
     static const char *const odd[] = {"*01\r\n$1\r\na\r\n", "*+1\r\n$1\r\na\r\n", "* 1\r\n$1\r\na\r\n",

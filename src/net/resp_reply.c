@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* resp_reply.c - replies of the protocol: their headers for the server, and a reader for tools and scripts.
  *
- *     *2\r\n  $3\r\nabc\r\n  :7\r\n        a reply is a head, and for aggregates the elements behind it;
+ *     *2\r\n  $3\r\nabc\r\n  :7\r\n        a reply is a head and, for aggregates, the elements after it;
  *     head    head           head          the head of a blob includes its bytes
  *
- * The idea: reading goes twice over the bytes. The first pass, respReplyLength(), checks the syntax and finds
- * the end with a small stack of counters and no memory; the second, only when the reply is known to be whole
- * and well formed, builds the tree and cannot fail. An announced count thus never reserves more than its
- * elements are worth. Strings are views into the input. */
+ * The idea: reading passes over the bytes twice. The first pass, respReplyLength(), checks the syntax and
+ * finds the end with a small stack of counters and no memory. The second one builds the tree; it runs only
+ * when the reply is known to be complete and well formed, so it cannot fail. An announced count thus never
+ * reserves more memory than its elements need. Strings are views into the input. */
 #include <math.h>
 
 #include "base/assert.h"
@@ -19,12 +19,12 @@
 
 struct head {
     char type;
-    struct str text; /* of a line or blob */
+    struct str text; /* text of a line or blob */
     int64_t n;       /* integer, or number of elements; -1 for a null */
     double dval;
 };
 
-/* "<type><text>\r\n" at buf: its size, 0 incomplete, -1 error. */
+/* Reads "<type><text>\r\n" at buf. Returns its size, 0 incomplete, -1 error. */
 static int64_t respReplyReadLine(const char *buf, size_t len, struct str *text) {
     if (len == 0) return 0;
     const char *cr = memchr(buf + 1, '\r', len - 1);
@@ -47,7 +47,7 @@ static bool respReplyReadDouble(struct str s, double *d) {
     return string2d(s, d);
 }
 
-/* The bytes of a blob whose length line, `line` bytes, has been read into h->text. */
+/* Reads the bytes of a blob whose length line of `line` bytes is in h->text. */
 static int64_t respReplyReadBlob(const char *buf, size_t len, int64_t line, struct head *h) {
     if (!respReplyReadInteger(h->text, &h->n) || h->n < -1 || (h->n == -1 && h->type != '$')) return -1;
     if (h->n == -1) return line;
@@ -60,7 +60,7 @@ static int64_t respReplyReadBlob(const char *buf, size_t len, int64_t line, stru
     return line + h->n + 2;
 }
 
-/* Everything of the reply at buf but its elements: the size, 0 incomplete, -1 error. */
+/* Reads the reply at buf without its elements. Returns the size, 0 incomplete, -1 error. */
 static int64_t respReplyReadHead(const char *buf, size_t len, struct head *h) {
     if (len > 0 && !memchr("+-$!=:,#_(*~>%|", buf[0], 15)) return -1;
     int64_t line = respReplyReadLine(buf, len, &h->text);
@@ -87,7 +87,7 @@ static int64_t respReplyReadHead(const char *buf, size_t len, struct head *h) {
     return ok ? line : -1;
 }
 
-/* How many replies follow the head as its elements. */
+/* Returns how many replies follow the head as its elements. */
 static int64_t respReplyElementCount(const struct head *h) {
     switch (h->type) {
     case '*': return h->n < 0 ? 0 : h->n;
@@ -149,7 +149,7 @@ static void respReplyFillReply(struct respReply *r, const struct head *h) {
     if (r->type == RESP_T_NULL || r->type >= RESP_T_ARRAY) r->str = strN(NULL, 0);
 }
 
-/* Build the reply at buf, which respReplyLength() has approved. Returns its size. */
+/* Builds the reply at buf, which respReplyLength() has checked. Returns its size. */
 static size_t respReplyBuild(const char *buf, size_t len, struct respReply *r) {
     struct head h;
     size_t pos = respReplySkipAttributes(buf, len, &h);
@@ -164,7 +164,7 @@ static size_t respReplyBuild(const char *buf, size_t len, struct respReply *r) {
 
 /* ---- Public API ---------------------------------------------------------------------------------------- */
 
-/* Nearly all are lengths and counts of up to three digits. */
+/* Most numbers are lengths and counts of up to three digits. */
 unsigned respWriteHeader(char *dst, char type, int64_t n) {
     unsigned len = 1;
     dst[0] = type;
@@ -219,7 +219,7 @@ int64_t respReplyLength(const char *buf, size_t len) {
         int64_t size = respReplyReadHead(buf + pos, len - pos, &h);
         if (size <= 0) return size;
         pos += (size_t)size;
-        if (h.type != '|') left[depth]--; /* attributes come in front of a reply, and are none */
+        if (h.type != '|') left[depth]--; /* attributes precede a reply and do not count as one */
         int64_t count = respReplyElementCount(&h);
         if (count > 0 && depth == MAX_DEPTH) return -1;
         if (count > 0) left[++depth] = count;

@@ -40,7 +40,7 @@ static sds respReplyTestDump(sds out, const struct respReply *r) {
     return sdscatlen(out, &close[kind], 1);
 }
 
-/* Read from an exact copy. *text is the dump of a whole reply. Both ways of reading must agree. */
+/* Reads from an exact copy. *text is the dump of a whole reply. Both ways of reading must agree. */
 static int64_t readCopy(const char *bytes, size_t len, sds *text) {
     char *copy = zmalloc(len);
     if (len) memcpy(copy, bytes, len);
@@ -63,7 +63,8 @@ static void expectReply(struct str bytes, const char *want) {
     sdsfree(longer);
 }
 
-/* Malformed at its end at the latest, and never taken for a whole reply before. */
+/* Checks that the bytes are found malformed at their end at the latest, and never taken
+ * for a whole reply before. */
 static void expectError(struct str bytes) {
     sds text;
     for (size_t len = 0; len < bytes.len; len++) assert_true(readCopy(bytes.ptr, len, &text) <= 0);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* resp_request.c - the server's side of the protocol: input bytes to argument views.
+/* resp_request.c - the request parser of the server: input bytes to argument views.
  *
- * A request is either one inline line, split like a shell's, or a multibulk:
+ * A request is either an inline line, split like a shell's, or a multibulk:
  *
  *     *3\r\n  $3\r\n SET \r\n  $3\r\n key \r\n  $5\r\n value \r\n
  *     ^ count ^ length ^ argv[0] points here            ^ pos: first byte that is not parsed yet
  *
- * The idea: while a request is whole in the buffer, which is nearly always, views go straight into the
- * caller's argv in one pass and the parser's own memory is not touched. Only when bytes run out is progress
- * written down, as offsets, so that the buffer may grow and move before the next call goes on from `pos`.
- * Nothing is looked at twice, except the start of an unfinished length line, which is short.
+ * The idea: while a request is complete in the buffer, as nearly all are, views go straight into the caller's
+ * argv in one pass, and the parser's own memory is not touched. Progress is saved only when bytes run out, as
+ * offsets, so that the buffer may grow and move before the next call goes on from `pos`. Nothing is read
+ * twice except the start of an unfinished length line, which is short.
  *
- * A big argument that has only begun leaves the buffer: its bytes, and the two that end it, are collected in
+ * A big argument that has only begun leaves the buffer: its bytes and the CR LF after them are collected in
  * an sds of their own, which the command can keep.
  *
  *     buffer  *3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$90000\r\n | next header ...
  *     p->big                                          `-> [90000 bytes + 2]
  *
- * Every \r\n is looked at: what stands there instead of it means that a length lies, here or in what was
- * saved long ago. Only in an inline request a NUL byte hides the end of the line. */
+ * Every CR LF is checked: other bytes in its place mean that a length is wrong, here or in a file that was
+ * saved long ago. Only in an inline request does a NUL byte hide the end of the line. */
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -31,11 +31,12 @@ enum { KIND_UNKNOWN, KIND_INLINE, KIND_MULTIBULK };
 
 static const char err_crlf[] = "invalid CRLF in request";
 
-#define MIN_BULK_SIZE 6 /* "$0\r\n\r\n": the least an argument takes in the buffer */
+#define MIN_BULK_SIZE 6 /* "$0\r\n\r\n", the shortest argument */
 #define SHORT_LINE    5 /* "$99\r\n" */
-#define BIG_CHUNK                                                                                            \
-    ((size_t)1024 * 1024) /* an announced length reserves no more than this before its bytes come */
-#define BIG_GROWTH 15     /* then so many times as much as has come */
+/* A big argument reserves at most BIG_CHUNK before its bytes come, then BIG_GROWTH times as much as has come.
+ */
+#define BIG_CHUNK  ((size_t)1024 * 1024)
+#define BIG_GROWTH 15
 
 struct respArgPos {
     size_t off, len;
@@ -52,8 +53,8 @@ static inline bool respRequestIsCrlf(const char *p) {
     return memcmp(p, "\r\n", 2) == 0;
 }
 
-/* "<type><n>\r\n" with one digit or two in canonical form, at p, where SHORT_LINE bytes can be read: returns
- * what follows. NULL: it is something else. */
+/* Reads "<type><n>\r\n" with one or two digits in canonical form at p, where SHORT_LINE bytes can be read.
+ * Returns what follows. NULL: it has another form. */
 static inline const char *respRequestShortLength(const char *p, char type, size_t *n) {
     unsigned first = (unsigned)(unsigned char)p[1] - '0', second = (unsigned)(unsigned char)p[2] - '0';
     if (p[0] != type || first > 9) return NULL;
@@ -63,7 +64,7 @@ static inline const char *respRequestShortLength(const char *p, char type, size_
     return first && second <= 9 && respRequestIsCrlf(p + 3) ? p + 5 : NULL;
 }
 
-/* Room for n views; returns where the first one goes. */
+/* Makes space for n views and returns where the first one goes. */
 static inline struct str *respRequestReserveArgv(const struct respViews *out, size_t n) {
     size_t need = out->base + n;
     if (__builtin_expect(need > *out->cap, 0)) {
@@ -75,8 +76,8 @@ static inline struct str *respRequestReserveArgv(const struct respViews *out, si
 
 /* ---- Lines --------------------------------------------------------------------------------------------- */
 
-/* The number at q, up to ten digits in canonical form, when its whole line is there: returns what follows
- * the line. NULL means that the careful way, respRequestReadLength(), has to judge. */
+/* Reads the number at q, up to ten digits in canonical form, when its whole line is there. Returns what
+ * follows the line. NULL: respRequestReadLength() has to read it. */
 static inline const char *respRequestFastLength(const char *q, const char *end, int64_t *value) {
     const char *start = q, *limit = end - q > 10 ? q + 10 : end;
     int64_t v = 0;
@@ -87,7 +88,7 @@ static inline const char *respRequestFastLength(const char *q, const char *end, 
     return q + 2;
 }
 
-/* Offset of the first c at or behind p->pos, or SIZE_MAX. Remembers how far it looked. */
+/* Returns the offset of the first c at or after p->pos, or SIZE_MAX, and remembers how far it looked. */
 static size_t respRequestFindInLine(struct respParser *p, const char *buf, size_t len, char c) {
     size_t from = respRequestMaxSize(p->pos, p->scanned);
     if (from >= len) return SIZE_MAX;
@@ -98,13 +99,13 @@ static size_t respRequestFindInLine(struct respParser *p, const char *buf, size_
 
 static const char *respRequestExpectedDollar(char got) {
     static _Thread_local char text[32];
-    if (got == '\r' || got == '\n' || !got) got = ' '; /* it becomes part of a line */
+    if (got == '\r' || got == '\n' || !got) got = ' '; /* the text has to stay one line */
     snprintf(text, sizeof(text), "expected '$', got '%c'", got);
     return text;
 }
 
-/* Any line "<type><number>\r\n" at p->pos. On RESP_OK pos is behind the line. A number that is none, or does
- * not fit, gives *valid false: it depends on the line which error that is. */
+/* Reads any line "<type><number>\r\n" at p->pos. On RESP_OK pos is behind the line. An invalid number gives
+ * *valid false: the caller knows which error that is. */
 static enum respStatus respRequestReadLength(struct respParser *p, const char *buf, size_t len, char type,
                                              int64_t *value, bool *valid, const char *toobig,
                                              const char **err) {
@@ -149,7 +150,7 @@ static enum respStatus respRequestReadCount(struct respParser *p, const char *bu
     return RESP_OK;
 }
 
-/* The careful way to read "$<n>\r\n" at p->pos; RESP_OK leaves the length in p->bulklen. */
+/* Reads "$<n>\r\n" at p->pos with all checks; RESP_OK leaves the length in p->bulklen. */
 static enum respStatus respRequestReadBulkLength(struct respParser *p, const char *buf, size_t len,
                                                  const struct respLimits *limits, const char **err) {
     int64_t n;
@@ -179,7 +180,7 @@ static void respRequestReserveArgs(struct respParser *p, int32_t n) {
     p->args = zrealloc(p->args, (size_t)p->args_cap * sizeof(struct respArgPos));
 }
 
-/* Write down the views parsed in this call: argv[p->argc..argc). */
+/* Saves the views parsed in this call: argv[p->argc..argc). */
 static void respRequestSaveArgs(struct respParser *p, const char *buf, const struct str *argv, int32_t argc) {
     if (argc == p->argc) return;
     respRequestReserveArgs(p, argc);
@@ -205,7 +206,7 @@ static void respRequestStartBig(struct respParser *p) {
     p->big_bytes += sdsAllocSize(b->buf);
 }
 
-/* Move what the buffer has of the big argument, and close the gap. */
+/* Moves the bytes of the big argument out of the buffer and closes the gap. */
 static void respRequestAbsorbBig(struct respParser *p, char *buf, size_t *len) {
     size_t from = p->pos, n;
     char *dst;
@@ -236,8 +237,8 @@ static enum respStatus respRequestParseMultibulk(struct respParser *p, char *buf
     const char *end = buf + *len;
     int64_t max = limits->max_bulk;
     if (!limits->authenticated && max > RESP_UNAUTH_MAX_BULK) max = RESP_UNAUTH_MAX_BULK;
-    /* Reserve for what is announced, but not for more than these bytes can hold. The first argument of a
-     * later call may have its header behind it already. */
+    /* Space is reserved for what is announced, but not for more than these bytes can hold. The first argument
+     * of a later call may have its header behind it already. */
     size_t possible = (size_t)p->argc + (*len - p->pos) / MIN_BULK_SIZE + 1;
     struct str *argv = respRequestReserveArgv(out, respRequestMinSize((size_t)p->multibulk, possible));
     int32_t argc = p->argc, multibulk = p->multibulk;
@@ -302,8 +303,8 @@ static inline const char *respRequestParseShort(const char *buf, size_t len, boo
     return at;
 }
 
-/* One argument of an inline request at s, unescaped in place. An opening quote at its start is left alone, so
- * that the first byte of an inline request never turns into a '*'. NULL: a quote is not closed. */
+/* Splits off one argument of an inline request at s, unescaped in place. An opening quote at its start stays,
+ * so that the first byte of an inline request never turns into a '*'. NULL: a quote is not closed. */
 static char *respRequestSplitArg(char *s, const char *end, struct str *arg) {
     char *start = *s == '"' || *s == '\'' ? s + 1 : s;
     arg->ptr = start;
@@ -314,7 +315,7 @@ static enum respStatus respRequestParseInline(struct respParser *p, char *buf, s
                                               const struct respViews *out, const char **err) {
     size_t from = p->scanned, eol = respRequestFindInLine(p, buf, len, '\n');
     const char *nul = memchr(buf + from, '\0', p->scanned - from);
-    if (nul) p->scanned = (size_t)(nul - buf); /* found again, with all that follows */
+    if (nul) p->scanned = (size_t)(nul - buf); /* it is found again, with all that follows */
     if (eol == SIZE_MAX || nul) {
         if (len <= RESP_INLINE_MAX_SIZE) return RESP_MORE;
         *err = "too big inline request";
@@ -374,7 +375,7 @@ size_t respBigSpace(struct respParser *p, char **dst) {
     if (p->big_missing == 0) return 0;
     struct respBigArg *b = p->big;
     size_t have = sdslen(b->buf);
-    debugAssert(have + p->big_missing == (size_t)p->bulklen + 2); /* the bytes and their \r\n */
+    debugAssert(have + p->big_missing == (size_t)p->bulklen + 2); /* the bytes and their CR LF */
     if (sdsavail(b->buf) == 0) {
         p->big_bytes -= sdsAllocSize(b->buf);
         b->buf = sdsMakeRoomForExact(b->buf, respRequestMinSize(p->big_missing, have * BIG_GROWTH));

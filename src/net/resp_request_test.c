@@ -19,7 +19,7 @@
 
 static const struct respLimits open_limits = {512 * 1024 * 1024, RESP_MAX_MULTIBULK, true};
 
-/* With the caller's variables of these names. */
+/* Uses the caller's variables of these names. */
 #define PARSE_AT(at)                                                                                         \
     respParseRequest(&p, at, &len, &open_limits, &argv, &cap, 0, &argc, &consumed, &big, &err)
 
@@ -62,7 +62,7 @@ static void respRequestTestTranscribe(struct feeder *f, int argc) {
     f->out = sdscat(f->out, ")");
 }
 
-/* Every big argument is where its view says, and large. */
+/* Checks that every big argument is where its view points, and large. */
 static void checkBig(const struct feeder *f, const struct respBigArg *big, int argc) {
     for (const struct respBigArg *b = big; b; b = b->next) {
         assert_in_range(b->index, 0, argc - 1);
@@ -101,7 +101,7 @@ static void parseAll(struct feeder *f) {
     }
 }
 
-/* One read of the client gave these bytes. */
+/* Plays one read of the client that gave these bytes. */
 static void respRequestTestFeed(struct feeder *f, const char *bytes, size_t n) {
     while (n > 0 && !f->dead) {
         char *dst;
@@ -171,7 +171,7 @@ static void testMultibulk(void **state) {
     expect("*2\r\n$4\r\nPING\r\n$536870912\r\nabc", "");
 }
 
-/* Counts and lengths around those that have a way of their own. */
+/* Counts and lengths around those that the fast path handles. */
 static void testShortAndLong(void **state) {
     (void)state;
     static const int sizes[] = {1, 9, 10, 11, 99, 100};
@@ -278,7 +278,7 @@ static void testInlineErrors(void **state) {
     }
 }
 
-/* What an inline request leaves in the buffer must not look like a multibulk one. */
+/* The bytes that an inline request leaves in the buffer must not look like a multibulk one. */
 static void testInlineKeepsFirstByte(void **state) {
     (void)state;
     char line[] = "\"*1\" \"\\x2a\"\r\n";
@@ -390,7 +390,7 @@ static void testBigArgs(void **state) {
     }
 }
 
-/* The contract of a begun big argument, step by step; and an announced length alone reserves little. */
+/* The contract of a big argument that has begun, step by step; an announced length alone reserves little. */
 static void testBigArgHandover(void **state) {
     (void)state;
     struct respParser p = {0};
@@ -427,7 +427,7 @@ static void testBigArgHandover(void **state) {
     respParserReset(&p);
     assert_true(respParserIdle(&p));
 
-    strcpy(buf, "*1\r\n$20000000\r\n"); /* it grows seldom, and by what has come */
+    strcpy(buf, "*1\r\n$20000000\r\n"); /* it grows seldom, in proportion to what has come */
     len = strlen(buf);
     assert_int_equal(PARSE_AT(buf), RESP_MORE);
     size_t grown = 0, room = sdsAllocSize(p.big->buf);
@@ -435,7 +435,7 @@ static void testBigArgHandover(void **state) {
         size_t now = sdsAllocSize(p.big->buf);
         grown += now != room;
         room = now;
-        assert_true(room <= 20 * sdslen(p.big->buf) + 2 * 1024 * 1024); /* with classes of sizes */
+        assert_true(room <= 20 * sdslen(p.big->buf) + 2 * 1024 * 1024); /* rounded up to size classes */
         respBigFilled(&p, n < 500000 ? n : 500000);
     }
     assert_in_range(grown, 1, 2);
@@ -486,7 +486,7 @@ static void testNoAllocation(void **state) {
     sdsfree(stream);
 }
 
-/* The tightest fit: an argument whose header came before, then as many as the bytes can hold. */
+/* The smallest reservation: an argument whose header came before, then as many as the bytes can hold. */
 static void testReservedViews(void **state) {
     (void)state;
     struct respParser p = {0};
@@ -566,7 +566,7 @@ static void testRandomRoundTrips(void **state) {
     }
 }
 
-/* Whatever comes, the pieces it comes in make no difference. */
+/* The pieces in which bytes come make no difference. */
 static void testRandomGarbage(void **state) {
     (void)state;
     static const char *const parts[] = {"*",      "$",
@@ -595,8 +595,8 @@ static void testRandomGarbage(void **state) {
     }
 }
 
-/* What is nearly a request: some bytes changed, lost or inserted, or the end cut off. Read at once it may go
- * the way of short requests up to there, byte by byte it never does. */
+/* Makes bytes that are nearly a request: some are changed, lost or inserted, or the end is cut off. Read at
+ * once it may take the fast path up to there, byte by byte it never does. */
 static sds respRequestTestMutated(sds s) {
     static const char likely[] = "\r\n*$0123456789-+ a";
     for (uint64_t n = 1 + randomBelow(3); n > 0 && sdslen(s) > 0; n--) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_backends.h - for tests of what runs in event loops: the same tests with each backend. Where the kernel
- * does not allow io_uring, that is counted as one skipped test. */
+/* test_backends.h - for tests of what runs in event loops: runs the same tests with each backend. Without
+ * io_uring a skipped test is counted instead. */
 #pragma once
 
 #include "net/ae.h"
@@ -19,7 +19,7 @@ static bool ringsAvailable(void) {
     return available;
 }
 
-/* For the end of main(). */
+/* To be used at the end of main(). */
 #define RUN_WITH_EACH_BACKEND(tests)                                                                         \
     do {                                                                                                     \
         const struct CMUnitTest none[] = {cmocka_unit_test(noRings)};                                        \

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tls.c - TLS as a type of connection; see tls.h. Contexts are made in tls_context.c.
+/* tls.c - TLS as a type of connection; see tls.h. Contexts are created in tls_context.c.
  *
- *     loop  -> tlsOnEvent    -> tlsShakeHands                     until the handshake is done
- *                         -> read_handler, write_handler    from then on, when the socket is ready for what
- *                                                           TLS waits for
- *     owner -> connRead   -> SSL_read -> BIO -> recv(MSG_DONTWAIT)
- *     owner -> connWritev -> up to one record's bytes gathered -> SSL_write -> BIO -> send
+ *      loop  -> tlsOnEvent -> tlsContinueHandshake         until the handshake is done
+ *                          -> read_handler, write_handler    from then on, when the socket is ready for what
+ *                                                            TLS waits for
+ *      owner -> connRead   -> SSL_read -> BIO -> recv(MSG_DONTWAIT)
+ *      owner -> connWritev -> up to one record's bytes gathered -> SSL_write -> BIO -> send
  *
- * The ideas. (1) TLS may have to write in order to read, and the other way round; so which events the socket
- * is watched for is worked out anew (watch) from four facts: the two handlers, and the two cross waits. (2)
- * OpenSSL reads ahead, so what has arrived may lie in its buffer, where poll sees nothing: such connections
- * are marked as pending (connection.h). A part of a record is no input: the mark goes with the first read
- * that finds nothing whole. (3) Short pieces are sent in one record, so that a reply of many blocks costs one
+ * Three ideas. (1) TLS may have to write in order to read, and the other way round. So tlsWatch works out
+ * anew which events the socket is watched for, from four facts: the two handlers and the two cross waits. (2)
+ * OpenSSL reads ahead, so input may be in its buffer, where poll does not see it: such connections are marked
+ * as pending (connection.h). A part of a record is no input: the mark is removed with the first read that
+ * finds no whole record. (3) Short pieces are sent in one record, so that a reply of many blocks costs one
  * system call and one MAC.
  *
- * After WANT_WRITE, OpenSSL insists on the same bytes and at least the same length again. A connection's
- * writer sends its output in order and adds at the end only, and gathering takes as much as there is, so that
- * holds by itself. */
+ * After WANT_WRITE, OpenSSL requires the same bytes and at least the same length again. This holds without
+ * further work, as a connection's writer sends its output in order and only adds at the end, and gathering
+ * takes as much as there is. */
 #define _GNU_SOURCE
 #include "net/tls.h"
 
@@ -36,11 +36,11 @@
 struct tlsConnection {
     struct connection base; /* first: they are cast to each other */
     SSL *ssl;
-    tlsDone *done;                /* not NULL while shaking hands */
+    tlsDone *done;                /* not NULL during the handshake */
     int watched, handshake_waits; /* AE_ masks */
     bool read_waits_to_write, write_waits_to_read;
-    bool broken;       /* read again and you get EPROTO */
-    bool busy, closed; /* closing while a handler runs waits for its end */
+    bool broken;       /* further reads fail with EPROTO */
+    bool busy, closed; /* closing waits for the end of a running handler */
 };
 
 static BIO_METHOD *socket_bio;
@@ -49,7 +49,7 @@ static struct tlsConnection *tlsOf(const struct connection *conn) {
     return (struct tlsConnection *)conn;
 }
 
-/* ---- The socket, as OpenSSL sees it: never a signal ---- */
+/* ---- The BIO through which OpenSSL uses the socket; a write raises no signal ---- */
 
 static int tlsBioFd(BIO *bio) {
     return (int)(intptr_t)BIO_get_data(bio);
@@ -121,8 +121,8 @@ static void tlsFreeNow(struct tlsConnection *t) {
     zfree(t);
 }
 
-/* The handshake, as far as it goes now. True: it is over; *error tells how. */
-static bool tlsShakeHands(struct tlsConnection *t, sds *error) {
+/* Continues the handshake as far as possible. Returns whether it has ended; *error says how. */
+static bool tlsDoHandshake(struct tlsConnection *t, sds *error) {
     ERR_clear_error();
     errno = 0;
     int rc = SSL_do_handshake(t->ssl);
@@ -140,7 +140,7 @@ static bool tlsShakeHands(struct tlsConnection *t, sds *error) {
 
 static void tlsContinueHandshake(struct tlsConnection *t) {
     sds error;
-    if (!tlsShakeHands(t, &error)) {
+    if (!tlsDoHandshake(t, &error)) {
         tlsWatch(t);
         return;
     }
@@ -170,13 +170,14 @@ static void tlsOnEvent(struct aeEventLoop *el, int fd, void *data, int mask) {
 
 /* ---- The type ---- */
 
-static ssize_t tlsWould(struct tlsConnection *t, int error) {
+static ssize_t tlsFailWith(struct tlsConnection *t, int error) {
     t->base.last_errno = errno = error;
     return -1;
 }
 
-/* What went wrong, as errno. *cross: TLS waits for the other direction; that is WANT_WRITE when reading. */
-static ssize_t tlsExplain(struct tlsConnection *t, int rc, int cross_error, bool *cross) {
+/* Sets errno to what went wrong. *cross becomes whether TLS waits for the other direction, which is
+ * WANT_WRITE when reading. */
+static ssize_t tlsHandleError(struct tlsConnection *t, int rc, int cross_error, bool *cross) {
     int error = SSL_get_error(t->ssl, rc), saved = errno;
     ERR_clear_error();
     bool crossed = error == cross_error;
@@ -186,18 +187,18 @@ static ssize_t tlsExplain(struct tlsConnection *t, int rc, int cross_error, bool
     }
     switch (error) {
     case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE: return tlsWould(t, EAGAIN);
+    case SSL_ERROR_WANT_WRITE: return tlsFailWith(t, EAGAIN);
     case SSL_ERROR_ZERO_RETURN: return 0;
     case SSL_ERROR_SYSCALL:
         if (!saved) return 0;
         t->broken = true;
-        return tlsWould(t, saved);
+        return tlsFailWith(t, saved);
     }
     t->broken = true;
-    return tlsWould(t, EPROTO);
+    return tlsFailWith(t, EPROTO);
 }
 
-static void tlsUncross(struct tlsConnection *t, bool *cross) {
+static void tlsClearCross(struct tlsConnection *t, bool *cross) {
     if (!*cross) return;
     *cross = false;
     tlsWatch(t);
@@ -205,8 +206,8 @@ static void tlsUncross(struct tlsConnection *t, bool *cross) {
 
 static ssize_t tlsRead(struct connection *conn, void *buf, size_t len) {
     struct tlsConnection *t = tlsOf(conn);
-    if (t->done) return tlsWould(t, EAGAIN);
-    if (t->broken) return tlsWould(t, EPROTO);
+    if (t->done) return tlsFailWith(t, EAGAIN);
+    if (t->broken) return tlsFailWith(t, EPROTO);
     size_t total = 0;
     ssize_t n;
     do {
@@ -217,18 +218,18 @@ static ssize_t tlsRead(struct connection *conn, void *buf, size_t len) {
         total += got;
     } while (n == 1 && total < len && SSL_has_pending(t->ssl));
     if (n == 1) {
-        tlsUncross(t, &t->read_waits_to_write);
+        tlsClearCross(t, &t->read_waits_to_write);
         tlsNotePending(t);
         return (ssize_t)total;
     }
-    n = tlsExplain(t, (int)n, SSL_ERROR_WANT_WRITE, &t->read_waits_to_write);
+    n = tlsHandleError(t, (int)n, SSL_ERROR_WANT_WRITE, &t->read_waits_to_write);
     bool waits = n < 0 && errno == EAGAIN;
-    if (conn->el) connSetPending(conn, total && !waits); /* its reader shall learn of an end, too */
+    if (conn->el) connSetPending(conn, total && !waits); /* so that its reader learns of an end, too */
     return total ? (ssize_t)total : n;
 }
 
-/* The next bytes of iov from *at, *off on: in place when they fill a record or are the last,
- * else gathered. */
+/* Returns the next bytes of iov from `at`, `off` on: in place when they fill a record or are the
+ * last, gathered otherwise. */
 static size_t tlsNextPiece(const struct iovec *iov, int cnt, int at, size_t off, const char **p) {
     static __thread char gathered[RECORD_MAX];
     *p = (const char *)iov[at].iov_base + off;
@@ -247,8 +248,8 @@ static size_t tlsNextPiece(const struct iovec *iov, int cnt, int at, size_t off,
 
 static ssize_t tlsWritev(struct connection *conn, const struct iovec *iov, int cnt) {
     struct tlsConnection *t = tlsOf(conn);
-    if (t->done) return tlsWould(t, EAGAIN);
-    if (t->broken) return tlsWould(t, EPROTO);
+    if (t->done) return tlsFailWith(t, EAGAIN);
+    if (t->broken) return tlsFailWith(t, EPROTO);
     size_t total = 0, off = 0;
     for (int at = 0; at < cnt;) {
         if (off == iov[at].iov_len) {
@@ -261,14 +262,14 @@ static ssize_t tlsWritev(struct connection *conn, const struct iovec *iov, int c
         errno = 0;
         int rc = SSL_write_ex(t->ssl, p, len, &written);
         if (rc != 1) {
-            ssize_t n = tlsExplain(t, rc, SSL_ERROR_WANT_READ, &t->write_waits_to_read);
+            ssize_t n = tlsHandleError(t, rc, SSL_ERROR_WANT_READ, &t->write_waits_to_read);
             if (total) return (ssize_t)total;
-            return n ? n : tlsWould(t, EPIPE);
+            return n ? n : tlsFailWith(t, EPIPE);
         }
         total += written;
         for (off += written; at < cnt && off >= iov[at].iov_len;) off -= iov[at++].iov_len;
     }
-    tlsUncross(t, &t->write_waits_to_read);
+    tlsClearCross(t, &t->write_waits_to_read);
     return (ssize_t)total;
 }
 
@@ -277,7 +278,7 @@ static void tlsClose(struct connection *conn) {
     connSetPending(conn, false);
     if (conn->el) aeDeleteFileEvent(conn->el, conn->fd, AE_READABLE | AE_WRITABLE);
     ERR_clear_error();
-    if (!t->done && !t->broken) SSL_shutdown(t->ssl); /* tells the peer, if the socket takes it */
+    if (!t->done && !t->broken) SSL_shutdown(t->ssl); /* informs the peer if the socket can send it */
     ERR_clear_error();
     t->closed = true;
     if (!t->busy) tlsFreeNow(t);
@@ -296,7 +297,7 @@ static void tlsSetWriteHandler(struct connection *conn, connHandler *fn) {
 
 static void tlsDetach(struct connection *conn) {
     struct tlsConnection *t = tlsOf(conn);
-    serverAssert(!t->busy); /* not from a handler of its own */
+    serverAssert(!t->busy); /* not from one of its handlers */
     connSetPending(conn, false);
     conn->read_handler = conn->write_handler = NULL;
     if (t->watched) aeDeleteFileEvent(conn->el, conn->fd, t->watched);
@@ -306,7 +307,7 @@ static void tlsDetach(struct connection *conn) {
 
 static void tlsAttach(struct connection *conn, struct aeEventLoop *el) {
     conn->el = el;
-    tlsWatch(tlsOf(conn)); /* a handshake goes on; handlers come later */
+    tlsWatch(tlsOf(conn)); /* a handshake continues; handlers are set later */
 }
 
 static const struct connType tls_type = {
@@ -349,7 +350,7 @@ struct connection *tlsAccept(struct aeEventLoop *el, struct tlsContext *ctx, int
     if (!t) return NULL;
     SSL_set_accept_state(t->ssl);
     t->done = done;
-    t->handshake_waits = AE_READABLE; /* the client speaks first */
+    t->handshake_waits = AE_READABLE; /* the client sends first */
     tlsWatch(t);
     return &t->base;
 }
@@ -365,7 +366,7 @@ struct connection *tlsStart(struct aeEventLoop *el, struct tlsContext *ctx, int 
     return &t->base;
 }
 
-static void tlsConnectFailed(struct tlsConnection *t) {
+static void tlsFreeKeepFd(struct tlsConnection *t) {
     SSL_free(t->ssl);
     zfree(t);
 }
@@ -379,7 +380,7 @@ struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, i
     SSL_set_connect_state(t->ssl);
     if (sni && *sni) SSL_set_tlsext_host_name(t->ssl, sni);
     int64_t deadline_us = monotonicUs() + (int64_t)timeout_ms * 1000;
-    while (!tlsShakeHands(t, err)) {
+    while (!tlsDoHandshake(t, err)) {
         int64_t left_ms = timeout_ms > 0 ? (deadline_us - monotonicUs()) / 1000 : -1;
         if ((timeout_ms > 0 && left_ms <= 0) || aeWait(fd, t->handshake_waits, left_ms) == 0) {
             *err = sdsnew(strerror(ETIMEDOUT));
@@ -387,7 +388,7 @@ struct connection *tlsConnect(struct tlsContext *ctx, int fd, const char *sni, i
         }
     }
     if (!*err) return &t->base;
-    tlsConnectFailed(t);
+    tlsFreeKeepFd(t);
     return NULL;
 }
 
@@ -395,19 +396,19 @@ bool tlsIs(const struct connection *conn) {
     return conn->type == &tls_type;
 }
 
-bool tlsShakesHands(const struct connection *conn) {
+bool tlsInHandshake(const struct connection *conn) {
     return tlsIs(conn) && tlsOf(conn)->done;
 }
 
 tlsDone *tlsSwapDone(struct connection *conn, tlsDone *done) {
-    if (!tlsShakesHands(conn)) return NULL;
+    if (!tlsInHandshake(conn)) return NULL;
     tlsDone *former = tlsOf(conn)->done;
     tlsOf(conn)->done = done;
     return former;
 }
 
 bool tlsHasInput(const struct connection *conn) {
-    return conn->type == &tls_type && SSL_has_pending(tlsOf(conn)->ssl);
+    return tlsIs(conn) && SSL_has_pending(tlsOf(conn)->ssl);
 }
 
 static sds *tlsAddName(sds *names, int *count, const ASN1_STRING *text) {
@@ -429,7 +430,7 @@ static sds *tlsCommonName(X509 *cert, int *count) {
                   : tlsAddName(NULL, count, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 }
 
-/* Those with a zero byte are none: others might read them another way. */
+/* URIs with a zero byte are left out, as other programs might read them differently. */
 static sds *tlsUris(X509 *cert, int *count) {
     sds *uris = NULL;
     GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tls_context.c - contexts from settings: certificates, keys, who is trusted, protocols, ciphers, sessions.
- * Part of tls.h.
+/* tls_context.c - creates contexts from settings: certificates, keys, trusted authorities, protocols,
+ * ciphers, sessions. Part of tls.h.
  *
- * A context is made whole or not at all: each step that fails says why in one line, and the half-made context
- * goes. So a server can try new settings aside and keep the old ones. */
+ * A context is created completely or not at all: a step that fails reports why in one line, and the
+ * unfinished context is freed. So a server can try new settings and keep the old ones. */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -18,11 +18,11 @@
 
 static const char session_id[] = "valkey";
 
-static bool tlsContextGiven(const char *s) {
+static bool tlsContextIsGiven(const char *s) {
     return s && *s;
 }
 
-/* The oldest of OpenSSL's errors is the cause of the others. */
+/* The oldest of OpenSSL's errors is the cause of the later ones. */
 sds tlsTakeError(void) {
     char text[ERROR_TEXT_MAX];
     ERR_error_string_n(ERR_peek_error(), text, sizeof text);
@@ -30,14 +30,14 @@ sds tlsTakeError(void) {
     return sdsnew(text);
 }
 
-static bool tlsContextFailed(sds *err, const char *what, const char *which) {
+static bool tlsContextFail(sds *err, const char *what, const char *which) {
     sds reason = tlsTakeError();
     *err = sdscatprintf(sdsempty(), "%s%s%s: %s", what, which ? ": " : "", which ? which : "", reason);
     sdsfree(reason);
     return false;
 }
 
-static bool tlsContextSay(sds *err, const char *text) {
+static bool tlsContextFailWithText(sds *err, const char *text) {
     *err = sdsnew(text);
     return false;
 }
@@ -52,29 +52,29 @@ static int tlsContextGivePassword(char *buf, int size, int rwflag, void *passwor
     return (int)len;
 }
 
-/* Without a password, a key that needs one is refused instead of asked for on the terminal. */
+/* A key that needs a password is refused when there is none, rather than asking for it on the terminal. */
 static bool tlsContextLoadPair(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     SSL_CTX_set_default_passwd_cb(ctx, tlsContextGivePassword);
     SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)(s->key_pass ? s->key_pass : ""));
     bool ok = true;
     if (SSL_CTX_use_certificate_chain_file(ctx, s->cert_file) != 1)
-        ok = tlsContextFailed(err, "Loading the certificate failed", s->cert_file);
+        ok = tlsContextFail(err, "Loading the certificate failed", s->cert_file);
     else if (SSL_CTX_use_PrivateKey_file(ctx, s->key_file, SSL_FILETYPE_PEM) != 1)
-        ok = tlsContextFailed(err, "Loading the private key failed", s->key_file);
+        ok = tlsContextFail(err, "Loading the private key failed", s->key_file);
     SSL_CTX_set_default_passwd_cb_userdata(ctx, (void *)"");
     return ok;
 }
 
 static bool tlsContextLoadTrusted(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
-    if (!tlsContextGiven(s->ca_file) && !tlsContextGiven(s->ca_dir)) {
+    if (!tlsContextIsGiven(s->ca_file) && !tlsContextIsGiven(s->ca_dir)) {
         if (s->ca_of_system && SSL_CTX_set_default_verify_paths(ctx) != 1)
-            return tlsContextFailed(err, "Using the default paths of CA certificates failed", NULL);
+            return tlsContextFail(err, "Using the default paths of CA certificates failed", NULL);
         return true;
     }
-    if (SSL_CTX_load_verify_locations(ctx, tlsContextGiven(s->ca_file) ? s->ca_file : NULL,
-                                      tlsContextGiven(s->ca_dir) ? s->ca_dir : NULL) == 1)
+    if (SSL_CTX_load_verify_locations(ctx, tlsContextIsGiven(s->ca_file) ? s->ca_file : NULL,
+                                      tlsContextIsGiven(s->ca_dir) ? s->ca_dir : NULL) == 1)
         return true;
-    return tlsContextFailed(err, "Loading the CA certificates failed", NULL);
+    return tlsContextFail(err, "Loading the CA certificates failed", NULL);
 }
 
 static bool tlsContextLimitProtocols(SSL_CTX *ctx, const char *names, sds *err) {
@@ -87,7 +87,7 @@ static bool tlsContextLimitProtocols(SSL_CTX *ctx, const char *names, sds *err) 
                {"TLSv1.3", SSL_OP_NO_TLSv1_3}};
     uint64_t off = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) off |= all[i].off;
-    if (!tlsContextGiven(names)) names = "TLSv1.2 TLSv1.3";
+    if (!tlsContextIsGiven(names)) names = "TLSv1.2 TLSv1.3";
     int count;
     sds *words = sdssplitargs(names, strlen(names), &count);
     bool ok = words != NULL;
@@ -99,7 +99,7 @@ static bool tlsContextLimitProtocols(SSL_CTX *ctx, const char *names, sds *err) 
     }
     if (words) sdsfreesplitres(words, count);
     if (!ok)
-        return tlsContextSay(
+        return tlsContextFailWithText(
             err, "tls-protocols names an unknown protocol. It takes any of 'TLSv1', 'TLSv1.1', 'TLSv1.2' and "
                  "'TLSv1.3'.");
     SSL_CTX_set_options(ctx, off);
@@ -108,9 +108,9 @@ static bool tlsContextLimitProtocols(SSL_CTX *ctx, const char *names, sds *err) 
 
 static bool tlsContextLimitCiphers(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     const char *what = NULL, *value = NULL;
-    if (tlsContextGiven(s->ciphers) && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
+    if (tlsContextIsGiven(s->ciphers) && SSL_CTX_set_cipher_list(ctx, s->ciphers) != 1)
         what = "Setting the ciphers failed", value = s->ciphers;
-    else if (tlsContextGiven(s->ciphersuites) && SSL_CTX_set_ciphersuites(ctx, s->ciphersuites) != 1)
+    else if (tlsContextIsGiven(s->ciphersuites) && SSL_CTX_set_ciphersuites(ctx, s->ciphersuites) != 1)
         what = "Setting the ciphersuites failed", value = s->ciphersuites;
     ERR_clear_error();
     if (what) *err = sdscatprintf(sdsempty(), "%s: %s", what, value);
@@ -118,9 +118,9 @@ static bool tlsContextLimitCiphers(SSL_CTX *ctx, const struct tlsSettings *s, sd
 }
 
 static bool tlsContextLoadDh(SSL_CTX *ctx, const char *path, sds *err) {
-    if (!tlsContextGiven(path))
+    if (!tlsContextIsGiven(path))
         return SSL_CTX_set_dh_auto(ctx, 1) == 1 ||
-               tlsContextFailed(err, "Setting the DH parameters failed", NULL);
+               tlsContextFail(err, "Setting the DH parameters failed", NULL);
     BIO *file = BIO_new_file(path, "r");
     if (!file) {
         *err = sdscatprintf(sdsempty(), "Loading %s failed: %s", path, strerror(errno));
@@ -129,13 +129,13 @@ static bool tlsContextLoadDh(SSL_CTX *ctx, const char *path, sds *err) {
     }
     EVP_PKEY *dh = PEM_read_bio_Parameters(file, NULL);
     BIO_free(file);
-    if (!dh) return tlsContextFailed(err, "Reading the DH parameters failed", path);
-    if (SSL_CTX_set0_tmp_dh_pkey(ctx, dh) == 1) return true; /* it is the context's now */
+    if (!dh) return tlsContextFail(err, "Reading the DH parameters failed", path);
+    if (SSL_CTX_set0_tmp_dh_pkey(ctx, dh) == 1) return true; /* the context owns it now */
     EVP_PKEY_free(dh);
-    return tlsContextFailed(err, "Loading the file of DH parameters failed", path);
+    return tlsContextFail(err, "Loading the file of DH parameters failed", path);
 }
 
-/* Without caching there are no tickets either: they would bring a session back, too. */
+/* Without caching there are no tickets either, as they would resume a session, too. */
 static void tlsContextKeepSessions(SSL_CTX *ctx, const struct tlsSettings *s) {
     SSL_CTX_set_session_id_context(ctx, (const unsigned char *)session_id, sizeof session_id - 1);
     if (!s->session_caching) {
@@ -151,14 +151,14 @@ static void tlsContextKeepSessions(SSL_CTX *ctx, const struct tlsSettings *s) {
 
 /* ---- Whole contexts ---- */
 
-/* Reading ahead takes many records, or a header and its record, with one call of the system. Buffers of idle
- * connections are given back: 2 x 17 KiB each. A peer that just closes its socket has ended, as over TCP. */
-static SSL_CTX *tlsContextNewContext(bool server, sds *err) {
+/* Reading ahead takes many records, or a header and its record, with one system call. The buffers of idle
+ * connections are freed, 2 x 17 KiB each. A peer that just closes its socket counts as ended, as over TCP. */
+static SSL_CTX *tlsContextCreate(bool server, sds *err) {
     if (!opensslLoad(err)) return NULL;
     tlsPrepare();
     ERR_clear_error();
     SSL_CTX *ctx = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
-    if (!ctx) return tlsContextFailed(err, "SSL_CTX_new", NULL), NULL;
+    if (!ctx) return tlsContextFail(err, "SSL_CTX_new", NULL), NULL;
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
@@ -181,31 +181,32 @@ static bool tlsContextFillServer(SSL_CTX *ctx, const struct tlsSettings *s, sds 
 static bool tlsContextFillClient(SSL_CTX *ctx, const struct tlsSettings *s, sds *err) {
     SSL_CTX_set_verify(ctx, s->peer == TLS_PEER_UNCHECKED ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     return tlsContextLimitProtocols(ctx, s->protocols, err) && tlsContextLoadTrusted(ctx, s, err) &&
-           (!tlsContextGiven(s->cert_file) || tlsContextLoadPair(ctx, s, err)) &&
+           (!tlsContextIsGiven(s->cert_file) || tlsContextLoadPair(ctx, s, err)) &&
            tlsContextLimitCiphers(ctx, s, err);
 }
 
-static struct tlsContext *tlsContextWhole(SSL_CTX *ctx, bool ok) {
+static struct tlsContext *tlsContextFinish(SSL_CTX *ctx, bool ok) {
     if (ok) return (struct tlsContext *)ctx;
     SSL_CTX_free(ctx);
     return NULL;
 }
 
 struct tlsContext *tlsServerContext(const struct tlsSettings *s, sds *err) {
-    if (!tlsContextGiven(s->cert_file)) return tlsContextSay(err, "tls-cert-file is not set"), NULL;
-    if (!tlsContextGiven(s->key_file)) return tlsContextSay(err, "tls-key-file is not set"), NULL;
-    if (s->peer != TLS_PEER_UNCHECKED && !tlsContextGiven(s->ca_file) && !tlsContextGiven(s->ca_dir))
-        return tlsContextSay(err,
-                             "tls-cluster, tls-replication and tls-auth-clients need tls-ca-cert-file or "
-                             "tls-ca-cert-dir"),
+    if (!tlsContextIsGiven(s->cert_file))
+        return tlsContextFailWithText(err, "tls-cert-file is not set"), NULL;
+    if (!tlsContextIsGiven(s->key_file)) return tlsContextFailWithText(err, "tls-key-file is not set"), NULL;
+    if (s->peer != TLS_PEER_UNCHECKED && !tlsContextIsGiven(s->ca_file) && !tlsContextIsGiven(s->ca_dir))
+        return tlsContextFailWithText(
+                   err, "tls-cluster, tls-replication and tls-auth-clients need tls-ca-cert-file or "
+                        "tls-ca-cert-dir"),
                NULL;
-    SSL_CTX *ctx = tlsContextNewContext(true, err);
-    return ctx ? tlsContextWhole(ctx, tlsContextFillServer(ctx, s, err)) : NULL;
+    SSL_CTX *ctx = tlsContextCreate(true, err);
+    return ctx ? tlsContextFinish(ctx, tlsContextFillServer(ctx, s, err)) : NULL;
 }
 
 struct tlsContext *tlsClientContext(const struct tlsSettings *s, sds *err) {
-    SSL_CTX *ctx = tlsContextNewContext(false, err);
-    return ctx ? tlsContextWhole(ctx, tlsContextFillClient(ctx, s, err)) : NULL;
+    SSL_CTX *ctx = tlsContextCreate(false, err);
+    return ctx ? tlsContextFinish(ctx, tlsContextFillClient(ctx, s, err)) : NULL;
 }
 
 void tlsContextFree(struct tlsContext *ctx) {
@@ -221,7 +222,7 @@ static sds tlsContextSerialText(const X509 *cert) {
     return text;
 }
 
-/* The next certificate of the file that can be read. */
+/* Reads the next certificate of the file. */
 static bool tlsReadFacts(FILE *f, sds *serial, int64_t *good_until_s) {
     struct tm tm;
     X509 *cert = PEM_read_X509(f, NULL, NULL, NULL);
@@ -242,7 +243,7 @@ bool tlsCertificateFacts(const char *path, sds *serial, int64_t *good_until_s) {
     return ok;
 }
 
-static void tlsFactsOfFile(const char *path, sds *serial, int64_t *good_until_s) {
+static void tlsUpdateFactsFromFile(const char *path, sds *serial, int64_t *good_until_s) {
     FILE *f = fopen(path, "re");
     sds next;
     int64_t next_s;
@@ -261,12 +262,12 @@ static void tlsFactsOfFile(const char *path, sds *serial, int64_t *good_until_s)
 void tlsCertificateFactsEarliest(const char *path, sds *serial, int64_t *good_until_s) {
     DIR *folder = opendir(path);
     if (!folder) {
-        tlsFactsOfFile(path, serial, good_until_s);
+        tlsUpdateFactsFromFile(path, serial, good_until_s);
         return;
     }
     for (struct dirent *e; (e = readdir(folder));) {
         sds file = sdscatprintf(sdsempty(), "%s/%s", path, e->d_name);
-        tlsFactsOfFile(file, serial, good_until_s);
+        tlsUpdateFactsFromFile(file, serial, good_until_s);
         sdsfree(file);
     }
     closedir(folder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tls_none.c - TLS in a build without OpenSSL (BUILD_TLS=no): there are no contexts, so nobody gets to the
- * rest. Part of tls.h. */
+/* tls_none.c - the functions of tls.h in a build without OpenSSL (BUILD_TLS=no). As there are no contexts, no
+ * connection is ever created. */
 #include "base/assert.h"
 #include "net/tls.h"
 
@@ -58,7 +58,7 @@ bool tlsIs(const struct connection *conn) {
     return false;
 }
 
-bool tlsShakesHands(const struct connection *conn) {
+bool tlsInHandshake(const struct connection *conn) {
     (void)conn;
     return false;
 }

@@ -4,5 +4,5 @@
 
 #include "base/sds.h"
 
-void tlsPrepare(void);  /* once before the first connection; of one thread */
-sds tlsTakeError(void); /* OpenSSL's own text of what went wrong; forgets it */
+void tlsPrepare(void);  /* to be called before the first connection, by one thread */
+sds tlsTakeError(void); /* returns and clears OpenSSL's error text */

@@ -389,7 +389,7 @@ static void aofSink(const struct propagated *p) {
     sdssetlen(aof.buf, used);
 }
 
-void aofListen(bool on) {
+void aofSetSink(bool on) {
     if (on)
         propagateAddSink(aofSink, 0);
     else
@@ -431,9 +431,9 @@ bool aofSwitchOn(const char **err) {
 
 void aofSwitchOff(void) {
     bool listening = aof.fd >= 0;
-    aofRewriteForget();
+    aofRewriteCancel();
     if (listening) {
-        aofListen(false);
+        aofSetSink(false);
         aofFlush(true);
         if (fdatasync(aof.fd) != 0) {
             serverLog(LL_WARNING, "fsync of the append-only file failed: %s", strerror(errno));
@@ -547,7 +547,7 @@ static void aofOpenForWriting(void) {
 
 void aofStartup(void) {
     aofAssertState();
-    aofDeleteTemporaries();
+    aofDeleteTemporaryFiles();
     aofReadManifest();
     if (aofLoad() == AOF_FAILED) exit(1);
     aofDeleteHistory();
@@ -555,7 +555,7 @@ void aofStartup(void) {
     aof.base_size = aof.size;
     synced_ms = mstime();
     aof.state = AOF_ON;
-    aofListen(true);
+    aofSetSink(true);
     aofAssertState();
 }
 
@@ -568,10 +568,10 @@ void aofStartupOff(void) {
 static bool aofReload(void) {
     bool listens = aof.state == AOF_ON;
     serverAssert(aof.state != AOF_WAITING && !loadingActive());
-    aofListen(false); /* the transaction that asks for it ends here, for the file */
+    aofSetSink(false); /* the transaction that asks for it ends here, for the file */
     aofFlush(true);
     if (sdslen(aof.buf)) {
-        aofListen(true);
+        aofSetSink(true);
         return false;
     }
     uint64_t base_size = aof.base_size;
@@ -580,7 +580,7 @@ static bool aofReload(void) {
     enum aofLoaded result = aofLoad();
     aof.base_size = base_size;
     propagateSelectAnew();
-    if (listens) aofListen(true);
+    if (listens) aofSetSink(true);
     return result == AOF_LOADED || result == AOF_EMPTY;
 }
 

@@ -390,7 +390,7 @@ enum aofLoaded aofLoad(void) {
         }
     }
     if (total) loadingStop(ok);
-    snapshotForgetChanges(dirty);
+    snapshotResetChanges(dirty);
     zfree(sizes);
     if (ok && total) {
         serverLog(LL_NOTICE, "Dataset loaded from the append-only file in %.3f seconds",

@@ -48,7 +48,7 @@ bool aofMakeDir(void);
 void aofFlush(bool force);
 /* Take this file, already open, as the increment; the one before is synced and closed on the thread. */
 void aofUseIncrement(int fd, uint64_t size);
-void aofListen(bool on);    /* is the sink there? */
+void aofSetSink(bool on);    /* is the sink there? */
 sds aofTempIncrement(void); /* path of the increment while AOF_WAITING */
 /* Adds an increment to m and opens it. -1: logged. */
 int aofOpenIncrement(struct aofManifest *m);
@@ -68,10 +68,10 @@ enum aofLoaded aofLoad(void);
 /* ---- aof_rewrite.c ---- */
 bool aofRewriteStart(const char **err);
 bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)); /* the base; false: logged */
-void aofRewriteForget(void);                                            /* kills a rewrite under way */
+void aofRewriteCancel(void);                                            /* kills a rewrite under way */
 void aofRewriteInit(void);
 sds aofRewriteInfo(sds s);
 void aofDeleteHistory(void);
 /* Unfinished files of a server that was killed, in the folder of the append-only file,
  * which is ours alone. */
-void aofDeleteTemporaries(void);
+void aofDeleteTemporaryFiles(void);

@@ -57,7 +57,7 @@ static bool aofReplaceStartOn(const char *rdb) {
         serverLog(LL_NOTICE, "The snapshot received from the primary becomes the AOF base file %s", name);
         aof.size = aof.base_size = aofReplaceSizeOf(path);
         aof.state = AOF_ON;
-        aofListen(true);
+        aofSetSink(true);
         aofDeleteHistory();
     } else {
         if (named) unlink(path);

@@ -151,7 +151,7 @@ static bool aofRewriteIsTemporary(const char *name) {
     return digits && !strcmp(name + digits, ".aof");
 }
 
-void aofDeleteTemporaries(void) {
+void aofDeleteTemporaryFiles(void) {
     DIR *dir = opendir(aof_dir);
     if (!dir) return;
     for (struct dirent *entry; (entry = readdir(dir));) {
@@ -339,7 +339,7 @@ static bool aofRewriteOpenIncrement(void) {
                       strerror(errno));
         sdsfree(path);
         if (fd < 0) return false;
-        if (aof.fd < 0) aofListen(true);
+        if (aof.fd < 0) aofSetSink(true);
         sdssetlen(aof.buf, 0);
     } else {
         aofFlush(true);
@@ -385,7 +385,7 @@ bool aofRewriteStart(const char **err) {
     return true;
 }
 
-void aofRewriteForget(void) {
+void aofRewriteCancel(void) {
     if (childRunning() == CHILD_AOF) {
         serverLog(LL_NOTICE, "The running AOF rewrite, process %ld, is stopped", (long)childPid());
         childKill();

@@ -90,7 +90,7 @@ static void snapshotSaved(uint64_t dirty) {
 }
 
 /* An append-only file may hold SAVE and BGSAVE, whose marks dbstats.dirty must not fall behind. */
-void snapshotForgetChanges(uint64_t dirty) {
+void snapshotResetChanges(uint64_t dirty) {
     uint64_t taken = last.dirty_mark > background.dirty ? last.dirty_mark : background.dirty;
     dbstats.dirty = dirty > taken ? dirty : taken;
 }

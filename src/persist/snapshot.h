@@ -14,6 +14,6 @@ bool snapshotOnExit(int flags);
 
 /* Sets dbstats.dirty back to `dirty`, or to where the last snapshot was taken, if that was later: what has
  * been loaded since counts as no change. */
-void snapshotForgetChanges(uint64_t dirty);
+void snapshotResetChanges(uint64_t dirty);
 
 void snapshotInit(void); /* directives, INFO fields, cron, commands' filter, DEBUG RELOAD */

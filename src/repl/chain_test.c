@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chain_test.c - the chain against a model: its bytes follow from their positions, so that the model need
- * only know where the chain begins and ends, and where its readers stand. */
+/* chain_test.c - compares the chain with a model. The bytes follow from their positions, so that the model
+ * only has to know where the chain begins and ends, and where its readers are. */
 #include "repl/chain.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #define PIECE_MAX (40 * 1024)
 #define KEEP_MAX  (300 * 1024)
 #define VIEW_MAX  8
-#define CYCLE     65521 /* bytes, after which they repeat */
+#define CYCLE     65521 /* number of bytes after which they repeat */
 
 static char bytes[CYCLE + PIECES * PIECE_MAX];
 
@@ -35,19 +35,19 @@ static const char *chainTestBytesAt(uint64_t position) {
     return bytes + position % CYCLE;
 }
 
-struct model {
+struct chainModel {
     struct chain chain;
     struct chainReader readers[READERS];
     bool reads[READERS];
 };
 
-static size_t chainTestStanding(const struct model *m) {
+static size_t chainTestStanding(const struct chainModel *m) {
     size_t n = 0;
     for (int i = 0; i < READERS; i++) n += m->reads[i];
     return n;
 }
 
-/* Mostly small ones, as commands are. */
+/* Returns mostly small lengths, like those of commands. */
 static size_t pickLength(void) {
     switch (randomBelow(8)) {
     case 0: return randomBelow(PIECE_MAX);
@@ -56,7 +56,7 @@ static size_t pickLength(void) {
     }
 }
 
-static void chainTestAppend(struct model *m) {
+static void chainTestAppend(struct chainModel *m) {
     struct str pieces[PIECES];
     int count = 1 + (int)randomBelow(PIECES);
     uint64_t end = m->chain.end;
@@ -70,8 +70,8 @@ static void chainTestAppend(struct model *m) {
     assert_int_equal(m->chain.end, end);
 }
 
-/* What a reader sees are the next bytes; all of them when they are in few enough blocks. */
-static void checkView(struct model *m, int i) {
+/* Checks that a reader sees the next bytes, and all of them when they are in few enough blocks. */
+static void checkView(struct chainModel *m, int i) {
     struct iovec iov[VIEW_MAX];
     struct chainReader *r = &m->readers[i];
     uint64_t at = r->at;
@@ -89,7 +89,7 @@ static void checkView(struct model *m, int i) {
     assert_int_equal(chainReaderPending(r, &m->chain), m->chain.end - r->at);
 }
 
-static void chainTestReadSome(struct model *m, int i) {
+static void chainTestReadSome(struct chainModel *m, int i) {
     struct chainReader *r = &m->readers[i];
     if (!m->reads[i]) return;
     checkView(m, i);
@@ -100,7 +100,7 @@ static void chainTestReadSome(struct model *m, int i) {
     checkView(m, i);
 }
 
-static void chainTestStart(struct model *m, int i) {
+static void chainTestStart(struct chainModel *m, int i) {
     if (m->reads[i]) return;
     uint64_t span = m->chain.end - m->chain.start;
     uint64_t at = m->chain.start + randomBelow(span + 20) - randomBelow(20);
@@ -110,14 +110,15 @@ static void chainTestStart(struct model *m, int i) {
     if (kept) checkView(m, i);
 }
 
-static void chainTestStop(struct model *m, int i) {
+static void chainTestStop(struct chainModel *m, int i) {
     chainReaderStop(&m->readers[i]);
     chainReaderStop(&m->readers[i]);
     m->reads[i] = false;
 }
 
-/* Nothing that is wanted, or that a reader needs, goes; all else does, but for a block at each end. */
-static void chainTestTrim(struct model *m) {
+/* Checks that nothing is freed that is wanted or needed by a reader, and all else except
+ * for a block at each end. */
+static void chainTestTrim(struct chainModel *m) {
     struct chain *c = &m->chain;
     uint64_t start = c->start, wanted = c->end - start < c->keep ? start : c->end - c->keep;
     size_t largest = c->keep / 64 > CHAIN_BLOCK_MIN ? c->keep / 64 : CHAIN_BLOCK_MIN;
@@ -129,7 +130,7 @@ static void chainTestTrim(struct model *m) {
         assert_true(c->end - c->start <= c->keep + 8 * largest);
 }
 
-static void chainTestRestart(struct model *m) {
+static void chainTestRestart(struct chainModel *m) {
     if (chainTestStanding(m)) return;
     uint64_t at = randomBelow(1000000);
     chainRestart(&m->chain, at);
@@ -138,7 +139,7 @@ static void chainTestRestart(struct model *m) {
     assert_int_equal(m->chain.memory, 0);
 }
 
-static void chainTestCheckMemory(const struct model *m) {
+static void chainTestCheckMemory(const struct chainModel *m) {
     for (int i = 0; i < READERS; i++) {
         if (!m->reads[i]) continue;
         size_t needs = chainReaderMemory(&m->readers[i], &m->chain);
@@ -152,7 +153,7 @@ static void chainTestCheckMemory(const struct model *m) {
 
 static void chainTestModel(void **state) {
     (void)state;
-    static struct model m;
+    static struct chainModel m;
     size_t before = zmallocUsedMemory();
     fillBytes();
     chainInit(&m.chain, 64 * 1024);
@@ -179,7 +180,8 @@ static void chainTestModel(void **state) {
     assert_int_equal(zmallocUsedMemory(), before);
 }
 
-/* A reader that stands still keeps what it needs, once, and no more; when it goes, all goes with time. */
+/* A reader that does not advance keeps what it needs, once, and no more; when it stops, all
+ * of that is freed in time. */
 static void testSlowReader(void **state) {
     (void)state;
     struct chain c;
@@ -187,7 +189,7 @@ static void testSlowReader(void **state) {
     static char piece[1000];
     struct str text = strN(piece, sizeof piece);
     chainInit(&c, 100 * 1000);
-    assert_false(chainAppend(&c, &(struct str){piece, 0}, 1)); /* nothing, before there is a block */
+    assert_false(chainAppend(&c, &(struct str){piece, 0}, 1)); /* an empty piece before there is a block */
     assert_true(chainReaderStart(&slow, &c, 0));
     assert_true(chainReaderStart(&fast, &c, 0));
     for (int i = 0; i < 10000; i++) {
@@ -210,7 +212,7 @@ static void testSlowReader(void **state) {
     chainRestart(&c, 0);
 }
 
-/* A large history costs little more than itself, with large commands too. */
+/* A large history takes little more memory than its bytes, with large commands, too. */
 static void testOverhead(void **state) {
     (void)state;
     struct chain c;

@@ -267,7 +267,7 @@ static void fullSyncKeepAlive(void) {
 }
 
 static bool fullSyncHoldsOthers(const struct replicaClient *r) {
-    const struct transfer *t = r->transfer;
+    const struct syncTransfer *t = r->transfer;
     return t && t->methods->holds_others && t->methods->waits(r) && !(r->client->flags & CLIENT_CLOSE_ASAP);
 }
 

@@ -237,7 +237,7 @@ static void fullSyncDirectJoin(struct replicaClient *r, uint64_t offset) {
               "Dual channel replication: for replica %s the snapshot ends at offset %llu; the RDB channel is "
               "client %llu",
               replicaName(r), (unsigned long long)offset, (unsigned long long)r->client->id);
-    struct transfer *t = zcalloc(1, sizeof *t);
+    struct syncTransfer *t = zcalloc(1, sizeof *t);
     t->methods = &direct_methods;
     r->transfer = t;
     fullSyncDirectAwait(r->client->id, offset);

@@ -19,7 +19,7 @@
 #define PIECE (1024 * 1024) /* most bytes in one turn of the loop, so that other clients are served */
 
 struct fileTransfer {
-    struct transfer t; /* first */
+    struct syncTransfer t; /* first */
     int fd;
     uint64_t at, size;
     char head[32]; /* $<length> */

@@ -41,7 +41,7 @@ static struct {
 } pipe_sync = {.fd = -1, .child_fd = -1};
 
 struct pipeTransfer {
-    struct transfer t; /* first */
+    struct syncTransfer t; /* first */
     uint64_t at;
 };
 static const struct transferMethods pipe_methods;

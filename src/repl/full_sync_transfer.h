@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* full_sync_transfer.h - what the three ways to send a snapshot have in common.
  *
- *     struct replicaClient ── transfer ──▶ | struct transfer | what this way needs |
+ *     struct replicaClient ── transfer ──▶ | struct syncTransfer | what this way needs |
  *
- * Each way is a table of functions, and a struct of its own that begins with struct transfer. */
+ * Each way is a table of functions, and a struct of its own that begins with struct syncTransfer. */
 #pragma once
 
 #include <sys/uio.h>
@@ -11,7 +11,7 @@
 #include "data/rdb/rdb_dataset.h"
 #include "repl/replicas.h"
 
-struct transfer {
+struct syncTransfer {
     const struct transferMethods *methods;
     int64_t taken_ms; /* when the replica last took bytes, or was given bytes to take */
 };
@@ -36,7 +36,7 @@ struct syncPlan {
     char mark[SYNC_MARK + 1]; /* random bytes that mark the end, as the length is not known */
 };
 
-static inline struct transfer *transferOf(const struct replicaClient *r) {
+static inline struct syncTransfer *transferOf(const struct replicaClient *r) {
     return r->transfer;
 }
 /* Sends what the socket takes and returns how many bytes that were: 0 when it is

@@ -62,7 +62,7 @@ struct replicaClient {
     uint64_t net_in_seen;    /* bytes that had come from it at the last tick */
     int64_t requested_ms;    /* when it requested the synchronization */
 
-    void *transfer;         /* struct transfer of full_sync_transfer.h */
+    void *transfer;         /* struct syncTransfer of full_sync_transfer.h */
     uint64_t rdb_client_id; /* main channel: client ID of the connection for the snapshot; 0: none */
 };
 /* Returns the name of the state in INFO. */
