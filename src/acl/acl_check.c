@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* acl_check.c - may this user run this command? Part of acl.h.
+/* acl_check.c - checks whether a user may run a command. Part of acl.h.
  *
- * A selector is asked in the order database, command, keys, channels, and says where it stops. The user may
- * when one selector says yes. When none does, the refusal that came furthest is the one to tell: the user may
- * nearly do that. */
+ * A selector is checked in the order database, command, keys, channels, up to the first denial. The user may
+ * run the command when one selector allows all of it. When none does, the denial that came furthest is
+ * reported, as that selector allows nearly everything. */
 #include "acl/acl_private.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -17,15 +17,15 @@
 #include "data/keyspace/db.h"
 #include "registry/server_events.h"
 
-/* What a selector is asked. */
+/* The request that selectors are checked for. */
 struct question {
-    const struct serverCommand *cmd; /* of the request, and its arguments */
+    const struct serverCommand *cmd; /* from the request */
     const struct str *argv;
     int argc, db;
-    struct str begin; /* of its key, by which this was allowed; NULL: by something else */
+    struct str begin; /* the prefix of its key that allowed it; NULL: something else did */
 };
 
-static struct question aclCheckAsk(const struct request *r, int db) {
+static struct question aclCheckSelectors(const struct request *r, int db) {
     return (struct question){.cmd = r->cmd, .argv = r->argv, .argc = r->argc, .db = db};
 }
 
@@ -41,8 +41,8 @@ static bool aclCheckCommandAllowed(const struct aclSelector *s, const struct que
 
 /* ---- Databases ---- */
 
-/* Commands that read or write, and those that may name keys, whether this call does or not: what a script or
- * a function without keys does is not known. */
+/* Commands that read or write, and those that may name keys, whether this call does or not: scripts and
+ * functions may use keys that they were not given. */
 static bool aclCheckWorksOnData(const struct serverCommand *cmd) {
     if (cmd->acl & (ACL_KEYSPACE | ACL_READ | ACL_WRITE)) return true;
     for (int i = 0; i < cmd->spec->key_spec_count; i++) {
@@ -51,7 +51,7 @@ static bool aclCheckWorksOnData(const struct serverCommand *cmd) {
     return cmd->spec->getkeys != NULL;
 }
 
-/* What is no number of a database the command itself refuses. */
+/* Returns false for an argument that is no database number; the command itself refuses it. */
 static bool aclCheckArgIsDb(const struct question *q, int i, int64_t *db) {
     return i < q->argc && string2ll(q->argv[i], db) && dbGet(*db);
 }
@@ -69,7 +69,7 @@ static bool aclCheckSwapAllowed(const struct aclSelector *s, const struct questi
     return aclCheckDbArgAllowed(s, q, 1, arg) && aclCheckDbArgAllowed(s, q, 2, arg);
 }
 
-/* COPY a b DB n: each of them, when the options are in order. */
+/* COPY a b DB n: every n, if the options are well-formed. */
 static bool aclCheckCopyTargetAllowed(const struct aclSelector *s, const struct question *q, int *arg) {
     int64_t db;
     int denied = 0;
@@ -112,7 +112,8 @@ static bool aclCheckKeyAllowed(struct aclSelector *s, struct question *q, const 
     return false;
 }
 
-/* A module's command may say where its keys are without any key spec (getkeys-api). */
+/* Returns whether a command may have keys. A module's command may find keys without any key spec
+ * (getkeys-api). */
 static bool aclCheckMayHaveKeys(const struct serverCommand *cmd) {
     return cmd->spec->key_spec_count || cmd->spec->getkeys;
 }
@@ -122,7 +123,7 @@ static bool aclCheckKeysAllowed(struct aclSelector *s, struct question *q, int *
     if (only->pos && only->pos < q->argc) {
         if (!(only->flags & KEY_VARIABLE_FLAGS)) return aclCheckKeyAllowed(s, q, only, arg);
         if (aclPatternsMatchBegin(&s->keys, q->argv[only->pos], ACL_PATTERN_ALL, &q->begin))
-            return true; /* whatever it does */
+            return true; /* any access */
     }
     if (!aclCheckMayHaveKeys(q->cmd)) return true;
     struct keyRef *keys;
@@ -130,13 +131,13 @@ static bool aclCheckKeysAllowed(struct aclSelector *s, struct question *q, int *
     bool allowed = true;
     for (int i = 0; i < n && allowed; i++) allowed = aclCheckKeyAllowed(s, q, &keys[i], arg);
     zfree(keys);
-    q->begin = (struct str){0}; /* what it does to the key depends on further arguments */
+    q->begin = (struct str){0}; /* the access depends on further arguments */
     return allowed;
 }
 
 /* ---- Channels ---- */
 
-/* A pattern is allowed when it is one of ours, word for word: what another pattern may match cannot be
+/* A pattern is only allowed when the selector contains exactly this pattern: what patterns match cannot be
  * compared. */
 static bool aclCheckSelectorHasChannel(struct aclSelector *s, struct str channel, bool is_pattern) {
     if (s->flags & SELECTOR_ALL_CHANNELS) return true;
@@ -151,7 +152,7 @@ bool aclChannelAllowed(const struct aclUser *u, struct str channel, bool is_patt
     return false;
 }
 
-/* Those that a module's command names. */
+/* Checks the channels that a module's command names. */
 static bool aclCheckNamedChannelsAllowed(struct aclSelector *s, const struct question *q, int *arg) {
     struct keyRef *channels;
     int n = q->cmd->spec->getchannels(q->cmd, q->argv, q->argc, &channels);
@@ -178,9 +179,9 @@ static bool aclCheckChannelsAllowed(struct aclSelector *s, const struct question
     return true;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole check ---- */
 
-static enum aclDenial aclCheckAskSelector(struct aclSelector *s, struct question *q, int *arg) {
+static enum aclDenial aclCheckSelector(struct aclSelector *s, struct question *q, int *arg) {
     if (!(s->flags & SELECTOR_ALL_DBS) && !aclCheckDbsAllowed(s, q, arg)) return ACL_DENIED_DB;
     if (!aclCheckCommandAllowed(s, q)) return ACL_DENIED_COMMAND;
     if (!(s->flags & SELECTOR_ALL_KEYS) && !aclCheckKeysAllowed(s, q, arg)) return ACL_DENIED_KEY;
@@ -189,9 +190,10 @@ static enum aclDenial aclCheckAskSelector(struct aclSelector *s, struct question
     return ACL_ALLOWED;
 }
 
-/* Only what does not depend on further arguments: a beginning of the one key, or all keys; not what some
- * first arguments are allowed for, or databases and channels among the arguments. */
-static void aclCheckRemember(struct aclUser *u, const struct aclSelector *s, const struct question *q) {
+/* Caches a permission unless it depends on further arguments: for a prefix of the only key, or for all keys,
+ * but not for first arguments, or for databases and channels among the arguments. */
+static void aclCheckCachePermission(struct aclUser *u, const struct aclSelector *s,
+                                    const struct question *q) {
     const struct serverCommand *cmd = q->cmd;
     bool all_keys = s->flags & SELECTOR_ALL_KEYS || !aclCheckMayHaveKeys(cmd);
     bool all_dbs = s->flags & SELECTOR_ALL_DBS;
@@ -210,14 +212,14 @@ static void aclCheckRemember(struct aclUser *u, const struct aclSelector *s, con
 }
 
 enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int *arg) {
-    struct question q = aclCheckAsk(r, db);
+    struct question q = aclCheckSelectors(r, db);
     enum aclDenial furthest = ACL_ALLOWED;
     *arg = 0;
     for (int i = 0; i < u->selector_count; i++) {
         int at = 0;
-        enum aclDenial denial = aclCheckAskSelector(u->selectors[i], &q, &at);
+        enum aclDenial denial = aclCheckSelector(u->selectors[i], &q, &at);
         if (!denial) {
-            aclCheckRemember(u, u->selectors[i], &q);
+            aclCheckCachePermission(u, u->selectors[i], &q);
             return ACL_ALLOWED;
         }
         if (denial < furthest || (denial == furthest && at <= *arg)) continue;
@@ -234,17 +236,17 @@ bool aclMayRun(const struct client *c, const struct request *r) {
 
 bool aclMayReadAllKeys(const struct client *c) {
     if (aclUnlimited(c)) return true;
-    struct question q = aclCheckAsk(c->request, aclDbOf(c));
+    struct question q = aclCheckSelectors(c->request, aclDbOf(c));
     for (int i = 0; i < c->user->selector_count; i++) {
         struct aclSelector *s = c->user->selectors[i];
         int arg;
         bool all = s->flags & SELECTOR_ALL_KEYS || aclPatternsHave(&s->keys, STR("*"), ACL_PATTERN_READ);
-        if (all && !aclCheckAskSelector(s, &q, &arg)) return true;
+        if (all && !aclCheckSelector(s, &q, &arg)) return true;
     }
     return false;
 }
 
-/* What the log names: the argument that was denied, or the command. */
+/* What the log names: the denied argument, or the command. */
 static struct str aclCheckObjectOf(const struct request *r, int arg) {
     return arg ? r->argv[arg] : sdsview(r->cmd->fullname);
 }
@@ -283,7 +285,7 @@ static void aclCheckReplyRefusal(struct client *c, const struct request *r, enum
     sds text = aclDenialText(c->user, r->cmd, denial, NULL);
     if (context == ACL_SCRIPT) {
         sds error = sdscatstr(sdsnew("ERR ACL failure in script: "), sdsview(text));
-        replyErrorCount(c, strOf("NOPERM ACL failure in script")); /* INFO counts it as what it is */
+        replyErrorCount(c, strOf("NOPERM ACL failure in script")); /* INFO counts it by its code */
         replyErrorCounted(c, sdsview(error));
         sdsfree(error);
     } else {
@@ -292,7 +294,7 @@ static void aclCheckReplyRefusal(struct client *c, const struct request *r, enum
     sdsfree(text);
 }
 
-static void aclCheckTellRefusal(struct client *c, const struct request *r, enum aclDenial denial, int arg) {
+static void aclCheckNotifyDenial(struct client *c, const struct request *r, enum aclDenial denial, int arg) {
     struct eventDenial event = {.client = c};
     if (denial == ACL_DENIED_KEY || denial == ACL_DENIED_CHANNEL) event.object = aclCheckObjectOf(r, arg);
     serverEvent(SERVER_COMMAND_DENIED, aclReasonNumber(denial), &event);
@@ -304,6 +306,6 @@ bool aclRefuses(struct client *c, const struct request *r, enum aclContext conte
     if (!denial) return false;
     aclLogAdd(c, denial, context, sdsview(c->user->name), aclCheckObjectOf(r, arg));
     aclCheckReplyRefusal(c, r, context, denial);
-    aclCheckTellRefusal(c, r, denial, arg);
+    aclCheckNotifyDenial(c, r, denial, arg);
     return true;
 }

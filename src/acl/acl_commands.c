@@ -19,7 +19,7 @@
 
 /* ---- Users ---- */
 
-/* Runs fn for every user, in order of names. */
+/* Calls fn for every user, in order of names. */
 static void aclForEachUser(struct client *c, void (*fn)(struct client *c, const struct aclUser *u)) {
     struct raxIterator it;
     raxStart(&it, &acl_users);
@@ -52,7 +52,7 @@ void aclWhoamiCommand(struct client *c) {
     if (c->user)
         replyBulk(c, aclUserName(c));
     else
-        replyNull(c); /* of a module's call */
+        replyNull(c); /* called by a module */
 }
 
 static void aclReplyText(struct client *c, const char *name, sds text) {
@@ -97,7 +97,7 @@ void aclGetuserCommand(struct client *c) {
     }
 }
 
-/* Logs it, printable. Takes `line`. */
+/* Logs a printable line, which it frees. */
 static void aclLogChange(struct client *c, sds line) {
     sds shown = sdscatrepr(sdsempty(), line, sdslen(line));
     clientLogChange(c, strN(shown + 1, sdslen(shown) - 2));
@@ -107,8 +107,8 @@ static void aclLogChange(struct client *c, sds line) {
 
 /* ---- SETUSER, DELUSER ---- */
 
-/* Puts the new state in place, for the clients of the user, too. */
-static void aclInstall(struct str name, struct aclUser *next) {
+/* Puts the new state in place, also for the user's clients. */
+static void aclInstallUser(struct str name, struct aclUser *next) {
     struct aclUser *u = aclFindUser(name);
     if (!u) {
         raxInsert(&acl_users, name, next, NULL);
@@ -125,7 +125,7 @@ static void aclReplyRuleError(struct client *c, sds rule, enum aclError error) {
     sdsfree(text);
 }
 
-/* Who changed what, for the log: "ACL SETUSER bob on >(redacted) ~*". */
+/* Logs a change: "ACL SETUSER bob on >(redacted) ~*". */
 static void aclLogSetuser(struct client *c, struct str name, const sds *rules, int count) {
     sds line = sdscatstr(sdsnew("ACL SETUSER "), name);
     for (int i = 0; i < count; i++) {
@@ -146,7 +146,7 @@ static void aclSetUserTo(struct client *c, struct str name, sds *rules, int coun
         aclUserFree(next);
         return;
     }
-    aclInstall(name, next);
+    aclInstallUser(name, next);
     authUsersChanged();
     aclLogSetuser(c, name, rules, count);
     replyOk(c);
@@ -182,7 +182,7 @@ void aclDeluserCommand(struct client *c) {
         replyError(c, "ERR The 'default' user cannot be removed");
         return;
     }
-    aclLogDeluser(c); /* while it is known who asks: it may be one of them */
+    aclLogDeluser(c); /* first, since the caller's own user may be among them */
     int64_t deleted = 0;
     bool killed_self = false;
     for (int i = 2; i < c->argc; i++) {
@@ -299,7 +299,7 @@ void aclGenpassCommand(struct client *c) {
 
 /* ---- LOAD, SAVE ---- */
 
-static bool aclNeedFile(struct client *c) {
+static bool aclRequireFile(struct client *c) {
     if (aclHasFile()) return true;
     replyError(
         c,
@@ -310,9 +310,9 @@ static bool aclNeedFile(struct client *c) {
 }
 
 void aclLoadCommand(struct client *c) {
-    if (!aclNeedFile(c)) return;
+    if (!aclRequireFile(c)) return;
     bool killed_self;
-    sds who = clientLogAuthor(c, sdsempty()); /* afterwards, there may be no such user */
+    sds who = clientLogAuthor(c, sdsempty()); /* afterwards the user may not exist any more */
     sds errors = aclFileLoad(c, &killed_self);
     if (!errors) {
         serverLog(LL_NOTICE, "ACL LOAD (by %s)", who);
@@ -329,7 +329,7 @@ void aclLoadCommand(struct client *c) {
 }
 
 void aclSaveCommand(struct client *c) {
-    if (!aclNeedFile(c)) return;
+    if (!aclRequireFile(c)) return;
     if (aclFileSave()) {
         clientLogChange(c, STR("ACL SAVE"));
         replyOk(c);

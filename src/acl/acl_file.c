@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* acl_file.c - where users come from: `user` lines of the configuration file, or a file of their own. Part of
+/* acl_file.c - loading users: from `user` lines of the configuration file, or from a file of users. Part of
  * acl.h.
  *
  *     user bob on #2bb80d... ~app:* resetchannels -@all +@read
  *
- * Lines of the configuration are checked as they come, but take effect when all of it is read: what they mean
- * depends on other directives. A file of users is loaded as a whole: into a table beside the one in use,
- * which it replaces when every line was good. */
+ * Lines of the configuration are checked as they are read, but applied when all of it has been read, since
+ * their meaning depends on other directives. A file of users is loaded as a whole: into a second table, which
+ * replaces the one in use when every line was valid. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,9 +18,9 @@
 #include "registry/config.h"
 
 static sds aclfile;     /* path; "": none */
-static sds requirepass; /* the text of the directive; the password itself is the default user's */
+static sds requirepass; /* the directive's text; the password itself is stored in the default user */
 
-struct declared { /* a `user` line */
+struct declared { /* A `user` line. */
     sds name;
     sds *rules;
     int count;
@@ -53,7 +53,7 @@ static bool aclFileRefuseDeclaration(const char *what, const char *why, const ch
     return false;
 }
 
-/* Commands that are unknown here are left for aclStart to judge. */
+/* Unknown commands are left for aclStart to report. */
 static bool aclFileCheckDeclaration(struct str name, sds *rules, int count, const char **err) {
     int failed = 0;
     enum aclError error;
@@ -88,8 +88,8 @@ static bool aclFileSetUser(const struct configDirective *d, int argc, const stru
     return true;
 }
 
-/* Every user on a line of its own, without the first word. A file of users knows no quotes: no rule and no
- * name has a byte that ends a word. Lines of the configuration do know them. */
+/* Appends every user on a line of its own, without the first word. A file of users has no quotes: no rule and
+ * no name contains a byte that ends a word. Lines of the configuration may have them. */
 static sds aclCatUsers(sds text, bool for_users_file) {
     struct raxIterator it;
     raxStart(&it, &acl_users);
@@ -106,7 +106,7 @@ static sds aclCatUsers(sds text, bool for_users_file) {
     return text;
 }
 
-/* A file of users keeps them out of the configuration. */
+/* With a file of users, the configuration contains none. */
 static sds aclFileGetUsers(const struct configDirective *d) {
     (void)d;
     return aclHasFile() ? sdsempty() : aclCatUsers(sdsempty(), false);
@@ -130,7 +130,7 @@ static void aclFileFreeUser(void *user) {
     aclUserFree(user);
 }
 
-/* Words that may be secrets are not repeated. */
+/* Notes an error. Words that may be secrets are not repeated. */
 static void aclFileNoteRuleError(struct loading *l, int line, const char *rule, enum aclError error) {
     l->errors = sdscatprintf(l->errors, "%s:%d: ", aclfile, line);
     if (error == ACL_ERR_UNKNOWN_COMMAND)
@@ -176,9 +176,9 @@ static void aclFileLoadLine(struct loading *l, int line, sds text) {
     sdsfreesplitres(tokens, count);
 }
 
-/* The clients of a user that is still there keep it, whatever its password is now; those whose user is gone,
- * or may no longer listen to what they listen to, are closed. */
-static bool aclFileAdopt(struct loading *l, const struct client *self) {
+/* Replaces the users. Clients of a user that still exists keep it, even with a new password; clients whose
+ * user was deleted, or may not use their subscriptions any more, are closed. */
+static bool aclFileReplaceUsers(struct loading *l, const struct client *self) {
     bool killed_self = false;
     struct rax old = acl_users;
     raxRemove(&old, STR("default"), NULL);
@@ -231,7 +231,7 @@ sds aclFileLoad(const struct client *self, bool *killed) {
                       "WARNING: ACL errors detected, no change to the previously active ACL rules was "
                       "performed");
     }
-    *killed = aclFileAdopt(&l, self);
+    *killed = aclFileReplaceUsers(&l, self);
     sdsfree(l.errors);
     return NULL;
 }

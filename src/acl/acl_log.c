@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* acl_log.c - ACL LOG: what was refused, to whom, the latest first; and the counters in INFO. Part of acl.h.
+/* acl_log.c - ACL LOG: denials, the latest first; and the counters in INFO. Part of acl.h.
  *
- * The same refusal again within a minute is counted in the entry that is there, which moves to the front.
- * Only the first few entries are looked at: somebody who is refused many different things must not slow the
- * server down. */
+ * A denial that is repeated within a minute is counted in the existing entry, which moves to the front. Only
+ * the first few entries are compared, so that a client with many different denials cannot slow the server
+ * down. */
 #include "acl/acl_private.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -20,7 +20,7 @@
 
 #define MERGE_WITHIN_MS 60000
 #define MERGE_LOOK_AT   10
-#define REPLY_DEFAULT   10 /* entries, when ACL LOG is not told how many */
+#define REPLY_DEFAULT   10 /* entries in the reply to ACL LOG without a count */
 
 enum logContext { LOG_TOPLEVEL, LOG_MULTI, LOG_LUA, LOG_SCRIPT, LOG_MODULE };
 
@@ -82,7 +82,7 @@ static struct logEntry *aclLogEntryCreate(enum aclDenial reason, enum logContext
     return e;
 }
 
-/* A script's client has no connection: who runs the script is told. */
+/* Describes the client. A script's client has no connection, so the script's caller is shown. */
 static sds aclLogDescribe(struct client *c) {
     return clientInfoLine(callOwner() && !c->conn ? callOwner() : c, sdsempty());
 }

@@ -80,7 +80,7 @@ struct str aclUserNameOf(const struct aclUser *u) {
     return sdsview(u->name);
 }
 
-/* ---- Questions ---- */
+/* ---- Checks ---- */
 
 enum aclDenial aclUserMayRun(struct aclUser *u, struct serverCommand *cmd, const struct str *argv, int argc,
                              int db, int *arg) {
@@ -97,12 +97,13 @@ bool aclUserMayUseKey(struct aclUser *u, struct str key, unsigned key_flags) {
     return false;
 }
 
-/* Only a pattern with a * at its end matches all that begins alike; whether its last * is one, and not a
- * member of a set or a byte to be matched, shows when something comes behind. */
+/* Returns whether the pattern matches everything that begins with the prefix. Only a pattern with a * at its
+ * end does. Matching the prefix with further bytes shows whether the last * is a wildcard, and not in a set
+ * or escaped. */
 static bool aclOthersPatternCovers(struct str pattern, struct str prefix) {
     if (!pattern.len || pattern.ptr[pattern.len - 1] != '*') return false;
     if (prefix.len && !globMatch(pattern, prefix, false))
-        return false; /* no pattern matches nothing at all */
+        return false; /* no pattern matches a name of no bytes */
     sds longer = sdscatlen(sdsnewstr(prefix), "\x01\x02", 2);
     bool covers = globMatch(pattern, sdsview(longer), false);
     sdsfree(longer);

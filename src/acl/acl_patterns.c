@@ -2,11 +2,11 @@
 /* acl_patterns.c - see acl_patterns.h.
  *
  *     "app:*" "app:x:*" "queue" "[ab]?*"     -->   names     queue               sorted
- *                                                  begins    app:                sorted, none begins another
+ *                                                  begins    app:                sorted, none is a prefix of another
  *                                                  globs     [ab]?*
  *
- * A beginning that another one begins is left out. So, when a beginning fits a name, it is the last one that
- * is not behind the name in order: whatever stood between the two would begin with it, too. */
+ * A prefix that begins with a shorter one is left out. So if a prefix matches a name, it is the last one that
+ * is not greater than the name: any text between the two would begin with that prefix. */
 #include "acl/acl_patterns.h"
 
 #include <stdint.h>
@@ -17,13 +17,14 @@
 
 struct sortedTexts {
     struct str *texts;
-    uint64_t *heads; /* the first 8 bytes of each as a number: they compare as the texts do, but for ties */
+    /* The first 8 bytes of each as a number: they compare as the texts do, except for ties */
+    uint64_t *heads;
     int count;
 };
 
 struct aclMatcher {
     struct sortedTexts names, begins;
-    struct str *globs; /* all are views of the patterns' texts; the arrays lie behind this */
+    struct str *globs; /* views of the patterns' texts; the arrays lie behind this struct */
     int glob_count, last_begin;
 };
 
@@ -47,7 +48,8 @@ static void aclPatternsSort(struct sortedTexts *t) {
     for (int i = 0; i < t->count; i++) t->heads[i] = aclPatternsHeadOf(t->texts[i]);
 }
 
-/* How many heads are not greater. Without branches that depend on the data: they would be guessed wrong. */
+/* Returns how many heads are not greater. It has no branches that depend on the data, as they would be
+ * mispredicted. */
 static int aclPatternsHeadsUpTo(const struct sortedTexts *t, uint64_t head) {
     const uint64_t *base = t->heads;
     int n = t->count;
@@ -59,7 +61,7 @@ static int aclPatternsHeadsUpTo(const struct sortedTexts *t, uint64_t head) {
     return (int)(base - t->heads) + (n && *base <= head);
 }
 
-/* Place of the last text that is not greater than s; -1 when all are. */
+/* Returns the index of the last text that is not greater than s; -1 when all are greater. */
 static int aclPatternsLastUpTo(const struct sortedTexts *t, struct str s, uint64_t head) {
     int high = aclPatternsHeadsUpTo(t, head);
     if (!high || t->heads[high - 1] != head) return high - 1;
@@ -74,7 +76,7 @@ static int aclPatternsLastUpTo(const struct sortedTexts *t, struct str s, uint64
     return high - 1;
 }
 
-/* ---- Making a matcher ---- */
+/* ---- Building a matcher ---- */
 
 static void aclPatternsDropCovered(struct sortedTexts *t) {
     int kept = 0;
@@ -123,7 +125,7 @@ static void aclPatternsForgetMatchers(struct aclPatterns *p) {
 
 /* ---- Matching ---- */
 
-/* Most beginnings are so short that their heads tell all. */
+/* Most prefixes are so short that comparing heads is enough. */
 static inline bool aclPatternsBeginFits(const struct sortedTexts *begins, int i, struct str name,
                                         uint64_t head) {
     struct str begin = begins->texts[i];
@@ -133,7 +135,7 @@ static inline bool aclPatternsBeginFits(const struct sortedTexts *begins, int i,
            memcmp(begin.ptr + sizeof head, name.ptr + sizeof head, begin.len - sizeof head) == 0;
 }
 
-/* A client's keys often begin alike: what fitted last time is tried first. */
+/* A client's keys often have the same prefix, so the one that matched last is tried first. */
 static bool aclPatternsBeginsMatch(struct aclMatcher *m, struct str name) {
     if (!m->begins.count || !name.len) return false; /* "*" does not match an empty name */
     uint64_t head = aclPatternsHeadOf(name);

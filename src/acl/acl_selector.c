@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* acl_selector.c - one set of permissions: its rules, and their text. Part of acl.h.
  *
- * A rule changes the selector at once: there is no list of rules to go through when a command is checked.
- * Only for people, and for files, the rules about commands are kept as text: in order, each command or
- * category once, where it was mentioned last,
- * since a later version may put other commands into a category. */
+ * A rule changes the selector at once, so no list of rules is evaluated when a command is checked. The rules
+ * about commands are also kept as text, for people and for files: in order, each command or category once,
+ * where it was named last, since a later version may add commands to a category. */
 #include <limits.h>
 
 #include "acl/acl_private.h"
@@ -13,11 +12,11 @@
 #include "base/zmalloc.h"
 #include "data/keyspace/db.h"
 
-#define RULE_NAME_MAX 128 /* longest name of a command or category looked at */
+#define RULE_NAME_MAX 128 /* longest name of a command or category that is looked up */
 
 int acl_pubsub_default;
 
-/* ---- Life ---- */
+/* ---- Creating and freeing ---- */
 
 static void aclSelectorResetCommands(struct aclSelector *s, bool all) {
     for (int i = 0; i < s->first_arg_count; i++) sdsfree(s->first_args[i].arg);
@@ -97,8 +96,8 @@ static void aclSelectorSetCommand(struct aclSelector *s, const struct serverComm
     aclSelectorDropFirstArgs(s, cmd->id);
 }
 
-/* The commands of a table and of those below it that are in the categories, subcommands also when their
- * container is; all: every one. */
+/* Sets the commands of a table and its subtables that are in the categories, subcommands also when their
+ * container is; all: every command. */
 static void aclSelectorSetCommands(struct aclSelector *s, struct hashtable *table, uint64_t categories,
                                    bool all, bool allow) {
     struct hashtableIterator it;
@@ -113,8 +112,8 @@ static void aclSelectorSetCommands(struct aclSelector *s, struct hashtable *tabl
     hashtableStopIterator(&it);
 }
 
-/* Takes out of the text what `name` (lower case) makes pointless: the same name, and for a container its
- * subcommands; then adds it at the end. */
+/* Updates the text: removes the same name (lower case) and, for a container, its subcommands; then appends
+ * the rule. */
 static void aclSelectorNoteRule(struct aclSelector *s, struct str name, bool allow) {
     int n;
     sds *words = sdssplitlen(s->commands, sdslen(s->commands), " ", 1, &n);
@@ -152,7 +151,7 @@ static bool aclSelectorHasFirstArg(const struct aclSelector *s, int id, struct s
     return false;
 }
 
-/* "select|0": when the command is allowed anyway, that changes nothing but the text. */
+/* "select|0": if the command is allowed as a whole, this changes only the text. */
 static enum aclError aclSelectorApplyFirstArg(struct aclSelector *s, struct str name) {
     size_t bar = name.len;
     while (bar && name.ptr[bar - 1] != '|') bar--;
@@ -194,8 +193,8 @@ void aclSelectorRefresh(struct aclSelector *s) {
     sds *words = sdssplitlen(rules, sdslen(rules), " ", 1, &n);
     s->commands = NULL;
     aclSelectorResetCommands(s, false);
-    for (int i = 0; i < n; i++)
-        aclSelectorApplyCommand(s, sdsview(words[i])); /* a name that has gone is forgotten */
+    /* Rules about names that no longer exist are dropped */
+    for (int i = 0; i < n; i++) aclSelectorApplyCommand(s, sdsview(words[i]));
     sdsfreesplitres(words, n);
     sdsfree(rules);
 }
@@ -215,8 +214,8 @@ sds aclSelectorRuleAbout(const struct aclSelector *s, struct str command) {
 
 /* ---- Keys and channels ---- */
 
-/* "%R~x" and its like: what is between % and ~ goes to *access; *rule becomes what is behind the ~. Without
- * one the pattern is empty. False: something else is there. */
+/* Parses "%R~x" and similar: the letters between % and ~ go to *access; *rule becomes what is behind the ~.
+ * Without ~ the pattern is empty. Returns false on other letters. */
 static bool aclSelectorReadAccess(struct str *rule, unsigned *access) {
     *access = 0;
     for (size_t i = 1; i < rule->len; i++) {
@@ -253,7 +252,7 @@ static enum aclError aclSelectorApplyChannels(struct aclSelector *s, struct str 
 
 /* ---- Databases ---- */
 
-/* Place of the number in the sorted list, or where it would be. */
+/* Returns the index of the number in the sorted list, or where it would be inserted. */
 static int aclSelectorDbPlace(const struct aclSelector *s, int64_t db) {
     int low = 0, high = s->db_count;
     while (low < high) {
@@ -287,7 +286,7 @@ static void aclSelectorAddDb(struct aclSelector *s, int db) {
     s->dbs[at] = db;
 }
 
-/* "db=0,3" */
+/* Applies "db=0,3". */
 static enum aclError aclSelectorApplyDbs(struct aclSelector *s, struct str list) {
     int n;
     enum aclError error = ACL_OK;
@@ -317,7 +316,7 @@ static void aclSelectorSetAll(struct aclSelector *s, struct aclPatterns *pattern
     s->flags = (s->flags & ~flag) | (all ? flag : 0);
 }
 
-/* Rules that are one word. */
+/* Applies rules that are a single word. */
 static bool aclSelectorApplyWord(struct aclSelector *s, struct str rule) {
     if (strIs(rule, "allkeys") || strEq(rule, STR("~*")))
         aclSelectorSetAll(s, &s->keys, SELECTOR_ALL_KEYS, true);
@@ -352,7 +351,7 @@ enum aclError aclSelectorApply(struct aclSelector *s, struct str rule) {
 
 /* ---- Text ---- */
 
-/* "%RW~*" came from just that: "~*" would be the flag, behind which no further pattern may stand. */
+/* "%RW~*" stays as it was given: "~*" would be the flag, after which no further pattern is accepted. */
 sds aclSelectorCatKeys(const struct aclSelector *s, sds text) {
     static const char *const marks[] = {
         [ACL_PATTERN_READ] = "%R~", [ACL_PATTERN_WRITE] = "%W~", [ACL_PATTERN_ALL] = "~"};
@@ -379,7 +378,7 @@ sds aclSelectorCatDbs(const struct aclSelector *s, sds text) {
     return text;
 }
 
-/* One part of the text and a blank, unless it is empty. */
+/* Appends one part of the text and a blank, unless it is empty. */
 static sds aclSelectorCatPart(const struct aclSelector *s, sds (*cat)(const struct aclSelector *s, sds text),
                               sds text) {
     size_t before = sdslen(text);
@@ -387,7 +386,7 @@ static sds aclSelectorCatPart(const struct aclSelector *s, sds (*cat)(const stru
     return sdslen(text) == before ? text : sdscatlen(text, " ", 1);
 }
 
-/* What is the default of a new selector need not be said, but of channels, whose default can be set. */
+/* Defaults of a new selector are omitted, except that of channels, which can be configured. */
 sds aclSelectorCat(const struct aclSelector *s, sds text) {
     text = aclSelectorCatPart(s, aclSelectorCatKeys, text);
     if (!(s->flags & SELECTOR_ALL_CHANNELS)) text = sdscat(text, "resetchannels ");

@@ -2,17 +2,17 @@
 /* acl_user.c - users: the table of them, their rules and passwords, and what a change does to their clients.
  * Part of acl.h.
  *
- * ACL SETUSER works on a copy, which takes the place of the user when all rules were good. A client points at
- * its user, so that stays where it is, and its insides are exchanged. */
+ * ACL SETUSER works on a copy, which replaces the user when all rules were valid. Clients point at their
+ * user, so its address stays the same and its contents are exchanged. */
 #include "acl/acl_private.h"
 #include "base/assert.h"
 #include "base/zmalloc.h"
 #include "command/pubsub.h"
 
 struct rax acl_users;
-static struct aclUser *default_user, *nobody; /* nobody: of clients that are about to be closed */
+static struct aclUser *default_user, *nobody; /* nobody: the user of clients that are about to be closed */
 
-/* ---- Life ---- */
+/* ---- Creating and freeing ---- */
 
 struct aclUser *aclUserCreate(struct str name) {
     struct aclUser *u = zcalloc(1, sizeof *u);
@@ -34,19 +34,19 @@ static void aclUserDropSelectors(struct aclUser *u, int from) {
     while (u->selector_count > from) aclSelectorFree(u->selectors[--u->selector_count]);
 }
 
-static void aclUserFreeInsides(struct aclUser *u) {
+static void aclUserFreeContents(struct aclUser *u) {
     aclUserDropPasswords(u);
     aclUserDropSelectors(u, 0);
     zfree(u->selectors);
 }
 
 void aclUserFree(struct aclUser *u) {
-    aclUserFreeInsides(u);
+    aclUserFreeContents(u);
     sdsfree(u->name);
     zfree(u);
 }
 
-/* They are views of the rules. */
+/* Clears the memos, which contain views of the rules. */
 static void aclUserForgetMemos(struct aclUser *u) {
     memset(u->head.memos, 0, sizeof u->head.memos);
 }
@@ -65,7 +65,7 @@ struct aclUser *aclUserCopy(const struct aclUser *u) {
 
 void aclUserReplace(struct aclUser *to, struct aclUser *from) {
     sds name = to->name;
-    aclUserFreeInsides(to);
+    aclUserFreeContents(to);
     *to = *from;
     to->name = name;
     sdsfree(from->name);
@@ -82,7 +82,7 @@ static bool aclUserIsHash(struct str s) {
     return true;
 }
 
-/* Takes the same time wherever the two differ: it tells nothing about the password. */
+/* Compares in constant time, which does not depend on where the two differ. */
 static bool aclUserSameHash(const char *a, const char *b) {
     volatile unsigned char difference = 0;
     for (int i = 0; i < SHA256_HEX_LEN; i++) difference |= (unsigned char)(a[i] ^ b[i]);
@@ -114,7 +114,7 @@ static enum aclError aclUserRemovePassword(struct aclUser *u, const char *hash) 
     return ACL_OK;
 }
 
-/* >password <password #hash !hash */
+/* Applies >password <password #hash !hash. */
 static enum aclError aclUserApplyPassword(struct aclUser *u, struct str rule) {
     char hash[SHA256_HEX_LEN + 1];
     struct str value = strN(rule.ptr + 1, rule.len - 1);
@@ -183,7 +183,7 @@ static void aclUserNoteUnlimited(struct aclUser *u) {
     }
 }
 
-/* "(+get ~x)" */
+/* Applies "(+get ~x)". */
 static enum aclError aclUserAddSelector(struct aclUser *u, struct str rule) {
     int n;
     enum aclError error = ACL_OK;
@@ -208,14 +208,14 @@ static void aclUserReset(struct aclUser *u) {
     u->selectors[u->selector_count++] = aclSelectorCreate();
 }
 
-/* Rules of the user, not of its root selector, that are one word. */
+/* Applies rules of the user, not of its root selector, that are a single word. */
 static bool aclUserApplyWord(struct aclUser *u, struct str rule) {
     if (strIs(rule, "on"))
         u->flags |= USER_ON;
     else if (strIs(rule, "off"))
         u->flags &= ~(unsigned)USER_ON;
     else if (strIs(rule, "sanitize-payload") || strIs(rule, "skip-sanitize-payload"))
-        return true; /* of older versions; no user's payloads are trusted more than another's */
+        return true; /* from older versions: payloads of all users are checked alike */
     else if (strIs(rule, "nopass") || strIs(rule, "resetpass")) {
         aclUserDropPasswords(u);
         u->flags = (u->flags & ~(unsigned)USER_NOPASS) | (strIs(rule, "nopass") ? USER_NOPASS : 0);
@@ -229,7 +229,7 @@ static bool aclUserApplyWord(struct aclUser *u, struct str rule) {
 }
 
 static enum aclError aclUserApplyOther(struct aclUser *u, struct str rule) {
-    if (!rule.len) return ACL_OK; /* an empty word says nothing */
+    if (!rule.len) return ACL_OK; /* an empty word has no effect */
     char first = rule.ptr[0];
     if (strchr("><#!", first)) return aclUserApplyPassword(u, rule);
     if (first == '(' && rule.len > 1 && rule.ptr[rule.len - 1] == ')') return aclUserAddSelector(u, rule);
@@ -249,7 +249,7 @@ bool aclNameIsValid(struct str name) {
 
 sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad) {
     sds *rules = zmalloc((size_t)(count + 1) * sizeof *rules);
-    int n = 0, open = -1; /* where a parenthesis stands open */
+    int n = 0, open = -1; /* open: index of the word with an open parenthesis */
     for (int i = 0; i < count; i++) {
         bool starts = open < 0 && words[i].len && words[i].ptr[0] == '(';
         if (open < 0)
@@ -266,8 +266,7 @@ sds *aclMergeRules(const struct str *words, int count, int *merged, int *bad) {
     return NULL;
 }
 
-/* "(~a +get)" is read again by the rules of quotes, and its end is the first word that ends with a
- * parenthesis. */
+/* "(~a +get)" is parsed with quotes, and ends with the first word that ends with a parenthesis. */
 static sds aclUserCatSelector(const struct aclSelector *s, sds text) {
     int n;
     sds rules = aclSelectorCat(s, sdsempty());
@@ -330,7 +329,7 @@ void aclUnlistedRemove(struct aclUser *u) {
     unlisted[i] = unlisted[--unlisted_count];
 }
 
-/* Runs fn for each of the table; it returns false to end that. */
+/* Calls fn for each user of the table until it returns false. */
 static void aclUserForEachUser(bool (*fn)(void *priv, struct aclUser *u), void *priv) {
     struct raxIterator it;
     raxStart(&it, &acl_users);
@@ -397,7 +396,7 @@ bool aclKillClients(const struct aclUser *u, const struct client *self) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
         if (c->user != u) continue;
-        c->user = nobody; /* what it has queued must not run with anybody's rights */
+        c->user = nobody; /* commands that it has queued must not run with any rights */
         if (c == self)
             killed_self = true;
         else
@@ -406,7 +405,7 @@ bool aclKillClients(const struct aclUser *u, const struct client *self) {
     return killed_self;
 }
 
-/* Is there a channel pattern of `a` that `b` does not have? */
+/* Returns whether `a` has a channel pattern that `b` does not have. */
 static bool aclUserLacksChannels(const struct aclUser *a, const struct aclUser *b) {
     for (int i = 0; i < b->selector_count; i++) {
         if (b->selectors[i]->flags & SELECTOR_ALL_CHANNELS) return false;

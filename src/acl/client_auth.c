@@ -2,7 +2,7 @@
 /* client_auth.c - see client_auth.h.
  *
  * A connection is authenticated once, when it starts or by AUTH, and stays so when passwords change later.
- * Until it is, its user is the default one. */
+ * Before that its user is the default one. */
 #include "acl/client_auth.h"
 
 #include "acl/acl.h"
@@ -27,39 +27,39 @@ void authNewClient(struct client *c) {
     if (!authRequired()) c->flags |= CLIENT_AUTHENTICATED;
 }
 
-static inline void clientAuthUserChanges(struct client *c) {
+static inline void clientAuthNotifyChange(struct client *c) {
     if (auth_on_user_change) auth_on_user_change(c);
 }
 
 void authSetUser(struct client *c, struct aclUser *u) {
-    clientAuthUserChanges(c);
+    clientAuthNotifyChange(c);
     c->user = u;
     c->flags |= CLIENT_AUTHENTICATED;
 }
 
-static uint64_t goes_next; /* the id of who has been revoked by its own command */
+static uint64_t revoked_client_id; /* the id of the client that was revoked by its own command */
 
 static void clientAuthCloseRevoked(struct client *now) {
     (void)now;
-    struct client *c = clientById(goes_next);
+    struct client *c = clientById(revoked_client_id);
     if (c) clientCloseAfterReply(c);
     callHookIdle(clientAuthCloseRevoked, true);
 }
 
 void authRevoke(struct client *c) {
-    clientAuthUserChanges(c);
+    clientAuthNotifyChange(c);
     c->user = aclDefaultUser();
     c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
     if (callOwner() != c) {
         clientClose(c);
         return;
     }
-    goes_next = c->id;
+    revoked_client_id = c->id;
     callHookIdle(clientAuthCloseRevoked, false);
 }
 
 static void authLogout(struct client *c) {
-    clientAuthUserChanges(c);
+    clientAuthNotifyChange(c);
     c->flags &= ~(uint32_t)CLIENT_AUTHENTICATED;
     authNewClient(c);
 }
@@ -127,7 +127,7 @@ void authCommand(struct client *c) {
     if (authenticate(c, named ? c->argv[1] : STR("default"), c->argv[c->argc - 1])) replyOk(c);
 }
 
-/* Nobody gets past this without a password, but to give it. */
+/* Refuses requests of clients that have to log in, except those that log in. */
 static enum admission clientAuthCheckAuth(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     bool known = c->flags & (CLIENT_AUTHENTICATED | CLIENT_FAKE);
@@ -137,7 +137,7 @@ static enum admission clientAuthCheckAuth(struct client *c, struct request *r, e
     return REFUSED;
 }
 
-/* What the user's rules say. */
+/* Applies the user's rules. */
 static enum admission clientAuthCheckRules(struct client *c, struct request *r, enum requestOrigin origin) {
     enum aclContext context = origin == ORIGIN_EXEC     ? ACL_EXEC
                               : origin == ORIGIN_SCRIPT ? ACL_SCRIPT
@@ -147,7 +147,7 @@ static enum admission clientAuthCheckRules(struct client *c, struct request *r, 
     return aclAllows(c, r, context) ? ADMITTED : REFUSED;
 }
 
-/* Not asked while there are neither passwords nor rules that would stop anybody. */
+/* The rules are idle while no password is required and no user has limits. */
 void authUsersChanged(void) {
     admissionIdle(RULE_AUTH, !authRequired());
     admissionIdle(RULE_ACL, !aclHasLimits());

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client.c - life of clients.
+/* client.c - the lifetime of clients.
  *
- *     clients    all that have a connection, in order of it; found by their number in by_id
- *     closing    those that are to be freed, the first to be freed first
+ *     clients    all that have a connection, in order of connection; by_id finds them by their number
+ *     closing    clients that are to be freed, the first to be freed first
  *
- * A client is freed in clientFreeClosed(), before the loop sleeps:
- * nobody else has to fear that one vanishes. */
+ * A client is freed in clientFreeClosed(), before the loop sleeps, so code that runs before may keep pointers
+ * to it. */
 #include "client/client.h"
 
 #include <stddef.h>
@@ -26,9 +26,10 @@
 #define HOOKS_MAX      24
 #define RECENT_SECONDS 8
 #define CACHE_LINE     64
-#define MEMORY_MAX     448 /* a size class of the allocator; the next costs an idle client 64 bytes more */
+/* A size class of the allocator; the next one costs an idle client 64 bytes more */
+#define MEMORY_MAX 448
 
-/* What every command touches stands together, output on a line of its own. */
+/* Fields that every command uses share a cache line; output has a line of its own. */
 _Static_assert(offsetof(struct client, resp) < CACHE_LINE, "the running command is on the first line");
 _Static_assert(offsetof(struct client, out) == CACHE_LINE && sizeof(struct clientOutput) == CACHE_LINE,
                "output is a line");
@@ -46,11 +47,11 @@ static void (*free_hooks[HOOKS_MAX])(struct client *c);
 static size_t (*memory_hooks[HOOKS_MAX])(const struct client *c);
 static int free_hook_count, memory_hook_count;
 
-static int64_t idle_timeout_s; /* 0: clients may be silent for ever */
-/* The largest buffers of each of the last seconds, in a ring. */
+static int64_t idle_timeout_s; /* 0: idle clients are not closed */
+/* The largest buffers in each of the last seconds, a ring. */
 static struct { size_t input, output; } recent_max[RECENT_SECONDS];
 
-/* ---- Parts of other rooms ---- */
+/* ---- Parts of other modules ---- */
 
 void clientSetReadHandler(void (*fn)(struct connection *conn)) {
     read_handler = fn;
@@ -79,7 +80,7 @@ size_t clientMemory(const struct client *c) {
     return n;
 }
 
-/* ---- Life ---- */
+/* ---- Lifetime ---- */
 
 static struct str clientIdKey(const void *entry) {
     const struct client *c = entry;
@@ -109,7 +110,7 @@ void clientClose(struct client *c) {
     closing_end = &c->next_to_close;
 }
 
-static void clientLeaveClosing(struct client *c) {
+static void clientRemoveFromClosing(struct client *c) {
     struct client **at = &closing;
     while (*at != c) at = &(*at)->next_to_close;
     *at = c->next_to_close;
@@ -119,13 +120,13 @@ static void clientLeaveClosing(struct client *c) {
 void clientCloseAfterReply(struct client *c) {
     c->flags |= CLIENT_CLOSE_AFTER_REPLY;
     if (!c->conn) return;
-    connSetReadHandler(c->conn, NULL); /* nobody takes its input: it must not wake the loop */
-    bool away = c->flags & CLIENT_OFFLOADED && client_offload->pending(c);
-    if (!c->out.head && !away) clientClose(c);
+    connSetReadHandler(c->conn, NULL); /* its input is not read any more: it must not wake the loop */
+    bool thread_has_output = c->flags & CLIENT_OFFLOADED && client_offload->pending(c);
+    if (!c->out.head && !thread_has_output) clientClose(c);
 }
 
-/* Every part is given back, and no list holds the client. */
-static bool clientIsAlone(const struct client *c) {
+/* Every part has been freed, and no list holds the client. */
+static bool clientIsDetached(const struct client *c) {
     bool parts = c->session || c->limits || c->blocked || c->multi || c->pubsub || c->tracking || c->replica;
     bool listed = listLinked(&c->turn_node) || listLinked(&c->out.write_node) || listLinked(&c->paused_node);
     return !parts && !listed && !c->turn && !c->out.head;
@@ -134,8 +135,8 @@ static bool clientIsAlone(const struct client *c) {
 void clientFreeNow(struct client *c) {
     if (c->conn && !(c->flags & CLIENT_PRIMARY)) serverEvent(SERVER_CLIENT, EVENT_ENDED, c);
     for (int i = free_hook_count; i-- > 0;) free_hooks[i](c);
-    serverAssert(clientIsAlone(c));
-    if (c->flags & CLIENT_CLOSE_ASAP) clientLeaveClosing(c);
+    serverAssert(clientIsDetached(c));
+    if (c->flags & CLIENT_CLOSE_ASAP) clientRemoveFromClosing(c);
     if (c->conn) {
         listRemove(&clients, &c->node);
         hashtablePop(&by_id, clientIdKey(c));
@@ -161,7 +162,7 @@ struct client *clientById(uint64_t id) {
 
 /* ---- Jobs ---- */
 
-/* Those who have neither asked nor been told anything for too long. Who waits for something may be silent. */
+/* Closes clients that have neither sent nor received anything for too long, except blocked ones. */
 static void clientCloseIdle(void) {
     if (!idle_timeout_s) return;
     listForEach(&clients, it) {

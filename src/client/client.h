@@ -126,7 +126,7 @@ struct client {
         sds querybuf;
         struct respParser parser;
         sds input_error;           /* a protocol error at parse_at; NULL: none so far */
-        struct turn *turn;       /* the turn that holds its input; NULL: the input is stashed */
+        struct turn *turn;         /* the turn that holds its input; NULL: the input is stashed */
         struct listNode turn_node; /* in the turn's list or in that of stashed input */
     };
 
@@ -157,7 +157,7 @@ struct client *clientCreate(struct connection *conn); /* does not read yet; NULL
 /* Sets what is called when a connection may have bytes to read (turn.c). */
 void clientSetReadHandler(void (*fn)(struct connection *conn));
 void clientResumeReading(struct client *c); /* calls that from the connection's next event */
-void clientClose(struct client *c);  /* frees it after the turn; idempotent */
+void clientClose(struct client *c);         /* frees it after the turn; idempotent */
 void clientCloseAfterReply(struct client *c);
 void clientFreeClosed(void);            /* before sleep */
 void clientFreeNow(struct client *c);   /* fake clients, shutdown */

@@ -3,9 +3,9 @@
  *
  *     buckets[i]: clients of 2^(i - 1) .. 2^i bytes more than the least, in no order
  *
- * The clients are sorted by the magnitude of what they take, so that a large one is found without looking at
- * all, and a change of size moves a client only when it doubles or halves. Within the topmost list that is
- * not empty anyone goes. */
+ * Clients are grouped by the magnitude of their memory, so that a large one is found without a scan, and a
+ * change of size moves a client only when it doubles or halves. Any client of the topmost bucket that is not
+ * empty may be evicted. */
 #include "client/client_evict.h"
 
 #include "base/assert.h"
@@ -18,20 +18,20 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 
-#define LEAST_BITS 15 /* clients below 32 KiB are all alike */
+#define LEAST_BITS 15 /* all clients below 32 KiB share a bucket */
 #define MOST_BITS  33
 #define LIMIT_MIN  (128 * 1024)
 #define BUCKETS    (MOST_BITS - LEAST_BITS + 1)
 
 bool client_accounting;
-static void (*weighing_changed)(bool on);
+static void (*accounting_changed)(bool on);
 
-static int64_t limit; /* bytes; negative: percent of maxmemory; 0: none */
+static int64_t limit; /* bytes; negative: percent of maxmemory; 0: no limit */
 static struct list buckets[BUCKETS];
 static size_t total;
 static uint64_t evicted_clients;
 
-/* A limit that is too small to speak with anybody is not taken at its word. */
+/* The limit in bytes. One that is too small to serve any client is raised. */
 static size_t clientEvictLimitBytes(void) {
     size_t bytes = limit < 0 ? evictLimit() / 100 * (size_t)-limit : (size_t)limit;
     return bytes && bytes < LIMIT_MIN ? LIMIT_MIN : bytes;
@@ -55,7 +55,7 @@ static bool clientEvictIsInBucket(const struct client *c) {
     return c->limits && listLinked(&c->limits->bucket_node);
 }
 
-static void clientEvictLeaveBucket(struct client *c) {
+static void clientEvictRemoveFromBucket(struct client *c) {
     if (!clientEvictIsInBucket(c)) return;
     struct clientLimits *l = c->limits;
     listRemove(&buckets[clientEvictBucketIndex(l->counted)], &l->bucket_node);
@@ -65,7 +65,7 @@ static void clientEvictLeaveBucket(struct client *c) {
 
 static void clientEvictFree(struct client *c) {
     if (!c->limits) return;
-    clientEvictLeaveBucket(c);
+    clientEvictRemoveFromBucket(c);
     serverAssert(!c->limits->over_soft_since_s);
     zfreeSized(c->limits, sizeof *c->limits);
     c->limits = NULL;
@@ -85,30 +85,30 @@ sds clientMemoryBucketsText(sds s) {
     return s;
 }
 
-static bool clientEvictCounts(const struct client *c) {
+static bool clientEvictIsCounted(const struct client *c) {
     if (!c->conn || c->flags & (CLIENT_NO_EVICT | CLIENT_PRIMARY | CLIENT_CLOSE_ASAP)) return false;
     return clientClassOf(c) != CLIENT_CLASS_REPLICA;
 }
 
 void clientAccountMemory(struct client *c) {
-    if (!clientEvictCounts(c)) {
-        clientEvictLeaveBucket(c);
+    if (!clientEvictIsCounted(c)) {
+        clientEvictRemoveFromBucket(c);
         return;
     }
     struct clientLimits *l = clientLimits(c);
     size_t bytes = clientMemory(c);
     if (!clientEvictIsInBucket(c) || clientEvictBucketIndex(bytes) != clientEvictBucketIndex(l->counted)) {
-        clientEvictLeaveBucket(c);
+        clientEvictRemoveFromBucket(c);
         listAddTail(&buckets[clientEvictBucketIndex(bytes)], &l->bucket_node);
     }
     total += bytes - l->counted;
     l->counted = bytes;
 }
 
-/* What a client took counts as free when it is closed, though it is freed after the round; also when somebody
- * else has closed it. */
+/* Evicts a client. Its memory counts as free when it is closed, though it is freed after the turn; the same
+ * holds when other code closes a client. */
 static void clientEvictOne(struct client *c) {
-    clientEvictLeaveBucket(c);
+    clientEvictRemoveFromBucket(c);
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     sds info = clientLogLine(c, sdsempty());
     serverLog(LL_NOTICE, "The clients exceed maxmemory-clients, so this one is disconnected: %s", info);
@@ -117,7 +117,8 @@ static void clientEvictOne(struct client *c) {
     evicted_clients++;
 }
 
-/* Threads send for clients without telling: those take less than it seems. */
+/* Threads send for clients without reporting it, so offloaded clients may use less memory than is
+ * accounted. */
 static void clientEvictAccountOffloaded(void) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
@@ -127,7 +128,7 @@ static void clientEvictAccountOffloaded(void) {
 
 static void clientEvictClients(void) {
     size_t most = clientEvictLimitBytes();
-    if (!most) return; /* a percentage of no limit */
+    if (!most) return; /* a percentage without maxmemory */
     if (total > most && client_offload) clientEvictAccountOffloaded();
     for (int i = BUCKETS; i-- > 0 && total > most;) {
         while (buckets[i].length && total > most) {
@@ -147,30 +148,30 @@ static void clientEvictAccountAll(void) {
         if (client_accounting)
             clientAccountMemory(c);
         else
-            clientEvictLeaveBucket(c);
+            clientEvictRemoveFromBucket(c);
     }
 }
 
-static void clientEvictFollow(void) {
-    bool want = limit != 0;
-    if (want == client_accounting) return;
-    client_accounting = want;
-    if (weighing_changed) weighing_changed(want);
+static void clientEvictApplyLimit(void) {
+    bool accounting = limit != 0;
+    if (accounting == client_accounting) return;
+    client_accounting = accounting;
+    if (accounting_changed) accounting_changed(accounting);
     clientEvictAccountAll();
 }
 
 void clientOnAccounting(void (*fn)(bool on)) {
-    weighing_changed = fn;
+    accounting_changed = fn;
 }
 
 static void clientEvictBeforeSleep(void) {
-    clientEvictFollow(); /* the configuration file does not call clientEvictLimitChanged */
+    clientEvictApplyLimit(); /* no apply function is called for the configuration file */
     if (client_accounting) clientEvictClients();
 }
 
 static bool clientEvictLimitChanged(const char **err) {
     (void)err;
-    clientEvictFollow();
+    clientEvictApplyLimit();
     return true;
 }
 

@@ -30,7 +30,8 @@ void clientAccountMemory(struct client *c);
  * one of them. */
 bool clientEvict(const struct client *c);
 
-sds clientMemoryBucketsText(sds s); /* a line for each magnitude of memory: how many clients, and their bytes */
+sds clientMemoryBucketsText(
+    sds s); /* a line for each magnitude of memory: how many clients, and their bytes */
 
 /* Registers the directive and INFO fields. Comes before clientOutputInit, whose part of the limits is freed
  * first. */

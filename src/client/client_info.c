@@ -35,8 +35,8 @@ int64_t clientIdleSeconds(const struct client *c) {
 
 static struct {
     char letter;
-    uint32_t flags;                        /* any of these */
-    bool (*shows)(const struct client *c); /* or this; NULL: no */
+    uint32_t flags;                        /* shows with any of these flags */
+    bool (*shows)(const struct client *c); /* or when this returns true; may be NULL */
 } letters[] = {
     {.letter = 'O', .flags = CLIENT_MONITOR},
     {.letter = 'S', .flags = CLIENT_REPLICA},
@@ -58,7 +58,7 @@ static struct {
     {.letter = 'I', .flags = CLIENT_IMPORT_SOURCE},
     {.letter = 'i'},
     {.letter = 'E'},
-    {.letter = 'N'}, /* none of the others */
+    {.letter = 'N'}, /* shows when no other letter does */
 };
 #define LETTER_COUNT (sizeof letters / sizeof *letters)
 
@@ -91,7 +91,7 @@ sds clientInfoCapa(sds s, struct client *c) {
     return c->flags & CLIENT_REDIRECTABLE ? sdscat(s, CLIENT_CAPA_LETTERS) : s;
 }
 
-/* ---- Who it is ---- */
+/* ---- Identity ---- */
 
 static sds clientInfoCatId(sds s, struct client *c) {
     return clientInfoCatSize(s, c->id);
@@ -129,7 +129,7 @@ static sds clientInfoCatDb(sds s, struct client *c) {
 static sds clientInfoCatResp(sds s, struct client *c) {
     return clientInfoNumber(s, c->resp);
 }
-/* What a thread has been given to send for it. */
+/* Bytes that a thread was given and has not sent yet. */
 static size_t clientInfoOffloadedPending(const struct client *c) {
     return c->flags & CLIENT_OFFLOADED ? client_offload->pending(c) : 0;
 }
@@ -139,9 +139,9 @@ static sds clientInfoCatEvents(sds s, struct client *c) {
     return waits ? sdscatlen(s, "w", 1) : s;
 }
 
-/* ---- What it takes ---- */
+/* ---- Memory ---- */
 
-/* Of a buffer of its own: not of what all share. */
+/* Only counts the client's own buffer, not the shared arena. */
 static sds clientInfoCatQbuf(sds s, struct client *c) {
     size_t input = !c->querybuf ? 0 : c->in ? c->in_len : sdslen(c->querybuf);
     if (c->flags & CLIENT_OFFLOADED) input += client_offload->kept(c);
@@ -156,7 +156,7 @@ static sds clientInfoCatArgvMem(sds s, struct client *c) {
     return clientInfoCatSize(s, arguments);
 }
 
-/* The first block of output is what others call the reply buffer, the further ones their reply list. */
+/* The first block of output is shown as the reply buffer, further ones as the reply list. */
 static sds clientInfoCatRbs(sds s, struct client *c) {
     return clientInfoCatSize(s, c->out.head ? c->out.head->cap : 0);
 }
@@ -197,7 +197,7 @@ static sds clientInfoCatCommands(sds s, struct client *c) {
     { {" " name "=", sizeof(" " name "=") - 1}, fn }
 static struct {
     struct str start;  /* " name=" */
-    clientFieldFn *fn; /* NULL: of another room, which registers it */
+    clientFieldFn *fn; /* NULL: another module registers it */
 } fields[] = {
     FIELD("id", clientInfoCatId),
     FIELD("addr", clientInfoCatAddr),
@@ -251,7 +251,7 @@ void clientInfoField(const char *name, clientFieldFn *fn) {
 sds clientInfoLine(struct client *c, sds s) {
     s = sdsMakeRoomFor(s, LINE_ROOM);
     struct str id = fields[0].start;
-    s = sdscatstr(s, strN(id.ptr + 1, id.len - 1)); /* nothing stands before it */
+    s = sdscatstr(s, strN(id.ptr + 1, id.len - 1)); /* the first field has no blank before it */
     s = fields[0].fn(s, c);
     for (size_t i = 1; i < FIELD_COUNT; i++) {
         if (fields[i].fn) s = fields[i].fn(sdscatstr(s, fields[i].start), c);

@@ -14,7 +14,7 @@
 
 bool hide_user_data;
 
-/* "... name=bob age=1" becomes "... name=*redacted* age=1": no value in the line has a blank in it. */
+/* "... name=bob age=1" becomes "... name=*redacted* age=1": no value in the line contains a blank. */
 static sds clientLogHideValue(sds line, const char *field) {
     char *start = strstr(line, field);
     if (!start) return line;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* client_output.c - see client_output.h.
  *
- *     writing    clients that have been given output since the last turn; one line for all
+ *     writing    clients that have been given output since the last turn; one list for all
  *
  * A reply is not sent when it is written but at the end of the turn, each client's with one call, so that the
- * replies to a pipeline leave together. */
+ * replies to a pipeline are sent together. */
 #include "client/client_output.h"
 
 #include <errno.h>
@@ -26,16 +26,16 @@
 
 #define OUTPUT_FREE  (16 * 1024) /* bytes */
 #define POOL_TRIM_MS 200
-#define CLASS_WORDS  4 /* of a class in client-output-buffer-limit: name hard soft seconds */
+#define CLASS_WORDS  4 /* words per class in client-output-buffer-limit: name hard soft seconds */
 
 static struct list writing;
 const struct clientStream *client_stream;
 const struct clientOffload *client_offload;
-/* `writing` holds some who did not ask, as subscribers: who publishes to thousands need not wait for them
- * all. */
-static bool unasked_waiting;
+/* `writing` contains clients that sent no request, such as subscribers: a PUBLISH to thousands need not wait
+ * for them all. */
+static bool unsolicited_pending;
 
-/* client-output-buffer-limit; 0: none. */
+/* Limits of a class; 0: none. */
 struct outputLimit {
     uint64_t hard, soft;
     int64_t soft_s;
@@ -75,8 +75,8 @@ bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft
     return soft && now_s - *soft_since_s > l->soft_s;
 }
 
-/* As in Redis, output that fits into a reply buffer does not count: with any limit a client gets short
- * replies. More than that counts in full. Who has not given the password that is asked for gets no more. */
+/* As in Redis, output that fits into a reply buffer does not count, so a client gets short replies with any
+ * limit. More than that counts in full. A client that still has to log in gets no more than that. */
 static bool clientOverLimit(struct client *c, size_t pending) {
     size_t bytes = pending > OUTPUT_FREE ? pending : 0;
     if (bytes && clientAuthMissing(c)) return true;
@@ -104,7 +104,7 @@ void clientCheckOutput(struct client *c, size_t more) {
     if (pending > OUTPUT_FREE || __builtin_expect(over_soft != 0, 0)) clientOutputCheckLimits(c, pending);
 }
 
-/* Those above the soft limit whose time has passed without a further byte. */
+/* Closes clients above the soft limit whose time has passed without further output. */
 static void clientOutputCheckSoftLimits(void) {
     if (!over_soft) return;
     listForEach(&clients, it) {
@@ -159,7 +159,7 @@ static sds clientOutputGetLimits(const struct configDirective *d) {
     return s;
 }
 
-/* For a file: the classes that were changed, or all of them when none was. */
+/* Lines for a file: the classes that were changed, or all of them when none was. */
 static sds clientOutputLimitLines(const struct configDirective *d) {
     (void)d;
     bool changed = memcmp(limits, default_limits, sizeof limits) != 0;
@@ -179,12 +179,12 @@ static sds clientOutputLimitLines(const struct configDirective *d) {
 
 void clientWriteLater(struct client *c) {
     if (!c->conn || listLinked(&c->out.write_node)) return;
-    bool asked = c->flags & CLIENT_EXECUTING;
-    if (asked && unasked_waiting)
+    bool executing = c->flags & CLIENT_EXECUTING;
+    if (executing && unsolicited_pending)
         listAddHead(&writing, &c->out.write_node);
     else
         listAddTail(&writing, &c->out.write_node);
-    unasked_waiting |= !asked;
+    unsolicited_pending |= !executing;
 }
 
 static void clientOutputDropSent(struct client *c, size_t n) {
@@ -208,14 +208,14 @@ static void clientOutputDropSent(struct client *c, size_t n) {
 
 enum sent { SENT_WHOLE, SENT_SOME, SENT_BROKEN }; /* SOME: the socket is full */
 
-/* A write of the next pieces has ended so. */
-static enum sent clientOutputWrote(struct client *c, const struct connWrite *w) {
+/* Called when the write of the first pieces has ended. */
+static enum sent clientOutputOnWritten(struct client *c, const struct connWrite *w) {
     if (w->result < 0) return w->error == EAGAIN || w->error == EINTR ? SENT_SOME : SENT_BROKEN;
-    size_t want = 0, n = (size_t)w->result;
-    for (int i = 0; i < w->count; i++) want += w->iov[i].iov_len;
+    size_t expected = 0, n = (size_t)w->result;
+    for (int i = 0; i < w->count; i++) expected += w->iov[i].iov_len;
     clientNoteSent(c, n);
     clientOutputDropSent(c, n);
-    return n < want ? SENT_SOME : SENT_WHOLE;
+    return n < expected ? SENT_SOME : SENT_WHOLE;
 }
 
 bool clientSendNow(struct client *c) {
@@ -225,7 +225,7 @@ bool clientSendNow(struct client *c) {
         int pieces = replyBlocksPieces(c->out.head, c->out.sent, iov, WRITE_IOV_MAX);
         struct connWrite w = {c->conn, iov, pieces, 0, 0};
         connWriteMany(&w, 1);
-        sent = clientOutputWrote(c, &w);
+        sent = clientOutputOnWritten(c, &w);
     }
     return sent != SENT_BROKEN;
 }
@@ -253,7 +253,7 @@ static void clientOutputWriteHandler(struct connection *conn) {
     }
 }
 
-/* Who was to be sent something has been, as far as that went well. */
+/* Called when a client has been written to in this turn; well: without an error. */
 static void clientOutputTurnEnded(struct client *c, bool well) {
     if (!well)
         clientClose(c);
@@ -268,13 +268,13 @@ static struct writeTurn turn;
 
 static void clientOutputTurnWrote(const struct connWrite *w) {
     struct client *c = w->conn->data;
-    enum sent sent = clientOutputWrote(c, w);
+    enum sent sent = clientOutputOnWritten(c, w);
     if (__builtin_expect(client_accounting, 0)) clientAccountMemory(c);
     clientOutputTurnEnded(c, sent == SENT_WHOLE ? clientOutputSendAll(c) : sent == SENT_SOME);
 }
 
 void clientsWritePending(void) {
-    unasked_waiting = false;
+    unsolicited_pending = false;
     listForEach(&writing, it) {
         struct client *c = listEntry(it, struct client, out.write_node);
         listRemove(&writing, it);

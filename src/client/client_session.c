@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_session.c - see client_session.h. Most clients have no name, or are never asked for their addresses:
- * the part is there for the others. */
+/* client_session.c - see client_session.h. The part is only allocated for clients that have a name or whose
+ * addresses were shown. */
 #include "client/client_session.h"
 
 #include "base/assert.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* push.c - composing messages, and holding them back from a client in the middle of its reply; see push.h.
+/* push.c - composing messages, and holding them back while a client's reply is incomplete; see push.h.
  *
  *     held: [client, message] -> [client, message] -> ...     in the order they were sent
  *
- * Once a message is held, all later ones for its client are, too, until the list is flushed: their order
- * stays. A message belongs to its client's reply only, so the list is empty whenever no command runs. */
+ * Once a message is held, all later ones for its client are held, too, until the list is flushed, which keeps
+ * their order. A message waits for the reply of a running command only, so the list is empty whenever no
+ * command runs. */
 #include "client/push.h"
 
 #include "base/assert.h"
@@ -57,7 +58,7 @@ static void pushDropHeld(struct heldPush *h) {
     zfree(h);
 }
 
-static void pushForgetClient(struct client *c) {
+static void pushOnClientFree(struct client *c) {
     listForEach(&push_held, it) {
         struct heldPush *h = listEntry(it, struct heldPush, node);
         if (h->client == c) pushDropHeld(h);
@@ -106,5 +107,5 @@ void pushFlushHeld(void) {
 void pushInit(bool (*in_call)(void)) {
     command_runs = in_call;
     listInit(&push_held);
-    clientOnFree(pushForgetClient);
+    clientOnFree(pushOnClientFree);
 }

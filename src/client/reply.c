@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reply.c - replies into the client's output chain.
+/* reply.c - writes replies into the client's output chain.
  *
  *     c->out: head -> [block: used/cap, bytes] -> [block] -> ... <- tail
  *
- * Small elements are written into contiguous room of the tail block; only long bulks are spread over blocks.
- */
+ * Small elements are written into contiguous space of the tail block; only long bulks are spread over
+ * blocks. */
 #include "client/reply.h"
 
 #include <stdarg.h>
@@ -20,11 +20,11 @@
 #include "client/reply_block.h"
 #include "net/resp.h"
 
-#define SMALL_BULK       512  /* up to here header and bytes are written as one piece */
-#define SHARE_MIN        1024 /* bytes for many clients: shorter ones are copied */
-#define PUSH_ROOM        (256 - sizeof(struct replyBlock)) /* of the first block of a client with no output */
+#define SMALL_BULK       512  /* up to this size header and bytes are written as one piece */
+#define SHARE_MIN        1024 /* shared bytes: shorter ones are copied */
+#define PUSH_ROOM        (256 - sizeof(struct replyBlock)) /* the first block of a client without output */
 #define PUSH_GROWTH      8
-#define LINK_ROOM        (256 - sizeof(struct replyBlock)) /* of a block behind linked bytes */
+#define LINK_ROOM        (256 - sizeof(struct replyBlock)) /* a block behind linked bytes */
 #define ERROR_KINDS_MAX  128
 #define ERROR_PREFIX_MAX 64
 
@@ -39,7 +39,7 @@ const char err_outofrange[] = "ERR index out of range";
 
 #define MAY_BE_MUTED (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_CLOSE_ASAP | CLIENT_FAKE | CLIENT_REPLICA)
 
-static bool replyMuted(struct client *c) {
+static bool replyIsMuted(struct client *c) {
     if (!(c->flags & MAY_BE_MUTED)) return false;
     if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_FAKE)) return true;
     if (c->flags & CLIENT_PUSHING) return false;
@@ -57,7 +57,7 @@ static void replyLinkBlock(struct client *c, struct replyBlock *b) {
     c->out.mem += sizeof *b + b->cap;
 }
 
-/* What stands between two linked values is short: a block of the standard size for it would be as much as the
+/* The text between two linked values is short: a block of the standard size for it would be as large as the
  * values. */
 static void replyAppendBlock(struct client *c, size_t room) {
     bool behind_link = c->out.tail && c->out.tail->shared && room <= LINK_ROOM;
@@ -70,8 +70,9 @@ static void replyLinkShared(struct client *c, struct replyShared *s, size_t from
     c->out.bytes += len;
 }
 
-/* n contiguous bytes at the end of the chain; the caller adds what it uses by replyChainAdvance(). */
-static inline char *replyChainRoom(struct client *c, size_t n) {
+/* Returns n contiguous bytes at the end of the chain; the caller adds what it uses with
+ * replyChainAdvance(). */
+static inline char *replyChainReserve(struct client *c, size_t n) {
     if (__builtin_expect(!c->out.tail || c->out.tail->cap - c->out.tail->used < n, 0)) {
         if (!c->out.head) clientWriteLater(c);
         replyAppendBlock(c, n);
@@ -93,12 +94,12 @@ static void replyChainAppend(struct client *c, const char *p, size_t n) {
         n -= avail;
     }
     if (!n) return;
-    memcpy(replyChainRoom(c, n), p, n);
+    memcpy(replyChainReserve(c, n), p, n);
     replyChainAdvance(c, n);
 }
 
 char *replyReserve(struct client *c, size_t n) {
-    return replyMuted(c) ? NULL : replyChainRoom(c, n);
+    return replyIsMuted(c) ? NULL : replyChainReserve(c, n);
 }
 void replyAdvance(struct client *c, size_t n) {
     debugAssert(c->out.tail->cap - c->out.tail->used >= n);
@@ -106,21 +107,21 @@ void replyAdvance(struct client *c, size_t n) {
 }
 
 void replyRaw(struct client *c, const char *p, size_t n) {
-    if (!replyMuted(c)) replyChainAppend(c, p, n);
+    if (!replyIsMuted(c)) replyChainAppend(c, p, n);
 }
 
 static void replyHeader(struct client *c, char type, int64_t n) {
-    if (replyMuted(c)) return;
-    char *dst = replyChainRoom(c, RESP_HDR_SIZE);
+    if (replyIsMuted(c)) return;
+    char *dst = replyChainReserve(c, RESP_HDR_SIZE);
     replyChainAdvance(c, respWriteHeader(dst, type, n));
 }
 
 /* ---- Simple elements ---- */
 
-/* In one piece, so that a constant one is a store or two. */
+/* Appends in one piece, so that a constant becomes one or two stores. */
 static inline __attribute__((always_inline)) void replyPiece(struct client *c, const char *p, size_t n) {
-    if (replyMuted(c)) return;
-    memcpy(replyChainRoom(c, n), p, n);
+    if (replyIsMuted(c)) return;
+    memcpy(replyChainReserve(c, n), p, n);
     replyChainAdvance(c, n);
 }
 
@@ -135,9 +136,9 @@ void replyStatus(struct client *c, const char *s) {
 }
 
 void replyBulk(struct client *c, struct str s) {
-    if (replyMuted(c)) return;
+    if (replyIsMuted(c)) return;
     if (s.len <= SMALL_BULK) {
-        char *start = replyChainRoom(c, s.len + RESP_HDR_SIZE), *p = start;
+        char *start = replyChainReserve(c, s.len + RESP_HDR_SIZE), *p = start;
         p += respWriteHeader(p, '$', (int64_t)s.len);
         memcpy(p, s.ptr, s.len);
         p += s.len;
@@ -156,7 +157,7 @@ bool replyLinks(const struct client *c) {
 }
 
 void replyBulkShared(struct client *c, struct replyShared *s, size_t from, size_t len) {
-    if (replyMuted(c)) return;
+    if (replyIsMuted(c)) return;
     replyHeader(c, '$', (int64_t)len);
     replyLinkShared(c, s, from, len);
     replyLiteral(c, "\r\n");
@@ -184,8 +185,8 @@ void replyLongLong(struct client *c, int64_t v) {
         replyHeader(c, ':', v);
         return;
     }
-    if (replyMuted(c)) return;
-    char *dst = replyChainRoom(c, RESP_HDR_SIZE);
+    if (replyIsMuted(c)) return;
+    char *dst = replyChainReserve(c, RESP_HDR_SIZE);
     replyChainAdvance(c, (size_t)(respPutHeader(dst, ':', (size_t)v) - dst));
 }
 
@@ -271,13 +272,12 @@ void replyAttributeLen(struct client *c, int64_t pairs) {
 }
 
 struct replyMark replyDeferLen(struct client *c) {
-    if (replyMuted(c)) return (struct replyMark){0};
-    replyChainRoom(c, 1);
+    if (replyIsMuted(c)) return (struct replyMark){0};
+    replyChainReserve(c, 1);
     return (struct replyMark){.block = c->out.tail, .offset = (uint32_t)c->out.tail->used};
 }
 
-/* The header goes in at the mark: by moving the rest of the block when there is room, else by cutting the
- * block in two. */
+/* Inserts the header at the mark: it moves the rest of the block when there is space, or splits the block. */
 static void replyFillMark(struct client *c, struct replyMark m, char type, int64_t n) {
     struct replyBlock *b = m.block;
     if (!b) return;
@@ -321,10 +321,10 @@ void replySetLenOf(struct client *c, struct replyMark m, char type, int64_t n) {
     replyFillMark(c, m, type, n);
 }
 
-/* ---- Bytes for many ---- */
+/* ---- Shared bytes ---- */
 
-/* A thousand clients that get a line each must not take a thousand blocks of the standard size: the first is
- * small, the next much larger, so that few pieces have to be sent. */
+/* Chooses the size of a block. A thousand clients that get a line each must not take a thousand blocks of the
+ * standard size: the first is small, the next much larger, so that few pieces have to be sent. */
 static struct replyBlock *replyBlockForCopy(const struct client *c, size_t n) {
     size_t cap = PUSH_ROOM;
     while (cap < n || cap < c->out.bytes) cap *= PUSH_GROWTH;
@@ -368,7 +368,7 @@ static void replyCountError(struct str msg) {
             return;
         }
     }
-    /* Scripts can invent prefixes: past the bound they are one kind. */
+    /* Scripts can invent prefixes: above the limit they count as one kind. */
     if (error_kind_count == ERROR_KINDS_MAX) {
         if (!error_overflow++)
             serverLog(
@@ -418,7 +418,7 @@ static void replyAppendError(struct client *c, struct str msg) {
     replyChainAppend(c, "\r\n", 2);
 }
 
-static sds replyWithLead(struct str msg) {
+static sds replyWithPrefix(struct str msg) {
     bool plain = msg.len > 4 && memcmp(msg.ptr, "ERR ", 4) == 0;
     if (plain) msg = strN(msg.ptr + 4, msg.len - 4);
     return sdscatstr(sdsnew(reply_error_prefix), msg);
@@ -426,7 +426,7 @@ static sds replyWithLead(struct str msg) {
 
 void replyErrorCounted(struct client *c, struct str msg) {
     c->flags |= CLIENT_ERROR;
-    if (!replyMuted(c)) replyAppendError(c, msg);
+    if (!replyIsMuted(c)) replyAppendError(c, msg);
     if (__builtin_expect(c->flags & (CLIENT_FAKE | CLIENT_PRIMARY), 0) && reply_error_unread)
         reply_error_unread(c, msg);
     if (__builtin_expect(c->flags & CLIENT_REPLICA, 0)) client_stream->replied(c, msg);
@@ -435,7 +435,7 @@ void replyErrorCounted(struct client *c, struct str msg) {
 void replyErrorStr(struct client *c, struct str msg) {
     if (msg.len && msg.ptr[0] == '-') msg = strN(msg.ptr + 1, msg.len - 1);
     while (msg.len && (msg.ptr[msg.len - 1] == '\n' || msg.ptr[msg.len - 1] == '\r')) msg.len--;
-    sds led = reply_error_prefix ? replyWithLead(msg) : NULL;
+    sds led = reply_error_prefix ? replyWithPrefix(msg) : NULL;
     if (led) msg = sdsview(led);
     if (c->errors_held)
         c->errors_held = ERRORS_HELD_SOME;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reply_block.c - see reply_block.h. Blocks of the standard size come from a pool, so that the few in use
- * stay warm in the cache. When many clients are owed much at once, the pool keeps what a turn of the loop
- * needed for the next: given back, such blocks would join to stretches of memory that the allocator returns
- * to the system at once, to fault them in again page by page. What was not needed for a while goes. */
+ * stay in the cache. When much output is sent to many clients at once, the pool keeps what one turn needed
+ * for the next: if such blocks were freed, they would join to large regions that the allocator returns to the
+ * system at once, and their pages would be faulted in again one by one. Blocks that were not needed for a
+ * while are freed. */
 #include "client/reply_block.h"
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
 
 #define POOL_MAX  4096 /* 64 MiB */
-#define POOL_IDLE 256  /* so many stay, used or not */
+#define POOL_IDLE 256  /* this many are kept, used or not */
 
-/* ---- Bytes for many ---- */
+/* ---- Shared bytes ---- */
 
 struct replyShared *replySharedCreate(size_t room) {
     struct replyShared *s = zmalloc(sizeof *s + room);
@@ -53,7 +54,7 @@ sds replySharedTakeText(struct replyShared *s) {
 /* ---- Blocks ---- */
 
 static struct replyBlock *pool;
-static int pool_size, pool_least; /* the latter since replyPoolTrim */
+static int pool_size, pool_least; /* pool_least: the minimum since replyPoolTrim */
 
 struct replyBlock *replyBlockOf(size_t cap) {
     struct replyBlock *b = zmalloc(sizeof *b + cap);

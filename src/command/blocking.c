@@ -30,14 +30,14 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 
-#define ITS_OWN_TYPES (-1) /* owner's accepts_value decides */
+#define OWNER_DECIDES (-1) /* owner's accepts_value decides */
 
 struct blockingKey {
     struct db *db;
     sds key;
     struct list waiters;
     size_t on_delete; /* waiters that also wait for the key's deletion */
-    bool whatever;    /* ready, whatever the value's type */
+    bool any_type;    /* ready, any_type the value's type */
     struct listNode ready_node;
 };
 
@@ -67,14 +67,14 @@ static struct hashtable *queues;
 static struct list ready;
 struct blockingEnd blocking_end;
 /* blocked_timeouts: clients with a deadline; keys_on_delete: keys for whose deletion somebody waits. */
-static bool (*held_back)(uint64_t command_flags);
-static void (*inner_ended)(struct client *c);
+static bool (*is_held_back)(uint64_t command_flags);
+static void (*on_inner_end)(struct client *c);
 static uint64_t blocked_clients, blocked_timeouts, blocked_keys, keys_on_delete;
 
-static struct str blockingKeyKey(const void *entry) {
+static struct str blockingKeyName(const void *entry) {
     return sdsview(((const struct blockingKey *)entry)->key);
 }
-static const struct hashtableType blocking_type = {.entryKey = blockingKeyKey};
+static const struct hashtableType blocking_type = {.entryKey = blockingKeyName};
 
 /* ---- Timeouts ---- */
 
@@ -113,7 +113,7 @@ static int64_t blockingTimeoutTimer(struct aeEventLoop *el, int64_t id, void *da
 
 /* ---- Queues ---- */
 
-static void blockingNeedQueues(void) {
+static void blockingCreateQueues(void) {
     if (queues) return;
     queues = zcalloc((size_t)dbCount(), sizeof *queues);
     for (int i = 0; i < dbCount(); i++) hashtableInit(&queues[i], &blocking_type);
@@ -136,7 +136,7 @@ static void blockingMarkReady(struct db *db, struct str key) {
 }
 
 static struct blockingKey *blockingKeyQueue(struct db *db, struct str key) {
-    blockingNeedQueues();
+    blockingCreateQueues();
     struct blockingKey *k = hashtableFind(&queues[db->id], key);
     if (k) return k;
     k = zcalloc(1, sizeof *k);
@@ -207,7 +207,7 @@ bool blockedForKeys(const struct client *c) {
 
 void blockForHandler(struct client *c, const struct str *keys, int count,
                      const struct blockingOptions *options) {
-    blockForKeys(c, keys, count, ITS_OWN_TYPES, options->deadline_ms, NULL, options->wake_on_delete);
+    blockForKeys(c, keys, count, OWNER_DECIDES, options->deadline_ms, NULL, options->wake_on_delete);
     c->blocked->uninterruptible = options->uninterruptible;
     c->blocked->owner = options->owner;
     c->blocked->on_end = options->on_end;
@@ -246,13 +246,13 @@ static void blockingRelease(struct client *c) {
     zfree(b);
 }
 
-static void blockingForgetClient(struct client *c) {
+static void blockingOnClientFree(struct client *c) {
     if (c->blocked) blockingRelease(c);
 }
 
 void blockingOnInnerEnd(void (*fn)(struct client *c)) {
-    serverAssert(!inner_ended);
-    inner_ended = fn;
+    serverAssert(!on_inner_end);
+    on_inner_end = fn;
 }
 
 static void blockingUnblockClient(struct client *c, bool requeue) {
@@ -261,7 +261,7 @@ static void blockingUnblockClient(struct client *c, bool requeue) {
     if (c->conn)
         turnQueueClient(c);
     else
-        inner_ended(c);
+        on_inner_end(c);
 }
 
 /* Ends a command whose reply is written. It counts as called, and as rejected when something else ended its
@@ -357,7 +357,7 @@ void signalKeyReady(struct db *db, struct str key) {
 void signalKeyReadyForHandlers(struct db *db, struct str key) {
     struct blockingKey *k = blocked_keys ? hashtableFind(&queues[db->id], key) : NULL;
     if (!k) return;
-    k->whatever = true;
+    k->any_type = true;
     blockingMarkQueue(k);
 }
 
@@ -370,15 +370,15 @@ void blockingRecheckDb(struct db *db) {
     hashtableStopIterator(&it);
 }
 
-static bool blockingIsOfItsType(const struct blockingState *b, const struct object *o, bool whatever) {
-    return b->type != ITS_OWN_TYPES ? o->type == (uint32_t)b->type : whatever || b->accepts_value(o);
+static bool blockingTypeMatches(const struct blockingState *b, const struct object *o, bool any_type) {
+    return b->type != OWNER_DECIDES ? o->type == (uint32_t)b->type : any_type || b->accepts_value(o);
 }
 
-static bool blockingWantsToRun(const struct blockingState *b, const struct object *o, bool whatever) {
-    return (o && blockingIsOfItsType(b, o, whatever)) || b->wake_on_delete;
+static bool blockingShouldRun(const struct blockingState *b, const struct object *o, bool any_type) {
+    return (o && blockingTypeMatches(b, o, any_type)) || b->wake_on_delete;
 }
 
-static void blockingTryAgain(struct client *c, const struct blockingKey *k) {
+static void blockingTryWaiter(struct client *c, const struct blockingKey *k) {
     if (c->blocked->on_unblocked)
         blockingRunHandler(c, (struct blockingEnd){.reason = BLOCKING_KEY, .key = sdsview(k->key)});
     else
@@ -387,7 +387,7 @@ static void blockingTryAgain(struct client *c, const struct blockingKey *k) {
 
 /* Returns whether the command may run again now; otherwise it stays in its queue. */
 static bool blockingMayRun(const struct blockingState *b) {
-    return !held_back || !held_back(b->request->cmd->flags);
+    return !is_held_back || !is_held_back(b->request->cmd->flags);
 }
 
 /* Gives every waiter one try, in order; those that block again keep their place. A try can free any waiter,
@@ -397,8 +397,8 @@ static bool blockingMayRun(const struct blockingState *b) {
 static void blockingServeKey(struct blockingKey *k) {
     struct waiter cursor = {0};
     size_t tries = k->waiters.length;
-    bool whatever = k->whatever;
-    k->whatever = false;
+    bool any_type = k->any_type;
+    k->any_type = false;
     listAddHead(&k->waiters, &cursor.node);
     for (; tries && cursor.node.next != &k->waiters.head; tries--) {
         struct listNode *next = cursor.node.next;
@@ -410,9 +410,9 @@ static void blockingServeKey(struct blockingKey *k) {
         if (!o && !k->on_delete) break;
         listRemove(&k->waiters, &cursor.node);
         listInsertBefore(&k->waiters, next->next, &cursor.node);
-        if (blockingWantsToRun(c->blocked, o, whatever) && !(c->flags & CLIENT_CLOSE_ASAP) &&
+        if (blockingShouldRun(c->blocked, o, any_type) && !(c->flags & CLIENT_CLOSE_ASAP) &&
             blockingMayRun(c->blocked))
-            blockingTryAgain(c, k);
+            blockingTryWaiter(c, k);
     }
     listRemove(&k->waiters, &cursor.node);
     blockingDropKeyIfIdle(k);
@@ -442,8 +442,8 @@ void blockingHandleReady(void) {
 }
 
 void blockingHoldBack(bool (*fn)(uint64_t command_flags)) {
-    serverAssert(!held_back);
-    held_back = fn;
+    serverAssert(!is_held_back);
+    is_held_back = fn;
 }
 
 static void blockingOnFlush(int dbid) {
@@ -461,7 +461,7 @@ static sds blockingInfo(sds s) {
 }
 
 void blockingInit(void) {
-    clientOnFree(blockingForgetClient);
+    clientOnFree(blockingOnClientFree);
     infoRegister("clients", blockingInfo);
     notifyAddFlushSink(blockingOnFlush);
     listInit(&ready);

@@ -9,9 +9,10 @@
 #include "registry/config.h"
 
 int64_t busy_threshold_ms;
-static void (*replyBusy)(struct client *c); /* NULL: nothing takes that long */
+static void (*replyBusy)(struct client *c); /* NULL: not busy */
 
-/* What a busy server still does: SHUTDOWN only when it need not save what has been done by half. */
+/* Returns whether a busy server runs this request. SHUTDOWN is allowed only when it does not save half-done
+ * changes. */
 static bool busyAllowedWhile(const struct request *r) {
     if (!(r->cmd->flags & CMD_ALLOW_BUSY)) return false;
     if (strcmp(r->cmd->spec->name, "shutdown")) return true;

@@ -195,7 +195,7 @@ void callCountEnded(struct client *c, struct request *r, bool rejected) {
 }
 
 /* Excludes sinks as a module or script has requested. */
-static void callPropagateNotToAll(struct client *c, const struct request *r, bool dirty) {
+static void callExcludeSinks(struct client *c, const struct request *r, bool dirty) {
     if (r->exclude == PROPAGATED_TO_NOBODY) propagateSuppress(c);
     propagation.exclude = r->exclude;
     propagateAfterCommand(c, dirty);
@@ -205,7 +205,7 @@ static void callPropagateNotToAll(struct client *c, const struct request *r, boo
 
 static inline __attribute__((always_inline)) void
 commandCallCallHandler(struct call *call, struct client *c, struct request *r, enum requestOrigin origin) {
-    unsigned how = origin_flags[origin];
+    unsigned traits = origin_flags[origin];
     /* Ensured by admission, or by the creator of the request */
     debugAssert(r->cmd && commandArityOk(r->cmd, r->argc));
     callReached(CALL_BEFORE, c);
@@ -222,20 +222,20 @@ commandCallCallHandler(struct call *call, struct client *c, struct request *r, e
     declaredKeysEnd(&declared);
     debugAssert(call_running == call && c->request == r);
     uint64_t ticks = ticksNow() - start;
-    if (how & OWN_TIME) callstats.ticks += ticks;
-    if (how & COUNTED && (how & TOP || !call_file_replayed))
+    if (traits & OWN_TIME) callstats.ticks += ticks;
+    if (traits & COUNTED && (traits & TOP || !call_file_replayed))
         callCount(call, c, r, ticks, (int64_t)(c->out.bytes - output));
-    else if (how & COUNTED)
+    else if (traits & COUNTED)
         callCountReplayed(c, r);
     callReached(CALL_AFTER, c);
     if (origin == ORIGIN_MODULE || (origin == ORIGIN_SCRIPT && r->exclude))
-        callPropagateNotToAll(c, r, dbstats.dirty != dirty);
-    else if (how & PROPAGATED)
+        callExcludeSinks(c, r, dbstats.dirty != dirty);
+    else if (traits & PROPAGATED)
         propagateAfterCommand(c, dbstats.dirty != dirty);
     propagateEnd();
     callReached(CALL_DONE, c);
     /* Within EXEC, a script or a module's call time does not advance. */
-    if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && how & OWN_TIME) clockRefresh();
+    if (ticks > SLOW_ENOUGH_TO_TICK * ticks_per_us && traits & OWN_TIME) clockRefresh();
 }
 
 /* Notes a refused request. A command of a file that cannot run is an error of the file, and not counted. */
@@ -252,7 +252,7 @@ static inline void callTakeReplySkip(struct client *c) {
     c->flags = (c->flags & ~(uint32_t)CLIENT_REPLY_SKIP_NEXT) | CLIENT_REPLY_SKIP;
 }
 
-static inline void callGiveBackReplySkip(struct client *c) {
+static inline void callRestoreReplySkip(struct client *c) {
     if (c->flags & CLIENT_PAUSED && c->flags & CLIENT_REPLY_SKIP) c->flags |= CLIENT_REPLY_SKIP_NEXT;
 }
 
@@ -270,7 +270,7 @@ static __attribute__((noinline, cold)) enum admission callRunReplacement(struct 
     else if (verdict == REFUSED)
         callNoteRefusal(c, r, origin);
     else
-        callGiveBackReplySkip(c);
+        callRestoreReplySkip(c);
     call->request = original;
     callMirror(c, original);
     requestRelease(r);
@@ -279,13 +279,13 @@ static __attribute__((noinline, cold)) enum admission callRunReplacement(struct 
 
 static inline __attribute__((always_inline)) bool callRun(struct client *c, struct request *r,
                                                           enum requestOrigin origin) {
-    unsigned how = origin_flags[origin];
+    unsigned traits = origin_flags[origin];
     struct call *outer = call_running;
     struct call call = {
         .client = c, .request = r, .origin = origin, .slot = CALL_SLOT_NONE_YET, .outer = outer};
-    call.owner = how & TOP ? c : outer ? outer->owner : NULL;
+    call.owner = traits & TOP ? c : outer ? outer->owner : NULL;
     callBegin(&call, c, r);
-    if (how & TOP) {
+    if (traits & TOP) {
         c->flags |= CLIENT_EXECUTING;
         pushBeginCommand(c);
     }
@@ -301,8 +301,8 @@ static inline __attribute__((always_inline)) bool callRun(struct client *c, stru
     else if (verdict == REPLACED)
         verdict = callRunReplacement(&call, c, origin);
     else
-        callGiveBackReplySkip(c);
-    if (how & TOP) {
+        callRestoreReplySkip(c);
+    if (traits & TOP) {
         c->flags &= ~(uint32_t)CLIENT_EXECUTING;
         if (origin == ORIGIN_CLIENT) callReached(REQUEST_DONE, c);
         pushEndCommand();

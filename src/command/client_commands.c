@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_commands.c - the commands about connections: CLIENT and its subcommands (LIST and KILL are in
+/* client_commands.c - commands about connections: CLIENT and its subcommands (LIST and KILL are in
  * client_list.c), HELLO, RESET, SELECT, PING, ECHO, QUIT. */
 #include "command/client_commands.h"
 
@@ -39,7 +39,7 @@ void clientIdCommand(struct client *c) {
     replyLongLong(c, (int64_t)c->id);
 }
 
-/* Names stand in CLIENT LIST, between blanks. */
+/* Checks a name: CLIENT LIST separates fields by blanks. */
 static bool clientCheckName(struct client *c, struct str name, struct str what) {
     for (size_t i = 0; i < name.len; i++) {
         if (name.ptr[i] >= '!' && name.ptr[i] <= '~') continue;
@@ -89,7 +89,7 @@ void clientReplyCommand(struct client *c) {
     }
 }
 
-/* ON or OFF for a flag of the client. */
+/* Sets or clears a flag of the client by its argument ON or OFF. */
 static void clientSetFlag(struct client *c, uint32_t flag) {
     bool on = strIs(c->argv[2], "on");
     if (!on && !strIs(c->argv[2], "off")) {
@@ -109,7 +109,7 @@ void clientNoEvictCommand(struct client *c) {
     if (client_accounting) clientAccountMemory(c);
 }
 
-/* What is not known here may be of use to later versions: no error. */
+/* Unknown capabilities are no error: later versions may know them. */
 void clientCapaCommand(struct client *c) {
     for (int i = 2; i < c->argc; i++) {
         if (strIs(c->argv[i], "redirect")) c->flags |= CLIENT_REDIRECTABLE;
@@ -120,7 +120,7 @@ void clientCapaCommand(struct client *c) {
 void clientUnblockCommand(struct client *c) {
     bool with_error = false;
     int64_t id;
-    if (c->argc == 4) { /* with more behind it the reason counts for nothing, as elsewhere */
+    if (c->argc == 4) { /* as in Valkey, the reason is ignored when more arguments follow */
         with_error = strIs(c->argv[3], "error");
         if (!with_error && !strIs(c->argv[3], "timeout")) {
             replyError(c, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
@@ -204,7 +204,7 @@ static void clientReplyHello(struct client *c) {
     replyLongLong(c, (int64_t)c->id);
     replyBulkCstr(c, "mode");
     replyBulkCstr(c, roleModeText());
-    if (!sentinel_mode) { /* it has none */
+    if (!sentinel_mode) { /* a Sentinel has no such field */
         replyBulkCstr(c, "role");
         replyBulkCstr(c, roleIsReplica() ? "replica" : "master");
     }
@@ -216,7 +216,7 @@ static void clientReplyHello(struct client *c) {
 }
 
 struct helloOptions {
-    int64_t version;                    /* 0: leave it */
+    int64_t version;                    /* 0: not given */
     struct str *user, *password, *name; /* NULL: not given */
 };
 
@@ -262,7 +262,7 @@ void helloCommand(struct client *c) {
     clientReplyHello(c);
 }
 
-/* ---- The others ---- */
+/* ---- Other commands ---- */
 
 void resetCommand(struct client *c) {
     if (!c->conn) {
@@ -294,7 +294,7 @@ void selectCommand(struct client *c) {
     replyOk(c);
 }
 
-/* Among messages of RESP2, an answer has to look like one. */
+/* Replies in RESP2 as a message, since the client expects messages while it is subscribed. */
 static void clientReplyPongMessage(struct client *c) {
     replyArrayLen(c, 2);
     replyBulk(c, STR("pong"));
@@ -327,7 +327,7 @@ static sds clientZoneInfo(sds s) {
     return infoField(s, "availability_zone:%s", availability_zone ? availability_zone : "");
 }
 
-/* A subcommand is called by its container's name. */
+/* Name of the running command; for a subcommand that of its container. */
 static struct str clientRunningName(const struct client *c) {
     const struct serverCommand *cmd = c->cmd;
     return strOf(cmd->parent ? cmd->parent->spec->name : cmd->spec->name);

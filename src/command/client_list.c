@@ -2,8 +2,8 @@
 /* client_list.c - CLIENT INFO, LIST and KILL. Part of client_commands.h.
  *
  * LIST and KILL choose clients by the same filters. Most of these compare one property with a value, so they
- * are a table: name, how to check the value, how to match. Each can be turned round by NOT-. A client that
- * kills itself goes when its reply is sent; any other as soon as the running command is done. */
+ * are a table: name, how to parse the value, how to match. NOT- inverts a filter. A client that kills itself
+ * is closed when its reply is sent; other clients as soon as the running command has ended. */
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "client/client.h"
@@ -60,7 +60,7 @@ static bool clientListAreFlagLetters(struct str letters) {
     return true;
 }
 
-/* Are all the letters in what `cat` writes about the client? */
+/* Returns whether all the letters occur in what `cat` appends about the client. */
 static bool clientListHasLetters(struct client *c, clientFieldFn *cat, struct str letters) {
     sds has = cat(sdsempty(), c);
     bool all = clientListLettersAmong(letters, has);
@@ -68,12 +68,12 @@ static bool clientListHasLetters(struct client *c, clientFieldFn *cat, struct st
     return all;
 }
 
-static bool clientListIsLabelled(const struct client *c, enum clientLabel which, struct str want) {
+static bool clientListIsLabelled(const struct client *c, enum clientLabel which, struct str text) {
     struct str label = clientLabel(c, which);
-    return label.ptr && strEq(label, want);
+    return label.ptr && strEq(label, text);
 }
 
-/* Values: true when they can be; else an error has been replied. *number is what they stand for. */
+/* Functions that parse a value into *number. On errors they reply and return false. */
 static bool clientListTypeValue(struct client *c, struct str v, bool negated, int64_t *number) {
     (void)negated;
     *number = clientListTypeByName(v);
@@ -138,7 +138,7 @@ static bool clientListLaddrMatches(struct client *c, struct str v, int64_t numbe
     (void)number;
     return strEq(sdsview(clientSockName(c)), v);
 }
-/* An address is ip:port, or [ip]:port when there are colons in the ip. */
+/* Matches addresses: ip:port, or [ip]:port when the ip contains colons. */
 static bool clientListIpMatches(struct client *c, struct str v, int64_t number) {
     (void)number;
     struct str addr = sdsview(clientPeerName(c));
@@ -182,7 +182,7 @@ static bool clientListIdleMatches(struct client *c, struct str v, int64_t number
 
 static const struct filterKind {
     const char *name;
-    bool (*value)(struct client *c, struct str v, bool negated, int64_t *number); /* NULL: any will do */
+    bool (*value)(struct client *c, struct str v, bool negated, int64_t *number); /* NULL: any value */
     bool (*matches)(struct client *c, struct str v, int64_t number);
     bool no_not;
 } filter_kinds[] = {
@@ -202,7 +202,7 @@ static const struct filterKind {
 };
 #define FILTER_KINDS (sizeof filter_kinds / sizeof *filter_kinds)
 
-/* One of each kind, and one of its opposite: the last one given counts. Ids add up. */
+/* One filter of each kind, and one inverted; the last one given counts. Ids accumulate. */
 struct clientFilter {
     struct oneFilter {
         const struct str *value; /* NULL: not given */
@@ -220,7 +220,7 @@ static void clientListFilterFree(struct clientFilter *f) {
     zfree(f->not_ids.ids);
 }
 
-/* The ids from argument i on; returns the argument behind them, 0 after an error. */
+/* Parses ids from argument i on. Returns the argument behind them, 0 after an error. */
 static int clientListParseIds(struct client *c, int i, struct idSet *set) {
     int64_t id;
     int from = i;
@@ -242,7 +242,7 @@ static bool clientListCutNot(struct str *name) {
     return true;
 }
 
-/* An option with one value. */
+/* Parses an option with one value. */
 static bool clientListParseFilter(struct client *c, struct str name, const struct str *value,
                                   struct clientFilter *f) {
     if (strIs(name, "skipme") && (strIs(*value, "yes") || strIs(*value, "no"))) {
@@ -338,7 +338,7 @@ static int64_t clientListKillMatching(struct client *c, const struct clientFilte
     return killed;
 }
 
-/* In the old form the only argument is an address. */
+/* CLIENT KILL with only an address, the old form. */
 static void clientListKillByAddress(struct client *c, struct clientFilter *f) {
     for (size_t k = 0; k < FILTER_KINDS; k++) {
         if (filter_kinds[k].matches == clientListAddrMatches) f->is[k].value = &c->argv[2];

@@ -17,7 +17,7 @@ static int next_id;
 
 /* ---- Registry ---- */
 
-/* Subcommands are found by their own name, top-level commands by theirs. */
+/* Key of subcommands in their table, and of top-level commands in theirs. */
 static struct str commandKey(const void *entry) {
     return strOf(((const struct serverCommand *)entry)->called);
 }
@@ -30,8 +30,8 @@ static bool commandNameEqual(struct str a, struct str b) {
 static const struct hashtableType commands_type = {
     .entryKey = commandKey, .hash = commandNameHash, .keyEqual = commandNameEqual};
 
-/* The (first, last, step) triple that COMMAND shows: from the specs that are plain index ranges and follow
- * each other without a gap. */
+/* Computes the (first, last, step) triple that COMMAND shows, from the specs that are plain index ranges and
+ * follow each other without a gap. */
 static void commandLegacyKeyTriple(struct serverCommand *cmd) {
     const struct commandSpec *spec = cmd->spec;
     for (int i = 0; i < spec->key_spec_count; i++) {
@@ -44,7 +44,7 @@ static void commandLegacyKeyTriple(struct serverCommand *cmd) {
         if (!cmd->first_key) {
             cmd->first_key = k->pos;
             cmd->last_key = (int)last;
-            cmd->key_step = k->step > 0 ? k->step : 1; /* a module's may be anything */
+            cmd->key_step = k->step > 0 ? k->step : 1; /* a module's value may be anything */
         } else if (cmd->last_key >= 0 && k->pos == (int64_t)cmd->last_key + 1) {
             cmd->last_key = (int)last;
         } else {
@@ -53,7 +53,7 @@ static void commandLegacyKeyTriple(struct serverCommand *cmd) {
     }
 }
 
-/* (A module's own function may tell of more keys than the specs do.) */
+/* A module's own function may find more keys than the specs do. */
 static struct keyRef commandOnlyKey(const struct commandSpec *spec) {
     const struct keySpec *k = spec->key_specs;
     bool fixed = spec->key_spec_count == 1 && k->begin == KEYS_BEGIN_INDEX && k->find == KEYS_FIND_RANGE &&
@@ -74,7 +74,7 @@ static uint64_t commandImpliedCategories(const struct commandSpec *spec) {
     return acl & ACL_FAST ? acl : acl | ACL_SLOW;
 }
 
-/* What follows from the spec. */
+/* Computes what follows from the spec. */
 static void commandDerive(struct serverCommand *cmd) {
     cmd->flags = cmd->spec->flags;
     cmd->acl = commandImpliedCategories(cmd->spec);
@@ -87,7 +87,7 @@ static sds commandFullName(const struct commandSpec *spec, const struct serverCo
     return parent ? sdscatprintf(sdsempty(), "%s|%s", parent->fullname, spec->name) : sdsnew(spec->name);
 }
 
-/* A Sentinel has few of the commands, and some that nobody else has. */
+/* A Sentinel has few of the commands, and some of its own. */
 static bool commandIsServed(const struct commandSpec *spec) {
     return spec->flags & CMD_SENTINEL ? sentinel_mode || !(spec->flags & CMD_ONLY_SENTINEL) : !sentinel_mode;
 }
@@ -118,14 +118,14 @@ void commandRegister(const struct commandSpec *specs) {
     }
 }
 
-/* ---- Coming and going ---- */
+/* ---- Adding and removing at run time ---- */
 
-/* I/O threads look commands up: they stand still meanwhile. */
+/* I/O threads look commands up, so they are stopped meanwhile. */
 
 #define ON_CHANGE_MAX 8
 static void (*on_change[ON_CHANGE_MAX])(void);
 static int on_change_count;
-static struct serverCommand **retired; /* by their full names; they are few */
+static struct serverCommand **retired; /* removed commands, searched by full name; they are few */
 static size_t retired_count;
 
 void commandsOnChange(void (*fn)(void)) {
@@ -133,7 +133,7 @@ void commandsOnChange(void (*fn)(void)) {
     on_change[on_change_count++] = fn;
 }
 
-static void commandTellChange(void) {
+static void commandNotifyChange(void) {
     for (int i = 0; i < on_change_count; i++) on_change[i]();
 }
 
@@ -172,7 +172,7 @@ struct serverCommand *commandAdd(const struct commandSpec *spec, struct serverCo
     if (!cmd) cmd = commandCreate(spec, parent);
     hashtableAdd(table, cmd);
     ioThreadsRelease();
-    commandTellChange();
+    commandNotifyChange();
     return cmd;
 }
 
@@ -197,17 +197,17 @@ void commandRemove(struct serverCommand *cmd) {
     cmd->subcommands = NULL;
     commandRetire(cmd);
     ioThreadsRelease();
-    commandTellChange();
+    commandNotifyChange();
 }
 
 void commandRefresh(struct serverCommand *cmd) {
     ioThreadsHold();
     commandDerive(cmd);
     ioThreadsRelease();
-    commandTellChange();
+    commandNotifyChange();
 }
 
-/* ---- Finding ---- */
+/* ---- Look-ups ---- */
 
 void commandSetHandler(const char *fullname, commandProc *proc) {
     struct serverCommand *cmd = commandLookupName(strOf(fullname));
@@ -227,8 +227,8 @@ static struct serverCommand *commandFindCalled(struct str name) {
     return hashtableFind(&commands, name);
 }
 
-static struct serverCommand *commandCommandLookupName(struct str fullname,
-                                                      struct serverCommand *(*find)(struct str name)) {
+static struct serverCommand *commandLookupIn(struct str fullname,
+                                             struct serverCommand *(*find)(struct str name)) {
     const char *bar = memchr(fullname.ptr, '|', fullname.len);
     if (!bar) return find(fullname);
     size_t n = (size_t)(bar - fullname.ptr);
@@ -238,12 +238,12 @@ static struct serverCommand *commandCommandLookupName(struct str fullname,
 }
 
 struct serverCommand *commandLookupName(struct str fullname) {
-    return commandCommandLookupName(fullname, commandFindCalled);
+    return commandLookupIn(fullname, commandFindCalled);
 }
 
 /* ---- Renaming ---- */
 
-static struct serverCommand **renamed; /* those whose name is not their spec's; they are few */
+static struct serverCommand **renamed; /* commands whose name is not their spec's; they are few */
 static size_t renamed_count;
 
 static struct serverCommand *commandFindOriginal(struct str name) {
@@ -255,10 +255,10 @@ static struct serverCommand *commandFindOriginal(struct str name) {
 }
 
 struct serverCommand *commandLookupOriginal(struct str fullname) {
-    return commandCommandLookupName(fullname, commandFindOriginal);
+    return commandLookupIn(fullname, commandFindOriginal);
 }
 
-/* Clients use the name `to` from now on; "": none. False: *err is the reason. */
+/* Makes `to` the command's name for clients; "": none. On errors returns false with *err. */
 static bool commandRename(struct str name, struct str to, const char **err) {
     struct serverCommand *cmd = commandFindCalled(name);
     if (!cmd) {
@@ -274,7 +274,7 @@ static bool commandRename(struct str name, struct str to, const char **err) {
         renamed = zrealloc(renamed, (renamed_count + 1) * sizeof *renamed);
         renamed[renamed_count++] = cmd;
     }
-    cmd->called = sdsnewstr(to); /* a name replaced twice is kept: the file is read once */
+    cmd->called = sdsnewstr(to); /* an earlier new name is not freed: the file is read only once */
     bool added = !to.len || hashtableAdd(&commands, cmd);
     serverAssert(added);
     return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command_docs.c - COMMAND: what the server tells clients about its commands.
+/* command_docs.c - COMMAND: descriptions of commands for clients.
  *
  * Everything comes from the tables of src/commands/ through the registry. An answer is a tree: a command is a
- * row of ten fields (INFO) or a map (DOCS), and either holds its subcommands in the same shape, so the
- * writers below call themselves. Sets of flags are written from tables of names, one writer for all. */
+ * row of ten fields (INFO) or a map (DOCS), and either contains its subcommands in the same form, so the
+ * writers below are recursive. Sets of flags are written from tables of names by one writer. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -14,7 +14,7 @@
 #include "commands/cmd_grammar.h"
 #include "commands/cmd_server.h"
 
-/* Flags that are not here are of no use to clients. */
+/* Flags that clients see; others are internal. */
 static const struct flagName command_flags[] = {
     {CMD_WRITE, "write"},
     {CMD_READONLY, "readonly"},
@@ -131,7 +131,7 @@ static void commandDocsReplyFlags(struct client *c, uint64_t flags, const struct
     }
 }
 
-/* One field of a map; nothing when there is no value. Returns how many fields were written. */
+/* Replies one field of a map, or nothing when there is no value. Returns how many fields were written. */
 static int commandDocsReplyField(struct client *c, const char *name, const char *value) {
     if (!value) return 0;
     replyBulkCstr(c, name);
@@ -146,7 +146,7 @@ static void commandDocsReplyIntField(struct client *c, const char *name, int val
 
 /* ---- Key specs ---- */
 
-/* Both steps of a spec look alike: {type: ..., spec: {...}}. */
+/* Replies one of the two steps of a spec: {type: ..., spec: {...}}. */
 static void commandDocsReplySpecStep(struct client *c, const char *step, const char *type, int fields) {
     replyBulkCstr(c, step);
     replyMapLen(c, 2);
@@ -325,7 +325,7 @@ static uint64_t commandDocsAclCategory(struct str name) {
     return 0;
 }
 
-/* Names of a table and of the tables below it. Returns how many. */
+/* Replies the names in a table and in the tables of its subcommands. Returns how many. */
 static int64_t commandDocsReplyNames(struct client *c, struct hashtable *table, enum listFilter filter,
                                      struct str by) {
     uint64_t category = filter == LIST_CATEGORY ? commandDocsAclCategory(by) : 0;
@@ -477,5 +477,5 @@ void commandHelpCommand(struct client *c) {
     replyHelp(c, lines);
 }
 
-/* The table of this group is registered by server/main.c, as several rooms share it. */
+/* Empty: server/main.c registers the table of this group, as several modules share it. */
 void commandInit(void) {}

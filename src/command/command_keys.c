@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command_keys.c - which arguments of a command are keys.
+/* command_keys.c - finds out which arguments of a command are keys.
  *
- * A key spec tells in two steps: where to begin (a position, or behind a keyword), and which arguments from
- * there on are keys (a range, or as many as a number says).
+ * A key spec has two steps: where to begin (a position, or behind a keyword), and which arguments from there
+ * on are keys (a range, or as many as a number says).
  *
  *     ZUNIONSTORE dst 2 a b WEIGHTS 1 2        spec 1: begin at 1, range 0 by 1          -> dst
  *                 ^1  ^2                       spec 2: begin at 2, number at +0, keys from +1 -> a b
  *
- * Both steps end in the same three numbers, a run (first, last, step), so there is one place that checks
- * bounds and one that writes the result. Commands whose specs cannot tell have a function of their own. */
+ * Both steps result in the same three numbers, a run (first, last, step), so there is one place that checks
+ * bounds and one that writes the result. Commands whose specs cannot express their keys have a function of
+ * their own. */
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
@@ -19,7 +20,7 @@ struct keyRun {
     int64_t first, last, step;
 };
 
-/* Argument number at which the spec begins, 0 when its keyword is not there, or nothing is behind it. */
+/* Returns the argument at which the spec begins, 0 when its keyword is missing, or is the last argument. */
 static int commandKeysBegin(const struct keySpec *spec, const struct str *argv, int argc) {
     if (spec->begin == KEYS_BEGIN_INDEX) return spec->pos;
     if (spec->begin != KEYS_BEGIN_KEYWORD) return 0;
@@ -30,13 +31,13 @@ static int commandKeysBegin(const struct keySpec *spec, const struct str *argv, 
     return 0;
 }
 
-/* Keys up to the end of a line that ends before them: a command that may do without these. */
+/* Returns whether the command was called without the optional keys of this spec. */
 static bool commandKeysAreLeftOut(const struct keySpec *spec, int begin, int argc) {
     return spec->begin == KEYS_BEGIN_INDEX && spec->find == KEYS_FIND_RANGE && spec->lastkey < 0 &&
            begin == argc;
 }
 
-/* False: the arguments do not fit the spec. The numbers of a module's spec may be anything. */
+/* Computes the run. False: the arguments do not fit the spec. A module's spec may contain any numbers. */
 static bool commandKeysFind(const struct keySpec *spec, int64_t begin, const struct str *argv, int argc,
                             struct keyRun *run) {
     if (spec->find == KEYS_FIND_RANGE) {
@@ -66,7 +67,7 @@ int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, u
     return count;
 }
 
-/* SET reads the old value only when asked to. */
+/* SET only reads the old value with GET or a condition. */
 int setGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
     (void)cmd;
     unsigned flags = KEY_OW | KEY_UPDATE;
@@ -76,7 +77,7 @@ int setGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc
     return keyRefsAdd(keys, 0, 1, 1, 1, flags);
 }
 
-/* Without the specs that have any of the `skipped` flags. */
+/* Finds the keys of all specs without any of the `skipped` flags. */
 static int commandKeysGetRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
                               unsigned skipped, struct keyRef **keys) {
     const struct commandSpec *command = cmd->spec;

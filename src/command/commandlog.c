@@ -3,8 +3,8 @@
  *
  *     logs[type]: newest entry -> ... -> oldest      an entry owns copies of all that it shows
  *
- * An entry is small whatever the command was: of many arguments only the first are kept, of long ones only
- * the beginning, and the rest is told as a number. */
+ * An entry is small whatever the command was: only the first arguments are kept, of long arguments only the
+ * beginning, and a number says how much is missing. */
 #include "command/commandlog.h"
 
 #include <limits.h>
@@ -22,11 +22,12 @@
 #include "registry/cron.h"
 #include "registry/latency.h"
 
-#define ARGS_MAX      32  /* kept of a command; the last place tells how many more there were */
-#define ARG_BYTES_MAX 128 /* kept of an argument, and the text that tells how many more there were */
+#define ARGS_MAX 32 /* entries kept of a command; the last one may say how many more there were */
+#define ARG_BYTES_MAX                                                                                        \
+    128 /* bytes kept of an argument, before the text that says how many more there were                     \
+         */
 #define DEFAULT_COUNT 10
-#define ARG_ROOM                                                                                             \
-    (RESP_BIG_ARG + 32) /* an argument that is not big takes less in a request, its length included */
+#define ARG_ROOM      (RESP_BIG_ARG + 32) /* upper bound of a request's bytes for an argument that is not big */
 
 struct commandlogEntry {
     struct listNode node;
@@ -85,8 +86,8 @@ static void commandlogDropOldest(struct commandlog *log, size_t keep) {
     }
 }
 
-static void commandCommandlogNote(enum commandlogType type, struct client *c, struct client *owner,
-                                  uint64_t value) {
+static void commandlogAddIfOver(enum commandlogType type, struct client *c, struct client *owner,
+                                uint64_t value) {
     struct commandlog *log = &logs[type];
     if (log->threshold < 0 || log->max_len == 0 || value < (uint64_t)log->threshold) return;
     struct commandlogEntry *e = commandlogEntryCreate(c, owner, (int64_t)value);
@@ -101,14 +102,14 @@ static uint64_t commandlogRequestBytes(const struct client *c) {
     return bytes;
 }
 
-/* The size of the request is that of its form in the protocol. */
+/* The size of a request is that of its encoding in the protocol. */
 void commandlogRecord(struct client *c, struct client *owner, uint64_t us, uint64_t reply_bytes) {
     if (c->cmd->flags & CMD_SKIP_COMMANDLOG) return;
-    commandCommandlogNote(COMMANDLOG_SLOW, c, owner, us);
-    if (c->flags & CLIENT_SCRIPT) return; /* neither comes over the network */
+    commandlogAddIfOver(COMMANDLOG_SLOW, c, owner, us);
+    if (c->flags & CLIENT_SCRIPT) return; /* neither request nor reply comes over the network */
     if (commandlog_limits.args != INT_MAX)
-        commandCommandlogNote(COMMANDLOG_LARGE_REQUEST, c, owner, commandlogRequestBytes(c));
-    commandCommandlogNote(COMMANDLOG_LARGE_REPLY, c, owner, reply_bytes);
+        commandlogAddIfOver(COMMANDLOG_LARGE_REQUEST, c, owner, commandlogRequestBytes(c));
+    commandlogAddIfOver(COMMANDLOG_LARGE_REPLY, c, owner, reply_bytes);
 }
 
 struct commandlogState commandlogState(enum commandlogType type) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* data_hooks.c - see data_hooks.h; and CLIENT IMPORT-SOURCE, which one of them asks about. */
+/* data_hooks.c - see data_hooks.h. It also contains CLIENT IMPORT-SOURCE, on which one hook depends. */
 #include "command/data_hooks.h"
 
 #include "client/client.h"
@@ -11,14 +11,16 @@
 #include "data/server_state/import_mode.h"
 #include "data/server_state/role.h"
 
-/* Also when a module's call propagates nothing: no replica deletes an expired key by itself. */
+/* Propagates also when a module's call propagates nothing, as replicas do not delete expired keys
+ * themselves. */
 static void dataHooksPropagateDelete(int dbid, struct str key, bool async) {
     propagateNow(dbid, 2, (struct str[]){async ? STR("UNLINK") : STR("DEL"), key});
 }
 
 bool (*client_imports_slots)(const struct client *c);
 
-/* To our primary, to who imports into a primary, and to who brings slots here, keys are as they are. */
+/* Clients that see expired keys as they are: our primary, an import source, and a client that imports
+ * slots. */
 static bool dataHooksClientSeesExpired(void) {
     bool replica = roleIsReplica();
     if (client_imports_slots && callOwner() && client_imports_slots(callOwner())) return true;

@@ -12,11 +12,11 @@
 #include "net/connection.h"
 
 #define READ_SIZE   4096
-#define REQUEST_MAX (RESP_BIG_ARG - 1) /* longest argument */
+#define REQUEST_MAX (RESP_BIG_ARG - 1) /* longest argument of a request */
 
 struct debugSession debug_session;
 
-/* ---- The wire. Errors end the session. ---- */
+/* ---- Reading and writing; errors end the session ---- */
 
 static bool debugSessionWaitFor(struct connection *conn, short events) {
     struct pollfd p = {.fd = conn->fd, .events = events};
@@ -31,7 +31,7 @@ static void debugSessionWriteAll(struct connection *conn, const char *p, size_t 
             p += written;
             n -= (size_t)written;
         } else if (errno != EAGAIN || !debugSessionWaitFor(conn, POLLOUT)) {
-            return; /* the next read tells that the client has gone */
+            return; /* the next read finds that the client has gone */
         }
     }
 }
@@ -97,7 +97,7 @@ sds *debugReadRequest(int *argc) {
     return words;
 }
 
-/* ---- The answer ---- */
+/* ---- Answers ---- */
 
 static void debugSessionAddLine(sds line) {
     struct debugSession *d = &debug_session;
@@ -126,8 +126,8 @@ void debugLineTrimmed(sds line) {
         line = sdscat(line, " ...");
     }
     debugSessionAddLine(line);
-    if (!trimmed || d->trim_told) return;
-    d->trim_told = true;
+    if (!trimmed || d->trim_hinted) return;
+    d->trim_hinted = true;
     debugLine("<hint> The above reply was trimmed. Use 'maxlen 0' to disable trimming.");
 }
 
@@ -142,7 +142,7 @@ void debugMaxlen(sds *argv, int argc) {
         debugLine("<error> Invalid maxlen value.");
         return;
     }
-    d->trim_told = true; /* one who sets it knows */
+    d->trim_hinted = true; /* no hint about trimming after an explicit choice */
     d->trim = n > 0 && n < DEBUG_TRIM_MIN ? DEBUG_TRIM_MIN : (size_t)n;
     if (d->trim)
         debugLine("<value> replies are truncated at %zu bytes.", d->trim);
@@ -189,7 +189,7 @@ sds debugReplyText(sds s, const struct respReply *r) {
     }
 }
 
-/* ---- Beginning and end ---- */
+/* ---- Start and end ---- */
 
 void debugSessionBegin(struct client *c, struct scriptEngine *e, bool forked) {
     debug_session = (struct debugSession){.on = true,

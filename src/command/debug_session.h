@@ -19,7 +19,7 @@ struct debugSession {
     struct scriptEngine *engine;
     struct client *client;
     size_t trim; /* longest line of an answer; 0: no limit */
-    bool trim_told;
+    bool trim_hinted;
     sds answer; /* lines of the answer, each with its CRLF */
     int answer_lines;
     sds input;                /* bytes read and not consumed yet */

@@ -15,13 +15,14 @@
 struct declaredKey {
     sds name; /* a copy: handlers may replace and take over their arguments */
     unsigned flags;
-    int times, told; /* of the first of that name: how many there are, and tellings that it has changed */
+    /* For the first key of each name: how often it is named, and how many changes were notified */
+    int times, notified;
 };
 
 static struct declaredKeys *running;
 
-/* Scans, and what administrators run to look into the server, name no keys; modules' commands are not ours to
- * judge. */
+/* Commands that may touch any key: scans and administrators' commands, which name no keys, and modules'
+ * commands. */
 static bool declaredKeysTouchesAny(const struct serverCommand *cmd) {
     return cmd->flags & (CMD_TOUCHES_ARBITRARY_KEYS | CMD_MODULE) ||
            (cmd->flags & CMD_ADMIN && !cmd->spec->key_spec_count);
@@ -32,7 +33,7 @@ static int declaredKeysCompareNames(const void *a, const void *b) {
                   sdsview(((const struct declaredKey *)b)->name));
 }
 
-/* Place of the first key of that name among the sorted ones, or behind those before it. */
+/* Index of the first key with that name among the sorted ones, or where it would be inserted. */
 static int declaredKeysPlaceOf(const struct declaredKeys *d, struct str name) {
     int low = 0, high = d->count;
     while (low < high) {
@@ -52,8 +53,8 @@ void declaredKeysPop(struct declaredKeys *d) {
     zfree(d->keys);
 }
 
-/* They keep a result within the value, or store it in another way; a group's state is no part of the data
- * that its readers need a right for. */
+/* Commands that change a value without changing its data: they cache a result within the value, store it in
+ * another way, or change a stream group's state, for which its readers need no write permission. */
 static bool declaredKeysKeepsData(const struct serverCommand *cmd) {
     static const char *const names[] = {"pfcount", "pfdebug", "xreadgroup"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -62,7 +63,7 @@ static bool declaredKeysKeepsData(const struct serverCommand *cmd) {
     return false;
 }
 
-/* Is this use of a key covered by its flags? */
+/* Returns whether the flags of a key allow this use. */
 static bool declaredKeysCovers(const struct serverCommand *cmd, unsigned flags, enum keyUse use) {
     switch (use) {
     case KEY_USE_READ: return flags & (KEY_RO | KEY_RW | KEY_ACCESS);
@@ -71,7 +72,7 @@ static bool declaredKeysCovers(const struct serverCommand *cmd, unsigned flags, 
     }
 }
 
-/* SORT's BY and GET: which keys they read the elements say. */
+/* Returns whether elements determine which keys are read: BY and GET of SORT. */
 static bool declaredKeysReadsAny(const struct commandSpec *spec) {
     for (int i = 0; i < spec->key_spec_count; i++) {
         if (spec->key_specs[i].begin == KEYS_BEGIN_UNKNOWN && spec->key_specs[i].flags & KEY_RO) return true;
@@ -98,15 +99,15 @@ bool declaredKeysNotify(const struct db *db, struct str key) {
     if (!d || !d->client || db->id != d->db) return true;
     int i = declaredKeysPlaceOf(d, key);
     if (i == d->count || !strEq(sdsview(d->keys[i].name), key)) return true;
-    return d->keys[i].told++ < d->keys[i].times;
+    return d->keys[i].notified++ < d->keys[i].times;
 }
 
-/* For data/, which tells of each use of a key. */
+/* Checks a use of a key. Called by data/. */
 static void declaredKeysCheckUse(const struct db *db, struct str key, enum keyUse use) {
     static const char *const uses[] = {"looked up", "read", "changed"};
     if (use == KEY_USE_NOTIFY) {
         if (declaredKeysNotify(db, key)) return;
-        serverPanic("'%s' has told once too often that the key '%.*s' has changed",
+        serverPanic("'%s' has notified once too often that the key '%.*s' has changed",
                     running->client->cmd->fullname, (int)key.len, key.ptr);
     }
     if (declaredKeysCover(db, key, use)) return;

@@ -12,7 +12,7 @@
 
 /* ---- Keys ---- */
 
-/* Asked only while there is a limit. Our primary's writes make room where we evict, but have to be done. */
+/* Active only while there is a limit. Writes of our primary evict keys here, but are never refused. */
 static enum admission evictAdmissionCheckMemory(struct client *c, struct request *r,
                                                 enum requestOrigin origin) {
     if (evictNow() || origin == ORIGIN_PRIMARY || !(commandFlags(c, r->cmd) & CMD_DENYOOM)) return ADMITTED;
@@ -32,7 +32,7 @@ static enum admission evictAdmissionCheckEvicted(struct client *c, struct reques
     return clientEvict(c) ? DEFERRED : ADMITTED;
 }
 
-static void evictAdmissionWeighingChanged(bool on) {
+static void evictAdmissionAccountingChanged(bool on) {
     admissionIdle(RULE_EVICTED, !on);
     callHookIdle(clientAccountMemory, !on);
 }
@@ -41,10 +41,10 @@ void evictAdmissionInit(void) {
     admissionFill(RULE_OOM, evictAdmissionCheckMemory);
     admissionIdle(RULE_OOM, true);
     evictOnLimitChange(evictAdmissionLimitChanged);
-    evictAddVeto(turnIsNested); /* a script does not expect keys to go */
-    evictAddVeto(busyIsActive); /* nor does one that a module's thread runs, between whose lines are turns */
+    evictAddVeto(turnIsNested); /* keys must not disappear while a script runs */
+    evictAddVeto(busyIsActive); /* nor while a module's thread holds a lock across turns */
     admissionFill(RULE_EVICTED, evictAdmissionCheckEvicted);
     callAddHook(BETWEEN_CALLS, clientAccountMemory, true);
-    evictAdmissionWeighingChanged(false);
-    clientOnAccounting(evictAdmissionWeighingChanged);
+    evictAdmissionAccountingChanged(false);
+    clientOnAccounting(evictAdmissionAccountingChanged);
 }

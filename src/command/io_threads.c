@@ -39,7 +39,7 @@
 #define SPIN_LOAD        0.3 /* its share of a processor from which it does so */
 #define TRIM_MS          1000
 
-static int64_t wanted; /* io-threads, which includes the main thread */
+static int64_t configured; /* io-threads, which includes the main thread */
 static bool always_active;
 
 static struct ioThread *threads[IO_THREADS_MAX];
@@ -105,7 +105,7 @@ static void ioThreadsSetActive(int n) {
 }
 
 static int ioThreadsMaxUseful(void) {
-    int most = (int)wanted - 1, spare = processors - 1;
+    int most = (int)configured - 1, spare = processors - 1;
     return always_active || most < spare ? most : spare;
 }
 
@@ -142,9 +142,9 @@ bool ioThreadsTake(struct client *c) {
 /* Moves connections. With with_main_thread, clients on the main thread are given to the thread with the
  * fewest. */
 static void ioThreadsDistribute(bool with_main_thread) {
-    size_t away = 0, surplus[IO_THREADS_MAX];
-    for (int i = 0; i < running; i++) away += surplus[i] = ioClientCount(threads[i]);
-    bool give = active && with_main_thread && away < clients.length;
+    size_t offloaded = 0, surplus[IO_THREADS_MAX];
+    for (int i = 0; i < running; i++) offloaded += surplus[i] = ioClientCount(threads[i]);
+    bool give = active && with_main_thread && offloaded < clients.length;
     if (!ioPolicySurplus(surplus, running, active) && !give) return;
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
@@ -161,7 +161,7 @@ static void ioThreadsDistribute(bool with_main_thread) {
 
 /* Stops threads above the active ones when their last connection has left. */
 static void ioThreadsRetire(void) {
-    while (running > active && running >= wanted && !ioClientCount(threads[running - 1]))
+    while (running > active && running >= configured && !ioClientCount(threads[running - 1]))
         ioThreadStop(threads[--running]);
 }
 
@@ -175,7 +175,7 @@ static void ioThreadsTrim(void) {
 
 static void ioThreadsJob(void) {
     static int reviews;
-    if (wanted == 1 && !running) return;
+    if (configured == 1 && !running) return;
     bool count = reviews++ % COUNT_EVERY == 0;
     int before = active;
     if (count) processors = processorsUsable();
@@ -189,9 +189,9 @@ static void ioThreadsJob(void) {
 /* ---- In each turn ---- */
 
 static int ioThreadsReceiveMessages(void) {
-    int heard = 0;
-    for (int i = 0; i < running; i++) heard += ioThreadReceive(threads[i]);
-    return heard;
+    int received = 0;
+    for (int i = 0; i < running; i++) received += ioThreadReceive(threads[i]);
+    return received;
 }
 
 void ioThreadsReceive(void) {
@@ -251,7 +251,7 @@ static sds ioThreadsStatsInfo(sds s) {
 
 /* Reports every thread that may exist. */
 static sds ioThreadsActiveTimesInfo(sds s) {
-    for (int i = 0; i < wanted - 1; i++) {
+    for (int i = 0; i < configured - 1; i++) {
         uint64_t us = i < running ? ioThreadCpuNs(threads[i]) / 1000 : 0;
         s = infoField(s, "used_active_time_io_thread_%d:%llu.%06llu", i + 1, (unsigned long long)us / 1000000,
                       (unsigned long long)us % 1000000);
@@ -282,7 +282,7 @@ static void ioThreadsResetStats(void) {
 
 void ioThreadsRegister(void) {
     static struct configDirective directives[] = {
-        CONFIG_INT("io-threads", NULL, CONFIG_MODIFIABLE, &wanted, 1, 1, IO_THREADS_MAX + 1, NULL),
+        CONFIG_INT("io-threads", NULL, CONFIG_MODIFIABLE, &configured, 1, 1, IO_THREADS_MAX + 1, NULL),
         CONFIG_BOOL("io-threads-always-active", NULL, CONFIG_MODIFIABLE | CONFIG_HIDDEN, &always_active,
                     false, NULL),
     };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* keyspace_events.c - key changes as messages, for those who subscribe to
+/* keyspace_events.c - key changes as messages, for subscribers to
  *
  *     __keyspace@<db>__:<key>      the message is the event     with K in notify-keyspace-events
  *     __keyevent@<db>__:<event>    the message is the key       with E
  *
- * The other letters of the directive choose classes of events. While it is empty, no sink is registered, and
- * a change costs nothing here. Part of pubsub.h. */
+ * The other letters of the directive choose classes of events. While it is empty no sink is registered, and a
+ * change costs nothing here. Part of pubsub.h. */
 #include "base/sds.h"
 #include "command/pubsub.h"
 #include "data/notify.h"
@@ -15,9 +15,9 @@
     (NOTIFY_GENERIC | NOTIFY_STRING | NOTIFY_LIST | NOTIFY_SET | NOTIFY_HASH | NOTIFY_ZSET |                 \
      NOTIFY_EXPIRED | NOTIFY_EVICTED | NOTIFY_STREAM | NOTIFY_MODULE)
 
-static int wanted; /* NOTIFY_* */
+static int configured; /* NOTIFY_* */
 
-/* In the order they are printed. */
+/* In the order in which they are printed. */
 static const struct {
     char letter;
     int class;
@@ -30,7 +30,7 @@ static const struct {
 #define CLASS_COUNT (sizeof classes / sizeof *classes)
 
 int keyspaceEventsWanted(void) {
-    return wanted;
+    return configured;
 }
 
 static void keyspaceEventsPublishPair(const char *prefix, int dbid, struct str subject, struct str message) {
@@ -40,9 +40,9 @@ static void keyspaceEventsPublishPair(const char *prefix, int dbid, struct str s
 }
 
 static void keyspaceEventsPublishEvent(int class, const char *event, struct str key, int dbid) {
-    if (!(wanted & class) || !pubsubHasSubscribers()) return;
-    if (wanted & NOTIFY_KEYSPACE) keyspaceEventsPublishPair("keyspace", dbid, key, strOf(event));
-    if (wanted & NOTIFY_KEYEVENT) keyspaceEventsPublishPair("keyevent", dbid, strOf(event), key);
+    if (!(configured & class) || !pubsubHasSubscribers()) return;
+    if (configured & NOTIFY_KEYSPACE) keyspaceEventsPublishPair("keyspace", dbid, key, strOf(event));
+    if (configured & NOTIFY_KEYEVENT) keyspaceEventsPublishPair("keyevent", dbid, strOf(event), key);
 }
 
 static bool keyspaceEventsSetClasses(const struct configDirective *d, int argc, const struct str *argv,
@@ -58,22 +58,22 @@ static bool keyspaceEventsSetClasses(const struct configDirective *d, int argc, 
         }
         now |= classes[k].class;
     }
-    if (now && !wanted) notifyAddEventSink(keyspaceEventsPublishEvent);
-    if (!now && wanted) notifyRemoveEventSink(keyspaceEventsPublishEvent);
-    wanted = now;
+    if (now && !configured) notifyAddEventSink(keyspaceEventsPublishEvent);
+    if (!now && configured) notifyRemoveEventSink(keyspaceEventsPublishEvent);
+    configured = now;
     return true;
 }
 
 static sds keyspaceEventsGetClasses(const struct configDirective *d) {
     (void)d;
     sds s = sdsempty();
-    int said = 0;
+    int shown = 0;
     for (size_t i = 0; i < CLASS_COUNT; i++) {
         int class = classes[i].class;
-        if ((wanted & class) != class || (said & class) == class) continue;
+        if ((configured & class) != class || (shown & class) == class) continue;
         s = sdscatlen(s, &classes[i].letter, 1);
-        said |= class;
-        if (class == NOTIFY_ALL) said |= NOTIFY_NEW; /* Redis 7.0 does not show n beside A either */
+        shown |= class;
+        if (class == NOTIFY_ALL) shown |= NOTIFY_NEW; /* Redis 7.0 does not show n beside A either */
     }
     return s;
 }

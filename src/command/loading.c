@@ -25,10 +25,10 @@ static int64_t events_interval_bytes;
 
 static struct {
     bool active;
-    bool serving;     /* from what was there before */
-    bool aof;         /* what is read */
-    int64_t start_us; /* wall clock */
-    int64_t told_ms;  /* when modules last heard how far it is */
+    bool serving;        /* the previous data is served meanwhile */
+    bool aof;            /* type of the file */
+    int64_t start_us;    /* wall clock */
+    int64_t notified_ms; /* when modules were last notified of the progress */
     uint64_t total, loaded, served_at, used_memory;
 } state;
 
@@ -40,20 +40,20 @@ bool loadingActive(void) {
     return state.active;
 }
 
-/* While the old data is served, what is written to it would be lost with it. Scripts and transactions as such
- * are not refused for what may be in them: their commands are asked one by one. */
-static bool loadingGoesOn(const struct client *c, const struct request *r, enum requestOrigin origin) {
+/* Returns whether the request runs during a load. While the old data is served, writes to it would be lost
+ * with it. Scripts and transactions are not refused for their contents: each of their commands is checked. */
+static bool loadingAllows(const struct client *c, const struct request *r, enum requestOrigin origin) {
     if (state.serving) return !(r->cmd->flags & (CMD_NO_ASYNC_LOADING | CMD_WRITE));
     return origin != ORIGIN_CLIENT || commandFlags(c, r->cmd) & CMD_LOADING;
 }
 
 static enum admission loadingCheck(struct client *c, struct request *r, enum requestOrigin origin) {
-    if (loadingGoesOn(c, r, origin)) return ADMITTED;
+    if (loadingAllows(c, r, origin)) return ADMITTED;
     loadingReply(c);
     return REFUSED;
 }
 
-static void commandLoadingStart(enum eventLoading what, uint64_t total_bytes) {
+static void loadingInitState(enum eventLoading what, uint64_t total_bytes) {
     admissionIdle(RULE_LOADING, false);
     memset(&state, 0, sizeof state);
     state.active = true;
@@ -65,12 +65,12 @@ static void commandLoadingStart(enum eventLoading what, uint64_t total_bytes) {
 
 void loadingStart(enum eventLoading what, uint64_t total_bytes) {
     db_loading = true;
-    commandLoadingStart(what, total_bytes);
+    loadingInitState(what, total_bytes);
 }
 
 void loadingStartBeside(uint64_t total_bytes, bool serving) {
     db_loading = !serving;
-    commandLoadingStart(EVENT_LOADS_PRIMARY, total_bytes);
+    loadingInitState(EVENT_LOADS_PRIMARY, total_bytes);
     state.serving = serving;
 }
 
@@ -78,18 +78,18 @@ static void loadingNoteUsedMemory(uint64_t bytes) {
     state.used_memory = bytes;
 }
 
-/* At start no round holds clients, so those that have gone can be freed. */
+/* At start no turn uses clients, so closed ones can be freed here. */
 static void loadingServeClients(void) {
     pauseEndOverdue();
     turnNested();
     if (!callOwner()) clientFreeClosed();
 }
 
-/* At most hz times a second. */
-static void loadingTellModules(void) {
+/* Notifies modules of the progress, at most hz times a second. */
+static void loadingNotifyModules(void) {
     int64_t now_ms = mstime();
-    if (!serverEventWanted(SERVER_LOADING_PROGRESS) || now_ms - state.told_ms < 1000 / server_hz) return;
-    state.told_ms = now_ms;
+    if (!serverEventWanted(SERVER_LOADING_PROGRESS) || now_ms - state.notified_ms < 1000 / server_hz) return;
+    state.notified_ms = now_ms;
     int progress = state.total ? (int)(1024 * state.loaded / state.total) : -1;
     serverEvent(SERVER_LOADING_PROGRESS, state.aof, &progress);
 }
@@ -99,12 +99,12 @@ void loadingProgress(uint64_t bytes) {
     if (bytes - state.served_at < (uint64_t)events_interval_bytes) return;
     state.served_at = bytes;
     loadingServeClients();
-    loadingTellModules();
+    loadingNotifyModules();
 }
 
 void loadingBegun(uint64_t bytes) {
     state.loaded = bytes;
-    loadingTellModules();
+    loadingNotifyModules();
 }
 
 void loadingWait(int64_t max_ms) {
@@ -123,11 +123,11 @@ static sds loadingInfo(sds s) {
     s = infoField(s, "async_loading:%d", state.serving);
     if (!state.active) return s;
     int64_t elapsed_s = (ustime() - state.start_us) / 1000000;
-    /* A stream whose length nobody knows is about as long as the memory that it came from is large. */
+    /* A stream of unknown length is assumed to be as long as the memory it was made from. */
     uint64_t whole = state.total ? state.total : state.used_memory;
     double share = whole ? (double)state.loaded / (double)whole : 0;
     if (share > 1) share = 1;
-    /* The rest takes as long, byte for byte; 1 while nothing can be said yet. */
+    /* Estimated from the time per byte so far; 1 while nothing is known. */
     int64_t eta_s = elapsed_s == 0 || share <= 0 ? 1 : (int64_t)((double)elapsed_s * (1 - share) / share);
     s = infoField(s, "loading_start_time:%lld", (long long)(state.start_us / 1000000));
     s = infoField(s, "loading_total_bytes:%llu", (unsigned long long)state.total);

@@ -3,8 +3,8 @@
  *
  *     +1795298087.135202 [0 127.0.0.1:54216] "set" "k" "v\n"
  *
- * A line is composed once and linked into, or copied to, each watcher's output. For a watcher whose own
- * command runs it waits until its reply is whole, as a reply can be made of several parts. */
+ * A line is composed once and linked into, or copied to, each monitor's output. For a monitor whose own
+ * command runs it waits until its reply is complete, as a reply may have several parts. */
 #include "command/monitor.h"
 
 #include "base/clock.h"
@@ -27,7 +27,7 @@ struct monitorWatcher {
 static size_t monitors;
 static struct list watchers;
 
-/* Where the command comes from: an address, a Unix socket or a script. */
+/* Appends the origin of the command: an address, a Unix socket or a script. */
 static sds monitorCatOrigin(sds s, struct client *c) {
     if (c->flags & CLIENT_SCRIPT) return sdscat(s, "lua");
     if (c->flags & CLIENT_UNIX_SOCKET) return sdscatprintf(s, "unix:%s", clientSockName(c));
@@ -55,19 +55,19 @@ static void monitorFeed(struct client *c) {
     replySharedRelease(shared);
 }
 
-/* Commands that would show too much (administration) or that show themselves are left out by their flags. */
+/* Skips commands that would show too much (administration), or that show themselves, as their flags say. */
 static void monitorFeedAfter(struct client *c) {
     if (c->flags & CLIENT_FAKE) return;
     if (c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN) || c->flags & CLIENT_REEXECUTING) return;
     monitorFeed(c);
 }
 
-/* Scripts are shown before they run: their commands come behind them. */
+/* Shows scripts before they run, so that their commands follow them. */
 static void monitorFeedBefore(struct client *c) {
     if (c->conn && c->cmd->flags & CMD_SKIP_MONITOR) monitorFeed(c);
 }
 
-/* To the outside a watcher looks like a replica: it may not touch the data. */
+/* A monitor counts as a replica for clients: it may not touch the data. */
 static enum admission monitorCheck(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!(c->flags & (CLIENT_MONITOR | CLIENT_REPLICA))) return ADMITTED;
@@ -83,7 +83,7 @@ void monitorSetHasReplicas(bool any) {
     admissionIdle(RULE_MONITOR, !monitors && !any);
 }
 
-/* Their number has become this. */
+/* Sets the number of monitors. */
 static void monitorSetMonitors(size_t count) {
     monitors = count;
     monitorSetHasReplicas(have_replicas);
@@ -103,7 +103,7 @@ void monitorStop(struct client *c) {
     }
 }
 
-/* A client that watches already is not told again. */
+/* A second MONITOR has no reply. */
 void monitorCommand(struct client *c) {
     if (c->flags & CLIENT_DENY_BLOCKING) {
         replyError(c, "ERR MONITOR isn't allowed for DENY BLOCKING client");

@@ -9,9 +9,9 @@
  * A queued request is a copy; big arguments keep the buffer that they came in, which the command may then
  * take over as if it had just arrived.
  *
- * A watched key that changes marks its clients CLIENT_DIRTY_CAS. Nothing can lift that but the end of the
- * watch, so a marked client lets go of all its keys at once. Expiry is a change, too, but one that happened
- * before WATCH is none: `expired` watchers see a key that is gone already. */
+ * A change of a watched key marks its clients CLIENT_DIRTY_CAS. Only the end of the watch removes the mark,
+ * so a marked client stops watching all its keys at once. Expiry is a change, too, unless it happened before
+ * WATCH: watchers with `expired` saw a key that had expired already. */
 #include "command/multi.h"
 
 #include "base/assert.h"
@@ -39,26 +39,27 @@ struct watchedKey {
 
 struct keyWatcher {
     struct listNode node;    /* in key->watchers */
-    struct keyWatcher *next; /* of this client */
+    struct keyWatcher *next; /* the client's next one */
     struct watchedKey *key;
     struct client *client;
-    bool expired; /* the key was past its expiry, but not deleted yet, when the watch began */
-    bool missing; /* there was none, or an expired one, when the database was last emptied or exchanged */
+    bool expired; /* the key had expired, but was not deleted yet, when the watch began */
+    bool missing; /* it was missing or expired when the database was last emptied or swapped */
 };
 
 struct multiState {
     struct requestQueue queue;
-    int db;                         /* where the SELECTs in the queue lead to */
-    size_t bytes;                   /* of the queue */
-    uint64_t some_flags, all_flags; /* of the queued commands: what some have, what all have */
+    int db;                         /* the database that the queued SELECTs lead to */
+    size_t bytes;                   /* bytes of the queue */
+    uint64_t some_flags, all_flags; /* flags that any queued command has, and that all have */
     struct client *client;
     struct listNode watching_node;
     struct keyWatcher *watchers;
     size_t watch_count, watch_bytes;
 };
 
-static struct hashtable *tables; /* of struct watchedKey, one per database; made by the first WATCH */
-static struct list watching;     /* clients that watch keys */
+/* One table of struct watchedKey by name per database, created by the first WATCH */
+static struct hashtable *tables;
+static struct list watching; /* clients that watch keys */
 static size_t watched_keys;
 
 static struct str multiWatchedKeyName(const void *entry) {
@@ -69,7 +70,7 @@ static const struct hashtableType table_type = {.entryKey = multiWatchedKeyName}
 
 /* ---- State ---- */
 
-static struct multiState *multiNeedState(struct client *c) {
+static struct multiState *multiEnsureState(struct client *c) {
     if (c->multi) return c->multi;
     c->flags |= CLIENT_MULTI_KNOWN;
     struct multiState *m = zcalloc(1, sizeof *m);
@@ -79,7 +80,7 @@ static struct multiState *multiNeedState(struct client *c) {
     return m;
 }
 
-/* It will not run. */
+/* Drops the queue, which will not run. */
 static void multiDropQueue(struct multiState *m) {
     requestQueueClear(&m->queue);
     m->bytes = 0;
@@ -94,7 +95,7 @@ static void multiDropStateIfIdle(struct client *c) {
 
 /* ---- Watched keys ---- */
 
-static struct watchedKey *multiNeedKey(struct db *db, struct str name) {
+static struct watchedKey *multiEnsureKey(struct db *db, struct str name) {
     struct hashtable *table = &tables[db->id];
     uint64_t hash = dbHashName(name);
     struct watchedKey *k = hashtableFindHashed(table, name, hash);
@@ -116,7 +117,7 @@ static void multiDropKeyIfIdle(struct watchedKey *k) {
     watched_keys--;
 }
 
-/* Looks through the client's keys or the key's clients, whichever are fewer. */
+/* Searches the client's keys or the key's clients, whichever are fewer. */
 static bool multiWatches(const struct multiState *m, struct watchedKey *k) {
     if (m->watch_count < k->watchers.length) {
         for (const struct keyWatcher *w = m->watchers; w; w = w->next) {
@@ -131,8 +132,8 @@ static bool multiWatches(const struct multiState *m, struct watchedKey *k) {
 }
 
 static void multiWatchKey(struct client *c, struct str name) {
-    struct multiState *m = multiNeedState(c);
-    struct watchedKey *k = multiNeedKey(c->db, name);
+    struct multiState *m = multiEnsureState(c);
+    struct watchedKey *k = multiEnsureKey(c->db, name);
     if (multiWatches(m, k)) return;
     const struct object *o = dbFind(c->db, name);
     struct keyWatcher *w = zmalloc(sizeof *w);
@@ -144,7 +145,7 @@ static void multiWatchKey(struct client *c, struct str name) {
     m->watch_bytes += sizeof *w + sizeof *k + name.len;
 }
 
-static void multiLetGo(struct multiState *m) {
+static void multiReleaseKeys(struct multiState *m) {
     if (m->watchers) listRemove(&watching, &m->watching_node);
     while (m->watchers) {
         struct keyWatcher *w = m->watchers;
@@ -159,7 +160,7 @@ static void multiLetGo(struct multiState *m) {
 static void multiUnwatchAll(struct client *c) {
     c->flags &= ~(uint32_t)CLIENT_DIRTY_CAS;
     if (!c->multi) return;
-    multiLetGo(c->multi);
+    multiReleaseKeys(c->multi);
     multiDropStateIfIdle(c);
 }
 
@@ -173,7 +174,7 @@ static struct object *multiObjectOf(const struct watchedKey *k) {
     return dbFind(dbGet(k->dbid), multiWatchedKeyName(k));
 }
 
-/* Marking the last client frees the key: the ring is counted, not compared with its head. */
+/* Marking the last client frees the key, so the loop counts the ring instead of comparing with its head. */
 static void multiKeyModified(struct client *c, struct db *db, struct str name) {
     (void)c;
     struct watchedKey *k = hashtableFindHashed(&tables[db->id], name, dbHashName(name));
@@ -183,15 +184,15 @@ static void multiKeyModified(struct client *c, struct db *db, struct str name) {
         struct keyWatcher *w = listEntry(it, struct keyWatcher, node);
         it = it->next;
         if (w->expired && !dbFind(db, name))
-            w->expired = false; /* deleted at last: from now on it is any missing key */
+            w->expired = false; /* deleted now: from here on it is like any missing key */
         else
             multiMarkDirty(w->client);
     }
 }
 
-/* The database is about to be emptied or exchanged, or has been: of an exchange this is called before and
- * after. False: nothing changes for the watcher. To it an expired key is a missing one: the one that it saw,
- * and one that comes where there was none. */
+/* Called when the database is about to be emptied or swapped, and again after a swap. Returns false when
+ * nothing changes for the watcher. For it an expired key counts as missing: the one that it saw, and one that
+ * replaces a missing key. */
 static bool multiWatcherSeesFlush(struct keyWatcher *w) {
     const struct object *o = multiObjectOf(w->key);
     bool comes_expired = o && w->missing && objectIsExpired(o), dirty = o && !w->expired && !comes_expired;
@@ -212,7 +213,7 @@ static void multiDbFlushed(int dbid) {
     }
 }
 
-/* Has a watched key expired that nobody has come upon yet? */
+/* Returns whether a watched key has expired without having been deleted. */
 static bool multiWatchedKeyExpired(const struct client *c) {
     for (const struct keyWatcher *w = c->multi->watchers; w; w = w->next) {
         const struct object *o = w->expired ? NULL : multiObjectOf(w->key);
@@ -242,14 +243,14 @@ static bool multiRunsAtOnce(const struct serverCommand *cmd) {
     return proc == execCommand || proc == discardCommand || proc == resetCommand || proc == quitCommand;
 }
 
-/* SELECT is queued: the commands behind it are checked for that database. */
+/* Follows a queued SELECT: later commands are checked for that database. */
 static void multiFollowSelect(const struct client *c, struct multiState *m) {
     int64_t db;
     bool ends_well = c->argc == 2 && string2ll(c->argv[1], &db) && dbGet(db);
     if (ends_well && !(c->flags & CLIENT_DIRTY_EXEC)) m->db = (int)db;
 }
 
-/* The last of all rows: nobody objects, so the request waits for EXEC. */
+/* The last rule: all others have admitted the request, so it is queued for EXEC. */
 static enum admission multiQueueRequest(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!(c->flags & CLIENT_MULTI) || multiRunsAtOnce(r->cmd)) return ADMITTED;
@@ -257,7 +258,7 @@ static enum admission multiQueueRequest(struct client *c, struct request *r, enu
     uint64_t flags = commandFlags(c, r->cmd);
     m->some_flags |= flags;
     m->all_flags &= flags;
-    if (!(c->flags & (CLIENT_DIRTY_EXEC | CLIENT_DIRTY_CAS))) /* else it will not run */
+    if (!(c->flags & (CLIENT_DIRTY_EXEC | CLIENT_DIRTY_CAS))) /* otherwise it will not run */
         m->bytes += requestMemory(requestQueueAdd(&m->queue, r));
     if (r->cmd->spec->proc == selectCommand) multiFollowSelect(c, m);
     replyLiteral(c, "+QUEUED\r\n");
@@ -282,7 +283,7 @@ void multiReset(struct client *c) {
     multiUnwatchAll(c);
 }
 
-/* EXEC will not succeed any more; when it was EXEC itself, the transaction is over. */
+/* Makes EXEC fail after a refused command; when EXEC itself was refused, the transaction ends. */
 static void multiNoteRefused(struct client *c) {
     if (c->cmd && c->cmd->spec->proc == execCommand) {
         multiReset(c);
@@ -298,7 +299,7 @@ const struct request *multiQueued(const struct client *c, int i) {
     return c->multi->queue.at[i];
 }
 
-/* EXEC does all that the queue does, and may be run only where all of it may. */
+/* EXEC has the effects of the whole queue, and may only run where all of it may. */
 uint64_t execFlags(const struct client *c, uint64_t flags) {
     static const uint64_t permissions = CMD_LOADING | CMD_STALE;
     if (!(c->flags & CLIENT_MULTI)) return flags;
@@ -309,7 +310,7 @@ uint64_t execFlags(const struct client *c, uint64_t flags) {
 /* ---- MULTI, EXEC, DISCARD ---- */
 
 void multiCommand(struct client *c) {
-    multiNeedState(c)->db = c->db->id;
+    multiEnsureState(c)->db = c->db->id;
     c->flags |= CLIENT_MULTI;
     replyOk(c);
 }
@@ -323,7 +324,7 @@ void discardCommand(struct client *c) {
     replyOk(c);
 }
 
-/* To a queued command it looks as if the client had just sent it. */
+/* For a queued command it looks as if the client had just sent it. */
 static void multiRunQueue(struct client *c) {
     const struct requestQueue *q = &c->multi->queue;
     replyArrayLen(c, q->count);
@@ -331,7 +332,7 @@ static void multiRunQueue(struct client *c) {
         commandRun(c, q->at[i], ORIGIN_EXEC);
         serverAssert(!(c->flags & CLIENT_BLOCKED));
     }
-    c->flags &= ~(uint32_t)CLIENT_ERROR; /* their errors are not EXEC's */
+    c->flags &= ~(uint32_t)CLIENT_ERROR; /* errors of queued commands are not EXEC's */
 }
 
 static void multiExec(struct client *c) {
@@ -340,15 +341,15 @@ static void multiExec(struct client *c) {
     } else if (c->flags & CLIENT_DIRTY_CAS || multiWatchedKeyExpired(c)) {
         replyNullArray(c);
     } else {
-        multiLetGo(c->multi); /* what the queue changes is no surprise */
+        multiReleaseKeys(c->multi); /* changes by the queue must not mark the client */
         multiRunQueue(c);
-        propagateSuppress(c); /* they have been propagated, as one unit */
+        propagateSuppress(c); /* the commands have been propagated, as one unit */
     }
     multiReset(c);
 }
 
 void execCommand(struct client *c) {
-    if (!call_running->outer) clockRefresh(); /* what TIME tells all along */
+    if (!call_running->outer) clockRefresh(); /* TIME returns this time in all of them */
     uint32_t set = CLIENT_IN_EXEC | (c->flags & CLIENT_DENY_BLOCKING ? 0 : CLIENT_DENY_BLOCKING);
     c->flags |= set;
     if (c->flags & CLIENT_MULTI)

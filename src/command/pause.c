@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pause.c - pauses and the clients that wait for their end; see pause.h. */
+/* pause.c - see pause.h. */
 #include "command/pause.h"
 
 #include "base/clock.h"
@@ -21,8 +21,8 @@ static struct pause {
     int64_t end_ms;
 } pauses[PAUSE_REASONS];
 
-static struct list waiting; /* clients with CLIENT_PAUSED, in the order in which they came */
-static int64_t timer;       /* for the next end of a pause; 0: none */
+static struct list waiting; /* clients with CLIENT_PAUSED, in order of arrival */
+static int64_t timer;       /* for the end of the next pause; 0: none */
 
 static int64_t pauseTimer(struct aeEventLoop *el, int64_t id, void *data);
 
@@ -44,7 +44,7 @@ static void pauseRelease(struct client *c) {
     listRemove(&waiting, &c->paused_node);
 }
 
-/* A client that has to wait still comes back, when its command is tried again. */
+/* Wakes all clients. One that still has to wait comes back when its command is tried again. */
 static void pauseWakeAll(void) {
     listForEach(&waiting, it) {
         struct client *c = listEntry(it, struct client, paused_node);
@@ -104,17 +104,17 @@ bool isPausedFor(enum pauseReason reason) {
     return pauses[reason].level != PAUSE_NOTHING;
 }
 
-/* Would a command with these flags have to wait? */
-static bool pauseStops(uint64_t command_flags) {
+/* Returns whether a command with these flags has to wait. */
+static bool pauseMustWait(uint64_t command_flags) {
     if (pause_level == PAUSE_WRITES) return command_flags & (CMD_WRITE | CMD_MAY_REPLICATE);
     return pause_level == PAUSE_ALL;
 }
 
-/* Replicas go on: what they wait for has been written already. */
+/* Replicas are not paused: they wait for what has been written already. */
 static enum admission pauseCheckPaused(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!c->conn || clientClassOf(c) == CLIENT_CLASS_REPLICA) return ADMITTED;
-    if (!pauseStops(commandFlags(c, r->cmd))) return ADMITTED;
+    if (!pauseMustWait(commandFlags(c, r->cmd))) return ADMITTED;
     c->flags |= CLIENT_PAUSED;
     listAddTail(&waiting, &c->paused_node);
     return DEFERRED;
@@ -125,7 +125,7 @@ static enum admission pauseCheckPaused(struct client *c, struct request *r, enum
 void clientPauseCommand(struct client *c) {
     enum pauseLevel level = PAUSE_ALL;
     int64_t timeout_ms;
-    /* With more behind the mode, it counts for nothing, as elsewhere. */
+    /* The mode is ignored when more arguments follow. */
     if (c->argc == 4 && strIs(c->argv[3], "write")) {
         level = PAUSE_WRITES;
     } else if (c->argc == 4 && !strIs(c->argv[3], "all")) {
@@ -154,7 +154,7 @@ static sds pauseClientsInfo(sds s) {
     static const char *const reasons[] = {"client_pause", "shutdown_in_progress", "failover_in_progress",
                                           "slot_migration_in_progress"};
     static const char *const levels[] = {"none", "write", "all"};
-    const struct pause *last = NULL; /* to end */
+    const struct pause *last = NULL; /* the pause that ends last */
     for (int i = 0; i < PAUSE_REASONS; i++) {
         if (pauses[i].level && (!last || pauses[i].end_ms > last->end_ms)) last = &pauses[i];
     }
@@ -164,7 +164,7 @@ static sds pauseClientsInfo(sds s) {
     return infoField(s, "paused_timeout_milliseconds:%lld", (long long)(left_ms > 0 ? left_ms : 0));
 }
 
-static bool pauseDataStandsStill(void) {
+static bool pauseFreezesData(void) {
     return pause_level != PAUSE_NOTHING;
 }
 
@@ -172,9 +172,9 @@ void pauseInit(void) {
     listInit(&waiting);
     admissionFill(RULE_PAUSED, pauseCheckPaused);
     admissionIdle(RULE_PAUSED, true);
-    blockingHoldBack(pauseStops);
-    evictAddVeto(pauseDataStandsStill);
-    dbAddExpiryVeto(pauseDataStandsStill);
+    blockingHoldBack(pauseMustWait);
+    evictAddVeto(pauseFreezesData);
+    dbAddExpiryVeto(pauseFreezesData);
     clientOnFree(pauseRelease);
     infoRegister("clients", pauseClientsInfo);
 }

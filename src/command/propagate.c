@@ -9,7 +9,7 @@
  * Whether a unit needs MULTI and EXEC is known when its second command comes: the first is held until then,
  * unless it is known to be the last. Later commands are not held.
  *
- * Rewrites are encoded when they are declared, and are passed on when their command has ended: after the
+ * Rewrites are encoded when they are declared, and are sent_bytes on when their command has ended: after the
  * deletions of expired keys that it found, and after what it called.
  *
  * Invariant: between units the buffer is empty, and nothing is pending. */
@@ -36,8 +36,8 @@ static struct {
 static int sink_count, described_sinks, mutes;
 int propagate_sinks, propagate_replica_sinks;
 struct propagationUnit propagation;
-static uint64_t passed;   /* bytes passed to sinks */
-static int selected = -1; /* database of the last SELECT among them; -1: there is none */
+static uint64_t sent_bytes;  /* bytes sent_bytes to sinks */
+static int selected_db = -1; /* database of the last SELECT among them; -1: there is none */
 
 static const struct str multi_text = STR("*1\r\n$5\r\nMULTI\r\n"), exec_text = STR("*1\r\n$4\r\nEXEC\r\n");
 static const struct str crlf = STR("\r\n"), no_raw;
@@ -67,9 +67,9 @@ static inline void propagateDescribe(struct propagationUnit *u, int argc, const 
 /* ---- Passing to sinks ---- */
 
 static inline void propagateToAllSinks(struct propagated *p) {
-    p->offset = passed;
+    p->offset = sent_bytes;
     for (int i = 0; i < sink_count; i++) sinks[i].fn(p);
-    if (!(p->exclude & PROPAGATED_NOT_TO_REPLICAS)) passed += p->len;
+    if (!(p->exclude & PROPAGATED_NOT_TO_REPLICAS)) sent_bytes += p->len;
 }
 
 static size_t propagateWriteSelect(char dst[SELECT_ROOM], int dbid) {
@@ -88,12 +88,12 @@ static __attribute__((noinline, cold)) void propagateSelectDb(int dbid, bool fir
                                              .dbid = dbid,
                                              .about = &about_nothing,
                                              .first = first});
-    selected = dbid;
+    selected_db = dbid;
 }
 
 static inline void propagateToSinks(struct propagated *p, int dbid) {
     p->dbid = dbid;
-    if (__builtin_expect(dbid != selected, 0) && dbid >= 0) {
+    if (__builtin_expect(dbid != selected_db, 0) && dbid >= 0) {
         propagateSelectDb(dbid, p->first);
         p->first = false;
     }
@@ -140,7 +140,7 @@ static void propagateOpenMulti(struct propagationUnit *u) {
 }
 
 /* Ends the unit: afterwards all sinks have everything that has come so far. */
-static void propagateFinish(struct propagationUnit *u) {
+static void propagateEndUnit(struct propagationUnit *u) {
     if (u->held.len)
         propagatePartToSinks(&u->held, true);
     else if (u->in_multi)
@@ -174,7 +174,7 @@ void propagateEndBusy(void) {
     /* Rewrites of a called command that was not propagated are dropped. */
     while (u->rewrite_count && u->rewrites[u->rewrite_count - 1].depth > u->depth) u->rewrite_count--;
     if (u->depth) return;
-    propagateFinish(u);
+    propagateEndUnit(u);
     u->busy = u->suppressed = false;
     u->used = 0;
     if (u->size <= BUFFER_KEEP) return;
@@ -185,7 +185,7 @@ void propagateEndBusy(void) {
 
 /* ---- Encoding ---- */
 
-static char *propagateMakeRoom(struct propagationUnit *u, size_t n) {
+static char *propagateReserve(struct propagationUnit *u, size_t n) {
     if (u->size - u->used < n) {
         u->size = u->used + n < 2 * u->size ? 2 * u->size : u->used + n;
         u->buf = zrealloc(u->buf, u->size);
@@ -194,17 +194,17 @@ static char *propagateMakeRoom(struct propagationUnit *u, size_t n) {
     return u->buf + u->used;
 }
 
-static char *propagatePut(char *at, struct str bytes) {
+static char *propagateCopyBytes(char *at, struct str bytes) {
     memcpy(at, bytes.ptr, bytes.len);
     return at + bytes.len;
 }
 
 /* Encodes a command into the buffer, where it stays for later. */
-static struct propagationPart propagateKeep(struct propagationUnit *u, int dbid, int argc,
-                                            const struct str *argv, struct str raw) {
+static struct propagationPart propagateEncodeToBuffer(struct propagationUnit *u, int dbid, int argc,
+                                                      const struct str *argv, struct str raw) {
     serverAssert(u->depth > 0);
-    char *start = propagateMakeRoom(u, raw.ptr ? raw.len : respRequestRoom(argc, argv));
-    char *end = raw.ptr ? propagatePut(start, raw) : respWriteRequest(start, argc, argv);
+    char *start = propagateReserve(u, raw.ptr ? raw.len : respRequestRoom(argc, argv));
+    char *end = raw.ptr ? propagateCopyBytes(start, raw) : respWriteRequest(start, argc, argv);
     struct propagationPart part = {u->used, (size_t)(end - start), dbid, 1, u->depth, false, 0, u->about};
     u->used += part.len;
     u->busy = true;
@@ -212,7 +212,7 @@ static struct propagationPart propagateKeep(struct propagationUnit *u, int dbid,
 }
 
 /* Encodes a command in the spare part, in pieces around its big arguments. */
-static int propagateEncodeAround(struct propagationUnit *u, int argc, const struct str *argv,
+static int propagateEncodePieces(struct propagationUnit *u, int argc, const struct str *argv,
                                  const struct str **pieces) {
     static struct str *list;
     static int cap;
@@ -224,7 +224,7 @@ static int propagateEncodeAround(struct propagationUnit *u, int argc, const stru
         count += 2;
     }
     if (count > cap) list = zrealloc(list, (size_t)(cap = count) * sizeof *list);
-    char *from = propagateMakeRoom(u, room), *at = respWriteRequestHead(from, argc);
+    char *from = propagateReserve(u, room), *at = respWriteRequestHead(from, argc);
     struct str *piece = list;
     for (int i = 0; i < argc; i++) {
         at = respWriteBulkHead(at, argv[i].len);
@@ -233,9 +233,9 @@ static int propagateEncodeAround(struct propagationUnit *u, int argc, const stru
             *piece++ = argv[i];
             from = at;
         } else {
-            at = propagatePut(at, argv[i]);
+            at = propagateCopyBytes(at, argv[i]);
         }
-        at = propagatePut(at, crlf);
+        at = propagateCopyBytes(at, crlf);
     }
     *piece = strN(from, (size_t)(at - from));
     *pieces = list;
@@ -244,7 +244,7 @@ static int propagateEncodeAround(struct propagationUnit *u, int argc, const stru
 
 /* ---- Commands in sequence ---- */
 
-static inline void propagatePiecesOn(struct propagationUnit *u, struct propagated *p, int dbid, bool last) {
+static inline void propagateSendPieces(struct propagationUnit *u, struct propagated *p, int dbid, bool last) {
     p->exclude = u->exclude;
     bool alone = last && p->commands == 1 && propagateIsFirst(u);
     if (!alone) propagateOpenMulti(u);
@@ -252,30 +252,30 @@ static inline void propagatePiecesOn(struct propagationUnit *u, struct propagate
     propagateToSinks(p, dbid);
 }
 
-static inline void propagatePassOn(struct propagationUnit *u, struct str bytes, int dbid, int commands,
-                                   bool last, bool for_replicas) {
-    propagatePiecesOn(u,
-                      &(struct propagated){.pieces = &bytes,
-                                           .count = 1,
-                                           .len = bytes.len,
-                                           .commands = commands,
-                                           .about = &u->about,
-                                           .for_replicas = for_replicas},
-                      dbid, last);
+static inline void propagateSendBytes(struct propagationUnit *u, struct str bytes, int dbid, int commands,
+                                      bool last, bool for_replicas) {
+    propagateSendPieces(u,
+                        &(struct propagated){.pieces = &bytes,
+                                             .count = 1,
+                                             .len = bytes.len,
+                                             .commands = commands,
+                                             .about = &u->about,
+                                             .for_replicas = for_replicas},
+                        dbid, last);
 }
 
-static void propagateEncodeAndPassOn(struct propagationUnit *u, int dbid, int argc, const struct str *argv,
-                                     bool last, bool for_replicas) {
+static void propagateEncodeAndSend(struct propagationUnit *u, int dbid, int argc, const struct str *argv,
+                                   bool last, bool for_replicas) {
     size_t room = respRequestRoom(argc, argv);
     if (room < RESP_BIG_ARG) {
-        char *start = propagateMakeRoom(u, room);
-        propagatePassOn(u, strN(start, (size_t)(respWriteRequest(start, argc, argv) - start)), dbid, 1, last,
-                        for_replicas);
+        char *start = propagateReserve(u, room);
+        propagateSendBytes(u, strN(start, (size_t)(respWriteRequest(start, argc, argv) - start)), dbid, 1,
+                           last, for_replicas);
     } else {
         struct propagated p = {.commands = 1, .about = &u->about, .for_replicas = for_replicas};
-        p.count = propagateEncodeAround(u, argc, argv, &p.pieces);
+        p.count = propagateEncodePieces(u, argc, argv, &p.pieces);
         for (int i = 0; i < p.count; i++) p.len += p.pieces[i].len;
-        propagatePiecesOn(u, &p, dbid, last);
+        propagateSendPieces(u, &p, dbid, last);
     }
 }
 
@@ -284,13 +284,13 @@ static inline __attribute__((always_inline)) void propagateEmit(struct propagati
                                                                 const struct str *argv, struct str raw,
                                                                 bool last, bool for_replicas) {
     if (!last && propagateIsFirst(u)) {
-        u->held = propagateKeep(u, dbid, argc, argv, raw);
+        u->held = propagateEncodeToBuffer(u, dbid, argc, argv, raw);
         u->held.for_replicas = for_replicas;
         u->held.exclude = u->exclude;
     } else if (raw.ptr) {
-        propagatePassOn(u, raw, dbid, 1, last, for_replicas);
+        propagateSendBytes(u, raw, dbid, 1, last, for_replicas);
     } else {
-        propagateEncodeAndPassOn(u, dbid, argc, argv, last, for_replicas);
+        propagateEncodeAndSend(u, dbid, argc, argv, last, for_replicas);
     }
 }
 
@@ -326,7 +326,8 @@ static bool propagateEmitRewrites(struct propagationUnit *u, bool last) {
         if (!ends && part->commands == 1 && propagateIsFirst(u))
             propagateHoldBack(u, part);
         else
-            propagatePassOn(u, strN(u->buf + part->at, part->len), part->dbid, part->commands, ends, false);
+            propagateSendBytes(u, strN(u->buf + part->at, part->len), part->dbid, part->commands, ends,
+                               false);
     }
     u->rewrite_count = from;
     u->used = u->rewrites[from].at;
@@ -334,10 +335,10 @@ static bool propagateEmitRewrites(struct propagationUnit *u, bool last) {
     return true;
 }
 
-/* Returns whether the request's bytes can be passed on as they are: they are one array in canonical form (the
- * parser only accepts canonical arrays, but it also accepts inline requests), and the arguments have not been
- * replaced. */
-static bool propagateRawIsGood(const struct client *c, struct str raw) {
+/* Returns whether the request's bytes can be sent_bytes on as they are: they are one array in canonical form
+ * (the parser only accepts canonical arrays, but it also accepts inline requests), and the arguments have not
+ * been replaced. */
+static bool propagateRawIsUsable(const struct client *c, struct str raw) {
     const struct str *last = &c->argv[c->argc - 1];
     return raw.ptr && raw.ptr[0] == '*' && last->ptr + last->len + 2 == raw.ptr + raw.len;
 }
@@ -346,14 +347,14 @@ void propagateWhatRan(struct client *c, bool dirty, struct str raw) {
     struct propagationUnit *u = &propagation;
     bool last = u->depth == 1 && !u->at_end;
     bool rewritten = u->rewrite_count && propagateEmitRewrites(u, last);
-    bool anyway = u->forced && !dirty;
-    bool emits = (dirty || anyway) && !rewritten && !u->suppressed;
+    bool forced = u->forced && !dirty;
+    bool emits = (dirty || forced) && !rewritten && !u->suppressed;
     u->suppressed = u->forced = false;
-    if (!dirty && !anyway) return;
+    if (!dirty && !forced) return;
     if (emits) {
         propagateDescribe(u, c->argc, c->argv, c->cmd);
-        propagateEmit(u, c->db->id, c->argc, c->argv, propagateRawIsGood(c, raw) ? raw : no_raw, last,
-                      anyway);
+        propagateEmit(u, c->db->id, c->argc, c->argv, propagateRawIsUsable(c, raw) ? raw : no_raw, last,
+                      forced);
     }
     c->wrote_at = propagateOffset();
 }
@@ -364,14 +365,14 @@ void propagateRewrite(struct client *c, int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
     if (!propagateWanted()) return;
     propagateDescribe(u, argc, argv, NULL);
-    propagateAddRewrite(u, propagateKeep(u, c->db->id, argc, argv, no_raw));
+    propagateAddRewrite(u, propagateEncodeToBuffer(u, c->db->id, argc, argv, no_raw));
 }
 
 void propagateRewriteOpen(struct client *c, int argc, struct str name, struct str key) {
     struct propagationUnit *u = &propagation;
     serverAssert(u->depth > 0 && argc >= 2);
     propagateDescribe(u, 2, (struct str[]){name, key}, NULL);
-    char *start = propagateMakeRoom(u, RESP_HDR_SIZE);
+    char *start = propagateReserve(u, RESP_HDR_SIZE);
     size_t len = (size_t)(respWriteRequestHead(start, argc) - start);
     propagateAddRewrite(u,
                         (struct propagationPart){u->used, len, c->db->id, 1, u->depth, false, 0, u->about});
@@ -385,8 +386,8 @@ void propagateRewriteArg(struct str arg) {
     struct propagationUnit *u = &propagation;
     struct propagationPart *part = &u->rewrites[u->rewrite_count - 1];
     serverAssert(part->at + part->len == u->used);
-    char *start = propagateMakeRoom(u, RESP_HDR_SIZE + arg.len + 2);
-    char *end = propagatePut(propagatePut(respWriteBulkHead(start, arg.len), arg), crlf);
+    char *start = propagateReserve(u, RESP_HDR_SIZE + arg.len + 2);
+    char *end = propagateCopyBytes(propagateCopyBytes(respWriteBulkHead(start, arg.len), arg), crlf);
     part->len += (size_t)(end - start);
     u->used += (size_t)(end - start);
 }
@@ -445,7 +446,7 @@ void propagateAddSink(propagateSink *fn, unsigned options) {
 void propagateRemoveSink(propagateSink *fn) {
     for (int i = 0; i < sink_count; i++) {
         if (sinks[i].fn != fn) continue;
-        propagateFinish(&propagation);
+        propagateEndUnit(&propagation);
         sinks[i] = sinks[--sink_count];
         propagateCountSinks();
         return;
@@ -453,19 +454,19 @@ void propagateRemoveSink(propagateSink *fn) {
 }
 
 void propagateSelectAnew(void) {
-    propagateFinish(&propagation);
-    selected = -1;
+    propagateEndUnit(&propagation);
+    selected_db = -1;
 }
 
 int propagateSelected(void) {
-    return selected;
+    return selected_db;
 }
 
 bool propagateToReplicas(int argc, const struct str *argv) {
     struct propagationUnit *u = &propagation;
     if (u->depth) return false;
     if (!propagateWanted()) return true;
-    char *start = propagateMakeRoom(u, respRequestRoom(argc, argv));
+    char *start = propagateReserve(u, respRequestRoom(argc, argv));
     struct str bytes = strN(start, (size_t)(respWriteRequest(start, argc, argv) - start));
     propagateToAllSinks(&(struct propagated){.pieces = &bytes,
                                              .count = 1,
@@ -483,6 +484,6 @@ uint64_t propagateOffset(void) {
     const struct propagationUnit *u = &propagation;
     char select[SELECT_ROOM];
     size_t waits = u->held.exclude & PROPAGATED_NOT_TO_REPLICAS ? 0 : u->held.len;
-    if (u->held.len && u->held.dbid != selected) waits += propagateWriteSelect(select, u->held.dbid);
-    return passed + waits + (u->in_multi ? exec_text.len : 0);
+    if (u->held.len && u->held.dbid != selected_db) waits += propagateWriteSelect(select, u->held.dbid);
+    return sent_bytes + waits + (u->in_multi ? exec_text.len : 0);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pubsub.c - SUBSCRIBE, PUBLISH and their kin.
+/* pubsub.c - SUBSCRIBE, PUBLISH and related commands.
  *
  *     topics[kind]             name -> topic: a channel, pattern or shard channel with subscribers
- *     topic: subscribers       [client, subscription] [client, subscription] [nobody] ...
+ *     topic: subscribers       [client, subscription] [client, subscription] [empty] ...
  *     client: subscriptions    name -> subscription: its topic, its index among the subscribers
  *
- * Publishing walks the subscribers, an array in order of subscription, so that the clients ahead can be
- * fetched into the cache. A place that is left stays empty until half of them are, then the others move up:
- * order stays, and leaving costs O(1). Patterns are in a list besides: a message is tried on them in order of
- * their creation. */
+ * Publishing walks the subscribers, an array in order of subscription, so that the next clients can be
+ * prefetched. A place that becomes empty stays until half of them are empty; then the others move up. This
+ * keeps the order, and unsubscribing costs O(1). Patterns are also in a list: a message is matched with them
+ * in order of their creation. */
 #include "command/pubsub.h"
 
 #include "base/assert.h"
@@ -26,7 +26,7 @@
 #include "registry/info.h"
 
 #define SUBSCRIBERS_MIN 4
-#define PREFETCH_AHEAD  4 /* subscribers */
+#define PREFETCH_AHEAD  4 /* subscribers prefetched ahead */
 
 struct topicSubscriber {
     struct client *client; /* NULL: empty */
@@ -34,23 +34,23 @@ struct topicSubscriber {
 };
 
 struct topic {
-    struct listNode node; /* of patterns, in order of creation */
+    struct listNode node; /* for patterns: in order of creation */
     enum pubsubKind kind;
     struct topicSubscriber *subscribers;
-    size_t cap, used, count; /* used: places given out, count: those not empty */
+    size_t cap, used, count; /* used: places including empty ones, count: subscribers */
     size_t len;
     char name[];
 };
 
 struct topicSubscription {
     struct topic *topic;
-    size_t index; /* in topic->subscribers */
+    size_t index; /* its place in topic->subscribers */
 };
 
-/* Of a client that has ever subscribed. */
+/* The part of a client that has ever subscribed. */
 struct pubsubClient {
     struct hashtable subscriptions[PUBSUB_KINDS];
-    size_t names_len; /* of the channels and patterns, in bytes */
+    size_t names_len; /* bytes of the names of channels and patterns */
 };
 
 static struct hashtable topics[PUBSUB_KINDS];
@@ -139,7 +139,8 @@ static void pubsubNoteSubscriber(struct client *c, bool is) {
     if (is == ((c->flags & CLIENT_PUBSUB) != 0)) return;
     c->flags ^= CLIENT_PUBSUB;
     pubsub_clients += is ? 1 : (size_t)-1;
-    if (pubsub_clients == is) admissionIdle(RULE_PUBSUB, !is); /* the first has come, the last has gone */
+    /* The first has subscribed, or the last has unsubscribed */
+    if (pubsub_clients == is) admissionIdle(RULE_PUBSUB, !is);
 }
 
 static void pubsubSubscribe(struct client *c, enum pubsubKind kind, struct str name) {
@@ -162,12 +163,12 @@ static void pubsubUnsubscribe(struct client *c, enum pubsubKind kind, struct str
     c->pubsub->names_len -= s->topic->len;
     pubsubRemoveSubscriber(s);
     zfree(s);
-    size_t left = 0;
-    for (int k = 0; k < PUBSUB_KINDS; k++) left += pubsubCount(c, k);
-    pubsubNoteSubscriber(c, left > 0);
+    size_t remaining = 0;
+    for (int k = 0; k < PUBSUB_KINDS; k++) remaining += pubsubCount(c, k);
+    pubsubNoteSubscriber(c, remaining > 0);
 }
 
-/* Runs `each` before every subscription of a kind is ended. */
+/* Ends every subscription of a kind, and calls `each` before each. */
 static void pubsubUnsubscribeKind(struct client *c, enum pubsubKind kind,
                                   void (*each)(struct client *c, struct str name)) {
     struct hashtableIterator it;
@@ -269,29 +270,29 @@ int64_t pubsubPublishShard(struct str channel, struct str message) {
 
 bool (*pubsub_to_cluster)(bool shard, struct str channel, struct str message);
 
-static void pubsubPassOn(bool shard, struct str channel, struct str message) {
+static void pubsubForward(bool shard, struct str channel, struct str message) {
     if (!pubsub_to_cluster || !pubsub_to_cluster(shard, channel, message)) propagateForced();
 }
 
 void publishCommand(struct client *c) {
     replyLongLong(c, pubsubPublish(c->argv[1], c->argv[2]));
-    pubsubPassOn(false, c->argv[1], c->argv[2]);
+    pubsubForward(false, c->argv[1], c->argv[2]);
 }
 
 void spublishCommand(struct client *c) {
     replyLongLong(c, pubsubPublishShard(c->argv[1], c->argv[2]));
-    pubsubPassOn(true, c->argv[1], c->argv[2]);
+    pubsubForward(true, c->argv[1], c->argv[2]);
 }
 
-/* ---- Commands that subscribe ---- */
+/* ---- Subscribing and unsubscribing ---- */
 
-/* Channels and patterns are counted together. */
+/* The count in replies: channels and patterns together, shard channels apart. */
 static int64_t pubsubShownCount(const struct client *c, enum pubsubKind kind) {
     if (kind == PUBSUB_SHARD) return (int64_t)pubsubCount(c, kind);
     return (int64_t)(pubsubCount(c, PUBSUB_CHANNEL) + pubsubCount(c, PUBSUB_PATTERN));
 }
 
-/* What answers these commands is a message itself: CLIENT REPLY OFF does not silence it. */
+/* Replies as a message, which CLIENT REPLY OFF does not mute. */
 static void pubsubReplyChange(struct client *c, const char *verb, enum pubsubKind kind,
                               const struct str *name) {
     c->flags |= CLIENT_PUSHING;
@@ -305,7 +306,7 @@ static void pubsubReplyChange(struct client *c, const char *verb, enum pubsubKin
     c->flags &= ~(uint32_t)CLIENT_PUSHING;
 }
 
-/* In a transaction there is a place for it, in a module's call there is not. */
+/* Subscribing is allowed in a transaction, but not in a module's call. */
 static void pubsubSubscribeGeneric(struct client *c, const char *verb, enum pubsubKind kind) {
     if (!c->conn && c->flags & CLIENT_DENY_BLOCKING) {
         replyErrorFmt(c, "ERR %s isn't allowed for a DENY BLOCKING client",
@@ -324,7 +325,7 @@ void subscribeCommand(struct client *c) {
 void psubscribeCommand(struct client *c) {
     pubsubSubscribeGeneric(c, "psubscribe", PUBSUB_PATTERN);
 }
-/* There is no place in a transaction or a script for what comes of it, a redirection when the slot moves. */
+/* Not allowed in transactions and scripts, where a later redirection, when the slot moves, has no place. */
 void ssubscribeCommand(struct client *c) {
     if (c->flags & CLIENT_DENY_BLOCKING) {
         replyError(c, "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
@@ -343,7 +344,7 @@ static void pubsubReplySunsubscribed(struct client *c, struct str name) {
     pubsubReplyChange(c, "sunsubscribe", PUBSUB_SHARD, &name);
 }
 
-/* All of a topic, which goes with the last of them. */
+/* Ends all subscriptions of a topic; the last one frees it. */
 static void pubsubEndTopic(const struct topic *t) {
     sds name = sdsnewstr(pubsubTopicName(t));
     size_t count = 0;
@@ -456,7 +457,7 @@ void pubsubHelpCommand(struct client *c) {
 
 /* ---- Registration ---- */
 
-/* In RESP2 a message looks like a reply, so a client that waits for messages cannot ask for anything else. */
+/* In RESP2 messages look like replies, so a client that waits for messages cannot run other commands. */
 static enum admission pubsubCheck(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!(c->flags & CLIENT_PUBSUB) || c->resp >= 3) return ADMITTED;
@@ -494,7 +495,7 @@ static sds pubsubCatShardChannels(sds s, struct client *c) {
     return clientInfoNumber(s, (int64_t)pubsubCount(c, PUBSUB_SHARD));
 }
 
-static bool commandRuns(void) {
+static bool pubsubCommandRuns(void) {
     return propagation.depth > 0;
 }
 
@@ -510,6 +511,6 @@ void pubsubInit(void) {
     admissionIdle(RULE_PUBSUB, true);
     infoRegister("clients", pubsubClientsInfo);
     infoRegister("stats", pubsubStatsInfo);
-    pushInit(commandRuns);
+    pushInit(pubsubCommandRuns);
     keyspaceEventsInit();
 }

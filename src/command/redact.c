@@ -5,7 +5,7 @@
 #include "command/command.h"
 #include "command/request.h"
 
-/* A module hides arguments of its command while it runs. */
+/* Returns whether a module hides this argument of its running command. */
 static bool redactIsHidden(const struct request *r, int i) {
     return r && (i < 32 ? r->redacted >> i & 1 : r->redacted == UINT32_MAX);
 }

@@ -38,7 +38,7 @@ void scriptSetBusy(bool busy) {
 bool scriptTick(void) {
     if (script_run.killed) return true;
     if (!script_run.busy) {
-        if (busyIsActive()) return false; /* of a module, on whose behalf it runs */
+        if (busyIsActive()) return false; /* started by a module, which handles the time limit */
         if (busy_threshold_ms == 0 || scriptRunUs() / 1000 < (uint64_t)busy_threshold_ms) return false;
         scriptSetBusy(true);
         serverLog(LL_WARNING,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tracking.c - who holds copies of which keys; see tracking.h.
+/* tracking.c - which clients have cached which keys; see tracking.h.
  *
  *     table     key ─▶ struct trackedKey: the ids of the clients that have read it
- *     prefixes  prefix ─▶ struct prefix: clients that want to hear of it; keys changed since the last round
+ *     prefixes  prefix ─▶ struct prefix: clients that listen; keys changed since the last turn
  *
- * Most keys are read by one client: its id is in the entry itself. More are a sorted array beside it. Ids are
- * never used twice, so a client that goes need not be looked for in the table: what is said of it is passed
- * over when the key changes, or dropped when the table is full.
+ * Most keys are read by one client: its id is in the entry itself. More ids are a sorted array beside it. Ids
+ * are never reused, so a client that disconnects need not be searched for in the table: its ids are skipped
+ * when the key changes, or dropped when the table is full.
  *
- * A changed key is found among the prefixes by its own beginnings, of the lengths that prefixes have.
+ * A changed key is looked up among the prefixes by its own beginnings of the lengths that prefixes have.
  *
- * A message about what the running command did stands behind that command's reply, also for the client itself
- * (push.h). Broadcasts are collected until the end of the round, each key once. */
+ * A message about a change by the running command follows that command's reply, also for the client itself
+ * (push.h). Broadcasts are collected until the end of the turn, each key once. */
 #include "command/tracking.h"
 
 #include "base/zmalloc.h"
@@ -43,7 +43,7 @@ enum { OPT_BCAST = 1, OPT_OPTIN = 2, OPT_OPTOUT = 4, OPT_NOLOOP = 8 };
 struct trackingClient {
     uint64_t redirect;   /* 0: none */
     uint8_t options;     /* OPT_* */
-    bool broken;         /* the client to redirect to is gone */
+    bool broken;         /* the client to redirect to has disconnected */
     bool caching;        /* CLIENT CACHING was called: yes with OPTIN, no with OPTOUT */
     struct rax prefixes; /* name -> struct prefix */
 };
@@ -52,33 +52,34 @@ struct trackedKey {
     uint32_t len, count;
     union {
         uint64_t one;   /* count == 1 */
-        uint64_t *many; /* sorted; room for the next power of two */
+        uint64_t *many; /* sorted; capacity is the next power of two */
     } ids;
     char name[];
 };
 
 struct prefix {
-    struct hashtable listeners; /* of struct client, by id */
-    struct rax changed;         /* key -> the client that changed it; NULL: none or several did */
+    struct hashtable listeners; /* struct client by id */
+    struct rax changed;         /* key -> the client that changed it; NULL: none, or several */
     size_t len;
 };
 
 static struct hashtable table;
-static size_t table_ids; /* in all entries */
+static size_t table_ids; /* number of ids in all entries */
 static int64_t max_keys;
 static size_t trim_keys = TRIM_KEYS;
 
-static struct rax prefixes;                                     /* of struct prefix */
-static struct prefixLength { size_t len, prefixes; } * lengths; /* that prefixes have */
+static struct rax prefixes; /* prefix -> struct prefix */
+/* Lengths of prefixes, and how many have each */
+static struct prefixLength { size_t len, prefixes; } * lengths;
 static size_t length_count;
-static size_t changes_matter; /* 0: there is neither a key nor a prefix that one could be of */
+static size_t changes_matter; /* 0: there are no tracked keys and no prefixes */
 static bool broadcast_waits;
 
-static bool flush_waits; /* all keys are void; to be told when the command is done */
+static bool flush_pending; /* all keys are invalid; sent when the command has ended */
 
 /* ---- Messages ---- */
 
-/* What has become void, composed when the first client wants to know. */
+/* An invalidation message, composed for its first receiver. */
 struct message {
     const struct str *keys; /* NULL: all keys */
     size_t count;
@@ -123,7 +124,7 @@ static void trackingMessageDone(struct message *m) {
     }
 }
 
-/* A client of RESP3 can be told that nobody listens on its behalf any more. */
+/* Tells a RESP3 client that the client it redirected to has disconnected. */
 static void trackingRedirectionBroken(struct client *c) {
     struct trackingClient *t = c->tracking;
     t->broken = true;
@@ -149,18 +150,18 @@ static void trackingSendTo(struct client *c, struct message *m) {
     }
     bool resp3 = target->resp >= 3;
     bool subscribed = target != c && target->flags & CLIENT_PUBSUB;
-    if (!resp3 && !subscribed) return; /* it has no way to tell a message from a reply */
+    if (!resp3 && !subscribed) return; /* it could not tell the message from a reply */
     if (!m->forms[resp3]) m->forms[resp3] = trackingCompose(m, resp3);
     pushSharedBehind(target, m->forms[resp3]);
 }
 
 /* ---- The table of keys ---- */
 
-static struct str trackingTrackedName(const void *entry) {
+static struct str trackingKeyName(const void *entry) {
     const struct trackedKey *k = entry;
     return strN(k->name, k->len);
 }
-static const struct hashtableType table_type = {.entryKey = trackingTrackedName};
+static const struct hashtableType table_type = {.entryKey = trackingKeyName};
 
 static void trackingFreeKey(struct trackedKey *k) {
     table_ids -= k->count;
@@ -211,9 +212,10 @@ static void trackingRemember(uint64_t id, struct str name) {
     table_ids++;
 }
 
-/* Tells those who hold a copy; `by`: who changed the key, NULL when nobody did. k is out of the table. */
+/* Notifies the clients that have cached it; `by`: the client that changed the key, NULL: none. k is no longer
+ * in the table. */
 static void trackingInvalidate(struct trackedKey *k, const struct client *by) {
-    struct str name = trackingTrackedName(k);
+    struct str name = trackingKeyName(k);
     struct message m = {.keys = &name, .count = 1};
     const uint64_t *ids = trackingKeyIds(k);
     for (uint32_t i = 0; i < k->count; i++) {
@@ -226,8 +228,8 @@ static void trackingInvalidate(struct trackedKey *k, const struct client *by) {
     trackingFreeKey(k);
 }
 
-/* Above the limit, keys are dropped at random, and those who have copies of them told to drop these. Without
- * clients all go. What is left over comes next turn. */
+/* Drops random keys above the limit and notifies the clients that have cached them. Without tracking clients
+ * it drops all keys. What remains is dropped in later turns. */
 static void trackingTrimTable(void) {
     size_t limit = !tracking_clients ? 0 : max_keys ? (size_t)max_keys : SIZE_MAX;
     if (hashtableSize(&table) <= limit) {
@@ -236,7 +238,7 @@ static void trackingTrimTable(void) {
     }
     for (size_t n = 0; n < trim_keys && hashtableSize(&table) > limit; n++) {
         struct trackedKey *k = hashtableRandomEntry(&table);
-        hashtablePop(&table, trackingTrackedName(k));
+        hashtablePop(&table, trackingKeyName(k));
         trackingInvalidate(k, NULL);
     }
     if (trim_keys < TRIM_AT_MOST) trim_keys += TRIM_GROWTH;
@@ -276,7 +278,7 @@ static void trackingAddPrefix(struct client *c, struct str name) {
     raxInsert(&c->tracking->prefixes, name, found, NULL);
 }
 
-static void trackingLeavePrefix(struct client *c, struct str name, struct prefix *p) {
+static void trackingRemoveFromPrefix(struct client *c, struct str name, struct prefix *p) {
     hashtablePop(&p->listeners, trackingIdOf(c));
     if (hashtableSize(&p->listeners)) return;
     raxRemove(&prefixes, name, NULL);
@@ -286,11 +288,11 @@ static void trackingLeavePrefix(struct client *c, struct str name, struct prefix
     zfree(p);
 }
 
-static void trackingLeavePrefixes(struct client *c) {
+static void trackingRemoveFromPrefixes(struct client *c) {
     struct raxIterator it;
     raxStart(&it, &c->tracking->prefixes);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
-        trackingLeavePrefix(c, it.key, it.value);
+        trackingRemoveFromPrefix(c, it.key, it.value);
     raxStop(&it);
     raxDestroy(&c->tracking->prefixes, NULL);
 }
@@ -308,14 +310,14 @@ static void trackingNoteChanged(struct str name, struct client *by) {
     }
 }
 
-/* The changed keys as an array, without those that only `but` has changed (NULL: all). */
-static size_t trackingCollectKeys(const struct rax *changed, const struct client *but, struct str *keys,
+/* Collects the changed keys as an array, without those that only `except` has changed (NULL: all). */
+static size_t trackingCollectKeys(const struct rax *changed, const struct client *except, struct str *keys,
                                   char *bytes) {
     size_t n = 0;
     struct raxIterator it;
     raxStart(&it, changed);
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it)) {
-        if (but && it.value == but) continue;
+        if (except && it.value == except) continue;
         memcpy(bytes, it.key.ptr, it.key.len);
         keys[n++] = strN(bytes, it.key.len);
         bytes += it.key.len;
@@ -374,7 +376,7 @@ static void trackingBroadcast(void) {
 
 /* ---- Changes ---- */
 
-/* Expiry and eviction are nobody's doing (c is NULL), whosever command came upon them. */
+/* No client causes expiry and eviction (c is NULL), even within a command. */
 static void trackingKeyModified(struct client *c, struct db *db, struct str name) {
     (void)db;
     struct client *by = c ? callOwner() : NULL;
@@ -397,16 +399,16 @@ static void trackingForgetTable(void) {
     hashtableInit(&table, &table_type);
 }
 
-/* One command may empty many databases: it is told of once. */
+/* One command may empty many databases, which is one message. */
 static void trackingDbFlushed(int dbid) {
     (void)dbid;
     if (!tracking_clients) return;
     if (hashtableSize(&table)) trackingForgetTable();
-    flush_waits = true;
+    flush_pending = true;
 }
 
-static void trackingTellFlushed(void) {
-    flush_waits = false;
+static void trackingSendFlushed(void) {
+    flush_pending = false;
     struct message all = {0};
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);
@@ -416,14 +418,14 @@ static void trackingTellFlushed(void) {
 }
 
 static void trackingBeforeSleep(void) {
-    if (flush_waits) trackingTellFlushed();
+    if (flush_pending) trackingSendFlushed();
     if (hashtableSize(&table)) trackingTrimTable();
     if (broadcast_waits) trackingBroadcast();
 }
 
 /* ---- Reads ---- */
 
-/* What is for another to run (EVAL_RO) reads nothing itself. */
+/* Returns whether the command itself reads keys. EVAL_RO does not, as it reads by its script's commands. */
 static bool trackingReads(const struct serverCommand *cmd) {
     return cmd->flags & CMD_READONLY && !(cmd->acl & ACL_SCRIPTING);
 }
@@ -441,17 +443,16 @@ static void trackingRememberKeys(struct client *c, uint64_t id) {
     zfree(refs);
 }
 
-/* A command ran, also one of a script or of EXEC. */
+/* Called after each command, including those of scripts and EXEC. */
 static void trackingAfterCall(struct client *c) {
-    struct client *owner = c->conn ? c : callOwner(); /* of a script, a module */
+    struct client *owner = c->conn ? c : callOwner(); /* for commands of scripts and modules */
     bool tracks = owner && owner->tracking && !(c->flags & CLIENT_BLOCKED);
     if (tracks && trackingReads(c->cmd) && trackingRemembers(owner->tracking))
         trackingRememberKeys(c, owner->id);
-    if (flush_waits && !propagation.depth) trackingTellFlushed();
+    if (flush_pending && !propagation.depth) trackingSendFlushed();
 }
 
-/* CLIENT CACHING is about the next request, or the next transaction; CLIENT commands in between do not
- * count. */
+/* Clears CLIENT CACHING after the next request or transaction; CLIENT commands in between do not count. */
 static void trackingAfterRequest(struct client *c) {
     if (!c->tracking || !c->tracking->caching || c->flags & CLIENT_MULTI) return;
     const struct serverCommand *container = c->cmd ? c->cmd->parent : NULL;
@@ -480,13 +481,13 @@ static void trackingEnable(struct client *c, uint64_t redirect, uint8_t options)
 
 void trackingDisable(struct client *c) {
     if (!c->tracking) return;
-    trackingLeavePrefixes(c);
+    trackingRemoveFromPrefixes(c);
     zfreeSized(c->tracking, sizeof *c->tracking);
     c->tracking = NULL;
     trackingSetClients(tracking_clients - 1);
 }
 
-/* Where the messages for c go: -1 when it does not track, 0 to itself, else the id of a client. */
+/* Returns where messages for c go: -1 when it does not track, 0 to itself, otherwise the id of a client. */
 static int64_t trackingRedirection(const struct client *c) {
     return c->tracking ? (int64_t)c->tracking->redirect : -1;
 }
@@ -514,7 +515,7 @@ static size_t trackingMemory(const struct client *c) {
 struct trackingArgs {
     uint64_t redirect;
     uint8_t options;
-    struct str *prefixes; /* zmalloc */
+    struct str *prefixes; /* allocated by zmalloc */
     size_t prefix_count;
 };
 
@@ -571,7 +572,7 @@ static void trackingReplyOverlap(struct client *c, struct str prefix, const char
     sdsfree(s);
 }
 
-static bool trackingApartFromOwn(struct client *c, struct str prefix) {
+static bool trackingDisjointFromOwn(struct client *c, struct str prefix) {
     bool apart = true;
     struct raxIterator it;
     raxStart(&it, &c->tracking->prefixes);
@@ -583,12 +584,12 @@ static bool trackingApartFromOwn(struct client *c, struct str prefix) {
     return apart;
 }
 
-/* From the prefixes that the client has, and from each other. */
-static bool trackingPrefixesApart(struct client *c, const struct trackingArgs *args) {
+/* Returns whether the prefixes do not overlap with the client's present ones, nor with each other. */
+static bool trackingPrefixesDisjoint(struct client *c, const struct trackingArgs *args) {
     bool apart = true;
     for (size_t i = 0; i < args->prefix_count && apart; i++) {
         struct str prefix = args->prefixes[i];
-        if (c->tracking) apart = trackingApartFromOwn(c, prefix);
+        if (c->tracking) apart = trackingDisjointFromOwn(c, prefix);
         for (size_t k = i + 1; k < args->prefix_count && apart; k++) {
             apart = !trackingOverlap(prefix, args->prefixes[k]);
             if (!apart) trackingReplyOverlap(c, prefix, "another provided", args->prefixes[k]);
@@ -597,7 +598,7 @@ static bool trackingPrefixesApart(struct client *c, const struct trackingArgs *a
     return apart;
 }
 
-/* Why these options cannot be; NULL when they can. */
+/* Returns why these options conflict; NULL when they do not. */
 static const char *trackingOptionsConflict(const struct client *c, const struct trackingArgs *args) {
     uint8_t now = args->options, before = c->tracking ? c->tracking->options : now;
     bool either = now & (OPT_OPTIN | OPT_OPTOUT);
@@ -614,13 +615,13 @@ static const char *trackingOptionsConflict(const struct client *c, const struct 
     return NULL;
 }
 
-static void trackingTurnOn(struct client *c, const struct trackingArgs *args) {
+static void trackingStart(struct client *c, const struct trackingArgs *args) {
     const char *conflict = trackingOptionsConflict(c, args);
     if (conflict) {
         replyError(c, conflict);
         return;
     }
-    if (args->options & OPT_BCAST && !trackingPrefixesApart(c, args)) return;
+    if (args->options & OPT_BCAST && !trackingPrefixesDisjoint(c, args)) return;
     trackingEnable(c, args->redirect, args->options);
     for (size_t i = 0; i < args->prefix_count; i++) trackingAddPrefix(c, args->prefixes[i]);
     if (args->options & OPT_BCAST && !args->prefix_count) trackingAddPrefix(c, STR(""));
@@ -631,7 +632,7 @@ void clientTrackingCommand(struct client *c) {
     struct trackingArgs args = {0};
     if (trackingParse(c, &args)) {
         if (strIs(c->argv[2], "on")) {
-            trackingTurnOn(c, &args);
+            trackingStart(c, &args);
         } else if (strIs(c->argv[2], "off")) {
             trackingDisable(c);
             replyOk(c);

@@ -451,9 +451,9 @@ static void turnReadHandler(struct connection *conn) {
         return;
     }
     char *dst;
-    size_t want = turnReadTarget(r, c, &dst);
-    if (!want) return;
-    ssize_t n = connRead(conn, dst, want);
+    size_t space = turnReadTarget(r, c, &dst);
+    if (!space) return;
+    ssize_t n = connRead(conn, dst, space);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
         turnLogDisconnect(c, n < 0 ? strerror(errno) : NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wait.c - see wait.h.
  *
- * Who waits is blocked (blocking.h) and noted in a list. When something has moved, the list is looked through
- * once, before the loop sleeps. Nothing is synced earlier because somebody waits: with `appendfsync everysec`
- * that takes up to a second, with `no` it does not come. */
+ * A waiting client is blocked (blocking.h) and has an entry in a list. When something has changed, the list
+ * is checked once, before the loop sleeps. Waiting does not make files sync earlier: with `appendfsync
+ * everysec` that takes up to a second, with `no` it does not happen. */
 #include "command/wait.h"
 
 #include "base/zmalloc.h"
@@ -19,21 +19,22 @@
 
 struct waitSources wait_sources;
 
-/* A client waits in the command that is its `commands`-th; when that is over, so is its note. */
+/* An entry is valid while the client's number of commands is `commands`: afterwards the client no longer
+ * waits in this command. */
 struct waitEntry {
     uint64_t id, commands;
     int64_t replicas;
-    bool aof, local;                             /* of WAITAOF; on our disk, too */
-    void (*then)(struct client *c, bool enough); /* of waitForReplicas */
+    bool aof, local;                             /* for WAITAOF; local: wait for our disk, too */
+    void (*then)(struct client *c, bool enough); /* for waitForReplicas */
 };
 static struct waitEntry *list;
-static size_t count, room; /* in the list; some may have ceased to wait */
-static size_t local_count; /* of those: with `local` */
+static size_t count, room; /* in the list, including entries that are no longer valid */
+static size_t local_count; /* entries with `local` */
 static bool recheck;
 
-/* ---- Who has it ---- */
+/* ---- Sources ---- */
 
-/* What the client has written so far, and the script that runs for it. */
+/* The offset of the last change by the client, or by the script that runs for it. */
 static uint64_t waitWrittenBy(const struct client *c) {
     bool in_unit = c->flags & CLIENT_SCRIPT && (propagation.in_multi || propagation.held.len);
     return in_unit ? propagateOffset() : (c->flags & CLIENT_SCRIPT ? callOwner() : c)->wrote_at;
@@ -53,7 +54,7 @@ static void waitReplyReplicas(struct client *c) {
     replyLongLong(c, waitReplicasWith(c, false));
 }
 
-static void waitReplyWhere(struct client *c) {
+static void waitReplyAof(struct client *c) {
     replyArrayLen(c, 2);
     replyLongLong(c, waitIsLocal(c));
     replyLongLong(c, waitReplicasWith(c, true));
@@ -63,9 +64,9 @@ static void waitReplySwitchedOff(struct client *c) {
     replyError(c, "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
 }
 
-static void waitReplyWhereAndLocal(struct client *c) {
+static void waitReplyAofLocal(struct client *c) {
     if (persistenceAofOn())
-        waitReplyWhere(c);
+        waitReplyAof(c);
     else
         waitReplySwitchedOff(c);
 }
@@ -77,20 +78,20 @@ static bool waitStillWaits(const struct waitEntry *w) {
     return c && c->blocked && c->commands == w->commands && !(c->flags & CLIENT_CLOSE_ASAP);
 }
 
-/* Of the notes those that fn wants to keep stay. */
-static void waitKeepThose(bool (*fn)(const struct waitEntry *w)) {
-    size_t left = 0;
+/* Removes the entries for which fn returns false. */
+static void waitFilterEntries(bool (*fn)(const struct waitEntry *w)) {
+    size_t kept = 0;
     local_count = 0;
     for (size_t i = 0; i < count; i++) {
         if (!fn(&list[i])) continue;
         local_count += list[i].local;
-        list[left++] = list[i];
+        list[kept++] = list[i];
     }
-    count = left;
+    count = kept;
 }
 
-static void waitNote(struct waitEntry w) {
-    if (count == room) waitKeepThose(waitStillWaits); /* nothing may have moved for a long time */
+static void waitAddEntry(struct waitEntry w) {
+    if (count == room) waitFilterEntries(waitStillWaits); /* a check may not have happened for a long time */
     if (2 * count >= room) {
         room = room ? 2 * room : 8;
         list = zrealloc(list, room * sizeof *list);
@@ -103,9 +104,9 @@ static bool waitEnough(const struct client *c, const struct waitEntry *w) {
     return (!w->local || waitIsLocal(c)) && (w->replicas <= 0 || waitReplicasWith(c, w->aof) >= w->replicas);
 }
 
-/* The reply, at once or later. */
-static void commandWaitWaitFor(struct client *c, struct waitEntry w, int64_t deadline_ms,
-                               void (*reply)(struct client *c)) {
+/* Replies at once, or blocks the client. */
+static void waitBlockClient(struct client *c, struct waitEntry w, int64_t deadline_ms,
+                            void (*reply)(struct client *c)) {
     if (c->flags & CLIENT_DENY_BLOCKING || waitEnough(c, &w)) {
         reply(c);
         return;
@@ -113,11 +114,11 @@ static void commandWaitWaitFor(struct client *c, struct waitEntry w, int64_t dea
     w.id = c->id;
     w.commands = c->commands;
     blockForKeys(c, NULL, 0, 0, deadline_ms, reply, false);
-    waitNote(w);
+    waitAddEntry(w);
     if (w.replicas > 0 && wait_sources.askReplicas) wait_sources.askReplicas();
 }
 
-static void waitReplyThen(struct client *c) {
+static void waitRunThen(struct client *c) {
     for (size_t i = 0; i < count; i++) {
         const struct waitEntry *w = &list[i];
         if (w->id != c->id || w->commands != c->commands || !w->then) continue;
@@ -128,8 +129,9 @@ static void waitReplyThen(struct client *c) {
 
 void waitForReplicas(struct client *c, int replicas, int64_t deadline_ms,
                      void (*then)(struct client *c, bool enough)) {
-    blockForKeys(c, NULL, 0, 0, deadline_ms, waitReplyThen, false);
-    waitNote((struct waitEntry){.id = c->id, .commands = c->commands, .replicas = replicas, .then = then});
+    blockForKeys(c, NULL, 0, 0, deadline_ms, waitRunThen, false);
+    waitAddEntry(
+        (struct waitEntry){.id = c->id, .commands = c->commands, .replicas = replicas, .then = then});
     if (wait_sources.askReplicas) wait_sources.askReplicas();
 }
 
@@ -137,7 +139,7 @@ void waitRecheck(void) {
     recheck = true;
 }
 
-/* Our own file is looked at, as a thread syncs it; being switched off is a change, too. */
+/* Returns whether our own file has changed: a thread syncs it. Switching it off counts as a change. */
 static bool waitFileMoved(void) {
     static uint64_t seen;
     static bool in_use;
@@ -156,10 +158,10 @@ static bool waitWaitsOn(const struct waitEntry *w) {
     return false;
 }
 
-static void waitLookThrough(void) {
+static void waitCheckAll(void) {
     if (!count || (!recheck && !(local_count && waitFileMoved()))) return;
     recheck = false;
-    waitKeepThose(waitWaitsOn);
+    waitFilterEntries(waitWaitsOn);
 }
 
 /* ---- Commands ---- */
@@ -174,7 +176,7 @@ void waitCommand(struct client *c) {
     }
     if (!argLongLong(c, c->argv[1], &replicas, NULL)) return;
     if (!argTimeout(c, c->argv[2], true, &deadline_ms)) return;
-    commandWaitWaitFor(c, (struct waitEntry){.replicas = replicas}, deadline_ms, waitReplyReplicas);
+    waitBlockClient(c, (struct waitEntry){.replicas = replicas}, deadline_ms, waitReplyReplicas);
 }
 
 void waitaofCommand(struct client *c) {
@@ -188,10 +190,10 @@ void waitaofCommand(struct client *c) {
     else if (local && !persistenceAofOn())
         waitReplySwitchedOff(c);
     else
-        commandWaitWaitFor(c, (struct waitEntry){.replicas = replicas, .aof = true, .local = local},
-                           deadline_ms, local ? waitReplyWhereAndLocal : waitReplyWhere);
+        waitBlockClient(c, (struct waitEntry){.replicas = replicas, .aof = true, .local = local}, deadline_ms,
+                        local ? waitReplyAofLocal : waitReplyAof);
 }
 
 void waitInit(void) {
-    beforeSleepRegister(waitLookThrough);
+    beforeSleepRegister(waitCheckAll);
 }

@@ -3,7 +3,7 @@
  *
  *     main thread ── bioSubmit ──▶ ring of jobs ──▶ thread      one of each per kind
  *
- * A thread takes the jobs in the order in which they came. */
+ * A thread runs its jobs in the order in which they were submitted. */
 #include "registry/background.h"
 
 #include <pthread.h>
@@ -69,7 +69,7 @@ void bioInit(void) {
         pthread_mutex_init(&q->lock, NULL);
         pthread_cond_init(&q->work, NULL);
         pthread_cond_init(&q->idle, NULL);
-        q->busy = true; /* until it has its name and waits for work */
+        q->busy = true; /* until the thread has its name and waits for work */
         if (threadCreate(&q->thread, bioThread, q) != 0) {
             serverLog(LL_WARNING, "The background threads could not be started, so the server exits");
             exit(1);

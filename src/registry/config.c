@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* config.c - the configuration: one registry of directives, filled by the rooms, and three ways into it.
+/* config.c - the configuration: one registry of directives, filled by the modules, and three ways to set
+ * them.
  *
  *     file, stdin, options --> configLoadText --> words ----+
- *     CONFIG SET --> configChange (saved, set, applied) ----+--> configDirectiveSet --> the room's variable
+ *     CONFIG SET --> configChange (saved, set, applied) ----+--> configDirectiveSet --> the module's variable
  *     configSet (internal) ---------------------------------+
  *
- * A directive is a name, a type and a pointer to the variable that its room reads; everything here works on
- * words and on that pointer, so a room never parses text itself unless its directive is SPECIAL. A value is
+ * A directive is a name, a type and a pointer to the variable that its module reads; everything here works on
+ * words and on that pointer, so a module never parses text itself unless its directive is SPECIAL. A value is
  * checked in full before the variable is touched.
  *
- * Several directives are one change: all old values are saved first, then all new ones set, then the rooms
- * are told (apply). Whatever fails on the way puts everything back. Who may change what, and how a client is
- * answered, is not known here: server/config_commands.c. */
+ * Several directives are one change: all old values are saved first, then all new ones set, then the modules
+ * are notified (apply). Any failure puts everything back. Permissions and replies to clients are in
+ * server/config_commands.c. */
 #include "registry/config.h"
 
 #include <errno.h>
@@ -34,11 +35,11 @@
 #define CONFIG_INCLUDE_DEPTH 16        /* files that include files */
 #define CONFIG_FILE_MAX      (1 << 30) /* bytes of one configuration file */
 
-/* A directive is entered once per name: under its own and under its alias. */
+/* A directive has an entry for its name and one for its alias. */
 struct configName {
     const char *name;
     struct configDirective *directive;
-    uint64_t found; /* number of the last configMatch that has found it */
+    uint64_t found; /* number of the last configMatch that found it */
 };
 
 static struct str configNameKey(const void *entry) {
@@ -109,7 +110,7 @@ sds configText(const struct configDirective *d) {
 
 /* ---- Values from words ---- */
 
-/* Reasons are built here when they are not constant. */
+/* Buffer for reasons that are not constant. */
 const char *configReason(const char *fmt, ...) {
     static char reason[CONFIG_ERROR_MAX];
     va_list ap;
@@ -139,7 +140,7 @@ static bool configParseOctal(struct str word, int64_t *v) {
     return word.len > 0;
 }
 
-/* Percentages are kept negative, so that one variable holds either. */
+/* Percentages are stored negative, so that one variable holds either. */
 static bool configParsePercent(struct str word, int64_t *v) {
     if (word.len < 2 || word.ptr[word.len - 1] != '%') return false;
     word.len--;
@@ -148,8 +149,8 @@ static bool configParsePercent(struct str word, int64_t *v) {
     return true;
 }
 
-/* A number without a unit, a unit without a number (that is 0, as clients may rely on), or both. What does
- * not fit into 63 bits is OUT_OF_RANGE, which no directive allows. */
+/* Parses a number without a unit, a unit without a number (which is 0, as clients may rely on it), or both. A
+ * value that does not fit into 63 bits is OUT_OF_RANGE, which no directive allows. */
 #define OUT_OF_RANGE INT64_MIN
 static bool configParseMemory(const struct configDirective *d, struct str word, int64_t *v) {
     uint64_t bytes;
@@ -212,7 +213,7 @@ static bool configSetInt(const struct configDirective *d, struct str word, const
 
 static bool configSetString(const struct configDirective *d, struct str word, const char **err) {
     if (d->valid && word.len && memchr(word.ptr, '\0', word.len)) {
-        *err = "argument contains a NUL byte"; /* `valid` would see the part before it only */
+        *err = "argument contains a NUL byte"; /* `valid` would only see the part before it */
         return false;
     }
     sds value = word.len == 0 && (d->flags & CONFIG_EMPTY_IS_NULL) ? NULL : sdsnewstr(word);
@@ -259,7 +260,8 @@ bool configParse(const struct configDirective *d, struct str word, const char **
     return configDirectiveSet(d, 1, &word, err);
 }
 
-/* The whole value as one text, as CONFIG SET has it. Where several words are meant, blanks separate them. */
+/* Sets the whole value from one text, as in CONFIG SET. If several words are expected, blanks separate
+ * them. */
 static bool configDirectiveSetText(const struct configDirective *d, struct str text, const char **err) {
     if (!(d->flags & CONFIG_MULTI_ARG) || text.len == 0) return configDirectiveSet(d, 1, &text, err);
     int n;
@@ -288,9 +290,9 @@ static void configDirectiveSetDefault(struct configDirective *d) {
     }
 }
 
-/* A SPECIAL directive's room may set the variable itself. What it says before the first change is the
- * default: noted when the first configuration is loaded or changed. */
-static size_t defaults_noted; /* of so many directives */
+/* The module of a SPECIAL directive may set the variable itself. The value before the first change is the
+ * default; it is noted when the first configuration is loaded or changed. */
+static size_t defaults_noted; /* number of directives whose default is noted */
 static void configNoteDefaults(void) {
     for (; defaults_noted < directive_count; defaults_noted++) {
         struct configDirective *d = directives[defaults_noted];
@@ -324,7 +326,7 @@ void configRegister(struct configDirective *list, size_t count) {
     }
 }
 
-/* ---- Coming and going ---- */
+/* ---- Adding and removing at run time ---- */
 
 bool configAdd(struct configDirective *d) {
     serverAssert(d->type == CONFIG_TYPE_SPECIAL && d->def_string && !d->alias);
@@ -346,7 +348,7 @@ void configRemove(struct configDirective *d) {
 
 struct savedChange {
     const struct configDirective *directive;
-    const char *name; /* as it is registered: its own, or the alias */
+    const char *name; /* as registered: the name or the alias */
     struct str value;
     bool b;
     int64_t i;
@@ -402,7 +404,7 @@ static bool configApplyOne(const struct configDirective *d, const char **err) {
     return d->apply_with ? d->apply_with->fn(d->apply_with, err) : d->apply(err);
 }
 
-/* Directives that share an apply function are applied once. */
+/* Calls apply functions; one that several directives share is called once. */
 static bool configChangesApply(struct savedChange *changes, int count, const char **failed,
                                const char **err) {
     for (int i = 0; i < count; i++) {
@@ -433,7 +435,7 @@ static void configChangesRollback(struct savedChange *changes, int count) {
     }
 }
 
-/* Changes that are not saved yet. */
+/* Makes changes that are not saved yet. */
 static bool configChangesRun(struct savedChange *changes, int count, const char **failed, const char **err) {
     configNoteDefaults();
     for (int i = 0; i < count; i++) configChangeSave(&changes[i]);
@@ -445,7 +447,7 @@ static bool configChangesRun(struct savedChange *changes, int count, const char 
     }
     ok = ok && configChangesApply(changes, count, failed, err);
     if (!ok) {
-        sds reason = *err ? sdsnew(*err) : NULL; /* undoing may give reasons of its own */
+        sds reason = *err ? sdsnew(*err) : NULL; /* undoing may overwrite the reason */
         configChangesRollback(changes, set);
         *err = reason ? configReason("%s", reason) : NULL;
         sdsfree(reason);
@@ -480,7 +482,7 @@ void configOnChange(void (*fn)(void)) {
 /* ---- Files ---- */
 
 /* Lines are counted over everything that is loaded, as if it were one text. Messages name the line only:
- * tools that start servers look for exactly that. */
+ * tools that start servers look for exactly this text. */
 static int lines_before;
 static int current_number;
 static const char *current_text;
@@ -514,7 +516,7 @@ static sds configReadFile(const char *path) {
     return text;
 }
 
-/* The files of a pattern in alphabetical order; a name without wildcards must exist. */
+/* Loads the files that match a pattern, in alphabetical order; a name without wildcards must exist. */
 static bool configInclude(const char *pattern, const char **err) {
     if (include_depth >= CONFIG_INCLUDE_DEPTH) {
         *err = "include files are nested too deeply";
@@ -534,7 +536,7 @@ static bool configInclude(const char *pattern, const char **err) {
     return true;
 }
 
-/* Directives of older versions that mean nothing any more. Files may still have them, with one word. */
+/* Directives of older versions without effect. Files may still have them, with one word. */
 static bool configIsRetired(struct str name) {
     static const char *const retired[] = {"list-max-ziplist-entries",
                                           "list-max-ziplist-value",
@@ -554,7 +556,7 @@ void configOnDotted(bool (*fn)(int argc, const struct str *argv, const char **er
     on_dotted = fn;
 }
 
-/* Tools look for the first line. */
+/* Tools look for the first line of this text. */
 static const char *configUnknown(struct str name) {
     const char *suggestion = configSuggest(name, false);
     if (!suggestion) return "Bad directive or wrong number of arguments";
@@ -572,7 +574,7 @@ bool configSetFromFile(int argc, const struct str *argv, const char **err) {
     }
     const struct configDirective *d = name->directive;
     if (argc == 1 && d->flags & CONFIG_MAY_STAND_ALONE) return configDirectiveSetText(d, STR(""), err);
-    /* Several words may have been quoted into one, except where each line is about something else. */
+    /* Several words may be quoted as one, except where each line stands for itself. */
     if (argc == 2 && !(d->flags & CONFIG_LINES)) return configDirectiveSetText(d, argv[1], err);
     return configDirectiveSet(d, argc - 1, argv + 1, err);
 }
@@ -634,7 +636,7 @@ const char *configFilePath(void) {
     return config_path ? config_path : "";
 }
 
-/* ---- From inside ---- */
+/* ---- Internal changes ---- */
 
 bool configSet(const char *name, struct str value, const char **err) {
     struct configPair pair = {strOf(name), value};
@@ -708,7 +710,7 @@ void configMatch(const struct str *patterns, int count, configFoundFn *fn, void 
 bool configRewrite(bool with_defaults) {
     configNoteDefaults();
     if (config_path) return configRewriteFile(config_path, with_defaults);
-    errno = EFAULT; /* there is none */
+    errno = EFAULT; /* no file was given */
     return false;
 }
 

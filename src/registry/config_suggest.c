@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* config_suggest.c - which directive a mistyped name may have meant; see config.h.
+/* config_suggest.c - finds the directive that a mistyped name may have meant; see config.h.
  *
- * The nearest name by edit distance: letters that were left out, added or replaced, and neighbours that
- * changed places (optimal string alignment), count one each. Three rows of the table are enough:
+ * It is the nearest name by edit distance: a missing, added or replaced letter, and a swap of neighbours
+ * (optimal string alignment), count one each. Three rows of the table are enough:
  *
  *     rows[i % 3][j]: distance of the first i letters of one name to the first j of the other */
 #include <ctype.h>
@@ -10,7 +10,7 @@
 #include "registry/config.h"
 
 #define NAME_MAX_LEN      63
-#define LETTERS_PER_ERROR 5 /* so many letters excuse one error */
+#define LETTERS_PER_ERROR 5 /* one error is tolerated per so many letters */
 
 static int configLeast(int a, int b) {
     return a < b ? a : b;
@@ -36,9 +36,9 @@ static int configDistance(struct str a, struct str b) {
 
 struct suggestion {
     struct str wrong;
-    bool settable; /* only what CONFIG SET takes */
+    bool settable; /* only names that CONFIG SET takes */
     const char *name;
-    int distance; /* of the best so far, or one more than is allowed */
+    int distance; /* of the best name so far, or one more than allowed */
 };
 
 static void configSuggestName(struct suggestion *s, const char *name) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* debug.c - subcommands of DEBUG that rooms have registered; see debug.h. */
+/* debug.c - see debug.h. */
 #include "registry/debug.h"
 
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* info.c - the report of INFO, put together from what the rooms have registered.
+/* info.c - the report of INFO, composed of what modules have registered.
  *
  *     # Server                 one title per section,
- *     valkey_version:9.1.2     then the fields of all rooms that have registered for it, in a fixed order,
+ *     valkey_version:9.1.2     then the fields of all modules that have registered for it, in a fixed order,
  *                              a blank line between sections
  *     # Clients
  *     ...
  *
- * The sections and their order are fixed here; the fields are not known here. */
+ * The sections and their order are fixed here; the fields come from the modules. */
 #include "registry/info.h"
 
 #include <math.h>
@@ -21,24 +21,25 @@
 #include "registry/info_order.h"
 
 #define USUAL_LENGTH 8000 /* bytes of a report with all default sections */
-#define LINE_ROOM    256  /* bytes of a line that are put together before they are appended */
+#define LINE_ROOM    256  /* a line is composed in such a buffer before it is appended */
 #define NUMBER_ROOM  320  /* any double with two decimals */
-/* Up to here a hundred times a number is exact to 1e-7: far nearer than what counts as near the middle. */
+/* Up to here a hundred times a number is exact to 1e-7, which is much less than NEAR_MIDDLE. */
 #define HUNDREDTHS_MAX 1e9
 #define NEAR_MIDDLE    1e-3
 
 struct infoSection {
     const char *name, *alias, *title; /* alias may be NULL */
-    int groups;                       /* INFO_*: it shows when one of these is asked for */
-    bool absent;                      /* in a server of this kind: infoOnlySections */
+    int groups;                       /* INFO_*: it shows when one of these is requested */
+    bool absent;                      /* this kind of server has no such section: infoOnlySections */
     infoFn **fields;
     size_t field_count;
-    const char *const *order; /* info_order.c; NULL: as the rooms have registered */
+    const char *const *order; /* info_order.c; NULL: order of registration */
     int order_count;
-    int *places, place_count; /* by number of the line: where in the order it stood the last time */
+    int *places, place_count; /* by line number: its place in the order the last time */
 };
 
-/* In which groups a section shows: default ones are in all; none: by its name only. */
+/* Groups that contain a section: default ones are in all groups; a section without group only shows by
+ * name. */
 enum { INFO_DEFAULT = 1, INFO_ALL = 2, INFO_EVERYTHING = 4 };
 #define INFO_ANY  (INFO_DEFAULT | INFO_ALL | INFO_EVERYTHING)
 #define INFO_LONG (INFO_ALL | INFO_EVERYTHING)
@@ -67,8 +68,8 @@ static struct infoSection sections[] = {
 
 /* ---- Sections ---- */
 
-/* Is the section among the names, or in a group that is? */
-static bool infoSectionWanted(const struct infoSection *section, const struct str *names, int count) {
+/* Returns whether the section is among the names, or in a group that is. */
+static bool infoSectionIsRequested(const struct infoSection *section, const struct str *names, int count) {
     if (count == 0) return section->groups & INFO_DEFAULT;
     for (int i = 0; i < count; i++) {
         if (strIs(names[i], section->name)) return true;
@@ -82,7 +83,7 @@ static bool infoSectionWanted(const struct infoSection *section, const struct st
 
 /* ---- The order of fields ---- */
 
-/* A name of the order that ends with # stands for a row of numbered fields. */
+/* A name of the order that ends with # stands for a series of numbered fields. */
 static bool infoIsField(struct str line, const char *name) {
     size_t n = strlen(name);
     if (name[n - 1] == '#')
@@ -91,8 +92,8 @@ static bool infoIsField(struct str line, const char *name) {
     return line.len > n && line.ptr[n] == ':' && memcmp(line.ptr, name, n) == 0;
 }
 
-/* The place of line number `i` in the order; -1: it has none. The rooms print the same lines as the last
- * time, or almost, so it is first looked for where it was then. */
+/* Returns the place of line number `i` in the order; -1: it has none. The modules print nearly the same lines
+ * each time, so the place that the line had last time is tried first. */
 static int infoFieldPlace(struct infoSection *section, struct str line, int i) {
     if (i >= section->place_count) {
         section->places = zrealloc(section->places, (size_t)(i + 1) * sizeof *section->places);
@@ -106,7 +107,7 @@ static int infoFieldPlace(struct infoSection *section, struct str line, int i) {
     return place;
 }
 
-/* Appends the lines of `text` to s in the order of the section, then those that have no place in it. */
+/* Appends the lines of `text` to s in the order of the section, then those without a place. */
 static sds infoAppendOrdered(sds s, struct infoSection *section, struct str text) {
     struct str *placed = zcalloc((size_t)section->order_count, sizeof *placed);
     sds others = NULL;
@@ -115,7 +116,7 @@ static sds infoAppendOrdered(sds s, struct infoSection *section, struct str text
         struct str line = strN(p, (size_t)(end + 1 - p));
         int place = infoFieldPlace(section, line, i);
         if (place >= 0 && placed[place].len)
-            placed[place].len += line.len; /* the next of its row, which a room prints in one go */
+            placed[place].len += line.len; /* the next field of a series, whose fields follow each other */
         else if (place >= 0)
             placed[place] = line;
         else
@@ -152,7 +153,7 @@ sds infoText(const struct str *names, int count) {
     sds s = sdsMakeRoomFor(sdsempty(), USUAL_LENGTH), unordered = NULL;
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         struct infoSection *section = &sections[i];
-        if (section->absent || !infoSectionWanted(section, names, count)) continue;
+        if (section->absent || !infoSectionIsRequested(section, names, count)) continue;
         if (sdslen(s)) s = sdscat(s, "\r\n");
         s = sdscat(sdscat(sdscat(s, "# "), section->title), "\r\n");
         if (!section->order) {
@@ -170,10 +171,10 @@ sds infoText(const struct str *names, int count) {
 
 /* ---- Lines ---- */
 
-/* A line that is being put together, and the text that it goes to. */
+/* A line that is being composed, and the text that it goes to. */
 struct infoLine {
     sds text;
-    size_t len; /* not yet in the text */
+    size_t len; /* bytes that are not in the text yet */
     char bytes[LINE_ROOM];
 };
 
@@ -190,7 +191,7 @@ static inline void infoLineAdd(struct infoLine *line, const char *p, size_t n) {
     line->len += n;
 }
 
-/* A number with two decimals, rounded as printf does. False: it is one for printf itself, as it is negative,
+/* Adds a number with two decimals, rounded as printf does. False: printf has to format it, as it is negative,
  * large, or so near the middle between two results that the product below may be on the wrong side. */
 static inline bool infoLineAddHundredths(struct infoLine *line, double v) {
     double rounded = v * 100 + 0.5;
@@ -207,7 +208,7 @@ static inline bool infoLineAddHundredths(struct infoLine *line, double v) {
     return true;
 }
 
-/* Adds what the conversion at `percent` makes of the next argument, or arguments; the rest of the format. */
+/* Adds the conversion at `percent` with its arguments. Returns the rest of the format. */
 static const char *infoLineAddConversion(struct infoLine *line, const char *percent, va_list *ap) {
     _Static_assert(sizeof(long) == 8 && sizeof(long long) == 8 && sizeof(size_t) == 8, "l, ll and z are one");
     char number[NUMBER_ROOM];
@@ -227,7 +228,7 @@ static const char *infoLineAddConversion(struct infoLine *line, const char *perc
         if (!infoLineAddHundredths(line, v))
             infoLineAdd(line, number, (size_t)snprintf(number, sizeof number, "%.2f", v));
         return percent + 4;
-    } else { /* from here on the C library does it */
+    } else { /* the C library formats the rest */
         line->text = sdscatlen(line->text, line->bytes, line->len);
         line->len = 0;
         line->text = sdscatvprintf(line->text, percent, *ap);
@@ -236,10 +237,10 @@ static const char *infoLineAddConversion(struct infoLine *line, const char *perc
     return spec + 1;
 }
 
-/* Most lines are text, words and plain numbers, which need none of what printf can do, and an INFO has 200
- * lines and more: this takes a third of the time. */
+/* Formats common conversions itself: most lines are text, words and plain numbers, and an INFO has 200 lines
+ * and more. This takes a third of printf's time. */
 sds infoField(sds s, const char *fmt, ...) {
-    struct infoLine line; /* its bytes are not worth clearing */
+    struct infoLine line; /* not initialized: clearing its bytes costs time */
     line.text = s;
     line.len = 0;
     va_list ap;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latency.c - remembering spikes; see latency.h.
+/* latency.c - records spikes; see latency.h.
  *
  *     events -> struct latencyEvent: a ring of samples, one per second that had a spike
  *
- * There are few events, so they are a plain array, looked through by name. */
+ * There are few events, so they are a plain array, searched by name. */
 #include "registry/latency.h"
 
 #include "base/assert.h"
@@ -66,10 +66,10 @@ uint64_t latencyThresholdUs(void) {
     return (uint64_t)latency_threshold_ms * 1000;
 }
 
-size_t latencyForget(bool (*wanted)(void *priv, const char *event), void *priv) {
+size_t latencyForget(bool (*matches)(void *priv, const char *event), void *priv) {
     size_t before = event_count;
     for (size_t i = event_count; i-- > 0;) {
-        if (!wanted(priv, events[i]->name)) continue;
+        if (!matches(priv, events[i]->name)) continue;
         sdsfree(events[i]->name);
         zfree(events[i]);
         events[i] = events[--event_count];

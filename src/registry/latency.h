@@ -49,5 +49,5 @@ struct latencyEvent *latencyFind(struct str name); /* NULL: no spike so far */
 void latencyForEach(void (*fn)(void *priv, struct latencyEvent *e), void *priv);
 /* i from 0, the oldest, to LATENCY_SAMPLES - 1, the newest; unused ones come first. */
 const struct latencySample *latencySampleAt(const struct latencyEvent *e, int i);
-/* Forgets the events for which `wanted` returns true. Returns how many. */
-size_t latencyForget(bool (*wanted)(void *priv, const char *event), void *priv);
+/* Forgets the events for which `matches` returns true. Returns how many. */
+size_t latencyForget(bool (*matches)(void *priv, const char *event), void *priv);

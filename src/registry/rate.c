@@ -7,7 +7,7 @@
 void rateSample(struct rate *r, uint64_t now) {
     int64_t now_ms = monotonicUs() / 1000, elapsed = now_ms - r->last_ms;
     if (elapsed <= 0) return;
-    if (now < r->last) r->last = 0; /* the statistics were reset */
+    if (now < r->last) r->last = 0; /* the counter was reset */
     r->samples[r->next++ % RATE_SAMPLES] = r->last_ms ? (now - r->last) * 1000 / (uint64_t)elapsed : 0;
     r->last = now;
     r->last_ms = now_ms;
