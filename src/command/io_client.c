@@ -476,7 +476,7 @@ bool ioClientOffload(struct client *c, struct ioThread *t) {
     p->reader.authenticated = c->flags & CLIENT_AUTHENTICATED;
     respParserReset(&c->parser);
     connDetach(c->conn);
-    p->in_handshake = tlsShakesHands(c->conn);
+    p->in_handshake = tlsInHandshake(c->conn);
     if (p->in_handshake) main_handshake_done = tlsSwapDone(c->conn, ioClientHandshakeDone);
     c->conn = &p->base;
     c->flags |= CLIENT_OFFLOADED;

@@ -124,7 +124,7 @@ static struct benchTopology *benchClusterFetchTopology(const struct benchOptions
     struct benchTopology *t = count > 0 ? benchClusterTopologyOf(o, nodes, count, server) : NULL;
     if (count > 0) toolNodesFree(nodes, count);
     if (t && t->count) return t;
-    if (t) topologyFree(t);
+    if (t) benchClusterTopologyFree(t);
     *err = sdsnew(count < 0 ? "The reply to CLUSTER NODES is invalid" : "No node has any slots");
     return NULL;
 }

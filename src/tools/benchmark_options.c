@@ -133,8 +133,8 @@ static int64_t benchOptionsParseNumber(const struct option *opt, const char *val
 }
 
 /* "host:port", "[v6]:port", "port" or "/path". */
-static void addServer(struct benchOptions *o, const char *value) {
-    if (o->server_count == BENCH_MAX_SERVERS) complain("Too many servers; cannot add", value);
+static void benchOptionsAddServer(struct benchOptions *o, const char *value) {
+    if (o->server_count == BENCH_MAX_SERVERS) benchOptionsComplain("Too many servers; cannot add", value);
     struct benchServer *s = &o->servers[o->server_count++];
     if (strchr(value, '/')) {
         s->socket = value;
@@ -309,18 +309,23 @@ void benchParseOptions(struct benchOptions *o, int argc, char **argv) {
         {"-v", VERSION, NULL, 0, 0},
         {NULL, FLAG, NULL, 0, 0},
     };
-    optionsParseWords(o, options, argc, argv);
-    if (o->requests > 0 && o->duration_s) complain("Only one of these can be given: -n and", "--duration");
-    o->read_from = readFrom(replicas);
-    if (keys && !benchDrawParse(&o->draw, keys)) complain("--keys takes uniform, zipf or gauss, not", keys);
-    if (keys && o->range < 1) complain("The range of the numbers, -r, is required for", "--keys");
-    if (keys && o->sequential) complain("Only one of these can be given: --keys and", "--sequential");
+    benchOptionsParseWords(o, options, argc, argv);
+    if (o->requests > 0 && o->duration_s)
+        benchOptionsComplain("Only one of these can be given: -n and", "--duration");
+    o->read_from = benchOptionsReadFrom(replicas);
+    if (keys && !benchDrawParse(&o->draw, keys))
+        benchOptionsComplain("--keys takes uniform, zipf or gauss, not", keys);
+    if (keys && o->range < 1) benchOptionsComplain("The range of the numbers, -r, is required for", "--keys");
+    if (keys && o->sequential)
+        benchOptionsComplain("Only one of these can be given: --keys and", "--sequential");
     if (o->range > 0) benchDrawPrepare(&o->draw, o->range);
-    if (o->mix && (o->argc || o->tests)) complain("Only one load can be given: -t or a command, or", "--mix");
-    if (o->csv && o->json) complain("Only one output format can be given: --csv and", "--json");
-    if (o->svg && o->server_count > 1) complain("A chart shows only one server, not those of", "--vs");
+    if (o->mix && (o->argc || o->tests))
+        benchOptionsComplain("Only one load can be given: -t or a command, or", "--mix");
+    if (o->csv && o->json) benchOptionsComplain("Only one output format can be given: --csv and", "--json");
+    if (o->svg && o->server_count > 1)
+        benchOptionsComplain("A chart shows only one server, not those of", "--vs");
     if (o->cluster && o->server_count > 1)
-        complain("Only single servers are compared, not with", "--cluster");
+        benchOptionsComplain("Only single servers are compared, not with", "--cluster");
     if (fuzz_modes && !benchFuzzModes(fuzz_modes)) exit(1);
     if (o->requests < 0) o->requests = DEFAULT_REQUESTS;
     if (o->servers[0].socket) o->servers[0].host = NULL;

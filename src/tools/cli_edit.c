@@ -212,13 +212,13 @@ static unsigned char cliEditOnSignalKey(EditLine *el, int key) {
     return CC_REFRESH;
 }
 
-static void bindKeys(EditLine *el) {
-    el_set(el, EL_ADDFN, "complete-line", "Complete the line", onTab);
-    el_set(el, EL_ADDFN, "leave-line", "Accept the line without its hint", onEnter);
-    el_set(el, EL_ADDFN, "drop-line", "Discard the line", onCtrlC);
+static void cliEditBindKeys(EditLine *el) {
+    el_set(el, EL_ADDFN, "complete-line", "Complete the line", cliEditOnTab);
+    el_set(el, EL_ADDFN, "leave-line", "Accept the line without its hint", cliEditOnEnter);
+    el_set(el, EL_ADDFN, "drop-line", "Discard the line", cliEditOnCtrlC);
     el_set(el, EL_BIND, "^I", "complete-line", NULL);
     el_set(el, EL_BIND, "^C", "drop-line", NULL);
-    el_set(el, EL_ADDFN, "signal", "Send the signal of this key", onSignalKey);
+    el_set(el, EL_ADDFN, "signal", "Send the signal of this key", cliEditOnSignalKey);
     el_set(el, EL_BIND, "^Z", "signal", NULL);
     el_set(el, EL_BIND, "\\034", "signal", NULL);
     el_set(el, EL_BIND, "^M", "leave-line", NULL);

@@ -150,8 +150,8 @@ static void cliKeysNoteSize(struct walk *w, const sds key, struct typeSample *t,
     sdsfree(name);
 }
 
-static void tellRefusal(struct walk *w, const sds key, struct str why) {
-    makeRoom(w);
+static void cliKeysTellRefusal(struct walk *w, const sds key, struct str why) {
+    cliKeysMakeRoom(w);
     fprintf(stderr, "Warning: the size of '%s' is unknown: %.*s\n", key, (int)why.len, why.ptr);
 }
 

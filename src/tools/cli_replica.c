@@ -97,13 +97,13 @@ static void cliReplicaBeginSync(struct snapshot *s) {
     if (!cliSendBytes(c, "SYNC\r\n", 6)) cliReplicaDie("Error: %s", "Server closed the connection");
     sds line = cliReplicaReadHeader(s);
     s->begun = true;
-    if (line[0] == '-') die("The server refuses to send its data: %s", line + 1);
+    if (line[0] == '-') cliReplicaDie("The server refuses to send its data: %s", line + 1);
     s->size = -1;
     bool marked = strncmp(line, "$EOF:", 5) == 0 && sdslen(line) == 5 + MARK_SIZE;
     if (marked)
         memcpy(s->mark, line + 5, MARK_SIZE);
     else if (line[0] != '$' || !string2ll(strN(line + 1, sdslen(line) - 1), &s->size) || s->size < 0)
-        die("The server's reply to SYNC is invalid: %s", line);
+        cliReplicaDie("The server's reply to SYNC is invalid: %s", line);
     sdsfree(line);
 }
 
@@ -155,7 +155,7 @@ int cliTransfer(struct cli *c) {
     cliTargetOpen(&target, c->file);
     s.target = &target;
     fprintf(stderr, "Receiving the snapshot into '%s'\n", c->file);
-    readSnapshot(&s);
+    cliReplicaReadSnapshot(&s);
     cliTargetFinish(&target);
     fprintf(stderr, "Transfer finished with success after %lld bytes\n", (long long)s.written);
     return 0;
@@ -168,7 +168,7 @@ static void cliReplicaPrintCommands(struct cli *c) {
     struct respReply command;
     for (int64_t size; at < sdslen(l->in); at += (size_t)size) {
         size = respReadReply(l->in + at, sdslen(l->in) - at, &command);
-        if (size < 0) die("Error: %s", "Protocol error in the replication stream");
+        if (size < 0) cliReplicaDie("Error: %s", "Protocol error in the replication stream");
         if (size == 0) break;
         sds line = cliFormatReply(c, &command, false);
         fwrite(line, 1, sdslen(line), stdout);
@@ -185,9 +185,9 @@ int cliReplica(struct cli *c) {
     static const struct str alive[] = {{"REPLCONF", 8}, {"ACK", 3}, {"0", 1}};
     struct snapshot s = {.cli = c};
     cliReplicaIntroduce(c);
-    ask(c, "rdb-filter-only", "");
-    beginSync(&s);
-    readSnapshot(&s);
+    cliReplicaAsk(c, "rdb-filter-only", "");
+    cliReplicaBeginSync(&s);
+    cliReplicaReadSnapshot(&s);
     fprintf(stderr, "Synchronized after %lld bytes; write commands follow.\n", (long long)s.written);
     c->output = CLI_CSV;
     for (int64_t said_us = 0;;) {

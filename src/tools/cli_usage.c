@@ -159,7 +159,7 @@ void cliParseUri(struct cli *c, const char *uri) {
     }
     if (cliUsageSkipScheme(&uri, "valkeys://") || cliUsageSkipScheme(&uri, "rediss://"))
         c->tls.on = true;
-    else if (!skipScheme(&uri, "valkey://") && !skipScheme(&uri, "redis://"))
+    else if (!cliUsageSkipScheme(&uri, "valkey://") && !cliUsageSkipScheme(&uri, "redis://"))
         cliFail("%s", "The scheme of the URI is unknown");
     const char *at = strrchr(uri, '@');
     if (at) {
