@@ -1,26 +1,27 @@
 #!/bin/sh
-# Checks that what we build with and test with is there, and installs what is missing if it may.
+# Checks whether everything needed to build and test is installed, and installs what is missing if it may.
 #
 #   deps/check.sh [build] [scripts] [jemalloc] [tls] [uring] [web] [test] [oracle] [redis-py] [lint] [valgrind] [--dry-run]
 #
 # Each word names a set of needs (below); without one, it is `build scripts jemalloc`. The Makefile calls this before each
-# build, so the good case asks pkg-config once and starts nothing else. `--dry-run` prints the command and stops.
+# build, so when nothing is missing it calls pkg-config once and starts nothing else. `--dry-run` prints the command and stops.
 #
-# A missing piece is installed by the system's package manager when we are root or have a sudo that asks for no
-# password; otherwise the command to type is printed, and the exit code is 1.
+# A missing package is installed by the system's package manager if this runs as root or has a sudo that needs no
+# password; otherwise the command to run is printed, and the exit code is 1.
 set -u
 
-# The oracle is what tests compare ours with: Valkey, which utils/oracle fetches into build/, and redis-server, which only
-# apt installs, as comparisons are written for the version that Debian has. redis-py is the client that looks at both, from
-# PyPI in build/redis-py. Tests that need one of them are counted as skipped where there is none: neither is required.
+# The oracle is the server that tests compare this one with: Valkey, which utils/oracle fetches into build/, and redis-server, which only
+# apt installs, as comparisons are written for the version that Debian has. redis-py is the client that compares both, from
+# PyPI in build/redis-py. Tests that need a missing one are counted as skipped: none of them is required.
 #
-# Libraries for scripts (scripts), TLS (tls), io_uring (uring) and the metrics port (web) are optional, too: a build without them says so when they are
-# asked for. The HTTP parser of the last is llhttp, or http-parser where a distribution has no llhttp: deps/http_parser.
+# Libraries for scripts (scripts), TLS (tls), io_uring (uring) and the metrics port (web) are optional, too: a build
+# without them reports that when they are used. The HTTP parser of the metrics port is llhttp, or http-parser where a
+# distribution has no llhttp: deps/http_parser.
 #
 # Each need is one line:  set | how to look | what to look for | apt | dnf | pacman | apk | brew
 #   how: pc (a pkg-config name; a/b means either of them), cmd (a program on the PATH), py (a module of Python),
 #   http (the header of either parser).
-#   A - means: has no package there.
+#   A - means that there is no package.
 needs='
 build|cmd|gcc/clang/cc|gcc|gcc|gcc|gcc|gcc
 build|cmd|ar|binutils|binutils|binutils|binutils|binutils
@@ -75,7 +76,7 @@ python=$top/build/redis-py/bin/python
 
 has_redis_py() { [ -x "$python" ] && ls -d "${python%/bin/*}"/lib/python3*/site-packages/redis >/dev/null 2>&1; }
 
-# What no package manager has for us goes into build/. Where it cannot be had, that is said, and no more.
+# What no package manager provides is installed in build/. If it cannot be fetched, a message is printed and nothing else.
 beside_packages() {
     [ -z "$dry" ] || return 0
     case " $sets " in
@@ -140,7 +141,7 @@ fi
 names=$(echo "$lacking" | cut -d'|' -f3 | tr '\n' ' ')
 packages=$(echo "$packages" | tr ' ' '\n' | grep -v '^-*$' | tr '\n' ' ')
 required=$(echo "$lacking" | grep -Ev "$optional")
-# Debian 12 has no llhttp, and later ones no http-parser: which one it is, apt-get is asked apart from the others.
+# Debian 12 has no llhttp, and later versions have no http-parser, so this package is looked up apart from the others.
 web=
 [ "$manager" != apt-get ] || case " $names " in *" llhttp "*) web='libllhttp-dev libhttp-parser-dev' ;; esac
 
@@ -155,15 +156,15 @@ fi
 if [ -z "$packages$web" ]; then
     [ -n "$required" ] || { beside_packages; exit 0; }
     if [ -n "$manager" ]; then
-        say "$manager has no package for them; deps/README.md says where they come from"
+        say "$manager has no package for them; see deps/README.md"
     else
-        say "none of apt-get, dnf, pacman, apk, brew is here: install them by hand, see deps/README.md"
+        say "none of apt-get, dnf, pacman, apk, brew was found: install them manually, see deps/README.md"
     fi
     exit 1
 fi
 if [ -n "$dry" ] || [ "$may" = no ]; then
     [ -z "$packages" ] || say "install them with:  $as_root$install $packages"
-    [ -z "$web" ] || say "and for the metrics port the first of these that there is:  $web"
+    [ -z "$web" ] || say "and for the metrics port the first available one of:  $web"
     [ -n "$required" ] || { beside_packages; exit 0; }
     exit 1
 fi
