@@ -49,7 +49,7 @@ static void rulesSend(void *w, struct busLink *link, const char *bytes, size_t l
     sent[m.header.type]++;
     if (m.header.type == BUS_AUTH_REQUEST) assert_int_equal(on_disk.current_epoch, e.election.epoch);
     if (m.header.type == BUS_AUTH_ACK) assert_int_equal(on_disk.last_vote_epoch, m.header.current_epoch);
-    if (recorded_env.follows_nobody) assert_int_equal(on_disk.config_epoch, m.header.config_epoch);
+    if (recorded_env.follows_none) assert_int_equal(on_disk.config_epoch, m.header.config_epoch);
 }
 static void rulesSave(void *w, bool sync) {
     (void)w;
@@ -581,7 +581,7 @@ static void oneThatReturnsFollowsItsHeir(void **state) {
                 rulesReceiveClaim(voters[0], 5, VOTERS + 2);
         }
         assert_ptr_equal(e.t.myself->primary, candidate);
-        assert_false(recorded_env.follows_anew);
+        assert_false(recorded_env.follows_full_sync);
     }
 }
 
@@ -595,7 +595,7 @@ static void oneWithoutAnHeirGoesToAnotherShardIfItMay(void **state) {
         e.settings.allow_replica_migration = may;
         rulesReceiveClaim(voters[0], VOTERS - 1, VOTERS + 1);
         assert_ptr_equal(e.t.myself->primary, may ? voters[0] : NULL);
-        assert_int_equal(recorded_env.follows_anew, may);
+        assert_int_equal(recorded_env.follows_full_sync, may);
     }
 }
 

@@ -298,7 +298,7 @@ static void dataOfAShardDoNotGoWithItToAnother(void **state) {
     clusterEngineTestReceiveHeader(&inbound, &h);
     assert_int_equal(recorded_env.follow_count, 1);
     assert_ptr_equal(e.t.myself->primary, others[0]);
-    assert_true(recorded_env.follows_anew);
+    assert_true(recorded_env.follows_full_sync);
 }
 
 /* The same, of a shard that is named before its primary is known. */
@@ -317,7 +317,7 @@ static void norWhenItsPrimaryIsLearntLater(void **state) {
     recorded_env.follow_count = 0;
     clusterEngineTestReceive(&inbound, busAddShardId(busBegin(sdsempty(), &h), 0, unknown));
     assert_int_equal(recorded_env.follow_count, 1);
-    assert_true(recorded_env.follows_anew);
+    assert_true(recorded_env.follows_full_sync);
 }
 
 /* A failover in the shard is no reason to begin anew. */
@@ -335,7 +335,7 @@ static void aReplicaGoesOnWithTheHeirOfItsPrimary(void **state) {
     clusterEngineTestReceiveHeader(&inbound, &h);
     assert_ptr_equal(e.t.myself->primary, n);
     assert_int_equal(recorded_env.follow_count, 1);
-    assert_false(recorded_env.follows_anew);
+    assert_false(recorded_env.follows_full_sync);
 }
 
 /* Of nothing, and of data of another shard, there is no offset: a sibling that has less is not kept waiting.

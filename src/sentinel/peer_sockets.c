@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* peer_sockets.c - see peer_sockets.h.
  *
- *     socket ─▶ in: bytes until an answer is whole ─▶ supervisorReply, supervisorMessage
- *     socket ◀─ out: what waits for the connection, for the end of the turn or for room ◀─ peerSend
+ *     socket ─▶ in: bytes until a reply is whole ─▶ supervisorProcessReply, supervisorProcessMessage
+ *     socket ◀─ out: waits for the connection, the end of the turn or for the socket ◀─ peerSend
  *
- * The supervisor may close any channel, and free its link, whenever it is called: after that nothing is known
- * but the peer itself, which lives on until nobody here looks at it (`busy`). */
+ * The supervisor may close any channel, and free its link, whenever it is called. After that only the struct
+ * peer itself may be used; it is freed when no function of this file uses it any more (`in_use`). */
 #include "sentinel/peer_sockets.h"
 
 #include <arpa/inet.h>
@@ -22,34 +22,34 @@
 #include "sentinel/sentinel.h"
 
 #define READ_BYTES     (16 * 1024)
-#define KEEP_BYTES     (64 * 1024)        /* a larger buffer that has run empty is given back */
-#define ANSWER_MAX     (16 * 1024 * 1024) /* an INFO has some kilobytes, and 100 for each replica */
+#define KEEP_BYTES     (64 * 1024)        /* a larger buffer that has run empty is freed */
+#define REPLY_MAX      (16 * 1024 * 1024) /* an INFO has some kilobytes, and 100 bytes for each replica */
 #define CLOSED_BY_PEER "Server closed the connection"
 
 struct peer {
     struct peerLink *link;
     enum channel ch;
-    struct listNode dirty;   /* of those with something to send in this turn */
-    struct dial dial;        /* runs while it connects */
+    struct listNode dirty;   /* in the list of peers with output in this turn */
+    struct dial dial;        /* active while it connects */
     struct connection *conn; /* NULL: not connected yet */
-    bool busy, closed;       /* somebody looks at it; it is to be freed then */
+    bool in_use, closed;     /* a function uses it; it is to be freed after that */
     sds in, out;
-    size_t sent; /* of `out` */
+    size_t sent; /* bytes of `out` that have been sent */
 };
 
 static struct list dirty = {{&dirty.head, &dirty.head}, 0};
 
-/* ---- Life ---- */
+/* ---- Closing ---- */
 
 static void peerSocketsRelease(struct peer *p) {
-    if (p->busy) return;
+    if (p->in_use) return;
     sdsfree(p->in);
     sdsfree(p->out);
     zfree(p);
 }
 
-/* Everything but its memory goes. */
-static void peerSocketsShut(struct peer *p) {
+/* Releases everything but the memory. */
+static void peerSocketsDisconnect(struct peer *p) {
     if (p->closed) return;
     p->closed = true;
     dialCancel(&p->dial);
@@ -58,30 +58,30 @@ static void peerSocketsShut(struct peer *p) {
     if (listLinked(&p->dirty)) listRemove(&dirty, &p->dirty);
 }
 
-static void peerSocketsDown(struct peer *p, const char *why) {
+static void peerSocketsReportDown(struct peer *p, const char *why) {
     if (p->closed) return;
-    bool was_busy = p->busy;
-    peerSocketsShut(p);
-    p->busy = true;
-    supervisorChannelDown(&sentinel, p->link, p->ch, why, mstime());
-    p->busy = was_busy;
+    bool was_in_use = p->in_use;
+    peerSocketsDisconnect(p);
+    p->in_use = true;
+    supervisorOnChannelDown(&sentinel, p->link, p->ch, why, mstime());
+    p->in_use = was_in_use;
     peerSocketsRelease(p);
 }
 
-void peerClose(void *w, struct peerLink *link, enum channel ch) {
-    (void)w;
+void peerClose(void *ctx, struct peerLink *link, enum channel ch) {
+    (void)ctx;
     struct peer *p = link->channel[ch];
     link->channel[ch] = NULL;
     if (!p || p->closed) return;
-    peerSocketsShut(p);
+    peerSocketsDisconnect(p);
     peerSocketsRelease(p);
 }
 
 /* ---- Reading ---- */
 
-/* The whole answers at the start of `in` go to the supervisor; how many bytes they were, -1 when what comes
- * is no answer. */
-static int64_t peerSocketsTakeAnswers(struct peer *p) {
+/* Passes the whole replies at the start of `in` to the supervisor. Returns their length, or -1
+ * if the bytes are no reply. */
+static int64_t peerSocketsProcessReplies(struct peer *p) {
     size_t at = 0, len = sdslen(p->in);
     while (!p->closed && at < len) {
         struct respReply reply;
@@ -89,16 +89,17 @@ static int64_t peerSocketsTakeAnswers(struct peer *p) {
         if (n < 0) return -1;
         if (n == 0) break;
         if (p->ch == CHANNEL_COMMAND)
-            supervisorReply(&sentinel, p->link, &reply, mstime());
+            supervisorProcessReply(&sentinel, p->link, &reply, mstime());
         else
-            supervisorMessage(&sentinel, p->link, &reply, mstime());
+            supervisorProcessMessage(&sentinel, p->link, &reply, mstime());
         respReplyFree(&reply);
         at += (size_t)n;
     }
     return (int64_t)at;
 }
 
-/* More room the more there is already: a long answer is looked at anew each time that a part of it comes. */
+/* Makes room for as much as there is already, because a long reply is parsed again each time
+ * that a part of it arrives. */
 static ssize_t peerSocketsReadSome(struct peer *p) {
     if (!p->in) p->in = sdsempty();
     size_t have = sdslen(p->in), wanted = have > READ_BYTES ? have : READ_BYTES;
@@ -113,27 +114,27 @@ static void peerSocketsOnReadable(struct connection *conn) {
     ssize_t n = peerSocketsReadSome(p);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
-        peerSocketsDown(p, n ? strerror(conn->last_errno) : CLOSED_BY_PEER);
+        peerSocketsReportDown(p, n ? strerror(conn->last_errno) : CLOSED_BY_PEER);
         return;
     }
-    p->busy = true;
-    int64_t taken = peerSocketsTakeAnswers(p);
-    p->busy = false;
+    p->in_use = true;
+    int64_t used = peerSocketsProcessReplies(p);
+    p->in_use = false;
     if (p->closed) {
         peerSocketsRelease(p);
-    } else if (taken < 0) {
-        peerSocketsDown(p, "Protocol error");
-    } else if (sdslen(p->in) - (size_t)taken > ANSWER_MAX) {
-        peerSocketsDown(p, "The answer is too long");
-    } else if ((size_t)taken == sdslen(p->in)) {
+    } else if (used < 0) {
+        peerSocketsReportDown(p, "Protocol error");
+    } else if (sdslen(p->in) - (size_t)used > REPLY_MAX) {
+        peerSocketsReportDown(p, "The answer is too long");
+    } else if ((size_t)used == sdslen(p->in)) {
         sdsfree(p->in);
         p->in = NULL;
-    } else if (taken) {
-        sdsrange(p->in, (ptrdiff_t)taken, -1);
+    } else if (used) {
+        sdsrange(p->in, (ptrdiff_t)used, -1);
     }
 }
 
-/* ---- Writing: at the end of the turn, so that what it caused leaves at once, and after it was saved ---- */
+/* ---- Writing: at the end of the turn, in one piece, and after changes have been saved ---- */
 
 static void peerSocketsOnWritable(struct connection *conn) {
     struct peer *p = conn->data;
@@ -151,7 +152,7 @@ static void peerSocketsFlush(struct peer *p) {
             return;
         }
         if (n <= 0) {
-            peerSocketsDown(p, strerror(errno));
+            peerSocketsReportDown(p, strerror(errno));
             return;
         }
         p->sent += (size_t)n;
@@ -173,8 +174,8 @@ static void peerSocketsFlushAll(void) {
     }
 }
 
-void peerSend(void *w, struct peerLink *link, enum channel ch, int argc, const struct str *argv) {
-    (void)w;
+void peerSend(void *ctx, struct peerLink *link, enum channel ch, int argc, const struct str *argv) {
+    (void)ctx;
     struct peer *p = link->channel[ch];
     if (!p->out) p->out = sdsempty();
     size_t len = sdslen(p->out);
@@ -188,22 +189,22 @@ void peerSend(void *w, struct peerLink *link, enum channel ch, int argc, const s
 static void peerSocketsOnDialed(struct dial *d, struct connection *conn, const char *error) {
     struct peer *p = listEntry(d, struct peer, dial);
     if (error) {
-        peerSocketsDown(p, error);
+        peerSocketsReportDown(p, error);
         return;
     }
     p->conn = conn;
     conn->data = p;
     connSetReadHandler(conn, peerSocketsOnReadable);
     if (!listLinked(&p->dirty)) listAddTail(&dirty, &p->dirty);
-    p->busy = true;
-    supervisorChannelUp(&sentinel, p->link, p->ch, mstime());
-    p->busy = false;
+    p->in_use = true;
+    supervisorOnChannelUp(&sentinel, p->link, p->ch, mstime());
+    p->in_use = false;
     if (p->closed) peerSocketsRelease(p);
 }
 
-bool peerConnect(void *w, struct peerLink *link, enum channel ch, const struct hostAddress *address,
+bool peerConnect(void *ctx, struct peerLink *link, enum channel ch, const struct hostAddress *address,
                  char *err, size_t errlen) {
-    (void)w;
+    (void)ctx;
     struct dialTarget target = {address->ip, address->port, .tls = dial_settings.replication_tls};
     struct peer *p = zcalloc(1, sizeof *p);
     p->link = link;
@@ -216,8 +217,8 @@ bool peerConnect(void *w, struct peerLink *link, enum channel ch, const struct h
     return true;
 }
 
-bool peerOwnIp(void *w, struct peerLink *link, char ip[HOST_IP_LEN]) {
-    (void)w;
+bool peerGetOwnIp(void *ctx, struct peerLink *link, char ip[HOST_IP_LEN]) {
+    (void)ctx;
     const struct peer *p = link->channel[CHANNEL_COMMAND];
     struct sockaddr_storage own;
     socklen_t len = sizeof own;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel.h - the room of Sentinel: a server of another kind, that watches others (valkey-sentinel, or
- * --sentinel). Its decisions are supervisor.h's; around them is the environment. Here is the one supervisor
- * of a process, for those who feed it or look at it.
+/* sentinel.h - a server that watches others (valkey-sentinel, or --sentinel). supervisor.h has its decisions;
+ * the other files connect it to sockets, files and users. This header declares the one supervisor of the
+ * process.
  *
- *     sentinel_world    all of it, put together: what a Sentinel starts, its ticks
- *     supervisor*       decisions                    instance           what it knows of whom
- *     peer_sockets      connections to servers       sentinel_scripts   scripts of operators
- *     sentinel_conf     sentinel.conf, rewritten     sentinel_events    to the log and to subscribers
- *     sentinel_commands SENTINEL ... (with _show, _set)
- *     sentinel_answers  what other commands answer in a Sentinel */
+ *     sentinel_env      start and ticks              instance           data about each server
+ *     supervisor*       decisions                    sentinel_scripts   scripts of operators
+ *     peer_sockets      connections to servers       sentinel_events    to the log and to subscribers
+ *     sentinel_conf     sentinel.conf                sentinel_answers   ROLE, PUBLISH, INFO
+ *     sentinel_commands SENTINEL ... (with sentinel_show, sentinel_set, sentinel_checks) */
 #pragma once
 
 #include <stdbool.h>
 
 #include "sentinel/supervisor.h"
 
-extern struct supervisor sentinel; /* of a Sentinel only */
+extern struct supervisor sentinel; /* used in Sentinel mode only */

@@ -9,7 +9,7 @@
 #include "sentinel/sentinel.h"
 #include "sentinel/sentinel_scripts.h"
 
-static void sentinelAnswersRoleOfSentinel(struct client *c) {
+static void sentinelAnswersReplyRole(struct client *c) {
     const struct instances *primaries = &sentinel.primaries;
     replyArrayLen(c, 2);
     replyBulkCstr(c, "sentinel");
@@ -17,13 +17,13 @@ static void sentinelAnswersRoleOfSentinel(struct client *c) {
     for (int i = 0; i < primaries->count; i++) replyBulkCstr(c, primaries->items[i]->name);
 }
 
-/* Other Sentinels tell of themselves; events are published by this one only. */
-static void sentinelAnswersPublishHello(struct client *c) {
+/* Receives a hello of another Sentinel. Events are published by this Sentinel only. */
+static void sentinelAnswersReceiveHello(struct client *c) {
     if (!strEq(c->argv[1], STR(HELLO_CHANNEL))) {
         replyError(c, "ERR Only HELLO messages are accepted by Sentinel instances.");
         return;
     }
-    supervisorHello(&sentinel, c->argv[2], mstime());
+    supervisorProcessHello(&sentinel, c->argv[2], mstime());
     replyLongLong(c, 1);
 }
 
@@ -35,14 +35,14 @@ static sds sentinelAnswersPrimaryLine(sds s, int number, const struct instance *
                      i->p.sentinels.count + 1);
 }
 
-static sds sentinelInfo(sds s) {
+static sds sentinelAnswersInfo(sds s) {
     int64_t tilt_s = sentinel.tilt ? (mstime() - sentinel.tilt_ms) / 1000 : -1;
     s = infoField(s, "sentinel_masters:%d", sentinel.primaries.count);
     s = infoField(s, "sentinel_tilt:%d", sentinel.tilt);
     s = infoField(s, "sentinel_tilt_since_seconds:%lld", (long long)tilt_s);
     s = infoField(s, "sentinel_total_tilt:%llu", (unsigned long long)sentinel.total_tilt);
-    s = infoField(s, "sentinel_running_scripts:%d", scriptsRunning());
-    s = infoField(s, "sentinel_scripts_queue_length:%d", scriptsQueued());
+    s = infoField(s, "sentinel_running_scripts:%d", scriptsCountRunning());
+    s = infoField(s, "sentinel_scripts_queue_length:%d", scriptsCountQueued());
     s = infoField(s, "sentinel_simulate_failure_flags:%u", sentinel.simulate_failure);
     for (int i = 0; i < sentinel.primaries.count; i++)
         s = sentinelAnswersPrimaryLine(s, i, sentinel.primaries.items[i]);
@@ -51,8 +51,8 @@ static sds sentinelInfo(sds s) {
 
 void sentinelAnswersInit(void) {
     static const char *const sections[] = {"server", "clients", "cpu", "stats", "sentinel", NULL};
-    infoRegister("sentinel", sentinelInfo);
+    infoRegister("sentinel", sentinelAnswersInfo);
     infoOnlySections(sections);
-    commandSetHandler("role", sentinelAnswersRoleOfSentinel);
-    commandSetHandler("publish", sentinelAnswersPublishHello);
+    commandSetHandler("role", sentinelAnswersReplyRole);
+    commandSetHandler("publish", sentinelAnswersReceiveHello);
 }

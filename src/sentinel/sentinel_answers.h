@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_answers.h - what commands that every server has answer in a Sentinel: ROLE, PUBLISH, INFO. */
+/* sentinel_answers.h - how a Sentinel answers commands that every server has: ROLE, PUBLISH, INFO. */
 #pragma once
 
-void sentinelAnswersInit(void); /* when all commands are registered */
+void sentinelAnswersInit(void); /* called when all commands are registered */

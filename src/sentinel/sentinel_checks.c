@@ -5,7 +5,7 @@
 
 struct supervisor sentinel; /* defined here, so that a test of the commands links without sentinel_env.c */
 
-struct instance *sentinelPrimaryFind(struct str name) {
+struct instance *sentinelFindPrimary(struct str name) {
     for (int i = 0; i < sentinel.primaries.count; i++) {
         struct instance *primary = sentinel.primaries.items[i];
         if (strEq(sdsview(primary->name), name)) return primary;
@@ -13,8 +13,8 @@ struct instance *sentinelPrimaryFind(struct str name) {
     return NULL;
 }
 
-struct instance *sentinelPrimaryArg(struct client *c, struct str name) {
-    struct instance *primary = sentinelPrimaryFind(name);
+struct instance *sentinelParsePrimaryArg(struct client *c, struct str name) {
+    struct instance *primary = sentinelFindPrimary(name);
     if (!primary) replyError(c, "ERR No such master with that name");
     return primary;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_commands.c - SENTINEL: which handler its subcommands have, and those of them that make the
- * Sentinel do something; see sentinel_commands.h. Every argument is looked at before anything is changed. */
+/* sentinel_commands.c - the table of SENTINEL's subcommands, and the handlers of those that make the Sentinel
+ * do something; see sentinel_commands.h. Each checks all arguments before it changes anything. */
 #include "sentinel/sentinel_commands.h"
 
 #include <limits.h>
@@ -13,15 +13,15 @@
 #include "commands/cmd_sentinel.h"
 #include "sentinel/supervisor_private.h"
 
-/* ---- What is watched ---- */
+/* ---- Watched primaries ---- */
 
-/* A port out of range stays one. */
-static int sentinelIoClientOf(int64_t port) {
+/* Converts to int; a port out of range stays out of range. */
+static int sentinelClampPort(int64_t port) {
     return port < 0 ? -1 : port > UINT16_MAX ? UINT16_MAX + 1 : (int)port;
 }
 
-/* The file calls a host that does not resolve otherwise than users are told. */
-static const char *sentinelMonitorError(const char *err) {
+/* Returns the text for users of an error that has another text in the configuration file. */
+static const char *sentinelMonitorErrorText(const char *err) {
     return strcmp(err, "Can't resolve instance hostname.") == 0 ? "Invalid IP address or hostname specified"
                                                                 : err;
 }
@@ -34,20 +34,20 @@ static void sentinelMonitorCommand(struct client *c) {
     sds name = sdsnewstr(c->argv[2]), host = sdsnewstr(c->argv[3]);
     const char *err;
     struct instance *primary =
-        supervisorMonitor(&sentinel, name, host, sentinelIoClientOf(port), (int)quorum, &err);
+        supervisorMonitor(&sentinel, name, host, sentinelClampPort(port), (int)quorum, &err);
     if (primary) {
         bool saved = sentinelSaveOrReply(c);
         supervisorMonitorEvent(&sentinel, primary);
         if (saved) replyOk(c);
     } else {
-        replyErrorFmt(c, "ERR %s", sentinelMonitorError(err));
+        replyErrorFmt(c, "ERR %s", sentinelMonitorErrorText(err));
     }
     sdsfree(host);
     sdsfree(name);
 }
 
 static void sentinelRemoveCommand(struct client *c) {
-    struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    struct instance *primary = sentinelParsePrimaryArg(c, c->argv[2]);
     if (!primary) return;
     supervisorRemove(&sentinel, primary);
     if (sentinelSaveOrReply(c)) replyOk(c);
@@ -69,7 +69,7 @@ static void sentinelFailoverCommand(struct client *c) {
         replyErrorFmt(c, "ERR wrong number of arguments for '%s' command", c->cmd->fullname);
         return;
     }
-    struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    struct instance *primary = sentinelParsePrimaryArg(c, c->argv[2]);
     if (!primary) return;
     if (coordinated && !strIs(c->argv[3], "coordinated")) {
         replyError(c, "ERR Unknown failover option specified");
@@ -83,19 +83,19 @@ static void sentinelFailoverCommand(struct client *c) {
     }
 }
 
-/* What another Sentinel asks: do we see that primary as down; and, with its id in the place of `*`, for our
- * vote. An epoch below 0, which would end all epochs, is none; nor is an id what cannot be one. */
+/* Answers another Sentinel: is the primary down, and, with a run id in place of `*`, which Sentinel gets this
+ * one's vote. A negative epoch, which would exhaust all epochs, is refused; an invalid id counts as `*`. */
 static void sentinelIsPrimaryDownCommand(struct client *c) {
     int64_t port, epoch;
     struct str id = c->argv[5];
     if (!argLongLong(c, c->argv[3], &port, NULL)) return;
     if (!argRange(c, c->argv[4], 0, INT64_MAX, &epoch, err_notint)) return;
     char run_id[RUN_ID_LEN + 1] = "";
-    bool asks_vote = runIdValid(id);
-    if (asks_vote) memcpy(run_id, id.ptr, id.len);
+    bool requests_vote = runIdIsValid(id);
+    if (requests_vote) memcpy(run_id, id.ptr, id.len);
     sds host = sdsnewstr(c->argv[2]);
-    struct downAnswer answer = supervisorAnswerDown(&sentinel, host, sentinelIoClientOf(port),
-                                                    (uint64_t)epoch, asks_vote ? run_id : NULL, mstime());
+    struct downAnswer answer = supervisorAnswerDown(&sentinel, host, sentinelClampPort(port), (uint64_t)epoch,
+                                                    requests_vote ? run_id : NULL, mstime());
     sdsfree(host);
     replyArrayLen(c, 3);
     replyLongLong(c, answer.down);
@@ -107,7 +107,7 @@ static void sentinelIsPrimaryDownCommand(struct client *c) {
 #define NO_MAJORITY "Not enough available Sentinels to reach the majority and authorize a failover"
 
 static void sentinelCkquorumCommand(struct client *c) {
-    struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    struct instance *primary = sentinelParsePrimaryArg(c, c->argv[2]);
     if (!primary) return;
     struct quorumCheck check = supervisorCheckQuorum(primary);
     if (!check.quorum || !check.majority) {
@@ -121,7 +121,7 @@ static void sentinelCkquorumCommand(struct client *c) {
     sdsfree(text);
 }
 
-/* What is asked for takes the place of what has been asked for before, up to a word that is unknown. */
+/* The failures replace those set before, up to an unknown word. */
 static void sentinelSimulateFailureCommand(struct client *c) {
     static const char *const names[] = {"crash-after-election", "crash-after-promotion"};
     static const unsigned failures[] = {FAIL_AFTER_ELECTION, FAIL_AFTER_PROMOTION};

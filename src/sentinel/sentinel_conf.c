@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sentinel_conf.c - see sentinel_conf.h.
  *
- * Lines wait until all are there: those about the Sentinel itself are applied first, then the primaries, then
- * what is said about these, wherever they stand. The file is written anew, by the rules of CONFIG REWRITE,
- * whenever something changes that must not be forgotten. */
+ * Lines wait until all have been read. Then those about the Sentinel itself are applied first, then the
+ * primaries, then the settings of these, in whatever order the file has them. The file is rewritten, by the
+ * rules of CONFIG REWRITE, whenever something changes that must survive a restart. */
 #include "sentinel/sentinel_conf.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 struct waitingLine {
     int number;
-    sds text; /* as it stands in the file, for errors */
+    sds text; /* as in the file, for errors */
     struct str *words;
     int count;
 };
@@ -32,7 +32,7 @@ static int waiting_count;
 
 /* ---- Reading ---- */
 
-/* The words of a line do not outlive it. */
+/* Copies the words, which are valid only during this call. */
 static void sentinelConfAddLine(int argc, const struct str *argv) {
     waiting = zrealloc(waiting, ((size_t)waiting_count + 1) * sizeof *waiting);
     struct waitingLine *line = &waiting[waiting_count++];
@@ -52,7 +52,7 @@ static void sentinelConfFreeLine(struct waitingLine *line) {
 static bool sentinelConfSetLine(const struct configDirective *d, int argc, const struct str *argv,
                                 const char **err) {
     (void)d;
-    bool bare = argc == 1 && argv[0].len == 0; /* --sentinel among the arguments */
+    bool bare = argc == 1 && argv[0].len == 0; /* --sentinel on the command line */
     if (bare) return true;
     *err = "sentinel directive while not in sentinel mode";
     if (!sentinel_mode) return false;
@@ -103,7 +103,7 @@ static sds sentinelConfAllLines(bool (*present)(void *priv, struct str kind), vo
 
 bool sentinelConfSave(void) {
     int64_t hz = server_hz;
-    server_hz = USUAL_HZ; /* what it is just now is nobody's wish */
+    server_hz = USUAL_HZ; /* the current value changes at each tick and must not be saved */
     bool ok = configRewrite(false);
     int reason = errno;
     server_hz = hz;
@@ -116,7 +116,7 @@ bool sentinelConfSave(void) {
 }
 
 void sentinelConfRegister(void) {
-    /* The old names of lines, which are still read. */
+    /* Old names of lines, which are still read. */
     static const char *const aliases[] = {"known-slave", "known-replica", "master-reboot-down-after-period",
                                           "primary-reboot-down-after-period", NULL};
     static const struct configLineKinds kinds = {.lines = sentinelConfAllLines, .aliases = aliases};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_env.c - see sentinel_env.h. The supervisor's environment: clocks, sockets, names, the file, the
- * log.
- */
+/* sentinel_env.c - see sentinel_env.h. The environment of the supervisor has clocks, sockets,
+ * names, the file and the log. */
 #include "sentinel/sentinel_env.h"
 
 #include <arpa/inet.h>
@@ -26,13 +25,13 @@
 #include "sentinel/sentinel_events.h"
 #include "sentinel/sentinel_scripts.h"
 
-#define HZ_LEAST        10 /* ticks a second: from this up to twice as many, anew each time */
+#define HZ_LEAST        10 /* ticks a second: a new random number, up to twice as many, after each tick */
 #define EXIT_SIMULATION 99
 
 /* ---- The environment ---- */
 
-static bool sentinelEnvResolve(void *w, const char *name, char ip[HOST_IP_LEN]) {
-    (void)w;
+static bool sentinelEnvResolve(void *ctx, const char *name, char ip[HOST_IP_LEN]) {
+    (void)ctx;
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found;
     if (getaddrinfo(name, NULL, &hints, &found) != 0) return false;
     const void *bytes =
@@ -44,33 +43,33 @@ static bool sentinelEnvResolve(void *w, const char *name, char ip[HOST_IP_LEN]) 
     return ok;
 }
 
-static uint64_t sentinelEnvSomeNumber(void *w) {
-    (void)w;
+static uint64_t sentinelEnvRandom(void *ctx) {
+    (void)ctx;
     return randomU64();
 }
 
-static void sentinelEnvEvent(void *w, enum eventLevel level, const char *name, const char *payload) {
-    (void)w;
+static void sentinelEnvEvent(void *ctx, enum eventLevel level, const char *name, const char *payload) {
+    (void)ctx;
     sentinelEvent(level, name, payload);
 }
 
-static void sentinelEnvLogLine(void *w, int level, const char *line) {
-    (void)w;
+static void sentinelEnvLog(void *ctx, int level, const char *line) {
+    (void)ctx;
     serverLog(level, "%s", line);
 }
 
-static void sentinelEnvScript(void *w, const char *path, int argc, const char *const *argv) {
-    (void)w;
+static void sentinelEnvScript(void *ctx, const char *path, int argc, const char *const *argv) {
+    (void)ctx;
     scriptsAdd(path, argc, argv);
 }
 
-static bool sentinelEnvSave(void *w) {
-    (void)w;
+static bool sentinelEnvSave(void *ctx) {
+    (void)ctx;
     return sentinelConfSave();
 }
 
-static void sentinelEnvCrash(void *w) {
-    (void)w;
+static void sentinelEnvCrash(void *ctx) {
+    (void)ctx;
     serverLog(LL_WARNING, "SENTINEL SIMULATE-FAILURE ends this Sentinel now");
     exit(EXIT_SIMULATION);
 }
@@ -79,30 +78,31 @@ static const struct supervisorEnv env = {
     .connect = peerConnect,
     .close = peerClose,
     .send = peerSend,
-    .ownIp = peerOwnIp,
+    .ownIp = peerGetOwnIp,
     .resolve = sentinelEnvResolve,
-    .random = sentinelEnvSomeNumber,
+    .random = sentinelEnvRandom,
     .event = sentinelEnvEvent,
-    .log = sentinelEnvLogLine,
+    .log = sentinelEnvLog,
     .script = sentinelEnvScript,
     .save = sentinelEnvSave,
     .crash = sentinelEnvCrash,
 };
 
-/* ---- Life ---- */
+/* ---- Start ---- */
 
-static bool begun;
+static bool started;
 
-/* Sentinels that tick at the same moments would ask for votes at the same moments, and get none. */
+/* Ticks at random times: Sentinels that tick at the same moments would request votes at the
+ * same moments, and get none. */
 static void sentinelEnvTick(void) {
-    if (!begun) return;
+    if (!started) return;
     supervisorTick(&sentinel, mstime());
     scriptsTick(mstime());
     server_hz = HZ_LEAST + (int64_t)randomBelow(HZ_LEAST);
 }
 
-/* Defaults that the file may change. */
-static void sentinelEnvSetFromProgram(const char *name, const char *value) {
+/* Sets a default, which the file may change. */
+static void sentinelEnvSetDefault(const char *name, const char *value) {
     const struct str words[] = {strOf(name), strOf(value)};
     const char *err;
     configSetFromFile(2, words, &err);
@@ -115,13 +115,13 @@ void sentinelInit(void) {
     peerSocketsInit();
     sentinelCommandsInit();
     sentinelAnswersInit();
-    sentinelEnvSetFromProgram("port", "26379");
-    sentinelEnvSetFromProgram("protected-mode", "no");
+    sentinelEnvSetDefault("port", "26379");
+    sentinelEnvSetDefault("protected-mode", "no");
     cronRegister(sentinelEnvTick, 0);
 }
 
-/* What the supervisor has to know of directives that are not its own. */
-static void sentinelEnvTakeSettings(void) {
+/* Copies directives that the supervisor does not have itself. */
+static void sentinelEnvCopySettings(void) {
     sds password = configGet("requirepass");
     bool tls = dial_settings.replication_tls;
     sentinel.settings.own_port = (int)configNumber(tls && configNumber("tls-port") ? "tls-port" : "port");
@@ -129,12 +129,12 @@ static void sentinelEnvTakeSettings(void) {
     sdsfree(password);
 }
 
-void sentinelConfigured(void) {
+void sentinelApplyConfig(void) {
     sentinelConfApply();
-    sentinelEnvTakeSettings();
+    sentinelEnvCopySettings();
 }
 
 void sentinelStart(void) {
-    supervisorBegin(&sentinel, mstime());
-    begun = true;
+    supervisorStart(&sentinel, mstime());
+    started = true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_events.h - events: lines of the log, and messages on channels of their names. */
+/* sentinel_events.h - events: lines of the log, and messages on channels with the events' names. */
 #pragma once
 
 #include "sentinel/supervisor.h"

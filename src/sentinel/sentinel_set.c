@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_set.c - what users set: how a primary is watched (SENTINEL SET), the Sentinel itself (CONFIG), its
- * time limits (DEBUG); see sentinel_commands.h.
+/* sentinel_set.c - subcommands that set how a primary is watched (SENTINEL SET), the Sentinel itself
+ * (CONFIG), or its time limits (DEBUG); see sentinel_commands.h.
  *
- * SET and DEBUG take what comes before a mistake, CONFIG SET all or nothing. */
+ * SET and DEBUG apply what precedes an error; CONFIG SET applies all or nothing. */
 #include <limits.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ static bool sentinelSetNumberIn(struct str text, int64_t min, int64_t max, int64
     return string2ll(text, out) && *out >= min && *out <= max;
 }
 
-/* "" sets NULL. */
+/* An empty value sets NULL. */
 static void sentinelSetText(sds *text, struct str value) {
     sdsfree(*text);
     *text = value.len ? sdsnewstr(value) : NULL;
@@ -28,7 +28,7 @@ static void sentinelSetText(sds *text, struct str value) {
 
 /* ---- SET ---- */
 
-/* Sets what `value` says. NULL: that is done; else an error; "": `value` is none of this option. */
+/* Applies the value. Returns NULL, an error, or "" if the value is not valid for this option. */
 typedef const char *optionSetter(struct instance *primary, const struct str *value);
 #define NOT_VALID ""
 
@@ -102,7 +102,7 @@ static const char *sentinelSetAuthUser(struct instance *primary, const struct st
     return NULL;
 }
 
-static void sentinelSetForgetRename(struct primaryState *p, struct str from) {
+static void sentinelSetDropRename(struct primaryState *p, struct str from) {
     for (int i = 0; i < p->renamed_count; i++) {
         if (!strIs(from, p->renamed[i].from)) continue;
         sdsfree(p->renamed[i].from);
@@ -112,13 +112,13 @@ static void sentinelSetForgetRename(struct primaryState *p, struct str from) {
     }
 }
 
-/* Its own name takes a renaming back. */
+/* A command renamed to its own name loses its rename. */
 static const char *sentinelSetRename(struct instance *primary, const struct str *value) {
     struct primaryState *p = &primary->p;
     struct str from = value[0], to = value[1];
     if (from.len == 0 || to.len == 0) return NOT_VALID;
     sds old = sdsnewstr(from);
-    sentinelSetForgetRename(p, from);
+    sentinelSetDropRename(p, from);
     if (strIs(to, old)) {
         sdsfree(old);
         return NULL;
@@ -148,15 +148,15 @@ static const struct setOption {
     {"master-reboot-down-after-period", 1, sentinelSetRebootPeriod, false},
 };
 
-static const struct setOption *sentinelSetOptionFind(struct str name) {
+static const struct setOption *sentinelSetFindOption(struct str name) {
     for (size_t i = 0; i < sizeof set_options / sizeof *set_options; i++) {
         if (strIs(name, set_options[i].name)) return &set_options[i];
     }
     return NULL;
 }
 
-static void sentinelSetAnnounceSet(const struct instance *primary, const struct setOption *o,
-                                   const struct str *words) {
+static void sentinelSetPublishChange(const struct instance *primary, const struct setOption *o,
+                                     const struct str *words) {
     sds tail = sdscatprintf(sdsempty(), " %.*s", (int)words[0].len, words[0].ptr);
     for (int v = 1; v <= o->values; v++) {
         tail = sdscat(tail, " ");
@@ -166,11 +166,11 @@ static void sentinelSetAnnounceSet(const struct instance *primary, const struct 
     sdsfree(tail);
 }
 
-/* One option, whose name and values begin at argument i. False: that has been answered. */
+/* Applies one option, whose name and values begin at argument i. Returns false after an error reply. */
 static bool sentinelSetOne(struct client *c, struct instance *primary, int i,
-                           const struct setOption **taken) {
+                           const struct setOption **applied) {
     struct str name = c->argv[i];
-    const struct setOption *o = sentinelSetOptionFind(name);
+    const struct setOption *o = sentinelSetFindOption(name);
     if (!o || i + o->values >= c->argc) {
         replyErrorFmt(c, "ERR Unknown option or number of arguments for SENTINEL SET '%.*s'", (int)name.len,
                       name.ptr);
@@ -179,28 +179,28 @@ static bool sentinelSetOne(struct client *c, struct instance *primary, int i,
     const struct str *values = &c->argv[i + 1];
     const char *err = o->set(primary, values);
     if (!err) {
-        sentinelSetAnnounceSet(primary, o, &c->argv[i]);
-        *taken = o;
+        sentinelSetPublishChange(primary, o, &c->argv[i]);
+        *applied = o;
         return true;
     }
     if (*err) {
         replyError(c, err);
         return false;
     }
-    struct str refused = values[values[0].len ? o->values - 1 : 0]; /* of two, the one that is empty */
+    struct str refused = values[values[0].len ? o->values - 1 : 0]; /* of two values, the empty one */
     replyErrorFmt(c, "ERR Invalid argument '%.*s' for SENTINEL SET '%.*s'", (int)refused.len, refused.ptr,
                   (int)name.len, name.ptr);
     return false;
 }
 
 void sentinelSetCommand(struct client *c) {
-    struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    struct instance *primary = sentinelParsePrimaryArg(c, c->argv[2]);
     if (!primary || sentinelRefuseControls(c, 3, "SENTINEL SET")) return;
-    const struct setOption *taken = NULL;
+    const struct setOption *applied = NULL;
     int i = 3;
-    while (i < c->argc && sentinelSetOne(c, primary, i, &taken)) i += 1 + taken->values;
-    if (i < c->argc) { /* an error has been answered; what came before it stays */
-        if (taken) supervisorSave(&sentinel);
+    while (i < c->argc && sentinelSetOne(c, primary, i, &applied)) i += 1 + applied->values;
+    if (i < c->argc) { /* an error has been replied; the options before it stay */
+        if (applied) supervisorSave(&sentinel);
         return;
     }
     if (sentinelSaveOrReply(c)) replyOk(c);
@@ -208,7 +208,7 @@ void sentinelSetCommand(struct client *c) {
 
 /* ---- CONFIG ---- */
 
-/* What it sets is one of the pointers; none: the level of the log, which is a directive of the server. */
+/* One of the pointers is the value. None: the log level, a directive of the server. */
 static const struct parameter {
     const char *name;
     bool *flag;
@@ -226,28 +226,28 @@ static const struct parameter {
 };
 #define PARAMETERS ((int)(sizeof parameters / sizeof *parameters))
 
-static int sentinelSetParameterFind(struct str name) { /* its index; -1: unknown */
+static int sentinelSetFindParameter(struct str name) { /* the index; -1: unknown */
     for (int i = 0; i < PARAMETERS; i++) {
         if (strIs(name, parameters[i].name)) return i;
     }
     return -1;
 }
 
-/* As the directive has it: the words for levels are in small letters. */
+/* Returns the word as the directive has it, in lower case. */
 static const char *sentinelSetLogLevelWord(struct str value) {
     const struct configEnum *level = configFind(STR("loglevel"))->names;
     while (level->name && !strIs(value, level->name)) level++;
     return level->name;
 }
 
-static bool sentinelSetParameterAccepts(const struct parameter *p, struct str value) {
+static bool sentinelSetIsValueValid(const struct parameter *p, struct str value) {
     int64_t port;
     if (p->flag) return strIs(value, "yes") || strIs(value, "no");
     if (p->port) return sentinelSetNumberIn(value, 0, UINT16_MAX, &port);
     return p->text || sentinelSetLogLevelWord(value);
 }
 
-static void sentinelSetParameterSet(const struct parameter *p, struct str value) {
+static void sentinelSetApplyParameter(const struct parameter *p, struct str value) {
     int64_t port;
     const char *err;
     if (p->flag)
@@ -260,17 +260,17 @@ static void sentinelSetParameterSet(const struct parameter *p, struct str value)
         configSet("loglevel", strOf(sentinelSetLogLevelWord(value)), &err);
 }
 
-static sds sentinelSetParameterText(const struct parameter *p) {
+static sds sentinelSetFormatParameter(const struct parameter *p) {
     if (p->flag) return sdsnew(*p->flag ? "yes" : "no");
     if (p->text) return *p->text ? sdsdup(*p->text) : sdsempty();
     if (p->port) return sdsfromll(*p->port);
     return configGet("loglevel");
 }
 
-/* The pair at argument i. False: it cannot be set, which has been answered. */
-static bool sentinelSetTakePair(struct client *c, int i, bool named[PARAMETERS]) {
+/* Checks the pair at argument i. Returns false after an error reply. */
+static bool sentinelSetCheckPair(struct client *c, int i, bool named[PARAMETERS]) {
     struct str name = c->argv[i];
-    int at = sentinelSetParameterFind(name);
+    int at = sentinelSetFindParameter(name);
     if (at < 0 || named[at]) {
         replyErrorFmt(c, "ERR %s argument '%.*s' to SENTINEL CONFIG SET", at < 0 ? "Invalid" : "Duplicate",
                       (int)name.len, name.ptr);
@@ -281,7 +281,7 @@ static bool sentinelSetTakePair(struct client *c, int i, bool named[PARAMETERS])
         return false;
     }
     struct str value = c->argv[i + 1];
-    if (!sentinelSetParameterAccepts(&parameters[at], value)) {
+    if (!sentinelSetIsValueValid(&parameters[at], value)) {
         replyErrorFmt(c, "ERR Invalid value '%.*s' to SENTINEL CONFIG SET '%.*s'", (int)value.len, value.ptr,
                       (int)name.len, name.ptr);
         return false;
@@ -290,15 +290,15 @@ static bool sentinelSetTakePair(struct client *c, int i, bool named[PARAMETERS])
     return true;
 }
 
-static void sentinelSetConfigSetParameters(struct client *c) {
+static void sentinelSetConfigSet(struct client *c) {
     bool named[PARAMETERS] = {false}, peers = false;
     if (sentinelRefuseControls(c, 3, "SENTINEL CONFIG SET")) return;
     for (int i = 3; i < c->argc; i += 2) {
-        if (!sentinelSetTakePair(c, i, named)) return;
+        if (!sentinelSetCheckPair(c, i, named)) return;
     }
     for (int i = 3; i < c->argc; i += 2) {
-        const struct parameter *p = &parameters[sentinelSetParameterFind(c->argv[i])];
-        sentinelSetParameterSet(p, c->argv[i + 1]);
+        const struct parameter *p = &parameters[sentinelSetFindParameter(c->argv[i])];
+        sentinelSetApplyParameter(p, c->argv[i + 1]);
         peers |= p->peers;
     }
     if (peers) supervisorDropSentinelLinks(&sentinel);
@@ -306,14 +306,14 @@ static void sentinelSetConfigSetParameters(struct client *c) {
 }
 
 static void sentinelSetShowParameter(struct client *c, const struct parameter *p) {
-    sds text = sentinelSetParameterText(p);
+    sds text = sentinelSetFormatParameter(p);
     replyBulkCstr(c, p->name);
     replyBulk(c, sdsview(text));
     sdsfree(text);
 }
 
-/* In order of the patterns, each parameter once. */
-static void sentinelSetConfigGetParameters(struct client *c) {
+/* Shows parameters in the order of the patterns, each once. */
+static void sentinelSetConfigGet(struct client *c) {
     struct replyMark map = replyDeferLen(c);
     bool shown[PARAMETERS] = {false};
     int count = 0;
@@ -330,9 +330,9 @@ static void sentinelSetConfigGetParameters(struct client *c) {
 
 void sentinelConfigCommand(struct client *c) {
     if (strIs(c->argv[2], "get"))
-        sentinelSetConfigGetParameters(c);
+        sentinelSetConfigGet(c);
     else if (strIs(c->argv[2], "set") && c->argc > 4)
-        sentinelSetConfigSetParameters(c);
+        sentinelSetConfigSet(c);
     else
         replyError(c, "ERR Only SENTINEL CONFIG GET <param> [<param> <param> ...] / SET <param> <value> "
                       "[<param> <value> ...] are supported.");
@@ -360,7 +360,7 @@ static const struct {
 };
 #define TIMERS ((int)(sizeof timers / sizeof *timers))
 
-static bool sentinelSetTimer(struct client *c, int i) { /* false: that has been answered */
+static bool sentinelSetTimer(struct client *c, int i) { /* false: an error has been replied */
     struct str name = c->argv[i];
     int t = 0;
     while (t < TIMERS && !strIs(name, timers[t].name)) t++;
@@ -395,7 +395,7 @@ void sentinelDebugCommand(struct client *c) {
 
 bool sentinelSetIsSecret(const struct str *argv, int argc, int i) {
     (void)argc;
-    const struct setOption *o = i > 3 ? sentinelSetOptionFind(argv[i - 1]) : NULL;
+    const struct setOption *o = i > 3 ? sentinelSetFindOption(argv[i - 1]) : NULL;
     return o && o->secret;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_show.c - what users and clients see of that which is watched; see sentinel_commands.h. All values
- * of maps are bulk strings, numbers too; ages are milliseconds. */
+/* sentinel_show.c - subcommands that show watched servers; see sentinel_commands.h. All values in maps are
+ * bulk strings, also numbers; ages are milliseconds. */
 #include <inttypes.h>
 
 #include "base/clock.h"
@@ -12,70 +12,70 @@
 /* ---- The map of an instance ---- */
 
 /* A map that is being written. */
-struct shown {
+struct shownMap {
     struct client *c;
     int64_t now_ms;
     int fields;
 };
 
-static void sentinelShowText(struct shown *to, const char *field, const char *text) {
+static void sentinelShowText(struct shownMap *to, const char *field, const char *text) {
     replyBulkCstr(to->c, field);
     replyBulkCstr(to->c, text);
     to->fields++;
 }
 
-static void sentinelShowNumber(struct shown *to, const char *field, int64_t value) {
+static void sentinelShowNumber(struct shownMap *to, const char *field, int64_t value) {
     replyBulkCstr(to->c, field);
     replyBulkLongLong(to->c, value);
     to->fields++;
 }
 
-static void sentinelShowEpoch(struct shown *to, const char *field, uint64_t epoch) {
+static void sentinelShowEpoch(struct shownMap *to, const char *field, uint64_t epoch) {
     char text[LONG_STR_SIZE];
     ull2string(text, epoch);
     sentinelShowText(to, field, text);
 }
 
-/* How long ago; 0: it has not happened. */
-static int64_t sentinelShowAge(int64_t now_ms, int64_t since_ms) {
+/* Returns how long ago it was; 0: it has not happened. */
+static int64_t sentinelShowComputeAge(int64_t now_ms, int64_t since_ms) {
     return since_ms ? now_ms - since_ms : 0;
 }
 
-static void sentinelSentinelShowShowAge(struct shown *to, const char *field, int64_t since_ms) {
-    sentinelShowNumber(to, field, sentinelShowAge(to->now_ms, since_ms));
+static void sentinelShowAgeField(struct shownMap *to, const char *field, int64_t since_ms) {
+    sentinelShowNumber(to, field, sentinelShowComputeAge(to->now_ms, since_ms));
 }
 
-static void sentinelShowWhoAndWhere(struct shown *to, const struct instance *i) {
+static void sentinelShowIdentity(struct shownMap *to, const struct instance *i) {
     sentinelShowText(to, "name", i->name);
     sentinelShowText(to, "ip", hostAddressText(&sentinel, &i->address));
     sentinelShowNumber(to, "port", i->address.port);
     sentinelShowText(to, "runid", i->run_id);
-    sds flags = instanceFlagsText(i);
+    sds flags = instanceFormatFlags(i);
     sentinelShowText(to, "flags", flags);
     sdsfree(flags);
 }
 
-static void sentinelShowLink(struct shown *to, const struct instance *i) {
+static void sentinelShowLink(struct shownMap *to, const struct instance *i) {
     const struct peerLink *link = i->link;
     sentinelShowNumber(to, "link-pending-commands", link->pending_count);
     sentinelShowNumber(to, "link-refcount", link->owner_count);
     if (i->flags & FLAG_FAILOVER_IN_PROGRESS)
         sentinelShowText(to, "failover-state", failoverStateText(i->p.failover_state));
-    sentinelSentinelShowShowAge(to, "last-ping-sent", link->ping_ms);
-    sentinelSentinelShowShowAge(to, "last-ok-ping-reply", link->good_pong_ms);
-    sentinelSentinelShowShowAge(to, "last-ping-reply", link->pong_ms);
-    if (i->flags & FLAG_S_DOWN) sentinelSentinelShowShowAge(to, "s-down-time", i->s_down_ms);
-    if (i->flags & FLAG_O_DOWN) sentinelSentinelShowShowAge(to, "o-down-time", i->o_down_ms);
+    sentinelShowAgeField(to, "last-ping-sent", link->ping_ms);
+    sentinelShowAgeField(to, "last-ok-ping-reply", link->good_pong_ms);
+    sentinelShowAgeField(to, "last-ping-reply", link->pong_ms);
+    if (i->flags & FLAG_S_DOWN) sentinelShowAgeField(to, "s-down-time", i->s_down_ms);
+    if (i->flags & FLAG_O_DOWN) sentinelShowAgeField(to, "o-down-time", i->o_down_ms);
     sentinelShowNumber(to, "down-after-milliseconds", i->down_after_ms);
 }
 
-static void sentinelShowReported(struct shown *to, const struct instance *i) {
-    sentinelSentinelShowShowAge(to, "info-refresh", i->info_ms);
+static void sentinelShowReported(struct shownMap *to, const struct instance *i) {
+    sentinelShowAgeField(to, "info-refresh", i->info_ms);
     sentinelShowText(to, "role-reported", i->reports_replica ? "slave" : "master");
-    sentinelSentinelShowShowAge(to, "role-reported-time", i->role_reported_ms);
+    sentinelShowAgeField(to, "role-reported-time", i->role_reported_ms);
 }
 
-static void sentinelShowPrimary(struct shown *to, const struct instance *i) {
+static void sentinelShowPrimary(struct shownMap *to, const struct instance *i) {
     const struct primaryState *p = &i->p;
     sentinelShowReported(to, i);
     sentinelShowEpoch(to, "config-epoch", i->config_epoch);
@@ -88,7 +88,7 @@ static void sentinelShowPrimary(struct shown *to, const struct instance *i) {
     if (p->reconfig_script) sentinelShowText(to, "client-reconfig-script", p->reconfig_script);
 }
 
-static void sentinelShowReplica(struct shown *to, const struct instance *i) {
+static void sentinelShowReplica(struct shownMap *to, const struct instance *i) {
     const struct sentinelReplicaState *r = &i->r;
     sentinelShowReported(to, i);
     sentinelShowNumber(to, "master-link-down-time", r->link_down_ms);
@@ -100,16 +100,16 @@ static void sentinelShowReplica(struct shown *to, const struct instance *i) {
     sentinelShowNumber(to, "replica-announced", r->announced);
 }
 
-static void sentinelShowSentinel(struct shown *to, const struct instance *i) {
-    sentinelSentinelShowShowAge(to, "last-hello-message", i->s.hello_ms);
+static void sentinelShowSentinel(struct shownMap *to, const struct instance *i) {
+    sentinelShowAgeField(to, "last-hello-message", i->s.hello_ms);
     sentinelShowText(to, "voted-leader", *i->s.leader ? i->s.leader : "?");
     sentinelShowEpoch(to, "voted-leader-epoch", i->s.leader_epoch);
 }
 
 static void sentinelShowReplyInstance(struct client *c, const struct instance *i) {
     struct replyMark map = replyDeferLen(c);
-    struct shown to = {.c = c, .now_ms = mstime()};
-    sentinelShowWhoAndWhere(&to, i);
+    struct shownMap to = {.c = c, .now_ms = mstime()};
+    sentinelShowIdentity(&to, i);
     sentinelShowLink(&to, i);
     switch (i->kind) {
     case KIND_PRIMARY: sentinelShowPrimary(&to, i); break;
@@ -119,7 +119,7 @@ static void sentinelShowReplyInstance(struct client *c, const struct instance *i
     replySetMapLen(c, map, to.fields);
 }
 
-/* But for replicas that do not want to be seen (replica-announced no). */
+/* Leaves out replicas with replica-announced no. */
 static void sentinelShowReplyInstances(struct client *c, const struct instances *all) {
     struct replyMark array = replyDeferLen(c);
     int shown = 0;
@@ -139,22 +139,22 @@ void sentinelPrimariesCommand(struct client *c) {
 }
 
 void sentinelPrimaryCommand(struct client *c) {
-    const struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    const struct instance *primary = sentinelParsePrimaryArg(c, c->argv[2]);
     if (primary) sentinelShowReplyInstance(c, primary);
 }
 
 void sentinelReplicasCommand(struct client *c) {
-    const struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    const struct instance *primary = sentinelParsePrimaryArg(c, c->argv[2]);
     if (primary) sentinelShowReplyInstances(c, &primary->p.replicas);
 }
 
 void sentinelSentinelsCommand(struct client *c) {
-    const struct instance *primary = sentinelPrimaryArg(c, c->argv[2]);
+    const struct instance *primary = sentinelParsePrimaryArg(c, c->argv[2]);
     if (primary) sentinelShowReplyInstances(c, &primary->p.sentinels);
 }
 
 void sentinelAddressCommand(struct client *c) {
-    const struct instance *primary = sentinelPrimaryFind(c->argv[2]);
+    const struct instance *primary = sentinelFindPrimary(c->argv[2]);
     if (!primary) {
         replyNullArray(c);
         return;
@@ -165,10 +165,10 @@ void sentinelAddressCommand(struct client *c) {
     replyBulkLongLong(c, address->port);
 }
 
-/* [age, text or null] */
+/* Replies [age, text or null]. */
 static void sentinelShowReplyInfo(struct client *c, const struct instance *i, int64_t now_ms) {
     replyArrayLen(c, 2);
-    replyLongLong(c, sentinelShowAge(now_ms, i->info_ms));
+    replyLongLong(c, sentinelShowComputeAge(now_ms, i->info_ms));
     if (i->info)
         replyBulk(c, sdsview(i->info));
     else
@@ -182,7 +182,7 @@ static bool sentinelShowIsNamed(const struct client *c, const struct instance *p
     return false;
 }
 
-/* Each primary that is named, once: its name, then what it and its replicas have told. */
+/* Replies each named primary once: its name, then the last INFO of it and its replicas. */
 void sentinelInfoCacheCommand(struct client *c) {
     struct replyMark array = replyDeferLen(c);
     int64_t now_ms = mstime();
@@ -200,9 +200,9 @@ void sentinelInfoCacheCommand(struct client *c) {
     replySetArrayLen(c, array, 2 * named);
 }
 
-/* `priv` is what shows it. */
+/* `priv` is a struct shownMap. */
 static void sentinelShowReplyScript(void *priv, const struct sentinelScript *script) {
-    struct shown *to = priv;
+    struct shownMap *to = priv;
     replyMapLen(to->c, 5);
     replyBulkCstr(to->c, "argv");
     replyArrayLen(to->c, script->argc);
@@ -210,7 +210,7 @@ static void sentinelShowReplyScript(void *priv, const struct sentinelScript *scr
     sentinelShowText(to, "flags", script->pid ? "running" : "scheduled");
     sentinelShowNumber(to, "pid", script->pid);
     if (script->pid)
-        sentinelSentinelShowShowAge(to, "run-time", script->start_ms);
+        sentinelShowAgeField(to, "run-time", script->start_ms);
     else
         sentinelShowNumber(to, "run-delay",
                            script->start_ms > to->now_ms ? script->start_ms - to->now_ms : 0);
@@ -218,7 +218,7 @@ static void sentinelShowReplyScript(void *priv, const struct sentinelScript *scr
 }
 
 void sentinelPendingScriptsCommand(struct client *c) {
-    struct shown to = {.c = c, .now_ms = mstime()};
-    replyArrayLen(c, scriptsQueued());
+    struct shownMap to = {.c = c, .now_ms = mstime()};
+    replyArrayLen(c, scriptsCountQueued());
     scriptsForEach(sentinelShowReplyScript, &to);
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor.c - the life of a supervisor: its beginning, its ticks, TILT; primaries that come, go and move;
- * and how events are told.
+/* supervisor.c - creation and ticks of a supervisor, TILT, adding and removing primaries, sending events.
  *
  * A tick goes from each primary to its replicas and its Sentinels:
  *
  *     every instance   channels ─▶ PING, INFO, hello ─▶ (not in TILT) s_down
- *     a primary        ... ─▶ o_down ─▶ start a failover? ─▶ one step of it ─▶ ask the others
- *     at last          a failover that is through: the primary moves
+ *     a primary        ... ─▶ o_down ─▶ start a failover? ─▶ one step of it ─▶ ask other Sentinels
+ *     at last          a completed failover: the primary's address changes
  *
- * TILT: when the time between two ticks makes no sense (the process stood still, or the clock was set), what
- * is known about ages is worth nothing. Then for a while only the first two steps are done. */
+ * TILT: when the time between two ticks is impossible (the process stood still, or the clock was set), known
+ * ages are worthless. Then only the first two steps are done for a while. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,14 +16,14 @@
 #include "base/zmalloc.h"
 #include "sentinel/supervisor_private.h"
 
-/* ---- Telling ---- */
+/* ---- Events ---- */
 
 static void supervisorEmit(struct supervisor *s, enum eventLevel level, const char *name,
                            const struct instance *about, sds payload) {
-    s->env->event(s->w, level, name, payload);
+    s->env->event(s->ctx, level, name, payload);
     const struct instance *primary = about && about->primary ? about->primary : about;
     if (level == EVENT_WARNING && primary && primary->p.notification_script)
-        s->env->script(s->w, primary->p.notification_script, 2, (const char *[]){name, payload});
+        s->env->script(s->ctx, primary->p.notification_script, 2, (const char *[]){name, payload});
     sdsfree(payload);
 }
 
@@ -58,12 +57,12 @@ void supervisorLog(struct supervisor *s, int level, const char *fmt, ...) {
     va_start(ap, fmt);
     sds line = sdscatvprintf(sdsempty(), fmt, ap);
     va_end(ap);
-    s->env->log(s->w, level, line);
+    s->env->log(s->ctx, level, line);
     sdsfree(line);
 }
 
 bool supervisorSave(struct supervisor *s) {
-    return s->env->save(s->w);
+    return s->env->save(s->ctx);
 }
 
 void supervisorTakeEpoch(struct supervisor *s, const struct instance *primary, uint64_t epoch) {
@@ -73,12 +72,12 @@ void supervisorTakeEpoch(struct supervisor *s, const struct instance *primary, u
     supervisorEventText(s, EVENT_WARNING, "+new-epoch", primary, "%llu", (unsigned long long)epoch);
 }
 
-/* ---- Beginning and end ---- */
+/* ---- Creation ---- */
 
-void supervisorInit(struct supervisor *s, const struct supervisorEnv *env, void *w, int64_t now_ms) {
+void supervisorInit(struct supervisor *s, const struct supervisorEnv *env, void *ctx, int64_t now_ms) {
     *s = (struct supervisor){
         .env = env,
-        .w = w,
+        .ctx = ctx,
         .now_ms = now_ms,
         .next_instance = 1,
         .timers = {.info_period = 10000,
@@ -102,15 +101,15 @@ void supervisorMonitorEvent(struct supervisor *s, const struct instance *primary
     supervisorEvent(s, EVENT_WARNING, "+monitor", primary, " quorum %d", primary->p.quorum);
 }
 
-static void supervisorNewId(struct supervisor *s) {
-    for (int i = 0; i < RUN_ID_LEN; i++) s->my_id[i] = "0123456789abcdef"[s->env->random(s->w) % 16];
+static void supervisorMakeId(struct supervisor *s) {
+    for (int i = 0; i < RUN_ID_LEN; i++) s->my_id[i] = "0123456789abcdef"[s->env->random(s->ctx) % 16];
     s->my_id[RUN_ID_LEN] = '\0';
 }
 
-void supervisorBegin(struct supervisor *s, int64_t now_ms) {
+void supervisorStart(struct supervisor *s, int64_t now_ms) {
     s->now_ms = now_ms;
     if (!s->my_id[0]) {
-        supervisorNewId(s);
+        supervisorMakeId(s);
         supervisorSave(s);
     }
     supervisorLog(s, LL_NOTICE, "The ID of this Sentinel is %s", s->my_id);
@@ -129,38 +128,38 @@ void supervisorDestroy(struct supervisor *s) {
 
 /* ---- TILT ---- */
 
-static void supervisorNotAhead(const struct supervisor *s, int64_t *time_ms) {
+static void supervisorClampTime(const struct supervisor *s, int64_t *time_ms) {
     if (*time_ms > s->now_ms) *time_ms = s->now_ms;
 }
 
-static void supervisorLinkTimesNotAhead(const struct supervisor *s, struct peerLink *link) {
-    supervisorNotAhead(s, &link->since_ms[CHANNEL_COMMAND]);
-    supervisorNotAhead(s, &link->since_ms[CHANNEL_PUBSUB]);
-    supervisorNotAhead(s, &link->pubsub_received_ms);
-    supervisorNotAhead(s, &link->reconnect_ms);
-    supervisorNotAhead(s, &link->ping_ms);
-    supervisorNotAhead(s, &link->last_ping_ms);
-    supervisorNotAhead(s, &link->good_pong_ms);
-    supervisorNotAhead(s, &link->pong_ms);
+static void supervisorClampLinkTimes(const struct supervisor *s, struct peerLink *link) {
+    supervisorClampTime(s, &link->since_ms[CHANNEL_COMMAND]);
+    supervisorClampTime(s, &link->since_ms[CHANNEL_PUBSUB]);
+    supervisorClampTime(s, &link->pubsub_received_ms);
+    supervisorClampTime(s, &link->reconnect_ms);
+    supervisorClampTime(s, &link->ping_ms);
+    supervisorClampTime(s, &link->last_ping_ms);
+    supervisorClampTime(s, &link->good_pong_ms);
+    supervisorClampTime(s, &link->pong_ms);
 }
 
-static void supervisorInstanceTimesNotAhead(struct supervisor *s, struct instance *i) {
-    supervisorLinkTimesNotAhead(s, i->link);
-    supervisorNotAhead(s, &i->hello_sent_ms);
-    supervisorNotAhead(s, &i->s_down_ms);
-    supervisorNotAhead(s, &i->o_down_ms);
-    supervisorNotAhead(s, &i->info_ms);
-    supervisorNotAhead(s, &i->role_reported_ms);
-    supervisorNotAhead(s, &i->reboot_ms);
+static void supervisorClampInstanceTimes(struct supervisor *s, struct instance *i) {
+    supervisorClampLinkTimes(s, i->link);
+    supervisorClampTime(s, &i->hello_sent_ms);
+    supervisorClampTime(s, &i->s_down_ms);
+    supervisorClampTime(s, &i->o_down_ms);
+    supervisorClampTime(s, &i->info_ms);
+    supervisorClampTime(s, &i->role_reported_ms);
+    supervisorClampTime(s, &i->reboot_ms);
     if (i->kind == KIND_REPLICA) {
-        supervisorNotAhead(s, &i->r.reconf_sent_ms);
-        supervisorNotAhead(s, &i->r.conf_change_ms);
+        supervisorClampTime(s, &i->r.reconf_sent_ms);
+        supervisorClampTime(s, &i->r.conf_change_ms);
     } else if (i->kind == KIND_SENTINEL) {
-        supervisorNotAhead(s, &i->s.hello_ms);
-        supervisorNotAhead(s, &i->s.down_reply_ms);
+        supervisorClampTime(s, &i->s.hello_ms);
+        supervisorClampTime(s, &i->s.down_reply_ms);
     } else {
-        supervisorNotAhead(s, &i->p.failover_state_ms);
-        supervisorNotAhead(s, &i->p.failover_start_ms);
+        supervisorClampTime(s, &i->p.failover_state_ms);
+        supervisorClampTime(s, &i->p.failover_start_ms);
     }
 }
 
@@ -169,19 +168,19 @@ static void supervisorForEachInstance(struct supervisor *s, const struct instanc
     for (int k = 0; k < all->count; k++) fn(s, all->items[k]);
 }
 
-/* After a clock that was set back nothing would be due, or ever too old, until it has caught up. */
-static void supervisorTimesNotAhead(struct supervisor *s) {
-    supervisorForEachInstance(s, &s->primaries, supervisorInstanceTimesNotAhead);
+/* After the clock was set back, times in the future would delay everything until the clock has caught up. */
+static void supervisorClampAllTimes(struct supervisor *s) {
+    supervisorForEachInstance(s, &s->primaries, supervisorClampInstanceTimes);
     for (int i = 0; i < s->primaries.count; i++) {
-        supervisorForEachInstance(s, &s->primaries.items[i]->p.replicas, supervisorInstanceTimesNotAhead);
-        supervisorForEachInstance(s, &s->primaries.items[i]->p.sentinels, supervisorInstanceTimesNotAhead);
+        supervisorForEachInstance(s, &s->primaries.items[i]->p.replicas, supervisorClampInstanceTimes);
+        supervisorForEachInstance(s, &s->primaries.items[i]->p.sentinels, supervisorClampInstanceTimes);
     }
 }
 
-static void supervisorTiltCheck(struct supervisor *s) {
+static void supervisorCheckTilt(struct supervisor *s) {
     int64_t gap = s->previous_tick_ms ? s->now_ms - s->previous_tick_ms : 0;
     s->previous_tick_ms = s->now_ms;
-    if (gap < 0) supervisorTimesNotAhead(s);
+    if (gap < 0) supervisorClampAllTimes(s);
     if (gap < 0 || gap > s->timers.tilt_trigger) {
         s->tilt = true;
         s->total_tilt++;
@@ -198,16 +197,16 @@ static void supervisorTiltCheck(struct supervisor *s) {
 static void supervisorInstanceTick(struct supervisor *s, struct instance *i) {
     peerLinkTick(s, i);
     periodicTick(s, i);
-    if (!s->tilt) downTick(s, i);
+    if (!s->tilt) downSubjectiveTick(s, i);
 }
 
 static void supervisorPrimaryTick(struct supervisor *s, struct instance *primary) {
     supervisorInstanceTick(s, primary);
     if (!s->tilt) {
-        downForAllTick(s, primary);
-        if (failoverStartIfNeeded(s, primary)) downAsk(s, primary, true);
+        downObjectiveTick(s, primary);
+        if (failoverStartIfNeeded(s, primary)) downSendQuestions(s, primary, true);
         failoverTick(s, primary);
-        downAsk(s, primary, false);
+        downSendQuestions(s, primary, false);
     }
     supervisorForEachInstance(s, &primary->p.replicas, supervisorInstanceTick);
     supervisorForEachInstance(s, &primary->p.sentinels, supervisorInstanceTick);
@@ -216,13 +215,13 @@ static void supervisorPrimaryTick(struct supervisor *s, struct instance *primary
 
 void supervisorTick(struct supervisor *s, int64_t now_ms) {
     s->now_ms = now_ms;
-    supervisorTiltCheck(s);
+    supervisorCheckTilt(s);
     supervisorForEachInstance(s, &s->primaries, supervisorPrimaryTick);
 }
 
-/* ---- Primaries that come and go ---- */
+/* ---- Primaries ---- */
 
-struct instance *supervisorFind(struct supervisor *s, const char *name) {
+struct instance *supervisorFindPrimary(struct supervisor *s, const char *name) {
     return instancesFindName(&s->primaries, name);
 }
 
@@ -236,7 +235,7 @@ struct instance *supervisorMonitor(struct supervisor *s, const char *name, const
         *err = "Can't resolve instance hostname.";
     else if (port < 0 || port > UINT16_MAX)
         *err = "Invalid port number.";
-    else if (supervisorFind(s, name))
+    else if (supervisorFindPrimary(s, name))
         *err = "Duplicate master name.";
     else
         primary = instanceCreate(s, KIND_PRIMARY, name, &address, NULL);
@@ -254,7 +253,7 @@ static void supervisorRemoveAll(struct supervisor *s, struct instances *all) {
     while (all->count) instanceRemove(s, all->items[all->count - 1]);
 }
 
-/* All that was true of the server at the old address; a vote is no such thing. */
+/* Forgets everything about the server at the old address, except the vote. */
 static void supervisorForgetServer(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     linkRelease(s, primary->link, primary);
@@ -289,26 +288,27 @@ int supervisorResetMatching(struct supervisor *s, struct str pattern, int64_t no
     return count;
 }
 
-/* Its replicas from now on: those that it has but for the one at `to`, and where the primary was. */
-static struct hostAddress *supervisorReplicasAfterSwitch(const struct instance *primary,
-                                                         const struct hostAddress *to, int *count) {
+/* Returns the replicas after the switch: the present ones without the one at `to`, plus
+ * the primary's old address. */
+static struct hostAddress *supervisorListReplicasAfterSwitch(const struct instance *primary,
+                                                             const struct hostAddress *to, int *count) {
     const struct instances *replicas = &primary->p.replicas;
     struct hostAddress *all = zmalloc((size_t)(replicas->count + 1) * sizeof *all);
     *count = 0;
     for (int i = 0; i < replicas->count; i++) {
-        if (!hostAddressSame(&replicas->items[i]->address, to))
+        if (!hostAddressIsSame(&replicas->items[i]->address, to))
             hostAddressCopy(&all[(*count)++], &replicas->items[i]->address);
     }
-    if (!hostAddressSame(&primary->address, to) && !instancesFindAddress(replicas, &primary->address))
+    if (!hostAddressIsSame(&primary->address, to) && !instancesFindAddress(replicas, &primary->address))
         hostAddressCopy(&all[(*count)++], &primary->address);
     return all;
 }
 
 void primarySwitchAddress(struct supervisor *s, struct instance *primary, const struct hostAddress *to) {
     struct hostAddress address;
-    hostAddressCopy(&address, to); /* it may be that of a replica, which goes */
+    hostAddressCopy(&address, to); /* `to` may belong to a replica that is removed */
     int count;
-    struct hostAddress *replicas = supervisorReplicasAfterSwitch(primary, &address, &count);
+    struct hostAddress *replicas = supervisorListReplicasAfterSwitch(primary, &address, &count);
     supervisorRemoveAll(s, &primary->p.replicas);
     hostAddressFree(&primary->address);
     primary->address = address;
@@ -322,7 +322,7 @@ void primarySwitchAddress(struct supervisor *s, struct instance *primary, const 
     supervisorSave(s);
 }
 
-/* ---- Asked by users ---- */
+/* ---- Requests of users ---- */
 
 struct quorumCheck supervisorCheckQuorum(const struct instance *primary) {
     const struct instances *sentinels = &primary->p.sentinels;

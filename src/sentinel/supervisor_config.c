@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_config.c - the lines of sentinel.conf, read and written: what users say there, and what a
- * Sentinel keeps there to know it again after a restart.
+/* supervisor_config.c - the lines of sentinel.conf, parsed and written: settings of users, and what a
+ * Sentinel has to know after a restart.
  *
- *     myid X                                     of the Sentinel itself: PASS_SELF
+ *     myid X                                     the Sentinel itself: PASS_SELF
  *     monitor NAME HOST PORT QUORUM              PASS_MONITOR
- *     down-after-milliseconds NAME MS  ...       of a primary that is there by then: PASS_REST
+ *     down-after-milliseconds NAME MS  ...       a primary that exists by then: PASS_REST
  *
- * One table says what a line is: its first word, how many words there are, its pass, and who applies it. */
+ * One table describes each line: its first word, its number of words, its pass, and the
+ * function that applies it. */
 #include <limits.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -17,8 +18,8 @@
 
 /* ---- Values ---- */
 
-/* The number at the beginning; 0 without one, max + 1 when it is greater than that. */
-static int64_t supervisorConfigNumberUpTo(struct str text, int64_t max) {
+/* Parses the number at the beginning: 0 if there is none, max + 1 if it is greater than max. */
+static int64_t supervisorConfigParseNumber(struct str text, int64_t max) {
     bool negative = text.len && text.ptr[0] == '-';
     int64_t n = 0;
     for (size_t k = negative; k < text.len && text.ptr[k] >= '0' && text.ptr[k] <= '9'; k++) {
@@ -29,14 +30,14 @@ static int64_t supervisorConfigNumberUpTo(struct str text, int64_t max) {
     return negative ? -n : n;
 }
 
-/* Milliseconds, which have to fit an int; -1: they do not. */
-static int64_t supervisorConfigMillisecondsOf(struct str text) {
-    int64_t ms = supervisorConfigNumberUpTo(text, INT_MAX);
+/* Parses milliseconds, which must fit an int; -1: they do not. */
+static int64_t supervisorConfigParseMilliseconds(struct str text) {
+    int64_t ms = supervisorConfigParseNumber(text, INT_MAX);
     return ms > INT_MAX ? -1 : ms;
 }
 
-static uint64_t supervisorConfigEpochOf(struct str text) {
-    int64_t epoch = supervisorConfigNumberUpTo(text, EPOCH_MAX);
+static uint64_t supervisorConfigParseEpoch(struct str text) {
+    int64_t epoch = supervisorConfigParseNumber(text, EPOCH_MAX);
     return epoch < 0 ? 0 : epoch > EPOCH_MAX ? EPOCH_MAX : (uint64_t)epoch;
 }
 
@@ -60,12 +61,12 @@ static const char *supervisorConfigSetScript(sds *to, struct str path, const cha
     return NULL;
 }
 
-/* ---- Of the Sentinel itself ---- */
+/* ---- The Sentinel itself ---- */
 
 static const char *supervisorConfigSetMyid(struct supervisor *s, struct instance *primary,
                                            const struct str *arg) {
     (void)primary;
-    if (arg[0].len != RUN_ID_LEN || !runIdValid(arg[0])) return "Malformed Sentinel id in myid option.";
+    if (arg[0].len != RUN_ID_LEN || !runIdIsValid(arg[0])) return "Malformed Sentinel id in myid option.";
     memcpy(s->my_id, arg[0].ptr, RUN_ID_LEN);
     s->my_id[RUN_ID_LEN] = '\0';
     return NULL;
@@ -74,7 +75,7 @@ static const char *supervisorConfigSetMyid(struct supervisor *s, struct instance
 static const char *supervisorConfigSetCurrentEpoch(struct supervisor *s, struct instance *primary,
                                                    const struct str *arg) {
     (void)primary;
-    uint64_t epoch = supervisorConfigEpochOf(arg[0]);
+    uint64_t epoch = supervisorConfigParseEpoch(arg[0]);
     if (epoch > s->current_epoch) s->current_epoch = epoch;
     return NULL;
 }
@@ -89,17 +90,17 @@ static const char *supervisorConfigSetAnnounceIp(struct supervisor *s, struct in
 static const char *supervisorConfigSetAnnouncePort(struct supervisor *s, struct instance *primary,
                                                    const struct str *arg) {
     (void)primary;
-    int64_t port = supervisorConfigNumberUpTo(arg[0], UINT16_MAX);
+    int64_t port = supervisorConfigParseNumber(arg[0], UINT16_MAX);
     s->settings.announce_port = port < 0 || port > UINT16_MAX ? 0 : (int)port;
     return NULL;
 }
 
-/* ---- Who is there ---- */
+/* ---- Primaries, replicas, Sentinels ---- */
 
-/* NULL: the address is good. It is to be freed in any case. */
+/* Returns NULL, or why the address is not valid. The caller frees the address in any case. */
 static const char *supervisorConfigReadAddress(struct supervisor *s, struct hostAddress *address,
                                                struct str host, struct str port_text) {
-    int64_t port = supervisorConfigNumberUpTo(port_text, UINT16_MAX);
+    int64_t port = supervisorConfigParseNumber(port_text, UINT16_MAX);
     *address = (struct hostAddress){0};
     if (port < 0 || port > UINT16_MAX) return "Invalid port number.";
     sds name = sdsnewstr(host);
@@ -108,15 +109,15 @@ static const char *supervisorConfigReadAddress(struct supervisor *s, struct host
     return good ? NULL : "Can't resolve instance hostname.";
 }
 
-static const char *supervisorConfigAddPrimary(struct supervisor *s, struct instance *none,
+static const char *supervisorConfigAddPrimary(struct supervisor *s, struct instance *unused,
                                               const struct str *arg) {
-    (void)none;
-    int64_t quorum = supervisorConfigNumberUpTo(arg[3], INT_MAX);
+    (void)unused;
+    int64_t quorum = supervisorConfigParseNumber(arg[3], INT_MAX);
     if (quorum < 1 || quorum > INT_MAX) return "Quorum must be 1 or greater.";
     struct hostAddress address;
     sds name = sdsnewstr(arg[0]);
     const char *err = supervisorConfigReadAddress(s, &address, arg[1], arg[2]);
-    if (!err && supervisorFind(s, name)) err = "Duplicate master name.";
+    if (!err && supervisorFindPrimary(s, name)) err = "Duplicate master name.";
     if (!err) instanceCreate(s, KIND_PRIMARY, name, &address, NULL)->p.quorum = (int)quorum;
     hostAddressFree(&address);
     sdsfree(name);
@@ -129,7 +130,7 @@ static const char *supervisorConfigAddReplica(struct supervisor *s, struct insta
     const char *err = supervisorConfigReadAddress(s, &address, arg[1], arg[2]);
     if (!err && instancesFindAddress(&primary->p.replicas, &address))
         err = "Duplicate hostname and port for replica.";
-    bool itself = !err && hostAddressSame(&address, &primary->address);
+    bool itself = !err && hostAddressIsSame(&address, &primary->address);
     if (!err && !itself) instanceCreate(s, KIND_REPLICA, NULL, &address, primary);
     hostAddressFree(&address);
     return err;
@@ -137,7 +138,7 @@ static const char *supervisorConfigAddReplica(struct supervisor *s, struct insta
 
 static const char *supervisorConfigAddSentinel(struct supervisor *s, struct instance *primary,
                                                const struct str *arg) {
-    if (!runIdValid(arg[3])) return "Malformed run id of a Sentinel.";
+    if (!runIdIsValid(arg[3])) return "Malformed run id of a Sentinel.";
     struct hostAddress address;
     sds run_id = sdsnewstr(arg[3]);
     const char *err = supervisorConfigReadAddress(s, &address, arg[1], arg[2]);
@@ -149,18 +150,18 @@ static const char *supervisorConfigAddSentinel(struct supervisor *s, struct inst
     return err;
 }
 
-/* Of old versions, which wrote no run id: it will be met again. */
+/* Old versions wrote no run id; such a Sentinel will be found again by its hellos. */
 static const char *supervisorConfigIgnoreSentinel(struct supervisor *s, struct instance *primary,
                                                   const struct str *arg) {
     return (void)s, (void)primary, (void)arg, NULL;
 }
 
-/* ---- What holds for a primary ---- */
+/* ---- Settings of a primary ---- */
 
 static const char *supervisorConfigSetDownAfter(struct supervisor *s, struct instance *primary,
                                                 const struct str *arg) {
     (void)s;
-    int64_t ms = supervisorConfigMillisecondsOf(arg[1]);
+    int64_t ms = supervisorConfigParseMilliseconds(arg[1]);
     if (ms <= 0) return "negative or zero time parameter.";
     primary->down_after_ms = ms;
     supervisorSpreadDownAfter(primary);
@@ -170,7 +171,7 @@ static const char *supervisorConfigSetDownAfter(struct supervisor *s, struct ins
 static const char *supervisorConfigSetFailoverTimeout(struct supervisor *s, struct instance *primary,
                                                       const struct str *arg) {
     (void)s;
-    int64_t ms = supervisorConfigMillisecondsOf(arg[1]);
+    int64_t ms = supervisorConfigParseMilliseconds(arg[1]);
     if (ms <= 0) return "negative or zero time parameter.";
     primary->p.failover_timeout_ms = ms;
     return NULL;
@@ -179,7 +180,7 @@ static const char *supervisorConfigSetFailoverTimeout(struct supervisor *s, stru
 static const char *supervisorConfigSetRebootPeriod(struct supervisor *s, struct instance *primary,
                                                    const struct str *arg) {
     (void)s;
-    int64_t ms = supervisorConfigMillisecondsOf(arg[1]);
+    int64_t ms = supervisorConfigParseMilliseconds(arg[1]);
     if (ms < 0) return "negative time parameter.";
     primary->p.reboot_down_after_ms = ms;
     return NULL;
@@ -188,14 +189,14 @@ static const char *supervisorConfigSetRebootPeriod(struct supervisor *s, struct 
 static const char *supervisorConfigSetParallelSyncs(struct supervisor *s, struct instance *primary,
                                                     const struct str *arg) {
     (void)s;
-    int64_t n = supervisorConfigNumberUpTo(arg[1], INT_MAX);
+    int64_t n = supervisorConfigParseNumber(arg[1], INT_MAX);
     primary->p.parallel_syncs = n > INT_MAX ? INT_MAX : (int)n;
     return NULL;
 }
 
 static const char *supervisorConfigSetConfigEpoch(struct supervisor *s, struct instance *primary,
                                                   const struct str *arg) {
-    primary->config_epoch = supervisorConfigEpochOf(arg[1]);
+    primary->config_epoch = supervisorConfigParseEpoch(arg[1]);
     if (primary->config_epoch > s->current_epoch) s->current_epoch = primary->config_epoch;
     return NULL;
 }
@@ -203,7 +204,7 @@ static const char *supervisorConfigSetConfigEpoch(struct supervisor *s, struct i
 static const char *supervisorConfigSetLeaderEpoch(struct supervisor *s, struct instance *primary,
                                                   const struct str *arg) {
     (void)s;
-    primary->p.leader_epoch = supervisorConfigEpochOf(arg[1]);
+    primary->p.leader_epoch = supervisorConfigParseEpoch(arg[1]);
     return NULL;
 }
 
@@ -223,13 +224,14 @@ static const char *supervisorConfigAddRename(struct supervisor *s, struct instan
 
 static const struct line {
     const char *word;
-    int words; /* with the first */
+    int words; /* including the first */
     enum configPass pass;
-    /* arg: what follows the first word; in PASS_REST arg[0] is the name of `primary`. NULL: the last word is
-     * the value of the field at this offset, in PASS_REST of the primary, else of the supervisor. */
+    /* Applies the line. arg: the words after the first one; in PASS_REST arg[0] is the name of
+     * `primary`. NULL: the last word is the value of the field at this offset, of the primary in
+     * PASS_REST, else of the supervisor. */
     const char *(*apply)(struct supervisor *s, struct instance *primary, const struct str *arg);
     size_t field;
-    const char *err; /* when a flag or a script is invalid; NULL: the field is any text */
+    const char *err; /* for an invalid flag or script; NULL: the field takes any text */
 } lines[] = {
     {"myid", 2, PASS_SELF, .apply = supervisorConfigSetMyid},
     {"current-epoch", 2, PASS_SELF, .apply = supervisorConfigSetCurrentEpoch},
@@ -285,13 +287,13 @@ const char *supervisorConfigLine(struct supervisor *s, int argc, const struct st
     for (size_t n = 0; n < LINES && argc; n++)
         if (strIs(argv[0], lines[n].word) && argc == lines[n].words) line = &lines[n];
     if (!line) return "Unrecognized sentinel configuration statement.";
-    for (int n = 0; n < argc; n++) /* texts of ours end at a NUL */
+    for (int n = 0; n < argc; n++) /* texts of this file end at a NUL */
         if (argv[n].len && memchr(argv[n].ptr, '\0', argv[n].len))
             return "Unrecognized sentinel configuration statement.";
     struct instance *primary = NULL;
     if (line->pass == PASS_REST) {
         sds name = sdsnewstr(argv[1]);
-        primary = supervisorFind(s, name);
+        primary = supervisorFindPrimary(s, name);
         sdsfree(name);
         if (!primary) return "No such master with specified name.";
     }
@@ -302,31 +304,32 @@ const char *supervisorConfigLine(struct supervisor *s, int argc, const struct st
 
 /* ---- Writing ---- */
 
-static sds supervisorConfigAddQuoted(sds text, const char *before, const char *value) {
+static sds supervisorConfigAppendQuoted(sds text, const char *before, const char *value) {
     if (!value) return text;
     text = sdscat(text, before);
     text = sdscatrepr(text, value, sdslen(value));
     return sdscat(text, "\n");
 }
 
-/* "HOST PORT": of the two ways to say the host the one that says something. Peers announce it. */
-static sds supervisorCatAddress(sds text, const struct supervisor *s, const struct hostAddress *address) {
+/* Appends "HOST PORT", with the form of the host that is not empty. Peers announce it. */
+static sds supervisorConfigAppendAddress(sds text, const struct supervisor *s,
+                                         const struct hostAddress *address) {
     const char *host = hostAddressText(s, address);
     text = sdscatword(text, strOf(*host ? host : address->name));
     return sdscatprintf(text, " %d", address->port);
 }
 
-static sds supervisorConfigAddYesNo(sds text, const char *word, bool value, bool normally,
-                                    bool (*present)(void *priv, struct str word), void *priv) {
-    if (value == normally && !present(priv, strOf(word))) return text;
+static sds supervisorConfigAppendYesNo(sds text, const char *word, bool value, bool default_value,
+                                       bool (*present)(void *priv, struct str word), void *priv) {
+    if (value == default_value && !present(priv, strOf(word))) return text;
     return sdscatprintf(text, "%s %s\n", word, value ? "yes" : "no");
 }
 
-static sds supervisorConfigAddPrimarySettings(sds text, const struct instance *primary, const char *name) {
+static sds supervisorConfigAppendSettings(sds text, const struct instance *primary, const char *name) {
     const struct primaryState *p = &primary->p;
     const struct {
         const char *word;
-        int64_t value, normally;
+        int64_t value, default_value;
     } numbers[] = {{"down-after-milliseconds", primary->down_after_ms, DOWN_AFTER_MS},
                    {"failover-timeout", p->failover_timeout_ms, FAILOVER_TIMEOUT_MS},
                    {"parallel-syncs", p->parallel_syncs, 1}};
@@ -338,12 +341,12 @@ static sds supervisorConfigAddPrimarySettings(sds text, const struct instance *p
                  {"auth-pass", p->auth_pass},
                  {"auth-user", p->auth_user}};
     for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
-        if (numbers[n].value != numbers[n].normally)
+        if (numbers[n].value != numbers[n].default_value)
             text = sdscatprintf(text, "%s %s %lld\n", numbers[n].word, name, (long long)numbers[n].value);
     for (size_t n = 0; n < sizeof texts / sizeof *texts; n++) {
         if (!texts[n].value) continue;
         text = sdscatprintf(text, "%s %s ", texts[n].word, name);
-        text = supervisorConfigAddQuoted(text, "", texts[n].value);
+        text = supervisorConfigAppendQuoted(text, "", texts[n].value);
     }
     if (p->reboot_down_after_ms)
         text = sdscatprintf(text, "primary-reboot-down-after-period %s %lld\n", name,
@@ -352,62 +355,64 @@ static sds supervisorConfigAddPrimarySettings(sds text, const struct instance *p
                         (unsigned long long)primary->config_epoch, name, (unsigned long long)p->leader_epoch);
 }
 
-/* In a failover that has promoted a replica, primary and replica are told with exchanged places: should this
- * process end now, the next one finds them as they will be. */
-static const struct hostAddress *supervisorConfigPlaceOf(const struct instance *primary, int n) {
+/* Returns the address to be written for replica n. After a promotion the primary and the promoted replica are
+ * written with their places exchanged, so that the next process finds them right if this one ends now. */
+static const struct hostAddress *supervisorConfigReplicaAddress(const struct instance *primary, int n) {
     const struct hostAddress *address = &primary->p.replicas.items[n]->address;
-    return hostAddressSame(address, supervisorCurrentAddress(primary)) ? &primary->address : address;
+    return hostAddressIsSame(address, supervisorCurrentAddress(primary)) ? &primary->address : address;
 }
 
-/* Names that have come to be the same IP are one line: two would not be read. */
-static bool supervisorConfigToldBefore(const struct instance *primary, int n) {
+/* Returns whether an earlier replica has the same address. Names that resolve to one IP are one line, because
+ * two would be refused. */
+static bool supervisorConfigIsRepeated(const struct instance *primary, int n) {
     for (int k = 0; k < n; k++)
-        if (hostAddressSame(supervisorConfigPlaceOf(primary, k), supervisorConfigPlaceOf(primary, n)))
+        if (hostAddressIsSame(supervisorConfigReplicaAddress(primary, k),
+                              supervisorConfigReplicaAddress(primary, n)))
             return true;
     return false;
 }
 
-static sds supervisorConfigAddReplicas(sds text, const struct supervisor *s, const struct instance *primary,
-                                       const char *name) {
+static sds supervisorConfigAppendReplicas(sds text, const struct supervisor *s,
+                                          const struct instance *primary, const char *name) {
     for (int n = 0; n < primary->p.replicas.count; n++) {
-        if (supervisorConfigToldBefore(primary, n)) continue;
-        const struct hostAddress *address = supervisorConfigPlaceOf(primary, n);
+        if (supervisorConfigIsRepeated(primary, n)) continue;
+        const struct hostAddress *address = supervisorConfigReplicaAddress(primary, n);
         text = sdscatprintf(text, "known-replica %s ", name);
-        text = sdscat(supervisorCatAddress(text, s, address), "\n");
+        text = sdscat(supervisorConfigAppendAddress(text, s, address), "\n");
     }
     return text;
 }
 
-static sds supervisorConfigAddSentinels(sds text, const struct supervisor *s, const struct instance *primary,
-                                        const char *name) {
+static sds supervisorConfigAppendSentinels(sds text, const struct supervisor *s,
+                                           const struct instance *primary, const char *name) {
     for (int n = 0; n < primary->p.sentinels.count; n++) {
         const struct instance *i = primary->p.sentinels.items[n];
         text = sdscatprintf(text, "known-sentinel %s ", name);
-        text = sdscatprintf(supervisorCatAddress(text, s, &i->address), " \"%s\"\n", i->run_id);
+        text = sdscatprintf(supervisorConfigAppendAddress(text, s, &i->address), " \"%s\"\n", i->run_id);
     }
     return text;
 }
 
-static sds supervisorConfigAddRenames(sds text, const struct instance *primary, const char *name) {
+static sds supervisorConfigAppendRenames(sds text, const struct instance *primary, const char *name) {
     for (int n = 0; n < primary->p.renamed_count; n++) {
         const struct renamedCommand *renamed = &primary->p.renamed[n];
         text = sdscatprintf(text, "rename-command %s ", name);
         text = sdscatrepr(text, renamed->from, sdslen(renamed->from));
-        text = supervisorConfigAddQuoted(text, " ", renamed->to);
+        text = supervisorConfigAppendQuoted(text, " ", renamed->to);
     }
     return text;
 }
 
-static sds supervisorConfigAddPrimaryLines(sds text, const struct supervisor *s,
-                                           const struct instance *primary) {
+static sds supervisorConfigAppendPrimary(sds text, const struct supervisor *s,
+                                         const struct instance *primary) {
     const struct hostAddress *current = supervisorCurrentAddress(primary);
     sds name = sdscatword(sdsempty(), strOf(primary->name));
-    text = supervisorCatAddress(sdscatprintf(text, "monitor %s ", name), s, current);
+    text = supervisorConfigAppendAddress(sdscatprintf(text, "monitor %s ", name), s, current);
     text = sdscatprintf(text, " %d\n", primary->p.quorum);
-    text = supervisorConfigAddPrimarySettings(text, primary, name);
-    text = supervisorConfigAddReplicas(text, s, primary, name);
-    text = supervisorConfigAddSentinels(text, s, primary, name);
-    text = supervisorConfigAddRenames(text, primary, name);
+    text = supervisorConfigAppendSettings(text, primary, name);
+    text = supervisorConfigAppendReplicas(text, s, primary, name);
+    text = supervisorConfigAppendSentinels(text, s, primary, name);
+    text = supervisorConfigAppendRenames(text, primary, name);
     sdsfree(name);
     return text;
 }
@@ -417,16 +422,17 @@ sds supervisorConfigLines(const struct supervisor *s, bool (*present)(void *priv
     const struct supervisorSettings *set = &s->settings;
     sds text = sdsempty();
     if (*s->my_id) text = sdscatprintf(text, "myid %s\n", s->my_id);
-    text = supervisorConfigAddYesNo(text, "deny-scripts-reconfig", set->deny_scripts_reconfig, true, present,
-                                    priv);
-    text = supervisorConfigAddYesNo(text, "resolve-hostnames", set->resolve_hostnames, false, present, priv);
+    text = supervisorConfigAppendYesNo(text, "deny-scripts-reconfig", set->deny_scripts_reconfig, true,
+                                       present, priv);
     text =
-        supervisorConfigAddYesNo(text, "announce-hostnames", set->announce_hostnames, false, present, priv);
+        supervisorConfigAppendYesNo(text, "resolve-hostnames", set->resolve_hostnames, false, present, priv);
+    text = supervisorConfigAppendYesNo(text, "announce-hostnames", set->announce_hostnames, false, present,
+                                       priv);
     for (int n = 0; n < s->primaries.count; n++)
-        text = supervisorConfigAddPrimaryLines(text, s, s->primaries.items[n]);
+        text = supervisorConfigAppendPrimary(text, s, s->primaries.items[n]);
     text = sdscatprintf(text, "current-epoch %llu\n", (unsigned long long)s->current_epoch);
-    text = supervisorConfigAddQuoted(text, "announce-ip ", set->announce_ip);
+    text = supervisorConfigAppendQuoted(text, "announce-ip ", set->announce_ip);
     if (set->announce_port) text = sdscatprintf(text, "announce-port %d\n", set->announce_port);
-    text = supervisorConfigAddQuoted(text, "sentinel-user ", set->sentinel_user);
-    return supervisorConfigAddQuoted(text, "sentinel-pass ", set->sentinel_pass);
+    text = supervisorConfigAppendQuoted(text, "sentinel-user ", set->sentinel_user);
+    return supervisorConfigAppendQuoted(text, "sentinel-pass ", set->sentinel_pass);
 }

@@ -152,8 +152,8 @@ static void names_in_the_file(void **state) {
     assert_null(recorderConfigLine("resolve-hostnames yes"));
     assert_null(recorderConfigLine("monitor a host1 1 1"));
     assert_null(recorderConfigLine("monitor b nowhere 2 1"));
-    assert_string_equal(supervisorFind(&recorded_supervisor, "a")->address.ip, "10.1.1.1");
-    assert_string_equal(supervisorFind(&recorded_supervisor, "b")->address.ip, "");
+    assert_string_equal(supervisorFindPrimary(&recorded_supervisor, "a")->address.ip, "10.1.1.1");
+    assert_string_equal(supervisorFindPrimary(&recorded_supervisor, "b")->address.ip, "");
     assert_string_equal(recorderConfigLine("monitor c \"no where\" 2 1"), "Can't resolve instance hostname.");
     assert_null(recorderConfigLine("known-replica a host2 3"));
     assert_string_equal(recorderConfigLine("known-replica a 10.2.2.2 3"),
@@ -165,7 +165,7 @@ static void names_in_the_file(void **state) {
 static void primaries_of_the_file_are_told_later(void **state) {
     (void)state;
     expectRecord("");
-    supervisorBegin(&recorded_supervisor, TEST_NOW);
+    supervisorStart(&recorded_supervisor, TEST_NOW);
     expectRecord("log: The ID of this Sentinel is " TEST_MYID
                  "\n+monitor master m 127.0.0.1 6379 quorum 2\n");
 }

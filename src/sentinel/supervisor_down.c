@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_down.c - who is down: as this Sentinel sees it (s_down), and, of a primary, as enough Sentinels
- * see it (o_down). For the second the others are asked again and again while the first is true; their answers
- * also carry their votes (supervisor_vote.c), and neither counts for long when no new one comes. */
+/* supervisor_down.c - servers that are down, as this Sentinel sees it (s_down), and primaries that
+ * are down as enough Sentinels see it (o_down). While a primary is s_down, the other Sentinels are
+ * asked again and again. Their answers also carry their votes (supervisor_vote.c); answers and votes
+ * expire when no new ones come. */
 #include <stdio.h>
 
 #include "sentinel/supervisor_private.h"
 
-#define ANSWER_PERIODS 5 /* of asking: for so long an answer is believed */
+#define ANSWER_PERIODS 5 /* an answer is valid for so many ask periods */
 
-/* ---- As this Sentinel sees it ---- */
+/* ---- s_down ---- */
 
-/* For how long it has not answered. */
+/* Returns for how long it has not answered. */
 static int64_t supervisorDownSilentMs(const struct supervisor *s, const struct instance *i) {
     const struct peerLink *link = i->link;
     if (link->ping_ms) return s->now_ms - link->ping_ms;
-    return instanceDisconnected(i) ? s->now_ms - link->good_pong_ms : 0;
+    return instanceIsDisconnected(i) ? s->now_ms - link->good_pong_ms : 0;
 }
 
 static bool supervisorDownIsDown(const struct supervisor *s, const struct instance *i) {
@@ -25,7 +26,7 @@ static bool supervisorDownIsDown(const struct supervisor *s, const struct instan
     return (i->flags & FLAG_REBOOT) && s->now_ms - i->reboot_ms > i->p.reboot_down_after_ms;
 }
 
-void downTick(struct supervisor *s, struct instance *i) {
+void downSubjectiveTick(struct supervisor *s, struct instance *i) {
     bool down = supervisorDownIsDown(s, i);
     if (down == !!(i->flags & FLAG_S_DOWN)) return;
     if (down) {
@@ -37,9 +38,9 @@ void downTick(struct supervisor *s, struct instance *i) {
     supervisorEvent(s, EVENT_WARNING, down ? "+sdown" : "-sdown", i, "%s", "");
 }
 
-/* ---- As enough of them see it ---- */
+/* ---- o_down ---- */
 
-void downForAllTick(struct supervisor *s, struct instance *primary) {
+void downObjectiveTick(struct supervisor *s, struct instance *primary) {
     const struct instances *sentinels = &primary->p.sentinels;
     int agree = 1;
     for (int i = 0; i < sentinels->count; i++) agree += !!(sentinels->items[i]->flags & FLAG_MASTER_DOWN);
@@ -55,27 +56,28 @@ void downForAllTick(struct supervisor *s, struct instance *primary) {
     }
 }
 
-/* ---- Asking ---- */
+/* ---- Questions ---- */
 
-static void supervisorDownAsk(struct supervisor *s, struct instance *primary, struct instance *sentinel) {
+static void supervisorDownSendQuestion(struct supervisor *s, struct instance *primary,
+                                       struct instance *sentinel) {
     char port[16], epoch[32];
     bool vote = primary->p.failover_state > FAILOVER_NONE;
     snprintf(port, sizeof port, "%d", primary->address.port);
     snprintf(epoch, sizeof epoch, "%llu",
              (unsigned long long)(vote ? primary->p.failover_epoch : s->current_epoch));
-    instanceSend(s, sentinel, ASKED_DOWN, 6,
+    instanceSend(s, sentinel, REQ_DOWN, 6,
                  (struct str[]){STR("SENTINEL"), STR("is-master-down-by-addr"),
                                 strOf(hostAddressText(s, &primary->address)), strOf(port), strOf(epoch),
                                 vote ? strOf(s->my_id) : STR("*")});
 }
 
-/* A coordinated failover needs votes, too, though nobody is down. */
-static bool supervisorDownWorthAsking(const struct instance *primary) {
+/* A coordinated failover needs votes, too, although no server is down. */
+static bool supervisorDownNeedsQuestions(const struct instance *primary) {
     if (primary->flags & FLAG_S_DOWN) return true;
     return (primary->flags & FLAG_COORDINATED) && primary->p.failover_state == FAILOVER_WAIT_START;
 }
 
-void downAsk(struct supervisor *s, struct instance *primary, bool force) {
+void downSendQuestions(struct supervisor *s, struct instance *primary, bool force) {
     const struct instances *sentinels = &primary->p.sentinels;
     for (int i = 0; i < sentinels->count; i++) {
         struct instance *sentinel = sentinels->items[i];
@@ -84,23 +86,23 @@ void downAsk(struct supervisor *s, struct instance *primary, bool force) {
             sentinel->flags &= ~(unsigned)FLAG_MASTER_DOWN;
             sentinel->s.leader[0] = '\0';
         }
-        if (!supervisorDownWorthAsking(primary) || !instanceMaySend(sentinel)) continue;
-        if (force || age >= s->timers.ask_period) supervisorDownAsk(s, primary, sentinel);
+        if (!supervisorDownNeedsQuestions(primary) || !instanceMaySend(sentinel)) continue;
+        if (force || age >= s->timers.ask_period) supervisorDownSendQuestion(s, primary, sentinel);
     }
 }
 
 /* ---- Answers ---- */
 
-static bool supervisorDownAnswerMakesSense(const struct respReply *reply) {
+static bool supervisorDownIsAnswerValid(const struct respReply *reply) {
     if (reply->type != RESP_T_ARRAY || reply->elements != 3) return false;
     const struct respReply *down = reply->element, *leader = down + 1, *epoch = down + 2;
     if (down->type != RESP_T_INTEGER || leader->type != RESP_T_STRING || epoch->type != RESP_T_INTEGER)
         return false;
-    return strIs(leader->str, "*") || (runIdValid(leader->str) && epoch->integer >= 0);
+    return strIs(leader->str, "*") || (runIdIsValid(leader->str) && epoch->integer >= 0);
 }
 
-void downAnswered(struct supervisor *s, struct instance *sentinel, const struct respReply *reply) {
-    if (!supervisorDownAnswerMakesSense(reply)) return;
+void downProcessAnswer(struct supervisor *s, struct instance *sentinel, const struct respReply *reply) {
+    if (!supervisorDownIsAnswerValid(reply)) return;
     struct sentinelState *state = &sentinel->s;
     struct str leader = reply->element[1].str;
     uint64_t epoch = (uint64_t)reply->element[2].integer;
@@ -128,6 +130,6 @@ struct downAnswer supervisorAnswerDown(struct supervisor *s, const char *ip, int
     hostAddressFree(&address);
     if (!primary) return answer;
     answer.down = !s->tilt && (primary->flags & FLAG_S_DOWN);
-    if (run_id) voteFor(s, primary, epoch, run_id, answer.leader, &answer.leader_epoch);
+    if (run_id) voteGive(s, primary, epoch, run_id, answer.leader, &answer.leader_epoch);
     return answer;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_failover.c - the failover of a primary, as a state machine of one step in a tick. Only the
- * Sentinel that leads goes beyond wait_start; the others learn from its hellos what has come of it.
+/* supervisor_failover.c - the failover of a primary, as a state machine with one step in a tick. Only the
+ * Sentinel that leads goes beyond wait_start; the others learn the result from its hellos.
  *
  *     wait_start ──elected──▶ select_slave ──▶ send_slaveof_noone ──▶ wait_promotion
  *                                                                          │ it is a primary
  *                          none ◀── update_config ◀── reconf_slaves ◀──────┘
  *
- * Up to wait_promotion nothing has changed, and it can be given up (abort: none). From then on the promoted
- * replica is what clients and other Sentinels are told, with a greater config_epoch: there is no way back,
- * only an end, when the others follow it or time is up.
+ * Up to wait_promotion nothing has changed, and the failover can be aborted. From then on clients and other
+ * Sentinels get the promoted replica, with a greater config_epoch. The failover cannot be undone then; it
+ * ends when the other replicas follow, or when time is up.
  *
  * A replica is promoted by SLAVEOF NO ONE, or (handing_over) by the FAILOVER command of the primary, which
- * holds back writes and waits until the replica has everything: SLAVEOF NO ONE loses what the primary accepts
- * until it is demoted. A failover that a user asks for hands over whenever the primary is up and knows
- * FAILOVER. Where the user asks for COORDINATED, it is that or nothing; else, where the primary refuses or is
- * not done in time, SLAVEOF NO ONE follows. */
+ * holds back writes and waits until the replica has everything. SLAVEOF NO ONE loses what the primary accepts
+ * until it is demoted. A failover that a user requests hands over whenever the primary is up and knows
+ * FAILOVER. With COORDINATED, it must hand over; otherwise, if the primary refuses or is not done in time,
+ * SLAVEOF NO ONE follows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,23 +24,27 @@
 #include "base/zmalloc.h"
 #include "sentinel/supervisor_private.h"
 
-#define PONG_PERIODS         5 /* of PING, INFO: older than that, and it cannot be promoted */
-#define INFO_PERIODS         3
-#define INFO_PERIODS_PRESSED 5
-#define LINK_DOWN_PERIODS    10 /* of down-after: without its primary, while that was up */
-#define COORDINATED_MIN_MS   1000
-#define HAND_OVER_MS         10000 /* where it may be done without; at most half of failover-timeout */
-#define INFO_EAGER_MS        100   /* asked so often, while the failover waits for what it tells */
+#define PONG_PERIODS                                                                                         \
+    5 /* ages, in periods of PING and INFO, above which a replica cannot be                                  \
+       * promoted */
+#define INFO_PERIODS        3
+#define INFO_PERIODS_URGENT 5
+#define LINK_DOWN_PERIODS                                                                                    \
+    10 /* limit, in down-after periods, for a replica without its                                            \
+        * primary while that was up */
+#define COORDINATED_MIN_MS 1000
+#define HAND_OVER_MS       10000 /* if it is optional; at most half of failover-timeout */
+#define INFO_URGENT_MS     100   /* interval of INFO while the failover waits for what it reports */
 
 #define FLAGS_OF_FAILOVER ((unsigned)(FLAG_FAILOVER_IN_PROGRESS | FLAG_FORCE_FAILOVER | FLAG_COORDINATED))
 
-static void supervisorFailoverStateSet(struct supervisor *s, struct instance *primary,
+static void supervisorFailoverSetState(struct supervisor *s, struct instance *primary,
                                        enum sentinelFailoverState state) {
     primary->p.failover_state = state;
     primary->p.failover_state_ms = s->now_ms;
 }
 
-static int64_t supervisorFailoverInState(const struct supervisor *s, const struct instance *primary) {
+static int64_t supervisorFailoverTimeInState(const struct supervisor *s, const struct instance *primary) {
     return s->now_ms - primary->p.failover_state_ms;
 }
 
@@ -53,24 +57,25 @@ static void supervisorFailoverSendWords(struct supervisor *s, struct instance *i
         argv[argc] = strOf(words[argc]);
         argc++;
     }
-    instanceSend(s, i, ASKED_NOTHING, argc, argv);
+    instanceSend(s, i, REQ_OTHER, argc, argv);
 }
 #define SEND(s, i, ...) supervisorFailoverSendWords(s, i, (const char *[]){__VA_ARGS__, NULL})
 
-/* Clients come back, ask, and find the new primary. */
+/* Disconnects clients, so that they reconnect and find the new primary. */
 static void supervisorFailoverSendKillClients(struct supervisor *s, struct instance *i) {
     SEND(s, i, "CLIENT", "KILL", "TYPE", "normal");
     SEND(s, i, "CLIENT", "KILL", "TYPE", "pubsub");
 }
 
-/* Is its channel there, and has it been of use? What is sent while it connects may never arrive. */
-static bool supervisorFailoverReachable(const struct instance *i) {
+/* Returns whether the channel exists and has delivered a reply. What is sent while it
+ * connects may never arrive. */
+static bool supervisorFailoverIsReachable(const struct instance *i) {
     const struct peerLink *link = i->link;
     return link->channel[CHANNEL_COMMAND] && link->pong_ms >= link->since_ms[CHANNEL_COMMAND];
 }
 
-bool sendReplicaOf(struct supervisor *s, struct instance *i, const struct hostAddress *to) {
-    if (!supervisorFailoverReachable(i)) return false;
+bool failoverSendReplicaOf(struct supervisor *s, struct instance *i, const struct hostAddress *to) {
+    if (!supervisorFailoverIsReachable(i)) return false;
     char port[16];
     snprintf(port, sizeof port, "%d", to ? to->port : 0);
     SEND(s, i, "MULTI");
@@ -82,21 +87,21 @@ bool sendReplicaOf(struct supervisor *s, struct instance *i, const struct hostAd
     return true;
 }
 
-static bool supervisorFailoverAsksForInfo(const struct peerLink *link) {
+static bool supervisorFailoverAwaitsInfo(const struct peerLink *link) {
     for (int i = 0; i < link->pending_count; i++)
-        if (link->pending[i].what == ASKED_INFO) return true;
+        if (link->pending[i].what == REQ_INFO) return true;
     return false;
 }
 
-/* Clients wait for what this one becomes: sooner than by the period of INFO. */
-static void supervisorFailoverWatchClosely(struct supervisor *s, struct instance *i) {
-    if (!supervisorFailoverReachable(i) || !instanceMaySend(i) || supervisorFailoverAsksForInfo(i->link))
+/* Requests INFO more often than by its period, because clients wait for the change. */
+static void supervisorFailoverRequestInfo(struct supervisor *s, struct instance *i) {
+    if (!supervisorFailoverIsReachable(i) || !instanceMaySend(i) || supervisorFailoverAwaitsInfo(i->link))
         return;
-    if (s->now_ms - i->info_ms >= INFO_EAGER_MS)
-        instanceSend(s, i, ASKED_INFO, 1, (struct str[]){STR("INFO")});
+    if (s->now_ms - i->info_ms >= INFO_URGENT_MS)
+        instanceSend(s, i, REQ_INFO, 1, (struct str[]){STR("INFO")});
 }
 
-/* To the primary: hand over to that replica, within that time. */
+/* Makes the primary hand over to the promoted replica within that time. */
 static void supervisorFailoverSendFailover(struct supervisor *s, struct instance *primary,
                                            int64_t within_ms) {
     const struct hostAddress *to = &primary->p.promoted->address;
@@ -109,8 +114,8 @@ static void supervisorFailoverSendFailover(struct supervisor *s, struct instance
     SEND(s, primary, "EXEC");
 }
 
-/* After FAILOVER: what sendReplicaOf does besides the change of the role. */
-static void supervisorFailoverSendSettle(struct supervisor *s, struct instance *i) {
+/* Does after FAILOVER what failoverSendReplicaOf does besides changing the role. */
+static void supervisorFailoverSendCleanup(struct supervisor *s, struct instance *i) {
     if (!i->link->channel[CHANNEL_COMMAND]) return;
     SEND(s, i, "MULTI");
     SEND(s, i, "CONFIG", "REWRITE");
@@ -119,23 +124,23 @@ static void supervisorFailoverSendSettle(struct supervisor *s, struct instance *
     SEND(s, i, "EXEC");
 }
 
-void callReconfigScript(struct supervisor *s, struct instance *primary, const char *role,
-                        const struct hostAddress *from, const struct hostAddress *to) {
+void failoverRunReconfigScript(struct supervisor *s, struct instance *primary, const char *role,
+                               const struct hostAddress *from, const struct hostAddress *to) {
     if (!primary->p.reconfig_script) return;
     char from_port[16], to_port[16];
     snprintf(from_port, sizeof from_port, "%d", from->port);
     snprintf(to_port, sizeof to_port, "%d", to->port);
     const char *argv[] = {primary->name,          role,   "start", hostAddressText(s, from), from_port,
                           hostAddressText(s, to), to_port};
-    s->env->script(s->w, primary->p.reconfig_script, 7, argv);
+    s->env->script(s->ctx, primary->p.reconfig_script, 7, argv);
 }
 
-/* ---- Beginning and giving up ---- */
+/* ---- Start and abort ---- */
 
 static void failoverStart(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     serverAssert(p->failover_state == FAILOVER_NONE);
-    supervisorFailoverStateSet(s, primary, FAILOVER_WAIT_START);
+    supervisorFailoverSetState(s, primary, FAILOVER_WAIT_START);
     primary->flags |= FLAG_FAILOVER_IN_PROGRESS;
     p->handing_over = false;
     p->failover_epoch = ++s->current_epoch;
@@ -169,9 +174,9 @@ bool failoverStartIfNeeded(struct supervisor *s, struct instance *primary) {
     return true;
 }
 
-/* The primary shall not hand over any more, and shall take writes again. */
-static void supervisorFailoverSendTakeBack(struct supervisor *s, struct instance *primary) {
-    if (!supervisorFailoverReachable(primary)) return;
+/* Ends the handing over; the primary takes writes again. */
+static void supervisorFailoverSendAbort(struct supervisor *s, struct instance *primary) {
+    if (!supervisorFailoverIsReachable(primary)) return;
     SEND(s, primary, "FAILOVER", "ABORT");
     SEND(s, primary, "CLIENT", "UNPAUSE");
 }
@@ -180,9 +185,9 @@ static void failoverAbort(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     serverAssert(p->failover_state <= FAILOVER_WAIT_PROMOTION);
     if (p->handing_over && p->failover_state == FAILOVER_WAIT_PROMOTION)
-        supervisorFailoverSendTakeBack(s, primary);
+        supervisorFailoverSendAbort(s, primary);
     primary->flags &= ~FLAGS_OF_FAILOVER;
-    supervisorFailoverStateSet(s, primary, FAILOVER_NONE);
+    supervisorFailoverSetState(s, primary, FAILOVER_NONE);
     if (p->promoted) p->promoted->flags &= ~(unsigned)FLAG_PROMOTED;
     p->promoted = NULL;
 }
@@ -192,23 +197,23 @@ static void supervisorFailoverAbortWith(struct supervisor *s, struct instance *p
     failoverAbort(s, primary);
 }
 
-/* ---- Which replica ---- */
+/* ---- Selecting a replica ---- */
 
-static bool supervisorFailoverPromotable(const struct supervisor *s, const struct instance *primary,
-                                         const struct instance *r) {
+static bool supervisorFailoverIsPromotable(const struct supervisor *s, const struct instance *primary,
+                                           const struct instance *r) {
     bool primary_down = primary->flags & FLAG_S_DOWN;
-    if (r->flags & FLAG_S_DOWN || instanceDisconnected(r) || r->r.priority == 0) return false;
+    if (r->flags & FLAG_S_DOWN || instanceIsDisconnected(r) || r->r.priority == 0) return false;
     if (s->now_ms - r->link->good_pong_ms > PONG_PERIODS * s->timers.ping_period) return false;
     int64_t info_age =
-        primary_down ? INFO_PERIODS_PRESSED * s->timers.ping_period : INFO_PERIODS * s->timers.info_period;
+        primary_down ? INFO_PERIODS_URGENT * s->timers.ping_period : INFO_PERIODS * s->timers.info_period;
     if (s->now_ms - r->info_ms > info_age) return false;
     int64_t allowed = LINK_DOWN_PERIODS * primary->down_after_ms;
-    /* It may have been silent for long before that was noticed: during TILT. */
+    /* During TILT it may have been silent for long before that was noticed. */
     if (primary_down) allowed += s->now_ms - minTime(primary->s_down_ms, primary->link->good_pong_ms);
     return r->r.link_down_ms <= allowed;
 }
 
-static bool supervisorFailoverBetterReplica(const struct instance *a, const struct instance *b) {
+static bool supervisorFailoverIsBetter(const struct instance *a, const struct instance *b) {
     if (a->r.priority != b->r.priority) return a->r.priority < b->r.priority;
     if (a->r.repl_offset != b->r.repl_offset) return a->r.repl_offset > b->r.repl_offset;
     if (!a->run_id[0] || !b->run_id[0]) return a->run_id[0];
@@ -220,8 +225,7 @@ struct instance *failoverSelectReplica(struct supervisor *s, struct instance *pr
     struct instance *best = NULL;
     for (int i = 0; i < replicas->count; i++) {
         struct instance *r = replicas->items[i];
-        if (supervisorFailoverPromotable(s, primary, r) &&
-            (!best || supervisorFailoverBetterReplica(r, best)))
+        if (supervisorFailoverIsPromotable(s, primary, r) && (!best || supervisorFailoverIsBetter(r, best)))
             best = r;
     }
     return best;
@@ -229,20 +233,20 @@ struct instance *failoverSelectReplica(struct supervisor *s, struct instance *pr
 
 /* ---- Up to the promotion ---- */
 
-/* Failovers of other primaries may have begun newer epochs, in which no Sentinel votes for an older one any
- * more. When this Sentinel has not voted in the newest epoch for this primary, it asks again for the votes of
- * that one. */
+/* Failovers of other primaries may have begun newer epochs, in which no Sentinel votes in an
+ * older one any more. If this Sentinel has not voted for this primary in the newest epoch, it
+ * requests votes in that one. */
 static void failoverFollowEpoch(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     if (p->failover_epoch >= s->current_epoch || p->leader_epoch >= s->current_epoch) return;
     p->failover_epoch = s->current_epoch;
-    downAsk(s, primary, true);
+    downSendQuestions(s, primary, true);
 }
 
 static void supervisorFailoverWaitStart(struct supervisor *s, struct instance *primary) {
     struct primaryState *p = &primary->p;
     char winner[RUN_ID_LEN + 1];
-    bool elected = voteWinner(s, primary, p->failover_epoch, winner) && strcmp(winner, s->my_id) == 0;
+    bool elected = voteFindWinner(s, primary, p->failover_epoch, winner) && strcmp(winner, s->my_id) == 0;
     if (!elected && !(primary->flags & FLAG_FORCE_FAILOVER)) {
         failoverFollowEpoch(s, primary);
         int64_t timeout = minTime(s->timers.election_timeout, p->failover_timeout_ms);
@@ -251,8 +255,8 @@ static void supervisorFailoverWaitStart(struct supervisor *s, struct instance *p
         return;
     }
     supervisorEvent(s, EVENT_WARNING, "+elected-leader", primary, "%s", "");
-    if (s->simulate_failure & FAIL_AFTER_ELECTION) s->env->crash(s->w);
-    supervisorFailoverStateSet(s, primary, FAILOVER_SELECT_REPLICA);
+    if (s->simulate_failure & FAIL_AFTER_ELECTION) s->env->crash(s->ctx);
+    supervisorFailoverSetState(s, primary, FAILOVER_SELECT_REPLICA);
     supervisorEvent(s, EVENT_WARNING, "+failover-state-select-slave", primary, "%s", "");
 }
 
@@ -265,7 +269,7 @@ static void supervisorFailoverSelectReplica(struct supervisor *s, struct instanc
     supervisorEvent(s, EVENT_WARNING, "+selected-slave", replica, "%s", "");
     replica->flags |= FLAG_PROMOTED;
     primary->p.promoted = replica;
-    supervisorFailoverStateSet(s, primary, FAILOVER_SEND_REPLICAOF_NOONE);
+    supervisorFailoverSetState(s, primary, FAILOVER_SEND_REPLICAOF_NOONE);
     supervisorEvent(s, EVENT_NOTICE, "+failover-state-send-slaveof-noone", replica, "%s", "");
 }
 
@@ -273,11 +277,11 @@ static int64_t supervisorFailoverHandOverTime(const struct instance *primary) {
     return minTime(HAND_OVER_MS, primary->p.failover_timeout_ms / 2);
 }
 
-/* An INFO that was asked for before FAILOVER would not tell of it, see supervisorFailoverHandOverFailed. */
+/* An INFO that was requested before FAILOVER would not report it, see supervisorFailoverHasHandOverFailed. */
 static bool supervisorFailoverSendHandOver(struct supervisor *s, struct instance *primary,
                                            int64_t within_ms) {
-    if (!supervisorFailoverReachable(primary->p.promoted) || !supervisorFailoverReachable(primary) ||
-        supervisorFailoverAsksForInfo(primary->link))
+    if (!supervisorFailoverIsReachable(primary->p.promoted) || !supervisorFailoverIsReachable(primary) ||
+        supervisorFailoverAwaitsInfo(primary->link))
         return false;
     supervisorFailoverSendFailover(s, primary, within_ms);
     return true;
@@ -285,26 +289,26 @@ static bool supervisorFailoverSendHandOver(struct supervisor *s, struct instance
 
 static bool supervisorFailoverSendPromotion(struct supervisor *s, struct instance *primary, int64_t left_ms) {
     if (primary->flags & FLAG_COORDINATED) return supervisorFailoverSendHandOver(s, primary, left_ms);
-    if (primary->p.handing_over && supervisorFailoverReachable(primary))
+    if (primary->p.handing_over && supervisorFailoverIsReachable(primary))
         return supervisorFailoverSendHandOver(s, primary, supervisorFailoverHandOverTime(primary));
     primary->p.handing_over = false;
-    return sendReplicaOf(s, primary->p.promoted, NULL);
+    return failoverSendReplicaOf(s, primary->p.promoted, NULL);
 }
 
 static void supervisorFailoverPromote(struct supervisor *s, struct instance *primary) {
-    int64_t left = primary->p.failover_timeout_ms - supervisorFailoverInState(s, primary);
+    int64_t left = primary->p.failover_timeout_ms - supervisorFailoverTimeInState(s, primary);
     if ((primary->flags & FLAG_COORDINATED) && left < COORDINATED_MIN_MS) {
         supervisorFailoverAbortWith(s, primary, "-failover-abort-master-timeout");
     } else if (supervisorFailoverSendPromotion(s, primary, left)) {
-        supervisorFailoverStateSet(s, primary, FAILOVER_WAIT_PROMOTION);
+        supervisorFailoverSetState(s, primary, FAILOVER_WAIT_PROMOTION);
         supervisorEvent(s, EVENT_NOTICE, "+failover-state-wait-promotion", primary->p.promoted, "%s", "");
     } else if (left < 0) {
         supervisorFailoverAbortWith(s, primary, "-failover-abort-slave-timeout");
     }
 }
 
-/* Another Sentinel has led one since, and was first. */
-static bool supervisorFailoverOvertaken(struct supervisor *s, struct instance *primary) {
+/* Aborts if another Sentinel has completed a failover meanwhile. */
+static bool supervisorFailoverAbortIfOvertaken(struct supervisor *s, struct instance *primary) {
     const struct primaryState *p = &primary->p;
     if (p->failover_epoch > primary->config_epoch) return false;
     supervisorLog(s, LL_NOTICE, "Failover of '%s' in epoch %llu given up: there is a newer configuration",
@@ -313,63 +317,63 @@ static bool supervisorFailoverOvertaken(struct supervisor *s, struct instance *p
     return true;
 }
 
-/* The connection is gone, time is up, or its INFO says that it is a primary and has no failover under way: it
- * has refused FAILOVER, or given it up. */
-static bool supervisorFailoverHandOverFailed(struct supervisor *s, struct instance *primary) {
-    if (!supervisorFailoverReachable(primary) ||
-        supervisorFailoverInState(s, primary) > supervisorFailoverHandOverTime(primary))
+/* Returns whether the connection is lost, time is up, or INFO reports a primary without a failover under way:
+ * it has refused or aborted FAILOVER. */
+static bool supervisorFailoverHasHandOverFailed(struct supervisor *s, struct instance *primary) {
+    if (!supervisorFailoverIsReachable(primary) ||
+        supervisorFailoverTimeInState(s, primary) > supervisorFailoverHandOverTime(primary))
         return true;
-    supervisorFailoverWatchClosely(s, primary);
-    bool told = primary->info_ms > primary->p.failover_state_ms;
-    return told && !primary->failing_over && !primary->reports_replica;
+    supervisorFailoverRequestInfo(s, primary);
+    bool reported = primary->info_ms > primary->p.failover_state_ms;
+    return reported && !primary->failing_over && !primary->reports_replica;
 }
 
-/* Writes stay held back on the primary, by its CLIENT PAUSE, until the time that it was given is over. */
+/* The CLIENT PAUSE holds writes back on the primary until its time is over. */
 static void supervisorFailoverPromoteWithoutPrimary(struct supervisor *s, struct instance *primary) {
-    if (!sendReplicaOf(s, primary->p.promoted, NULL)) return;
+    if (!failoverSendReplicaOf(s, primary->p.promoted, NULL)) return;
     supervisorLog(s, LL_NOTICE, "'%s' has not handed over: its replica is promoted without it",
                   primary->name);
-    if (supervisorFailoverReachable(primary)) SEND(s, primary, "FAILOVER", "ABORT");
+    if (supervisorFailoverIsReachable(primary)) SEND(s, primary, "FAILOVER", "ABORT");
     primary->p.handing_over = false;
-    supervisorFailoverStateSet(s, primary, FAILOVER_WAIT_PROMOTION);
+    supervisorFailoverSetState(s, primary, FAILOVER_WAIT_PROMOTION);
 }
 
-/* INFO tells of the promotion, see failoverPromoted. */
+/* INFO reports the promotion, see failoverProcessPromotion. */
 static void supervisorFailoverWaitPromotion(struct supervisor *s, struct instance *primary) {
-    bool may_do_without = primary->p.handing_over && !(primary->flags & FLAG_COORDINATED);
-    if (may_do_without && supervisorFailoverHandOverFailed(s, primary))
+    bool may_skip = primary->p.handing_over && !(primary->flags & FLAG_COORDINATED);
+    if (may_skip && supervisorFailoverHasHandOverFailed(s, primary))
         supervisorFailoverPromoteWithoutPrimary(s, primary);
-    if (supervisorFailoverInState(s, primary) > primary->p.failover_timeout_ms)
+    if (supervisorFailoverTimeInState(s, primary) > primary->p.failover_timeout_ms)
         supervisorFailoverAbortWith(s, primary, "-failover-abort-slave-timeout");
     else
-        supervisorFailoverWatchClosely(s, primary->p.promoted);
+        supervisorFailoverRequestInfo(s, primary->p.promoted);
 }
 
-void failoverPromoted(struct supervisor *s, struct instance *replica) {
+void failoverProcessPromotion(struct supervisor *s, struct instance *replica) {
     struct instance *primary = replica->primary;
     serverAssert(primary->p.promoted == replica && primary->p.failover_state == FAILOVER_WAIT_PROMOTION);
-    if (supervisorFailoverOvertaken(s, primary)) return;
+    if (supervisorFailoverAbortIfOvertaken(s, primary)) return;
     primary->config_epoch = primary->p.failover_epoch;
-    supervisorFailoverStateSet(s, primary, FAILOVER_RECONF_REPLICAS);
+    supervisorFailoverSetState(s, primary, FAILOVER_RECONF_REPLICAS);
     supervisorSave(s);
     supervisorEvent(s, EVENT_WARNING, "+promoted-slave", replica, "%s", "");
-    if (s->simulate_failure & FAIL_AFTER_PROMOTION) s->env->crash(s->w);
+    if (s->simulate_failure & FAIL_AFTER_PROMOTION) s->env->crash(s->ctx);
     supervisorEvent(s, EVENT_WARNING, "+failover-state-reconf-slaves", primary, "%s", "");
-    callReconfigScript(s, primary, "leader", &primary->address, &replica->address);
+    failoverRunReconfigScript(s, primary, "leader", &primary->address, &replica->address);
     if (primary->p.handing_over) {
-        supervisorFailoverSendSettle(s, primary);
-        supervisorFailoverSendSettle(s, replica);
+        supervisorFailoverSendCleanup(s, primary);
+        supervisorFailoverSendCleanup(s, replica);
     }
     helloForceUpdate(s, primary);
 }
 
-/* ---- After it ---- */
+/* ---- Reconfiguration of replicas ---- */
 
-static bool supervisorFailoverFollows(const struct instance *r) { /* the promoted one, or is that one */
+static bool supervisorFailoverIsDone(const struct instance *r) { /* or is the promoted one */
     return r->flags & (FLAG_PROMOTED | FLAG_RECONF_DONE);
 }
 
-static void supervisorFailoverGiveUpSilent(struct supervisor *s, struct instance *r) {
+static void supervisorFailoverExpireReconf(struct supervisor *s, struct instance *r) {
     if (!(r->flags & FLAG_RECONF_SENT) || s->now_ms - r->r.reconf_sent_ms <= s->timers.replica_reconf_timeout)
         return;
     supervisorEvent(s, EVENT_NOTICE, "-slave-reconf-sent-timeout", r, "%s", "");
@@ -378,59 +382,59 @@ static void supervisorFailoverGiveUpSilent(struct supervisor *s, struct instance
 }
 
 static void supervisorFailoverReconfigure(struct supervisor *s, struct instance *r, const char *event) {
-    if (!sendReplicaOf(s, r, &r->primary->p.promoted->address)) return;
+    if (!failoverSendReplicaOf(s, r, &r->primary->p.promoted->address)) return;
     r->flags |= FLAG_RECONF_SENT;
     r->r.reconf_sent_ms = s->now_ms;
     supervisorEvent(s, EVENT_NOTICE, event, r, "%s", "");
 }
 
-/* Only so many at a time: they do not serve while they fetch everything. */
+/* Reconfigures parallel_syncs replicas at a time, because they do not serve while they fetch everything. */
 static void supervisorFailoverReconfigureNext(struct supervisor *s, struct instance *primary) {
     const struct instances *replicas = &primary->p.replicas;
     const unsigned under_way = FLAG_RECONF_SENT | FLAG_RECONF_INPROG;
-    int busy = 0;
+    int syncing = 0;
     for (int i = 0; i < replicas->count; i++) {
         struct instance *r = replicas->items[i];
-        supervisorFailoverGiveUpSilent(s, r);
+        supervisorFailoverExpireReconf(s, r);
         if (!(r->flags & under_way)) continue;
-        busy++;
-        supervisorFailoverWatchClosely(s, r);
+        syncing++;
+        supervisorFailoverRequestInfo(s, r);
     }
-    for (int i = 0; i < replicas->count && busy < primary->p.parallel_syncs; i++) {
+    for (int i = 0; i < replicas->count && syncing < primary->p.parallel_syncs; i++) {
         struct instance *r = replicas->items[i];
-        if (supervisorFailoverFollows(r) || r->flags & under_way || instanceDisconnected(r)) continue;
+        if (supervisorFailoverIsDone(r) || r->flags & under_way || instanceIsDisconnected(r)) continue;
         supervisorFailoverReconfigure(s, r, "+slave-reconf-sent");
-        busy += !!(r->flags & FLAG_RECONF_SENT);
+        syncing += !!(r->flags & FLAG_RECONF_SENT);
     }
 }
 
-/* Replicas that are still to follow; those that are down get told when they are back. */
-static int supervisorFailoverOutstanding(const struct instance *primary) {
+/* Counts the replicas that do not follow yet. Those that are down are reconfigured when they are back. */
+static int supervisorFailoverCountOutstanding(const struct instance *primary) {
     const struct instances *replicas = &primary->p.replicas;
     int count = 0;
     for (int i = 0; i < replicas->count; i++)
-        count += !supervisorFailoverFollows(replicas->items[i]) && !(replicas->items[i]->flags & FLAG_S_DOWN);
+        count += !supervisorFailoverIsDone(replicas->items[i]) && !(replicas->items[i]->flags & FLAG_S_DOWN);
     return count;
 }
 
-static void supervisorFailoverTellTheRest(struct supervisor *s, struct instance *primary) {
+static void supervisorFailoverReconfigureRest(struct supervisor *s, struct instance *primary) {
     const struct instances *replicas = &primary->p.replicas;
     for (int i = 0; i < replicas->count; i++) {
         struct instance *r = replicas->items[i];
-        if (supervisorFailoverFollows(r) || r->flags & FLAG_RECONF_SENT || instanceDisconnected(r)) continue;
+        if (supervisorFailoverIsDone(r) || r->flags & FLAG_RECONF_SENT || instanceIsDisconnected(r)) continue;
         supervisorFailoverReconfigure(s, r, "+slave-reconf-sent-be");
     }
 }
 
 static void supervisorFailoverReconfReplicas(struct supervisor *s, struct instance *primary) {
     supervisorFailoverReconfigureNext(s, primary);
-    bool late = supervisorFailoverInState(s, primary) > primary->p.failover_timeout_ms;
+    bool late = supervisorFailoverTimeInState(s, primary) > primary->p.failover_timeout_ms;
     bool promoted_down = primary->p.promoted->flags & FLAG_S_DOWN;
-    if (!late && (promoted_down || supervisorFailoverOutstanding(primary))) return;
+    if (!late && (promoted_down || supervisorFailoverCountOutstanding(primary))) return;
     if (late) supervisorEvent(s, EVENT_WARNING, "+failover-end-for-timeout", primary, "%s", "");
     supervisorEvent(s, EVENT_WARNING, "+failover-end", primary, "%s", "");
-    supervisorFailoverStateSet(s, primary, FAILOVER_UPDATE_CONFIG);
-    if (late) supervisorFailoverTellTheRest(s, primary);
+    supervisorFailoverSetState(s, primary, FAILOVER_UPDATE_CONFIG);
+    if (late) supervisorFailoverReconfigureRest(s, primary);
 }
 
 void failoverFinish(struct supervisor *s, struct instance *primary) {
@@ -442,7 +446,8 @@ void failoverFinish(struct supervisor *s, struct instance *primary) {
 
 void failoverTick(struct supervisor *s, struct instance *primary) {
     enum sentinelFailoverState state = primary->p.failover_state;
-    if (state > FAILOVER_NONE && state < FAILOVER_RECONF_REPLICAS && supervisorFailoverOvertaken(s, primary))
+    if (state > FAILOVER_NONE && state < FAILOVER_RECONF_REPLICAS &&
+        supervisorFailoverAbortIfOvertaken(s, primary))
         return;
     switch (state) {
     case FAILOVER_WAIT_START: supervisorFailoverWaitStart(s, primary); return;
@@ -455,7 +460,7 @@ void failoverTick(struct supervisor *s, struct instance *primary) {
     }
 }
 
-/* ---- Asked for by a user ---- */
+/* ---- Requests of users ---- */
 
 enum manualFailover supervisorFailover(struct supervisor *s, struct instance *primary, bool coordinated,
                                        int64_t now_ms) {
@@ -469,6 +474,6 @@ enum manualFailover supervisorFailover(struct supervisor *s, struct instance *pr
     primary->flags |= FLAG_S_DOWN | (coordinated ? FLAG_COORDINATED : FLAG_FORCE_FAILOVER);
     failoverStart(s, primary);
     primary->p.handing_over = coordinated || (is_up && primary->p.knows_failover);
-    if (coordinated) downAsk(s, primary, true);
+    if (coordinated) downSendQuestions(s, primary, true);
     return MANUAL_OK;
 }

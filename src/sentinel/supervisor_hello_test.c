@@ -15,7 +15,7 @@ static struct instance *sentinelOf(struct instance *p, int n) {
 }
 
 static void supervisorHelloTestHear(const char *hello) {
-    supervisorHello(&recorded_supervisor, strOf(hello), recorded_supervisor.now_ms);
+    supervisorProcessHello(&recorded_supervisor, strOf(hello), recorded_supervisor.now_ms);
 }
 
 /* ---- What is said ---- */
@@ -46,7 +46,7 @@ static void said_with_names(void **state) {
     assert_null(recorderConfigLine("monitor n host1 6479 1"));
     recorderTickAt(0);
     recorderForget();
-    assert_true(helloSend(&recorded_supervisor, supervisorFind(&recorded_supervisor, "n")));
+    assert_true(helloSend(&recorded_supervisor, supervisorFindPrimary(&recorded_supervisor, "n")));
     expectRecord("6479 cmd> PUBLISH __sentinel__:hello 10.0.0.9,26379," TEST_MYID ",0,n,host1,6479,0\n");
 }
 
@@ -100,7 +100,7 @@ static void who_watches_two_has_one_link(void **state) {
     assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
     supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
-    struct instance *n = supervisorFind(&recorded_supervisor, "n");
+    struct instance *n = supervisorFindPrimary(&recorded_supervisor, "n");
     assert_ptr_equal(sentinelOf(supervisorHelloTestPrimary(), 0)->link, sentinelOf(n, 0)->link);
 }
 
@@ -114,7 +114,7 @@ static void supervisorHelloTestOurselves(void **state) {
 static void supervisorHelloTestMoved(void **state) {
     (void)state;
     assert_null(recorderConfigLine("monitor n 127.0.0.1 6479 2"));
-    struct instance *n = supervisorFind(&recorded_supervisor, "n");
+    struct instance *n = supervisorFindPrimary(&recorded_supervisor, "n");
     supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6379,0");
     supervisorHelloTestHear("127.0.0.1,26380," ID_A ",0,n,127.0.0.1,6479,0");
     recorderTickAt(0);
@@ -151,7 +151,7 @@ static void supervisorHelloTestReplaced(void **state) {
     supervisorHelloTestHear("127.0.0.1,26380," ID_B ",0,m,127.0.0.1,6379,0");
     expectRecord("+sentinel-invalid-addr sentinel " ID_A " 127.0.0.1 26380 @ m 127.0.0.1 6379\n"
                  "+sentinel sentinel " ID_B " 127.0.0.1 26380 @ m 127.0.0.1 6379\nsave\n");
-    assert_int_equal(supervisorFind(&recorded_supervisor, "n")->p.sentinels.count, 0);
+    assert_int_equal(supervisorFindPrimary(&recorded_supervisor, "n")->p.sentinels.count, 0);
     assert_int_equal(supervisorHelloTestPrimary()->p.sentinels.count, 1);
 }
 
@@ -268,8 +268,8 @@ static void heard_from_who_goes(void **state) {
                                "$77\r\n127.0.0.1,26380," ID_A ",0,m,127.0.0.1,6380,3\r\n";
     struct respReply message;
     assert_int_equal(respReadReply(wire, sizeof wire - 1, &message), sizeof wire - 1);
-    supervisorMessage(&recorded_supervisor, supervisorHelloTestPrimary()->p.replicas.items[0]->link, &message,
-                      recorded_supervisor.now_ms + 10);
+    supervisorProcessMessage(&recorded_supervisor, supervisorHelloTestPrimary()->p.replicas.items[0]->link,
+                             &message, recorded_supervisor.now_ms + 10);
     respReplyFree(&message);
     assert_int_equal(supervisorHelloTestPrimary()->address.port, 6380);
     assert_non_null(strstr(recorder.text, "close 6380 cmd\nclose 6380 pubsub\n"));
@@ -312,8 +312,8 @@ static void supervisorHelloTestNonsense(void **state) {
         expectRecord("");
     }
     static const char nul[] = "127.0.0.1,26380," ID_A ",0,m\0,127.0.0.1,6379,0";
-    supervisorHello(&recorded_supervisor, strN(nul, sizeof nul - 1), recorded_supervisor.now_ms);
-    supervisorHello(&recorded_supervisor, strN(NULL, 0), recorded_supervisor.now_ms);
+    supervisorProcessHello(&recorded_supervisor, strN(nul, sizeof nul - 1), recorded_supervisor.now_ms);
+    supervisorProcessHello(&recorded_supervisor, strN(NULL, 0), recorded_supervisor.now_ms);
     expectRecord("");
     assert_int_equal(supervisorHelloTestPrimary()->p.sentinels.count, 0);
 }

@@ -22,7 +22,7 @@ static int supervisorInfoTestSetup(void **state) {
 }
 
 static void supervisorInfoTestTell(struct instance *i, const char *text) {
-    infoReceived(&recorded_supervisor, i, strOf(text));
+    infoProcess(&recorded_supervisor, i, strOf(text));
 }
 
 static void tellAt(int64_t since_start_ms, struct instance *i, const char *text) {
@@ -40,8 +40,8 @@ static void run_ids(void **state) {
     assert_string_equal(supervisorInfoTestPrimary()->run_id, ID_1);
     supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:short\r\n");
     supervisorInfoTestTell(supervisorInfoTestPrimary(), "run_id:\r\n");
-    infoReceived(&recorded_supervisor, supervisorInfoTestPrimary(),
-                 strN("run_id:" ID_2, strlen("run_id:") + RUN_ID_LEN - 1));
+    infoProcess(&recorded_supervisor, supervisorInfoTestPrimary(),
+                strN("run_id:" ID_2, strlen("run_id:") + RUN_ID_LEN - 1));
     supervisorInfoTestTell(supervisorInfoTestPrimary(),
                            "run_id:!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!\r\n");
     assert_string_equal(supervisorInfoTestPrimary()->run_id, ID_1);
@@ -123,7 +123,7 @@ static void replicas_that_make_no_sense(void **state) {
     }
     assert_int_equal(supervisorInfoTestPrimary()->p.replicas.count, 1);
     char nul[] = "slave0:ip=127.0.0.1\0,port=6390";
-    infoReceived(&recorded_supervisor, supervisorInfoTestPrimary(), strN(nul, sizeof nul - 1));
+    infoProcess(&recorded_supervisor, supervisorInfoTestPrimary(), strN(nul, sizeof nul - 1));
     assert_true(supervisorInfoTestPrimary()->p.replicas.count <= 2);
 }
 
@@ -251,14 +251,14 @@ static void answers_that_are_no_info(void **state) {
     for (size_t n = 0; n < sizeof wires / sizeof *wires; n++) {
         supervisorInfoTestPrimary()->link->pending_count = 1;
         supervisorInfoTestPrimary()->link->pending[0] =
-            (struct pendingReply){ASKED_INFO, supervisorInfoTestPrimary()->id};
+            (struct pendingReply){REQ_INFO, supervisorInfoTestPrimary()->id};
         recorderAnswer(supervisorInfoTestPrimary(), wires[n]);
         assert_null(supervisorInfoTestPrimary()->info);
         assert_int_equal(supervisorInfoTestPrimary()->info_ms, 0);
     }
     supervisorInfoTestPrimary()->link->pending_count = 1;
     supervisorInfoTestPrimary()->link->pending[0] =
-        (struct pendingReply){ASKED_INFO, supervisorInfoTestPrimary()->id};
+        (struct pendingReply){REQ_INFO, supervisorInfoTestPrimary()->id};
     recorderAnswer(supervisorInfoTestPrimary(), "=15\r\ntxt:role:master\r\n");
     assert_string_equal(supervisorInfoTestPrimary()->info, "role:master");
 }
@@ -332,7 +332,7 @@ static void follows_by_name(void **state) {
     assert_null(recorderConfigLine("failover-timeout n 1000"));
     recorderTickAt(0);
     recorderForget();
-    struct instance *n = supervisorFind(&recorded_supervisor, "n"), *other = n->p.replicas.items[0];
+    struct instance *n = supervisorFindPrimary(&recorded_supervisor, "n"), *other = n->p.replicas.items[0];
     static const char *const hosts[] = {"host1", "HOST1", "10.1.1.1", "host01"};
     for (size_t k = 0; k < sizeof hosts / sizeof *hosts; k++) {
         char text[128];
@@ -366,7 +366,7 @@ static void stuck_in_a_failover(void **state) {
 static void nothing_is_repaired_without_a_channel(void **state) {
     (void)state;
     tellAt(0, replica, "role:master\r\n");
-    supervisorChannelDown(&recorded_supervisor, replica->link, CHANNEL_COMMAND, "gone", TEST_NOW + 9000);
+    supervisorOnChannelDown(&recorded_supervisor, replica->link, CHANNEL_COMMAND, "gone", TEST_NOW + 9000);
     tellAt(9000, supervisorInfoTestPrimary(), "role:master\r\n");
     recorderForget();
     tellAt(9000, replica, "role:master\r\n");

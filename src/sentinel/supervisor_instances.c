@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_instances.c - instances and their addresses: made, found, shown, freed (see instance.h). */
+/* supervisor_instances.c - instances and their addresses: creating, finding, showing,
+ * freeing (see instance.h). */
 #include <arpa/inet.h>
 #include <stdio.h>
 
@@ -19,7 +20,7 @@ const char *failoverStateText(enum sentinelFailoverState state) {
 
 /* ---- Addresses ---- */
 
-/* In its one canonical form; false: `host` is no IP. */
+/* Writes the canonical form of an IP; returns false if `host` is none. */
 static bool supervisorInstancesCanonicalIp(const char *host, char ip[HOST_IP_LEN]) {
     unsigned char bytes[sizeof(struct in6_addr)];
     int family = inet_pton(AF_INET, host, bytes) == 1    ? AF_INET
@@ -31,14 +32,14 @@ static bool supervisorInstancesCanonicalIp(const char *host, char ip[HOST_IP_LEN
 bool hostAddressResolve(struct supervisor *s, struct hostAddress *a) {
     char ip[HOST_IP_LEN];
     if (!supervisorInstancesCanonicalIp(a->name, ip)) {
-        bool resolved = s->settings.resolve_hostnames && s->env->resolve(s->w, a->name, ip);
+        bool resolved = s->settings.resolve_hostnames && s->env->resolve(s->ctx, a->name, ip);
         if (!resolved) return false;
     }
     memcpy(a->ip, ip, sizeof ip);
     return true;
 }
 
-/* It will stand in hellos and in lines of files, as one word. */
+/* Returns whether hellos and lines of files can contain the host as one word. */
 static bool supervisorInstancesIsOneWord(const char *host) {
     size_t len = strlen(host);
     if (len == 0 || len > HOST_NAME_MAX_LEN) return false;
@@ -50,10 +51,10 @@ static bool supervisorInstancesIsOneWord(const char *host) {
 bool hostAddressInit(struct supervisor *s, struct hostAddress *a, const char *host, int port,
                      bool accept_unresolved) {
     *a = (struct hostAddress){.name = sdsnew(host), .port = port};
-    bool sound = supervisorInstancesIsOneWord(host);
-    if (sound && hostAddressResolve(s, a)) return true;
+    bool valid = supervisorInstancesIsOneWord(host);
+    if (valid && hostAddressResolve(s, a)) return true;
     supervisorLog(s, LL_WARNING, "The host name '%s' could not be resolved", host);
-    return sound && accept_unresolved && s->settings.resolve_hostnames;
+    return valid && accept_unresolved && s->settings.resolve_hostnames;
 }
 
 void hostAddressCopy(struct hostAddress *to, const struct hostAddress *from) {
@@ -66,7 +67,7 @@ void hostAddressFree(struct hostAddress *a) {
     a->name = NULL;
 }
 
-bool hostAddressSame(const struct hostAddress *a, const struct hostAddress *b) {
+bool hostAddressIsSame(const struct hostAddress *a, const struct hostAddress *b) {
     if (a->port != b->port) return false;
     return (*a->ip && strcmp(a->ip, b->ip) == 0) || strcasecmp(a->name, b->name) == 0;
 }
@@ -75,7 +76,7 @@ const char *hostAddressText(const struct supervisor *s, const struct hostAddress
     return s->settings.announce_hostnames ? a->name : a->ip;
 }
 
-/* ---- Looking ---- */
+/* ---- Searching ---- */
 
 struct instance *instancesFindName(const struct instances *all, const char *name) {
     for (int n = 0; n < all->count; n++)
@@ -85,7 +86,7 @@ struct instance *instancesFindName(const struct instances *all, const char *name
 
 struct instance *instancesFindAddress(const struct instances *all, const struct hostAddress *address) {
     for (int n = 0; n < all->count; n++)
-        if (hostAddressSame(&all->items[n]->address, address)) return all->items[n];
+        if (hostAddressIsSame(&all->items[n]->address, address)) return all->items[n];
     return NULL;
 }
 
@@ -93,14 +94,14 @@ struct instance *instancesFindSentinel(const struct instances *all, const struct
                                        const char *run_id) {
     for (int n = 0; n < all->count; n++) {
         struct instance *i = all->items[n];
-        if (address && !hostAddressSame(&i->address, address)) continue;
+        if (address && !hostAddressIsSame(&i->address, address)) continue;
         if (run_id && strcmp(i->run_id, run_id) != 0) continue;
         return i;
     }
     return NULL;
 }
 
-bool runIdValid(struct str id) {
+bool runIdIsValid(struct str id) {
     if (id.len == 0 || id.len > RUN_ID_LEN) return false;
     for (size_t n = 0; n < id.len; n++) {
         char c = id.ptr[n], lower = (char)(c | 0x20);
@@ -109,13 +110,13 @@ bool runIdValid(struct str id) {
     return true;
 }
 
-bool instanceDisconnected(const struct instance *i) {
+bool instanceIsDisconnected(const struct instance *i) {
     const struct peerLink *link = i->link;
     if (!link->channel[CHANNEL_COMMAND]) return true;
     return i->kind != KIND_SENTINEL && !link->channel[CHANNEL_PUBSUB];
 }
 
-sds instanceFlagsText(const struct instance *i) {
+sds instanceFormatFlags(const struct instance *i) {
     static const struct {
         unsigned flag;
         const char *text;
@@ -134,15 +135,15 @@ sds instanceFlagsText(const struct instance *i) {
     for (size_t n = 0; n < sizeof before / sizeof *before; n++)
         if (i->flags & before[n].flag) text = sdscatprintf(text, "%s,", before[n].text);
     text = sdscat(text, instanceKindText(i));
-    if (instanceDisconnected(i)) text = sdscat(text, ",disconnected");
+    if (instanceIsDisconnected(i)) text = sdscat(text, ",disconnected");
     for (size_t n = 0; n < sizeof after / sizeof *after; n++)
         if (i->flags & after[n].flag) text = sdscatprintf(text, ",%s", after[n].text);
     return text;
 }
 
-/* ---- Life ---- */
+/* ---- Creation ---- */
 
-static struct instances *supervisorInstancesHomeOf(struct supervisor *s, enum instanceKind kind,
+static struct instances *supervisorInstancesListOf(struct supervisor *s, enum instanceKind kind,
                                                    struct instance *primary) {
     switch (kind) {
     case KIND_PRIMARY: return &s->primaries;
@@ -157,7 +158,7 @@ static void supervisorInstancesAdd(struct instances *all, struct instance *i) {
     all->items[all->count++] = i;
 }
 
-static void supervisorInstancesTake(struct instances *all, struct instance *i) {
+static void supervisorInstancesTakeOut(struct instances *all, struct instance *i) {
     int at = 0;
     while (all->items[at] != i) at++;
     serverAssert(at < all->count);
@@ -165,7 +166,7 @@ static void supervisorInstancesTake(struct instances *all, struct instance *i) {
     memmove(all->items + at, all->items + at + 1, sizeof *all->items * (size_t)(all->count - at));
 }
 
-/* "ip:port"; an IPv6 address in brackets. */
+/* Returns "ip:port", with brackets around an IPv6 address. */
 static sds supervisorInstancesReplicaName(const struct supervisor *s, const struct hostAddress *address) {
     const char *host = hostAddressText(s, address);
     return sdscatprintf(sdsempty(), strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, address->port);
@@ -198,12 +199,12 @@ struct instance *instanceCreate(struct supervisor *s, enum instanceKind kind, co
     if (kind == KIND_PRIMARY) supervisorInstancesInitPrimary(s, &i->p);
     if (kind == KIND_REPLICA) supervisorInstancesInitReplica(s, &i->r);
     if (kind == KIND_SENTINEL) {
-        serverAssert(runIdValid(sdsview(i->name)));
+        serverAssert(runIdIsValid(sdsview(i->name)));
         memcpy(i->run_id, i->name, sdslen(i->name) + 1);
         i->s.hello_ms = s->now_ms;
     }
     i->link = linkCreate(s, i);
-    supervisorInstancesAdd(supervisorInstancesHomeOf(s, kind, primary), i);
+    supervisorInstancesAdd(supervisorInstancesListOf(s, kind, primary), i);
     return i;
 }
 
@@ -225,7 +226,7 @@ static void supervisorInstancesFreePrimary(struct supervisor *s, struct primaryS
 
 void instanceRemove(struct supervisor *s, struct instance *i) {
     if (i->primary && i->primary->p.promoted == i) i->primary->p.promoted = NULL;
-    supervisorInstancesTake(supervisorInstancesHomeOf(s, i->kind, i->primary), i);
+    supervisorInstancesTakeOut(supervisorInstancesListOf(s, i->kind, i->primary), i);
     if (i->kind == KIND_PRIMARY) supervisorInstancesFreePrimary(s, &i->p);
     if (i->kind == KIND_REPLICA) sdsfree(i->r.primary_host);
     linkRelease(s, i->link, i);

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_links.c - the channels to those that are watched: opened, given up when nothing is heard, and
- * what goes over them by the clock. What a command channel is asked, it answers in that order: `pending` of
- * its link is what is still to come, and for whom.
+/* supervisor_links.c - the channels to watched servers: opening them, closing dead ones, periodic requests,
+ * replies. A command channel replies in the order of the requests: `pending` of its link lists the
+ * outstanding ones and the instances that sent them.
  *
  *     command   AUTH, CLIENT SETNAME, PING;  then  INFO and hellos (PUBLISH) by their periods, questions,
  *               transactions
  *     pub/sub   AUTH, CLIENT SETNAME, SUBSCRIBE;  then only hellos come in
  *
- * Sentinels that are known to several primaries have one link, whose state (PINGs, answers) is then that of
- * all of them. */
+ * A Sentinel that is known for several primaries has one link, whose state (PINGs, replies)
+ * is common to all of them. */
 #include <stdio.h>
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
 #include "sentinel/supervisor_private.h"
 
-#define PENDING_MAX         100 /* answers that are waited for, per owner: no more is asked by the clock */
-#define INFO_PERIOD_PRESSED 1000
-#define HELLOS_MISSED       3 /* periods without any message: a pub/sub channel is dead */
-#define WORDS_MAX           16
+#define PENDING_MAX        100 /* outstanding replies per owner, above which nothing periodic is sent */
+#define INFO_PERIOD_URGENT 1000
+#define HELLOS_MISSED      3 /* a pub/sub channel without messages for so many periods is dead */
+#define WORDS_MAX          16
 
-/* ---- Life of a link ---- */
+/* ---- Links ---- */
 
-static void supervisorLinksLinkAddOwner(struct peerLink *link, struct instance *owner) {
+static void supervisorLinksAddOwner(struct peerLink *link, struct instance *owner) {
     link->owners = zrealloc(link->owners, sizeof *link->owners * (size_t)(link->owner_count + 1));
     link->owners[link->owner_count++] = owner;
 }
 
 struct peerLink *linkCreate(struct supervisor *s, struct instance *owner) {
     struct peerLink *link = zcalloc(1, sizeof *link);
-    /* As if a PING had been sent: who never answers is down, too. */
+    /* Starts as if a PING had been sent, so that a server that never answers becomes down, too. */
     link->ping_ms = link->good_pong_ms = link->pong_ms = s->now_ms;
-    supervisorLinksLinkAddOwner(link, owner);
+    supervisorLinksAddOwner(link, owner);
     return link;
 }
 
 void linkClose(struct supervisor *s, struct peerLink *link, enum channel ch) {
     if (!link->channel[ch]) return;
-    s->env->close(s->w, link, ch);
+    s->env->close(s->ctx, link, ch);
     serverAssert(!link->channel[ch]);
     if (ch == CHANNEL_COMMAND) link->pending_count = 0;
 }
@@ -55,7 +55,7 @@ void linkRelease(struct supervisor *s, struct peerLink *link, struct instance *o
         link->owners[at] = link->owners[--link->owner_count];
         return;
     }
-    supervisorLinksCloseBoth(s, link); /* which may still look at its owner */
+    supervisorLinksCloseBoth(s, link); /* closing may still use the owner */
     zfree(link->owners);
     zfree(link->pending);
     zfree(link);
@@ -69,7 +69,7 @@ void linkShare(struct supervisor *s, struct instance *sentinel) {
         if (!same || same->link == sentinel->link) continue;
         linkRelease(s, sentinel->link, sentinel);
         sentinel->link = same->link;
-        supervisorLinksLinkAddOwner(sentinel->link, sentinel);
+        supervisorLinksAddOwner(sentinel->link, sentinel);
         return;
     }
 }
@@ -89,26 +89,26 @@ void supervisorDropSentinelLinks(struct supervisor *s) {
 
 /* ---- Sending ---- */
 
-/* The name under which the servers of that primary know `command` (see renamed). */
-static struct str supervisorCommandName(const struct instance *primary, const char *command) {
+/* Returns the name of `command` on the servers of that primary (see renamed). */
+static struct str supervisorLinksCommandName(const struct instance *primary, const char *command) {
     const struct primaryState *p = &primary->p;
     for (int n = 0; n < p->renamed_count; n++)
         if (strcasecmp(p->renamed[n].from, command) == 0) return sdsview(p->renamed[n].to);
     return strOf(command);
 }
 
-static void supervisorLinksChannelSend(struct supervisor *s, struct instance *i, enum channel ch, int argc,
-                                       const struct str *argv) {
+static void supervisorLinksSendOnChannel(struct supervisor *s, struct instance *i, enum channel ch, int argc,
+                                         const struct str *argv) {
     struct str words[WORDS_MAX];
     char command[32];
     serverAssert(argc > 0 && argc <= WORDS_MAX && argv[0].len < sizeof command);
     memcpy(words, argv, sizeof *words * (size_t)argc);
     snprintf(command, sizeof command, "%.*s", (int)argv[0].len, argv[0].ptr);
-    words[0] = supervisorCommandName(instancePrimary(i), command);
-    s->env->send(s->w, i->link, ch, argc, words);
+    words[0] = supervisorLinksCommandName(instancePrimary(i), command);
+    s->env->send(s->ctx, i->link, ch, argc, words);
 }
 
-static void supervisorLinksPendingAdd(struct peerLink *link, struct pendingReply pending) {
+static void supervisorLinksAddPending(struct peerLink *link, struct pendingReply pending) {
     if (link->pending_count == link->pending_capacity) {
         link->pending_capacity = link->pending_capacity ? 2 * link->pending_capacity : 8;
         link->pending = zrealloc(link->pending, sizeof *link->pending * (size_t)link->pending_capacity);
@@ -119,35 +119,35 @@ static void supervisorLinksPendingAdd(struct peerLink *link, struct pendingReply
 void instanceSend(struct supervisor *s, struct instance *i, enum peerRequest what, int argc,
                   const struct str *argv) {
     serverAssert(i->link->channel[CHANNEL_COMMAND]);
-    supervisorLinksPendingAdd(i->link, (struct pendingReply){.what = what, .instance = i->id});
-    supervisorLinksChannelSend(s, i, CHANNEL_COMMAND, argc, argv);
+    supervisorLinksAddPending(i->link, (struct pendingReply){.what = what, .instance = i->id});
+    supervisorLinksSendOnChannel(s, i, CHANNEL_COMMAND, argc, argv);
 }
 
 bool instanceMaySend(const struct instance *i) {
-    return !instanceDisconnected(i) && i->link->pending_count < PENDING_MAX * i->link->owner_count;
+    return !instanceIsDisconnected(i) && i->link->pending_count < PENDING_MAX * i->link->owner_count;
 }
 
 static void supervisorLinksSendPing(struct supervisor *s, struct instance *i) {
     struct peerLink *link = i->link;
-    instanceSend(s, i, ASKED_PING, 1, (struct str[]){STR("PING")});
+    instanceSend(s, i, REQ_PING, 1, (struct str[]){STR("PING")});
     link->last_ping_ms = s->now_ms;
     if (!link->ping_ms) link->ping_ms = s->now_ms;
 }
 
 /* ---- Connecting ---- */
 
-/* Of which nothing is expected, on either channel. */
-static void supervisorLinksSendSilently(struct supervisor *s, struct instance *i, enum channel ch, int argc,
-                                        const struct str *argv) {
+/* Sends on either channel and ignores the reply. */
+static void supervisorLinksSendIgnoringReply(struct supervisor *s, struct instance *i, enum channel ch,
+                                             int argc, const struct str *argv) {
     if (ch == CHANNEL_COMMAND)
-        instanceSend(s, i, ASKED_NOTHING, argc, argv);
+        instanceSend(s, i, REQ_OTHER, argc, argv);
     else
-        supervisorLinksChannelSend(s, i, ch, argc, argv);
+        supervisorLinksSendOnChannel(s, i, ch, argc, argv);
 }
 
 static void supervisorLinksSendCredentials(struct supervisor *s, struct instance *i, enum channel ch) {
     const struct supervisorSettings *set = &s->settings;
-    const char *user = primaryOf(i)->auth_user, *pass = primaryOf(i)->auth_pass;
+    const char *user = instancePrimaryState(i)->auth_user, *pass = instancePrimaryState(i)->auth_pass;
     if (i->kind == KIND_SENTINEL) {
         user = set->sentinel_pass ? set->sentinel_user : NULL;
         pass = set->sentinel_pass ? set->sentinel_pass : set->own_password;
@@ -157,20 +157,20 @@ static void supervisorLinksSendCredentials(struct supervisor *s, struct instance
     int argc = 1;
     if (user) words[argc++] = sdsview(user);
     words[argc++] = sdsview(pass);
-    supervisorLinksSendSilently(s, i, ch, argc, words);
+    supervisorLinksSendIgnoringReply(s, i, ch, argc, words);
 }
 
 static void supervisorLinksSendName(struct supervisor *s, struct instance *i, enum channel ch) {
     char name[32];
     snprintf(name, sizeof name, "sentinel-%.8s-%s", s->my_id, ch == CHANNEL_COMMAND ? "cmd" : "pubsub");
-    supervisorLinksSendSilently(s, i, ch, 3, (struct str[]){STR("CLIENT"), STR("SETNAME"), strOf(name)});
+    supervisorLinksSendIgnoringReply(s, i, ch, 3, (struct str[]){STR("CLIENT"), STR("SETNAME"), strOf(name)});
 }
 
 static void supervisorLinksOpenChannel(struct supervisor *s, struct instance *i, enum channel ch) {
     static const char *const failures[] = {"-cmd-link-reconnection", "-pubsub-link-reconnection"};
     struct peerLink *link = i->link;
     char err[256];
-    if (!s->env->connect(s->w, link, ch, &i->address, err, sizeof err)) {
+    if (!s->env->connect(s->ctx, link, ch, &i->address, err, sizeof err)) {
         supervisorEvent(s, EVENT_DEBUG, failures[ch], i, " #%s", err);
         return;
     }
@@ -181,15 +181,15 @@ static void supervisorLinksOpenChannel(struct supervisor *s, struct instance *i,
     if (ch == CHANNEL_COMMAND)
         supervisorLinksSendPing(s, i);
     else
-        supervisorLinksChannelSend(s, i, ch, 2, (struct str[]){STR("SUBSCRIBE"), STR(HELLO_CHANNEL)});
+        supervisorLinksSendOnChannel(s, i, ch, 2, (struct str[]){STR("SUBSCRIBE"), STR(HELLO_CHANNEL)});
 }
 
-static void supervisorLinksDropStale(struct supervisor *s, struct instance *i) {
+static void supervisorLinksCloseDead(struct supervisor *s, struct instance *i) {
     struct peerLink *link = i->link;
     const struct supervisorTimers *t = &s->timers;
-    int64_t now = s->now_ms, patience = i->down_after_ms / 2;
+    int64_t now = s->now_ms, max_silence = i->down_after_ms / 2;
     if (now - link->since_ms[CHANNEL_COMMAND] > t->min_link_reconnect_period && link->ping_ms &&
-        now - link->ping_ms > patience && now - link->pong_ms > patience)
+        now - link->ping_ms > max_silence && now - link->pong_ms > max_silence)
         linkClose(s, link, CHANNEL_COMMAND);
     if (now - link->since_ms[CHANNEL_PUBSUB] > t->min_link_reconnect_period &&
         now - link->pubsub_received_ms > HELLOS_MISSED * t->publish_period)
@@ -198,28 +198,28 @@ static void supervisorLinksDropStale(struct supervisor *s, struct instance *i) {
 
 void peerLinkTick(struct supervisor *s, struct instance *i) {
     struct peerLink *link = i->link;
-    /* After a pause of this process what it has not heard may only wait to be read. */
-    if (!s->tilt) supervisorLinksDropStale(s, i);
-    if (!instanceDisconnected(i) || i->address.port == 0) return;
+    /* After a pause of this process, input that seems missing may only wait to be read. */
+    if (!s->tilt) supervisorLinksCloseDead(s, i);
+    if (!instanceIsDisconnected(i) || i->address.port == 0) return;
     if (s->now_ms - link->reconnect_ms < s->timers.ping_period) return;
     link->reconnect_ms = s->now_ms;
-    if (s->settings.resolve_hostnames) hostAddressResolve(s, &i->address); /* else its last IP */
+    if (s->settings.resolve_hostnames) hostAddressResolve(s, &i->address); /* a failure keeps the last IP */
     if (!*i->address.ip) return;
     if (!link->channel[CHANNEL_COMMAND]) supervisorLinksOpenChannel(s, i, CHANNEL_COMMAND);
     if (i->kind != KIND_SENTINEL && !link->channel[CHANNEL_PUBSUB])
         supervisorLinksOpenChannel(s, i, CHANNEL_PUBSUB);
 }
 
-/* ---- By the clock ---- */
+/* ---- Periodic requests ---- */
 
 static int64_t supervisorLinksInfoPeriod(const struct supervisor *s, const struct instance *i) {
-    bool pressed = i->kind == KIND_REPLICA &&
-                   ((i->primary->flags & (FLAG_O_DOWN | FLAG_FAILOVER_IN_PROGRESS)) || i->r.link_down_ms);
-    return pressed ? INFO_PERIOD_PRESSED : s->timers.info_period;
+    bool urgent = i->kind == KIND_REPLICA &&
+                  ((i->primary->flags & (FLAG_O_DOWN | FLAG_FAILOVER_IN_PROGRESS)) || i->r.link_down_ms);
+    return urgent ? INFO_PERIOD_URGENT : s->timers.info_period;
 }
 
-/* A hello is a command that a server in the middle of its FAILOVER would have to hold up. */
-static bool supervisorLinksHelloHeldBack(const struct instance *i) {
+/* A hello is a command that a server in the middle of its FAILOVER would have to delay. */
+static bool supervisorLinksMustDelayHello(const struct instance *i) {
     if (i->failing_over) return true;
     return i->kind == KIND_PRIMARY && (i->flags & FLAG_FAILOVER_IN_PROGRESS) && i->p.handing_over &&
            i->p.failover_state <= FAILOVER_WAIT_PROMOTION;
@@ -229,30 +229,30 @@ void periodicTick(struct supervisor *s, struct instance *i) {
     if (!instanceMaySend(i)) return;
     int64_t now = s->now_ms, ping_period = minTime(i->down_after_ms, s->timers.ping_period);
     if (i->kind != KIND_SENTINEL && (!i->info_ms || now - i->info_ms > supervisorLinksInfoPeriod(s, i)))
-        instanceSend(s, i, ASKED_INFO, 1, (struct str[]){STR("INFO")});
+        instanceSend(s, i, REQ_INFO, 1, (struct str[]){STR("INFO")});
     if (now - i->link->pong_ms > ping_period && now - i->link->last_ping_ms > ping_period / 2)
         supervisorLinksSendPing(s, i);
-    if (now - i->hello_sent_ms > s->timers.publish_period && !supervisorLinksHelloHeldBack(i))
+    if (now - i->hello_sent_ms > s->timers.publish_period && !supervisorLinksMustDelayHello(i))
         helloSend(s, i);
 }
 
-/* ---- What comes back ---- */
+/* ---- Replies ---- */
 
-void supervisorChannelUp(struct supervisor *s, struct peerLink *link, enum channel ch, int64_t now_ms) {
+void supervisorOnChannelUp(struct supervisor *s, struct peerLink *link, enum channel ch, int64_t now_ms) {
     serverAssert(link->channel[ch]);
     s->now_ms = now_ms;
 }
 
-void supervisorChannelDown(struct supervisor *s, struct peerLink *link, enum channel ch, const char *why,
-                           int64_t now_ms) {
-    (void)why; /* who cannot be reached is told by +sdown */
+void supervisorOnChannelDown(struct supervisor *s, struct peerLink *link, enum channel ch, const char *why,
+                             int64_t now_ms) {
+    (void)why; /* +sdown reports servers that cannot be reached */
     s->now_ms = now_ms;
     link->channel[ch] = NULL;
     if (ch == CHANNEL_COMMAND) link->pending_count = 0;
 }
 
-static void supervisorLinksPingAnswered(struct supervisor *s, struct instance *i,
-                                        const struct respReply *reply) {
+static void supervisorLinksProcessPong(struct supervisor *s, struct instance *i,
+                                       const struct respReply *reply) {
     struct peerLink *link = i->link;
     link->pong_ms = s->now_ms;
     if (reply->type != RESP_T_STATUS && reply->type != RESP_T_ERROR) return;
@@ -264,36 +264,36 @@ static void supervisorLinksPingAnswered(struct supervisor *s, struct instance *i
     } else if (strStarts(reply->str, STR("BUSY")) && (i->flags & FLAG_S_DOWN) &&
                !(i->flags & FLAG_SCRIPT_KILL_SENT)) {
         i->flags |= FLAG_SCRIPT_KILL_SENT;
-        instanceSend(s, i, ASKED_NOTHING, 2, (struct str[]){STR("SCRIPT"), STR("KILL")});
+        instanceSend(s, i, REQ_OTHER, 2, (struct str[]){STR("SCRIPT"), STR("KILL")});
     }
 }
 
-void supervisorReply(struct supervisor *s, struct peerLink *link, const struct respReply *reply,
-                     int64_t now_ms) {
+void supervisorProcessReply(struct supervisor *s, struct peerLink *link, const struct respReply *reply,
+                            int64_t now_ms) {
     s->now_ms = now_ms;
-    if (link->pending_count == 0) return; /* nobody has asked */
-    struct pendingReply asked = link->pending[0];
+    if (link->pending_count == 0) return; /* a reply without a request */
+    struct pendingReply request = link->pending[0];
     link->pending_count--;
-    memmove(link->pending, link->pending + 1, sizeof asked * (size_t)link->pending_count);
+    memmove(link->pending, link->pending + 1, sizeof request * (size_t)link->pending_count);
     struct instance *i = NULL;
     for (int n = 0; n < link->owner_count; n++)
-        if (link->owners[n]->id == asked.instance) i = link->owners[n];
+        if (link->owners[n]->id == request.instance) i = link->owners[n];
     if (!i) return;
-    switch (asked.what) {
-    case ASKED_NOTHING: return;
-    case ASKED_PING: supervisorLinksPingAnswered(s, i, reply); return;
-    case ASKED_INFO:
-        if (reply->type == RESP_T_STRING || reply->type == RESP_T_VERBATIM) infoReceived(s, i, reply->str);
+    switch (request.what) {
+    case REQ_OTHER: return;
+    case REQ_PING: supervisorLinksProcessPong(s, i, reply); return;
+    case REQ_INFO:
+        if (reply->type == RESP_T_STRING || reply->type == RESP_T_VERBATIM) infoProcess(s, i, reply->str);
         return;
-    case ASKED_PUBLISH: /* until one has gone out, another is tried at each tick */
+    case REQ_PUBLISH: /* until one has been sent, each tick tries again */
         if (reply->type != RESP_T_ERROR) i->hello_sent_ms = s->now_ms;
         return;
-    case ASKED_DOWN: downAnswered(s, i, reply); return;
+    case REQ_DOWN: downProcessAnswer(s, i, reply); return;
     }
 }
 
-void supervisorMessage(struct supervisor *s, struct peerLink *link, const struct respReply *message,
-                       int64_t now_ms) {
+void supervisorProcessMessage(struct supervisor *s, struct peerLink *link, const struct respReply *message,
+                              int64_t now_ms) {
     s->now_ms = now_ms;
     link->pubsub_received_ms = now_ms;
     if (message->type != RESP_T_ARRAY || message->elements != 3) return;
@@ -301,5 +301,5 @@ void supervisorMessage(struct supervisor *s, struct peerLink *link, const struct
     for (int n = 0; n < 3; n++)
         if (word[n].type != RESP_T_STRING) return;
     if (!strIs(word[0].str, "message")) return;
-    supervisorHello(s, word[2].str, now_ms); /* may free the link */
+    supervisorProcessHello(s, word[2].str, now_ms); /* may free the link */
 }

@@ -20,7 +20,7 @@ static struct instance *supervisorLinksTestAddSentinel(const char *of, int port,
     id[RUN_ID_LEN] = '\0';
     snprintf(line, sizeof line, "known-sentinel %s 127.0.0.1 %d %s", of, port, id);
     assert_null(recorderConfigLine(line));
-    const struct instances *sentinels = &supervisorFind(&recorded_supervisor, of)->p.sentinels;
+    const struct instances *sentinels = &supervisorFindPrimary(&recorded_supervisor, of)->p.sentinels;
     return sentinels->items[sentinels->count - 1];
 }
 
@@ -28,9 +28,9 @@ static struct instance *supervisorLinksTestAddSentinel(const char *of, int port,
 static void answerAll(struct instance *i) {
     while (i->link->pending_count) {
         switch (i->link->pending[0].what) {
-        case ASKED_PING: recorderAnswer(i, "+PONG\r\n"); break;
-        case ASKED_INFO: recorderAnswer(i, "$0\r\n\r\n"); break;
-        case ASKED_PUBLISH: recorderAnswer(i, ":1\r\n"); break;
+        case REQ_PING: recorderAnswer(i, "+PONG\r\n"); break;
+        case REQ_INFO: recorderAnswer(i, "$0\r\n\r\n"); break;
+        case REQ_PUBLISH: recorderAnswer(i, ":1\r\n"); break;
         default: recorderAnswer(i, "+OK\r\n"); break;
         }
     }
@@ -127,7 +127,7 @@ static void port_zero_is_nowhere(void **state) {
     supervisorLinksTestPrimary()->address.port = 0;
     recorderTickAt(100);
     expectRecord("");
-    assert_true(instanceDisconnected(supervisorLinksTestPrimary()));
+    assert_true(instanceIsDisconnected(supervisorLinksTestPrimary()));
 }
 
 static void refused_is_tried_once_a_second(void **state) {
@@ -149,8 +149,8 @@ static void names_are_resolved_again(void **state) {
     assert_null(recorderConfigLine("resolve-hostnames yes"));
     assert_null(recorderConfigLine("monitor other host1 7000 1"));
     assert_null(recorderConfigLine("monitor nobody nowhere 7001 1"));
-    struct instance *other = supervisorFind(&recorded_supervisor, "other"),
-                    *nobody = supervisorFind(&recorded_supervisor, "nobody");
+    struct instance *other = supervisorFindPrimary(&recorded_supervisor, "other"),
+                    *nobody = supervisorFindPrimary(&recorded_supervisor, "nobody");
     assert_string_equal(other->address.ip, "10.1.1.1");
     snprintf(other->address.ip, HOST_IP_LEN, "10.9.9.9");
     recorderForget();
@@ -220,10 +220,10 @@ static void unanswered_on_a_shared_link(void **state) {
                     *two = supervisorLinksTestAddSentinel("n", 26380, 'a');
     recorderTickAt(0);
     for (int n = 0; n < 150; n++)
-        instanceSend(&recorded_supervisor, one, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
+        instanceSend(&recorded_supervisor, one, REQ_OTHER, 1, (struct str[]){STR("PING")});
     assert_true(instanceMaySend(one) && instanceMaySend(two));
     for (int n = 0; n < 50; n++)
-        instanceSend(&recorded_supervisor, two, ASKED_NOTHING, 1, (struct str[]){STR("PING")});
+        instanceSend(&recorded_supervisor, two, REQ_OTHER, 1, (struct str[]){STR("PING")});
     assert_false(instanceMaySend(one) || instanceMaySend(two));
 }
 
@@ -341,16 +341,16 @@ static void supervisorLinksTestBroken(void **state) {
     (void)state;
     recorderTickAt(0);
     recorderForget();
-    supervisorChannelDown(&recorded_supervisor, supervisorLinksTestPrimary()->link, CHANNEL_COMMAND,
-                          "Connection reset", TEST_NOW + 100);
-    assert_true(instanceDisconnected(supervisorLinksTestPrimary()));
+    supervisorOnChannelDown(&recorded_supervisor, supervisorLinksTestPrimary()->link, CHANNEL_COMMAND,
+                            "Connection reset", TEST_NOW + 100);
+    assert_true(instanceIsDisconnected(supervisorLinksTestPrimary()));
     assert_int_equal(supervisorLinksTestPrimary()->link->pending_count, 0);
     recorderTickAt(900);
     expectRecord("");
     recorderTickAt(1000);
     assert_non_null(strstr(recorder.text, "connect 6379 cmd\n"));
     assert_null(strstr(recorder.text, "connect 6379 pubsub\n"));
-    assert_false(instanceDisconnected(supervisorLinksTestPrimary()));
+    assert_false(instanceIsDisconnected(supervisorLinksTestPrimary()));
 }
 
 static void supervisorLinksTestDropped(void **state) {
@@ -430,7 +430,7 @@ static void ping_answers(void **state) {
     for (size_t n = 0; n < sizeof answers / sizeof *answers; n++) {
         struct peerLink *link = supervisorLinksTestPrimary()->link;
         link->pending_count = 1;
-        link->pending[0] = (struct pendingReply){ASKED_PING, supervisorLinksTestPrimary()->id};
+        link->pending[0] = (struct pendingReply){REQ_PING, supervisorLinksTestPrimary()->id};
         link->ping_ms = link->good_pong_ms = link->pong_ms = TEST_NOW - 5000;
         recorderAnswer(supervisorLinksTestPrimary(), answers[n].wire);
         assert_int_equal(link->pong_ms, TEST_NOW);
@@ -447,7 +447,7 @@ static void busy_and_down_is_told_once(void **state) {
     struct peerLink *link = supervisorLinksTestPrimary()->link;
     for (int n = 0; n < 3; n++) {
         link->pending_count = 1;
-        link->pending[0] = (struct pendingReply){ASKED_PING, supervisorLinksTestPrimary()->id};
+        link->pending[0] = (struct pendingReply){REQ_PING, supervisorLinksTestPrimary()->id};
         recorderAnswer(supervisorLinksTestPrimary(), "-BUSY a script\r\n");
         if (n == 0) expectRecord("");
         if (n == 1) expectRecord("6379 cmd> SCRIPT KILL\n");
@@ -471,8 +471,8 @@ static void supervisorLinksTestMessages(void **state) {
     for (size_t n = 0; n < sizeof odd / sizeof *odd; n++) {
         struct respReply message;
         assert_int_equal(respReadReply(odd[n], strlen(odd[n]), &message), strlen(odd[n]));
-        supervisorMessage(&recorded_supervisor, supervisorLinksTestPrimary()->link, &message,
-                          TEST_NOW + 100 + (int64_t)n);
+        supervisorProcessMessage(&recorded_supervisor, supervisorLinksTestPrimary()->link, &message,
+                                 TEST_NOW + 100 + (int64_t)n);
         respReplyFree(&message);
         assert_int_equal(supervisorLinksTestPrimary()->link->pubsub_received_ms, TEST_NOW + 100 + (int64_t)n);
     }

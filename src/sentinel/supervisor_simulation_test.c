@@ -473,16 +473,16 @@ static void anElectionThatOthersHaveOvertakenIsNotWon(void **state) {
         strcpy(other->leader, sup->my_id);
         other->leader_epoch = 7;
     }
-    assert_true(voteWinner(sup, primary, 7, winner));
+    assert_true(voteFindWinner(sup, primary, 7, winner));
     assert_string_equal(winner, sup->my_id);
     primary->p.quorum = 4; /* a majority is not all that it takes */
-    assert_false(voteWinner(sup, primary, 7, winner));
+    assert_false(voteFindWinner(sup, primary, 7, winner));
     primary->p.quorum = 3;
-    assert_true(voteWinner(sup, primary, 7, winner));
+    assert_true(voteFindWinner(sup, primary, 7, winner));
     sup->current_epoch = 8; /* of another primary's failover */
-    assert_true(voteWinner(sup, primary, 7, winner));
+    assert_true(voteFindWinner(sup, primary, 7, winner));
     primary->p.leader_epoch = 8; /* of this one's */
-    assert_false(voteWinner(sup, primary, 7, winner));
+    assert_false(voteFindWinner(sup, primary, 7, winner));
     sentinelSimDestroy(s);
 }
 
@@ -495,11 +495,11 @@ static void answersAreBelievedForFivePeriods(void **state) {
     other->flags |= FLAG_MASTER_DOWN;
     memcpy(other->s.leader, sup->my_id, sizeof other->s.leader);
     other->s.down_reply_ms = sup->now_ms - 5 * sup->timers.ask_period;
-    downAsk(sup, primary, false);
+    downSendQuestions(sup, primary, false);
     assert_true(other->flags & FLAG_MASTER_DOWN);
     assert_string_equal(other->s.leader, sup->my_id);
     other->s.down_reply_ms--;
-    downAsk(sup, primary, false);
+    downSendQuestions(sup, primary, false);
     assert_false(other->flags & FLAG_MASTER_DOWN);
     assert_string_equal(other->s.leader, "");
     sentinelSimDestroy(s);
@@ -532,7 +532,7 @@ static void aFailoverThatIsOvertakenIsGivenUp(void **state) {
     assert_true(untilTold(s, "+failover-state-wait-promotion", 20000) >= 0);
     sds hello = sdscatprintf(sdsempty(), "10.0.0.2,26379,%s,9,it,10.0.0.4,6379,9",
                              sentinelSimSupervisor(s, 1)->my_id);
-    supervisorHello(sentinelSimSupervisor(s, 0), sdsview(hello), sentinelSimSupervisor(s, 0)->now_ms);
+    supervisorProcessHello(sentinelSimSupervisor(s, 0), sdsview(hello), sentinelSimSupervisor(s, 0)->now_ms);
     sdsfree(hello);
     sentinelSimRun(s, 150);
     assert_int_equal(sentinelSimWatched(s, 0)->p.failover_state, FAILOVER_NONE);
@@ -631,7 +631,7 @@ static void anEpochThatLeavesNoRoomIsNotTaken(void **state) {
 static void simTestAnswer(struct sentinelSim *s, struct instance *sentinel, const char *bytes) {
     struct respReply reply;
     assert_int_equal(respReadReply(bytes, strlen(bytes), &reply), strlen(bytes));
-    downAnswered(sentinelSimSupervisor(s, 0), sentinel, &reply);
+    downProcessAnswer(sentinelSimSupervisor(s, 0), sentinel, &reply);
     respReplyFree(&reply);
 }
 
@@ -792,8 +792,8 @@ static void votesAreAskedForAgain(void **state) {
     sentinelSimRun(s, 10);
     sentinelSimRestart(s, 1);
     sentinelSimRestart(s, 2);
-    assert_true(instanceDisconnected(sentinelSimWatched(s, 0)->p.sentinels.items[0]));
-    assert_true(instanceDisconnected(sentinelSimWatched(s, 0)->p.sentinels.items[1]));
+    assert_true(instanceIsDisconnected(sentinelSimWatched(s, 0)->p.sentinels.items[0]));
+    assert_true(instanceIsDisconnected(sentinelSimWatched(s, 0)->p.sentinels.items[1]));
     assert_int_equal(sentinelSimFailover(s, 0, true), MANUAL_OK);
     assert_in_range(untilTold(s, "+elected-leader", 20000), 0, 5000);
     sentinelSimDestroy(s);
@@ -911,11 +911,11 @@ static void primariesComeAndGo(void **state) {
     assert_non_null(b);
     supervisorMonitorEvent(sup, b);
     assert_int_equal(sentinelSimCountEvents(s, 0, "+monitor", "master b 10.0.0.5 6379 quorum 1"), 1);
-    assert_ptr_equal(supervisorFind(sup, "b"), b);
+    assert_ptr_equal(supervisorFindPrimary(sup, "b"), b);
     sentinelSimRun(s, 1000);
     supervisorRemove(sup, b);
     assert_int_equal(sentinelSimCountEvents(s, 0, "-monitor", "master b 10.0.0.5 6379"), 1);
-    assert_null(supervisorFind(sup, "b"));
+    assert_null(supervisorFindPrimary(sup, "b"));
     sentinelSimDestroy(s);
 }
 

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* supervisor_vote.c - votes: who of the Sentinels leads the failover of a primary.
+/* supervisor_vote.c - votes for the Sentinel that leads the failover of a primary.
  *
- * A vote is a promise for one epoch, made once, and kept on disk before it is given; it goes to who asks
- * first. Who has those of a majority leads in that epoch, and there is no second one. When votes are split,
- * nobody leads, and after a while somebody begins the next epoch: sooner or later one is first everywhere,
- * as they do not all begin at the same time. */
+ * A vote is a promise for one epoch, made once, saved to disk before it is given, and given to the first
+ * Sentinel that requests it. The Sentinel with the votes of a majority leads in that epoch, and there is no
+ * second one. When votes are split, none leads, and after a while some Sentinel begins the next epoch. Their
+ * starts are at random times, so one is first everywhere sooner or later. */
 #include <string.h>
 
 #include "sentinel/supervisor_private.h"
 
 int64_t failoverStartTime(struct supervisor *s) {
-    return s->now_ms + (int64_t)(s->env->random(s->w) % 1000);
+    return s->now_ms + (int64_t)(s->env->random(s->ctx) % 1000);
 }
 
 static bool supervisorVoteMayVote(const struct supervisor *s, const struct instance *primary, uint64_t epoch,
                                   const char *run_id) {
-    return runIdValid(strOf(run_id)) && epoch <= EPOCH_MAX && primary->p.leader_epoch < epoch &&
+    return runIdIsValid(strOf(run_id)) && epoch <= EPOCH_MAX && primary->p.leader_epoch < epoch &&
            s->current_epoch <= epoch;
 }
 
-void voteFor(struct supervisor *s, struct instance *primary, uint64_t epoch, const char *run_id,
-             char leader[RUN_ID_LEN + 1], uint64_t *leader_epoch) {
+void voteGive(struct supervisor *s, struct instance *primary, uint64_t epoch, const char *run_id,
+              char leader[RUN_ID_LEN + 1], uint64_t *leader_epoch) {
     struct primaryState *p = &primary->p;
     supervisorTakeEpoch(s, primary, epoch);
     if (supervisorVoteMayVote(s, primary, epoch, run_id)) {
@@ -35,8 +35,8 @@ void voteFor(struct supervisor *s, struct instance *primary, uint64_t epoch, con
     *leader_epoch = p->leader_epoch;
 }
 
-/* How many of the others vote for run_id in that epoch. */
-static int supervisorVoteVotesOf(const struct instance *primary, uint64_t epoch, const char *run_id) {
+/* Counts the other Sentinels that vote for run_id in that epoch. */
+static int supervisorVoteCountVotes(const struct instance *primary, uint64_t epoch, const char *run_id) {
     const struct instances *sentinels = &primary->p.sentinels;
     int votes = 0;
     for (int i = 0; i < sentinels->count; i++) {
@@ -46,15 +46,15 @@ static int supervisorVoteVotesOf(const struct instance *primary, uint64_t epoch,
     return votes;
 }
 
-/* For whom most of the others vote; "": nobody votes. */
-static const char *supervisorVoteMostVoted(const struct instance *primary, uint64_t epoch) {
+/* Returns the run id with most votes of other Sentinels; "": none votes. */
+static const char *supervisorVoteFindMostVoted(const struct instance *primary, uint64_t epoch) {
     const struct instances *sentinels = &primary->p.sentinels;
     const char *best = "";
     int most = 0;
     for (int i = 0; i < sentinels->count; i++) {
         const struct sentinelState *state = &sentinels->items[i]->s;
         if (!state->leader[0] || state->leader_epoch != epoch) continue;
-        int votes = supervisorVoteVotesOf(primary, epoch, state->leader);
+        int votes = supervisorVoteCountVotes(primary, epoch, state->leader);
         if (votes <= most) continue;
         most = votes;
         best = state->leader;
@@ -62,17 +62,18 @@ static const char *supervisorVoteMostVoted(const struct instance *primary, uint6
     return best;
 }
 
-/* Newer epochs of other primaries change nothing: votes are counted for each primary on its own. */
-bool voteWinner(struct supervisor *s, struct instance *primary, uint64_t epoch, char winner[RUN_ID_LEN + 1]) {
+/* Newer epochs of other primaries change nothing: votes are counted for each primary separately. */
+bool voteFindWinner(struct supervisor *s, struct instance *primary, uint64_t epoch,
+                    char winner[RUN_ID_LEN + 1]) {
     if (primary->p.leader_epoch > epoch) return false; /* a later election for this primary has begun */
-    const char *best = supervisorVoteMostVoted(primary, epoch);
+    const char *best = supervisorVoteFindMostVoted(primary, epoch);
     char mine[RUN_ID_LEN + 1];
     uint64_t my_epoch;
-    voteFor(s, primary, epoch, best[0] ? best : s->my_id, mine, &my_epoch);
+    voteGive(s, primary, epoch, best[0] ? best : s->my_id, mine, &my_epoch);
     bool voted = mine[0] && my_epoch == epoch;
-    int votes = best[0] ? supervisorVoteVotesOf(primary, epoch, best) : 0;
+    int votes = best[0] ? supervisorVoteCountVotes(primary, epoch, best) : 0;
     if (voted) {
-        int with_mine = supervisorVoteVotesOf(primary, epoch, mine) + 1;
+        int with_mine = supervisorVoteCountVotes(primary, epoch, mine) + 1;
         if (with_mine > votes) {
             votes = with_mine;
             best = mine;

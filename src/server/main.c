@@ -459,7 +459,7 @@ int main(int argc, char **argv) {
     mainOtherFaces(argc, argv);
     mainLoadConfiguration(argc, argv);
     processLogStart();
-    if (sentinel_mode) sentinelConfigured();
+    if (sentinel_mode) sentinelApplyConfig();
     latencyStart();
     commandlogRefreshLimits();
     processStart();

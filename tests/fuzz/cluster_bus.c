@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_bus.c - libFuzzer target for the messages of the cluster bus: reading them, and writing what was
- * read.
+/* cluster_bus.c - libFuzzer target for the messages of the cluster bus: parses a message, and writes what was
+ * parsed.
  *
  *     make fuzz-cluster_bus FUZZ_SECONDS=600
  *
- * An input is a packet; its length field is set to what it has, so that it is not refused for that. What is
- * read and written again is read as the same. */
+ * An input is a packet; its length field is set to the right value, so that the packet is not refused for it.
+ * What is parsed and written must be parsed as the same again. */
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -18,8 +18,8 @@ static void setLength(uint8_t *p, size_t len) {
     for (int i = 0; i < 4; i++) p[4 + i] = (uint8_t)(len >> (24 - 8 * i));
 }
 
-/* Written and read once more, nothing changes any more. */
-static void checkComesBack(const struct busMessage *m) {
+/* Checks that writing and parsing once more changes nothing. */
+static void checkRoundTrip(const struct busMessage *m) {
     sds once = busRewrite(m);
     struct busMessage again;
     uint32_t expected;
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         enum busVerdict verdict = busRead(packet, (uint32_t)size, &m, &expected);
         if (verdict == BUS_READ) {
             serverAssert(expected == size);
-            checkComesBack(&m);
+            checkRoundTrip(&m);
         } else if (verdict == BUS_WRONG_LENGTH || verdict == BUS_BROKEN) {
             serverAssert(m.header.type < BUS_TYPES); /* its name is logged */
         }

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_engine.c - libFuzzer target for what a node of a cluster makes of messages that others send it, in
- * whatever order, between ticks, links that come and go, and users' commands.
+/* cluster_engine.c - libFuzzer target for a cluster node that receives messages in any order, between ticks,
+ * links that open and close, and commands of users.
  *
  *     make fuzz-cluster_engine FUZZ_SECONDS=600
  *
- * An input is a list of steps: a byte that says which one, and bytes for it. Messages are put together of a
- * few nodes, epochs and slots, as those that count are few among random bytes; then some bytes of them may be
- * overwritten. After each step the invariants hold; everything that is sent can be read; what would be saved
- * can be read again at the end. Epochs near their end are left out: whoever may say such a thing on the bus
- * has ended every cluster of this protocol. FUZZ_VERBOSE=1 shows the node's log. */
+ * An input is a list of steps: a byte that selects the step, and bytes for it. Messages are made from a few
+ * nodes, epochs and slots, because random bytes would hardly ever name them; then some bytes may be
+ * overwritten. After each step the invariants hold; everything that is sent can be parsed; what would be
+ * saved can be loaded at the end. Epochs near their end are left out: with such an epoch any node can stop a
+ * cluster of this protocol. FUZZ_VERBOSE=1 shows the node's log. */
+#include "cluster/cluster_engine.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
 #include "base/zmalloc.h"
-#include "cluster/cluster_engine.h"
 #include "cluster/topology_file.h"
 
 #define LINKS_MAX   24
 #define STEPS_MAX   200
-#define CHECK_STEPS 8  /* between two looks at everything, which takes its time */
-#define NODES_MAX   16 /* more than these are not learnt: gossip names a few */
+#define CHECK_STEPS 8  /* steps between two checks of everything, which take time */
+#define NODES_MAX   16 /* no more are learnt: gossip names only a few */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,16 +36,16 @@ static bool verbose;
 
 static struct str input;
 
-static unsigned take(void) {
+static unsigned takeByte(void) {
     if (!input.len) return 0;
     unsigned byte = (unsigned char)input.ptr[0];
     input = strN(input.ptr + 1, input.len - 1);
     return byte;
 }
 
-/* The nodes that are spoken of: `a...`, `b...`; or, as they have it now, one that is known. */
+/* Takes an id: `a...`, `b...`, or the id of a known node. */
 static const char *takeId(char id[NODE_ID_LEN]) {
-    unsigned which = take();
+    unsigned which = takeByte();
     if (which & 0x80)
         memcpy(id, engine.t.nodes[which % (unsigned)engine.t.count]->id, NODE_ID_LEN);
     else
@@ -53,9 +54,9 @@ static const char *takeId(char id[NODE_ID_LEN]) {
 }
 
 static void takeSlots(struct slotSet *slots) {
-    int runs = (int)(take() % 4);
+    int runs = (int)(takeByte() % 4);
     for (; runs > 0; runs--) {
-        unsigned first = take() << 6, len = (take() + 1) << 5;
+        unsigned first = takeByte() << 6, len = (takeByte() + 1) << 5;
         for (unsigned slot = first; slot < first + len && slot < KEY_SLOTS; slot++)
             slotSetAdd(slots, (int)slot);
     }
@@ -83,79 +84,79 @@ static struct busLink *newLink(const char *ip, bool inbound) {
     return link;
 }
 
-static struct busLink *envConnect(void *w, const char *ip, uint16_t bus_port) {
-    (void)w;
+static struct busLink *envConnect(void *ctx, const char *ip, uint16_t bus_port) {
+    (void)ctx;
     return bus_port % 5 == 4 ? NULL : newLink(ip, false);
 }
-static void envClose(void *w, struct busLink *link) {
-    (void)w;
+static void envClose(void *ctx, struct busLink *link) {
+    (void)ctx;
     serverAssert(link != engine.receiving && !link->node);
     dropLink(link);
 }
-static void envSend(void *w, struct busLink *link, const char *bytes, size_t len) {
-    (void)w, (void)link;
+static void envSend(void *ctx, struct busLink *link, const char *bytes, size_t len) {
+    (void)ctx, (void)link;
     struct busMessage m;
     uint32_t expected;
     serverAssert(busLength((const uint8_t *)bytes) == len);
     enum busVerdict verdict = busRead((const uint8_t *)bytes, (uint32_t)len, &m, &expected);
     serverAssert(verdict == BUS_READ);
 }
-static void envSave(void *w, bool sync) {
-    (void)w, (void)sync;
+static void envSave(void *ctx, bool sync) {
+    (void)ctx, (void)sync;
 }
-static uint64_t envRandom(void *w) {
-    (void)w;
+static uint64_t envRandom(void *ctx) {
+    (void)ctx;
     chance = chance * 6364136223846793005 + 1442695040888963407;
     return chance >> 16;
 }
-static struct engineReplication envReplication(void *w) {
-    (void)w;
+static struct engineReplication envReplication(void *ctx) {
+    (void)ctx;
     return (struct engineReplication){.offset = my_offset, .link_up = true, .data_ms = now_ms};
 }
-static void envFollow(void *w, struct clusterNode *primary, bool full_sync) {
-    (void)w, (void)full_sync;
+static void envFollow(void *ctx, struct clusterNode *primary, bool full_sync) {
+    (void)ctx, (void)full_sync;
     serverAssert(!primary || (primary != engine.t.myself && topologyFind(&engine.t, primary->id) == primary));
 }
-static void envPause(void *w, int64_t until_ms) {
-    (void)w, (void)until_ms;
+static void envPause(void *ctx, int64_t until_ms) {
+    (void)ctx, (void)until_ms;
 }
-static uint64_t envKeysInSlot(void *w, int slot) {
-    (void)w;
+static uint64_t envKeysInSlot(void *ctx, int slot) {
+    (void)ctx;
     return slot % 1024 == 7;
 }
-static void envDeleteSlot(void *w, int slot) {
-    (void)w;
+static void envDeleteSlot(void *ctx, int slot) {
+    (void)ctx;
     serverAssert(engine.t.owner[slot] != engine.t.myself);
 }
-static void envSlotsChanged(void *w) {
-    (void)w;
+static void envSlotsChanged(void *ctx) {
+    (void)ctx;
 }
-static void envStateChanged(void *w, bool ok) {
-    (void)w;
+static void envStateChanged(void *ctx, bool ok) {
+    (void)ctx;
     serverAssert(ok == engineIsClusterOk(&engine));
 }
-static bool envSlotGranted(void *w, int slot, const struct clusterNode *to) {
-    (void)w, (void)to;
+static bool envSlotGranted(void *ctx, int slot, const struct clusterNode *to) {
+    (void)ctx, (void)to;
     return slot % 64 == 11;
 }
 static uint64_t read_bytes;
 static void readAll(struct str text) {
     for (size_t i = 0; i < text.len; i++) read_bytes += (unsigned char)text.ptr[i];
 }
-static void envPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
-                           struct str message) {
-    (void)w, (void)shard;
+static void envPublished(void *ctx, struct clusterNode *by, bool shard, struct str channel,
+                         struct str message) {
+    (void)ctx, (void)shard;
     serverAssert(by && by != engine.t.myself);
     readAll(channel);
     readAll(message);
 }
-static void envModuleMessage(void *w, struct clusterNode *by, uint64_t id, uint8_t type,
-                               struct str payload) {
-    (void)w, (void)by, (void)id, (void)type;
+static void envModuleMessage(void *ctx, struct clusterNode *by, uint64_t id, uint8_t type,
+                             struct str payload) {
+    (void)ctx, (void)by, (void)id, (void)type;
     readAll(payload);
 }
-static void envLog(void *w, int level, const char *line) {
-    (void)w, (void)level;
+static void envLog(void *ctx, int level, const char *line) {
+    (void)ctx, (void)level;
     read_bytes += strlen(line);
     if (verbose) fprintf(stderr, "    %s\n", line);
 }
@@ -183,17 +184,17 @@ static const struct engineEnv env = {
 
 static void takeHeader(struct busHeader *h) {
     static const char *const ips[] = {"", "10.0.0.2", "fd00::2", "10.0.0.3"};
-    unsigned type = take();
+    unsigned type = takeByte();
     memset(h, 0, sizeof *h);
     h->type = (uint16_t)(type % BUS_TYPES);
     takeId(h->sender);
     if (type & 0x80) takeId(h->primary);
-    unsigned epochs = take(), address = take();
+    unsigned epochs = takeByte(), address = takeByte();
     h->config_epoch = epochs & 15;
     h->current_epoch = epochs >> 4;
-    h->offset = take();
-    h->flags = (uint8_t)(take() | (type & 0x40 ? BUS_HAS_EXTENSIONS : 0));
-    h->node_flags = (uint16_t)(take() << 8 | take());
+    h->offset = takeByte();
+    h->flags = (uint8_t)(takeByte() | (type & 0x40 ? BUS_HAS_EXTENSIONS : 0));
+    h->node_flags = (uint16_t)(takeByte() << 8 | takeByte());
     h->port = (uint16_t)(6000 + address % 4);
     h->other_port = address & 4 ? 7000 : 0;
     h->bus_port = (uint16_t)(16000 + address % 4);
@@ -202,13 +203,13 @@ static void takeHeader(struct busHeader *h) {
 }
 
 static sds addTakenGossip(sds s) {
-    int count = engine.t.count < NODES_MAX ? (int)(take() % 4) : 0;
+    int count = engine.t.count < NODES_MAX ? (int)(takeByte() % 4) : 0;
     for (; count > 0; count--) {
         struct busGossip g = {
             .ping_sent_s = 0, .pong_received_s = (uint32_t)(now_ms / 1000), .other_port = 0};
         takeId(g.id);
-        unsigned address = take();
-        g.flags = (uint16_t)(take() << 8 | take());
+        unsigned address = takeByte();
+        g.flags = (uint16_t)(takeByte() << 8 | takeByte());
         g.port = (uint16_t)(6000 + address % 4);
         g.bus_port = (uint16_t)(16000 + address % 4);
         snprintf(g.ip, NODE_IP_LEN, "%s", address & 0x80 ? "x y" : "10.0.0.4");
@@ -218,17 +219,17 @@ static sds addTakenGossip(sds s) {
 }
 
 static sds addTakenExtensions(sds s) {
-    int count = (int)(take() % 4);
+    int count = (int)(takeByte() % 4);
     for (; count > 0; count--) {
-        unsigned type = take() % (EXT_TYPES + 1);
+        unsigned type = takeByte() % (EXT_TYPES + 1);
         char id[NODE_ID_LEN];
         if (type == EXT_FORGOTTEN) {
             takeId(id);
-            s = busAddForgotten(s, 0, id, take());
+            s = busAddForgotten(s, 0, id, takeByte());
         } else if (type == EXT_SHARD_ID) {
             s = busAddShardId(s, 0, takeId(id));
         } else {
-            char text[3] = {(char)take(), (char)take(), (char)take()};
+            char text[3] = {(char)takeByte(), (char)takeByte(), (char)takeByte()};
             s = busAddText(s, 0, (enum busExtensionType)type, strN(text, sizeof text));
         }
     }
@@ -246,7 +247,7 @@ static sds addTakenPayload(sds s, int type) {
     case BUS_UPDATE:
         takeId(id);
         takeSlots(&slots);
-        return busAddUpdate(s, id, take() & 15, &slots);
+        return busAddUpdate(s, id, takeByte() & 15, &slots);
     case BUS_PUBLISH:
     case BUS_PUBLISHSHARD: return busAddPublish(s, STR("channel"), STR("message"));
     case BUS_MODULE: return busAddModule(s, 1, 2, STR("payload"));
@@ -254,12 +255,12 @@ static sds addTakenPayload(sds s, int type) {
     }
 }
 
-/* Some bytes of it, but those of its length and of epochs, are whatever the input says. */
-static void overwrite(sds s) {
-    int count = (int)(take() % 8);
+/* Overwrites some bytes, except for the length and the epochs. */
+static void overwriteBytes(sds s) {
+    int count = (int)(takeByte() % 8);
     for (; count > 0; count--) {
-        size_t at = (take() << 8 | take()) % sdslen(s);
-        unsigned byte = take();
+        size_t at = (takeByte() << 8 | takeByte()) % sdslen(s);
+        unsigned byte = takeByte();
         if (at >= 8 && (at < 16 || at >= 32)) s[at] = (char)byte;
     }
 }
@@ -267,25 +268,26 @@ static void overwrite(sds s) {
 static sds takeMessage(void) {
     struct busHeader h;
     takeHeader(&h);
-    bool light = take() & 1 && (h.type == BUS_PUBLISH || h.type == BUS_PUBLISHSHARD || h.type == BUS_MODULE);
+    bool light =
+        takeByte() & 1 && (h.type == BUS_PUBLISH || h.type == BUS_PUBLISHSHARD || h.type == BUS_MODULE);
     sds s = light ? busBeginLight(sdsempty(), (enum busType)h.type) : busBegin(sdsempty(), &h);
     s = addTakenPayload(s, h.type);
     busEnd(s, 0);
-    overwrite(s);
+    overwriteBytes(s);
     return s;
 }
 
 /* ---- Steps ---- */
 
 static struct busLink *takeLink(void) {
-    return link_count ? links[take() % (unsigned)link_count] : NULL;
+    return link_count ? links[takeByte() % (unsigned)link_count] : NULL;
 }
 
-static void receive(void) {
+static void receiveMessage(void) {
     struct busLink *link = takeLink();
     sds s = takeMessage();
     if (link && busLength((uint8_t *)s) == sdslen(s)) {
-        uint8_t *packet = malloc(sdslen(s)); /* as long as it is, for sanitizers */
+        uint8_t *packet = malloc(sdslen(s)); /* exactly as long as the message, for sanitizers */
         memcpy(packet, s, sdslen(s));
         bool good = engineReceive(&engine, link, packet, (uint32_t)sdslen(s), now_ms);
         if (!good) {
@@ -297,7 +299,7 @@ static void receive(void) {
     sdsfree(s);
 }
 
-static void linkChanges(bool up) {
+static void changeLink(bool up) {
     struct busLink *link = takeLink();
     if (!link) return;
     if (up) {
@@ -309,12 +311,12 @@ static void linkChanges(bool up) {
 }
 
 static struct clusterNode *takeNode(void) {
-    return engine.t.nodes[take() % (unsigned)engine.t.count];
+    return engine.t.nodes[takeByte() % (unsigned)engine.t.count];
 }
 
-static void openASlot(void) {
+static void openSlotByHand(void) {
     struct clusterNode *n = takeNode(), *me = engine.t.myself;
-    int slot = (int)(take() << 6);
+    int slot = (int)(takeByte() << 6);
     if (n == me || n->flags & NODE_HANDSHAKE || !nodeIsPrimary(n) || !nodeIsPrimary(me)) return;
     if (engine.t.owner[slot] == me)
         slotSetMigrating(&engine.t, slot, n);
@@ -322,11 +324,11 @@ static void openASlot(void) {
         slotSetImporting(&engine.t, slot, n);
 }
 
-/* What a user may ask for; the conditions are those that the commands look at. */
-static void command(void) {
+/* Runs a command of a user, under the conditions that the real commands check. */
+static void runCommand(void) {
     struct clusterNode *n, *me = engine.t.myself;
     bool replica = nodeIsReplica(me);
-    switch (take() % 9) {
+    switch (takeByte() % 9) {
     case 0:
         if (engine.t.count < NODES_MAX) engineMeet(&engine, "10.0.0.9", 6009, 16009, now_ms);
         break;
@@ -344,36 +346,36 @@ static void command(void) {
         break;
     case 4:
         n = me->primary;
-        unsigned kind = take() % 3;
+        unsigned kind = takeByte() % 3;
         if (!replica || !n || (kind == FAILOVER_ASK && (nodeHasFailed(n) || !n->out))) break;
         engineFailover(&engine, (enum failoverKind)kind, now_ms);
         break;
-    case 5: engineReset(&engine, take() & 1, now_ms); break;
+    case 5: engineReset(&engine, takeByte() & 1, now_ms); break;
     case 6: engineBumpEpoch(&engine, now_ms); break;
-    case 7: engineSendPublish(&engine, take() & 1, STR("channel"), STR("message"), now_ms); break;
-    default: openASlot(); break;
+    case 7: engineSendPublish(&engine, takeByte() & 1, STR("channel"), STR("message"), now_ms); break;
+    default: openSlotByHand(); break;
     }
 }
 
-static void step(void) {
-    switch (take() % 8) {
+static void runStep(void) {
+    switch (takeByte() % 8) {
     case 0:
     case 1:
-    case 2: receive(); break;
-    case 3: linkChanges(true); break;
-    case 4: linkChanges(false); break;
+    case 2: receiveMessage(); break;
+    case 3: changeLink(true); break;
+    case 4: changeLink(false); break;
     case 5: newLink("10.0.0.8", true); break;
     case 6:
-        now_ms += 100 * (1 + take());
+        now_ms += 100 * (1 + takeByte());
         engineTick(&engine, now_ms);
         break;
-    default: command(); break;
+    default: runCommand(); break;
     }
-    if (take() & 1) engineFlush(&engine, now_ms);
+    if (takeByte() & 1) engineFlush(&engine, now_ms);
     my_offset++;
 }
 
-/* ---- What must hold ---- */
+/* ---- Invariants ---- */
 
 static void checkLinks(void) {
     for (int i = 0; i < link_count; i++) {
@@ -389,7 +391,7 @@ static void checkLinks(void) {
     }
 }
 
-static void check(void) {
+static void checkEngine(void) {
     topologyVerify(&engine.t);
     serverAssert(engine.t.myself->config_epoch <= engine.t.current_epoch);
     serverAssert(engine.t.last_vote_epoch <= engine.t.current_epoch);
@@ -424,8 +426,8 @@ static struct clusterNode *addNode(char name, uint16_t flags, int from, int to) 
     return n;
 }
 
-/* Three primaries with their slots, and a replica of one; we are any of them. */
-static void begin(unsigned flags) {
+/* Makes three primaries with slots, and a replica of the first one; this node is one of the four. */
+static void beginInput(unsigned flags) {
     now_ms = 1000000;
     my_offset = 1;
     chance = flags;
@@ -455,14 +457,14 @@ static void begin(unsigned flags) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     verbose = getenv("FUZZ_VERBOSE") != NULL;
     input = strN((const char *)data, size);
-    begin(take());
+    beginInput(takeByte());
     for (int i = 0; i < STEPS_MAX && input.len; i++) {
-        step();
+        runStep();
         checkLinks();
-        if (i % CHECK_STEPS == 0) check();
+        if (i % CHECK_STEPS == 0) checkEngine();
     }
     engineFlush(&engine, now_ms);
-    check();
+    checkEngine();
     checkSaved();
     while (link_count) {
         engineLinkDown(&engine, links[0], now_ms);

@@ -3,8 +3,8 @@
  *
  *     make fuzz-nodes_conf FUZZ_SECONDS=600
  *
- * An input is a text. What is read keeps the invariants of a topology, is written as a text that is read
- * again, and the second text is the same as the first. */
+ * An input is a text. What is parsed has the invariants of a topology, and is written as a text that is
+ * parsed and written as the same text again. */
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -14,8 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The text that it is written as; NULL: it is refused. */
-static sds readAndWritten(struct str text, bool tls) {
+/* Returns the text as it is written; NULL: it was refused. */
+static sds parseAndWrite(struct str text, bool tls) {
     struct topology t;
     sds err = NULL, again = NULL;
     topologyInit(&t);
@@ -35,10 +35,10 @@ static sds readAndWritten(struct str text, bool tls) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = malloc(size ? size : 1);
     memcpy(text, data, size);
-    bool tls = size && text[size - 1] == '\t'; /* no text ends so */
-    sds once = readAndWritten(strN(text, size - tls), tls);
+    bool tls = size && text[size - 1] == '\t'; /* no valid text ends so */
+    sds once = parseAndWrite(strN(text, size - tls), tls);
     if (once) {
-        sds twice = readAndWritten(sdsview(once), tls);
+        sds twice = parseAndWrite(sdsview(once), tls);
         serverAssert(twice && sdslen(once) == sdslen(twice) && memcmp(once, twice, sdslen(once)) == 0);
         sdsfree(once);
         sdsfree(twice);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel.c - libFuzzer target for what a Sentinel hears: lines of sentinel.conf, answers, INFO, hellos, in
- * whatever order, between ticks, connections that break, votes that others ask for, and users' commands.
+/* sentinel.c - libFuzzer target for a Sentinel that gets lines of sentinel.conf, replies, INFO and hellos in
+ * any order, between ticks, connections that break, requests for votes, and commands of users.
  *
  *     make fuzz-sentinel FUZZ_SECONDS=600
  *
- * An input is text, a step a line (its letter is told at `steps`), so that its seeds can be written by hand
+ * An input is text with one step per line (`steps` lists their letters), so that seeds can be written by hand
  * and libFuzzer's dictionary helps. In a line `@x` stands for the run id xxxx..., `|` for the end of a line,
- * and `\0` to `\7` for those bytes. After each step the invariants hold; what would be saved is read again as
- * the same. FUZZ_VERBOSE=1 shows steps, events and what is sent. */
+ * and `\0` to `\7` for those bytes. After each step the invariants hold; what would be saved is loaded again
+ * as the same. FUZZ_VERBOSE=1 shows steps, events and what is sent. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,8 +17,8 @@
 
 #define STEPS_MAX 400
 #define PRIMARIES 8    /* users monitor no more */
-#define INSTANCES 64   /* with more than these it gets no other INFO, nor hellos */
-#define REMEMBER  256  /* primaries ever seen, by their number */
+#define INSTANCES 64   /* with more than these, no other INFO and hellos are processed */
+#define REMEMBER  256  /* primaries whose state is remembered, by their id */
 #define MS_MAX    4000 /* of a tick */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -35,61 +35,61 @@ static void readAll(const char *what, const char *text, size_t len) {
     for (size_t i = 0; i < len; i++) read_bytes += (unsigned char)text[i];
     if (verbose) fprintf(stderr, "    %s%.*s\n", what, (int)len, text);
 }
-static bool envConnect(void *w, struct peerLink *link, enum channel ch, const struct hostAddress *address,
-                         char *err, size_t errlen) {
+static bool envConnect(void *ctx, struct peerLink *link, enum channel ch, const struct hostAddress *address,
+                       char *err, size_t errlen) {
     static char connected;
-    (void)w;
+    (void)ctx;
     serverAssert(!link->channel[ch] && *address->ip && address->port > 0);
     snprintf(err, errlen, "Its port ends in 9");
     if (address->port % 10 == 9) return false;
     link->channel[ch] = &connected;
     return true;
 }
-static void envClose(void *w, struct peerLink *link, enum channel ch) {
-    (void)w;
+static void envClose(void *ctx, struct peerLink *link, enum channel ch) {
+    (void)ctx;
     serverAssert(link->channel[ch] && link->owner_count > 0);
     link->channel[ch] = NULL;
 }
-static void envSend(void *w, struct peerLink *link, enum channel ch, int argc, const struct str *argv) {
-    (void)w;
+static void envSend(void *ctx, struct peerLink *link, enum channel ch, int argc, const struct str *argv) {
+    (void)ctx;
     serverAssert(link->channel[ch] && argc > 0);
     for (int n = 0; n < argc; n++) readAll("> ", argv[n].ptr, argv[n].len);
 }
-static bool envOwnIp(void *w, struct peerLink *link, char ip[HOST_IP_LEN]) {
-    (void)w;
+static bool envOwnIp(void *ctx, struct peerLink *link, char ip[HOST_IP_LEN]) {
+    (void)ctx;
     serverAssert(link->channel[CHANNEL_COMMAND]);
     return chance % 8 && snprintf(ip, HOST_IP_LEN, "10.0.0.9");
 }
-static bool envResolve(void *w, const char *name, char ip[HOST_IP_LEN]) {
-    (void)w;
+static bool envResolve(void *ctx, const char *name, char ip[HOST_IP_LEN]) {
+    (void)ctx;
     if (strncmp(name, "host", 4) != 0) return false;
     return snprintf(ip, HOST_IP_LEN, "10.0.0.%zu", strlen(name));
 }
-static uint64_t envRandom(void *w) {
-    (void)w;
+static uint64_t envRandom(void *ctx) {
+    (void)ctx;
     chance = chance * 6364136223846793005 + 1442695040888963407;
     return chance >> 16;
 }
-static void envEvent(void *w, enum eventLevel level, const char *name, const char *payload) {
-    (void)w, (void)level;
+static void envEvent(void *ctx, enum eventLevel level, const char *name, const char *payload) {
+    (void)ctx, (void)level;
     readAll("", name, strlen(name));
     readAll("    ", payload, strlen(payload));
 }
-static void envLog(void *w, int level, const char *line) {
-    (void)w, (void)level;
+static void envLog(void *ctx, int level, const char *line) {
+    (void)ctx, (void)level;
     readAll("log: ", line, strlen(line));
 }
-static void envScript(void *w, const char *path, int argc, const char *const *argv) {
-    (void)w;
+static void envScript(void *ctx, const char *path, int argc, const char *const *argv) {
+    (void)ctx;
     readAll("script ", path, strlen(path));
     for (int n = 0; n < argc; n++) readAll("    ", argv[n], strlen(argv[n]));
 }
-static bool envSave(void *w) {
-    (void)w;
-    return envRandom(w) % 8 != 0;
+static bool envSave(void *ctx) {
+    (void)ctx;
+    return envRandom(ctx) % 8 != 0;
 }
-static void envCrash(void *w) {
-    (void)w;
+static void envCrash(void *ctx) {
+    (void)ctx;
     serverPanic("nobody has asked for it");
 }
 
@@ -107,7 +107,7 @@ static const struct supervisorEnv env = {
     .crash = envCrash,
 };
 
-/* ---- Who is there ---- */
+/* ---- Instances ---- */
 
 static int instanceCount(void) {
     int count = s->primaries.count;
@@ -116,7 +116,7 @@ static int instanceCount(void) {
     return count;
 }
 
-/* The nth of all; NULL: there are none. */
+/* Returns the nth of all instances, or NULL if there are none. */
 static struct instance *nthInstance(unsigned nth) {
     int count = instanceCount();
     if (!count) return NULL;
@@ -137,10 +137,10 @@ static struct instance *nthPrimary(unsigned nth) {
     return s->primaries.count ? s->primaries.items[nth % (unsigned)s->primaries.count] : NULL;
 }
 
-/* ---- What must hold ---- */
+/* ---- Invariants ---- */
 
 static struct {
-    uint64_t config_epoch, leader_epoch, moved_in; /* in which of its epochs */
+    uint64_t config_epoch, leader_epoch, moved_epoch; /* moved_epoch: config epoch of the last move */
     char leader[RUN_ID_LEN + 1];
     int port;
     bool seen;
@@ -159,7 +159,8 @@ static void checkLink(const struct instance *i) {
     serverAssert(i->kind != KIND_SENTINEL || !link->channel[CHANNEL_PUBSUB]);
 }
 
-/* Epochs only grow, there is one vote in each, and the address changes with the configuration's only. */
+/* Checks that epochs only grow, that there is one vote in each, and that the address changes
+ * only with the config epoch. */
 static void checkRemembered(struct instance *primary) {
     if (primary->id >= REMEMBER) return;
     __typeof__(&remembered[0]) was = &remembered[primary->id];
@@ -169,8 +170,8 @@ static void checkRemembered(struct instance *primary) {
         if (p->leader_epoch == was->leader_epoch && *p->leader && *was->leader)
             serverAssert(strcmp(p->leader, was->leader) == 0);
         if (primary->address.port != was->port) {
-            serverAssert(primary->config_epoch > was->moved_in);
-            was->moved_in = primary->config_epoch;
+            serverAssert(primary->config_epoch > was->moved_epoch);
+            was->moved_epoch = primary->config_epoch;
         }
     }
     was->seen = true;
@@ -183,7 +184,7 @@ static void checkRemembered(struct instance *primary) {
 static void checkPrimary(struct instance *primary) {
     const struct primaryState *p = &primary->p;
     bool promoted_there = !p->promoted;
-    serverAssert(primary->kind == KIND_PRIMARY && supervisorFind(s, primary->name) == primary);
+    serverAssert(primary->kind == KIND_PRIMARY && supervisorFindPrimary(s, primary->name) == primary);
     checkLink(primary);
     for (int n = 0; n < p->replicas.count; n++) {
         const struct instance *i = p->replicas.items[n];
@@ -203,7 +204,7 @@ static void checkPrimary(struct instance *primary) {
     checkRemembered(primary);
 }
 
-static void check(void) {
+static void checkSupervisor(void) {
     static uint64_t newest_epoch;
     if (now_ms == 0) newest_epoch = 0;
     serverAssert(s->current_epoch >= newest_epoch && s->current_epoch <= INT64_MAX);
@@ -243,7 +244,7 @@ static void checkSaved(void) {
             if (err) serverPanic("%s: %s", line[n], err);
         }
     }
-    /* Reading takes a configuration's epoch for current, too; a hello may have told one that is not. */
+    /* Loading takes the epoch of a configuration as current, too; a hello may have had one that is not. */
     serverAssert(again.current_epoch >= s->current_epoch);
     again.current_epoch = s->current_epoch;
     sds once_more = supervisorConfigLines(&again, notPresent, NULL);
@@ -258,14 +259,14 @@ static void checkSaved(void) {
 
 /* ---- Steps ---- */
 
-/* The next answer, as it is on the wire; in memory as long as it is, for sanitizers. */
-static void give(struct instance *i, struct str wire, bool message) {
+/* Processes the next reply in wire format, from a buffer of its exact length, for sanitizers. */
+static void giveReply(struct instance *i, struct str wire, bool message) {
     char *bytes = malloc(wire.len ? wire.len : 1);
     struct respReply reply;
     if (wire.len) memcpy(bytes, wire.ptr, wire.len);
     if (respReadReply(bytes, wire.len, &reply) > 0) {
-        if (!message && i->link->channel[CHANNEL_COMMAND]) supervisorReply(s, i->link, &reply, now_ms);
-        if (message && i->link->channel[CHANNEL_PUBSUB]) supervisorMessage(s, i->link, &reply, now_ms);
+        if (!message && i->link->channel[CHANNEL_COMMAND]) supervisorProcessReply(s, i->link, &reply, now_ms);
+        if (message && i->link->channel[CHANNEL_PUBSUB]) supervisorProcessMessage(s, i->link, &reply, now_ms);
         respReplyFree(&reply);
     }
     free(bytes);
@@ -274,30 +275,30 @@ static void give(struct instance *i, struct str wire, bool message) {
 static void giveText(struct instance *i, struct str text) {
     sds wire = sdscatstr(sdscatprintf(sdsempty(), "$%zu\r\n", text.len), text);
     wire = sdscat(wire, "\r\n");
-    give(i, sdsview(wire), false);
+    giveReply(i, sdsview(wire), false);
     sdsfree(wire);
 }
 
-/* Answers what he is asked before that; is it asked at all? */
-static bool answersUpTo(struct instance *i, enum peerRequest what) {
+/* Answers the requests before the first one of this kind. Returns whether there is one. */
+static bool answerUpTo(struct instance *i, enum peerRequest what) {
     const struct peerLink *link = i->link;
     for (int n = 0; n < 300 && link->pending_count && link->pending[0].what != what; n++)
-        give(i, STR("+PONG\r\n"), false);
+        giveReply(i, STR("+PONG\r\n"), false);
     return link->pending_count && link->pending[0].what == what;
 }
 
 static void stepInfo(struct instance *i, struct str text) {
-    if (i->kind != KIND_SENTINEL && instanceCount() <= INSTANCES && answersUpTo(i, ASKED_INFO))
+    if (i->kind != KIND_SENTINEL && instanceCount() <= INSTANCES && answerUpTo(i, REQ_INFO))
         giveText(i, text);
 }
 
 static void stepQuestion(struct instance *i, struct str wire) {
-    if (i->kind == KIND_SENTINEL && answersUpTo(i, ASKED_DOWN)) give(i, wire, false);
+    if (i->kind == KIND_SENTINEL && answerUpTo(i, REQ_DOWN)) giveReply(i, wire, false);
 }
 
 static void stepHello(struct instance *i, struct str hello) {
     (void)i;
-    if (instanceCount() <= INSTANCES) supervisorHello(s, hello, now_ms);
+    if (instanceCount() <= INSTANCES) supervisorProcessHello(s, hello, now_ms);
 }
 
 static void stepMessage(struct instance *i, struct str hello) {
@@ -305,29 +306,29 @@ static void stepMessage(struct instance *i, struct str hello) {
     sds wire =
         sdscatprintf(sdsempty(), "*3\r\n$7\r\nmessage\r\n$18\r\n" HELLO_CHANNEL "\r\n$%zu\r\n", hello.len);
     wire = sdscat(sdscatstr(wire, hello), "\r\n");
-    give(i, sdsview(wire), true);
+    giveReply(i, sdsview(wire), true);
     sdsfree(wire);
 }
 
 static void stepRaw(struct instance *i, struct str wire) {
-    give(i, wire, false);
+    giveReply(i, wire, false);
 }
 
 static void stepAnswerAll(struct instance *i, struct str text) {
     (void)text;
     for (int n = 0; n < 200 && i->link->pending_count; n++) {
         enum peerRequest what = i->link->pending[0].what;
-        give(i,
-             what == ASKED_INFO      ? STR("$0\r\n\r\n")
-             : what == ASKED_PUBLISH ? STR(":1\r\n")
-                                     : STR("+PONG\r\n"),
-             false);
+        giveReply(i,
+                  what == REQ_INFO      ? STR("$0\r\n\r\n")
+                  : what == REQ_PUBLISH ? STR(":1\r\n")
+                                        : STR("+PONG\r\n"),
+                  false);
     }
 }
 
 static void stepDown(struct instance *i, struct str text) {
     enum channel ch = text.len % 2 && i->kind != KIND_SENTINEL ? CHANNEL_PUBSUB : CHANNEL_COMMAND;
-    if (i->link->channel[ch]) supervisorChannelDown(s, i->link, ch, "The line says so", now_ms);
+    if (i->link->channel[ch]) supervisorOnChannelDown(s, i->link, ch, "The line says so", now_ms);
 }
 
 static void stepTick(struct instance *i, struct str text) {
@@ -336,13 +337,15 @@ static void stepTick(struct instance *i, struct str text) {
     supervisorTick(s, now_ms);
 }
 
-static bool ofPrimary(struct str text) { /* a line that changes what is known of one by force */
+static bool changesEpochs(struct str text) { /* whether the line changes the epochs of a primary by force */
     return strStarts(text, STR("config-epoch")) || strStarts(text, STR("leader-epoch"));
 }
 static void stepConfig(struct instance *i, struct str text) {
     (void)i;
-    if (ofPrimary(text) || instanceCount() > INSTANCES || s->primaries.count > PRIMARIES) return;
-    if (strStarts(text, STR("client-")) || strStarts(text, STR("notification"))) return; /* of this machine */
+    if (changesEpochs(text) || instanceCount() > INSTANCES || s->primaries.count > PRIMARIES) return;
+    if (strStarts(text, STR("client-")) || strStarts(text, STR("notification")))
+        return; /* paths on this
+                 * machine */
     applyLine(s, text, -1);
 }
 
@@ -359,7 +362,7 @@ static void stepVote(struct instance *i, struct str text) {
 
 static void stepUser(struct instance *i, struct str text) {
     struct instance *primary = i->primary ? i->primary : i;
-    struct instance *gone;
+    struct instance *removed;
     switch (text.len ? text.ptr[0] : 0) {
     case 'r': supervisorResetMatching(s, strOf(primary->name), now_ms); break;
     case 'f': supervisorFailover(s, primary, false, now_ms); break;
@@ -367,8 +370,8 @@ static void stepUser(struct instance *i, struct str text) {
     case 'd': supervisorDropLinks(s, primary); break;
     case 's': supervisorDropSentinelLinks(s); break;
     case 'x':
-        gone = nthPrimary((unsigned)text.len);
-        supervisorRemove(s, gone);
+        removed = nthPrimary((unsigned)text.len);
+        supervisorRemove(s, removed);
         break;
     case 'q': supervisorCheckQuorum(primary); break;
     default: read_bytes += sdslen(primary->name);
@@ -377,24 +380,24 @@ static void stepUser(struct instance *i, struct str text) {
 
 static const struct {
     char letter;
-    bool whom; /* the second letter says to whom it happens; else he is the first, or NULL */
+    bool has_instance; /* the second letter selects the instance; else it is the first one, or NULL */
     void (*run)(struct instance *i, struct str text);
 } steps[] = {
     {'t', false, stepTick},     /* time passes: a digit, 100 ms each */
     {'c', false, stepConfig},   /* a line of sentinel.conf, without `sentinel` */
-    {'h', false, stepHello},    /* a hello that is sent to us */
-    {'m', true, stepMessage},   /* a hello on his pub/sub channel */
-    {'i', true, stepInfo},      /* his INFO */
-    {'q', true, stepQuestion},  /* his answer about the primary, as it is on the wire */
-    {'r', true, stepRaw},       /* his next answer, as it is on the wire */
-    {'a', true, stepAnswerAll}, /* he answers all that is asked */
-    {'d', true, stepDown},      /* one of his channels breaks */
-    {'v', true, stepVote},      /* somebody asks for our vote about his primary */
-    {'u', true, stepUser},      /* a user's command about his primary */
+    {'h', false, stepHello},    /* a hello sent to this Sentinel */
+    {'m', true, stepMessage},   /* a hello on the instance's pub/sub channel */
+    {'i', true, stepInfo},      /* its INFO */
+    {'q', true, stepQuestion},  /* its answer about the primary, in wire format */
+    {'r', true, stepRaw},       /* its next reply, in wire format */
+    {'a', true, stepAnswerAll}, /* it answers all requests */
+    {'d', true, stepDown},      /* one of its channels breaks */
+    {'v', true, stepVote},      /* another Sentinel requests a vote about its primary */
+    {'u', true, stepUser},      /* a user's command about its primary */
 };
 
-/* What the line stands for; see above. */
-static sds expanded(struct str line) {
+/* Replaces the abbreviations in a line, see above. */
+static sds expandLine(struct str line) {
     sds text = sdsempty();
     for (size_t n = 0; n < line.len; n++) {
         char c = line.ptr[n], next = n + 1 < line.len ? line.ptr[n + 1] : 0;
@@ -413,18 +416,18 @@ static sds expanded(struct str line) {
     return text;
 }
 
-static void step(struct str line) {
+static void runStep(struct str line) {
     for (size_t n = 0; n < sizeof steps / sizeof *steps; n++) {
         if (!line.len || line.ptr[0] != steps[n].letter) continue;
         size_t used = 1;
         struct instance *i = NULL;
-        if (steps[n].whom) {
+        if (steps[n].has_instance) {
             i = line.len > 1 ? nthInstance((unsigned char)line.ptr[1] - '0') : NULL;
             used = 2;
             if (!i) return;
         }
         if (verbose) fprintf(stderr, "%.*s\n", (int)line.len, line.ptr);
-        sds text = expanded(strN(line.ptr + used, line.len - used));
+        sds text = expandLine(strN(line.ptr + used, line.len - used));
         steps[n].run(i, sdsview(text));
         sdsfree(text);
         return;
@@ -433,32 +436,32 @@ static void step(struct str line) {
 
 /* ---- One input ---- */
 
-static void begin(void) {
+static void beginInput(void) {
     memset(remembered, 0, sizeof remembered);
     now_ms = 0;
     chance = 1;
     supervisorInit(s, &env, NULL, 1000000);
-    check();
+    checkSupervisor();
     now_ms = 1000000;
     s->settings.own_port = 26379;
     applyLine(s, STR("monitor m 10.0.0.1 6001 2"), -1);
     applyLine(s, STR("known-replica m 10.0.0.1 6002"), -1);
     applyLine(s, STR("down-after-milliseconds m 1000"), -1);
     applyLine(s, STR("failover-timeout m 3000"), -1);
-    supervisorBegin(s, now_ms);
+    supervisorStart(s, now_ms);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct str rest = strN((const char *)data, size);
     verbose = getenv("FUZZ_VERBOSE") != NULL;
-    begin();
+    beginInput();
     for (int n = 0; n < STEPS_MAX && rest.len; n++) {
         const char *end = memchr(rest.ptr, '\n', rest.len);
         size_t len = end ? (size_t)(end - rest.ptr) : rest.len;
-        step(strN(rest.ptr, len));
+        runStep(strN(rest.ptr, len));
         len += end != NULL;
         rest = strN(rest.ptr + len, rest.len - len);
-        check();
+        checkSupervisor();
         if (n % 8 == 0) checkSaved();
     }
     checkSaved();

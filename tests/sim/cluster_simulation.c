@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cluster_simulation.c - each node is an engine whose environment is this file: its connections are entries
- * of one table per node, and everything that takes time is an event in a binary heap, ordered by time and
- * then by creation. An event names the life of its node, so that it is void when the node has died since. */
+/* cluster_simulation.c - see cluster_simulation.h. Each node is an engine whose environment is this file.
+ * Its connections are entries of one table per node, and everything that takes time is an event in a
+ * binary heap, ordered by time and then by creation. An event carries the life number of its node, and is
+ * void if the node has died since. */
 #include "tests/sim/cluster_simulation.h"
 
 #include <stdio.h>
@@ -25,16 +26,16 @@ struct clusterSimEvent {
     uint64_t order;
     enum clusterSimEventKind kind;
     int node;
-    uint64_t life; /* of the node that it is for: it died, then the event is void */
+    uint64_t life; /* of the node; the event is void if the node has died since */
     uint64_t link; /* number of the link at that node */
     sds bytes;     /* of a message */
 };
 
-struct clusterSimLink { /* one end */
+struct clusterSimLink { /* one end of a connection */
     struct busLink bus;
-    uint64_t number, peer_number; /* peer_number 0: the other end is not there (yet) */
+    uint64_t number, peer_number; /* peer_number 0: the other end does not exist (yet) */
     int peer;
-    int64_t arrives_ms; /* the last message from here */
+    int64_t arrives_ms; /* when the last message from here arrives */
 };
 
 struct clusterSimNode {
@@ -42,34 +43,35 @@ struct clusterSimNode {
     char id[NODE_ID_LEN];
     int index, side;
     bool alive, hung, cut;
-    bool forces; /* the last failover by hand was to be done whatever it has */
+    bool forces; /* the last manual failover was forced, so the data may be incomplete */
     uint64_t life;
     struct engine engine;
     struct clusterSimLink **links;
     int link_count;
-    sds disk,
-        cached; /* what is there after the power has failed; what has been saved since, without syncing */
+    sds disk, cached; /* disk: what a power failure leaves; cached: saved since, without syncing */
     int64_t cached_ms;
-    struct clusterSimEvent *held; /* what came while it hung */
+    struct clusterSimEvent *held; /* events that came while it hung */
     int held_count;
-    int shard; /* as a primary, its own: the number of its first one, whatever id others know it by */
-    /* Its data: the number of writes, of that shard, and whether none is missing. */
+    int shard; /* of a primary: the number of its shard's first primary, under whatever id
+                * other nodes know the shard */
+    /* The data: a number of writes, in a shard, and whether none is missing. */
     uint64_t offset;
     int data_shard;
     bool data_complete;
-    /* Its replication, as repl/link.c keeps it. */
+    /* The replication, as repl/link.c keeps it. */
     int following; /* -1: a primary */
     bool link_up, whole;
-    int64_t sync_began_ms; /* a full one; 0: none runs */
+    int64_t sync_began_ms; /* start of a full synchronization; 0: none runs */
     int64_t data_ms, paused_until_ms;
-    /* Slots that come from there; -1: none do. Those that were granted to somebody, until then. */
+    /* Slots that migrate to this node from migrates_from, and slots that it has granted to
+     * granted_to, until then; -1: none. */
     int migrates_from, granted_to;
     struct slotSet migrates, granted;
     int64_t migrates_ms, granted_until_ms, keeps_epoch_until_ms;
     bool reclaims;
     uint64_t highest_epoch, highest_vote;
-    uint64_t checked_epoch; /* checkOwners has seen this epoch, */
-    struct slotSet checked; /* and these slots */
+    uint64_t checked_epoch; /* epoch and slots at the last clusterSimCheckOwners */
+    struct slotSet checked;
 };
 
 struct clusterSim {
@@ -80,11 +82,11 @@ struct clusterSim {
     int events, room;
     struct clusterSimNode *nodes;
     int count;
-    int *winner; /* of an epoch, by epoch; -1: nobody yet */
+    int *winner; /* by epoch; -1: none yet */
     uint64_t winners;
 };
 
-/* ---- Chance: splitmix64 (Steele, Lea and Flood 2014) ---- */
+/* ---- Random numbers: splitmix64 (Steele, Lea and Flood 2014) ---- */
 
 static uint64_t clusterSimNextRandom(struct clusterSim *s) {
     uint64_t z = s->random += 0x9e3779b97f4a7c15ULL;
@@ -97,7 +99,7 @@ static int64_t clusterSimNextLatency(struct clusterSim *s) {
     return 1 + (int64_t)(clusterSimNextRandom(s) % (uint64_t)(2 * s->o.latency_ms));
 }
 
-/* What the nodes take for the time. */
+/* Returns the time on the clocks of the nodes. */
 static int64_t clusterSimWallClock(const struct clusterSim *s) {
     return s->now_ms + s->clock_off_ms;
 }
@@ -134,7 +136,7 @@ static struct clusterSimEvent clusterSimTakeEvent(struct clusterSim *s) {
 
 /* ---- Links ---- */
 
-/* They are in order of their numbers. Where this one is, or would be. */
+/* Returns the index at which the link is, or would be; links are in order of their numbers. */
 static int clusterSimLinkPosition(const struct clusterSimNode *n, uint64_t number) {
     int low = 0, high = n->link_count;
     while (low < high) {
@@ -174,7 +176,7 @@ static bool clusterSimNodesReach(const struct clusterSimNode *a, const struct cl
     return a->side == b->side;
 }
 
-/* The other end learns that this one is gone. */
+/* Notifies the other end that this one is closed. */
 static void clusterSimSendClosed(struct clusterSimNode *n, const struct clusterSimLink *link) {
     struct clusterSimNode *peer = &n->sim->nodes[link->peer];
     if (!link->peer_number || !peer->alive || !clusterSimNodesReach(n, peer)) return;
@@ -189,16 +191,16 @@ static void clusterSimSendClosed(struct clusterSimNode *n, const struct clusterS
 
 static void clusterSimRecordWinner(struct clusterSimNode *n, int shard);
 
-/* ---- What the engine asks for ---- */
+/* ---- Environment of an engine ---- */
 
-static struct busLink *clusterSimEnvConnect(void *w, const char *ip, uint16_t bus_port) {
-    struct clusterSimNode *n = w;
+static struct busLink *clusterSimEnvConnect(void *ctx, const char *ip, uint16_t bus_port) {
+    struct clusterSimNode *n = ctx;
     int a, b;
     if (bus_port != BUS_PORT || sscanf(ip, "10.0.%d.%d", &a, &b) != 2) return NULL;
     struct clusterSimLink *link = clusterSimAddLink(n, a * 200 + b - 1);
     struct clusterSimNode *peer = &n->sim->nodes[link->peer];
     bool ok = peer->alive && clusterSimNodesReach(n, peer);
-    bool lost = !clusterSimNodesReach(n, peer); /* no answer at all: it hangs until the engine gives it up */
+    bool lost = !clusterSimNodesReach(n, peer); /* no answer at all: the engine waits until it gives up */
     if (!lost)
         clusterSimAddEvent(
             n->sim, (struct clusterSimEvent){
@@ -210,14 +212,14 @@ static struct busLink *clusterSimEnvConnect(void *w, const char *ip, uint16_t bu
     return &link->bus;
 }
 
-static void clusterSimEnvClose(void *w, struct busLink *bus) {
+static void clusterSimEnvClose(void *ctx, struct busLink *bus) {
     struct clusterSimLink *link = listEntry(bus, struct clusterSimLink, bus);
-    clusterSimSendClosed(w, link);
-    clusterSimFreeLink(w, link);
+    clusterSimSendClosed(ctx, link);
+    clusterSimFreeLink(ctx, link);
 }
 
-static void clusterSimEnvSend(void *w, struct busLink *bus, const char *bytes, size_t len) {
-    struct clusterSimNode *n = w;
+static void clusterSimEnvSend(void *ctx, struct busLink *bus, const char *bytes, size_t len) {
+    struct clusterSimNode *n = ctx;
     struct clusterSim *s = n->sim;
     struct clusterSimLink *link = listEntry(bus, struct clusterSimLink, bus);
     struct clusterSimNode *peer = &s->nodes[link->peer];
@@ -243,8 +245,8 @@ static void clusterSimWriteBack(struct clusterSimNode *n) {
     n->cached = NULL;
 }
 
-static void clusterSimEnvSave(void *w, bool sync) {
-    struct clusterSimNode *n = w;
+static void clusterSimEnvSave(void *ctx, bool sync) {
+    struct clusterSimNode *n = ctx;
     if (n->sim->o.no_disk) return;
     if (n->sim->now_ms - n->cached_ms >= WRITE_BACK_MS) clusterSimWriteBack(n);
     sdsfree(n->cached);
@@ -253,12 +255,12 @@ static void clusterSimEnvSave(void *w, bool sync) {
     if (sync) clusterSimWriteBack(n);
 }
 
-static uint64_t clusterSimEnvRandom(void *w) {
-    return clusterSimNextRandom(((struct clusterSimNode *)w)->sim);
+static uint64_t clusterSimEnvRandom(void *ctx) {
+    return clusterSimNextRandom(((struct clusterSimNode *)ctx)->sim);
 }
 
-static struct engineReplication clusterSimEnvReplication(void *w) {
-    struct clusterSimNode *n = w;
+static struct engineReplication clusterSimEnvReplication(void *ctx) {
+    struct clusterSimNode *n = ctx;
     return (struct engineReplication){n->offset, n->link_up, n->whole, n->data_ms};
 }
 
@@ -274,8 +276,8 @@ static void clusterSimSetWhole(struct clusterSimNode *n, bool whole) {
     n->data_ms = 0;
 }
 
-static void clusterSimEnvFollow(void *w, struct clusterNode *primary, bool full_sync) {
-    struct clusterSimNode *n = w;
+static void clusterSimEnvFollow(void *ctx, struct clusterNode *primary, bool full_sync) {
+    struct clusterSimNode *n = ctx;
     struct clusterSim *s = n->sim;
     int before = n->following;
     if (!primary && n->engine.election.sent) clusterSimRecordWinner(n, s->nodes[before].shard);
@@ -287,36 +289,36 @@ static void clusterSimEnvFollow(void *w, struct clusterNode *primary, bool full_
     if (full_sync || before < 0) clusterSimSetWhole(n, false);
 }
 
-static void clusterSimEnvPause(void *w, int64_t until_ms) {
-    ((struct clusterSimNode *)w)->paused_until_ms = until_ms;
+static void clusterSimEnvPause(void *ctx, int64_t until_ms) {
+    ((struct clusterSimNode *)ctx)->paused_until_ms = until_ms;
 }
-static uint64_t clusterSimEnvKeysInSlot(void *w, int slot) {
-    return (void)w, (uint64_t)(slot % 2);
+static uint64_t clusterSimEnvKeysInSlot(void *ctx, int slot) {
+    return (void)ctx, (uint64_t)(slot % 2);
 }
-static void clusterSimEnvDeleteSlot(void *w, int slot) {
-    (void)w, (void)slot;
+static void clusterSimEnvDeleteSlot(void *ctx, int slot) {
+    (void)ctx, (void)slot;
 }
-static void clusterSimEnvSlotsChanged(void *w) {
-    (void)w;
+static void clusterSimEnvSlotsChanged(void *ctx) {
+    (void)ctx;
 }
-static void clusterSimEnvStateChanged(void *w, bool ok) {
-    (void)w, (void)ok;
+static void clusterSimEnvStateChanged(void *ctx, bool ok) {
+    (void)ctx, (void)ok;
 }
-static bool clusterSimEnvSlotGranted(void *w, int slot, const struct clusterNode *to) {
-    struct clusterSimNode *n = w;
+static bool clusterSimEnvSlotGranted(void *ctx, int slot, const struct clusterNode *to) {
+    struct clusterSimNode *n = ctx;
     return n->sim->now_ms < n->granted_until_ms && clusterSimIndexOfNode(n->sim, to->id) == n->granted_to &&
            slotSetHas(&n->granted, slot);
 }
-static void clusterSimEnvPublished(void *w, struct clusterNode *by, bool shard, struct str channel,
+static void clusterSimEnvPublished(void *ctx, struct clusterNode *by, bool shard, struct str channel,
                                    struct str message) {
-    (void)w, (void)by, (void)shard, (void)channel, (void)message;
+    (void)ctx, (void)by, (void)shard, (void)channel, (void)message;
 }
-static void clusterSimEnvModule(void *w, struct clusterNode *by, uint64_t id, uint8_t type,
+static void clusterSimEnvModule(void *ctx, struct clusterNode *by, uint64_t id, uint8_t type,
                                 struct str payload) {
-    (void)w, (void)by, (void)id, (void)type, (void)payload;
+    (void)ctx, (void)by, (void)id, (void)type, (void)payload;
 }
-static void clusterSimEnvLog(void *w, int level, const char *line) {
-    struct clusterSimNode *n = w;
+static void clusterSimEnvLog(void *ctx, int level, const char *line) {
+    struct clusterSimNode *n = ctx;
     if (n->sim->o.verbose && level > LL_DEBUG)
         printf("%8lld %3d %s\n", (long long)n->sim->now_ms, n->index, line);
 }
@@ -411,7 +413,7 @@ static void clusterSimCheckEpochs(struct clusterSimNode *n) {
     if (nodeIsPrimary(t->myself)) n->highest_epoch = mine;
 }
 
-/* An epoch is won by one node, and a shard by one that has its data. */
+/* Checks that an epoch is won by one node, and a shard by a node that has its data. */
 static void clusterSimRecordWinner(struct clusterSimNode *n, int shard) {
     struct clusterSim *s = n->sim;
     uint64_t epoch = n->engine.election.epoch;
@@ -431,7 +433,8 @@ static void clusterSimRecordWinner(struct clusterSimNode *n, int shard) {
                     n->data_complete ? "all" : "some", n->data_shard, (unsigned long long)s->o.seed);
 }
 
-/* Two primaries may have one epoch for a moment, by chance (they resolve it), but then not one slot. */
+/* Checks that no two nodes own one slot in one epoch. Two primaries may have the same epoch for a moment, by
+ * chance, until they resolve it, but then they own different slots. */
 static void clusterSimCheckOwners(struct clusterSimNode *n) {
     const struct topology *t = &n->engine.t;
     if (!nodeIsVoter(t->myself)) return;
@@ -457,9 +460,9 @@ static void clusterSimCheckNode(struct clusterSimNode *n) {
     clusterSimCheckOwners(n);
 }
 
-/* ---- The course of things ---- */
+/* ---- Running ---- */
 
-/* What a primary has is what its shard has. */
+/* The data of a primary is the data of its shard. */
 static void clusterSimAddWrites(struct clusterSimNode *n) {
     const struct clusterNode *me = n->engine.t.myself;
     bool writes =
@@ -469,7 +472,7 @@ static void clusterSimAddWrites(struct clusterSimNode *n) {
     n->data_complete = true;
 }
 
-/* From the beginning, with what there was until half of it is over. */
+/* Synchronizes from the beginning. The old data is kept until half of the time is over. */
 static void clusterSimFullSync(struct clusterSimNode *n, const struct clusterSimNode *primary) {
     struct clusterSim *s = n->sim;
     if (!n->sync_began_ms) n->sync_began_ms = s->now_ms;
@@ -485,15 +488,15 @@ static void clusterSimFullSync(struct clusterSimNode *n, const struct clusterSim
 
 static void clusterSimSyncReplica(struct clusterSimNode *n) {
     struct clusterSimNode *primary = &n->sim->nodes[n->following];
-    bool gives = primary->alive && !primary->hung && !n->cut && clusterSimNodesReach(n, primary) &&
-                 (primary->following < 0 || primary->link_up);
-    if (!gives) {
+    bool available = primary->alive && !primary->hung && !n->cut && clusterSimNodesReach(n, primary) &&
+                     (primary->following < 0 || primary->link_up);
+    if (!available) {
         n->link_up = false;
         n->sync_began_ms = 0;
         return;
     }
-    bool goes_on = n->data_complete && n->offset <= primary->offset && n->data_shard == primary->data_shard;
-    if (goes_on)
+    bool continues = n->data_complete && n->offset <= primary->offset && n->data_shard == primary->data_shard;
+    if (continues)
         n->link_up = true;
     else if (!n->link_up)
         clusterSimFullSync(n, primary);
@@ -503,7 +506,7 @@ static void clusterSimSyncReplica(struct clusterSimNode *n) {
     n->data_ms = clusterSimWallClock(n->sim);
 }
 
-/* Its source stands still, and the claim is to be made: as migration_import.c does it. */
+/* Its source has paused writes and the claim is due: does what migration_import.c does. */
 static void clusterSimTickMigration(struct clusterSimNode *n) {
     struct clusterSim *s = n->sim;
     struct clusterSimNode *source = &s->nodes[n->migrates_from];
@@ -517,9 +520,10 @@ static void clusterSimTickMigration(struct clusterSimNode *n) {
         return;
     }
     const struct clusterNode *known = topologyFind(&n->engine.t, source->engine.t.myself->id);
-    bool told = engineIsEpochReserved(&n->engine) && known && engineIsReservationKnownBy(&n->engine, known);
-    if (!told) engineReserveEpoch(&n->engine, clusterSimWallClock(s));
-    if (!told || n->engine.settings.keeps_epoch) return;
+    bool known_reserved =
+        engineIsEpochReserved(&n->engine) && known && engineIsReservationKnownBy(&n->engine, known);
+    if (!known_reserved) engineReserveEpoch(&n->engine, clusterSimWallClock(s));
+    if (!known_reserved || n->engine.settings.keeps_epoch) return;
     n->migrates_from = -1;
     source->granted_to = n->index;
     source->granted = n->migrates;
@@ -541,7 +545,7 @@ static bool clusterSimStillOwnsGranted(const struct clusterSimNode *n) {
     return true;
 }
 
-/* It has granted slots: as migration_export.c does it. */
+/* The node has granted slots: does what migration_export.c does. */
 static void clusterSimTickGranted(struct clusterSimNode *n) {
     struct clusterSim *s = n->sim;
     int64_t left_ms = n->granted_until_ms - s->now_ms;
@@ -582,7 +586,7 @@ static void clusterSimReceiveMessage(struct clusterSimNode *n, struct clusterSim
     engineFlush(&n->engine, clusterSimWallClock(n->sim));
 }
 
-/* The other end is made with this one. */
+/* The other end of the connection is created together with this one. */
 static void clusterSimFinishConnect(struct clusterSimNode *n, struct clusterSimLink *link) {
     struct clusterSimNode *peer = &n->sim->nodes[link->peer];
     if (!peer->alive || !clusterSimNodesReach(n, peer)) return;
@@ -639,7 +643,7 @@ void clusterSimRun(struct clusterSim *s, int64_t ms) {
     s->now_ms = end;
 }
 
-/* ---- The start ---- */
+/* ---- Creation ---- */
 
 static void clusterSimIntroduceNode(struct clusterSim *s, int i, int j) {
     struct engine *e = &s->nodes[i].engine;
@@ -651,7 +655,7 @@ static void clusterSimIntroduceNode(struct clusterSim *s, int i, int j) {
     memcpy(n->shard_id, other->shard_id, NODE_ID_LEN);
 }
 
-/* As valkey-cli --cluster create does: everybody has an epoch of his own from the start. */
+/* Does what valkey-cli --cluster create does: each node has an epoch of its own from the start. */
 static void clusterSimAssignSlots(struct clusterSim *s) {
     int primaries = s->o.primaries;
     for (int i = 0; i < s->count; i++) {
@@ -689,7 +693,7 @@ static bool clusterSimAllNodesAreKnown(struct clusterSim *s) {
 struct clusterSim *clusterSimCreate(const struct clusterSimOptions *o) {
     struct clusterSim *s = zcalloc(1, sizeof *s);
     s->o = *o;
-    s->o.loss = 0; /* begins when everybody knows everybody: a user would have to repeat CLUSTER MEET */
+    s->o.loss = 0; /* loss begins when all nodes know each other: a user would have to repeat CLUSTER MEET */
     s->random = o->seed;
     s->now_ms = 1000000000;
     s->count = o->primaries * (1 + o->replicas);
@@ -738,7 +742,7 @@ void clusterSimDestroy(struct clusterSim *s) {
     zfree(s);
 }
 
-/* ---- What is done to it, and asked ---- */
+/* ---- Actions and queries ---- */
 
 int64_t clusterSimNow(const struct clusterSim *s) {
     return s->now_ms;
@@ -777,7 +781,7 @@ void clusterSimSide(struct clusterSim *s, int i, int side) {
     s->nodes[i].side = side;
 }
 
-/* What came meanwhile is worked off at once. */
+/* When it ends, the held events are processed at once. */
 void clusterSimHang(struct clusterSim *s, int i, bool hang) {
     struct clusterSimNode *n = &s->nodes[i];
     if (!n->alive || n->hung == hang) return;
@@ -815,14 +819,14 @@ void clusterSimReplicate(struct clusterSim *s, int i, int primary) {
 void clusterSimMigrate(struct clusterSim *s, int from, int to) {
     struct clusterSimNode *source = &s->nodes[from], *n = &s->nodes[to];
     if (from == to || !source->alive || !n->alive || source->hung || n->hung || n->migrates_from >= 0) return;
-    const struct topology *t = &n->engine.t, *its = &source->engine.t;
-    const struct clusterNode *owner = topologyFind(t, its->myself->id);
+    const struct topology *t = &n->engine.t, *theirs = &source->engine.t;
+    const struct clusterNode *owner = topologyFind(t, theirs->myself->id);
     if (!nodeIsPrimary(t->myself) || !owner) return;
     if (source->migrates_from >= 0 || s->now_ms < source->keeps_epoch_until_ms) return;
     memset(&n->migrates, 0, sizeof n->migrates);
     int count = 0;
     for (int slot = 0; slot < KEY_SLOTS && count < CLUSTER_SIM_MIGRATION_SLOTS; slot++) {
-        if (its->owner[slot] != its->myself || t->owner[slot] != owner) continue;
+        if (theirs->owner[slot] != theirs->myself || t->owner[slot] != owner) continue;
         slotSetAdd(&n->migrates, slot);
         count++;
     }
@@ -869,7 +873,8 @@ bool clusterSimAgrees(struct clusterSim *s) {
         if (!n->alive) continue;
         const struct topology *t = &n->engine.t;
         if (!first) first = t;
-        if (!engineIsClusterOk(&n->engine) || slotsCountOwned(t) != KEY_SLOTS || !clusterSimViewsAreEqual(first, t))
+        if (!engineIsClusterOk(&n->engine) || slotsCountOwned(t) != KEY_SLOTS ||
+            !clusterSimViewsAreEqual(first, t))
             return false;
         if (n->following >= 0 && !n->link_up) return false;
         for (int k = 0; k < t->count; k++) {

@@ -9,57 +9,57 @@
 
 struct engineRecord recorded_env;
 
-static struct busLink *engineRecorderConnect(void *w, const char *ip, uint16_t port) {
-    (void)w, (void)ip, (void)port;
+static struct busLink *engineRecorderConnect(void *ctx, const char *ip, uint16_t port) {
+    (void)ctx, (void)ip, (void)port;
     serverAssert(recorded_env.link_count < RECORDED_LINKS_MAX);
     return &recorded_env.links[recorded_env.link_count++];
 }
-static void engineRecorderClose(void *w, struct busLink *link) {
-    (void)w, (void)link;
+static void engineRecorderClose(void *ctx, struct busLink *link) {
+    (void)ctx, (void)link;
     recorded_env.closed_count++;
 }
-static void engineRecorderSend(void *w, struct busLink *link, const char *bytes, size_t len) {
-    (void)w, (void)link, (void)bytes, (void)len;
+static void engineRecorderSend(void *ctx, struct busLink *link, const char *bytes, size_t len) {
+    (void)ctx, (void)link, (void)bytes, (void)len;
 }
-static void engineRecorderSave(void *w, bool sync) {
-    (void)w, (void)sync;
+static void engineRecorderSave(void *ctx, bool sync) {
+    (void)ctx, (void)sync;
 }
-static uint64_t engineRecorderRandom(void *w) {
+static uint64_t engineRecorderRandom(void *ctx) {
     static uint64_t x;
-    (void)w;
+    (void)ctx;
     return x += 0x9e3779b97f4a7c15ULL;
 }
-static struct engineReplication engineRecorderReplication(void *w) {
-    (void)w;
+static struct engineReplication engineRecorderReplication(void *ctx) {
+    (void)ctx;
     return recorded_env.replication;
 }
-static void engineRecorderFollow(void *w, struct clusterNode *primary, bool full_sync) {
-    (void)w;
+static void engineRecorderFollow(void *ctx, struct clusterNode *primary, bool full_sync) {
+    (void)ctx;
     recorded_env.follow_count++;
-    recorded_env.follows_nobody = !primary;
-    recorded_env.follows_anew = full_sync;
+    recorded_env.follows_none = !primary;
+    recorded_env.follows_full_sync = full_sync;
     if (primary) memcpy(recorded_env.followed_ip, primary->ip, NODE_IP_LEN);
 }
-static void engineRecorderPause(void *w, int64_t until_ms) {
-    (void)w, (void)until_ms;
+static void engineRecorderPause(void *ctx, int64_t until_ms) {
+    (void)ctx, (void)until_ms;
 }
-static uint64_t engineRecorderKeysInSlot(void *w, int slot) {
-    return (void)w, (void)slot, 0;
+static uint64_t engineRecorderKeysInSlot(void *ctx, int slot) {
+    return (void)ctx, (void)slot, 0;
 }
-static void engineRecorderDeleteSlot(void *w, int slot) {
-    (void)w, (void)slot;
+static void engineRecorderDeleteSlot(void *ctx, int slot) {
+    (void)ctx, (void)slot;
 }
-static void engineRecorderSlotsChanged(void *w) {
-    (void)w;
+static void engineRecorderSlotsChanged(void *ctx) {
+    (void)ctx;
 }
-static void engineRecorderStateChanged(void *w, bool ok) {
-    (void)w, (void)ok;
+static void engineRecorderStateChanged(void *ctx, bool ok) {
+    (void)ctx, (void)ok;
 }
-static bool engineRecorderSlotGranted(void *w, int slot, const struct clusterNode *to) {
-    return (void)w, (void)slot, (void)to, false;
+static bool engineRecorderSlotGranted(void *ctx, int slot, const struct clusterNode *to) {
+    return (void)ctx, (void)slot, (void)to, false;
 }
-static void engineRecorderLog(void *w, int level, const char *line) {
-    (void)w, (void)level, (void)line;
+static void engineRecorderLog(void *ctx, int level, const char *line) {
+    (void)ctx, (void)level, (void)line;
 }
 
 const struct engineEnv engine_recorder = {.connect = engineRecorderConnect,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* engine_recorder.h - the environment of one engine in a test: it records in `recorded_env` what the engine
- * asked for, and answers with what the test put there. A test that needs more copies engine_recorder and
- * replaces members of the copy. */
+/* engine_recorder.h - the environment of one engine in a test. It records the engine's requests in
+ * `recorded_env`, and answers with what the test has put there. A test that needs more copies engine_recorder
+ * and replaces members of the copy. */
 #pragma once
 
 #include "cluster/cluster_engine.h"
@@ -13,8 +13,8 @@ struct engineRecord {
     int link_count, closed_count;
     int follow_count;                     /* calls of follow */
     char followed_ip[NODE_IP_LEN];        /* the primary of the last call that named one */
-    bool follows_nobody;                  /* the last call named none: the node became a primary */
-    bool follows_anew;                    /* the last call asked for a full synchronization */
+    bool follows_none;                    /* the last call named none: the node became a primary */
+    bool follows_full_sync;               /* the last call requested a full synchronization */
     struct engineReplication replication; /* the answer */
 };
 extern struct engineRecord recorded_env;

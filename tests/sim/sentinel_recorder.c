@@ -23,65 +23,66 @@ static int recorderPortOfLink(const struct peerLink *link) {
     return link->owner_count ? link->owners[0]->address.port : 0;
 }
 
-static bool recorderConnect(void *w, struct peerLink *link, enum channel ch,
+static bool recorderConnect(void *ctx, struct peerLink *link, enum channel ch,
                             const struct hostAddress *address, char *err, size_t errlen) {
     static char connected;
-    (void)w;
+    (void)ctx;
     if (recorder.refuse_connect) return snprintf(err, errlen, "No way"), false;
     recorderWrite("connect %d %s", address->port, channel_names[ch]);
     link->channel[ch] = &connected;
     return true;
 }
-static void recorderClose(void *w, struct peerLink *link, enum channel ch) {
-    (void)w;
+static void recorderClose(void *ctx, struct peerLink *link, enum channel ch) {
+    (void)ctx;
     recorderWrite("close %d %s", recorderPortOfLink(link), channel_names[ch]);
     link->channel[ch] = NULL;
 }
-static void recorderSend(void *w, struct peerLink *link, enum channel ch, int argc, const struct str *argv) {
-    (void)w;
+static void recorderSend(void *ctx, struct peerLink *link, enum channel ch, int argc,
+                         const struct str *argv) {
+    (void)ctx;
     sds words = sdsempty();
     for (int n = 0; n < argc; n++) words = sdscatprintf(words, " %.*s", (int)argv[n].len, argv[n].ptr);
     recorderWrite("%d %s>%s", recorderPortOfLink(link), channel_names[ch], words);
     sdsfree(words);
 }
-static bool recorderOwnIp(void *w, struct peerLink *link, char ip[HOST_IP_LEN]) {
-    (void)w, (void)link;
+static bool recorderOwnIp(void *ctx, struct peerLink *link, char ip[HOST_IP_LEN]) {
+    (void)ctx, (void)link;
     return !recorder.no_own_ip && snprintf(ip, HOST_IP_LEN, "10.0.0.9");
 }
 /* host1 is 10.1.1.1, and so on; all other names are unknown. */
-static bool recorderResolve(void *w, const char *name, char ip[HOST_IP_LEN]) {
+static bool recorderResolve(void *ctx, const char *name, char ip[HOST_IP_LEN]) {
     int n, used = 0;
-    (void)w;
+    (void)ctx;
     if (sscanf(name, "host%d%n", &n, &used) != 1 || name[used] || n < 0 || n > 255) return false;
     snprintf(ip, HOST_IP_LEN, "10.%d.%d.%d", n, n, n);
     return true;
 }
-static uint64_t recorderRandom(void *w) {
-    (void)w;
+static uint64_t recorderRandom(void *ctx) {
+    (void)ctx;
     return recorder.chance += 0x9e3779b97f4a7c15ULL;
 }
-static void recorderEvent(void *w, enum eventLevel level, const char *name, const char *payload) {
-    (void)w, (void)level;
+static void recorderEvent(void *ctx, enum eventLevel level, const char *name, const char *payload) {
+    (void)ctx, (void)level;
     recorderWrite("%s %s", name, payload);
 }
-static void recorderLog(void *w, int level, const char *line) {
-    (void)w, (void)level;
+static void recorderLog(void *ctx, int level, const char *line) {
+    (void)ctx, (void)level;
     recorderWrite("log: %s", line);
 }
-static void recorderScript(void *w, const char *path, int argc, const char *const *argv) {
-    (void)w;
+static void recorderScript(void *ctx, const char *path, int argc, const char *const *argv) {
+    (void)ctx;
     sds words = sdsempty();
     for (int n = 0; n < argc; n++) words = sdscatprintf(words, " %s", argv[n]);
     recorderWrite("script %s%s", path, words);
     sdsfree(words);
 }
-static bool recorderSave(void *w) {
-    (void)w;
+static bool recorderSave(void *ctx) {
+    (void)ctx;
     recorderWrite("save");
     return !recorder.refuse_save;
 }
-static void recorderCrash(void *w) {
-    (void)w;
+static void recorderCrash(void *ctx) {
+    (void)ctx;
     recorderWrite("crash");
 }
 
@@ -139,6 +140,6 @@ void recorderTickAt(int64_t since_start_ms) {
 void recorderAnswer(struct instance *i, const char *wire) {
     struct respReply reply;
     assert_int_equal(respReadReply(wire, strlen(wire), &reply), strlen(wire));
-    supervisorReply(&recorded_supervisor, i->link, &reply, recorded_supervisor.now_ms);
+    supervisorProcessReply(&recorded_supervisor, i->link, &reply, recorded_supervisor.now_ms);
     respReplyFree(&reply);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sentinel_recorder.h - an environment for tests of one supervisor: it writes down what the supervisor asks
- * for, line by line, and connects at once unless it is told to refuse.
+/* sentinel_recorder.h - an environment for tests of one supervisor. It records the supervisor's requests line
+ * by line, and connects at once unless the test makes it refuse.
  *
  *     connect 6379 cmd              to the port of the first owner of the link
  *     6379 cmd> PING                sent
@@ -43,7 +43,7 @@ void recorderTickAt(int64_t since_start_ms);
 void recorderAnswer(struct instance *i, const char *wire);
 void recorderForget(void); /* clears the record */
 
-/* Asserts that exactly this has been recorded_supervisor since the last look, and clears the record. */
+/* Asserts that exactly this has been recorded since the record was cleared, and clears it. */
 #define expectRecord(expected)                                                                               \
     do {                                                                                                     \
         assert_string_equal(recorder.text ? recorder.text : "", expected);                                   \

@@ -4,9 +4,9 @@
 
 /* ---- The environment of a supervisor ---- */
 
-static bool sentinelSimConnect(void *w, struct peerLink *link, enum channel ch,
+static bool sentinelSimConnect(void *ctx, struct peerLink *link, enum channel ch,
                                const struct hostAddress *address, char *err, size_t errlen) {
-    struct sentinelSimProcess *p = w;
+    struct sentinelSimProcess *p = ctx;
     struct sentinelSim *s = p->sim;
     int to = sentinelSimProcessAt(address->ip);
     if (to < 0 || to >= s->count) {
@@ -31,52 +31,52 @@ static bool sentinelSimConnect(void *w, struct peerLink *link, enum channel ch,
     return true;
 }
 
-static void sentinelSimClose(void *w, struct peerLink *link, enum channel ch) {
-    struct sentinelSimProcess *p = w;
+static void sentinelSimClose(void *ctx, struct peerLink *link, enum channel ch) {
+    struct sentinelSimProcess *p = ctx;
     sentinelSimFreeChannel(p->sim, link->channel[ch]);
     link->channel[ch] = NULL;
 }
 
-static void sentinelSimSend(void *w, struct peerLink *link, enum channel ch, int argc,
+static void sentinelSimSend(void *ctx, struct peerLink *link, enum channel ch, int argc,
                             const struct str *argv) {
-    struct sentinelSimProcess *p = w;
+    struct sentinelSimProcess *p = ctx;
     sds bytes = sdsnewlen(NULL, respRequestRoom(argc, argv));
     sdssetlen(bytes, (size_t)(respWriteRequest(bytes, argc, argv) - bytes));
     sentinelSimTransmit(p->sim, link->channel[ch], SIM_REQUEST, bytes);
 }
 
-static bool sentinelSimOwnIp(void *w, struct peerLink *link, char ip[HOST_IP_LEN]) {
-    const struct sentinelSimProcess *p = w;
+static bool sentinelSimOwnIp(void *ctx, struct peerLink *link, char ip[HOST_IP_LEN]) {
+    const struct sentinelSimProcess *p = ctx;
     if (!link->channel[CHANNEL_COMMAND]) return false;
     snprintf(ip, HOST_IP_LEN, "10.0.0.%d", p->index + 1);
     return true;
 }
 
-static bool sentinelSimResolve(void *w, const char *name, char ip[HOST_IP_LEN]) {
-    return (void)w, (void)name, (void)ip, false;
+static bool sentinelSimResolve(void *ctx, const char *name, char ip[HOST_IP_LEN]) {
+    return (void)ctx, (void)name, (void)ip, false;
 }
-static uint64_t sentinelSimDrawRandom(void *w) {
-    return sentinelSimRandom(((struct sentinelSimProcess *)w)->sim);
+static uint64_t sentinelSimDrawRandom(void *ctx) {
+    return sentinelSimRandom(((struct sentinelSimProcess *)ctx)->sim);
 }
 
 static void sentinelSimNoteWinner(struct sentinelSimProcess *p);
 
-static void sentinelSimOnEvent(void *w, enum eventLevel level, const char *name, const char *payload) {
-    struct sentinelSimProcess *p = w;
+static void sentinelSimOnEvent(void *ctx, enum eventLevel level, const char *name, const char *payload) {
+    struct sentinelSimProcess *p = ctx;
     p->events = sdscatprintf(p->events, "%s %s\n", name, payload);
     if (p->sim->o.verbose && level > EVENT_DEBUG)
         printf("%8lld %3d %s %s\n", (long long)p->sim->now_ms, p->index, name, payload);
     if (strcmp(name, "+elected-leader") == 0) sentinelSimNoteWinner(p);
 }
 
-static void sentinelSimOnLog(void *w, int level, const char *line) {
-    const struct sentinelSimProcess *p = w;
+static void sentinelSimOnLog(void *ctx, int level, const char *line) {
+    const struct sentinelSimProcess *p = ctx;
     if (p->sim->o.verbose && level > LL_DEBUG)
         printf("%8lld %3d %s\n", (long long)p->sim->now_ms, p->index, line);
 }
 
-static void sentinelSimOnScript(void *w, const char *path, int argc, const char *const *argv) {
-    struct sentinelSimProcess *p = w;
+static void sentinelSimOnScript(void *ctx, const char *path, int argc, const char *const *argv) {
+    struct sentinelSimProcess *p = ctx;
     p->events = sdscatprintf(p->events, "script %s", path);
     for (int i = 0; i < argc; i++) p->events = sdscatprintf(p->events, " %s", argv[i]);
     p->events = sdscat(p->events, "\n");
@@ -86,15 +86,15 @@ static bool sentinelSimNoLinePresent(void *priv, struct str word) {
     return (void)priv, (void)word, false;
 }
 
-static bool sentinelSimSave(void *w) {
-    struct sentinelSimProcess *p = w;
+static bool sentinelSimSave(void *ctx) {
+    struct sentinelSimProcess *p = ctx;
     sdsfree(p->disk);
     p->disk = supervisorConfigLines(&p->supervisor, sentinelSimNoLinePresent, NULL);
     return true;
 }
 
-static void sentinelSimCrash(void *w) {
-    (void)w;
+static void sentinelSimCrash(void *ctx) {
+    (void)ctx;
     serverPanic("no test makes a Sentinel crash");
 }
 
@@ -150,7 +150,7 @@ static void sentinelSimStartSentinel(struct sentinelSimProcess *p) {
     supervisorInit(sup, &sim_environment, p, sentinelSimWallClock(p));
     sup->settings.own_port = SIM_SENTINEL_PORT;
     sentinelSimReadConfig(p);
-    supervisorBegin(sup, sentinelSimWallClock(p));
+    supervisorStart(sup, sentinelSimWallClock(p));
 }
 
 static void sentinelSimStartServer(struct sentinelSimProcess *p) {
@@ -246,7 +246,7 @@ static void sentinelSimGrowEpochs(struct sentinelSim *s, uint64_t epoch) {
 
 static void sentinelSimNoteWinner(struct sentinelSimProcess *p) {
     struct sentinelSim *s = p->sim;
-    const struct instance *primary = supervisorFind(&p->supervisor, SIM_NAME);
+    const struct instance *primary = supervisorFindPrimary(&p->supervisor, SIM_NAME);
     if (primary->flags & FLAG_FORCE_FAILOVER) return;
     uint64_t epoch = primary->p.failover_epoch;
     sentinelSimGrowEpochs(s, epoch);
@@ -289,7 +289,7 @@ static void sentinelSimCheckAddress(struct sentinelSimProcess *p, const struct i
 
 static void sentinelSimCheck(struct sentinelSimProcess *p) {
     if (!p->alive || !sentinelSimIsSentinel(p)) return;
-    const struct instance *primary = supervisorFind(&p->supervisor, SIM_NAME);
+    const struct instance *primary = supervisorFindPrimary(&p->supervisor, SIM_NAME);
     sentinelSimCheckVote(p, primary);
     sentinelSimCheckAddress(p, primary);
 }
@@ -304,7 +304,9 @@ static void sentinelSimHoldEvent(struct sentinelSimProcess *p, struct sentinelSi
 static void sentinelSimHandleChannelEvent(struct sentinelSimProcess *p, struct sentinelSimChannel *c,
                                           const struct sentinelSimEvent *ev) {
     switch (ev->kind) {
-    case SIM_CONNECTED: supervisorChannelUp(&p->supervisor, c->link, c->ch, sentinelSimWallClock(p)); return;
+    case SIM_CONNECTED:
+        supervisorOnChannelUp(&p->supervisor, c->link, c->ch, sentinelSimWallClock(p));
+        return;
     case SIM_REQUEST:
         if (c->to_life == p->life) sentinelSimOnRequest(p, c, ev->bytes);
         return;
@@ -313,7 +315,8 @@ static void sentinelSimHandleChannelEvent(struct sentinelSimProcess *p, struct s
         struct peerLink *link = c->link;
         enum channel ch = c->ch;
         sentinelSimFreeChannel(p->sim, c);
-        supervisorChannelDown(&p->supervisor, link, ch, "Connection reset by peer", sentinelSimWallClock(p));
+        supervisorOnChannelDown(&p->supervisor, link, ch, "Connection reset by peer",
+                                sentinelSimWallClock(p));
         return;
     }
     case SIM_TICK: serverUnreachable();
@@ -438,7 +441,7 @@ struct supervisor *sentinelSimSupervisor(struct sentinelSim *s, int sentinel) {
     return s->process[sentinel].alive ? &s->process[sentinel].supervisor : NULL;
 }
 struct instance *sentinelSimWatched(struct sentinelSim *s, int sentinel) {
-    return supervisorFind(&s->process[sentinel].supervisor, SIM_NAME);
+    return supervisorFindPrimary(&s->process[sentinel].supervisor, SIM_NAME);
 }
 enum manualFailover sentinelSimFailover(struct sentinelSim *s, int sentinel, bool coordinated) {
     struct sentinelSimProcess *p = &s->process[sentinel];
@@ -503,7 +506,7 @@ void sentinelSimPrint(struct sentinelSim *s) {
             printf("---- %d is dead\n", i);
         } else if (sentinelSimIsSentinel(p)) {
             sds text = supervisorConfigLines(&p->supervisor, sentinelSimNoLinePresent, NULL);
-            sds flags = instanceFlagsText(sentinelSimWatched(s, i));
+            sds flags = instanceFormatFlags(sentinelSimWatched(s, i));
             printf("---- %d %s %s\n%s", i, flags, p->supervisor.tilt ? "in tilt" : "", text);
             sdsfree(flags);
             sdsfree(text);

@@ -157,7 +157,7 @@ static sds sentinelSimSentinelReply(struct sentinelSimProcess *p, const struct s
     struct supervisor *sup = &p->supervisor;
     if (sentinelSimArgIs(w, 0, "PING")) return sdsnew("+PONG\r\n");
     if (sentinelSimArgIs(w, 0, "PUBLISH")) {
-        supervisorHello(sup, strOf(w->argv[2]), sentinelSimWallClock(p));
+        supervisorProcessHello(sup, strOf(w->argv[2]), sentinelSimWallClock(p));
         return sdsnew(":1\r\n");
     }
     if (!sentinelSimArgIs(w, 0, "SENTINEL")) return sdsnew("+OK\r\n");
@@ -230,8 +230,8 @@ void sentinelSimOnReply(struct sentinelSimProcess *p, struct sentinelSimChannel 
     int64_t used = respReadReply(bytes, sdslen(bytes), &reply);
     serverAssert(used == (int64_t)sdslen(bytes));
     if (c->ch == CHANNEL_COMMAND)
-        supervisorReply(&p->supervisor, c->link, &reply, sentinelSimWallClock(p));
+        supervisorProcessReply(&p->supervisor, c->link, &reply, sentinelSimWallClock(p));
     else
-        supervisorMessage(&p->supervisor, c->link, &reply, sentinelSimWallClock(p));
+        supervisorProcessMessage(&p->supervisor, c->link, &reply, sentinelSimWallClock(p));
     respReplyFree(&reply);
 }
