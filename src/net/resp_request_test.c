@@ -186,8 +186,8 @@ static void testShortAndLong(void **state) {
         want = sdscat(want, ")");
         for (size_t cut = 0; cut <= sdslen(stream); cut += 1 + cut / 50)
             respRequestTestExpectText(runCut(sdsview(stream), open_limits, cut), sdsview(want));
-        struct respLimits unknown_node = {open_limits.max_bulk, open_limits.max_args, false};
-        respRequestTestExpectText(runPieces(sdsview(stream), unknown_node, sdslen(stream)),
+        struct respLimits before_login = {open_limits.max_bulk, open_limits.max_args, false};
+        respRequestTestExpectText(runPieces(sdsview(stream), before_login, sdslen(stream)),
                                   count > RESP_UNAUTH_MAX_ARGS ? STR("!unauthenticated multibulk length")
                                                                : sdsview(want));
         sdsfree(stream);

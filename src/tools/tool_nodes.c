@@ -39,7 +39,7 @@ sds slotSetText(const struct nodeSlots *s) {
 
 /* ---- Addresses ---- */
 
-static bool toolNodesIoClientOf(struct str text, int *port) {
+static bool toolNodesParsePort(struct str text, int *port) {
     int64_t n;
     if (!string2ll(text, &n) || n < 0 || n > 65535) return false;
     *port = (int)n;
@@ -51,9 +51,9 @@ bool toolAddressRead(struct str text, sds *host, int *port, int *bus) {
     size_t len = at ? (size_t)(at - text.ptr) : text.len;
     const char *colon = memrchr(text.ptr, ':', len);
     int bus_port = 0;
-    if (!colon || !toolNodesIoClientOf(strN(colon + 1, (size_t)(text.ptr + len - colon - 1)), port))
+    if (!colon || !toolNodesParsePort(strN(colon + 1, (size_t)(text.ptr + len - colon - 1)), port))
         return false;
-    if (at && !toolNodesIoClientOf(strN(at + 1, text.len - len - 1), &bus_port)) return false;
+    if (at && !toolNodesParsePort(strN(at + 1, text.len - len - 1), &bus_port)) return false;
     if (bus) *bus = bus_port;
     *host = sdsnewlen(text.ptr, (size_t)(colon - text.ptr));
     if (sdslen(*host) > 1 && (*host)[0] == '[') sdsrange(*host, 1, -2);
