@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* aof.c - writing the append-only file: the sink, the write of each turn, fsync, and switching it on and off.
+/* aof.c - writes the append-only file: the sink, the write of each turn, fsync, and switching it on and off.
  *
  * Where an acknowledged change is, by `appendfsync`:
  *
- *     always    on the disk before the reply leaves: written and synced before clients are written to
+ *     always    on the disk before the reply is sent: written and synced before clients are written to
  *     everysec  in the kernel; a thread syncs once a second
  *     no        in the kernel
  *
- * Nothing waits in this process for an fsync that is under way: the end of the process would lose what has
- * been answered. On ext4 and XFS a write does not wait for an fsync of the file either (measured while one
- * hung for 12 s: 0.4 and 0.3 ms at most). On Btrfs it does, and the main thread with it.
+ * This process never holds a write back because an fsync is under way: what has been acknowledged would be
+ * lost if the process ended. On ext4 and XFS a write does not wait for an fsync of the file either (at most
+ * 0.4 and 0.3 ms while one hung for 12 s). On Btrfs it does, and the main thread with it.
  *
- * A failed write is undone to the last whole command and tried again each second; until it succeeds, commands
- * that write are refused (MISCONF). With `always` a reply may be due for what cannot be kept: the server
- * ends. */
+ * A failed write is undone to the last whole command and tried again each second; until it succeeds,
+ * commands that write are refused (MISCONF). With `always` there may be replies due for changes that cannot
+ * be kept, so the server exits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -53,11 +53,11 @@
 #include "registry/memory_report.h"
 #include "registry/server_events.h"
 
-#define SLOW_SYNC_MS   2000 /* an fsync that goes on is logged and counted each time */
+#define SLOW_SYNC_MS   2000 /* an fsync that takes longer is logged and counted each time */
 #define SYNC_PERIOD_MS 1000
 #define RETRY_MS       1000
 #define ERROR_LOG_MS   30000
-#define BUFFER_KEEP    (1024 * 1024) /* a larger one is given back after it was written */
+#define BUFFER_KEEP    (1024 * 1024) /* a larger buffer is freed after it has been written */
 
 struct aof aof = {.fd = -1};
 
@@ -67,20 +67,20 @@ int aof_fsync;
 bool aof_timestamps;
 static bool enabled, no_fsync_on_rewrite;
 
-static int64_t synced_ms;   /* when the last fsync was asked for */
-static uint64_t asked_size; /* of the increment, when it was */
-static int64_t thread_ms;   /* since when the thread has had an fsync to do, while it has */
-static int64_t slow_ms;     /* when it was last noted that it takes long */
-static int64_t timestamp_s; /* the last one written */
-static size_t unit_at;      /* where in the buffer the unit begins that came last */
-static bool unit_empty;     /* nothing but its MULTI has come */
+static int64_t synced_ms;            /* when the last fsync was requested */
+static uint64_t sync_requested_size; /* size of the increment at that time */
+static int64_t thread_busy_ms;       /* since when the thread has had an fsync to do */
+static int64_t slow_noted_ms;        /* when a slow fsync was last logged */
+static int64_t timestamp_s;          /* the last timestamp written */
+static size_t unit_at;               /* position in the buffer of the last unit */
+static bool unit_empty;              /* only its MULTI has come */
 static uint64_t delayed_fsyncs;
-static int write_errno; /* of the last write; 0: fine */
+static int write_errno; /* errno of the last write; 0: it succeeded */
 static int64_t write_failed_ms, error_logged_ms;
-/* From the thread. */
+/* Results of the thread. */
 static atomic_int sync_errno;
 static atomic_uint syncs_pending;
-/* Up to which byte of what was propagated (propagateOffset): what the file has, and what the disk has. */
+/* Offsets of propagated bytes (propagateOffset) up to which the file, and the disk, have them. */
 static uint64_t written_offset;
 static atomic_ullong synced_offset;
 
@@ -100,6 +100,7 @@ void aofAssertState(void) {
 /* ---- Names ---- */
 
 sds aofFileName(int64_t seq, char type, bool rdb) {
+    serverAssert(seq > 0 && (type == 'b' || (type == 'i' && !rdb)));
     return sdscatprintf(sdsempty(), "%s.%lld.%s", aof_filename, (long long)seq,
                         type == 'i' ? "incr.aof"
                         : rdb       ? "base.rdb"
@@ -125,6 +126,7 @@ bool aofWriteManifest(const struct aofManifest *m) {
 }
 
 int aofOpenIncrement(struct aofManifest *m) {
+    serverAssert(m != &aof.manifest); /* it is replaced when the new one has been written */
     int64_t seq = aofManifestNextSeq(m, 'i');
     sds name = aofFileName(seq, 'i', false), path = aofPath(aof_dir, name);
     int fd = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0644);
@@ -144,8 +146,8 @@ int aofOpenIncrement(struct aofManifest *m) {
 
 struct syncJob {
     int fd;
-    bool close;      /* afterwards: the last job of this file */
-    uint64_t offset; /* on the disk up to there, then */
+    bool close;      /* close the file afterwards: this is its last job */
+    uint64_t offset; /* the disk has everything up to this offset afterwards */
 };
 
 static void aofSyncJob(void *arg) {
@@ -156,14 +158,14 @@ static void aofSyncJob(void *arg) {
     if (job->close) close(job->fd);
     zfree(job);
     atomic_fetch_sub(&syncs_pending, 1);
-    aeWakeup(server_el); /* somebody may wait for it (command/wait.c) */
+    aeWakeup(server_el); /* a client may be waiting for it */
 }
 
 static void aofSyncOnThread(int fd, bool close) {
     serverAssert(fd >= 0);
     struct syncJob *job = zmalloc(sizeof *job);
     *job = (struct syncJob){.fd = fd, .close = close, .offset = written_offset};
-    if (atomic_fetch_add(&syncs_pending, 1) == 0) thread_ms = slow_ms = mstime();
+    if (atomic_fetch_add(&syncs_pending, 1) == 0) thread_busy_ms = slow_noted_ms = mstime();
     bioSubmit(BIO_FSYNC, aofSyncJob, job);
 }
 
@@ -177,7 +179,7 @@ static void aofSyncNow(void) {
         exit(1);
     }
     latencyTimerEnd("aof-fsync-always", started_us);
-    asked_size = aof.incr_size;
+    sync_requested_size = aof.incr_size;
     synced_ms = mstime();
     atomic_store(&synced_offset, written_offset);
 }
@@ -192,7 +194,7 @@ static uint64_t aofSyncedOffset(void) {
 
 /* ---- Writing ---- */
 
-static void aofBufferEmptied(void) {
+static void aofClearBuffer(void) {
     unit_at = 0;
     if (sdsAllocSize(aof.buf) > BUFFER_KEEP) {
         sdsfree(aof.buf);
@@ -202,7 +204,7 @@ static void aofBufferEmptied(void) {
     }
 }
 
-/* Refused while the last write or fsync has failed. */
+/* Refuses commands that write, and PING, while the last write or fsync has failed. */
 static enum admission aofCheckWritten(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     int code = write_errno ? write_errno : atomic_load(&sync_errno);
@@ -213,16 +215,16 @@ static enum admission aofCheckWritten(struct client *c, struct request *r, enum 
     return REFUSED;
 }
 
-/* From the first failure on commands are checked. */
-static void aofWatchWrites(void) {
+/* Makes admission check commands from the first failure on. */
+static void aofStartChecking(void) {
     admissionIdle(RULE_AOF_FAILS, false);
 }
 
 static void aofSyncIfDue(void) {
     bool failed = atomic_load(&sync_errno);
-    if (failed) aofWatchWrites();
+    if (failed) aofStartChecking();
     if (aof.fd < 0) return;
-    if (asked_size == aof.incr_size && !failed) {
+    if (sync_requested_size == aof.incr_size && !failed) {
         if (!atomic_load(&syncs_pending)) atomic_store(&synced_offset, written_offset);
         return;
     }
@@ -232,14 +234,14 @@ static void aofSyncIfDue(void) {
         aofSyncNow();
     } else if (mstime() - synced_ms >= SYNC_PERIOD_MS && !atomic_load(&syncs_pending)) {
         aofSyncOnThread(aof.fd, false);
-        asked_size = aof.incr_size;
+        sync_requested_size = aof.incr_size;
         synced_ms = mstime();
     }
 }
 
-/* Of `wanted` bytes, `done` were written (-1: none, see errno). */
-static void aofWriteFailed(ssize_t done, size_t wanted) {
-    int code = done < 0 ? errno : ENOSPC; /* a short write is how a full disk begins */
+/* Handles a write of `wanted` bytes of which only `done` were written (-1: none, see errno). */
+static void aofHandleWriteError(ssize_t done, size_t wanted) {
+    int code = done < 0 ? errno : ENOSPC; /* a short write is the first sign of a full disk */
     serverAssert(done < (ssize_t)wanted && sdslen(aof.buf) == wanted);
     int64_t now = mstime();
     bool log = now - error_logged_ms > ERROR_LOG_MS;
@@ -250,7 +252,7 @@ static void aofWriteFailed(ssize_t done, size_t wanted) {
                   (long long)wanted);
     }
     if (done > 0 && ftruncate(aof.fd, (off_t)aof.incr_size) != 0) {
-        /* What is there stays there; the rest goes behind it. */
+        /* The written bytes stay in the file and the rest follows them. */
         if (log) {
             serverLog(LL_WARNING, "Cutting the incomplete command off the append-only file failed: %s",
                       strerror(errno));
@@ -271,7 +273,7 @@ static void aofWriteFailed(ssize_t done, size_t wanted) {
     }
     write_errno = code;
     write_failed_ms = now;
-    aofWatchWrites();
+    aofStartChecking();
 }
 
 static ssize_t aofWriteOnce(const char *p, size_t n) {
@@ -285,20 +287,20 @@ static ssize_t aofWriteOnce(const char *p, size_t n) {
     return (ssize_t)done;
 }
 
-/* Something is written, and the fsync on the thread goes on for long: the disk does not keep up. */
+/* Logs that the disk is too slow: something is written while an fsync on the thread takes long. */
 static void aofNoteSlowSync(void) {
     if (!atomic_load(&syncs_pending)) return;
     int64_t now = mstime();
-    if (now - slow_ms < SLOW_SYNC_MS) return;
-    slow_ms = now;
+    if (now - slow_noted_ms < SLOW_SYNC_MS) return;
+    slow_noted_ms = now;
     delayed_fsyncs++;
     serverLog(LL_NOTICE,
               "An fsync of the append-only file has been under way for %lld ms. What is written meanwhile is "
               "on the disk only after the next one.",
-              (long long)(now - thread_ms));
+              (long long)(now - thread_busy_ms));
 }
 
-/* A write takes long while the disk is busy with an fsync or a child; "aof-write" is any of them. */
+/* Records the latency of a write by what may have slowed it down; "aof-write" counts all of them. */
 static void aofNoteWriteTime(int64_t started_us) {
     const char *event = atomic_load(&syncs_pending)    ? "aof-write-pending-fsync"
                         : childRunning() != CHILD_NONE ? "aof-write-active-child"
@@ -309,6 +311,7 @@ static void aofNoteWriteTime(int64_t started_us) {
 
 void aofFlush(bool force) {
     if (aof.fd < 0) return;
+    serverAssert(aof.state != AOF_OFF);
     size_t n = sdslen(aof.buf);
     if (n && write_errno && !force && mstime() - write_failed_ms < RETRY_MS) return;
     if (n) {
@@ -318,7 +321,7 @@ void aofFlush(bool force) {
         ssize_t done = aofWriteOnce(aof.buf, n);
         aofNoteWriteTime(started_us);
         if (done != (ssize_t)n) {
-            aofWriteFailed(done, n);
+            aofHandleWriteError(done, n);
             return;
         }
         if (write_errno) {
@@ -328,14 +331,15 @@ void aofFlush(bool force) {
         }
         aof.incr_size += n;
         aof.size += n;
-        aofBufferEmptied();
+        aofClearBuffer();
     }
-    /* While a command runs, something of its unit may not have come here. */
+    /* While a command runs, parts of its unit may not have been propagated yet. */
     if (!sdslen(aof.buf) && propagation.depth == 0) written_offset = propagateOffset();
     aofSyncIfDue();
 }
 
-/* In the middle of a unit: the file is not to end within it, so what has come of it waits for the rest. */
+/* Writes the buffer within a unit. The file must not end within a unit, so what the buffer has of the
+ * last one waits for the rest. */
 static void aofWriteUnits(void) {
     if (aof.fd < 0) return;
     if (!propagation.in_multi) {
@@ -344,13 +348,13 @@ static void aofWriteUnits(void) {
         sds unit = sdsnewlen(aof.buf + unit_at, sdslen(aof.buf) - unit_at);
         sdssetlen(aof.buf, unit_at);
         aofFlush(true);
-        unit_at = sdslen(aof.buf); /* 0, unless the disk refuses */
+        unit_at = sdslen(aof.buf); /* 0, unless the disk is full */
         aof.buf = sdscatstr(aof.buf, sdsview(unit));
         sdsfree(unit);
     }
 }
 
-static uint64_t flush_ticks; /* in aofFlushBeforeSleep, since the start */
+static uint64_t flush_ticks; /* spent in aofFlushBeforeSleep since the start */
 
 static void aofFlushBeforeSleep(void) {
     if (aof.state == AOF_OFF) return;
@@ -367,13 +371,13 @@ static sds aofDebugInfo(sds s) {
 
 static void aofSink(const struct propagated *p) {
     if (p->for_replicas || p->exclude & PROPAGATED_NOT_TO_FILES) return;
-    serverAssert(aof.fd >= 0); /* who listens has a file */
+    serverAssert(aof.fd >= 0); /* the sink is only there with a file */
     if (aof_timestamps && p->first && cmd_time_ms / 1000 != timestamp_s) {
         timestamp_s = cmd_time_ms / 1000;
         aof.buf = sdscatprintf(aof.buf, AOF_TIMESTAMP, (long long)timestamp_s);
     }
     if (p->first) unit_at = sdslen(aof.buf);
-    /* All commands of the transaction were for replicas alone, and its MULTI is still in the buffer. */
+    /* All commands of the transaction were for replicas only, and its MULTI is still in the buffer. */
     if (p->bracket && p->last && unit_empty && sdslen(aof.buf) > unit_at) {
         sdssetlen(aof.buf, unit_at);
         return;
@@ -398,16 +402,17 @@ void aofSetSink(bool on) {
 
 void aofUseIncrement(int fd, uint64_t size) {
     serverAssert(fd >= 0 && fd != aof.fd);
-    serverAssert(!sdslen(aof.buf)); /* what is in there belongs to the file before */
+    serverAssert(!sdslen(aof.buf)); /* the buffer belongs to the former file */
     if (aof.fd >= 0) aofSyncOnThread(aof.fd, true);
     aof.fd = fd;
-    aof.incr_size = asked_size = size;
+    aof.incr_size = sync_requested_size = size;
     propagateSelectAnew();
 }
 
 /* ---- On and off ---- */
 
 bool aofSwitchOn(const char **err) {
+    serverAssert(aof.state == AOF_OFF && aof.fd < 0);
     aof.state = AOF_WAITING;
     synced_ms = mstime();
     write_errno = 0;
@@ -430,9 +435,9 @@ bool aofSwitchOn(const char **err) {
 }
 
 void aofSwitchOff(void) {
-    bool listening = aof.fd >= 0;
+    bool has_sink = aof.fd >= 0;
     aofRewriteCancel();
-    if (listening) {
+    if (has_sink) {
         aofSetSink(false);
         aofFlush(true);
         if (fdatasync(aof.fd) != 0) {
@@ -445,7 +450,7 @@ void aofSwitchOff(void) {
     aof.fd = -1;
     aof.state = AOF_OFF;
     aof.rewrite_scheduled = false;
-    aofBufferEmptied();
+    aofClearBuffer();
     write_errno = 0;
 }
 
@@ -462,7 +467,7 @@ static bool aofApplyEnabled(const char **err) {
 
 /* ---- Start and end ---- */
 
-/* One file of the time before the folder: it becomes the base. */
+/* Moves the single file of an older version into the folder, where it becomes the base. */
 static void aofUpgrade(void) {
     if (access(aof_filename, F_OK) != 0) return;
     struct stat st;
@@ -470,7 +475,8 @@ static void aofUpgrade(void) {
     sds target = aofPath(aof_dir, aof_filename);
     struct aofManifest m = {0};
     aofManifestAdd(&m, sdsdup(aof_filename), 1, 'b');
-    /* The manifest first: should the move not happen, the next start finds the file still where it was. */
+    /* The manifest is written first: if the move does not happen, the next start still
+     * finds the file where it was. */
     if (!aofMakeDir() || !aofWriteManifest(&m)) exit(1);
     if (rename(aof_filename, target) != 0) {
         serverLog(LL_WARNING, "Moving the old append-only file %s into the directory %s failed: %s",
@@ -494,7 +500,7 @@ static void aofReadManifest(void) {
         sdsfree(error);
         if (aofEnabled()) aofUpgrade();
     } else if (aofEnabled()) {
-        /* An upgrade that was cut off between its two steps. */
+        /* An upgrade may have been interrupted between its two steps. */
         struct aofFile *base = aofManifestBase(&aof.manifest);
         sds old = base && !strcmp(base->name, aof_filename) ? aofPath(aof_dir, base->name) : NULL;
         if (old && access(old, F_OK) != 0) aofUpgrade();
@@ -504,7 +510,7 @@ static void aofReadManifest(void) {
     sdsfree(path);
 }
 
-/* The first base of an empty dataset, so that what comes later has something to stand on. */
+/* Writes the base of an empty dataset, which the first increment needs. */
 static void aofCreateBase(void) {
     sds name = aofFileName(aofManifestNextSeq(&aof.manifest, 'b'), 'b', aof_use_rdb_preamble);
     sds path = aofPath(aof_dir, name);
@@ -564,11 +570,11 @@ void aofStartupOff(void) {
     aofReadManifest();
 }
 
-/* All data is replaced by what the files hold. */
+/* Replaces all data by what the files contain. */
 static bool aofReload(void) {
-    bool listens = aof.state == AOF_ON;
+    bool had_sink = aof.state == AOF_ON;
     serverAssert(aof.state != AOF_WAITING && !loadingActive());
-    aofSetSink(false); /* the transaction that asks for it ends here, for the file */
+    aofSetSink(false); /* for the file, the transaction that calls this ends here */
     aofFlush(true);
     if (sdslen(aof.buf)) {
         aofSetSink(true);
@@ -580,7 +586,7 @@ static bool aofReload(void) {
     enum aofLoaded result = aofLoad();
     aof.base_size = base_size;
     propagateSelectAnew();
-    if (listens) aofSetSink(true);
+    if (had_sink) aofSetSink(true);
     return result == AOF_LOADED || result == AOF_EMPTY;
 }
 
@@ -636,18 +642,18 @@ static bool aofIsPlain(const char *value) {
     return *value && !strchr(value, '/') && !strchr(value, '\\');
 }
 
-static bool aofPlainFile(const char *value, const char **err) {
+static bool aofValidFileName(const char *value, const char **err) {
     *err = "appendfilename can't be a path, just a filename";
     return aofIsPlain(value);
 }
 
-static bool aofPlainFolder(const char *value, const char **err) {
+static bool aofValidFolderName(const char *value, const char **err) {
     *err = "appenddirname can't be a path, just a dirname";
     return aofIsPlain(value);
 }
 
 static void aofDebugLoadaof(struct client *c) {
-    /* Switched on a moment ago: there are no files that hold the data before the first rewrite is done. */
+    /* If it has just been switched on, no files have the data before the first rewrite has ended. */
     if (aof.state == AOF_WAITING && childRunning() == CHILD_AOF) childWait();
     if (aof.state == AOF_WAITING || loadingActive()) {
         replyError(c, "ERR The append-only file has not been written yet, or it is being loaded");
@@ -666,7 +672,7 @@ static void aofDebugLoadaof(struct client *c) {
 static const struct configEnum fsync_names[] = {
     {"everysec", AOF_FSYNC_EVERYSEC}, {"always", AOF_FSYNC_ALWAYS}, {"no", AOF_FSYNC_NO}, {NULL, 0}};
 
-/* What was written so far under a laxer policy is synced when the policy gets stricter. */
+/* What was written under a laxer policy is synced when the policy becomes `always`. */
 static bool aofApplyFsync(const char **err) {
     (void)err;
     if (aof_fsync == AOF_FSYNC_ALWAYS && aof.fd >= 0) aofFlush(true);
@@ -675,8 +681,8 @@ static bool aofApplyFsync(const char **err) {
 
 static struct configDirective directives[] = {
     CONFIG_BOOL("appendonly", NULL, CONFIG_MODIFIABLE | CONFIG_NOT_LOADING, &enabled, false, aofApplyEnabled),
-    CONFIG_STRING("appendfilename", NULL, 0, &aof_filename, "appendonly.aof", aofPlainFile, NULL),
-    CONFIG_STRING("appenddirname", NULL, 0, &aof_dir, "appendonlydir", aofPlainFolder, NULL),
+    CONFIG_STRING("appendfilename", NULL, 0, &aof_filename, "appendonly.aof", aofValidFileName, NULL),
+    CONFIG_STRING("appenddirname", NULL, 0, &aof_dir, "appendonlydir", aofValidFolderName, NULL),
     CONFIG_ENUM("appendfsync", NULL, CONFIG_MODIFIABLE, &aof_fsync, AOF_FSYNC_EVERYSEC, fsync_names,
                 aofApplyFsync),
     CONFIG_BOOL("no-appendfsync-on-rewrite", NULL, CONFIG_MODIFIABLE, &no_fsync_on_rewrite, false, NULL),
@@ -702,7 +708,7 @@ void aofInit(void) {
     admissionFill(RULE_AOF_FAILS, aofCheckWritten);
     admissionIdle(RULE_AOF_FAILS, true);
     beforeSleepRegister(aofFlushBeforeSleep);
-    cronRegister(aofFlushBeforeSleep, 0); /* what an fsync or an error has held up */
+    cronRegister(aofFlushBeforeSleep, 0); /* for what an fsync or an error has delayed */
     aofRewriteInit();
     aofReplaceInit();
     persistence.aofWrite = aofWriteUnits;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* aof.h - the append-only file: every change as a command, written before its reply goes out.
+/* aof.h - the append-only file: every change as a command, written before its reply is sent.
  *
- *     commands ──▶ sink ──▶ buffer ──▶ write(2) once per turn of the loop,  ──▶ fsync: here (always),
- *                                      before replies are sent                  on a thread (everysec),
- *                                                                               by the kernel (no)
+ *      commands ──▶ sink ──▶ buffer ──▶ write(2) once per turn of the loop,  ──▶ fsync: here (always),
+ *                                       before replies are sent                  on a thread (everysec),
+ *                                                                                by the kernel (no)
  *
- * The file is several files (persist/aof_manifest.h): a base, written by a fork child, and increments. A
+ * It consists of several files (persist/aof_manifest.h): a base, written by a fork child, and increments. A
  * rewrite opens a new increment first, forks, and replaces everything before it by the child's base.
  *
  * `always` is a group commit: one fsync for all that the turn changed, then all its replies. */
@@ -15,10 +15,10 @@
 #include <stdint.h>
 
 bool aofEnabled(void); /* appendonly yes */
-/* At start, with appendonly yes: read what there is, and open it for writing. Exits when that fails. */
+/* Loads the files at start, with appendonly yes, and opens them for writing. Exits on failure. */
 void aofStartup(void);
-/* With `appendonly no`: finds out which files there are, since a rewrite takes their place. */
+/* Reads the manifest at start with `appendonly no`, as a rewrite replaces the files that exist. */
 void aofStartupOff(void);
-/* For atExitRegister. */
+/* For atExitRegister: writes and syncs the buffer. False: the server must not exit. */
 bool aofOnShutdown(int flags);
 void aofInit(void); /* directives, INFO fields, BGREWRITEAOF, jobs */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* aof_load.c - reading the append-only file back. Part of aof_private.h.
+/* aof_load.c - reads the append-only file back. Part of aof_private.h.
  *
  * A file is an RDB image, or commands, or an image with commands behind it. Commands run one by one on a
- * client without connection; those between MULTI and EXEC wait for EXEC, so that half a transaction at the
- * end of the last file is as if it had never begun.
+ * client without connection. Those between MULTI and EXEC wait for EXEC, so that half a transaction at the
+ * end of the last file has no effect.
  *
- * A file that ends in the middle of a command (or a transaction) was being written when the server died: with
- * aof-load-truncated the last file is cut back to what is whole. Anything else that is wrong ends the start,
- * with the offset, and leaves the files as they are. */
+ * A file that ends within a command (or a transaction) was being written when the server died: with
+ * aof-load-truncated the last file is cut back to its whole commands. Any other error stops the start, with
+ * the offset, and leaves the files unchanged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -33,28 +33,28 @@
 
 #define COMMANDS_PER_CLOCK 1024
 
-struct loader {
+struct aofLoader {
     const char *name;
-    struct rdbReader r; /* the stream; commands are read through its buffer */
+    struct rdbReader r; /* the stream, through whose buffer commands are read */
     struct client *client;
-    sds buf; /* bytes of commands, from `pos` on not used yet */
+    sds buf; /* bytes of commands; not used yet from `pos` on */
     size_t pos;
-    uint64_t buf_offset; /* in the file, of buf[0] */
-    uint64_t whole;      /* offset behind the last complete command or transaction */
+    uint64_t buf_offset; /* offset of buf[0] in the file */
+    uint64_t whole;      /* offset after the last complete command or transaction */
     struct respParser parser;
     struct str *argv;
     size_t argv_cap;
     bool in_multi;
-    bool refused;                /* a command that does not exist: the error has been logged */
-    struct requestQueue waiting; /* of the transaction, until its EXEC */
+    bool refused; /* the command does not exist or has the wrong arity; the error has been logged */
+    struct requestQueue waiting; /* commands of the transaction until its EXEC */
     uint64_t commands;
-    uint64_t delays; /* how often key-load-delay was asked for */
+    uint64_t delays; /* how often key-load-delay was applied */
 };
 
-static struct loader *loading; /* the file that is read */
-static uint64_t bytes_before;  /* of the files that have been read */
-static uint64_t bytes_valid;   /* of the file just read: it was cut to this */
-static bool was_cut;           /* a file ended early, and what was not whole is gone */
+static struct aofLoader *loading; /* the file that is being read */
+static uint64_t bytes_before;     /* bytes of the files that have been read */
+static uint64_t bytes_valid;      /* bytes of the file just read, after cutting */
+static bool was_cut;              /* a file ended early and its incomplete end was cut off */
 
 static void aofLoadProgress(struct rioReader *r) {
     loadingProgress(bytes_before + rioOffset(r));
@@ -62,7 +62,7 @@ static void aofLoadProgress(struct rioReader *r) {
 
 /* ---- One command ---- */
 
-/* What a command of the file is answered, when that is an error: data may be missing from now on. */
+/* Logs an error that a command of the file got in reply: data may be missing from now on. */
 static void aofLoadNoteError(const struct client *c, struct str msg) {
     if (c != loading->client) return;
     if (loading->refused) {
@@ -80,9 +80,9 @@ static void aofLoadNoteError(const struct client *c, struct str msg) {
     }
 }
 
-/* l->refused is set before the error is replied: aofLoadNoteError logs it in another way, and INFO does not
- * count it. */
-static bool aofLoadRun(struct loader *l, struct request *r) {
+/* Runs a command. l->refused is set before the error is replied, so that aofLoadNoteError logs it in another
+ * way; INFO does not count it. */
+static bool aofLoadRun(struct aofLoader *l, struct request *r) {
     l->refused = !r->cmd || !commandArityOk(r->cmd, r->argc);
     l->client->errors_held = l->refused ? ERRORS_HELD : ERRORS_COUNT;
     bool ran = commandRun(l->client, r, ORIGIN_AOF);
@@ -91,8 +91,8 @@ static bool aofLoadRun(struct loader *l, struct request *r) {
     return ran;
 }
 
-/* Runs what waits, or only forgets it. */
-static bool aofLoadEndMulti(struct loader *l, bool execute) {
+/* Runs the waiting commands, or only drops them. */
+static bool aofLoadEndMulti(struct aofLoader *l, bool execute) {
     serverAssert(l->in_multi || !l->waiting.count);
     bool ok = true;
     for (int i = 0; i < l->waiting.count && execute && ok; i++) {
@@ -104,16 +104,16 @@ static bool aofLoadEndMulti(struct loader *l, bool execute) {
     return ok;
 }
 
-static bool aofLoadTakeOther(struct loader *l, struct request *r) {
+static bool aofLoadRunOrQueue(struct aofLoader *l, struct request *r) {
     r->cmd = commandLookup(r->argv, r->argc);
-    /* What cannot run is refused before anything of the transaction around it has run. */
+    /* A command that cannot run is refused before any of its transaction has run. */
     if (!l->in_multi || !r->cmd || !commandArityOk(r->cmd, r->argc)) return aofLoadRun(l, r);
     requestQueueAdd(&l->waiting, r);
     return true;
 }
 
-/* MULTI and EXEC are understood even where rename-command has taken their names away. */
-static bool aofLoadTake(struct loader *l, struct request *r) {
+/* MULTI and EXEC are known even if rename-command has removed their names. */
+static bool aofLoadHandleRequest(struct aofLoader *l, struct request *r) {
     serverAssert(r->argc > 0);
     bool ok = true;
     if (r->argc == 1 && strIs(r->argv[0], "multi"))
@@ -121,17 +121,17 @@ static bool aofLoadTake(struct loader *l, struct request *r) {
     else if (r->argc == 1 && l->in_multi && strIs(r->argv[0], "exec"))
         ok = aofLoadEndMulti(l, true);
     else
-        ok = aofLoadTakeOther(l, r);
+        ok = aofLoadRunOrQueue(l, r);
     respBigArgsFree(r->big);
     return ok;
 }
 
 /* ---- The stream of commands ---- */
 
-enum step { STEP_DONE, STEP_MORE, STEP_END, STEP_BAD };
+enum loadStep { STEP_DONE, STEP_MORE, STEP_END, STEP_BAD };
 
-/* More bytes behind the buffer's. False: there are none. */
-static bool aofLoadFill(struct loader *l) {
+/* Appends more bytes to the buffer. False: there are none. */
+static bool aofLoadFill(struct aofLoader *l) {
     char *big;
     size_t room = respBigSpace(&l->parser, &big);
     if (rioAtEnd(&l->r.io)) return false;
@@ -154,22 +154,22 @@ static bool aofLoadFill(struct loader *l) {
     return true;
 }
 
-/* A line that begins with #: a time, or a remark. */
-static enum step aofLoadSkipLine(struct loader *l) {
+/* Skips a line that begins with #: a time or a comment. */
+static enum loadStep aofLoadSkipLine(struct aofLoader *l) {
     char *end = memchr(l->buf + l->pos, '\n', sdslen(l->buf) - l->pos);
     if (!end) return STEP_MORE;
     l->pos = (size_t)(end + 1 - l->buf);
     return STEP_DONE;
 }
 
-/* For tests (key-load-delay). Clients are served here, since they should not wait for a buffer's worth of
- * delays. */
-static void aofLoadSlowDown(struct loader *l) {
+/* For tests (key-load-delay). Clients are served here, so that they do not wait for the
+ * delays of a whole buffer. */
+static void aofLoadSlowDown(struct aofLoader *l) {
     rdbDelay(rdb_key_load_delay_us, ++l->delays);
     loadingWait(0);
 }
 
-static enum step aofLoadOneCommand(struct loader *l) {
+static enum loadStep aofLoadOneCommand(struct aofLoader *l) {
     static const struct respLimits limits = {
         .max_bulk = INT64_MAX / 2, .max_args = RESP_MAX_MULTIBULK, .authenticated = true};
     size_t len = sdslen(l->buf) - l->pos, before = len, consumed;
@@ -183,7 +183,7 @@ static enum step aofLoadOneCommand(struct loader *l) {
     switch (respParseRequest(&l->parser, l->buf + l->pos, &len, &limits, &l->argv, &l->argv_cap, 0, &r.argc,
                              &consumed, &r.big, &err)) {
     case RESP_MORE:
-        /* The beginning of a big argument has been taken out of the buffer. */
+        /* The beginning of a big argument has been moved out of the buffer. */
         if (len != before) sdssetlen(l->buf, l->pos + len);
         return STEP_MORE;
     case RESP_OK: break;
@@ -193,12 +193,12 @@ static enum step aofLoadOneCommand(struct loader *l) {
     r.argv = l->argv;
     l->pos += consumed;
     if (__builtin_expect(rdb_key_load_delay_us != 0, 0)) aofLoadSlowDown(l);
-    return aofLoadTake(l, &r) ? STEP_DONE : STEP_BAD;
+    return aofLoadHandleRequest(l, &r) ? STEP_DONE : STEP_BAD;
 }
 
-/* At the end of the file, in the middle of a command: has it only been cut off? A length that has begun, with
- * anything but digits in it, is no length that somebody wrote. */
-static bool aofLoadOnlyCutOff(const struct loader *l) {
+/* At the end of the file within a command: returns whether the command was only cut off. An incomplete length
+ * with anything but digits in it was not written by a server. */
+static bool aofLoadIsCutOff(const struct aofLoader *l) {
     const struct respParser *p = &l->parser;
     if (respParserIdle(p) || (p->multibulk && p->bulklen >= 0)) return true;
     const char *line = l->buf + l->pos + p->pos, *end = l->buf + sdslen(l->buf);
@@ -208,8 +208,8 @@ static bool aofLoadOnlyCutOff(const struct loader *l) {
     return line == end;
 }
 
-/* True: to the end of the file, which may be in the middle of a command (l->whole tells). */
-static bool aofLoadReadCommands(struct loader *l) {
+/* Reads to the end of the file, which may be within a command (see l->whole). False: there is an error. */
+static bool aofLoadReadCommands(struct aofLoader *l) {
     for (;;) {
         switch (aofLoadOneCommand(l)) {
         case STEP_DONE:
@@ -217,7 +217,7 @@ static bool aofLoadReadCommands(struct loader *l) {
             break;
         case STEP_MORE:
             if (aofLoadFill(l)) break;
-            return !rioFailed(&l->r.io) && aofLoadOnlyCutOff(l);
+            return !rioFailed(&l->r.io) && aofLoadIsCutOff(l);
         default: return false;
         }
     }
@@ -233,15 +233,15 @@ static bool aofLoadStartsWithImage(struct rioReader *r) {
     return (n >= 5 && !memcmp(p, "REDIS", 5)) || (n >= 6 && !memcmp(p, "VALKEY", 6));
 }
 
-static void aofLoadLoaderInit(struct loader *l, const char *name, int *fd, uint64_t size) {
-    *l = (struct loader){.name = name, .client = clientCreate(NULL), .buf = sdsempty()};
+static void aofLoadInitLoader(struct aofLoader *l, const char *name, int *fd, uint64_t size) {
+    *l = (struct aofLoader){.name = name, .client = clientCreate(NULL), .buf = sdsempty()};
     l->client->flags |= CLIENT_FAKE | CLIENT_DENY_BLOCKING;
     l->client->db = dbGet(0);
     rioReaderInit(&l->r.io, rioSourceFd, fd, size);
     l->r.io.progress = aofLoadProgress;
 }
 
-static void aofLoadLoaderFree(struct loader *l) {
+static void aofLoadFreeLoader(struct aofLoader *l) {
     aofLoadEndMulti(l, false);
     respParserReset(&l->parser);
     clientFreeNow(l->client);
@@ -256,9 +256,9 @@ static bool aofLoadCut(const char *path, uint64_t size) {
     return false;
 }
 
-/* The file ends before its last command does. */
-static bool aofLoadEndedEarly(struct loader *l, const char *path, bool is_last) {
-    serverAssert(l->whole < bytes_valid); /* to cut is never to lengthen */
+/* Handles a file that ends before its last command does. */
+static bool aofLoadCutIncomplete(struct aofLoader *l, const char *path, bool is_last) {
+    serverAssert(l->whole < bytes_valid); /* cutting never makes a file longer */
     if (!is_last || !aof_load_truncated) {
         serverLog(
             LL_WARNING,
@@ -281,7 +281,7 @@ static bool aofLoadEndedEarly(struct loader *l, const char *path, bool is_last) 
     return true;
 }
 
-static void aofLoadBadFormat(const struct loader *l) {
+static void aofLoadLogBadFormat(const struct aofLoader *l) {
     serverLog(LL_WARNING, "The append only file %s is good up to offset %llu%s%s", l->name,
               (unsigned long long)l->whole, l->r.io.error ? ": " : "", l->r.io.error ? l->r.io.error : "");
     serverLog(LL_WARNING,
@@ -290,7 +290,7 @@ static void aofLoadBadFormat(const struct loader *l) {
               l->name);
 }
 
-static bool aofLoadOpened(struct loader *l, const char *path, bool is_last) {
+static bool aofLoadOpenFile(struct aofLoader *l, const char *path, bool is_last) {
     if (aofLoadStartsWithImage(&l->r.io)) {
         serverLog(LL_NOTICE, "The append-only file begins with an RDB image, which is loaded first");
         if (!rdbLoadStream(&l->r, &(struct rdbLoadOptions){.keep_expired = true, .prefix = true}, NULL)) {
@@ -303,12 +303,12 @@ static bool aofLoadOpened(struct loader *l, const char *path, bool is_last) {
     }
     if (l->whole || !rioAtEnd(&l->r.io)) loadingBegun(bytes_before + l->whole);
     if (!aofLoadReadCommands(l)) {
-        if (!l->refused) aofLoadBadFormat(l);
+        if (!l->refused) aofLoadLogBadFormat(l);
         return false;
     }
     bytes_valid = rioOffset(&l->r.io);
     if (l->whole == bytes_valid) return true;
-    if (!aofLoadEndedEarly(l, path, is_last)) return false;
+    if (!aofLoadCutIncomplete(l, path, is_last)) return false;
     bytes_valid = l->whole;
     was_cut = true;
     return true;
@@ -324,17 +324,17 @@ static bool aofLoadFile(const char *name, uint64_t size, bool is_last) {
         serverLog(LL_WARNING, "The append-only file %s could not be opened for reading: %s", name,
                   strerror(errno));
     } else {
-        struct loader l;
-        aofLoadLoaderInit(&l, name, &fd, size);
+        struct aofLoader l;
+        aofLoadInitLoader(&l, name, &fd, size);
         loading = &l;
-        void (*told_before)(const struct client *c, struct str msg) = reply_error_unread;
+        void (*error_hook_before)(const struct client *c, struct str msg) = reply_error_unread;
         reply_error_unread = aofLoadNoteError;
         call_file_replayed = true;
-        ok = aofLoadOpened(&l, path, is_last);
+        ok = aofLoadOpenFile(&l, path, is_last);
         call_file_replayed = false;
-        reply_error_unread = told_before;
+        reply_error_unread = error_hook_before;
         loading = NULL;
-        aofLoadLoaderFree(&l);
+        aofLoadFreeLoader(&l);
         close(fd);
     }
     sdsfree(path);
@@ -343,7 +343,7 @@ static bool aofLoadFile(const char *name, uint64_t size, bool is_last) {
 
 /* ---- All files ---- */
 
-/* Sizes of the files that are to be read. False: one is missing. */
+/* Gets the sizes of the files that are to be read. False: one is missing. */
 static bool aofLoadMeasure(uint64_t *sizes, uint64_t *total) {
     *total = 0;
     for (size_t i = 0; i < aof.manifest.count; i++) {

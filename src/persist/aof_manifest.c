@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* aof_manifest.c - reading, changing and writing the list of files; see aof_manifest.h. */
+/* aof_manifest.c - reads, changes and writes the list of files; see aof_manifest.h. */
 #include "persist/aof_manifest.h"
 
 #include <errno.h>
@@ -15,12 +15,14 @@
 #include "base/str.h"
 #include "base/zmalloc.h"
 
-#define NAME_MAX_LENGTH 255  /* what file systems allow */
-#define LINE_MAX_LENGTH 2048 /* a line that is written, each byte of its name as \xHH, is shorter */
-#define SEQ_MAX         (INT64_MAX / 2) /* there is always a next one */
+#define NAME_MAX_LENGTH 255 /* the limit of file systems */
+/* longer than any line that is written, even with each byte of the name as \xHH */
+#define LINE_MAX_LENGTH 2048
+#define SEQ_MAX         (INT64_MAX / 2) /* so that there is always a next number */
 _Static_assert(4 * NAME_MAX_LENGTH + 64 < LINE_MAX_LENGTH, "what is written can be read");
 
 sds aofPath(const char *dir, const char *name) {
+    serverAssert(*dir && *name);
     return sdscatprintf(sdsempty(), "%s/%s", dir, name);
 }
 
@@ -34,7 +36,7 @@ void aofManifestAdd(struct aofManifest *m, sds name, int64_t seq, char type) {
     size_t at = m->count;
     while (at > 0 && aofManifestRankOf(m->files[at - 1].type) > aofManifestRankOf(type)) at--;
     serverAssert(seq > 0 && (type == 'b' || type == 'i' || type == 'h'));
-    serverAssert(type != 'b' || at == 0); /* the only one */
+    serverAssert(type != 'b' || at == 0); /* there is only one base */
     serverAssert(type != 'i' || at == 0 || m->files[at - 1].type == 'b' || m->files[at - 1].seq < seq);
     m->files = zrealloc(m->files, (m->count + 1) * sizeof *m->files);
     memmove(m->files + at + 1, m->files + at, (m->count - at) * sizeof *m->files);
@@ -53,6 +55,7 @@ struct aofManifest aofManifestCopy(const struct aofManifest *m) {
     for (size_t i = 0; i < m->count; i++) {
         aofManifestAdd(&copy, sdsdup(m->files[i].name), m->files[i].seq, m->files[i].type);
     }
+    serverAssert(copy.count == m->count);
     return copy;
 }
 
@@ -71,7 +74,7 @@ int64_t aofManifestNextSeq(const struct aofManifest *m, char type) {
     serverAssert(type == 'b' || type == 'i');
     int64_t highest = 0;
     for (size_t i = 0; i < m->count; i++) {
-        /* History counts: its names may still be on the disk. */
+        /* History counts, as its files may still be on the disk. */
         if ((m->files[i].type == type || m->files[i].type == 'h') && m->files[i].seq > highest) {
             highest = m->files[i].seq;
         }
@@ -80,6 +83,7 @@ int64_t aofManifestNextSeq(const struct aofManifest *m, char type) {
 }
 
 void aofManifestRetire(struct aofManifest *m, int64_t seq) {
+    serverAssert(seq > 0);
     struct aofManifest now = {0};
     for (size_t i = 0; i < m->count; i++) {
         struct aofFile *f = &m->files[i];
@@ -109,13 +113,13 @@ sds aofManifestText(const struct aofManifest *m) {
     return s;
 }
 
-/* A name must be one in this folder, and nowhere else. */
-static bool aofManifestPlainName(char *name) {
+/* The name must be one of a file in this folder, not a path. */
+static bool aofManifestIsPlainName(char *name) {
     size_t len = strlen(name);
     return len && len == sdslen(name) && !strchr(name, '/') && !strchr(name, '\\');
 }
 
-/* NULL, or what is wrong with the line. */
+/* Returns NULL, or what is wrong with the line. */
 static const char *aofManifestParseLine(const char *line, struct aofManifest *m) {
     int argc;
     sds *argv = sdssplitargs(line, strlen(line), &argc);
@@ -127,7 +131,7 @@ static const char *aofManifestParseLine(const char *line, struct aofManifest *m)
     for (int i = 0; !error && i < argc; i += 2) {
         if (!strcasecmp(argv[i], "file")) {
             name = argv[i + 1];
-            if (!aofManifestPlainName(name)) error = "a file's name cannot be a path";
+            if (!aofManifestIsPlainName(name)) error = "a file's name cannot be a path";
             if (sdslen(name) > NAME_MAX_LENGTH) error = "a file's name is too long";
         } else if (!strcasecmp(argv[i], "seq")) {
             if (!string2ll(sdsview(argv[i + 1]), &seq) || seq < 1 || seq > SEQ_MAX)
@@ -135,7 +139,7 @@ static const char *aofManifestParseLine(const char *line, struct aofManifest *m)
         } else if (!strcasecmp(argv[i], "type")) {
             type = argv[i + 1][0];
             if (!type || !strchr("bih", type) || argv[i + 1][1]) error = "type is b, i or h";
-        } /* other keys are for those who know them */
+        } /* other keys are ignored */
     }
     if (!error && (!name || !seq || !type)) error = "file, seq and type are needed";
     if (!error && type == 'b' && aofManifestBase(m)) error = "there can be one base file only";
@@ -184,6 +188,7 @@ bool aofManifestRead(const char *path, struct aofManifest *m, sds *error) {
 /* ---- Files ---- */
 
 bool aofManifestWrite(const char *dir, const char *name, const struct aofManifest *m) {
+    serverAssert(!strchr(name, '/'));
     sds text = aofManifestText(m);
     sds path = aofPath(dir, name);
     sds temp = sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "%s", dir, name);

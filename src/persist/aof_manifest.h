@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* aof_manifest.h - which files make up the append-only file, and in what order.
+/* aof_manifest.h - the manifest: which files make up the append-only file, and in what order.
  *
- *     file appendonly.aof.2.base.rdb seq 2 type b        one at most: the data as it was when it was written
- *     file appendonly.aof.3.incr.aof seq 3 type i        any number: commands since then, oldest first
- *     file appendonly.aof.1.base.rdb seq 1 type h        history: replaced, about to be deleted
+ *      file appendonly.aof.2.base.rdb seq 2 type b        at most one: the data when it was written
+ *      file appendonly.aof.3.incr.aof seq 3 type i        any number: commands since then, oldest first
+ *      file appendonly.aof.1.base.rdb seq 1 type h        history: replaced, about to be deleted
  *
  * The manifest is a text file in `appenddirname`, replaced as a whole by rename. A name with spaces or
  * special characters is quoted. Lines that begin with # are comments. (Format as of Valkey 7.2.) */
@@ -28,12 +28,12 @@ struct aofManifest {
     size_t count;
 };
 
-/* False: *error tells why (owned by the caller), and m is empty. A missing file is an error as well: ENOENT
- * in errno. */
+/* Reads a manifest. False: *error, owned by the caller, says why, and m is empty. A missing file is an
+ * error as well (errno ENOENT). */
 bool aofManifestRead(const char *path, struct aofManifest *m, sds *error);
-/* Whole or not at all; synced, as is its folder. False: errno. */
+/* Writes a manifest completely or not at all, and syncs it and its folder. False: errno. */
 bool aofManifestWrite(const char *dir, const char *name, const struct aofManifest *m);
-/* The file's text, for the caller to free. */
+/* Returns the text of the file, which the caller frees. */
 sds aofManifestText(const struct aofManifest *m);
 struct aofManifest aofManifestCopy(const struct aofManifest *m);
 void aofManifestFree(struct aofManifest *m);
@@ -41,9 +41,9 @@ void aofManifestFree(struct aofManifest *m);
 struct aofFile *aofManifestBase(const struct aofManifest *m); /* NULL: none */
 struct aofFile *aofManifestLast(const struct aofManifest *m); /* last increment; NULL: none */
 int64_t aofManifestNextSeq(const struct aofManifest *m, char type);
-/* Adds at the place that its type asks for. The name is taken over. */
+/* Adds a file at the position that belongs to its type. The name is taken over. */
 void aofManifestAdd(struct aofManifest *m, sds name, int64_t seq, char type);
-/* The base, and the increments below `seq`, become history. */
+/* Makes the base, and the increments below `seq`, history. */
 void aofManifestRetire(struct aofManifest *m, int64_t seq);
 void aofManifestDropHistory(struct aofManifest *m);
 

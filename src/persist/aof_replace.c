@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* aof_replace.c - the append-only file when the whole dataset is replaced by another (a full
+/* aof_replace.c - the append-only file while the whole dataset is replaced (a full
  * synchronization). Part of aof_private.h.
  *
  *     aofStop       base.1  incr.1              nothing is written any more
  *     aofRestart    base.2  incr.2              base.2 is the RDB file that was received; without one a
- *                                               child writes it, as when it is switched on
+ *                                               child writes it, as when the file is switched on
  *
- * Until the manifest names the new base a start reads the old data, all of it. */
+ * Until the manifest names the new base, a start reads all of the old data. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,7 +27,8 @@ static uint64_t aofReplaceSizeOf(const char *path) {
     return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-/* One manifest makes it so. m is the caller's; on success it is the manifest. */
+/* Writes the manifest, which puts the new files into use. On success *m becomes aof.manifest;
+ * otherwise it stays the caller's. */
 static bool aofReplaceUseManifest(struct aofManifest *m) {
     int fd = aofOpenIncrement(m);
     if (fd < 0) return false;
@@ -41,7 +42,7 @@ static bool aofReplaceUseManifest(struct aofManifest *m) {
     return true;
 }
 
-static bool aofReplaceStartOn(const char *rdb) {
+static bool aofReplaceStartWithBase(const char *rdb) {
     struct aofManifest m = aofManifestCopy(&aof.manifest);
     aofManifestRetire(&m, INT64_MAX);
     int64_t seq = aofManifestNextSeq(&m, 'b');
@@ -69,8 +70,8 @@ static bool aofReplaceStartOn(const char *rdb) {
 
 static bool aofReplaceRestart(const char *rdb) {
     const char *err;
-    if (aof.state != AOF_OFF) return true; /* nobody has stopped it */
-    if (rdb && aof_use_rdb_preamble && aofReplaceStartOn(rdb)) return true;
+    if (aof.state != AOF_OFF) return true; /* it was not stopped */
+    if (rdb && aof_use_rdb_preamble && aofReplaceStartWithBase(rdb)) return true;
     return aofSwitchOn(&err);
 }
 

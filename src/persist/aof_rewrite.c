@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* aof_rewrite.c - replacing the append-only file by a shorter one with the same effect. Part of
- * aof_private.h.
+/* aof_rewrite.c - replaces the append-only file by a shorter one with the same effect. Part of aof_private.h.
  *
  *     before          base.1  incr.1
- *     at the start    base.1  incr.1  incr.2    incr.2 is new, and written from now on; the child writes
+ *     at the start    base.1  incr.1  incr.2    incr.2 is new and written to from now on; the child writes
  *                                               temp-rewriteaof-bg-*.aof
- *     at the end      base.2          incr.2    one manifest makes it so; base.1 and incr.1 are history, then
- *                                               deleted
+ *     at the end      base.2          incr.2    one manifest puts base.2 into use; base.1 and incr.1 become
+ *                                               history and are deleted
  *
- * When a rewrite fails nothing has changed but that there is one more increment. */
+ * A rewrite that fails changes nothing except that there is one more increment. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +41,7 @@
 
 #define SYNC_BYTES        (4 * 1024 * 1024)
 #define CRON_MS           100
-#define FAILURES_FREE     3 /* so many in a row before automatic rewrites wait */
+#define FAILURES_FREE     3 /* consecutive failures before automatic rewrites are delayed */
 #define DELAY_MAX_MINUTES 60
 #define PROGRESS_KEYS     1024
 
@@ -50,14 +49,14 @@ static int64_t auto_percentage, auto_min_size;
 
 static int64_t started_s, last_s = -1;
 static bool last_failed;
-static uint64_t rewrites, failures_in_a_row;
+static uint64_t rewrites, consecutive_failures;
 static int64_t wait_minutes, wait_until_s;
 static pid_t child_pid;
-static int64_t first_kept_seq; /* the increment that the rewrite under way began with */
+static int64_t first_kept_seq; /* the increment with which the running rewrite began */
 
 /* ---- The base, in a child ---- */
 
-static void aofWriteTimestamp(struct rioWriter *w) {
+static void aofRewriteWriteTimestamp(struct rioWriter *w) {
     if (!aof_timestamps) return;
     sds line = sdscatprintf(sdsempty(), AOF_TIMESTAMP, (long long)time(NULL));
     rioWriteStr(w, sdsview(line));
@@ -67,7 +66,7 @@ static void aofWriteTimestamp(struct rioWriter *w) {
 static bool aofRewriteWriteCommands(struct rioWriter *w, void (*progress)(uint64_t keys)) {
     uint64_t keys = 0;
     int count;
-    aofWriteTimestamp(w);
+    aofRewriteWriteTimestamp(w);
     const struct rdbSection *const *sections = rdbSections(&count);
     for (int i = 0; i < count; i++) {
         if (sections[i]->rewrite) sections[i]->rewrite(w);
@@ -103,6 +102,7 @@ static const char *aofRewriteFileName(const char *path) {
 }
 
 bool aofRewriteFile(const char *path, void (*progress)(uint64_t keys)) {
+    serverAssert(*path);
     sds temp = sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-%d.aof", aof_dir, (int)getpid());
     struct rioFile file = {.sync_bytes = aof_rewrite_incremental_fsync ? SYNC_BYTES : 0};
     file.fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -136,7 +136,8 @@ static sds aofRewriteChildFile(pid_t pid) {
     return sdscatprintf(sdsempty(), "%s/" AOF_TEMP_PREFIX "rewriteaof-bg-%d.aof", aof_dir, (int)pid);
 }
 
-/* temp-rewriteaof-[bg-]<pid>.aof, and what would have replaced the manifest or become an increment. */
+/* Returns whether this is temp-rewriteaof-[bg-]<pid>.aof, or a file that would have replaced the
+ * manifest or become an increment. */
 static bool aofRewriteIsTemporary(const char *name) {
     size_t prefix = strlen(AOF_TEMP_PREFIX), own = strlen(aof_filename);
     if (strncmp(name, AOF_TEMP_PREFIX, prefix)) return false;
@@ -201,10 +202,10 @@ void aofDeleteHistory(void) {
     aofWriteManifest(&aof.manifest);
 }
 
-static void aofRewriteRemember(bool failed) {
+static void aofRewriteNoteOutcome(bool failed) {
     last_failed = failed;
-    failures_in_a_row = failed ? failures_in_a_row + 1 : 0;
-    if (failures_in_a_row < FAILURES_FREE) {
+    consecutive_failures = failed ? consecutive_failures + 1 : 0;
+    if (consecutive_failures < FAILURES_FREE) {
         wait_minutes = 0;
         wait_until_s = 0;
         return;
@@ -229,10 +230,10 @@ static uint64_t aofRewriteFileSize(const char *name) {
     return size;
 }
 
-/* The child's file becomes the base, and what it replaces history. */
-static bool aofRewriteTakeOver(pid_t pid) {
+/* Makes the child's file the base, and what it replaces history. */
+static bool aofRewriteInstall(pid_t pid) {
     serverAssert(aof.state == AOF_OFF || aof.fd >= 0);
-    /* Switched on or off meanwhile, there would be another child, or none. */
+    /* Switching on or off meanwhile would have started another child, or killed this one. */
     serverAssert((aof.state == AOF_ON) == (first_kept_seq < INT64_MAX));
     struct aofManifest now = aofManifestCopy(&aof.manifest);
     int64_t seq = aofManifestNextSeq(&now, 'b');
@@ -262,7 +263,7 @@ static bool aofRewriteTakeOver(pid_t pid) {
     aofManifestAdd(&now, base, seq, 'b');
     if (ok && !aofWriteManifest(&now)) {
         ok = false;
-        if (incr_from) rename(incr_to, incr_from); /* the next rewrite looks for it there */
+        if (incr_from) rename(incr_to, incr_from); /* the next rewrite expects it there */
     }
     if (ok) {
         serverLog(LL_NOTICE, "The temporary AOF base file %s is now %s", aofRewriteFileName(from), base);
@@ -288,7 +289,7 @@ static bool aofRewriteTakeOver(pid_t pid) {
     return ok;
 }
 
-static void aofRewriteDone(int exit_code, int signal, void *priv) {
+static void aofRewriteOnChildEnd(int exit_code, int signal, void *priv) {
     (void)priv;
     serverAssert(child_pid > 0 && started_s);
     pid_t pid = child_pid;
@@ -298,7 +299,7 @@ static void aofRewriteDone(int exit_code, int signal, void *priv) {
     if (!signal && exit_code == 0) {
         int64_t begin = monotonicUs();
         serverLog(LL_NOTICE, "The AOF rewrite process has ended without an error");
-        ok = aofRewriteTakeOver(pid);
+        ok = aofRewriteInstall(pid);
         if (ok) {
             serverLog(LL_NOTICE, "AOF rewrite complete: the new files are in use");
             if (aof.state == AOF_WAITING) aof.state = AOF_ON;
@@ -306,20 +307,20 @@ static void aofRewriteDone(int exit_code, int signal, void *priv) {
         }
         serverLog(LL_VERBOSE, "Taking over the rewritten AOF took %lld us",
                   (long long)(monotonicUs() - begin));
-        aofRewriteRemember(!ok);
+        aofRewriteNoteOutcome(!ok);
     } else if (signal) {
-        /* SIGUSR1 is how the server itself ends its children: no error. */
-        if (signal != SIGUSR1) aofRewriteRemember(true);
+        /* The server itself ends its children with SIGUSR1, which is no error. */
+        if (signal != SIGUSR1) aofRewriteNoteOutcome(true);
         serverLog(LL_WARNING, "The AOF rewrite process was ended by signal %d", signal);
     } else {
         serverLog(LL_WARNING, "The AOF rewrite process failed");
-        aofRewriteRemember(true);
+        aofRewriteNoteOutcome(true);
     }
     if (!ok) {
         sds path = aofRewriteChildFile(pid);
         unlink(path);
         sdsfree(path);
-        /* Still not on: what was written to the temporary increment stands on nothing. */
+        /* It is still not on: the temporary increment has no base. */
         if (aof.state == AOF_WAITING) aof.rewrite_scheduled = true;
     }
     child_pid = 0;
@@ -329,7 +330,7 @@ static void aofRewriteDone(int exit_code, int signal, void *priv) {
 /* ---- The start of a rewrite ---- */
 
 static bool aofRewriteOpenIncrement(void) {
-    if (aof.state == AOF_OFF) return true; /* BGREWRITEAOF with appendonly no: a base, nothing more */
+    if (aof.state == AOF_OFF) return true; /* BGREWRITEAOF with appendonly no only writes a base */
     int fd;
     if (aof.state == AOF_WAITING) {
         sds path = aofTempIncrement();
@@ -343,7 +344,7 @@ static bool aofRewriteOpenIncrement(void) {
         sdssetlen(aof.buf, 0);
     } else {
         aofFlush(true);
-        if (sdslen(aof.buf)) return false; /* the disk refuses: not now */
+        if (sdslen(aof.buf)) return false; /* the disk is full, so there is no rewrite now */
         struct aofManifest now = aofManifestCopy(&aof.manifest);
         fd = aofOpenIncrement(&now);
         if (fd < 0 || !aofWriteManifest(&now)) {
@@ -361,21 +362,23 @@ static bool aofRewriteOpenIncrement(void) {
 }
 
 bool aofRewriteStart(const char **err) {
+    serverAssert(aof.state != AOF_ON || aof.fd >= 0);
     if (childRunning() != CHILD_NONE) {
         *err = "another child process is active";
         return false;
     }
-    aof.rewrite_scheduled = aof.state == AOF_WAITING; /* until one has begun: without it there is no file */
+    /* until a rewrite has started, as there is no file without one */
+    aof.rewrite_scheduled = aof.state == AOF_WAITING;
     rewrites++;
     first_kept_seq = INT64_MAX;
     if (!aofMakeDir() || !aofRewriteOpenIncrement()) {
         *err = "Can't open the append-only file";
-        aofRewriteRemember(true);
+        aofRewriteNoteOutcome(true);
         return false;
     }
-    if (!childStart(CHILD_AOF, aofRewriteChildRun, aofRewriteDone, NULL, err)) {
+    if (!childStart(CHILD_AOF, aofRewriteChildRun, aofRewriteOnChildEnd, NULL, err)) {
         serverLog(LL_WARNING, "The AOF rewrite could not be started: %s", *err);
-        aofRewriteRemember(true);
+        aofRewriteNoteOutcome(true);
         return false;
     }
     aof.rewrite_scheduled = false;
@@ -395,7 +398,7 @@ void aofRewriteCancel(void) {
     sdsfree(path);
 }
 
-static bool aofRewriteGrown(void) {
+static bool aofRewriteIsDue(void) {
     if (aof.state != AOF_ON || !auto_percentage || aof.size <= (uint64_t)auto_min_size) return false;
     if (wait_until_s && time(NULL) < wait_until_s) return false;
     uint64_t base = aof.base_size ? aof.base_size : 1;
@@ -411,7 +414,7 @@ static void aofRewriteCron(void) {
     if (aof.rewrite_scheduled) {
         if (wait_until_s && time(NULL) < wait_until_s) return;
         aofRewriteStart(&err);
-    } else if (aofRewriteGrown()) {
+    } else if (aofRewriteIsDue()) {
         aofRewriteStart(&err);
     }
 }
@@ -422,7 +425,7 @@ void bgrewriteaofCommand(struct client *c) {
         replyError(c, "ERR Background append only file rewriting already in progress");
     } else if (childRunning() != CHILD_NONE || c->flags & CLIENT_IN_EXEC) {
         aof.rewrite_scheduled = true;
-        aofRewriteRemember(false); /* somebody asks: no waiting for earlier failures */
+        aofRewriteNoteOutcome(false); /* an explicit request does not wait because of earlier failures */
         replyStatus(c, "Background append only file rewriting scheduled");
     } else if (aofRewriteStart(&err)) {
         replyStatus(c, "Background append only file rewriting started");
@@ -440,7 +443,7 @@ sds aofRewriteInfo(sds s) {
     s = infoField(s, "aof_current_rewrite_time_sec:%lld", (long long)(running ? time(NULL) - started_s : -1));
     s = infoField(s, "aof_last_bgrewrite_status:%s", last_failed ? "err" : "ok");
     s = infoField(s, "aof_rewrites:%llu", (unsigned long long)rewrites);
-    return infoField(s, "aof_rewrites_consecutive_failures:%llu", (unsigned long long)failures_in_a_row);
+    return infoField(s, "aof_rewrites_consecutive_failures:%llu", (unsigned long long)consecutive_failures);
 }
 
 static struct configDirective directives[] = {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_aof.c - valkey-check-aof: is an append-only file whole, and if not, where does the damage begin? Part
- * of check.h.
+/* check_aof.c - valkey-check-aof: says whether an append-only file is whole and, if not, where the damage
+ * begins. Part of check.h.
  *
- * Given a manifest, all its files are checked in order, and only the last may be repaired, by cutting it
- * where it stops making sense; given a file, that one. The reader is deliberately not the server's: it goes
- * line by line, knows nothing of commands but MULTI and EXEC, and can say on which line it was. */
+ * Given a manifest, all its files are checked in order, and only the last may be repaired, by
+ * cutting it where it stops being valid. Given a file, that file is checked. The reader is
+ * deliberately not the server's: it goes line by line, knows no commands except MULTI and EXEC, and
+ * can say on which line an error is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -24,21 +25,21 @@
 #define ERROR_SIZE     1024
 #define TIMESTAMP_MARK "#TS:"
 
-struct checked {
+struct aofCheck {
     FILE *f;
     const char *name;
-    int64_t line;        /* being read, from 1 on */
+    int64_t line;        /* line being read, from 1 on */
     int64_t size, whole; /* bytes; whole: up to the end of the last complete unit */
     int64_t cut_time;    /* --truncate-to-timestamp, or 0 */
-    int64_t cut_at;      /* where the first later time stands; -1: nowhere */
+    int64_t cut_at;      /* offset of the first later time; -1: there is none */
     bool in_multi;
     char error[ERROR_SIZE];
 };
 
-enum outcome { AOF_IS_FINE, AOF_WAS_CUT, AOF_IS_BAD };
+enum checkAofOutcome { AOF_IS_FINE, AOF_WAS_CUT, AOF_IS_BAD };
 
-/* The first problem found; always false. */
-static bool __attribute__((format(printf, 2, 3))) checkAofProblem(struct checked *c, const char *fmt, ...) {
+/* Records the first problem; returns false. */
+static bool __attribute__((format(printf, 2, 3))) checkAofProblem(struct aofCheck *c, const char *fmt, ...) {
     if (c->error[0]) return false;
     int n = snprintf(c->error, sizeof c->error, "0x%16llx: ", (unsigned long long)ftello(c->f));
     va_list ap;
@@ -48,12 +49,12 @@ static bool __attribute__((format(printf, 2, 3))) checkAofProblem(struct checked
     return false;
 }
 
-static bool checkAofReadBytes(struct checked *c, char *dst, size_t n) {
+static bool checkAofReadBytes(struct aofCheck *c, char *dst, size_t n) {
     size_t got = fread(dst, 1, n, c->f);
     return got == n || checkAofProblem(c, "%zu bytes should follow, but there are only %zu", n, got);
 }
 
-static bool checkAofLineEnd(struct checked *c) {
+static bool checkAofLineEnd(struct aofCheck *c) {
     char b[2];
     if (!checkAofReadBytes(c, b, 2)) return false;
     c->line++;
@@ -61,8 +62,8 @@ static bool checkAofLineEnd(struct checked *c) {
            checkAofProblem(c, "\\r\\n should follow, but the bytes are %02x%02x", b[0], b[1]);
 }
 
-/* "<mark><number>\r\n" */
-static bool checkAofReadNumber(struct checked *c, char mark, int64_t *n) {
+/* Reads "<mark><number>\r\n". */
+static bool checkAofReadNumber(struct aofCheck *c, char mark, int64_t *n) {
     char line[64];
     if (!fgets(line, sizeof line, c->f))
         return checkAofProblem(c, "The line should begin with '%c', but the file ends", mark);
@@ -76,23 +77,24 @@ static bool checkAofReadNumber(struct checked *c, char mark, int64_t *n) {
            checkAofProblem(c, "The count or length in the line is not a valid number");
 }
 
-/* A string; its first bytes into `text`. */
-static bool checkAofReadString(struct checked *c, char *text, size_t room) {
+/* Reads a string and stores its first bytes in `text`. */
+static bool checkAofReadString(struct aofCheck *c, char *text, size_t size) {
     int64_t len;
     if (!checkAofReadNumber(c, '$', &len)) return false;
     if (len > c->size - ftello(c->f)) {
         return checkAofProblem(c, "%lld bytes should follow, but there are only %lld", (long long)len,
                                (long long)(c->size - ftello(c->f)));
     }
-    size_t n = (size_t)len < room - 1 ? (size_t)len : room - 1;
+    size_t n = (size_t)len < size - 1 ? (size_t)len : size - 1;
     if (!checkAofReadBytes(c, text, n)) return false;
     text[n] = '\0';
     if (fseeko(c->f, len - (int64_t)n, SEEK_CUR) != 0) return checkAofProblem(c, "%s", strerror(errno));
     return checkAofLineEnd(c);
 }
 
-/* A remark, or a time. False: a time that is later than asked for; there the file is to be cut. */
-static bool checkAofReadRemark(struct checked *c) {
+/* Reads a comment line or a time. False: the time is later than --truncate-to-timestamp, so the
+ * file is to be cut there. */
+static bool checkAofReadComment(struct aofCheck *c) {
     char line[256];
     int64_t start = ftello(c->f), time;
     bool whole = false;
@@ -110,7 +112,7 @@ static bool checkAofReadRemark(struct checked *c) {
     return whole || checkAofProblem(c, "a remark without end");
 }
 
-static bool checkAofReadCommand(struct checked *c) {
+static bool checkAofReadCommand(struct aofCheck *c) {
     int64_t argc;
     char name[8], rest[8];
     if (!checkAofReadNumber(c, '*', &argc)) return false;
@@ -128,14 +130,14 @@ static bool checkAofReadCommand(struct checked *c) {
     return true;
 }
 
-static void checkAofReadCommands(struct checked *c) {
+static void checkAofReadCommands(struct aofCheck *c) {
     for (;;) {
         if (!c->in_multi) c->whole = ftello(c->f);
         int first = getc(c->f);
         if (first == EOF) break;
         ungetc(first, c->f);
         if (first == '#') {
-            if (!checkAofReadRemark(c)) return;
+            if (!checkAofReadComment(c)) return;
         } else if (first != '*') {
             printf("The append-only file %s has something at this place that is neither a command nor a "
                    "remark\n",
@@ -148,7 +150,7 @@ static void checkAofReadCommands(struct checked *c) {
     if (c->in_multi) checkAofProblem(c, "The file ends before the EXEC of its last MULTI");
 }
 
-static bool checkAofAgreed(void) {
+static bool checkAofAskUser(void) {
     char answer[8];
     printf("Continue? [y/N]: ");
     fflush(stdout);
@@ -157,13 +159,13 @@ static bool checkAofAgreed(void) {
     return false;
 }
 
-static bool checkAofCutTo(struct checked *c, int64_t size) {
+static bool checkAofCutTo(struct aofCheck *c, int64_t size) {
     if (ftruncate(fileno(c->f), size) == 0) return true;
     printf("Shortening the append-only file %s failed: %s\n", c->name, strerror(errno));
     return false;
 }
 
-static enum outcome checkAofCutToTime(struct checked *c, bool last) {
+static enum checkAofOutcome checkAofCutToTime(struct aofCheck *c, bool last) {
     if (c->cut_at < 0) {
         printf("Nothing in the append-only file %s was written after timestamp %lld, so it stays as it is\n",
                c->name, (long long)c->cut_time);
@@ -187,7 +189,7 @@ static enum outcome checkAofCutToTime(struct checked *c, bool last) {
     return AOF_WAS_CUT;
 }
 
-static enum outcome checkAofRepair(struct checked *c, bool fix, bool last) {
+static enum checkAofOutcome checkAofRepair(struct aofCheck *c, bool fix, bool last) {
     int64_t extra = c->size - c->whole;
     if (!fix) {
         printf("The append-only file %s is not valid. With --fix its end is cut off where it ceases to be.\n",
@@ -200,24 +202,24 @@ static enum outcome checkAofRepair(struct checked *c, bool fix, bool last) {
     }
     printf("The append-only file %s has %lld bytes; cutting off %lld of them leaves %lld\n", c->name,
            (long long)c->size, (long long)extra, (long long)c->whole);
-    if (!checkAofAgreed() || !checkAofCutTo(c, c->whole)) return AOF_IS_BAD;
+    if (!checkAofAskUser() || !checkAofCutTo(c, c->whole)) return AOF_IS_BAD;
     printf("Successfully truncated AOF %s\n", c->name);
     return AOF_WAS_CUT;
 }
 
-static bool checkAofIsImage(FILE *f) {
+static bool checkAofBeginsWithImage(FILE *f) {
     char head[6] = {0};
     size_t n = fread(head, 1, sizeof head, f);
     rewind(f);
     return n == sizeof head && (!memcmp(head, "REDIS", 5) || !memcmp(head, "VALKEY", 6));
 }
 
-static enum outcome checkOpened(struct checked *c, bool fix, bool last) {
+static enum checkAofOutcome checkAofOpenFile(struct aofCheck *c, bool fix, bool last) {
     if (c->size == 0) {
         printf("AOF %s is empty\n", c->name);
         return AOF_IS_FINE;
     }
-    if (checkAofIsImage(c->f)) {
+    if (checkAofBeginsWithImage(c->f)) {
         int64_t end = checkRdbImage(c->name, fileno(c->f));
         if (end < 0) {
             printf("The RDB image at the beginning of the file is corrupt, so the commands behind it are not "
@@ -235,9 +237,10 @@ static enum outcome checkOpened(struct checked *c, bool fix, bool last) {
     return c->size == c->whole ? AOF_IS_FINE : checkAofRepair(c, fix, last);
 }
 
-/* name: as it is printed. */
-static enum outcome checkAofFile(const char *path, const char *name, bool fix, int64_t cut_time, bool last) {
-    struct checked c = {.name = name, .line = 1, .cut_time = cut_time, .cut_at = -1};
+/* Checks one file; `name` is printed. */
+static enum checkAofOutcome checkAofFile(const char *path, const char *name, bool fix, int64_t cut_time,
+                                         bool last) {
+    struct aofCheck c = {.name = name, .line = 1, .cut_time = cut_time, .cut_at = -1};
     struct stat st;
     c.f = fopen(path, fix || cut_time ? "r+" : "r");
     if (!c.f || fstat(fileno(c.f), &st) != 0) {
@@ -245,15 +248,15 @@ static enum outcome checkAofFile(const char *path, const char *name, bool fix, i
         exit(1);
     }
     c.size = st.st_size;
-    enum outcome outcome = checkOpened(&c, fix, last);
+    enum checkAofOutcome checkAofOutcome = checkAofOpenFile(&c, fix, last);
     if (fclose(c.f) != 0) {
         printf("Cannot write file %s: %s\n", path, strerror(errno));
         exit(1);
     }
-    return outcome;
+    return checkAofOutcome;
 }
 
-static int checkManifest(const char *path, bool fix, int64_t cut_time) {
+static int checkAofManifest(const char *path, bool fix, int64_t cut_time) {
     struct aofManifest m;
     sds error;
     printf("Start checking Multi Part AOF\n");
@@ -266,27 +269,28 @@ static int checkManifest(const char *path, bool fix, int64_t cut_time) {
     const char *dir = dirname(copy);
     size_t used = 0;
     while (used < m.count && m.files[used].type != 'h') used++;
-    enum outcome outcome = AOF_IS_FINE;
-    for (size_t i = 0; i < used && outcome != AOF_IS_BAD; i++) {
+    enum checkAofOutcome checkAofOutcome = AOF_IS_FINE;
+    for (size_t i = 0; i < used && checkAofOutcome != AOF_IS_BAD; i++) {
         const struct aofFile *file = &m.files[i];
         bool base = file->type == 'b';
         sds full = aofPath(dir, file->name);
         FILE *f = fopen(full, "r");
-        bool image = f && checkAofIsImage(f);
+        bool image = f && checkAofBeginsWithImage(f);
         if (f) fclose(f);
         if (base) printf("Start to check BASE AOF (%s format).\n", image ? "RDB" : "RESP");
         if (!base && (i == 0 || m.files[i - 1].type == 'b')) printf("Start to check INCR files.\n");
-        outcome = checkAofFile(full, file->name, fix, cut_time, i + 1 == used);
-        if (outcome == AOF_IS_FINE) printf("%s AOF %s is valid\n", base ? "BASE" : "INCR", file->name);
+        checkAofOutcome = checkAofFile(full, file->name, fix, cut_time, i + 1 == used);
+        if (checkAofOutcome == AOF_IS_FINE)
+            printf("%s AOF %s is valid\n", base ? "BASE" : "INCR", file->name);
         sdsfree(full);
     }
-    if (outcome != AOF_IS_BAD) printf("All AOF files and manifest are valid\n");
+    if (checkAofOutcome != AOF_IS_BAD) printf("All AOF files and manifest are valid\n");
     free(copy);
     aofManifestFree(&m);
-    return outcome == AOF_IS_BAD;
+    return checkAofOutcome == AOF_IS_BAD;
 }
 
-/* A manifest is known by its name, or by how it begins. */
+/* Recognizes a manifest by its name or its first bytes. */
 static bool checkAofIsManifest(const char *path) {
     size_t len = strlen(path), suffix = strlen(AOF_MANIFEST_SUFFIX);
     if (len >= suffix && !strcmp(path + len - suffix, AOF_MANIFEST_SUFFIX)) return true;
@@ -325,9 +329,9 @@ int checkAofMain(int argc, char **argv) {
         i = 3;
     }
     if (i != argc - 1) return checkAofUsage(argv[0]);
-    if (checkAofIsManifest(argv[i])) return checkManifest(argv[i], fix, cut_time);
+    if (checkAofIsManifest(argv[i])) return checkAofManifest(argv[i], fix, cut_time);
     printf("Start checking Old-Style AOF\n");
-    enum outcome outcome = checkAofFile(argv[i], argv[i], fix, cut_time, true);
-    if (outcome == AOF_IS_FINE) printf("AOF %s is valid\n", argv[i]);
-    return outcome == AOF_IS_BAD;
+    enum checkAofOutcome checkAofOutcome = checkAofFile(argv[i], argv[i], fix, cut_time, true);
+    if (checkAofOutcome == AOF_IS_FINE) printf("AOF %s is valid\n", argv[i]);
+    return checkAofOutcome == AOF_IS_BAD;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_rdb.c - valkey-check-rdb: reads a file to its end as the server would, puts nothing into a database,
- * and tells where and why it could not go on. Part of check.h.
+/* check_rdb.c - valkey-check-rdb: reads a file to its end as the server would, without putting anything into
+ * a database, and says where and why it could not go on. Part of check.h.
  *
- * Values are made, checked to the last bit, and freed again, by the same code that loads them: what passes
- * here can be loaded. */
+ * Values are created, checked in every detail and freed again by the code that loads them: what
+ * passes here can be loaded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/version.h"
@@ -22,12 +23,12 @@
 #include "persist/check.h"
 #include "persist/check_rdb_stats.h"
 
-#define CHECKSUM_SINCE    5                   /* version */
+#define CHECKSUM_SINCE    5                   /* the first version with a checksum */
 #define PROGRESS_INTERVAL (256 * 1024 * 1024) /* bytes between two lines about progress */
 #define DATABASES_MAX     INT32_MAX
 
-/* What is said under "While doing" when it goes wrong. */
-enum step {
+/* What is printed after "While doing" when an error is found. */
+enum checkRdbStep {
     AT_START,
     AT_TYPE,
     AT_EXPIRE,
@@ -45,20 +46,21 @@ static const char *const step_names[] = {
 };
 struct checker {
     struct rdbReader r;
-    enum step step;
-    bool foreign; /* the version is one that Valkey does not write */
-    sds key;      /* being read, NULL: none */
-    int type;     /* of the value being read, -1: none so far */
+    enum checkRdbStep checkRdbStep;
+    bool foreign; /* Valkey does not write this version */
+    sds key;      /* the key being read; NULL: none */
+    int type;     /* the type of the value being read; -1: none yet */
     bool has_expire;
     int64_t expire_ms, now_ms;
     uint64_t keys, expires, expired, functions;
-    uint64_t tell_at; /* offset of the next line about progress */
+    uint64_t next_progress_at; /* offset of the next line about progress */
     uint64_t db;
-    struct rdbStats *stats; /* NULL: not asked for */
+    struct rdbStats *stats; /* NULL: not requested */
 };
 
-static void checkRdbSay(const struct checker *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void checkRdbSay(const struct checker *c, const char *fmt, ...) {
+static void checkRdbPrint(const struct checker *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void checkRdbPrint(const struct checker *c, const char *fmt, ...) {
     va_list ap;
     printf("[offset %llu] ", (unsigned long long)rioOffset(&c->r.io));
     va_start(ap, fmt);
@@ -73,9 +75,9 @@ static bool checkRdbFail(struct checker *c, const char *why) {
 
 /* ---- Reading ---- */
 
-/* Versions that are not ours are read as far as they can be, whatever a server would say to them: who has
- * such a file wants to know what is in it. */
-static bool checkMagic(struct checker *c) {
+/* Versions that are not ours are read as far as possible, even those that a server would refuse: the user
+ * wants to know what is in the file. */
+static bool checkRdbMagic(struct checker *c) {
     char magic[RDB_MAGIC_LEN];
     if (!rioRead(&c->r.io, magic, sizeof magic)) return false;
     int version = c->r.version = rdbMagicVersion(magic);
@@ -85,27 +87,27 @@ static bool checkMagic(struct checker *c) {
         return rioFail(&c->r.io, "Can't handle RDB format version %d", version);
     c->foreign = version > RDB_VERSION && version < RDB_VERSION_EXPIRING;
     if (!rdbVersionReadable(version))
-        checkRdbSay(c, "RDB version %d is %s: what this version can read of it is checked", version,
-                    c->foreign ? "another product's" : "newer than this server");
+        checkRdbPrint(c, "RDB version %d is %s: what this version can read of it is checked", version,
+                      c->foreign ? "another product's" : "newer than this server");
     return true;
 }
 
-/* Names and values may hold anything; they are shown as far as they can be. */
-static bool checkAux(struct checker *c) {
-    c->step = AT_AUX;
+/* Names and values may contain any bytes; they are printed as far as possible. */
+static bool checkRdbAux(struct checker *c) {
+    c->checkRdbStep = AT_AUX;
     sds name = rdbReadSds(&c->r);
     struct str value;
     bool ok = name && rdbReadString(&c->r, &value);
     if (ok) {
         sds shown = sdscatrepr(sdsempty(), value.ptr, value.len < 256 ? value.len : 256);
-        checkRdbSay(c, "AUX FIELD %s = '%.*s'", name, (int)sdslen(shown) - 2, shown + 1);
+        checkRdbPrint(c, "AUX FIELD %s = '%.*s'", name, (int)sdslen(shown) - 2, shown + 1);
         sdsfree(shown);
     }
     sdsfree(name);
     return ok;
 }
 
-/* A module's data is a sequence of typed items, so it can be passed over without knowing the module. */
+/* A module's data is a sequence of typed items, so it can be skipped without the module. */
 static bool checkRdbSkipModuleData(struct checker *c) {
     enum { END, SIGNED, UNSIGNED, FLOAT, DOUBLE, STRING };
     uint64_t item, n;
@@ -125,44 +127,44 @@ static bool checkRdbSkipModuleData(struct checker *c) {
     }
 }
 
-static bool checkModuleAux(struct checker *c) {
+static bool checkRdbModuleAux(struct checker *c) {
     uint64_t id;
     char name[10];
-    c->step = AT_MODULE_AUX;
+    c->checkRdbStep = AT_MODULE_AUX;
     if (!rdbReadLen(&c->r, &id)) return false;
     rdbModuleName(id, name);
-    checkRdbSay(c, "MODULE AUX for: %s", name);
+    checkRdbPrint(c, "MODULE AUX for: %s", name);
     return checkRdbSkipModuleData(c);
 }
 
-static bool checkFunction(struct checker *c) {
-    c->step = AT_FUNCTIONS;
+static bool checkRdbFunction(struct checker *c) {
+    c->checkRdbStep = AT_FUNCTIONS;
     c->functions++;
     return rdbSkipString(&c->r);
 }
 
 static bool checkRdbSelect(struct checker *c) {
     uint64_t id;
-    c->step = AT_LENGTH;
+    c->checkRdbStep = AT_LENGTH;
     if (!rdbReadLen(&c->r, &id)) return false;
     if (id > DATABASES_MAX) return checkRdbFail(c, "The number of a database is out of range");
     c->db = id;
-    checkRdbSay(c, "Selecting DB ID %llu", (unsigned long long)id);
+    checkRdbPrint(c, "Selecting DB ID %llu", (unsigned long long)id);
     return true;
 }
 
-static bool checkNumbers(struct checker *c, int count) {
+static bool checkRdbNumbers(struct checker *c, int count) {
     uint64_t n;
-    c->step = AT_LENGTH;
+    c->checkRdbStep = AT_LENGTH;
     for (int i = 0; i < count; i++) {
         if (!rdbReadLen(&c->r, &n)) return false;
     }
     return true;
 }
 
-static bool checkSlotImport(struct checker *c) {
+static bool checkRdbSlotImport(struct checker *c) {
     uint64_t ranges, slot;
-    c->step = AT_LENGTH;
+    c->checkRdbStep = AT_LENGTH;
     if (!rdbSkipString(&c->r) || !rdbReadLen(&c->r, &ranges)) return false;
     for (; ranges; ranges--) {
         if (!rdbReadLen(&c->r, &slot) || !rdbReadLen(&c->r, &slot)) return false;
@@ -170,9 +172,9 @@ static bool checkSlotImport(struct checker *c) {
     return true;
 }
 
-static bool checkExpire(struct checker *c, uint8_t opcode) {
+static bool checkRdbExpire(struct checker *c, uint8_t opcode) {
     int32_t s = 0;
-    c->step = AT_EXPIRE;
+    c->checkRdbStep = AT_EXPIRE;
     c->has_expire = true;
     if (opcode == RDB_OP_EXPIRETIME_MS) return rdbReadInt64(&c->r, &c->expire_ms);
     if (!rdbReadInt32(&c->r, &s)) return false;
@@ -180,20 +182,20 @@ static bool checkExpire(struct checker *c, uint8_t opcode) {
     return true;
 }
 
-static bool checkOpcode(struct checker *c, uint8_t opcode) {
+static bool checkRdbOpcode(struct checker *c, uint8_t opcode) {
     uint8_t uses;
     switch (opcode) {
     case RDB_OP_EXPIRETIME:
-    case RDB_OP_EXPIRETIME_MS: return checkExpire(c, opcode);
+    case RDB_OP_EXPIRETIME_MS: return checkRdbExpire(c, opcode);
     case RDB_OP_FREQ: return rioReadByte(&c->r.io, &uses);
-    case RDB_OP_IDLE: return checkNumbers(c, 1);
-    case RDB_OP_RESIZEDB: return checkNumbers(c, 2);
-    case RDB_OP_SLOT_INFO: return checkNumbers(c, 3);
-    case RDB_OP_SLOT_IMPORT: return checkSlotImport(c);
+    case RDB_OP_IDLE: return checkRdbNumbers(c, 1);
+    case RDB_OP_RESIZEDB: return checkRdbNumbers(c, 2);
+    case RDB_OP_SLOT_INFO: return checkRdbNumbers(c, 3);
+    case RDB_OP_SLOT_IMPORT: return checkRdbSlotImport(c);
     case RDB_OP_SELECTDB: return checkRdbSelect(c);
-    case RDB_OP_AUX: return checkAux(c);
-    case RDB_OP_MODULE_AUX: return checkModuleAux(c);
-    case RDB_OP_FUNCTION: return checkFunction(c);
+    case RDB_OP_AUX: return checkRdbAux(c);
+    case RDB_OP_MODULE_AUX: return checkRdbModuleAux(c);
+    case RDB_OP_FUNCTION: return checkRdbFunction(c);
     case RDB_OP_FUNCTION_PRE_GA:
         return checkRdbFail(c, "Functions in the format of a pre-release version cannot be read");
     default: return rioFail(&c->r.io, "There is no object type %d", opcode);
@@ -202,22 +204,23 @@ static bool checkOpcode(struct checker *c, uint8_t opcode) {
 
 /* ---- Keys ---- */
 
-static bool checkRdbIsOver(const struct checker *c) {
+static bool checkRdbIsExpired(const struct checker *c) {
     return c->has_expire && c->expire_ms < c->now_ms;
 }
 
-static bool checkValue(struct checker *c) {
+static bool checkRdbValue(struct checker *c) {
     struct value v;
-    c->step = AT_VALUE;
+    c->checkRdbStep = AT_VALUE;
     if (c->type == RDB_TYPE_MODULE_2) {
         uint64_t id;
         if (!rdbReadLen(&c->r, &id) || !checkRdbSkipModuleData(c)) return false;
-        if (c->stats) rdbStatsCount(c->stats, c->db, sdsview(c->key), NULL, c->has_expire, checkRdbIsOver(c));
+        if (c->stats)
+            rdbStatsCount(c->stats, c->db, sdsview(c->key), NULL, c->has_expire, checkRdbIsExpired(c));
         return true;
     }
     enum rdbLoaded got = rdbReadValue(&c->r, (uint8_t)c->type, &v);
     if (got == RDB_LOADED && c->stats)
-        rdbStatsCount(c->stats, c->db, sdsview(c->key), &v, c->has_expire, checkRdbIsOver(c));
+        rdbStatsCount(c->stats, c->db, sdsview(c->key), &v, c->has_expire, checkRdbIsExpired(c));
     else if (got == RDB_LOADED && !v.embedded)
         objectTypes[v.type]->free(v);
     return got != RDB_FAILED;
@@ -226,70 +229,70 @@ static bool checkValue(struct checker *c) {
 static void checkRdbCountKey(struct checker *c) {
     c->keys++;
     c->expires += c->has_expire;
-    c->expired += checkRdbIsOver(c);
+    c->expired += checkRdbIsExpired(c);
 }
 
-static void checkRdbTellProgress(struct checker *c) {
+static void checkRdbPrintProgress(struct checker *c) {
     uint64_t at = rioOffset(&c->r.io);
-    if (at < c->tell_at) return;
-    c->tell_at = at + PROGRESS_INTERVAL;
+    if (at < c->next_progress_at) return;
+    c->next_progress_at = at + PROGRESS_INTERVAL;
     if (c->r.io.size != RIO_SIZE_UNKNOWN)
-        checkRdbSay(c, "%llu%% of the file", (unsigned long long)(at * 100 / c->r.io.size));
+        checkRdbPrint(c, "%llu%% of the file", (unsigned long long)(at * 100 / c->r.io.size));
 }
 
-static bool checkKey(struct checker *c, uint8_t type) {
+static bool checkRdbKey(struct checker *c, uint8_t type) {
     c->type = type;
-    c->step = AT_KEY;
+    c->checkRdbStep = AT_KEY;
     c->key = rdbReadSds(&c->r);
-    if (!c->key || !checkValue(c)) return false;
+    if (!c->key || !checkRdbValue(c)) return false;
     checkRdbCountKey(c);
     sdsfree(c->key);
     c->key = NULL;
     c->has_expire = false;
     c->type = -1;
-    checkRdbTellProgress(c);
+    checkRdbPrintProgress(c);
     return true;
 }
 
-static bool checkChecksum(struct checker *c) {
+static bool checkRdbChecksum(struct checker *c) {
     int64_t stored;
-    c->step = AT_CHECKSUM;
+    c->checkRdbStep = AT_CHECKSUM;
     if (c->r.version < CHECKSUM_SINCE) return true;
     uint64_t computed = rioReaderCrc(&c->r.io);
     c->r.io.checksum = false;
     if (!rdbReadInt64(&c->r, &stored)) return false;
     if (stored == 0) {
-        checkRdbSay(c, "The RDB file has no checksum, so its contents were not verified");
+        checkRdbPrint(c, "The RDB file has no checksum, so its contents were not verified");
         return true;
     }
     if ((uint64_t)stored != computed)
         return checkRdbFail(c, "The checksum does not match the contents of the RDB file");
-    checkRdbSay(c, "Checksum OK");
+    checkRdbPrint(c, "Checksum OK");
     return true;
 }
 
 static bool checkRdbAll(struct checker *c) {
     uint8_t opcode;
-    if (!checkMagic(c)) return false;
+    if (!checkRdbMagic(c)) return false;
     for (;;) {
-        c->step = AT_TYPE;
+        c->checkRdbStep = AT_TYPE;
         if (!rioReadByte(&c->r.io, &opcode)) return false;
-        if (opcode == RDB_OP_EOF) return checkChecksum(c);
-        if (c->foreign && opcode == RDB_TYPE_HASH_EXPIRING) /* the number is another type's there */
+        if (opcode == RDB_OP_EOF) return checkRdbChecksum(c);
+        if (c->foreign && opcode == RDB_TYPE_HASH_EXPIRING) /* the number means another type there */
             return rioFail(&c->r.io, "There is no object type %d", opcode);
-        bool ok = opcode < RDB_TYPES ? checkKey(c, opcode) : checkOpcode(c, opcode);
+        bool ok = opcode < RDB_TYPES ? checkRdbKey(c, opcode) : checkRdbOpcode(c, opcode);
         if (!ok) return false;
     }
 }
 
 /* ---- The report ---- */
 
-static void checkRdbSayError(const struct checker *c) {
+static void checkRdbPrintError(const struct checker *c) {
     const struct rioReader *io = &c->r.io;
     printf("--- RDB ERROR DETECTED ---\n");
     printf("[offset %llu] %s\n", (unsigned long long)io->error_offset,
            io->ended ? "Unexpected EOF reading RDB file" : io->error);
-    printf("[additional info] While doing: %s\n", step_names[c->step]);
+    printf("[additional info] While doing: %s\n", step_names[c->checkRdbStep]);
     if (c->key) {
         sds shown = sdscatrepr(sdsempty(), c->key, sdslen(c->key) < 256 ? sdslen(c->key) : 256);
         printf("[additional info] Reading key '%.*s'\n", (int)sdslen(shown) - 2, shown + 1);
@@ -298,28 +301,29 @@ static void checkRdbSayError(const struct checker *c) {
     if (c->type >= 0) printf("[additional info] Reading type %d (%s)\n", c->type, rdbTypeName(c->type));
 }
 
-static void checkRdbSaySummary(const struct checker *c) {
+static void checkRdbPrintSummary(const struct checker *c) {
     printf("[info] %llu keys read\n", (unsigned long long)c->keys);
     printf("[info] %llu expires\n", (unsigned long long)c->expires);
     printf("[info] %llu already expired\n", (unsigned long long)c->expired);
     printf("[info] %llu functions\n", (unsigned long long)c->functions);
 }
 
-/* The offset behind the image, or -1. `stats` may be NULL. */
-static int64_t checkRdbCheck(const char *name, int fd, struct rdbStats *stats) {
+/* Returns the offset after the image, or -1. `stats` may be NULL. */
+static int64_t checkRdbFd(const char *name, int fd, struct rdbStats *stats) {
     struct stat st;
-    struct checker c = {.type = -1, .now_ms = mstime(), .tell_at = PROGRESS_INTERVAL, .stats = stats};
+    struct checker c = {
+        .type = -1, .now_ms = mstime(), .next_progress_at = PROGRESS_INTERVAL, .stats = stats};
     bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     rioReaderInit(&c.r.io, rioSourceFd, &fd, regular ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
     c.r.io.checksum = c.r.deep = c.r.keep_expired = true;
-    checkRdbSay(&c, "Checking RDB file %s", name);
+    checkRdbPrint(&c, "Checking RDB file %s", name);
     bool ok = checkRdbAll(&c);
     int64_t end = ok ? (int64_t)rioOffset(&c.r.io) : -1;
     if (ok)
-        checkRdbSay(&c, "\\o/ RDB looks OK! \\o/");
+        checkRdbPrint(&c, "\\o/ RDB looks OK! \\o/");
     else
-        checkRdbSayError(&c);
-    checkRdbSaySummary(&c);
+        checkRdbPrintError(&c);
+    checkRdbPrintSummary(&c);
     sdsfree(c.key);
     rdbReaderFree(&c.r);
     fflush(stdout);
@@ -327,12 +331,13 @@ static int64_t checkRdbCheck(const char *name, int fd, struct rdbStats *stats) {
 }
 
 int64_t checkRdbImage(const char *name, int fd) {
-    return checkRdbCheck(name, fd, NULL);
+    serverAssert(fd >= 0);
+    return checkRdbFd(name, fd, NULL);
 }
 
 /* ---- The command line ---- */
 
-struct request {
+struct checkRdbRequest {
     const char *file, *output; /* NULL: not given */
     bool stats;
     enum rdbStatsFormat format;
@@ -348,7 +353,7 @@ static bool checkRdbParseFormat(const char *word, enum rdbStatsFormat *format) {
     return false;
 }
 
-static bool checkRdbParseWords(struct request *q, int argc, char **argv) {
+static bool checkRdbParseWords(struct checkRdbRequest *q, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--stats") == 0) {
@@ -366,7 +371,7 @@ static bool checkRdbParseWords(struct request *q, int argc, char **argv) {
     return q->file != NULL;
 }
 
-static bool checkRdbPrintStats(const struct request *q, const struct rdbStats *stats) {
+static bool checkRdbPrintStats(const struct checkRdbRequest *q, const struct rdbStats *stats) {
     FILE *out = q->output ? fopen(q->output, "we") : stdout;
     if (out) rdbStatsPrint(stats, out, q->format);
     if (out && (out == stdout ? fflush(out) : fclose(out)) == 0) return true;
@@ -374,14 +379,14 @@ static bool checkRdbPrintStats(const struct request *q, const struct rdbStats *s
     return false;
 }
 
-static int checkRdbFile(const struct request *q) {
+static int checkRdbFile(const struct checkRdbRequest *q) {
     int fd = open(q->file, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         fprintf(stderr, "The file %s cannot be opened: %s\n", q->file, strerror(errno));
         return 1;
     }
     struct rdbStats *stats = q->stats ? rdbStatsCreate() : NULL;
-    bool ok = checkRdbCheck(q->file, fd, stats) >= 0;
+    bool ok = checkRdbFd(q->file, fd, stats) >= 0;
     if (ok && stats) ok = checkRdbPrintStats(q, stats);
     rdbStatsFree(stats);
     close(fd);
@@ -389,12 +394,12 @@ static int checkRdbFile(const struct request *q) {
 }
 
 int checkRdbMain(int argc, char **argv) {
-    struct request request = {.format = RDB_STATS_TABLE};
+    struct checkRdbRequest checkRdbRequest = {.format = RDB_STATS_TABLE};
     if (argc == 2 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version"))) {
         printf("valkey-check-rdb %s\n", VALKEY_VERSION);
         return 0;
     }
-    if (checkRdbParseWords(&request, argc, argv)) return checkRdbFile(&request);
+    if (checkRdbParseWords(&checkRdbRequest, argc, argv)) return checkRdbFile(&checkRdbRequest);
     fprintf(stderr, "Usage: %s <rdb-file-name> [--stats] [--format table|info|csv] [--output <file>]\n",
             argv[0]);
     return 1;

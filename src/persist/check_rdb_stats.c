@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_rdb_stats.c - see check_rdb_stats.h. A figure is a name and a function of what was counted; the three
- * formats are three ways through the same table of figures by type. */
+/* check_rdb_stats.c - see check_rdb_stats.h. A figure is a name and a function of the counts; the three
+ * formats walk the same table of figures by type. */
 #include "persist/check_rdb_stats.h"
 
+#include "base/assert.h"
 #include "base/histogram.h"
 #include "base/zmalloc.h"
 #include "data/type.h"
@@ -19,7 +20,7 @@ static const char *const type_names[TYPES] = {"string", "list", "set", "zset", "
 /* Observations: their number, sum, maximum and percentiles. */
 struct spread {
     uint64_t count, sum, max;
-    struct histogram *histogram; /* NULL: none so far */
+    struct histogram *histogram; /* NULL: none yet */
 };
 
 struct typeCounts {
@@ -30,7 +31,7 @@ struct typeCounts {
 struct rdbStats {
     struct typeCounts (*databases)[TYPES];
     uint64_t count;
-    struct typeCounts *now; /* of the value being counted */
+    struct typeCounts *current; /* counts for the value being counted */
     uint64_t elements;
 };
 
@@ -46,7 +47,7 @@ static void checkRdbStatsObserve(struct spread *s, uint64_t value) {
 
 static void checkRdbStatsCountElement(struct rdbStats *s, uint64_t bytes) {
     s->elements++;
-    checkRdbStatsObserve(&s->now->sizes, bytes);
+    checkRdbStatsObserve(&s->current->sizes, bytes);
 }
 
 static bool checkRdbStatsCountText(void *priv, struct str element) {
@@ -102,16 +103,17 @@ static struct typeCounts *checkRdbStatsCountsOf(struct rdbStats *s, uint64_t db,
 
 void rdbStatsCount(struct rdbStats *s, uint64_t db, struct str key, struct value *v, bool expires,
                    bool expired) {
-    s->now = checkRdbStatsCountsOf(s, db, v ? v->type : MODULE);
-    s->now->keys++;
-    s->now->expires += expires;
-    s->now->expired += expired;
-    s->now->key_bytes += key.len;
+    serverAssert(key.ptr && (!v || (v->type >= 0 && v->type < TYPES)));
+    s->current = checkRdbStatsCountsOf(s, db, v ? v->type : MODULE);
+    s->current->keys++;
+    s->current->expires += expires;
+    s->current->expired += expired;
+    s->current->key_bytes += key.len;
     if (!v) return;
     struct object *o = objectCreate(key, OBJ_NO_EXPIRE, *v);
     s->elements = 0;
     checkRdbStatsCountValue(s, o);
-    checkRdbStatsObserve(&s->now->elements, s->elements);
+    checkRdbStatsObserve(&s->current->elements, s->elements);
     objectFree(o);
 }
 
@@ -147,8 +149,8 @@ enum { COUNT, MAX, AVERAGE, PERCENTILE };
 static const struct figure {
     const char *name;
     int kind;
-    uint64_t (*count)(const struct typeCounts *c); /* of COUNT */
-    size_t spread;                                 /* of the others: offset in struct typeCounts */
+    uint64_t (*count)(const struct typeCounts *c); /* for COUNT */
+    size_t spread;                                 /* for the others: offset in struct typeCounts */
     unsigned percent;
 } figures[] = {
 #define NUM  offsetof(struct typeCounts, elements)
@@ -173,14 +175,14 @@ static const struct figure {
 };
 #define FIGURES (sizeof(figures) / sizeof(figures[0]))
 
-static void checkRdbStatsPrintValue(char *text, size_t room, const struct figure *f,
+static void checkRdbStatsPrintValue(char *text, size_t size, const struct figure *f,
                                     const struct typeCounts *c) {
     const struct spread *s = (const void *)((const char *)c + f->spread);
     switch (f->kind) {
-    case COUNT: snprintf(text, room, "%llu", (unsigned long long)f->count(c)); break;
-    case MAX: snprintf(text, room, "%llu", (unsigned long long)s->max); break;
-    case AVERAGE: snprintf(text, room, "%.2f", s->count ? (double)s->sum / (double)s->count : 0.0); break;
-    default: snprintf(text, room, "%.2f", checkRdbStatsPercentile(s, f->percent));
+    case COUNT: snprintf(text, size, "%llu", (unsigned long long)f->count(c)); break;
+    case MAX: snprintf(text, size, "%llu", (unsigned long long)s->max); break;
+    case AVERAGE: snprintf(text, size, "%.2f", s->count ? (double)s->sum / (double)s->count : 0.0); break;
+    default: snprintf(text, size, "%.2f", checkRdbStatsPercentile(s, f->percent));
     }
 }
 

@@ -24,15 +24,15 @@ bool rdb_incremental_fsync;
 
 /* ---- Writing ---- */
 
-/* temp-<pid>.rdb beside `path`. */
-static sds rdbFileTemporaryFor(const char *path, pid_t pid) {
+/* Returns temp-<pid>.rdb beside `path`. */
+static sds rdbFileTemporaryPath(const char *path, pid_t pid) {
     const char *slash = strrchr(path, '/');
     sds s = sdsnewlen(path, slash ? (size_t)(slash - path) + 1 : 0);
     return sdscatprintf(s, "temp-%d.rdb", (int)pid);
 }
 
 void rdbRemoveTemporary(const char *path, pid_t pid) {
-    sds temporary = rdbFileTemporaryFor(path, pid);
+    sds temporary = rdbFileTemporaryPath(path, pid);
     int64_t started_us = latencyTimerStart();
     unlink(temporary);
     latencyTimerEnd("rdb-unlink-temp-file", started_us);
@@ -44,16 +44,16 @@ static const char *rdbFileCurrentFolder(void) {
     return getcwd(buf, sizeof buf) ? buf : "unknown";
 }
 
-static bool rdbFileWriteFile(int fd, const struct rdbSaveOptions *options) {
+static bool rdbFileWrite(int fd, const struct rdbSaveOptions *options) {
     struct rioFile file = {.fd = fd, .sync_bytes = rdb_incremental_fsync ? SYNC_BYTES : 0};
     struct rioWriter w;
     rioWriterInit(&w, rioSinkFile, &file);
     bool ok = rdbSaveStream(&w, options);
-    int problem = w.error;
-    serverAssert(ok == !problem); /* who fails says why */
+    int error_code = w.error;
+    serverAssert(ok == !error_code); /* a failure has a reason */
     rioWriterFree(&w);
     if (ok && fsync(fd) == 0) return true;
-    if (!ok) errno = problem;
+    if (!ok) errno = error_code;
     return false;
 }
 
@@ -64,18 +64,19 @@ static bool rdbFileSaveTo(const char *path, const char *temporary, const struct 
                   rdbFileCurrentFolder(), strerror(errno));
         return false;
     }
-    bool ok = rdbFileWriteFile(fd, options);
-    int problem = errno;
+    bool ok = rdbFileWrite(fd, options);
+    int error_code = errno;
     if (close(fd) != 0 && ok) {
         ok = false;
-        problem = errno;
+        error_code = errno;
     }
-    errno = problem;
+    errno = error_code;
     if (!ok) {
-        serverLog(LL_WARNING, "Write error saving DB on disk: %s", strerror(problem));
+        serverLog(LL_WARNING, "Write error saving DB on disk: %s", strerror(error_code));
         return false;
     }
-    childNeedsParent(); /* or this image replaces a newer one, of who was started in the parent's place */
+    /* otherwise this image could replace a newer one of a server that was started after the parent */
+    childNeedsParent();
     if (rename(temporary, path) != 0) {
         serverLog(LL_WARNING, "Renaming the temporary RDB file %s to %s in the directory %s failed: %s",
                   temporary, path, rdbFileCurrentFolder(), strerror(errno));
@@ -90,21 +91,21 @@ static bool rdbFileSaveTo(const char *path, const char *temporary, const struct 
 
 bool rdbSaveFile(const char *path, const struct rdbSaveOptions *options) {
     serverAssert(*path && options);
-    sds temporary = rdbFileTemporaryFor(path, getpid());
+    sds temporary = rdbFileTemporaryPath(path, getpid());
     serverEvent(SERVER_PERSISTENCE, childIs() ? EVENT_RDB : EVENT_RDB_AT_ONCE, NULL);
     bool ok = rdbFileSaveTo(path, temporary, options);
-    int problem = errno;
+    int error_code = errno;
     if (!ok) unlink(temporary);
     sdsfree(temporary);
     serverEvent(SERVER_PERSISTENCE, ok ? EVENT_SAVED : EVENT_NOT_SAVED, NULL);
-    errno = problem;
+    errno = error_code;
     if (ok) serverLog(LL_NOTICE, "RDB file written to disk");
     return ok;
 }
 
 /* ---- Reading ---- */
 
-static void rdbFileTellProgress(struct rioReader *io) {
+static void rdbFileReportProgress(struct rioReader *io) {
     loadingProgress(rioOffset(io));
 }
 
@@ -121,7 +122,7 @@ enum rdbFileResult rdbLoadFile(const char *path, const struct rdbLoadOptions *op
     serverAssert(!loadingActive());
     struct rdbReader r = {0};
     rioReaderInit(&r.io, rioSourceFd, &fd, S_ISREG(st.st_mode) ? (uint64_t)st.st_size : RIO_SIZE_UNKNOWN);
-    r.io.progress = rdbFileTellProgress;
+    r.io.progress = rdbFileReportProgress;
     loadingStart(EVENT_LOADS_RDB, (uint64_t)st.st_size);
     bool ok = rdbLoadStream(&r, options, NULL);
     loadingStop(ok);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* snapshot.c - when the dataset's file is written and read; see snapshot.h.
+/* snapshot.c - when the RDB file is written and read; see snapshot.h.
  *
- * dbstats.dirty only ever grows. What has changed since the last save is its distance from a mark: where it
- * stood when that save was taken, for a save in the background when the child was forked. So changes that
- * come while the child writes are counted without ado. */
+ * dbstats.dirty only grows. The changes since the last save are its distance from a mark: its value when that
+ * save was taken, which is the fork for a save in the background. So changes that come while the child writes
+ * are counted without further work. */
 #include "persist/snapshot.h"
 
 #include <errno.h>
@@ -49,14 +49,14 @@ static sds filename;
 static bool stop_writes_on_error;
 static struct savePoint *points;
 static int point_count;
-static bool points_set; /* by the configuration: the defaults no longer count */
+static bool points_set; /* set by the configuration: the defaults no longer count */
 
 static struct {
     uint64_t dirty_mark; /* dbstats.dirty when the last save was taken */
-    int64_t at_s;        /* and when that was, in Unix time */
+    int64_t at_s;        /* when the last save was taken, in Unix time */
     uint64_t saves;
-    int64_t tried_s; /* the last try in the background */
-    bool failed;     /* the last one did */
+    int64_t tried_s; /* when the last save in the background was tried */
+    bool failed;     /* the last save failed */
     bool scheduled;
 } last;
 
@@ -76,30 +76,31 @@ static uint64_t snapshotChanges(void) {
 
 /* ---- Saving ---- */
 
-/* Commands are checked only while the last save has failed. */
+/* Makes admission check commands only while the last save has failed. */
 static void snapshotNoteOutcome(bool failed) {
     last.failed = failed;
     admissionIdle(RULE_SNAPSHOT_FAILS, !failed);
 }
 
-static void snapshotSaved(uint64_t dirty) {
-    serverAssert(dirty >= last.dirty_mark && dirty <= dbstats.dirty); /* newer, and of what was there */
+static void snapshotNoteSaved(uint64_t dirty) {
+    /* newer than the last, and not in the future */
+    serverAssert(dirty >= last.dirty_mark && dirty <= dbstats.dirty);
     last.dirty_mark = dirty;
     last.at_s = time(NULL);
     snapshotNoteOutcome(false);
 }
 
-/* An append-only file may hold SAVE and BGSAVE, whose marks dbstats.dirty must not fall behind. */
+/* An append-only file may contain SAVE and BGSAVE, whose marks dbstats.dirty must not fall below. */
 void snapshotResetChanges(uint64_t dirty) {
     uint64_t taken = last.dirty_mark > background.dirty ? last.dirty_mark : background.dirty;
     dbstats.dirty = dirty > taken ? dirty : taken;
 }
 
-/* Now, in this process. False: it has been logged why. */
+/* Saves in this process. False: the reason has been logged. */
 static bool snapshotSave(void) {
-    serverAssert(childRunning() != CHILD_RDB); /* it would put its older image in the place of this one */
+    serverAssert(childRunning() != CHILD_RDB); /* the child would replace this image by its older one */
     if (!rdbSaveFile(filename, &(struct rdbSaveOptions){0})) return false;
-    snapshotSaved(dbstats.dirty);
+    snapshotNoteSaved(dbstats.dirty);
     return true;
 }
 
@@ -107,15 +108,15 @@ static void snapshotRemoveOwnTemporary(void) {
     rdbRemoveTemporary(filename, getpid());
 }
 
-static int snapshotChildSave(void *priv) {
+static int snapshotRunChild(void *priv) {
     struct rdbSaveOptions options = *(const struct rdbSaveOptions *)priv;
     options.progress = childProgress;
     childWhenOrphaned(snapshotRemoveOwnTemporary);
     return rdbSaveFile(filename, &options) ? 0 : 1;
 }
 
-/* A child that we have ended ourselves has not failed. */
-static void snapshotChildSaved(int exit_code, int sig, void *priv) {
+/* A child that the server itself has ended has not failed. */
+static void snapshotOnChildEnd(int exit_code, int sig, void *priv) {
     (void)priv;
     serverAssert(background.pid > 0);
     if (sig) {
@@ -127,7 +128,7 @@ static void snapshotChildSaved(int exit_code, int sig, void *priv) {
         snapshotNoteOutcome(true);
     } else {
         serverLog(LL_NOTICE, "Background save complete");
-        snapshotSaved(background.dirty);
+        snapshotNoteSaved(background.dirty);
     }
     persistenceSaved(!sig && exit_code == 0);
 }
@@ -136,7 +137,7 @@ static bool snapshotStartBackground(const struct rdbSaveOptions *options, const 
     last.saves++;
     last.tried_s = time(NULL);
     background.dirty = dbstats.dirty;
-    if (!childStart(CHILD_RDB, snapshotChildSave, snapshotChildSaved, (void *)options, err)) {
+    if (!childStart(CHILD_RDB, snapshotRunChild, snapshotOnChildEnd, (void *)options, err)) {
         serverLog(LL_WARNING, "The background save could not start its process: %s", *err);
         snapshotNoteOutcome(true);
         return false;
@@ -152,7 +153,7 @@ static bool snapshotStartPlain(void) {
     return snapshotStartBackground(&(struct rdbSaveOptions){0}, &err);
 }
 
-/* ---- By itself ---- */
+/* ---- Automatic saves ---- */
 
 static bool snapshotMayTry(int64_t now_s) {
     return !last.failed || now_s - last.tried_s > RETRY_DELAY_S;
@@ -176,13 +177,14 @@ static void snapshotCron(void) {
     if (due || last.scheduled) snapshotStartPlain();
 }
 
-/* FLUSHALL: what a child is about to write is of no use any more, and an empty dataset is quickly saved. */
-static void snapshotFlushed(void) {
+/* At FLUSHALL a running child's image is of no use any more, and an empty dataset is saved quickly. */
+static void snapshotOnFlushall(void) {
     if (childRunning() == CHILD_RDB) childKill();
     if (point_count && !loadingActive()) snapshotSave();
 }
 
 bool snapshotOnExit(int flags) {
+    serverAssert(!(flags & SHUTDOWN_SAVE && flags & SHUTDOWN_NOSAVE));
     if (childRunning() == CHILD_RDB) {
         serverLog(LL_WARNING, "The running background save is stopped because the server exits");
         childKill();
@@ -199,7 +201,7 @@ bool snapshotOnExit(int flags) {
 
 /* ---- Loading ---- */
 
-/* Keys whose time was over, as the loader dropped them: [database, length, bytes]. */
+/* Expired keys that the loader has dropped: [database, length, bytes]. */
 static sds dropped;
 
 static void snapshotNoteDropped(void *priv, int dbid, struct str key) {
@@ -209,7 +211,7 @@ static void snapshotNoteDropped(void *priv, int dbid, struct str key) {
     dropped = sdscatstr(dropped, key);
 }
 
-/* Replicas that go on from here have them still. */
+/* Deletes the dropped keys on replicas that continue from here, which still have them. */
 static void snapshotPropagateDropped(void) {
     const char *end = dropped + sdslen(dropped);
     int64_t head[2];
@@ -220,7 +222,7 @@ static void snapshotPropagateDropped(void) {
     }
 }
 
-/* A replica waits with expired keys for its primary. */
+/* A replica keeps expired keys until its primary deletes them. */
 void snapshotLoadAtStart(void) {
     int64_t start_us = monotonicUs();
     sds error;
@@ -244,7 +246,7 @@ void snapshotLoadAtStart(void) {
 
 enum { RELOAD_MERGE = 1, RELOAD_NO_FLUSH = 2, RELOAD_NO_SAVE = 4 };
 
-static bool snapshotReloadOptions(struct client *c, int *options) {
+static bool snapshotParseReloadOptions(struct client *c, int *options) {
     *options = 0;
     for (int i = 2; i < c->argc; i++) {
         if (strIs(c->argv[i], "merge"))
@@ -269,8 +271,8 @@ static void snapshotEmptyAll(void) {
 static void snapshotDebugReload(struct client *c) {
     int options;
     sds error;
-    if (!snapshotReloadOptions(c, &options)) return;
-    if (loadingActive()) { /* a client that is served while another one reloads */
+    if (!snapshotParseReloadOptions(c, &options)) return;
+    if (loadingActive()) { /* this client is served while another one reloads */
         loadingReply(c);
         return;
     }
@@ -323,7 +325,7 @@ static void snapshotCancel(struct client *c) {
     }
 }
 
-/* In a transaction nothing is forked: its commands would not all be in the file. */
+/* A transaction does not fork, as not all of its commands would be in the file. */
 static void snapshotSaveInBackground(struct client *c, bool schedule) {
     bool in_exec = c->flags & CLIENT_IN_EXEC;
     if (childRunning() == CHILD_RDB) {
@@ -357,7 +359,7 @@ void lastsaveCommand(struct client *c) {
     replyLongLong(c, last.at_s);
 }
 
-/* Who changes data relies on it being saved. */
+/* Refuses commands that write while snapshots cannot be saved. */
 static enum admission snapshotCheckSaved(struct client *c, struct request *r, enum requestOrigin origin) {
     (void)origin;
     if (!stop_writes_on_error || point_count == 0) return ADMITTED;
@@ -391,10 +393,10 @@ static bool snapshotParsePoints(int argc, const sds *argv, struct savePoint *dst
     return argc % 2 == 0;
 }
 
-/* In a configuration file each line adds points, and the first one takes the place of the defaults. */
-static void snapshotTakePoints(const struct savePoint *from, int count) {
+/* Each line of a configuration file adds points, and the first one replaces the defaults. */
+static void snapshotAddPoints(const struct savePoint *from, int count) {
     for (int i = 0; i < count; i++) serverAssert(from[i].seconds > 0 && from[i].changes >= 0);
-    bool running = server_el; /* else the configuration is being read */
+    bool running = server_el; /* otherwise the configuration is being read */
     if (running || !points_set || count == 0) point_count = 0;
     points_set = true;
     points = zrealloc(points, (size_t)(point_count + count) * sizeof *points);
@@ -402,7 +404,7 @@ static void snapshotTakePoints(const struct savePoint *from, int count) {
     point_count += count;
 }
 
-/* "3600 1 300 100" comes as several words, or as one. */
+/* "3600 1 300 100" may be several words or one. */
 static bool snapshotSetSave(const struct configDirective *d, int argc, const struct str *argv,
                             const char **err) {
     (void)d;
@@ -413,7 +415,7 @@ static bool snapshotSetSave(const struct configDirective *d, int argc, const str
     struct savePoint *parsed = zmalloc((size_t)(count / 2 + 1) * sizeof *parsed);
     bool ok = words && snapshotParsePoints(count, words, parsed);
     if (ok)
-        snapshotTakePoints(parsed, count / 2);
+        snapshotAddPoints(parsed, count / 2);
     else
         *err = "Invalid save parameters";
     zfree(parsed);
@@ -497,7 +499,7 @@ void snapshotInit(void) {
     static const struct debugSubcommand reload = {"reload", 0, -1, snapshotDebugReload, reload_help};
     static const struct savePoint defaults[] = {{3600, 1}, {300, 100}, {60, 10000}};
     configRegister(directives, sizeof directives / sizeof *directives);
-    snapshotTakePoints(defaults, sizeof defaults / sizeof *defaults);
+    snapshotAddPoints(defaults, sizeof defaults / sizeof *defaults);
     points_set = false;
     last.at_s = time(NULL);
     infoRegister("persistence", snapshotPersistenceInfo);
@@ -506,5 +508,5 @@ void snapshotInit(void) {
     admissionFill(RULE_SNAPSHOT_FAILS, snapshotCheckSaved);
     admissionIdle(RULE_SNAPSHOT_FAILS, true);
     debugRegister(&reload);
-    onFlushall(snapshotFlushed);
+    onFlushall(snapshotOnFlushall);
 }
