@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_cluster.c - --cluster: which nodes there are, which slots they have, and tags that lead to these
- * slots.
+/* benchmark_cluster.c - --cluster: the nodes, their slots, and tags whose keys are in these slots.
  *
- * Threads read the topology of the moment through one atomic pointer. A new one is made beside it when a node
- * has sent a client away, and published whole; those before it stay until the end, so nobody has to count who
- * still looks at them. */
+ * Threads read the current topology through one atomic pointer. When a node has redirected a client, a
+ * new topology is built and published as a whole. Old ones are kept until the end, so no references are
+ * counted. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,13 +20,14 @@
 #define FETCH_GAP_US 200000
 
 struct benchCluster {
-    pthread_mutex_t lock; /* of those who fetch */
+    pthread_mutex_t lock; /* held while a topology is fetched */
     struct benchTopology *_Atomic now;
     int64_t fetched_us;
     char tags[CLUSTER_SLOTS][BENCH_TAG_SIZE];
 };
 
-/* Letters and digits only, so that a tag is a tag in any command; the first that is found for each slot. */
+/* Finds a tag for each slot. Tags are of letters and digits only, so that they need no quoting in any
+ * command. */
 static void benchClusterMakeTags(struct benchCluster *c) {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     for (const char *a = letters; *a; a++) {
@@ -77,7 +77,8 @@ static bool benchClusterIsUsable(const struct toolNode *n) {
     return !n->failed && !n->noaddr && !n->handshake && n->port;
 }
 
-/* Primaries in the order of their slots, each with its replicas behind it, as far as they are read from. */
+/* Makes a topology of primaries in the order of their slots, each followed by its replicas if they are
+ * read from. */
 static struct benchTopology *benchClusterTopologyOf(const struct benchOptions *o, const struct toolNode *all,
                                                     int count, const struct benchServer *asked) {
     const struct toolNode **sorted = zmalloc((size_t)count * sizeof(sorted[0]));
@@ -112,14 +113,14 @@ static void benchClusterTopologyFree(struct benchTopology *t) {
     zfree(t);
 }
 
-/* NULL and *err: this server does not tell, or knows no slots. */
+/* Fetches the topology from one server. Returns NULL and *err when it does not answer or knows no slots. */
 static struct benchTopology *benchClusterFetchTopology(const struct benchOptions *o,
                                                        const struct benchServer *server, sds *err) {
     static const char *const command[] = {"CLUSTER", "NODES"};
     struct toolNode *nodes;
     sds text = benchServerRequest(o, server, 2, command, err);
     if (!text) return NULL;
-    int count = toolNodesRead(sdsview(text), &nodes);
+    int count = toolNodesParse(sdsview(text), &nodes);
     sdsfree(text);
     struct benchTopology *t = count > 0 ? benchClusterTopologyOf(o, nodes, count, server) : NULL;
     if (count > 0) toolNodesFree(nodes, count);

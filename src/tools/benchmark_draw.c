@@ -2,9 +2,9 @@
 /* benchmark_draw.c - see benchmark_draw.h.
  *
  * Zipf numbers by rejection-inversion (Hoermann and Derflinger 1996, "Rejection-inversion to generate
- * variates from monotone discrete distributions"): x is drawn under the continuous curve x^-s between 1/2 and
- * n + 1/2 and rounded, and refused where the rounded one would come too often. Needs no table, and hardly
- * ever a second try. */
+ * variates from monotone discrete distributions"): x is drawn under the continuous curve x^-s between
+ * 1/2 and n + 1/2 and rounded, and rejected where the rounded number would come too often. This needs no
+ * table, and rarely a second try. */
 #include "tools/benchmark_draw.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 #include "base/random.h"
 
-#define ZIPF_EXPONENT 0.99 /* what other tools have, too */
+#define ZIPF_EXPONENT 0.99 /* the default of other tools, too */
 #define GAUSS_SHARE   (1.0 / 6)
 #define PARAMETER_MAX 20
 
@@ -38,7 +38,7 @@ bool benchDrawParse(struct benchDraw *d, const char *text) {
     return false;
 }
 
-/* The area under x^-s from 1 to x, and its inverse. */
+/* Computes the area under x^-s from 1 to x; benchDrawAreaInverse is its inverse. */
 static double benchDrawArea(double s, double x) {
     double t = 1 - s;
     return fabs(t) < 1e-9 ? log(x) : expm1(t * log(x)) / t;
@@ -55,7 +55,7 @@ void benchDrawPrepare(struct benchDraw *d, int64_t range) {
     d->low = benchDrawArea(s, 1.5) - 1;
     d->high = benchDrawArea(s, (double)range + 0.5);
     d->near = 2 - benchDrawAreaInverse(s, benchDrawArea(s, 2.5) -
-                                              pow(2, -s)); /* so close to a number, it is taken at once */
+                                              pow(2, -s)); /* a number this close is accepted at once */
 }
 
 static int64_t benchDrawZipf(const struct benchDraw *d, int64_t range) {
@@ -69,7 +69,7 @@ static int64_t benchDrawZipf(const struct benchDraw *d, int64_t range) {
     }
 }
 
-/* By the polar form of Box and Muller's; what falls out of the range is drawn anew. */
+/* Draws a normal number by the polar form of the Box-Muller method; repeats while it is out of range. */
 static int64_t benchDrawGauss(const struct benchDraw *d, int64_t range) {
     for (;;) {
         double u = 2 * randomDouble() - 1, v = 2 * randomDouble() - 1, q = u * u + v * v;

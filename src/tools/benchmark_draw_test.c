@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of benchmark_draw.h: each distribution against its formula. */
+/* benchmark_draw_test.c - each distribution against its formula. */
 #include "tools/benchmark_draw.h"
 
 #include <math.h>
@@ -25,8 +25,8 @@ static void testParse(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(benchDrawParse(&d, bad[i]));
 }
 
-/* Counts of DRAWS numbers below `range` (at most 1000). */
-static const int64_t *benchmarkDrawTestDrawn(const char *text, int64_t range) {
+/* Returns how often each number occurs among DRAWS numbers below `range` (at most 1000). */
+static const int64_t *benchDrawTestCounts(const char *text, int64_t range) {
     static int64_t counts[1000];
     struct benchDraw d;
     assert_true(benchDrawParse(&d, text));
@@ -40,7 +40,7 @@ static const int64_t *benchmarkDrawTestDrawn(const char *text, int64_t range) {
     return counts;
 }
 
-/* Within five standard deviations of what is expected. */
+/* Asserts that a count is within five standard deviations of its expectation. */
 static void assertNear(int64_t count, double share) {
     double expected = share * DRAWS, deviation = sqrt(expected * (1 - share));
     if (fabs((double)count - expected) > 5 * deviation + 1)
@@ -56,7 +56,7 @@ static void testZipf(void **state) {
     static const int64_t ranges[] = {1, 2, 3, 10, 1000};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
-            const int64_t *counts = benchmarkDrawTestDrawn(cases[c].text, ranges[r]);
+            const int64_t *counts = benchDrawTestCounts(cases[c].text, ranges[r]);
             double sum = 0;
             for (int64_t k = 1; k <= ranges[r]; k++) sum += pow((double)k, -cases[c].s);
             for (int64_t k = 1; k <= ranges[r]; k++)
@@ -67,20 +67,20 @@ static void testZipf(void **state) {
 
 static void testGauss(void **state) {
     (void)state;
-    const int64_t *counts = benchmarkDrawTestDrawn("gauss:0.1", 1000);
+    const int64_t *counts = benchDrawTestCounts("gauss:0.1", 1000);
     int64_t inner = 0, left = 0;
     for (int i = 400; i < 600; i++) inner += counts[i];
     for (int i = 0; i < 500; i++) left += counts[i];
     assertNear(inner, erf(1 / sqrt(2))); /* one deviation to both sides */
     assertNear(left, 0.5);
-    counts = benchmarkDrawTestDrawn("gauss:5", 10); /* cut off at both ends: nearly uniform */
+    counts = benchDrawTestCounts("gauss:5", 10); /* cut off at both ends: nearly uniform */
     for (int i = 0; i < 10; i++) assertNear(counts[i], 0.1);
-    benchmarkDrawTestDrawn("gauss", 1);
+    benchDrawTestCounts("gauss", 1);
 }
 
 static void testUniform(void **state) {
     (void)state;
-    const int64_t *counts = benchmarkDrawTestDrawn("uniform", 7);
+    const int64_t *counts = benchDrawTestCounts("uniform", 7);
     for (int i = 0; i < 7; i++) assertNear(counts[i], 1.0 / 7);
 }
 
@@ -98,7 +98,7 @@ static void testHugeRange(void **state) {
         first += n == 0;
         beyond += n >= range / 10;
     }
-    double sum = 0; /* of the exponent 0.99: the first million exactly, the rest as an integral */
+    double sum = 0; /* for the exponent 0.99: the first million terms exactly, the rest as an integral */
     for (int k = 1; k <= 1000000; k++) sum += pow(k, -0.99);
     sum += (pow((double)range, 0.01) - pow(1e6, 0.01)) / 0.01;
     assertNear(first, 1 / sum);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_fuzz.c - --fuzz: random commands, to see that a server survives them.
+/* benchmark_fuzz.c - --fuzz: random commands, to test that a server survives them.
  *
- * Every client sends one command, then every client reads its reply: so the commands of all clients are at
- * the server together. An error reply is an answer like any other; what counts is that there is one, and that
- * it is RESP. */
+ * Every client sends one command, then every client reads its reply, so that the commands of all clients
+ * are at the server together. Error replies are fine; the test is that a reply arrives and is RESP. */
 #include "tools/benchmark_fuzz.h"
 
 #include <stdio.h>
@@ -23,8 +22,8 @@ enum level { LEVEL_NONE, LEVEL_ERROR, LEVEL_INFO, LEVEL_DEBUG };
 static const char *const level_names[] = {"none", "error", "info", "debug"};
 
 struct fuzzClient {
-    struct connection *conn; /* NULL: it has failed */
-    sds shown;               /* the command under way */
+    struct connection *conn; /* NULL after a failure */
+    sds shown;               /* the current command */
 };
 
 static struct fuzz {

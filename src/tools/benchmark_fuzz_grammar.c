@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_fuzz_grammar.c - see benchmark_fuzz.h.
  *
- * An argument of COMMAND DOCS is a map: its type, perhaps a token, flags (optional, multiple ...), and for
- * oneof and block the arguments in it. A command is one walk over these, with a coin tossed wherever there is
- * a choice. Keys are few, and named after the group of the command, so that most commands find values that
- * they understand. */
+ * An argument of COMMAND DOCS is a map: its type, perhaps a token, flags (optional, multiple ...), and
+ * for oneof and block the arguments in it. A command is made by one walk over these, with a random
+ * choice wherever there is a choice. Keys are few and named after the group of the command, so that most
+ * commands find values of the right type. */
 #define _GNU_SOURCE /* memmem */
 #include <string.h>
 #include <time.h>
@@ -14,7 +14,7 @@
 #include "base/zmalloc.h"
 #include "tools/benchmark_fuzz.h"
 
-#define KEYS          100 /* of each group */
+#define KEYS          100 /* keys of each group */
 #define REPEAT_MAX    3
 #define DEPTH_MAX     8
 #define MALFORMED_ONE 4  /* in so many */
@@ -28,7 +28,8 @@ static bool fuzzGrammarLists(const struct respReply *list, const char *word) {
     return false;
 }
 
-/* Entries of COMMAND are name, arity, flags, ... and, in the tenth place, such entries of the subcommands. */
+/* Finds the flags of a command. An entry of COMMAND is name, arity, flags, ... and, in the tenth place,
+ * the entries of the subcommands. */
 static const struct respReply *fuzzGrammarFlagsOf(const struct respReply *entries, struct str name) {
     for (size_t i = 0; i < entries->elements; i++) {
         const struct respReply *e = &entries->element[i];
@@ -106,7 +107,7 @@ struct words {
     sds *word;
     int count;
     struct str group;
-    int promised; /* elements, by a numkeys or numfields; 0: there was none */
+    int promised; /* elements announced by numkeys or numfields; 0: none */
 };
 
 static void fuzzGrammarPut(struct words *w, sds word) {
@@ -129,7 +130,8 @@ static sds fuzzGrammarAnyText(void) {
     return sdsnewlen(bytes, len);
 }
 
-/* No count that a server answers in full, however long that takes (SRANDMEMBER key -2147483648). */
+/* Makes a number, but no count that a server would answer in full, however long that takes (SRANDMEMBER
+ * key -2147483648). */
 static sds fuzzGrammarAnyInteger(void) {
     static const int64_t edges[] = {0, -1, 1, -1000, INT32_MAX, INT64_MAX, INT64_MIN};
     bool edge = !randomBelow(20);
@@ -199,7 +201,8 @@ static void fuzzGrammarPutArgs(struct words *w, const struct respReply *args, in
 
 /* ---- Commands ---- */
 
-/* Not what would have the server close our connections, take no new ones, or refuse all that is written. */
+/* Returns false for directives that would make the server close our connections, accept no new ones, or
+ * refuse all writes. */
 static bool fuzzGrammarMaySet(struct str name) {
     static const char *const parts[] = {"bind",        "port", "client", "timeout",  "maxmemory",
                                         "requirepass", "dir",  "min-",   "proto-max"};
@@ -219,8 +222,8 @@ static void fuzzGrammarPutConfigSet(struct words *w, const struct respReply *con
                                           : fuzzGrammarAnyInteger());
 }
 
-/* A word too many, or too few, or another one. */
-static void fuzzGrammarSpoil(struct words *w) {
+/* Adds, removes or replaces a word. */
+static void fuzzGrammarCorrupt(struct words *w) {
     int at = (int)randomBelow((uint64_t)w->count);
     switch (randomBelow(3)) {
     case 0: fuzzGrammarPut(w, fuzzGrammarAnyText()); break;
@@ -255,7 +258,7 @@ sds fuzzCommandMake(const struct fuzzGrammar *g, sds *shown) {
         if (command->subcommand.len) fuzzGrammarPut(&w, sdsnewstr(command->subcommand));
         fuzzGrammarPutArgs(&w, command->args, 0);
     }
-    if (g->malformed && !randomBelow(MALFORMED_ONE)) fuzzGrammarSpoil(&w);
+    if (g->malformed && !randomBelow(MALFORMED_ONE)) fuzzGrammarCorrupt(&w);
     sds out = fuzzGrammarEncode(&w, shown);
     sdsfreesplitres(w.word, w.count);
     return out;

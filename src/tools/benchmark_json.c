@@ -17,7 +17,7 @@
 #include "base/version.h"
 #include "tools/benchmark.h"
 
-static bool any; /* test written so far */
+static bool any; /* a test has been written */
 
 static void benchJsonPrintString(const char *text) {
     char piece[256];
@@ -30,7 +30,7 @@ static void benchJsonPrintString(const char *text) {
     putchar('"');
 }
 
-/* Numbers only: what is infinite or none has no form in JSON. */
+/* Prints a member, unless the value is infinite or NaN, which JSON cannot represent. */
 static void benchJsonPrintMember(const char *name, double value, bool first) {
     printf("%s\"%s\": %.6g", first ? "" : ", ", name, value == value && value < 1e300 ? value : 0);
 }

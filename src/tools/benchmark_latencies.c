@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_latencies.c - a histogram of three significant digits, with the exact extremes and the mean
- * beside it. */
+/* benchmark_latencies.c - a histogram of three significant digits, with the exact extremes and the mean. */
 #include "tools/benchmark_latencies.h"
 
 #include <math.h>
@@ -63,7 +62,7 @@ double latenciesMean(const struct latencies *l) {
 
 int64_t latenciesPercentile(const struct latencies *l, double percent) {
     if (l->count == 0) return 0;
-    /* 99.9 percent of 1000 must not become 1000 by rounding. */
+    /* Rounding must not turn 99.9 percent of 1000 into 1000. */
     double rank = ceil(percent / 100 * (double)l->count * (1 - 1e-12));
     int index = histogramFind(l->histogram, (uint64_t)rank);
     int64_t value = index < 0 ? l->max : (int64_t)histogramHighest(l->histogram, index);

@@ -44,7 +44,8 @@ static void testSmallValuesAreExact(void **state) {
     latenciesFree(h);
 }
 
-/* At every power of two: the value is reported not below itself, and at most one part in 1024 above. */
+/* At every power of two, the reported value is at least the value itself, and at most one part in 1024
+ * above. */
 static void testPrecisionAtBoundaries(void **state) {
     (void)state;
     for (int bit = 1; bit < 36; bit++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_link.c - the few synchronous exchanges of the benchmark: AUTH, SELECT and INFO.
  *
- * One command out, one reply in, waiting for the socket where need be. A connection that has shaken hands is
- * given to a thread. */
+ * Each sends one command and reads one reply, and waits for the socket if necessary. After the handshake
+ * the connection is passed to a thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static sds benchLinkFail(sds *err, const char *text) {
     return NULL;
 }
 
-/* After a read or write that gave n: true when it is worth another try, now that the socket is ready. */
-static bool benchLinkWaited(struct connection *conn, ssize_t n, int mask) {
+/* Waits for the socket after a read or write that returned n. Returns true when another try makes sense. */
+static bool benchLinkWaitForRetry(struct connection *conn, ssize_t n, int mask) {
     if (n < 0 && errno == EAGAIN) return aeWait(conn->fd, mask, -1) > 0;
     return n < 0 && errno == EINTR;
 }
@@ -29,7 +29,7 @@ static bool benchLinkWaited(struct connection *conn, ssize_t n, int mask) {
 static bool benchLinkSendAll(struct connection *conn, const char *p, size_t len) {
     while (len) {
         ssize_t n = connWritev(conn, &(struct iovec){(void *)p, len}, 1);
-        if (n <= 0 && !benchLinkWaited(conn, n, AE_WRITABLE)) return false;
+        if (n <= 0 && !benchLinkWaitForRetry(conn, n, AE_WRITABLE)) return false;
         if (n <= 0) continue;
         p += n;
         len -= (size_t)n;
@@ -49,7 +49,7 @@ bool benchSend(struct connection *conn, int argc, const char *const *argv) {
     return sent;
 }
 
-/* The size of the reply at the start of `in`, without what has been pushed before it, which is taken out. */
+/* Returns the size of the reply at the start of `in`, after removing push messages in front of it. */
 static int64_t benchLinkReplySize(sds in) {
     int64_t size = respReplyLength(in, sdslen(in));
     while (size > 0 && in[0] == '>') {
@@ -65,7 +65,7 @@ sds benchReadReply(struct connection *conn, sds *err) {
     while (size == 0) {
         in = sdsMakeRoomFor(in, 16 * 1024);
         ssize_t n = connRead(conn, in + sdslen(in), sdsavail(in));
-        if (benchLinkWaited(conn, n, AE_READABLE)) continue;
+        if (benchLinkWaitForRetry(conn, n, AE_READABLE)) continue;
         if (n <= 0) break;
         sdssetlen(in, sdslen(in) + (size_t)n);
         size = benchLinkReplySize(in);
@@ -75,8 +75,8 @@ sds benchReadReply(struct connection *conn, sds *err) {
     return benchLinkFail(err, size < 0 ? "Protocol error in the reply" : "Server closed the connection");
 }
 
-/* The reply's own text, or that of its last element: the value in CONFIG GET's name and value. NULL: there is
- * neither. */
+/* Returns the text of the reply or of its last element, such as the value in CONFIG GET's name and
+ * value; NULL if there is neither. */
 static sds benchLinkTextOf(const struct respReply *reply) {
     bool list = reply->type == RESP_T_ARRAY || reply->type == RESP_T_MAP;
     if (list && reply->elements == 0) return NULL;
@@ -84,7 +84,7 @@ static sds benchLinkTextOf(const struct respReply *reply) {
     return reply->str.ptr ? sdsnewstr(reply->str) : sdsempty();
 }
 
-/* The text of the reply, or NULL and *err when it is an error or does not come. */
+/* Returns the text of the reply, or NULL and *err when it is an error or does not arrive. */
 static sds benchLinkCall(struct connection *conn, int argc, const char *const *argv, sds *err) {
     if (!benchSend(conn, argc, argv)) return benchLinkFail(err, strerror(errno));
     sds in = benchReadReply(conn, err);
@@ -174,8 +174,8 @@ sds benchServerRequest(const struct benchOptions *o, const struct benchServer *s
     return text;
 }
 
-bool benchServerDo(const struct benchOptions *o, const struct benchServer *server, int argc,
-                   const char *const *argv, sds *err) {
+bool benchServerRun(const struct benchOptions *o, const struct benchServer *server, int argc,
+                    const char *const *argv, sds *err) {
     sds text = benchServerRequest(o, server, argc, argv, err);
     sdsfree(text);
     return text != NULL;

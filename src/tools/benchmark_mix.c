@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_mix.c - a load of several commands: each command that is sent is drawn by weight. A mix is a
- * request like others, whose bytes are put together for each batch. Part of benchmark.h. */
+/* benchmark_mix.c - a load of several commands, each drawn by weight. A mix is a request whose bytes are
+ * put together for each batch. Part of benchmark.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void benchMixAddPart(struct benchRequest *mix, struct benchTest test, int
     mix->parts = zrealloc(mix->parts, (size_t)(mix->part_count + 1) * sizeof mix->parts[0]);
     mix->weights += weight;
     mix->parts[mix->part_count++] = (struct benchPart){test.title, test.request, mix->weights};
-    if (sdslen(test.request->one) > sdslen(mix->one)) { /* buffers have room for the longest */
+    if (sdslen(test.request->one) > sdslen(mix->one)) { /* buffers have to hold the longest command */
         sdsfree(mix->one);
         mix->one = sdsdup(test.request->one);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_options.c - the command line of valkey-benchmark.
  *
- * A table of options, each with the kind of value it takes and where that goes. The first word that is not
- * an option begins the command to benchmark. */
+ * A table lists the options, each with the kind of its value and its destination. The first word that is
+ * no option begins the command to benchmark. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +132,7 @@ static int64_t benchOptionsParseNumber(const struct option *opt, const char *val
     return n;
 }
 
-/* "host:port", "[v6]:port", "port" or "/path". */
+/* Adds a server given as "host:port", "[v6]:port", "port" or "/path". */
 static void benchOptionsAddServer(struct benchOptions *o, const char *value) {
     if (o->server_count == BENCH_MAX_SERVERS) benchOptionsComplain("Too many servers; cannot add", value);
     struct benchServer *s = &o->servers[o->server_count++];
@@ -209,7 +209,7 @@ static enum benchReadFrom benchOptionsReadFrom(const char *replicas) {
     return BENCH_FROM_ALL;
 }
 
-/* The argument that -x reads, behind the others. */
+/* Appends the argument that -x reads from standard input. */
 static void benchOptionsAddStdin(struct benchOptions *o) {
     char **argv = zcalloc((size_t)o->argc + 1, sizeof(argv[0]));
     memcpy(argv, o->argv, (size_t)o->argc * sizeof(argv[0]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_report.c - results as text: a summary, one line, or comma separated values. */
+/* benchmark_report.c - results as text: a summary, one line, or comma-separated values. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -22,8 +22,8 @@ static void benchReportPrintShare(double percent, int64_t us, int64_t count) {
            (long long)count);
 }
 
-/* Every step halves what is left above: 0, 50, 75, 87.5 ... until nothing is. Steps that add nothing are left
- * out. */
+/* Prints percentiles 0, 50, 75, 87.5 ...: every step halves the remainder. Steps without new
+ * observations are left out. */
 static void benchReportPrintPercentiles(const struct benchResult *r) {
     int64_t count = latenciesCount(r->latency), up_to = -1;
     printf("Latency by percentile distribution:\n");
@@ -35,7 +35,8 @@ static void benchReportPrintPercentiles(const struct benchResult *r) {
     benchReportPrintShare(100, latenciesMax(r->latency), count);
 }
 
-/* In steps of 0.1 ms, from 2.1 ms on of 1 ms; edges as a counter with a resolution of 8 us has them. */
+/* Prints the distribution in steps of 0.1 ms, from 2.1 ms on of 1 ms; the edges are those of a counter
+ * with a resolution of 8 us. */
 static void benchReportPrintCumulative(const struct benchResult *r) {
     int64_t count = latenciesCount(r->latency), up_to = -1;
     printf("\nCumulative distribution of latencies:\n");
@@ -46,7 +47,7 @@ static void benchReportPrintCumulative(const struct benchResult *r) {
     }
 }
 
-/* `format` has the name and the value. */
+/* Prints a directive of the server; `format` takes its name and value. */
 static void benchReportPrintSetting(const struct benchOptions *o, const struct benchServer *server,
                                     const char *format, const char *name, bool *told) {
     sds value = benchServerConfig(o, server, name);
@@ -102,7 +103,7 @@ static void benchReportPrintCsvLine(const char *title, double rps, const struct 
            benchReportMilliseconds(latenciesPercentile(l, 99)), benchReportMilliseconds(latenciesMax(l)));
 }
 
-/* The parts of a mix as results of their own, which they are but for the time, that they shared. */
+/* Returns the rate of one part of a mix. Parts are results of their own that share the time of the run. */
 static double benchReportPartRps(const struct benchResult *r, int part) {
     return r->seconds > 0 ? (double)latenciesCount(r->parts[part]) / r->seconds : 0;
 }

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_request.c - a command as bytes, with the places of its random numbers.
+/* benchmark_request.c - a command as bytes, with the positions of its random numbers.
  *
- *     *3\r\n$3\r\nSET\r\n$16\r\nkey:000000000000\r\n$3\r\nxxx\r\n
+ *     *3\r
+ * $3\r
+ * SET\r
+ * $16\r
+ * key:000000000000\r
+ * $3\r
+ * xxx\r
+ *
  *                                 ^ slot
  *
- * All copies of a command have the same length, so the slot s of copy k lies at k * length + s, and a new
+ * All copies of a command have the same length, so slot s of copy k is at k * length + s, and a new
  * random number overwrites only the digits that its range can reach. */
 #include <stdatomic.h>
 #include <string.h>
@@ -56,14 +63,14 @@ static void benchRequestFindTags(struct benchRequest *r) {
     }
 }
 
-/* The places of what changes from one time to the next. */
-static struct benchRequest *benchRequestFindPlaces(const struct benchOptions *o, struct benchRequest *r) {
+/* Finds the positions of what changes from one copy to the next. */
+static struct benchRequest *benchRequestFindPositions(const struct benchOptions *o, struct benchRequest *r) {
     if (o->range >= 0) benchRequestFindSlots(r);
     if (o->cluster) benchRequestFindTags(r);
     return r;
 }
 
-/* The last `digits` of 12, two at a time. */
+/* Writes the last `digits` of the 12 digits, two at a time. */
 static void benchRequestWriteDigits(char *slot, uint64_t value, unsigned digits) {
     static const char pairs[] =
         "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -93,7 +100,7 @@ struct benchRequest *benchRequestCreate(const struct benchOptions *o, int argc, 
     struct benchRequest *r = zcalloc(1, sizeof(*r));
     r->one = sdsempty();
     benchRequestAddCommand(o, r, argc, argv);
-    return benchRequestFindPlaces(o, r);
+    return benchRequestFindPositions(o, r);
 }
 
 struct benchRequest *benchRequestCreateSequence(const struct benchOptions *o, int argc,
@@ -115,7 +122,7 @@ struct benchRequest *benchRequestCreateSequence(const struct benchOptions *o, in
         benchRequestFree(r);
         return NULL;
     }
-    return benchRequestFindPlaces(o, r);
+    return benchRequestFindPositions(o, r);
 }
 
 struct benchRequest *benchRequestInline(const char *line) {
@@ -145,7 +152,7 @@ static uint64_t benchRequestNextNumber(const struct benchNumbers *n, int which) 
     return (uint64_t)(atomic_fetch_add_explicit(&n->next[which], 1, memory_order_relaxed) % n->range);
 }
 
-/* Slots are in the order of `shared`, so a shared number is drawn where the order comes to it. */
+/* Slots are ordered by `shared`, so a shared number is drawn when `shared` changes. */
 void benchRequestPatch(const struct benchRequest *r, char *buf, int count, const struct benchNumbers *n) {
     size_t size = sdslen(r->one);
     for (int i = 0; i < count; i++, buf += size) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_request_test.c - placeholders: where they are found, and which numbers stand there. */
+/* benchmark_request_test.c - placeholders: their positions and the numbers written there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -47,7 +47,7 @@ static void testSequentialNumbersCountUpAndWrap(void **state) {
     benchRequestFree(r);
 }
 
-/* __rand_1st__ is one number in a command, __rand_int__ and __rand_2nd__ are others. */
+/* __rand_1st__ is one number within a command; __rand_int__ and __rand_2nd__ are independent of it. */
 static void testSharedNumbers(void **state) {
     (void)state;
     const char *argv[] = {"MSET",         "__rand_1st__", "__rand_int__", "a:__rand_1st__",

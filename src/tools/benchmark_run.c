@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* benchmark_run.c - the load: threads, each with an event loop and its share of the clients.
  *
- * A client sends a batch of P commands with one write, and when P replies have come, records the time that
- * took and sends the next batch. To leave the machine to the server, the client side does close to nothing:
+ * A client sends a batch of P commands with one write; when P replies have arrived, it records the
+ * latency and sends the next batch. To leave the machine to the server, the client side does little:
  *
- *   - the request buffer belongs to the thread, not to the client: it is written whole at once (what the
- *     socket does not take, rarely, is copied), so it stays in the nearest cache; only digits change in it;
- *   - replies are counted, not read (benchmark_scan.c), in one input buffer per thread;
+ *   - the request buffer belongs to the thread and stays in the nearest cache; only digits change in it.
+ * A
+ *     batch is written with one call; the rare remainder that the socket does not take is copied;
+ *   - replies are counted, not parsed (benchmark_scan.c), in one input buffer per thread;
  *   - one read, one write and one look at the clock per batch;
- *   - threads share one counter, of commands still to be sent, and touch it once per batch.
+ *   - threads share one counter of commands still to be sent, and touch it once per batch.
  *
- * With --rps a client that has its replies waits until the next batch is due, see there.
+ * With --rps a client that has its replies waits until the next batch is due (see below).
  *
- * All clients are connected before the clock starts; it stops when the last reply has come. The main thread
- * only looks at the clock meanwhile: it ends the warm-up, ends a run of fixed duration, and shows the
- * progress. */
+ * All clients are connected before the clock starts; it stops with the last reply. Meanwhile the main
+ * thread only watches the clock: it ends the warm-up and runs of fixed duration, and shows the progress. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -37,11 +37,11 @@
 #include "tools/benchmark_scan.h"
 
 #define INPUT_SIZE         (256 * 1024)
-#define SPARE_FDS          64 /* beside the clients' and the threads' */
-#define THREAD_FDS         3  /* an event loop's two, and a timer */
+#define SPARE_FDS          64 /* in addition to those of clients and threads */
+#define THREAD_FDS         3  /* two of the event loop, one of the timer */
 #define PROGRESS_MS        250
 #define PACE_MAX_US        100000
-#define SERIES_WIDTH_US    20000 /* at first */
+#define SERIES_WIDTH_US    20000 /* initial width */
 #define SHOWN_ERROR_GAP_US 1000000
 #define TOPOLOGY_PAUSE_US  20000
 
@@ -53,11 +53,11 @@ struct benchRun { /* one call of benchRun */
     _Alignas(64) _Atomic int64_t to_send;
     _Alignas(64) atomic_bool stop;
     atomic_bool measuring;                  /* the warm-up is over */
-    _Atomic int64_t counters[BENCH_SHARED]; /* of --sequential */
-    _Atomic int64_t batches_taken;          /* of --rps: this many have been due, and are on their way */
-    int64_t paced_from_us;                  /* when the first one was due */
+    _Atomic int64_t counters[BENCH_SHARED]; /* for --sequential */
+    _Atomic int64_t batches_taken;          /* --rps: number of batches that were due and have been sent */
+    int64_t paced_from_us;                  /* --rps: when the first batch was due */
     const struct benchServer *server;
-    _Atomic int64_t started_us; /* of the measuring, by the main thread's clock */
+    _Atomic int64_t started_us; /* start of the measurement, by the main thread's clock */
     bool warmed_up;
     pthread_mutex_t failure_lock;
     sds failure;
@@ -66,18 +66,18 @@ struct benchRun { /* one call of benchRun */
 
 struct benchClient {
     struct worker *worker;
-    struct connection *conn;              /* NULL: none */
-    int number;                           /* among all clients */
-    const struct benchTopology *topology; /* --cluster: that it goes by, */
-    const struct benchNode *node;         /* and its node in there */
-    int *sent;                            /* of a mix: how many of each part are in the batch */
-    int batch;                            /* commands of the batch under way: P times those of the request */
-    int64_t missing;                      /* replies to it still to come */
-    int64_t sent_us;                      /* with --rps: when it should have been */
-    struct benchClient *next_idle;        /* of --rps: another that waits for a batch to be due */
+    struct connection *conn;              /* NULL if not connected */
+    int number;                           /* index among all clients */
+    const struct benchTopology *topology; /* --cluster: the topology that this client uses */
+    const struct benchNode *node;         /* the client's node in `topology` */
+    int *sent;                            /* mix: number of commands of each part in the batch */
+    int batch;                            /* commands in the current batch: P times those of the request */
+    int64_t missing;                      /* replies to the batch that have not arrived */
+    int64_t sent_us;                      /* when the batch was sent; with --rps, when it was due */
+    struct benchClient *next_idle;        /* --rps: next client that waits for a batch to be due */
     bool done;
     bool measured; /* the batch was sent after the warm-up */
-    sds unsent;    /* what the socket did not take; NULL nearly always */
+    sds unsent;    /* bytes that the socket did not take; nearly always NULL */
     size_t unsent_pos;
     struct replyScan scan;
 };
@@ -89,15 +89,15 @@ struct worker {
     int index;
     struct benchClient *clients;
     int client_room, client_count, active;
-    struct benchClient *idle, **last_idle; /* of --rps, in the order in which they became so */
-    int timer;                             /* ends the wait for the next batch; -1: none */
-    int64_t timer_due_us;                  /* what it is set for; 0: it is not */
+    struct benchClient *idle, **last_idle; /* --rps: idle clients, the longest idle first */
+    int timer;                             /* timer descriptor for the next batch; -1: none */
+    int64_t timer_due_us;                  /* when the timer fires; 0: it is not set */
     sds requests;                          /* P commands */
     struct benchNumbers numbers;
     struct latencies *latency;
-    struct latencies **parts;            /* of a mix */
-    struct series *series;               /* NULL: nobody asked */
-    _Atomic int64_t replies, latency_us; /* written by the worker only, read for the progress line */
+    struct latencies **parts;            /* latencies of each part of a mix */
+    struct series *series;               /* NULL without --svg */
+    _Atomic int64_t replies, latency_us; /* written by the worker, read for the progress line */
     int64_t error_replies, error_shown_us, started_us, ended_us;
     char input[INPUT_SIZE];
 };
@@ -117,7 +117,7 @@ static void benchRunClientDone(struct benchClient *c) {
     if (--w->active == 0) aeStop(w->el);
 }
 
-/* In a cluster failures tell where. */
+/* Records a failure; in a cluster its text names the node. */
 static void benchRunFailAt(struct benchClient *c, bool abort, const char *why) {
     const struct benchServer *at = c->node ? &c->node->server : NULL;
     if (!at) return benchRunFail(c->worker->run, abort, why);
@@ -144,7 +144,7 @@ static void benchRunWriteUnsent(struct aeEventLoop *el, int fd, void *data, int 
     aeDeleteFileEvent(el, fd, AE_WRITABLE);
 }
 
-/* Write the batch; what does not fit in the socket waits in c->unsent. */
+/* Writes the batch; the rest that the socket does not take goes to c->unsent. */
 static bool benchRunWriteBatch(struct benchClient *c, size_t len) {
     struct worker *w = c->worker;
     ssize_t n = connWritev(c->conn, &(struct iovec){w->requests, len}, 1);
@@ -164,9 +164,8 @@ static void benchRunClientClose(struct benchClient *c) {
     c->conn = NULL;
 }
 
-/* The nodes or their slots have changed: perhaps this client belongs to another node now. False: there is no
- * connection to it. */
-static bool benchRunMoveOver(struct benchClient *c, const struct benchTopology *now) {
+/* Moves the client to its node of the new topology. Returns false when it cannot connect. */
+static bool benchRunMoveToNode(struct benchClient *c, const struct benchTopology *now) {
     const struct benchServer *old = &c->node->server, *fresh = &now->nodes[c->number % now->count].server;
     bool same =
         old->port == fresh->port && strcmp(old->host, fresh->host) == 0 && old->replica == fresh->replica;
@@ -179,17 +178,17 @@ static bool benchRunMoveOver(struct benchClient *c, const struct benchTopology *
     return benchRunClientOpen(c);
 }
 
-/* False: the client has come to its end. */
+/* Makes sure that the client has a node; returns false when the client has to stop. */
 static bool benchRunFindNode(struct benchClient *c) {
     struct worker *w = c->worker;
     const struct benchTopology *now = benchClusterNow(w->run->options->nodes);
-    if (now == c->topology || benchRunMoveOver(c, now)) return true;
+    if (now == c->topology || benchRunMoveToNode(c, now)) return true;
     c->done = true;
     if (--w->active == 0) aeStop(w->el);
     return false;
 }
 
-/* Puts a batch into the worker's buffer. Returns its length. */
+/* Puts a batch into the worker's buffer and returns its length. */
 static size_t benchRunFillRequests(struct benchClient *c, int copies) {
     struct worker *w = c->worker;
     const struct benchRequest *r = w->run->request;
@@ -200,13 +199,13 @@ static size_t benchRunFillRequests(struct benchClient *c, int copies) {
     return sdslen(r->one) * (size_t)copies;
 }
 
-/* `due_us`: when it is sent, or should have been. */
+/* Sends a batch; `due_us` is the time from which its latency counts. */
 static void benchRunSendBatch(struct benchClient *c, int64_t due_us) {
     struct worker *w = c->worker;
     struct benchRun *run = w->run;
     int each = run->request->commands, copies = run->options->pipeline;
     c->measured = atomic_load_explicit(&run->measuring, memory_order_relaxed);
-    int64_t left = (int64_t)copies * each; /* a warm-up has no end of its own */
+    int64_t left = (int64_t)copies * each; /* the main thread ends a warm-up */
     if (c->measured) left = atomic_fetch_sub_explicit(&run->to_send, left, memory_order_relaxed);
     if (left <= 0 || atomic_load_explicit(&run->stop, memory_order_relaxed)) return benchRunClientDone(c);
     if (run->options->cluster && !benchRunFindNode(c)) return;
@@ -217,18 +216,17 @@ static void benchRunSendBatch(struct benchClient *c, int64_t due_us) {
     if (!benchRunWriteBatch(c, benchRunFillRequests(c, copies))) benchRunClientFail(c, strerror(errno));
 }
 
-/* ---- --rps: batches are due at fixed moments, over all threads, however long the server takes ----
+/* ---- --rps: batches are due at fixed times, over all threads, however slow the server is ----
  *
- * One that is due while no client is idle goes out as soon as one is, and the wait counts as latency: a
- * server that stalls is charged for all that should have been sent meanwhile, not for what one batch per
- * client waited. */
+ * A batch that is due while no client is idle is sent when a client becomes idle; the wait counts as latency.
+ * So a server that stalls is charged for every batch that was due meanwhile, not for one batch per client. */
 
 static int64_t benchRunDueUs(const struct benchRun *run, int64_t batch) {
     int64_t commands = batch * run->options->pipeline * run->request->commands;
     return run->paced_from_us + commands * 1000000 / run->options->rps;
 }
 
-/* Takes the next batch if it is due. *due_us is its moment, in any case. */
+/* Takes the next batch if it is due. Always sets *due_us to the time when it is due. */
 static bool benchRunTakeDue(struct benchRun *run, int64_t now_us, int64_t *due_us) {
     int64_t batch = atomic_load(&run->batches_taken);
     do {
@@ -238,7 +236,7 @@ static bool benchRunTakeDue(struct benchRun *run, int64_t now_us, int64_t *due_u
     return true;
 }
 
-/* The end of the run is looked for in between. */
+/* Sets the timer for due_us, or earlier to notice the end of the run. */
 static void benchRunSetTimer(struct worker *w, int64_t due_us, int64_t now_us) {
     if (w->timer_due_us == due_us) return;
     int64_t wait_us = due_us - now_us < PACE_MAX_US ? due_us - now_us : PACE_MAX_US;
@@ -258,7 +256,7 @@ static void benchRunSendWhatIsDue(struct worker *w) {
     struct benchRun *run = w->run;
     while (w->idle) {
         int64_t due_us, now_us = monotonicUs();
-        if (w->idle->done) { /* the server has closed its connection */
+        if (w->idle->done) { /* the server closed its connection */
             benchRunPopIdle(w);
             continue;
         }
@@ -285,7 +283,7 @@ static bool benchRunTimerInit(struct worker *w) {
     return w->timer >= 0 && aeCreateFileEvent(w->el, w->timer, AE_READABLE, benchRunTimerRang, w) == 0;
 }
 
-/* The client has no batch under way. */
+/* Sends the next batch of a client without a current one, or makes the client idle until a batch is due. */
 static void benchRunSendNext(struct benchClient *c, int64_t now_us) {
     struct worker *w = c->worker;
     if (w->run->options->rps == 0) return benchRunSendBatch(c, now_us);
@@ -295,7 +293,7 @@ static void benchRunSendNext(struct benchClient *c, int64_t now_us) {
     benchRunSendWhatIsDue(w);
 }
 
-/* Slots are on their way, or a node is: the commands that follow go where they are now. */
+/* Returns whether the error says that slots or nodes have moved; the next commands go to the new nodes. */
 static bool benchRunIsTopologyError(const struct benchClient *c) {
     const char *error = c->scan.error;
     bool moves = c->worker->run->options->cluster && c->worker->run->request->tag_count;
@@ -312,10 +310,11 @@ static void benchRunNoteTopologyError(struct benchClient *c, int64_t now_us) {
                 c->scan.error);
     }
     benchClusterChanged(w->run->options, c->topology);
-    usleep(TOPOLOGY_PAUSE_US); /* it takes a moment, and questions would only cost those who settle it */
+    usleep(TOPOLOGY_PAUSE_US); /* asking at once would only slow the nodes down */
 }
 
-/* With -e errors are shown, one per second and thread, and the run goes on; else the first one ends it. */
+/* Handles error replies: with -e they are shown, one per second and thread, and the run goes on; without
+ * it the first one ends the run. */
 static void benchRunNoteErrors(struct benchClient *c, int64_t now_us) {
     struct worker *w = c->worker;
     if (benchRunIsTopologyError(c)) return benchRunNoteTopologyError(c, now_us);
@@ -364,7 +363,7 @@ static void benchRunReadReplies(struct aeEventLoop *el, int fd, void *data, int 
     if (--w->active == 0) aeStop(el);
 }
 
-/* Connects the client; a failure is the run's. */
+/* Connects the client; a failure ends the run. */
 static bool benchRunClientOpen(struct benchClient *c) {
     struct worker *w = c->worker;
     const struct benchServer *server = w->run->server;
@@ -438,7 +437,7 @@ static bool benchRunWorkerInit(struct worker *w, struct benchRun *run, int index
     for (int i = 0; i < clients; i++) {
         w->clients[i].worker = w;
         w->clients[i].sent = zcalloc((size_t)run->request->part_count + 1, sizeof(int));
-        w->clients[i].number = first + i; /* so that each thread has clients of every node */
+        w->clients[i].number = first + i; /* gives each thread clients of every node */
         if (!benchRunClientOpen(&w->clients[i])) return false;
         w->client_count++;
     }
@@ -455,7 +454,7 @@ static void benchRunWorkerFree(struct worker *w) {
     benchRunPartsFree(w->parts, w->run ? w->run->request->part_count : 0);
     seriesFree(w->series);
     if (w->el) aeDelete(w->el);
-    if (w->timer > 0) close(w->timer); /* 0: the worker was not begun */
+    if (w->timer > 0) close(w->timer); /* 0: the worker was not initialized */
     zfree(w->clients);
     sdsfree(w->requests);
     if (w->latency) latenciesFree(w->latency);
@@ -479,7 +478,7 @@ static struct benchProgress benchRunProgressOf(const struct benchRun *run, struc
     return p;
 }
 
-/* What the clock says has to begin or end by now; returns when to look again. */
+/* Begins or ends whatever is due; returns when to look at the clock again. */
 static int64_t benchRunWatchClock(struct benchRun *run) {
     const struct benchOptions *o = run->options;
     int64_t now_us = monotonicUs(), warm_us = (int64_t)o->warmup_s * 1000000;
@@ -497,7 +496,7 @@ static int64_t benchRunWatchClock(struct benchRun *run) {
     return left_us > 0 && left_us < next_us ? left_us : next_us;
 }
 
-/* Until all workers have ended; meanwhile the progress line, when somebody looks at it. */
+/* Waits until all workers have ended; meanwhile updates the progress line, if it is shown. */
 static void benchRunWaitForWorkers(struct benchRun *run, struct worker *workers, const char *title) {
     struct benchProgress before = {0};
     for (int ended = 0; ended < run->options->threads;) {
@@ -535,7 +534,7 @@ static void benchRunThreads(struct benchRun *run, struct worker *workers, const 
     for (int i = 0; i < threads; i++) {
         if (pthread_create(&workers[i].thread, NULL, benchRunWorkerMain, &workers[i]) == 0) continue;
         fprintf(stderr, "Could not start a thread\n");
-        _exit(1); /* the others wait at the barrier for ever */
+        _exit(1); /* the other threads would wait at the barrier forever */
     }
     run->paced_from_us = monotonicUs();
     atomic_store(&run->started_us, run->paced_from_us);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_scan.c - the cheapest reader of replies: it only finds where they end.
+/* benchmark_scan.c - finds the ends of replies, as cheaply as possible.
  *
- * A reply is a tree written in preorder, so its end is found by counting: a reply starts with one value
- * missing; a value that is complete takes one off, the header of an aggregate adds its elements. The payload
- * of a bulk is passed over by its length. So the state between two reads is two numbers and the beginning of
- * a line, nothing is read twice however large a reply is, and all clients of a thread share one input
- * buffer. */
+ * A reply is a tree in preorder, so counting finds its end: a reply starts with one value missing, a
+ * complete value subtracts one, and the header of an aggregate adds its elements. The payload of a bulk
+ * string is skipped by its length. The state between two reads is two numbers and the beginning of a
+ * line; no byte is read twice, and all clients of a thread share one input buffer. */
 #include "tools/benchmark_scan.h"
 
 #include <string.h>
 
-/* "$123\r" after its first byte; lengths past 18 digits do not exist. */
+/* Reads "123\r", the rest of "$123\r". More than 18 digits are invalid. */
 static bool benchScanParseLength(const char *p, size_t len, int64_t *out) {
     bool negative = len && *p == '-';
     int64_t n = 0;
@@ -30,7 +29,7 @@ static void benchScanNoteError(struct replyScan *s, const char *text, size_t len
     s->count++;
 }
 
-/* One value is complete; 1 when the whole reply is. */
+/* Counts a complete value; returns 1 when the whole reply is complete. */
 static int64_t benchScanCloseValue(struct replyScan *s) {
     if (--s->open > 0) return 0;
     int64_t counts = !s->push;
@@ -39,7 +38,7 @@ static int64_t benchScanCloseValue(struct replyScan *s) {
     return counts;
 }
 
-/* A bulk: its bytes and CRLF are passed over, then the value is complete. */
+/* Begins a bulk string: its bytes and CRLF are skipped, then the value is complete. */
 static int64_t benchScanOpenBulk(struct replyScan *s, int64_t len) {
     if (len < 0) return benchScanCloseValue(s);
     s->skip = len + 2;
@@ -52,7 +51,7 @@ static int64_t benchScanOpenAggregate(struct replyScan *s, char type, int64_t n)
     return type == '|' ? 0 : benchScanCloseValue(s); /* attributes precede the value they belong to */
 }
 
-/* A whole line, without its LF. */
+/* Handles a whole line, without its LF. */
 static int64_t benchScanTakeLine(struct replyScan *s, const char *line, size_t len) {
     int64_t n;
     switch (len ? line[0] : '\0') {
@@ -80,7 +79,7 @@ static int64_t benchScanTakeLine(struct replyScan *s, const char *line, size_t l
     return 0;
 }
 
-/* Lines that end in this read are taken where they lie; others are put together in s->line. */
+/* Handles a piece of a line: whole lines in place, others are put together in s->line. */
 static int64_t benchScanTakePiece(struct replyScan *s, const char *piece, size_t len, bool ends) {
     if (s->line_len == 0 && ends) return benchScanTakeLine(s, piece, len);
     size_t room = sizeof(s->line) - s->line_len;
@@ -109,7 +108,7 @@ int64_t replyScanFeed(struct replyScan *s, const char *buf, size_t len) {
             if (s->skip == 0) replies += benchScanCloseValue(s);
             continue;
         }
-        /* Lines are short: a loop finds the end sooner than memchr would be set up. */
+        /* Lines are so short that a loop is faster than memchr. */
         const char *start = p;
         while (p < end && *p != '\n') p++;
         bool ends = p < end;

@@ -6,20 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SCAN_LINE_MAX 256 /* of a header or error line that is split over reads, what is kept */
+#define SCAN_LINE_MAX 256 /* bytes kept of a header or error line that is split over reads */
 
 struct replyScan {
-    int64_t open;  /* values still missing in the reply being read, itself included */
-    int64_t skip;  /* bytes of a bulk still to pass over */
-    bool push;     /* the reply being read is out of band and does not count */
-    bool broken;   /* the stream is not RESP: nothing more can be read */
+    int64_t open;  /* values missing in the current reply, itself included */
+    int64_t skip;  /* bytes of a bulk string still to be skipped */
+    bool push;     /* the current reply is a push message and does not count */
+    bool broken;   /* the stream is not RESP; nothing more can be read */
     int64_t count; /* error replies seen */
     size_t line_len;
-    char line[SCAN_LINE_MAX];  /* start of a line whose end has not come yet */
+    char line[SCAN_LINE_MAX];  /* start of a line whose end has not arrived */
     char error[SCAN_LINE_MAX]; /* text of the last error reply, NUL terminated */
 };
 
 void replyScanInit(struct replyScan *s);
-/* Take in the next bytes of the stream; returns how many replies were completed by them.
- * All bytes are used. */
+/* Reads all of the next bytes of the stream; returns how many replies they completed. */
 int64_t replyScanFeed(struct replyScan *s, const char *buf, size_t len);

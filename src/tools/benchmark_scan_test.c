@@ -55,7 +55,7 @@ static void testSplitAnywhere(void **state) {
     }
 }
 
-/* The prefix of a stream holds as many replies as the reply reader of net/ finds in it. */
+/* Each prefix of a stream holds as many replies as the reply reader of net/ finds in it. */
 static void testAgreesWithReader(void **state) {
     (void)state;
     static const char text[] = "*2\r\n$3\r\nabc\r\n:1\r\n+OK\r\n$5\r\nhello\r\n*1\r\n*1\r\n*0\r\n:5\r\n";

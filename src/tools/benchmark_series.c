@@ -8,16 +8,16 @@
 #include "base/zmalloc.h"
 #include "tools/benchmark_latencies.h"
 
-#define PRECISION_BITS 6 /* one part in 64: a chart shows no more */
+#define PRECISION_BITS 6 /* one part in 64, enough for a chart */
 
 struct interval {
-    struct histogram *histogram; /* NULL: nothing came */
+    struct histogram *histogram; /* NULL if nothing was recorded */
     int64_t count, max_us;
 };
 
 struct series {
     int64_t width_us;
-    int count; /* up to the last one with something in it */
+    int count; /* intervals up to the last one that is not empty */
     struct interval intervals[SERIES_POINTS];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of benchmark_series.h. */
+/* benchmark_series_test.c - unit tests of benchmark_series.h. */
 #include "tools/benchmark_series.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ static void testIntervals(void **state) {
     seriesFree(NULL);
 }
 
-/* However long it takes: so many points, everything counted, each where it was. */
+/* However long the run, the number of points is bounded, and every latency is counted at its time. */
 static void testWidens(void **state) {
     (void)state;
     struct series *s = seriesCreate(100);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_suite.c - the tests that users select with -t, and the command given on the command line.
+/* benchmark_suite.c - the tests that -t selects, and the command given on the command line.
  *
- * A test is a title and a command. `names` are what -t accepts for it: the test's own name, and the name of
- * the family it belongs to ("ping", "lrange"). The lists that LRANGE reads are filled by a test of their own,
- * just before. */
+ * A test is a title and a command. `names` are the names by which -t selects it: its own name and the
+ * name of its family ("ping", "lrange"). The lists that LRANGE reads are filled by a test just before
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/zmalloc.h"
 #include "tools/benchmark.h"
 
-#define TAG     ":{tag}" /* for clusters only */
+#define TAG     ":{tag}" /* only in a cluster */
 #define KEY     "key" TAG ":__rand_int__"
 #define ELEMENT "element:__rand_int__"
 #define PAIR    KEY, "__data__"
@@ -55,8 +55,8 @@ static struct benchTest benchSuiteCallTestCreate(const struct benchOptions *o, c
 static const struct suiteTest {
     const char *names[2];
     const char *title;
-    const char *argv[MAXARGS + 1]; /* NULL terminated; empty: an inline PING */
-    struct benchTest (*create)(const struct benchOptions *o, const char *title); /* NULL: by argv */
+    const char *argv[MAXARGS + 1]; /* NULL-terminated; empty: an inline PING */
+    struct benchTest (*create)(const struct benchOptions *o, const char *title); /* NULL: made of argv */
 } suite[] = {
     {{"ping_inline", "ping"}, "PING_INLINE", {NULL}, NULL},
     {{"ping_mbulk", "ping"}, "PING_MBULK", {"PING"}, NULL},
@@ -85,7 +85,7 @@ static const struct suiteTest {
 };
 #define SUITE_COUNT (sizeof(suite) / sizeof(suite[0]))
 
-/* "lrange*" is wanted by every name that starts so. */
+/* Returns whether a name selects a test; every name with the prefix selects "lrange*". */
 static bool benchSuiteNameMatches(const char *pattern, const char *name) {
     size_t len = strlen(pattern);
     if (pattern[len - 1] == '*') return strncasecmp(pattern, name, len - 1) == 0;
@@ -103,7 +103,7 @@ static bool benchSuiteTestWanted(const struct suiteTest *t, sds *names, int coun
     return wanted;
 }
 
-/* Scripts that name a test of another version go on without it. */
+/* Warns about unknown tests and goes on, for scripts that name tests of other versions. */
 static void benchSuiteWarnUnknown(sds *names, int count) {
     for (int i = 0; i < count; i++) {
         bool known = false;
@@ -120,10 +120,11 @@ static void benchSuiteWarnUnknown(sds *names, int count) {
 bool benchPrepare(const struct benchOptions *o, const struct benchServer *server,
                   const struct benchTest *test, sds *err) {
     const char *argv[] = {"FUNCTION", "LOAD", "REPLACE", test->library};
-    if (!test->library || !o->cluster) return !test->library || benchServerDo(o, server, 4, argv, err);
+    if (!test->library || !o->cluster) return !test->library || benchServerRun(o, server, 4, argv, err);
     const struct benchTopology *t = benchClusterNow(o->nodes);
     for (int i = 0; i < t->count; i++) {
-        if (!t->nodes[i].server.replica && !benchServerDo(o, &t->nodes[i].server, 4, argv, err)) return false;
+        if (!t->nodes[i].server.replica && !benchServerRun(o, &t->nodes[i].server, 4, argv, err))
+            return false;
     }
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_svg.c - charts of runs: latency (p50, p99, maximum; on a logarithmic scale) above the rate of
- * replies, over time. One file, a chart under the other; light or dark as the reader's system is. Part of
- * benchmark.h. */
+/* benchmark_svg.c - charts of runs: latency (p50, p99, maximum; on a logarithmic scale) above the rate
+ * of replies, over time. All charts go into one file, one below the other; light or dark as the reader's
+ * system is. Part of benchmark.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,9 +23,9 @@
 #define PLOT        (WIDTH - LEFT - RIGHT)
 #define LABELS_EACH 6
 
-/* Colours are written out for each rule: what shows pictures outside of browsers knows no variables of CSS,
- * and takes those of light paper. The maximum is a broad pale line below the others, so that it is seen where
- * one of them lies on it. */
+/* Colours are repeated in each rule, because viewers other than browsers ignore CSS variables and show
+ * the light colours. The maximum is a broad pale line below the others, so that it stays visible under
+ * them. */
 static const char style[] =
     "<style>\n"
     "  text{font:12px system-ui,sans-serif;fill:#7b8794} .title{font-size:16px;font-weight:600;fill:#1f2933}\n"
@@ -38,12 +38,12 @@ static const char style[] =
     "  }\n"
     "</style>\n";
 
-static sds charts; /* those so far */
+static sds charts; /* charts made so far */
 static int chart_count;
 
 struct scale {
-    double low, high; /* of latencies, powers of ten of milliseconds */
-    double rate_high; /* of the rate */
+    double low, high; /* range of latencies, powers of ten of milliseconds */
+    double rate_high; /* upper end of the rates */
     double seconds;
 };
 
@@ -59,7 +59,7 @@ static sds benchSvgCatText(sds out, double x, double y, const char *attributes, 
     return sdscat(out, "</text>\n");
 }
 
-/* The least 1, 2 or 5 times a power of ten that is not below. */
+/* Returns the smallest 1, 2 or 5 times a power of ten that is at least `value`. */
 static double benchSvgNiceAbove(double value) {
     double power = pow(10, floor(log10(value > 0 ? value : 1)));
     static const double steps[] = {1, 2, 5, 10};
@@ -97,7 +97,8 @@ static double benchSvgYOf(const struct scale *scale, double ms) {
     return HEAD + LATENCY * (1 - (power - scale->low) / (scale->high - scale->low));
 }
 
-/* Intervals in which nothing came break the line. A piece begins with a point, which alone is a dot. */
+/* Appends a line, which breaks at intervals without replies. Each piece begins with a point, which alone
+ * is a dot. */
 static sds benchSvgCatLine(sds out, const struct series *s, const struct scale *scale, const char *kind,
                            double (*value)(const struct seriesPoint *)) {
     bool open = false;
@@ -174,7 +175,7 @@ static sds benchSvgCatChart(sds out, const char *title, const struct series *s) 
     struct scale scale = benchSvgScaleOf(s);
     out = sdscatprintf(out, "<g transform=\"translate(0 %d)\">\n", chart_count * CHART);
     out = benchSvgCatText(out, LEFT, HEAD - 16, " class=\"title\"", title);
-    if (seriesCount(s) == 0) return sdscat(out, "</g>\n"); /* nothing was measured */
+    if (seriesCount(s) == 0) return sdscat(out, "</g>\n"); /* there are no measurements */
     out = benchSvgCatLegend(benchSvgCatAxes(out, &scale));
     out = benchSvgCatLine(out, s, &scale, "max", benchSvgMost);
     out = benchSvgCatLine(out, s, &scale, "p99", benchSvgP99);

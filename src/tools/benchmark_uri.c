@@ -21,7 +21,7 @@ static int benchUriNumberOf(const char *p, size_t len, const char *uri) {
     return (int)n;
 }
 
-/* "user:password" or "password". The texts are never freed: they belong to the options. */
+/* Reads "user:password" or "password". The texts are never freed: they belong to the options. */
 static void benchUriTakeUser(struct benchOptions *o, const char *p, size_t len) {
     const char *colon = memchr(p, ':', len), *password = colon ? colon + 1 : p;
     if (colon && colon > p) o->user = toolPercentDecode(p, (size_t)(colon - p));

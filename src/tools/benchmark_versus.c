@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* benchmark_versus.c - the same load on several servers, fairly.
+/* benchmark_versus.c - a fair comparison of servers under the same load.
  *
- * A machine is never equally fast for long, so servers are not measured one after the other but in rounds;
- * in a round each server runs the whole test once, alone, and the order moves on by one every round:
+ * The speed of a machine varies over time, so servers are measured in rounds instead of one after the
+ * other; in a round each server runs the whole test once, alone, and the order rotates every round:
  *
  *     round 0   A B C
  *     round 1   B C A
  *     round 2   C A B
  *
- * What is compared are medians over the rounds. CPU time is what the server itself says it used (INFO),
- * which other load on the machine hardly changes. */
+ * Medians over the rounds are compared. CPU time is what the server itself reports (INFO), which other
+ * load on the machine hardly changes. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/zmalloc.h"
 #include "tools/benchmark.h"
 
-struct samples { /* of one server, one per round */
+struct samples { /* measurements of one server, one per round */
     double *rps, *cpu, *p99_ms;
     int count;
 };
@@ -36,7 +36,7 @@ static bool benchVersusFailed(const struct benchServer *server, const char *titl
     return false;
 }
 
-/* One server, one round. */
+/* Measures one server in one round. */
 static bool benchVersusMeasure(const struct benchOptions *o, const struct benchServer *server,
                                const struct benchTest *test, struct samples *s) {
     sds err = NULL;
@@ -93,7 +93,7 @@ static void benchVersusPrintHeader(const struct benchOptions *o) {
     printf("|---|---|---:|---:|---:|---:|---:|---:|\n");
 }
 
-/* A ratio, or nothing where the divisor is too small to be measured. */
+/* Writes a ratio, or nothing when the divisor is too small to be measured. */
 static void benchVersusRatioText(char *buf, size_t size, double main_value, double other) {
     snprintf(buf, size, "%s", "");
     if (other > 0) snprintf(buf, size, "%.3f", main_value / other);
@@ -121,7 +121,7 @@ static void benchVersusPrintTest(const struct benchOptions *o, const char *title
     struct benchRow rows[BENCH_MAX_SERVERS];
     for (int i = 0; i < o->server_count; i++) {
         struct samples *s = &samples[i];
-        rows[i].rps = benchVersusMedian(s->rps, s->count); /* sorts them */
+        rows[i].rps = benchVersusMedian(s->rps, s->count); /* sorts the samples */
         rows[i].rps_min = s->rps[0];
         rows[i].rps_max = s->rps[s->count - 1];
         rows[i].cpu = benchVersusMedian(s->cpu, s->count);

@@ -24,7 +24,7 @@ enum cliOutput { CLI_TTY, CLI_RAW, CLI_CSV, CLI_JSON, CLI_QUOTED_JSON };
 #define CLI_HOT_KEYS_MAX 10000
 
 enum cliMode {
-    CLI_COMMANDS, /* what no other mode was asked for: a command, a script, lines, the prompt */
+    CLI_COMMANDS, /* the default: a command, a script, lines, or the prompt */
     CLI_PIPE,
     CLI_STAT,
     CLI_LATENCY,
@@ -46,104 +46,105 @@ enum cliMode {
 
 struct cliWords {
     int argc;
-    char **argv; /* of the command line */
+    char **argv; /* the program's arguments */
 };
 
 struct cliCluster { /* --cluster and its options */
     struct cliWords command, weights;
-    const char *from, *to, *primary_id;        /* NULL: not given, */
-    sds from_user, from_password;              /* as these */
-    int replicas, slots, timeout_ms, pipeline; /* 0: not given */
+    const char *from, *to, *primary_id;        /* NULL if not given */
+    sds from_user, from_password;              /* NULL if not given */
+    int replicas, slots, timeout_ms, pipeline; /* 0 if not given */
     double threshold;                          /* percent */
     bool yes, simulate, replace, copy, atomic, use_empty, search_owners, fix_with_unreachable;
     bool replica, only_primaries, only_replicas, ask_from_password;
 };
 
 struct cliLink {
-    int fd; /* to wait for; -1: not connected */
+    int fd; /* descriptor to poll; -1 if not connected */
     struct connection *conn;
-    sds in; /* bytes read; the reply handed out last is `used` bytes from `at` on */
+    sds in; /* bytes read; the last reply returned is `used` bytes from `at` on */
     size_t at, used;
     sds out; /* requests queued */
 };
 
 struct cli {
-    /* Where to, and who. */
-    sds host, socket; /* socket NULL: TCP */
+    /* The server, and the user. */
+    sds host, socket; /* socket is NULL for TCP */
     int port;
     struct netOptions way;
     sds user, password;
-    int db; /* selected, and to be selected again after a reconnect */
+    int db; /* selected, also after a reconnect */
     int connect_timeout_ms;
     struct toolTls tls;
-    int resp;          /* 2, 3, or 0: as the server starts */
-    bool resp_is_wish; /* a server that has no RESP3 is fine */
+    int resp;          /* 2 or 3; 0: the protocol in which the server starts */
+    bool resp_is_optional; /* RESP3 is optional: a server without it is accepted */
     bool cluster;      /* follow redirections */
 
-    /* How. */
+    /* What to do, and how to print it. */
     enum cliMode mode;
     enum cliOutput output;
-    sds delimiter, terminator; /* of raw output: between elements, after a reply */
-    int64_t repeat;            /* -1: for ever */
+    sds delimiter, terminator; /* raw output: between elements; after a reply */
+    int64_t repeat;            /* -1: without end */
     int64_t interval_us;
     bool error_exit, verbose, no_auth_warning, ask_password, quoted_input, last_from_stdin;
     sds stdin_tag;
     sds eval_file;
-    bool debug, debug_sync; /* run it under the debugger: on a copy of the data, or in the server itself */
+    bool debug, debug_sync; /* run the script under the debugger: on a copy of the data, or synchronously */
 
-    /* Of the modes. */
-    sds pattern;            /* NULL: all keys */
-    int64_t scan_count;     /* 0: as the server likes */
-    int64_t hot_keys;       /* how many --hotkeys shall show */
-    int64_t memory_samples; /* -1: as the server likes */
-    int64_t pipe_timeout_s; /* 0: wait for ever */
-    int64_t intrinsic_s;    /* how long to measure */
+    /* Options of modes. */
+    sds pattern;            /* NULL for all keys */
+    int64_t scan_count;     /* 0 for the server's default */
+    int64_t hot_keys;       /* number of keys that --hotkeys shows */
+    int64_t memory_samples; /* -1 for the server's default */
+    int64_t pipe_timeout_s; /* 0: no limit */
+    int64_t intrinsic_s;    /* duration of the measurement */
     int64_t lru_keys;       /* size of the simulated key space */
-    sds file;      /* of --rdb and --functions-rdb, where "-" is standard output; of --test_hint_file */
-    sds hint_line; /* of --test_hint */
+    sds file;      /* file of --rdb and --functions-rdb ("-" is standard output), or of --test_hint_file */
+    sds hint_line; /* line of --test_hint */
 
     struct cliCluster cluster_manager;
 
-    /* The conversation. */
+    /* The connection. */
     struct cliLink link;
     bool interactive, in_multi, show_pushes;
-    bool by_line; /* commands come as lines, so that redirections are told */
+    bool by_line; /* commands come as lines, so redirections are reported */
     bool hints;
 
-    /* At a terminal. */
-    bool terminal; /* standard output is one, and replies are for people */
+    /* The terminal. */
+    bool terminal; /* standard output is a terminal, and replies are for people */
     enum cliWhen colour_when;
     bool colour, tables, pager;
-    bool quiet;            /* a failed connection is not told */
-    int reply_timeout_ms;  /* 0: a reply is waited for */
-    bool debug_again;      /* at the prompt behind a session the user asked for another */
-    bool docs_tried;       /* on this connection, as this user */
-    int64_t subscriptions; /* that the server confirmed on this connection */
-    int64_t answered_us;   /* when the last reply was there; 0: none yet */
+    bool quiet;            /* a failed connection is not reported */
+    int reply_timeout_ms;  /* 0: no time limit */
+    bool debug_again;      /* at the prompt after a session, the user asked for another one */
+    bool docs_tried;       /* the documentation was requested on this connection, as this user */
+    int64_t subscriptions; /* subscriptions that the server confirmed on this connection */
+    int64_t answered_us;   /* when the last reply arrived; 0: none yet */
 };
 
-extern volatile sig_atomic_t cli_interrupted; /* Ctrl-C, in an interactive session */
+extern volatile sig_atomic_t cli_interrupted; /* set by Ctrl-C in an interactive session */
 
 /* ---- Options ---- */
 
 /* Fills *c; returns the index of the first word of the command. Exits on bad usage. */
 int cliParseOptions(struct cli *c, int argc, char **argv);
 void cliPrintUsage(FILE *f);
-/* valkey://, redis://, with an s before the colon for TLS, and unix:// addresses; exits when it is none. */
+/* Reads a valkey://, redis://, valkeys://, rediss:// (TLS) or unix:// address; exits for any other. */
 void cliParseUri(struct cli *c, const char *uri);
 /* Prints the message, which has one %s, and exits. */
 void cliFail(const char *format, const char *what) __attribute__((noreturn));
-/* Frees what the field held. */
+/* Replaces the text of a field and frees the old one. */
 void cliSetText(sds *field, sds value);
-/* "a\x41" in quotes is read as at the prompt; other words stay as they are. NULL: bad quotes. */
+/* Reads a word in quotes as the prompt does ("a\x41"); other words stay unchanged. Returns NULL for bad
+ * quotes. */
 sds cliUnquote(const char *word);
 
 /* ---- Connection ---- */
 
-/* "127.0.0.1:6379", or the path of the socket. */
+/* Returns "127.0.0.1:6379", or the path of the socket. */
 sds cliAddress(const struct cli *c);
-/* Connect (again), authenticate, select, switch protocol. What fails is printed; false when there is no
- * connection. */
+/* Connects (again), authenticates, selects the database and switches the protocol. Prints failures;
+ * returns false when there is no connection. */
 bool cliConnect(struct cli *c);
 void cliDisconnect(struct cli *c);
 
@@ -156,43 +157,45 @@ enum cliRead {
 };
 bool cliSend(struct cli *c, int argc, const sds *argv);
 bool cliSendWords(struct cli *c, int argc, const struct str *argv);
-/* Goes out with the next request that is sent, or when a reply is waited for: many in one write. */
+/* Queues a request, which is sent with the next one or when a reply is waited for: one write for many. */
 void cliQueueWords(struct cli *c, int argc, const struct str *argv);
-/* Bytes as they are; false when the connection broke. */
+/* Sends bytes unchanged; false when the connection broke. */
 bool cliSendBytes(struct cli *c, const char *p, size_t len);
-/* The next reply, whatever it is. It is valid until the next call; free its children with respReplyFree. */
+/* Reads the next reply of any kind. It is valid until the next call; free its children with
+ * respReplyFree. */
 enum cliRead cliRead(struct cli *c, struct respReply *reply);
-/* The same, but a key pressed on standard input ends the wait. */
+/* Like cliRead, but a key pressed on standard input ends the wait. */
 enum cliRead cliReadOrKey(struct cli *c, struct respReply *reply);
-/* cliRead without pushes, for the modes: what goes wrong, and error replies,
- * end the program with a message. */
+/* Like cliRead without push messages, for modes: failures and error replies end the program with a
+ * message. */
 void cliExpect(struct cli *c, struct respReply *reply);
-void cliExpectAny(struct cli *c, struct respReply *reply); /* error replies are the caller's */
-/* Without waiting, for the modes that read bytes: take what the socket has into link.in behind what is there
- * (false: the peer has closed), and write what it takes (-1: the connection broke). */
+void cliExpectAny(struct cli *c, struct respReply *reply); /* returns error replies, too */
+/* Non-blocking I/O for modes that work on bytes. cliReadSome appends what the socket has to link.in;
+ * false: the peer has closed. cliWriteSome writes what the socket takes; -1: the connection broke. */
 bool cliReadSome(struct cli *c);
 int64_t cliWriteSome(struct cli *c, const char *p, size_t len);
-/* Send and read, without pushes and without a word to the user; for handshakes and help. */
+/* Sends a request and reads its reply, without push messages and output; for handshakes and help. */
 bool cliCall(struct cli *c, struct respReply *reply, int argc, const char *const *argv);
 
 /* ---- Text ---- */
 
-/* How a reply looks, with its line end. `plain`: the command's replies are texts for people (INFO). */
+/* Returns a reply as text with its line end. `plain`: the command's replies are texts for people (INFO). */
 sds cliFormatReply(const struct cli *c, const struct respReply *reply, bool plain);
 sds cliFormatPush(const struct respReply *reply);
 bool cliIsPlain(int argc, const sds *argv);
-/* The reply as a terminal shows it, in colours: a table where it is one. NULL: as cliFormatReply has it. */
+/* Returns the reply for a terminal, in colours, as a table if it is one. NULL: cliFormatReply is to be
+ * used. */
 sds cliViewReply(const struct cli *c, int argc, const sds *argv, const struct respReply *reply);
-/* Print a text, at the prompt by the pager when it does not fit the screen. */
+/* Prints a text; at the prompt the pager shows it if it does not fit the screen. */
 void cliShow(const struct cli *c, const sds text);
 
 /* ---- Commands ---- */
 
-/* Run a command `repeat` times and print the replies. False when the connection was lost or could not be
- * had, or on an error reply under -e. */
+/* Runs a command `repeat` times and prints the replies. Returns false when the connection failed, or for
+ * an error reply under -e. */
 bool cliRun(struct cli *c, int argc, const sds *argv, int64_t repeat);
-/* Run a line typed or read: words, quotes, built-ins, a leading repeat count. False:
- * the user wants to leave. */
+/* Runs a line: words, quotes, built-in commands, a leading repeat count. Returns false when the user
+ * wants to leave. */
 bool cliRunLine(struct cli *c, const char *line, size_t len);
 
 /* ---- Modes, each in a file of its own; the exit status. The connection is there, except for
@@ -200,7 +203,7 @@ bool cliRunLine(struct cli *c, const char *line, size_t len);
 
 int cliPipe(struct cli *c);
 int cliStat(struct cli *c);
-int cliLatency(struct cli *c); /* with and without history */
+int cliLatency(struct cli *c); /* --latency, --latency-history */
 int cliLatencySpectrum(struct cli *c);
 int cliIntrinsicLatency(struct cli *c);
 int cliLruTest(struct cli *c);
@@ -208,37 +211,38 @@ int cliReplica(struct cli *c);
 int cliTransfer(struct cli *c);   /* --rdb, --functions-rdb */
 int cliSampleKeys(struct cli *c); /* --bigkeys, --memkeys, --hotkeys */
 int cliScan(struct cli *c);
-/* --test_hint, --test_hint_file: what hints the prompt would show. */
+/* --test_hint, --test_hint_file: print the hints that the prompt would show. */
 int cliTestHint(struct cli *c);
 int cliTestHintFile(struct cli *c);
-int cliCluster(struct cli *c); /* makes connections of its own */
+int cliCluster(struct cli *c); /* makes its own connections */
 
-/* A session of the debugger: argv is the EVAL. The connection is of no use afterwards. */
+/* Runs a session of the debugger; argv is the EVAL. The connection cannot be used afterwards. */
 enum cliDebugEnd { CLI_DEBUG_DONE, CLI_DEBUG_QUIT, CLI_DEBUG_RESTART, CLI_DEBUG_FAILED };
 enum cliDebugEnd cliDebug(struct cli *c, int argc, const sds *argv);
 
-/* One step of SCAN over the keys that the options ask for: asked for with what goes out next, and taken when
- * all that was asked before has been read. *cursor starts as "0" and is "0" again after the last step.
- * Returns the keys of this step, *count of them; free them with sdsfreesplitres. */
+/* One step of SCAN over the keys that the options name. cliScanRequest queues it, and cliScanTake reads
+ * it after all earlier replies. *cursor starts as "0" and is "0" again after the last step. Returns the
+ * keys of this step, *count of them; free them with sdsfreesplitres. */
 void cliScanRequest(struct cli *c, const sds cursor);
 sds *cliScanTake(struct cli *c, sds *cursor, int *count);
-/* The pause of -i. */
+/* Pauses as -i says. */
 void cliPause(const struct cli *c);
-/* A number from INFO, or from a part of it; 0 when it is not there. */
+/* Returns a number from INFO or a part of it; 0 if it is missing. */
 int64_t cliInfoNumber(struct str info, const char *field);
-/* The keys of all databases. */
+/* Returns the number of keys in all databases. */
 int64_t cliInfoKeys(const char *info);
 
 /* ---- Prompt and help ---- */
 
-/* The documentation of the server's commands, asked for when it has not been yet; perhaps there is none. */
+/* Returns the documentation of the server's commands and requests it first if necessary. It may be
+ * empty. */
 struct cliDocs;
 const struct cliDocs *cliDocsOf(struct cli *c);
 
-void cliPrompt(struct cli *c); /* until the end of input or exit */
+void cliPrompt(struct cli *c); /* runs until the end of input or exit */
 void cliHelp(struct cli *c, int argc, const sds *argv);
-/* ":set hints" and the like, from the prompt or from the preferences file. */
+/* Runs ":set hints" and the like, from the prompt or the preferences file. */
 void cliPreference(struct cli *c, int argc, const sds *argv);
 void cliLoadPreferences(struct cli *c);
-/* Names that may follow ":set"; NULL behind the last one. */
+/* Returns the name number `at` that may follow ":set"; NULL after the last one. */
 const char *cliPreferenceName(int at);

@@ -135,7 +135,7 @@ static const char cluster_usage[] =
     "Names of options may contain master and slave instead of primary and replica.\n";
 
 static bool cliClusterReadAddress(const char *text, sds *host, int *port) {
-    return toolAddressRead(strOf(text), host, port, NULL) && sdslen(*host);
+    return toolAddressParse(strOf(text), host, port, NULL) && sdslen(*host);
 }
 
 /* "host:port", or two words. Exits when it is neither. */

@@ -24,7 +24,7 @@ void clusterPrintInfo(struct cluster *c) {
 }
 
 static void cliCheckAgreement(struct cluster *c) {
-    if (clusterAgrees(c, false)) {
+    if (clusterViewsAgree(c, false)) {
         cliClusterPrint(TONE_OK, "[OK] All nodes agree about slots configuration.\n");
         return;
     }

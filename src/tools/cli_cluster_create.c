@@ -31,7 +31,7 @@ static bool cliCreateIsEmpty(struct cliNode *n) {
     return alone && clusterNodeKeys(n) == 0;
 }
 
-bool clusterNodeJoins(struct cliNode *n) {
+bool clusterNodeCheckJoins(struct cliNode *n) {
     if (!clusterNodeConnect(n) || !clusterNodeLoad(n, NULL, NULL)) return false;
     if (cliCreateIsEmpty(n)) return true;
     cliClusterPrint(
@@ -46,14 +46,14 @@ static bool cliCreateAddNamed(struct cluster *c, int argc, char **argv) {
     for (int i = 0; i < argc; i++) {
         sds host;
         int port;
-        if (!toolAddressRead(strOf(argv[i]), &host, &port, NULL)) {
+        if (!toolAddressParse(strOf(argv[i]), &host, &port, NULL)) {
             fprintf(stderr, "Invalid address format: %s\n", argv[i]);
             return false;
         }
         struct cliNode *n = clusterNodeCreate(c, host, port);
         sdsfree(host);
         clusterAdd(c, n);
-        if (!clusterNodeJoins(n)) return false;
+        if (!clusterNodeCheckJoins(n)) return false;
         n->planned = true;
     }
     return true;
@@ -129,7 +129,7 @@ static bool cliCreateAssignSlots(struct cliNode *n, const struct planRange *rang
     char first[LONG_STR_SIZE], last[LONG_STR_SIZE];
     ll2string(first, range->first);
     ll2string(last, range->last);
-    return clusterDo(n, "CLUSTER", "ADDSLOTSRANGE", first, last, NULL);
+    return clusterRun(n, "CLUSTER", "ADDSLOTSRANGE", first, last, NULL);
 }
 
 static bool cliCreateSetEpochs(struct cluster *c) {
@@ -165,7 +165,7 @@ bool clusterMeet(struct cliNode *n, const struct cliNode *known) {
     sds host = cliCreateMeetAddress(known);
     ll2string(port, known->link.port);
     ll2string(bus, known->is.bus_port);
-    bool ok = clusterDo(n, "CLUSTER", "MEET", host, port, known->is.bus_port ? bus : NULL, NULL);
+    bool ok = clusterRun(n, "CLUSTER", "MEET", host, port, known->is.bus_port ? bus : NULL, NULL);
     sdsfree(host);
     return ok;
 }
@@ -190,8 +190,8 @@ static bool cliCreateJoinAll(struct cluster *c) {
 
 bool clusterReplicate(struct cliNode *replica, const char *primary) {
     struct respReply reply;
-    return cliClusterRequestPatiently(replica, &reply, "CLUSTER", "REPLICATE", primary, NULL) &&
-           clusterSettled(replica, &reply);
+    return cliClusterRequestRetrying(replica, &reply, "CLUSTER", "REPLICATE", primary, NULL) &&
+           clusterFinishRequest(replica, &reply);
 }
 
 static bool cliCreateReplicateAll(struct cluster *c, const struct layout *l) {

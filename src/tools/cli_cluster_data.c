@@ -22,7 +22,7 @@ static struct cliNode *cliDataConnectSource(struct cluster *c) {
     struct respReply reply;
     sds host;
     int port;
-    if (!toolAddressRead(strOf(o->from), &host, &port, NULL)) return NULL;
+    if (!toolAddressParse(strOf(o->from), &host, &port, NULL)) return NULL;
     struct cliNode *source = clusterNodeCreate(c, host, port);
     sdsfree(host);
     source->link.user = o->from_user; /* not ours to free */
@@ -31,7 +31,7 @@ static struct cliNode *cliDataConnectSource(struct cluster *c) {
     if (ok) {
         bool cluster = reply.type != RESP_T_ERROR && cliInfoNumber(reply.str, "cluster_enabled") == 1;
         if (cluster) cliClusterPrint(TONE_ERROR, "[ERR] The source node should not be a cluster node.\n");
-        ok = clusterSettled(source, &reply) && !cluster;
+        ok = clusterFinishRequest(source, &reply) && !cluster;
     }
     if (ok) return source;
     clusterNodeFree(source);
@@ -87,7 +87,7 @@ static int64_t cliDataCountKeys(struct cliNode *source) {
     struct respReply reply;
     if (!cliClusterRequest(source, &reply, "DBSIZE", NULL)) return -1;
     int64_t keys = reply.integer;
-    return clusterSettled(source, &reply) ? keys : -1;
+    return clusterFinishRequest(source, &reply) ? keys : -1;
 }
 
 /* What one step of SCAN gives is taken before the next, which comes back on the same connection. */

@@ -23,7 +23,7 @@ struct opened {
 
 static bool cliFixSetState(struct cliNode *n, const char *slot, const char *state,
                            const struct cliNode *peer) {
-    return clusterDo(n, "CLUSTER", "SETSLOT", slot, state, peer ? peer->is.id : NULL, NULL);
+    return clusterRun(n, "CLUSTER", "SETSLOT", slot, state, peer ? peer->is.id : NULL, NULL);
 }
 
 /* Make the node the owner: its claim gets an epoch above all others. */
@@ -31,11 +31,11 @@ static bool cliFixTakeSlot(struct cliNode *n, int slot) {
     char number[LONG_STR_SIZE];
     struct respReply reply;
     ll2string(number, slot);
-    if (!clusterDo(n, "CLUSTER", "SETSLOT", number, "STABLE", NULL)) return false;
+    if (!clusterRun(n, "CLUSTER", "SETSLOT", number, "STABLE", NULL)) return false;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "DELSLOTS", number, NULL)) return false;
     respReplyFree(&reply); /* an error: it had no owner in this node's view */
     nodeSlotsAdd(&n->is.slots, slot);
-    return clusterDo(n, "CLUSTER", "ADDSLOTS", number, NULL) && clusterDo(n, "CLUSTER", "BUMPEPOCH", NULL);
+    return clusterRun(n, "CLUSTER", "ADDSLOTS", number, NULL) && clusterRun(n, "CLUSTER", "BUMPEPOCH", NULL);
 }
 
 static void cliFixLookAtNode(struct opened *o, struct cliNode *n) {
@@ -104,7 +104,7 @@ static bool cliFixChooseOwner(struct opened *o) {
     cliClusterPrint(TONE_WARNING, "*** Configuring %s:%d as the slot owner\n", AT(o->nodes[owner]));
     for (int i = 0; i < o->count; i++) {
         if (i == owner || !o->plan[i].owner) continue;
-        if (!clusterDo(o->nodes[i], "CLUSTER", "DELSLOTS", o->number, NULL)) return false;
+        if (!clusterRun(o->nodes[i], "CLUSTER", "DELSLOTS", o->number, NULL)) return false;
         if (!cliFixSetState(o->nodes[i], o->number, "IMPORTING", o->nodes[owner])) return false;
         nodeSlotsRemove(&o->nodes[i]->is.slots, o->slot);
         o->plan[i].owner = false;

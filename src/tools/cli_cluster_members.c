@@ -56,7 +56,7 @@ static bool cliMembersCopyFunctions(struct cliNode *from, struct cliNode *to) {
                     AT(to));
     bool ok = cliClusterRequest(to, &reply, "FUNCTION", "LIST", NULL);
     bool has_some = ok && reply.elements > 0;
-    ok = ok && clusterSettled(to, &reply) && !has_some;
+    ok = ok && clusterFinishRequest(to, &reply) && !has_some;
     if (has_some) {
         cliClusterPrint(
             TONE_ERROR,
@@ -110,7 +110,7 @@ int clusterAddNode(struct cluster *c, const char *host, int port) {
     if (!clusterCheck(c, false, false)) return 1;
     if (c->options->replica && !cliMembersChoosePrimary(c, &primary)) return 1;
     struct cliNode *n = clusterNodeCreate(c, host, port);
-    bool ok = clusterNodeJoins(n) && cliMembersAddNode(c, n, primary);
+    bool ok = clusterNodeCheckJoins(n) && cliMembersAddNode(c, n, primary);
     clusterNodeFree(n);
     if (ok) cliClusterPrint(TONE_OK, "[OK] New node added correctly.\n");
     return ok ? 0 : 1;
@@ -141,7 +141,7 @@ static bool cliMembersReassign(struct cluster *c, const struct cliNode *leaving)
 static bool cliMembersForget(struct cliNode *n, const char *id) {
     struct respReply reply;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "FORGET", id, NULL)) return false;
-    if (!strStarts(reply.str, STR("ERR Unknown node"))) return clusterSettled(n, &reply);
+    if (!strStarts(reply.str, STR("ERR Unknown node"))) return clusterFinishRequest(n, &reply);
     respReplyFree(&reply);
     return true;
 }
@@ -163,7 +163,7 @@ int clusterDelNode(struct cluster *c, const char *id) {
         if (c->nodes[i] != leaving && !cliMembersForget(c->nodes[i], id)) return 1;
     }
     cliClusterPrint(TONE_STEP, ">>> Sending CLUSTER RESET SOFT to the deleted node.\n");
-    if (!clusterDo(leaving, "CLUSTER", "RESET", "SOFT", NULL)) return 1;
+    if (!clusterRun(leaving, "CLUSTER", "RESET", "SOFT", NULL)) return 1;
     cliClusterPrint(TONE_OK, "[OK] Node %s removed from the cluster.\n", id);
     return 0;
 }

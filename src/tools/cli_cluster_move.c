@@ -50,7 +50,7 @@ static bool cliMoveNextKeys(struct batch *b) {
         b->held[i] = sdsnewstr(reply.element[i].str);
         b->keys[i] = sdsview(b->held[i]);
     }
-    return clusterSettled(b->from, &reply);
+    return clusterFinishRequest(b->from, &reply);
 }
 
 static void cliMoveReleaseKeys(struct batch *b) {
@@ -99,7 +99,7 @@ static sds cliMoveDigestsOf(const struct batch *b, struct cliNode *n) {
     sds out = reply.type == RESP_T_ERROR ? NULL : sdsempty();
     for (size_t i = 0; out && i < reply.elements; i++)
         out = sdscat(sdscatstr(out, reply.element[i].str), "\n");
-    clusterSettled(n, &reply);
+    clusterFinishRequest(n, &reply);
     return out;
 }
 
@@ -151,9 +151,9 @@ static bool cliMoveBatch(const struct batch *b) {
     sds text = sdsnewstr(reply.type == RESP_T_ERROR ? reply.str : STR(""));
     bool busy = !replace && strstr(text, "BUSYKEY") != NULL;
     sdsfree(text);
-    if (!busy) return clusterSettled(b->from, &reply);
+    if (!busy) return clusterFinishRequest(b->from, &reply);
     respReplyFree(&reply);
-    return cliMoveMayReplace(b) && cliMoveMigrate(b, true, &reply) && clusterSettled(b->from, &reply);
+    return cliMoveMayReplace(b) && cliMoveMigrate(b, true, &reply) && clusterFinishRequest(b->from, &reply);
 }
 
 static bool cliMoveKeys(struct batch *b, int flags) {
@@ -182,7 +182,7 @@ static bool cliMoveAllKeys(struct cluster *c, struct cliNode *from, struct cliNo
 /* CLUSTER SETSLOT slot IMPORTING|MIGRATING|NODE id */
 static bool cliMoveSetSlot(struct cliNode *n, const char *slot, const char *state, const char *id,
                            struct respReply *reply) {
-    return cliClusterRequestPatiently(n, reply, "CLUSTER", "SETSLOT", slot, state, id, NULL);
+    return cliClusterRequestRetrying(n, reply, "CLUSTER", "SETSLOT", slot, state, id, NULL);
 }
 
 static bool cliMoveFailed(struct respReply *reply) {
@@ -287,8 +287,8 @@ static bool cliMoveRangeAtomically(struct cliNode *from, struct cliNode *to, int
     if (!(flags & MOVE_QUIET))
         printf("Moving slot range %s from %s:%d to %s:%d via atomic slot migration", range, AT(from), AT(to));
     fflush(stdout);
-    bool ok = cliClusterRequestPatiently(from, &reply, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", a, b, "NODE",
-                                         to->is.id, NULL);
+    bool ok = cliClusterRequestRetrying(from, &reply, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", a, b, "NODE",
+                                        to->is.id, NULL);
     if (ok && reply.type == RESP_T_ERROR) {
         printf("\nAtomic slot migration failed: %.*s\n", (int)reply.str.len, reply.str.ptr);
         ok = false;

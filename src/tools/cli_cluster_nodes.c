@@ -92,7 +92,7 @@ static bool clusterErrorPasses(const struct respReply *reply) {
            strStarts(reply->str, STR("NOREPLICAS "));
 }
 
-bool cliClusterRequestPatiently(struct cliNode *n, struct respReply *reply, ...) {
+bool cliClusterRequestRetrying(struct cliNode *n, struct respReply *reply, ...) {
     struct str words[MAX_WORDS];
     va_list args;
     va_start(args, reply);
@@ -106,7 +106,7 @@ bool cliClusterRequestPatiently(struct cliNode *n, struct respReply *reply, ...)
     }
 }
 
-bool clusterSettled(const struct cliNode *n, struct respReply *reply) {
+bool clusterFinishRequest(const struct cliNode *n, struct respReply *reply) {
     bool ok = reply->type != RESP_T_ERROR;
     if (!ok) printf("Node %s:%d replied with error:\n%.*s\n", AT(n), (int)reply->str.len, reply->str.ptr);
     respReplyFree(reply);
@@ -115,10 +115,10 @@ bool clusterSettled(const struct cliNode *n, struct respReply *reply) {
 
 bool clusterDoWords(struct cliNode *n, int argc, const struct str *argv) {
     struct respReply reply;
-    return cliClusterRequestWords(n, &reply, argc, argv) && clusterSettled(n, &reply);
+    return cliClusterRequestWords(n, &reply, argc, argv) && clusterFinishRequest(n, &reply);
 }
 
-bool clusterDo(struct cliNode *n, ...) {
+bool clusterRun(struct cliNode *n, ...) {
     struct str words[MAX_WORDS];
     va_list args;
     va_start(args, n);
@@ -133,7 +133,7 @@ bool clusterNodeConnect(struct cliNode *n) {
     if (!cliConnect(&n->link) || !cliClusterRequest(n, &reply, "INFO", "cluster", NULL)) return false;
     bool ok = reply.type == RESP_T_ERROR || cliInfoNumber(reply.str, "cluster_enabled") == 1;
     if (!ok) cliClusterPrint(TONE_ERROR, "[ERR] Node %s:%d is not configured as a cluster node.\n", AT(n));
-    return clusterSettled(n, &reply) && ok;
+    return clusterFinishRequest(n, &reply) && ok;
 }
 
 /* The line about the node itself, which its view has no more use for. */
@@ -149,8 +149,8 @@ bool clusterNodeLoad(struct cliNode *n, struct toolNode **view, int *view_count)
     struct respReply reply;
     struct toolNode *nodes = NULL, *self = NULL;
     if (!cliClusterRequest(n, &reply, "CLUSTER", "NODES", NULL)) return false;
-    int count = reply.type == RESP_T_ERROR ? -1 : toolNodesRead(reply.str, &nodes);
-    if (!clusterSettled(n, &reply)) return false;
+    int count = reply.type == RESP_T_ERROR ? -1 : toolNodesParse(reply.str, &nodes);
+    if (!clusterFinishRequest(n, &reply)) return false;
     for (int i = 0; i < count; i++) {
         if (nodes[i].myself) self = &nodes[i];
     }
@@ -192,7 +192,7 @@ int64_t clusterNodeKeys(struct cliNode *n) {
     sds text = sdsnewstr(reply.type == RESP_T_ERROR ? STR("") : reply.str);
     int64_t keys = cliInfoKeys(text);
     sdsfree(text);
-    clusterSettled(n, &reply);
+    clusterFinishRequest(n, &reply);
     return keys;
 }
 
@@ -200,7 +200,7 @@ bool clusterSelect(struct cliNode *n, int database) {
     char number[LONG_STR_SIZE];
     if (n->link.db == database) return true;
     ll2string(number, database);
-    if (!clusterDo(n, "SELECT", number, NULL)) return false;
+    if (!clusterRun(n, "SELECT", number, NULL)) return false;
     n->link.db = database;
     return true;
 }
@@ -216,7 +216,7 @@ int64_t clusterKeysInSlot(struct cliNode *n, int slot) {
             !cliClusterRequest(n, &reply, "CLUSTER", "COUNTKEYSINSLOT", number, NULL))
             return -1;
         keys += reply.integer;
-        if (!clusterSettled(n, &reply)) return -1;
+        if (!clusterFinishRequest(n, &reply)) return -1;
     }
     return clusterSelect(n, 0) ? keys : -1;
 }
@@ -234,7 +234,7 @@ static bool cliNodesCountSlots(struct cliNode *n, int first, int count, int64_t 
         struct respReply reply;
         if (cliRead(&n->link, &reply) != CLI_READ_OK) return false;
         keys[first + i] += reply.integer;
-        ok = clusterSettled(n, &reply) && ok;
+        ok = clusterFinishRequest(n, &reply) && ok;
     }
     return ok;
 }
@@ -336,7 +336,7 @@ bool clusterLoad(struct cluster *c, const char *host, int port) {
     return true;
 }
 
-bool clusterAgrees(struct cluster *c, bool fresh) {
+bool clusterViewsAgree(struct cluster *c, bool fresh) {
     for (int i = 0; i < c->count; i++) {
         if (fresh && !clusterNodeLoad(c->nodes[i], NULL, NULL)) return false;
         if (strcmp(c->nodes[i]->signature, c->nodes[0]->signature) != 0) return false;
@@ -346,7 +346,7 @@ bool clusterAgrees(struct cluster *c, bool fresh) {
 
 bool clusterWaitForAgreement(struct cluster *c, int seconds) {
     for (; seconds > 0; seconds--) {
-        if (clusterAgrees(c, true)) return true;
+        if (clusterViewsAgree(c, true)) return true;
         printf(".");
         fflush(stdout);
         sleep(1);

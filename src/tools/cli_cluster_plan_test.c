@@ -21,7 +21,7 @@
 static void testNodes(void **state) {
     (void)state;
     struct toolNode *nodes;
-    int count = toolNodesRead(
+    int count = toolNodesParse(
         STR(ID_B " 10.0.0.1:7000@17000,name.example,shard-id=x myself,master - 0 0 3 connected 0-5 9 "
                  "[5->-" ID_A "] [7-<-" ID_A "]\n" ID_A " ::1:7001@17001 slave,fail? " ID_B
                  " 1 2 4 disconnected\n" ID_A
@@ -68,7 +68,7 @@ static void testBadNodes(void **state) {
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct toolNode *nodes;
-        assert_int_equal(-1, toolNodesRead(strOf(bad[i]), &nodes));
+        assert_int_equal(-1, toolNodesParse(strOf(bad[i]), &nodes));
         assert_null(nodes);
     }
 }
@@ -77,14 +77,14 @@ static void testAddresses(void **state) {
     (void)state;
     sds host;
     int port, bus;
-    assert_true(toolAddressRead(STR("localhost:1@2"), &host, &port, &bus));
+    assert_true(toolAddressParse(STR("localhost:1@2"), &host, &port, &bus));
     assert_true(strcmp(host, "localhost") == 0 && port == 1 && bus == 2);
     sdsfree(host);
-    assert_true(toolAddressRead(STR("[fe80::1]:7"), &host, &port, &bus));
+    assert_true(toolAddressParse(STR("[fe80::1]:7"), &host, &port, &bus));
     assert_true(strcmp(host, "fe80::1") == 0 && port == 7 && bus == 0);
     sdsfree(host);
-    assert_false(toolAddressRead(STR("localhost"), &host, &port, &bus));
-    assert_false(toolAddressRead(STR("localhost:"), &host, &port, &bus));
+    assert_false(toolAddressParse(STR("localhost"), &host, &port, &bus));
+    assert_false(toolAddressParse(STR("localhost:"), &host, &port, &bus));
 }
 
 static void testKeySlots(void **state) {

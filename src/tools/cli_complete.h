@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_complete.h - what a line that is being typed can be completed to: by the documentation of the commands,
- * and by the names that the server has. */
+/* cli_complete.h - completions of a line that is being typed, from the documentation of the commands and
+ * the names that the server has. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,13 +10,14 @@
 struct cli;
 
 struct cliFound {
-    sds *lines; /* whole lines, up to the cursor, in order */
-    sds *names; /* NULL, or the names that the lines end with, which the server has */
+    sds *lines; /* complete lines up to the cursor, in order */
+    sds *names; /* NULL, or the names on the server that the lines end with */
     int count;
-    sds common; /* NULL, or the line with what all names have in common, which is more than is typed */
+    sds common; /* NULL, or the line with the common prefix of all names, if that is longer than what is typed
+                 */
 };
 
 struct cliFound cliComplete(struct cli *c, const char *line);
 void cliFoundFree(struct cliFound *f);
-/* The connection that names are asked by, if there is one. */
+/* Closes the connection that asks for names, if there is one. */
 void cliCompleteEnd(void);

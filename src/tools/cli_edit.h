@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_edit.h - typing one line at a terminal: editing, history, hints behind the cursor and completion. */
+/* cli_edit.h - reads one line from a terminal, with editing, history, hints after the cursor and
+ * completion. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,12 +11,12 @@ struct cli;
 
 void cliEditInit(struct cli *c, int history_max);
 void cliEditEnd(void);
-void cliEditRemember(const char *line); /* in the history of this session */
+void cliEditRemember(const char *line); /* adds to the history of this session */
 
 enum cliEdited {
-    CLI_EDIT_LINE,          /* *line is the caller's; without its end */
-    CLI_EDIT_DROPPED,       /* Ctrl-C behind something typed, */
-    CLI_EDIT_EMPTY_DROPPED, /* or behind nothing */
-    CLI_EDIT_END            /* of the input */
+    CLI_EDIT_LINE,          /* *line is owned by the caller; it has no line end */
+    CLI_EDIT_DROPPED,       /* Ctrl-C on a line with text */
+    CLI_EDIT_EMPTY_DROPPED, /* Ctrl-C on an empty line */
+    CLI_EDIT_END            /* end of the input */
 };
 enum cliEdited cliEditLine(const char *prompt, sds *line);

@@ -146,7 +146,7 @@ static void cliLinkShakeHands(struct cli *c) {
     }
     if (c->resp == 3) {
         const char *hello[] = {"HELLO", "3"};
-        cliLinkGreet(c, "HELLO 3", c->resp_is_wish, 2, hello);
+        cliLinkGreet(c, "HELLO 3", c->resp_is_optional, 2, hello);
     }
 }
 

@@ -339,7 +339,7 @@ int cliParseOptions(struct cli *c, int argc, char **argv) {
     bool json = c->output == CLI_JSON || c->output == CLI_QUOTED_JSON;
     if (json && c->resp == 0) {
         c->resp = 3;
-        c->resp_is_wish = true;
+        c->resp_is_optional = true;
     }
     return first;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_progress.h - how far a long run has come: a line on standard error, where that is a terminal, that is
- * drawn anew some times a second once the run has taken a second. */
+/* cli_progress.h - the progress of a long run: a line on standard error, if that is a terminal, which is
+ * redrawn some times per second once the run has taken a second. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,14 +8,14 @@
 
 struct cliProgress {
     const char *what; /* "keys"; NULL: bytes */
-    int64_t total;    /* -1: not known */
+    int64_t total;    /* -1 if unknown */
     int64_t start_us, shown_us;
     bool is_on, is_shown;
 };
 
-/* Begins now. */
+/* Starts the clock. */
 struct cliProgress cliProgressStart(const char *what, int64_t total);
-/* `done` of them; `more`, which may be empty, comes behind the figures. */
+/* Shows that `done` of the total are done; `more`, which may be empty, follows the figures. */
 void cliProgressShow(struct cliProgress *p, int64_t done, const char *more);
-/* Something else is about to be printed, or the run has ended. */
+/* Removes the line, before other output and at the end of the run. */
 void cliProgressClear(struct cliProgress *p);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_target.h - the file of --rdb, --functions-rdb and --cluster backup, which is there when it is whole.
+/* cli_target.h - the file of --rdb, --functions-rdb and --cluster backup, which appears only when it is
+ * complete.
  *
- * What arrives goes to a temporary file beside the target, which is synced and renamed at the end. So a
- * transfer that fails leaves an earlier file as it was, and nothing that looks like a backup. What is no
- * regular file (a pipe, a device) and standard output, "-", are written to directly. */
+ * Data that arrives goes to a temporary file in the same directory, which is synced and renamed at the
+ * end. A transfer that fails leaves an earlier file as it was, and nothing that looks like a backup.
+ * Standard output ("-") and files that are not regular (a pipe, a device) are written to directly. */
 #pragma once
 
 #include "base/sds.h"
@@ -11,12 +12,12 @@
 struct cliTarget {
     int fd;
     sds path;      /* as the user wrote it */
-    sds final;     /* where it lies when links are followed */
-    sds temporary; /* NULL: written to directly */
+    sds final;     /* the path with links followed */
+    sds temporary; /* NULL if `final` is written to directly */
 };
 
-/* Each of these ends the program with a message and exit code 1 when it fails, without the temporary file.
- * One target is open at a time. */
+/* On failure each of these removes the temporary file and ends the program with a message and exit code
+ * 1. Only one target may be open at a time. */
 void cliTargetOpen(struct cliTarget *t, const char *path);
 void cliTargetPut(struct cliTarget *t, struct str bytes);
 void cliTargetFinish(struct cliTarget *t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tool_nodes.c - the text of CLUSTER NODES, addresses and slots. Part of tool_nodes.h. */
+/* tool_nodes.c - parses the text of CLUSTER NODES, addresses and slots. See tool_nodes.h. */
 #define _GNU_SOURCE /* memrchr */
 #include "tools/tool_nodes.h"
 
@@ -46,7 +46,7 @@ static bool toolNodesParsePort(struct str text, int *port) {
     return true;
 }
 
-bool toolAddressRead(struct str text, sds *host, int *port, int *bus) {
+bool toolAddressParse(struct str text, sds *host, int *port, int *bus) {
     const char *at = memchr(text.ptr, '@', text.len);
     size_t len = at ? (size_t)(at - text.ptr) : text.len;
     const char *colon = memrchr(text.ptr, ':', len);
@@ -93,7 +93,7 @@ static bool toolNodesReadSlot(struct str text, int *slot) {
     return true;
 }
 
-/* "[5->-id]" or "[5-<-id]" */
+/* Reads "[5->-id]" or "[5-<-id]". */
 static bool toolNodesReadOpenSlot(struct toolNode *n, struct str word) {
     const char *dash = memchr(word.ptr, '-', word.len);
     struct cliOpenSlot open;
@@ -124,7 +124,7 @@ static bool toolNodesReadNode(struct toolNode *n, sds *words, int count) {
     if (count < FIELDS_BEFORE_SLOTS || !toolNodesReadId(n->id, words[0], sdslen(words[0]))) return false;
     const char *comma = strchr(words[1], ',');
     struct str address = strN(words[1], comma ? (size_t)(comma - words[1]) : sdslen(words[1]));
-    if (!toolAddressRead(address, &n->host, &n->port, &n->bus_port)) return false;
+    if (!toolAddressParse(address, &n->host, &n->port, &n->bus_port)) return false;
     toolNodesReadFlags(n, words[2]);
     if (strcmp(words[3], "-") != 0 && !toolNodesReadId(n->primary, words[3], sdslen(words[3]))) return false;
     if (!string2ull(sdsview(words[6]), &n->epoch)) return false;
@@ -135,7 +135,7 @@ static bool toolNodesReadNode(struct toolNode *n, sds *words, int count) {
     return true;
 }
 
-int toolNodesRead(struct str text, struct toolNode **nodes) {
+int toolNodesParse(struct str text, struct toolNode **nodes) {
     int lines_count, count = 0;
     bool ok = true;
     sds *lines = sdssplitlen(text.ptr, text.len, "\n", 1, &lines_count);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tool_nodes.h - what CLUSTER NODES says, for the tools: this is the only place that reads its text.
+/* tool_nodes.h - the text of CLUSTER NODES, which only this module parses.
  *
  *     <id> <host>:<port>@<bus>[,<hostname>] <flags> <primary|-> <ping> <pong> <epoch> <link> <slots ...>
  *
- * Slots are "5", "7-9", and on the line of the node that was asked "[5->-id]" (leaving) and "[5-<-id]"
- * (coming). */
+ * Slots are "5" and "7-9"; on the line of the node that was asked also "[5->-id]" (being migrated away)
+ * and "[5-<-id]" (being imported). */
 #pragma once
 
 #include <stdbool.h>
@@ -31,23 +31,23 @@ static inline void nodeSlotsRemove(struct nodeSlots *s, int slot) {
     s->words[slot / 64] &= ~(1ull << (slot % 64));
 }
 int nodeSlotsCount(const struct nodeSlots *s);
-/* The first run of slots from `from` on: *first to *last. False when there is none. */
+/* Finds the first run of slots from `from` on: *first to *last. Returns false when there is none. */
 bool nodeSlotsRun(const struct nodeSlots *s, int from, int *first, int *last);
-/* "[0-5],[7]". Empty when there are none. */
+/* Returns "[0-5],[7]"; empty when there are no slots. */
 sds slotSetText(const struct nodeSlots *s);
 
 struct cliOpenSlot {
     int slot;
-    bool importing;                 /* else it migrates */
-    char peer[CLUSTER_ID_SIZE + 1]; /* from where, or to where */
+    bool importing;                 /* else migrating */
+    char peer[CLUSTER_ID_SIZE + 1]; /* the source of an import, the target of a migration */
 };
 
 struct toolNode {
     char id[CLUSTER_ID_SIZE + 1];
-    char primary[CLUSTER_ID_SIZE + 1]; /* of a replica; else empty */
+    char primary[CLUSTER_ID_SIZE + 1]; /* the primary's id of a replica; else empty */
     sds host;                          /* may be empty: the node does not know its own address yet */
-    int port, bus_port;                /* bus_port 0: not told */
-    sds flags;                         /* as they are, without "myself" */
+    int port, bus_port;                /* bus_port 0 if unknown */
+    sds flags;                         /* unchanged, but without "myself" */
     bool myself, replica, failed, handshake, noaddr, connected;
     uint64_t epoch;
     struct nodeSlots slots;
@@ -55,15 +55,16 @@ struct toolNode {
     int open_count;
 };
 
-/* All nodes of the text, in its order; *nodes is the caller's. Returns how many, -1 when a line is not
- * understood. */
-int toolNodesRead(struct str text, struct toolNode **nodes);
+/* Reads all nodes of the text in its order. The caller owns *nodes. Returns how many there are, -1 when
+ * a line is malformed. */
+int toolNodesParse(struct str text, struct toolNode **nodes);
 void toolNodesFree(struct toolNode *nodes, int count);
-/* What all nodes have to agree on: "id:[0-5],[7]|..." of those with slots, ordered by id. */
+/* Returns the view that all nodes have to agree on: "id:[0-5],[7]|..." of those with slots, ordered by
+ * id. */
 sds toolNodesSignature(const struct toolNode *nodes, int count);
-/* "host:port", "[v6]:port" or "v6:port", with "@bus" behind it perhaps (*bus NULL: it is not wanted). False
- * when it is none. *host is the caller's. */
-bool toolAddressRead(struct str text, sds *host, int *port, int *bus);
+/* Reads "host:port", "[v6]:port" or "v6:port", optionally followed by "@bus"; bus may be NULL. The
+ * caller owns *host. Returns false for anything else. */
+bool toolAddressParse(struct str text, sds *host, int *port, int *bus);
 
-/* Of a key, by its hash tag if there is one. */
+/* Returns the slot of a key, by its hash tag if it has one. */
 int toolKeySlot(struct str key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tool_tls.h - how the tools reach a server: plainly, or over TLS when its options say so. */
+/* tool_tls.h - the tools' connections to a server, over TLS when the options say so. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,17 +7,17 @@
 #include "net/tls.h"
 
 struct toolTls {
-    bool on, insecure; /* --tls; --insecure: whoever the server says it is */
-    const char *sni, *ca_file, *ca_dir, *cert, *key, *ciphers, *ciphersuites; /* NULL: not given */
+    bool on, insecure; /* --tls; --insecure: the server's certificate is not verified */
+    const char *sni, *ca_file, *ca_dir, *cert, *key, *ciphers, *ciphersuites; /* NULL if not given */
     struct tlsContext *context;
 };
 
-/* When TLS is on: makes the context, or prints what is wrong with the options and exits. Before threads
- * start. */
+/* If TLS is on, creates the context; prints what is wrong with the options and exits if that fails. Must
+ * be called before threads start. */
 void toolTlsStart(struct toolTls *t);
-/* The text of --help about these options: lines as wide as in both programs. */
+/* The part of --help about these options; its lines are as wide as those of both programs. */
 extern const char tool_tls_usage[];
 
-/* Makes a connected socket into a connection, non-blocking and in no event loop, after the handshake if there
- * is TLS. NULL and *err; the fd is closed then. */
+/* Makes a connected socket into a non-blocking connection without event loop, after the handshake if
+ * there is TLS. Returns NULL and *err on failure; the socket is closed then. */
 struct connection *toolConnection(const struct toolTls *t, int fd, int timeout_ms, sds *err);

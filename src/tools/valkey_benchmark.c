@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* valkey_benchmark.c - the program valkey-benchmark: runs the tests asked for and reports on each.
+/* valkey_benchmark.c - the program valkey-benchmark, which runs the tests asked for and reports on each.
  *
- * The parts: benchmark_options.c reads the command line, benchmark_suite.c knows the tests,
- * benchmark_request.c makes a command into bytes, benchmark_run.c puts the load on a server,
- * benchmark_uri.c a server given as a URI, benchmark_scan.c counts replies, benchmark_latencies.c counts
- * latencies, benchmark_cluster.c knows the nodes of a cluster, benchmark_report.c prints, benchmark_versus.c
- * compares servers, benchmark_fuzz.c sends random commands (benchmark_fuzz_grammar.c makes them). */
+ * The parts: benchmark_options.c reads the command line, benchmark_uri.c a server given as a URI,
+ * benchmark_suite.c has the tests, benchmark_request.c turns a command into bytes, benchmark_run.c puts
+ * the load on a server, benchmark_scan.c counts replies, benchmark_latencies.c counts latencies,
+ * benchmark_cluster.c keeps the nodes of a cluster, benchmark_report.c prints, benchmark_versus.c
+ * compares servers, benchmark_fuzz.c sends random commands (made by benchmark_fuzz_grammar.c). */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include "net/connection.h"
 #include "tools/benchmark.h"
 
-/* A test that fails does not keep the others from being run. */
+/* Runs one test; a failed test does not prevent the others. */
 static bool valkeyBenchmarkRunTest(const struct benchOptions *o, const struct benchTest *test) {
     struct benchResult result;
     sds err = NULL;
@@ -54,7 +54,7 @@ static int valkeyBenchmarkRunTests(const struct benchOptions *o, const struct be
     return status;
 }
 
-/* Better to say once that there is no server than once per test. */
+/* Checks the servers first, so that a missing server is reported once instead of once per test. */
 static bool valkeyBenchmarkServersAnswer(const struct benchOptions *o) {
     for (int i = 0; i < o->server_count; i++) {
         sds err = NULL;
@@ -70,8 +70,8 @@ static bool valkeyBenchmarkServersAnswer(const struct benchOptions *o) {
     return true;
 }
 
-/* The first of the connections that says something, which nobody asked it for, or is closed. */
-static struct connection *valkeyBenchmarkFirstThatSpeaks(struct connection **conns, int count) {
+/* Returns the first connection that has data to read or is closed. */
+static struct connection *valkeyBenchmarkFindReadable(struct connection **conns, int count) {
     struct pollfd *fds = zcalloc((size_t)count, sizeof *fds);
     for (int i = 0; i < count; i++) fds[i] = (struct pollfd){.fd = conns[i]->fd, .events = POLLIN};
     while (poll(fds, (nfds_t)count, -1) < 0 && errno == EINTR) {
@@ -82,9 +82,10 @@ static struct connection *valkeyBenchmarkFirstThatSpeaks(struct connection **con
     return conns[first];
 }
 
-/* Waits for ever, unless the server ends a connection: above maxclients it says why, and then closes. */
+/* Waits forever, unless the server ends a connection: above maxclients it sends the reason, and then
+ * closes. */
 static void valkeyBenchmarkStayConnected(struct connection **conns, int count) {
-    sds err = NULL, reply = benchReadReply(valkeyBenchmarkFirstThatSpeaks(conns, count), &err);
+    sds err = NULL, reply = benchReadReply(valkeyBenchmarkFindReadable(conns, count), &err);
     if (reply && reply[0] == '-')
         fprintf(stderr, "Error from server: %.*s\n", (int)strcspn(reply + 1, "\r\n"), reply + 1);
     else
@@ -93,7 +94,7 @@ static void valkeyBenchmarkStayConnected(struct connection **conns, int count) {
     sdsfree(err);
 }
 
-/* -I: connections that do nothing. */
+/* -I: opens idle connections. */
 static int valkeyBenchmarkStayIdle(const struct benchOptions *o) {
     printf("Creating %d idle connections and waiting forever (Ctrl+C when done)\n", o->clients);
     benchRaiseFileLimit(o->clients);

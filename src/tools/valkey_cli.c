@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* valkey_cli.c - the program valkey-cli: decides between one command, a script, lines from standard input
- * and the prompt.
+/* valkey_cli.c - the program valkey-cli, which chooses between one command, a script, lines from
+ * standard input and the prompt.
  *
- * The parts: cli_options.c reads the command line, cli_link.c holds the connection, cli_format.c makes
- * replies into text, cli_exec.c runs commands, cli_prompt.c is the interactive session, cli_help.c asks the
- * server about its commands; each mode (--stat and the like) has a file of its own. */
+ * The parts: cli_options.c reads the command line, cli_link.c holds the connection, cli_format.c turns
+ * replies into text, cli_exec.c runs commands, cli_prompt.c is the interactive session, cli_help.c shows
+ * the documentation of the server's commands; each mode (--stat and the like) has its own file. */
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static bool valkeyCliAddWords(struct cli *c, struct cliCommand *cmd, int count, 
     return true;
 }
 
-/* -x and -X */
+/* Adds the argument that -x and -X read from standard input. */
 static bool valkeyCliAddStdin(struct cli *c, struct cliCommand *cmd) {
     if (c->last_from_stdin) valkeyCliAddWord(cmd, valkeyCliReadAll(stdin));
     if (!c->stdin_tag) return true;
@@ -64,7 +64,7 @@ static bool valkeyCliAddStdin(struct cli *c, struct cliCommand *cmd) {
     return false;
 }
 
-/* EVAL script numkeys key ... arg ... from: file key ... , arg ... */
+/* Makes EVAL script numkeys key ... arg ... of the words: file key ... , arg ... */
 static bool valkeyCliScriptCommand(struct cli *c, struct cliCommand *cmd, int count, char **words) {
     FILE *f = fopen(c->eval_file, "re");
     if (!f) {
@@ -97,7 +97,7 @@ static int valkeyCliRunCommand(struct cli *c, int count, char **words) {
 static int valkeyCliRunLines(struct cli *c) {
     c->by_line = true;
     if (!cliConnect(c)) return 1;
-    c->error_exit = false; /* lines do not depend on each other: -e is for one command */
+    c->error_exit = false; /* lines are independent; -e is for a single command */
     char *line = NULL;
     size_t cap = 0;
     bool more = true;
@@ -111,12 +111,12 @@ static int valkeyCliRunLines(struct cli *c) {
 
 static int valkeyCliRunPrompt(struct cli *c) {
     c->by_line = true;
-    cliConnect(c); /* without a server, too, there is a prompt: "connect" may help */
+    cliConnect(c); /* the prompt starts without a server, too: "connect" may help */
     cliPrompt(c);
     return 0;
 }
 
-/* A mode of its own; what it needs is a connection. */
+/* Runs a mode that only needs a connection. */
 static int valkeyCliRunMode(struct cli *c) {
     static int (*const modes[])(struct cli *) = {
         [CLI_PIPE] = cliPipe,
@@ -142,10 +142,10 @@ static int valkeyCliRunMode(struct cli *c) {
     return modes[c->mode](c);
 }
 
-/* Sessions of the debugger, until the user does not ask for another; behind each, commands. */
+/* Runs debugger sessions until the user asks for no more; then commands. */
 static int valkeyCliRunDebugger(struct cli *c, int count, char **words) {
     enum cliDebugEnd end = CLI_DEBUG_RESTART;
-    c->output = CLI_TTY; /* a person debugs */
+    c->output = CLI_TTY; /* the debugger is interactive */
     while (end == CLI_DEBUG_RESTART) {
         struct cliCommand cmd = {0};
         cliDisconnect(c);
