@@ -1,9 +1,9 @@
-"""bench.py - what the benchmarks share: peers, data, load, tables, charts, RESULTS.md.
+"""bench.py - the common parts of the benchmarks: peers, data, load, tables, charts, RESULTS.md.
 
 The servers run one at a time on one CPU, the client on another. Python starts them and reads their INFO; the load
-comes from src/valkey-benchmark, which interleaves the servers in rounds and gives medians.
+comes from src/valkey-benchmark, which interleaves the servers in rounds and prints medians.
 
-    Server (ours, peers)  <-EVAL-  fill            data, made inside the server
+    Server (ours, peers)  <-EVAL-  fill            data, created inside the server
                           <------  valkey-benchmark --vs --csv
                           -INFO->  used_memory
 """
@@ -40,8 +40,8 @@ def label_of(program):
 
 
 def find_peers(named):
-    """Programs to compare with, the first of which gives the ratios: those named, or PEERS, or Valkey as utils/oracle has
-    fetched it (else one that is installed) and redis-server; never ourselves under another name."""
+    """Programs to compare with; ratios are relative to the first. They are those named, or PEERS, or Valkey as utils/oracle
+    has fetched it (otherwise an installed one) and redis-server; this server under another name is left out."""
     fetched = os.path.join(os.environ.get("ORACLE", os.path.join(top, "build", "oracle")), "bin", "valkey-server")
     valkey = fetched if os.path.exists(fetched) else "valkey-server"
     peers = named or os.environ.get("PEERS", valkey + " redis-server").replace(":", " ").split()
@@ -52,7 +52,7 @@ def find_peers(named):
             if named or "PEERS" in os.environ:
                 sys.exit("There is no program %s." % peer)
             continue
-        # The path stays as it is: a program may act by the name that it is called by.
+        # The path is not resolved, because a program may depend on the name under which it is called.
         if not any(os.path.samefile(path, other) for other in paths + [OURS]):
             paths.append(os.path.abspath(path))
     if not paths:
@@ -61,7 +61,7 @@ def find_peers(named):
 
 
 def pin():
-    """This process, and the client it starts, on one CPU. Returns another one for the servers; None: there is none."""
+    """Puts this process, and the client that it starts, on one CPU. Returns another one for the servers, or None."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         return None
@@ -73,7 +73,7 @@ class Field:
     """Ours and the peers, running and empty."""
 
     def __init__(self, peers, cpu, ours=(("ours", ()),)):
-        """`ours`: (label, options) of each configuration of ours."""
+        """`ours` has (label, options) of each configuration of this server."""
         programs = [OURS] * len(ours) + peers
         options = [list(words) for _, words in ours] + [[] for _ in peers]
         labels = [label for label, _ in ours] + [label_of(p) for p in peers]
@@ -96,7 +96,7 @@ class Field:
 
     @staticmethod
     def used_memory(server):
-        """Bytes in use and resident, when lazy freeing has ended."""
+        """Returns the bytes in use and resident, after lazy freeing has ended."""
         while int(server.info("memory").get("lazyfree_pending_objects", 0)):
             time.sleep(0.1)
         server.admin.call("MEMORY", "PURGE")
@@ -104,24 +104,24 @@ class Field:
         return int(info["used_memory"]), int(info["used_memory_rss"])
 
     def restart(self):
-        """Empty servers that have never been full: what is resident would not shrink again."""
+        """Restarts the servers, as resident memory would not shrink again after a load."""
         for server in self.servers:
             server.stop()
             server.start()
         self.mark()
 
     def mark(self):
-        """What is there now is no data."""
+        """Takes the present memory as that of an empty server."""
         self.empty = [self.used_memory(s) for s in self.servers]
 
     def memory(self):
-        """(bytes in use, bytes resident) that the data takes in each server."""
+        """Returns (bytes in use, bytes resident) of the data in each server."""
         time.sleep(1)  # let tables that were growing come to rest
         now = [self.used_memory(s) for s in self.servers]
         return [(n[0] - e[0], n[1] - e[1]) for n, e in zip(now, self.empty)]
 
     def memory_per(self, count):
-        """The same for each of `count` elements."""
+        """Returns the memory of the data divided by `count` elements."""
         return [(used / count, resident / count) for used, resident in self.memory()]
 
     def fill(self, script, start, stop, chunk, *more):
@@ -129,7 +129,7 @@ class Field:
             fill_server(server, script, start, stop, chunk, *more)
 
     def run(self, command, requests, pipeline, key_range, rounds, *options):
-        """The load on each server in turn. Returns a row for each: {rps_median, cpu_s_per_million, ...}."""
+        """Runs the load on each server in turn. Returns a row for each: {rps_median, cpu_s_per_million, ...}."""
         words = [CLIENT, "--csv", "-c", "50", "-P", pipeline, "-n", requests, "-r", key_range, "--rounds", rounds]
         words += ["-h", self.servers[0].host, "-p", self.servers[0].port, *options]
         for server in self.servers[1:]:
@@ -165,7 +165,7 @@ def everywhere(field, *command):
 
 
 def empty(field):
-    """FLUSHALL, and memory in use is counted from here; what is resident is not (see restart)."""
+    """Runs FLUSHALL, and counts memory in use from here on, but not resident memory (see restart)."""
     everywhere(field, b"FLUSHALL")
     field.mark()
 
@@ -186,7 +186,7 @@ end"""
 FILL_ONE_SET = """
 for i = tonumber(ARGV[1]), ARGV[2] - 1 do redis.call('zadd', 'big', i, 'member:' .. i) end"""
 
-# Scores that no shorter number stands for; members of 7 to 13 bytes.
+# Scores that have no shorter representation; members of 7 to 13 bytes.
 FILL_DOUBLES = """
 for i = tonumber(ARGV[1]), ARGV[2] - 1 do
     math.randomseed(i)
@@ -197,7 +197,7 @@ end"""
 FILL_LONG_MEMBERS = """
 for i = tonumber(ARGV[1]), ARGV[2] - 1 do redis.call('zadd', 'big', i, string.rep('m', 88) .. string.format('%012d', i)) end"""
 
-# What a sorted set may hold: name, script.
+# Contents of a sorted set: name, script.
 ZSET_KINDS = [
     ("scores in order", FILL_ONE_SET),
     ("random doubles", FILL_DOUBLES),
@@ -235,7 +235,7 @@ def speeds(runs):
 
 
 def compared_head(labels):
-    """The head of what `compared` and `compared_memory` make."""
+    """Returns the header of the tables of `compared` and `compared_memory`."""
     return ["what"] + labels + ["ratio", "CPU ratio", "budget", "met"]
 
 
@@ -244,8 +244,8 @@ def met(holds):
 
 
 def compared(what, runs, budget, by="rps"):
-    """A row: (requests/s, CPU µs) of ours and of the peers. Ratios are ours / first peer. What has to be met is the least ratio
-    of requests/s; by "cpu" the largest of CPU times; by "either" the better of the two: the client may be what limits."""
+    """A row: (requests/s, CPU µs) of ours and of the peers. Ratios are ours / first peer. The requirement is the smallest ratio
+    of requests/s; with "cpu" the largest of CPU times; with "either" the better of the two, as the client may be the limit."""
     (rps, cpu), (peer_rps, peer_cpu) = runs[:2]
     ratio, cpu_ratio = rps / peer_rps, cpu / peer_cpu if peer_cpu else 1
     holds = {"rps": ratio >= budget, "cpu": cpu_ratio <= budget, "either": max(ratio, 1 / cpu_ratio if cpu_ratio else 0) >= budget}[by]
@@ -274,7 +274,7 @@ def machine():
 
 
 def section_text(name, title, text):
-    """A benchmark's section of RESULTS.md; the two comments are how it is found again."""
+    """A benchmark's section of RESULTS.md, which is found again by its two comments."""
     command = " ".join(["utils/bench/" + name] + [shlex.quote(a) for a in sys.argv[1:] if a != "--write"])
     setting = ["%s=%s" % (v, shlex.quote(os.environ[v])) for v in ("COUNTS", "ZSET_COUNT", "PEERS", "SCALE") if v in os.environ]
     return "<!-- begin %s -->\n## %s\n%s, %s  \n`%s`\n\n%s\n<!-- end %s -->\n" % (
@@ -282,7 +282,7 @@ def section_text(name, title, text):
 
 
 def publish(name, title, text, write):
-    """Prints the section, and puts it in the place of the former one in RESULTS.md when asked to."""
+    """Prints the section, and replaces the former one in RESULTS.md if `--write` was given."""
     section = section_text(name, title, text)
     print(section)
     if not write:

@@ -1,11 +1,12 @@
-"""cluster_migration.py - slots with their data go from one node to another of the same kind, at once (CLUSTER MIGRATESLOTS):
-keys per second, processor time of all that take part, and how long another client of either node waits meanwhile.
+"""cluster_migration.py - moves slots with their data from one node to another of the same kind, at once (CLUSTER
+MIGRATESLOTS), and measures keys per second, the processor time of all processes involved, and how long another client of
+either node waits meanwhile.
 
     source ── CLUSTER MIGRATESLOTS ──▶ target        one migration at a time, rounds interleaved over the programs
       ▲                                  ▲
       └──── a client each, PING every ms ──┘
 
-A part of utils/bench/cluster.
+It is a part of utils/bench/cluster.
 """
 import multiprocessing
 import os
@@ -35,7 +36,7 @@ def strings(size):
 
 
 def commands(make):
-    """make(i): the commands that make the data of number i."""
+    """make(i) returns the commands that create the data of number i."""
     def fill(server, keys):
         for first in range(0, keys, CHUNK):
             batch = [c for i in range(first, min(first + CHUNK, keys)) for c in make(i)]
@@ -57,7 +58,7 @@ def zset_of_50(i):
     return [(b"ZADD", b"key:%d" % i) + tuple(w for m in range(50) for w in (b"%d.5" % m, b"member:%d" % m))]
 
 
-# what, how many at scale 1, what makes them, is it held to the budget?
+# name, count at scale 1, a function that creates the data, whether the budget applies
 ROWS = [
     ("strings of 500 B, 1 GB", 2000000, strings(500), True),
     ("strings of 10 B", 2000000, strings(10), False),
@@ -94,7 +95,7 @@ class Pair:
         self.nodes = []
         try:
             for _ in range(2):
-                # The bus would have a port 10,000 higher, which there need not be.
+                # The default port of the bus, 10,000 higher, may be out of range.
                 self.nodes.append(Server(program, None, ("--cluster-enabled", "yes", "--cluster-port", str(free_port()),
                                                          "--enable-debug-command", "yes")))
             self.source, self.target = self.nodes
@@ -124,7 +125,7 @@ class Pair:
         return dict(zip(words[::2], words[1::2]))
 
     def cpu_s(self):
-        """Of both, and of the children that have ended."""
+        """CPU seconds of both nodes, and of their children that have ended."""
         total = 0
         for node in self.nodes:
             with open("/proc/%d/stat" % node.process.pid) as f:

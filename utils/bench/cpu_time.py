@@ -1,12 +1,12 @@
-"""cpu_time.py - CPU time of a running program, by thread, and what a request costs of it.
+"""cpu_time.py - CPU time of a running program, by thread, and per request.
 
-The kernel keeps three accounts, each good for something else:
+The kernel keeps three accounts, each with its own use:
 
     /proc/PID/task/*/schedstat   nanoseconds of each thread, exact
-    /proc/PID/task/*/stat        its ticks of 10 ms in user mode and in the kernel
-    the CPU clock of PID         nanoseconds of all threads together, those that have ended included
+    /proc/PID/task/*/stat        ticks of 10 ms of each thread, in user mode and in the kernel
+    the CPU clock of PID         nanoseconds of all threads together, including those that have ended
 
-So the sum is taken from the first and the last, and only the share of the kernel from the ticks: of all rounds together,
+So the sum is taken from the first and the last, and only the share of the kernel from the ticks of all rounds together,
 as one round has too few of them.
 """
 import os
@@ -24,7 +24,7 @@ def group_of(pid, tid, name):
 
 
 class Times:
-    """What has been used up to now: all_ns, and by thread (group, name, ns, user ticks, kernel ticks)."""
+    """CPU time used so far: all_ns, and by thread (group, name, ns, user ticks, kernel ticks)."""
 
     def __init__(self, pid):
         self.threads = {}
@@ -33,7 +33,7 @@ class Times:
                 self.threads[tid] = self.thread(pid, tid)
             except OSError:
                 pass  # it has ended
-        # As clock_getcpuclockid() makes it; 2: what the scheduler counts.
+        # The same value as of clock_getcpuclockid(); 2 selects the scheduler's count.
         self.all_ns = int(time.clock_gettime((~pid << 3) | 2) * 1e9)
 
     @staticmethod
@@ -51,7 +51,7 @@ class Times:
 
 
 class Used:
-    """What was used between two times, for so many requests."""
+    """CPU time used between two moments, for a number of requests."""
 
     def __init__(self, before, after, requests, rps):
         self.requests, self.rps, self.all_ns = requests, rps, after.all_ns - before.all_ns
@@ -89,7 +89,7 @@ def kernel_share(ticks):
 
 
 def by_thread(rounds, name):
-    """(user, kernel) of the threads of that name."""
+    """Returns (user, kernel) of the threads of that name."""
     seen = [(u.names[name], u.requests) for u in rounds if name in u.names]
     share = kernel_share([names for names, _ in seen])
     us = statistics.median(names[2] / requests for names, requests in seen) / 1000

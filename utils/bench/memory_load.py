@@ -1,13 +1,14 @@
-"""memory_load.py - the data of utils/bench/memory, and what it takes in a server.
+"""memory_load.py - the data of utils/bench/memory, and its memory in a server.
 
-A row is one kind of data, a cell one size of it; every cell is loaded into servers of its own, all at once and with the same bytes:
+A row is one kind of data, a cell one size of it; every cell is loaded into servers of its own, all at once and with the same
+bytes:
 
     chunk k of commands --> ours, (ours with its other index), peer, ...      chunk k + 1 is composed meanwhile
 
-A table that doubles is half empty after it has, and full before: at one count a server may look good by luck. So used_memory is read
-at STEPS counts on the way, equal factors apart, from a little above half of all elements to all of them, which is one period of
-doubling; what counts is their mean. A table that is being renewed exists twice for a while: where used_memory per element has risen
-since the count before, reads of what is not there go on until the table has come to rest.
+A table is full before it doubles, and half empty afterwards, so at a single count a server may look good by luck. Therefore
+used_memory is read at STEPS counts, equal factors apart, from a little above half of all elements to all of them, which is
+one period of doubling; the result is their mean. A table that is being resized exists twice for a while: where used_memory
+per element has risen since the previous count, missing keys are read until the resize is complete.
 """
 import math
 import random
@@ -32,8 +33,8 @@ SKIPLIST, BTREE = "skiplist", "btree"
 
 
 class Words:
-    """Names that no two elements share, and values: of letters only, so that no server takes one for a number, and without common
-    beginnings, so that none can leave them out."""
+    """Unique names of elements, and values: of letters only, so that no server stores one as a number, and without common
+    prefixes, so that none can omit them."""
 
     def __init__(self, count):
         mix, letters = random.Random(14), bytes.maketrans(b"0123456789abcdef", b"ghijklmnopqrstuv")
@@ -48,7 +49,7 @@ class Words:
         return [head + text[at : at + more] for head, at in zip(self.heads[first:last], self.starts[first:last])]
 
     def values(self, length, first, last, other=0):
-        """`other`: of several values of an element, which one."""
+        """`other` selects one of several values of an element."""
         text, shift = self.text, 97 * other
         return [text[at : at + length] for at in ((s + shift) % TEXT for s in self.starts[first:last])]
 
@@ -61,8 +62,8 @@ def interleaved(*columns):
 
 
 class Cell:
-    """One size of a row. `parts` are the words of an element's command: bytes that are always the same, or (function, length), where
-    function(words, first, last) gives that word for these elements."""
+    """One size of a row. `parts` are the words of an element's command: constant bytes, or (function, length), where
+    function(words, first, last) returns that word for these elements."""
 
     def __init__(self, sizes, parts, absent):
         self.sizes, self.size = sizes, " + ".join(map(str, sizes))
@@ -70,7 +71,7 @@ class Cell:
         self.variable = [p[0] for p in parts if not isinstance(p, bytes)]
 
     def commands(self, words, first, last):
-        """The bytes of the commands of these elements. Scores have no fixed length: their header is a word, too."""
+        """Returns the bytes of the commands of these elements. Scores have no fixed length: their header is a word, too."""
         template = b"*%d\r\n" % len(self.parts)
         for part in self.parts:
             if isinstance(part, bytes):
@@ -93,8 +94,8 @@ def score():
 
 
 class Row:
-    """`axes`: what the sizes of its cells are of. `wanted`: (largest mean ratio, largest ratio of any cell or None). `index`: that of
-    sorted sets, else None."""
+    """`axes` names the sizes of its cells. `wanted` is (largest mean ratio, largest ratio of any cell or None). `index` is that
+    of sorted sets, otherwise None."""
 
     def __init__(self, title, name, axes, wanted, cells, index=None):
         self.title, self.name, self.axes, self.wanted, self.cells, self.index = title, name, axes, wanted, cells, index
@@ -133,7 +134,7 @@ ROWS = [
 
 
 class Configuration:
-    """A server to start: `index` is that of its sorted sets, where there is a choice."""
+    """A server to start; `index` is that of its sorted sets, if there is a choice."""
 
     def __init__(self, label, program, options, index):
         self.label, self.program, self.options, self.index = label, program, list(options), index
@@ -147,7 +148,7 @@ def configurations(peers):
 
 
 class Taken:
-    """What a cell took in one server: bytes of used_memory per element at each count, resident bytes at the end for each of used."""
+    """The memory of a cell in one server: bytes of used_memory per element at each count, and at the end resident bytes per used byte."""
 
     def __init__(self, counts):
         self.counts, self.used, self.resident = counts, [], None
@@ -175,7 +176,7 @@ class Subject:
         return int(self.server.info("memory")["used_memory"])
 
     def resident(self):
-        """Bytes, as the kernel counts them; INFO tells what was so at the last tick."""
+        """Resident bytes, from the kernel, as INFO shows the value of the last tick."""
         with open("/proc/%s/statm" % self.pid) as f:
             return int(f.read().split()[1]) * PAGE
 
@@ -197,7 +198,7 @@ class Subject:
             time.sleep(0.05)
 
     def begin(self, counts):
-        """What is there now is no data."""
+        """Takes the present memory as that of an empty server."""
         self.taken = Taken(counts)
         self.empty_used, self.empty_resident = self.used(), self.resident()
 
@@ -218,7 +219,7 @@ class Subject:
 
 
 class Waiting:
-    """Loaded servers whose resident memory is due for a look; then they end."""
+    """Loaded servers whose resident memory is to be read before they end."""
 
     def __init__(self, rest_s):
         self.rest_s, self.due = rest_s, []
@@ -244,7 +245,7 @@ def stop(subjects):
 
 
 def load(subjects, cell, words, first, last, meanwhile=lambda: None):
-    """All elements from first to last - 1 into all of them, a pipeline at a time."""
+    """Loads all elements from first to last - 1 into all servers, a pipeline at a time."""
     at, data = first, None
     while at < last or data:
         if data:
@@ -262,7 +263,7 @@ def load(subjects, cell, words, first, last, meanwhile=lambda: None):
 
 
 def measure(subjects, cell, words, counts, waiting):
-    """Loads the cell into all of them, with a look at each count; the last look has to wait."""
+    """Loads the cell into all servers, and reads the memory at each count; the last reading has to wait."""
     for subject in subjects:
         subject.begin(counts)
     loaded = 0
@@ -284,7 +285,7 @@ class Sweep:
         self.words = Words(max(self.counts[-1], WARM_UP))
 
     def start(self, row, cell):
-        """Servers for this cell, warm and empty. Those that differ only in the index of their sorted sets are there for these only."""
+        """Returns warm, empty servers for this cell. Servers that differ only in the index of sorted sets are used for these only."""
         subjects = []
         try:
             for configuration in self.configurations:

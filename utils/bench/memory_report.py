@@ -1,6 +1,6 @@
-"""memory_report.py - what utils/bench/memory tells: means, worst cells, tables, heat map. Nothing is measured here.
+"""memory_report.py - reports the results of utils/bench/memory: means, worst cells, tables, heat map. It measures nothing.
 
-A ratio is ours / another's, of means over the counts: below 1 we take less.
+A ratio is ours / another's, of means over the counts: below 1 this server takes less.
 """
 import html
 import os
@@ -17,7 +17,7 @@ def mean(values):
 
 
 class Found:
-    """What a sweep has found: `results` is {cell: {label: Taken}}."""
+    """The results of a sweep: `results` is {cell: {label: Taken}}."""
 
     def __init__(self, rows, servers, results, counts, rest_s):
         self.rows, self.results, self.counts, self.rest_s = rows, results, counts, rest_s
@@ -26,7 +26,7 @@ class Found:
         self.reference = self.peers[0]
 
     def label(self, row):
-        """Of ours, in this row: that with its index; where there is no index, any."""
+        """The label of ours in this row: the one with its index, or any if there is no index."""
         return self.ours[row.index] if row.index else next(iter(self.ours.values()))
 
     def mine(self, row, cell):
@@ -39,7 +39,7 @@ class Found:
         return mean(self.ratio(row, cell, peer) for cell in row.cells)
 
     def worst(self, row):
-        """(ratio, cell) of the one where we are least ahead."""
+        """Returns (ratio, cell) of the cell with the largest ratio."""
         return max(((self.ratio(row, cell), cell) for cell in row.cells), key=lambda found: found[0])
 
     def at_one_count(self, row):
@@ -137,7 +137,7 @@ def compose(found):
 WIDTH, LABELS, COLUMN, STEP, TOP, GAP, FOOT = 760, 240, 48, 26, 58, 14, 32
 BASE = STEP / 2 + 3  # of a line's text
 MEAN = LABELS + 9.2 * COLUMN
-# Upper ends of the classes of ratios; (fill, text) of each, light and dark. From far below 1, the strongest blue, to above, orange.
+# Upper ends of the classes of ratios; (fill, text) of each, light and dark: from strong blue, far below 1, to orange, above 1.
 ENDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, float("inf"))
 LIGHT = (("#08519c", "#fff"), ("#2171b5", "#fff"), ("#5ba3d3", "#10202f"), ("#93c4e3", "#10202f"), ("#c6dff0", "#10202f"),
          ("#eaf1f7", "#10202f"), ("#fdc086", "#2b1600"), ("#e6701b", "#2b1600"))
@@ -151,12 +151,12 @@ def style():
 
 
 def color_of(ratio):
-    """As it is printed: what reads 0.90 is of the class that ends there."""
+    """The ratio is compared as it is printed: 0.90 belongs to the class that ends there."""
     return next(i for i, end in enumerate(ENDS) if round(ratio, 2) <= end)
 
 
 def patch(x, y, ratio, words):
-    """A coloured cell; who points at it sees the bytes."""
+    """A coloured cell with the bytes as its tooltip."""
     color = color_of(ratio)
     return '<g><title>%s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2" class="c%d"/>%s</g>' % (
         html.escape(words), x, y, COLUMN - 2, STEP - 2, color, text(x + COLUMN / 2 - 1, y + BASE, "%.2f" % ratio, "m c%d" % color))

@@ -1,4 +1,4 @@
-"""subscribers.py - connections that read what is published, and throw it away."""
+"""subscribers.py - connections that read published messages, and discard them."""
 import selectors
 import socket
 import threading

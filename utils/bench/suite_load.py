@@ -1,8 +1,8 @@
-"""suite_load.py - the servers and the load of utils/bench/suite: who is compared, what each row sends, what it cost.
+"""suite_load.py - the servers and the load of utils/bench/suite: the peers, the requests of each row, their cost.
 
-    peer ──start──▶ Server ◀──fill── EVAL                  what a row needs: its keys, a list to pop from
-                       ▲ ────INFO──▶ commands processed    before and after: how many requests it really served
-                       │ ───/proc──▶ cpu_time.Times        before and after: what that took, by thread
+    peer ──start──▶ Server ◀──fill── EVAL                  data that a row needs: its keys, a list to pop from
+                       ▲ ────INFO──▶ commands processed    before and after: the number of requests really served
+                       │ ───/proc──▶ cpu_time.Times        before and after: the time for them, by thread
                   valkey-benchmark                         the same program for all
 """
 import csv
@@ -54,7 +54,7 @@ class Peer:
         return int(self.option("io-threads", "1")) > 1
 
     def start(self, cpus):
-        """Alone on one CPU; with I/O threads on all that it may have."""
+        """The CPUs of the server: one, or with I/O threads all that it may use."""
         wrapper = ["taskset", "-c", ",".join(map(str, cpus.server_all if self.threaded else cpus.server_one))]
         self.server = bench.Server(self.program, None, self.options, wrapper)
         self.api = self.server.info("server").get("multiplexing_api", "?")
@@ -65,7 +65,7 @@ class Peer:
 
 
 def program_of(word):
-    """The path of a program; None: it is not there."""
+    """Returns the path of a program, or None if it is missing."""
     if word == "ours":
         return bench.OURS
     if word == "valkey":
@@ -76,7 +76,7 @@ def program_of(word):
 
 
 class Cpus:
-    """The client has the first; what is left is the servers', which run one at a time. With two, I/O threads share the client's."""
+    """The client has the first CPU, the servers, one at a time, the others. With two CPUs, I/O threads share the client's."""
 
     def __init__(self):
         every = sorted(os.sched_getaffinity(0))
@@ -102,10 +102,10 @@ for i = tonumber(ARGV[1]), ARGV[2] - 1 do redis.call('zadd', 'myzset', i, string
 
 
 class Row:
-    """A test of valkey-benchmark's default suite, by its name for -t, or the command itself where the test brings another along."""
+    """A test of valkey-benchmark's default suite, by its name for -t, or the command itself if the test runs another one, too."""
 
     def __init__(self, name, shown, key=None, script=None, length=None, command=None):
-        """`key` is emptied before each round, and filled by `script`: with `length` elements, or as many as there will be requests."""
+        """`key` is emptied before each round, and filled by `script`: with `length` elements, or one per request."""
         self.name, self.shown, self.key, self.script, self.length, self.command = name, shown, key, script, length, command
 
     def words(self):
@@ -151,13 +151,13 @@ BY_NAME = {row.name: row for row in ROWS}
 
 
 class Load:
-    """What all runs have in common."""
+    """Common options of all runs."""
 
     def __init__(self, client, options):
         self.client, self.options = client, options
 
     def run(self, peer, words, client=None):
-        """What the client prints; None: it failed, and that was said."""
+        """Returns the output of the client, or None if it failed, after a message."""
         server = peer.server
         words = [client or self.client, "-h", server.host, "-p", server.port, "-r", self.options.keys, "-d", self.options.data, *words]
         words = [str(w) for w in words]
@@ -172,7 +172,7 @@ class Load:
         return done.stdout
 
     def measure(self, peer, row, clients, pipeline, requests):
-        """Used, by one run of so many requests; None: it failed."""
+        """Returns Used for one run of this many requests, or None if it failed."""
         row.prepare(peer, requests, self.options.data)
         pid = peer.server.process.pid
         commands = served(peer)
@@ -199,7 +199,7 @@ class Load:
         return {p: round_number(min(longer * min(wanted, t.rps * self.options.longest), GIVEN_MAX), pipeline) for p, t in tries.items() if t}
 
     def costs(self, peers, reference, row, clients, pipeline, longer=1):
-        """{peer: Cost}, without those that failed. Rounds are interleaved, and who begins changes."""
+        """Returns {peer: Cost}, without those that failed. Rounds are interleaved, and each begins with another peer."""
         requests = self.probe(peers, reference, row, clients, pipeline, longer)
         samples = {p: [] for p in peers}
         for turn in range(self.options.rounds):
@@ -211,7 +211,7 @@ class Load:
         return {p: Cost(rounds) for p, rounds in samples.items() if rounds}
 
     def fill(self, peer):
-        """Every key that GET, SET, MGET, MSET and INCR will draw."""
+        """Creates every key that GET, SET, MGET, MSET and INCR can use."""
         bench.fill_server(peer.server, bench.FILL_STRINGS, 0, self.options.keys, 20000, self.options.data)
         bench.fill_server(peer.server, FILL_COUNTERS, 0, self.options.keys, 20000)
 
@@ -221,7 +221,7 @@ def served(peer):
 
 
 def round_number(n, pipeline):
-    """Two digits are enough, and whole pipelines."""
+    """Rounds to two digits, and to whole pipelines."""
     unit = 10 ** max(len("%d" % n) - 2, 0)
     return max(int(n) // unit * unit // pipeline, 10) * pipeline
 

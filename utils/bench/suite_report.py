@@ -1,4 +1,4 @@
-"""suite_report.py - what utils/bench/suite tells: tables, budgets, projection, chart. Nothing is measured here.
+"""suite_report.py - reports the results of utils/bench/suite: tables, budgets, projection, chart. It measures nothing.
 
 `results` is {(clients, pipeline): {row name: {peer: Cost}}}.
 """

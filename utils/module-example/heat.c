@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* heat.c - an example of a module: what is hot right now.
+/* heat.c - an example of a module: it counts recently popular members.
  *
- * A key counts how often its members are named, and forgets: after each half-life a count is worth half.
- * Trending articles, noisy clients, popular searches, without a clean-up of old counts.
+ * A key counts how often its members are added, and after each half-life a count is worth half. This finds
+ * trending articles, noisy clients or popular searches without a clean-up of old counts.
  *
- *     HEAT.ADD key member [WEIGHT w] [AT unix-ms] [HALFLIFE ms]   its heat now
- *     HEAT.GET key member                                         its heat now, or nil
- *     HEAT.TOP key [count]                                        [member, heat] of the hottest (10), the hottest first
- *     HEAT.COOL key threshold                                     forgets what is colder; how many these were
+ *     HEAT.ADD key member [WEIGHT w] [AT unix-ms] [HALFLIFE ms]   replies its current heat
+ *     HEAT.GET key member                                         replies its current heat, or nil
+ *     HEAT.TOP key [count]                                        replies [member, heat] of the hottest (10), in order
+ *     HEAT.COOL key threshold                                     removes colder members; replies their number
  *
- *     heat.half-life      ms, for keys that are made from now on     (3600000)
- *     heat.sweep-seconds  how often the coldest are forgotten; 0: never   (0)
+ *     heat.half-life      ms, for keys that are created from now on     (3600000)
+ *     heat.sweep-seconds  how often the coldest are removed; 0: never   (0)
  *
- * It shows a data type (saved, rewritten, copied, measured, digested), commands that describe themselves,
- * directives, a timer, and replication of what depends on the clock. Compile it with `make`, load it with
- * `loadmodule /path/heat.so`; docs/modules.md has the rest.
+ * It shows a data type (saved, rewritten, copied, measured, digested), commands with descriptions,
+ * directives, a timer, and replication of results that depend on the clock. Compile it with `make`, load it
+ * with `loadmodule /path/heat.so`; docs/modules.md has the rest.
  *
- * The idea: nothing is ever cooled down. All counts of a key are kept as of one moment in the past (`since`),
- * and what is added later weighs more, by the power of 2 of the half-lives between. Their order never
- * changes, and heat as of now is one multiplication. When the factor gets large, `since` moves on. */
+ * The idea: counts are never reduced. All counts of a key refer to one moment in the past (`since`), and
+ * later additions have a larger weight: 2 to the power of the number of half-lives between. So the order of
+ * members never changes, and the current heat is one multiplication. When the factor gets large, `since` is
+ * advanced. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,9 @@
 #include "valkeymodule.h"
 
 #define HALF_LIVES_MAX 500 /* 2^500 is far from the largest double */
-#define SWEEP_KEYS     100 /* keys looked at in one tick of the timer, more or less */
+#define SWEEP_KEYS     100 /* approximate number of keys per tick of the timer */
 #define TOP_DEFAULT    10
-#define COLD           0.01 /* what the timer forgets */
+#define COLD           0.01 /* the timer removes members below this */
 
 struct heat {
     long long since, half_life; /* unix ms; ms */
@@ -50,7 +51,7 @@ static struct heat *heatCreate(long long since, long long half_life_ms) {
     return h;
 }
 
-/* The double behind a member; it is made if need be. */
+/* Returns the count of a member, and creates it if necessary. */
 static double *countOf(struct heat *h, const char *member, size_t len) {
     double *count = ValkeyModule_DictGetC(h->counts, (void *)member, len, NULL);
     if (count) return count;
@@ -59,7 +60,7 @@ static double *countOf(struct heat *h, const char *member, size_t len) {
     return count;
 }
 
-/* fn is called for each member, in the order of their bytes. */
+/* Calls fn for each member, in the order of their bytes. */
 static void forEach(const struct heat *h,
                     void (*fn)(void *priv, const char *member, size_t len, double *count), void *priv) {
     size_t len;
@@ -75,7 +76,7 @@ static void freeCount(void *priv, const char *member, size_t len, double *count)
     ValkeyModule_Free(count);
 }
 
-/* May be called by the thread that frees in the background. */
+/* A background thread may call this. */
 static void heatFree(void *value) {
     struct heat *h = value;
     forEach(h, freeCount, NULL);
@@ -83,7 +84,7 @@ static void heatFree(void *value) {
     ValkeyModule_Free(h);
 }
 
-/* What a count as of `since` is worth at that time, or the other way around with 1 / factor. */
+/* Returns the factor from a count as of `since` to its heat at a time; 1 / factor converts back. */
 static double factorAt(const struct heat *h, long long ms) {
     return exp2((double)(h->since - ms) / (double)h->half_life);
 }
@@ -118,8 +119,8 @@ static void heatSave(ValkeyModuleIO *io, void *value) {
     forEach(h, saveCount, io);
 }
 
-/* Any of these may fail: the file may end early, or the bytes be a unknown node's (RESTORE). NULL is an error
- * then. */
+/* Any of these calls may fail: the file may end early, or the bytes may come from a client (RESTORE). NULL
+ * reports the error. */
 static void *heatLoad(ValkeyModuleIO *io, int encver) {
     if (encver != 0) return NULL;
     long long since = ValkeyModule_LoadSigned(io), half_life_ms = ValkeyModule_LoadSigned(io);
@@ -139,7 +140,7 @@ static void *heatLoad(ValkeyModuleIO *io, int encver) {
     return h;
 }
 
-/* A double as text that reads back as the same one. */
+/* Formats a double as text that reads back as the same number. */
 static int doubleText(char text[32], double value) {
     return snprintf(text, 32, "%.17g", value);
 }
@@ -191,7 +192,7 @@ static size_t heatMemory(const void *value) {
     forEach(value, measureCount, &bytes);
     return bytes;
 }
-/* From 64 on it is freed in the background. */
+/* The server frees values with an effort from 64 on in the background. */
 static size_t heatEffort(ValkeyModuleString *key, const void *value) {
     (void)key;
     return ValkeyModule_DictSize(((const struct heat *)value)->counts);
@@ -199,7 +200,7 @@ static size_t heatEffort(ValkeyModuleString *key, const void *value) {
 
 /* ---- Commands ---- */
 
-/* The key's value, or NULL when there is none. Of another type: that is replied, and *ok is false. */
+/* Returns the key's value, or NULL if there is none. For another type it replies an error and clears *ok. */
 static struct heat *valueOf(ValkeyModuleCtx *ctx, ValkeyModuleKey *key, int *ok) {
     *ok = 1;
     if (ValkeyModule_KeyType(key) == VALKEYMODULE_KEYTYPE_EMPTY) return NULL;
@@ -209,7 +210,7 @@ static struct heat *valueOf(ValkeyModuleCtx *ctx, ValkeyModuleKey *key, int *ok)
     return NULL;
 }
 
-/* The options behind the member come in pairs. False: an error has been replied. */
+/* Parses the options after the member, which come in pairs. On false an error has been replied. */
 static int readOptions(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc, double *weight,
                        long long *at, long long *half_life_ms) {
     for (int i = 3; i < argc; i += 2) {
@@ -233,7 +234,7 @@ static int readOptions(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
 
 static int addCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     if (argc < 3) return ValkeyModule_WrongArity(ctx);
-    ValkeyModule_AutoMemory(ctx); /* keys and strings are given back at the end */
+    ValkeyModule_AutoMemory(ctx); /* frees keys and strings at the end */
     double weight = 1;
     long long at = ValkeyModule_Milliseconds(), half_life_ms = half_life;
     if (!readOptions(ctx, argv, argc, &weight, &at, &half_life_ms)) return VALKEYMODULE_OK;
@@ -248,7 +249,7 @@ static int addCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc)
     size_t len;
     const char *member = ValkeyModule_StringPtrLen(argv[2], &len);
     double now = heatAdd(h, member, len, weight, at);
-    /* Replicas and the append-only file get what does not depend on their clock and directives. */
+    /* Replicas and the append-only file get a command that is independent of their clock and directives. */
     char text[32];
     doubleText(text, weight);
     ValkeyModule_Replicate(ctx, "HEAT.ADD", "ssccclcl", argv[1], argv[2], "WEIGHT", text, "AT", at,
@@ -275,7 +276,7 @@ struct place {
 };
 static void notePlace(void *priv, const char *member, size_t len, double *count) {
     struct place **next = priv;
-    char *copy = ValkeyModule_Alloc(len + 1); /* a member is the iterator's until its next step */
+    char *copy = ValkeyModule_Alloc(len + 1); /* the iterator owns a member until its next step */
     memcpy(copy, member, len);
     *(*next)++ = (struct place){copy, len, *count};
 }
@@ -313,8 +314,8 @@ static int topCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc)
     return VALKEYMODULE_OK;
 }
 
-/* How many were colder. A key without members is deleted. */
-static long long heatRemoveColder(ValkeyModuleKey *key, struct heat *h, double threshold) {
+/* Returns the number of colder members, which it removes. A key without members is deleted. */
+static long long cool(ValkeyModuleKey *key, struct heat *h, double threshold) {
     double limit = threshold / factorAt(h, ValkeyModule_Milliseconds()), *count;
     long long before = (long long)ValkeyModule_DictSize(h->counts);
     size_t len;
@@ -323,7 +324,7 @@ static long long heatRemoveColder(ValkeyModuleKey *key, struct heat *h, double t
         if (*count >= limit) continue;
         ValkeyModuleString *gone = ValkeyModule_CreateString(NULL, member, len);
         ValkeyModule_DictDel(h->counts, gone, NULL);
-        ValkeyModule_DictIteratorReseek(it, ">", gone); /* the dictionary has changed under it */
+        ValkeyModule_DictIteratorReseek(it, ">", gone); /* the dictionary has changed */
         ValkeyModule_FreeString(NULL, gone);
         ValkeyModule_Free(count);
     }
@@ -352,7 +353,7 @@ static int coolCommand(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc
 
 static void sweepKey(ValkeyModuleCtx *ctx, ValkeyModuleString *name, ValkeyModuleKey *key, void *priv) {
     (void)key;
-    ValkeyModuleDict *names = priv; /* keys must not be changed within a scan */
+    ValkeyModuleDict *names = priv; /* keys must not change during a scan */
     ValkeyModule_DictSet(names, name, NULL);
     (void)ctx;
 }
@@ -364,7 +365,7 @@ static void heatSweepKeys(ValkeyModuleCtx *ctx, void *data) {
     timer_runs = 0;
     startTimer(ctx); /* a timer fires once */
     if (ValkeyModule_GetContextFlags(ctx) & VALKEYMODULE_CTX_FLAGS_REPLICA)
-        return; /* its primary does that */
+        return; /* only the primary removes members */
     ValkeyModuleDict *names = ValkeyModule_CreateDict(NULL);
     int more = 1;
     while (more && ValkeyModule_DictSize(names) < SWEEP_KEYS)
@@ -401,20 +402,19 @@ static int setNumber(const char *name, long long value, void *priv, ValkeyModule
     *(long long *)priv = value;
     return VALKEYMODULE_OK;
 }
-/* After CONFIG SET, but not while the module loads. */
+/* Called after CONFIG SET, but not while the module is loaded. */
 static int applyPeriod(ValkeyModuleCtx *ctx, void *priv, ValkeyModuleString **err) {
     (void)priv, (void)err;
     startTimer(ctx);
     return VALKEYMODULE_OK;
 }
 
-/* ---- Its beginning and its end ---- */
+/* ---- Loading and unloading ---- */
 
-/* What COMMAND DOCS and COMMAND INFO tell, and what ACLs go by: which arguments are keys, and what is done
- * with them. */
-static int heatDescribeCommand(ValkeyModuleCtx *ctx, const char *name, const char *summary,
-                               const char *category, int arity, uint64_t key_flags,
-                               ValkeyModuleCommandArg *args) {
+/* Describes a command for COMMAND DOCS, COMMAND INFO and ACL: which arguments are keys, and how it accesses
+ * them. */
+static int describe(ValkeyModuleCtx *ctx, const char *name, const char *summary, const char *category,
+                    int arity, uint64_t key_flags, ValkeyModuleCommandArg *args) {
     ValkeyModuleCommandKeySpec keys[] = {{.flags = key_flags,
                                           .begin_search_type = VALKEYMODULE_KSPEC_BS_INDEX,
                                           .bs.index.pos = 1,
@@ -450,12 +450,10 @@ static int describeAll(ValkeyModuleCtx *ctx) {
     ValkeyModuleCommandArg top[] = {
         key, {.name = "count", .type = VALKEYMODULE_ARG_TYPE_INTEGER, .flags = optional}, {0}};
     ValkeyModuleCommandArg cools[] = {key, {.name = "threshold", .type = VALKEYMODULE_ARG_TYPE_DOUBLE}, {0}};
-    return heatDescribeCommand(ctx, "heat.add", "Adds to the heat of a member.", "write fast", -3, ADDS,
-                               add) ||
-           heatDescribeCommand(ctx, "heat.get", "The heat of a member.", "read fast", 3, READS, get) ||
-           heatDescribeCommand(ctx, "heat.top", "The hottest members.", "read slow", -2, READS, top) ||
-           heatDescribeCommand(ctx, "heat.cool", "Forgets what is colder than a threshold.", "write slow", 3,
-                               DROPS, cools);
+    return describe(ctx, "heat.add", "Adds to the heat of a member.", "write fast", -3, ADDS, add) ||
+           describe(ctx, "heat.get", "The heat of a member.", "read fast", 3, READS, get) ||
+           describe(ctx, "heat.top", "The hottest members.", "read slow", -2, READS, top) ||
+           describe(ctx, "heat.cool", "Removes members below a threshold.", "write slow", 3, DROPS, cools);
 }
 
 static int makeDirectives(ValkeyModuleCtx *ctx) {
@@ -469,7 +467,7 @@ static int makeDirectives(ValkeyModuleCtx *ctx) {
 int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int argc) {
     (void)argv, (void)argc;
     if (ValkeyModule_Init(ctx, "heat", 1, VALKEYMODULE_APIVER_1)) return VALKEYMODULE_ERR;
-    /* heatLoad looks at IsIOError, and nothing here minds a dataset that is loaded beside another. */
+    /* heatLoad checks IsIOError, and a dataset may be loaded beside another. */
     ValkeyModule_SetModuleOptions(ctx, VALKEYMODULE_OPTIONS_HANDLE_IO_ERRORS |
                                            VALKEYMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD |
                                            VALKEYMODULE_OPTIONS_HANDLE_ATOMIC_SLOT_MIGRATION);
@@ -495,8 +493,7 @@ int ValkeyModule_OnLoad(ValkeyModuleCtx *ctx, ValkeyModuleString **argv, int arg
     return VALKEYMODULE_OK;
 }
 
-/* Not while there is a timer, and never with a data type: the server sees to that. At its own end it is
- * called. */
+/* Called at shutdown only, as the server does not unload a module that has a data type or a timer. */
 int ValkeyModule_OnUnload(ValkeyModuleCtx *ctx) {
     (void)ctx;
     ValkeyModule_ScanCursorDestroy(sweep_cursor);

@@ -1,8 +1,8 @@
-# Sourced by what adds up tests: utils/test/run, utils/test/all and .ci/run. Each of them ends with the same lines, so that
-# the one above can add it up in turn:
+# Sourced by scripts that add up tests: utils/test/run, utils/test/all and .ci/run. Each of them ends with the same lines, so
+# that its caller can add these up in turn:
 #
 #   skipped: NAME: REASON                      one line for each
-#   flaky: N: NAME; NAME                       failed, and passed when run again; only where there are some
+#   flaky: N: NAME; NAME                       failed, and passed when run again; only if there are any
 #   N passed, M failed, K skipped
 #
 # shellcheck shell=bash
@@ -16,7 +16,7 @@ closing_lines='^skipped: \|^flaky: \|^no test was run$\|^[0-9]* passed, [0-9]* f
 
 skip() { skips+=("$1: $2"); } # name, reason
 
-# Adds what a program printed: its output's file, its exit code, its name.
+# Adds the results of a program. Arguments: the file of its output, its exit code, its name.
 add_output() {
     local p f line n names
     read -r p f < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed\(, [0-9]* skipped\)\{0,1\}$/\1 \2/p' "$1" | tail -n 1)
@@ -34,7 +34,7 @@ add_output() {
     done < <(sed -n 's/^flaky: //p' "$1")
 }
 
-# The closing lines; false when a test failed, or there was none.
+# Prints the closing lines. False if a test failed, or none was run.
 print_sums() {
     local line names
     for line in ${skips[@]+"${skips[@]}"}; do echo "skipped: $line"; done
