@@ -84,8 +84,7 @@ enum aclContext {
  * which the caller frees; NULL: there is none. */
 sds aclRuleAbout(struct str command);
 
-/* Checks a request that is about to run. When it is denied, the error is replied, counted, and added to ACL
- * LOG. */
+/* Checks a request that is about to run. A denial is replied, counted, and added to ACL LOG. */
 bool aclRefuses(struct client *c, const struct request *r, enum aclContext context);
 /* Checks any request without these effects. */
 bool aclMayRun(const struct client *c, const struct request *r);

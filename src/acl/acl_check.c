@@ -112,8 +112,7 @@ static bool aclCheckKeyAllowed(struct aclSelector *s, struct question *q, const 
     return false;
 }
 
-/* Returns whether a command may have keys. A module's command may find keys without any key spec
- * (getkeys-api). */
+/* Returns whether a command may have keys. A module's may find keys without any key spec (getkeys-api). */
 static bool aclCheckMayHaveKeys(const struct serverCommand *cmd) {
     return cmd->spec->key_spec_count || cmd->spec->getkeys;
 }
@@ -137,7 +136,7 @@ static bool aclCheckKeysAllowed(struct aclSelector *s, struct question *q, int *
 
 /* ---- Channels ---- */
 
-/* A pattern is only allowed when the selector contains exactly this pattern: what patterns match cannot be
+/* A pattern is only allowed when the selector contains exactly this pattern: their matches cannot be
  * compared. */
 static bool aclCheckSelectorHasChannel(struct aclSelector *s, struct str channel, bool is_pattern) {
     if (s->flags & SELECTOR_ALL_CHANNELS) return true;

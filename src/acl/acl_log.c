@@ -2,8 +2,7 @@
 /* acl_log.c - ACL LOG: denials, the latest first; and the counters in INFO. Part of acl.h.
  *
  * A denial that is repeated within a minute is counted in the existing entry, which moves to the front. Only
- * the first few entries are compared, so that a client with many different denials cannot slow the server
- * down. */
+ * the first few entries are compared, so many different denials cannot slow the server down. */
 #include "acl/acl_private.h"
 #include "base/num.h"
 #include "base/zmalloc.h"

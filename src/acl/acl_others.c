@@ -98,8 +98,7 @@ bool aclUserMayUseKey(struct aclUser *u, struct str key, unsigned key_flags) {
 }
 
 /* Returns whether the pattern matches everything that begins with the prefix. Only a pattern with a * at its
- * end does. Matching the prefix with further bytes shows whether the last * is a wildcard, and not in a set
- * or escaped. */
+ * end does. Matching more bytes shows that the last * is a wildcard, not in a set or escaped. */
 static bool aclOthersPatternCovers(struct str pattern, struct str prefix) {
     if (!pattern.len || pattern.ptr[pattern.len - 1] != '*') return false;
     if (prefix.len && !globMatch(pattern, prefix, false))

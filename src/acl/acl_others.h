@@ -11,8 +11,8 @@ struct aclUser *aclOwnUserCreate(struct str name);
 /* Frees it and closes its clients. */
 void aclOwnUserFree(struct aclUser *u);
 
-/* Applies rules as ACL SETUSER does: all, or none, with the reason in *err (may be NULL; the caller frees it)
- * and errno. */
+/* Applies rules as ACL SETUSER does: all, or none, with the reason in *err (may be NULL; the caller's) and
+ * errno. */
 bool aclUserSetRules(struct aclUser *u, const struct str *rules, int count, sds *err);
 sds aclUserText(const struct aclUser *u); /* its rules, as ACL LIST shows them; the caller frees them */
 struct str aclUserNameOf(const struct aclUser *u);

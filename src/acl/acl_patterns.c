@@ -48,8 +48,7 @@ static void aclPatternsSort(struct sortedTexts *t) {
     for (int i = 0; i < t->count; i++) t->heads[i] = aclPatternsHeadOf(t->texts[i]);
 }
 
-/* Returns how many heads are not greater. It has no branches that depend on the data, as they would be
- * mispredicted. */
+/* Returns how many heads are not greater. It has no branches that could be mispredicted. */
 static int aclPatternsHeadsUpTo(const struct sortedTexts *t, uint64_t head) {
     const uint64_t *base = t->heads;
     int n = t->count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* acl_patterns_test.c - many patterns at once must say what each of them says alone. */
+/* acl_patterns_test.c - many patterns together match exactly what each of them matches alone. */
 #include "acl/acl_patterns.h"
 
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static void testForms(void **state) {
     aclPatternsTestRefuses(&p, "queue", ACL_PATTERN_ALL);
 }
 
-/* Names are views: what follows them in memory is not theirs. */
+/* Names are views: bytes behind them in memory do not count. */
 static void testShorterNames(void **state) {
     (void)state;
     static const char text[] = "account:12345:x";
@@ -56,7 +56,7 @@ static void testAccess(void **state) {
     aclPatternsTestAllows(&p, "r", 0);
     aclPatternsTestRefuses(&p, "r", ACL_PATTERN_WRITE);
     aclPatternsTestAllows(&p, "w", ACL_PATTERN_WRITE);
-    /* Two patterns do not add up to what none of them grants. */
+    /* Two patterns together do not grant what neither of them grants. */
     aclPatternsTestRefuses(&p, "rw", ACL_PATTERN_ALL);
     aclPatternsAdd(&p, STR("r*"), ACL_PATTERN_WRITE);
     aclPatternsTestAllows(&p, "rw", ACL_PATTERN_ALL);
@@ -70,7 +70,7 @@ static void testAccess(void **state) {
     aclPatternsClear(&copy);
 }
 
-/* Strings over few letters, so that many are beginnings of each other. */
+/* Strings of few letters, so that many are prefixes of each other. */
 static struct str aclPatternsTestRandomText(char *buf, const char *alphabet, size_t letters) {
     size_t len = randomBelow(6);
     for (size_t i = 0; i < len; i++) buf[i] = alphabet[randomBelow(letters)];

@@ -55,8 +55,7 @@ struct aclSelector *aclSelectorCopy(const struct aclSelector *s);
 void aclSelectorFree(struct aclSelector *s);
 enum aclError aclSelectorApply(struct aclSelector *s, struct str rule);
 void aclSelectorRefresh(struct aclSelector *s); /* after commands or their categories have changed */
-/* Returns the rule about this command, or about one of its subcommands, which the caller frees; NULL: there
- * is none. */
+/* Returns the rule about this command or one of its subcommands, which the caller frees; NULL: none. */
 sds aclSelectorRuleAbout(const struct aclSelector *s, struct str command);
 static inline bool aclSelectorHasCommand(const struct aclSelector *s, int id) {
     return s->allowed[id / 64] >> (id % 64) & 1;
@@ -112,8 +111,7 @@ void aclUsersInit(void);
 
 /* Checks a request on behalf of this user. *arg: the argument that was denied, for a key or channel. */
 enum aclDenial aclCheck(struct aclUser *u, const struct request *r, int db, int *arg);
-/* Returns "User bob has no permissions to ..."; what: the argument to name (0: the command); NULL: names
- * none. */
+/* Returns "User bob has no permissions to ..."; what: the argument to name; NULL: none. */
 sds aclDenialText(const struct aclUser *u, const struct serverCommand *cmd, enum aclDenial denial,
                   const struct str *what);
 unsigned aclAccessOf(unsigned key_flags); /* ACL_PATTERN_* that this use of a key needs */

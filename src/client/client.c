@@ -4,8 +4,7 @@
  *     clients    all that have a connection, in order of connection; by_id finds them by their number
  *     closing    clients that are to be freed, the first to be freed first
  *
- * A client is freed in clientFreeClosed(), before the loop sleeps, so code that runs before may keep pointers
- * to it. */
+ * A client is freed in clientFreeClosed(), before the loop sleeps, so pointers stay valid until then. */
 #include "client/client.h"
 
 #include <stddef.h>

@@ -117,8 +117,7 @@ static void clientEvictOne(struct client *c) {
     evicted_clients++;
 }
 
-/* Threads send for clients without reporting it, so offloaded clients may use less memory than is
- * accounted. */
+/* Threads do not report what they send, so offloaded clients may use less memory than is accounted. */
 static void clientEvictAccountOffloaded(void) {
     listForEach(&clients, it) {
         struct client *c = listEntry(it, struct client, node);

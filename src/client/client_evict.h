@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* client_evict.h - `maxmemory-clients`: when all clients together use more memory than that, the largest are
- * disconnected until they do not. Replicas and clients with CLIENT NO-EVICT are not counted and not
- * disconnected. */
+ * disconnected until they do not. Replicas and clients with CLIENT NO-EVICT are exempt. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,8 +8,7 @@
 
 #include "client/client.h"
 
-/* How near a client is to a limit. It exists while memory is accounted, or while its output is above the soft
- * limit. */
+/* How near a client is to a limit. Exists while memory is accounted, or output is above the soft limit. */
 struct clientLimits {
     struct client *client;
     struct listNode bucket_node; /* among clients of about its size, while memory is accounted */
@@ -26,13 +24,12 @@ void clientOnAccounting(void (*fn)(bool on)); /* called when that changes */
 
 /* Says that the memory of c may have changed. Only while client_accounting; O(1). */
 void clientAccountMemory(struct client *c);
-/* Called before a command of c runs: disconnects clients while the limit is exceeded. Returns true when c is
- * one of them. */
+/* Called before a command of c runs: disconnects clients while the limit is exceeded. Returns whether c is
+ * among them. */
 bool clientEvict(const struct client *c);
 
 sds clientMemoryBucketsText(
     sds s); /* a line for each magnitude of memory: how many clients, and their bytes */
 
-/* Registers the directive and INFO fields. Comes before clientOutputInit, whose part of the limits is freed
- * first. */
+/* Registers the directive and INFO fields. Call it before clientOutputInit, whose part is freed first. */
 void clientEvictInit(void);

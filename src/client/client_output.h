@@ -14,8 +14,7 @@ uint64_t clientOutputHardLimit(enum clientClass class);
 /* Returns whether so many bytes exceed the limits of this class. *soft_since_s belongs to the caller and is
  * kept between calls: since when the bytes have been above the soft limit; 0: they are not. */
 bool clientOutputIsTooMuch(enum clientClass class, uint64_t bytes, int64_t *soft_since_s);
-/* Sends what it can to every client that has output, once each, and waits for writable sockets for what
- * remains. */
+/* Sends what it can to every client that has output, once each, and the rest when sockets are writable. */
 void clientsWritePending(void);
 void clientWriteLater(struct client *c); /* called by reply.c for the first byte */
 /* Sends until the chain is empty or the socket is full. Returns false when the connection is broken. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* client_test.c - the parts of a client: who is asked for them and when, the line that describes it, and how
- * small it is without any. */
+/* client_test.c - the parts of a client: when they are freed and counted, the line that describes it, and its
+ * size without any part. */
 #include "client/client.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 #include "client/reply.h"
 #include "data/keyspace/db.h"
 
-static sds freed; /* what was given back, in order */
+static sds freed; /* what was freed, in order */
 
 static void freeFirst(struct client *c) {
     freed = sdscatprintf(freed, "first:%llu ", (unsigned long long)c->id);
@@ -62,7 +62,7 @@ static void partsAreCounted(void **state) {
     clientFreeNow(c);
 }
 
-/* The last room that was registered is asked first, and clients go in the order in which they were closed. */
+/* Parts are freed in reverse order of registration, clients in the order in which they were closed. */
 static void partsAreGivenBack(void **state) {
     (void)state;
     struct client *a = clientCreate(NULL), *b = clientCreate(NULL), *c = clientCreate(NULL);
@@ -75,7 +75,7 @@ static void partsAreGivenBack(void **state) {
     clientClose(a);
     clientClose(b);
     clientClose(a);
-    clientFreeNow(b); /* the last of those that wait to be freed */
+    clientFreeNow(b); /* the last of those waiting to be freed */
     clientClose(c);
     clientFreeClosed();
     clientFreeClosed();
@@ -99,7 +99,7 @@ static void clientTestLabels(void **state) {
     clientFreeNow(c);
 }
 
-/* Who has registered stands in the line where its fields belong; the others are not there. */
+/* Registered fields are at their places in the line; others are missing. */
 static void theLine(void **state) {
     (void)state;
     struct client *c = clientCreate(NULL);

@@ -24,13 +24,11 @@ struct pushMessage {
     struct replyShared *forms[2]; /* for RESP2 and RESP3; composed when first needed */
 };
 
-/* Sends as pushSharedBehind does, also to a client that muted its replies, but not to one that is being
- * closed. */
+/* Sends as pushSharedBehind does, also to clients that muted their replies, not to closing ones. */
 void pushSend(struct client *c, struct pushMessage *m);
 /* Sends a composed message of any form, as early as possible. */
 void pushShared(struct client *c, struct replyShared *s);
-/* Sends a message that the running command has caused: behind the reply, even when the reply has not begun
- * yet. */
+/* Sends a message that the running command has caused: behind the reply, even one that has not begun. */
 void pushSharedBehind(struct client *c, struct replyShared *s);
 /* Releases what the message holds; clients that have not read it yet still refer to its bytes. */
 void pushDone(struct pushMessage *m);

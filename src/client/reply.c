@@ -3,8 +3,7 @@
  *
  *     c->out: head -> [block: used/cap, bytes] -> [block] -> ... <- tail
  *
- * Small elements are written into contiguous space of the tail block; only long bulks are spread over
- * blocks. */
+ * Small elements are written into contiguous space of the tail block; only long bulks span blocks. */
 #include "client/reply.h"
 
 #include <stdarg.h>
@@ -57,8 +56,7 @@ static void replyLinkBlock(struct client *c, struct replyBlock *b) {
     c->out.mem += sizeof *b + b->cap;
 }
 
-/* The text between two linked values is short: a block of the standard size for it would be as large as the
- * values. */
+/* The text between two linked values is short: a standard block would be as large as they are. */
 static void replyAppendBlock(struct client *c, size_t room) {
     bool behind_link = c->out.tail && c->out.tail->shared && room <= LINK_ROOM;
     replyLinkBlock(c, behind_link ? replyBlockOf(LINK_ROOM) : replyBlockNew(room));

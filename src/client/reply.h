@@ -5,8 +5,7 @@
  * function appends one complete element, except the *Len functions, which announce that n elements (or pairs)
  * follow.
  *
- * Invariant: a chain has both a head and a tail or neither, and out.bytes is the sum of what its
- * blocks hold. */
+ * Invariant: a chain has both a head and a tail or neither, and out.bytes is the sum of its blocks' bytes. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,8 +21,7 @@ void replyRaw(struct client *c, const char *p, size_t n); /* protocol bytes as t
 
 void replyOk(struct client *c);
 void replyStatus(struct client *c, const char *s); /* without '+' */
-/* `msg` starts with its code: "ERR ...", "WRONGTYPE ...". CR and LF in it become blanks. Counts in
- * errorstats. */
+/* `msg` starts with its code: "ERR ...", "WRONGTYPE ...". CR and LF become blanks. Counts in errorstats. */
 void replyError(struct client *c, const char *msg);
 void replyErrorFmt(struct client *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void replyErrorStr(struct client *c,
@@ -92,8 +90,7 @@ void replySubcommandError(struct client *c);
 /* Replies the HELP of a container command: NULL-terminated lines, plus the usual first and last lines. */
 void replyHelp(struct client *c, const char **lines);
 
-/* Parse arguments. On failure they reply an error (msg, or the usual one when msg is NULL) and return
- * false. */
+/* Parse an argument. On failure they reply msg (NULL: the usual error) and return false. */
 bool argLongLong(struct client *c, struct str arg, int64_t *out, const char *msg);
 bool argRange(struct client *c, struct str arg, int64_t min, int64_t max, int64_t *out, const char *msg);
 bool argPositive(struct client *c, struct str arg, int64_t *out,
@@ -106,12 +103,12 @@ sds replyChainToSds(struct client *c); /* all bytes as one string; empties the c
 /* Replaces the "ERR " at the start of every error's text; NULL: errors stay as they are. Set only while
  * commands are checked whose refusal makes a larger operation fail (EXEC). */
 extern const char *reply_error_prefix;
-/* Called for each error to a client without connection (CLIENT_FAKE) or to our primary, which nobody
- * reads. */
+/* Called for each error to a client without connection (CLIENT_FAKE) or to our primary, where nobody reads
+ * it. */
 extern void (*reply_error_unread)(const struct client *c, struct str msg);
 
-/* Registers the function that names the command that c runs, for error texts; for a subcommand it names the
- * container. */
+/* Registers the function that names the command that c runs, for error texts (of a subcommand: its
+ * container). */
 void replySetCommandName(struct str (*fn)(const struct client *c));
 
 /* Error statistics, for INFO: from prefix (ERR, WRONGTYPE and so on) to count, sorted by prefix. There are at

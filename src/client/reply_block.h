@@ -20,8 +20,7 @@
 
 /* Bytes with several owners, each with a reference: chains, code that composes a message for many clients,
  * and the key whose value they are (types/string/string_commands.c). The last reference frees them. Only the
- * main thread takes references. It also releases them, except those of keys that are freed lazily, hence the
- * atomic. */
+ * main thread takes references. Other threads release some, for keys freed lazily, hence the atomic. */
 struct replyShared {
     _Atomic uint32_t refs;
     size_t len; /* length of bytes; the creator sets it after writing them */
@@ -55,12 +54,11 @@ struct replyBlock *replyBlockOf(size_t cap);   /* with cap bytes */
 struct replyBlock *replyBlockSharing(struct replyShared *s, size_t from, size_t len);
 void replyBlockFree(struct replyBlock *b);
 void replyBlocksFree(struct replyBlock *first); /* frees the whole chain; NULL is fine */
-/* Fills iov with the first pieces of a chain, without the first `sent` bytes of the first block. Returns how
- * many. */
+/* Fills iov with the first pieces of a chain, without the `sent` bytes of the first block. Returns their
+ * number. */
 int replyBlocksPieces(const struct replyBlock *first, size_t sent, struct iovec *iov, int room);
 
-/* Any thread may free a plain block, whose bytes are not shared. Everything else here is for the main thread
- * only. */
+/* Any thread may free a plain block, whose bytes are not shared. All else is for the main thread only. */
 static inline bool replyBlockIsPlain(const struct replyBlock *b) {
     return !b->shared;
 }

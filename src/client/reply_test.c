@@ -59,7 +59,8 @@ static void inBothProtocols(void **state) {
     c->resp = 2;
 }
 
-/* The length goes in front of what is written already, in the block when there is room, else between two. */
+/* The length is inserted before what is written already, in the block when there is space, else between two
+ * blocks. */
 static void lengthsThatComeLater(void **state) {
     (void)state;
     for (size_t before = REPLY_BLOCK_ROOM - 300; before < REPLY_BLOCK_ROOM + 20; before++) {
@@ -126,7 +127,7 @@ static void replyTestMuted(void **state) {
 
 static void sharedBytes(void **state) {
     (void)state;
-    for (size_t n = 500; n <= 1500; n += 1000) { /* copied, and linked */
+    for (size_t n = 500; n <= 1500; n += 1000) { /* short ones are copied, long ones linked */
         size_t before = zmallocUsedMemory();
         struct replyShared *s = replySharedCreate(n);
         memset(s->bytes, 'x', n);
@@ -170,7 +171,7 @@ static void textOfALivingKey(void **state) {
     assert_true(replySharedInUse(key));
     assert_ptr_equal(c->out.head->next->buf, key->bytes);
     assert_true(c->out.mem >= 20000);                          /* it counts in full */
-    assert_true(c->out.mem < 20000 + REPLY_BLOCK_ROOM + 1024); /* and little besides */
+    assert_true(c->out.mem < 20000 + REPLY_BLOCK_ROOM + 1024); /* with little overhead */
     owedText(0, 20000);
     assert_false(replySharedInUse(key));
     replyBulkShared(c, key, 7, 12345);
@@ -181,7 +182,7 @@ static void textOfALivingKey(void **state) {
     assert_int_equal(zmallocUsedMemory(), before);
 }
 
-/* The key goes first. */
+/* The key is deleted before the reply is sent. */
 static void textOfADeadKey(void **state) {
     (void)state;
     size_t before = zmallocUsedMemory();
@@ -214,7 +215,7 @@ static void textThatIsChanged(void **state) {
     sdsfree(now);
 }
 
-/* Blocks that are given back stay in the pool for a while, so that the next turn finds them. */
+/* Freed blocks stay in the pool for a while, for the next turn. */
 static void poolShrinks(void **state) {
     (void)state;
     enum { MANY = 700 };
@@ -244,7 +245,7 @@ static void *releaseThere(void *key) {
     return NULL;
 }
 
-/* What FLUSHALL ASYNC does while replies are read. */
+/* FLUSHALL ASYNC while replies are being sent. */
 static void textFreedOnAnotherThread(void **state) {
     (void)state;
     for (int i = 0; i < 200; i++) {
@@ -257,8 +258,7 @@ static void textFreedOnAnotherThread(void **state) {
     }
 }
 
-/* Lengths that come later, before and behind linked bytes; what is short stands between them in small blocks.
- */
+/* Marks before and behind linked bytes; short text between them is in small blocks. */
 static void textsBesideMarks(void **state) {
     (void)state;
     struct replyShared *key = replySharedOfText(longText(3));
@@ -307,7 +307,7 @@ static void messagesBesideReplies(void **state) {
     c->resp = 2;
 }
 
-/* What is held for a client goes with it. */
+/* Messages held for a client are freed with it. */
 static void messagesOfTheDead(void **state) {
     (void)state;
     struct client *living = c;
@@ -323,7 +323,7 @@ static void messagesOfTheDead(void **state) {
     in_call = false;
 }
 
-/* What a turn has needed stays for the next one, and goes when a time has passed in which none needed it. */
+/* Blocks that a turn needed stay for the next one, and are freed when they were not needed for a while. */
 static void blocksAreKeptForTheNextTurn(void **state) {
     (void)state;
     enum { MANY = 1000, DEFERRED = 256 };

@@ -188,8 +188,7 @@ static void admissionReplyUnknown(struct client *c) {
     sdsfree(args);
 }
 
-/* Scripts get a shorter text, except about subcommands. A module may have registered the command since it was
- * looked up. */
+/* Scripts get a shorter text, except about subcommands. A module may have added the command since. */
 static enum admission admissionCheckUnknown(struct client *c, struct request *r, enum requestOrigin origin) {
     if (!r->cmd) c->cmd = r->cmd = commandLookup(r->argv, r->argc);
     if (r->cmd) return ADMITTED;

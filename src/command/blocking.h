@@ -14,9 +14,9 @@
 #include "command/request.h"
 #include "data/keyspace/db.h"
 
-/* Parses a timeout argument in seconds (float; 0 waits forever) into *deadline_ms (0: none). On errors it
- * replies "timeout is not a float or out of range", "timeout is negative" or "timeout is out of range" and
- * returns false. */
+/* Parses a timeout argument in seconds (float; 0 waits forever) into *deadline_ms (0: none). On errors
+ * replies "timeout is not a float or out of range", "timeout is negative" or "timeout is out of range";
+ * false. */
 bool argTimeout(struct client *c, struct str arg, bool milliseconds, int64_t *deadline_ms);
 
 /* Blocks c until one of the keys has a value of this type, until deadline_ms (0: none), or until
@@ -47,8 +47,8 @@ struct blockingOptions {
     bool uninterruptible; /* CLIENT UNBLOCK cannot end the wait */
     bool (*accepts_value)(const struct object *o);
     /* Called instead of the handler, for a command that has run and only waits to reply; NULL: the handler
-     * runs again. It is also called for errors (BLOCKING_REFUSED), which are not replied then, and its run is
-     * not counted. */
+     * runs again. It is also called for errors (BLOCKING_REFUSED), which are not replied then. Its run does
+     * not count. */
     void (*on_end)(struct client *c);
     void *owner;
     void (*on_unblocked)(struct client *c,
@@ -76,8 +76,7 @@ const struct request *blockedRequest(const struct client *c);
  * reports keys that are created or deleted.) Cheap while nobody waits. */
 void signalKeyReady(struct db *db, struct str key);
 void signalKeyReadyForHandlers(struct db *db, struct str key); /* for waits of blockForHandler */
-/* Says that the contents of a whole database have changed: every key that clients wait for is checked
- * again. */
+/* Says that a whole database has changed: all keys that clients wait for are checked again. */
 void blockingRecheckDb(struct db *db);
 /* Runs the commands of clients whose keys are ready. Called after each command and before the loop sleeps. */
 void blockingHandleReady(void);

@@ -11,8 +11,7 @@
 int64_t busy_threshold_ms;
 static void (*replyBusy)(struct client *c); /* NULL: not busy */
 
-/* Returns whether a busy server runs this request. SHUTDOWN is allowed only when it does not save half-done
- * changes. */
+/* Returns whether a busy server runs this request. SHUTDOWN must not save half-done changes. */
 static bool busyAllowedWhile(const struct request *r) {
     if (!(r->cmd->flags & CMD_ALLOW_BUSY)) return false;
     if (strcmp(r->cmd->spec->name, "shutdown")) return true;

@@ -244,8 +244,7 @@ static void callNoteRefusal(struct client *c, struct request *r, enum requestOri
     for (int i = 0; i < refusal_count; i++) refusal_hooks[i](c);
 }
 
-/* Takes the flag of CLIENT REPLY SKIP, which applies to the next command only, except that a deferred command
- * gives it back. */
+/* Takes the flag of CLIENT REPLY SKIP, which applies to the next command that is not deferred. */
 static inline void callTakeReplySkip(struct client *c) {
     c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
     if (__builtin_expect(!(c->flags & CLIENT_REPLY_SKIP_NEXT), 1)) return;

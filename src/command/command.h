@@ -82,14 +82,13 @@ static inline bool commandArityOk(const struct serverCommand *cmd, int argc) {
  * from zmalloc (NULL when 0), or -1 when the arguments do not parse. */
 int commandGetKeyRefs(const struct serverCommand *cmd, const struct str *argv, int argc,
                       struct keyRef **keys);
-/* As commandGetKeyRefs, plus arguments that are no keys but determine the slot as keys do: shard channels,
- * cursors. */
+/* As commandGetKeyRefs, plus other arguments that determine the slot: shard channels, cursors. */
 int commandGetRoutes(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys);
 /* For functions that find keys: adds argv[first], and then every step-th up to argv[last]. Returns the new
  * count. *keys is NULL before the first. */
 int keyRefsAdd(struct keyRef **keys, int count, int first, int last, int step, unsigned flags);
 
-/* The flags of the command that c is about to run, as checks use them: CMD_WRITE, CMD_DENYOOM, CMD_STALE and
+/* The flags of the command that c is about to run, for checks: CMD_WRITE, CMD_DENYOOM, CMD_STALE and
  * so on. */
 static inline uint64_t commandFlags(const struct client *c, const struct serverCommand *cmd) {
     return __builtin_expect(!cmd->spec->flags_of, 1) ? cmd->flags : cmd->spec->flags_of(c, cmd->flags);

@@ -8,8 +8,7 @@
  *                 ^1  ^2                       spec 2: begin at 2, number at +0, keys from +1 -> a b
  *
  * Both steps result in the same three numbers, a run (first, last, step), so there is one place that checks
- * bounds and one that writes the result. Commands whose specs cannot express their keys have a function of
- * their own. */
+ * bounds and one that writes the result. Commands whose keys no spec can express have a function. */
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command_keys_test.c - finding keys by key specs, those included that no command uses yet. */
+/* command_keys_test.c - finding keys by key specs, including forms that no command uses yet. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 typedef int findKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys);
 
-/* What is found in a line, each followed by a blank; "-" when the line does not fit. */
+/* Expects the keys that are found in a line, each followed by a blank; "-" when the line does not fit. */
 static void expectFound(findKeys *find, const struct keySpec *specs, int count, uint64_t flags,
                         const char *line, const char *expected) {
     struct commandSpec spec = {.name = "test", .key_specs = specs, .key_spec_count = count};
@@ -78,7 +78,7 @@ static void testCounted(void **state) {
 
 static void testKeyword(void **state) {
     (void)state;
-    /* Half of what follows the word are keys, the other half ids. */
+    /* Half of the arguments behind the keyword are keys, the other half ids. */
     static const struct keySpec streams[] = {{.begin = KEYS_BEGIN_KEYWORD,
                                               .keyword = "STREAMS",
                                               .pos = 1,
@@ -90,7 +90,7 @@ static void testKeyword(void **state) {
     expectKeys(streams, 1, 0, "xread STREAMS a 0", "a ");
     expectKeys(streams, 1, 0, "xread count 1", "");
     expectKeys(streams, 1, 0, "xread streams", "");
-    /* Searched from the end, so that a key of the same name is not taken for the word. */
+    /* The keyword is searched from the end, so that a key of the same name is not taken for it. */
     static const struct keySpec keys[] = {{.begin = KEYS_BEGIN_KEYWORD,
                                            .keyword = "KEYS",
                                            .pos = -2,
@@ -111,7 +111,7 @@ static void testNotKeys(void **state) {
     expectFound(commandGetRoutes, specs, 3, 0, "x channel a b", "channel a ");
 }
 
-/* A module may say anything. */
+/* Specs of modules may contain any numbers. */
 static void testOddNumbers(void **state) {
     (void)state;
     static const struct keySpec negative[] = {{KEYS_AT(-1), KEYS_RANGE(-1, 1)}};

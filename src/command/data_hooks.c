@@ -11,16 +11,14 @@
 #include "data/server_state/import_mode.h"
 #include "data/server_state/role.h"
 
-/* Propagates also when a module's call propagates nothing, as replicas do not delete expired keys
- * themselves. */
+/* Propagates also when a module's call propagates nothing, as replicas delete no expired keys. */
 static void dataHooksPropagateDelete(int dbid, struct str key, bool async) {
     propagateNow(dbid, 2, (struct str[]){async ? STR("UNLINK") : STR("DEL"), key});
 }
 
 bool (*client_imports_slots)(const struct client *c);
 
-/* Clients that see expired keys as they are: our primary, an import source, and a client that imports
- * slots. */
+/* Clients that see expired keys as they are: our primary, an import source, and importers of slots. */
 static bool dataHooksClientSeesExpired(void) {
     bool replica = roleIsReplica();
     if (client_imports_slots && callOwner() && client_imports_slots(callOwner())) return true;

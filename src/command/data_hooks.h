@@ -6,8 +6,7 @@
 
 struct client;
 
-/* Returns whether c imports slots into this node whose keys still belong to another node. NULL: no client
- * does. */
+/* Returns whether c imports slots into this node whose keys still belong to another node. NULL: none. */
 extern bool (*client_imports_slots)(const struct client *c);
 
 void dataHooksInit(void); /* all hooks except keyCameOrWent, which is blocking.c's */

@@ -37,8 +37,7 @@ void debugLine(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void debugLineTrimmed(sds line); /* frees `line` */
 void debugSend(void);
 sds debugReplyText(sds s, const struct respReply *r); /* appends r as text for people */
-/* Reads the next request: words (free with sdsfreesplitres), or NULL when there is none, and abort_reason
- * says why. */
+/* Reads the next request: words (free with sdsfreesplitres), or NULL, and abort_reason says why. */
 sds *debugReadRequest(int *argc);
 void debugMaxlen(sds *argv, int argc); /* handles `maxlen [n]`, which every language has */
 void debugUnknown(void);               /* answers a request that is unknown or has a wrong number of words */

@@ -21,8 +21,7 @@ struct declaredKey {
 
 static struct declaredKeys *running;
 
-/* Commands that may touch any key: scans and administrators' commands, which name no keys, and modules'
- * commands. */
+/* Commands that may touch any key: scans, administrators' commands without keys, and modules' commands. */
 static bool declaredKeysTouchesAny(const struct serverCommand *cmd) {
     return cmd->flags & (CMD_TOUCHES_ARBITRARY_KEYS | CMD_MODULE) ||
            (cmd->flags & CMD_ADMIN && !cmd->spec->key_spec_count);

@@ -29,8 +29,8 @@ struct declaredKeys {
 void declaredKeysPush(struct declaredKeys *d, const struct client *c);
 void declaredKeysPop(struct declaredKeys *d);
 bool declaredKeysCover(const struct db *db, struct str key, enum keyUse use);
-/* Notes that the running command has notified a change of this key. False: it has done so more often than it
- * names the key. */
+/* Notes that the running command has notified a change of this key. False: too often for one that names it so
+ * many times. */
 bool declaredKeysNotify(const struct db *db, struct str key);
 
 /* From here to the matching end, the keys that are touched have to be among those of c's command. NULL: any

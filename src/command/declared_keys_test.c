@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* declared_keys_test.c - every kind of undeclared use is seen, and what is allowed is not taken for one. */
+/* declared_keys_test.c - every kind of undeclared use is found, and allowed uses are not reported. */
 #include "command/declared_keys.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 static struct db db0 = {.id = 0}, db1 = {.id = 1};
 
-/* Is that use of the key taken for a fault, while "test a b c" runs in database 0? */
+/* Returns whether that use of the key is reported while "test a b c" runs in database 0. */
 static bool isFault(const struct keySpec *specs, int count, uint64_t flags, const struct db *db,
                     const char *key, enum keyUse use) {
     static struct str argv[] = {{"test", 4}, {"a", 1}, {"b", 1}, {"c", 1}};
@@ -53,10 +53,10 @@ static void testExceptions(void **state) {
     assert_false(isFault(NULL, 0, CMD_ADMIN, &db0, "a", KEY_USE_CHANGE));
     assert_false(isFault(specs, 1, 0, &db0, "x", KEY_USE_READ));
     assert_true(isFault(specs, 1, 0, &db0, "x", KEY_USE_CHANGE));
-    assert_true(declaredKeysCover(&db0, STR("a"), KEY_USE_CHANGE)); /* nobody runs */
+    assert_true(declaredKeysCover(&db0, STR("a"), KEY_USE_CHANGE)); /* no command runs */
 }
 
-/* Once for each time that the command names the key: MSET a 1 a 2 may tell of it twice. */
+/* A key may be notified as often as the command names it: MSET a 1 a 2 may do so twice. */
 static void testTelling(void **state) {
     (void)state;
     static const struct keySpec specs[] = {{.flags = KEY_OW | KEY_UPDATE, KEYS_AT(1), KEYS_RANGE(-1, 1)}};
@@ -73,7 +73,7 @@ static void testTelling(void **state) {
     assert_false(declaredKeysNotify(&db0, STR("b")));
     assert_true(declaredKeysNotify(&db1, STR("a")));
     declaredKeysPop(&d);
-    assert_true(declaredKeysNotify(&db0, STR("a"))); /* nobody runs */
+    assert_true(declaredKeysNotify(&db0, STR("a"))); /* no command runs */
     sdsfree(cmd.fullname);
 }
 

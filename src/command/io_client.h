@@ -99,8 +99,8 @@ struct ioClientReceiver {
     void (*recalled)(struct client *c); /* it is on the main thread again, and may have stashed input */
 };
 void ioClientSetReceiver(const struct ioClientReceiver *r); /* r must stay valid */
-/* Adds a condition: clients for which fn returns true are not offloaded, as a module uses their connections
- * itself. */
+/* Adds a condition: clients for which fn returns true are not offloaded, as a module needs their
+ * connections. */
 void ioClientKeepOnMainThread(bool (*fn)(const struct client *c));
 /* Has to be called before the first client is offloaded. flush is what client_offload->flush does; it has to
  * call ioClientsFlush. */
@@ -113,8 +113,7 @@ bool ioClientOffload(struct client *c, struct ioThread *t);
 /* Asks the thread to return the connection, which comes back in one of the next turns. The client must not
  * take part in a turn. */
 void ioClientRequestRecall(struct client *c);
-/* Returns the connection to the main thread before it returns. Messages of other clients are received
- * meanwhile. */
+/* Requests the recall and waits for it. Messages of other clients are received meanwhile. */
 void ioClientRecall(struct client *c);
 
 /* Marks an input whose requests run now (Ready), or when the client's earlier ones have run (Later). */

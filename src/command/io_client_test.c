@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_client_test.c - clients whose connections come and go between the main thread and I/O threads, in every
- * order.
+/* io_client_test.c - clients whose connections move between the main thread and I/O threads, in every order.
  *
- * A peer sends numbered requests, "ECHO n", in pieces; the room under test, here a small one, replies ":n".
- * Whatever moves meanwhile: requests arrive in order and once, replies too, and a client's end leaves nothing
- * behind. */
+ * A peer sends numbered requests, "ECHO n", in pieces; a small receiver replies ":n". Whatever moves
+ * meanwhile: requests and replies arrive in order and once, and a client's end leaves nothing behind. */
 #include "command/io_client.h"
 
 #include <errno.h>
@@ -40,8 +38,9 @@ static struct portPeer {
     int fd; /* -1: none */
     struct client *client;
     bool closing;
-    uint64_t asked, heard, answered; /* requests that were sent, that came, whose replies came back */
-    sds unsent, replies;             /* what the socket had no room for; the beginning of a reply */
+    /* Number of requests sent, of requests received, and of replies received */
+    uint64_t asked, heard, answered;
+    sds unsent, replies; /* bytes that the socket did not take; the incomplete reply */
 } peers[PEERS];
 
 static struct portPeer *peerOf(const struct client *c) {
@@ -52,7 +51,7 @@ static struct portPeer *peerOf(const struct client *c) {
     return NULL;
 }
 
-/* ---- The room ---- */
+/* ---- The receiver ---- */
 
 static void ioClientTestHandle(struct client *c, const struct request *r) {
     struct portPeer *p = peerOf(c);
@@ -66,7 +65,7 @@ static void ioClientTestHandle(struct client *c, const struct request *r) {
     replyRaw(c, reply, (size_t)snprintf(reply, sizeof reply, ":%lld\r\n", (long long)n));
 }
 
-/* What is in the client's own buffer. */
+/* Runs the requests in the client's own buffer. */
 static void runOwn(struct client *c) {
     struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, true};
     struct str *argv = NULL;
@@ -155,7 +154,7 @@ static void ioClientTestFlush(void) {
     }
 }
 
-/* As the server's: what has come runs, then replies go. Waits a moment where nothing has. */
+/* A turn as the server's: runs what has come, then sends replies. Waits a moment if there is nothing. */
 static void ioClientTestTurn(void) {
     for (int i = 0; i < THREADS; i++) {
         if (threads[i]) ioThreadReceive(threads[i]);
@@ -166,7 +165,7 @@ static void ioClientTestTurn(void) {
     ioClientTestFlush();
 }
 
-/* ---- The other end ---- */
+/* ---- The peer ---- */
 
 static void connectPeer(struct portPeer *p) {
     int fds[2];
@@ -187,14 +186,13 @@ static void disconnectPeer(struct portPeer *p) {
     p->unsent = p->replies = NULL;
 }
 
-/* The next requests, one of them big now and then, as far as the socket takes them, but at most `most` bytes.
- */
+/* Sends the next requests, some of them big, as far as the socket takes them, but at most `most` bytes. */
 static void ioClientTestAsk(struct portPeer *p, int count, size_t most) {
     for (; count; count--) {
         char number[64];
         int width = p->asked % 50 == 7 ? 40000 : 1;
         int digits = snprintf(number, sizeof number, "%llu", (unsigned long long)p->asked++);
-        if (width > 1) { /* leading zeros are no number: a long name of the command instead */
+        if (width > 1) { /* numbers have no leading zeros: a long name of the command fills up instead */
             p->unsent = sdscatprintf(p->unsent, "*2\r\n$%d\r\n%0*d\r\n$%d\r\n%s\r\n", width, width, 0, digits,
                                      number);
         } else {
@@ -206,7 +204,7 @@ static void ioClientTestAsk(struct portPeer *p, int count, size_t most) {
     if (sent > 0) sdsrange(p->unsent, sent, -1);
 }
 
-/* True: the connection has ended. */
+/* Returns true when the connection has ended. */
 static bool receiveReplies(struct portPeer *p) {
     char buf[4096];
     ssize_t n = read(p->fd, buf, sizeof buf);
@@ -279,7 +277,7 @@ static void awayAndHome(void **state) {
     disconnectPeer(p);
 }
 
-/* Output that waits at a thread comes home with its client, in front of what is written there. */
+/* Output that waits in a thread is returned with its client, in front of what is written there. */
 static void outputComesAlong(void **state) {
     (void)state;
     struct portPeer *p = &peers[0];
@@ -300,7 +298,7 @@ static void outputComesAlong(void **state) {
     disconnectPeer(p);
 }
 
-/* A block of which the thread has sent a part goes on where it was: nothing is sent twice. */
+/* A block that the thread has sent in part continues there: nothing is sent twice. */
 static void partOfBlockComesAlong(void **state) {
     (void)state;
     struct portPeer *p = &peers[0];
@@ -309,7 +307,7 @@ static void partOfBlockComesAlong(void **state) {
     sds lines = sdsempty();
     while (sdslen(lines) < 200000) lines = sdscatprintf(lines, ":%llu\r\n", (unsigned long long)p->asked++);
     replyRaw(p->client, lines, sdslen(lines));
-    for (size_t left = 0; left != clientOutputPending(p->client);) { /* until the socket takes no more */
+    for (size_t left = 0; left != clientOutputPending(p->client);) { /* until the socket is full */
         left = clientOutputPending(p->client);
         ioClientTestTurn();
         usleep(20000);
@@ -326,7 +324,7 @@ static void partOfBlockComesAlong(void **state) {
     sdsfree(lines);
 }
 
-/* A client that closes after its replies, with replies at the thread, or on their way home. */
+/* A client that closes after its replies, with replies in the thread, or during a recall. */
 static void closeAfterReplies(void **state) {
     (void)state;
     for (int recall_asked = 0; recall_asked < 2; recall_asked++) {
@@ -393,7 +391,7 @@ static void inEveryOrder(void **state) {
         ioClientTestAct(&peers[ioClientTestDraw(PEERS)]);
         if (!ioClientTestDraw(4)) ioClientTestTurn();
     }
-    for (int i = 0; i < PEERS; i++) { /* who is still there gets all */
+    for (int i = 0; i < PEERS; i++) { /* clients that are still connected get all replies */
         struct portPeer *p = &peers[i];
         bool closing = !p->client || p->client->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY);
         if (p->fd < 0) continue;
@@ -408,7 +406,7 @@ static void inEveryOrder(void **state) {
     assert_int_equal(openDescriptors(), before);
 }
 
-/* A thread ends when its last connection has left, while others go on. */
+/* A thread ends when its last connection has left, while others continue. */
 static void threadsEnd(void **state) {
     (void)state;
     for (int i = 0; i < PEERS; i++) {

@@ -86,13 +86,12 @@ static inline void ioInputPrefetch(const struct ioInput *in) {
 
 struct ioInput *ioInputNew(void);
 void ioInputFree(struct ioInput *in); /* with all that it holds */
-/* Frees what is left of the requests and prepares the input to be filled again. Returns how many big buffers
- * it freed. */
+/* Frees the remaining requests, so that the input can be filled again. Returns how many big buffers it
+ * freed. */
 int ioInputClear(struct ioInput *in);
 /* Takes the short request. argv has space for SHORT_ARGS entries, key_hashes for SHORT_KEY_HASHES. */
 void ioInputTakeShort(struct ioInput *in, struct request *req, struct str *argv, struct keyHint *key_hashes);
-/* Appends the requests from `from` on that have not been taken, in the protocol, to s. They count as
- * taken. */
+/* Appends the requests from `from` on that have not been taken, to s. They count as taken. */
 sds ioInputAppendRest(sds s, struct ioInput *in);
 
 /* ---- Reading ---- */

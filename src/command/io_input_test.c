@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_input_test.c - what a reader makes of bytes, in whatever pieces they come: the same requests as the
- * parser makes of all of them at once. */
+/* io_input_test.c - a reader makes the same requests of bytes, in whatever pieces they come, as the parser
+ * makes of all of them at once. */
 #include "command/io_input.h"
 
 #include <setjmp.h>
@@ -15,9 +15,9 @@
 #include "base/zmalloc.h"
 #include "command/test_commands.h"
 
-/* ---- What shall come ---- */
+/* ---- Expected requests ---- */
 
-/* "[SET] [k] [v]\n" for each request, and "!error\n". */
+/* Appends "[SET] [k] [v]\n" for each request, and "!error\n". */
 static sds ioInputTestDescribe(sds s, int argc, const struct str *argv) {
     for (int i = 0; i < argc; i++) {
         s = sdscat(s, i ? " [" : "[");
@@ -29,7 +29,7 @@ static sds ioInputTestDescribe(sds s, int argc, const struct str *argv) {
     return sdscat(s, "\n");
 }
 
-/* By the parser itself, which has all of it in one piece. */
+/* Parses all bytes in one piece. */
 static sds ioInputTestModel(const char *bytes, size_t len, bool authenticated) {
     struct respParser parser = {0};
     struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, authenticated};
@@ -56,7 +56,7 @@ static sds ioInputTestModel(const char *bytes, size_t len, bool authenticated) {
     return s;
 }
 
-/* ---- What comes ---- */
+/* ---- Requests from pieces ---- */
 
 struct ioInputRun {
     struct ioReader reader;
@@ -64,7 +64,7 @@ struct ioInputRun {
     size_t inputs, most_kept;
 };
 
-/* As the main thread does with an input: it takes some requests, and may write others out again. */
+/* Uses an input as the main thread does: takes some requests, and may encode others again. */
 static void ioInputTestTake(struct ioInputRun *run, struct ioInput *in, size_t leave) {
     run->inputs++;
     while ((size_t)(in->count - in->next) > leave) {
@@ -73,7 +73,7 @@ static void ioInputTestTake(struct ioInputRun *run, struct ioInput *in, size_t l
         if (r->raw.ptr) {
             sds again = ioInputTestModel(r->raw.ptr, r->raw.len, true),
                 is = ioInputTestDescribe(sdsempty(), r->argc, r->argv);
-            assert_string_equal(again, is); /* its bytes are it */
+            assert_string_equal(again, is); /* a request's raw bytes are its encoding */
             sdsfree(again);
             sdsfree(is);
         } else {
@@ -91,7 +91,7 @@ static void ioInputTestTake(struct ioInputRun *run, struct ioInput *in, size_t l
     if (in->error) run->seen = sdscatprintf(run->seen, "!%s\n", in->error);
 }
 
-/* n more bytes come. An input is used again, as threads do. */
+/* Reads n more bytes. The input is used again, as threads do. */
 static void ioInputTestFeed(struct ioInputRun *run, struct ioInput *in, const char *bytes, size_t n,
                             size_t leave) {
     while (n) {
@@ -108,7 +108,8 @@ static void ioInputTestFeed(struct ioInputRun *run, struct ioInput *in, const ch
             if (more) ioInputTestTake(run, in, leave);
             ioInputClear(in);
             if (!run->reader.unparsed) break;
-            more = ioReaderTake(&run->reader, in, NULL, 0); /* given back: it goes on */
+            /* The input was given back: the reader continues */
+            more = ioReaderTake(&run->reader, in, NULL, 0);
         }
     }
 }
@@ -121,7 +122,7 @@ static void freeRun(struct ioInputRun *run) {
     sdsfree(run->seen);
 }
 
-/* All of `bytes`, in pieces of `step`; 0: of random sizes up to 40000. */
+/* Reads all of `bytes`, in pieces of `step`; 0: of random sizes up to 40000. */
 static void expectSame(sds bytes, size_t step, bool authenticated, size_t leave) {
     struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = authenticated};
     struct ioInput *in = ioInputNew();
@@ -183,7 +184,7 @@ static void partedAtEveryByte(void **state) {
         ioInputTestFeed(&run, in, s + at, sdslen(s) - at, at % 3);
         sds want = ioInputTestModel(s, sdslen(s), true);
         assert_string_equal(run.seen, want);
-        assert_null(run.reader.kept); /* nothing is left over: a reader takes no memory */
+        assert_null(run.reader.kept); /* nothing is kept: the reader takes no memory */
         sdsfree(want);
         freeRun(&run);
         ioInputFree(in);
@@ -220,7 +221,7 @@ static void errorsComeBehindWholeRequests(void **state) {
     }
 }
 
-/* What comes behind an error is dropped, however much it is. */
+/* All bytes behind an error are dropped. */
 static void nothingIsKeptBehindAnError(void **state) {
     (void)state;
     struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
@@ -234,7 +235,7 @@ static void nothingIsKeptBehindAnError(void **state) {
     ioInputFree(in);
 }
 
-/* One request at a time, as it may be AUTH; and less of it. */
+/* Only one request at a time, as it may be AUTH, and with lower limits. */
 static void beforeAuthentication(void **state) {
     (void)state;
     sds s = ioInputTestAppend(ioInputTestAppend(sdsempty(), 2, "AUTH", "x"), 2, "GET", "k");
@@ -272,11 +273,11 @@ static void theLimitOfWhatIsKept(void **state) {
     ioInputTestFeed(&run, in, value, 90000, 0);
     assert_int_equal(run.inputs, 0);
     ioInputTestFeed(&run, in, value, 20000, 0);
-    assert_true(run.inputs > 0); /* with nothing in them but that */
+    assert_true(run.inputs > 0); /* inputs contain only that */
     assert_int_equal(sdslen(run.seen), 0);
     assert_in_range(run.most_kept, 110000, 110100);
     ioReaderSetLimits(100, 1 << 30);
-    ioInputTestFeed(&run, in, value, 90000, 0); /* the limit of a bulk has come too late for it */
+    ioInputTestFeed(&run, in, value, 90000, 0); /* the lower limit of a bulk does not apply to it any more */
     FEED(&run, in, "\r\n*2\r\n$4\r\nECHO\r\n$101\r\n");
     assert_non_null(strstr(run.seen, "[ECHO] [200000 bytes"));
     assert_non_null(strstr(run.seen, "!invalid bulk length\n"));
@@ -286,7 +287,7 @@ static void theLimitOfWhatIsKept(void **state) {
     ioInputFree(in);
 }
 
-/* It goes on elsewhere from any byte: what was kept, and the parser's state, are all that is needed. */
+/* Parsing can continue elsewhere after any byte, with the kept bytes and the parser's state alone. */
 static void givenBackAtEveryByte(void **state) {
     (void)state;
     sds s = appendBig(someOfAll(), 40000);
@@ -300,7 +301,7 @@ static void givenBackAtEveryByte(void **state) {
         sds rest = ioReaderGiveBack(&run.reader, &parser);
         assert_null(run.reader.kept);
         assert_true(rest || respParserIdle(&parser));
-        /* The round's own parser goes on with it. */
+        /* The turn's own parser continues. */
         struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, true};
         struct str *argv = NULL;
         size_t cap = 0, from = at, pos = 0;
@@ -337,7 +338,7 @@ static void givenBackAtEveryByte(void **state) {
     sdsfree(s);
 }
 
-/* Commands are found, and keys hashed, before the main thread sees them. */
+/* Commands are looked up and keys hashed before the main thread sees the requests. */
 static void commandsAndKeysAreKnown(void **state) {
     (void)state;
     struct ioInputRun run = {.seen = sdsempty(), .reader.authenticated = true};
@@ -345,7 +346,7 @@ static void commandsAndKeysAreKnown(void **state) {
     sds s = ioInputTestAppend(
         ioInputTestAppend(ioInputTestAppend(sdsempty(), 3, "set", "k1", "v"), 1, "what"), 2, "Get", "k2");
     for (int i = 0; i < 300; i++)
-        s = ioInputTestAppend(s, 2, "GET", "k2"); /* more than key_hashes begin with */
+        s = ioInputTestAppend(s, 2, "GET", "k2"); /* more than the initial capacity of key_hashes */
     memcpy(in->room, s, sdslen(s));
     assert_true(ioReaderTake(&run.reader, in, in->room, sdslen(s)));
     assert_int_equal(in->count, 303);

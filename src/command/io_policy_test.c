@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_policy_test.c - schedules of load, and how many threads there are then. */
+/* io_policy_test.c - schedules of load, and the number of threads that results. */
 #include "command/io_policy.h"
 
 #include <setjmp.h>
@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* A server: `work` is the share that one thread alone would need for what is asked of it. With threads, a
- * fifth of it stays with the main thread; the others cannot do more than they are. */
+/* A server: `work` is the share that one thread alone would need for its load. With threads, a fifth of it
+ * stays with the main thread; the others cannot use more than one processor each. */
 struct server {
     struct ioPolicy policy;
     int active, most, changes;
@@ -66,7 +66,7 @@ static void aMomentIsNoReason(void **state) {
     assert_int_equal(s.active, 8);
 }
 
-/* Whatever the load is: when it stays, the number of threads does, too. */
+/* At any constant load the number of threads settles. */
 static void aSteadyLoadSettles(void **state) {
     (void)state;
     for (int from_above = 0; from_above < 2; from_above++) {
@@ -80,7 +80,7 @@ static void aSteadyLoadSettles(void **state) {
     }
 }
 
-/* A load that goes up and down by a fifth round a boundary changes the number at most once. */
+/* A load that varies by a fifth around a boundary changes the number at most once. */
 static void aLoadAtABoundaryDoesNotMakeThemComeAndGo(void **state) {
     (void)state;
     for (double work = 0.1; work < 10; work += 0.03) {
@@ -108,7 +108,7 @@ static void withoutProcessorsThereIsNone(void **state) {
     assert_int_equal(s.active, 0);
 }
 
-/* Others need the processors that a fourth thread would have: it is tried now and then. */
+/* Other processes need the processors that a fourth thread would use: it is tried now and then. */
 static void wherePossibleItIsTriedNowAndThen(void **state) {
     (void)state;
     struct server s = {.most = 8};
@@ -132,7 +132,7 @@ static void theLimitHoldsAtOnce(void **state) {
     assert_int_equal(s.active, 0);
 }
 
-/* ---- Who has whom ---- */
+/* ---- Distribution ---- */
 
 #define THREADS 8
 
@@ -140,7 +140,7 @@ static void ioPolicyTestLeave(size_t *has, int from, size_t n) {
     has[from] -= n < has[from] ? n : has[from];
 }
 
-/* As io_threads.c does: what comes home goes to the thread that has the fewest. */
+/* As io_threads.c does: a recalled client goes to the thread with the fewest. */
 static size_t ioPolicyTestSpread(size_t *has, int active) {
     size_t back[THREADS], moved = 0;
     for (int i = 0; i < THREADS; i++) back[i] = has[i];
@@ -173,7 +173,7 @@ static void connectionsAreSpreadEvenly(void **state) {
     size_t has[THREADS] = {1000};
     assert_true(ioPolicyTestSpread(has, 4) > 0);
     assertEven(has, 4);
-    assert_int_equal(ioPolicyTestSpread(has, 4), 0); /* and stay */
+    assert_int_equal(ioPolicyTestSpread(has, 4), 0); /* and the distribution is stable */
     ioPolicyTestSpread(has, 8);
     assertEven(has, 8);
     ioPolicyTestSpread(has, 3);

@@ -49,8 +49,7 @@ static int running, active;
 
 static int processors = 1; /* as of the last count */
 
-/* Returns the fraction of their runnable time in which the main thread and some of the others waited for a
- * processor. */
+/* Returns for which part of their runnable time the main thread and some others waited for a processor. */
 static double ioThreadsMeasureWaits(struct processorTime now) {
     static struct processorTime before;
     for (int i = 0; i < active && i < WAITS_OF; i++) {
@@ -139,8 +138,7 @@ bool ioThreadsTake(struct client *c) {
     return active && ioClientOffload(c, ioThreadsLeastUsed());
 }
 
-/* Moves connections. With with_main_thread, clients on the main thread are given to the thread with the
- * fewest. */
+/* Moves connections. with_main_thread: clients of the main thread, too, go to the thread with the fewest. */
 static void ioThreadsDistribute(bool with_main_thread) {
     size_t offloaded = 0, surplus[IO_THREADS_MAX];
     for (int i = 0; i < running; i++) offloaded += surplus[i] = ioClientCount(threads[i]);

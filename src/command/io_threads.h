@@ -20,6 +20,5 @@ void ioThreadsTurnBegins(void);
 bool ioThreadsReceiveMore(void);
 void ioThreadsFlush(void);            /* makes threads see their messages */
 bool ioThreadsTake(struct client *c); /* offloads a new client when threads are active */
-/* Called last, before the process ends: threads send what they were given, as far as sockets take it, and
- * stop. */
+/* Called last, before the process ends: threads send what their sockets take, and stop. */
 void ioThreadsEnd(void);

@@ -14,8 +14,7 @@ void loadingStart(enum eventLoading what, uint64_t total_bytes);
  * the current data may be read meanwhile, so only commands that would interfere, or whose effect would be
  * lost, get -LOADING. */
 void loadingStartBeside(uint64_t total_bytes, bool serving);
-/* Serves clients while there is nothing to read, until something happens in the event loop, at most so
- * long. */
+/* Serves clients while there is nothing to read, until an event happens, at most so long. */
 void loadingWait(int64_t max_ms);
 void loadingProgress(uint64_t bytes); /* bytes read so far, of all files; cheap */
 void loadingBegun(uint64_t bytes);    /* commands of a file are read from now on; so many bytes so far */

@@ -434,8 +434,7 @@ static void propagateCountSinks(void) {
 
 void propagateAddSink(propagateSink *fn, unsigned options) {
     serverAssert(sink_count < SINKS_MAX);
-    /* Rewrites that were declared already have no description. Only running handlers declare, and none adds
-     * sinks. */
+    /* Rewrites that were declared already have no description. Only handlers declare; none adds sinks. */
     serverAssert(!(options & SINK_DESCRIBED) || !propagation.rewrite_count);
     propagateSelectAnew();
     sinks[sink_count].fn = fn;

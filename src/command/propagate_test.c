@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* propagate_test.c - what sinks see of units: one command as it is, more in MULTI and EXEC; which SELECT goes
- * in front; whose bytes they are; and random nestings beside a naive model. */
+/* propagate_test.c - what sinks get of units: one command as it is, more in MULTI and EXEC; SELECT before
+ * commands for another database; raw bytes; and random nestings compared with a naive model. */
 #include "command/propagate.h"
 
 #include <setjmp.h>
@@ -19,13 +19,13 @@
 #include "data/keyspace/db.h"
 #include "net/resp.h"
 
-static sds seen;  /* "SELECT 0|SET a|DEL b|": as they came */
-static sds bytes; /* the same, as they are on the wire */
+static sds seen;  /* "SELECT 0|SET a|DEL b|": in order of arrival */
+static sds bytes; /* the bytes of these */
 static const struct str *last_pieces;
 static int last_count, calls, calls_of_other;
 static bool in_unit, for_replicas;
 
-/* The commands of the bytes, one after the other. */
+/* Decodes the commands one after the other. */
 static int propagateTestDecode(struct str s) {
     struct respLimits limits = {INT64_MAX, RESP_MAX_MULTIBULK, true};
     struct str *argv = NULL;
@@ -66,7 +66,7 @@ static void propagateTestSink(const struct propagated *p) {
     calls++;
 }
 
-/* Comes behind the first one. */
+/* A second sink that gets the same. */
 static void sameAgain(const struct propagated *p) {
     assert_ptr_equal(last_pieces, p->pieces);
     assert_int_equal(last_count, p->count);
@@ -87,7 +87,7 @@ static void expectSeen(const char *expected) {
 static struct db test_db;
 static struct client test_client = {.db = &test_db};
 
-/* As commandRun does it; inner: what it runs itself. */
+/* Runs a command as commandRun does; inner: what it calls. */
 static void runRaw(int dbid, int argc, struct str *argv, bool dirty, void (*inner)(void), struct str raw) {
     propagateBegin();
     if (inner) inner();
@@ -128,7 +128,7 @@ static void rewritesTwice(void) {
     propagateRewrite(&test_client, 1, &STR("SADD"));
 }
 
-/* Asked for while a command runs, done when the outermost has ended. */
+/* Registered while a command runs, called when the outermost has ended. */
 static int jobs_left;
 static void propagateTestJob(void) {
     propagateTestRun(0, "JOB", true, NULL);
@@ -207,7 +207,7 @@ static void propagateTestSelect(void **state) {
     expectSeen("SELECT 12345|SET|");
     propagateSelectAnew();
     propagateTestRun(12345, "EXEC", true,
-                     propagateTestOne); /* the SELECT of the database that it begins in is not owed */
+                     propagateTestOne); /* the SELECT of the initial database is already there */
     expectSeen("SELECT 1|SET|");
 }
 
@@ -223,7 +223,7 @@ static void selectsAnew(void) {
     propagateSuppress(&test_client);
 }
 
-/* Each of both sides of the cut is whole. */
+/* Both parts of the unit that is cut are whole. */
 static void testSelectWithinUnit(void **state) {
     (void)state;
     propagateTestRun(0, "EXEC", true, selectsAnew);
@@ -250,14 +250,15 @@ static void testRewrites(void **state) {
     assert_int_equal(3, calls - before);
     before = calls;
     propagateTestRun(0, "SPOP", true, inDatabases);
-    /* MULTI, EXEC, one for each database, and the SELECT of all but the first */
+    /* MULTI, EXEC, one command for each database, and a SELECT for all but the first */
     assert_int_equal(2 + 4 + 3, calls - before);
     assert_int_equal(3, propagateSelected());
     propagateTestRun(0, "SET", true, NULL);
     propagateTestForget();
     propagateBegin();
     propagateSuppress(&test_client);
-    propagateTestRun(0, "SPOP", true, rewritesTwice); /* as a script calls it that propagates nothing */
+    /* As a script calls a command that it does not propagate */
+    propagateTestRun(0, "SPOP", true, rewritesTwice);
     propagateEnd();
     expectSeen("");
     propagateTestRun(0, "SPOP", true, propagateTestRewrites);
@@ -272,7 +273,7 @@ static void rewritesAndCalls(void) {
     propagateRewrite(&test_client, 1, &STR("PERSIST"));
 }
 
-/* The rewrites of a command are its own, not those of what it calls. */
+/* A command's rewrites are its own, not those of commands that it calls. */
 static void propagateTestNesting(void **state) {
     (void)state;
     propagateTestRun(0, "CALLS", true, rewritesAndCalls);
@@ -384,7 +385,7 @@ static void bigBoth(void) {
     propagateSuppress(&test_client);
 }
 
-/* The first has to be kept, the second has not. What was kept does not stay. */
+/* The first has to be kept, the second not. What was kept is freed. */
 static void testBigInUnit(void **state) {
     (void)state;
     propagateTestRun(0, "EVAL", true, bigFirst);
@@ -396,7 +397,7 @@ static void testBigInUnit(void **state) {
     propagateTestForget();
 }
 
-/* Many short arguments are no big ones, but as long. */
+/* Many short arguments are not big ones, even if as long together. */
 static void testLong(void **state) {
     (void)state;
     static struct str argv[20000];
@@ -410,7 +411,7 @@ static void testLong(void **state) {
     propagateTestForget();
 }
 
-/* ---- Sinks that come and go ---- */
+/* ---- Adding and removing sinks ---- */
 
 static int other_calls;
 
@@ -422,7 +423,7 @@ static void otherSink(const struct propagated *p) {
 static void changesOtherSink(void) {
     propagateTestRun(0, "INCR", true, NULL);
     other_calls = 0;
-    propagateAddSink(otherSink, SINK_FOR_REPLICAS); /* has no use for what came before */
+    propagateAddSink(otherSink, SINK_FOR_REPLICAS); /* does not get what came before */
     propagateTestRun(0, "DECR", true, NULL);
     propagateTestRun(0, "DECR", true, NULL);
     assert_int_equal(4, other_calls); /* MULTI, SELECT, two commands */
@@ -461,7 +462,7 @@ static void removesMembers(void) {
     }
 }
 
-/* A sink that asks for it is told of each command by itself, however it was declared. */
+/* A sink that needs descriptions gets each command by itself, however it was declared. */
 static void testDescribed(void **state) {
     (void)state;
     struct serverCommand set = {
@@ -490,7 +491,7 @@ static void testDescribed(void **state) {
     propagateTestForget();
 }
 
-/* ---- What is for replicas only ---- */
+/* ---- Commands for replicas only ---- */
 
 static void propagateTestPings(void) {
     assert_false(propagateToReplicas(1, &STR("PING")));
@@ -507,7 +508,7 @@ static void testForReplicas(void **state) {
     assert_string_equal("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n", bytes);
     assert_int_equal(before + sdslen(bytes), propagateOffset());
     expectSeen("REPLCONF GETACK *|");
-    /* It is for no database, and leaves what is selected as it is. */
+    /* It is for no database, and does not change the selected one. */
     propagateSelectAnew();
     assert_true(propagateToReplicas(1, &STR("PING")));
     assert_int_equal(-1, propagateSelected());
@@ -553,8 +554,8 @@ static void testOffsets(void **state) {
     propagateTestForget();
 }
 
-/* What is held back counts already, and the SELECT in front of it: who wrote it must not be told that it is
- * there. */
+/* What is held counts already, with the SELECT in front of it: otherwise its client would be told too early
+ * that a replica has it. */
 static void testOffsetsOfHeld(void **state) {
     (void)state;
     uint64_t before = propagateOffset();
@@ -581,7 +582,7 @@ static void testOffsetsOfHeld(void **state) {
 
 /* ---- Random units beside a model ---- */
 
-/* What the unit should have become, command by command. */
+/* The commands that the unit should contain. */
 static struct {
     sds text;
     int dbid;
@@ -601,7 +602,7 @@ struct command {
     char numbers[4][24];
 };
 
-/* No two are equal. The encoded form. */
+/* Every command is different. Returns the encoded form. */
 static sds randomCommand(struct command *cmd) {
     static unsigned long long serial;
     cmd->dbid = (int)randomBelow(3);
@@ -615,7 +616,7 @@ static sds randomCommand(struct command *cmd) {
     return propagateTestEncode(cmd->argc, cmd->argv);
 }
 
-/* As if the arguments had been read from the text. */
+/* Makes the arguments views of the text, as the parser does. */
 static void pointInto(struct command *cmd, sds text) {
     const char *at = text;
     for (int i = 0; i < cmd->argc; i++) {
@@ -627,7 +628,7 @@ static void pointInto(struct command *cmd, sds text) {
 
 static void runRandom(int depth, bool suppressed);
 
-/* Something that happens while a command runs, other than its own rewrites. */
+/* An event while a command runs, other than its own rewrites. */
 static void propagateTestRandomStep(int depth, bool may_call) {
     if (may_call && depth < 4 && randomBelow(2)) {
         bool suppress = randomBelow(6) == 0; /* as a script does it */
@@ -641,12 +642,12 @@ static void propagateTestRandomStep(int depth, bool may_call) {
     }
 }
 
-/* Its rewrites, if any, are in rewrites[]. */
+/* Ends a command whose rewrites, if any, are in rewrites[]. */
 static void endRandom(const struct command *rewrites, sds *texts, int count, bool suppressed) {
     struct command cmd;
     sds text = randomCommand(&cmd);
     bool dirty = randomBelow(3) != 0;
-    last_dirty = dirty; /* of the outermost, in the end */
+    last_dirty = dirty; /* that of the outermost remains at the end */
     int has_raw = (int)randomBelow(3);
     if (has_raw == 2) pointInto(&cmd, text);
     test_db.id = cmd.dbid;
@@ -697,7 +698,7 @@ static void runRandom(int depth, bool suppressed) {
     propagateEnd();
 }
 
-static int expected_db; /* that the model has selected; -1: none */
+static int expected_db; /* selected by the model; -1: none */
 
 static sds addExpected(sds all, int i) {
     if (expected[i].dbid != expected_db) {
@@ -743,7 +744,7 @@ static void propagateTestRandom(void **state) {
     }
 }
 
-/* Database 0 is selected. */
+/* Selects database 0. */
 static int propagateTestBegin(void **state) {
     (void)state;
     propagateNow(0, 1, &STR("DEL"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* request_test.c - copies of requests, what they own, and the form in which they go back. */
+/* request_test.c - copies of requests, what they own, and their encoding. */
 #include "command/request.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@ static struct respBigArg *requestTestBigArg(int index, sds buf, struct respBigAr
     return b;
 }
 
-/* SET key <big>, the last in a buffer of its own. */
+/* SET key <big>, with the last argument in a buffer of its own. */
 static struct request requestTestExample(struct str argv[3], sds big) {
     argv[0] = STR("SET");
     argv[1] = STR("key");
@@ -37,7 +37,7 @@ static void aCopyViewsOnlyWhatItOwns(void **state) {
     argv[0].ptr = name;
     argv[1].ptr = key;
     struct request *copy = requestCopy(&r);
-    name[0] = key[0] = '?'; /* what the request viewed goes another way */
+    name[0] = key[0] = '?'; /* overwrites what the request viewed */
     assert_null(r.big);
     assert_int_equal(copy->argc, 3);
     assert_true(strEq(copy->argv[0], STR("SET")));
@@ -68,7 +68,7 @@ static void aBigArgumentIsTakenOnce(void **state) {
     assert_ptr_not_equal(again, big);
     assert_string_equal(again, "value");
     assert_string_equal(key, "key");
-    /* A copy of what is left has bytes of its own. */
+    /* A copy of the remaining request has bytes of its own. */
     struct request *copy = requestCopy(&r);
     sdsfree(taken);
     assert_true(strEq(copy->argv[2], STR("value")));
@@ -110,7 +110,7 @@ static void aQueueKeepsItsOrder(void **state) {
     assert_int_equal(zmallocUsedMemory(), before);
 }
 
-/* Its keys, and of a new member of a sorted set the score, too. */
+/* The keys are hashed, and for a new member of a sorted set the score is noted, too. */
 static void whatItWillLookForIsHashedAhead(void **state) {
     (void)state;
     struct str argv[] = {STR("ZADD"), STR("key"), STR("1.5"), STR("member")};

@@ -36,7 +36,7 @@
 #define TRIM_GROWTH  100
 #define TRIM_AT_MOST 100000
 
-size_t tracking_clients;
+static size_t tracking_clients; /* clients that track keys */
 
 enum { OPT_BCAST = 1, OPT_OPTIN = 2, OPT_OPTOUT = 4, OPT_NOLOOP = 8 };
 
@@ -212,8 +212,8 @@ static void trackingRemember(uint64_t id, struct str name) {
     table_ids++;
 }
 
-/* Notifies the clients that have cached it; `by`: the client that changed the key, NULL: none. k is no longer
- * in the table. */
+/* Notifies the clients that have cached it; `by`: the client that changed the key, or NULL. k has left the
+ * table. */
 static void trackingInvalidate(struct trackedKey *k, const struct client *by) {
     struct str name = trackingKeyName(k);
     struct message m = {.keys = &name, .count = 1};

@@ -13,9 +13,6 @@
 
 #include "client/client.h"
 
-/* number of clients that track keys */
-extern size_t tracking_clients;
-
 void trackingDisable(struct client *c); /* does nothing when it does not track */
 
 void trackingInit(void); /* CLIENT TRACKING and related commands, directive, INFO fields, sinks */

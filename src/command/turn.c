@@ -41,6 +41,10 @@
 #include "registry/cron.h"
 #include "registry/info.h"
 
+#define TURN_READ_SIZE        (16 * 1024)
+#define TURN_READ_BULK        (128 * 1024) /* from a bulk sender (client.h) */
+#define TURN_ARENA_SIZE       (1024 * 1024)
+#define TURN_BATCH_LIMIT      128                    /* upper bound of prefetch-batch-max-size */
 #define TURN_KEY_HASHES_TOTAL (TURN_BATCH_LIMIT * 4) /* keys of a batch that are hashed and prefetched */
 #define TURN_DEPTH_MAX        3                      /* turns during loading or a busy script nest */
 #define PREFETCH_STEPS_MAX    24
@@ -110,8 +114,7 @@ int64_t turnMaxBulk(void) {
     return max_bulk_len;
 }
 
-/* Returns whether the client may run commands. Blocked, paused and closing clients may not; they keep or lose
- * their input. */
+/* Returns whether the client may run commands. Blocked and paused clients keep their input meanwhile. */
 static bool turnClientRunnable(const struct client *c) {
     return !(c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED | CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY));
 }
@@ -408,8 +411,7 @@ static void turnAcceptInput(struct turn *r, struct client *c, char *dst, size_t 
     c->in_pos = 0;
 }
 
-/* Notes that n bytes have come. kept: for an offloaded client, including those that its thread has kept
- * before. */
+/* Notes that n bytes have come. kept: for an offloaded client, with those that its thread kept before. */
 static void turnNoteInputSize(struct client *c, size_t n, size_t kept) {
     c->last_active_ms = cmd_time_ms;
     c->net_in += n;

@@ -21,11 +21,6 @@
 #include "client/client.h"
 #include "command/request.h"
 
-#define TURN_READ_SIZE   (16 * 1024)
-#define TURN_READ_BULK   (128 * 1024) /* from a bulk sender (client.h) */
-#define TURN_ARENA_SIZE  (1024 * 1024)
-#define TURN_BATCH_LIMIT 128 /* upper bound of prefetch-batch-max-size */
-
 /* Hook of the event loop after its events: runs everything that has been gathered. */
 void turnRun(void);
 /* Returns whether stashed input is waiting for the next turnRun. The loop must not sleep then. */

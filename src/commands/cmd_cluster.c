@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_cluster.c - commands about a cluster: the slots, the nodes, and what its clients send first. */
+/* cmd_cluster.c - commands about a cluster: slots, nodes, and what clients of a cluster send first. */
 #include "commands/cmd_cluster.h"
 
 #include "commands/cmd_grammar.h"

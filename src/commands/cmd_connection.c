@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_connection.c - commands about the connection itself: what clients, ACLs, clusters and COMMAND know
- * about them.
- *
- * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
- * tables are written once, under the name of the first command that uses them. */
+/* cmd_connection.c - commands about the connection itself. */
 #include "commands/cmd_connection.h"
 
 #include "commands/cmd_grammar.h"

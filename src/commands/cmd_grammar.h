@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_grammar.h - how the facts of src/commands/ are spelt: where a command's keys are, what arguments it
- * takes, and what was added to it when. */
+/* cmd_grammar.h - how the facts of src/commands/ are written: where a command's keys are, which arguments it
+ * takes, and what changed when. */
 #pragma once
 
 #include "commands/cmd_spec.h"
@@ -12,9 +12,9 @@ struct keySpec {
     unsigned flags;
     const char *notes;
     uint8_t begin, find;
-    int pos;                              /* INDEX: position; KEYWORD: startfrom */
-    const char *keyword;                  /* KEYWORD */
-    int lastkey, step, limit;             /* RANGE: lastkey relative to the first, or negative from the end */
+    int pos;                  /* INDEX: position; KEYWORD: startfrom */
+    const char *keyword;      /* KEYWORD */
+    int lastkey, step, limit; /* RANGE: lastkey is relative to the first key, or negative from the end */
     int keynumidx, firstkey, keynum_step; /* KEYNUM: relative to begin */
 };
 
@@ -32,17 +32,17 @@ enum commandArgType {
 #define ARG_OPTIONAL       1
 #define ARG_MULTIPLE       2
 #define ARG_MULTIPLE_TOKEN 4
-struct commandArg { /* arrays end with name NULL */
+struct commandArg { /* arrays end with a NULL name */
     const char *name;
     enum commandArgType type;
     int key_spec; /* index + 1 of the key spec for ARG_KEY; 0: none */
     const char *token, *since, *deprecated_since, *summary;
-    const char *display; /* how it is shown; NULL: by its name */
+    const char *display; /* the name that is shown; NULL: `name` */
     unsigned flags;
     const struct commandArg *args;
 };
 
-struct commandChange { /* what is new in a command since a version */
+struct commandChange { /* a change of a command in some version */
     const char *since, *what;
 };
 
@@ -50,17 +50,17 @@ struct commandChange { /* what is new in a command since a version */
 #define KEYS(...)                                                                                            \
     .key_specs = (const struct keySpec[]){__VA_ARGS__},                                                      \
     .key_spec_count = sizeof((const struct keySpec[]){__VA_ARGS__}) / sizeof(struct keySpec)
-/* One key is argument `at`. */
+/* The only key is argument `at`. */
 #define KEY_AT(at) KEYS_AT(at), KEYS_RANGE(0, 1)
-/* Keys start at argument `at` ... */
+/* Keys start at argument `at`. KEYS_RANGE or KEYS_COUNTED says how many there are. */
 #define KEYS_AT(at) .begin = KEYS_BEGIN_INDEX, .pos = (at)
-/* ... and go to `last` (relative to the first; negative: counted from the end of the line) by `by`, ... */
+/* Every `by`-th argument is a key up to `last` (relative to the first; negative: counted from the end). */
 #define KEYS_RANGE(last, by) .find = KEYS_FIND_RANGE, .lastkey = (last), .step = (by)
-/* ... or are as many as the number at `num` says, from `first` on (both relative to the start). */
+/* The number at `num` is the count of keys, which start at `first` (both relative to the start). */
 #define KEYS_COUNTED(num, first)                                                                             \
     .find = KEYS_FIND_KEYNUM, .keynumidx = (num), .firstkey = (first), .keynum_step = 1
 
-/* What has been added to a command: HISTORY({"6.2.0", "`GET`."}, {"7.0.0", "..."}) */
+/* The changes of a command: HISTORY({"6.2.0", "`GET`."}, {"7.0.0", "..."}) */
 #define HISTORY(...)                                                                                         \
     (const struct commandChange[]) {                                                                         \
         __VA_ARGS__, {                                                                                       \
@@ -68,7 +68,7 @@ struct commandChange { /* what is new in a command since a version */
         }                                                                                                    \
     }
 
-/* The arguments of a command that has few: ARGS({.name = "count", .type = ARG_INTEGER}, ...) */
+/* The arguments of a command with few: ARGS({.name = "count", .type = ARG_INTEGER}, ...) */
 #define ARGS(...)                                                                                            \
     (const struct commandArg[]) {                                                                            \
         __VA_ARGS__, {                                                                                       \

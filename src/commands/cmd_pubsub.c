@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_pubsub.c - the commands about channels: what clients, ACLs, clusters and COMMAND know about them.
- *
- * An entry names its handler. A shard channel is placed in a cluster as a key is, so a key spec names it and
- * says that it is no key (KEY_NOT_KEY). */
+/* cmd_pubsub.c - the commands about channels. A shard channel belongs to a slot as a key does, so a key spec
+ * names it, with KEY_NOT_KEY. */
 #include "commands/cmd_pubsub.h"
 
 #include "commands/cmd_grammar.h"

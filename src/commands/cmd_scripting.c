@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_scripting.c - the commands that run and manage scripts: what clients, ACLs, clusters and COMMAND know
- * about them.
- *
- * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
- * tables are written once, under the name of the first command that uses them. */
+/* cmd_scripting.c - the commands that run and manage scripts. */
 #include "commands/cmd_scripting.h"
 
 #include "commands/cmd_grammar.h"

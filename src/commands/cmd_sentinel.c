@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_sentinel.c - SENTINEL, by which clients find their primaries, operators say what is watched, and
- * Sentinels ask each other. Old and new spellings of a subcommand are two entries: rules about users tell
- * them apart.
- */
+/* cmd_sentinel.c - SENTINEL, for clients that look for their primary, for operators, and for other Sentinels.
+ * Old and new spellings of a subcommand are two entries: rules about users distinguish them. */
 #include "commands/cmd_sentinel.h"
 
 #include "commands/cmd_grammar.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_server.c - commands about the server as a whole: what clients, ACLs, clusters and COMMAND know about
- * them.
- *
- * An entry names its handler. Arguments that do not fit into the entry stand in a table above the list; equal
- * tables are written once, under the name of the first command that uses them. */
+/* cmd_server.c - commands about the server as a whole. */
 #include "commands/cmd_server.h"
 
 #include "commands/cmd_grammar.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_spec.h - what is known of a command before it runs: its flags, categories, keys and handler. The facts
- * themselves stand in src/commands/, one file and one header per group; what only COMMAND DOCS and the
- * finding of keys read of them is in cmd_grammar.h. */
+/* cmd_spec.h - the facts about a command: its flags, categories, keys and handler.
+ *
+ * The facts are in src/commands/, one file and one header per group, for clients, ACLs, clusters and COMMAND.
+ * An entry names its handler. Arguments that do not fit into the entry are in a table above the list; equal
+ * tables are written once, under the name of the first command that uses them. Parts that only COMMAND DOCS
+ * and the search for keys need are in cmd_grammar.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,14 +41,13 @@ struct commandChange;
 #define CMD_NO_MULTI               (1ull << 20)
 #define CMD_ALLOW_BUSY             (1ull << 21)
 #define CMD_TOUCHES_ARBITRARY_KEYS (1ull << 22)
-#define CMD_MAIN_THREAD                                                                                      \
-    (1ull << 24)                      /* ours: the handler uses the connection itself (command/io_client.h)  \
-                                       */
-#define CMD_MODULE       (1ull << 25) /* of a module: it is in no category by its flags */
-#define CMD_GONE         (1ull << 26) /* ours: it was removed; see commandRemove */
-#define CMD_HAS_CHANNELS (1ull << 27) /* of a module: getchannels says which it is about */
+/* The handler uses the connection itself, so the client must be on the main thread (command/io_client.h). */
+#define CMD_MAIN_THREAD  (1ull << 24)
+#define CMD_MODULE       (1ull << 25) /* a module's: its flags imply no category */
+#define CMD_GONE         (1ull << 26) /* ours: removed, see commandRemove */
+#define CMD_HAS_CHANNELS (1ull << 27) /* a module's: getchannels returns its channels */
 #define CMD_ALL_DBS      (1ull << 28) /* it touches all databases, whichever is selected */
-#define CMD_MOVABLE_KEYS (1ull << 23) /* computed: the legacy key triple does not tell all */
+#define CMD_MOVABLE_KEYS (1ull << 23) /* computed: the legacy key triple is incomplete */
 
 #define ACL_KEYSPACE    (1ull << 0)
 #define ACL_READ        (1ull << 1)
@@ -68,7 +70,7 @@ struct commandChange;
 #define ACL_CONNECTION  (1ull << 18)
 #define ACL_TRANSACTION (1ull << 19)
 #define ACL_SCRIPTING   (1ull << 20)
-#define ACL_BUILT_IN    21 /* bits; those above are of modules */
+#define ACL_BUILT_IN    21 /* bits; modules' categories follow */
 
 #define KEY_RO             (1u << 0)
 #define KEY_RW             (1u << 1)
@@ -92,50 +94,49 @@ struct keyRef { /* one key of a command */
     int pos;
     unsigned flags;
 };
-/* For commands whose keys the specs do not tell exactly: those with options that may look like keywords, or
- * that decide what is done to a key. It stands beside the handler and reads the options with the handler's
- * own functions, so that what is declared is what is touched. -1: syntax error. */
+/* For commands whose keys the specs do not describe exactly: those with options that may look like keywords,
+ * or that determine what is done to a key. It stands beside the handler and parses options with the handler's
+ * own functions, so that the declared keys are those that are touched. -1: syntax error. */
 typedef int commandGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc,
                            struct keyRef **keys);
 
-/* The flags of this call, where they depend on the arguments:
- * what a script says of itself (c->argv is set). */
+/* Returns the flags of a call if they depend on its arguments, as a script's flags do (c->argv is set). */
 typedef uint64_t commandFlagsOf(const struct client *c, uint64_t flags);
 
-/* Is argv[i] a secret, which logs do not show? Asked for what stands behind the command's name. */
+/* Returns whether argv[i] is a secret that logs must not show. Not called for the command's name. */
 typedef bool commandIsSecret(const struct str *argv, int argc, int i);
-commandIsSecret redactAll; /* every argument is (command/redact.c) */
+commandIsSecret redactAll; /* all arguments are secret (command/redact.c) */
 
-struct commandSpec {     /* arrays end with name NULL */
+struct commandSpec {     /* arrays end with a NULL name */
     const char *name;    /* lower case; of a subcommand without its container */
-    const char *summary; /* our words */
+    const char *summary; /* in our words */
     const char *complexity, *since, *group;
-    const char *module;                  /* its name, of a module's command; NULL: the server's */
+    const char *module;                  /* the module's name; NULL: the server's own command */
     const struct commandChange *history; /* ends with since NULL */
     const char *deprecated_since, *replaced_by;
     unsigned doc_flags; /* CMD_DOC_* */
     commandProc *proc;
-    int arity; /* negative: at least; counts the name (and the container's) */
+    int arity; /* negative: a minimum; counts the name (and the container's) */
     uint64_t flags, acl;
     const char *const *tips; /* NULL-terminated, lower case */
     const struct keySpec *key_specs;
     int key_spec_count;
     commandGetKeys *getkeys;
-    commandGetKeys *getchannels; /* of CMD_HAS_CHANNELS: with CHANNEL_... */
+    commandGetKeys *getchannels; /* for CMD_HAS_CHANNELS: with CHANNEL_... */
     commandFlagsOf *flags_of;
-    commandIsSecret *is_secret; /* NULL: no argument is */
+    commandIsSecret *is_secret; /* NULL: no argument is secret */
     const struct commandArg *args;
     const struct commandSpec *subcommands;
-    unsigned prefetch; /* PREFETCH_* : hints for the type's prefetch hook */
+    unsigned prefetch; /* PREFETCH_*, for the type's prefetch hook */
 };
 enum { CMD_DOC_DEPRECATED = 1, CMD_DOC_SYSCMD = 2 };
-/* What a command will touch of its key's value. */
+/* The parts of its key's value that a command will use. */
 enum {
     PREFETCH_HEAD = 1,       /* the first elements */
     PREFETCH_TAIL = 2,       /* the last ones */
     PREFETCH_MEMBER = 4,     /* argv[2], looked up in the value's index */
     PREFETCH_NEW_MEMBER = 8, /* argv[3], likewise (argv[2] is its score) */
-    PREFETCH_RANK = 16,      /* with MEMBER: and then its rank */
-    PREFETCH_SCORE = 32,     /* with NEW_MEMBER: and the place where that score belongs */
+    PREFETCH_RANK = 16,      /* with MEMBER: its rank, too */
+    PREFETCH_SCORE = 32,     /* with NEW_MEMBER: also the place where its score belongs */
     PREFETCH_WHOLE = 64,     /* all bytes of a string */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_transactions.c - the facts about MULTI and what belongs to it. */
+/* cmd_transactions.c - MULTI, EXEC, DISCARD, WATCH and UNWATCH. */
 #include "commands/cmd_transactions.h"
 
 #include "commands/cmd_grammar.h"

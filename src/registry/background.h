@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* background.h - background threads: for what may take long and needs none of the main thread's data. One
- * thread per kind of work, a bounded queue each; when a queue is full the caller does the work itself. */
+/* background.h - background threads for work that may take long and needs no data of the main thread. Each
+ * kind of work has one thread and a bounded queue; when a queue is full the caller does the work itself. */
 #pragma once
 
 #include <stddef.h>
@@ -8,11 +8,11 @@
 enum bioKind { BIO_CLOSE_FILE, BIO_FSYNC, BIO_LAZY_FREE, BIO_KINDS };
 typedef void bioJob(void *arg);
 
-/* Before bioInit and after bioStop the job is run at once, by the caller. */
+/* Submits a job. Before bioInit and after bioStop the caller runs it at once. */
 void bioSubmit(enum bioKind kind, bioJob *job, void *arg);
-size_t bioPending(enum bioKind kind); /* jobs that wait or run */
-void bioDrain(enum bioKind kind);     /* wait until the queue is empty and idle */
+size_t bioPending(enum bioKind kind); /* jobs waiting or running */
+void bioDrain(enum bioKind kind);     /* waits until the queue is empty and idle */
 
-void bioRegister(void); /* bio-cpulist */
-void bioInit(void);     /* starts the threads; ends the program when there can be none */
-void bioStop(void);     /* ends them, when all jobs are done */
+void bioRegister(void); /* registers the directive bio-cpulist */
+void bioInit(void);     /* starts the threads; exits when they cannot be started */
+void bioStop(void);     /* stops them when all jobs are done */

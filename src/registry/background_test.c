@@ -16,7 +16,7 @@
 
 static pthread_t main_thread;
 static atomic_long done, by_main, out_of_order;
-static long last_by_thread; /* of the one thread */
+static long last_by_thread; /* set by the only thread */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
 static void backgroundTestCount(void *arg) {
@@ -54,16 +54,16 @@ static void testThreads(void **state) {
     pthread_mutex_lock(&gate);
     bioSubmit(BIO_LAZY_FREE, waitAtGate, NULL);
     bioSubmit(BIO_CLOSE_FILE, backgroundTestCount,
-              (void *)1); /* another thread: it does not wait behind the gate */
+              (void *)1); /* another kind's thread does not wait for the gate */
     bioDrain(BIO_CLOSE_FILE);
     assert_int_equal(done, 1);
     done = last_by_thread = 0;
     for (intptr_t i = 1; i <= JOBS; i++) bioSubmit(BIO_LAZY_FREE, backgroundTestCount, (void *)i);
     long done_early = done;
     size_t pending = bioPending(BIO_LAZY_FREE);
-    pthread_mutex_unlock(&gate); /* before anything can fail: the end waits for that thread */
+    pthread_mutex_unlock(&gate); /* before anything can fail: bioStop waits for that thread */
     bioDrain(BIO_LAZY_FREE);
-    assert_true(by_main > 0 && by_main < JOBS); /* the queue was full: by whoever wanted it */
+    assert_true(by_main > 0 && by_main < JOBS); /* the queue was full, so the submitter ran it */
     assert_int_equal(done_early, by_main);
     assert_int_equal(pending, JOBS - by_main + 1);
     assert_int_equal(done, JOBS);
@@ -74,9 +74,9 @@ static void testThreads(void **state) {
 static void testEnd(void **state) {
     (void)state;
     done = by_main = last_by_thread = 0;
-    bioSubmit(BIO_FSYNC, takeTime, NULL); /* so that the others wait when the end comes */
+    bioSubmit(BIO_FSYNC, takeTime, NULL); /* so that the others are still waiting when bioStop is called */
     for (intptr_t i = 1; i <= 100; i++) bioSubmit(BIO_FSYNC, backgroundTestCount, (void *)i);
-    bioStop(); /* not before they are done */
+    bioStop(); /* returns when they are done */
     assert_int_equal(done, 100);
     assert_int_equal(by_main, 0);
     bioSubmit(BIO_FSYNC, backgroundTestCount, NULL);

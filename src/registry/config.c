@@ -260,8 +260,7 @@ bool configParse(const struct configDirective *d, struct str word, const char **
     return configDirectiveSet(d, 1, &word, err);
 }
 
-/* Sets the whole value from one text, as in CONFIG SET. If several words are expected, blanks separate
- * them. */
+/* Sets the whole value from one text, as in CONFIG SET. Blanks separate several words. */
 static bool configDirectiveSetText(const struct configDirective *d, struct str text, const char **err) {
     if (!(d->flags & CONFIG_MULTI_ARG) || text.len == 0) return configDirectiveSet(d, 1, &text, err);
     int n;

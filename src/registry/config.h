@@ -76,8 +76,8 @@ struct configDirective {
         int *e;
     } var;
     int64_t def, min, max;
-    /* For integers: a value within min and max, but outside of these, is set to the nearer of them. Both 0:
-     * not used. */
+    /* For integers: a value within min and max, but outside of these, becomes the nearer one. Both 0: not
+     * used. */
     int64_t clamp_min, clamp_max;
     const char *def_string;
     const struct configEnum *names;
@@ -88,8 +88,7 @@ struct configDirective {
     const char *short_name;         /* its name in errors when apply_with refuses */
     /* For strings, and yes or no: is this value allowed? */
     bool (*valid)(const char *value, const char **err);
-    /* For SPECIAL: sets it from words (argc >= 1; transactional: false changes nothing), and returns the
-     * current value. */
+    /* For SPECIAL: sets it from words (argc >= 1; false changes nothing), and returns the value. */
     bool (*set)(const struct configDirective *d, int argc, const struct str *argv, const char **err);
     sds (*get)(const struct configDirective *d);
     /* For SPECIAL, may be NULL: its lines in a file, without the name. Words that are not the server's own
@@ -126,8 +125,8 @@ void configRegister(struct configDirective *directives, size_t count);
  * until configRemove. False: the name is taken. */
 bool configAdd(struct configDirective *d);
 void configRemove(struct configDirective *d);
-/* Sets what is called for lines of the file whose first word has a dot: they are for modules. False: *err
- * says why. */
+/* Sets what is called for lines of the file whose first word has a dot, which modules use. False: *err says
+ * why. */
 void configOnDotted(bool (*fn)(int argc, const struct str *argv, const char **err));
 /* Parses a word into the variable of a directive, which need not be registered. False: *err says why. */
 bool configParse(const struct configDirective *d, struct str word, const char **err);
@@ -180,8 +179,7 @@ sds configAppendWords(sds s, struct str text);
 bool configRewriteFile(const char *path, bool with_defaults);
 bool configRewrite(bool with_defaults); /* for the file given at start; EFAULT: there was none */
 
-/* Adds a function that is called after each change at run time, for modules that depend on other modules'
- * directives. */
+/* Adds a function that is called after each change at run time, for modules that use others' directives. */
 void configOnChange(void (*fn)(void));
 
 /* Adds a function that resets counters, for CONFIG RESETSTAT. */

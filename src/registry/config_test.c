@@ -53,7 +53,7 @@ static sds configTestGetNothing(const struct configDirective *d) {
     return sdsempty();
 }
 
-/* Lines about different things, known by their second words. */
+/* Lines with two-word names. */
 static const char *things_text = "";
 static bool things_have_color;
 static sds thingsLines(bool (*present)(void *priv, struct str kind), void *priv) {
@@ -173,7 +173,7 @@ static void testApply(void **state) {
     assert_int_equal(applied, 3); /* and once more for the value that was put back */
 }
 
-/* What configMatch finds for these words, as "name=value " each. */
+/* Appends what configMatch finds, as "name=value " each. */
 static void configTestNoteFound(void *priv, struct str name, const struct configDirective *d) {
     sds *found = priv, value = configText(d);
     *found = sdscatprintf(*found, "%.*s=%s ", (int)name.len, name.ptr, value);
@@ -195,11 +195,11 @@ static void testMatch(void **state) {
     expectMatches((struct str[]){STR("old-number"), STR("*numbe[r]"), STR("?umber")}, 3,
                   "old-number=7 number=7 ");
     expectMatches((struct str[]){STR("hid*"), STR("lines")}, 2,
-                  ""); /* a pattern does not find what is hidden, */
-    expectMatches((struct str[]){STR("hidden")}, 1, "hidden=yes "); /* its name does */
+                  ""); /* a pattern does not find hidden directives, */
+    expectMatches((struct str[]){STR("hidden")}, 1, "hidden=yes "); /* their names do */
 }
 
-/* Several directives: all of them, or none. */
+/* Several directives change together, or none. */
 static void testChange(void **state) {
     (void)state;
     const char *err = NULL;
@@ -224,7 +224,7 @@ static void testChange(void **state) {
     expectValue("pair", "x y");
 }
 
-/* ---- Those that come and go ---- */
+/* ---- Adding and removing at run time ---- */
 
 static int shared_calls;
 static bool applyShared(struct configApply *a, const char **err) {
@@ -247,7 +247,7 @@ static void testComingAndGoing(void **state) {
     again.name = "MOD.a";
     assert_true(configAdd(&a));
     assert_true(configAdd(&b));
-    assert_false(configAdd(&again)); /* names have no case */
+    assert_false(configAdd(&again)); /* names ignore case */
     assert_ptr_equal(configFind(STR("mod.a")), &a);
     const char *failed = NULL, *err = "";
     struct configPair both[] = {{STR("mod.a"), STR("c d")}, {STR("mod.b"), STR("e f")}};
@@ -265,7 +265,7 @@ static void testComingAndGoing(void **state) {
     assert_null(configFind(STR("mod.A")));
     assert_ptr_equal(configFind(STR("mod.b")), &b);
     configRemove(&b);
-    expectValue("lines", ""); /* others are where they were */
+    expectValue("lines", ""); /* others are unchanged */
 }
 
 static int resets;
@@ -303,7 +303,7 @@ static void configTestLoad(void **state) {
     unlink(path);
 }
 
-/* What a child that loads this text says before it exits. */
+/* Returns what a child that loads this text prints before it exits. */
 static sds fatalText(const char *config) {
     int fds[2];
     assert_int_equal(pipe(fds), 0);
@@ -381,20 +381,20 @@ static void testRewriteKinds(void **state) {
     const char *rest = "number 42\nbytes 2mb\nshare 10%\ntext \"q\\\"q\"\npair i j\n";
     sds old = sdscat(sdsnew("# c\nthing size one 1\nthing name me\nTHING Height two 2\nthing size three 3\n"),
                      rest);
-    /* As many as there were, in the places of their kind, whatever they are called there. */
+    /* As many lines as before, in the places of their kind, whatever aliases are there. */
     sds text = configTestRewritten(old, "name you\nsize a 1\nsize b 2\nsize c 3\n");
     sds expected =
         sdscat(sdsnew("# c\nthing size a 1\nthing name you\nthing size b 2\nthing size c 3\n"), rest);
     assert_string_equal(text, expected);
     assert_false(things_have_color);
     sdsfree(text);
-    /* Fewer: their places become empty, without two empty lines in a row. */
+    /* Fewer lines: their places become empty, without two empty lines in a row. */
     text = configTestRewritten(old, "name you\nsize a 1\n");
     sdsfree(expected);
     expected = sdscat(sdsnew("# c\nthing size a 1\nthing name you\n\n"), rest);
     assert_string_equal(text, expected);
     sdsfree(text);
-    /* More, and new ones: to the end, in their order, below what stands there already. */
+    /* More lines, and new ones: at the end, in their order. */
     text = configTestRewritten("thing color red\n", "size a 1\ncolor blue\nsize b 2\nself\n");
     assert_true(things_have_color);
     sdsfree(expected);
@@ -407,7 +407,7 @@ static void testRewriteKinds(void **state) {
     sdsfree(text);
     sdsfree(expected);
     sdsfree(old);
-    /* Words in quotes stay one word; the line that is loaded can be asked for. */
+    /* Quoted words stay one word; the line that is being loaded can be read. */
     configLoadText("# one\nthing \"size one\"\n");
     assert_int_equal(things_seen, 1);
     int line = things_line;
@@ -421,7 +421,7 @@ static void testRewriteFile(void **state) {
     char folder[] = "/tmp/config_test_XXXXXX";
     assert_non_null(mkdtemp(folder));
     sds path = sdscatprintf(sdsempty(), "%s/c.conf", folder);
-    assert_true(configRewriteFile(path, false)); /* a file that is gone comes back */
+    assert_true(configRewriteFile(path, false)); /* a deleted file is created again */
     FILE *f = fopen(path, "w");
     fputs("number 1", f);
     fclose(f);
@@ -436,7 +436,7 @@ static void testRewriteFile(void **state) {
     assert_string_equal(line, "number 42\n");
     fclose(f);
     unlink(path);
-    assert_int_equal(rmdir(folder), 0);           /* nothing else was left in it */
+    assert_int_equal(rmdir(folder), 0);           /* no other file was left in it */
     assert_false(configRewriteFile(path, false)); /* no such folder */
     sdsfree(path);
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cron.h - periodic work. Each room registers its own; server/ turns the wheel at `hz`. */
+/* cron.h - periodic jobs. Modules register their own; server/ runs them at `hz`. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef void cronFn(void);
-void cronRegister(cronFn *fn, int period_ms); /* 0: at every tick of hz; else rounded up to a tick */
-void cronRun(void);                           /* by the timer */
+void cronRegister(cronFn *fn, int period_ms); /* period 0: at every tick of hz; else rounded up to ticks */
+void cronRun(void);                           /* called by the timer */
 extern bool cron_paused;                      /* for tests: no job runs */
-void beforeSleepRegister(cronFn *fn);         /* before every poll, in order of registration */
+void beforeSleepRegister(cronFn *fn);         /* fn runs before every poll, in order of registration */
 void beforeSleepRun(void);
 extern int64_t server_hz;
 
-/* The clock of the running command: read once per batch, so that a command sees one time. */
+/* The time of the running command: read once per batch, so that a command sees a single time. */
 extern int64_t cmd_time_ms, cmd_time_us;
 void clockRefresh(void);
 /* 24-bit LRU clock in seconds. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cron_test.c - periodic jobs: their turn, their pause; what runs before the loop sleeps. */
+/* cron_test.c - periodic jobs: their order and pause; functions that run before the loop sleeps. */
 #include "registry/cron.h"
 
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void testPeriods(void **state) {
     cronRegister(countSeldom, 3600 * 1000);
     for (int i = 0; i < 3; i++) cronRun();
     assert_int_equal(every, 3);
-    assert_int_equal(seldom, 1); /* at the first tick, and in an hour again */
+    assert_int_equal(seldom, 1); /* at the first tick, and again after an hour */
     cronRegister(countSeldom, 5);
     cronRun();
     assert_int_equal(seldom, 2);
@@ -41,7 +41,7 @@ static void testPeriods(void **state) {
     assert_int_equal(seldom, 3);
 }
 
-/* The clock goes on. */
+/* Time goes on during a pause. */
 static void cronTestPause(void **state) {
     (void)state;
     cmd_time_ms = 0;

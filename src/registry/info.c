@@ -38,8 +38,7 @@ struct infoSection {
     int *places, place_count; /* by line number: its place in the order the last time */
 };
 
-/* Groups that contain a section: default ones are in all groups; a section without group only shows by
- * name. */
+/* Groups that contain a section: default ones are in all groups; a section in none only shows by name. */
 enum { INFO_DEFAULT = 1, INFO_ALL = 2, INFO_EVERYTHING = 4 };
 #define INFO_ANY  (INFO_DEFAULT | INFO_ALL | INFO_EVERYTHING)
 #define INFO_LONG (INFO_ALL | INFO_EVERYTHING)

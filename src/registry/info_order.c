@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* info_order.c - the order of fields in INFO.
  *
- * Several rooms fill a section, in any order; people and tools read it in this one. A field that is not here
- * comes behind all that are. */
+ * Several modules fill a section, in any order; people and tools expect this one. A field that is not in the
+ * list is shown after all that are. */
 #include "registry/info_order.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* info_test.c - the report of INFO: sections, the order of fields, what a line may be made of. */
+/* info_test.c - the report of INFO: sections, the order of fields, formatting of lines. */
 #include "registry/info.h"
 
 #include <float.h>
@@ -14,7 +14,7 @@
 
 #define LONG_TEXT 1000
 
-static bool swapped; /* the rooms' lines come in another order than the last time */
+static bool swapped; /* lines come in another order than the last time */
 
 static sds lateClients(sds s) {
     s = infoField(s, "blocked_clients:%d", 7);
@@ -48,7 +48,7 @@ static void infoTestExpectText(const struct str *names, int count, const char *e
 
 static void testOrder(void **state) {
     (void)state;
-    for (int i = 0; i < 4; i++) { /* the places of the last time are a guess only */
+    for (int i = 0; i < 4; i++) { /* places of the last time are only a guess */
         swapped = i & 1;
         infoTestExpectText((struct str[]){STR("Clients")}, 1, CLIENTS);
     }
@@ -75,7 +75,7 @@ static void infoTestGroups(void **state) {
     assert_true(infoTestShows((struct str[]){STR("debug")}, 1, "hidden:1"));
 }
 
-/* The last test: it does not go back. */
+/* The last test, since it cannot be undone. */
 static void testOnlySections(void **state) {
     (void)state;
     assert_false(infoTestShows((struct str[]){STR("everything")}, 1, "# Sentinel"));
@@ -129,7 +129,7 @@ static void testDecimals(void **state) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17; /* xorshift */
         double v = (double)(x >> 32) / (double)(1u << (x & 31));
         EXPECT_LINE("%.2f", v);
-        EXPECT_LINE("%.2f", (double)(x % 100000) / 1000); /* middles, many of them not quite */
+        EXPECT_LINE("%.2f", (double)(x % 100000) / 1000); /* halfway values, many of them not exactly */
     }
 }
 

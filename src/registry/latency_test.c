@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* latency_test.c - spikes: what is remembered of them, and for how long. */
+/* latency_test.c - what is recorded about spikes, and for how long. */
 #include "registry/latency.h"
 
 #include <setjmp.h>
@@ -44,11 +44,11 @@ static void testThreshold(void **state) {
     assert_int_equal(latencyForget(latencyTestAlways, NULL), 1);
 }
 
-/* A second has one sample, its worst one; the figures of the event are of all. */
+/* A second has one sample, its worst; the totals of the event count all. */
 static void testSameSecond(void **state) {
     (void)state;
     struct latencyEvent *e;
-    do { /* unless a second has just begun in between */
+    do { /* repeated if a new second has begun in between */
         latencyForget(latencyTestAlways, NULL);
         latencyAddSample("e", 5);
         latencyAddSample("e", 9);
@@ -64,7 +64,7 @@ static void testSameSecond(void **state) {
     assert_true(e->worst_ms == UINT32_MAX);
 }
 
-/* When the ring is full the oldest sample goes. */
+/* When the ring is full the oldest sample is dropped. */
 static void testRing(void **state) {
     (void)state;
     latencyForget(latencyTestAlways, NULL);
@@ -72,7 +72,7 @@ static void testRing(void **state) {
     struct latencyEvent *e = latencyFind(STR("ring"));
     for (int i = 2; i <= LATENCY_SAMPLES + 3; i++) {
         int last = (e->next + LATENCY_SAMPLES - 1) % LATENCY_SAMPLES;
-        e->samples[last].time_s -= 1000 - i; /* that was long ago: a second of its own */
+        e->samples[last].time_s -= 1000 - i; /* long ago: a second of its own */
         latencyAddSample("ring", i);
     }
     for (int i = 0; i < LATENCY_SAMPLES; i++) assert_int_equal(latencySampleAt(e, i)->ms, i + 4);

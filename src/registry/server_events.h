@@ -12,7 +12,7 @@
 
 #include "base/str.h"
 
-/* In the order of modules' numbers (module/events.c). The comments say what `data` is, and then the values of
+/* In the order of modules' numbers (module/events.c). The comments name the type of `data` and the values of
  * `which`. */
 enum serverEventKind {
     SERVER_ROLE,             /* primary, replica: also when the primary changes */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* io_brief_test.c - a request that came alone, in few bytes: taken in brief it is the same as in full. */
+/* io_short_test.c - a short request, one that came alone in few bytes, is the same as the full request. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "command/io_input.h"
 #include "command/test_commands.h"
 
-/* What has come in one read. */
+/* Makes an input of one read. */
 static struct ioInput *inputOf(struct ioReader *r, const char *bytes) {
     struct ioInput *in = ioInputNew();
     char *dst;
@@ -82,13 +82,14 @@ static void takenAsShortRequestItIsTheSame(void **state) {
 static void aLongerRequestIsNotShort(void **state) {
     (void)state;
     static const char *const requests[] = {
-        "PING\r\nPING\r\n",       /* two */
-        "PING\r\n*1\r\n$4\r\nPI", /* the beginning of another */
-        "\r\nPING\r\n",           /* bytes before it */
-        "PING\r\n*x\r\n",         /* an error behind it */
-        "*6\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n", /* arguments */
-        "*4\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n",                       /* keys */
-        "*1\r\n$4\r\nPI",                                                              /* not whole */
+        "PING\r\nPING\r\n",       /* two requests */
+        "PING\r\n*1\r\n$4\r\nPI", /* with the beginning of another */
+        "\r\nPING\r\n",           /* with bytes before it */
+        "PING\r\n*x\r\n",         /* with an error behind it */
+        /* Too many arguments */
+        "*6\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n",
+        "*4\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n", /* too many keys */
+        "*1\r\n$4\r\nPI",                                        /* incomplete */
     };
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         struct ioReader r = {0};
