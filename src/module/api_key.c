@@ -273,7 +273,7 @@ char *vmStringDMA(struct ValkeyModuleKey *key, size_t *len, int mode) {
     if (!o) return none;
     if ((mode & VALKEYMODULE_WRITE && moduleKeyWrites(key)) || stringIsInt(o, &number))
         return stringForWrite(key->db, moduleKeyName(key), o, 0, len);
-    struct str text = objectHasPtr(o) ? sdsview(stringApart(o)) : objectEmbedded(o);
+    struct str text = objectHasPtr(o) ? sdsview(stringSds(o)) : objectEmbedded(o);
     *len = text.len;
     return (char *)text.ptr;
 }

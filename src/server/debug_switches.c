@@ -92,7 +92,7 @@ static void debugSwitchesSdsLengths(struct client *c) {
         return;
     }
     bool apart = objectHasPtr(o);
-    sds value = apart ? stringApart(o) : NULL;
+    sds value = apart ? stringSds(o) : NULL;
     sds s = sdscatprintf(sdsempty(),
                          "key_sds_len:%zu key_sds_avail:0 obj_alloc:%zu val_sds_len:%zu val_sds_avail:%zu "
                          "val_alloc:%zu",

@@ -82,7 +82,7 @@ static bool popFirstKey(struct client *c, const struct popType *t, const struct 
     struct object *o;
     if (!lookupFirstKeyWriteType(c, a->keys, (int)a->numkeys, t->type, &key, &o)) return true;
     if (!o) return false;
-    uint64_t count = popAtMost((uint64_t)a->count, t->length(o));
+    uint64_t count = popMin((uint64_t)a->count, t->length(o));
     serverAssert(count);
     replyArrayLen(c, 2);
     replyBulk(c, key);

@@ -28,6 +28,6 @@ void popOneBlocking(struct client *c, const struct popType *t, enum popEnd end);
 void popMany(struct client *c, const struct popType *t);
 void popManyBlocking(struct client *c, const struct popType *t);
 
-static inline uint64_t popAtMost(uint64_t count, uint64_t length) {
+static inline uint64_t popMin(uint64_t count, uint64_t length) {
     return count < length ? count : length;
 }

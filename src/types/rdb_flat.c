@@ -32,7 +32,7 @@ unsigned char *rdbReadFlat(struct rdbReader *r, enum rdbFlatForm form) {
 
 /* Returns whether the table has an element equal to this one. If not, adds this one's offset; 0 is a free
  * slot. */
-static bool rdbFlatMeet(uint32_t *table, size_t mask, unsigned char *lp, unsigned char *p) {
+static bool rdbFlatAddUnlessEqual(uint32_t *table, size_t mask, unsigned char *lp, unsigned char *p) {
     char text[LP_INTBUF_SIZE];
     struct str s = lpView(p, text);
     size_t i = hashBytes(s.ptr, s.len) & mask;
@@ -51,7 +51,7 @@ bool rdbFlatEachOnce(unsigned char *lp, unsigned step) {
     memset(table, 0, slots * sizeof *table);
     bool once = true;
     for (unsigned char *p = lpFirst(lp); once && p;) {
-        once = !rdbFlatMeet(table, slots - 1, lp, p);
+        once = !rdbFlatAddUnlessEqual(table, slots - 1, lp, p);
         for (unsigned i = 0; i < step && p; i++) p = lpNext(lp, p);
     }
     if (table != small) zfree(table);

@@ -34,7 +34,7 @@ int64_t rdb_key_save_delay_us;
 struct rdbSaver {
     struct rioWriter *w;
     void (*progress)(uint64_t keys);
-    uint64_t keys, told_at; /* keys so far; bytes written when progress was last reported */
+    uint64_t keys, reported_at; /* keys so far; bytes written when progress was last reported */
     int dbid;
     size_t left_in_slot;  /* keys, when they go by slot */
     bool strict;          /* the version was asked for: no other one will do */
@@ -171,8 +171,8 @@ static void rdbSaveCountKey(struct rdbSaver *s, const struct object *o) {
         const struct objectType *type = objectTypeOf(o);
         if (type->dismiss && objectHasPtr(o)) type->dismiss(o);
     }
-    if (!s->progress || (s->told_at == s->w->flushed && !rdb_key_save_delay_us)) return;
-    s->told_at = s->w->flushed;
+    if (!s->progress || (s->reported_at == s->w->flushed && !rdb_key_save_delay_us)) return;
+    s->reported_at = s->w->flushed;
     s->progress(s->keys);
 }
 

@@ -3,10 +3,9 @@
  *
  *     packed      | n:8 | field | m:8 | value | n:8 | field | ...      up to 63 bytes, in the object
  *
- * A packed hash is changed in a copy on the stack (struct hash's room), which hashCommit writes into the
- * object: that costs less than an allocation, and reading one touches the object's own cache line only.
- * Hashes only ever convert towards tables; an expiring hash becomes a plain table when its last expiry is
- * gone. */
+ * A packed hash is changed in a copy on the stack (`room` of struct hash), which hashCommit writes into the
+ * object. That costs less than an allocation, and reading touches the object's cache line only. Hashes only
+ * ever convert towards tables; an expiring hash becomes a plain table when its last expiry is gone. */
 #include "types/hash/hash.h"
 
 #include "base/assert.h"
@@ -74,7 +73,7 @@ static size_t hashPackedCount(const struct hash *h) {
     return n;
 }
 
-/* Before the first change: from the object to the stack. */
+/* Copies from the object to the stack before the first change. Returns the offset of p. */
 static size_t hashPackedToRoom(struct hash *h, const unsigned char *p) {
     size_t at = p ? (size_t)(p - (unsigned char *)h->ptr) : h->used;
     if (h->ptr != h->room) {
@@ -84,7 +83,7 @@ static size_t hashPackedToRoom(struct hash *h, const unsigned char *p) {
     return at;
 }
 
-/* Make `len` bytes out of `old_len` at p. */
+/* Makes `len` bytes out of the `old_len` at p. */
 static char *hashPackedResize(struct hash *h, const unsigned char *p, size_t old_len, size_t len) {
     size_t at = hashPackedToRoom(h, p);
     memmove(h->room + at + len, h->room + at + old_len, h->used - at - old_len);
@@ -98,7 +97,7 @@ static char *hashWriteText(char *to, struct str s) {
     return to + s.len;
 }
 
-/* False: there is no room. `p` is the field when it is there. */
+/* Returns false when there is not enough space. `p` is the field if it exists. */
 static bool hashPackedSet(struct hash *h, unsigned char *p, struct str field, struct str value) {
     unsigned char *old = p ? hashPackedNext(p) : NULL;
     size_t old_len = old ? 1u + *old : 0, len = 1 + value.len + (p ? 0 : 1 + field.len);
@@ -136,7 +135,7 @@ static void hashListpackRemove(struct hash *h, unsigned char *p) {
 
 /* ---- Table ---- */
 
-/* The entry at `ref` has moved to `now`. */
+/* Updates what points to the entry at `ref`, which is at `now` now. */
 static void hashEntryMoved(struct hash *h, struct hashtableRef *ref, struct hashEntry *now) {
     if (hashtableRefEntry(ref) == now) return;
     hashtableRefSet(ref, now);
@@ -169,7 +168,7 @@ static struct hashEntry *hashTableFind(const struct hash *h, struct str field) {
     return hashtableFindHashed(h->ptr, field, dbHashMember(field));
 }
 
-/* Removes the field if it is there and as dead as that. */
+/* Removes the field if it exists and its being dead equals `dead`. */
 static bool hashTableRemove(struct hash *h, struct str field, bool dead) {
     struct hashEntry *e = hashTableFind(h, field);
     if (!e || hashIsDead(e) != dead) return false;
@@ -211,7 +210,7 @@ void *hashTableCopy(const struct hash *h) {
     return ht;
 }
 
-size_t hashTakeDead(struct hash *h, struct hashEntry **entries, size_t max) {
+size_t hashRemoveDeadBatch(struct hash *h, struct hashEntry **entries, size_t max) {
     struct expiringHash *e = hashExpiring(h);
     size_t n = 0;
     struct hashEntry *first;
@@ -262,7 +261,7 @@ static void hashToExpiring(struct hash *h) {
     h->encoding = HASH_EXPIRING;
 }
 
-/* The last expiry is gone. */
+/* Called when the last expiry is gone. */
 static void hashToPlain(struct hash *h, struct db *db) {
     struct expiringHash *e = hashExpiring(h);
     serverAssert(!e->due.used);
@@ -331,8 +330,7 @@ struct value hashValue(struct hash *h) {
     return valuePtr(OBJ_HASH, h->encoding, h->ptr);
 }
 
-/* Puts what is in the struct into the object;
- * the container that was there has been freed or changed hands. */
+/* Puts the struct into the object; the container that was there has been freed or has another owner. */
 static void hashStore(struct hash *h, struct db *db, struct object *o) {
     if (objectHasPtr(o))
         objectSetPtr(o, h->encoding, h->ptr);
@@ -350,9 +348,9 @@ bool hashCommit(struct hash *h, struct db *db, struct str key, struct object *o)
     if (empty && !o) {
         hashDrop(h);
     } else if (empty) {
-        bool told = serverEventWanted(SERVER_KEY); /* modules are, of keys that go: they find it empty */
-        if (objectHasPtr(o) || told) hashStore(h, db, o);
-        dbDeleteObject(db, told ? dbFind(db, key) : o, lazyfree_lazy_server_del);
+        bool notified = serverEventWanted(SERVER_KEY); /* modules find a deleted key empty */
+        if (objectHasPtr(o) || notified) hashStore(h, db, o);
+        dbDeleteObject(db, notified ? dbFind(db, key) : o, lazyfree_lazy_server_del);
     } else if (!o) {
         dbAdd(db, key, hashValue(h));
     } else {
@@ -544,7 +542,7 @@ void hashRead(const struct hash *h, const void *place, struct hashItem *item) {
     }
 }
 
-/* When almost all fields are dead, drawing finds none: then all that live are counted off. */
+/* When almost all fields are dead, drawing finds none: then the live ones are counted off. */
 static const void *hashRandomLive(const struct hash *h) {
     size_t live = hashLive(h), n = live ? randomBelow(live) : 0;
     struct hashIterator it;

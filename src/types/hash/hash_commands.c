@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_commands.c - the hash commands: setting, reading, counting, incrementing. Random fields and HSCAN are
- * in hash_scan.c, field expiry in hash_expire_commands.c. */
+/* hash_commands.c - the hash commands: setting, reading, counting, incrementing. hash_scan.c has random
+ * fields and HSCAN, hash_expire_commands.c field expiry. */
 #include "types/hash/hash_commands.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ bool hashKeyCommit(struct hashKey *k, const char *event, size_t changes) {
     bool left = hashCommit(&k->h, db, k->key, k->o);
     if (__builtin_expect(!k->h.expired_removed, 1)) {
         keyChanged(k->c, db, k->key, NOTIFY_HASH, event, changes);
-    } else { /* fields that had expired have made room for others: this is told first */
+    } else { /* expired fields were overwritten: this is reported first */
         dbstats.expired_fields += k->h.expired_removed;
         keyChanged(k->c, db, k->key, NOTIFY_HASH, "hexpired", changes);
         if (event) keyEvent(NOTIFY_HASH, event, k->key, db);
@@ -79,8 +79,8 @@ void hashPropagate(struct hashKey *k, struct str name, const struct str *middle,
 
 /* ---- Setting ---- */
 
-/* The only value that a command sets; a big one is taken over without copying. (Of several, a later one could
- * free an earlier one, which is still to be propagated.) */
+/* Returns the only value that a command sets; a large one is taken over without copying. (Of several, a later
+ * one could free an earlier one, which is still to be propagated.) */
 static struct hashInput hashOnlyInput(struct hashKey *k, int i) {
     struct client *c = k->c;
     if (clientArgIsBig(c, i) && hashKeepsSds(&k->h, c->argv[i].len))
@@ -88,7 +88,7 @@ static struct hashInput hashOnlyInput(struct hashKey *k, int i) {
     return (struct hashInput){.text = c->argv[i]};
 }
 
-/* Pairs from argument 2 on; how many fields are new, or -1 after an error reply. */
+/* Sets pairs from argument 2 on. Returns the number of new fields, or -1 after an error reply. */
 static int64_t hashSetPairs(struct client *c) {
     struct hashKey k;
     if (c->argc % 2) {
@@ -121,7 +121,7 @@ void hmsetCommand(struct client *c) {
     if (hashSetPairs(c) >= 0) replyOk(c);
 }
 
-/* One field has been set to what does not depend on its former value, with the expiry that it has. */
+/* Propagates a field whose value does not depend on its former value, with the expiry that it has. */
 static void hashPropagateSet(struct hashKey *k, struct str field, struct str value) {
     char ms[LONG_STR_SIZE];
     int64_t when_ms = hashExpire(&k->h, field);
@@ -139,7 +139,7 @@ void hsetnxCommand(struct client *c) {
         replyLongLong(c, 0);
         return;
     }
-    /* Elsewhere a field that has expired here may still be there, and HSETNX would do nothing. */
+    /* Replicas may still have a field that has expired here, and HSETNX would do nothing there. */
     if (hashHasExpiring(&k.h)) hashPropagate(&k, STR("HSET"), NULL, 0, c->argv + 2, 2);
     hashSet(&k.h, field, hashOnlyInput(&k, 3), false);
     hashKeyChanged(&k, "hset", NULL, 1);
@@ -177,7 +177,7 @@ void hincrbyCommand(struct client *c) {
     }
     char buf[LONG_STR_SIZE];
     struct str text = strN(buf, ll2string(buf, v));
-    /* As with HSETNX: elsewhere an expired field may still have a value to add to. */
+    /* As with HSETNX, replicas may still have a value of an expired field to add to. */
     bool expiring = hashHasExpiring(&k.h);
     hashSet(&k.h, c->argv[2], (struct hashInput){.text = text}, true);
     if (expiring) hashPropagateSet(&k, c->argv[2], text);

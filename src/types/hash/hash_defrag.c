@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_defrag.c - part of hash.h: defragmentation of hashes, a large one by homes of its table.
+/* hash_defrag.c - part of hash.h: defragmentation of hashes, of large ones bucket by bucket.
  *
- * An entry that expires is in the hash's heap, too, and a hash that has such is in its database's: they know
- * their places there. */
+ * An entry with an expiry is in the hash's heap, too, and a hash with such entries is in its database's heap.
+ * Both know their positions there. */
 #include "types/defrag_hooks.h"
 #include "types/hash/hash_private.h"
 
@@ -17,7 +17,7 @@ static void hashDefragMoveEntry(void *priv, void *entry) {
     hashHeapReplace(&e->due, hashEntryHeapPos(now), now);
 }
 
-/* The container, and what of it is not an entry. */
+/* Moves the container, and what belongs to it except entries. */
 static void hashDefragMoveContainer(struct db *db, struct object *o) {
     defragContainer(o);
     if (o->encoding < HASH_TABLE) return;

@@ -3,11 +3,11 @@
  *
  *     | flags:2 flen:6 | vlen:8 | [flen:32] [expire:64 pos:32] [pad, ptr:64] | field | value |
  *
- * What is in brackets is there when its flag says so: flen:32 when the field has 63 bytes or more, expire and
- * pos (its place in the heap of expiring fields) when the field has an expiry, and a pointer to an sds when
- * the value is longer than 254 bytes, or to where somebody else keeps it (vlen tells which). So a usual entry
- * costs 2 bytes more than its text: 13 bytes of field and 10 of value take an allocation of 32. The pointer
- * is aligned, for the sake of leak checkers; nothing else is. */
+ * The parts in brackets are present when their flag is set: flen:32 when the field has 63 bytes or more,
+ * expire and pos (the position in the heap of expiring fields) when the field has an expiry, and a pointer
+ * when the value is an sds of more than 254 bytes or belongs to somebody else (vlen says which). A usual
+ * entry takes 2 bytes more than its text: 13 bytes of field and 10 of value take an allocation of 32. The
+ * pointer is aligned, for the sake of leak checkers; nothing else is. */
 #include "types/hash/hash_entry.h"
 
 #include "base/assert.h"
@@ -21,7 +21,7 @@ struct elsewhere {
     struct str text;
 };
 
-#define LONG_FIELD  63 /* flen says: it is in flen:32 */
+#define LONG_FIELD  63 /* in flen: the length is in flen:32 */
 #define EXPIRE_SIZE 12
 
 struct hashEntry {
@@ -125,7 +125,7 @@ static struct hashInput hashEntryReadable(struct hashInput value) {
     return value;
 }
 
-/* Longer than what is embedded: a pointer. */
+/* A value longer than what is embedded is a pointer. */
 static size_t hashEntryLengthInside(struct hashInput value) {
     return value.owned == HASH_ELSEWHERE ? HASH_EMBED_MAX + 1 : value.text.len;
 }
@@ -185,7 +185,7 @@ struct hashEntry *hashEntryCopy(const struct hashEntry *e) {
     struct hashEntry *copy = zmalloc(size);
     memcpy(copy, e, size);
     if (hashEntryIsElsewhere(e)) {
-        /* The layout of a copy may be another one. */
+        /* The layout of a copy may differ. */
         copy->vlen = OWN;
         hashEntrySetValuePtr(copy, sdsempty());
         return hashEntrySetValue(copy, (struct hashInput){.text = hashEntryValue(e)});
@@ -218,7 +218,7 @@ struct hashEntry *hashEntrySetValue(struct hashEntry *e, struct hashInput value)
     return now;
 }
 
-/* Field and embedded value are neighbours: they move together. */
+/* Field and embedded value are neighbours: they are moved together. */
 struct hashEntry *hashEntrySetExpire(struct hashEntry *e, int64_t expire_ms) {
     bool expire = expire_ms != HASH_NO_EXPIRE, ptr = e->head & HAS_PTR;
     size_t flen = hashEntryFieldLen(e), now_size = hashEntryRequestedSize(e),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_entry_test.c - entries of every shape, and the heap of what is due, against naive models. */
+/* hash_entry_test.c - entries of every shape, and the heap of due items, against naive models. */
 #include "types/hash/hash_entry.h"
 
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static struct hashInput someInput(struct str value) {
     return (struct hashInput){.text = value, .owned = owned ? sdsnewstr(value) : NULL};
 }
 
-/* Any sequence of changes to value and expiry leaves field, value, expiry and place in the heap as they were
+/* Any sequence of changes to value and expiry leaves field, value, expiry and heap position as they were
  * set. */
 static void entriesKeepWhatTheyAreGiven(void **state) {
     (void)state;
@@ -119,7 +119,7 @@ static void heapKnowsWhatIsDueFirst(void **state) {
     (void)state;
     struct hashHeap h = {0};
     for (int round = 0; round < 20000; round++) {
-        /* It grows for a while, then shrinks, so that both resizes happen. */
+        /* The heap grows for a while, then shrinks, so that both resizes happen. */
         bool growing = (round / 2000) % 2 == 0;
         struct hashEntryItem *it = &items[randomBelow(ITEMS)];
         if (!it->in && (growing || randomBelow(4) == 0)) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_expire.c - which hashes have fields that expire, and the job that takes out those whose time is over.
+/* hash_expire.c - which hashes have fields that expire, and the job that removes fields past their expiry.
  *
  *     keyspace->inner     heap of expiring hashes, by the time of their first due field
  *                            └─ heap of expiring fields, by their time (struct expiringHash)
  *
- * So what is due next is always at the top of the top: nothing is sampled, and hashes whose time has not come
- * cost nothing. A hash is known by its key, since objects move; a type's enter and leave hooks keep the heap
- * right through RENAME, COPY, overwriting and FLUSHALL.
+ * The next due field is always at the top of both heaps: nothing is sampled, and hashes without due fields
+ * cost nothing. A hash is known by its key, since objects move; the type's onAdded and onRemoved hooks keep
+ * the heap right through RENAME, COPY, overwriting and FLUSHALL.
  *
- * The job works in slices of a millisecond. When a tick of cron leaves something over, a timer goes on a few
- * milliseconds later, so that commands run in between,
- * and a quarter of the time goes into the job at most. */
+ * The job works in slices of a millisecond. When a tick of cron leaves something over, a timer
+ * continues a few milliseconds later, so that commands run in between, and the job takes a quarter of
+ * the time at most. */
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/zmalloc.h"
@@ -24,7 +24,7 @@
 #define SLICE_US  1000
 #define PAUSE_MS  3
 #define HIDDEN_MS 200
-#define BATCH     64 /* fields of one hash between two looks at the clock, and in one HDEL */
+#define BATCH     64 /* fields of one hash between two readings of the clock, and in one HDEL */
 
 static bool running; /* the timer is set */
 
@@ -60,8 +60,8 @@ void hashUntrack(struct keyspace *ks, struct expiringHash *e) {
     e->key = NULL;
 }
 
-/* The hashes keep their copies of their keys, and free them with the rest. */
-void hashForgetAll(struct keyspace *ks) {
+/* The hashes keep their copies of their keys, and free them with everything else. */
+void hashUntrackAll(struct keyspace *ks) {
     if (!ks->inner) return;
     hashHeapFree(ks->inner);
     zfree(ks->inner);
@@ -87,7 +87,7 @@ static void hashExpirePropagateRemoved(struct db *db, struct str key, struct has
     propagateNow(db->id, (int)n + 2, argv);
 }
 
-/* Takes a batch of dead fields out of a hash. */
+/* Removes a batch of dead fields from a hash. */
 static void hashExpireReclaim(struct db *db, struct expiringHash *e) {
     struct hashEntry *entries[BATCH];
     sds key = sdsdup(e->key);
@@ -96,7 +96,7 @@ static void hashExpireReclaim(struct db *db, struct expiringHash *e) {
     serverAssert(o && objectHasPtr(o) && objectPtr(o) == e);
     struct hash h;
     hashOpen(&h, o);
-    size_t n = hashTakeDead(&h, entries, BATCH);
+    size_t n = hashRemoveDeadBatch(&h, entries, BATCH);
     hashExpirePropagateRemoved(db, view, entries, n);
     for (size_t i = 0; i < n; i++) hashEntryFree(entries[i]);
     bool left = hashCommit(&h, db, view, o);
@@ -108,19 +108,20 @@ static void hashExpireReclaim(struct db *db, struct expiringHash *e) {
     sdsfree(key);
 }
 
-/* The hash of this database with the field that is due first, if that is over. */
+/* Returns the hash of this database with the field that is due first, if that is past its expiry. */
 static struct expiringHash *hashExpireOverdue(struct db *db) {
     struct expiringHash *e = db->keyspace.inner ? hashHeapFirst(db->keyspace.inner) : NULL;
     return e && hashTimeHasExpired(e->due_ms, cmd_time_ms) ? e : NULL;
 }
 
-/* Of a hidden slot: what is in it goes when it has been shown, or when its owner says so. */
+/* Postpones a hash in a hidden slot: its fields are removed once the slot is shown, or when its owner deletes
+ * them. */
 static void hashExpirePostpone(struct db *db, struct expiringHash *e) {
     e->due_ms = cmd_time_ms + HIDDEN_MS;
     hashHeapAdjust(db->keyspace.inner, &dbHeap, e->pos);
 }
 
-/* Each slice begins with the next database, so that none starves. */
+/* Each slice begins with the next database, so that every database gets its turn. */
 bool hashReclaimSlice(void) {
     static int next_db;
     int64_t start = monotonicUs();

@@ -2,11 +2,12 @@
 /* hash_expire_commands.c - the commands on the expiry of fields: HEXPIRE and HTTL with their families,
  * HPERSIST, HGETEX, HSETEX, HGETDEL.
  *
- * All of them name their fields in a block "FIELDS n field ..." at the end. What they do is propagated in
+ * All of them name their fields in a block "FIELDS n field ..." at the end. Their effects are propagated in
  * terms that mean the same at any time: HPEXPIREAT, HSETEX PXAT, HPERSIST, HDEL.
  *
- * Elsewhere (in a file that is read again) a field that is dead here may still be alive, and a command that
- * names it would give it a new time. So one that comes upon dead fields names only those it has changed. */
+ * A field that is dead here may still be alive on a replica or in a file that is read again, where a command
+ * that names it would give it a new time. So a command that finds dead fields is propagated with only those
+ * that it has changed. */
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
@@ -26,14 +27,14 @@ static const char err_numfields[] =
 
 /* ---- Arguments ---- */
 
-/* The fields that a command names: argv[first], every step-th. */
+/* The fields that a command names: argv[first] and every step-th after it. */
 struct fieldArgs {
     int first, step;
     size_t count;
 };
 
-/* Where FIELDS stands, from argument `from` on, with something behind it; 0, and an error is replied, when it
- * does not. */
+/* Returns the position of FIELDS, from argument `from` on, with something after it. Replies an error and
+ * returns 0 when there is none. */
 static int hashExpireFindFields(struct client *c, int from) {
     for (int i = from; i + 1 < c->argc; i++) {
         if (strIs(c->argv[i], "fields")) return i;
@@ -42,7 +43,7 @@ static int hashExpireFindFields(struct client *c, int from) {
     return 0;
 }
 
-/* `at` is where FIELDS stands. */
+/* `at` is the position of FIELDS. */
 static bool hashExpireParseFields(struct client *c, int at, int step, const char *error,
                                   struct fieldArgs *f) {
     int64_t n = 0;
@@ -60,7 +61,7 @@ static struct str hashExpireFieldAt(const struct client *c, const struct fieldAr
     return c->argv[f->first + (int)i * f->step];
 }
 
-/* The fields of a command that it did something to, for propagation. */
+/* The fields that a command has changed, for propagation. */
 struct fieldList {
     struct str *fields;
     size_t count;
@@ -108,9 +109,10 @@ static int hashExpireField(struct hashKey *k, struct str field, const struct exp
     return CHANGED;
 }
 
-/* The fields in the list have got this time, or are deleted when it is over. `whole`: the command may be
- * propagated as it came, but for the time in argv[2]. */
-static void hashExpireDone(struct hashKey *k, int64_t when_ms, const struct fieldList *l, bool whole) {
+/* The fields in the list got this time, or were deleted when it is past. `whole`: the command may be
+ * propagated as it came, except for the time in argv[2]. */
+static void hashExpireReportExpire(struct hashKey *k, int64_t when_ms, const struct fieldList *l,
+                                   bool whole) {
     if (!l->count) return;
     bool past = dbTimeHasExpired(when_ms);
     char ms[LONG_STR_SIZE];
@@ -144,7 +146,7 @@ static void hashExpireFields(struct client *c, enum expiryKind kind) {
         if (result > NOT_CHANGED) hashExpireFieldListAdd(&changed, hashExpireFieldAt(c, &f, i));
         replyLongLong(c, result);
     }
-    hashExpireDone(&k, when_ms, &changed, whole);
+    hashExpireReportExpire(&k, when_ms, &changed, whole);
     zfree(changed.fields);
 }
 
@@ -198,7 +200,7 @@ void hpexpiretimeCommand(struct client *c) {
     hashExpireReplyExpiries(c, true, false);
 }
 
-/* Takes the expiry from a field. False when it has none, or is not there. */
+/* Removes a field's expiry. Returns false when it has none, or does not exist. */
 static bool hashExpirePersistField(struct hashKey *k, struct str field, struct fieldList *l) {
     if (hashExpire(&k->h, field) < 0) return false;
     hashSetExpire(&k->h, field, HASH_NO_EXPIRE);
@@ -207,7 +209,7 @@ static bool hashExpirePersistField(struct hashKey *k, struct str field, struct f
 }
 
 /* `whole`: the command may be propagated as it came. */
-static void hashExpirePersistDone(struct hashKey *k, const struct fieldList *l, bool whole) {
+static void hashExpireReportPersist(struct hashKey *k, const struct fieldList *l, bool whole) {
     if (!l->count) return;
     if (!whole) hashExpirePropagatePersist(k, l);
     hashKeyChanged(k, "hpersist", NULL, l->count);
@@ -226,13 +228,13 @@ void hpersistCommand(struct client *c) {
         int64_t now_ms = hashExpire(&k.h, field);
         replyLongLong(c, now_ms < 0 ? now_ms : hashExpirePersistField(&k, field, &changed));
     }
-    hashExpirePersistDone(&k, &changed, whole);
+    hashExpireReportPersist(&k, &changed, whole);
     zfree(changed.fields);
 }
 
 /* ---- HGETEX, HGETDEL ---- */
 
-/* After its reply: a field named twice may be gone the second time. */
+/* Called after the field's reply: a field named twice may be gone the second time. */
 static void hashExpireGetexField(struct hashKey *k, struct str field, enum expiryKind kind, int64_t when_ms,
                                  struct fieldList *changed) {
     static const struct expiryCondition always = {0};
@@ -262,13 +264,13 @@ void hgetexCommand(struct client *c) {
         hashExpireGetexField(&k, field, kind, when_ms, &changed);
     }
     if (kind == EXPIRY_PERSIST)
-        hashExpirePersistDone(&k, &changed, false);
+        hashExpireReportPersist(&k, &changed, false);
     else
-        hashExpireDone(&k, when_ms, &changed, false);
+        hashExpireReportExpire(&k, when_ms, &changed, false);
     zfree(changed.fields);
 }
 
-/* Removes the fields; what was there is in the list. */
+/* Removes the fields; those that existed are in the list. */
 static void hashExpireRemoveFields(struct hashKey *k, const struct fieldArgs *f, struct fieldList *removed) {
     hashExpireFieldListInit(removed, f);
     for (size_t i = 0; i < f->count; i++) {
@@ -318,7 +320,7 @@ static bool hashExpireSetexOption(struct client *c, int end, struct setexOptions
     return false;
 }
 
-/* Up to argument `end`. */
+/* Parses up to argument `end`. */
 static bool hashExpireParseSetexOptions(struct client *c, int end, struct setexOptions *opt) {
     *opt = (struct setexOptions){.when_ms = HASH_NO_EXPIRE};
     for (int i = 2; i < end; i++) {
@@ -337,7 +339,8 @@ static bool hashExpireFieldsAllowed(const struct hashKey *k, const struct setexO
     return true;
 }
 
-/* Elsewhere a field that is dead here may be alive: KEEPTTL would keep an expiry that is gone here. */
+/* A field that is dead here may be alive on a replica: KEEPTTL would keep an expiry there that is gone
+ * here. */
 static void hashExpireRemoveDead(struct hashKey *k, const struct fieldArgs *f) {
     struct fieldList dead;
     hashExpireFieldListInit(&dead, f);
@@ -377,8 +380,8 @@ static void hashExpireSetexFields(struct hashKey *k, const struct setexOptions *
     hashKeyChanged(k, "hset", opt->kind >= EXPIRY_EX ? "hexpire" : NULL, f->count);
 }
 
-/* A time that is over: to those who listen the fields are set and expire, though all that happens is that
- * those which were there go. */
+/* Handles a time in the past: events say that the fields are set and expire, but all that happens is that
+ * existing ones are deleted. */
 static void hashExpireSetexPast(struct hashKey *k, const struct fieldArgs *f) {
     struct fieldList removed;
     struct db *db = k->c->db;

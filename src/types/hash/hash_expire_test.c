@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_expire_test.c - field expiry: what is propagated and signalled, and a random model test.
+/* hash_expire_test.c - field expiry: propagation, events, and a random model test.
  *
  *     commands ──▶ master (database 0) ──propagate──▶ replica (database 1)
  *        └───────▶ model (an array)
  *
- * The test owns the clock. The replica's stands still at the beginning of time, so that nothing is ever over
- * there: it can only be equal to the master if what is propagated says all. */
+ * The test sets the clock. The replica's clock stands still at time 0, so that nothing ever expires there: it
+ * equals the master only if everything is propagated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@
 #include "types/hash/hash_private.h"
 #include "types/types.h"
 
-/* The rooms register tables that are above this floor. */
+/* The modules register tables that are above this layer. */
 const struct commandSpec commandsHash[] = {{0}};
 const struct commandSpec commandsGeneric[] = {{0}};
 
@@ -67,7 +67,7 @@ static void hashExpireTestOnEvent(int class, const char *event, struct str key, 
 }
 
 static void notePropagated(int argc, const struct str *argv) {
-    /* A unit of several commands comes between MULTI and EXEC: that it is one is not asked here. */
+    /* A unit of several commands comes between MULTI and EXEC; this test does not check that. */
     if (strEq(argv[0], STR("MULTI")) || strEq(argv[0], STR("EXEC")) || strEq(argv[0], STR("SELECT"))) return;
     assert_true(argc <= ARGS_MAX && backlog_count < 64);
     if (sdslen(propagated)) propagated = sdscat(propagated, ";");
@@ -141,7 +141,7 @@ static void feedReplica(void) {
     cmd_time_ms = now;
 }
 
-/* Words separated by blanks. The reply is good until the next call. */
+/* Runs words separated by blanks. The reply is valid until the next call. */
 static const char *hashExpireTestCall(const char *line) {
     static sds reply;
     int argc;
@@ -160,7 +160,7 @@ static const char *hashExpireTestCall(const char *line) {
 static void hashExpireTestReclaim(void) {
     sdssetlen(events, 0);
     sdssetlen(propagated, 0);
-    /* Nothing is over on the replica, whatever this clock says. */
+    /* Nothing expires on the replica, whatever this clock says. */
     void *hidden = dbGet(1)->keyspace.inner;
     dbGet(1)->keyspace.inner = NULL;
     while (hashReclaimSlice()) {
@@ -191,10 +191,10 @@ static void assertSameOnReplica(const char *key) {
     assert_memory_equal(a, b, 20);
 }
 
-/* ---- What is told ---- */
+/* ---- Events and propagation ---- */
 
-/* At START_MS, after the commands `before` and `wait_ms`: the command, its reply, the events, and what was
- * propagated. */
+/* Each case, at START_MS after the commands `before` and `wait_ms`: the command, its reply, the events, and
+ * what was propagated. */
 static const struct {
     const char *before;
     int wait_ms;
@@ -254,7 +254,7 @@ static const struct {
      "HGETDEL k FIELDS 3 a a x"},
 };
 
-/* Commands with semicolons between them. */
+/* Runs commands with semicolons between them. */
 static void callEach(const char *commands) {
     int n;
     sds *each = sdssplitlen(commands, strlen(commands), ";", 1, &n);
@@ -286,7 +286,7 @@ static void theJobTellsWhatItTook(void **state) {
     hashExpireTestCall("HSETEX k PX 10 FIELDS 2 a 1 b 2");
     hashExpireTestCall("HSETEX k PX 30 FIELDS 1 c 3");
     cmd_time_ms += 10;
-    hashExpireTestReclaim(); /* at that very moment they are still good */
+    hashExpireTestReclaim(); /* at that very moment they are still alive */
     assert_string_equal("", propagated);
     cmd_time_ms++;
     hashExpireTestReclaim();
@@ -300,7 +300,7 @@ static void theJobTellsWhatItTook(void **state) {
     assertSameOnReplica("k");
 }
 
-/* ---- What holds which hash ---- */
+/* ---- Tracked hashes ---- */
 
 static void trackingFollowsTheKey(void **state) {
     (void)state;
@@ -315,14 +315,14 @@ static void trackingFollowsTheKey(void **state) {
     hashExpireTestCall("RENAME k k2");
     assert_int_equal(1, hashExpireTestTracked(0));
     hashExpireTestCall("HSET k3 x y");
-    hashExpireTestCall("RENAME k3 k2"); /* a plain hash over one that expires */
+    hashExpireTestCall("RENAME k3 k2"); /* a plain hash over one with an expiry */
     assert_int_equal(0, hashExpireTestTracked(0));
     hashExpireTestCall("HSETEX k2 PX 10 FIELDS 1 a 1");
     assert_int_equal(1, hashExpireTestTracked(0));
     dbSet(dbGet(0), STR("k2"), valueEmbed(OBJ_HASH, HASH_PACKED, STR("\1a\1b")), false);
     assert_int_equal(0, hashExpireTestTracked(0));
     hashExpireTestCall("HSETEX k2 PX 10 FIELDS 1 a 1");
-    hashExpireTestCall("HSET k2 a 2"); /* the last expiry goes */
+    hashExpireTestCall("HSET k2 a 2"); /* removes the last expiry */
     assert_int_equal(0, hashExpireTestTracked(0));
     assert_int_equal(HASH_TABLE, hashExpireTestOf(0, "k2")->encoding);
     hashExpireTestCall("HSETEX k2 PX 10 FIELDS 1 a 1");
@@ -353,7 +353,7 @@ static void theKeyMayMove(void **state) {
 
 #define FIELDS 12
 static struct {
-    sds value; /* NULL: not there */
+    sds value; /* NULL: does not exist */
     int64_t expire_ms;
 } model[FIELDS];
 
@@ -468,7 +468,7 @@ static void stepDelete(int f) {
     modelSet(f, NULL, HASH_NO_EXPIRE);
 }
 
-/* To another key and back, or to a copy that takes its place. */
+/* Moves a hash to another key and back, or to a copy that takes its place. */
 static void stepMove(void) {
     if (!hashExpireTestOf(0, "h")) return;
     if (randomBelow(2)) {
@@ -533,7 +533,7 @@ static void everythingAgreesWithTheModel(void **state) {
             assert_int_equal(o && o->encoding == HASH_EXPIRING, hashExpireTestTracked(0));
         }
         hashExpireTestCompare();
-        if (i % 5000 == 0) { /* and from small encodings again */
+        if (i % 5000 == 0) { /* and starts again with small encodings */
             hashExpireTestCall("DEL h");
             for (f = 0; f < FIELDS; f++) modelSet(f, NULL, HASH_NO_EXPIRE);
         }

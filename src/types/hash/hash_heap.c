@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_heap.c - a heap with four children to a node; see hash_heap.h.
+/* hash_heap.c - a heap whose nodes have four children; see hash_heap.h.
  *
  *     slot 0 | 1 2 3 4 | 5 6 7 8 | 9 ...        children of i: 4i + 1 .. 4i + 4, parent: (i - 1) / 4
  *
- * The array grows by half and shrinks when a quarter is used. */
+ * The array grows by half, and shrinks when a quarter of it is used. */
 #include "types/hash/hash_heap.h"
 
 #include "base/assert.h"
@@ -81,7 +81,7 @@ void hashHeapRemove(struct hashHeap *h, const struct hashHeapType *type, uint32_
         hashHeapResize(h, h->room / 2);
 }
 
-/* Nobody below an item that is due later is due earlier. */
+/* All items below one that is due later are due later, too. */
 static uint32_t hashHeapCountFrom(const struct hashHeap *h, const struct hashHeapType *type, int64_t when,
                                   uint64_t pos, uint32_t limit) {
     if (pos >= h->used || !limit || type->when(h->slot[pos]) >= when) return 0;

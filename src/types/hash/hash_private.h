@@ -26,13 +26,13 @@ bool hashListpackStays(unsigned char *lp);
 /* Copies the table with its expiring fields; the copy is in no database. */
 void *hashTableCopy(const struct hash *h);
 /* Removes up to `max` dead fields; their entries belong to the caller then. */
-size_t hashTakeDead(struct hash *h, struct hashEntry **entries, size_t max);
+size_t hashRemoveDeadBatch(struct hash *h, struct hashEntry **entries, size_t max);
 
 /* ---- Which hashes of a database have expiring fields (hash_expire.c) ---- */
 void hashTrack(struct keyspace *ks, struct str key,
                struct expiringHash *e);                        /* adds it, or updates its first due time */
 void hashUntrack(struct keyspace *ks, struct expiringHash *e); /* no effect when it is not tracked */
-void hashForgetAll(struct keyspace *ks);                       /* all its keys are gone */
+void hashUntrackAll(struct keyspace *ks);                      /* all its keys are gone */
 bool hashAnyExpiring(const struct keyspace *ks);
 size_t hashCountExpiring(const struct keyspace *ks, bool overdue);
 /* Removes dead fields for one millisecond. Returns true when there are more. */

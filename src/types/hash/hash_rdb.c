@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hash_rdb.c - hashes in files (part of rdb_hooks.h).
  *
- *     listpack      field, value, field, value ...                     (ziplist, zipmap: the same)
+ *     listpack      field, value, field, value ...                     (ziplist and zipmap likewise)
  *     hash          number of fields, then each: field | value
- *     expiring      the same: field | value | expiry in ms, or -1
+ *     expiring      number of fields, then each: field | value | expiry in ms, or -1
  *
- * A hash packed into its object is written as the listpack that others would have it in. Fields whose time is
- * over are written like all others; the reader leaves them out. */
+ * A hash packed into its object is written as a listpack. Fields past their expiry are written like all
+ * others; the reader leaves them out. */
 #include "base/zmalloc.h"
 #include "data/rdb/rewrite.h"
 #include "registry/cron.h"
@@ -66,7 +66,7 @@ static enum rdbLoaded hashRdbLoaded(struct rdbReader *r, struct hash *h, struct 
         hashDrop(h);
         return RDB_EMPTY;
     }
-    if (h->encoding == HASH_PACKED) { /* its bytes are in *h: they have to stay */
+    if (h->encoding == HASH_PACKED) { /* its bytes are in *h and have to stay there */
         memcpy(r->small, h->ptr, h->used);
         h->ptr = r->small;
     }
@@ -82,7 +82,7 @@ static bool hashRdbIsOver(const struct rdbReader *r, int64_t expire_ms) {
     return !r->keep_expired && hashTimeHasExpired(expire_ms, cmd_time_ms);
 }
 
-/* The value of a field and, in a hash with such, the expiry. */
+/* Reads a field's value and, if `expiring`, its expiry. */
 static bool hashRdbLoadValue(struct rdbReader *r, bool expiring, struct hash *h, struct str field) {
     struct rdbHeld held;
     struct str value;
@@ -122,7 +122,7 @@ static enum rdbLoaded hashRdbLoadFields(struct rdbReader *r, bool expiring, stru
     return hashRdbLoaded(r, &h, v);
 }
 
-/* The pairs of a listpack, one by one: into the encoding that they fit into. */
+/* Sets the pairs of a listpack one by one, in the encoding that suits them. */
 static void hashRdbFill(struct hash *h, unsigned char *lp) {
     char field_text[LP_INTBUF_SIZE], value_text[LP_INTBUF_SIZE];
     hashNew(h);

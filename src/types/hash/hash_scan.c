@@ -11,7 +11,7 @@
 #include "types/hash/hash_private.h"
 #include "types/keys/generic.h"
 
-#define DRAW_FACTOR 4 /* draw when at most a quarter of the fields is wanted */
+#define DRAW_FACTOR 4 /* draw when at most a quarter of the fields is asked for */
 #define DRAW_MIN    64
 
 /* ---- HRANDFIELD ---- */
@@ -44,7 +44,8 @@ static const void **hashScanAllPlaces(const struct hash *h, size_t live) {
     return places;
 }
 
-/* Each time any field, as often as the client likes. In a small hash, going to a place is a walk: go once. */
+/* Replies random fields with repetition. In a small hash, going to a place is a walk, so that is done only
+ * once. */
 static void hashScanReplyRepeated(const struct randomReply *r, size_t count, size_t live) {
     const void **places = r->h->encoding == HASH_LISTPACK ? hashScanAllPlaces(r->h, live) : NULL;
     hashScanReplyLen(r, count);
@@ -52,7 +53,7 @@ static void hashScanReplyRepeated(const struct randomReply *r, size_t count, siz
     zfree(places);
 }
 
-/* `count` different fields: the beginning of a Fisher-Yates shuffle of all. */
+/* Replies `count` different fields by the beginning of a Fisher-Yates shuffle of all. */
 static void hashScanReplyShuffled(const struct randomReply *r, size_t count, size_t live) {
     const void **places = hashScanAllPlaces(r->h, live);
     for (size_t i = 0; i < count; i++) {
@@ -68,7 +69,7 @@ static struct str hashScanDrawnKey(const void *entry) {
     return hashEntryField(entry);
 }
 
-/* Few of many: draw until enough different ones were met. */
+/* Replies few of many fields: draws until enough different ones were found. */
 static void hashScanReplyDrawn(const struct randomReply *r, size_t count) {
     static const struct hashtableType drawn_type = {.entryKey = hashScanDrawnKey};
     struct hashtable drawn;
@@ -97,7 +98,7 @@ static void hashScanReplyDistinct(const struct randomReply *r, size_t count, siz
     }
 }
 
-/* Twice the number of elements of the reply must be countable. */
+/* The number of reply elements, twice the count, must not overflow. */
 static bool hashScanParseCount(struct client *c, int64_t *count, bool *values) {
     if (!argRange(c, c->argv[2], -INT64_MAX, INT64_MAX, count, NULL)) return false;
     *values = c->argc == 4 && strIs(c->argv[3], "withvalues");
@@ -150,7 +151,7 @@ struct hscanCall {
     int64_t seen;
 };
 
-/* Entries stay where they are while the table is scanned; what matches is replied after the cursor. */
+/* Entries stay in place while the table is scanned; matches are replied after the cursor. */
 static void hashScanCollectPlace(void *priv, const void *place) {
     struct hscanCall *call = priv;
     struct hashItem item;

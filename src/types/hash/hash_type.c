@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hash_type.c - what core asks of hashes: the type's table of functions, its directives, and its
- * registration. */
+/* hash_type.c - the hooks of hashes, their directives, and the registration of the type. */
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "command/command.h"
@@ -29,7 +28,7 @@ static size_t hashHookFreeEffort(const struct object *o) {
     return o->encoding >= HASH_TABLE ? hashtableSize(objectPtr(o)) : 1;
 }
 
-static size_t hashTypeEntryMemory(const void *entry) {
+static size_t hashHookEntryMemory(const void *entry) {
     return hashEntryMemory(entry);
 }
 
@@ -37,7 +36,7 @@ static size_t hashHookMemoryUsage(const struct object *o, size_t samples) {
     if (o->encoding == HASH_PACKED) return 0;
     size_t bytes = zmallocSize(objectPtr(o));
     if (o->encoding == HASH_LISTPACK) return bytes;
-    bytes += hashtableMemory(objectPtr(o)) + membersTableMemory(objectPtr(o), samples, hashTypeEntryMemory);
+    bytes += hashtableMemory(objectPtr(o)) + membersTableMemory(objectPtr(o), samples, hashHookEntryMemory);
     if (o->encoding == HASH_EXPIRING) {
         struct expiringHash *e = objectPtr(o);
         bytes += zmallocSize(e->due.slot) + (e->key ? sdsAllocSize(e->key) : 0);
@@ -72,7 +71,7 @@ static void hashHookDigest(const struct object *o, uint8_t digest[20]) {
     hashStop(&it);
 }
 
-/* A packed hash is in its object, of which the second line may be needed. */
+/* A packed hash is in its object, whose second line may be needed. */
 static bool hashHookPrefetch(const struct object *o, const struct prefetchRequests *wants, int step,
                              struct prefetchState *state) {
     (void)state;
@@ -83,7 +82,7 @@ static bool hashHookPrefetch(const struct object *o, const struct prefetchReques
     return membersTablePrefetch(objectPtr(o), wants->member_hash, step);
 }
 
-/* SORT and scans of elements see the fields. */
+/* The elements for SORT and scans are the fields. */
 static void hashHookIterate(const struct object *o, bool (*fn)(void *priv, struct str element), void *priv) {
     struct hash h;
     struct hashIterator it;
@@ -127,7 +126,7 @@ static const struct objectType hash_type = {
     .debugInfo = hashHookDebugInfo,
     .onAdded = hashTypeOnAdded,
     .onRemoved = hashTypeOnRemoved,
-    .onAllRemoved = hashForgetAll,
+    .onAllRemoved = hashUntrackAll,
     .defrag = hashDefrag,
     RDB_HOOK_FIELDS(hash, HASH_RDB_TYPES),
     .needsNewRdb = hashAnyExpiring,

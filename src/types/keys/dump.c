@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dump.c - DUMP and RESTORE: a value to bytes and back (part of dump.h; the bytes are in rdb.h). */
+/* dump.c - DUMP and RESTORE: a value to bytes and back (part of dump.h; rdb.h has the format). */
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
@@ -72,7 +72,7 @@ static bool dumpIsDeep(const struct client *c) {
     return rdb_sanitize == RDB_SANITIZE_YES;
 }
 
-/* Replies the error when there is one. *r must live as long as the value is not in the keyspace. */
+/* Reads the value, or replies the error. *r must stay valid until the value is in the keyspace. */
 static bool dumpReadPayload(struct client *c, struct str key, struct str payload, struct rdbReader *r,
                             struct value *v) {
     struct str body;
@@ -85,7 +85,7 @@ static bool dumpReadPayload(struct client *c, struct str key, struct str payload
     *r = (struct rdbReader){.version = version,
                             .deep = dumpIsDeep(c),
                             .from_client = true,
-                            .keep_expired = true, /* they go as they would have where they come from */
+                            .keep_expired = true, /* they are deleted when their source deletes them */
                             .key = key,
                             .dbid = c->db->id};
     rioReaderInitMemory(&r->io, body);
@@ -95,7 +95,7 @@ static bool dumpReadPayload(struct client *c, struct str key, struct str payload
     return false;
 }
 
-/* Its time is over before it begins: as if it had been restored and had expired. */
+/* The expiry is past already: reports a key that was restored and has expired. */
 static void dumpExpireOnArrival(struct client *c, struct str key, struct object *old) {
     if (old) {
         bool lazy = lazyfree_lazy_server_del;
@@ -106,7 +106,7 @@ static void dumpExpireOnArrival(struct client *c, struct str key, struct object 
     replyOk(c);
 }
 
-/* With a time that means the same whenever it is read. */
+/* Propagates a time that means the same whenever it is read. */
 static void dumpPropagateAbsolute(struct client *c, int64_t expire_ms) {
     if (!propagateWanted()) return;
     char text[LONG_STR_SIZE];
@@ -151,7 +151,7 @@ void restoreCommand(struct client *c) {
     objectSetUse(o, opt.idle_s, opt.freq);
     if (relative) dumpPropagateAbsolute(c, ttl);
     if (replaced) {
-        keyChanged(c, c->db, key, NOTIFY_NEW, "new", 1); /* else dbSetWithExpire has told of that */
+        keyChanged(c, c->db, key, NOTIFY_NEW, "new", 1); /* else dbSetWithExpire has reported it */
         keyEvent(NOTIFY_GENERIC, "restore", key, c->db);
     } else {
         keyChanged(c, c->db, key, NOTIFY_GENERIC, "restore", 1);

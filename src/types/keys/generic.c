@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* generic.c - commands about keys, whatever the keys hold. See generic.h; expiry commands are in
- * generic_expire.c. */
+/* generic.c - commands on keys of any type. See generic.h; generic_expire.c has the expiry commands. */
 #include "types/keys/generic.h"
 
 #include <ctype.h>
@@ -157,7 +156,7 @@ static bool genericScanOption(struct client *c, struct str name, struct str valu
     return false;
 }
 
-/* An option without a value that another command of the family has. */
+/* Whether this is an option without a value that another command of the family has. */
 static bool genericForeignOption(struct client *c, struct str name) {
     if (strIs(name, "novalues"))
         replyError(c, "ERR NOVALUES option can only be used in HSCAN");
@@ -256,7 +255,7 @@ void scanCommand(struct client *c) {
 
 /* ---- RENAME, MOVE, COPY ---- */
 
-/* Moves the value and expiry of a key to another, which must be absent; a container changes hands. */
+/* Moves value and expiry of a key to another, which must be absent; the container gets a new owner. */
 static void genericMoveValue(struct db *from, struct str src, struct db *to, struct str dst) {
     struct object *o = dbUnlink(from, src);
     serverAssert(o);
@@ -295,7 +294,7 @@ void renamenxCommand(struct client *c) {
     genericRename(c, true);
 }
 
-/* NULL: not the number of a database; the error has been replied. */
+/* Returns NULL, after an error reply, when this is not the number of a database. */
 static struct db *genericArgDb(struct client *c, struct str arg) {
     int64_t id;
     if (!argRange(c, arg, INT32_MIN, INT32_MAX, &id, NULL)) return NULL;
@@ -338,7 +337,7 @@ static bool genericParseCopyOptions(struct client *c, struct db **db, bool *repl
     return true;
 }
 
-/* NULL, or the error. */
+/* Returns NULL or the error. */
 static const char *genericCopyValue(const struct object *o, const struct keyPlace *to, struct value *copy) {
     const struct objectType *type = objectTypeOf(o);
     if (type->copyTo) return type->copyTo(o, to, copy);
@@ -360,7 +359,7 @@ void copyCommand(struct client *c) {
         replyLongLong(c, 0);
         return;
     }
-    /* Looking the destination up may have expired it, and nothing else: o is still good. */
+    /* Looking the destination up may have expired it but nothing else, so o is still valid. */
     struct value copy;
     const struct keyPlace to = {dst, db->id};
     const char *err = genericCopyValue(o, &to, &copy);
@@ -459,7 +458,7 @@ void flushAll(bool async) {
     for (int i = 0; i < flushall_hook_count; i++) flushall_hooks[i]();
 }
 
-/* db NULL: all. */
+/* db NULL: all databases. */
 static void genericFlush(struct client *c, struct db *db) {
     bool async;
     if (!genericFlushMode(c, &async)) return;
@@ -467,7 +466,7 @@ static void genericFlush(struct client *c, struct db *db) {
         changesCount(dbEmpty(db, async));
     else
         flushAll(async);
-    propagateRewrite(c, c->argc, c->argv); /* of an empty database, too: elsewhere it may not be empty */
+    propagateRewrite(c, c->argc, c->argv); /* also for an empty database: a replica's may not be empty */
     replyOk(c);
 }
 

@@ -36,7 +36,7 @@ void scanCollect(void *priv, void *entry); /* a hashtableScanFn; priv: struct sc
 void scanReply(struct client *c, struct str cursor, const struct scanOptions *opt, struct scannedKeys *found);
 struct object;
 /* Deletes a key that a command has given an expiry in the past, and reports it as expired. */
-void expireAtOnce(struct client *c, struct object *o, struct str key);
+void genericExpireNow(struct client *c, struct object *o, struct str key);
 /* Registers a function that FLUSHALL calls when the data is gone. */
 void onFlushall(void (*fn)(void));
 void flushAll(bool async); /* what FLUSHALL does, without the notification of others */

@@ -15,7 +15,7 @@
 #include "types/expiry_options.h"
 #include "types/keys/generic.h"
 
-void expireAtOnce(struct client *c, struct object *o, struct str key) {
+void genericExpireNow(struct client *c, struct object *o, struct str key) {
     bool lazy = lazyfree_lazy_expire;
     dbDeleteOverdue(c->db, o, lazy);
     propagateRewrite(c, 2, (struct str[]){lazy ? STR("UNLINK") : STR("DEL"), key});
@@ -23,7 +23,7 @@ void expireAtOnce(struct client *c, struct object *o, struct str key) {
     dbstats.expired++;
 }
 
-/* Conditions are kept: they held here, and hold where the command is run again. */
+/* Conditions stay in the command: they held here, and hold wherever it is run again. */
 static void genericExpirePropagateExpiry(struct client *c, int64_t when_ms) {
     if (!propagateWanted()) return;
     char ms[LONG_STR_SIZE];
@@ -55,7 +55,7 @@ static void genericExpire(struct client *c, enum expiryKind kind) {
         return;
     }
     if (dbTimeHasExpired(when_ms))
-        expireAtOnce(c, o, key);
+        genericExpireNow(c, o, key);
     else
         genericExpireSetExpiry(c, o, key, when_ms);
     replyLongLong(c, 1);
@@ -74,7 +74,7 @@ void pexpireatCommand(struct client *c) {
     genericExpire(c, EXPIRY_PXAT);
 }
 
-/* -2 no such key, -1 no expiry. */
+/* Replies -2 for no such key, -1 for no expiry. */
 static void genericExpireReplyKeyExpiry(struct client *c, bool absolute, bool seconds) {
     struct object *o = lookupKey(c->db, c->argv[1], LOOKUP_NOTOUCH);
     if (!o || !objectHasExpire(o)) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* migrate.c - MIGRATE: values are sent to another server, and deleted here when it has them.
+/* migrate.c - MIGRATE: sends values to another server, and deletes them here when it has them. Part of
+ * dump.h.
  *
- * Part of dump.h.
- *
- * One message goes out, one comes back: AUTH, SELECT, and a RESTORE for every key; then as many replies. The
- * server does nothing else meanwhile, so nothing can change between the two. A socket is kept for a while,
- * since keys are usually moved one after the other; when a kept one turns out to be closed, a new one is
- * tried, as long as no key has been deleted for what the first has said. With `tls-cluster` it speaks TLS, in
- * a cluster or not. */
+ * One message is sent, with AUTH, SELECT, and a RESTORE for every key; then as many replies are read. The
+ * server does nothing else meanwhile, so no data can change between the two. The socket is kept for a while,
+ * since keys are usually moved one after the other. When a kept socket turns out to be closed, a new one is
+ * tried, as long as no key has been deleted because of replies on the first. With `tls-cluster` the
+ * connection uses TLS, in a cluster or not. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -43,9 +42,9 @@
 struct target {
     struct listNode node;
     sds address;
-    struct connection *conn; /* NULL: it has refused */
+    struct connection *conn; /* NULL: connection refused */
     int64_t selected_db, used_ms;
-    size_t at, end; /* of what was received and not consumed */
+    size_t at, end; /* of bytes received and not consumed */
     char received[LINE_MAX_BYTES];
 };
 static struct list targets; /* the one used last is at the tail */
@@ -73,7 +72,7 @@ static struct connection *migrateEncrypted(int fd, int timeout_ms) {
     return conn;
 }
 
-/* False: there is none, nor may one come about. *conn NULL: the peer refuses. */
+/* Connects. Returns false when that is impossible. *conn NULL: the peer refuses. */
 static bool migrateConnectTo(const char *host, int port, int timeout_ms, struct connection **conn) {
     char err[256];
     int fd = netConnect(host, port, timeout_ms, err, sizeof err);
@@ -85,7 +84,7 @@ static bool migrateConnectTo(const char *host, int port, int timeout_ms, struct 
     return *conn;
 }
 
-/* NULL: there is no connection, nor may one come about. A peer that refuses is found out by writing. */
+/* Returns NULL when a connection is impossible. A peer that refuses is found by the first write. */
 static struct target *migrateTargetGet(struct str host, struct str port, int timeout_ms) {
     sds name = sdsnewstr(host), number = sdsnewstr(port);
     sds address = sdscatprintf(sdsempty(), "%s:%s", name, number);
@@ -129,7 +128,7 @@ static bool migrateWaitFor(int fd, short events, int64_t deadline_ms) {
     return ready > 0 || (ready < 0 && errno == EINTR);
 }
 
-/* Again after a call that gave `n`? */
+/* Whether to repeat a call that returned `n`, after waiting if necessary. */
 static bool migrateMayRepeat(int fd, ssize_t n, short events, int64_t deadline_ms) {
     if (n < 0 && errno == EINTR) return true;
     return n < 0 && errno == EAGAIN && migrateWaitFor(fd, events, deadline_ms);
@@ -154,7 +153,7 @@ static bool migrateSendAll(struct target *t, struct str bytes, int64_t timeout_m
     return true;
 }
 
-/* The next line; the view is good until the next call. */
+/* Reads the next line; the view is valid until the next call. */
 static bool migrateReceiveLine(struct target *t, int64_t timeout_ms, struct str *line) {
     int64_t deadline_ms = migrateDeadlineIn(timeout_ms);
     for (;;) {
@@ -184,13 +183,13 @@ struct migrateRequest {
     struct client *c;
     int64_t timeout_ms, db;
     bool copy, replace, may_retry;
-    int auth; /* arguments of AUTH: 0, 1 or 2 ... */
+    int auth; /* number of arguments of AUTH: 0, 1 or 2 */
     const struct str *credentials;
     struct str *keys; /* those that exist */
     int count;
-    struct str *deleted; /* room for "DEL" and all keys */
+    struct str *deleted; /* space for "DEL" and all keys */
     int deleted_count;
-    sds failure; /* the first error that the target has replied */
+    sds failure; /* the first error reply of the target */
 };
 
 static bool migrateParseKeys(struct client *c, struct migrateRequest *m, int from) {
@@ -203,7 +202,7 @@ static bool migrateParseKeys(struct client *c, struct migrateRequest *m, int fro
     return true;
 }
 
-/* How many words of credentials follow at argv[i]: 0, 1 or 2. */
+/* Returns how many words of credentials follow at argv[i]: 0, 1 or 2. */
 static int migrateCredentialsAt(const struct str *argv, int argc, int i) {
     int words = strIs(argv[i], "auth") ? 1 : strIs(argv[i], "auth2") ? 2 : 0;
     return i + words < argc ? words : 0;
@@ -218,7 +217,7 @@ bool migrateIsSecret(const struct str *argv, int argc, int i) {
     return false;
 }
 
-/* The one key, or all behind KEYS, for which that one must be empty. */
+/* The key argument, or all keys after KEYS; the key argument must be empty then. */
 int migrateGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
     (void)cmd;
     unsigned flags = KEY_RW | KEY_ACCESS | KEY_DELETE;
@@ -228,7 +227,7 @@ int migrateGetKeys(const struct serverCommand *cmd, const struct str *argv, int 
     return argv[3].len ? -1 : keyRefsAdd(keys, 0, i + 1, argc - 1, 1, flags);
 }
 
-/* m->keys become those that were asked for. */
+/* Makes m->keys those in the arguments. */
 static bool migrateParse(struct client *c, struct migrateRequest *m) {
     m->keys = c->argv + 3;
     m->count = 1;
@@ -257,7 +256,7 @@ static bool migrateParse(struct client *c, struct migrateRequest *m) {
     return true;
 }
 
-/* m->keys become those that exist, in memory of their own. */
+/* Makes m->keys those that exist, in memory of their own. */
 static void migrateFindKeys(struct client *c, struct migrateRequest *m) {
     const struct str *asked = m->keys;
     m->keys = zmalloc(((size_t)m->count + 1) * sizeof *m->keys);
@@ -284,7 +283,7 @@ static void migrateWriteRestore(struct rioWriter *w, const struct migrateRequest
     sdsfree(payload);
 }
 
-static sds migrateCompose(const struct migrateRequest *m, bool select) {
+static sds migrateBuildRequest(const struct migrateRequest *m, bool select) {
     sds message = sdsempty();
     struct rioWriter w;
     rioWriterInit(&w, rioSinkSds, &message);
@@ -311,7 +310,7 @@ static void migrateDeleteKey(struct migrateRequest *m, struct str key) {
     m->deleted[++m->deleted_count] = key;
 }
 
-/* One reply. False: none came. */
+/* Receives one reply. Returns false when none came. */
 static bool migrateReceive(struct target *t, struct migrateRequest *m, bool *ok) {
     struct str line;
     if (!migrateReceiveLine(t, m->timeout_ms, &line)) return false;
@@ -321,10 +320,10 @@ static bool migrateReceive(struct target *t, struct migrateRequest *m, bool *ok)
     return true;
 }
 
-/* False: the reason is what failed, "writing" or "reading". */
+/* Returns false and sets what failed, "writing" or "reading". */
 static bool migrateTransfer(struct target *t, struct migrateRequest *m, const char **failed) {
     bool select = t->selected_db != m->db, ok, ready = true;
-    sds message = migrateCompose(m, select);
+    sds message = migrateBuildRequest(m, select);
     bool sent = migrateSendAll(t, sdsview(message), m->timeout_ms);
     sdsfree(message);
     *failed = "writing";
@@ -342,8 +341,8 @@ static bool migrateTransfer(struct target *t, struct migrateRequest *m, const ch
     return true;
 }
 
-/* False: to be tried again. */
-static bool migrateAttempt(struct migrateRequest *m) {
+/* Returns false when another attempt is useful. */
+static bool migrateTry(struct migrateRequest *m) {
     struct client *c = m->c;
     const char *failed;
     struct target *t = migrateTargetGet(c->argv[1], c->argv[2], (int)m->timeout_ms);
@@ -356,7 +355,7 @@ static bool migrateAttempt(struct migrateRequest *m) {
         if (again) return false;
         replyErrorFmt(c, "IOERR error or timeout %s to target instance", failed);
     } else {
-        if (t->at != t->end) migrateTargetClose(t); /* it says more than it was asked */
+        if (t->at != t->end) migrateTargetClose(t); /* the target sent more than replies */
         if (m->failure)
             replyErrorFmt(c, "ERR Target instance replied with error: %s", m->failure);
         else
@@ -374,7 +373,7 @@ void migrateCommand(struct client *c) {
     } else {
         m.deleted = zmalloc(((size_t)m.count + 1) * sizeof *m.deleted);
         m.deleted[0] = STR("DEL");
-        while (!migrateAttempt(&m)) {
+        while (!migrateTry(&m)) {
             sdsfree(m.failure);
             m.failure = NULL;
         }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sort.c - see sort.h.
  *
- * All elements are copied, as texts that end in a NUL, into one string; so are the weights that BY looks up
- * when they are to be compared as texts (without BY, an element is its own weight). Looking up may expire
- * keys and so change anything, hence the copies.
+ * All elements are copied into one string, as texts that end in a NUL; so are the weights that BY looks up
+ * when they are to be compared as texts (without BY, an element is its own weight). They are copied because a
+ * lookup may expire keys and so change any data.
  *
  *     texts:     | banana\0 | 17\0 | apple\0 | ...
  *     weights:   | 3\0 | x\0 | ...                       (ALPHA with BY)
  *     elements:  | text, weight | ...
- *     keys:      | number or beginning of the weight, place of the element | ...     this is sorted
+ *     keys:      | number or first bytes of the weight, index of the element | ...     this is sorted
  *
  * A pattern names a key: its first * stands for the element, and what follows "->" is a field of a hash.
  *
  *     user_*->name     prefix "user_", suffix "", field "name"
  *
- * Without sorting (BY something constant), only what is answered is copied. */
-#define _GNU_SOURCE /* memmem */
+ * Without sorting (BY a constant), only elements in the result are copied. */
+#define _GNU_SOURCE /* for memmem */
 #include "types/keys/sort.h"
 
 #include <ctype.h>
@@ -47,13 +47,13 @@
 
 struct sortPattern {
     bool element; /* "#": the element itself */
-    bool star;    /* without one, nothing is looked up */
+    bool star;    /* false: nothing is looked up */
     struct str prefix, suffix, field;
 };
 
 struct sortArgs {
     bool alpha, desc, may_store;
-    bool nosort; /* BY something constant */
+    bool nosort; /* BY a constant */
     bool has_by;
     struct sortPattern by;
     struct sortPattern *gets; /* owned */
@@ -69,7 +69,7 @@ struct sortElement {
     struct str weight; /* ALPHA: what is compared; ptr NULL: none, sorts first */
 };
 
-/* The elements that are answered: positions in the order that was asked for. */
+/* The elements of the result: positions in the sorted order. */
 struct sortSlice {
     size_t first, end;
 };
@@ -77,16 +77,17 @@ struct sortSlice {
 struct sortRun {
     struct client *c;
     const struct sortArgs *args;
-    sds texts, weights, key; /* key: of the lookup at hand */
+    sds texts, weights, key; /* key: that of the present lookup */
     struct sortElement *element;
-    struct sortKey *keys; /* as many, in the order that was asked for; NULL: as they came */
+    struct sortKey *keys; /* as many, in the sorted order; NULL: in their own order */
     size_t count, capacity;
     struct sortSlice answer;
-    bool bytes;     /* ALPHA: they are compared as bytes, not in the order of a language */
-    bool scattered; /* what is stored lies in another order on each server: the texts settle ties */
+    bool bytes;     /* ALPHA: compare as bytes, not in the order of a language */
+    bool scattered; /* the stored elements are in another order on each server: their texts decide between
+                       equal weights */
 };
 
-/* What a lookup found: a view of the value, of `buf` or of the hash's text. */
+/* The result of a lookup: a view of the value, of `buf` or of the hash's text. */
 struct sortLookup {
     bool found;
     struct str value;
@@ -112,7 +113,7 @@ static struct sortPattern sortParsePattern(struct str s) {
 
 enum sortOption { SORT_UNKNOWN, SORT_ASC, SORT_DESC, SORT_ALPHA, SORT_LIMIT, SORT_STORE, SORT_BY, SORT_GET };
 
-/* The option at argv[i]; *args: how many arguments it takes. */
+/* Returns the option at argv[i]; *args: how many arguments it takes. */
 static enum sortOption sortOptionAt(const struct str *argv, int argc, int i, int *args) {
     static const struct {
         const char *name;
@@ -129,7 +130,7 @@ static enum sortOption sortOptionAt(const struct str *argv, int argc, int i, int
     return SORT_UNKNOWN;
 }
 
-/* The key, and that of the last STORE. What BY and GET read cannot be told without the elements. */
+/* Returns the key, and that of the last STORE. The keys that BY and GET read depend on the elements. */
 int sortGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
     (void)cmd;
     int store = 0;
@@ -139,9 +140,9 @@ int sortGetKeys(const struct serverCommand *cmd, const struct str *argv, int arg
     return store ? keyRefsAdd(keys, count, store, store, 1, KEY_OW | KEY_UPDATE) : count;
 }
 
-/* The keys that BY and GET read are known only when the elements are: so in a cluster their pattern must tell
- * that they are all of the slot of the list. */
-static bool sortKeepsToSlot(struct client *c, struct str pattern, const char *error) {
+/* The keys that BY and GET read depend on the elements: so in a cluster the pattern must ensure that they all
+ * are in the slot of the sorted key. */
+static bool sortCheckSlot(struct client *c, struct str pattern, const char *error) {
     if (!cluster_enabled || patternSlot(pattern) == keySlot(c->argv[1])) return true;
     replyError(c, error);
     return false;
@@ -155,23 +156,22 @@ static bool sortMayReadAll(struct client *c, const char *error) {
 
 static bool sortParseBy(struct client *c, struct str pattern, struct sortArgs *a) {
     a->by = sortParsePattern(pattern);
-    if (a->by.star && !sortKeepsToSlot(c, pattern,
-                                       "ERR BY option of SORT denied in Cluster mode when keys formed by the "
-                                       "pattern may be in different slots."))
+    if (a->by.star && !sortCheckSlot(c, pattern,
+                                     "ERR BY option of SORT denied in Cluster mode when keys formed by the "
+                                     "pattern may be in different slots."))
         return false;
     if (a->by.star && !sortMayReadAll(c, "ERR BY option of SORT denied due to insufficient ACL permissions."))
         return false;
     a->has_by = true;
-    if (!a->by.star) a->nosort = true; /* for good, whatever BY follows */
+    if (!a->by.star) a->nosort = true; /* permanently, whatever BY follows */
     return true;
 }
 
 static bool sortParseGet(struct client *c, struct str pattern, struct sortArgs *a) {
     if (!strEq(pattern, STR("#")) &&
-        !sortKeepsToSlot(
-            c, pattern,
-            "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be "
-            "in different slots."))
+        !sortCheckSlot(c, pattern,
+                       "ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be "
+                       "in different slots."))
         return false;
     if (!sortMayReadAll(c, "ERR GET option of SORT denied due to insufficient ACL permissions."))
         return false;
@@ -290,7 +290,7 @@ static struct sortSlice sortSliceOf(const struct sortArgs *a, size_t count) {
     return s;
 }
 
-/* As they lie, or from the end; a set has no direction. */
+/* Collects in stored order, or from the end; a set has no direction. */
 static void sortCollectUnsorted(struct sortRun *run, const struct object *o) {
     const struct sortArgs *a = run->args;
     size_t count = o->type == OBJ_LIST   ? listTypeLength(listTypeOpen(o))
@@ -313,14 +313,14 @@ static void sortCollect(struct sortRun *run, const struct object *o) {
         objectTypeOf(o)->iterate(o, sortCollectElement, run);
         run->answer = sortSliceOf(run->args, run->count);
     }
-    /* The pool does not grow any more: its places are addresses now. */
+    /* The pool is complete, so its offsets can become addresses. */
     for (size_t i = 0; i < run->count; i++) {
         struct sortElement *e = &run->element[i];
         e->text = strN(run->texts + e->text_at, e->text_len);
     }
 }
 
-/* As C reads numbers, but for hexadecimal ones and blanks in front. The text ends in a NUL. */
+/* Parses numbers as C does, except hexadecimal ones and leading blanks. The text ends in a NUL. */
 static bool sortReadNumber(const char *text, double *v) {
     char *end;
     errno = 0;
@@ -329,7 +329,7 @@ static bool sortReadNumber(const char *text, double *v) {
     return !*end && errno != ERANGE && !isnan(*v);
 }
 
-/* Integers are read as such, which is no different up to 2^53 and rounds likewise above. */
+/* Integers are converted as such, which is exact up to 2^53 and rounds alike above. */
 static bool sortNumberOf(struct sortRun *run, struct str weight, bool ends_in_nul, double *v) {
     int64_t integer;
     if (string2ll(weight, &integer)) {
@@ -342,8 +342,8 @@ static bool sortNumberOf(struct sortRun *run, struct str weight, bool ends_in_nu
     return sortReadNumber(run->weights, v);
 }
 
-/* What the elements are compared by, one of which is no number: false. */
-static bool sortWeighNumbers(struct sortRun *run) {
+/* Sets the numbers to compare. Returns false when a weight is no number. */
+static bool sortSetNumbers(struct sortRun *run) {
     const struct sortArgs *a = run->args;
     for (size_t i = 0; i < run->count; i++) {
         const struct sortElement *e = &run->element[i];
@@ -371,7 +371,7 @@ static void sortLookUpWeights(struct sortRun *run) {
     }
 }
 
-/* Does strcoll() compare bytes? In the locales that belong to no language. */
+/* Whether strcoll() compares bytes, as in the locales that belong to no language. */
 static bool sortCollatesBytes(void) {
     static const char *const names[] = {"C", "POSIX", "C.UTF-8", "C.utf8"};
     const char *locale = setlocale(LC_COLLATE, NULL);
@@ -380,8 +380,8 @@ static bool sortCollatesBytes(void) {
     return false;
 }
 
-/* How many bytes all weights begin with alike. */
-static size_t sortCommonBeginning(const struct sortRun *run) {
+/* Returns how many leading bytes all weights have in common. */
+static size_t sortCommonPrefix(const struct sortRun *run) {
     const char *first = NULL;
     size_t len = 0;
     for (size_t i = 0; i < run->count; i++) {
@@ -398,8 +398,8 @@ static size_t sortCommonBeginning(const struct sortRun *run) {
     return len;
 }
 
-/* What is stored is ordered by all of its bytes, so that replicas have the same whatever their locale is.
- * What is replied is compared as strcoll() does, which ends at a NUL. */
+/* A stored result is ordered by all bytes, so that replicas have the same whatever their locale. A replied
+ * one is compared like strcoll() does, which ends at a NUL. */
 static void sortCutWeights(struct sortRun *run) {
     for (size_t i = 0; i < run->count; i++) {
         struct str *weight = &run->element[i].weight;
@@ -407,9 +407,9 @@ static void sortCutWeights(struct sortRun *run) {
     }
 }
 
-/* What names have in common tells them not apart: the keys are what comes behind it. Where a language
- * decides, nothing can be told from how texts begin. */
-static void sortWeighTexts(struct sortRun *run) {
+/* The common leading bytes do not distinguish weights: the keys are the bytes after them. In the order of a
+ * language, leading bytes say nothing. */
+static void sortSetTexts(struct sortRun *run) {
     if (run->args->has_by)
         sortLookUpWeights(run);
     else
@@ -417,7 +417,7 @@ static void sortWeighTexts(struct sortRun *run) {
     bool stores = run->args->store.ptr;
     if (!stores) sortCutWeights(run);
     run->bytes = stores || sortCollatesBytes();
-    size_t common = run->bytes ? sortCommonBeginning(run) : 0;
+    size_t common = run->bytes ? sortCommonPrefix(run) : 0;
     for (size_t i = 0; i < run->count; i++) {
         struct str weight = run->element[i].weight;
         uint64_t key = 0;
@@ -428,7 +428,7 @@ static void sortWeighTexts(struct sortRun *run) {
 
 /* ---- Sorting ---- */
 
-/* Two elements whose keys are equal. */
+/* Compares two elements whose keys are equal. */
 static int sortCompareElements(void *priv, size_t a, size_t b) {
     const struct sortRun *run = priv;
     const struct sortElement *x = &run->element[a], *y = &run->element[b];
@@ -443,13 +443,13 @@ static int sortCompareElements(void *priv, size_t a, size_t b) {
     return run->args->desc ? -cmp : cmp;
 }
 
-/* False: an error has been replied. */
+/* Returns false when an error has been replied. */
 static bool sortOrder(struct sortRun *run, const struct sortArgs *a) {
     if (a->nosort) return true;
     run->keys = zmalloc(run->count * sizeof *run->keys);
     if (a->alpha) {
-        sortWeighTexts(run);
-    } else if (!sortWeighNumbers(run)) {
+        sortSetTexts(run);
+    } else if (!sortSetNumbers(run)) {
         replyError(run->c, "ERR One or more scores can't be converted into double");
         return false;
     }
@@ -462,7 +462,7 @@ static bool sortOrder(struct sortRun *run, const struct sortArgs *a) {
 
 /* ---- Results ---- */
 
-/* Every value of the result, in order; found is false for a missing one. */
+/* Receives every value of the result, in order; found is false for a missing one. */
 typedef void sortOutput(void *priv, bool found, struct str value);
 
 static void sortEmitResult(struct sortRun *run, const struct sortSlice *s, sortOutput *out, void *priv) {
@@ -504,7 +504,7 @@ static void sortStoreResult(struct sortRun *run, const struct sortSlice *s, size
     replyLongLong(c, (int64_t)length);
 }
 
-static void sortAnswer(struct sortRun *run) {
+static void sortReplyResult(struct sortRun *run) {
     const struct sortArgs *a = run->args;
     struct sortSlice s = run->answer;
     size_t length = (s.end - s.first) * (size_t)(a->get_count ? a->get_count : 1);
@@ -518,14 +518,14 @@ static void sortAnswer(struct sortRun *run) {
 
 /* ---- SORT, SORT_RO ---- */
 
-/* A set has no order that another server would have, too: where that matters, it gets one. */
+/* The order of a set differs between servers: where that matters, the set is sorted. */
 static void sortOrderSet(const struct client *c, struct sortArgs *a) {
     if (!a->nosort || !(a->store.ptr || c->flags & CLIENT_SCRIPT)) return;
     a->nosort = a->has_by = false;
     a->alpha = true;
 }
 
-static void sortObject(struct client *c, const struct object *o, struct sortArgs *a) {
+static void sortRunObject(struct client *c, const struct object *o, struct sortArgs *a) {
     if (o && o->type != OBJ_LIST && o->type != OBJ_SET && o->type != OBJ_ZSET) {
         replyWrongType(c);
         return;
@@ -534,7 +534,7 @@ static void sortObject(struct client *c, const struct object *o, struct sortArgs
     if (o && o->type == OBJ_SET) sortOrderSet(c, a);
     run.scattered = a->store.ptr && o && o->type == OBJ_SET && o->encoding == SET_HASHTABLE;
     if (o) sortCollect(&run, o);
-    if (sortOrder(&run, a)) sortAnswer(&run);
+    if (sortOrder(&run, a)) sortReplyResult(&run);
     zfree(run.element);
     zfree(run.keys);
     sdsfree(run.key);
@@ -544,7 +544,7 @@ static void sortObject(struct client *c, const struct object *o, struct sortArgs
 
 static void sortGeneric(struct client *c, bool may_store) {
     struct sortArgs a = {.limit = -1, .may_store = may_store};
-    if (sortParseOptions(c, &a)) sortObject(c, lookupKeyRead(c, c->argv[1]), &a);
+    if (sortParseOptions(c, &a)) sortRunObject(c, lookupKeyRead(c, c->argv[1]), &a);
     zfree(a.gets);
 }
 

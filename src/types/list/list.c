@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.c - the list as a value: its two encodings and when one becomes the other,
- * and the hooks of the type. */
+/* list.c - lists as values: their encodings and the conversions between them, and the hooks of the type. */
 #include "types/list/list.h"
 
 #include "base/assert.h"
@@ -19,10 +18,11 @@
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
-#define LP_EMPTY      7 /* bytes of a listpack without elements */
-#define OVERHEAD_MAX  4
-#define LINE          64
-#define LINES_TO_MOVE 4 /* fetched ahead of a change at the front, which moves what is behind it */
+#define LP_EMPTY     7 /* bytes of a listpack without elements */
+#define OVERHEAD_MAX 4
+#define LINE         64
+#define LINES_TO_MOVE                                                                                        \
+    4 /* cache lines prefetched for a change at the front, which moves everything behind it */
 
 static int64_t max_listpack_size, compress_depth;
 
@@ -32,9 +32,9 @@ static bool listIsListpack(const struct listRef *l) {
     return l->encoding == LIST_LISTPACK;
 }
 
-/* Before a change that makes a listpack of the object's own larger by up to `more` bytes: it is copied out.
+/* Copies an embedded listpack out of the object, before a change that makes it larger by up to `more` bytes.
  * Returns where `p` is now; NULL stays NULL. */
-static unsigned char *listOwn(struct listRef *l, unsigned char *p, size_t more) {
+static unsigned char *listCopyOut(struct listRef *l, unsigned char *p, size_t more) {
     if (!l->borrowed) return p;
     size_t bytes = lpBytes(l->ptr), at = p ? (size_t)(p - (unsigned char *)l->ptr) : 0;
     unsigned char *scratch = lpScratch(l->ptr, more);
@@ -44,14 +44,14 @@ static unsigned char *listOwn(struct listRef *l, unsigned char *p, size_t more) 
 }
 
 static void listToQuicklist(struct listRef *l) {
-    listOwn(l, NULL, 0);
+    listCopyOut(l, NULL, 0);
     l->ptr = qlFromListpack(lpKeep(l->ptr), max_listpack_size, compress_depth);
     l->encoding = LIST_QUICKLIST;
 }
 
-/* Elements that take `add` bytes more than what they replace are coming: is it still a listpack, and stays
- * one? Like Valkey's, pushes are counted by the lengths of the strings, without what an entry adds to them: a
- * push of many short ones can make a listpack larger than the limit, which the next push then ends. */
+/* Whether the list is a listpack and stays one when elements come that take `add` bytes more than those that
+ * they replace. As in Valkey, pushes are counted by the lengths of the strings, without entry headers: a push
+ * of many short ones can make a listpack larger than the limit, which the next push then converts. */
 static bool listStaysListpack(struct listRef *l, size_t add_bytes, size_t add_count) {
     if (!listIsListpack(l)) return false;
     if (qlFits(qlLimitsOf(max_listpack_size), lpBytes(l->ptr), lpLength(l->ptr), add_bytes, add_count))
@@ -117,9 +117,9 @@ struct value listTypeValue(struct listRef l, char room[LIST_EMBED_MAX]) {
     return valuePtr(OBJ_LIST, l.encoding, l.ptr);
 }
 
-/* Or what was one: the object then has no room for a pointer. */
+/* The value is a listpack or was one: then the object has no space for a pointer. */
 struct object *listTypeCommitListpack(struct db *db, struct object *o, struct listRef l) {
-    if (l.borrowed) return o; /* as it was */
+    if (l.borrowed) return o; /* unchanged */
     bool apart = objectHasPtr(o);
     if (listIsSmall(&l, apart ? LIST_EMBED_MAX / 2 : LIST_EMBED_MAX)) {
         o = dbReplaceValue(db, o, listEmbeddedValue(l.ptr));
@@ -167,10 +167,10 @@ static bool listManyStayListpack(struct listRef *l, const struct str *s, int cou
     return listStaysListpack(l, bytes, (size_t)count);
 }
 
-static void listOwnFor(struct listRef *l, const struct str *s, int count) {
+static void listCopyOutFor(struct listRef *l, const struct str *s, int count) {
     size_t more = 0;
     for (int i = 0; i < count; i++) more += qlEntryBound(s[i].len);
-    listOwn(l, NULL, more);
+    listCopyOut(l, NULL, more);
 }
 
 void listTypePushMany(struct listRef *l, const struct str *s, int count, enum listEnd end) {
@@ -178,10 +178,10 @@ void listTypePushMany(struct listRef *l, const struct str *s, int count, enum li
         for (int i = 0; i < count; i++) qlPush(l->ptr, s[i], (enum qlEnd)end);
         return;
     }
-    if (l->borrowed) listOwnFor(l, s, count);
+    if (l->borrowed) listCopyOutFor(l, s, count);
     if (end == LIST_RIGHT) {
         for (int i = 0; i < count; i++) l->ptr = lpAppend(l->ptr, s[i]);
-    } else if (!lpLength(l->ptr)) { /* what nothing has to be moved for */
+    } else if (!lpLength(l->ptr)) { /* nothing has to be moved for it */
         while (count--) l->ptr = lpAppend(l->ptr, s[count]);
     } else {
         for (int i = 0; i < count; i++) l->ptr = lpPrepend(l->ptr, s[i]);
@@ -196,7 +196,7 @@ void listTypeDelete(struct listRef *l, uint64_t start, uint64_t num) {
     debugAssert(start + num <= listTypeLength(*l));
     if (!num) return;
     if (listIsListpack(l)) {
-        listOwn(l, NULL, 0);
+        listCopyOut(l, NULL, 0);
         l->ptr = lpDeleteRange(l->ptr, (long)start, num);
     } else {
         qlDeleteRange(l->ptr, start, num);
@@ -215,7 +215,7 @@ bool listTypeSet(struct listRef *l, int64_t index, struct str s) {
         if (!p) return false;
         size_t bound = qlEntryBound(s.len), was = listEntryBytes(l->ptr, p);
         if (listStaysListpack(l, bound > was ? bound - was : 0, 0)) {
-            p = listOwn(l, p, bound);
+            p = listCopyOut(l, p, bound);
             l->ptr = lpInsert(l->ptr, s, p, LP_REPLACE, NULL);
             return true;
         }
@@ -233,7 +233,7 @@ bool listTypeInsert(struct listRef *l, struct str pivot, struct str s, bool afte
         unsigned char *first = lpFirst(l->ptr), *p = first ? lpFind(l->ptr, first, pivot, 0) : NULL;
         if (!p) return false;
         if (listStaysListpack(l, qlEntryBound(s.len), 1)) {
-            p = listOwn(l, p, qlEntryBound(s.len));
+            p = listCopyOut(l, p, qlEntryBound(s.len));
             l->ptr = lpInsert(l->ptr, s, p, after ? LP_AFTER : LP_BEFORE, NULL);
             return true;
         }
@@ -252,7 +252,7 @@ bool listTypeInsert(struct listRef *l, struct str pivot, struct str s, bool afte
 void listTypeInsertAt(struct listRef *l, uint64_t index, struct str s) {
     struct qlCursor cursor;
     if (listIsListpack(l) && listStaysListpack(l, qlEntryBound(s.len), 1)) {
-        unsigned char *p = listOwn(l, lpSeek(l->ptr, (long)index), qlEntryBound(s.len));
+        unsigned char *p = listCopyOut(l, lpSeek(l->ptr, (long)index), qlEntryBound(s.len));
         l->ptr = lpInsert(l->ptr, s, p, LP_BEFORE, NULL);
         return;
     }
@@ -272,7 +272,7 @@ static uint64_t listDeleteEqualListpack(struct listRef *l, const struct listNeed
             p = from == LIST_LEFT ? lpNext(lp, p) : lpPrev(lp, p);
             continue;
         }
-        p = listOwn(l, p, 0);
+        p = listCopyOut(l, p, 0);
         l->ptr = lp = lpDelete(l->ptr, p, &p);
         if (from == LIST_RIGHT) p = p ? lpPrev(lp, p) : lpLast(lp);
         deleted++;
@@ -400,7 +400,7 @@ static bool listPrefetchListpack(const unsigned char *lp, unsigned wants, int st
             __builtin_prefetch(lp + LINE * i);
         return wants & PREFETCH_TAIL;
     }
-    __builtin_prefetch(lp + lpBytes(lp) - 1); /* its size has arrived */
+    __builtin_prefetch(lp + lpBytes(lp) - 1); /* the size has arrived */
     return false;
 }
 

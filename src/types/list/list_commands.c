@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list_commands.c - list commands that push, look up, and change elements in place. Also what all commands do
- * after a change. Those that take elements out are in list_pop.c. */
+/* list_commands.c - list commands that push, look up, and change elements in place. Also what all list
+ * commands do after a change. list_pop.c has those that remove elements. */
 #include "types/list/list_commands.h"
 
 #include "base/assert.h"
@@ -38,7 +38,7 @@ struct object *listPushed(struct client *c, struct str key, struct object *o, st
     return o;
 }
 
-/* Elements from outside have a limit, which only a raised proto-max-bulk-len lets them reach. */
+/* Elements from clients have a limit, which is only reached with a raised proto-max-bulk-len. */
 static bool listCheckSizes(struct client *c, int first) {
     for (int i = first; i < c->argc; i++) {
         if (c->argv[i].len < QL_ELEMENT_MAX) continue;
@@ -111,7 +111,7 @@ void lindexCommand(struct client *c) {
 
 struct slice {
     int64_t start, stop; /* as given, negative from the end */
-    uint64_t count;      /* of elements from `start` on, once resolved */
+    uint64_t count;      /* number of elements from `start` on, once resolved */
 };
 
 static bool listParseSlice(struct client *c, struct slice *s) {
@@ -139,9 +139,9 @@ void lrangeCommand(struct client *c) {
 /* ---- LPOS ---- */
 
 struct lposArgs {
-    int64_t rank;   /* of the first match wanted; negative from the end */
-    int64_t count;  /* of matches wanted, 0 for all; -1: one, which is not replied as an array */
-    int64_t maxlen; /* elements to look at, 0 for all */
+    int64_t rank;   /* of the first match; negative from the end */
+    int64_t count;  /* number of matches, 0 for all; -1: one, which is not replied as an array */
+    int64_t maxlen; /* number of elements to compare, 0 for all */
 };
 
 static bool listParseLpos(struct client *c, struct lposArgs *a) {
@@ -173,7 +173,7 @@ static bool listParseLpos(struct client *c, struct lposArgs *a) {
     return true;
 }
 
-/* Replies the indexes of all matches wanted; returns how many. */
+/* Replies the indexes of the matches; returns how many. */
 static int64_t listReplyMatches(struct client *c, struct listRef l, const struct lposArgs *a) {
     bool back = a->rank < 0;
     int64_t length = (int64_t)listTypeLength(l), found = 0;

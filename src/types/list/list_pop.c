@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list_pop.c - list commands that take elements out: LPOP, LMPOP, LMOVE and their kin. What those that look
- * at several keys, or wait for some, have in common with sorted sets is in pop.h. */
+/* list_pop.c - list commands that remove elements: LPOP, LMPOP, LMOVE and their kin. pop.h has what those
+ * with several keys, or that wait, share with sorted sets. */
 #include "base/zmalloc.h"
 #include "client/reply.h"
 #include "command/blocking.h"
@@ -21,7 +21,7 @@ static const char *listPopEvent(enum listEnd end) {
     return end == LIST_LEFT ? "lpop" : "rpop";
 }
 
-/* Reply `count` elements, of at least as many, in the order of popping, then delete them. */
+/* Replies `count` elements (at most as many as there are) in the order of popping, then deletes them. */
 static void listPopElements(struct client *c, struct str key, struct object *o, enum listEnd end,
                             uint64_t count) {
     struct listRef l = listTypeOpen(o);
@@ -51,7 +51,7 @@ static void listPopGeneric(struct client *c, enum listEnd end) {
             replyNull(c);
         return;
     }
-    uint64_t here = popAtMost((uint64_t)count, listTypeLength(listTypeOpen(o)));
+    uint64_t here = popMin((uint64_t)count, listTypeLength(listTypeOpen(o)));
     if (counted) replyArrayLen(c, (int64_t)here);
     if (here) listPopElements(c, c->argv[1], o, end, here);
 }
@@ -105,7 +105,7 @@ struct move {
     enum listEnd from, to;
 };
 
-/* A list turns around in itself: taken out first, since it may be the only element. */
+/* Moves an element within one list: it is removed first, since it may be the only one. */
 static void listPopRotate(struct client *c, struct object *o, struct str element, const struct move *m) {
     struct str key = c->argv[1];
     struct listRef l = listTypeOpen(o);
@@ -144,7 +144,7 @@ static void listPopMoveElement(struct client *c, struct object *from, struct obj
     if (copy != small) zfree(copy);
 }
 
-/* False: an error was replied. *moved is false when there is no source. */
+/* Returns false when an error was replied. *moved is false when there is no source. */
 static bool listPopMoveIfThere(struct client *c, const struct move *m, bool *moved) {
     struct object *from, *to;
     *moved = false;

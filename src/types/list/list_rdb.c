@@ -6,7 +6,7 @@
  *     quicklist      number of nodes, each a ziplist
  *     ziplist, list  one ziplist; number of elements and the elements
  *
- * A list is always written as quicklist 2: a short one is its only node. Nodes that lie compressed in memory
+ * A list is always written as quicklist 2; a short one is its only node. Nodes that are compressed in memory
  * are written as they are. */
 #include "base/zmalloc.h"
 #include "data/rdb/rewrite.h"
@@ -53,7 +53,7 @@ static bool listRdbLoadPlain(struct rdbReader *r, struct quicklist *ql) {
     return true;
 }
 
-/* Empty ones are let through: old servers wrote such. */
+/* Empty listpacks are accepted, as old servers wrote them. */
 static bool listRdbLoadPacked(struct rdbReader *r, struct quicklist *ql) {
     size_t size;
     unsigned char *lp = rdbReadBlob(r, &size);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list_reply.c - replies many elements of a list, back to back (bulk_writer.h). The loop over a listpack is
- * the heart: it is what LRANGE does on either encoding, once for the one, and node by node for the other. */
+/* list_reply.c - replies many elements of a list, back to back (bulk_writer.h). The central loop is over a
+ * listpack: LRANGE runs it once for a listpack, and for each node of a quicklist. */
 #include "base/num.h"
 #include "types/bulk_writer.h"
 #include "types/list/list.h"
 
-#define SLOP (RESP_HDR_SIZE + LP_INTBUF_SIZE + 3) /* a bulk besides its text, and any number's text */
+#define SLOP (RESP_HDR_SIZE + LP_INTBUF_SIZE + 3) /* bytes of a bulk besides its text, or of any number */
 
-/* The commonest entry of a listpack is read here, without calls:
- * | 10llllll | l bytes | one byte of backlen | */
+/* The most frequent entry of a listpack is decoded here, without calls: | 10llllll | l bytes | one byte
+ * of backlen | */
 #define SHORT_MAX            63
 #define IS_SHORT_STRING(p)   ((*(p)&0xc0) == 0x80)
 #define SHORT_STRING_LEN(p)  ((size_t)(*(p)&0x3f))
@@ -26,9 +26,9 @@ static void listReplyPut(struct bulkWriter *w, const struct lpValue *v) {
     }
 }
 
-/* `count` elements of a listpack from p on. */
+/* Replies `count` elements of a listpack from p on. */
 static void listReplyPutRun(struct bulkWriter *to, unsigned char *lp, unsigned char *p, uint64_t count) {
-    struct bulkWriter w = *to; /* so that it can be in registers */
+    struct bulkWriter w = *to; /* a copy, so that it can be in registers */
     struct lpValue v;
     while (count--) {
         if (!IS_SHORT_STRING(p)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* set.c - the set container in its three encodings; see set.h. */
+/* set.c - the encodings of sets; see set.h. */
 #include "types/set/set.h"
 
 #include "base/assert.h"
@@ -391,7 +391,7 @@ static struct hashtable *setHookTable(const struct object *o) {
     return o->encoding == SET_HASHTABLE ? objectPtr(o) : NULL;
 }
 
-/* A large set is moved by homes of its table. */
+/* A large set is moved bucket by bucket of its table. */
 static void setMoveMember(void *priv, void *entry) {
     hashtable *ht = priv;
     void *now = defragMove(NULL, entry);

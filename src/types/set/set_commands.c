@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* set_commands.c - the commands on single sets (part of set.h); the algebra of several is in
- * set_operations.c. */
+/* set_commands.c - the commands on single sets (part of set.h). set_operations.c has the operations on
+ * several. */
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -21,9 +21,9 @@
 #include "types/set/set.h"
 #include "types/types.h"
 
-/* The set has shrunk: delete its key when nothing is left. */
-static void setShrunk(struct client *c, struct object *o, struct str key, const char *event,
-                      uint64_t removed) {
+/* Reports that members were removed, and deletes the key of an empty set. */
+static void setReportRemoved(struct client *c, struct object *o, struct str key, const char *event,
+                             uint64_t removed) {
     debugAssert(removed > 0);
     keyChanged(c, c->db, key, NOTIFY_SET, event, removed);
     if (setSize(setOpen(o))) return;
@@ -70,7 +70,7 @@ void sremCommand(struct client *c) {
         }
         setCommit(o, s);
     }
-    if (removed) setShrunk(c, o, c->argv[1], "srem", (uint64_t)removed);
+    if (removed) setReportRemoved(c, o, c->argv[1], "srem", (uint64_t)removed);
     replyLongLong(c, removed);
 }
 
@@ -94,7 +94,7 @@ void smoveCommand(struct client *c) {
         return;
     }
     setCommit(from, s);
-    setShrunk(c, from, src, "srem", 1);
+    setReportRemoved(c, from, src, "srem", 1);
     struct setRef t = to ? setOpen(to) : setNew(member, 1);
     bool added = setAdd(&t, member);
     if (to)
@@ -130,10 +130,12 @@ void scardCommand(struct client *c) {
 
 /* ---- Random members ---- */
 
-#define KEEP_FACTOR 5    /* so many times more go than stay: make a new set of those that stay */
-#define SREM_BATCH  1024 /* so many members in one command */
+#define KEEP_FACTOR                                                                                          \
+    5 /* when so many times more members go than stay, those that stay are put into a new set */
+#define SREM_BATCH 1024 /* members in one command */
 
-/* The i-th of `count` members that go. Propagated by name: the choice must not be made again elsewhere. */
+/* Propagates the i-th of `count` removed members by name, so that the random choice is not repeated
+ * elsewhere. */
 static void setPropagateRemoved(struct client *c, struct str key, struct str member, size_t i, size_t count) {
     if (!propagateWanted()) return;
     if (i % SREM_BATCH == 0) {
@@ -158,7 +160,7 @@ static void setPopAll(struct client *c, struct object *o, struct str key) {
     keyEvent(NOTIFY_GENERIC, "del", key, c->db);
 }
 
-/* One random member out of the set, the i-th of `count`: replied, removed, propagated. */
+/* Takes one random member, the i-th of `count`, out of the set: replies, removes and propagates it. */
 static void setPopOne(struct client *c, struct setRef *s, struct str key, size_t i, size_t count) {
     struct setDrawn d;
     setDraw(*s, &d);
@@ -167,7 +169,7 @@ static void setPopOne(struct client *c, struct setRef *s, struct str key, size_t
     setDrop(s, &d);
 }
 
-/* Fewer stay than go: those that stay are drawn, into a set of their own. */
+/* When fewer members stay than go, draws those that stay into a set of their own. */
 static void setPopAllBut(struct client *c, struct setRef *s, struct str key, size_t keep) {
     struct setRef kept = {NULL, 0};
     struct setMember m;
@@ -213,7 +215,7 @@ static void setPopCount(struct client *c) {
     else
         for (int64_t i = 0; i < count; i++) setPopOne(c, &s, key, (size_t)i, (size_t)count);
     setCommit(o, s);
-    setShrunk(c, o, key, "spop", (uint64_t)count);
+    setReportRemoved(c, o, key, "spop", (uint64_t)count);
 }
 
 void spopCommand(struct client *c) {
@@ -234,10 +236,11 @@ void spopCommand(struct client *c) {
     struct setRef s = setOpen(o);
     setPopOne(c, &s, c->argv[1], 0, 1);
     setCommit(o, s);
-    setShrunk(c, o, c->argv[1], "spop", 1);
+    setReportRemoved(c, o, c->argv[1], "spop", 1);
 }
 
-/* All members as views, when they are few or wanted almost all; ints are rendered into `texts`. */
+/* All members as views, used when they are few or nearly all are asked for; integers are rendered into
+ * `texts`. */
 struct memberArray {
     struct setMember *members;
     size_t count;
@@ -252,7 +255,7 @@ static struct memberArray setCollectMembers(struct setRef s) {
     return a;
 }
 
-/* `count` different members, count < size: a partial Fisher-Yates shuffle over an index of all. */
+/* Replies `count` different members, count < size, by a partial Fisher-Yates shuffle over an index of all. */
 static void setReplyDistinctByShuffle(struct client *c, struct setRef s, size_t count) {
     struct memberArray a = setCollectMembers(s);
     size_t *order = zmalloc(a.count * sizeof *order);
@@ -266,7 +269,7 @@ static void setReplyDistinctByShuffle(struct client *c, struct setRef s, size_t 
     zfree(a.members);
 }
 
-/* Few of many: draw until enough different ones were met. */
+/* Replies few of many members: draws until enough different ones were found. */
 static void setReplyDistinctByDrawing(struct client *c, struct setRef s, size_t count) {
     struct setRef met = {NULL, 0};
     for (size_t n = 0; n < count;) {
@@ -280,7 +283,7 @@ static void setReplyDistinctByDrawing(struct client *c, struct setRef s, size_t 
     setFree(met);
 }
 
-#define DRAW_FACTOR 4 /* draw when at most a quarter of the members is wanted */
+#define DRAW_FACTOR 4 /* draw when at most a quarter of the members is asked for */
 #define DRAW_MIN    64
 
 static void setRandomMembers(struct client *c, struct setRef s, int64_t count) {
@@ -337,7 +340,7 @@ void srandmemberCommand(struct client *c) {
 
 /* ---- SSCAN ---- */
 
-/* What one call has met. Entries of the table stay where they are while it is scanned. */
+/* What one call has found. Entries of the table stay in place while it is scanned. */
 struct sscanFound {
     void **entries;
     size_t count, cap;
@@ -378,7 +381,7 @@ static void setScanTable(struct client *c, hashtable *ht, uint64_t cursor, const
     zfree(found.entries);
 }
 
-/* Small encodings are answered whole. */
+/* Small encodings are replied as a whole. */
 static void setScanAll(struct client *c, struct setRef s, const struct scanOptions *opt) {
     struct setIterator it;
     struct setMember m;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* set_operations.c - intersection, union and difference of sets. Part of set.h.
  *
- * A key that is not there is an empty set. The result of an intersection or of a difference is walked
- * straight out of the sets into the reply or into a new set; only a union, or a difference of a large set,
- * needs a set of its own to collect in. */
+ * A missing key is an empty set. The result of an intersection or a difference goes straight from the
+ * sets into the reply or into a new set; only a union, or a difference of a large set, collects into a
+ * set of its own. */
 #include <stdlib.h>
 
 #include "base/hash_function.h"
@@ -39,27 +39,27 @@ static bool setOpsOpenSets(struct client *c, int first, int count, struct setOpe
     return true;
 }
 
-#define WINDOW      16   /* members walked together: their cache misses overlap */
-#define ESTIMATE_AT 1024 /* results: by then it is known how many there will be */
+#define WINDOW      16   /* members looked up together, so that their cache misses overlap */
+#define ESTIMATE_AT 1024 /* results after which their final number is estimated */
 
-/* Where a result goes: to the client, into a new set, or only counted. */
+/* Where a result goes: to the client, into a new set, or to a counter. */
 struct setSink {
-    struct client *c;     /* NULL: not replied */
+    struct client *c;     /* NULL: no reply */
     bool store, strings;  /* strings: the new set does not start as an intset */
     struct setRef set;    /* ptr NULL until the first member */
     int64_t count, limit; /* limit 0: none */
-    size_t walked, total; /* members of the set that is walked */
+    size_t walked, total; /* members of the set that is iterated */
 };
 
-/* Members come in no order that matters to the operation, so what was true of the first ones goes for the
- * rest: room for the result is made once. */
+/* The order of members is unrelated to the operation, so the share of the first ones in the result goes for
+ * the others, too: the memory for the result is reserved once. */
 static void setOpsMakeRoom(struct setSink *sink) {
     if (sink->count != ESTIMATE_AT) return;
     double expected = 1.05 * (double)sink->count * (double)sink->total / (double)sink->walked;
     setExpand(&sink->set, expected < (double)sink->total ? (size_t)expected : sink->total);
 }
 
-/* False: enough. */
+/* Returns false when there are enough members. */
 static bool setOpsSinkAdd(struct setSink *sink, struct str member) {
     if (sink->store) {
         if (!sink->set.ptr) sink->set = sink->strings ? setNewStrings(member, 1) : setNew(member, 1);
@@ -93,7 +93,7 @@ static bool setOpsInAny(const struct setOperands *ops, int from, struct str memb
     return false;
 }
 
-/* The next members of a walk, as far as they go together; where other sets have them is on its way. */
+/* Reads the next members that are looked up together, and prefetches where other sets have them. */
 static int setOpsNextMembers(struct setIterator *it, struct setMember *members, const struct setOperands *ops,
                              int from, struct setRef to) {
     int n = 0;
@@ -105,7 +105,7 @@ static int setOpsNextMembers(struct setIterator *it, struct setMember *members, 
     return n;
 }
 
-/* Those members of the first set that are in all others, or in none. */
+/* Emits the members of the first set that are in all others, or in none. */
 static void setOpsFilter(const struct setOperands *ops, bool all, struct setSink *sink) {
     struct setIterator it;
     struct setMember members[WINDOW];
@@ -153,15 +153,15 @@ static struct setRef setOpsUnite(const struct setOperands *ops) {
     return result;
 }
 
-/* Ask all others about each member of the first, or take the members of all others out of a copy of the
- * first: what is less work. */
-static bool setOpsSubtractByAsking(const struct setOperands *ops) {
+/* Chooses the cheaper way: to look up each member of the first set in all others, or to remove the members of
+ * all others from a copy of the first. */
+static bool setOpsLooksUpInOthers(const struct setOperands *ops) {
     size_t ask = setSize(ops->sets[0]) * (size_t)ops->count / 2, take = 0;
     for (int i = 0; i < ops->count; i++) take += ops->sets[i].ptr ? setSize(ops->sets[i]) : 0;
     return ask <= take;
 }
 
-static bool setOpsSameAsFirst(const struct setOperands *ops) {
+static bool setOpsRepeatsFirst(const struct setOperands *ops) {
     for (int i = 1; i < ops->count; i++) {
         if (ops->sets[i].ptr == ops->sets[0].ptr) return true;
     }
@@ -194,8 +194,8 @@ static void setOpsEmit(struct setRef s, struct setSink *sink) {
 }
 
 static void setOpsSubtract(const struct setOperands *ops, struct setSink *sink) {
-    if (!ops->sets[0].ptr || setOpsSameAsFirst(ops)) return;
-    if (!setOpsSubtractByAsking(ops)) {
+    if (!ops->sets[0].ptr || setOpsRepeatsFirst(ops)) return;
+    if (!setOpsLooksUpInOthers(ops)) {
         struct setRef result = setOpsSubtractFromCopy(ops);
         setOpsEmit(result, sink);
         setFree(result);
@@ -244,7 +244,7 @@ static void setOpsStoreOperation(struct client *c, enum setOperation op, const c
     setOpsRun(op, &ops, &sink);
     zfree(ops.sets);
     if (sink.set.ptr && sink.count) {
-        if (sink.strings) setCompact(&sink.set); /* which Valkey does for SINTERSTORE alone */
+        if (sink.strings) setCompact(&sink.set); /* Valkey does this for SINTERSTORE only */
         dbSet(c->db, dst, setValue(sink.set), false);
         keyChanged(c, c->db, dst, NOTIFY_SET, event, 1);
     } else {

@@ -2,7 +2,8 @@
 /* set_rdb.c - sets in files (part of rdb_hooks.h).
  *
  *     intset, listpack   its bytes
- *     set                number of members and the members (a listpack, too, where there was none yet) */
+ *     set                number of members and the members (also of a listpack, for versions without listpacks)
+ */
 #include "base/zmalloc.h"
 #include "data/rdb/rewrite.h"
 #include "ds/intset.h"
@@ -58,7 +59,7 @@ static enum rdbLoaded setRdbLoadMembers(struct rdbReader *r, struct value *v) {
     return RDB_LOADED;
 }
 
-/* A sound container of another server, which may have had other limits. */
+/* Takes over a valid container of another server, which may have had other limits. */
 static enum rdbLoaded setRdbAdopt(struct setRef s, struct value *v) {
     if (!setFits(s)) {
         struct setRef table = setNewTable(setSize(s));

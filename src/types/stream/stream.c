@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream.c - streams as a sequence of nodes: adding, removing, trimming, walking; see stream.h. */
+/* stream.c - streams as a sequence of nodes: adding, removing, trimming, iterating; see stream.h. */
 #include "types/stream/stream.h"
 
 #include "base/assert.h"
@@ -62,7 +62,7 @@ size_t streamNodes(const struct stream *s) {
     return s->nodes.size + (s->tail != NULL);
 }
 
-/* The last node of the tree becomes the one that grows. */
+/* Makes the last node of the tree the tail. */
 static void streamPullTail(struct stream *s) {
     struct raxIterator it;
     s->tail = NULL;
@@ -109,7 +109,7 @@ static bool streamOtherNode(struct streamIterator *it) {
     return true; /* a stream with nodes in the tree has a tail */
 }
 
-static void streamEnterNode(struct streamIterator *it) {
+static void streamStartNode(struct streamIterator *it) {
     it->node = it->in_tail ? it->stream->tail : it->nodes.value;
     it->node_id = it->in_tail ? it->stream->tail_id : streamKeyID(it->nodes.key);
     it->at = nodeFirstEntry(it->node);
@@ -126,14 +126,14 @@ static void streamRemoveNode(struct streamIterator *it) {
 
 /* ---- Walking ---- */
 
-/* The next entry of this node, deleted or not. */
+/* Moves to the next entry of this node, deleted or not. */
 static bool streamStepInNode(struct streamIterator *it) {
     if (it->reverse) {
         it->at = it->before = nodeEntryBefore(it->node, it->before);
         return it->at;
     }
     if (it->entry) {
-        for (; it->left; it->left--) it->at = lpElementEnd(it->at); /* values that nobody read */
+        for (; it->left; it->left--) it->at = lpElementEnd(it->at); /* values that were not read */
         it->at = nodeEntryBehind(it->entry, it->at);
     }
     return it->at != nodeEnd(it->node);
@@ -144,7 +144,7 @@ static bool streamStepEntry(struct streamIterator *it) {
         if (!streamOtherNode(it)) return false;
         it->entry = NULL;
         it->left = 0;
-        streamEnterNode(it);
+        streamStartNode(it);
     }
     return true;
 }
@@ -159,7 +159,7 @@ void streamIterate(struct streamIterator *it, struct stream *s, struct streamID 
     it->entry = it->at = it->before = NULL;
     it->left = 0;
     raxStart(&it->nodes, &s->nodes);
-    if (streamSeekNode(it, reverse ? end : start)) streamEnterNode(it);
+    if (streamSeekNode(it, reverse ? end : start)) streamStartNode(it);
 }
 
 bool streamNext(struct streamIterator *it) {
@@ -202,7 +202,7 @@ void streamStop(struct streamIterator *it) {
     raxStop(&it->nodes);
 }
 
-/* ---- Looking ---- */
+/* ---- Finding ---- */
 
 static struct streamID streamEdgeID(struct stream *s, bool last) {
     struct streamIterator it;
@@ -226,7 +226,7 @@ bool streamExists(struct stream *s, struct streamID id) {
     return found;
 }
 
-#define FINDER_STEPS 16 /* from the last entry on, before the next one is looked for from above */
+#define FINDER_STEPS 16 /* steps from the last entry before the search starts again at the tree */
 
 void streamFinderStart(struct streamFinder *f, struct stream *s) {
     f->it = (struct streamIterator){.stream = s};
@@ -259,7 +259,7 @@ void streamFinderStop(struct streamFinder *f) {
 
 /* ---- Adding ---- */
 
-/* Would the last node be too large, or hold too many? */
+/* Whether the last node would be too large, or have too many entries. */
 static bool streamTailIsFull(const struct stream *s, size_t add) {
     size_t max_bytes = (size_t)stream_node_max_bytes;
     if (!max_bytes || max_bytes > LISTPACK_MAX_SAFETY_LIMIT) max_bytes = LISTPACK_MAX_SAFETY_LIMIT;
@@ -291,7 +291,7 @@ void streamFixFirst(struct stream *s) {
     s->first_id = s->length ? streamEdgeID(s, false) : STREAM_ID_MIN;
 }
 
-/* The entry behind the iterator's own that is not deleted; there is one. */
+/* Returns the next entry that is not deleted; there is one. */
 static struct streamID streamNextInNode(const struct streamIterator *it) {
     struct nodeEntry e = nodeEntry(it->node, it->entry, it->node_id);
     do {
@@ -333,15 +333,15 @@ static bool streamTrimDone(const struct stream *s, const struct streamTrim *t, s
     return t->kind == TRIM_MAXLEN ? s->length <= (uint64_t)t->maxlen : streamIDCompare(id, t->minid) >= 0;
 }
 
-/* Can the whole node go? */
-static bool streamTrimTakesNode(const struct stream *s, const struct streamTrim *t,
-                                const struct streamIterator *it) {
+/* Whether the whole node can be removed. */
+static bool streamTrimCoversNode(const struct stream *s, const struct streamTrim *t,
+                                 const struct streamIterator *it) {
     if (t->kind == TRIM_MAXLEN) return s->length - it->node->entries >= (uint64_t)t->maxlen;
     return streamIDCompare(nodeLastID(it->node, it->node_id), t->minid) < 0;
 }
 
-/* Entries of the first node, one by one. When those behind them had been deleted before, a node without
- * entries stays, as in other servers: what an approximate trim removes later depends on it. */
+/* Removes entries of the first node one by one. When all others in it had been deleted before, an empty node
+ * stays, as in other servers: what an approximate trim removes later depends on it. */
 static int64_t streamTrimInNode(struct stream *s, const struct streamTrim *t, struct streamIterator *it) {
     int64_t removed = 0;
     for (unsigned char *p = it->at; p != nodeEnd(it->node);) {
@@ -363,7 +363,8 @@ int64_t streamTrimTo(struct stream *s, const struct streamTrim *t) {
         if (t->kind == TRIM_MAXLEN && s->length <= (uint64_t)t->maxlen) break;
         streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
         int64_t entries = it.node->entries;
-        bool over = t->limit && removed + entries > t->limit, whole = !over && streamTrimTakesNode(s, t, &it);
+        bool over = t->limit && removed + entries > t->limit,
+             whole = !over && streamTrimCoversNode(s, t, &it);
         if (whole) {
             s->length -= (uint64_t)entries;
             removed += entries;

@@ -17,9 +17,9 @@
 #include "data/notify.h"
 #include "types/types.h"
 
-#define TRIM_LIMIT_NODES 100 /* an approximate XTRIM looks at so many nodes' worth of entries, */
+#define TRIM_LIMIT_NODES 100 /* an approximate XTRIM looks at the entries of so many nodes */
 #define TRIM_LIMIT_MAX   1000000
-#define TRIM_LIMIT_ANY   10000 /* or this many, when nodes are of any size */
+#define TRIM_LIMIT_ANY   10000 /* or at so many entries when nodes are of any size */
 
 static const char err_stream_id[] = "ERR Invalid stream ID specified as stream command argument";
 
@@ -29,10 +29,6 @@ bool argStreamID(struct client *c, struct str arg, uint64_t missing_seq, struct 
     if (streamIDParse(arg, missing_seq, id)) return true;
     replyError(c, err_stream_id);
     return false;
-}
-
-static bool streamIsChar(struct str arg, char ch) {
-    return arg.len == 1 && arg.ptr[0] == ch;
 }
 
 static bool streamArgStreamBound(struct client *c, struct str arg, uint64_t missing_seq, struct streamID *id,
@@ -138,11 +134,11 @@ struct addArgs {
     bool nomkstream, auto_id, auto_seq;
     bool limit_given;
     struct streamID id;
-    int id_at, threshold_at; /* positions of arguments; 0: no trimming */
+    int id_at, threshold_at; /* indexes of arguments; 0: no trimming */
 };
 
-/* MAXLEN or MINID at argv[i], with its threshold; *i moves to the last argument used. False:
- * error replied. */
+/* Parses MAXLEN or MINID at argv[i], with its threshold; moves *i to the last argument used. Returns false
+ * after an error reply. */
 static bool streamParseStrategy(struct client *c, struct addArgs *a, int *i) {
     struct streamTrim *t = &a->trim;
     bool maxlen = strIs(c->argv[*i], "maxlen");
@@ -193,7 +189,7 @@ static bool streamCheckLimit(struct client *c, struct addArgs *a) {
     return true;
 }
 
-/* "*", "ms-*", "ms-seq" or "ms". */
+/* Parses "*", "ms-*", "ms-seq" or "ms". */
 static bool streamParseNewID(struct client *c, struct str arg, struct addArgs *a) {
     if (streamIsChar(arg, '*')) {
         a->auto_id = true;
@@ -206,7 +202,7 @@ static bool streamParseNewID(struct client *c, struct str arg, struct addArgs *a
     return false;
 }
 
-/* Options from argv[2] on; XADD: up to and with the ID. */
+/* Parses the options from argv[2] on, and the ID for XADD. */
 static bool streamParseAddArgs(struct client *c, struct addArgs *a, bool xadd) {
     *a = (struct addArgs){0};
     int i = 2;
@@ -233,7 +229,7 @@ static bool streamParseAddArgs(struct client *c, struct addArgs *a, bool xadd) {
 
 /* ---- XADD ---- */
 
-/* The ID that the new entry gets. False: none is left. */
+/* Chooses the new entry's ID. Returns false when none is left. */
 static bool streamChooseID(const struct addArgs *a, const struct stream *s, struct streamID *id) {
     struct streamID last = s ? s->last_id : STREAM_ID_MIN;
     if (!a->auto_id && !a->auto_seq) {
@@ -260,13 +256,14 @@ static bool streamCheckNewID(struct client *c, const struct addArgs *a, const st
     return false;
 }
 
-/* The threshold that has exactly the effect that the trimming had. */
+/* Returns the threshold with exactly the effect that the trimming had. */
 static struct str streamExactThreshold(const struct stream *s, const struct streamTrim *t, char *text) {
     if (t->kind == TRIM_MAXLEN) return strN(text, ull2string(text, s->length));
     return streamIDText(s->length ? s->first_id : t->minid, text);
 }
 
-/* As it came, but for what is approximate. LIMIT goes: with "=" nobody but a loader accepts it. */
+/* Copies the options as they came, with approximate ones made exact. LIMIT is dropped: with "=" only a
+ * loader accepts it. */
 static int streamExactOptions(struct client *c, const struct addArgs *a, const struct stream *s,
                               struct str *argv, char *threshold) {
     int n = 2;

@@ -5,6 +5,10 @@
 #include "client/client.h"
 #include "types/stream/stream.h"
 
+static inline bool streamIsChar(struct str arg, char ch) {
+    return arg.len == 1 && arg.ptr[0] == ch;
+}
+
 /* ---- IDs in arguments. These functions reply the error and return false. ---- */
 /* Parses an ID, but not "-" and "+". */
 bool argStreamID(struct client *c, struct str arg, uint64_t missing_seq, struct streamID *id);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_defrag.c - part of stream.h: defragmentation of streams, some entries of one tree at a time.
  *
- *     at[0]       what        at[1], at[2]: the ID that the last call came to
+ *     at[0]       what        at[1], at[2]: the last ID that was done
  *     0           the stream itself and the tree of its nodes
  *     1           the tree of groups, and the groups
- *     2 + i       the i-th group by name: its pending entries, with their place in their consumers' trees;
+ *     2 + i       the i-th group by name: its pending entries, with their pointers in their consumers' trees;
  *                 at the end its consumers
  *
- * Groups are few as a rule; one that is added or dropped meanwhile has another one done twice, or not. */
+ * There usually are few groups. When one is added or dropped meanwhile, another one is done twice or
+ * not at all. */
 #include "types/defrag_hooks.h"
 #include "types/stream/stream.h"
 
 #define KEYS_PER_CALL 128
-#define MANY_PENDING  1000 /* each would have to learn that its consumer has moved */
+#define MANY_PENDING  1000 /* each of them has a pointer to its consumer that would change */
 
 enum { IN_NODES, IN_GROUPS, IN_PENDING };
 
@@ -31,7 +32,7 @@ static void *streamDefragPieceValue(void *priv, struct str key, void *value) {
     return piece->value(NULL, key, value);
 }
 
-/* True when there is more. No ID is 0-0. */
+/* Returns true when there is more. No ID is 0-0. */
 static bool streamDefragMovePiece(struct rax *r, struct defragCursor *at, raxValueFn *value) {
     struct streamDefragPiece piece = {at, value};
     struct streamID last = {at->at[1], at->at[2]};
@@ -65,13 +66,13 @@ static void *streamDefragMoveNack(void *priv, struct str key, void *value) {
     return nack;
 }
 
-static void *streamDefragTellConsumer(void *priv, struct str key, void *value) {
+static void *streamDefragUpdateConsumer(void *priv, struct str key, void *value) {
     (void)key;
     ((struct streamNack *)value)->consumer = priv;
     return value;
 }
 
-static void *streamDefragStaysPut(void *priv, void *ptr) {
+static void *streamDefragKeepInPlace(void *priv, void *ptr) {
     (void)priv, (void)ptr;
     return NULL;
 }
@@ -83,8 +84,8 @@ static void *streamDefragMoveConsumer(void *priv, struct str key, void *value) {
     sds name = sdsMove(consumer->name, defragMove, NULL);
     if (name) consumer->name = name;
     if (consumer != value)
-        raxMove(&consumer->pending, "^", STR(""), SIZE_MAX, streamDefragStaysPut, streamDefragTellConsumer,
-                consumer);
+        raxMove(&consumer->pending, "^", STR(""), SIZE_MAX, streamDefragKeepInPlace,
+                streamDefragUpdateConsumer, consumer);
     return consumer;
 }
 
@@ -98,7 +99,7 @@ static bool streamDefragMoveNodes(struct object *o, struct defragCursor *at) {
     return streamDefragMovePiece(&streamOpen(o)->nodes, at, streamDefragMoveValue);
 }
 
-/* A piece of the group with this number. False: there is none. */
+/* Moves a piece of the group with this number. Returns false when there is none. */
 static bool streamDefragMoveGroup(struct stream *s, uint64_t number, struct defragCursor *at) {
     struct raxIterator it;
     raxStart(&it, &s->groups);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_group.c - consumer groups: who has been given which entry and has not acknowledged it (part of
- * stream.h).
+/* stream_group.c - consumer groups: which consumer has received which entry and has not acknowledged it
+ * (part of stream.h).
  *
- * A nack is in two trees, the group's and its consumer's, and is owned by the group's. */
+ * A nack is in two trees, its group's and its consumer's. The group's tree owns it. */
 #include "base/assert.h"
 #include "base/zmalloc.h"
 #include "types/stream/stream.h"
@@ -61,7 +61,7 @@ void streamPendingGive(struct streamGroup *g, struct streamID id, struct streamN
     if (nack->consumer == consumer) return;
     bool had = raxRemove(&nack->consumer->pending, streamKeyView(&key), NULL);
     bool fresh = raxInsert(&consumer->pending, streamKeyView(&key), nack, NULL);
-    serverAssert(had && fresh); /* each entry is pending with one consumer */
+    serverAssert(had && fresh); /* each entry is pending for one consumer */
     nack->consumer = consumer;
 }
 
@@ -93,13 +93,13 @@ bool streamPendingRemove(struct streamGroup *g, struct streamID id) {
     return true;
 }
 
-/* ---- How far a group has come ----
+/* ---- Position of a group ----
  *
- * "Entries read" is a position in the sequence of all entries ever added. It can be told from an ID at both
- * ends of the stream and, as long as nothing was deleted after a place that is known, by counting.
- * Clients may set it to anything, so sums wrap around. */
+ * "Entries read" is a position in the sequence of all entries ever added. It follows from an ID at both ends
+ * of the stream and, as long as nothing was deleted after a known position, by counting. Clients may set it
+ * to anything, so sums wrap around. */
 
-/* Is there a gap in the entries behind `id`? Only the highest ID ever deleted is known: there may be. */
+/* Whether entries after `id` may have been deleted. Only the highest ID ever deleted is known. */
 static bool streamGroupGapBehind(const struct stream *s, struct streamID id) {
     if (!s->length || streamIDIsZero(s->max_deleted_id)) return false;
     return streamIDCompare(id, s->max_deleted_id) <= 0;

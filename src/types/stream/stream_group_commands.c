@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_group_commands.c - XGROUP, and what several commands do with groups (part of stream.h). */
+/* stream_group_commands.c - XGROUP, and functions on groups that several commands share (part of
+ * stream.h). */
 #include "base/clock.h"
 #include "base/num.h"
 #include "client/reply.h"
@@ -77,7 +78,8 @@ void replyNoGroup(struct client *c, struct str key, struct str group) {
                   (int)key.len, key.ptr);
 }
 
-/* The stream of argv[2], which is NULL only when it may be missing. False: an error was replied. */
+/* Looks up the stream argv[2], which is NULL only when it may be missing. Returns false when an error was
+ * replied. */
 static bool streamGroupStream(struct client *c, bool may_miss, struct stream **s) {
     if (!lookupStreamWrite(c, c->argv[2], s)) return false;
     if (*s || may_miss) return true;
@@ -88,7 +90,7 @@ static bool streamGroupStream(struct client *c, bool may_miss, struct stream **s
     return false;
 }
 
-/* The group argv[3] of the stream argv[2], or an error. */
+/* Returns the group argv[3] of the stream argv[2], or NULL after an error reply. */
 static struct streamGroup *streamGroupOfArgs(struct client *c, struct stream **s) {
     if (!streamGroupStream(c, false, s)) return NULL;
     struct streamGroup *g = streamGroupFind(*s, c->argv[3]);
@@ -119,11 +121,11 @@ static bool streamGroupParseGroupOptions(struct client *c, bool create, bool *mk
         }
     }
     if (c->argc <= (create ? 8 : 7)) return true;
-    replySubcommandError(c); /* an option came twice */
+    replySubcommandError(c); /* an option is repeated */
     return false;
 }
 
-/* An ID, or "$" for the last one. */
+/* Parses an ID, or "$" for the last one. */
 static bool streamGroupStart(struct client *c, const struct stream *s, struct streamID *id) {
     if (!strEq(c->argv[4], STR("$"))) return argStreamID(c, c->argv[4], 0, id);
     *id = s ? s->last_id : STREAM_ID_MIN;
@@ -157,7 +159,7 @@ void xgroupSetidCommand(struct client *c) {
     if (!streamGroupParseGroupOptions(c, false, &mkstream, &entries_read)) return;
     struct streamGroup *g = streamGroupOfArgs(c, &s);
     if (!g) return;
-    if (strEq(c->argv[4], STR("-")) || strEq(c->argv[4], STR("+"))) /* only here, for no good reason */
+    if (strEq(c->argv[4], STR("-")) || strEq(c->argv[4], STR("+"))) /* other commands accept these here */
         id = c->argv[4].ptr[0] == '-' ? STREAM_ID_MIN : STREAM_ID_MAX;
     else if (!streamGroupStart(c, s, &id))
         return;
@@ -174,7 +176,7 @@ void xgroupDestroyCommand(struct client *c) {
     replyLongLong(c, destroyed);
     if (!destroyed) return;
     streamGroupChanged(c, "xgroup-destroy");
-    signalKeyReady(c->db, c->argv[2]); /* who waits for the group has to know */
+    signalKeyReady(c->db, c->argv[2]); /* for clients that wait for the group */
 }
 
 void xgroupCreateconsumerCommand(struct client *c) {

@@ -35,7 +35,7 @@ struct str streamIDText(struct streamID id, char *buf) {
     return strN(buf, n);
 }
 
-/* Strict, but that leading zeros, blanks and a plus have always been let through. */
+/* Strict, except that leading zeros, blanks and a plus have always been accepted. */
 bool streamIDParseNumber(struct str text, uint64_t *n) {
     char buf[ID_TEXT_MAX + 1], *end;
     if (string2ull(text, n)) return true;

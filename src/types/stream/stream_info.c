@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_info.c - XINFO: what there is to know about streams, groups and consumers (part of stream.h). */
+/* stream_info.c - XINFO: describes streams, groups and consumers (part of stream.h). */
 #include "base/clock.h"
 #include "client/reply.h"
 #include "command/command.h"
@@ -20,14 +20,14 @@ static void streamInfoIdField(struct client *c, const char *name, struct streamI
     replyStreamID(c, id);
 }
 
-/* The stream argv[2]. NULL: an error was replied. */
+/* Returns the stream argv[2], or NULL after an error reply. */
 static struct stream *streamInfoStream(struct client *c) {
     struct stream *s;
     if (lookupStreamRead(c, c->argv[2], &s) && !s) replyError(c, err_nosuchkey);
     return s;
 }
 
-/* entries-read and lag, each null when it is not known. */
+/* Replies entries-read and lag, each null when it is not known. */
 static void streamInfoProgressFields(struct client *c, struct stream *s, const struct streamGroup *g) {
     int64_t lag;
     replyBulkCstr(c, "entries-read");
@@ -68,7 +68,7 @@ static void streamInfoEdgeEntry(struct client *c, struct stream *s, const char *
     streamStop(&it);
 }
 
-static void streamSummary(struct client *c, struct stream *s) {
+static void streamInfoReplySummary(struct client *c, struct stream *s) {
     replyMapLen(c, COMMON_FIELDS + 3);
     streamInfoCommonFields(c, s);
     streamInfoField(c, "groups", (int64_t)s->groups.size);
@@ -76,15 +76,15 @@ static void streamSummary(struct client *c, struct stream *s) {
     streamInfoEdgeEntry(c, s, "last-entry", true);
 }
 
-static int64_t streamInfoAtMost(size_t n, int64_t count) {
+static int64_t streamInfoMin(size_t n, int64_t count) {
     return count && n > (size_t)count ? count : (int64_t)n;
 }
 
-/* Pending entries; a consumer's need no name. */
+/* Replies pending entries, for a consumer without its name. */
 static void streamInfoPendingField(struct client *c, const struct rax *pending, int64_t count,
                                    bool of_group) {
     struct raxIterator it;
-    int64_t n = streamInfoAtMost(pending->size, count);
+    int64_t n = streamInfoMin(pending->size, count);
     streamInfoField(c, "pel-count", (int64_t)pending->size);
     replyBulkCstr(c, "pending");
     replyArrayLen(c, n);
@@ -135,7 +135,7 @@ static void streamInfoFullGroups(struct client *c, struct stream *s, int64_t cou
     raxStop(&it);
 }
 
-static void streamFull(struct client *c, struct stream *s, int64_t count) {
+static void streamInfoReplyFull(struct client *c, struct stream *s, int64_t count) {
     replyMapLen(c, COMMON_FIELDS + 2);
     streamInfoCommonFields(c, s);
     replyBulkCstr(c, "entries");
@@ -161,9 +161,9 @@ void xinfoStreamCommand(struct client *c) {
         if (count < 0) count = FULL_COUNT;
     }
     if (full)
-        streamFull(c, s, count);
+        streamInfoReplyFull(c, s, count);
     else
-        streamSummary(c, s);
+        streamInfoReplySummary(c, s);
 }
 
 /* ---- XINFO GROUPS, CONSUMERS, HELP ---- */
@@ -187,7 +187,7 @@ void xinfoGroupsCommand(struct client *c) {
     raxStop(&it);
 }
 
-static int64_t streamInfoSince(int64_t then_ms, int64_t now_ms) {
+static int64_t streamInfoElapsed(int64_t then_ms, int64_t now_ms) {
     return now_ms > then_ms ? now_ms - then_ms : 0;
 }
 
@@ -209,9 +209,9 @@ void xinfoConsumersCommand(struct client *c) {
         replyBulkCstr(c, "name");
         replyBulk(c, it.key);
         streamInfoField(c, "pending", (int64_t)consumer->pending.size);
-        streamInfoField(c, "idle", streamInfoSince(consumer->seen_ms, now));
+        streamInfoField(c, "idle", streamInfoElapsed(consumer->seen_ms, now));
         streamInfoField(c, "inactive",
-                        consumer->active_ms < 0 ? -1 : streamInfoSince(consumer->active_ms, now));
+                        consumer->active_ms < 0 ? -1 : streamInfoElapsed(consumer->active_ms, now));
     }
     raxStop(&it);
 }

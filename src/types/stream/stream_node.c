@@ -7,19 +7,19 @@
  *             | flags:2 ms:3 seq:3 | ms | seq | n | (name | value) * n  | back |     others
  *
  * A node begins with what most of its entries have in common: the names of the first one's fields. Names,
- * values and n are elements as listpacks have them. ms is relative to the node's ID, seq is not: it is small
- * whatever the millisecond. Both take as many bytes as they need, 0 to 8, which the first byte tells. `back`
- * is the size of the entry without it, to be read from its end, so that entries can be walked both ways.
- * Deleting only sets a flag; XDEL of a node's last entry frees the node.
+ * values and n are elements as in listpacks. ms is relative to the node's ID; seq is not, as it is small
+ * whatever the millisecond. Both take as many bytes as they need, 0 to 8, by the widths in the first byte.
+ * `back` is the size of the entry without `back`, and is read from its end, so that entries can be iterated
+ * both ways. Deleting only sets a flag; XDEL of a node's last entry frees the node.
  *
- * In files nodes are listpacks; the limits of a node count the bytes of that format, too:
+ * In files nodes are listpacks, and the limits of a node count the bytes of that format, too:
  *
  *     node    | entries | deleted | n | name * n | 0 |   entry   |   entry   | ...    each box is an element
  *     entry   | flags | ms | seq |     value * n           | back |
  *             | flags | ms | seq | n | (name | value) * n  | back |
  *
- * There both ms and seq are relative, and `back` counts elements. The head of an entry takes 9 bytes then,
- * and mostly 3 in memory; values are the same bytes here and there. */
+ * There both ms and seq are relative, and `back` counts elements. The head of an entry takes 9 bytes there,
+ * and mostly 3 in memory; values have the same bytes in both. */
 #include "types/stream/stream_node.h"
 
 #include "base/assert.h"
@@ -62,7 +62,8 @@ static unsigned char *streamNodeSkip(unsigned char *p, int64_t n) {
     return p;
 }
 
-/* In the published format, without the values: behind them is how many elements the entry has before that. */
+/* Returns `back` in the published format: the number of the entry's elements before it, without the
+ * values. */
 static int64_t streamNodePublishedBack(int flags, int64_t pairs) {
     return flags & ENTRY_SAME_NAMES ? pairs + 3 : 2 * pairs + 4;
 }
@@ -137,7 +138,7 @@ static bool streamNodeSameNames(struct streamNode *n, const struct str *pairs, s
     return true;
 }
 
-/* What is in front of an entry's elements. */
+/* The fields before an entry's elements. */
 struct streamNodeHead {
     int flags;
     unsigned ms_width, seq_width;
@@ -157,12 +158,12 @@ static unsigned char *streamNodeWriteHead(unsigned char *p, const struct streamN
     return streamNodePutNumber(streamNodePutNumber(p, h->ms, h->ms_width), h->seq, h->seq_width);
 }
 
-/* For an entry whose head and elements take at most so many bytes. */
-static struct streamNode *streamNodeRoomForEntry(struct streamNode *n, size_t bytes) {
+/* Makes space for an entry whose head and elements take at most so many bytes. */
+static struct streamNode *streamNodeReserveEntry(struct streamNode *n, size_t bytes) {
     return streamNodeMakeRoom(n, bytes + lpBacklenBytes(bytes));
 }
 
-/* Of an entry at the end of the node, whose elements end at p. */
+/* Finishes an entry at the end of the node, whose elements end at p. */
 static void streamNodeEndEntry(struct streamNode *n, unsigned char *p, size_t published) {
     unsigned char *end = lpBacklenWrite(p, (uint64_t)(p - nodeEnd(n)));
     n->published += (uint32_t)published;
@@ -180,7 +181,7 @@ struct streamNode *nodeAppend(struct streamNode *n, struct streamID base, struct
                               const struct str *pairs, size_t count) {
     bool same = streamNodeSameNames(n, pairs, count);
     struct streamNodeHead h = streamNodeHeadOf(same ? ENTRY_SAME_NAMES : 0, id.ms - base.ms, id.seq);
-    n = streamNodeRoomForEntry(n, streamNodeHeadBytes(&h) + streamNodeElementsBound(pairs, count, same));
+    n = streamNodeReserveEntry(n, streamNodeHeadBytes(&h) + streamNodeElementsBound(pairs, count, same));
     unsigned char *p = streamNodeWriteHead(nodeEnd(n), &h), *elements = p;
     if (!same) p = lpElementWriteInt(p, (int64_t)count);
     for (size_t i = same; i < 2 * count; i += 1 + same) p = lpElementWrite(p, pairs[i]);
@@ -224,7 +225,7 @@ unsigned char *nodeEntryEnd(const struct nodeEntry *e) {
     return nodeEntryBehind(e->start, streamNodeValuesEnd(e));
 }
 
-/* Of the entry that ends at p: its size without `back`, and where that is. */
+/* Returns the size, without `back`, of the entry that ends at p, and sets where `back` is. */
 static inline uint64_t streamNodeBackBefore(const unsigned char *p) {
     return p[-1] < 0x80 ? p[-1] : lpBacklenRead(p);
 }
@@ -261,7 +262,8 @@ static void streamNodePublishHead(unsigned char *to, const struct nodeEntry *e, 
     if (!(e->flags & ENTRY_SAME_NAMES)) lpElementWriteInt(to, e->pairs);
 }
 
-/* From its end, since `back` knows where values end. `to`: what is behind it. Returns its start. */
+/* Writes the entry from its end, since `back` says where values end; `to` is that end. Returns the entry's
+ * start. */
 static unsigned char *streamNodePublishEntryBefore(unsigned char *to, const struct nodeEntry *e,
                                                    const unsigned char *values_end, struct streamID base) {
     int64_t back = streamNodePublishedBack(e->flags, e->pairs);
@@ -297,7 +299,7 @@ void nodePublish(struct streamNode *n, struct streamID base, unsigned char *lp) 
 
 /* ---- Checking ---- */
 
-/* What is left of a listpack in which every element is sound. */
+/* The rest of a listpack in which every element is valid. */
 struct rest {
     unsigned char *p, *end;
 };
@@ -316,7 +318,7 @@ static inline bool streamNodeTakeMany(struct rest *r, int64_t n) {
     return !n;
 }
 
-/* The entry that r begins with. NULL: it is not sound, and the node is freed. */
+/* Takes over the entry that r begins with. Returns NULL, with the node freed, when it is invalid. */
 static struct streamNode *streamNodeTakeEntry(struct streamNode *n, struct streamID base, struct rest *r) {
     int64_t flags, ms, seq, pairs = n->names, back;
     bool sound = streamNodeTakeInt(r, &flags) && !(flags & ~(ENTRY_DELETED | ENTRY_SAME_NAMES)) &&
@@ -334,7 +336,7 @@ static struct streamNode *streamNodeTakeEntry(struct streamNode *n, struct strea
     struct streamID id = {base.ms + (uint64_t)ms, base.seq + (uint64_t)seq};
     struct streamNodeHead h = streamNodeHeadOf((int)flags, (uint64_t)ms, id.seq);
     size_t bytes = (same ? 0 : lpIntBytes(pairs)) + (size_t)(end - values);
-    n = streamNodeRoomForEntry(n, streamNodeHeadBytes(&h) + bytes);
+    n = streamNodeReserveEntry(n, streamNodeHeadBytes(&h) + bytes);
     unsigned char *to = streamNodeWriteHead(nodeEnd(n), &h);
     if (!same) to = lpElementWriteInt(to, pairs);
     streamNodeEndEntry(n, streamNodePut(to, values, end),
@@ -343,7 +345,7 @@ static struct streamNode *streamNodeTakeEntry(struct streamNode *n, struct strea
     return n;
 }
 
-struct streamNode *nodeOfPublished(unsigned char *lp, size_t size, struct streamID base) {
+struct streamNode *nodeFromPublished(unsigned char *lp, size_t size, struct streamID base) {
     if (size > LISTPACK_MAX_SAFETY_LIMIT || !lpValidate(lp, size, true, NULL, NULL)) return NULL;
     struct rest r = {lp + LP_HEADER_BYTES, lp + size - LP_END_BYTES};
     int64_t entries, deleted, names, zero;

@@ -56,4 +56,4 @@ size_t nodePublishedBytes(const struct streamNode *n);
 void nodePublish(struct streamNode *n, struct streamID base, unsigned char *lp); /* writes that many bytes */
 /* Builds a node from these `size` bytes. Returns NULL when they are not a valid node in every detail. Never
  * reads outside of them. */
-struct streamNode *nodeOfPublished(unsigned char *lp, size_t size, struct streamID base);
+struct streamNode *nodeFromPublished(unsigned char *lp, size_t size, struct streamID base);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_pending.c - commands about entries that were delivered and not acknowledged: XACK, XPENDING,
- * XCLAIM, XAUTOCLAIM (part of stream.h).
+/* stream_pending.c - commands about entries that were delivered and not acknowledged: XACK, XPENDING, XCLAIM,
+ * XAUTOCLAIM (part of stream.h).
  *
- * An entry may be pending that was deleted from the stream. Claiming it is how it leaves the list. All of
- * them look at the stream as readers (hits and misses count), and what they write is the group. */
+ * A pending entry may have been deleted from the stream; claiming removes it from the list. These commands
+ * look the stream up as readers (hits and misses count), and change only the group. */
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -18,9 +18,9 @@
 
 #define AUTOCLAIM_COUNT     100
 #define AUTOCLAIM_ATTEMPTS  10                 /* pending entries looked at, for each that may be claimed */
-#define AUTOCLAIM_COUNT_MAX ((int64_t)1 << 32) /* more than memory has room for */
+#define AUTOCLAIM_COUNT_MAX ((int64_t)1 << 32) /* more would not fit into memory */
 
-/* The group argv[2] of the stream argv[1]. NULL: an error was replied. */
+/* Returns the group argv[2] of the stream argv[1], or NULL after an error reply. */
 static struct streamGroup *streamPendingGroupOfArgs(struct client *c, struct stream **s) {
     struct str key = c->argv[1], group = c->argv[2];
     if (!lookupStreamRead(c, key, s)) return NULL;
@@ -77,7 +77,7 @@ static void streamPendingReplyBusyConsumers(struct client *c, struct streamGroup
     replySetArrayLen(c, mark, n);
 }
 
-static void streamPendingSummary(struct client *c) {
+static void streamPendingReplySummary(struct client *c) {
     struct stream *s;
     struct streamGroup *g = streamPendingGroupOfArgs(c, &s);
     if (!g) return;
@@ -121,7 +121,7 @@ syntax:
     return false;
 }
 
-static void streamPendingList(struct client *c, const struct rax *pending, const struct pendingArgs *a) {
+static void streamPendingReplyList(struct client *c, const struct rax *pending, const struct pendingArgs *a) {
     struct raxIterator it;
     struct streamKey start = streamKeyOf(a->start);
     int64_t n = 0, now = mstime();
@@ -149,7 +149,7 @@ void xpendingCommand(struct client *c) {
     struct pendingArgs a;
     struct stream *s;
     if (c->argc == 3) {
-        streamPendingSummary(c);
+        streamPendingReplySummary(c);
         return;
     }
     if (!streamPendingParsePending(c, &a)) return;
@@ -159,12 +159,12 @@ void xpendingCommand(struct client *c) {
     if (a.consumer_given && !consumer)
         replyArrayLen(c, 0);
     else
-        streamPendingList(c, consumer ? &consumer->pending : &g->pending, &a);
+        streamPendingReplyList(c, consumer ? &consumer->pending : &g->pending, &a);
 }
 
 /* ---- Claiming ---- */
 
-/* How an entry changes hands. */
+/* How an entry gets another consumer. */
 struct xclaimOptions {
     struct client *c;
     struct stream *stream;
@@ -172,7 +172,7 @@ struct xclaimOptions {
     struct streamGroup *group;
     struct streamConsumer *consumer;
     int64_t now_ms, delivered_ms, min_idle_ms;
-    int64_t retry_count; /* -1: one more, or as before with just_id */
+    int64_t retry_count; /* -1: one more, or unchanged with just_id */
     bool just_id, force;
 };
 
@@ -194,7 +194,7 @@ static void streamPendingClaimEntry(const struct xclaimOptions *cl, struct strea
     keyStateChanged(c->db, c->argv[1], NOTIFY_STREAM, NULL, 1);
 }
 
-/* A pending entry that is no longer in the stream. */
+/* Handles a pending entry that is no longer in the stream. */
 static void streamPendingDropEntry(const struct xclaimOptions *cl, struct streamID id) {
     if (!streamPendingRemove(cl->group, id)) return;
     propagateAck(cl->c, cl->c->argv[1], cl->c->argv[2], id);
@@ -242,7 +242,7 @@ static bool streamPendingClaimOption(struct xclaimOptions *cl, int *i, int64_t *
     return false;
 }
 
-/* Options from argv[i] on. */
+/* Parses the options from argv[i] on. */
 static bool streamPendingParseClaim(struct xclaimOptions *cl, int i, struct streamID *last_id) {
     int64_t time = -1;
     for (; i < cl->c->argc; i++)
@@ -327,8 +327,8 @@ static void streamPendingIdListAdd(struct idList *list, struct streamID id) {
     list->ids[list->count++] = id;
 }
 
-/* The reply begins with the place to go on from, so what to claim is chosen first. Returns that place; 0-0 at
- * the end. */
+/* The reply begins with the ID to continue from, so the entries to claim are chosen first. Returns that ID;
+ * 0-0 at the end. */
 static struct streamID streamPendingChooseEntries(const struct xclaimOptions *cl, struct streamID start,
                                                   int64_t count, struct idList *claimed,
                                                   struct idList *deleted) {

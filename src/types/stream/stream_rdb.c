@@ -10,7 +10,7 @@
  *             name | seen: ms | (3: active: ms)
  *             number of pending entries, then each:  ID: 16 bytes
  *
- * IDs without a note are two numbers. What is behind 2 and 3 was added by these versions of the format. */
+ * IDs without a note are two numbers. Fields after "2:" and "3:" exist since these versions of the format. */
 #include "base/zmalloc.h"
 #include "data/rdb/rewrite.h"
 #include "types/rdb_hooks.h"
@@ -19,10 +19,10 @@
 #include "types/types.h"
 
 #define KEY_BYTES  sizeof(struct streamKey)
-#define NODE_MIN   (1 + KEY_BYTES + 1) /* bytes that one takes in a file, at least */
+#define NODE_MIN   (1 + KEY_BYTES + 1) /* minimal bytes of a node in a file */
 #define GROUP_MIN  5
 #define NACK_MIN   (KEY_BYTES + 9)
-#define PERSON_MIN 10 /* a consumer */
+#define PERSON_MIN 10 /* minimal bytes of a consumer */
 
 uint8_t streamRdbType(const struct object *o, int version) {
     (void)o;
@@ -126,7 +126,7 @@ static bool streamRdbLoadNode(struct rdbReader *r, struct stream *s) {
         return rioFail(&r->io, "stream nodes out of order");
     unsigned char *lp = rdbReadBlob(r, &size);
     if (!lp) return false;
-    struct streamNode *node = nodeOfPublished(lp, size, id);
+    struct streamNode *node = nodeFromPublished(lp, size, id);
     zfree(lp);
     if (!node) return rioFail(&r->io, "a stream node that is not sound");
     s->length += node->entries;
@@ -145,8 +145,8 @@ static bool streamRdbIsInOrder(struct stream *s) {
     return ordered;
 }
 
-/* The numbers. Those that follow from the nodes have to agree with them, but for the first ID: servers are
- * known to have written a wrong one. */
+/* Reads the counters. Those that follow from the nodes must agree with them, except the first ID, as some
+ * servers have written a wrong one. */
 static bool streamRdbLoadCounters(struct rdbReader *r, struct stream *s, bool first_version) {
     uint64_t length;
     struct streamID first;
@@ -219,7 +219,7 @@ static bool streamRdbLoadGroup(struct rdbReader *r, struct stream *s, uint8_t rd
     if (rdb_type != RDB_TYPE_STREAM_LISTPACKS && !rdbReadLen(r, &read)) return false;
     g->last_id = last;
     g->entries_read = (int64_t)read;
-    int64_t lag; /* the oldest form does not say: at an end of the stream it is known all the same */
+    int64_t lag; /* the oldest form lacks it; at an end of the stream it follows from the ID */
     if (rdb_type == RDB_TYPE_STREAM_LISTPACKS && streamGroupLag(s, g, &lag))
         g->entries_read = (int64_t)(s->entries_added - (uint64_t)lag);
     if (!streamRdbLoadPending(r, g) || !rdbReadCount(r, PERSON_MIN, &n)) return false;
@@ -240,7 +240,7 @@ static bool streamRdbLoadStream(struct rdbReader *r, uint8_t rdb_type, struct st
     return true;
 }
 
-/* A stream without entries is a value, too. */
+/* A stream without entries is a valid value. */
 enum rdbLoaded streamRdbLoad(struct rdbReader *r, uint8_t rdb_type, struct value *v) {
     struct stream *s = streamNew();
     if (!streamRdbLoadStream(r, rdb_type, s)) {
@@ -258,8 +258,8 @@ static void streamRdbRewriteID(struct rioWriter *w, struct streamID id) {
     rewriteArg(w, streamIDText(id, text));
 }
 
-/* Pending entries that are no longer in the stream: XCLAIM takes only what is there. So they are added among
- * the others, with nothing in them, and removed when they have been claimed. */
+/* XCLAIM accepts only entries that exist. So pending entries that are no longer in the stream are added among
+ * the others, without fields, and removed when they have been claimed. */
 static void streamRdbFindMissing(struct stream *s, struct rax *missing) {
     struct raxIterator groups, it;
     raxStart(&groups, &s->groups);
@@ -278,7 +278,7 @@ static void streamRdbRewriteAdd(struct rioWriter *w, struct str key, struct stre
     streamRdbRewriteID(w, id);
 }
 
-static void streamRdbRewriteHolder(struct rioWriter *w, struct str key, struct streamID id) {
+static void streamRdbRewritePlaceholder(struct rioWriter *w, struct str key, struct streamID id) {
     streamRdbRewriteAdd(w, key, id, 1);
     rewriteArgs(w, STR("x"), STR("y"));
 }
@@ -292,7 +292,7 @@ static void streamRdbRewriteEntries(struct rioWriter *w, struct str key, struct 
     streamIterate(&it, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
     while (streamNext(&it)) {
         for (; more && streamIDCompare(streamKeyID(hole.key), it.id) < 0; more = raxNext(&hole))
-            streamRdbRewriteHolder(w, key, streamKeyID(hole.key));
+            streamRdbRewritePlaceholder(w, key, streamKeyID(hole.key));
         streamRdbRewriteAdd(w, key, it.id, it.pairs);
         for (int64_t i = 0; i < it.pairs; i++) {
             struct str field, value;
@@ -301,13 +301,13 @@ static void streamRdbRewriteEntries(struct rioWriter *w, struct str key, struct 
         }
     }
     streamStop(&it);
-    for (; more; more = raxNext(&hole)) streamRdbRewriteHolder(w, key, streamKeyID(hole.key));
+    for (; more; more = raxNext(&hole)) streamRdbRewritePlaceholder(w, key, streamKeyID(hole.key));
     raxStop(&hole);
 }
 
-/* Those before the first entry had been trimmed, and are again: XDEL would say that something was deleted. */
-static void streamRdbRemoveHolders(struct rioWriter *w, struct str key, const struct stream *s,
-                                   const struct rax *missing) {
+/* Placeholders before the first entry are trimmed, as the entries were: XDEL would record a deletion. */
+static void streamRdbRemovePlaceholders(struct rioWriter *w, struct str key, const struct stream *s,
+                                        const struct rax *missing) {
     struct raxIterator it;
     raxStart(&it, missing);
     if (raxSeek(&it, "^", STR("")) && s->length && streamIDCompare(streamKeyID(it.key), s->first_id) < 0) {
@@ -329,7 +329,7 @@ static void streamRdbRemoveHolders(struct rioWriter *w, struct str key, const st
     raxStop(&it);
 }
 
-/* An entry that is trimmed away as it is added leaves an empty stream. */
+/* An entry that is trimmed as it is added leaves an empty stream. */
 static void streamRdbRewriteEmpty(struct rioWriter *w, struct str key, struct streamID last) {
     rewriteCommand(w, 7);
     rewriteArgs(w, STR("XADD"), key, STR("MAXLEN"), STR("0"));
@@ -384,7 +384,7 @@ static void streamRdbRewriteGroup(struct rioWriter *w, struct str key, struct st
     raxStop(&it);
 }
 
-/* The counters come last: what is added and removed before changes them. */
+/* The counters come last, as adding and removing changes them. */
 void streamRdbRewrite(struct rioWriter *w, struct str key, const struct object *o) {
     struct stream *s = streamOpen(o);
     struct raxIterator it;
@@ -399,7 +399,7 @@ void streamRdbRewrite(struct rioWriter *w, struct str key, const struct object *
     for (bool more = raxSeek(&it, "^", STR("")); more; more = raxNext(&it))
         streamRdbRewriteGroup(w, key, it.key, it.value);
     raxStop(&it);
-    streamRdbRemoveHolders(w, key, s, &missing);
+    streamRdbRemovePlaceholders(w, key, s, &missing);
     streamRdbRewriteCounters(w, key, s);
     raxDestroy(&missing, NULL);
 }

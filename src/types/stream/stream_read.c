@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_read.c - XREAD and XREADGROUP (part of stream.h).
  *
- * Both look at their streams and answer with what is there; only when nothing is, they wait, and are run
- * again from the start when one of the streams has grown. The one thing that must not be looked at again is
- * "$", the end of the stream when the client came: the command that waits has the ID in its place. */
+ * Both look at their streams and reply what is there. When there is nothing they wait, and are run again from
+ * the start when one of the streams has grown. Only "$", the end of the stream when the client called, must
+ * not be evaluated again: the waiting command has the ID in its place. */
 #include "base/clock.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
@@ -29,7 +29,7 @@ struct readStream {
     struct streamGroup *group;
     struct streamConsumer *consumer;
     struct streamID after; /* entries with higher IDs */
-    bool fresh;            /* ">": what the group has not delivered */
+    bool fresh;            /* ">": entries that the group has not delivered */
 };
 
 /* ---- Arguments ---- */
@@ -42,7 +42,7 @@ static bool streamReadOnlyForGroups(struct client *c, const struct readArgs *a, 
 
 enum readOption { READ_UNKNOWN, READ_BLOCK, READ_COUNT, READ_GROUP, READ_NOACK, READ_STREAMS };
 
-/* The option at argv[i]; *args: how many arguments it takes (of STREAMS, at least). */
+/* Returns the option at argv[i]; *args: how many arguments it takes (STREAMS: at least). */
 static enum readOption streamReadOptionAt(const struct str *argv, int argc, int i, int *args) {
     static const struct {
         const char *name;
@@ -61,7 +61,7 @@ static enum readOption streamReadOptionAt(const struct str *argv, int argc, int 
     return READ_UNKNOWN;
 }
 
-/* The streams: half of what follows the keyword. */
+/* Returns the streams: half of what follows the keyword. */
 int xreadGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
     (void)cmd;
     enum readOption option = READ_UNKNOWN;
@@ -72,7 +72,7 @@ int xreadGetKeys(const struct serverCommand *cmd, const struct str *argv, int ar
     return streams ? keyRefsAdd(keys, 0, i, i + streams - 1, 1, KEY_RO | KEY_ACCESS) : -1;
 }
 
-/* The option at argv[*i]; *i moves to the last argument that it uses. */
+/* Parses the option at argv[*i] and moves *i to the last argument that it uses. */
 static bool streamReadParseOption(struct client *c, struct readArgs *a, enum readOption option, int *i) {
     switch (option) {
     case READ_BLOCK: a->block = true; return argTimeout(c, c->argv[++*i], true, &a->deadline_ms);
@@ -116,10 +116,6 @@ static bool streamReadParseReadArgs(struct client *c, struct readArgs *a) {
     return false;
 }
 
-static bool streamReadIs(struct str arg, char ch) {
-    return arg.len == 1 && arg.ptr[0] == ch;
-}
-
 static bool streamReadMeaningless(struct client *c, char id) {
     replyErrorFmt(
         c,
@@ -132,8 +128,8 @@ static bool streamReadMeaningless(struct client *c, char id) {
 
 static bool streamReadParseStart(struct client *c, const struct readArgs *a, struct str arg,
                                  struct readStream *r) {
-    r->fresh = streamReadIs(arg, '>');
-    if ((streamReadIs(arg, '$') || streamReadIs(arg, '+')) && a->from_group)
+    r->fresh = streamIsChar(arg, '>');
+    if ((streamIsChar(arg, '$') || streamIsChar(arg, '+')) && a->from_group)
         return streamReadMeaningless(c, arg.ptr[0]);
     if (r->fresh && !a->from_group) {
         replyError(
@@ -144,9 +140,9 @@ static bool streamReadParseStart(struct client *c, const struct readArgs *a, str
     }
     if (r->fresh) {
         r->after = r->group->last_id;
-    } else if (streamReadIs(arg, '$')) {
+    } else if (streamIsChar(arg, '$')) {
         r->after = r->stream ? r->stream->last_id : STREAM_ID_MIN;
-    } else if (streamReadIs(arg, '+')) { /* the last entry, or, when there is none, the next to come */
+    } else if (streamIsChar(arg, '+')) { /* the last entry, or the next one if there is none */
         r->after = r->stream ? streamHighestID(r->stream) : STREAM_ID_MIN;
         if (streamIDIsZero(r->after))
             r->after = r->stream ? r->stream->last_id : STREAM_ID_MIN;
@@ -155,7 +151,7 @@ static bool streamReadParseStart(struct client *c, const struct readArgs *a, str
     } else if (!argStreamID(c, arg, 0, &r->after)) {
         return false;
     } else if (a->from_group && !streamIDCompare(r->after, STREAM_ID_MAX)) {
-        r->fresh = true; /* the highest ID has always meant ">", which there can be no history after */
+        r->fresh = true; /* the highest ID has always meant ">", as no history can follow it */
     }
     return true;
 }
@@ -189,7 +185,7 @@ static void streamReadPropagateDelivery(const struct delivery *d, const struct r
     if (nack) propagateClaim(d->c, d->key, d->args->group, r->group, id, nack);
 }
 
-/* Entries that the group has not delivered to anybody. */
+/* Delivers entries that the group has not delivered yet. */
 static void streamReadDeliverFresh(const struct delivery *d, struct readStream *r) {
     struct streamIterator it;
     int64_t n = 0;
@@ -212,7 +208,7 @@ static void streamReadDeliverFresh(const struct delivery *d, struct readStream *
     keyStateChanged(d->c->db, d->key, NOTIFY_STREAM, NULL, 1);
 }
 
-/* What the consumer was given before and has not acknowledged. */
+/* Delivers entries that the consumer has received before and not acknowledged. */
 static void streamReadDeliverAgain(const struct delivery *d, struct readStream *r) {
     struct raxIterator it;
     struct streamFinder f;
@@ -241,7 +237,7 @@ static void streamReadDeliverAgain(const struct delivery *d, struct readStream *
 /* ---- The commands ---- */
 
 static bool streamReadHasSomething(const struct readStream *r) {
-    if (r->group && !r->fresh) return true; /* history is answered even when it is empty */
+    if (r->group && !r->fresh) return true; /* history is replied even when it is empty */
     return r->stream && r->stream->length && streamIDCompare(streamHighestID(r->stream), r->after) > 0;
 }
 
@@ -261,7 +257,7 @@ static void streamReadReplyOneStream(struct client *c, const struct readArgs *a,
     }
 }
 
-/* False: there is nothing. */
+/* Returns false when there is nothing. */
 static bool streamReadReplyStreams(struct client *c, const struct readArgs *a, struct readStream *streams,
                                    int64_t now_ms) {
     int64_t found = 0;
@@ -285,14 +281,14 @@ static bool streamReadReplyStreams(struct client *c, const struct readArgs *a, s
     return true;
 }
 
-/* The copy of the command that waits has IDs where the client wrote "$". */
+/* The waiting copy of the command has IDs where the client wrote "$". */
 static void streamReadWaitForStreams(struct client *c, const struct readArgs *a,
                                      const struct readStream *streams) {
     char(*texts)[STREAM_ID_TEXT] = zmalloc((size_t)a->streams * sizeof *texts);
     struct str *ids = c->argv + a->keys_at + a->streams, *given = zmalloc((size_t)a->streams * sizeof *given);
     memcpy(given, ids, (size_t)a->streams * sizeof *given);
     for (int i = 0; i < a->streams; i++)
-        if (streamReadIs(ids[i], '$')) ids[i] = streamIDText(streams[i].after, texts[i]);
+        if (streamIsChar(ids[i], '$')) ids[i] = streamIDText(streams[i].after, texts[i]);
     blockForKeys(c, c->argv + a->keys_at, a->streams, OBJ_STREAM, a->deadline_ms, NULL, a->from_group);
     memcpy(ids, given, (size_t)a->streams * sizeof *given);
     zfree(given);

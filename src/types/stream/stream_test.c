@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_test.c - streams against an array of entries, consumer groups against a table of owners, the bytes
- * of a node against those that redis-server writes,
- * and the check of nodes from outside against damaged ones. */
+ * of a node against those that redis-server writes, and the validation of damaged nodes. */
 #include "types/stream/stream.h"
 
 #include <setjmp.h>
@@ -39,7 +38,7 @@ static void modelRemoveAt(struct streamModel *m, size_t at, size_t n) {
     m->n -= n;
 }
 
-/* The first entry whose ID is not lower. */
+/* Returns the first entry whose ID is not lower. */
 static size_t streamTestModelLower(const struct streamModel *m, struct streamID id) {
     size_t at = 0;
     while (at < m->n && streamIDCompare(m->e[at].id, id) < 0) at++;
@@ -116,7 +115,7 @@ static void expectEntry(struct streamIterator *it, const struct modelEntry *e, b
         streamNextPair(it, &field, &value);
         assert_true(strEq(field, strOf(e->text[2 * i])));
         assert_true(strEq(value, strOf(e->text[2 * i + 1])));
-        if (!randomBelow(8)) return; /* whoever reads need not read all */
+        if (!randomBelow(8)) return; /* pairs need not all be read */
     }
 }
 
@@ -143,12 +142,12 @@ static unsigned char *streamTestPublished(struct streamNode *n, struct streamID 
     return lp;
 }
 
-/* What is written is what was there, and is a node again when it is read, the same but for its room. */
+/* A node that is published and read again is the same, except for its unused memory. */
 static void checkNode(struct streamNode *n, struct streamID id) {
     size_t bytes;
     unsigned char *lp = streamTestPublished(n, id, &bytes);
     assert_int_equal(lpBytes(lp), bytes);
-    struct streamNode *again = nodeOfPublished(lp, bytes, id);
+    struct streamNode *again = nodeFromPublished(lp, bytes, id);
     assert_non_null(again);
     assert_true(n->bytes <= n->room && n->room == zmallocSize(n) && again->room == zmallocSize(again));
     again->room = n->room;
@@ -183,7 +182,8 @@ static void checkCounters(struct stream *s, const struct streamModel *m) {
     assert_int_equal(streamIDCompare(streamHighestID(s), m->n ? m->e[m->n - 1].id : STREAM_ID_MIN), 0);
 }
 
-/* One finder for many IDs, most of them ascending, some twice; entries are read, deleted, or left alone. */
+/* One finder searches many IDs, most of them ascending, some twice; entries are read, deleted, or left
+ * alone. */
 static void findSome(struct stream *s, struct streamModel *m) {
     struct streamFinder f;
     struct streamID id = nearID(m);
@@ -270,7 +270,8 @@ static struct stream *streamTestSample(void) {
     return s;
 }
 
-/* What redis-server 7.0.15 answers to DUMP after the same commands, without the frame around it. */
+/* The expected bytes are redis-server 7.0.15's reply to DUMP after the same commands, without type,
+ * version and checksum. */
 static void streamTestBytes(void **state) {
     (void)state;
     static const char want[] =
@@ -294,8 +295,8 @@ static void streamTestBytes(void **state) {
     streamFree(s);
 }
 
-/* The heads that an entry can have: every width of both numbers, in every order of IDs that a file may hold.
- */
+/* Tests every head that an entry can have: every width of both numbers, in every order of IDs that a
+ * file may have. */
 static void streamTestWidths(void **state) {
     (void)state;
     struct streamID base = {INT64_C(1) << 40, 77};
@@ -325,8 +326,7 @@ static void streamTestWidths(void **state) {
     nodeFree(n);
 }
 
-/* The figure that the memory budget rests on: 3 bytes of head beside the values' elements, and 1 behind them.
- */
+/* The memory budget rests on this figure: 3 bytes of head before the values' elements, and 1 after them. */
 static void testSize(void **state) {
     (void)state;
     struct streamID base = {1700000000000, 0};
@@ -340,7 +340,7 @@ static void testSize(void **state) {
 
 /* ---- Damage ---- */
 
-/* Whatever passes the check can be walked and changed without reading outside of it. */
+/* A node that passes the validation can be iterated and changed without reading outside of it. */
 static void useNode(struct streamNode *node) {
     struct stream *s = streamNew();
     struct streamIterator it;
@@ -381,7 +381,7 @@ static void testDamage(void **state) {
         for (size_t changes = randomBelow(4); changes && keep; changes--)
             lp[randomBelow(randomBelow(2) ? keep : keep < 80 ? keep : 80)] = (unsigned char)randomBelow(256);
         if (keep > 6 && randomBelow(2)) lp[keep - 1] = 0xff;
-        struct streamNode *node = nodeOfPublished(lp, keep, s->tail_id);
+        struct streamNode *node = nodeFromPublished(lp, keep, s->tail_id);
         zfree(lp);
         if (!node) continue;
         passed++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_type.c - what core asks of a data type, for streams; and their registration (part of stream.h). */
+/* stream_type.c - the hooks of streams and the registration of the type (part of stream.h). */
 #include "base/zmalloc.h"
 #include "command/command.h"
 #include "commands/cmd_stream.h"
@@ -20,7 +20,7 @@ static void streamHookFree(struct value v) {
     streamFree(v.ptr);
 }
 
-/* Nodes, and what the first group is like for each of them all. */
+/* Counts nodes, and assumes that all groups are like the first one. */
 static size_t streamHookFreeEffort(const struct object *o) {
     struct stream *s = streamOpen(o);
     size_t effort = streamNodes(s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bitfield.c - BITFIELD: integers of 1 to 64 bits at any bit offset of a string. Part of bitops.h.
  *
- * The whole command is parsed before anything is done, so that an error changes nothing; then the string is
- * made long enough for the furthest write, once. */
+ * The whole command is parsed before anything is changed, so that an error changes nothing. Then the string
+ * is made long enough for the furthest write, once. */
 #include "base/assert.h"
 #include "base/num.h"
 #include "base/zmalloc.h"
@@ -50,15 +50,15 @@ static void bitfieldWriteBits(unsigned char *p, uint64_t offset, unsigned bits, 
     }
 }
 
-/* The low bits of v as the field's integer. */
+/* Returns the low bits of v as the field's integer. */
 static int64_t bitfieldFieldValue(const struct fieldCommand *f, uint64_t v) {
     if (f->bits < 64) v &= (1ull << f->bits) - 1;
     if (f->is_signed && f->bits < 64 && v >> (f->bits - 1)) v |= UINT64_MAX << f->bits;
     return (int64_t)v;
 }
 
-/* old + by, or by alone for SET (old 0), brought into the field's range as its overflow rule says. False:
- * FAIL. */
+/* Computes old + by, or just `by` for SET (old 0), in the field's range by its overflow rule. Returns
+ * false for FAIL. */
 static bool bitfieldFitValue(const struct fieldCommand *f, int64_t old, int64_t by, int64_t *result) {
     __int128 max = f->is_signed ? ((__int128)1 << (f->bits - 1)) - 1 : ((__int128)1 << f->bits) - 1;
     __int128 min = f->is_signed ? -((__int128)1 << (f->bits - 1)) : 0;
@@ -108,7 +108,7 @@ static bool bitfieldIsOverflow(const struct str *argv, int argc, int at) {
     return strIs(argv[at], "overflow") && at + 1 < argc;
 }
 
-/* How many words the operation at argv[at] takes; 0: there is none. */
+/* Returns how many words the operation at argv[at] takes; 0: there is none. */
 static int bitfieldOperationAt(const struct str *argv, int argc, int at, enum fieldOp *op) {
     static const struct {
         const char *name;
@@ -122,7 +122,7 @@ static int bitfieldOperationAt(const struct str *argv, int argc, int at, enum fi
     return 0;
 }
 
-/* A command of nothing but GET only reads. One that is not understood to its end may do anything. */
+/* A command with only GETs reads; one that does not parse to its end may do anything. */
 int bitfieldGetKeys(const struct serverCommand *cmd, const struct str *argv, int argc, struct keyRef **keys) {
     (void)cmd;
     unsigned flags = KEY_RO | KEY_ACCESS;
@@ -136,7 +136,7 @@ int bitfieldGetKeys(const struct serverCommand *cmd, const struct str *argv, int
     return keyRefsAdd(keys, 0, 1, 1, 1, flags);
 }
 
-/* One operation at argv[*at]; *at moves behind it. */
+/* Parses one operation at argv[*at] and moves *at behind it. */
 static bool bitfieldParseField(struct client *c, int *at, struct fieldCommand *f) {
     int words = bitfieldOperationAt(c->argv, c->argc, *at, &f->op);
     if (!words) {
@@ -150,7 +150,8 @@ static bool bitfieldParseField(struct client *c, int *at, struct fieldCommand *f
     return true;
 }
 
-/* All operations; their number, or -1 when an error has been replied. *bytes: length that the writes need. */
+/* Parses all operations. Returns their number, or -1 when an error has been replied. *bytes: length that
+ * the writes need. */
 static int bitfieldParseFields(struct client *c, bool read_only, struct fieldCommand *fields, size_t *bytes) {
     enum overflow overflow = OVERFLOW_WRAP;
     int n = 0;
@@ -179,7 +180,8 @@ static int bitfieldParseFields(struct client *c, bool read_only, struct fieldCom
 
 /* ---- Running ---- */
 
-/* True when that changed the string; one that had to grow for the command is changed by each write. */
+/* Returns true when the write changed the string; when the command has made the string longer, each write
+ * counts. */
 static bool bitfieldRunWrite(struct client *c, const struct fieldCommand *f, unsigned char *p, size_t len,
                              bool grew) {
     int64_t old = bitfieldFieldValue(f, bitfieldReadBits(p, len, f->offset, f->bits)), now;
@@ -213,11 +215,11 @@ static void bitfieldRunFields(struct client *c, const struct fieldCommand *field
             changes += bitfieldRunWrite(c, &fields[i], p, s.len, grew);
     }
     if (!changes && !grew) return;
-    /* Though each write has failed, the key is there now, or longer: a change. */
+    /* Even if each write has failed, the key is new, or longer: a change. */
     keyChanged(c, c->db, key, NOTIFY_STRING, "setbit", changes ? changes : 1);
 }
 
-static void bitfieldBitfield(struct client *c, bool read_only) {
+static void bitfieldGeneric(struct client *c, bool read_only) {
     struct fieldCommand *fields = zcalloc((size_t)c->argc, sizeof *fields);
     size_t bytes;
     int n = bitfieldParseFields(c, read_only, fields, &bytes);
@@ -226,8 +228,8 @@ static void bitfieldBitfield(struct client *c, bool read_only) {
 }
 
 void bitfieldCommand(struct client *c) {
-    bitfieldBitfield(c, false);
+    bitfieldGeneric(c, false);
 }
 void bitfieldRoCommand(struct client *c) {
-    bitfieldBitfield(c, true);
+    bitfieldGeneric(c, true);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bitmap.c - SETBIT, GETBIT, BITCOUNT, BITPOS, BITOP. See bitmap.h; BITFIELD is in bitfield.c.
  *
- * Long strings are worked on a 64-bit word at a time, in loops plain enough for the compiler to vectorize;
- * counting uses the processor's population count where there is one, chosen at run time. */
+ * Long strings are processed by 64-bit words, in loops simple enough for the compiler to vectorize. Counting
+ * uses the processor's population count where there is one, chosen at run time. */
 #include "types/string/bitmap.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) int64_t bitmapCountLoop(const unsig
 __attribute__((target("popcnt"))) static int64_t bitmapCountPopcnt(const unsigned char *p, size_t n) {
     return bitmapCountLoop(p, n);
 }
-static int64_t bitmapBitopsCount(const unsigned char *p, size_t n) {
+static int64_t bitmapCountBits(const unsigned char *p, size_t n) {
     return __builtin_cpu_supports("popcnt") ? bitmapCountPopcnt(p, n) : bitmapCountLoop(p, n);
 }
 #else
@@ -48,8 +48,8 @@ static int64_t bitmapBitopsCount(const unsigned char *p, size_t n) {
 }
 #endif
 
-/* The index of the first bit of this value; -1 when there is none. */
-static int64_t bitmapBitopsFind(const unsigned char *p, size_t n, bool bit) {
+/* Returns the index of the first bit of this value, or -1. */
+static int64_t bitmapFindBit(const unsigned char *p, size_t n, bool bit) {
     size_t i = 0;
     uint64_t skip_word = bit ? 0 : UINT64_MAX;
     unsigned char skip_byte = bit ? 0 : 0xff;
@@ -62,7 +62,7 @@ static int64_t bitmapBitopsFind(const unsigned char *p, size_t n, bool bit) {
 
 /* ---- SETBIT, GETBIT ---- */
 
-/* Of the longest string that proto-max-bulk-len allows. */
+/* Returns the bits of the longest string that proto-max-bulk-len allows. */
 static int64_t bitmapMaxBits(void) {
     return turnMaxBulk() > INT64_MAX / 8 ? INT64_MAX : turnMaxBulk() * 8;
 }
@@ -125,12 +125,12 @@ void getbitCommand(struct client *c) {
 /* ---- BITCOUNT, BITPOS ---- */
 
 struct bitRange {
-    int64_t start, end; /* in units; when applied in bits. Inclusive; empty when start > end */
-    int64_t unit;       /* bits */
+    int64_t start, end; /* in units, later in bits; inclusive; empty when start > end */
+    int64_t unit;       /* number of bits */
     bool has_end;
 };
 
-/* The unit, if there is one, as the number of bits. */
+/* Parses the unit, if there is one, as a number of bits. */
 static bool bitmapParseUnit(struct client *c, int at, int64_t *bits) {
     *bits = 8;
     if (at >= c->argc || strIs(c->argv[at], "byte")) return true;
@@ -142,8 +142,8 @@ static bool bitmapParseUnit(struct client *c, int at, int64_t *bits) {
     return false;
 }
 
-/* Arguments from `first` on: start [end [BYTE|BIT]]; none: everything. The unit is looked at before the end:
- * that decides which error is told. */
+/* Parses start [end [BYTE|BIT]] from argument `first` on; none: the whole string. The unit is checked before
+ * the end, which decides which error is replied. */
 static bool bitmapParseRange(struct client *c, int first, struct bitRange *r) {
     if (c->argc > first + 3) {
         replySyntaxError(c);
@@ -155,8 +155,8 @@ static bool bitmapParseRange(struct client *c, int first, struct bitRange *r) {
            (!r->has_end || argLongLong(c, c->argv[first + 1], &r->end, NULL));
 }
 
-/* On a string of len bytes, from here on in bits. Two ends before the string that are the wrong way round
- * count nothing; for a search they are both its first byte. */
+/* Resolves the range for a string of len bytes, in bits from here on. When both ends are before the string
+ * and in the wrong order, a count finds nothing, but a search looks at the first byte. */
 static void bitmapApplyRange(struct bitRange *r, size_t len, bool counting) {
     int64_t unit = r->unit, total = (int64_t)len * (8 / unit);
     bool backwards = counting && r->start < 0 && r->end < 0 && r->start > r->end;
@@ -172,7 +172,7 @@ static void bitmapApplyRange(struct bitRange *r, size_t len, bool counting) {
     r->end = r->end * unit + unit - 1;
 }
 
-/* The bits of a byte that lie in the range; `byte` is its index. */
+/* Returns the bits of a byte that lie in the range; `byte` is its index. */
 static unsigned char bitmapMaskFor(const struct bitRange *r, int64_t byte) {
     unsigned mask = 0xff;
     if (byte == r->start / 8) mask &= 0xffu >> (r->start % 8);
@@ -185,7 +185,7 @@ static int64_t bitmapCountRange(const unsigned char *p, const struct bitRange *r
     int64_t total = __builtin_popcount(p[first] & bitmapMaskFor(r, first));
     if (last == first) return total;
     total += __builtin_popcount(p[last] & bitmapMaskFor(r, last));
-    return total + bitmapBitopsCount(p + first + 1, (size_t)(last - first - 1));
+    return total + bitmapCountBits(p + first + 1, (size_t)(last - first - 1));
 }
 
 void bitcountCommand(struct client *c) {
@@ -203,13 +203,13 @@ void bitcountCommand(struct client *c) {
     replyLongLong(c, r.start > r.end ? 0 : bitmapCountRange((const unsigned char *)s.ptr, &r));
 }
 
-/* First bit of this value in the range, or -1. */
+/* Returns the first bit of this value in the range, or -1. */
 static int64_t bitmapFindInRange(const unsigned char *p, const struct bitRange *r, bool bit) {
     int64_t first = r->start / 8, last = r->end / 8;
     for (int64_t i = first; i <= last; i = i == first && last - first > 1 ? last : i + 1) {
         unsigned found = (bit ? p[i] : (unsigned char)~p[i]) & bitmapMaskFor(r, i);
-        if (i == last && last - first > 1) { /* what lies between comes before the last byte */
-            int64_t at = bitmapBitopsFind(p + first + 1, (size_t)(last - first - 1), bit);
+        if (i == last && last - first > 1) { /* the bytes between come before the last byte */
+            int64_t at = bitmapFindBit(p + first + 1, (size_t)(last - first - 1), bit);
             if (at >= 0) return (first + 1) * 8 + at;
         }
         if (found) return i * 8 + __builtin_clz(found) - 24;
@@ -236,7 +236,7 @@ void bitposCommand(struct client *c) {
     struct str s = stringView(o, buf);
     bitmapApplyRange(&r, s.len, false);
     int64_t at = r.start > r.end ? -1 : bitmapFindInRange((const unsigned char *)s.ptr, &r, v);
-    /* Beyond the string lie endless zeros, unless the range was closed. */
+    /* Endless zeros follow the string, unless the range was closed. */
     if (at < 0 && v == 0 && !r.has_end && r.start <= r.end) at = (int64_t)s.len * 8;
     replyLongLong(c, at);
 }
@@ -258,7 +258,7 @@ static bool bitmapParseOperation(struct client *c, enum bitOperation *op) {
     return false;
 }
 
-/* dst[i] = dst[i] op src[i] for the n bytes that src has; it counts as zeros from there to `total`. */
+/* Computes dst[i] = dst[i] op src[i] for the n bytes of src, which counts as zeros from there to `total`. */
 static void bitmapCombine(unsigned char *restrict dst, const unsigned char *restrict src, size_t n,
                           size_t total, enum bitOperation op) {
     switch (op) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hyperloglog_commands.c - see hyperloglog_commands.h. The string is changed in place where it has a buffer
+/* hyperloglog_commands.c - see hyperloglog_commands.h. The string is changed in place when it has a buffer
  * of its own. */
 #include "types/string/hyperloglog_commands.h"
 
@@ -23,7 +23,7 @@ static int64_t sparse_max_bytes;
 
 static const char err_corrupt[] = "INVALIDOBJ Corrupted HLL object detected";
 
-/* The HyperLogLog at key; *o NULL when there is none. False: an error was replied. */
+/* Finds the HyperLogLog at key; *o is NULL when there is none. Returns false when an error was replied. */
 static bool pfCommandFindHll(struct client *c, struct str key, bool reads, struct object **o) {
     if (!(reads ? lookupKeyReadType : lookupKeyWriteType)(c, key, OBJ_STRING, o)) return false;
     char buf[LONG_STR_SIZE];
@@ -45,7 +45,7 @@ static bool pfCommandAddElements(struct client *c, sds *hll, uint64_t *changes) 
     return true;
 }
 
-/* A corrupt value may take some elements before it turns out to be one: then it is put back as it was. */
+/* A corrupt value may take some elements before the error is found; then it is restored. */
 static bool hyperloglogAddAll(struct client *c, sds *hll, uint64_t *changes) {
     sds before = c->argc > 3 && !hllIsWhole(sdsview(*hll)) ? sdsdup(*hll) : NULL;
     bool ok = pfCommandAddElements(c, hll, changes);
@@ -74,7 +74,7 @@ void pfaddCommand(struct client *c) {
         replyError(c, err_corrupt);
 }
 
-/* Registers of all keys from argv[first] on, merged. False: an error was replied. */
+/* Merges the registers of all keys from argv[first] on. Returns false when an error was replied. */
 static bool pfCommandMergeKeys(struct client *c, int first, uint8_t *registers, bool *dense) {
     for (int i = first; i < c->argc; i++) {
         struct object *o;
@@ -124,7 +124,7 @@ void pfcountCommand(struct client *c) {
     }
     replyLongLong(c, (int64_t)count);
     if (!stale) return;
-    /* The count is kept in the value: a change of its bytes, though not of what they mean. */
+    /* The count is cached in the value: its bytes change, though not their meaning. */
     keyChanged(c, c->db, key, NOTIFY_STRING, NULL, 1);
 }
 
@@ -160,7 +160,7 @@ static void pfCommandReplyRegisters(struct client *c, sds hll) {
     zfree(registers);
 }
 
-/* GETREG and TODENSE leave the value dense. False: corrupt, and an error was replied. */
+/* GETREG and TODENSE leave the value dense. Returns false when it is corrupt; an error was replied. */
 static bool pfCommandMakeDense(struct client *c, sds *hll, bool *converted) {
     *converted = hllIsSparse(sdsview(*hll));
     if (!hllToDense(hll)) {
@@ -204,8 +204,8 @@ void pfdebugCommand(struct client *c) {
     stringEditEnd(c->db, c->argv[2], o, hll);
 }
 
-/* Adds growing numbers of elements and compares the estimate with the truth, and the sparse registers with
- * the dense ones. */
+/* Adds growing numbers of elements, and compares the estimate with the true count and the sparse registers
+ * with the dense ones. */
 void pfselftestCommand(struct client *c) {
     const int64_t total = 1000000;
     sds sparse = hllNew(), dense = hllNew();
@@ -223,7 +223,8 @@ void pfselftestCommand(struct client *c) {
         uint64_t x = 0, y = 0;
         hllCount(sparse, &x);
         hllCount(dense, &y);
-        /* Standard error 1.04 / sqrt(16384) = 0.81%; four times that, and one for the smallest. */
+        /* The standard error is 1.04 / sqrt(16384) = 0.81%; the limit is four times that, plus one for
+         * the smallest counts. */
         double error = fabs((double)y - (double)i) / (double)i;
         if (x != y || (error > 0.0325 && llabs((int64_t)y - i) > 1))
             failed = "TESTFAILED the error of the estimate is too large";

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* string_commands.c - strings: their three encodings, and the commands that read and write whole values and
+/* string_commands.c - strings: their encodings, and the commands that read and write whole values and
  * parts of them.
  *
- *     int      8 bytes of an int64, embedded in the object; INCR changes them where they are
+ *     int      8 bytes of an int64, embedded in the object; INCR changes them in place
  *     text     set as a whole
  *     raw      text that was changed in place
  *     linked   long text that replies refer to, or have referred to
  *
- * Text is embedded up to OBJ_EMBED_MAX bytes, else an sds behind the object. What clients are told is another
- * matter: OBJECT ENCODING calls text "embstr" while it would fit into two cache lines with its key, as in
- * Valkey, whose layout tools and tests know.
+ * Text is embedded up to OBJ_EMBED_MAX bytes, else an sds behind the object. OBJECT ENCODING shows something
+ * else: it says "embstr" while the text would fit into two cache lines with its key, as in Valkey, whose
+ * layout tools and tests know.
  *
  * SET of a value that fits where the old one was touches no table and allocates nothing (objectRewrite).
  *
@@ -17,10 +17,9 @@
  *     linked      object -> replyShared -> sds        GET puts the replyShared in between
  *                   block of a reply -^
  *
- * A long text is not copied into replies: they and the key share it, and the last of them frees it. Whoever
- * changes it in place takes it out first (stringOwnText): himself, when no reply refers to it any more, else
- * he works on a copy, and the replies keep the old text. Short texts know nothing of this, and pay nothing.
- */
+ * A long text is not copied into replies: they and the key share it, and the last of them frees it. A change
+ * in place takes the text out first (stringOwnText): the text itself when no reply refers to it any more,
+ * else a copy, and the replies keep the old text. Short texts are never shared and have no cost. */
 #include "types/string/string_commands.h"
 
 #include <math.h>
@@ -53,17 +52,19 @@
 
 enum { STRING_RAW, STRING_INT, STRING_TEXT, STRING_LINKED };
 
-/* min-string-size-avoid-copy-reply: in bytes; 0: everything is copied. What may be called "embstr" is not
- * long enough, whatever is set. */
+/* min-string-size-avoid-copy-reply in bytes; 0: everything is copied. A text that may be called "embstr"
+ * is always copied. */
 static int64_t link_size;
 #define LINK_SIZE_DEFAULT 16384
-#define LINK_PART         2 /* a part of a text is linked from one half of it on: it keeps alive all of it */
+#define LINK_PART                                                                                            \
+    2 /* a part is linked if it is at least half of the text, as it keeps all of it in memory                \
+       */
 
 #define INT_TEXT_MAX 20
-/* Of a string that will be read as a whole: from there on, the processor has seen where this leads. */
+/* Bytes of a string, read as a whole, to prefetch: after them the processor's own prefetching works. */
 #define LINES_OF_WHOLE 4
 #define CACHE_LINE     64
-/* Most bytes of a key and a text that is called "embstr", and what an expiry takes of them. */
+/* Most bytes of key and text together for "embstr", and how many of them an expiry takes. */
 #define EMBSTR_ROOM          113
 #define EMBSTR_ROOM_LONG_KEY 111 /* for keys from LONG_KEY bytes on */
 #define LONG_KEY             32
@@ -80,8 +81,8 @@ bool stringIsInt(const struct object *o, int64_t *v) {
     return string2ll(stringView(o, unused), v);
 }
 
-/* The text of a string that is not embedded. */
-sds stringApart(const struct object *o) {
+/* Returns the text of a string that is not embedded. */
+sds stringSds(const struct object *o) {
     debugAssert(objectHasPtr(o));
     if (__builtin_expect(o->encoding != STRING_LINKED, 1)) return objectPtr(o);
     const struct replyShared *s = objectPtr(o);
@@ -92,7 +93,7 @@ bool stringIsReferredTo(const struct object *o) {
     return o->encoding == STRING_LINKED && replySharedInUse(objectPtr(o));
 }
 
-/* The same, to be changed: nobody else refers to it. */
+/* Returns that text for a change: nothing else refers to it. */
 static sds stringOwnText(struct object *o) {
     if (o->encoding == STRING_LINKED) objectSetPtr(o, STRING_RAW, replySharedTakeText(objectPtr(o)));
     return objectPtr(o);
@@ -100,7 +101,7 @@ static sds stringOwnText(struct object *o) {
 
 struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]) {
     debugAssert(o->type == OBJ_STRING);
-    if (objectHasPtr(o)) return sdsview(stringApart(o));
+    if (objectHasPtr(o)) return sdsview(stringSds(o));
     struct str bytes = objectEmbedded(o);
     if (o->encoding != STRING_INT) return bytes;
     int64_t v;
@@ -113,7 +114,7 @@ static struct value stringIntValue(int64_t v, char scratch[8]) {
     return valueEmbed(OBJ_STRING, STRING_INT, strN(scratch, 8));
 }
 
-/* Text that stays text, even when it reads as an integer. */
+/* Returns text that stays text, even if it looks like an integer. */
 static struct value stringTextValue(struct str text) {
     if (text.len <= OBJ_EMBED_MAX) return valueEmbed(OBJ_STRING, STRING_TEXT, text);
     return valuePtr(OBJ_STRING, STRING_TEXT, sdsnewstr(text));
@@ -129,13 +130,13 @@ struct value stringTakenValue(sds text) {
     return valuePtr(OBJ_STRING, STRING_RAW, text);
 }
 
-/* Text that must not turn into an integer: the result of APPEND and SETRANGE. */
+/* Returns text that must not become an integer: the result of APPEND and SETRANGE. */
 struct value stringRawValue(struct str text) {
     if (text.len <= OBJ_EMBED_MAX) return valueEmbed(OBJ_STRING, STRING_RAW, text);
     return valuePtr(OBJ_STRING, STRING_RAW, sdsnewstr(text));
 }
 
-/* The value of an argument; a big one is taken over without copying. */
+/* Returns the value of an argument; a large one is taken over without copying. */
 static struct value stringArgValue(struct client *c, int i, char scratch[8]) {
     if (clientArgIsBig(c, i)) return valuePtr(OBJ_STRING, STRING_RAW, clientTakeArg(c, i));
     return stringValue(c->argv[i], scratch);
@@ -143,7 +144,7 @@ static struct value stringArgValue(struct client *c, int i, char scratch[8]) {
 
 /* Replies an error unless size + add bytes are allowed. */
 static bool stringCheckLength(struct client *c, int64_t size, int64_t add) {
-    /* What is loaded was within the limit when it was written. */
+    /* Loaded data were within the limit when they were written. */
     if (add <= turnMaxBulk() - size || c->flags & CLIENT_FAKE || callReplays()) return true;
     replyError(c, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
     return false;
@@ -177,7 +178,7 @@ char *stringForWrite(struct db *db, struct str key, struct object *o, size_t siz
 /* ---- Type hooks ---- */
 
 static bool stringFitsEmbstr(const struct object *o) {
-    size_t key = objectKey(o).len, text = objectHasPtr(o) ? sdslen(stringApart(o)) : objectEmbedded(o).len;
+    size_t key = objectKey(o).len, text = objectHasPtr(o) ? sdslen(stringSds(o)) : objectEmbedded(o).len;
     size_t room = key < LONG_KEY ? EMBSTR_ROOM : EMBSTR_ROOM_LONG_KEY;
     return key + text + (objectHasExpire(o) ? EMBSTR_EXPIRE : 0) <= room;
 }
@@ -202,12 +203,12 @@ static size_t stringFreeEffort(const struct object *o) {
 static size_t stringMemoryUsage(const struct object *o, size_t samples) {
     (void)samples;
     if (!objectHasPtr(o)) return 0;
-    return sdsAllocSize(stringApart(o)) + (o->encoding == STRING_LINKED ? zmallocSize(objectPtr(o)) : 0);
+    return sdsAllocSize(stringSds(o)) + (o->encoding == STRING_LINKED ? zmallocSize(objectPtr(o)) : 0);
 }
 
 static struct value stringCopy(const struct object *o) {
     struct value v = objectValue(o);
-    if (v.encoding == STRING_LINKED) return stringTakenValue(sdsdup(stringApart(o)));
+    if (v.encoding == STRING_LINKED) return stringTakenValue(sdsdup(stringSds(o)));
     if (!v.embedded) v.ptr = sdsdup(v.ptr);
     return v;
 }
@@ -230,11 +231,11 @@ static bool stringPrefetch(const struct object *o, const struct prefetchRequests
 }
 
 static void stringDismiss(const struct object *o) {
-    struct str s = sdsview(stringApart(o));
+    struct str s = sdsview(stringSds(o));
     zmallocDismiss(s.ptr, s.len);
 }
 
-/* A text that replies refer to stays where it is. */
+/* A text that replies refer to is not moved. */
 static bool stringDefrag(struct db *db, struct object *o, struct defragCursor *at) {
     (void)db, (void)at;
     if (stringIsReferredTo(o)) return false;
@@ -265,10 +266,10 @@ struct setOptions {
     struct str compare;
     enum expiryKind ttl;
     struct str ttl_arg;
-    int64_t when_ms; /* what ttl_arg says, when there is one */
+    int64_t when_ms; /* value of ttl_arg, if there is one */
 };
 
-/* `many`: of MSETEX, which has fewer. */
+/* `many`: parses for MSETEX, which has fewer options. */
 static bool stringParseSetOptions(struct client *c, int from, bool many, struct setOptions *opt) {
     for (int i = from; i < c->argc; i++) {
         struct str arg = c->argv[i];
@@ -296,7 +297,7 @@ static bool stringParseSetOptions(struct client *c, int from, bool many, struct 
     return true;
 }
 
-/* Long enough for a link: len bytes of the text of o, which has `whole`. */
+/* Whether len bytes of the text of o, `whole` bytes long, are enough to be linked. */
 static bool stringMayLink(const struct client *c, const struct object *o, size_t whole, size_t len) {
     return link_size && len > EMBSTR_ROOM && len >= whole / LINK_PART && objectHasPtr(o) && replyLinks(c);
 }
@@ -306,7 +307,7 @@ static struct replyShared *stringShareText(struct object *o) {
     return objectPtr(o);
 }
 
-/* A part of o's text. */
+/* Replies a part of o's text. */
 static inline void stringReplyText(struct client *c, struct object *o, struct str text, size_t from,
                                    size_t len) {
     if (__builtin_expect(len >= (size_t)link_size, 0) && stringMayLink(c, o, text.len, len))
@@ -333,24 +334,25 @@ static bool stringSetAllowed(const struct setOptions *opt, const struct object *
     return o && strEq(stringView(o, buf), opt->compare);
 }
 
-/* Without the words GET: nobody reads the reply. */
+/* Propagates without the words GET, as nobody reads the reply. */
 static void stringPropagateWithoutGet(struct client *c) {
     struct str *argv = zmalloc((size_t)c->argc * sizeof *argv);
     int argc = 0;
     for (int i = 0; i < c->argc; i++) {
-        bool option = i >= 3 && !strIs(c->argv[i - 1], "ifeq"); /* else a key or a value, whatever it says */
+        bool option = i >= 3 && !strIs(c->argv[i - 1], "ifeq"); /* else a key or a value, whatever its text */
         if (!option || !strIs(c->argv[i], "get")) argv[argc++] = c->argv[i];
     }
     propagateRewrite(c, argc, argv);
     zfree(argv);
 }
 
-/* Before the value is stored, which may take the argument over. A time in PXAT means the same at any time. */
+/* Called before the value is stored, which may take the argument over. A time as PXAT means the same
+ * at any time. */
 static void stringPropagateSet(struct client *c, const struct setOptions *opt, int vi) {
     if (!propagateWanted() || opt->ttl == EXPIRY_PXAT) return;
     if (opt->ttl >= EXPIRY_EX) {
         char ms[LONG_STR_SIZE];
-        bool plain = c->argc == 5; /* no other options: only the time is another */
+        bool plain = c->argc == 5; /* no other options: only the time differs */
         propagateRewrite(c, 5,
                          (struct str[]){plain ? c->argv[0] : STR("SET"), c->argv[1], c->argv[vi], STR("PXAT"),
                                         strN(ms, ll2string(ms, opt->when_ms))});
@@ -359,8 +361,8 @@ static void stringPropagateSet(struct client *c, const struct setOptions *opt, i
     }
 }
 
-/* The value has been stored: tell everybody. */
-static void stringSetDone(struct client *c, struct str key, int64_t expire_ms) {
+/* Reports that the value has been stored. */
+static void stringReportSet(struct client *c, struct str key, int64_t expire_ms) {
     keyChanged(c, c->db, key, NOTIFY_STRING, "set", 1);
     if (expire_ms != OBJ_NO_EXPIRE) keyEvent(NOTIFY_GENERIC, "expire", key, c->db);
 }
@@ -369,7 +371,7 @@ static inline void stringStoreSet(struct client *c, struct object *o, int vi, co
     struct str key = c->argv[1];
     bool expires = opt->ttl >= EXPIRY_EX;
     if (__builtin_expect(expires, 0) && dbTimeHasExpired(opt->when_ms)) {
-        if (o) expireAtOnce(c, o, key);
+        if (o) genericExpireNow(c, o, key);
         return;
     }
     char scratch[8];
@@ -377,10 +379,10 @@ static inline void stringStoreSet(struct client *c, struct object *o, int vi, co
     if (expires || opt->get) stringPropagateSet(c, opt, vi);
     int64_t new_expire = opt->ttl == EXPIRY_KEEP && o ? objectExpire(o) : when_ms;
     dbSetWithExpire(c->db, key, o, stringArgValue(c, vi, scratch), new_expire);
-    stringSetDone(c, key, when_ms);
+    stringReportSet(c, key, when_ms);
 }
 
-/* SET and its old relatives; the value is argument `vi`. */
+/* Does SET and its old variants; the value is argument `vi`. */
 static inline __attribute__((always_inline)) void
 stringGenericSet(struct client *c, int vi, struct setOptions *opt, bool reply_integer) {
     struct str key = c->argv[1];
@@ -439,7 +441,7 @@ void getsetCommand(struct client *c) {
     propagateRewrite(c, 3, (struct str[]){STR("SET"), key, c->argv[2]});
     char scratch[8];
     dbSetWithExpire(c->db, key, o, stringArgValue(c, 2, scratch), OBJ_NO_EXPIRE);
-    stringSetDone(c, key, OBJ_NO_EXPIRE);
+    stringReportSet(c, key, OBJ_NO_EXPIRE);
 }
 
 static void stringDelete(struct client *c, struct str key) {
@@ -475,7 +477,7 @@ void getexCommand(struct client *c) {
     stringReply(c, o);
     if (!o) return;
     if (when_ms != OBJ_NO_EXPIRE && dbTimeHasExpired(when_ms)) {
-        expireAtOnce(c, o, key);
+        genericExpireNow(c, o, key);
     } else if (when_ms != OBJ_NO_EXPIRE) {
         dbSetExpire(c->db, o, when_ms);
         char ms[LONG_STR_SIZE];
@@ -500,26 +502,27 @@ void mgetCommand(struct client *c) {
     keysAheadStop(&ahead);
 }
 
-/* Are all of the pairs' keys there, or none? Looks no further than to the first that says no. */
-static bool stringPairsThere(struct client *c, int at, int end, bool all) {
+/* Whether all keys of the pairs exist (all), or none. Stops at the first that decides it. */
+static bool stringCheckPairs(struct client *c, int at, int end, bool all) {
     for (int i = at; i < end; i += 2) {
         if ((lookupKeyWrite(c, c->argv[i]) != NULL) != all) return false;
     }
     return true;
 }
 
-/* Pairs from argument `at` to argument `end`. What gets a time that is over stays until somebody comes upon
- * it: if that were this very command, with a key given twice, the file would hold the deletion before it. */
+/* Sets the pairs from argument `at` to argument `end`. A key with an expiry in the past stays until a
+ * later command finds it: if this command did, with a key given twice, the file would have the
+ * deletion before it. */
 static void stringSetPairs(struct client *c, int at, int end, bool keep_ttl, int64_t expire_ms) {
     bool over = expire_ms != OBJ_NO_EXPIRE && dbTimeHasExpired(expire_ms);
     for (int i = at; over && i < end; i += 2)
-        lookupKeyWrite(c, c->argv[i]); /* what expired before goes first */
+        lookupKeyWrite(c, c->argv[i]); /* a key that had expired is removed first */
     for (int i = at; i < end; i += 2) {
         char scratch[8];
         struct object *o = over ? dbFind(c->db, c->argv[i]) : lookupKeyWrite(c, c->argv[i]);
         dbSetWithExpire(c->db, c->argv[i], o, stringArgValue(c, i + 1, scratch),
                         keep_ttl && o ? objectExpire(o) : expire_ms);
-        stringSetDone(c, c->argv[i], expire_ms);
+        stringReportSet(c, c->argv[i], expire_ms);
     }
 }
 
@@ -537,12 +540,12 @@ void msetCommand(struct client *c) {
 
 void msetnxCommand(struct client *c) {
     if (!stringPairsComplete(c)) return;
-    bool none = stringPairsThere(c, 1, c->argc, false);
+    bool none = stringCheckPairs(c, 1, c->argc, false);
     if (none) stringSetPairs(c, 1, c->argc, false, OBJ_NO_EXPIRE);
     replyLongLong(c, none);
 }
 
-/* With an absolute time, the rest as it came. `end` is where the options begin. */
+/* Propagates with an absolute time, the rest as it came. The options begin at `end`. */
 static void stringPropagateMsetex(struct client *c, int end, int64_t when_ms) {
     if (!propagateWanted()) return;
     char ms[LONG_STR_SIZE];
@@ -568,7 +571,7 @@ void msetexCommand(struct client *c) {
     int at = 2, end = at + 2 * (int)count;
     if (!stringParseSetOptions(c, end, true, &opt)) return;
     if (opt.ttl >= EXPIRY_EX && !expiryParseTime(c, opt.ttl_arg, opt.ttl, 1, &when_ms)) return;
-    bool allowed = !(opt.nx || opt.xx) || stringPairsThere(c, at, end, opt.xx);
+    bool allowed = !(opt.nx || opt.xx) || stringCheckPairs(c, at, end, opt.xx);
     if (allowed) {
         if (when_ms != OBJ_NO_EXPIRE) stringPropagateMsetex(c, end, when_ms);
         stringSetPairs(c, at, end, opt.ttl == EXPIRY_KEEP, when_ms);

@@ -19,7 +19,7 @@ void stringInit(void); /* type, commands, directives */
  * changes. */
 struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]);
 /* Returns a text that is not embedded (objectHasPtr). It is only to be read, as replies may refer to it. */
-sds stringApart(const struct object *o);
+sds stringSds(const struct object *o);
 bool stringIsReferredTo(
     const struct object *o); /* whether replies refer to the text now, so that it may not move */
 bool stringIsInt(const struct object *o, int64_t *v);

@@ -4,9 +4,8 @@
  *     table[i][j] = length for the first i bytes of a and the first j of b
  *                 = table[i-1][j-1] + 1 when the two last bytes are equal, else the larger of its neighbours
  *
- * Walking from the last corner back to the first gives the text itself, last byte first. The walk goes
- * through runs of equal bytes: the ranges that IDX shows. When only the length is asked for, two rows are
- * enough. */
+ * Walking from the last corner back to the first gives the text itself, last byte first. The walk finds runs
+ * of equal bytes, which are the ranges of IDX. For LEN alone two rows are enough. */
 #include "base/num.h"
 #include "base/zmalloc.h"
 #include "client/reply.h"
@@ -26,14 +25,14 @@ struct lcsOptions {
 struct lcs {
     struct str a, b;
     uint32_t *table; /* rows of b.len + 1 */
-    bool whole;      /* all a.len + 1 rows of it, else two */
+    bool whole;      /* has all a.len + 1 rows; else two */
 };
 
 static uint32_t *stringLcsRow(const struct lcs *l, size_t i) {
     return l->table + (l->whole ? i : i & 1) * (l->b.len + 1);
 }
 
-/* The length of all. */
+/* Fills the table and returns the length for both whole strings. */
 static uint32_t stringLcsFill(const struct lcs *l) {
     memset(stringLcsRow(l, 0), 0, (l->b.len + 1) * sizeof(uint32_t));
     for (size_t i = 1; i <= l->a.len; i++) {
@@ -48,8 +47,8 @@ static uint32_t stringLcsFill(const struct lcs *l) {
     return stringLcsRow(l, l->a.len)[l->b.len];
 }
 
-/* The run of equal bytes that the walk meets next, going back from (*i, *j): its length, and where it begins.
- * 0: there is none left. */
+/* Finds the next run of equal bytes, going back from (*i, *j): returns its length, and its start in (*i, *j).
+ * 0: none is left. */
 static size_t stringLcsNextRun(const struct lcs *l, size_t *i, size_t *j) {
     const char *a = l->a.ptr, *b = l->b.ptr;
     while (*i && *j && a[*i - 1] != b[*j - 1]) {
@@ -121,7 +120,7 @@ static bool stringLcsParseOptions(struct client *c, struct lcsOptions *opt) {
     return false;
 }
 
-/* The two texts; a key that is not there is an empty one. */
+/* Reads the two texts; a missing key is an empty text. */
 static bool stringLcsReadTexts(struct client *c, struct str text[2], char bufs[2][LONG_STR_SIZE]) {
     for (int i = 0; i < 2; i++) {
         struct object *o = lookupKeyRead(c, c->argv[1 + i]);
@@ -134,8 +133,8 @@ static bool stringLcsReadTexts(struct client *c, struct str text[2], char bufs[2
     return true;
 }
 
-/* Room for the table. What a user may ask for is bounded as a whole table, whatever is needed of it. */
-static bool stringLcsTakeRoom(struct client *c, struct lcs *l) {
+/* Allocates the table. Its limit is that of a whole table, even if two rows are enough. */
+static bool stringLcsAllocate(struct client *c, struct lcs *l) {
     if (l->a.len >= UINT32_MAX - 1 || l->b.len >= UINT32_MAX - 1) {
         replyError(c, "ERR String too long for LCS");
         return false;
@@ -156,7 +155,7 @@ void lcsCommand(struct client *c) {
     struct lcsOptions opt = {0};
     if (!stringLcsReadTexts(c, text, bufs) || !stringLcsParseOptions(c, &opt)) return;
     struct lcs l = {.a = text[0], .b = text[1], .whole = !opt.len};
-    if (!stringLcsTakeRoom(c, &l)) return;
+    if (!stringLcsAllocate(c, &l)) return;
     uint32_t len = stringLcsFill(&l);
     if (opt.len)
         replyLongLong(c, len);

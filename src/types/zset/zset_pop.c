@@ -22,7 +22,7 @@ static const char *zsetPopEvent(bool max) {
 
 static struct zsetSlice zsetPopEndSlice(struct zsetRef z, bool max, uint64_t count) {
     uint64_t length = zsetLength(z);
-    count = popAtMost(count, length);
+    count = popMin(count, length);
     return (struct zsetSlice){.rank = max ? length - count : 0, .count = count};
 }
 
