@@ -144,7 +144,7 @@ static struct blockingKey *blockingKeyQueue(struct db *db, struct str key) {
     k->key = sdsnewstr(key);
     listInit(&k->waiters);
     hashtableAddUnchecked(&queues[db->id], k, hashtableHash(&queues[db->id], key));
-    if (!blocked_keys++) data_hooks.keyCameOrWent = blockingMarkReady;
+    if (!blocked_keys++) data_hooks.keyExistenceChanged = blockingMarkReady;
     return k;
 }
 
@@ -153,7 +153,7 @@ static void blockingDropKeyIfIdle(struct blockingKey *k) {
     hashtablePop(&queues[k->db->id], sdsview(k->key));
     sdsfree(k->key);
     zfree(k);
-    if (!--blocked_keys) data_hooks.keyCameOrWent = NULL;
+    if (!--blocked_keys) data_hooks.keyExistenceChanged = NULL;
 }
 
 static void blockingWaitForKey(struct blockingState *b, struct client *c, struct str key) {

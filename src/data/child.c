@@ -90,9 +90,11 @@ int64_t childSeconds(void) {
     return child.kind == CHILD_NONE ? -1 : (monotonicUs() - child.started_us) / 1000000;
 }
 int64_t childLastSeconds(enum childKind kind) {
+    serverAssert(kind > CHILD_NONE && kind < CHILD_KINDS);
     return last_seconds[kind];
 }
 uint64_t childLastCow(enum childKind kind) {
+    serverAssert(kind > CHILD_NONE && kind < CHILD_KINDS);
     return last_cow[kind];
 }
 bool childIs(void) {
@@ -168,6 +170,7 @@ void childAlmostDone(void) {
 }
 
 bool childSendWhole(struct connection *conn, const char *p, size_t n, int64_t timeout_ms) {
+    serverAssert(childIs() && timeout_ms >= 0);
     while (n) {
         struct iovec iov = {(char *)p, n};
         ssize_t sent = connWritev(conn, &iov, 1);
@@ -268,6 +271,7 @@ static void childBecome(enum childKind kind, int fd, int *keep, int keep_count) 
 }
 
 void childExit(int code) {
+    serverAssert(childIs());
     childLastReport();
     _exit(code);
 }
@@ -381,8 +385,8 @@ static pid_t childForkProcess(enum childKind kind, childDone *done, void *priv, 
         *err = strerror(errno);
         return -1;
     }
-    int *kept =
-        zmalloc(((size_t)(keep_count > 0 ? keep_count : 0) + 1) * sizeof *kept); /* one more for the pipe */
+    /* One more for the pipe. */
+    int *kept = zmalloc(((size_t)(keep_count > 0 ? keep_count : 0) + 1) * sizeof *kept);
     if (keep_count > 0) memcpy(kept, keep, (size_t)keep_count * sizeof *kept);
     int64_t start_us = monotonicUs();
     pid_t pid = fork();
@@ -417,12 +421,15 @@ static pid_t childForkProcess(enum childKind kind, childDone *done, void *priv, 
 
 bool childStartWith(enum childKind kind, childMain *run, childDone *done, void *priv, const int *keep,
                     int keep_count, const char **err) {
+    serverAssert(kind > CHILD_NONE && kind < CHILD_KINDS && run && done);
+    serverAssert(keep_count >= 0 && (keep || !keep_count));
     pid_t pid = childForkProcess(kind, done, priv, keep, keep_count, err);
     if (pid == 0) childRunMain(run, priv);
     return pid > 0;
 }
 
 pid_t childFork(childDone *done, void *priv, const char **err) {
+    serverAssert(done);
     return childForkProcess(CHILD_MODULE, done, priv, NULL, -1, err);
 }
 

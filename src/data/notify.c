@@ -39,6 +39,7 @@ void keyChanged(struct client *c, struct db *db, struct str key, int class, cons
 
 void keyMoved(struct client *c, struct db *from, struct str src, const char *from_event, struct db *to,
               struct str dst, const char *to_event) {
+    debugAssert(from_event && to_event);
     notifyModified(c, from, src);
     notifyModified(c, to, dst);
     keyEvent(NOTIFY_GENERIC, from_event, src, from);
@@ -73,7 +74,7 @@ void signalFlushedDb(int dbid) {
 }
 
 void notifyAddModifiedSink(modifiedSink *fn, const size_t *interest) {
-    serverAssert(fn && modified_count < SINKS_MAX);
+    serverAssert(fn && interest && modified_count < SINKS_MAX);
     modified_sinks[modified_count].fn = fn;
     modified_sinks[modified_count++].interest = interest;
 }

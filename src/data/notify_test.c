@@ -10,27 +10,27 @@
 #include <cmocka.h>
 
 static struct db db0 = {.id = 0}, db1 = {.id = 1};
-static char heard[256];
+static char recorded[256];
 
-static void notifyTestHear(const char *what, struct str key, int dbid) {
-    size_t n = strlen(heard);
-    snprintf(heard + n, sizeof heard - n, "%s(%.*s,%d) ", what, (int)key.len, key.ptr, dbid);
+static void notifyTestRecord(const char *what, struct str key, int dbid) {
+    size_t n = strlen(recorded);
+    snprintf(recorded + n, sizeof recorded - n, "%s(%.*s,%d) ", what, (int)key.len, key.ptr, dbid);
 }
 static void onModified(struct client *c, struct db *db, struct str key) {
-    notifyTestHear(c ? "modified" : "by-itself", key, db->id);
+    notifyTestRecord(c ? "modified" : "by-itself", key, db->id);
 }
 static void notifyTestOnEvent(int class, const char *event, struct str key, int dbid) {
     (void)class;
-    notifyTestHear(event, key, dbid);
+    notifyTestRecord(event, key, dbid);
 }
 
 /* Expects these calls of sinks, and this number of counted changes, since the last call. */
 static void notifyTestExpect(const char *what, uint64_t changes) {
     static uint64_t before;
-    assert_string_equal(heard, what);
+    assert_string_equal(recorded, what);
     assert_int_equal(dbstats.dirty - before, changes);
     before = dbstats.dirty;
-    heard[0] = '\0';
+    recorded[0] = '\0';
 }
 
 static struct client *notifyTestSomebody(void) {
@@ -72,7 +72,7 @@ static void aKeyThatGoesByItself(void **state) {
     notifyTestExpect("expired(a,0) by-itself(a,0) ", 0);
 }
 
-static void removedSinksHearNothing(void **state) {
+static void removedSinksAreNotCalled(void **state) {
     (void)state;
     notifyRemoveEventSink(notifyTestOnEvent);
     keyChanged(notifyTestSomebody(), &db0, STR("a"), NOTIFY_STRING, "set", 1);
@@ -82,7 +82,7 @@ static void removedSinksHearNothing(void **state) {
 
 static size_t interest = 1;
 
-static void sinksWithoutInterestHearNothing(void **state) {
+static void sinksWithoutInterestAreNotCalled(void **state) {
     (void)state;
     interest = 0;
     keyChanged(notifyTestSomebody(), &db0, STR("a"), NOTIFY_STRING, "set", 1);
@@ -100,8 +100,8 @@ int main(void) {
         cmocka_unit_test(twoKeys),
         cmocka_unit_test(whatIsNoChangeOfTheValue),
         cmocka_unit_test(aKeyThatGoesByItself),
-        cmocka_unit_test(removedSinksHearNothing),
-        cmocka_unit_test(sinksWithoutInterestHearNothing),
+        cmocka_unit_test(removedSinksAreNotCalled),
+        cmocka_unit_test(sinksWithoutInterestAreNotCalled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,12 +15,14 @@ _Static_assert(OBJ_EMBED_MAX <= UINT8_MAX, "a long value's length is one byte");
 #endif
 
 uint64_t objectWideField(const struct object *o, unsigned i) {
+    debugAssert(objectIsWide(o));
     uint64_t word;
     memcpy(&word, (const char *)o + objectFieldOffset(true, i), sizeof word);
     return word;
 }
 
 void objectSetWideField(struct object *o, unsigned i, uint64_t word) {
+    debugAssert(objectIsWide(o));
     memcpy((char *)o + objectFieldOffset(true, i), &word, sizeof word);
 }
 
@@ -78,6 +80,7 @@ struct value objectValue(const struct object *o) {
 
 struct object *objectCreate(struct str key, int64_t expire_ms, struct value v) {
     serverAssert(!v.embedded || v.bytes.len <= OBJ_EMBED_MAX);
+    debugAssert(v.type < 16 && v.encoding < 16);
     struct objectLayout l = objectLayoutFor(key.len, expire_ms, &v);
     struct object *o = zmalloc(l.total < sizeof(struct object) ? sizeof(struct object) : l.total);
     objectFillHeader(o, &l, key.len, expire_ms, &v);

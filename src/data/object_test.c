@@ -186,8 +186,7 @@ static void rewriteRefusesAnotherLayout(void **state) {
     assert_false(objectRewrite(o, 5, objectTestEmbedded(STR("v"))));         /* adds an expiry */
     assert_false(objectRewrite(o, INT64_MAX, objectTestEmbedded(STR("v")))); /* adds a wide expiry */
     assert_false(objectRewrite(o, OBJ_NO_EXPIRE, objectTestPointer(text)));  /* adds a pointer */
-    assert_false(objectRewrite(o, OBJ_NO_EXPIRE,
-                               objectTestEmbedded(strN(text, OBJ_EMBED_MAX)))); /* needs more space */
+    assert_false(objectRewrite(o, OBJ_NO_EXPIRE, objectTestEmbedded(strN(text, OBJ_EMBED_MAX)))); /* longer */
     struct value v = objectTestEmbedded(STR("v"));
     objectTestCheck(o, STR("k"), OBJ_NO_EXPIRE, &v);
     objectFree(o);

@@ -186,7 +186,7 @@ static void exerciseValue(const struct object *o, uint8_t digest[20]) {
 }
 
 /* Loads, uses, saves, loads again and compares. */
-static enum rdbLoaded exercise(struct str body, bool deep, size_t piece) {
+static enum rdbLoaded exerciseBytes(struct str body, bool deep, size_t piece) {
     enum rdbLoaded result, again;
     uint8_t digest[20], other[20];
     struct object *o = exerciseLoad(body, deep, piece, &result);
@@ -213,7 +213,7 @@ static inline enum rdbLoaded exerciseFuzzed(struct str bytes) {
     if (bytes.len < 1) return RDB_FAILED;
     unsigned flags = (unsigned char)bytes.ptr[0];
     configSet("zset-index", flags & 2 ? STR("btree") : STR("skiplist"), &err);
-    return exercise(strN(bytes.ptr + 1, bytes.len - 1), flags & 1, pieces[flags >> 2 & 3]);
+    return exerciseBytes(strN(bytes.ptr + 1, bytes.len - 1), flags & 1, pieces[flags >> 2 & 3]);
 }
 
 /* Registers the types and what they need. The caller defines their (empty) tables of commands. */

@@ -207,7 +207,7 @@ static void everyValueComesBack(void **state) {
                 objectFree(back);
                 sdsfree(again);
             }
-            assert_int_equal(exercise(sdsview(bytes), true, 0), RDB_LOADED);
+            assert_int_equal(exerciseBytes(sdsview(bytes), true, 0), RDB_LOADED);
             sdsfree(bytes);
             objectFree(o);
         }
@@ -367,7 +367,7 @@ static void compressedNodesStayCompressed(void **state) {
     sds all = exerciseSave(flat);
     assert_true(sdslen(all) > sdslen(plain) * 3 / 2); /* the middle is compressed in both */
     rdbHooksTestSet("rdbcompression", "yes");
-    assert_int_equal(exercise(sdsview(bytes), true, 0), RDB_LOADED);
+    assert_int_equal(exerciseBytes(sdsview(bytes), true, 0), RDB_LOADED);
     sdsfree(bytes);
     sdsfree(plain);
     sdsfree(all);
@@ -430,7 +430,7 @@ static const unsigned char ziplist[] = {23,  0,    0,    0, 20, 0, 0, 0, 4, 0, 0
 static struct object *loadOld(int type, sds body, enum rdbLoaded *result) {
     sds bytes = sdscatlen(rdbHooksTestByte(sdsempty(), (unsigned)type), body, sdslen(body));
     struct object *o = exerciseLoad(sdsview(bytes), true, 0, result);
-    assert_int_equal(exercise(sdsview(bytes), false, 3), *result);
+    assert_int_equal(exerciseBytes(sdsview(bytes), false, 3), *result);
     sdsfree(bytes);
     sdsfree(body);
     return o;
@@ -525,7 +525,7 @@ static void oldStreamsAreRead(void **state) {
     assert_int_equal(streamGroupFind(t, STR("g"))->entries_read, STREAM_READ_UNKNOWN);
     objectFree(back);
     now[0] = RDB_TYPE_STREAM_LISTPACKS_2;
-    assert_int_equal(exercise(sdsview(now), true, 0), RDB_LOADED);
+    assert_int_equal(exerciseBytes(sdsview(now), true, 0), RDB_LOADED);
     sdsfree(first);
     sdsfree(now);
     objectFree(o);
@@ -595,7 +595,7 @@ static void pendingEntriesAddUp(void **state) {
     struct streamKey key = streamKeyOf((struct streamID){1, 1}), other = streamKeyOf((struct streamID){1, 2});
     struct streamNack *nack = streamPendingSet(g, (struct streamID){1, 1}, a, 5);
     sds good = exerciseSave(o);
-    assert_int_equal(exercise(sdsview(good), true, 0), RDB_LOADED);
+    assert_int_equal(exerciseBytes(sdsview(good), true, 0), RDB_LOADED);
     raxInsert(&b->pending, streamKeyView(&key), nack, NULL);
     expectFailure("two", exerciseSave(o), "two consumers");
     raxRemove(&b->pending, streamKeyView(&key), NULL);
@@ -634,11 +634,10 @@ static void truncatedValuesFail(void **state) {
         sds bytes = exerciseSave(o);
         size_t len = sdslen(bytes), step = len > 3000 ? len / 1500 : 1;
         for (size_t cut = 0; cut < len; cut += step) {
-            char *exact =
-                malloc(cut ? cut : 1); /* a buffer of this size, so that a read behind its end is detected */
+            char *exact = malloc(cut ? cut : 1); /* so that a read behind its end is detected */
             memcpy(exact, bytes, cut);
-            assert_int_equal(exercise(strN(exact, cut), false, 0), RDB_FAILED);
-            if (cut % 16 == 0) assert_int_equal(exercise(strN(exact, cut), true, 5), RDB_FAILED);
+            assert_int_equal(exerciseBytes(strN(exact, cut), false, 0), RDB_FAILED);
+            if (cut % 16 == 0) assert_int_equal(exerciseBytes(strN(exact, cut), true, 5), RDB_FAILED);
             free(exact);
         }
         sdsfree(bytes);
@@ -670,7 +669,7 @@ static void damagedValuesAreHarmless(void **state) {
         for (uint64_t i = 0; i < times; i++) {
             sds damaged = sdsnewlen(bytes, sdslen(bytes));
             rdbHooksTestMutate(damaged);
-            exercise(sdsview(damaged), i % 2, i % 3 ? 0 : 11);
+            exerciseBytes(sdsview(damaged), i % 2, i % 3 ? 0 : 11);
             sdsfree(damaged);
         }
         sdsfree(bytes);
@@ -681,7 +680,7 @@ static void damagedValuesAreHarmless(void **state) {
 
 /* Inputs that fuzzing has found worth keeping: the first byte is as in tests/fuzz/restore.c, then
  * comes the value. */
-static void theCorpusIsHarmless(void **state) {
+static void corpusOfRestoreIsHarmless(void **state) {
     (void)state;
     const char *folder = getenv("FUZZ_CORPUS") ? getenv("FUZZ_CORPUS") : CORPUS;
     DIR *dir = opendir(folder);
@@ -715,14 +714,14 @@ static int rdbHooksTestSetup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everyValueComesBack),      cmocka_unit_test(groupsComeBack),
-        cmocka_unit_test(olderVersionsAreWritten),  cmocka_unit_test(expiredFieldsStayOut),
-        cmocka_unit_test(limitsOfNowDecide),        cmocka_unit_test(compressedNodesStayCompressed),
-        cmocka_unit_test(rewritingComesInPortions), cmocka_unit_test(oldFormatsAreRead),
-        cmocka_unit_test(oldStreamsAreRead),        cmocka_unit_test(wrongValuesAreRefused),
-        cmocka_unit_test(shortListsAreEmbedded),    cmocka_unit_test(pendingEntriesAddUp),
-        cmocka_unit_test(truncatedValuesFail),      cmocka_unit_test(damagedValuesAreHarmless),
-        cmocka_unit_test(theCorpusIsHarmless),
+        cmocka_unit_test(everyValueComesBack),       cmocka_unit_test(groupsComeBack),
+        cmocka_unit_test(olderVersionsAreWritten),   cmocka_unit_test(expiredFieldsStayOut),
+        cmocka_unit_test(limitsOfNowDecide),         cmocka_unit_test(compressedNodesStayCompressed),
+        cmocka_unit_test(rewritingComesInPortions),  cmocka_unit_test(oldFormatsAreRead),
+        cmocka_unit_test(oldStreamsAreRead),         cmocka_unit_test(wrongValuesAreRefused),
+        cmocka_unit_test(shortListsAreEmbedded),     cmocka_unit_test(pendingEntriesAddUp),
+        cmocka_unit_test(truncatedValuesFail),       cmocka_unit_test(damagedValuesAreHarmless),
+        cmocka_unit_test(corpusOfRestoreIsHarmless),
     };
     return cmocka_run_group_tests(tests, rdbHooksTestSetup, NULL);
 }

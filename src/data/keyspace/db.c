@@ -75,13 +75,13 @@ dbRewriteObject(struct db *db, struct object *o, struct value v, int64_t expire_
     return keyspaceReplace(&db->keyspace, o, v, expire_ms, dbHashOfObject(o));
 }
 
-static void dbKeyCameOrWent(struct db *db, struct str key) {
-    if (__builtin_expect(data_hooks.keyCameOrWent != NULL, 0)) data_hooks.keyCameOrWent(db, key);
+static void dbKeyExistenceChanged(struct db *db, struct str key) {
+    if (__builtin_expect(data_hooks.keyExistenceChanged != NULL, 0)) data_hooks.keyExistenceChanged(db, key);
 }
 
 static void dbUnlinkObject(struct db *db, struct object *o) {
     keyspaceRemove(&db->keyspace, o, dbHashKey(objectKey(o)));
-    dbKeyCameOrWent(db, objectKey(o));
+    dbKeyExistenceChanged(db, objectKey(o));
 }
 
 /* ---- Lookup ---- */
@@ -157,7 +157,7 @@ static struct object *dbAddObject(struct db *db, struct str key, struct value v,
     struct object *o = objectCreate(key, expire_ms, v);
     o->lru = objectFirstUse() & 0xffffff;
     keyspaceAdd(&db->keyspace, o, dbHashKey(key));
-    dbKeyCameOrWent(db, key);
+    dbKeyExistenceChanged(db, key);
     keyEvent(NOTIFY_NEW, "new", key, db);
     dbNoteExpiry(db, o);
     return o;
@@ -179,7 +179,7 @@ struct object *dbSetWithExpire(struct db *db, struct str key, struct object *o, 
     o = dbRewriteObject(db, o, v, expire_ms);
     keyspaceNotifyAdded(&db->keyspace, o);
     lazyfreeValue(old, lazyfree_lazy_server_del, effort);
-    if (old.type != v.type) dbKeyCameOrWent(db, key);
+    if (old.type != v.type) dbKeyExistenceChanged(db, key);
     dbNoteExpiry(db, o);
     return o;
 }
@@ -199,7 +199,7 @@ struct object *dbUnlink(struct db *db, struct str key) {
     keyUsed(db, key, KEY_USE_CHANGE);
     if (serverEventWanted(SERVER_KEY)) dbNotifyFateIfWanted(db, dbFind(db, key), EVENT_KEY_DELETED);
     struct object *o = keyspacePop(&db->keyspace, key, dbHashKey(key));
-    if (o) dbKeyCameOrWent(db, key);
+    if (o) dbKeyExistenceChanged(db, key);
     return o;
 }
 
@@ -245,6 +245,7 @@ struct object *dbSetExpire(struct db *db, struct object *o, int64_t when_ms) {
 }
 
 struct object *dbRemoveExpire(struct db *db, struct object *o) {
+    debugAssert(dbFind(db, objectKey(o)) == o);
     keyUsed(db, objectKey(o), KEY_USE_CHANGE);
     return dbRewriteObject(db, o, objectValue(o), OBJ_NO_EXPIRE);
 }
@@ -312,14 +313,14 @@ uint64_t dbDeleteSlot(struct db *db, int slot, bool async) {
     return n;
 }
 
-struct slotGone {
+struct droppedSlot {
     struct db *db;
     const char *event;
 };
 
 static void dbNotifyDropped(void *priv, const struct object *o) {
-    const struct slotGone *to = priv;
-    dbKeyCameOrWent(to->db, objectKey(o));
+    const struct droppedSlot *to = priv;
+    dbKeyExistenceChanged(to->db, objectKey(o));
     keyDropped(to->db, objectKey(o), NOTIFY_GENERIC, to->event);
 }
 
@@ -341,9 +342,9 @@ static uint64_t dbDropSlotNotifying(struct db *db, int slot, bool async, bool ev
 uint64_t dbDropSlot(struct db *db, int slot, bool async, bool events) {
     if (data_hooks.keyLeft || serverEventWanted(SERVER_KEY))
         return dbDropSlotNotifying(db, slot, async, events);
-    struct slotGone to = {db, events ? "del" : NULL};
-    bool heard = data_hooks.keyCameOrWent || notifyHasSubscribers(events);
-    return keyspaceDropSlot(&db->keyspace, slot, async, heard ? dbNotifyDropped : NULL, &to);
+    struct droppedSlot to = {db, events ? "del" : NULL};
+    bool notifies = data_hooks.keyExistenceChanged || notifyHasSubscribers(events);
+    return keyspaceDropSlot(&db->keyspace, slot, async, notifies ? dbNotifyDropped : NULL, &to);
 }
 
 static uint64_t dbEmptyOne(struct db *db, bool async) {
@@ -385,6 +386,7 @@ void dbExchange(struct db *db, struct keyspace *ks) {
 }
 
 void dbSwap(struct db *a, struct db *b) {
+    serverAssert(a && b);
     if (a == b) return;
     signalFlushedDb(a->id);
     dbExchange(b, &a->keyspace);

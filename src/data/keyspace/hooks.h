@@ -16,7 +16,7 @@ struct dataHooks {
      * have to delete it. `async`: as UNLINK does. */
     void (*propagateDelete)(int dbid, struct str key, bool async);
     /* A key has come, has gone or has become one of another type. Set while a client waits for any key. */
-    void (*keyCameOrWent)(struct db *db, struct str key);
+    void (*keyExistenceChanged)(struct db *db, struct str key);
     /* Whether the client that runs now sees keys past their expiry as if they had none. */
     bool (*clientSeesExpired)(void);
     /* A key is given an expiry, perhaps the one that it had. Set while this server has to remember that

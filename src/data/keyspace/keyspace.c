@@ -301,7 +301,8 @@ static void keyspaceRemoveWithSlot(struct keyspace *ks, struct object *o) {
     if (objectHasExpire(o)) volatileRemoveOne(ks, o, keyHash(objectKey(o)));
 }
 
-uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceDropFn *gone, void *priv) {
+uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceDropFn *dropped, void *priv) {
+    serverAssert(slot >= 0 && slot < KEY_SLOTS);
     uint64_t n = keyspaceSlotSize(ks, slot);
     if (!n) return 0;
     struct hashtable table = slotTablesTake(ks->slots, slot);
@@ -314,7 +315,7 @@ uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceDro
     }
     volatileChanged(ks);
     hashtableInitIterator(&it, &table, true);
-    while (gone && hashtableNext(&it, &o)) gone(priv, o);
+    while (dropped && hashtableNext(&it, &o)) dropped(priv, o);
     hashtableStopIterator(&it);
     if (async)
         lazyfreeTable(&table, true);
@@ -334,6 +335,7 @@ bool keyspaceTryExpand(struct keyspace *ks, size_t keys, size_t with_expire) {
 }
 
 bool keyspaceTryExpandSlot(struct keyspace *ks, int slot, size_t keys) {
+    serverAssert(slot >= 0 && slot < KEY_SLOTS);
     return !keys_by_slot || !keys || slotTablesTryExpand(keyspaceSlotsOf(ks), slot, keys);
 }
 

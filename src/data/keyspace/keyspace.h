@@ -43,8 +43,8 @@ struct volatileKeys {
     enum volatileState state;
 };
 
-/* Fields are private to keyspace.c, volatile_keys.c and the inline functions below; `inner` belongs to a
- * type. */
+/* Fields are private to keyspace.c, volatile_keys.c and the inline functions below; `inner` belongs
+ * to a type. */
 struct keyspace {
     struct hashtable keys;      /* empty while keys go by slot */
     struct slotTables *slots;   /* NULL: only `keys` is used, or there has been no key yet */
@@ -188,8 +188,8 @@ uint64_t keyspaceScanSlot(struct keyspace *ks, int slot, uint64_t cursor, hashta
 /* Called for each key that was dropped with its slot, after it is gone. */
 typedef void keyspaceDropFn(void *priv, const struct object *o);
 /* Removes all keys of the slot by taking its table away in one piece. O(1) where no key and no part of a
- * value has an expiry and `gone` is NULL. async: they are freed on the thread. Returns their number. */
-uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceDropFn *gone, void *priv);
+ * value has an expiry and `dropped` is NULL. async: they are freed on the thread. Returns their number. */
+uint64_t keyspaceDropSlot(struct keyspace *ks, int slot, bool async, keyspaceDropFn *dropped, void *priv);
 
 /* ---- The tables' memory ---- */
 /* Makes room for so many keys. When keys go by slot it does nothing, as it is not known which slots they will

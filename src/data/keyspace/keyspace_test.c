@@ -222,7 +222,7 @@ static void hideOrShow(struct keyspace *ks) {
 
 static int called;
 
-static void noteGone(void *priv, const struct object *o) {
+static void noteDropped(void *priv, const struct object *o) {
     struct keyspace *ks = priv;
     assert_null(keyspaceFind(ks, objectKey(o), keyHash(objectKey(o))));
     called++;
@@ -234,7 +234,7 @@ static void dropSlot(struct keyspace *ks, struct keyspaceModelKey *m) {
     uint64_t n = keyspaceSlotSize(ks, slot), before = lazyfreedObjects();
     bool async = keyspaceTestRandomBelow(2), calls_hook = keyspaceTestRandomBelow(2);
     called = 0;
-    assert_int_equal(keyspaceDropSlot(ks, slot, async, calls_hook ? noteGone : NULL, ks), n);
+    assert_int_equal(keyspaceDropSlot(ks, slot, async, calls_hook ? noteDropped : NULL, ks), n);
     assert_int_equal(called, calls_hook ? n : 0);
     assert_int_equal(lazyfreedObjects() - before, async ? n : 0);
     for (int i = 0; keys_by_slot && i < NAMES; i++) {

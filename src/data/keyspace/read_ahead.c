@@ -2,6 +2,7 @@
 /* read_ahead.c - the stages of keysAhead and membersAhead; see read_ahead.h. */
 #include "data/keyspace/read_ahead.h"
 
+#include "base/assert.h"
 #include "base/hash_function.h"
 #include "commands/cmd_spec.h"
 #include "data/type.h"
@@ -28,6 +29,7 @@ void membersAheadFetch(struct argsAhead *a, const hashtable *table) {
 }
 
 void keysAheadInit(struct keysAhead *k, struct db *db, const struct str *argv, int count) {
+    debugAssert(count > READ_AHEAD);
     k->args = (struct argsAhead){.argv = argv, .step = 1, .count = count};
     k->db = db;
     k->size = keyspaceSize(&db->keyspace);

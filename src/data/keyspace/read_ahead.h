@@ -65,9 +65,9 @@ struct keysAhead {
 void keysAheadInit(struct keysAhead *k, struct db *db, const struct str *argv, int count);
 void keysAheadFetch(struct keysAhead *k);
 
-/* The keys are `count` arguments of the running command, whose hints keysAheadStop restores. In between, the
- * command may look keys up, which deletes expired ones, but not change them: objects have to stay in place.
- */
+/* The keys are `count` arguments of the running command, whose hints keysAheadStop restores. In
+ * between, the command may look keys up, which deletes expired ones, but not change them: objects have
+ * to stay in place. */
 static inline void keysAheadStart(struct keysAhead *k, struct db *db, const struct str *argv, int count) {
     k->args.count = 0;
     if (count > READ_AHEAD) keysAheadInit(k, db, argv, count);

@@ -14,6 +14,7 @@
 _Static_assert((uint64_t)KEY_SLOTS << CURSOR_LOCAL_BITS == SCAN_CURSOR_END, "cursors are exact in a double");
 
 struct slotTables *slotTablesCreate(const struct hashtableType *type) {
+    serverAssert(type && type->entryKey);
     struct slotTables *st = zcalloc(1, sizeof *st);
     st->type = type;
     st->salt = (uint32_t)(randomU64() >> 40);

@@ -16,6 +16,7 @@
  * those. */
 #pragma once
 
+#include "base/assert.h"
 #include "base/key_slot.h"
 #include "data/keyspace/hidden_slots.h"
 #include "ds/hashtable.h"
@@ -39,6 +40,7 @@ void slotTablesRelease(struct slotTables *st); /* with what the type says of its
 /* Returns the table of a slot, to find and replace in. After it has been scanned or iterated (with a safe
  * iterator: after that has stopped) call slotTablesUpdateDescriptor. */
 static inline struct hashtable *slotTable(struct slotTables *st, int slot) {
+    debugAssert(slot >= 0 && slot < KEY_SLOTS);
     return &st->tables[slot];
 }
 static inline void slotTablesUpdateDescriptor(struct slotTables *st, int slot) {

@@ -5,10 +5,8 @@
 #include "base/assert.h"
 #include "data/lifetime/lazyfree.h"
 
-#define ALL_MIN                                                                                              \
-    128 /* with fewer keys there always is a table: it costs nothing, and shares change quickly              \
-         */
-#define BUILD_BUCKETS 4 /* of all keys, per change: complete before a 28th of the keys has changed */
+#define ALL_MIN       128 /* fewer keys always have a table, which costs nothing: their shares change quickly */
+#define BUILD_BUCKETS 4   /* of all keys, per change: complete before a 28th of the keys has changed */
 #define IDLE_BUCKETS  1024
 #define FREE_AT_ONCE  10000 /* a table with at most so many entries is freed at once */
 #define SAMPLE_MAX    256
@@ -68,6 +66,7 @@ void volatileChanged(struct keyspace *ks) {
 }
 
 void volatileAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
+    debugAssert(objectHasExpire(o));
     struct volatileKeys *v = &ks->expires;
     v->count++;
     volatileKeysCountHidden(ks, hash, 1);
@@ -79,6 +78,7 @@ void volatileAdd(struct keyspace *ks, struct object *o, uint64_t hash) {
 }
 
 void volatileRemoveOne(struct keyspace *ks, struct object *o, uint64_t hash) {
+    debugAssert(objectHasExpire(o) && ks->expires.count);
     struct volatileKeys *v = &ks->expires;
     v->count--;
     volatileKeysCountHidden(ks, hash, -1U);

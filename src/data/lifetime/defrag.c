@@ -93,6 +93,7 @@ void *defragMove(void *priv, void *ptr) {
 }
 
 void defragPointer(void *pointer) {
+    serverAssert(pointer);
     void *at;
     memcpy(&at, pointer, sizeof at);
     void *now = at ? defragMove(NULL, at) : NULL;

@@ -64,7 +64,7 @@ static int64_t maxmemory, samples, tenacity;
 static void (*limit_changed)(void);
 
 static bool out_of_memory, timer_set;
-static size_t on_its_way; /* bytes of evicted values that the lazy-free thread has not freed yet, about */
+static size_t being_freed; /* bytes of evicted values that the lazy-free thread has not freed yet, about */
 static uint64_t evicted_keys, exceeded_us;
 static int64_t exceeded_since_us; /* 0: memory is below the limit */
 
@@ -200,8 +200,8 @@ static size_t evictExemptBytes(void) {
 static bool evictOverLimit(void) {
     size_t used = zmallocUsedMemory();
     if (used <= (size_t)maxmemory) return false;
-    if (on_its_way && !bioPending(BIO_LAZY_FREE)) on_its_way = 0;
-    size_t uncounted = evictExemptBytes() + on_its_way;
+    if (being_freed && !bioPending(BIO_LAZY_FREE)) being_freed = 0;
+    size_t uncounted = evictExemptBytes() + being_freed;
     return used > uncounted && used - uncounted > (size_t)maxmemory;
 }
 
@@ -235,7 +235,7 @@ static void evictObject(struct db *db, struct object *o) {
     serverAssert(!evictIsOff() && (objectHasExpire(o) || !(evict_policy & OF_VOLATILE)));
     debugAssert(overLimit() && allowed());
     if (lazyfree_lazy_eviction && objectHasPtr(o) && objectTypeOf(o)->freeEffort(o) > LAZYFREE_THRESHOLD) {
-        on_its_way += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
+        being_freed += objectTypeOf(o)->memoryUsage(o, VALUE_SAMPLES);
     }
     int64_t started_us = latencyTimerStart();
     dbEvictKey(db, o);

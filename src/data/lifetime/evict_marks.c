@@ -4,6 +4,7 @@
  * The clocks in them wrap around: an LRU mark is right for 194 days, an LFU mark for 45. */
 #include "data/lifetime/evict_marks.h"
 
+#include "base/assert.h"
 #include "base/random.h"
 #include "registry/config.h"
 
@@ -36,6 +37,7 @@ static uint32_t evictMarksLfuMark(uint32_t uses) {
 }
 
 void objectTouchLfu(struct object *o) {
+    debugAssert(evictByLfu());
     o->lru = evictMarksLfuMark(evictMarksCountUse(objectFrequency(o))) & 0xffffff;
 }
 
@@ -44,6 +46,7 @@ uint32_t objectFirstUse(void) {
 }
 
 void objectSetUse(struct object *o, int64_t idle_s, int64_t freq) {
+    serverAssert(freq <= LFU_MAX);
     if (evictByLfu()) {
         if (freq >= 0) o->lru = evictMarksLfuMark((uint32_t)freq) & 0xffffff;
     } else if (idle_s >= 0) {

@@ -47,6 +47,7 @@ void lazyfreeObject(struct object *o, bool async) {
 }
 
 void lazyfreeValue(struct value v, bool async, size_t effort) {
+    debugAssert(v.type < OBJ_TYPES_MAX && objectTypes[v.type]);
     if (v.embedded) return;
     if (async && effort > LAZYFREE_THRESHOLD) {
         struct value *copy = zmalloc(sizeof *copy);
@@ -103,6 +104,7 @@ static void lazyfreeFreeTablesJob(void *arg) {
 }
 
 void lazyfreeTable(struct hashtable *ht, bool async) {
+    serverAssert(ht->type);
     if (!async) {
         hashtableEmpty(ht, NULL);
         return;

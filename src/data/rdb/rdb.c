@@ -182,8 +182,9 @@ static bool rdbCheckLeft(struct rdbReader *r, uint64_t bytes) {
 }
 
 bool rdbReadCount(struct rdbReader *r, size_t min_bytes, uint64_t *n) {
+    serverAssert(min_bytes > 0);
     if (!rdbReadLen(r, n)) return false;
-    if (*n <= rioLeft(&r->io) / (min_bytes ? min_bytes : 1)) return true;
+    if (*n <= rioLeft(&r->io) / min_bytes) return true;
     return rioFail(&r->io, "%llu elements announced, %llu bytes left", (unsigned long long)*n,
                    (unsigned long long)rioLeft(&r->io));
 }
@@ -460,6 +461,7 @@ enum rdbLoaded rdbReadValue(struct rdbReader *r, uint8_t type, struct value *v) 
 /* ---- DUMP payloads ---- */
 
 sds rdbDumpSeal(sds body, int version) {
+    serverAssert(version >= 0 && version <= UINT16_MAX);
     uint8_t b[2] = {(uint8_t)version, (uint8_t)(version >> 8)};
     body = sdscatlen(body, b, 2);
     uint64_t crc = crc64(0, body, sdslen(body));

@@ -98,13 +98,12 @@ struct rdbReader {
     /* Check what is read to its last bit (sanitize-dump-payload)? If not, only what keeps reads inside of it
      * and ends loops. */
     bool deep;
-    bool from_client;  /* RESTORE: announced sizes are not trusted for allocations */
-    bool keep_expired; /* keep hash fields past their expiry: the sender will delete them */
-    struct str key;    /* key whose value is read, for types that need it; ptr NULL: none */
-    int dbid;          /* database of that key */
-    sds scratch;       /* the last string read, when it is not in the buffer */
-    char
-        small[OBJ_EMBED_MAX + 1]; /* the last string when it is a number; or the bytes of an embedded value */
+    bool from_client;              /* RESTORE: announced sizes are not trusted for allocations */
+    bool keep_expired;             /* keep hash fields past their expiry: the sender will delete them */
+    struct str key;                /* key whose value is read, for types that need it; ptr NULL: none */
+    int dbid;                      /* database of that key */
+    sds scratch;                   /* the last string read, when it is not in the buffer */
+    char small[OBJ_EMBED_MAX + 1]; /* the last string if it is a number; or an embedded value */
 };
 /* The caller initializes r->io (rioReaderInit…) and the other fields ({0} is fine for scratch). */
 void rdbReaderFree(struct rdbReader *r);

@@ -85,8 +85,7 @@ extern void (*rdb_load_used_memory)(uint64_t bytes);
 struct rdbModules {
     bool (*knowsAside)(uint64_t id);                     /* whether there is a module to read it */
     bool (*loadAside)(struct rdbReader *r, uint64_t id); /* after opcode and id; false: failed (rioFail) */
-    void (*saveAside)(struct rioWriter *w,
-                      bool behind); /* all of it, before the keys or (behind) after them */
+    void (*saveAside)(struct rioWriter *w, bool behind); /* all of it; behind: after the keys */
     /* Why a dataset cannot be loaded as it comes from the network (beside: while the old one is kept): the
      * text completes "because there are modules that". NULL: it can be. */
     const char *(*wantDisk)(bool beside);

@@ -203,6 +203,7 @@ static bool rdbSaveWriteDb(struct rdbSaver *s, struct db *db) {
 }
 
 bool rdbSaveStream(struct rioWriter *w, const struct rdbSaveOptions *options) {
+    serverAssert(!options->version || rdbVersionReadable(options->version));
     struct rdbSaver s = {.w = w,
                          .progress = options->progress,
                          .strict = options->version != 0,

@@ -33,6 +33,7 @@ static void rioPassToSink(struct rioWriter *w, const char *p, size_t n) {
 }
 
 bool rioFlush(struct rioWriter *w) {
+    debugAssert(w->used <= w->size);
     rioPassToSink(w, w->buf, w->used);
     w->used = 0;
     return w->error == 0;
@@ -86,6 +87,7 @@ void rioReaderInit(struct rioReader *r, ssize_t (*source)(void *priv, char *p, s
 }
 
 void rioReaderInitMemory(struct rioReader *r, struct str bytes) {
+    serverAssert(bytes.ptr || !bytes.len);
     *r = (struct rioReader){.at = bytes.ptr,
                             .end = bytes.ptr + bytes.len,
                             .crc_at = bytes.ptr,
@@ -158,6 +160,7 @@ static bool rioFailShort(struct rioReader *r) {
 }
 
 bool rioReadSlow(struct rioReader *r, void *dst, size_t n) {
+    debugAssert(n > (size_t)(r->end - r->at));
     char *p = dst;
     while (n > RIO_BUFFER) { /* a long read: what is in the buffer, then in pieces */
         size_t part = (size_t)(r->end - r->at);

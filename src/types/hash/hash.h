@@ -32,10 +32,9 @@ enum { HASH_PACKED, HASH_LISTPACK, HASH_TABLE, HASH_EXPIRING };
 
 struct hash { /* must not be copied: ptr may point to `room` */
     uint8_t encoding;
-    uint8_t used; /* bytes, when packed */
-    uint32_t
-        expired_removed; /* fields past their expiry that have been overwritten or removed since opening */
-    void *ptr;           /* the container; when packed, the bytes: in the object or in `room` */
+    uint8_t used;             /* bytes, when packed */
+    uint32_t expired_removed; /* dead fields overwritten or removed since opening */
+    void *ptr;                /* the container; when packed, the bytes: in the object or in `room` */
     char room[HASH_PACKED_MAX];
 };
 

@@ -40,7 +40,7 @@ static struct hashInput someInput(struct str value) {
 
 /* Any sequence of changes to value and expiry leaves field, value, expiry and heap position as they were
  * set. */
-static void entriesKeepWhatTheyAreGiven(void **state) {
+static void entriesKeepTheirContents(void **state) {
     (void)state;
     hashEntryTestFill();
     for (size_t f = 0; f < COUNT(field_lens); f++) {
@@ -140,7 +140,7 @@ static void heapKnowsWhatIsDueFirst(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entriesKeepWhatTheyAreGiven),
+        cmocka_unit_test(entriesKeepTheirContents),
         cmocka_unit_test(usualEntriesCostTwoBytes),
         cmocka_unit_test(heapKnowsWhatIsDueFirst),
     };

@@ -199,7 +199,7 @@ static const struct {
     const char *before;
     int wait_ms;
     const char *command, *reply, *events, *propagated;
-} said[] = {
+} cases[] = {
     {"", 0, "HSET k a 1 b 2", ":2\r\n", "hset", "HSET k a 1 b 2"},
     {"HSET k a 1", 0, "HSET k a 2", ":0\r\n", "hset", "HSET k a 2"},
     {"HSET k a 1", 0, "HSETNX k a 2", ":0\r\n", "", ""},
@@ -262,16 +262,16 @@ static void callEach(const char *commands) {
     sdsfreesplitres(each, n);
 }
 
-static void commandsTellWhatTheyDid(void **state) {
+static void commandsReportTheirChanges(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cmd_time_ms = START_MS;
         hashExpireTestCall("DEL k");
-        callEach(said[i].before);
-        cmd_time_ms += said[i].wait_ms;
-        assert_string_equal(said[i].reply, hashExpireTestCall(said[i].command));
-        assert_string_equal(said[i].events, events);
-        assert_string_equal(said[i].propagated, propagated);
+        callEach(cases[i].before);
+        cmd_time_ms += cases[i].wait_ms;
+        assert_string_equal(cases[i].reply, hashExpireTestCall(cases[i].command));
+        assert_string_equal(cases[i].events, events);
+        assert_string_equal(cases[i].propagated, propagated);
         cmd_time_ms += 100000;
         hashExpireTestReclaim();
         assertSameOnReplica("k");
@@ -279,7 +279,7 @@ static void commandsTellWhatTheyDid(void **state) {
     }
 }
 
-static void theJobTellsWhatItTook(void **state) {
+static void jobReportsRemovedFields(void **state) {
     (void)state;
     cmd_time_ms = START_MS;
     hashExpireTestCall("DEL k");
@@ -562,7 +562,7 @@ static int hashExpireTestSetup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commandsTellWhatTheyDid),      cmocka_unit_test(theJobTellsWhatItTook),
+        cmocka_unit_test(commandsReportTheirChanges),   cmocka_unit_test(jobReportsRemovedFields),
         cmocka_unit_test(trackingFollowsTheKey),        cmocka_unit_test(theKeyMayMove),
         cmocka_unit_test(everythingAgreesWithTheModel),
     };

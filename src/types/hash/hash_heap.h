@@ -19,8 +19,8 @@ struct hashHeap {
     uint32_t used, room;
 };
 
-void hashHeapAdd(struct hashHeap *h, const struct hashHeapType *type,
-                 void *item); /* O(log n); O(1) for late items */
+/* Adds an item. O(log n); O(1) when it is due late. */
+void hashHeapAdd(struct hashHeap *h, const struct hashHeapType *type, void *item);
 void hashHeapRemove(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos); /* O(log n) */
 /* Moves the item at pos to its position after its due time has changed. */
 void hashHeapAdjust(struct hashHeap *h, const struct hashHeapType *type, uint32_t pos);

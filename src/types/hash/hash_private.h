@@ -29,8 +29,8 @@ void *hashTableCopy(const struct hash *h);
 size_t hashRemoveDeadBatch(struct hash *h, struct hashEntry **entries, size_t max);
 
 /* ---- Which hashes of a database have expiring fields (hash_expire.c) ---- */
-void hashTrack(struct keyspace *ks, struct str key,
-               struct expiringHash *e);                        /* adds it, or updates its first due time */
+/* Adds the hash, or updates its first due time. */
+void hashTrack(struct keyspace *ks, struct str key, struct expiringHash *e);
 void hashUntrack(struct keyspace *ks, struct expiringHash *e); /* no effect when it is not tracked */
 void hashUntrackAll(struct keyspace *ks);                      /* all its keys are gone */
 bool hashAnyExpiring(const struct keyspace *ks);

@@ -258,11 +258,11 @@ static bool migrateParse(struct client *c, struct migrateRequest *m) {
 
 /* Makes m->keys those that exist, in memory of their own. */
 static void migrateFindKeys(struct client *c, struct migrateRequest *m) {
-    const struct str *asked = m->keys;
+    const struct str *named = m->keys;
     m->keys = zmalloc(((size_t)m->count + 1) * sizeof *m->keys);
     int n = 0;
     for (int i = 0; i < m->count; i++)
-        if (lookupKeyRead(c, asked[i])) m->keys[n++] = asked[i];
+        if (lookupKeyRead(c, named[i])) m->keys[n++] = named[i];
     m->count = n;
 }
 

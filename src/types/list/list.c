@@ -18,11 +18,10 @@
 #include "types/rdb_hooks.h"
 #include "types/types.h"
 
-#define LP_EMPTY     7 /* bytes of a listpack without elements */
-#define OVERHEAD_MAX 4
-#define LINE         64
-#define LINES_TO_MOVE                                                                                        \
-    4 /* cache lines prefetched for a change at the front, which moves everything behind it */
+#define LP_EMPTY      7 /* bytes of a listpack without elements */
+#define OVERHEAD_MAX  4
+#define LINE          64
+#define LINES_TO_MOVE 4 /* cache lines prefetched for a change at the front, which moves the rest */
 
 static int64_t max_listpack_size, compress_depth;
 

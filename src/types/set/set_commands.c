@@ -130,9 +130,8 @@ void scardCommand(struct client *c) {
 
 /* ---- Random members ---- */
 
-#define KEEP_FACTOR                                                                                          \
-    5 /* when so many times more members go than stay, those that stay are put into a new set */
-#define SREM_BATCH 1024 /* members in one command */
+#define KEEP_FACTOR 5    /* when so many times more members go than stay, a new set is made of the latter */
+#define SREM_BATCH  1024 /* members in one command */
 
 /* Propagates the i-th of `count` removed members by name, so that the random choice is not repeated
  * elsewhere. */
@@ -170,7 +169,7 @@ static void setPopOne(struct client *c, struct setRef *s, struct str key, size_t
 }
 
 /* When fewer members stay than go, draws those that stay into a set of their own. */
-static void setPopAllBut(struct client *c, struct setRef *s, struct str key, size_t keep) {
+static void setPopKeepFew(struct client *c, struct setRef *s, struct str key, size_t keep) {
     struct setRef kept = {NULL, 0};
     struct setMember m;
     for (size_t i = 0; i < keep; i++) {
@@ -211,7 +210,7 @@ static void setPopCount(struct client *c) {
     replySetLen(c, count);
     size_t keep = setSize(s) - (size_t)count;
     if (s.encoding == SET_HASHTABLE && (size_t)count / KEEP_FACTOR >= keep)
-        setPopAllBut(c, &s, key, keep);
+        setPopKeepFew(c, &s, key, keep);
     else
         for (int64_t i = 0; i < count; i++) setPopOne(c, &s, key, (size_t)i, (size_t)count);
     setCommit(o, s);
@@ -271,16 +270,16 @@ static void setReplyDistinctByShuffle(struct client *c, struct setRef s, size_t 
 
 /* Replies few of many members: draws until enough different ones were found. */
 static void setReplyDistinctByDrawing(struct client *c, struct setRef s, size_t count) {
-    struct setRef met = {NULL, 0};
+    struct setRef drawn = {NULL, 0};
     for (size_t n = 0; n < count;) {
         struct setMember m;
         setRandom(s, &m);
-        if (!met.ptr) met = setNew(m.s, count);
-        if (!setAdd(&met, m.s)) continue;
+        if (!drawn.ptr) drawn = setNew(m.s, count);
+        if (!setAdd(&drawn, m.s)) continue;
         replyBulk(c, m.s);
         n++;
     }
-    setFree(met);
+    setFree(drawn);
 }
 
 #define DRAW_FACTOR 4 /* draw when at most a quarter of the members is asked for */

@@ -156,9 +156,9 @@ static struct setRef setOpsUnite(const struct setOperands *ops) {
 /* Chooses the cheaper way: to look up each member of the first set in all others, or to remove the members of
  * all others from a copy of the first. */
 static bool setOpsLooksUpInOthers(const struct setOperands *ops) {
-    size_t ask = setSize(ops->sets[0]) * (size_t)ops->count / 2, take = 0;
-    for (int i = 0; i < ops->count; i++) take += ops->sets[i].ptr ? setSize(ops->sets[i]) : 0;
-    return ask <= take;
+    size_t lookups = setSize(ops->sets[0]) * (size_t)ops->count / 2, removals = 0;
+    for (int i = 0; i < ops->count; i++) removals += ops->sets[i].ptr ? setSize(ops->sets[i]) : 0;
+    return lookups <= removals;
 }
 
 static bool setOpsRepeatsFirst(const struct setOperands *ops) {

@@ -181,7 +181,7 @@ bool streamNext(struct streamIterator *it) {
     return false;
 }
 
-static struct str streamTakeElement(struct streamIterator *it, char *text) {
+static struct str streamReadElement(struct streamIterator *it, char *text) {
     struct str s = lpView(it->at, text);
     it->at = lpElementEnd(it->at);
     it->left--;
@@ -193,9 +193,9 @@ void streamNextPair(struct streamIterator *it, struct str *field, struct str *va
         *field = lpView(it->name, it->name_text);
         it->name = lpElementEnd(it->name);
     } else {
-        *field = streamTakeElement(it, it->name_text);
+        *field = streamReadElement(it, it->name_text);
     }
-    *value = streamTakeElement(it, it->value_text);
+    *value = streamReadElement(it, it->value_text);
 }
 
 void streamStop(struct streamIterator *it) {
@@ -234,7 +234,7 @@ void streamFinderStart(struct streamFinder *f, struct stream *s) {
 }
 
 bool streamFinderFind(struct streamFinder *f, struct streamID id) {
-    int ahead = f->open ? streamIDCompare(id, f->asked) : -1;
+    int ahead = f->open ? streamIDCompare(id, f->searched_id) : -1;
     bool unread = !f->on_entry || f->it.left;
     bool near = ahead > 0 || (ahead == 0 && unread);
     for (int steps = 0; near && f->on_entry && streamIDCompare(f->it.id, id) < 0; steps++) {
@@ -248,7 +248,7 @@ bool streamFinderFind(struct streamFinder *f, struct streamID id) {
         f->open = true;
         f->on_entry = streamNext(&f->it);
     }
-    f->asked = id;
+    f->searched_id = id;
     return f->on_entry && !streamIDCompare(f->it.id, id);
 }
 

@@ -95,7 +95,7 @@ void streamStop(struct streamIterator *it);
 struct streamFinder {
     struct streamIterator it; /* on the entry that was found: its pairs may be read */
     bool open, on_entry;
-    struct streamID asked;
+    struct streamID searched_id;
 };
 void streamFinderStart(struct streamFinder *f, struct stream *s);
 bool streamFinderFind(struct streamFinder *f, struct streamID id); /* false: no such entry */
@@ -136,8 +136,8 @@ void streamGroupFree(struct streamGroup *g);
 struct streamGroup *streamGroupDup(struct streamGroup *g);
 
 struct streamConsumer *streamConsumerFind(struct streamGroup *g, struct str name);
-struct streamConsumer *streamConsumerCreate(struct streamGroup *g, struct str name,
-                                            int64_t now_ms); /* must not exist */
+/* The name must not exist. */
+struct streamConsumer *streamConsumerCreate(struct streamGroup *g, struct str name, int64_t now_ms);
 void streamConsumerDelete(struct streamGroup *g, struct streamConsumer *consumer);
 
 struct streamNack *streamPendingFind(struct streamGroup *g, struct streamID id);
@@ -145,8 +145,8 @@ struct streamNack *streamPendingFind(struct streamGroup *g, struct streamID id);
 struct streamNack *streamPendingSet(struct streamGroup *g, struct streamID id,
                                     struct streamConsumer *consumer, int64_t now_ms);
 /* Makes it pending for this consumer without changing time and count. */
-void streamPendingGive(struct streamGroup *g, struct streamID id, struct streamNack *nack,
-                       struct streamConsumer *consumer);
+void streamPendingAssign(struct streamGroup *g, struct streamID id, struct streamNack *nack,
+                         struct streamConsumer *consumer);
 bool streamPendingRemove(struct streamGroup *g, struct streamID id);
 
 /* Advances the group to an entry that is delivered to it. */

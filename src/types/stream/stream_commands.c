@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_commands.c - the commands on streams themselves: XADD, XLEN, XRANGE, XDEL, XTRIM, XSETID (part of
- * stream.h). */
+/* stream_commands.c - the commands on streams themselves: XADD, XLEN, XRANGE, XDEL, XTRIM, XSETID
+ * (part of stream.h). */
 #include "types/stream/stream_commands.h"
 
 #include "base/clock.h"

@@ -54,8 +54,8 @@ struct streamNack *streamPendingFind(struct streamGroup *g, struct streamID id) 
     return nack;
 }
 
-void streamPendingGive(struct streamGroup *g, struct streamID id, struct streamNack *nack,
-                       struct streamConsumer *consumer) {
+void streamPendingAssign(struct streamGroup *g, struct streamID id, struct streamNack *nack,
+                         struct streamConsumer *consumer) {
     struct streamKey key = streamKeyOf(id);
     (void)g;
     if (nack->consumer == consumer) return;
@@ -70,7 +70,7 @@ struct streamNack *streamPendingSet(struct streamGroup *g, struct streamID id,
     struct streamKey key = streamKeyOf(id);
     struct streamNack *nack = streamPendingFind(g, id);
     if (nack) {
-        streamPendingGive(g, id, nack, consumer);
+        streamPendingAssign(g, id, nack, consumer);
     } else {
         nack = zmalloc(sizeof *nack);
         nack->consumer = consumer;

@@ -179,7 +179,7 @@ struct xclaimOptions {
 static void streamPendingClaimEntry(const struct xclaimOptions *cl, struct streamID id,
                                     struct streamNack *nack) {
     struct client *c = cl->c;
-    streamPendingGive(cl->group, id, nack, cl->consumer);
+    streamPendingAssign(cl->group, id, nack, cl->consumer);
     nack->delivered_ms = cl->delivered_ms;
     if (cl->retry_count >= 0)
         nack->deliveries = (uint64_t)cl->retry_count;

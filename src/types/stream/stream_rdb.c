@@ -18,11 +18,11 @@
 #include "types/stream/stream_node.h"
 #include "types/types.h"
 
-#define KEY_BYTES  sizeof(struct streamKey)
-#define NODE_MIN   (1 + KEY_BYTES + 1) /* minimal bytes of a node in a file */
-#define GROUP_MIN  5
-#define NACK_MIN   (KEY_BYTES + 9)
-#define PERSON_MIN 10 /* minimal bytes of a consumer */
+#define KEY_BYTES    sizeof(struct streamKey)
+#define NODE_MIN     (1 + KEY_BYTES + 1) /* minimal bytes of a node in a file */
+#define GROUP_MIN    5
+#define NACK_MIN     (KEY_BYTES + 9)
+#define CONSUMER_MIN 10 /* minimal bytes of a consumer */
 
 uint8_t streamRdbType(const struct object *o, int version) {
     (void)o;
@@ -222,7 +222,7 @@ static bool streamRdbLoadGroup(struct rdbReader *r, struct stream *s, uint8_t rd
     int64_t lag; /* the oldest form lacks it; at an end of the stream it follows from the ID */
     if (rdb_type == RDB_TYPE_STREAM_LISTPACKS && streamGroupLag(s, g, &lag))
         g->entries_read = (int64_t)(s->entries_added - (uint64_t)lag);
-    if (!streamRdbLoadPending(r, g) || !rdbReadCount(r, PERSON_MIN, &n)) return false;
+    if (!streamRdbLoadPending(r, g) || !rdbReadCount(r, CONSUMER_MIN, &n)) return false;
     for (; n; n--)
         if (!streamRdbLoadConsumer(r, g, rdb_type == RDB_TYPE_STREAM_LISTPACKS_3, &claimed)) return false;
     return claimed == g->pending.size || rioFail(&r->io, "an entry is pending for no consumer");

@@ -463,7 +463,7 @@ static void streamTestGroups(void **state) {
             there[c] = true;
             struct streamConsumer *consumer = streamConsumerFind(g, consumerName(c));
             if (nack && r < 600) {
-                streamPendingGive(g, streamTestIdOf(id), nack, consumer);
+                streamPendingAssign(g, streamTestIdOf(id), nack, consumer);
                 nack->deliveries++;
                 owners[id].consumer = c;
                 owners[id].deliveries++;

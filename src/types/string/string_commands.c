@@ -56,9 +56,7 @@ enum { STRING_RAW, STRING_INT, STRING_TEXT, STRING_LINKED };
  * is always copied. */
 static int64_t link_size;
 #define LINK_SIZE_DEFAULT 16384
-#define LINK_PART                                                                                            \
-    2 /* a part is linked if it is at least half of the text, as it keeps all of it in memory                \
-       */
+#define LINK_PART         2 /* a part is linked from one half of the text on, as it keeps all of it in memory */
 
 #define INT_TEXT_MAX 20
 /* Bytes of a string, read as a whole, to prefetch: after them the processor's own prefetching works. */
@@ -515,8 +513,7 @@ static bool stringCheckPairs(struct client *c, int at, int end, bool all) {
  * deletion before it. */
 static void stringSetPairs(struct client *c, int at, int end, bool keep_ttl, int64_t expire_ms) {
     bool over = expire_ms != OBJ_NO_EXPIRE && dbTimeHasExpired(expire_ms);
-    for (int i = at; over && i < end; i += 2)
-        lookupKeyWrite(c, c->argv[i]); /* a key that had expired is removed first */
+    for (int i = at; over && i < end; i += 2) lookupKeyWrite(c, c->argv[i]); /* removes expired keys */
     for (int i = at; i < end; i += 2) {
         char scratch[8];
         struct object *o = over ? dbFind(c->db, c->argv[i]) : lookupKeyWrite(c, c->argv[i]);

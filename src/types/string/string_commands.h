@@ -20,8 +20,7 @@ void stringInit(void); /* type, commands, directives */
 struct str stringView(const struct object *o, char buf[LONG_STR_SIZE]);
 /* Returns a text that is not embedded (objectHasPtr). It is only to be read, as replies may refer to it. */
 sds stringSds(const struct object *o);
-bool stringIsReferredTo(
-    const struct object *o); /* whether replies refer to the text now, so that it may not move */
+bool stringIsReferredTo(const struct object *o); /* whether replies refer to it: it may not move */
 bool stringIsInt(const struct object *o, int64_t *v);
 /* Returns the bytes of the string at key, at least `size`, to be changed in place; new bytes are zero, and
  * the encoding becomes raw. `o` is the result of a lookup (NULL: the key is created). *len (may be NULL) gets

@@ -112,9 +112,8 @@ struct zsetIndex {
      * set. */
     void *(*insert)(void *z, struct str member, double score, const struct zsetPlace *missed);
     void *(*append)(void *z, struct str member, double score); /* the element sorts after all others */
-    void *(*prepend)(
-        void *z, struct str member, double score,
-        const struct zsetPlace *missed); /* the element sorts before all others; `missed` as for insert */
+    /* The element sorts before all others; `missed` as for insert. */
+    void *(*prepend)(void *z, struct str member, double score, const struct zsetPlace *missed);
     void *(*update)(void *z, struct str member, double score, const struct zsetPlace *found);
     void *(*erase)(void *z, const struct zsetPlace *found);
     void *(*eraseRange)(void *z, uint64_t rank, uint64_t count);
@@ -199,8 +198,7 @@ enum zsetAdded { ZADD_NOP, ZADD_ADDED, ZADD_UPDATED, ZADD_SAME, ZADD_NAN };
 /* Adds or updates one member. *score becomes the member's new score; it is unchanged after ZADD_NOP (the
  * flags forbid the change) and ZADD_NAN (the increment would give NaN). */
 enum zsetAdded zsetAdd(struct zsetRef *z, struct str member, double *score, int flags);
-void zsetAppend(struct zsetRef *z, struct str member,
-                double score); /* the element must sort after all others */
+void zsetAppend(struct zsetRef *z, struct str member, double score); /* must sort after all others */
 bool zsetRemove(struct zsetRef *z, struct str member);
 void zsetRemoveRange(struct zsetRef *z, uint64_t rank, uint64_t count);
 

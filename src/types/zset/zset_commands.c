@@ -41,8 +41,7 @@ static void zsetChanged(struct client *c, struct str key, struct object *o, stru
 void zsetRemoveSlice(struct client *c, struct str key, struct object *o, const struct zsetSlice *s,
                      const char *event) {
     struct zsetRef z = zsetOpen(o);
-    bool notified =
-        serverEventWanted(SERVER_KEY); /* modules that are notified of a deleted key find it empty */
+    bool notified = serverEventWanted(SERVER_KEY); /* modules find the set of a deleted key empty */
     if (s->count == zsetLength(z) && !notified) {
         dbDelete(c->db, key);
         zsetReportChange(c, key, event, true, s->count);

@@ -435,8 +435,7 @@ static void testDefrag(void **state) {
             if (i % 50 == 7) memset(name + len, 'x', 400), len += 400;
             assert_true(zsetFind(z, strN(name, len), &p));
             assert_true(p.score == i * 7919 % many);
-            if (i % 3 == 0)
-                z.ptr = z.index->erase(z.ptr, &p); /* the remaining set can be changed and freed */
+            if (i % 3 == 0) z.ptr = z.index->erase(z.ptr, &p); /* it can be changed, and freed */
         }
         checkInvariants(z);
         z.index->destroy(z.ptr);
@@ -508,8 +507,8 @@ static void testBytesBeside(void **state) {
             z.ptr = index->insert(z.ptr, strN(name, len), randomDouble(), &p);
         }
         double bytes = (double)(zmallocUsedMemory() - before) / MANY - (double)len;
-        size_t told = index->memory(z.ptr, 0), used = zmallocUsedMemory() - before;
-        assert_in_range(told, used - used / 50, used + used / 50);
+        size_t reported = index->memory(z.ptr, 0), used = zmallocUsedMemory() - before;
+        assert_in_range(reported, used - used / 50, used + used / 50);
         if (index == &zsetSkiplist) /* a node of height 1, a third of a level more, a slot of the table */
             assert_true(bytes <= (double)(zmallocGoodSize(24 + len) - len) + 8 + SLOT_BYTES_MAX);
         else if (len < LONGEST) /* 3 and 7 for the score; its part of leaf and map; a tenth is unused */

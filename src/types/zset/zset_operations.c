@@ -280,10 +280,9 @@ static void zsetOpsCompute(const struct zsetOperation *op, struct zsetItems *out
 /* The options that a command takes. */
 struct opForm {
     enum zsetOp op;
-    int numkeys; /* position */
-    const char
-        *event; /* event of a STORE command, whose destination is argument 1; NULL: the command replies */
-    bool card;  /* ZINTERCARD */
+    int numkeys;       /* position */
+    const char *event; /* of a STORE command, whose destination is argument 1; NULL: reply */
+    bool card;         /* ZINTERCARD */
 };
 
 /* Opens the sources. Returns false when an error was replied. */

@@ -306,8 +306,7 @@ static bool zsetSkiplistFetchPlace(const zskiplist *list, const struct prefetchR
     if (zslGetLength(list) <= WARM_MAX) return false;
     if (step == 1) {
         double score;
-        bool valid =
-            string2d(wants->score, &score); /* else any place will do: the command will refuse the score */
+        bool valid = string2d(wants->score, &score); /* if not, the command will refuse it */
         zslFetchBegin(list, valid ? score : 0, &search);
     } else {
         memcpy(&search, state->notes, sizeof search);

@@ -7,8 +7,8 @@
 #include "types/bulk_writer.h"
 #include "types/zset/zset.h"
 
-#define ZSET_WRITER_SLOP                                                                                     \
-    (2 * RESP_HDR_SIZE + DOUBLE_STR_SIZE + 8) /* bytes of an element besides its member */
+/* Bytes of an element besides its member. */
+#define ZSET_WRITER_SLOP (2 * RESP_HDR_SIZE + DOUBLE_STR_SIZE + 8)
 
 struct zsetWriter {
     struct bulkWriter out;
